@@ -1,0 +1,2 @@
+//! The `mallow` command.
+fn main() {}

@@ -1,0 +1,18 @@
+//! One line of a stack as a person reads it.
+
+/// A function call in a stack: what symbols said about one address, or about one call inlined at it.
+///
+/// An address inside optimised code stands for several frames; all but the outermost of them are `inlined`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Frame {
+    /// The demangled name, or `0x1234` (an address within `module`) where no symbol covers it.
+    pub function: String,
+    /// The source file as the compiler recorded it; none without line tables.
+    pub file: Option<String>,
+    /// The line in `file`, counted from 1.
+    pub line: Option<u32>,
+    /// The path of the executable or library that holds the code; none for code made at run time.
+    pub module: Option<String>,
+    /// True when the compiler inlined this call into the next frame outwards.
+    pub inlined: bool,
+}

@@ -1,0 +1,149 @@
+//! One record of a hooked call, as it stands in a thread's ring.
+//!
+//! Records are whole 64-bit words, one to three of them:
+//!
+//! ```text
+//!            63                               48 47                      4 3    0
+//! word 0    |            time stamp counter, 60 bits                      | kind |
+//! word 1    |        size, bits 0..16           |           address, 48 bits     |
+//! word 2    |        size, bits 16..48          |  stack node, 32 bits           |
+//! ```
+//!
+//! The address is the block's. Addresses of user space and sizes of possible blocks both fit in 48 bits on x86-64
+//! with four-level page tables and, unless a program asks the kernel for more by hint, with five.
+//! A record that says "failed" keeps the requested size saturated at 48 bits.
+
+/// What a record says. The numbers are part of the layout.
+#[repr(u8)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A block was allocated. Three words. Written after the allocator returned.
+    Alloc = 1,
+    /// A block is about to be freed. Two words, the size bits are zero. Written before the allocator is called.
+    Free = 2,
+    /// `realloc` of a live block is about to run. Two words: the old block. Exactly one of the next three follows
+    /// from the same thread.
+    ReallocBegin = 3,
+    /// ... and returned the block given here. Three words.
+    ReallocMoved = 4,
+    /// ... and freed the block, because the new size was 0. One word.
+    ReallocFreed = 5,
+    /// ... and failed, the old block lives on. Three words, address 0.
+    ReallocFailed = 6,
+    /// An allocating call failed. Three words, address 0.
+    Failed = 7,
+}
+
+impl Kind {
+    /// The number of words of a record of this kind.
+    #[inline(always)]
+    pub const fn words(self) -> usize {
+        match self {
+            Kind::ReallocFreed => 1,
+            Kind::Free | Kind::ReallocBegin => 2,
+            Kind::Alloc | Kind::ReallocMoved | Kind::ReallocFailed | Kind::Failed => 3,
+        }
+    }
+
+    /// The kind in the low bits of a record's first word; none when the ring is damaged.
+    #[inline(always)]
+    pub const fn of(word0: u64) -> Option<Kind> {
+        Some(match word0 & 0xf {
+            1 => Kind::Alloc,
+            2 => Kind::Free,
+            3 => Kind::ReallocBegin,
+            4 => Kind::ReallocMoved,
+            5 => Kind::ReallocFreed,
+            6 => Kind::ReallocFailed,
+            7 => Kind::Failed,
+            _ => return None,
+        })
+    }
+}
+
+/// The longest record, in words.
+pub const RECORD_WORDS_MAX: usize = 3;
+
+const LOW_48: u64 = (1 << 48) - 1;
+
+/// Packs word 0.
+#[inline(always)]
+pub const fn word0(kind: Kind, tsc: u64) -> u64 {
+    tsc << 4 | kind as u64
+}
+
+/// Packs word 1. The size is saturated at 48 bits by the caller through [`size_saturated`].
+#[inline(always)]
+pub const fn word1(address: u64, size: u64) -> u64 {
+    size << 48 | (address & LOW_48)
+}
+
+/// Packs word 2.
+#[inline(always)]
+pub const fn word2(size: u64, node: u32) -> u64 {
+    (size >> 16) << 32 | node as u64
+}
+
+/// The largest size that a record can hold, or `size` when it is smaller.
+#[inline(always)]
+pub const fn size_saturated(size: u64) -> u64 {
+    if size > LOW_48 { LOW_48 } else { size }
+}
+
+/// The time stamp in word 0.
+#[inline(always)]
+pub const fn tsc_of(word0: u64) -> u64 {
+    word0 >> 4
+}
+
+/// The address in word 1.
+#[inline(always)]
+pub const fn address_of(word1: u64) -> u64 {
+    word1 & LOW_48
+}
+
+/// The size that words 1 and 2 hold together.
+#[inline(always)]
+pub const fn size_of(word1: u64, word2: u64) -> u64 {
+    word1 >> 48 | (word2 >> 32) << 16
+}
+
+/// The stack node in word 2.
+#[inline(always)]
+pub const fn node_of(word2: u64) -> u32 {
+    word2 as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_gives_back_what_was_packed() {
+        for address in [0, 16, 0x7fff_ffff_fff0, LOW_48] {
+            for size in [0, 1, 0xffff, 0x1_0000, 0x1234_5678_9abc, LOW_48] {
+                for node in [0, 7, u32::MAX] {
+                    let (one, two) = (word1(address, size), word2(size, node));
+                    assert_eq!((address_of(one), size_of(one, two), node_of(two)), (address, size, node));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn kinds_survive_the_trip_and_nothing_else_is_a_kind() {
+        for number in 0..16u64 {
+            match Kind::of(number) {
+                Some(kind) => assert_eq!(word0(kind, 99) & 0xf, number),
+                None => assert!(number == 0 || number > 7),
+            }
+        }
+        assert_eq!(tsc_of(word0(Kind::Free, (1 << 60) - 1)), (1 << 60) - 1);
+    }
+
+    #[test]
+    fn sizes_beyond_the_record_are_saturated() {
+        assert_eq!(size_saturated(u64::MAX), LOW_48);
+        assert_eq!(size_saturated(5), 5);
+    }
+}

@@ -1,0 +1,67 @@
+//! The message with which a process hands its shared memory to the collector.
+//!
+//! It travels once over an abstract `SOCK_SEQPACKET` Unix socket, with the memory's file descriptor beside it; the kernel adds
+//! the sender's credentials. Both descriptors are closed afterwards: the profiled program owns none of ours.
+
+/// The environment variable that carries the session: `NAME:TOKEN`, the abstract socket's name (without the leading
+/// zero byte) and 32 hexadecimal digits that prove the sender was started by this session.
+pub const SESSION_VARIABLE: &str = "MALLOW_SESSION";
+
+/// "mallowhi", little endian.
+pub const HELLO_MAGIC: u64 = u64::from_le_bytes(*b"mallowhi");
+
+/// The message. 32 bytes, no padding.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hello {
+    /// [`HELLO_MAGIC`].
+    pub magic: u64,
+    /// [`crate::shared::SHARED_VERSION`] of the sender.
+    pub version: u32,
+    /// The sender's process id in its own pid namespace. The credentials carry the collector's view of it.
+    pub pid: u32,
+    /// The session's token.
+    pub token: [u8; 16],
+}
+
+const _: () = assert!(size_of::<Hello>() == 32);
+
+impl Hello {
+    /// The bytes on the socket.
+    pub fn to_bytes(self) -> [u8; 32] {
+        let mut bytes = [0; 32];
+        bytes[0..8].copy_from_slice(&self.magic.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.version.to_le_bytes());
+        bytes[12..16].copy_from_slice(&self.pid.to_le_bytes());
+        bytes[16..32].copy_from_slice(&self.token);
+        bytes
+    }
+
+    /// Reads the message; none when it has another length or magic.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Hello> {
+        let bytes: &[u8; 32] = bytes.try_into().ok()?;
+        let (magic, rest) = bytes.split_first_chunk::<8>()?;
+        let (version, rest) = rest.split_first_chunk::<4>()?;
+        let (pid, token) = rest.split_first_chunk::<4>()?;
+        let hello = Hello {
+            magic: u64::from_le_bytes(*magic),
+            version: u32::from_le_bytes(*version),
+            pid: u32::from_le_bytes(*pid),
+            token: token.try_into().ok()?,
+        };
+        (hello.magic == HELLO_MAGIC).then_some(hello)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hello_round_trips_and_strangers_are_refused() {
+        let hello = Hello { magic: HELLO_MAGIC, version: 3, pid: 77, token: [9; 16] };
+        assert_eq!(Hello::from_bytes(&hello.to_bytes()), Some(hello));
+        assert_eq!(Hello::from_bytes(&hello.to_bytes()[..31]), None);
+        assert_eq!(Hello::from_bytes(&[0; 32]), None);
+    }
+}

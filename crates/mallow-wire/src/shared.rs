@@ -1,0 +1,289 @@
+//! The memory that a profiled process shares with the collector: one memfd per process.
+//!
+//! ```text
+//! offset 0             Header                                    one page
+//!        NODES_OFFSET   stack nodes, 4 segments of 16-byte entries   85 MiB, touched as used
+//!        MODULES_OFFSET module log, append only                      1 MiB
+//!        LANES_OFFSET   Lane[lane_count]                             256 bytes each
+//!        RINGS_OFFSET   ring[lane_count]                             RING_BYTES each
+//! ```
+//!
+//! The file is sparse: what is not touched costs address space only. A thread owns a *lane*: the lane's header and
+//! the ring of the same index. The owner writes `head`, the collector writes `tail`, both count words since
+//! the lane was taken and never wrap.
+//!
+//! Whoever maps this memory shares it with a program that may do anything, so the collector treats every field as
+//! data from outside: indices are checked, and what makes no sense is counted and skipped.
+
+use core::sync::atomic::{AtomicU32, AtomicU64};
+
+/// "mallowsm", little endian.
+pub const SHARED_MAGIC: u64 = u64::from_le_bytes(*b"mallowsm");
+
+/// Bumped with every change of this file or of [`crate::event`]. Recorder and collector travel in one binary, so a
+/// difference means that a child was started by another mallow.
+pub const SHARED_VERSION: u32 = 1;
+
+/// The page size that the layout is aligned to.
+pub const PAGE_BYTES: usize = 4096;
+
+/// What the recorder was asked to do. In [`Header::mode`].
+pub const MODE_RECORD: u32 = 1;
+/// Counters in the lanes, no rings, no stacks. In [`Header::mode`].
+pub const MODE_STAT: u32 = 2;
+
+/// The environment variable that carries the mode and options to the recorder: `record` or `stat`.
+pub const MODE_VARIABLE: &str = "MALLOW_MODE";
+
+/// Entries in each segment of the node table. A stack node's id is its index over all segments.
+pub const NODE_SEGMENTS: [usize; 4] = [1 << 16, 1 << 18, 1 << 20, 1 << 22];
+
+/// Entries in all segments.
+pub const NODE_COUNT: usize = (1 << 16) + (1 << 18) + (1 << 20) + (1 << 22);
+
+/// The id that stands for "no stack": the parent of outermost frames. No entry has it.
+pub const NODE_ROOT: u32 = u32::MAX;
+
+/// A stack node: 16 bytes, written once, both words by one 128-bit compare and exchange.
+///
+/// `key` is 0 while the entry is free. Else it holds, from the low bits: the address (48 bits), one bit that
+/// says whether the address is exact (a program counter) rather than a return address, and the module generation
+/// (15 bits) in which the address was seen. `parent` is the parent's id plus 1, or 0 for the root.
+#[repr(C, align(16))]
+#[derive(Debug)]
+pub struct Node {
+    /// Address, exactness, generation.
+    pub key: AtomicU64,
+    /// Parent id plus 1; 0 is the root.
+    pub parent: AtomicU64,
+}
+
+const _: () = assert!(size_of::<Node>() == 16);
+
+/// Set in a node's key when the address is the program counter itself and not a return address: the frame was
+/// interrupted by a signal, so nothing is subtracted before the look-up.
+pub const NODE_EXACT: u64 = 1 << 48;
+
+/// The number of module generations before they wrap.
+pub const GENERATION_COUNT: u64 = 1 << 15;
+
+/// The address that marks a stack deeper than the recorder follows: its only child chain is the part that was kept.
+pub const ADDRESS_TRUNCATED: u64 = 1;
+
+/// Packs a node's key.
+#[inline(always)]
+pub const fn node_key(address: u64, exact: bool, generation: u64) -> u64 {
+    (address & (NODE_EXACT - 1)) | (exact as u64) << 48 | (generation % GENERATION_COUNT) << 49
+}
+
+/// The address in a node's key.
+pub const fn node_address(key: u64) -> u64 {
+    key & (NODE_EXACT - 1)
+}
+
+/// The module generation in a node's key.
+pub const fn node_generation(key: u64) -> u64 {
+    key >> 49
+}
+
+/// How many entries a node's search looks at in one segment before it goes to the next.
+pub const NODE_PROBES: usize = 8;
+
+/// Where the search for a node begins in each segment: the same for the writer and for whoever checks the table.
+#[inline(always)]
+pub const fn node_hash(key: u64, parent: u64) -> u64 {
+    let mixed = (key ^ parent.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed ^ mixed >> 29
+}
+
+/// Bytes of a thread's ring. At most 21,845 allocations wait for the collector.
+pub const RING_BYTES: usize = 512 * 1024;
+/// Words of a thread's ring, a power of two.
+pub const RING_WORDS: usize = RING_BYTES / 8;
+
+/// Threads that can be alive at once in one process. A thread beyond waits until a lane is given back.
+pub const LANE_COUNT_MAX: usize = 2048;
+
+/// Bytes of the module log.
+pub const MODULE_LOG_BYTES: usize = 1 << 20;
+
+/// Offset of the node table.
+pub const NODES_OFFSET: usize = PAGE_BYTES;
+/// Offset of the module log.
+pub const MODULES_OFFSET: usize = NODES_OFFSET + NODE_COUNT * size_of::<Node>();
+/// Offset of the lane headers.
+pub const LANES_OFFSET: usize = MODULES_OFFSET + MODULE_LOG_BYTES;
+/// Offset of the rings.
+pub const RINGS_OFFSET: usize = LANES_OFFSET + LANE_COUNT_MAX * size_of::<Lane>();
+
+const _: () = assert!(LANES_OFFSET.is_multiple_of(PAGE_BYTES) && RINGS_OFFSET.is_multiple_of(PAGE_BYTES));
+
+/// Bytes of the file for a number of lanes.
+pub const fn file_bytes(lane_count: usize) -> usize {
+    RINGS_OFFSET + lane_count * RING_BYTES
+}
+
+/// How a process said it would end. In [`Header::exit_kind`].
+pub const EXIT_UNKNOWN: u32 = 0;
+/// It ran its exit handlers, or called `_exit`, with the status in [`Header::exit_status`].
+pub const EXIT_STATUS: u32 = 1;
+
+/// The first page.
+#[repr(C, align(64))]
+#[derive(Debug)]
+pub struct Header {
+    /// [`SHARED_MAGIC`].
+    pub magic: u64,
+    /// [`SHARED_VERSION`].
+    pub version: u32,
+    /// [`MODE_RECORD`] or [`MODE_STAT`].
+    pub mode: u32,
+    /// The process id that the recorder saw.
+    pub pid: u32,
+    /// The process id of its parent.
+    pub parent_pid: u32,
+    /// Lanes in this file, at most [`LANE_COUNT_MAX`].
+    pub lane_count: u32,
+    /// How the process said it would end.
+    pub exit_kind: AtomicU32,
+    /// The status it gave.
+    pub exit_status: AtomicU32,
+    /// Lanes below this index have been used at least once.
+    pub lanes_high: AtomicU32,
+    /// The time stamp counter when the process introduced itself.
+    pub started_tsc: u64,
+    /// Module generation: goes up when a library is unloaded.
+    pub generation: AtomicU64,
+    /// Bytes of the module log that have been reserved.
+    pub modules_reserved: AtomicU64,
+    /// Stack nodes that could not be stored because the table was full. The stacks end early.
+    pub nodes_lost: AtomicU64,
+    /// Events that were not recorded because the collector had gone or no lane came free.
+    pub events_lost: AtomicU64,
+    /// Stacks that ended at code without unwind tables.
+    pub stacks_cut: AtomicU64,
+    /// Threads waiting for a lane.
+    pub lanes_wanted: AtomicU32,
+    /// Goes up while the collector lives; a waiting thread that sees it stand still for seconds gives up.
+    pub heartbeat: AtomicU32,
+    /// Set by the second thread's first call in [`MODE_STAT`]: from then on live bytes are summed atomically.
+    pub threads_many: AtomicU32,
+    /// Verified stacks, and those that differed; counted by a recorder built to check itself.
+    pub verify_mismatches: AtomicU32,
+    /// Stacks that a checking recorder compared.
+    pub verify_stacks: AtomicU64,
+    /// Pad: what follows is written by every thread of a process under [`MODE_STAT`].
+    pub pad: [u64; 4],
+    /// Live bytes and blocks over all threads, once there are many.
+    pub live_bytes: AtomicU64,
+    /// See `live_bytes`.
+    pub live_blocks: AtomicU64,
+    /// The highest sum of live bytes.
+    pub peak_bytes: AtomicU64,
+    /// The live blocks at that moment.
+    pub peak_blocks: AtomicU64,
+}
+
+const _: () = assert!(size_of::<Header>() <= PAGE_BYTES);
+
+/// A thread's counters under [`MODE_STAT`]. Only its owner writes them.
+#[repr(C)]
+#[derive(Debug, Default)]
+pub struct Counters {
+    /// Successful allocating calls.
+    pub allocations: AtomicU64,
+    /// Requested bytes of those.
+    pub bytes: AtomicU64,
+    /// Blocks freed, those that `realloc` replaced included.
+    pub frees: AtomicU64,
+    /// Successful `realloc` calls on a live block.
+    pub reallocations: AtomicU64,
+    /// Blocks freed by their own thread before it allocated again.
+    pub temporary: AtomicU64,
+    /// Failed calls.
+    pub failed: AtomicU64,
+    /// Live bytes and blocks, kept by the first thread while it is alone. May pass below zero in no moment.
+    pub live_bytes: AtomicU64,
+    /// See `live_bytes`.
+    pub live_blocks: AtomicU64,
+}
+
+/// A lane's states. In [`Lane::state`].
+pub const LANE_FREE: u32 = 0;
+/// A thread owns the lane; [`Lane::tid`] says which.
+pub const LANE_OWNED: u32 = 1;
+
+/// A thread's lane: its ring's positions, and its counters.
+#[repr(C, align(64))]
+#[derive(Debug)]
+pub struct Lane {
+    /// [`LANE_FREE`] or [`LANE_OWNED`]. The recorder takes, the collector gives back.
+    pub state: AtomicU32,
+    /// The owner's thread id.
+    pub tid: AtomicU32,
+    /// Goes up each time the lane is taken.
+    pub taken_count: AtomicU32,
+    /// Set while the owner sleeps because the ring is full.
+    pub waiting: AtomicU32,
+    /// Words published by the owner.
+    pub head: AtomicU64,
+    /// Pad: `head` is the owner's cache line, `tail` the collector's.
+    pub pad: [u64; 5],
+    /// Words consumed by the collector.
+    pub tail: AtomicU64,
+    /// A word that changes with `tail`, to sleep on.
+    pub tail_futex: AtomicU32,
+    /// Pad.
+    pub pad2: u32,
+    /// Pad.
+    pub pad3: [u64; 6],
+    /// Under [`MODE_STAT`].
+    pub counters: Counters,
+    /// Pad.
+    pub pad4: [u64; 8],
+}
+
+const _: () = assert!(size_of::<Lane>() == 256);
+
+/// A record of the module log. It is followed by `path_bytes` and `build_id_bytes` bytes, and padded to 8 bytes.
+///
+/// The log is appended by whichever thread first meets a module, so a module may stand in it twice.
+#[repr(C)]
+#[derive(Debug)]
+pub struct ModuleRecord {
+    /// The whole record's length in bytes, written last: 0 means "reserved, not yet filled".
+    pub record_bytes: AtomicU32,
+    /// Bytes of the path that follows.
+    pub path_bytes: u16,
+    /// Bytes of the build id that follows the path.
+    pub build_id_bytes: u16,
+    /// The generation in which the module was met.
+    pub generation: u64,
+    /// Where the module's first byte is mapped.
+    pub start_avma: u64,
+    /// Behind its last byte.
+    pub end_avma: u64,
+    /// What is added to an address in the file to get the mapped one.
+    pub bias: u64,
+}
+
+const _: () = assert!(size_of::<ModuleRecord>() == 40);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn node_keys_give_back_their_parts() {
+        let key = node_key(0x7fff_1234_5678, true, 5);
+        assert_eq!(node_address(key), 0x7fff_1234_5678);
+        assert_eq!(node_generation(key), 5);
+        assert_ne!(key & NODE_EXACT, 0);
+        assert_eq!(node_generation(node_key(1, false, GENERATION_COUNT + 3)), 3);
+    }
+
+    #[test]
+    fn segments_add_up() {
+        assert_eq!(NODE_SEGMENTS.iter().sum::<usize>(), NODE_COUNT);
+    }
+}

@@ -1,1 +1,100 @@
-//! (filled in next commit)
+//! Turns addresses of a module (an executable or a shared library) into frames as people read them: function names
+//! demangled, calls that the compiler inlined, files and lines, from the binary or from its separate debug file.
+//!
+//! It must never name a function from another build of the file: a wrong name costs more than an address. It must
+//! never end the program because of what a file says: damage gives fewer names and a sentence in
+//! [`Symbolizer::warnings`]. It reads files and nothing else: no network, no processes.
+//!
+//! Supported: DWARF 2 to 5, compressed sections (zlib, zstd), separate debug files by build id and by
+//! `.gnu_debuglink`, shared ones by `.gnu_debugaltlink` (dwz), split DWARF (`.dwo`, `.dwp`), `.symtab` and `.dynsym`.
+//! Not supported: `.gnu_debugdata` (a compressed symbol table that Fedora adds), debuginfod, code made at run time.
+
+mod binary;
+mod demangle;
+mod dwarf;
+mod locate;
+mod mapped;
+mod names;
+mod resolve;
+mod split;
+mod symtab;
+
+use mallow_base::Frame;
+use rustc_hash::FxHashMap;
+
+use crate::binary::Binary;
+pub use crate::demangle::demangle;
+pub use crate::locate::SearchPaths;
+
+/// One executable or library as it was mapped.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ModuleKey {
+    /// The path as the kernel tells it; `[vdso]` and other names in brackets stand for no file.
+    pub path: String,
+    /// The GNU build id that was found in memory; empty if unknown, and then any file at `path` is trusted.
+    pub build_id: Vec<u8>,
+}
+
+/// Resolves addresses, and remembers which files belong to which module.
+///
+/// Files stay open (mapped) as long as this lives. What was parsed from them is dropped after each
+/// [`resolve`](Self::resolve), because the tables of a large binary take more memory than the whole profile: ask once
+/// with all addresses of a module, not once per address.
+pub struct Symbolizer {
+    search: SearchPaths,
+    modules: FxHashMap<ModuleKey, Known>,
+    warnings: Vec<String>,
+}
+
+/// A module that was asked for before.
+struct Known {
+    binary: Binary,
+    warned: bool,
+}
+
+impl Symbolizer {
+    /// Opens nothing yet.
+    pub fn new(search: SearchPaths) -> Self {
+        Self { search, modules: FxHashMap::default(), warnings: Vec::new() }
+    }
+
+    /// The frames at each of `svmas`, innermost (inlined) call first, in the order asked; no answer is empty.
+    ///
+    /// `svmas` are addresses as stated in the file (address in memory minus load bias) that point into the
+    /// instruction of interest: for return addresses the caller subtracts 1. Where no symbol covers an address, its one
+    /// frame is named by the address itself, `0x1a2b`.
+    pub fn resolve(&mut self, module: &ModuleKey, svmas: &[u64]) -> Vec<Vec<Frame>> {
+        if module.path.starts_with('[') {
+            return svmas.iter().map(|&svma| vec![bare_frame(&module.path, svma)]).collect();
+        }
+        let known = self.modules.entry(module.clone()).or_insert_with(|| {
+            let binary = dwarf::caught(|| Ok::<_, std::fmt::Error>(Binary::open(module, &self.search)));
+            Known { binary: binary.unwrap_or_else(|_| Binary::damaged(module)), warned: false }
+        });
+        let mut unique = svmas.to_vec();
+        unique.sort_unstable();
+        unique.dedup();
+        let resolved = resolve::resolve(&known.binary, &module.path, &unique);
+        if let Some(problem) = resolved.problem
+            && !known.warned
+        {
+            known.warned = true;
+            self.warnings.push(problem);
+        }
+        if unique == svmas {
+            return resolved.frames;
+        }
+        svmas.iter().map(|svma| resolved.frames[unique.partition_point(|at| at < svma)].clone()).collect()
+    }
+
+    /// Sentences about what was missing, at most one per module: the file is gone, it is another build, it has no
+    /// symbols, it is damaged.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+}
+
+/// The frame of an address of which nothing is known.
+fn bare_frame(module: &str, svma: u64) -> Frame {
+    Frame { function: format!("{svma:#x}"), module: Some(module.to_owned()), ..Frame::default() }
+}

@@ -1,0 +1,234 @@
+//! Frames from DWARF, for one worker at a time.
+//!
+//! The parsers are those of gimli and addr2line. They are made for damaged input, but they index and do arithmetic on
+//! what files say: every call into them runs where a panic is caught and becomes a sentence.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use addr2line::{Context, LookupContinuation, LookupResult};
+use gimli::SectionId;
+use mallow_base::Frame;
+use object::{Object, ObjectSection};
+use rustc_hash::FxHashMap;
+use typed_arena::Arena;
+
+use crate::demangle::{demangle, is_mangled};
+use crate::names::Names;
+use crate::split::SplitDwarf;
+
+/// Bytes of a section as gimli reads them.
+pub(crate) type Slice<'a> = gimli::EndianSlice<'a, gimli::RunTimeEndian>;
+
+/// Loads the sections that lookups need; what is compressed is unpacked into `store`.
+pub(crate) fn load<'a>(
+    file: &object::File<'a>,
+    supplementary: Option<&object::File<'a>>,
+    store: &'a Arena<Vec<u8>>,
+) -> Result<gimli::Dwarf<Slice<'a>>, object::Error> {
+    let section = |id: SectionId, file: &object::File<'a>| {
+        let bytes = if is_needed(id) { section_bytes(id.name(), file, store)? } else { &[] };
+        Ok::<_, object::Error>(slice(bytes, file))
+    };
+    let mut dwarf = gimli::Dwarf::load(|id| section(id, file))?;
+    if let Some(supplementary) = supplementary {
+        dwarf.load_sup(|id| section(id, supplementary))?;
+    }
+    dwarf.populate_abbreviations_cache(gimli::AbbreviationsCacheStrategy::Duplicates);
+    Ok(dwarf)
+}
+
+/// Variables' locations, types and macros say nothing about functions; unpacking them would cost as much as the rest.
+fn is_needed(id: SectionId) -> bool {
+    !matches!(
+        id,
+        SectionId::DebugLoc
+            | SectionId::DebugLocLists
+            | SectionId::DebugMacinfo
+            | SectionId::DebugMacro
+            | SectionId::DebugNames
+            | SectionId::DebugTypes
+    )
+}
+
+/// A section's bytes, unpacked if need be; empty if the file has no such section.
+pub(crate) fn section_bytes<'a>(
+    name: &str,
+    file: &object::File<'a>,
+    store: &'a Arena<Vec<u8>>,
+) -> Result<&'a [u8], object::Error> {
+    let Some(section) = file.section_by_name(name) else { return Ok(&[]) };
+    Ok(match section.uncompressed_data()? {
+        std::borrow::Cow::Borrowed(bytes) => bytes,
+        std::borrow::Cow::Owned(bytes) => store.alloc(bytes),
+    })
+}
+
+/// Bytes with the byte order of the file that they are from.
+pub(crate) fn slice<'a>(bytes: &'a [u8], file: &object::File<'_>) -> Slice<'a> {
+    let order =
+        if file.is_little_endian() { gimli::RunTimeEndian::Little } else { gimli::RunTimeEndian::Big };
+    gimli::EndianSlice::new(bytes, order)
+}
+
+/// One worker: everything it parses it keeps for its next address.
+pub(crate) struct Worker<'a, 'file> {
+    /// None without debug information, and after it made a parser panic.
+    context: Option<Context<Slice<'a>>>,
+    split: SplitDwarf<'a>,
+    names: &'a Names<'file>,
+    /// Functions occur in many stacks, and demangling one costs more than the rest of a warm lookup.
+    demangled: FxHashMap<&'a [u8], String>,
+    /// The first thing that went wrong in the debug information.
+    pub(crate) damage: Option<String>,
+}
+
+impl<'a, 'file: 'a> Worker<'a, 'file> {
+    pub(crate) fn new(
+        dwarf: Option<Arc<gimli::Dwarf<Slice<'a>>>>,
+        split: SplitDwarf<'a>,
+        names: &'a Names<'file>,
+    ) -> Self {
+        let mut worker = Self { context: None, split, names, demangled: FxHashMap::default(), damage: None };
+        if let Some(dwarf) = dwarf {
+            match caught(|| Context::from_arc_dwarf(dwarf)) {
+                Ok(context) => worker.context = Some(context),
+                Err(failure) => worker.damage = Some(failure.into_message()),
+            }
+        }
+        worker
+    }
+
+    /// The frames at one address, innermost first; never empty.
+    pub(crate) fn resolve(&mut self, svma: u64) -> Vec<Frame> {
+        let calls = match &self.context {
+            None => Vec::new(),
+            Some(context) => match caught(|| calls_at(context, &self.split, svma)) {
+                Ok(calls) => calls,
+                Err(Failure::Error(message)) => {
+                    self.damage.get_or_insert(message);
+                    Vec::new()
+                }
+                Err(Failure::Panic(message)) => {
+                    // Its caches may be half made, so nothing more is asked of it.
+                    self.context = None;
+                    self.damage.get_or_insert(message);
+                    Vec::new()
+                }
+            },
+        };
+        self.frames(svma, &calls)
+    }
+
+    fn frames(&mut self, svma: u64, calls: &[Call<'a>]) -> Vec<Frame> {
+        // Without DWARF there is still the physical function that holds the address.
+        let (physical, inlined) = calls.split_last().unwrap_or((&Call::UNKNOWN, &[]));
+        let mut frames = Vec::with_capacity(inlined.len() + 1);
+        for call in inlined {
+            let function = call.name.map_or_else(|| NAMELESS.to_owned(), |name| self.readable(name));
+            frames.push(self.frame(function, call, true));
+        }
+        let function = match self.physical_name(svma, physical.name) {
+            Some(name) => self.readable(name),
+            None => format!("{svma:#x}"),
+        };
+        frames.push(self.frame(function, physical, false));
+        frames
+    }
+
+    fn frame(&self, function: String, call: &Call<'a>, inlined: bool) -> Frame {
+        Frame {
+            function,
+            file: call.file.clone(),
+            line: call.line,
+            module: Some(self.names.module().to_owned()),
+            inlined,
+        }
+    }
+
+    /// The DWARF name of a physical function, unless the symbol table knows it better: DWARF may have none (assembly,
+    /// line tables only), or only `get` where the symbol says `store::Map<int>::get(int) const`.
+    fn physical_name(&self, svma: u64, dwarf: Option<&'a [u8]>) -> Option<&'a [u8]> {
+        let Some(name) = dwarf else { return self.names.at(svma) };
+        if is_mangled(name) {
+            return Some(name);
+        }
+        // Identical functions may share one address under another one's symbol, hence the check of the bare name.
+        let fuller = self.names.at(svma).filter(|symbol| is_mangled(symbol) && contains(symbol, name));
+        Some(fuller.unwrap_or(name))
+    }
+
+    fn readable(&mut self, name: &'a [u8]) -> String {
+        let text = || demangle(&String::from_utf8_lossy(name));
+        self.demangled.entry(name).or_insert_with(text).clone()
+    }
+}
+
+/// What an inlined call is named when the compiler recorded it without a name.
+const NAMELESS: &str = "??";
+
+/// One call as DWARF tells it.
+struct Call<'a> {
+    name: Option<&'a [u8]>,
+    file: Option<String>,
+    line: Option<u32>,
+}
+
+impl Call<'_> {
+    const UNKNOWN: Call<'static> = Call { name: None, file: None, line: None };
+}
+
+/// All calls at an address, innermost first; empty if DWARF does not cover it.
+fn calls_at<'a>(
+    context: &Context<Slice<'a>>,
+    split: &SplitDwarf<'a>,
+    svma: u64,
+) -> Result<Vec<Call<'a>>, gimli::Error> {
+    let mut step = context.find_frames(svma);
+    let mut found = loop {
+        match step {
+            LookupResult::Output(found) => break found?,
+            LookupResult::Load { load, continuation } => step = continuation.resume(split.load(&load)),
+        }
+    };
+    let mut calls = Vec::new();
+    while let Some(call) = found.next()? {
+        let (file, line) = call.location.map_or((None, None), |at| (at.file, at.line));
+        calls.push(Call {
+            name: call.function.map(|function| function.name.slice()).filter(|name| !name.is_empty()),
+            file: file.map(str::to_owned),
+            // Line 0 is how compilers say that code belongs to no line.
+            line: line.filter(|&line| line != 0),
+        });
+    }
+    Ok(calls)
+}
+
+fn contains(text: &[u8], part: &[u8]) -> bool {
+    text.windows(part.len()).any(|window| window == part)
+}
+
+/// How a parser failed.
+pub(crate) enum Failure {
+    /// It noticed the damage.
+    Error(String),
+    /// It did not.
+    Panic(String),
+}
+
+impl Failure {
+    pub(crate) fn into_message(self) -> String {
+        match self {
+            Self::Error(message) | Self::Panic(message) => message,
+        }
+    }
+}
+
+/// Runs a parser over bytes that nobody has checked.
+pub(crate) fn caught<T, E: std::fmt::Display>(parse: impl FnOnce() -> Result<T, E>) -> Result<T, Failure> {
+    match catch_unwind(AssertUnwindSafe(parse)) {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(error)) => Err(Failure::Error(error.to_string())),
+        Err(_) => Err(Failure::Panic("its contents contradict each other".to_owned())),
+    }
+}

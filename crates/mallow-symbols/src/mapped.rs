@@ -1,0 +1,46 @@
+//! A file mapped into our memory, read-only.
+//!
+//! The only `unsafe` code of this crate is here.
+
+use std::fs::File;
+use std::io;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+
+use memmap2::Mmap;
+
+/// The bytes of one ELF file and where they came from.
+pub(crate) struct Mapped {
+    path: PathBuf,
+    bytes: Mmap,
+}
+
+impl Mapped {
+    /// Maps a regular file. Directories, devices and pipes are refused: mapping or reading them would block or lie.
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        if !std::fs::metadata(path)?.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+        }
+        let file = File::open(path)?;
+        // SAFETY: the mapping is private and read-only, and nobody in this process writes to the file. Another process
+        // could change or truncate it while it is mapped; we accept that as debuggers and profilers do, because
+        // linkers and package managers replace libraries by a new inode instead of writing into the old one, and
+        // because a 100 MB library must not be copied to look at a few pages of it. What is read is only ever
+        // interpreted by bounds-checked parsers and never assumed to be stable between two reads.
+        let bytes = unsafe { Mmap::map(&file)? };
+        Ok(Self { path: path.to_owned(), bytes })
+    }
+
+    /// The path that was opened.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Deref for Mapped {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes
+    }
+}

@@ -1,0 +1,144 @@
+//! Resolves a sorted list of addresses of one module, with two workers when the list is long.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use mallow_base::Frame;
+use typed_arena::Arena;
+
+use crate::binary::Binary;
+use crate::dwarf::{self, Slice, Worker, caught};
+use crate::names::Names;
+use crate::split::{SplitDwarf, Store};
+
+/// From this many addresses on a second worker pays for reading the unit headers a second time.
+const SPLIT_FROM: usize = 2_000;
+/// Two, not all processors: most of a lookup is waiting for memory, and the profiled machine has other work.
+const WORKERS: usize = 2;
+/// Pieces of the list that workers take in turn. Neighbours share DWARF units, so pieces should be few; units differ
+/// in size, so they should be more than the workers.
+const PIECES: usize = 16;
+
+/// The answer of [`resolve`].
+pub(crate) struct Resolved {
+    /// One list of frames per address, in the same order.
+    pub(crate) frames: Vec<Vec<Frame>>,
+    /// What was missing or damaged.
+    pub(crate) problem: Option<String>,
+}
+
+/// Resolves `svmas`, which must be sorted, of the module `path`.
+pub(crate) fn resolve(binary: &Binary, path: &str, svmas: &[u64]) -> Resolved {
+    let parse = |mapped| caught(|| object::File::parse(mapped)).ok();
+    let own = binary.own.as_deref().and_then(parse);
+    let debug = binary.debug.as_deref().and_then(parse);
+    let names = Names::new(path, own, debug);
+    let store = Arena::new();
+    let mut damage = None;
+    let dwarf = load_dwarf(binary, &store).unwrap_or_else(|message| {
+        damage = Some(message);
+        None
+    });
+    let job =
+        Job { has_dwarf: dwarf.is_some(), dwarf, names: &names, binary_path: binary_path(binary, path) };
+    let (frames, later_damage) =
+        if job.has_dwarf && svmas.len() > SPLIT_FROM { job.run_split(svmas) } else { job.run(svmas) };
+    let problem = binary.problem.clone().or_else(|| {
+        let damage = damage.or(later_damage);
+        damage.map(|damage| damaged(path, &damage)).or_else(|| nameless(path, &names, job.has_dwarf, &frames))
+    });
+    Resolved { frames, problem }
+}
+
+fn binary_path<'a>(binary: &'a Binary, path: &'a str) -> &'a Path {
+    binary.own.as_ref().map_or(Path::new(path), |own| own.path())
+}
+
+fn load_dwarf<'a>(
+    binary: &'a Binary,
+    store: &'a Arena<Vec<u8>>,
+) -> Result<Option<Arc<gimli::Dwarf<Slice<'a>>>>, String> {
+    let Some(mapped) = binary.with_dwarf() else { return Ok(None) };
+    let loaded = caught(|| {
+        let file = object::File::parse(&**mapped)?;
+        let supplementary =
+            binary.supplementary.as_deref().map(|bytes| object::File::parse(bytes)).transpose()?;
+        dwarf::load(&file, supplementary.as_ref(), store)
+    });
+    loaded.map(|dwarf| Some(Arc::new(dwarf))).map_err(dwarf::Failure::into_message)
+}
+
+/// What all workers share.
+struct Job<'a, 'file> {
+    dwarf: Option<Arc<gimli::Dwarf<Slice<'a>>>>,
+    has_dwarf: bool,
+    names: &'a Names<'file>,
+    binary_path: &'a Path,
+}
+
+type Outcome = (Vec<Vec<Frame>>, Option<String>);
+
+impl<'file> Job<'_, 'file> {
+    /// One worker, here.
+    fn run(&self, svmas: &[u64]) -> Outcome {
+        let pieces = [svmas];
+        let (mut done, damage) = self.work(&pieces, &AtomicUsize::new(0));
+        (done.pop().map(|(_, frames)| frames).unwrap_or_default(), damage)
+    }
+
+    /// Two workers over the pieces of the list.
+    fn run_split(&self, svmas: &[u64]) -> Outcome {
+        let pieces: Vec<&[u64]> = svmas.chunks(svmas.len().div_ceil(PIECES)).collect();
+        let next = AtomicUsize::new(0);
+        let outcomes: Vec<_> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..WORKERS).map(|_| scope.spawn(|| self.work(&pieces, &next))).collect();
+            threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
+        });
+        let mut damage = None;
+        let mut done = Vec::with_capacity(pieces.len());
+        for (frames, worker_damage) in outcomes {
+            done.extend(frames);
+            damage = damage.or(worker_damage);
+        }
+        done.sort_unstable_by_key(|&(piece, _)| piece);
+        (done.into_iter().flat_map(|(_, frames)| frames).collect(), damage)
+    }
+
+    /// Takes pieces until none is left; each comes back with its number.
+    fn work(&self, pieces: &[&[u64]], next: &AtomicUsize) -> (Vec<(usize, Vec<Vec<Frame>>)>, Option<String>) {
+        let store = Store::default();
+        let split = SplitDwarf::new(self.binary_path, &store);
+        let mut worker = Worker::new(self.dwarf.clone(), split, self.names);
+        let mut done = Vec::new();
+        loop {
+            let piece = next.fetch_add(1, Ordering::Relaxed);
+            let Some(svmas) = pieces.get(piece) else { break };
+            done.push((piece, svmas.iter().map(|&svma| worker.resolve(svma)).collect()));
+        }
+        (done, worker.damage.take())
+    }
+}
+
+fn damaged(path: &str, damage: &str) -> String {
+    format!(
+        "the debug information of {path} is damaged ({damage}); some of its names or lines are missing. Install or \
+         build it again."
+    )
+}
+
+/// The sentence for a module that left addresses without names because it was stripped.
+fn nameless(path: &str, names: &Names<'_>, has_dwarf: bool, frames: &[Vec<Frame>]) -> Option<String> {
+    let cure = "Install its debug package (-dbgsym, -dbg or -debuginfo), or build it with -g and without -s.";
+    if has_dwarf {
+        return None;
+    }
+    if names.is_empty() {
+        return Some(format!("{path} has no symbols at all, so its frames are addresses. {cure}"));
+    }
+    let unnamed = frames.iter().flatten().filter(|frame| frame.function.starts_with("0x")).count();
+    if unnamed == 0 || names.is_complete() {
+        return None;
+    }
+    Some(format!("{path} is stripped: only its exported functions have names. {cure}"))
+}

@@ -1,2 +1,96 @@
-//! The project's own commands.
-fn main() {}
+//! The project's own commands: `cargo xtask ci` and each of its steps alone.
+//!
+//! Everything that has to hold before a change goes in is a step here, so that a developer's machine and the
+//! CI server run the same thing. It must never pass by skipping: a step that cannot do its work fails.
+
+mod fuzz;
+mod packages;
+mod recorder;
+mod run;
+mod steps;
+mod tidy;
+mod workspaces;
+
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+
+const USAGE: &str = "\
+cargo xtask COMMAND
+
+  ci                     every step below, in this order; stops at the first that fails
+  packages               install what the tests need from Debian's packages
+  fmt [--fix]            formatting of every workspace
+  clippy                 lints of every workspace, warnings as errors
+  tidy                   the project's own rules: arrows, headings, lengths, names, licences
+  recorder               what the library that enters other programs asks for and offers
+  test                   every test, the release binary included
+  doc                    the documentation, warnings as errors
+  fuzz [--seconds N] [TARGET…]
+                         fuzz the parsers, 60 seconds each unless told otherwise
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match dispatch(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::Usage(sentence)) => {
+            eprintln!("{sentence}\n\n{USAGE}");
+            ExitCode::from(2)
+        }
+        Err(Failure::Step(sentence)) => {
+            eprintln!("\nxtask: {sentence}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Why a command did not end well.
+enum Failure {
+    /// It was asked for something that does not exist.
+    Usage(String),
+    /// A step found a fault.
+    Step(String),
+}
+
+impl From<String> for Failure {
+    fn from(sentence: String) -> Self {
+        Failure::Step(sentence)
+    }
+}
+
+fn dispatch(arguments: &[String]) -> Result<(), Failure> {
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let Some((command, rest)) = words.split_first() else {
+        return Err(Failure::Usage("A command is needed.".to_owned()));
+    };
+    if matches!(*command, "help" | "--help" | "-h") {
+        print!("{USAGE}");
+        return Ok(());
+    }
+    let root = repository_root()?;
+    match (*command, rest) {
+        ("ci", []) => Ok(steps::ci(&root)?),
+        ("fmt", ["--fix"]) => Ok(steps::format_in_place(&root)?),
+        ("fuzz", options) => {
+            let plan = fuzz::Plan::parse(options).map_err(Failure::Usage)?;
+            Ok(steps::timed("fuzz", || fuzz::run(&root, &plan))?)
+        }
+        (name, []) => match steps::STEPS.iter().find(|step| step.name == name) {
+            Some(step) => Ok(steps::timed(step.name, || (step.body)(&root))?),
+            None => Err(Failure::Usage(format!("There is no command `{name}`."))),
+        },
+        (name, extra) => Err(Failure::Usage(format!("`{name}` does not understand `{}`.", extra.join(" ")))),
+    }
+}
+
+/// The checkout that holds this program's sources. Cargo says where they are when it runs us; the program
+/// started by hand asks git.
+fn repository_root() -> Result<PathBuf, String> {
+    if let Some(manifest) = std::env::var_os("CARGO_MANIFEST_DIR")
+        && let Some(root) = PathBuf::from(manifest).parent()
+    {
+        return Ok(root.to_owned());
+    }
+    let top = run::captured(Command::new("git").args(["rev-parse", "--show-toplevel"]))?;
+    Ok(PathBuf::from(top.trim_end()))
+}

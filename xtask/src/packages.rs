@@ -1,0 +1,193 @@
+//! What the tests need from Debian's packages: the one list, and how it is installed.
+//!
+//! Nothing is installed when everything is there. A package that cannot be had is a failure: no test may pass
+//! because the program it should have watched was not found.
+
+use crate::run;
+use std::io::IsTerminal;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// How one sees that a need is met.
+enum Proof {
+    /// A program on PATH, wherever it came from.
+    Command(&'static str),
+    /// A file that has to be the distribution's own: a version manager's shell shim of the same name would be
+    /// recorded instead of the interpreter.
+    File(&'static str),
+    /// The package itself: libraries, headers and debug files.
+    Installed,
+}
+
+struct Need {
+    /// Names of the package, newest releases last; one of them is enough.
+    names: &'static [&'static str],
+    proof: Proof,
+}
+
+const fn command(names: &'static [&'static str], program: &'static str) -> Need {
+    Need { names, proof: Proof::Command(program) }
+}
+
+const fn file(names: &'static [&'static str], path: &'static str) -> Need {
+    Need { names, proof: Proof::File(path) }
+}
+
+const fn installed(names: &'static [&'static str]) -> Need {
+    Need { names, proof: Proof::Installed }
+}
+
+/// Everything the tests and the benchmarks run or link against.
+const NEEDS: &[Need] = &[
+    // Compilers and the tools that take binaries apart.
+    command(&["gcc"], "gcc"),
+    command(&["g++"], "g++"),
+    command(&["binutils"], "readelf"),
+    command(&["elfutils"], "eu-strip"),
+    command(&["dwz"], "dwz"),
+    installed(&["libc6-dbg"]),
+    // Peers that our figures are compared with.
+    command(&["valgrind"], "valgrind"),
+    command(&["heaptrack"], "heaptrack"),
+    // Real programs to record.
+    command(&["sqlite3"], "sqlite3"),
+    installed(&["libsqlite3-0"]),
+    file(&["ruby"], "/usr/bin/ruby"),
+    file(&["python3"], "/usr/bin/python3"),
+    command(&["nodejs"], "node"),
+    command(&["redis-server"], "redis-server"),
+    command(&["redis-tools"], "redis-benchmark"),
+    // Other allocators, preloaded and linked.
+    installed(&["libjemalloc2"]),
+    installed(&["libjemalloc-dev"]),
+    installed(&["libtcmalloc-minimal4", "libtcmalloc-minimal4t64"]),
+    installed(&["libgoogle-perftools-dev"]),
+    command(&["google-perftools"], "google-pprof"),
+    installed(&["libmimalloc2.0", "libmimalloc3"]),
+    installed(&["libmimalloc-dev"]),
+];
+
+/// Makes sure that every need is met, installing what is missing.
+///
+/// # Errors
+/// A sentence that names the packages that are missing and could not be installed, and why.
+pub(crate) fn ensure() -> Result<(), String> {
+    let missing: Vec<&Need> = NEEDS.iter().filter(|need| !is_met(need)).collect();
+    if missing.is_empty() {
+        println!("    all {} packages that the tests need are there", NEEDS.len());
+        return Ok(());
+    }
+    println!("    missing: {}", first_names(&missing));
+    if find_on_path("apt-get").is_none() {
+        return Err(format!(
+            "the tests need {}, and this system has no apt-get; install them with its own package manager.",
+            first_names(&missing)
+        ));
+    }
+    run::shown(&mut privileged(&["update", "-q"])?)?;
+    let names: Vec<&str> = missing.iter().map(|need| available_name(need)).collect();
+    let mut install = privileged(&["install", "-y", "-q", "--no-install-recommends"])?;
+    run::shown(install.args(&names))?;
+    let still: Vec<&Need> = missing.into_iter().filter(|need| !is_met(need)).collect();
+    if still.is_empty() {
+        return Ok(());
+    }
+    Err(format!("apt-get ended well, but the tests still miss {}.", first_names(&still)))
+}
+
+fn is_met(need: &Need) -> bool {
+    match need.proof {
+        Proof::Command(program) => find_on_path(program).is_some(),
+        Proof::File(path) => Path::new(path).is_file(),
+        Proof::Installed => need.names.iter().any(|name| is_installed(name)),
+    }
+}
+
+fn is_installed(name: &str) -> bool {
+    let mut query = Command::new("dpkg-query");
+    query.args(["--show", "--showformat=${db:Status-Status}\\n", name]);
+    run::captured(&mut query).is_ok_and(|status| status.lines().any(|line| line == "installed"))
+}
+
+/// The name under which this release has the package; the first one when it has none, so that apt says so.
+fn available_name(need: &Need) -> &'static str {
+    let is_known = |name: &&&str| {
+        let mut policy = Command::new("apt-cache");
+        policy.args(["policy", name]);
+        run::captured(&mut policy).is_ok_and(|text| has_candidate(&text))
+    };
+    need.names.iter().find(is_known).copied().unwrap_or(need.names[0])
+}
+
+fn has_candidate(policy: &str) -> bool {
+    policy
+        .lines()
+        .any(|line| line.trim().strip_prefix("Candidate: ").is_some_and(|version| version != "(none)"))
+}
+
+fn first_names(needs: &[&Need]) -> String {
+    needs.iter().map(|need| need.names[0]).collect::<Vec<_>>().join(" ")
+}
+
+fn find_on_path(program: &str) -> Option<std::path::PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file())
+}
+
+/// `apt-get` as root: directly, or through sudo, which may ask for a password only where somebody can type one.
+fn privileged(arguments: &[&str]) -> Result<Command, String> {
+    let is_root = run::captured(Command::new("id").arg("-u"))?.trim() == "0";
+    let mut command = if is_root {
+        Command::new("apt-get")
+    } else if find_on_path("sudo").is_some() {
+        let mut sudo = Command::new("sudo");
+        if !std::io::stdin().is_terminal() {
+            sudo.arg("-n");
+        }
+        sudo.args(["DEBIAN_FRONTEND=noninteractive", "apt-get"]);
+        sudo
+    } else {
+        return Err("packages are missing, and installing them needs root or sudo; neither is here. \
+                    Run `cargo xtask packages` once as root."
+            .to_owned());
+    };
+    command.args(arguments).args(["-o", "DPkg::Lock::Timeout=300", "-o", "Dpkg::Use-Pty=0"]);
+    command.env("DEBIAN_FRONTEND", "noninteractive").stdin(Stdio::null());
+    Ok(command)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_absent_is_seen_as_absent() {
+        assert!(!is_met(&installed(&["mallow-has-no-such-package"])));
+        assert!(!is_met(&command(&["x"], "mallow-has-no-such-command")));
+        assert!(!is_met(&file(&["x"], "/usr/bin/mallow-has-no-such-file")));
+    }
+
+    #[test]
+    fn what_is_present_is_seen_as_present() {
+        assert!(is_met(&installed(&["libc6"])));
+        assert!(is_met(&installed(&["mallow-has-no-such-package", "libc6"])));
+        assert!(is_met(&command(&["x"], "sh")));
+        assert!(is_met(&file(&["x"], "/bin/sh")));
+    }
+
+    #[test]
+    fn a_package_that_this_release_lacks_has_no_candidate() {
+        assert!(has_candidate("gcc:\n  Installed: (none)\n  Candidate: 4:12.2.0-3\n"));
+        assert!(!has_candidate("gone:\n  Installed: (none)\n  Candidate: (none)\n"));
+        assert!(!has_candidate(""));
+    }
+
+    #[test]
+    fn no_package_is_listed_twice() {
+        let mut names: Vec<&str> = NEEDS.iter().flat_map(|need| need.names).copied().collect();
+        names.sort_unstable();
+        let count = names.len();
+        names.dedup();
+        assert_eq!(names.len(), count);
+    }
+}

@@ -1,0 +1,166 @@
+//! What the library that enters other programs asks of them, and what it offers.
+//!
+//! It is loaded before everything else into programs that we know nothing about. So it may need no library, no
+//! symbol version and no dynamic thread-local storage (whose first access allocates), and it may export exactly
+//! the names in `recorder/mallow-preload/exports.txt`: one name too many takes a function away from the program.
+
+use crate::run;
+use crate::workspaces::{self, Workspace};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const EXPORTS: &str = "recorder/mallow-preload/exports.txt";
+
+/// Builds the library and checks it.
+///
+/// # Errors
+/// A sentence for each promise that the library breaks.
+pub(crate) fn run(root: &Path) -> Result<(), String> {
+    let workspaces = workspaces::all(root)?;
+    let recorder = workspaces
+        .iter()
+        .find(|workspace| workspace.folder == Path::new("recorder"))
+        .ok_or("recorder/Cargo.toml is missing: there is no library to check.")?;
+    run::shown(recorder.cargo(root, "build").arg("--release"))?;
+    let library = target_folder(root, recorder)?.join("release/libmallow_preload.so");
+    let allowed = std::fs::read_to_string(root.join(EXPORTS))
+        .map_err(|error| format!("{EXPORTS} cannot be read: {error}."))?;
+    let broken = broken_promises(&Facts::of(&library)?, &names_in(&allowed));
+    if broken.is_empty() {
+        println!("    {} keeps its promises", library.display());
+        return Ok(());
+    }
+    Err(format!("{} breaks its promises:\n  {}", library.display(), broken.join("\n  ")))
+}
+
+fn target_folder(root: &Path, workspace: &Workspace) -> Result<PathBuf, String> {
+    let mut command = workspace.cargo(root, "metadata");
+    let text = run::captured(command.args(["--no-deps", "--format-version", "1"]))?;
+    let json: serde_json::Value =
+        serde_json::from_str(&text).map_err(|error| format!("cargo metadata cannot be read: {error}."))?;
+    let folder = json["target_directory"].as_str();
+    folder.map(PathBuf::from).ok_or_else(|| "cargo metadata names no target directory.".to_owned())
+}
+
+/// What `readelf` says of a library, as far as the promises are concerned.
+struct Facts {
+    needed: Vec<String>,
+    version_needs: Vec<String>,
+    exported: BTreeSet<String>,
+    undefined: BTreeSet<String>,
+}
+
+impl Facts {
+    fn of(library: &Path) -> Result<Facts, String> {
+        let read = |flags: &[&str]| {
+            run::captured(Command::new("readelf").args(flags).arg(library).env("LC_ALL", "C"))
+        };
+        let (exported, undefined) = symbols(&read(&["--dyn-syms", "--wide"])?);
+        if exported.is_empty() {
+            return Err(format!("readelf sees no exported symbol in {}.", library.display()));
+        }
+        Ok(Facts {
+            needed: needed(&read(&["--dynamic", "--wide"])?),
+            version_needs: version_needs(&read(&["--version-info", "--wide"])?),
+            exported,
+            undefined,
+        })
+    }
+}
+
+fn broken_promises(facts: &Facts, allowed: &BTreeSet<String>) -> Vec<String> {
+    let mut broken = Vec::new();
+    for name in &facts.needed {
+        broken.push(format!("it needs {name}; it may need no library (DT_NEEDED)."));
+    }
+    for version in &facts.version_needs {
+        broken.push(format!("it needs the symbol version {version}; it may need none."));
+    }
+    if facts.undefined.contains("__tls_get_addr") {
+        broken.push("it calls __tls_get_addr; thread-local state must be initial-exec.".to_owned());
+    }
+    for name in facts.exported.difference(allowed) {
+        broken.push(format!("it exports {name}, which is not in {EXPORTS}; hide it or add the line."));
+    }
+    for name in allowed.difference(&facts.exported) {
+        broken.push(format!("it does not export {name}, which is in {EXPORTS}."));
+    }
+    broken
+}
+
+/// The list of exports: one name a line, `#` starts a comment.
+fn names_in(list: &str) -> BTreeSet<String> {
+    let without_comment = |line: &str| line.split('#').next().unwrap_or("").trim().to_owned();
+    list.lines().map(without_comment).filter(|name| !name.is_empty()).collect()
+}
+
+/// Libraries in `readelf --dynamic`, as in `0x…01 (NEEDED)  Shared library: [libc.so.6]`.
+fn needed(dynamic: &str) -> Vec<String> {
+    let name = |line: &str| Some(line.split_once('[')?.1.split_once(']')?.0.to_owned());
+    dynamic.lines().filter(|line| line.contains("(NEEDED)")).filter_map(name).collect()
+}
+
+/// Versions in `readelf --version-info`, as in `  0x0010:   Name: GLIBC_2.2.5  Flags: none  Version: 2`.
+fn version_needs(info: &str) -> Vec<String> {
+    let needs = info.lines().skip_while(|line| !line.starts_with("Version needs section"));
+    let name = |line: &str| Some(line.split_once("Name: ")?.1.split_whitespace().next()?.to_owned());
+    needs.filter_map(name).collect()
+}
+
+/// Exported and undefined names in `readelf --dyn-syms`, whose rows are
+/// `Num: Value Size Type Bind Vis Ndx Name[@version]`.
+fn symbols(table: &str) -> (BTreeSet<String>, BTreeSet<String>) {
+    let (mut exported, mut undefined) = (BTreeSet::new(), BTreeSet::new());
+    for line in table.lines() {
+        let columns: Vec<&str> = line.split_whitespace().collect();
+        let &[number, _, _, _, bind, _, section, name, ..] = columns.as_slice() else { continue };
+        if !number.ends_with(':') || number == "Num:" || bind == "LOCAL" {
+            continue;
+        }
+        let name = name.split('@').next().unwrap_or(name).to_owned();
+        if section == "UND" {
+            undefined.insert(name);
+        } else {
+            exported.insert(name);
+        }
+    }
+    (exported, undefined)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn library(source: &str, options: &[&str]) -> Facts {
+        let folder = tempfile::tempdir().unwrap();
+        let (c, so) = (folder.path().join("a.c"), folder.path().join("a.so"));
+        std::fs::write(&c, source).unwrap();
+        let mut gcc = Command::new("gcc");
+        gcc.args(["-shared", "-fPIC", "-o"]).args([&so, &c]).args(options);
+        run::captured(&mut gcc).unwrap();
+        Facts::of(&so).unwrap()
+    }
+
+    #[test]
+    fn a_library_that_asks_for_nothing_keeps_the_promises() {
+        let facts = library("int malloc_here(void) { return 1; }", &["-nostdlib"]);
+        assert_eq!(broken_promises(&facts, &names_in("malloc_here # the only one\n")), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_library_that_asks_for_everything_breaks_each_promise() {
+        let source = "#include <stdio.h>\n__thread int slot; int f(void) { puts(\"\"); return slot; }";
+        let facts = library(source, &[]);
+        let broken = broken_promises(&facts, &names_in("# what it should export\nf\ng\n")).join("\n");
+        for sentence in [
+            "it needs libc.so.6; it may need no library (DT_NEEDED).",
+            "it needs the symbol version GLIBC_2.2.5; it may need none.",
+            "it calls __tls_get_addr; thread-local state must be initial-exec.",
+            "it exports slot, which is not in recorder/mallow-preload/exports.txt; hide it or add the line.",
+            "it does not export g, which is in recorder/mallow-preload/exports.txt.",
+        ] {
+            assert!(broken.contains(sentence), "{sentence}\nis not among\n{broken}");
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! The steps of `cargo xtask ci`, their order, and the table of what each one took.
+//!
+//! Cheap steps come first, so that a misspelt line is known in seconds.
+
+use crate::workspaces::{self, Workspace};
+use crate::{fuzz, packages, recorder, run, tidy};
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// One thing that has to hold, also a subcommand of its own.
+pub(crate) struct Step {
+    /// What one types after `cargo xtask`.
+    pub(crate) name: &'static str,
+    /// Does it, for the repository in this folder.
+    pub(crate) body: fn(&Path) -> Result<(), String>,
+}
+
+/// Every step, in the order of `ci`.
+pub(crate) const STEPS: &[Step] = &[
+    Step { name: "packages", body: |_| packages::ensure() },
+    Step { name: "fmt", body: fmt },
+    Step { name: "tidy", body: tidy::run },
+    Step { name: "clippy", body: clippy },
+    Step { name: "recorder", body: recorder::run },
+    Step { name: "test", body: test },
+    Step { name: "doc", body: doc },
+    Step { name: "fuzz", body: |root| fuzz::run(root, &fuzz::Plan::default()) },
+];
+
+/// Runs every step and prints what each one took.
+///
+/// # Errors
+/// The sentence of the first step that failed, with the command that runs it again.
+pub(crate) fn ci(root: &Path) -> Result<(), String> {
+    let mut durations: Vec<(&str, Duration)> = Vec::new();
+    for (index, step) in STEPS.iter().enumerate() {
+        println!("\n[{}/{}] {}", index + 1, STEPS.len(), step.name);
+        let started = Instant::now();
+        let outcome = (step.body)(root);
+        let took = started.elapsed();
+        durations.push((step.name, took));
+        if let Err(sentence) = outcome {
+            print!("{}", table(&durations, Some(step.name)));
+            return Err(with_cure(step.name, &sentence));
+        }
+        println!("    {} took {}", step.name, seconds(took));
+    }
+    print!("{}", table(&durations, None));
+    Ok(())
+}
+
+/// Runs one step by itself and says what it took.
+///
+/// # Errors
+/// The step's sentence with the command that runs it again.
+pub(crate) fn timed(name: &str, body: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
+    let started = Instant::now();
+    body().map_err(|sentence| with_cure(name, &sentence))?;
+    println!("    {name} took {}", seconds(started.elapsed()));
+    Ok(())
+}
+
+fn with_cure(name: &str, sentence: &str) -> String {
+    format!("step `{name}` failed: {sentence}\nMend it, then run `cargo xtask {name}` again.")
+}
+
+fn table(durations: &[(&str, Duration)], failed: Option<&str>) -> String {
+    let mut text = String::from("\nstep        took\n");
+    for (name, took) in durations {
+        let verdict = if failed == Some(*name) { "  failed" } else { "" };
+        text.push_str(&format!("{name:<9}{:>9}{verdict}\n", seconds(*took)));
+    }
+    let total: Duration = durations.iter().map(|(_, took)| *took).sum();
+    text.push_str(&format!("{:<9}{:>9}\n", "all", seconds(total)));
+    text
+}
+
+fn seconds(took: Duration) -> String {
+    format!("{:.1} s", took.as_secs_f64())
+}
+
+fn fmt(root: &Path) -> Result<(), String> {
+    for workspace in workspaces::all(root)? {
+        run::shown(workspace.cargo(root, "fmt").args(["--all", "--", "--check"]))
+            .map_err(|sentence| format!("{sentence} `cargo xtask fmt --fix` formats everything."))?;
+    }
+    Ok(())
+}
+
+/// Formats every workspace instead of complaining.
+///
+/// # Errors
+/// A sentence when rustfmt cannot read a file.
+pub(crate) fn format_in_place(root: &Path) -> Result<(), String> {
+    workspaces::all(root)?
+        .iter()
+        .try_for_each(|workspace| run::shown(workspace.cargo(root, "fmt").arg("--all")))
+}
+
+fn clippy(root: &Path) -> Result<(), String> {
+    for workspace in workspaces::all(root)? {
+        run::shown(workspace.cargo(root, "clippy").args([
+            "--workspace",
+            "--all-targets",
+            "--",
+            "-D",
+            "warnings",
+        ]))?;
+    }
+    Ok(())
+}
+
+/// Unit tests run in the dev profile. The end-to-end tests drive the binary that users get, so it is built
+/// first, and they are told where it is rather than left to find an old one.
+fn test(root: &Path) -> Result<(), String> {
+    run::shown(
+        Command::new("cargo").args(["build", "--release", "--package", "mallow-cli"]).current_dir(root),
+    )?;
+    for workspace in workspaces::all(root)?.iter().filter(|workspace| !workspace.is_fuzz()) {
+        run::shown(workspace.cargo(root, "test").arg("--workspace"))?;
+    }
+    Ok(())
+}
+
+fn doc(root: &Path) -> Result<(), String> {
+    let documented =
+        |workspace: &&Workspace| workspace.is_root() || workspace.folder == Path::new("recorder");
+    for workspace in workspaces::all(root)?.iter().filter(documented) {
+        let mut command = workspace.cargo(root, "doc");
+        command.args(["--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings");
+        run::shown(&mut command)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_shows_each_step_and_their_sum() {
+        let durations = [("fmt", Duration::from_millis(1250)), ("test", Duration::from_secs(600))];
+        let expected =
+            "\nstep        took\nfmt          1.2 s\ntest       600.0 s  failed\nall        601.2 s\n";
+        assert_eq!(table(&durations, Some("test")), expected);
+    }
+
+    #[test]
+    fn a_failure_names_the_command_to_run_again() {
+        let sentence = with_cure("clippy", "`cargo clippy` failed.");
+        assert_eq!(
+            sentence,
+            "step `clippy` failed: `cargo clippy` failed.\nMend it, then run `cargo xtask clippy` again."
+        );
+    }
+
+    #[test]
+    fn every_step_is_in_the_usage_text() {
+        for step in STEPS {
+            assert!(crate::USAGE.contains(&format!("\n  {} ", step.name)), "{} is missing", step.name);
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Every hazard program is tested, and no test is switched off.
+
+use super::rust_text::code_only;
+use super::{Finding, TextFile, Tree};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+const PROGRAMS: &str = "programs/hazards";
+
+/// Every program of `programs/hazards` that states its figures (NAME.json beside NAME.c or NAME.cpp) has a test of
+/// its name in `e2e/tests/hazards*.rs`, as `hazard!(NAME)` or `fn NAME()`; and no test anywhere is ignored.
+pub(super) fn check(tree: &Tree) -> Vec<Finding> {
+    let mut findings = untested(tree);
+    for file in tree.rust() {
+        for (index, line) in code_only(&file.text).lines().enumerate() {
+            if line.trim_start().starts_with("#[ignore") {
+                findings
+                    .push(file.finding(index + 1, "an ignored test checks nothing; mend it or remove it."));
+            }
+        }
+    }
+    findings
+}
+
+fn untested(tree: &Tree) -> Vec<Finding> {
+    let tested: BTreeSet<String> =
+        tree.rust().filter(|file| holds_tests(&file.path)).flat_map(tests_of).collect();
+    let mut findings = Vec::new();
+    for figures in tree.files.iter().filter(|file| is_program_file(file) && file.has_extension(&["json"])) {
+        let name = test_name(&figures.path);
+        let has_source = tree.files.iter().any(|file| {
+            is_program_file(file) && !file.has_extension(&["json", "md"]) && test_name(&file.path) == name
+        });
+        if !has_source {
+            findings.push(figures.finding(0, "there is no program with these figures beside it."));
+        }
+        if !tested.contains(&name) {
+            let sentence = format!("no test runs it; add `hazard!({name});` to e2e/tests/hazards.rs.");
+            findings.push(figures.finding(0, sentence));
+        }
+    }
+    findings
+}
+
+fn is_program_file(file: &TextFile) -> bool {
+    file.path.starts_with(PROGRAMS)
+}
+
+/// `e2e/tests/hazards.rs`, `e2e/tests/hazards_threads.rs` and what stands in `e2e/tests/hazards/`.
+fn holds_tests(path: &Path) -> bool {
+    path.strip_prefix("e2e/tests").is_ok_and(|rest| rest.to_string_lossy().starts_with("hazards"))
+}
+
+fn test_name(path: &Path) -> String {
+    path.file_stem().map(|stem| stem.to_string_lossy().replace('-', "_")).unwrap_or_default()
+}
+
+fn tests_of(file: &TextFile) -> Vec<String> {
+    let code = code_only(&file.text);
+    let names_behind = |mark: &str| -> Vec<String> {
+        let name = |(at, _): (usize, &str)| {
+            let rest = code[at + mark.len()..].trim_start();
+            rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or("").to_owned()
+        };
+        code.match_indices(mark).map(name).collect()
+    };
+    [names_behind("hazard!("), names_behind("fn ")].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PROGRAM: (&str, &str) = ("programs/hazards/realloc-chain.c", "int main(void) {}\n");
+    const FIGURES: (&str, &str) = ("programs/hazards/realloc-chain.json", "{}\n");
+
+    #[test]
+    fn a_program_with_its_test_passes() {
+        for test in [
+            "hazard!(realloc_chain);\n",
+            "#[test]\nfn realloc_chain() {}\n",
+            "hazard!(\n    realloc_chain,\n    2\n);",
+        ] {
+            assert_eq!(check(&Tree::of(&[PROGRAM, FIGURES, ("e2e/tests/hazards_c.rs", test)])), [], "{test}");
+        }
+        assert_eq!(check(&Tree::of(&[PROGRAM])), []);
+    }
+
+    #[test]
+    fn a_program_without_a_test_is_found() {
+        for test in ["// hazard!(realloc_chain);\n", "hazard!(realloc_chains);\n", "\"fn realloc_chain\""] {
+            let found = check(&Tree::of(&[PROGRAM, FIGURES, ("e2e/tests/hazards.rs", test)]));
+            assert_eq!(
+                found[0].to_string(),
+                "programs/hazards/realloc-chain.json: no test runs it; \
+                 add `hazard!(realloc_chain);` to e2e/tests/hazards.rs."
+            );
+        }
+    }
+
+    #[test]
+    fn figures_without_a_program_are_found() {
+        let found = check(&Tree::of(&[FIGURES, ("e2e/tests/hazards.rs", "hazard!(realloc_chain);\n")]));
+        assert_eq!(found[0].sentence, "there is no program with these figures beside it.");
+    }
+
+    #[test]
+    fn an_ignored_test_is_found() {
+        let found = check(&Tree::of(&[("a.rs", "#[test]\n#[ignore = \"slow\"]\nfn a() {}\n")]));
+        assert_eq!(found[0].to_string(), "a.rs:2: an ignored test checks nothing; mend it or remove it.");
+    }
+}

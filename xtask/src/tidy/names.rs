@@ -1,0 +1,61 @@
+//! No drawers: a module is named after the idea it holds.
+
+use super::rust_text::{code_only, word_after};
+use super::{Finding, Tree};
+
+/// Names that take in anything, and therefore tell nothing.
+const DRAWERS: &[&str] = &["utils", "util", "common", "helpers", "helper", "misc", "manager"];
+
+/// No Rust file, folder or module has a drawer's name.
+pub(super) fn check(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for file in tree.rust() {
+        for part in file.path.with_extension("").iter().filter_map(|part| part.to_str()) {
+            if is_drawer(part) {
+                findings.push(file.finding(0, sentence(part)));
+            }
+        }
+        for (index, line) in code_only(&file.text).lines().enumerate() {
+            // `mod name;` is found again as a file; only a module with its body here is new.
+            if let Some(name) = word_after(line, "mod").filter(|name| line.contains('{') && is_drawer(name)) {
+                findings.push(file.finding(index + 1, sentence(name)));
+            }
+        }
+    }
+    findings
+}
+
+fn is_drawer(name: &str) -> bool {
+    name.split(['_', '-']).any(|word| DRAWERS.contains(&word))
+}
+
+fn sentence(name: &str) -> String {
+    format!("`{name}` says nothing about what is inside; name the idea.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_ideas_pass() {
+        let tree =
+            Tree::of(&[("crates/a/src/ring.rs", "mod commonplace { }\nuse x::utils; // mod misc {\n")]);
+        assert_eq!(check(&tree), []);
+    }
+
+    #[test]
+    fn drawers_are_found_in_paths_and_in_code() {
+        for (path, text) in [
+            ("crates/a/src/utils.rs", ""),
+            ("crates/a/src/string_helpers.rs", ""),
+            ("e2e/tests/common/mod.rs", ""),
+            ("crates/mallow-misc/src/lib.rs", ""),
+            ("crates/a/src/lib.rs", "//! A.\npub(crate) mod manager {\n}\n"),
+        ] {
+            let found = check(&Tree::of(&[(path, text)]));
+            assert_eq!(found.len(), 1, "{path}");
+            assert!(found[0].sentence.contains("name the idea"), "{}", found[0]);
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! The cargo workspaces of this repository.
+//!
+//! There are several because code that enters other people's processes, programs that are profiled and fuzz
+//! targets are built with other settings than mallow itself. They are found, not listed, so that a new one
+//! cannot be forgotten by a check.
+
+use crate::run;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// One workspace: a folder with a manifest that no other manifest governs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Workspace {
+    /// Folder relative to the repository, empty for the root's.
+    pub(crate) folder: PathBuf,
+}
+
+impl Workspace {
+    /// `cargo VERB`, directed at this workspace.
+    pub(crate) fn cargo(&self, root: &Path, verb: &str) -> Command {
+        let mut command = Command::new("cargo");
+        command.arg(verb).current_dir(root);
+        if !self.is_root() {
+            command.arg("--manifest-path").arg(self.folder.join("Cargo.toml"));
+        }
+        command
+    }
+
+    /// Whether this is the workspace of mallow's own processes.
+    pub(crate) fn is_root(&self) -> bool {
+        self.folder.as_os_str().is_empty()
+    }
+
+    /// Whether its programs are fuzz targets, which only `cargo xtask fuzz` can link and run.
+    pub(crate) fn is_fuzz(&self) -> bool {
+        self.folder == Path::new("fuzz")
+    }
+}
+
+/// Every workspace of the repository, the root's first.
+///
+/// # Errors
+/// A sentence when git cannot list the files or a manifest cannot be read.
+pub(crate) fn all(root: &Path) -> Result<Vec<Workspace>, String> {
+    let mut found = Vec::new();
+    for path in tracked_files(root)?.into_iter().filter(|path| path.ends_with("Cargo.toml")) {
+        let manifest = std::fs::read_to_string(root.join(&path))
+            .map_err(|error| format!("{} cannot be read: {error}.", path.display()))?;
+        if governs_itself(&path, &manifest) {
+            found.push(Workspace { folder: path.parent().unwrap_or(Path::new("")).to_owned() });
+        }
+    }
+    found.sort_by(|a, b| a.folder.cmp(&b.folder));
+    Ok(found)
+}
+
+/// Programs that are profiled stand alone even without a `[workspace]` table: the root excludes their folder.
+fn governs_itself(path: &Path, manifest: &str) -> bool {
+    path.starts_with("programs") || manifest.lines().any(|line| line.trim() == "[workspace]")
+}
+
+/// Files that belong to the repository: tracked, or new and not ignored; so that a check speaks before the commit.
+///
+/// # Errors
+/// A sentence when git cannot list them.
+pub(crate) fn tracked_files(root: &Path) -> Result<Vec<PathBuf>, String> {
+    let mut list = Command::new("git");
+    list.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]).current_dir(root);
+    let names = run::captured(&mut list)?;
+    let mut files: Vec<PathBuf> =
+        names.split_terminator('\0').map(PathBuf::from).filter(|path| root.join(path).is_file()).collect();
+    files.sort();
+    files.dedup();
+    Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_member_is_not_a_workspace_and_a_program_is() {
+        let member = "[package]\nname = \"a\"\n";
+        assert!(!governs_itself(Path::new("crates/a/Cargo.toml"), member));
+        assert!(governs_itself(Path::new("programs/a/Cargo.toml"), member));
+        assert!(governs_itself(Path::new("fuzz/Cargo.toml"), "[workspace]\n[package]\n"));
+    }
+
+    #[test]
+    fn this_repository_has_its_root_and_its_fuzz_targets() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        let folders: Vec<PathBuf> = all(root).unwrap().into_iter().map(|w| w.folder).collect();
+        assert_eq!(folders.first(), Some(&PathBuf::new()));
+        assert!(folders.contains(&PathBuf::from("fuzz")), "{folders:?}");
+    }
+
+    #[test]
+    fn a_command_for_another_workspace_names_its_manifest() {
+        let workspace = Workspace { folder: PathBuf::from("recorder") };
+        let command = workspace.cargo(Path::new("."), "doc");
+        assert_eq!(run::as_typed(&command), "cargo doc --manifest-path recorder/Cargo.toml");
+    }
+}

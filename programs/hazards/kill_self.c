@@ -1,0 +1,29 @@
+/* Hazard: SIGKILL in the middle of the work.
+ * No handler can see it. Everything that happened before must be in memory that outlives the process.
+ *
+ * work makes 1,000 blocks of 56 bytes (work_block) and frees every one whose number is not a multiple of 5, each right after it was
+ * made: 800 frees, all temporary. Then the program ends, three frames deep, by kill(getpid(), SIGKILL): killed by SIGKILL (9).
+ * allocations 1,000; bytes 56000; frees 800; temporary 800; leaked 200 blocks = 11200 bytes.
+ * peak: block number 995 arrives as the 200th multiple of 5; the blocks 996 to 999 come on top, one at a time: 201 blocks = 11256 bytes. */
+#define _DEFAULT_SOURCE
+#include "hazard.h"
+#include <signal.h>
+
+static FRAME void *work_block(void) { void *p = malloc(56); KEEP(p); return p; }
+static FRAME void work(void) {
+    for (int i = 0; i < 1000; i++) {
+        void *p = work_block();
+        if (i % 5) free(p);
+    }
+}
+static FRAME void end_here(void) {
+    work();
+    kill(getpid(), SIGKILL);
+    STAY();
+}
+static FRAME void go_deeper(void) { end_here(); STAY(); }
+
+int main(void) {
+    go_deeper();
+    return 0;
+}

@@ -1,16 +1,261 @@
-//! (under construction)
-/// Index of a block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BlockId(pub u32);
-/// Index of a thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+//! One process's events, folded into figures while they pass.
+//!
+//! Memory is bounded by the live blocks (16 bytes each) and the distinct stacks that allocated (two cache lines each); no
+//! event is kept. The collector runs a fold beside the program, and the trace reader runs the same code over
+//! stored events, so a block has the same [`BlockId`] in both: ids are slots of a slab whose free list is last in, first out.
+//!
+//! A fold never panics on events that contradict each other; a free of a block that is not live counts as unmatched.
+
+mod site;
+mod slab;
+
+use crate::{SiteTotals, StackId, Totals};
+use site::Sites;
+use slab::{NO_BLOCK, Slab};
+
+/// A thread of one process: dense, in the order of first calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ThreadIndex(pub u32);
-/// The fold.
-#[derive(Debug)]
-pub struct Fold;
-/// Its result.
-#[derive(Debug)]
-pub struct Folded;
-/// One site of it.
-#[derive(Debug)]
-pub struct FoldedSite;
+
+/// A live block's slot. The most recently freed slot is given out first, else the next new one, so the same
+/// events give the same ids wherever they are folded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct BlockId(pub u32);
+
+/// Where a `realloc` is booked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReallocBooking {
+    /// At the stack that called `realloc`: the counting rules' way.
+    #[default]
+    OwnSite,
+    /// At the stack that allocated the block first, however often it was resized since: DHAT's way.
+    Origin,
+}
+
+/// The running figures of one process.
+#[derive(Debug, Default)]
+pub struct Fold {
+    booking: ReallocBooking,
+    slab: Slab,
+    sites: Sites,
+    threads: Vec<ThreadState>,
+    /// All but the leaked figures, which are the live ones below.
+    totals: Totals,
+    live_bytes: u64,
+    live_blocks: u64,
+    peak_us: u64,
+    /// Goes up with each new peak; see [`site`].
+    peak_serial: u64,
+    frees_unmatched: u64,
+}
+
+/// What a fold gives at its end.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Folded {
+    /// The process's figures.
+    pub totals: Totals,
+    /// When live bytes were highest, in the clock of the events.
+    pub peak_us: u64,
+    /// Frees of blocks whose allocation was not seen; they are among `totals.frees`.
+    pub frees_unmatched: u64,
+    /// One entry for each stack that made an allocating call, in the order of first calls.
+    pub sites: Vec<FoldedSite>,
+    /// By [`ThreadIndex`].
+    pub threads: Vec<FoldedThread>,
+}
+
+/// What one stack allocated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FoldedSite {
+    /// The stack as the events named it; [`Fold::NO_STACK`] when none was taken.
+    pub stack: StackId,
+    /// Its figures.
+    pub totals: SiteTotals,
+}
+
+/// What one thread allocated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FoldedThread {
+    /// Its successful allocating calls.
+    pub allocations: u64,
+    /// Their requested bytes.
+    pub bytes: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct ThreadState {
+    figures: FoldedThread,
+    /// The block of its latest allocation, by which temporaries are known. The slot may have been given to
+    /// another thread since, which the slab tells.
+    latest: BlockId,
+}
+
+/// One allocation that succeeded.
+#[derive(Clone, Copy)]
+struct Allocation {
+    thread: ThreadIndex,
+    size: u64,
+    time_us: u64,
+}
+
+impl Fold {
+    /// Stands for a missing stack in the events.
+    pub const NO_STACK: StackId = StackId(u32::MAX);
+
+    /// A process that has done nothing yet.
+    pub fn new() -> Fold {
+        Fold::default()
+    }
+
+    /// The same, with a choice of where reallocations are booked.
+    pub fn with_booking(booking: ReallocBooking) -> Fold {
+        Fold { booking, ..Fold::default() }
+    }
+
+    /// A successful allocating call. Stack ids should be dense: a table is indexed by them.
+    #[inline]
+    pub fn alloc(&mut self, thread: ThreadIndex, stack: StackId, size: u64, time_us: u64) -> BlockId {
+        let site = self.sites.index_of(stack);
+        self.add(site, Allocation { thread, size, time_us })
+    }
+
+    /// A block is freed, by `free` or by `realloc` to no size.
+    #[inline]
+    pub fn free(&mut self, thread: ThreadIndex, block: BlockId, time_us: u64) {
+        if self.remove(thread, block, time_us).is_none() {
+            self.free_unmatched(thread, time_us);
+        }
+    }
+
+    /// A successful `realloc` of a live block to a size above 0: a free, then an allocation.
+    pub fn realloc(
+        &mut self,
+        thread: ThreadIndex,
+        block: BlockId,
+        stack: StackId,
+        size: u64,
+        time_us: u64,
+    ) -> BlockId {
+        let Some(origin) = self.remove(thread, block, time_us) else {
+            return self.realloc_unmatched(thread, stack, size, time_us);
+        };
+        let site = match self.booking {
+            ReallocBooking::OwnSite => self.sites.index_of(stack),
+            ReallocBooking::Origin => origin,
+        };
+        self.totals.reallocations += 1;
+        self.sites.at(site).reallocations += 1;
+        self.add(site, Allocation { thread, size, time_us })
+    }
+
+    /// A free of a block whose allocation was not seen.
+    pub fn free_unmatched(&mut self, _thread: ThreadIndex, _time_us: u64) {
+        self.totals.frees += 1;
+        self.frees_unmatched += 1;
+    }
+
+    /// A successful `realloc` of a block whose allocation was not seen.
+    pub fn realloc_unmatched(
+        &mut self,
+        thread: ThreadIndex,
+        stack: StackId,
+        size: u64,
+        time_us: u64,
+    ) -> BlockId {
+        self.free_unmatched(thread, time_us);
+        let site = self.sites.index_of(stack);
+        self.totals.reallocations += 1;
+        self.sites.at(site).reallocations += 1;
+        self.add(site, Allocation { thread, size, time_us })
+    }
+
+    /// An allocating call that failed. It has a site, but moves none of its other figures.
+    pub fn failed(&mut self, _thread: ThreadIndex, stack: StackId, _size: u64, _time_us: u64) {
+        self.totals.failed += 1;
+        let site = self.sites.index_of(stack);
+        self.sites.at(site).failed += 1;
+    }
+
+    /// The figures so far; the leaked ones are what is live now.
+    pub fn totals(&self) -> Totals {
+        Totals { leaked_bytes: self.live_bytes, leaked_blocks: self.live_blocks, ..self.totals }
+    }
+
+    /// Requested bytes live now.
+    pub fn live_bytes(&self) -> u64 {
+        self.live_bytes
+    }
+
+    /// Blocks live now.
+    pub fn live_blocks(&self) -> u64 {
+        self.live_blocks
+    }
+
+    /// Whether a block is live. Ids from a damaged file need not be.
+    pub fn is_live(&self, block: BlockId) -> bool {
+        self.slab.is_live(block)
+    }
+
+    /// Hints that the block will be freed soon: its slot is loaded while other events are folded.
+    #[inline]
+    pub fn prefetch(&self, block: BlockId) {
+        self.slab.touch(block);
+    }
+
+    /// Ends the process: blocks that are live now are leaked, and have lived until `end_us`.
+    pub fn finish(self, end_us: u64) -> Folded {
+        Folded {
+            totals: self.totals(),
+            peak_us: self.peak_us,
+            frees_unmatched: self.frees_unmatched,
+            sites: self.sites.finish(self.peak_serial, end_us),
+            threads: self.threads.iter().map(|thread| thread.figures).collect(),
+        }
+    }
+
+    #[inline]
+    fn add(&mut self, site: u32, allocation: Allocation) -> BlockId {
+        let Allocation { thread, size, time_us } = allocation;
+        let block = self.slab.insert(size, site, thread);
+        let state = self.thread(thread);
+        state.latest = block;
+        state.figures.allocations += 1;
+        state.figures.bytes = state.figures.bytes.wrapping_add(size);
+        self.totals.allocations += 1;
+        self.totals.bytes = self.totals.bytes.wrapping_add(size);
+        self.live_blocks += 1;
+        self.live_bytes = self.live_bytes.wrapping_add(size);
+        self.sites.at(site).add(size, time_us, self.peak_serial);
+        if self.live_bytes >= self.totals.peak_bytes {
+            self.totals.peak_bytes = self.live_bytes;
+            self.totals.peak_blocks = self.live_blocks;
+            self.peak_us = time_us;
+            self.peak_serial += 1;
+        }
+        block
+    }
+
+    /// Takes a block away and gives the site that it was booked on; none when it is not live.
+    #[inline]
+    fn remove(&mut self, thread: ThreadIndex, block: BlockId, time_us: u64) -> Option<u32> {
+        let gone = self.slab.remove(block)?;
+        let latest = self.threads.get(thread.0 as usize).map_or(NO_BLOCK, |state| state.latest);
+        let temporary = gone.thread == thread.0 && latest == block;
+        self.totals.frees += 1;
+        self.totals.temporary += u64::from(temporary);
+        self.live_blocks -= 1;
+        self.live_bytes = self.live_bytes.wrapping_sub(gone.size);
+        self.sites.at(gone.site).remove(gone.size, time_us, self.peak_serial, temporary);
+        Some(gone.site)
+    }
+
+    #[inline]
+    fn thread(&mut self, thread: ThreadIndex) -> &mut ThreadState {
+        let index = thread.0 as usize;
+        if index >= self.threads.len() {
+            self.threads
+                .resize(index + 1, ThreadState { figures: FoldedThread::default(), latest: NO_BLOCK });
+        }
+        &mut self.threads[index]
+    }
+}

@@ -9,8 +9,8 @@
 mod fold;
 mod model;
 
-pub use fold::{BlockId, Fold, Folded, FoldedSite, ThreadIndex};
+pub use fold::{BlockId, Fold, Folded, FoldedSite, FoldedThread, ReallocBooking, ThreadIndex};
 pub use model::{
-    Address, Exit, Location, LocationId, Module, ModuleId, Process, ProcessIndex, Profile, Recording, Sample, Site, SiteTotals,
-    StackId, StackNode, Thread, Totals,
+    Address, Exit, Location, LocationId, Module, ModuleId, Process, ProcessIndex, Profile, Recording, Sample,
+    Site, SiteTotals, StackId, StackNode, Thread, Totals,
 };

@@ -1,0 +1,136 @@
+//! The running figures of each stack that allocates, and their state at the peak.
+//!
+//! A new peak would have to copy every site's live figures. Instead it raises a serial, and a site that is about to change
+//! for the first time since keeps a copy of its own: constant time for each event.
+
+use super::FoldedSite;
+use crate::{SiteTotals, StackId};
+
+const NO_SITE: u32 = u32::MAX;
+
+/// One stack's figures. What every event touches stands in the first cache line.
+#[derive(Debug, Default)]
+#[repr(C, align(64))]
+pub(super) struct SiteFigures {
+    live_bytes: u64,
+    live_blocks: u32,
+    peak_blocks: u32,
+    /// The serial of the newest peak that `peak_bytes` and `peak_blocks` take into account.
+    peak_serial: u64,
+    peak_bytes: u64,
+    live_bytes_max: u64,
+    allocations: u64,
+    bytes: u64,
+    /// Times of frees less times of allocations, wrapping.
+    lifetime_us: u64,
+    // The second cache line.
+    last_us: u64,
+    first_us: u64,
+    temporary: u64,
+    pub(super) reallocations: u64,
+    pub(super) failed: u64,
+    stack: u32,
+}
+
+const _: () = assert!(size_of::<SiteFigures>() == 128);
+
+impl SiteFigures {
+    #[inline]
+    pub(super) fn add(&mut self, size: u64, time_us: u64, peak_serial: u64) {
+        self.keep_peak(peak_serial);
+        if self.allocations == 0 {
+            self.first_us = time_us;
+        }
+        self.last_us = time_us;
+        self.allocations += 1;
+        self.bytes = self.bytes.wrapping_add(size);
+        self.live_blocks += 1;
+        self.live_bytes = self.live_bytes.wrapping_add(size);
+        self.live_bytes_max = self.live_bytes_max.max(self.live_bytes);
+        self.lifetime_us = self.lifetime_us.wrapping_sub(time_us);
+    }
+
+    #[inline]
+    pub(super) fn remove(&mut self, size: u64, time_us: u64, peak_serial: u64, temporary: bool) {
+        self.keep_peak(peak_serial);
+        self.live_blocks -= 1;
+        self.live_bytes = self.live_bytes.wrapping_sub(size);
+        self.lifetime_us = self.lifetime_us.wrapping_add(time_us);
+        if temporary {
+            self.temporary += 1;
+        }
+    }
+
+    #[inline]
+    fn keep_peak(&mut self, peak_serial: u64) {
+        if self.peak_serial != peak_serial {
+            self.peak_serial = peak_serial;
+            self.peak_bytes = self.live_bytes;
+            self.peak_blocks = self.live_blocks;
+        }
+    }
+
+    fn finish(mut self, peak_serial: u64, end_us: u64) -> FoldedSite {
+        self.keep_peak(peak_serial);
+        let lived = self.lifetime_us.wrapping_add(u64::from(self.live_blocks).wrapping_mul(end_us));
+        FoldedSite {
+            stack: StackId(self.stack),
+            totals: SiteTotals {
+                allocations: self.allocations,
+                bytes: self.bytes,
+                reallocations: self.reallocations,
+                temporary: self.temporary,
+                failed: self.failed,
+                peak_bytes: self.peak_bytes,
+                peak_blocks: u64::from(self.peak_blocks),
+                leaked_bytes: self.live_bytes,
+                leaked_blocks: u64::from(self.live_blocks),
+                live_bytes_max: self.live_bytes_max,
+                // Clocks of different cores may differ by a tick: a sum below zero means "no time at all".
+                lifetime_us_sum: (lived as i64).max(0) as u64,
+                first_us: self.first_us,
+                last_us: self.last_us,
+            },
+        }
+    }
+}
+
+/// All sites of a process.
+#[derive(Debug, Default)]
+pub(super) struct Sites {
+    figures: Vec<SiteFigures>,
+    /// By stack id plus 1, wrapping, so that "no stack" has the first place.
+    by_stack: Vec<u32>,
+}
+
+impl Sites {
+    #[inline]
+    pub(super) fn index_of(&mut self, stack: StackId) -> u32 {
+        match self.by_stack.get(stack.0.wrapping_add(1) as usize) {
+            Some(&index) if index != NO_SITE => index,
+            _ => self.make(stack),
+        }
+    }
+
+    /// The site of an index that [`Sites::index_of`] gave.
+    #[inline]
+    pub(super) fn at(&mut self, index: u32) -> &mut SiteFigures {
+        &mut self.figures[index as usize]
+    }
+
+    #[cold]
+    fn make(&mut self, stack: StackId) -> u32 {
+        let place = stack.0.wrapping_add(1) as usize;
+        if place >= self.by_stack.len() {
+            self.by_stack.resize(place + 1, NO_SITE);
+        }
+        let index = self.figures.len() as u32;
+        self.by_stack[place] = index;
+        self.figures.push(SiteFigures { stack: stack.0, ..SiteFigures::default() });
+        index
+    }
+
+    pub(super) fn finish(self, peak_serial: u64, end_us: u64) -> Vec<FoldedSite> {
+        self.figures.into_iter().map(|site| site.finish(peak_serial, end_us)).collect()
+    }
+}

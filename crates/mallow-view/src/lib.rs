@@ -1,1 +1,28 @@
-//! (filled in next commit)
+//! What every front end shows: plain rows made from a profile.
+//!
+//! A terminal, a web page and a JSON document show the same sites in the same order with the same names; this crate
+//! decides which, and hands out rows of plain data. It knows no colours, no columns, no JSON, and must never do I/O.
+//!
+//! - [`plumbing`]: which frames only carry an allocation on behalf of their caller.
+//! - [`Sites`]: what allocated, merged, filtered and sorted by a [`Measure`].
+//! - [`Summary`]: the few figures that a person wants when a program ends, and what to look at next.
+//! - [`Spread`]: a figure over several runs.
+//! - [`short_name`] and [`place`]: how a frame is written.
+
+mod lines;
+mod measure;
+mod name;
+pub mod plumbing;
+mod sites;
+mod spread;
+mod summary;
+
+pub use lines::{Line, lines};
+pub use measure::Measure;
+pub use name::{place, short_name};
+pub use sites::{Filter, Shown, SiteRow, Sites};
+pub use spread::{Figure, FigureRow, Run, Spread, figure_rows};
+pub use summary::{Next, Summary, Top, TopRow};
+
+#[cfg(test)]
+mod example;

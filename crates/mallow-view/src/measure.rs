@@ -1,0 +1,71 @@
+//! The five figures by which sites are compared.
+
+use mallow_profile::{SiteTotals, Totals};
+
+/// A figure to sort sites by. The counting rules define each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Measure {
+    /// Successful allocating calls.
+    Allocations,
+    /// Their requested bytes.
+    Bytes,
+    /// Live bytes at the moment when the process held most.
+    Peak,
+    /// Bytes live at the end.
+    Leaked,
+    /// Blocks freed by their own thread before it allocated again.
+    Temporary,
+}
+
+impl Measure {
+    /// All of them, in the order in which they are shown.
+    pub const ALL: [Measure; 5] =
+        [Measure::Allocations, Measure::Bytes, Measure::Peak, Measure::Leaked, Measure::Temporary];
+
+    /// The word for it, which is also the word after `--sort`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Measure::Allocations => "allocations",
+            Measure::Bytes => "bytes",
+            Measure::Peak => "peak",
+            Measure::Leaked => "leaked",
+            Measure::Temporary => "temporary",
+        }
+    }
+
+    /// Whether it counts bytes; else it counts calls or blocks.
+    pub fn is_bytes(self) -> bool {
+        matches!(self, Measure::Bytes | Measure::Peak | Measure::Leaked)
+    }
+
+    /// The figure of a site.
+    pub fn of_site(self, totals: &SiteTotals) -> u64 {
+        match self {
+            Measure::Allocations => totals.allocations,
+            Measure::Bytes => totals.bytes,
+            Measure::Peak => totals.peak_bytes,
+            Measure::Leaked => totals.leaked_bytes,
+            Measure::Temporary => totals.temporary,
+        }
+    }
+
+    /// The figure of a process or of a recording.
+    pub fn of_totals(self, totals: &Totals) -> u64 {
+        match self {
+            Measure::Allocations => totals.allocations,
+            Measure::Bytes => totals.bytes,
+            Measure::Peak => totals.peak_bytes,
+            Measure::Leaked => totals.leaked_bytes,
+            Measure::Temporary => totals.temporary,
+        }
+    }
+
+    /// Whether a site has anything to show in a table of this measure. A leaked block of zero bytes is still a leak.
+    pub fn concerns(self, totals: &SiteTotals) -> bool {
+        match self {
+            Measure::Peak => totals.peak_bytes > 0 || totals.peak_blocks > 0,
+            Measure::Leaked => totals.leaked_bytes > 0 || totals.leaked_blocks > 0,
+            _ => self.of_site(totals) > 0,
+        }
+    }
+}

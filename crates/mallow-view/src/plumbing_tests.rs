@@ -1,0 +1,142 @@
+//! The rules against names as symbolizers give them.
+
+use super::*;
+
+fn frame(function: &str) -> Frame {
+    Frame { function: function.to_owned(), ..Frame::default() }
+}
+
+#[track_caller]
+fn language_of(function: &str, language: &str) {
+    let found = leaf_rule(&frame(function)).map(|rule| rule.language);
+    assert_eq!(found, Some(language), "{function}");
+}
+
+#[test]
+fn c_allocators_are_plumbing() {
+    for name in ["malloc", "calloc", "realloc", "aligned_alloc", "xmalloc", "__libc_malloc"] {
+        language_of(name, "C");
+    }
+    language_of("g_malloc0_n", "GLib");
+}
+
+#[test]
+fn cpp_plumbing_as_libstdcpp_names_it() {
+    for name in [
+        "operator new(unsigned long)",
+        "operator new[](unsigned long, std::nothrow_t const&)",
+        "std::__new_allocator<int>::allocate(unsigned long, void const*)",
+        "__gnu_cxx::new_allocator<char>::allocate(unsigned long, void const*)",
+        "std::allocator_traits<std::allocator<int> >::allocate(std::allocator<int>&, unsigned long)",
+        "std::_Vector_base<int, std::allocator<int> >::_M_allocate(unsigned long)",
+        "void std::vector<int, std::allocator<int> >::_M_realloc_insert<int const&>(__gnu_cxx::__normal_iterator<int*, std::vector<int, std::allocator<int> > >, int const&)",
+        "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >::_M_create(unsigned long&, unsigned long)",
+        "std::_Rb_tree<int, std::pair<int const, int>, std::_Select1st<std::pair<int const, int> >, std::less<int>, std::allocator<std::pair<int const, int> > >::_M_get_node()",
+        "std::unique_ptr<Row, std::default_delete<Row> > std::make_unique<Row, int>(int&&)",
+    ] {
+        language_of(name, "C++");
+    }
+}
+
+#[test]
+fn rust_plumbing_in_both_manglings() {
+    for name in [
+        "__rust_alloc",
+        "__rust_alloc_zeroed",
+        "__rust_realloc",
+        "__rustc::__rust_alloc",
+        "__rustc[1c4f2f3a8e3b0d11]::__rdl_alloc",
+        "__rdl_realloc",
+        "alloc::alloc::alloc::h0123456789abcdef",
+        "<alloc::alloc::Global as core::alloc::Allocator>::allocate",
+        "alloc::alloc::exchange_malloc",
+        "alloc::raw_vec::RawVec<T,A>::grow_one",
+        "alloc::raw_vec::finish_grow",
+        "alloc::boxed::Box<T>::new",
+        "<alloc::string::String as core::clone::Clone>::clone",
+        "<T as alloc::string::ToString>::to_string",
+        "core::iter::traits::iterator::Iterator::collect",
+        "hashbrown::raw::RawTable<T,A>::reserve_rehash",
+        "std::collections::hash::map::HashMap<K,V,S>::insert",
+        "std::sys::alloc::unix::<impl core::alloc::global::GlobalAlloc for std::alloc::System>::alloc",
+    ] {
+        language_of(name, "Rust");
+    }
+}
+
+#[test]
+fn python_and_ruby_plumbing() {
+    for name in [
+        "PyMem_RawMalloc",
+        "_PyMem_DebugRawAlloc",
+        "PyObject_Malloc",
+        "_PyObject_GC_NewVar",
+        "_PyObject_Malloc",
+    ] {
+        language_of(name, "Python");
+    }
+    for name in [
+        "ruby_xmalloc",
+        "ruby_xmalloc2_body",
+        "objspace_xmalloc0",
+        "objspace_xrealloc.isra.0",
+        "rb_xmalloc_mul_add",
+    ] {
+        language_of(name, "Ruby");
+    }
+}
+
+#[test]
+fn what_a_program_would_call_its_own_stays() {
+    for name in [
+        "main",
+        "strdup",
+        "getline",
+        "asprintf",
+        "malloc_report",
+        "my::alloc::pool",
+        "app::allocator_new",
+        "std::fs::read_to_string",
+        "std::thread::spawn",
+        "std::sort<int*>(int*, int*)",
+        "corelib::start",
+        "PyList_New",
+        "rb_ary_new",
+        "sqlite3DbMallocRaw",
+        "vector_push",
+        "0x1234",
+    ] {
+        assert_eq!(leaf_rule(&frame(name)), None, "{name}");
+    }
+}
+
+#[test]
+fn the_outermost_frame_stays_even_when_all_are_plumbing() {
+    assert_eq!(leading(&[frame("malloc"), frame("operator new(unsigned long)")]), 1);
+    assert_eq!(leading(&[frame("malloc"), frame("main")]), 1);
+    assert_eq!(leading(&[frame("main"), frame("malloc")]), 0);
+    assert_eq!(leading(&[]), 0);
+}
+
+#[test]
+fn starts_are_known_on_the_root_side() {
+    for name in [
+        "_start",
+        "__libc_start_call_main",
+        "__libc_start_main_impl",
+        "std::rt::lang_start::{{closure}}",
+        "std::sys::backtrace::__rust_begin_short_backtrace",
+        "core::ops::function::FnOnce::call_once",
+        "start_thread",
+    ] {
+        assert!(root_rule(&frame(name)).is_some(), "{name}");
+    }
+    assert_eq!(root_rule(&frame("main")), None);
+}
+
+#[test]
+fn every_rule_says_why() {
+    for rule in LEAF.iter().chain(ROOT) {
+        assert!(!rule.reason.is_empty() && !rule.language.is_empty(), "{rule:?}");
+    }
+}

@@ -1,0 +1,237 @@
+//! What allocated: sites merged by the frames that are shown, filtered, sorted.
+//!
+//! Two sites are one row when their visible frames are the same, whatever process or address they come from. Frames are
+//! never copied here: equal stacks get equal small numbers in one pass over the stack table, which has parents first,
+//! so that a profile with a million stacks costs one look-up for each of them.
+
+use crate::{Measure, plumbing, short_name};
+use mallow_base::Frame;
+use mallow_profile::{Profile, SiteTotals, StackId};
+use rustc_hash::{FxBuildHasher, FxHashMap};
+
+/// Which frames of a stack are to be seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// Every frame.
+    All,
+    /// Without the allocator's plumbing on the leaf side.
+    WithoutPlumbing,
+}
+
+/// Which sites are wanted. Each part that is given must hold for some frame of the stack, folded ones included.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// A part of a function's name, whole or as shown.
+    pub function: Option<String>,
+    /// A part of a module's path.
+    pub module: Option<String>,
+}
+
+/// One row: all allocations of stacks that look the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SiteRow {
+    /// The figures, added over sites and processes.
+    pub totals: SiteTotals,
+    /// One of the stacks; none when no stack was taken.
+    pub stack: Option<StackId>,
+    /// How many frames of that stack are folded away on its leaf side.
+    pub folded: usize,
+}
+
+/// The sites of a profile.
+#[derive(Clone, Debug)]
+pub struct Sites<'a> {
+    profile: &'a Profile,
+    /// The rows, in the order of the last sort.
+    pub rows: Vec<SiteRow>,
+}
+
+impl Filter {
+    /// Whether every site is wanted.
+    pub fn is_empty(&self) -> bool {
+        self.function.is_none() && self.module.is_none()
+    }
+
+    fn function_matches(&self, frame: &Frame) -> bool {
+        self.function.as_ref().is_none_or(|part| {
+            frame.function.contains(part.as_str()) || short_name(&frame.function).contains(part.as_str())
+        })
+    }
+
+    fn module_matches(&self, frame: &Frame) -> bool {
+        self.module
+            .as_ref()
+            .is_none_or(|part| frame.module.as_ref().is_some_and(|module| module.contains(part.as_str())))
+    }
+}
+
+impl<'a> Sites<'a> {
+    /// The wanted sites, in the profile's order.
+    pub fn of(profile: &'a Profile, shown: Shown, filter: &Filter) -> Self {
+        let mut looks = Looks::of(profile, shown);
+        let wanted = Wanted::of(profile, filter);
+        let mut rows: Vec<SiteRow> = Vec::new();
+        let mut by_look = FxHashMap::default();
+        for site in &profile.sites {
+            if !wanted.includes(site.stack) {
+                continue;
+            }
+            let (look, folded) = looks.of_stack(site.stack);
+            let row = *by_look.entry(look).or_insert_with(|| {
+                rows.push(SiteRow { totals: SiteTotals::default(), stack: site.stack, folded });
+                rows.len() - 1
+            });
+            rows[row].totals.add(&site.totals);
+        }
+        Self { profile, rows }
+    }
+
+    /// Highest first. Of equal figures the one with more bytes, then more calls, then the earlier in the profile.
+    pub fn sort(&mut self, by: Measure) {
+        self.rows.sort_by_key(|row| {
+            let totals = &row.totals;
+            std::cmp::Reverse((by.of_site(totals), totals.bytes, totals.allocations))
+        });
+    }
+
+    /// The figures of all rows together.
+    pub fn totals(&self) -> SiteTotals {
+        let mut totals = SiteTotals::default();
+        for row in &self.rows {
+            totals.add(&row.totals);
+        }
+        totals
+    }
+
+    /// The visible frames of a row, leaf first.
+    pub fn frames(&self, row: &SiteRow) -> impl Iterator<Item = &'a Frame> + use<'a> {
+        self.profile.frames(row.stack).skip(row.folded)
+    }
+
+    /// The rows merged further by the frame that names them, their first visible one. The stack kept is that of the
+    /// row that comes first, so sort before.
+    pub fn by_naming_frame(&self) -> Sites<'a> {
+        let mut rows: Vec<SiteRow> = Vec::new();
+        let mut by_frame: FxHashMap<Option<&Frame>, usize> = FxHashMap::default();
+        for row in &self.rows {
+            let at = *by_frame.entry(self.frames(row).next()).or_insert_with(|| {
+                rows.push(SiteRow { totals: SiteTotals::default(), ..*row });
+                rows.len() - 1
+            });
+            rows[at].totals.add(&row.totals);
+        }
+        Sites { profile: self.profile, rows }
+    }
+}
+
+/// A number for each distinct run of frames that a location shows.
+type Run = u32;
+
+/// What a stack looks like: the callers' number, and the frames shown of the innermost visible location.
+type Look = Option<(Option<u32>, Run)>;
+
+/// Numbers for stacks, equal where the frames are equal.
+struct Looks<'a> {
+    profile: &'a Profile,
+    shown: Shown,
+    runs: FxHashMap<&'a [Frame], Run>,
+    /// For each stack node: the number of the whole stack from it outwards.
+    numbers: Vec<u32>,
+    /// For each location: how many frames on its leaf side are plumbing.
+    plumbing: Vec<Option<usize>>,
+}
+
+impl<'a> Looks<'a> {
+    fn of(profile: &'a Profile, shown: Shown) -> Self {
+        let mut runs = FxHashMap::default();
+        let location_runs: Vec<Run> =
+            profile.locations.iter().map(|location| run_of(&mut runs, &location.frames)).collect();
+        let mut by_parent: FxHashMap<(Option<u32>, Run), u32> =
+            FxHashMap::with_capacity_and_hasher(profile.stacks.len(), FxBuildHasher);
+        let mut numbers: Vec<u32> = Vec::with_capacity(profile.stacks.len());
+        for node in &profile.stacks {
+            let parent = node.parent.map(|parent| numbers[parent.0 as usize]);
+            let next = by_parent.len() as u32;
+            numbers.push(*by_parent.entry((parent, location_runs[node.location.0 as usize])).or_insert(next));
+        }
+        Self { profile, shown, runs, numbers, plumbing: vec![None; profile.locations.len()] }
+    }
+
+    /// The look of a stack, and how many frames are folded on its leaf side.
+    fn of_stack(&mut self, stack: Option<StackId>) -> (Look, usize) {
+        let (Some(mut id), mut folded) = (stack, 0) else { return (None, 0) };
+        loop {
+            let node = self.profile.stacks[id.0 as usize];
+            let location = node.location.0 as usize;
+            let frames = &self.profile.locations[location].frames;
+            let plumbing = self.plumbing_of(location);
+            let skip = match node.parent {
+                Some(parent) if plumbing == frames.len() => {
+                    folded += plumbing;
+                    id = parent;
+                    continue;
+                }
+                // The outermost frame stays, whatever it is.
+                _ => plumbing.min(frames.len().saturating_sub(1)),
+            };
+            let parent = node.parent.map(|parent| self.numbers[parent.0 as usize]);
+            return (Some((parent, run_of(&mut self.runs, &frames[skip..]))), folded + skip);
+        }
+    }
+
+    fn plumbing_of(&mut self, location: usize) -> usize {
+        if self.shown == Shown::All {
+            return 0;
+        }
+        let frames = &self.profile.locations[location].frames;
+        *self.plumbing[location].get_or_insert_with(|| {
+            frames.iter().take_while(|frame| plumbing::leaf_rule(frame).is_some()).count()
+        })
+    }
+}
+
+fn run_of<'a>(runs: &mut FxHashMap<&'a [Frame], Run>, frames: &'a [Frame]) -> Run {
+    let next = runs.len() as Run;
+    *runs.entry(frames).or_insert(next)
+}
+
+/// Which stacks a filter wants.
+struct Wanted {
+    /// For each stack node whether function and module were met at it or outwards of it; none when all are wanted.
+    met: Option<Vec<(bool, bool)>>,
+}
+
+impl Wanted {
+    fn of(profile: &Profile, filter: &Filter) -> Self {
+        if filter.is_empty() {
+            return Self { met: None };
+        }
+        let locations: Vec<(bool, bool)> = profile
+            .locations
+            .iter()
+            .map(|location| {
+                let function = location.frames.iter().any(|frame| filter.function_matches(frame));
+                (function, location.frames.iter().any(|frame| filter.module_matches(frame)))
+            })
+            .collect();
+        let mut met: Vec<(bool, bool)> = Vec::with_capacity(profile.stacks.len());
+        for node in &profile.stacks {
+            let outer = node.parent.map_or((false, false), |parent| met[parent.0 as usize]);
+            let here = locations[node.location.0 as usize];
+            met.push((outer.0 || here.0, outer.1 || here.1));
+        }
+        Self { met: Some(met) }
+    }
+
+    fn includes(&self, stack: Option<StackId>) -> bool {
+        match (&self.met, stack) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(met), Some(stack)) => met[stack.0 as usize] == (true, true),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "sites_tests.rs"]
+mod tests;

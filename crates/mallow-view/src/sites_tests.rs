@@ -1,0 +1,145 @@
+//! Merging, folding and filtering on stacks written by hand, and against a slow twin.
+
+use super::*;
+use crate::example::{allocated, frame, profile, site};
+use mallow_profile::Process;
+
+fn names(sites: &Sites<'_>) -> Vec<(String, u64)> {
+    let text = |row: &SiteRow| sites.frames(row).map(|f| f.function.as_str()).collect::<Vec<_>>().join("<");
+    sites.rows.iter().map(|row| (text(row), row.totals.allocations)).collect()
+}
+
+fn stack(functions: &[&str]) -> Vec<Vec<Frame>> {
+    functions.iter().map(|function| vec![frame(function, "/bin/app")]).collect()
+}
+
+#[test]
+fn equal_stacks_of_two_processes_are_one_row() {
+    let mut profile = profile();
+    profile.processes.push(Process::default());
+    site(&mut profile, 0, &stack(&["load", "main"]), allocated(3, 30));
+    site(&mut profile, 1, &stack(&["load", "main"]), allocated(4, 40));
+    site(&mut profile, 1, &stack(&["load", "other"]), allocated(5, 50));
+    let sites = Sites::of(&profile, Shown::All, &Filter::default());
+    assert_eq!(names(&sites), [("load<main".into(), 7), ("load<other".into(), 5)]);
+    assert_eq!(sites.totals().bytes, 120);
+}
+
+#[test]
+fn plumbing_is_folded_and_rows_that_then_look_the_same_are_merged() {
+    let mut profile = profile();
+    site(&mut profile, 0, &stack(&["operator new(unsigned long)", "load", "main"]), allocated(1, 1));
+    site(
+        &mut profile,
+        0,
+        &stack(&["malloc", "operator new(unsigned long)", "load", "main"]),
+        allocated(2, 2),
+    );
+    let inlined = vec![frame("alloc::boxed::Box<T>::new", "/bin/app"), frame("load", "/bin/app")];
+    site(&mut profile, 0, &[inlined, vec![frame("main", "/bin/app")]], allocated(4, 4));
+    let folded = Sites::of(&profile, Shown::WithoutPlumbing, &Filter::default());
+    assert_eq!(names(&folded), [("load<main".into(), 7)]);
+    assert_eq!(Sites::of(&profile, Shown::All, &Filter::default()).rows.len(), 3);
+}
+
+#[test]
+fn a_stack_of_plumbing_alone_keeps_its_outermost_frame() {
+    let mut profile = profile();
+    site(&mut profile, 0, &stack(&["malloc", "operator new(unsigned long)"]), allocated(1, 1));
+    let one_address = vec![frame("malloc", "/bin/app"), frame("calloc", "/bin/app")];
+    site(&mut profile, 0, &[one_address], allocated(2, 1));
+    let sites = Sites::of(&profile, Shown::WithoutPlumbing, &Filter::default());
+    assert_eq!(names(&sites), [("operator new(unsigned long)".into(), 1), ("calloc".into(), 2)]);
+}
+
+#[test]
+fn a_site_without_a_stack_is_a_row_without_frames() {
+    let mut profile = profile();
+    site(&mut profile, 0, &[], allocated(9, 9));
+    let sites = Sites::of(&profile, Shown::WithoutPlumbing, &Filter::default());
+    assert_eq!(names(&sites), [(String::new(), 9)]);
+}
+
+#[test]
+fn filters_look_at_every_frame_and_must_all_hold() {
+    let mut profile = profile();
+    let lib = vec![frame("inflate", "/usr/lib/libz.so.1")];
+    site(&mut profile, 0, &[lib, vec![frame("main", "/bin/app")]], allocated(1, 1));
+    site(&mut profile, 0, &stack(&["malloc", "parse<int>(int)", "main"]), allocated(2, 2));
+    site(&mut profile, 0, &[], allocated(4, 4));
+    let count = |function: Option<&str>, module: Option<&str>| {
+        let filter = Filter { function: function.map(String::from), module: module.map(String::from) };
+        Sites::of(&profile, Shown::WithoutPlumbing, &filter).totals().allocations
+    };
+    assert_eq!(count(None, None), 7);
+    assert_eq!(count(Some("main"), None), 3);
+    assert_eq!(count(Some("malloc"), None), 2);
+    assert_eq!(count(Some("parse<…>"), None), 2);
+    assert_eq!(count(None, Some("libz")), 1);
+    assert_eq!(count(Some("parse"), Some("libz")), 0);
+    assert_eq!(count(Some("main"), Some("libz")), 1);
+}
+
+#[test]
+fn sorting_puts_the_highest_first_and_keeps_ties_in_order() {
+    let mut profile = profile();
+    site(&mut profile, 0, &stack(&["a"]), allocated(1, 10));
+    site(&mut profile, 0, &stack(&["b"]), allocated(5, 10));
+    site(&mut profile, 0, &stack(&["c"]), allocated(1, 10));
+    site(&mut profile, 0, &stack(&["d"]), allocated(1, 99));
+    let mut sites = Sites::of(&profile, Shown::All, &Filter::default());
+    sites.sort(Measure::Allocations);
+    let order: Vec<String> = names(&sites).into_iter().map(|(name, _)| name).collect();
+    assert_eq!(order, ["b", "d", "a", "c"]);
+}
+
+#[test]
+fn rows_merge_by_the_frame_that_names_them() {
+    let mut profile = profile();
+    site(&mut profile, 0, &stack(&["dup", "a", "main"]), allocated(1, 1));
+    site(&mut profile, 0, &stack(&["dup", "b", "main"]), allocated(5, 5));
+    let mut sites = Sites::of(&profile, Shown::WithoutPlumbing, &Filter::default());
+    sites.sort(Measure::Bytes);
+    assert_eq!(names(&sites.by_naming_frame()), [("dup<b<main".into(), 6)]);
+}
+
+/// The slow twin: whole lists of frames as keys.
+#[test]
+fn merging_agrees_with_comparing_whole_stacks() {
+    let functions = ["malloc", "operator new(unsigned long)", "load", "main", "walk"];
+    let mut profile = profile();
+    let mut state = 1_u64;
+    for _ in 0..500 {
+        let mut next = || {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (state >> 33) as usize
+        };
+        let depth = next() % 4 + 1;
+        let locations: Vec<Vec<Frame>> = (0..depth)
+            .map(|_| (0..next() % 2 + 1).map(|_| frame(functions[next() % functions.len()], "m")).collect())
+            .collect();
+        site(&mut profile, 0, &locations, allocated(1, 1));
+    }
+    let sites = Sites::of(&profile, Shown::WithoutPlumbing, &Filter::default());
+    // Two locations of one frame and one location of two frames look alike but are different code, so the twin
+    // compares frames per location as well.
+    let mut twin: std::collections::HashMap<Vec<Vec<Frame>>, u64> = std::collections::HashMap::new();
+    for site in &profile.sites {
+        let mut locations: Vec<Vec<Frame>> =
+            std::iter::successors(site.stack, |id| profile.stacks[id.0 as usize].parent)
+                .map(|id| profile.locations[profile.stacks[id.0 as usize].location.0 as usize].frames.clone())
+                .collect();
+        let mut folded = plumbing::leading(&locations.concat());
+        while folded > 0 && locations[0].len() <= folded {
+            folded -= locations.remove(0).len();
+        }
+        locations[0].drain(..folded);
+        *twin.entry(locations).or_default() += 1;
+    }
+    assert_eq!(sites.rows.len(), twin.len());
+    let mut counts: Vec<u64> = sites.rows.iter().map(|row| row.totals.allocations).collect();
+    let mut twin_counts: Vec<u64> = twin.into_values().collect();
+    counts.sort_unstable();
+    twin_counts.sort_unstable();
+    assert_eq!(counts, twin_counts);
+}

@@ -1,0 +1,114 @@
+//! A figure over several runs of the same command.
+
+use mallow_profile::Totals;
+
+/// The least, the middle and the greatest of several values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spread {
+    /// The least.
+    pub min: u64,
+    /// The middle; of an even number of values the mean of the two in the middle, rounded down.
+    pub median: u64,
+    /// The greatest.
+    pub max: u64,
+}
+
+/// What a figure counts, and so how it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Figure {
+    /// Calls or blocks.
+    Count,
+    /// Bytes.
+    Bytes,
+    /// Microseconds. Not a count: two runs never take the same time.
+    Micros,
+}
+
+/// One figure of all runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FigureRow {
+    /// Its name.
+    pub name: &'static str,
+    /// What it counts.
+    pub figure: Figure,
+    /// Its values.
+    pub spread: Spread,
+}
+
+/// The figures of one run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Run {
+    /// Of all its processes.
+    pub totals: Totals,
+    /// Wall time in microseconds.
+    pub wall_us: u64,
+}
+
+impl Spread {
+    /// The spread of some values; none when there are none.
+    pub fn of(values: impl IntoIterator<Item = u64>) -> Option<Self> {
+        let mut values: Vec<u64> = values.into_iter().collect();
+        values.sort_unstable();
+        let (first, last) = (values.first()?, values.last()?);
+        let middle = values.len() / 2;
+        let median = match values.len() % 2 {
+            1 => values[middle],
+            _ => values[middle - 1] + (values[middle] - values[middle - 1]) / 2,
+        };
+        Some(Self { min: *first, median, max: *last })
+    }
+
+    /// Whether all values were the same.
+    pub fn is_equal(&self) -> bool {
+        self.min == self.max
+    }
+}
+
+/// A figure's name, what it counts, and where it stands.
+type Column = (&'static str, Figure, fn(&Run) -> u64);
+
+const COLUMNS: [Column; 11] = [
+    ("allocations", Figure::Count, |run| run.totals.allocations),
+    ("bytes", Figure::Bytes, |run| run.totals.bytes),
+    ("frees", Figure::Count, |run| run.totals.frees),
+    ("reallocations", Figure::Count, |run| run.totals.reallocations),
+    ("temporary", Figure::Count, |run| run.totals.temporary),
+    ("failed", Figure::Count, |run| run.totals.failed),
+    ("peak bytes", Figure::Bytes, |run| run.totals.peak_bytes),
+    ("peak blocks", Figure::Count, |run| run.totals.peak_blocks),
+    ("leaked bytes", Figure::Bytes, |run| run.totals.leaked_bytes),
+    ("leaked blocks", Figure::Count, |run| run.totals.leaked_blocks),
+    ("wall time", Figure::Micros, |run| run.wall_us),
+];
+
+/// Every figure of some runs, in the order in which they are shown; empty when there are no runs.
+pub fn figure_rows(runs: &[Run]) -> Vec<FigureRow> {
+    let row = |&(name, figure, value): &Column| {
+        Some(FigureRow { name, figure, spread: Spread::of(runs.iter().map(value))? })
+    };
+    COLUMNS.iter().filter_map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_middle_of_odd_and_even_numbers_of_values() {
+        assert_eq!(Spread::of([3, 1, 2]), Some(Spread { min: 1, median: 2, max: 3 }));
+        assert_eq!(Spread::of([1, 4]), Some(Spread { min: 1, median: 2, max: 4 }));
+        assert_eq!(Spread::of([u64::MAX, u64::MAX]).map(|s| s.median), Some(u64::MAX));
+        assert_eq!(Spread::of([]), None);
+    }
+
+    #[test]
+    fn rows_come_with_every_figure() {
+        let run = |allocations, wall_us| Run { totals: Totals { allocations, ..Totals::default() }, wall_us };
+        let rows = figure_rows(&[run(5, 10), run(7, 30), run(5, 20)]);
+        assert_eq!(rows.len(), 11);
+        assert_eq!(rows[0].spread, Spread { min: 5, median: 5, max: 7 });
+        assert!(!rows[0].spread.is_equal() && rows[1].spread.is_equal());
+        assert_eq!(rows[10].spread, Spread { min: 10, median: 20, max: 30 });
+        assert_eq!(figure_rows(&[]), []);
+    }
+}

@@ -1,0 +1,184 @@
+//! What a person wants to know when the program has ended, and what to look at next.
+
+use crate::{Filter, Measure, Shown, SiteRow, Sites};
+use mallow_base::{Frame, Percent};
+use mallow_profile::{Exit, Process, Profile, Totals};
+
+/// The leaked share of the peak from which leaks are worth a look.
+const LEAKED_SHARE_MIN: f64 = 0.10;
+/// The share of temporary allocations from which they are worth a look.
+const TEMPORARY_SHARE_MIN: f64 = 0.20;
+/// Sites for each measure.
+const SITES_MAX: usize = 3;
+
+/// A recording in a few figures.
+#[derive(Clone, Debug)]
+pub struct Summary<'a> {
+    /// The command with its arguments.
+    pub command: String,
+    /// How its first process ended.
+    pub exit: Option<Exit>,
+    /// How long it took, in microseconds.
+    pub duration_us: u64,
+    /// How many processes it became; an `exec` is not counted as another one.
+    pub processes: usize,
+    /// The figures of all processes.
+    pub totals: Totals,
+    /// The process with the highest peak.
+    pub peak_process: Option<&'a Process>,
+    /// Events that the recorder had to drop, over all processes.
+    pub events_lost: u64,
+    /// The top sites by each measure that has any.
+    pub tops: Vec<Top<'a>>,
+    /// What to look at next; the most telling first.
+    pub next: Vec<Next>,
+}
+
+/// The top sites by one measure.
+#[derive(Clone, Debug)]
+pub struct Top<'a> {
+    /// The measure.
+    pub measure: Measure,
+    /// At most three, highest first.
+    pub rows: Vec<TopRow<'a>>,
+}
+
+/// One of the top sites.
+#[derive(Clone, Debug)]
+pub struct TopRow<'a> {
+    /// The measure's figure.
+    pub value: u64,
+    /// The frame that names it; none when no stack was taken.
+    pub frame: Option<&'a Frame>,
+}
+
+/// A report worth opening.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Next {
+    /// By which measure to sort; none for the report over all.
+    pub sort: Option<Measure>,
+    /// What in the data says so.
+    pub why: String,
+}
+
+impl<'a> Summary<'a> {
+    /// Sums up a profile.
+    pub fn of(profile: &'a Profile) -> Self {
+        let totals = profile.totals();
+        let first_pid = profile.processes.first().map(|process| process.pid);
+        let mut sites = Sites::of(profile, Shown::WithoutPlumbing, &Filter::default());
+        Self {
+            command: profile.recording.command.join(" "),
+            exit: profile.processes.iter().rev().find(|p| Some(p.pid) == first_pid).and_then(|p| p.exit),
+            duration_us: profile.recording.duration_us,
+            processes: profile.processes.iter().filter(|p| p.exit != Some(Exit::Exec)).count(),
+            totals,
+            peak_process: profile.processes.iter().max_by_key(|process| process.totals.peak_bytes),
+            events_lost: profile.processes.iter().map(|process| process.events_lost).sum(),
+            tops: Measure::ALL.iter().filter_map(|&measure| top(&mut sites, measure)).collect(),
+            next: next(&totals),
+        }
+    }
+
+    /// A figure per second of the recording; none when it took no time.
+    pub fn per_second(&self, value: u64) -> Option<u64> {
+        (self.duration_us > 0).then(|| (value as f64 * 1e6 / self.duration_us as f64) as u64)
+    }
+}
+
+fn top<'a>(sites: &mut Sites<'a>, measure: Measure) -> Option<Top<'a>> {
+    sites.sort(measure);
+    let mut named = sites.by_naming_frame();
+    named.sort(measure);
+    let row = |row: &SiteRow| TopRow { value: measure.of_site(&row.totals), frame: named.frames(row).next() };
+    let rows: Vec<TopRow<'a>> =
+        named.rows.iter().filter(|row| measure.concerns(&row.totals)).take(SITES_MAX).map(row).collect();
+    (!rows.is_empty()).then_some(Top { measure, rows })
+}
+
+fn next(totals: &Totals) -> Vec<Next> {
+    let mut next = Vec::new();
+    let share = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
+    if share(totals.leaked_bytes, totals.peak_bytes) >= LEAKED_SHARE_MIN {
+        let percent = Percent { part: totals.leaked_bytes, whole: totals.peak_bytes };
+        next.push(Next {
+            sort: Some(Measure::Leaked),
+            why: format!("{percent} of the peak was never freed"),
+        });
+    }
+    if share(totals.temporary, totals.allocations) >= TEMPORARY_SHARE_MIN {
+        let percent = Percent { part: totals.temporary, whole: totals.allocations };
+        next.push(Next { sort: Some(Measure::Temporary), why: format!("{percent} were freed at once") });
+    }
+    if totals.peak_bytes > 0 {
+        next.push(Next { sort: Some(Measure::Peak), why: "what was live at the peak".into() });
+    }
+    if totals.allocations > 0 && next.len() < 3 {
+        next.push(Next { sort: None, why: "all tables".into() });
+    }
+    next
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::example::{allocated, frame, profile, site};
+    use mallow_profile::SiteTotals;
+
+    fn sorts(totals: Totals) -> Vec<Option<Measure>> {
+        next(&totals).into_iter().map(|next| next.sort).collect()
+    }
+
+    #[test]
+    fn the_data_choose_what_comes_next() {
+        let quiet = Totals { allocations: 100, bytes: 1000, peak_bytes: 500, ..Totals::default() };
+        assert_eq!(sorts(quiet), [Some(Measure::Peak), None]);
+        let leaky = Totals { leaked_bytes: 50, ..quiet };
+        assert_eq!(sorts(leaky), [Some(Measure::Leaked), Some(Measure::Peak), None]);
+        let both = Totals { temporary: 20, ..leaky };
+        assert_eq!(sorts(both), [Some(Measure::Leaked), Some(Measure::Temporary), Some(Measure::Peak)]);
+        assert_eq!(sorts(Totals { leaked_bytes: 49, temporary: 19, ..quiet }), [Some(Measure::Peak), None]);
+        assert_eq!(sorts(Totals::default()), []);
+    }
+
+    #[test]
+    fn top_sites_are_named_once_each() {
+        let mut profile = profile();
+        let stack = |caller: &str| vec![vec![frame("strdup", "libc")], vec![frame(caller, "app")]];
+        site(&mut profile, 0, &stack("a"), allocated(3, 30));
+        site(&mut profile, 0, &stack("b"), allocated(3, 30));
+        site(&mut profile, 0, &[vec![frame("load", "app")]], allocated(4, 99));
+        let summary = Summary::of(&profile);
+        let top = |at: usize| -> Vec<(u64, &str)> {
+            summary.tops[at]
+                .rows
+                .iter()
+                .map(|row| (row.value, row.frame.map_or("", |f| f.function.as_str())))
+                .collect()
+        };
+        assert_eq!(top(0), [(6, "strdup"), (4, "load")]);
+        assert_eq!(top(1), [(99, "load"), (60, "strdup")]);
+        assert_eq!(summary.tops.len(), 2, "nothing at the peak, leaked or temporary");
+    }
+
+    #[test]
+    fn the_exit_is_that_of_the_last_image_of_the_first_process() {
+        let mut profile = profile();
+        profile.processes[0].exit = Some(Exit::Exec);
+        profile.processes.push(Process { pid: 7, exit: Some(Exit::Signal(9)), ..Process::default() });
+        profile.processes.push(Process { pid: 1, exit: Some(Exit::Status(3)), ..Process::default() });
+        site(&mut profile, 1, &[], SiteTotals { peak_bytes: 5, ..SiteTotals::default() });
+        let summary = Summary::of(&profile);
+        assert_eq!(summary.exit, Some(Exit::Status(3)));
+        assert_eq!(summary.processes, 2);
+        assert_eq!(summary.peak_process.map(|process| process.pid), Some(7));
+    }
+
+    #[test]
+    fn rates_need_time() {
+        let mut profile = profile();
+        assert_eq!(Summary::of(&profile).per_second(5), None);
+        profile.recording.duration_us = 500_000;
+        assert_eq!(Summary::of(&profile).per_second(5), Some(10));
+    }
+}

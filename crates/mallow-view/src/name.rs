@@ -70,7 +70,10 @@ fn elide(name: &str) -> (String, bool) {
         let follows_word =
             text.ends_with(|c: char| c.is_alphanumeric() || c == '_' || matches!(c, '>' | ')' | ']'));
         match c {
-            '<' if follows_word || text.ends_with("::") => {
+            '<' if follows_word
+                || text.ends_with("::")
+                || (text.ends_with(' ') && is_operator_end(&text)) =>
+            {
                 text.truncate(text.trim_end_matches("::").len());
                 text.push_str("<…>");
                 rest = behind_group(rest);

@@ -12,22 +12,22 @@ pub(crate) fn is_mangled(name: &[u8]) -> bool {
 /// The readable form of a symbol's name: Rust (v0, and legacy without its hash), C++ (Itanium ABI, with parameters),
 /// else the name as it is.
 pub fn demangle(name: &str) -> String {
-    if name.starts_with("_R") || is_legacy_rust(name) {
-        if let Ok(rust) = rustc_demangle::try_demangle(name) {
-            // The alternate form leaves out the hash, which changes with every compiler and would split one
-            // function into two when runs are compared.
-            return format!("{rust:#}");
-        }
+    demangle_rust(name).or_else(|| demangle_cpp(name)).unwrap_or_else(|| name.to_owned())
+}
+
+fn demangle_rust(name: &str) -> Option<String> {
+    if !name.starts_with("_R") && !is_legacy_rust(name) {
+        return None;
     }
-    if name.starts_with("_Z") {
-        if let Some(cpp) = demangle_cpp(name) {
-            return cpp;
-        }
-    }
-    name.to_owned()
+    // The alternate form leaves out the hash, which changes with every compiler and would split one function into two
+    // when runs are compared.
+    rustc_demangle::try_demangle(name).ok().map(|rust| format!("{rust:#}"))
 }
 
 fn demangle_cpp(name: &str) -> Option<String> {
+    if !name.starts_with("_Z") {
+        return None;
+    }
     Symbol::new(name).ok()?.demangle_with_options(&DemangleOptions::new()).ok()
 }
 

@@ -128,10 +128,7 @@ impl<'a, 'file: 'a> Worker<'a, 'file> {
             let function = call.name.map_or_else(|| NAMELESS.to_owned(), |name| self.readable(name));
             frames.push(self.frame(function, call, true));
         }
-        let function = match self.physical_name(svma, physical.name) {
-            Some(name) => self.readable(name),
-            None => format!("{svma:#x}"),
-        };
+        let function = self.physical_name(svma, physical.name).unwrap_or_else(|| format!("{svma:#x}"));
         frames.push(self.frame(function, physical, false));
         frames
     }
@@ -146,16 +143,18 @@ impl<'a, 'file: 'a> Worker<'a, 'file> {
         }
     }
 
-    /// The DWARF name of a physical function, unless the symbol table knows it better: DWARF may have none (assembly,
-    /// line tables only), or only `get` where the symbol says `store::Map<int>::get(int) const`.
-    fn physical_name(&self, svma: u64, dwarf: Option<&'a [u8]>) -> Option<&'a [u8]> {
-        let Some(name) = dwarf else { return self.names.at(svma) };
-        if is_mangled(name) {
-            return Some(name);
-        }
+    /// The name of a physical function: from DWARF, unless the symbol table knows it better. DWARF may have none
+    /// (assembly, line tables only), or only `get` where the symbol says `store::Map<int>::get(int) const`.
+    fn physical_name(&mut self, svma: u64, dwarf: Option<&'a [u8]>) -> Option<String> {
+        let symbol = match dwarf {
+            Some(name) if is_mangled(name) => return Some(self.readable(name)),
+            _ => self.names.at(svma),
+        };
+        let Some(name) = dwarf else { return symbol.map(|symbol| self.readable(symbol)) };
+        let bare = self.readable(name);
         // Identical functions may share one address under another one's symbol, hence the check of the bare name.
-        let fuller = self.names.at(svma).filter(|symbol| is_mangled(symbol) && contains(symbol, name));
-        Some(fuller.unwrap_or(name))
+        let fuller = symbol.filter(|symbol| is_mangled(symbol)).map(|symbol| self.readable(symbol));
+        Some(fuller.filter(|fuller| fuller.contains(&bare)).unwrap_or(bare))
     }
 
     fn readable(&mut self, name: &'a [u8]) -> String {
@@ -184,6 +183,10 @@ fn calls_at<'a>(
     split: &SplitDwarf<'a>,
     svma: u64,
 ) -> Result<Vec<Call<'a>>, gimli::Error> {
+    // The context looks up the range up to the next address, which the last one does not have.
+    if svma == u64::MAX {
+        return Ok(Vec::new());
+    }
     let mut step = context.find_frames(svma);
     let mut found = loop {
         match step {
@@ -193,19 +196,15 @@ fn calls_at<'a>(
     };
     let mut calls = Vec::new();
     while let Some(call) = found.next()? {
-        let (file, line) = call.location.map_or((None, None), |at| (at.file, at.line));
+        // Line 0 is how compilers say that code belongs to no line; the file beside it is only a left-over.
+        let place = call.location.filter(|place| place.line.is_some_and(|line| line != 0));
         calls.push(Call {
             name: call.function.map(|function| function.name.slice()).filter(|name| !name.is_empty()),
-            file: file.map(str::to_owned),
-            // Line 0 is how compilers say that code belongs to no line.
-            line: line.filter(|&line| line != 0),
+            line: place.as_ref().and_then(|place| place.line),
+            file: place.and_then(|place| place.file).map(str::to_owned),
         });
     }
     Ok(calls)
-}
-
-fn contains(text: &[u8], part: &[u8]) -> bool {
-    text.windows(part.len()).any(|window| window == part)
 }
 
 /// How a parser failed.

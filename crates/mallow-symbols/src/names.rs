@@ -7,12 +7,23 @@ use std::sync::OnceLock;
 use crate::dwarf::caught;
 use crate::symtab::SymbolTable;
 
+/// Which functions a table names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Coverage {
+    /// No table, or an empty one.
+    Nothing,
+    /// What a stripped library exports.
+    Exported,
+    /// All of them.
+    Whole,
+}
+
 /// Names of physical functions by address.
 pub(crate) struct Names<'a> {
     module: &'a str,
     own: Option<object::File<'a>>,
     debug: Option<object::File<'a>>,
-    table: OnceLock<SymbolTable<'a>>,
+    best: OnceLock<(Coverage, SymbolTable<'a>)>,
 }
 
 impl<'a> Names<'a> {
@@ -22,7 +33,7 @@ impl<'a> Names<'a> {
         own: Option<object::File<'a>>,
         debug: Option<object::File<'a>>,
     ) -> Self {
-        Self { module, own, debug, table: OnceLock::new() }
+        Self { module, own, debug, best: OnceLock::new() }
     }
 
     /// The path under which the module was mapped.
@@ -32,31 +43,26 @@ impl<'a> Names<'a> {
 
     /// The mangled name of the function at an address.
     pub(crate) fn at(&self, svma: u64) -> Option<&'a [u8]> {
-        self.table().name_at(svma)
+        self.best().1.name_at(svma)
     }
 
-    /// True if no table names any function.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.table().is_empty()
-    }
-
-    /// True if there is a table of all functions, not only of exported ones.
-    pub(crate) fn is_complete(&self) -> bool {
-        self.files().any(|file| !SymbolTable::of_symtab(file).is_empty())
+    /// How much the best table knows.
+    pub(crate) fn coverage(&self) -> Coverage {
+        self.best().0
     }
 
     fn files(&self) -> impl Iterator<Item = &object::File<'a>> {
         [&self.own, &self.debug].into_iter().flatten()
     }
 
-    fn table(&self) -> &SymbolTable<'a> {
-        self.table.get_or_init(|| {
-            let best = caught(|| {
-                let whole = self.files().map(SymbolTable::of_symtab);
-                let exported = self.files().map(SymbolTable::of_dynsym);
-                Ok::<_, std::fmt::Error>(whole.chain(exported).find(|table| !table.is_empty()))
+    fn best(&self) -> &(Coverage, SymbolTable<'a>) {
+        self.best.get_or_init(|| {
+            let found = caught(|| {
+                let whole = self.files().map(|file| (Coverage::Whole, SymbolTable::of_symtab(file)));
+                let exported = self.files().map(|file| (Coverage::Exported, SymbolTable::of_dynsym(file)));
+                Ok::<_, std::fmt::Error>(whole.chain(exported).find(|(_, table)| !table.is_empty()))
             });
-            best.ok().flatten().unwrap_or_default()
+            found.ok().flatten().unwrap_or((Coverage::Nothing, SymbolTable::default()))
         })
     }
 }

@@ -9,7 +9,7 @@ use typed_arena::Arena;
 
 use crate::binary::Binary;
 use crate::dwarf::{self, Slice, Worker, caught};
-use crate::names::Names;
+use crate::names::{Coverage, Names};
 use crate::split::{SplitDwarf, Store};
 
 /// From this many addresses on a second worker pays for reading the unit headers a second time.
@@ -62,8 +62,7 @@ fn load_dwarf<'a>(
     let Some(mapped) = binary.with_dwarf() else { return Ok(None) };
     let loaded = caught(|| {
         let file = object::File::parse(&**mapped)?;
-        let supplementary =
-            binary.supplementary.as_deref().map(|bytes| object::File::parse(bytes)).transpose()?;
+        let supplementary = binary.supplementary.as_deref().map(object::File::parse).transpose()?;
         dwarf::load(&file, supplementary.as_ref(), store)
     });
     loaded.map(|dwarf| Some(Arc::new(dwarf))).map_err(dwarf::Failure::into_message)
@@ -77,6 +76,9 @@ struct Job<'a, 'file> {
     binary_path: &'a Path,
 }
 
+/// Frames of one piece of the list, with its number.
+type Piece = (usize, Vec<Vec<Frame>>);
+/// Frames of the whole list, and the first damage met.
 type Outcome = (Vec<Vec<Frame>>, Option<String>);
 
 impl<'file> Job<'_, 'file> {
@@ -106,7 +108,7 @@ impl<'file> Job<'_, 'file> {
     }
 
     /// Takes pieces until none is left; each comes back with its number.
-    fn work(&self, pieces: &[&[u64]], next: &AtomicUsize) -> (Vec<(usize, Vec<Vec<Frame>>)>, Option<String>) {
+    fn work(&self, pieces: &[&[u64]], next: &AtomicUsize) -> (Vec<Piece>, Option<String>) {
         let store = Store::default();
         let split = SplitDwarf::new(self.binary_path, &store);
         let mut worker = Worker::new(self.dwarf.clone(), split, self.names);
@@ -133,12 +135,13 @@ fn nameless(path: &str, names: &Names<'_>, has_dwarf: bool, frames: &[Vec<Frame>
     if has_dwarf {
         return None;
     }
-    if names.is_empty() {
-        return Some(format!("{path} has no symbols at all, so its frames are addresses. {cure}"));
+    match names.coverage() {
+        Coverage::Nothing => {
+            Some(format!("{path} has no symbols at all, so its frames are addresses. {cure}"))
+        }
+        Coverage::Exported if frames.iter().flatten().any(|frame| frame.function.starts_with("0x")) => {
+            Some(format!("{path} is stripped: only its exported functions have names. {cure}"))
+        }
+        Coverage::Exported | Coverage::Whole => None,
     }
-    let unnamed = frames.iter().flatten().filter(|frame| frame.function.starts_with("0x")).count();
-    if unnamed == 0 || names.is_complete() {
-        return None;
-    }
-    Some(format!("{path} is stripped: only its exported functions have names. {cure}"))
 }

@@ -1,0 +1,63 @@
+//! The trace file: chunks with kind, length and checksum, and what stands in them.
+//!
+//! All fixed numbers are little endian. A file is a header of 16 bytes and then chunks up to the end of the file:
+//!
+//! ```text
+//! file header   magic 89 4D 41 4C 4C 4F 57 0A | version u32 | crc32 of the 12 bytes before
+//! chunk         kind u16 | flags u16 | process u32 | payload_bytes u32 | raw_bytes u32 | reserved u32 = 0 | crc32 u32
+//!               payload, payload_bytes long
+//! ```
+//!
+//! A chunk's crc32 (IEEE, as in gzip) covers the other 20 bytes of its header and the payload as stored. Flag bit 0 says that
+//! the payload is one zstd frame of `raw_bytes` bytes; without it both lengths are equal. This module frames and checks; who
+//! writes or reads the file compresses. `process` is the process's index, counted from 0 in the order of arrival, or
+//! `u32::MAX` in a chunk of the whole recording. Kinds that a reader does not know are skipped.
+//!
+//! Payloads are made of varints (LEB128: seven bits per byte, the lowest first, the high bit set in all but the last),
+//! signed numbers as zigzag varints (0, −1, 1, −2 are 0, 1, 2, 3), and strings (a varint length, then UTF-8). Bytes that
+//! follow a payload's last field are ignored, so that a field can be added at the end.
+//!
+//! | kind | payload | of |
+//! |---|---|---|
+//! | 1 | [`Recording`] | the recording, first |
+//! | 2 | [`ProcessStart`] | a process, before its other chunks |
+//! | 3 | [`Modules`] | a process, any number |
+//! | 4 | [`Stacks`] | a process, any number; ids go on where the chunk before ended |
+//! | 5 | [`Threads`] | a process, any number; a later name replaces an earlier one |
+//! | 6 | events, see [`EventEncoder`] | a process, any number, in order |
+//! | 7 | [`Samples`] | a process, any number |
+//! | 8 | [`ProcessEnd`] | a process, at most one |
+//! | 9 | [`Symbols`] | the recording, any number |
+//! | 10 | [`FoldedProcess`] | a process, at most one |
+//! | 11 | [`End`] | the recording, last |
+//!
+//! For example, a file that holds nothing but an end after 300 µs (`AC 02`) is:
+//!
+//! ```text
+//! 89 4D 41 4C 4C 4F 57 0A  01 00 00 00  <crc>          file header, version 1
+//! 0B 00  00 00  FF FF FF FF  02 00 00 00  02 00 00 00  00 00 00 00  <crc>   END, stored plain, no process, 2 bytes
+//! AC 02                                                300 = 0b10_0101100
+//! ```
+
+mod chunk;
+mod events;
+mod folded;
+mod process;
+mod recording;
+mod stacks;
+mod symbols;
+mod varint;
+
+pub use chunk::{
+    CHUNK_HEADER_BYTES, ChunkHeader, ChunkKind, FILE_HEADER_BYTES, FLAG_ZSTD, FileHeaderError, NO_PROCESS,
+    TRACE_MAGIC, TRACE_VERSION, TRACE_VERSION_OLDEST, check_file_header, file_header,
+};
+pub use events::{EVENTS_PER_CHUNK, EventDecoder, EventEncoder, EventVisitor, decode_events};
+pub use folded::{FoldedProcess, FoldedSite, FoldedThread, FoldedTotals};
+pub use process::{Exit, ProcessEnd, ProcessStart, Sample, Samples, Thread, Threads};
+pub use recording::{End, Recording};
+pub use stacks::{Module, Modules, StackNode, Stacks};
+pub use symbols::{
+    SymbolAddress, SymbolFrame, SymbolKey, SymbolLocation, SymbolModule, SymbolProcess, Symbols,
+};
+pub use varint::DecodeError;

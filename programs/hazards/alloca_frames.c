@@ -1,13 +1,13 @@
 /* Hazard: frames whose size is known only at run time.
- * With alloca and variable-length arrays the frame is found through rbp even under -fomit-frame-pointer: the saved rbp lies at
- * another distance each time, and the same return addresses stand at other slots.
+ * With alloca and variable-length arrays the frame is found through rbp even under -fomit-frame-pointer: the saved rbp
+ * lies at another distance each time, and the same return addresses stand at other slots.
  *
  *   leaf_alloca under with_alloca, sizes 16, 32, … 1,600: 100 allocations of 40 bytes
  *   leaf_vla under vla_body under with_vla (loop), lengths 1 … 100: 100 allocations of 24 bytes
  *   leaf_nested under with_alloca_inner under with_alloca_outer, sizes i and 101 - i: 100 allocations of 8 bytes
  * Each block is freed by the function that called for it, right away: temporary 300.
- * allocations 300; bytes 4,000 + 2,400 + 800 = 7,200; frees 300; peak: one block at a time, 40 in 1; leaked 0.
- * Every call site stands for one stack, whatever the frame's size: 3 stacks in all. */
+ * allocations 300; bytes 4,000 + 2,400 + 800 = 7,200; frees 300; peak: one block at a time, 40 in 1; leaked 0. Every
+ * call site stands for one stack, whatever the frame's size: 3 stacks in all. */
 #include "hazard.h"
 #include <alloca.h>
 

@@ -1,12 +1,13 @@
 /* Hazard: another allocator in place of libc's.
- * jemalloc, tcmalloc and mimalloc, preloaded or linked as shared libraries, bring their own malloc family. The recorder must stand
- * before them and forward to them, not to libc; what they do inside (they may map memory, or call each other) is theirs.
+ * jemalloc, tcmalloc and mimalloc, preloaded or linked as shared libraries, bring their own malloc family. The
+ * recorder must stand before them and forward to them, not to libc; what they do inside (they may map memory, or call
+ * each other) is theirs.
  *
  * The program's own functions give the same figures under each:
  *   plain     100 x malloc(1,000), each freed at once: 100,000 bytes, temporary 100
  *   zeroed    10 x calloc(25, 4), each freed at once: 1,000 bytes, temporary 10
- *   aligned   10 x aligned_alloc(64, 128), posix_memalign(64, 200), memalign(64, 300): 30 allocations, 6,280 bytes; kept until
- *             freed in release, from the first on: the last one is temporary
+ *   aligned   10 x aligned_alloc(64, 128), posix_memalign(64, 200), memalign(64, 300): 30 allocations, 6,280 bytes;
+ *             kept until freed in release, from the first on: the last one is temporary
  *   grown     10 x realloc to 100, 200, … 1,000: 10 allocations, 5,500 bytes, 9 of them temporary by the next realloc
  *   kept      3 x malloc(77), leaked: 231 bytes */
 #define _GNU_SOURCE

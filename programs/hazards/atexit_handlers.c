@@ -1,14 +1,14 @@
 /* Hazard: malloc and free while the process is ending.
- * A recorder that stops in its own atexit handler or destructor misses what the program's handlers still do, and reports the
- * blocks that they free as leaked.
+ * A recorder that stops in its own atexit handler or destructor misses what the program's handlers still do, and
+ * reports the blocks that they free as leaked.
  *
  *   before_exit      malloc(1000), freed by the last handler: must not be a leak
- *   in_atexit        malloc(10) in each of three atexit handlers; each frees the block that the handler before it made:
- *                    30 bytes; the third handler's block is freed by the destructor
+ *   in_atexit        malloc(10) in each of three atexit handlers; each frees the block that the handler before it
+ *                    made: 30 bytes; the third handler's block is freed by the destructor
  *   in_on_exit       malloc(60) in an on_exit handler, freed there: temporary
  *   in_destructor    malloc(500) in an ELF destructor, left behind
- * Handlers run last registered first: on_exit (60, freed), atexit three times (10; 10, free; 10, free and free 1000), destructor
- * (500, then free of the third 10: 500 came after it, so it is not temporary).
+ * Handlers run last registered first: on_exit (60, freed), atexit three times (10; 10, free; 10, free and free 1000),
+ * destructor (500, then free of the third 10: 500 came after it, so it is not temporary).
  * allocations 1+3+1+1 = 6; bytes 1000+30+60+500 = 1590; frees 1+2+1+1 = 5; temporary 1.
  * peak: 1000 + 60 = 1,060 in 2 blocks; then 1000+10+10 = 1,020 is less. leaked 500 in 1 block. */
 #define _DEFAULT_SOURCE

@@ -1,10 +1,12 @@
 /* Hazard: SIGKILL at a random moment. `burst FILE` runs until it is killed; it has no expected figures of its own.
- * FILE is mapped shared, so what is published there outlives the process: one cache line of 8 little-endian u64 per thread,
- * [0] completed allocations, [1] completed frees, [2] thread id, the rest 0. They are published after every 64 operations.
+ * FILE is mapped shared, so what is published there outlives the process: one cache line of 8 little-endian u64 per
+ * thread, [0] completed allocations, [1] completed frees, [2] thread id, the rest 0. They are published after every 64
+ * operations.
  *
- * Two threads walk i = 0, 1, …: burst_block makes i % 512 + 1 bytes below i % 20 + 1 frames of `under` and puts them in a ring of 32
- * blocks; an older block in that place is freed first. One turn is 1 allocation and (from i = 32 on) 1 free: per thread
- * a recording must hold at least the published figures, and at most 64 operations more than those published last. */
+ * Two threads walk i = 0, 1, …: burst_block makes i % 512 + 1 bytes below i % 20 + 1 frames of `under` and puts them
+ * in a ring of 32 blocks; an older block in that place is freed first. One turn is 1 allocation and (from i = 32 on) 1
+ * free: per thread a recording must hold at least the published figures, and at most 64 operations more than those
+ * published last. */
 #define _GNU_SOURCE
 #include "hazard.h"
 #include <fcntl.h>
@@ -42,6 +44,7 @@ static void *worker(void *argument) {
             __atomic_store_n(&mine->frees, frees, __ATOMIC_RELEASE);
         }
     }
+    return NULL;
 }
 
 int main(int count, char **arguments) {

@@ -1,12 +1,15 @@
 /* Hazard: two libraries, one after the other, at the same address.
- * After dlclose the next dlopen maps another file where the first one was: same addresses, other functions. Whoever caches symbols, unwind rules
- * or stacks by address gives the second library's blocks to the first.
+ * After dlclose the next dlopen maps another file where the first one was: same addresses, other functions. Whoever
+ * caches symbols, unwind rules or stacks by address gives the second library's blocks to the first.
  *
- * 50 rounds: open libhazard_a.so, 3 blocks of 40 bytes (lib_a_alloc), close; open libhazard_b.so, 2 blocks of 56 bytes (lib_b_alloc), close.
- * Both are built from dlclose_same_address_library.c with the same layout. Blocks are freed here after the close.
+ * 50 rounds: open libhazard_a.so, 3 blocks of 40 bytes (lib_a_alloc), close; open libhazard_b.so, 2 blocks of 56 bytes
+ * (lib_b_alloc), close. Both are built from dlclose_same_address_library.c with the same layout. Blocks are freed here
+ * after the close.
  *   lib_a_alloc  150 allocations, 6,000 bytes      lib_b_alloc  100 allocations, 5,600 bytes
- *   both under use_library; temporary: each last block of a close, unless dlclose or dlopen allocates in between, so not checked.
- * dlopen allocates for itself, so there are no totals. Ends with status 3 if no address was ever reused: then the hazard was not met. */
+ *   both under use_library; temporary: each last block of a close, unless dlclose or dlopen allocates in between, so
+ *     not checked.
+ * dlopen allocates for itself, so there are no totals. Ends with status 3 if no address was ever reused: then the
+ * hazard was not met. */
 #define _GNU_SOURCE
 #include "hazard.h"
 #include <dlfcn.h>

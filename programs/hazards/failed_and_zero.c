@@ -1,15 +1,18 @@
 /* Hazard: calls that fail, and calls of size zero.
- * A failed call must not become an allocation, must leave errno as libc set it, and an aligned call that fails must leave
- * the caller's pointer alone. A block of size 0 is a block: it has an address and must be freed.
+ * A failed call must not become an allocation, must leave errno as libc set it, and an aligned call that fails must
+ * leave the caller's pointer alone. A block of size 0 is a block: it has an address and must be freed.
  *
  *   hold            malloc(40) first, kept to the end, so that the peak has something to stand on
- *   fail_plain      malloc, calloc, realloc(NULL), realloc(p), memalign, valloc, pvalloc, aligned_alloc of PTRDIFF_MAX bytes: 8 failed
+ *   fail_plain      malloc, calloc, realloc(NULL), realloc(p), memalign, valloc, pvalloc, aligned_alloc of PTRDIFF_MAX
+ *                   bytes: 8 failed
  *   fail_overflow   calloc and reallocarray whose product overflows: 2 failed
  *   fail_posix      posix_memalign with alignment 3 (EINVAL) and with PTRDIFF_MAX bytes (ENOMEM): 2 failed
- *   zero_blocks     malloc(0), calloc(0,5), calloc(5,0), realloc(NULL,0), posix_memalign(64,0), aligned_alloc(64,0): 6 allocations
+ *   zero_blocks     malloc(0), calloc(0,5), calloc(5,0), realloc(NULL,0), posix_memalign(64,0), aligned_alloc(64,0): 6
+ *                   allocations
  *   free(NULL)      twice: nothing
  *   zero_release    frees 4 of the 6, from the first on: none was the last allocated, so none is temporary
- * allocations 1+6 = 7; bytes 40; failed 12; frees 4; peak 40 bytes: of equal peaks the last, so with all 7 blocks live.
+ * allocations 1+6 = 7; bytes 40; failed 12; frees 4; peak 40 bytes: of equal peaks the last, so with all 7 blocks
+ * live.
  * leaked 40 bytes in 1+2 = 3 blocks. */
 #define _GNU_SOURCE
 #include "hazard.h"

@@ -1,14 +1,16 @@
 // Hazard: every operator new and operator delete.
-// An allocator may implement them without calling malloc, and even where they call malloc their frames are plumbing: the
-// site is the function that asked. Sized and aligned variants are the ones that hooks forget.
+// An allocator may implement them without calling malloc, and even where they call malloc their frames are plumbing:
+// the site is the function that asked. Sized and aligned variants are the ones that hooks forget.
 //
 // Every size of an aligned variant is a multiple of its alignment, because libstdc++ may round up otherwise.
 //   new_plain 10, new_array 20, new_nothrow 30, new_array_nothrow 40, new_aligned 128, new_array_aligned 192,
-//   new_aligned_nothrow 256, new_array_aligned_nothrow 320, new_with_cookie: 3 objects of 8 bytes + 8 bytes of cookie = 32
-// Own allocations 9, bytes 10+20+30+40+128+192+256+320+32 = 1028. Deleted are all but new_array (20) and new_aligned (128).
-// libstdc++ itself allocates 72,704 bytes (its emergency pool for exceptions) before main and keeps them: the program would
-// do so without a profiler too, so they are in the totals: allocations 10, bytes 73,732, frees 7, leaked 148 + 72,704.
-// The peak is the moment when all are live. The first delete frees the block allocated last (the cookie array): temporary 1.
+//   new_aligned_nothrow 256, new_array_aligned_nothrow 320, new_with_cookie: 3 objects of 8 bytes + 8 bytes of cookie
+//     = 32
+// Own allocations 9, bytes 10+20+30+40+128+192+256+320+32 = 1028. Deleted are all but new_array (20) and new_aligned
+// (128). libstdc++ itself allocates 72,704 bytes (its emergency pool for exceptions) before main and keeps them: the
+// program would do so without a profiler too, so they are in the totals: allocations 10, bytes 73,732, frees 7, leaked
+// 148 + 72,704. The peak is the moment when all are live. The first delete frees the block allocated last (the cookie
+// array): temporary 1.
 #include "hazard.h"
 #include <new>
 

@@ -1,12 +1,13 @@
 /* Hazard: fork while other threads are inside malloc.
- * The child has only the forking thread, but a copy of every lock, ring position and remembered stack of the others. It must
- * neither hang, nor write into the parent's rings, nor report the parent's blocks.
+ * The child has only the forking thread, but a copy of every lock, ring position and remembered stack of the others.
+ * It must neither hang, nor write into the parent's rings, nor report the parent's blocks.
  *
- * Two threads make and free blocks of 64 bytes (busy_pair, 1,000 pairs each, started before the first fork) while main makes one
- * block (inherited_block, 1,234 bytes) and forks three children, one after the other. Each child makes 5 blocks of 100 bytes
- * (child_block), frees the first and the last of them and the inherited one, and ends with _exit(10 + i).
- *   child: allocations 5, bytes 500, frees 3 (the inherited block counts as a free and matches nothing),
- *          temporary 1 (its fifth block), peak 500 in 5 blocks, leaked 300 in 3 blocks
+ * Two threads make and free blocks of 64 bytes (busy_pair, 1,000 pairs each, started before the first fork) while main
+ * makes one block (inherited_block, 1,234 bytes) and forks three children, one after the other. Each child makes 5
+ * blocks of 100 bytes (child_block), frees the first and the last of them and the inherited one, and ends with
+ * _exit(10 + i).
+ *   child: allocations 5, bytes 500, frees 3 (the inherited block counts as a free and matches nothing), temporary 1
+ *          (its fifth block), peak 500 in 5 blocks, leaked 300 in 3 blocks
  *   parent: allocations 2,000 + 1 + 2 (the threads' dtv) = 2,003, frees 2,001, leaked 2 blocks (dtv) */
 #include "hazard.h"
 #include <pthread.h>

@@ -1,12 +1,12 @@
 /* Hazard: children that never exec, and their children.
- * Each is a process of its own, with an empty live set at its start; what was live in the parent is neither allocated nor leaked
- * by the child.
+ * Each is a process of its own, with an empty live set at its start; what was live in the parent is neither allocated
+ * nor leaked by the child.
  *
- *   parent (status 0): parent_block 1,000 and 24, frees the 24 after the child has ended; keeps the 1,000
+ *   parent (status 0): parent_block 1,000 and 24, frees the 24 after the child has ended; keeps the 1,000;
  *                      allocations 2, bytes 1,024, frees 1, temporary 1 (the 24 came last), peak 1,024 in 2, leaked 1,000 in 1
- *   child (status 3):  child_block 200 and 300; frees the inherited 1,000, then the 300, after the grandchild has ended
- *                      allocations 2, bytes 500, frees 2, temporary 1, peak 500 in 2, leaked 200 in 1
- *   grandchild (status 4): grandchild_block 7; frees the child's 200 and the parent's 24
+ *   child (status 3):  child_block 200 and 300; frees the inherited 1,000, then the 300, after the grandchild has
+ *                      ended; allocations 2, bytes 500, frees 2, temporary 1, peak 500 in 2, leaked 200 in 1
+ *   grandchild (status 4): grandchild_block 7; frees the child's 200 and the parent's 24;
  *                      allocations 1, bytes 7, frees 2, temporary 0, peak 7 in 1, leaked 7 in 1 */
 #include "hazard.h"
 #include <sys/wait.h>

@@ -1,10 +1,12 @@
 /* Hazard: SIGKILL in the middle of the work.
  * No handler can see it. Everything that happened before must be in memory that outlives the process.
  *
- * work makes 1,000 blocks of 56 bytes (work_block) and frees every one whose number is not a multiple of 5, each right after it was
- * made: 800 frees, all temporary. Then the program ends, three frames deep, by kill(getpid(), SIGKILL): killed by SIGKILL (9).
+ * work makes 1,000 blocks of 56 bytes (work_block) and frees every one whose number is not a multiple of 5, each right
+ * after it was made: 800 frees, all temporary. Then the program ends, three frames deep, by kill(getpid(), SIGKILL):
+ * killed by SIGKILL (9).
  * allocations 1,000; bytes 56000; frees 800; temporary 800; leaked 200 blocks = 11200 bytes.
- * peak: block number 995 arrives as the 200th multiple of 5; the blocks 996 to 999 come on top, one at a time: 201 blocks = 11256 bytes. */
+ * peak: block number 995 arrives as the 200th multiple of 5; the blocks 996 to 999 come on top, one at a time: 201
+ * blocks = 11256 bytes. */
 #define _DEFAULT_SOURCE
 #include "hazard.h"
 #include <signal.h>

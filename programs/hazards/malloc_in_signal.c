@@ -1,12 +1,12 @@
 /* Hazard: malloc in signal handlers, synchronous and asynchronous.
- * The handler's frames stand on top of whatever was interrupted. The asynchronous signal comes while main spins and holds nothing
- * of malloc's, but possibly anywhere in the spin's frames.
+ * The handler's frames stand on top of whatever was interrupted. The asynchronous signal comes while main spins and
+ * holds nothing of malloc's, but possibly anywhere in the spin's frames.
  *
- *   sync_block   under on_raise: 10 times raise(SIGUSR1) between making and freeing a block of 100 bytes (around): malloc(20), freed
- *                by the handler: 10 allocations, 200 bytes, temporary 10
+ *   sync_block   under on_raise: 10 times raise(SIGUSR1) between making and freeing a block of 100 bytes (around):
+ *                malloc(20), freed by the handler: 10 allocations, 200 bytes, temporary 10
  *   around       10 allocations, 1,000 bytes, not temporary: the handler allocated in between, on the same thread
- *   async_block  under on_alarm: SIGALRM every 2 ms while main spins in wait_for_alarms until 25 have come; malloc(16), freed by
- *                the handler: 25 allocations, 400 bytes, temporary 25; later alarms do nothing
+ *   async_block  under on_alarm: SIGALRM every 2 ms while main spins in wait_for_alarms until 25 have come;
+ *                malloc(16), freed by the handler: 25 allocations, 400 bytes, temporary 25; later alarms do nothing
  * allocations 45; bytes 1,600; frees 45; temporary 35; peak 120 in 2; leaked 0. */
 #define _GNU_SOURCE
 #include "hazard.h"

@@ -1,9 +1,10 @@
 /* Hazard: a hundred thousand distinct stacks.
  * Tables that grow, hash badly or stop at a limit show here; so does a recorder that sends a whole stack per event.
  *
- * pattern 0 … 99,999: 17 levels, each a call of step_left or step_right by the pattern's bits, lowest first; at the end leaf makes 16 bytes
- * and frees them, except for every 1,000th pattern, which keeps them.
- *   leaf  100,000 allocations over exactly 100,000 distinct stacks; 1,600,000 bytes; 99,900 temporary; leaked 100 blocks = 1,600 bytes
+ * pattern 0 … 99,999: 17 levels, each a call of step_left or step_right by the pattern's bits, lowest first; at the
+ * end leaf makes 16 bytes and frees them, except for every 1,000th pattern, which keeps them.
+ *   leaf  100,000 allocations over exactly 100,000 distinct stacks; 1,600,000 bytes; 99,900 temporary; leaked 100
+ *         blocks = 1,600 bytes
  * frees 99,900. peak: 100 blocks kept (the last at pattern 99,000) and one passing: 1,616 in 101 blocks. */
 #include "hazard.h"
 

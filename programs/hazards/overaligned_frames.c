@@ -1,8 +1,9 @@
 /* Hazard: over-aligned locals.
- * The prologue rounds rsp down (`and $-64, %rsp`), so the distance from the frame's slots to its caller's depends on where the caller stood;
- * the CFA comes from rbp or, worse, from a saved copy in memory through a DWARF expression.
+ * The prologue rounds rsp down (`and $-64, %rsp`), so the distance from the frame's slots to its caller's depends on
+ * where the caller stood; the CFA comes from rbp or, worse, from a saved copy in memory through a DWARF expression.
  *
- * plain and aligned frames call each other six deep, entered with 64 different offsets of the stack (shift, by alloca).
+ * plain and aligned frames call each other six deep, entered with 64 different offsets of the stack (shift, by
+ * alloca).
  *   leaf under aligned_64, plain, aligned_256, shift: 64 allocations of 33 bytes = 2,112, each freed at once in main.
  * allocations 64; bytes 2,112; frees 64; temporary 64; peak 33 in 1; leaked 0; 1 stack. */
 #include "hazard.h"

@@ -1,11 +1,11 @@
 /* Hazard: posix_spawn.
- * glibc makes the child with CLONE_VM | CLONE_VFORK: until its exec it runs in the parent's memory, on another stack, and the hooks
- * that watch fork and vfork never see it.
+ * glibc makes the child with CLONE_VM | CLONE_VFORK: until its exec it runs in the parent's memory, on another stack,
+ * and the hooks that watch fork and vfork never see it.
  *
- *   parent: before_spawn 3 blocks of 30 bytes, two children one after the other, then frees the 3 in order: only the last is
- *           temporary. allocations 3, bytes 90, frees 3, temporary 1, peak 90 in 3, leaked 0
- *   child ("child"): in_spawned 2 blocks of 45 bytes, frees the first; allocations 2, bytes 90, frees 1, peak 90 in 2, leaked 45
- *           in 1; status 9 */
+ *   parent: before_spawn 3 blocks of 30 bytes, two children one after the other, then frees the 3 in order: only the
+ *           last is temporary. allocations 3, bytes 90, frees 3, temporary 1, peak 90 in 3, leaked 0
+ *   child ("child"): in_spawned 2 blocks of 45 bytes, frees the first; allocations 2, bytes 90, frees 1, peak 90 in 2,
+ *           leaked 45 in 1; status 9 */
 #include "hazard.h"
 #include <spawn.h>
 #include <sys/wait.h>

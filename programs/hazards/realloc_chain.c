@@ -1,13 +1,16 @@
 /* Hazard: realloc chains.
- * realloc may move, stay, fail (the old block stays valid) or free (size 0, returns NULL like a failure does). Profilers
- * report realloc(p, 0) as a leak, lose the old block on a failure, or count old and new together at the peak.
+ * realloc may move, stay, fail (the old block stays valid) or free (size 0, returns NULL like a failure does).
+ * Profilers report realloc(p, 0) as a leak, lose the old block on a failure, or count old and new together at the
+ * peak.
  *
- *   grow_inner (under outer) realloc to 16, 32, … 8192, the first from NULL: 10 allocations, 16*(2^10-1) = 16,368 bytes,
- *                            9 reallocations, 9 frees; each old block is the one allocated just before: 9 temporary
+ *   grow_inner (under outer) realloc to 16, 32, … 8192, the first from NULL: 10 allocations, 16*(2^10-1) = 16,368
+ *                            bytes, 9 reallocations, 9 frees; each old block is the one allocated just before: 9
+ *                            temporary
  *   fail_to_grow             realloc to PTRDIFF_MAX fails: 1 failed, the 8,192 bytes are still there
  *   shrink_to_nothing        realloc(p, 0): 1 free, and the block was the last allocated: 1 temporary
  *   start_from_null          realloc(NULL, 77): 1 allocation, kept: the only leak
- *   first_block 1000, other_block 8, move_up realloc(first, 2000): 3 allocations, 1 reallocation, 1 free, not temporary
+ *   first_block 1000, other_block 8, move_up realloc(first, 2000): 3 allocations, 1 reallocation, 1 free, not
+ *     temporary
  *   release                  frees other (not temporary: 2000 came after it), then the 2,000 (temporary, the last one)
  * allocations 10+1+3 = 14; bytes 16,368+77+3,008 = 19,453; frees 9+1+1+2 = 13; reallocations 10; temporary 9+1+1 = 11.
  * peak: 8,192 in 1 block: a realloc frees the old block before the new one counts. leaked 77 in 1 block. */

@@ -1,9 +1,9 @@
 /* Hazard: a handler on its own stack.
- * The stack pointer jumps to the alternate stack and the unwinder has to cross the signal frame back to the normal one: addresses no
- * longer grow from frame to frame, and the interrupted address is not a return address.
+ * The stack pointer jumps to the alternate stack and the unwinder has to cross the signal frame back to the normal
+ * one: addresses no longer grow from frame to frame, and the interrupted address is not a return address.
  *
- * 50 rounds: raise_below raises SIGUSR1 at one of two depths (from shallow, or from deep through shallow); on_signal runs on the
- * alternate stack and calls in_handler: malloc(90), freed by main's loop after the return: temporary.
+ * 50 rounds: raise_below raises SIGUSR1 at one of two depths (from shallow, or from deep through shallow); on_signal
+ * runs on the alternate stack and calls in_handler: malloc(90), freed by main's loop after the return: temporary.
  *   in_handler  50 allocations, 4,500 bytes; its stack goes on through on_signal and raise_below to main
  *   no_handler  before each raise malloc(10), freed after in_handler's block: 50 allocations, 500 bytes
  * allocations 100; bytes 5,000; frees 100; temporary 50; peak 100 in 2; leaked 0. */

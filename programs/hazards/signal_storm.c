@@ -1,11 +1,12 @@
 /* Hazard: a thousand signals per second into a program that allocates all the time.
- * The handler allocates as well, anywhere between the program's own calls: the remembered stack changes under the feet of the code that
- * was about to use it. malloc is not async-signal-safe, so the program raises a flag around its own calls and the handler skips
- * when it is up: what happens is legal, and counted exactly.
+ * The handler allocates as well, anywhere between the program's own calls: the remembered stack changes under the feet
+ * of the code that was about to use it. malloc is not async-signal-safe, so the program raises a flag around its own
+ * calls and the handler skips when it is up: what happens is legal, and counted exactly.
  *
- * main_pair (under main_loop) makes and frees blocks of 64 bytes; alarm_pair (under on_alarm) one of 32 bytes per signal. The loop ends
- * after 300 signals that allocated. Both count in volatile variables, printed at the end as `allocations N`, `bytes N`, `frees N`:
- * these are the totals. frees = allocations, so nothing is leaked; how many are temporary depends on where the signals strike.
+ * main_pair (under main_loop) makes and frees blocks of 64 bytes; alarm_pair (under on_alarm) one of 32 bytes per
+ * signal. The loop ends after 300 signals that allocated. Both count in volatile variables, printed at the end as
+ * `allocations N`, `bytes N`, `frees N`: these are the totals. frees = allocations, so nothing is leaked; how many are
+ * temporary depends on where the signals strike.
  * peak: at most one block of each: never above 96; not checked. */
 #define _GNU_SOURCE
 #include "hazard.h"

@@ -1,9 +1,9 @@
-/* Load for the benchmarks: `storm DEPTH THREADS ITERATIONS`. Each thread goes DEPTH frames down (descend) and there runs ITERATIONS times
- * malloc(64) and free (storm_loop). It prints nothing.
+/* Load for the benchmarks: `storm DEPTH THREADS ITERATIONS`. Each thread goes DEPTH frames down (descend) and there
+ * runs ITERATIONS times malloc(64) and free (storm_loop). It prints nothing.
  *
  *   storm_loop  THREADS * ITERATIONS allocations of 64 bytes, as many frees, all temporary, leaked 0
- * Besides, pthread_create allocates one dtv per thread but the first, which is the main thread itself.
- * With 10 2 1000: allocations 2,001, frees 2,000, temporary 2,000, leaked 1 block. */
+ * Besides, pthread_create allocates one dtv per thread but the first, which is the main thread itself. With 10 2 1000:
+ * allocations 2,001, frees 2,000, temporary 2,000, leaked 1 block. */
 #include "hazard.h"
 #include <pthread.h>
 

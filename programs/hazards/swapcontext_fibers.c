@@ -1,15 +1,18 @@
 /* Hazard: fibers.
- * swapcontext changes the stack pointer to another stack; stacks lie in malloc'ed or mmap'ed memory, end where no thread's stack
- * ends, and may be unmapped while others run: a remembered stack must not be read again after that.
+ * swapcontext changes the stack pointer to another stack; stacks lie in malloc'ed or mmap'ed memory, end where no
+ * thread's stack ends, and may be unmapped while others run: a remembered stack must not be read again after that.
  *
  *   make_stack       malloc(65,536) for each of 4 long fibers: 4 allocations, 262,144 bytes, freed at the end
- *   long_leaf        under long_body: each long fiber, in each of its 20 turns, malloc(30): 80 allocations, 2,400 bytes; kept by
- *                    the fiber over the switch and freed in its next turn before the new one is made, the last one after the turns
- *   short_leaf_even / short_leaf_odd  under short_even / short_odd: in each of the 20 turns a short fiber runs once on a fresh
- *                    mmap'ed stack, which is unmapped right after and usually mapped again at the same address: malloc(17) in even
- *                    turns, malloc(19) in odd ones, freed there: 10 + 10 allocations, 170 + 190 bytes, temporary 20
+ *   long_leaf        under long_body: each long fiber, in each of its 20 turns, malloc(30): 80 allocations, 2,400
+ *                    bytes; kept by the fiber over the switch and freed in its next turn before the new one is made,
+ *                    the last one after the turns
+ *   short_leaf_even / short_leaf_odd  under short_even / short_odd: in each of the 20 turns a short fiber runs once on
+ *                    a fresh mmap'ed stack, which is unmapped right after and usually mapped again at the same
+ *                    address: malloc(17) in even turns, malloc(19) in odd ones, freed there: 10 + 10 allocations, 170
+ *                    + 190 bytes, temporary 20
  * allocations 4+80+20 = 104; bytes 262,144+2,400+360 = 264,904; frees 104.
- * temporary: the 20 short ones, and in the end fiber 3 frees its last block, but the short fiber's came after it: no more.
+ * temporary: the 20 short ones, and in the end fiber 3 frees its last block, but the short fiber's came after it: no
+ * more.
  * peak: all stacks, four 30s and a 19 (the odd turns): 262,144 + 120 + 19 = 262,283 in 9 blocks. leaked 0. */
 #define _GNU_SOURCE
 #include "hazard.h"

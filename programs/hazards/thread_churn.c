@@ -2,10 +2,11 @@
  * Each thread needs a slot and a buffer of the recorder; slots must be given back and reused, with nothing lost and no
  * stale state: a new thread must not inherit the remembered stack or the last allocation of the one before.
  *
- * 500 rounds of 4 threads that live at the same time; each makes blocks of 16, 32 and 48 bytes (churn_block) and frees them in the
- * same order. Only the third was the last allocated when it is freed: 1 temporary per thread.
+ * 500 rounds of 4 threads that live at the same time; each makes blocks of 16, 32 and 48 bytes (churn_block) and frees
+ * them in the same order. Only the third was the last allocated when it is freed: 1 temporary per thread.
  *   churn_block  6,000 allocations, 2,000 * 96 = 192,000 bytes, 2,000 temporary, 0 leaked
- * Four stacks are made in the first round and reused by all later ones; each has one table (dtv) allocated by pthread_create:
+ * Four stacks are made in the first round and reused by all later ones; each has one table (dtv) allocated by
+ * pthread_create:
  * allocations 6,004, frees 6,000, leaked 4 blocks. */
 #include "hazard.h"
 #include <pthread.h>

@@ -1,13 +1,16 @@
 /* Hazard: vfork.
- * The child runs in the parent's memory and on its thread's state, under another pid: its calls are the parent's calls. Who asks for the
- * pid or the thread id at each event makes a phantom process of it, and who resets state "in the child" resets the parent's.
+ * The child runs in the parent's memory and on its thread's state, under another pid: its calls are the parent's
+ * calls. Who asks for the pid or the thread id at each event makes a phantom process of it, and who resets state "in
+ * the child" resets the parent's.
  *
  * First child:  in_vfork makes 3 blocks of 70 bytes and frees the third (temporary), then _exit(3).
  * Parent:       frees the second block (made in the child), then after_vfork 1 block of 25 bytes, kept.
- * Second child: in_vfork once more 3 blocks of 70 bytes, frees the third (temporary), then execs this program as "image".
+ * Second child: in_vfork once more 3 blocks of 70 bytes, frees the third (temporary), then execs this program as
+ *               "image".
  *   parent: allocations 3+1+3 = 7, bytes 210+25+210 = 445, frees 1+1+1 = 3, temporary 2
  *           peak: at the end 70 (of 3, two freed) + 25 + 210 = 305 in 5 blocks; leaked 305 - 70 = 235 in 4
- *   image:  in_image 1 block of 12 bytes, kept; status 8: allocations 1, bytes 12, frees 0, peak 12 in 1, leaked 12 in 1 */
+ *   image:  in_image 1 block of 12 bytes, kept; status 8: allocations 1, bytes 12, frees 0, peak 12 in 1, leaked 12
+ *           in 1 */
 #define _DEFAULT_SOURCE
 #include "hazard.h"
 #include <sys/wait.h>

@@ -1,0 +1,183 @@
+//! The malloc family of C.
+
+use crate::real::Real;
+use crate::record::{allocating, freeing, reallocating};
+use core::arch::naked_asm;
+use core::ffi::c_int;
+use core::mem::transmute;
+use mallow_recorder::Caller;
+
+/// Exports a function that passes its arguments on, followed by the caller's stack pointer and frame pointer, to the function that works.
+/// `$sp` and `$bp` are the registers of the next two arguments.
+macro_rules! export {
+    ($name:ident => $work:ident, $sp:literal, $bp:literal) => {
+        #[doc = concat!("`", stringify!($name), "`, hooked.")]
+        ///
+        /// # Safety
+        /// As the function that it stands for.
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name() {
+            naked_asm!(concat!("mov ", $sp, ", rsp"), concat!("mov ", $bp, ", rbp"), "jmp {work}", work = sym $work)
+        }
+    };
+}
+
+export!(malloc => work_malloc, "rsi", "rdx");
+export!(calloc => work_calloc, "rdx", "rcx");
+export!(realloc => work_realloc, "rdx", "rcx");
+export!(reallocarray => work_reallocarray, "rcx", "r8");
+export!(free => work_free, "rsi", "rdx");
+export!(cfree => work_free, "rsi", "rdx");
+export!(free_sized => work_free_sized, "rdx", "rcx");
+export!(free_aligned_sized => work_free_aligned_sized, "rcx", "r8");
+export!(posix_memalign => work_posix_memalign, "rcx", "r8");
+export!(memalign => work_memalign, "rdx", "rcx");
+export!(aligned_alloc => work_aligned_alloc, "rdx", "rcx");
+export!(valloc => work_valloc, "rsi", "rdx");
+export!(pvalloc => work_pvalloc, "rsi", "rdx");
+
+type OneArgument = unsafe extern "C" fn(usize) -> *mut u8;
+type TwoArguments = unsafe extern "C" fn(usize, usize) -> *mut u8;
+
+static MALLOC: Real = Real::named(c"malloc");
+static CALLOC: Real = Real::named(c"calloc");
+static REALLOC: Real = Real::named(c"realloc");
+static REALLOCARRAY: Real = Real::named(c"reallocarray");
+static FREE: Real = Real::named(c"free");
+static POSIX_MEMALIGN: Real = Real::named(c"posix_memalign");
+static MEMALIGN: Real = Real::named(c"memalign");
+static ALIGNED_ALLOC: Real = Real::named(c"aligned_alloc");
+static VALLOC: Real = Real::named(c"valloc");
+static PVALLOC: Real = Real::named(c"pvalloc");
+
+/// Calls a real function of one argument; null when there is none.
+#[inline(always)]
+unsafe fn call_one(real: &Real, a: usize) -> *mut u8 {
+    match real.address() {
+        0 => core::ptr::null_mut(),
+        // SAFETY: the symbol has this type by the C standard, POSIX or the GNU manual.
+        address => unsafe { transmute::<usize, OneArgument>(address)(a) },
+    }
+}
+
+/// Calls a real function of two arguments; null when there is none.
+#[inline(always)]
+unsafe fn call_two(real: &Real, a: usize, b: usize) -> *mut u8 {
+    match real.address() {
+        0 => core::ptr::null_mut(),
+        // SAFETY: as in `call_one`.
+        address => unsafe { transmute::<usize, TwoArguments>(address)(a, b) },
+    }
+}
+
+/// The real `malloc`, unrecorded.
+///
+/// # Safety
+/// As `malloc`.
+pub(crate) unsafe fn real_malloc(size: usize) -> *mut u8 {
+    // SAFETY: by contract.
+    unsafe { call_one(&MALLOC, size) }
+}
+
+/// The real `free`, unrecorded.
+///
+/// # Safety
+/// As `free`.
+#[inline(always)]
+pub(crate) unsafe fn real_free(block: *mut u8) {
+    // SAFETY: by contract.
+    unsafe { call_one(&FREE, block as usize) };
+}
+
+unsafe extern "C" fn work_malloc(size: usize, sp: usize, bp: usize) -> *mut u8 {
+    // SAFETY: the exported function passed its caller's registers.
+    unsafe { allocating(Caller { sp, bp }, size, || call_one(&MALLOC, size)) }
+}
+
+unsafe extern "C" fn work_calloc(count: usize, size: usize, sp: usize, bp: usize) -> *mut u8 {
+    // SAFETY: as in `work_malloc`.
+    unsafe { allocating(Caller { sp, bp }, count.saturating_mul(size), || call_two(&CALLOC, count, size)) }
+}
+
+unsafe extern "C" fn work_realloc(block: *mut u8, size: usize, sp: usize, bp: usize) -> *mut u8 {
+    let caller = Caller { sp, bp };
+    let call = || {
+        // SAFETY: as in `call_one`.
+        unsafe { call_two(&REALLOC, block as usize, size) }
+    };
+    // SAFETY: as in `work_malloc`.
+    unsafe {
+        if block.is_null() { allocating(caller, size, call) } else { reallocating(caller, block, size, call) }
+    }
+}
+
+unsafe extern "C" fn work_reallocarray(block: *mut u8, count: usize, size: usize, sp: usize, bp: usize) -> *mut u8 {
+    let caller = Caller { sp, bp };
+    let bytes = count.saturating_mul(size);
+    let call = || match REALLOCARRAY.address() {
+        0 => core::ptr::null_mut(),
+        // SAFETY: the symbol has this type in every libc that has it.
+        address => unsafe {
+            transmute::<usize, unsafe extern "C" fn(usize, usize, usize) -> *mut u8>(address)(block as usize, count, size)
+        },
+    };
+    // SAFETY: as in `work_malloc`.
+    unsafe {
+        if block.is_null() { allocating(caller, bytes, call) } else { reallocating(caller, block, bytes, call) }
+    }
+}
+
+unsafe extern "C" fn work_free(block: *mut u8, sp: usize, bp: usize) {
+    if block.is_null() {
+        return;
+    }
+    // SAFETY: as in `work_malloc`.
+    unsafe { freeing(Caller { sp, bp }, block, || real_free(block)) };
+}
+
+unsafe extern "C" fn work_free_sized(block: *mut u8, _size: usize, sp: usize, bp: usize) {
+    // SAFETY: `free` frees whatever `free_sized` may be given.
+    unsafe { work_free(block, sp, bp) };
+}
+
+unsafe extern "C" fn work_free_aligned_sized(block: *mut u8, _align: usize, _size: usize, sp: usize, bp: usize) {
+    // SAFETY: as above.
+    unsafe { work_free(block, sp, bp) };
+}
+
+unsafe extern "C" fn work_posix_memalign(out: *mut *mut u8, align: usize, size: usize, sp: usize, bp: usize) -> c_int {
+    const ENOMEM: c_int = 12;
+    let mut answer = ENOMEM;
+    let call = || match POSIX_MEMALIGN.address() {
+        0 => core::ptr::null_mut(),
+        // SAFETY: the symbol has this type by POSIX, and the host passed `out`.
+        address => unsafe {
+            answer = transmute::<usize, unsafe extern "C" fn(*mut *mut u8, usize, usize) -> c_int>(address)(out, align, size);
+            if answer == 0 { *out } else { core::ptr::null_mut() }
+        },
+    };
+    // SAFETY: as in `work_malloc`.
+    unsafe { allocating(Caller { sp, bp }, size, call) };
+    answer
+}
+
+unsafe extern "C" fn work_memalign(align: usize, size: usize, sp: usize, bp: usize) -> *mut u8 {
+    // SAFETY: as in `work_malloc`.
+    unsafe { allocating(Caller { sp, bp }, size, || call_two(&MEMALIGN, align, size)) }
+}
+
+unsafe extern "C" fn work_aligned_alloc(align: usize, size: usize, sp: usize, bp: usize) -> *mut u8 {
+    // SAFETY: as in `work_malloc`.
+    unsafe { allocating(Caller { sp, bp }, size, || call_two(&ALIGNED_ALLOC, align, size)) }
+}
+
+unsafe extern "C" fn work_valloc(size: usize, sp: usize, bp: usize) -> *mut u8 {
+    // SAFETY: as in `work_malloc`.
+    unsafe { allocating(Caller { sp, bp }, size, || call_one(&VALLOC, size)) }
+}
+
+unsafe extern "C" fn work_pvalloc(size: usize, sp: usize, bp: usize) -> *mut u8 {
+    // SAFETY: as in `work_malloc`.
+    unsafe { allocating(Caller { sp, bp }, size, || call_one(&PVALLOC, size)) }
+}

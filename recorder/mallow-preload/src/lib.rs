@@ -1,0 +1,33 @@
+//! The library that is preloaded into the profiled program: the malloc family, exits and unloads.
+//!
+//! Every exported function begins with three instructions that hand its caller's stack pointer and frame pointer on to a function that
+//! does the work, so that the caller's stack can be found exactly and no frame of ours stands in it. The work is always the same: ask
+//! `mallow_recorder::thread::enter` what to do, call the real function, write the record.
+//!
+//! What this library exports is listed in `exports.txt`; nothing else may be visible. It needs no other library.
+
+#![no_std]
+#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+
+pub mod cxx;
+pub mod exits;
+pub mod family;
+mod real;
+mod record;
+
+/// The library is built to abort; nothing in it panics on the host's input.
+#[cfg(not(test))]
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo) -> ! {
+    mallow_recorder::sys::exit_group(134)
+}
+
+/// Runs when the loader has set the library up, before the program's own code.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static START: extern "C" fn() = start;
+
+extern "C" fn start() {
+    exits::watch();
+    mallow_recorder::process::start();
+}

@@ -1,0 +1,135 @@
+//! What each kind of call leaves behind: a record in the ring, or sums in the lane.
+
+use core::arch::x86_64::_rdtsc;
+use mallow_recorder::Caller;
+use mallow_recorder::ring;
+use mallow_recorder::stat;
+use mallow_recorder::thread::{Entry, Guard, enter};
+use mallow_wire::event::{Kind, size_saturated, word0, word1, word2};
+
+/// Now, in ticks of the time stamp counter.
+#[inline(always)]
+fn now() -> u64 {
+    // SAFETY: the instruction is there on every x86-64 processor.
+    unsafe { _rdtsc() }
+}
+
+/// An allocating call: `call` gives the block, or null.
+///
+/// # Safety
+/// `caller` holds the registers at the hooked function's entry.
+#[inline(always)]
+pub(crate) unsafe fn allocating(caller: Caller, size: usize, call: impl FnOnce() -> *mut u8) -> *mut u8 {
+    // SAFETY: by contract; the guards prove that the thread's state is ours to use.
+    unsafe {
+        match enter(caller) {
+            Entry::Record(guard) => {
+                let block = call();
+                guard.in_hook();
+                let kind = if block.is_null() { Kind::Failed } else { Kind::Alloc };
+                write_sized(&guard, kind, block, size, caller);
+                block
+            }
+            Entry::Count(guard) => {
+                let block = call();
+                guard.in_hook();
+                if block.is_null() {
+                    stat::failed(guard.thread());
+                } else {
+                    stat::allocated(guard.thread(), block as usize, size);
+                }
+                block
+            }
+            Entry::Pass => call(),
+        }
+    }
+}
+
+/// A call that frees `block`, which is not null.
+///
+/// # Safety
+/// As [`allocating`].
+#[inline(always)]
+pub(crate) unsafe fn freeing(caller: Caller, block: *mut u8, call: impl FnOnce()) {
+    // SAFETY: as in `allocating`.
+    unsafe {
+        match enter(caller) {
+            Entry::Record(guard) => {
+                guard.in_hook();
+                ring::push(guard.thread(), [word0(Kind::Free, now()), word1(block as u64, 0)]);
+                guard.in_real();
+                call();
+            }
+            Entry::Count(guard) => {
+                guard.in_hook();
+                stat::freed(guard.thread(), block as usize);
+                guard.in_real();
+                call();
+            }
+            Entry::Pass => call(),
+        }
+    }
+}
+
+/// `realloc` of a live block. `call` gives the new block, or null: then the block was freed if `size` is 0, and lives on if not.
+///
+/// # Safety
+/// As [`allocating`].
+#[inline(always)]
+pub(crate) unsafe fn reallocating(caller: Caller, block: *mut u8, size: usize, call: impl FnOnce() -> *mut u8) -> *mut u8 {
+    // SAFETY: as in `allocating`.
+    unsafe {
+        match enter(caller) {
+            Entry::Record(guard) => {
+                guard.in_hook();
+                // The old block is announced first: once the allocator has freed it, another thread may get its address.
+                ring::push(guard.thread(), [word0(Kind::ReallocBegin, now()), word1(block as u64, 0)]);
+                guard.in_real();
+                let new = call();
+                guard.in_hook();
+                match (new.is_null(), size) {
+                    (true, 0) => ring::push(guard.thread(), [word0(Kind::ReallocFreed, now())]),
+                    (true, _) => write_sized(&guard, Kind::ReallocFailed, new, size, caller),
+                    (false, _) => write_sized(&guard, Kind::ReallocMoved, new, size, caller),
+                }
+                new
+            }
+            Entry::Count(guard) => count_realloc(&guard, block, size, call),
+            Entry::Pass => call(),
+        }
+    }
+}
+
+/// A reallocation that fails leaves the block as it was, so its size is remembered until the answer is known.
+unsafe fn count_realloc(guard: &Guard, block: *mut u8, size: usize, call: impl FnOnce() -> *mut u8) -> *mut u8 {
+    // SAFETY: as in `allocating`.
+    unsafe {
+        guard.in_hook();
+        let before = stat::set_aside(block as usize);
+        guard.in_real();
+        let new = call();
+        guard.in_hook();
+        let thread = guard.thread();
+        if new.is_null() && size > 0 {
+            stat::put_back(block as usize, before);
+            stat::failed(thread);
+            return new;
+        }
+        stat::freed_aside(thread, block as usize, before);
+        if !new.is_null() {
+            stat::reallocated(thread);
+            stat::allocated(thread, new as usize, size);
+        }
+        new
+    }
+}
+
+#[inline(always)]
+unsafe fn write_sized(guard: &Guard, kind: Kind, block: *mut u8, size: usize, caller: Caller) {
+    // SAFETY: as in `allocating`.
+    unsafe {
+        let node = guard.node(caller);
+        let size = size_saturated(size as u64);
+        ring::push(guard.thread(), [word0(kind, now()), word1(block as u64, size), word2(size, node)]);
+    }
+}

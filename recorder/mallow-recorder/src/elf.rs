@@ -1,0 +1,305 @@
+//! Reading loaded ELF objects in memory: who defines a symbol behind us, and what is a module's build id.
+//!
+//! `dlsym(RTLD_NEXT)` would answer the first question too, but it takes the loader's lock, allocates when it fails and leaves an
+//! error for the host's next `dlerror`. A walk over the loaded objects does none of that.
+
+use core::ffi::{CStr, c_char, c_int, c_void};
+
+/// `struct dl_phdr_info`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct LoadedObject {
+    /// What is added to an address in the file to get the mapped one.
+    pub bias: usize,
+    name: *const c_char,
+    headers: *const ProgramHeader,
+    header_count: u16,
+    load_count: u64,
+    unload_count: u64,
+}
+
+/// `Elf64_Phdr`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct ProgramHeader {
+    kind: u32,
+    flags: u32,
+    offset: u64,
+    address: u64,
+    physical: u64,
+    file_bytes: u64,
+    memory_bytes: u64,
+    align: u64,
+}
+
+/// `Elf64_Sym`.
+#[repr(C)]
+struct Symbol {
+    name: u32,
+    info: u8,
+    other: u8,
+    section: u16,
+    value: u64,
+    bytes: u64,
+}
+
+const PT_LOAD: u32 = 1;
+const PT_DYNAMIC: u32 = 2;
+const PT_NOTE: u32 = 4;
+const PT_GNU_EH_FRAME: u32 = 0x6474_e550;
+
+unsafe extern "C" {
+    fn dl_iterate_phdr(visit: extern "C" fn(*const LoadedObject, usize, *mut c_void) -> c_int, data: *mut c_void) -> c_int;
+}
+
+/// Calls `visit` for each loaded object in load order until it gives true. Takes the loader's lock, which the
+/// calling thread may already hold.
+pub fn each_object<F: FnMut(&LoadedObject) -> bool>(mut visit: F) {
+    extern "C" fn trampoline<F: FnMut(&LoadedObject) -> bool>(
+        object: *const LoadedObject,
+        _bytes: usize,
+        data: *mut c_void,
+    ) -> c_int {
+        // SAFETY: the loader passes a valid object, and `data` is the closure below, borrowed for the whole walk.
+        unsafe { (*data.cast::<F>())(&*object) as c_int }
+    }
+    // SAFETY: the closure outlives the call.
+    unsafe { dl_iterate_phdr(trampoline::<F>, core::ptr::from_mut(&mut visit).cast()) };
+}
+
+/// The address of the first definition of `name` in an object that was loaded after the one that holds `own`.
+///
+/// Objects loaded later, even privately, count: `operator new` may come with a plug-in. None when nobody defines it.
+pub fn next_definition(name: &CStr, own: usize) -> Option<usize> {
+    let mut behind_us = false;
+    let mut found = None;
+    each_object(|object| {
+        if !behind_us {
+            behind_us = object.contains(own);
+            return false;
+        }
+        found = object.definition(name.to_bytes());
+        found.is_some()
+    });
+    found
+}
+
+impl LoadedObject {
+    /// The path; empty for the executable.
+    pub fn name(&self) -> *const c_char {
+        self.name
+    }
+
+    fn headers(&self) -> &[ProgramHeader] {
+        if self.headers.is_null() {
+            return &[];
+        }
+        // SAFETY: the loader's own table of this object.
+        unsafe { core::slice::from_raw_parts(self.headers, self.header_count as usize) }
+    }
+
+    fn header(&self, kind: u32) -> Option<&ProgramHeader> {
+        self.headers().iter().find(|header| header.kind == kind)
+    }
+
+    /// Whether a mapped segment holds `address`.
+    pub fn contains(&self, address: usize) -> bool {
+        self.headers().iter().any(|header| {
+            let start = self.bias.wrapping_add(header.address as usize);
+            header.kind == PT_LOAD && address.wrapping_sub(start) < header.memory_bytes as usize
+        })
+    }
+
+    /// From the first mapped byte to behind the last.
+    pub fn range(&self) -> (usize, usize) {
+        let loads = || self.headers().iter().filter(|header| header.kind == PT_LOAD);
+        let start = loads().map(|header| header.address as usize).min().unwrap_or(0);
+        let end = loads().map(|header| (header.address + header.memory_bytes) as usize).max().unwrap_or(0);
+        (self.bias.wrapping_add(start), self.bias.wrapping_add(end))
+    }
+
+    /// Where the table of unwind information is mapped; 0 without one.
+    pub fn eh_frame_header(&self) -> usize {
+        self.header(PT_GNU_EH_FRAME).map_or(0, |header| self.bias.wrapping_add(header.address as usize))
+    }
+
+    fn definition(&self, name: &[u8]) -> Option<usize> {
+        let dynamic = self.bias.wrapping_add(self.header(PT_DYNAMIC)?.address as usize);
+        let tables = Tables::read(self.bias, dynamic as *const [u64; 2])?;
+        tables.find(name).map(|symbol| {
+            let address = self.bias.wrapping_add(symbol.value as usize);
+            const STT_GNU_IFUNC: u8 = 10;
+            if symbol.info & 0xf != STT_GNU_IFUNC {
+                return address;
+            }
+            // SAFETY: the type says that this is a resolver without arguments.
+            unsafe { core::mem::transmute::<usize, extern "C" fn() -> usize>(address)() }
+        })
+    }
+}
+
+/// An object's dynamic symbols.
+struct Tables {
+    symbols: *const Symbol,
+    strings: *const c_char,
+    gnu_hash: *const u32,
+    hash: *const u32,
+}
+
+impl Tables {
+    fn read(bias: usize, mut entry: *const [u64; 2]) -> Option<Tables> {
+        const DT_HASH: u64 = 4;
+        const DT_STRTAB: u64 = 5;
+        const DT_SYMTAB: u64 = 6;
+        const DT_GNU_HASH: u64 = 0x6fff_fef5;
+        let mut tables = [0usize; 4];
+        loop {
+            // SAFETY: the dynamic section is mapped and ends with a zero tag.
+            let [tag, value] = unsafe { *entry };
+            // glibc adds the bias to these values in place, musl and the vdso do not.
+            let address = if (value as usize) < bias { bias + value as usize } else { value as usize };
+            match tag {
+                0 => break,
+                DT_SYMTAB => tables[0] = address,
+                DT_STRTAB => tables[1] = address,
+                DT_GNU_HASH => tables[2] = address,
+                DT_HASH => tables[3] = address,
+                _ => {}
+            }
+            // SAFETY: as above.
+            entry = unsafe { entry.add(1) };
+        }
+        let [symbols, strings, gnu_hash, hash] = tables;
+        (symbols != 0 && strings != 0).then_some(Tables {
+            symbols: symbols as *const Symbol,
+            strings: strings as *const c_char,
+            gnu_hash: gnu_hash as *const u32,
+            hash: hash as *const u32,
+        })
+    }
+
+    fn find(&self, name: &[u8]) -> Option<&Symbol> {
+        if !self.gnu_hash.is_null() {
+            self.find_by_gnu_hash(name)
+        } else if !self.hash.is_null() {
+            self.find_by_hash(name)
+        } else {
+            None
+        }
+    }
+
+    /// The symbol of that index when it is a function of that name that this object defines.
+    fn matching(&self, index: usize, name: &[u8]) -> Option<&Symbol> {
+        // SAFETY: the hash table names only symbols that exist; names are zero-terminated strings of the string table.
+        unsafe {
+            let symbol = &*self.symbols.add(index);
+            let is_function = matches!(symbol.info & 0xf, 0 | 2 | 10);
+            let defined = symbol.section != 0 && symbol.value != 0 && is_function;
+            (defined && CStr::from_ptr(self.strings.add(symbol.name as usize)).to_bytes() == name).then_some(symbol)
+        }
+    }
+
+    /// Layout: bucket count, first symbol, bloom words, bloom shift; bloom; buckets; hash values, the last of a chain odd.
+    fn find_by_gnu_hash(&self, name: &[u8]) -> Option<&Symbol> {
+        let wanted = name.iter().fold(5381u32, |hash, byte| hash.wrapping_mul(33).wrapping_add(*byte as u32));
+        let table = self.gnu_hash;
+        // SAFETY: reads within the table, whose own counts say where its parts lie.
+        unsafe {
+            let (bucket_count, first, bloom_words) = (*table, *table.add(1), *table.add(2));
+            if bucket_count == 0 {
+                return None;
+            }
+            let buckets = table.add(4 + 2 * bloom_words as usize);
+            let chains = buckets.add(bucket_count as usize);
+            let mut index = *buckets.add((wanted % bucket_count) as usize);
+            if index < first {
+                return None;
+            }
+            loop {
+                let hash = *chains.add((index - first) as usize);
+                if hash | 1 == wanted | 1
+                    && let Some(symbol) = self.matching(index as usize, name)
+                {
+                    return Some(symbol);
+                }
+                if hash & 1 == 1 {
+                    return None;
+                }
+                index += 1;
+            }
+        }
+    }
+
+    /// Layout: bucket count, symbol count; buckets; chain. Without the hash function: a walk over all symbols will do.
+    fn find_by_hash(&self, name: &[u8]) -> Option<&Symbol> {
+        // SAFETY: the second word is the number of symbols.
+        let count = unsafe { *self.hash.add(1) } as usize;
+        (1..count).find_map(|index| self.matching(index, name))
+    }
+}
+
+/// A byte range in memory.
+pub type Bytes = (*const u8, usize);
+
+/// The build id of the object whose first segment is mapped, ELF header and all, at `start`.
+///
+/// # Safety
+/// `start` is the first mapped byte of a loaded object.
+pub unsafe fn build_id(start: usize, bias: usize) -> Option<Bytes> {
+    // SAFETY: the first page of an object is readable; everything is read where the headers say it lies.
+    unsafe {
+        if *(start as *const [u8; 4]) != *b"\x7fELF" {
+            return None;
+        }
+        let headers_offset = *((start + 32) as *const u64) as usize;
+        let header_count = *((start + 56) as *const u16) as usize;
+        if headers_offset + header_count * size_of::<ProgramHeader>() > mallow_wire::shared::PAGE_BYTES {
+            return None;
+        }
+        let headers = core::slice::from_raw_parts((start + headers_offset) as *const ProgramHeader, header_count);
+        headers
+            .iter()
+            .filter(|header| header.kind == PT_NOTE)
+            .find_map(|header| build_id_note(bias.wrapping_add(header.address as usize), header.memory_bytes as usize, header.align as usize))
+    }
+}
+
+/// Looks for the build id among the notes of a segment: name length, description length, type, name, description.
+///
+/// # Safety
+/// `at..at + bytes` is a mapped note segment.
+unsafe fn build_id_note(at: usize, bytes: usize, align: usize) -> Option<Bytes> {
+    const NT_GNU_BUILD_ID: u32 = 3;
+    let align = if align == 8 { 8 } else { 4 };
+    let padded = |length: usize| (length + align - 1) & !(align - 1);
+    let mut offset = 0;
+    while offset + 12 <= bytes {
+        // SAFETY: within the segment by the condition above.
+        let [name_bytes, description_bytes, kind] = unsafe { *((at + offset) as *const [u32; 3]) };
+        let name = offset + 12;
+        let description = name + padded(name_bytes as usize);
+        let end = description.checked_add(description_bytes as usize)?;
+        if end > bytes {
+            return None;
+        }
+        // SAFETY: the name lies in front of the description, which ends within the segment.
+        let is_gnu = name_bytes == 4 && unsafe { *((at + name) as *const [u8; 4]) } == *b"GNU\0";
+        if kind == NT_GNU_BUILD_ID && is_gnu {
+            return Some(((at + description) as *const u8, description_bytes as usize));
+        }
+        offset = padded(end);
+    }
+    None
+}
+
+/// Whether an object was unloaded since the last time this was asked. Takes the loader's lock.
+pub fn code_was_unloaded() -> bool {
+    use core::sync::atomic::{AtomicU64, Ordering};
+    static UNLOADS: AtomicU64 = AtomicU64::new(0);
+    let mut unloads = 0;
+    each_object(|object| {
+        unloads = object.unload_count;
+        true
+    });
+    UNLOADS.swap(unloads, Ordering::SeqCst) != unloads
+}

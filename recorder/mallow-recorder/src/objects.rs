@@ -1,0 +1,84 @@
+//! Which loaded object holds a code address.
+//!
+//! glibc 2.35 and later answer through `_dl_find_object`, without a lock. Elsewhere the loaded objects are walked, under the loader's lock.
+
+use crate::elf;
+use core::arch::{asm, global_asm};
+use core::ffi::{c_char, c_int};
+
+global_asm!(".weak _dl_find_object");
+
+/// A loaded object around some address.
+#[derive(Clone, Copy, Debug)]
+pub struct Object {
+    /// The first mapped byte.
+    pub start: usize,
+    /// Behind the last mapped byte.
+    pub end: usize,
+    /// What is added to an address in the file to get the mapped one.
+    pub bias: usize,
+    /// Where `.eh_frame_hdr` is mapped; 0 without one.
+    pub eh_frame_header: usize,
+    /// The path, empty for the executable. Valid while the object is loaded.
+    pub name: *const c_char,
+}
+
+/// `struct dl_find_object` on x86-64.
+#[repr(C)]
+struct Found {
+    flags: u64,
+    start: usize,
+    end: usize,
+    link_map: *const LinkMap,
+    eh_frame_header: usize,
+    reserved: [u64; 7],
+}
+
+/// The public head of `struct link_map`.
+#[repr(C)]
+struct LinkMap {
+    bias: usize,
+    name: *const c_char,
+}
+
+/// The object that holds `address`; none for code made at run time.
+pub fn find(address: usize) -> Option<Object> {
+    let finder: usize;
+    // SAFETY: reads the global offset table; the entry is 0 when nobody defines the symbol.
+    unsafe {
+        asm!("mov {}, qword ptr [rip + _dl_find_object@GOTPCREL]", out(reg) finder, options(nostack, preserves_flags, pure, readonly));
+    }
+    if finder == 0 { find_by_walk(address) } else { find_by_loader(finder, address) }
+}
+
+fn find_by_loader(finder: usize, address: usize) -> Option<Object> {
+    let mut found = Found { flags: 0, start: 0, end: 0, link_map: core::ptr::null(), eh_frame_header: 0, reserved: [0; 7] };
+    // SAFETY: the symbol has this type in every libc that has it.
+    unsafe {
+        let finder: extern "C" fn(usize, *mut Found) -> c_int = core::mem::transmute(finder);
+        if finder(address, &mut found) != 0 || found.link_map.is_null() {
+            return None;
+        }
+        let map = &*found.link_map;
+        Some(Object {
+            start: found.start,
+            end: found.end,
+            bias: map.bias,
+            eh_frame_header: found.eh_frame_header,
+            name: map.name,
+        })
+    }
+}
+
+fn find_by_walk(address: usize) -> Option<Object> {
+    let mut found = None;
+    elf::each_object(|object| {
+        if !object.contains(address) {
+            return false;
+        }
+        let (start, end) = object.range();
+        found = Some(Object { start, end, bias: object.bias, eh_frame_header: object.eh_frame_header(), name: object.name() });
+        true
+    });
+    found
+}

@@ -1,0 +1,355 @@
+//! The start of recording in a process, and in every forked child.
+//!
+//! The first hooked call of a process makes its shared memory and hands it to the collector. All that must not outlive a fork stands
+//! in one mapping that the kernel wipes in the child: the child's first call finds zeros there and starts anew, whichever way the fork was made.
+//! `vfork` shares memory with its parent, is not wiped, and records into the parent's rings: it is the parent's heap that it changes.
+
+use crate::memo::Memo;
+use crate::modules;
+use crate::sys;
+use crate::thread::{self, Thread};
+use crate::tls;
+use core::arch::{asm, global_asm};
+use core::ffi::{CStr, c_char};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use mallow_wire::hello::{HELLO_MAGIC, Hello, SESSION_VARIABLE};
+use mallow_wire::shared::*;
+
+global_asm!(".weak environ");
+
+/// What a fork forgets.
+#[repr(C, align(64))]
+struct Wiped {
+    /// 0: not started, [`STARTING`], [`READY`].
+    stage: AtomicU32,
+    /// The thread that is starting us.
+    starter_tid: AtomicU32,
+    threads: [Thread; LANE_COUNT_MAX],
+}
+
+const STARTING: u32 = 1;
+const READY: u32 = 2;
+
+static WIPED: AtomicPtr<Wiped> = AtomicPtr::new(core::ptr::null_mut());
+static SHARED: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
+static MEMOS: [AtomicPtr<Memo>; LANE_COUNT_MAX] = [const { AtomicPtr::new(core::ptr::null_mut()) }; LANE_COUNT_MAX];
+static GENERATION: AtomicU64 = AtomicU64::new(0);
+/// Recording has ended, or never began: nobody asked for it, or the collector has gone.
+static STOPPED: AtomicBool = AtomicBool::new(false);
+
+/// A lane and what belongs to it.
+#[derive(Debug)]
+pub struct Place {
+    /// Room for the thread's state.
+    pub thread: *mut Thread,
+    /// The lane.
+    pub lane: *const Lane,
+    /// Its ring.
+    pub ring: *mut u64,
+    /// The memo of this lane; null when there is no memory for it.
+    pub memo: *mut Memo,
+    /// The process id.
+    pub pid: u32,
+    /// Count only.
+    pub counts: bool,
+    /// The lane's number, cut to 8 bits.
+    pub tag: u8,
+}
+
+/// The shared memory. Only after [`take_lane`] gave a place, or [`is_ready`] said so.
+#[inline(always)]
+pub fn shared() -> *mut u8 {
+    SHARED.load(Ordering::Relaxed)
+}
+
+/// Its header.
+#[inline(always)]
+pub fn header() -> &'static Header {
+    // SAFETY: set before any thread can record, and mapped from then on.
+    unsafe { &*shared().cast::<Header>() }
+}
+
+/// Its node table.
+#[inline(always)]
+pub fn nodes() -> *const Node {
+    // SAFETY: within the shared memory.
+    unsafe { shared().add(NODES_OFFSET).cast() }
+}
+
+/// How often code was unloaded.
+#[inline(always)]
+pub fn generation() -> u64 {
+    GENERATION.load(Ordering::Relaxed)
+}
+
+/// Says that code was unloaded: what is known about addresses is no longer true.
+pub fn code_was_unloaded() {
+    let generation = GENERATION.fetch_add(1, Ordering::SeqCst) + 1;
+    if is_ready() {
+        header().generation.store(generation, Ordering::Release);
+    }
+}
+
+/// Whether this process, not one that it was forked from, has shared memory.
+pub fn is_ready() -> bool {
+    let wiped = WIPED.load(Ordering::Acquire);
+    // SAFETY: mapped for the process's life.
+    !wiped.is_null() && unsafe { (*wiped).stage.load(Ordering::Acquire) } == READY
+}
+
+/// Says how the process is about to end.
+pub fn will_exit(status: i32) {
+    if is_ready() {
+        header().exit_status.store(status as u32, Ordering::Relaxed);
+        header().exit_kind.store(EXIT_STATUS, Ordering::Release);
+    }
+}
+
+/// Ends recording: on this thread now, on others when their rings are full.
+pub fn stop() {
+    STOPPED.store(true, Ordering::Relaxed);
+    let thread = tls::get();
+    if !thread.is_null() {
+        // SAFETY: this thread's own state.
+        unsafe { thread::switch_off(thread) };
+    }
+}
+
+/// Starts recording, when a session asked for it, before the program's own code runs.
+pub fn start() {
+    if !STOPPED.load(Ordering::Relaxed) {
+        started();
+    }
+}
+
+/// A lane for the calling thread, starting the process first if need be. None when this thread will not be recorded.
+pub fn take_lane() -> Option<Place> {
+    if STOPPED.load(Ordering::Relaxed) || !started() {
+        return None;
+    }
+    let header = header();
+    // SAFETY: the lanes lie in the shared memory.
+    let lanes = unsafe { core::slice::from_raw_parts(shared().add(LANES_OFFSET).cast::<Lane>(), header.lane_count as usize) };
+    let index = claim(header, lanes)?;
+    let lane = &lanes[index];
+    lane.tid.store(sys::gettid(), Ordering::Relaxed);
+    header.lanes_high.fetch_max(index as u32 + 1, Ordering::Relaxed);
+    lane.taken_count.fetch_add(1, Ordering::Release);
+    let counts = header.mode == MODE_STAT;
+    if counts && index > 0 {
+        header.threads_many.store(1, Ordering::SeqCst);
+    }
+    Some(Place {
+        // SAFETY: one state and one ring for each lane.
+        thread: unsafe { (&raw mut (*WIPED.load(Ordering::Relaxed)).threads).cast::<Thread>().add(index) },
+        lane,
+        // SAFETY: as above.
+        ring: unsafe { shared().add(RINGS_OFFSET + index * RING_BYTES).cast() },
+        memo: if counts { core::ptr::null_mut() } else { memo_of(index) },
+        pid: header.pid,
+        counts,
+        tag: index as u8,
+    })
+}
+
+/// Finds a free lane, waiting for the collector to give back those of dead threads.
+fn claim(header: &Header, lanes: &[Lane]) -> Option<usize> {
+    const WAIT_MS: u64 = 1;
+    const WAITS_MAX: u32 = 5_000;
+    let take = || {
+        lanes.iter().position(|lane| {
+            lane.state.load(Ordering::Relaxed) == LANE_FREE
+                && lane.state.compare_exchange(LANE_FREE, LANE_OWNED, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        })
+    };
+    let mut waits = 0;
+    loop {
+        if let Some(index) = take() {
+            return Some(index);
+        }
+        if waits == WAITS_MAX {
+            header.events_lost.fetch_add(1, Ordering::Relaxed);
+            return None;
+        }
+        waits += 1;
+        header.lanes_wanted.fetch_add(1, Ordering::SeqCst);
+        sys::futex_wait(&header.heartbeat, header.heartbeat.load(Ordering::Relaxed), WAIT_MS);
+        header.lanes_wanted.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+fn memo_of(index: usize) -> *mut Memo {
+    let memo = MEMOS[index].load(Ordering::Acquire);
+    if !memo.is_null() {
+        return memo;
+    }
+    let memo = Memo::map();
+    MEMOS[index].store(memo, Ordering::Release);
+    memo
+}
+
+/// Whether the process has shared memory, making it if no other thread does.
+fn started() -> bool {
+    let Some(wiped) = wiped() else { return false };
+    loop {
+        match wiped.stage.compare_exchange(0, STARTING, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => break,
+            Err(READY) => return true,
+            // A signal handler during our own start: its call passes unrecorded rather than wait for itself.
+            Err(_) if wiped.starter_tid.load(Ordering::Relaxed) == sys::gettid() => return false,
+            Err(_) if STOPPED.load(Ordering::Relaxed) => return false,
+            Err(_) => core::hint::spin_loop(),
+        }
+    }
+    wiped.starter_tid.store(sys::gettid(), Ordering::Relaxed);
+    // The loader allocates before libc has set the environment: then it is too early to tell.
+    let outcome = environ().map(|_| introduce());
+    wiped.starter_tid.store(0, Ordering::Relaxed);
+    STOPPED.store(outcome == Some(false), Ordering::Relaxed);
+    wiped.stage.store(if outcome == Some(true) { READY } else { 0 }, Ordering::Release);
+    outcome == Some(true)
+}
+
+/// The mapping that forks wipe, made by whichever thread comes first.
+fn wiped() -> Option<&'static Wiped> {
+    let known = WIPED.load(Ordering::Acquire);
+    if !known.is_null() {
+        // SAFETY: mapped for the process's life; zeros are a valid value.
+        return Some(unsafe { &*known });
+    }
+    let bytes = size_of::<Wiped>().next_multiple_of(PAGE_BYTES);
+    let fresh = sys::map_private(bytes);
+    // SAFETY: the mapping is ours.
+    if fresh.is_null() || unsafe { sys::wipe_on_fork(fresh, bytes) } != 0 {
+        STOPPED.store(true, Ordering::Relaxed);
+        return None;
+    }
+    match WIPED.compare_exchange(core::ptr::null_mut(), fresh.cast(), Ordering::AcqRel, Ordering::Acquire) {
+        // SAFETY: as above. A mapping that lost the race stays unused: it costs address space only.
+        Ok(_) => Some(unsafe { &*fresh.cast() }),
+        // SAFETY: as above.
+        Err(other) => Some(unsafe { &*other }),
+    }
+}
+
+/// Makes the shared memory and hands it to the collector.
+fn introduce() -> bool {
+    let Some(session) = Session::find() else { return false };
+    let fd = sys::memfd_create(c"mallow");
+    if fd < 0 {
+        return false;
+    }
+    let mapped = map(fd as i32);
+    let introduced = mapped.is_some_and(|(shared, lane_count)| {
+        let hello = Hello { magic: HELLO_MAGIC, version: SHARED_VERSION, pid: sys::getpid(), token: session.token };
+        let parent = SHARED.load(Ordering::Relaxed);
+        // SAFETY: fresh zeroed memory of the right size, seen by nobody else yet; `parent` is the memory of the process that we were forked from.
+        unsafe {
+            shared.cast::<Header>().write(new_header(&session, lane_count));
+            if !parent.is_null() {
+                modules::inherit(parent, shared);
+            }
+        }
+        SHARED.store(shared, Ordering::Release);
+        sys::send_with_fd(session.name(), &hello.to_bytes(), fd as i32)
+    });
+    sys::close(fd as i32);
+    introduced
+}
+
+/// Maps the file with as many lanes as the address space allows.
+fn map(fd: i32) -> Option<(*mut u8, usize)> {
+    let mut lane_count = LANE_COUNT_MAX;
+    while lane_count >= 16 {
+        if sys::ftruncate(fd, file_bytes(lane_count)) == 0 {
+            let shared = sys::map_shared(fd, file_bytes(lane_count));
+            if !shared.is_null() {
+                // SAFETY: the mapping is ours.
+                unsafe { sys::keep_out_of_core(shared, file_bytes(lane_count)) };
+                return Some((shared, lane_count));
+            }
+        }
+        lane_count /= 2;
+    }
+    None
+}
+
+fn new_header(session: &Session, lane_count: usize) -> Header {
+    // SAFETY: integers and atomics of integers: zeros are valid.
+    let mut header: Header = unsafe { core::mem::zeroed() };
+    header.magic = SHARED_MAGIC;
+    header.version = SHARED_VERSION;
+    header.mode = session.mode;
+    header.pid = sys::getpid();
+    header.parent_pid = sys::getppid();
+    header.lane_count = lane_count as u32;
+    // SAFETY: the instruction is there on every x86-64 processor.
+    header.started_tsc = unsafe { core::arch::x86_64::_rdtsc() };
+    header
+}
+
+/// What the environment says about the collector.
+struct Session {
+    name: [u8; 100],
+    name_bytes: usize,
+    token: [u8; 16],
+    mode: u32,
+}
+
+impl Session {
+    fn name(&self) -> &[u8] {
+        &self.name[..self.name_bytes]
+    }
+
+    fn find() -> Option<Session> {
+        let value = variable(SESSION_VARIABLE)?;
+        let colon = value.iter().position(|byte| *byte == b':')?;
+        let (name, token) = (&value[..colon], &value[colon + 1..]);
+        let mut session = Session { name: [0; 100], name_bytes: name.len(), token: [0; 16], mode: MODE_RECORD };
+        session.name.get_mut(..name.len())?.copy_from_slice(name);
+        if token.len() != 32 {
+            return None;
+        }
+        for (i, digit) in token.iter().enumerate() {
+            session.token[i / 2] = session.token[i / 2] << 4 | (*digit as char).to_digit(16)? as u8;
+        }
+        if variable(MODE_VARIABLE) == Some(b"stat") {
+            session.mode = MODE_STAT;
+        }
+        Some(session)
+    }
+}
+
+/// A variable of the environment; none while libc has not set `environ` yet, or when it is not there.
+fn variable(name: &str) -> Option<&'static [u8]> {
+    let environ = environ()?;
+    let mut entry = environ;
+    loop {
+        // SAFETY: the environment is a null-terminated list of strings. Another thread may change it, as for `getenv`.
+        let text = unsafe { *entry };
+        if text.is_null() {
+            return None;
+        }
+        // SAFETY: as above.
+        let bytes = unsafe { CStr::from_ptr(text) }.to_bytes();
+        if let Some(value) = bytes.strip_prefix(name.as_bytes()).and_then(|rest| rest.strip_prefix(b"=")) {
+            return Some(value);
+        }
+        // SAFETY: as above.
+        entry = unsafe { entry.add(1) };
+    }
+}
+
+fn environ() -> Option<*const *const c_char> {
+    let variable: *const *const *const c_char;
+    // SAFETY: reads the global offset table, so that an executable's own copy of the variable is found; 0 when nobody defines it.
+    unsafe {
+        asm!("mov {}, qword ptr [rip + environ@GOTPCREL]", out(reg) variable, options(nostack, preserves_flags, pure, readonly));
+    }
+    if variable.is_null() {
+        return None;
+    }
+    // SAFETY: libc's variable.
+    let environ = unsafe { *variable };
+    (!environ.is_null()).then_some(environ)
+}

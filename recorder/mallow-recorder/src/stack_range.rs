@@ -1,0 +1,232 @@
+//! Where a thread's own stack lies.
+//!
+//! The memo reads words that were on the stack during an earlier call, so it must know that they are still mapped: true for everything
+//! between the stack pointer and the upper end of the thread's own stack, and for no other memory. The range is therefore taken only where its ends are
+//! certain: the kernel's `[stack]` for the main thread; for others a mapping with a guard below it and the thread's control block
+//! at its upper end, as glibc and musl lay stacks out. Elsewhere the range is empty, and stacks are walked from scratch each time.
+
+use crate::sys;
+use crate::tls;
+
+/// A thread's own stack; empty when its bounds are not certain.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StackRange {
+    /// The lowest address.
+    pub start: usize,
+    /// Behind the highest address.
+    pub end: usize,
+}
+
+/// `struct procmap_query` of Linux 6.11.
+#[repr(C)]
+#[derive(Default)]
+struct ProcmapQuery {
+    size: u64,
+    query_flags: u64,
+    query_address: u64,
+    start: u64,
+    end: u64,
+    flags: u64,
+    page_bytes: u64,
+    offset: u64,
+    inode: u64,
+    device_major: u32,
+    device_minor: u32,
+    name_bytes: u32,
+    build_id_bytes: u32,
+    name_address: u64,
+    build_id_address: u64,
+}
+
+/// A line of `/proc/self/maps`.
+#[derive(Clone, Copy, Default)]
+struct Mapping {
+    start: usize,
+    end: usize,
+    accessible: bool,
+    is_main_stack: bool,
+}
+
+impl StackRange {
+    /// Whether `address` lies in the range.
+    #[inline(always)]
+    pub fn holds(&self, address: usize) -> bool {
+        address.wrapping_sub(self.start) < self.end - self.start
+    }
+
+    /// The stack of the calling thread, whose stack pointer is `sp`.
+    pub fn of_this_thread(sp: usize) -> StackRange {
+        let fd = sys::open_read(c"/proc/self/maps");
+        if fd < 0 {
+            return StackRange::default();
+        }
+        let (below, mapping) = query(fd as i32, sp).unwrap_or_else(|| parse(fd as i32, sp));
+        sys::close(fd as i32);
+        judge(sp, below, mapping, tls::control_block())
+    }
+}
+
+/// Takes the range from the mapping around `sp` and the one below it.
+fn judge(sp: usize, below: Mapping, mapping: Mapping, control_block: usize) -> StackRange {
+    if !(mapping.start..mapping.end).contains(&sp) {
+        return StackRange::default();
+    }
+    if mapping.is_main_stack {
+        // The kernel keeps other mappings away from the room that the limit allows; without a limit there is no such room.
+        const ROOM_BYTES_MAX: usize = 64 << 20;
+        let room = sys::stack_limit_bytes().min(ROOM_BYTES_MAX);
+        return StackRange { start: mapping.start.min(mapping.end.saturating_sub(room)), end: mapping.end };
+    }
+    let guarded = below.end == mapping.start && !below.accessible;
+    if guarded && (sp..mapping.end).contains(&control_block) {
+        return StackRange { start: mapping.start, end: control_block & !7 };
+    }
+    StackRange::default()
+}
+
+/// Asks the kernel for the two mappings; none before Linux 6.11.
+fn query(fd: i32, sp: usize) -> Option<(Mapping, Mapping)> {
+    let mapping = query_one(fd, sp)?;
+    let below = query_one(fd, mapping.start - 1).unwrap_or_default();
+    Some((below, mapping))
+}
+
+fn query_one(fd: i32, address: usize) -> Option<Mapping> {
+    const PROCMAP_QUERY: usize = 3 << 30 | size_of::<ProcmapQuery>() << 16 | (b'f' as usize) << 8 | 17;
+    let mut name = [0u8; 16];
+    let mut query = ProcmapQuery {
+        size: size_of::<ProcmapQuery>() as u64,
+        query_address: address as u64,
+        name_bytes: name.len() as u32,
+        name_address: name.as_mut_ptr() as u64,
+        ..ProcmapQuery::default()
+    };
+    // SAFETY: the argument has the request's type; the kernel writes at most `name_bytes` bytes at `name`. A longer name is an error
+    // (ENAMETOOLONG): then it is not "[stack]", and the question is repeated without it.
+    let mut answer = unsafe { sys::ioctl(fd, PROCMAP_QUERY, &mut query) };
+    const ENAMETOOLONG: isize = -36;
+    if answer == ENAMETOOLONG {
+        query.name_bytes = 0;
+        query.name_address = 0;
+        // SAFETY: as above.
+        answer = unsafe { sys::ioctl(fd, PROCMAP_QUERY, &mut query) };
+    }
+    (answer == 0).then_some(Mapping {
+        start: query.start as usize,
+        end: query.end as usize,
+        accessible: query.flags & 7 != 0,
+        is_main_stack: name.starts_with(b"[stack]"),
+    })
+}
+
+/// Reads the mappings as text until the one around `sp`; gives the one below it too.
+fn parse(fd: i32, sp: usize) -> (Mapping, Mapping) {
+    let mut buffer = [0u8; 2048];
+    let mut line = LineParser::default();
+    let mut below = Mapping::default();
+    loop {
+        let read = sys::read(fd, &mut buffer);
+        if read <= 0 {
+            return (below, Mapping::default());
+        }
+        for &byte in &buffer[..read as usize] {
+            let Some(mapping) = line.feed(byte) else { continue };
+            if (mapping.start..mapping.end).contains(&sp) {
+                return (below, mapping);
+            }
+            below = mapping;
+        }
+    }
+}
+
+/// Parses `start-end perms offset device inode   name`, byte by byte: a line may span two reads.
+#[derive(Default)]
+struct LineParser {
+    mapping: Mapping,
+    field: usize,
+    in_blank: bool,
+    name_matches: usize,
+}
+
+impl LineParser {
+    fn feed(&mut self, byte: u8) -> Option<Mapping> {
+        const NAME: &[u8] = b"[stack]";
+        const FIELD_NAME: usize = 6;
+        match byte {
+            b'\n' => {
+                let mapping = self.mapping;
+                let is_main_stack = self.name_matches == NAME.len();
+                *self = LineParser::default();
+                return Some(Mapping { is_main_stack, ..mapping });
+            }
+            b'-' if self.field == 0 => self.field = 1,
+            b' ' if !self.in_blank => {
+                self.in_blank = true;
+                self.field += 1;
+            }
+            b' ' => {}
+            _ => {
+                self.in_blank = false;
+                match self.field {
+                    0 => self.mapping.start = self.mapping.start << 4 | hex_digit(byte),
+                    1 => self.mapping.end = self.mapping.end << 4 | hex_digit(byte),
+                    2 => self.mapping.accessible |= matches!(byte, b'r' | b'w' | b'x'),
+                    FIELD_NAME => {
+                        let expected = NAME.get(self.name_matches) == Some(&byte);
+                        self.name_matches = if expected { self.name_matches + 1 } else { usize::MAX - 1 };
+                    }
+                    _ => {}
+                }
+            }
+        }
+        None
+    }
+}
+
+fn hex_digit(byte: u8) -> usize {
+    (byte as char).to_digit(16).unwrap_or(0) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address_on_stack() -> usize {
+        let local = 0u8;
+        core::ptr::from_ref(&local) as usize
+    }
+
+    #[test]
+    fn query_and_text_agree_on_a_thread_s_stack() {
+        let check = || {
+            let sp = address_on_stack();
+            let fd = sys::open_read(c"/proc/self/maps") as i32;
+            let (below, mapping) = parse(fd, sp);
+            let parsed = judge(sp, below, mapping, tls::control_block());
+            assert!(parsed.holds(sp));
+            assert_eq!(StackRange::of_this_thread(sp), parsed);
+        };
+        std::thread::spawn(check).join().unwrap();
+    }
+
+    #[test]
+    fn lines_are_parsed() {
+        let mut parser = LineParser::default();
+        let text = b"7ffc1000-7ffc3000 rw-p 00000000 00:00 0                          [stack]\n\
+                     7ffc4000-7ffc5000 ---p 00000000 00:00 0 \n";
+        let found: Vec<_> = text.iter().filter_map(|byte| parser.feed(*byte)).collect();
+        assert_eq!((found[0].start, found[0].end), (0x7ffc_1000, 0x7ffc_3000));
+        assert!(found[0].is_main_stack && found[0].accessible);
+        assert!(!found[1].is_main_stack && !found[1].accessible);
+    }
+
+    #[test]
+    fn a_mapping_without_a_guard_is_not_trusted() {
+        let mapping = Mapping { start: 0x1000, end: 0x9000, accessible: true, is_main_stack: false };
+        let rw = Mapping { start: 0, end: 0x1000, accessible: true, is_main_stack: false };
+        assert_eq!(judge(0x5000, rw, mapping, 0x8000), StackRange::default());
+        let guard = Mapping { accessible: false, ..rw };
+        assert_eq!(judge(0x5000, guard, mapping, 0x8000), StackRange { start: 0x1000, end: 0x8000 });
+        assert_eq!(judge(0x5000, guard, mapping, 0x4000), StackRange::default());
+    }
+}

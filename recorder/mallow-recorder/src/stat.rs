@@ -1,0 +1,259 @@
+//! Counting without a collector: sizes of live blocks in a shadow of the heap, sums in the thread's lane.
+//!
+//! `free` does not say how large the block was. The shadow does: four bytes for each granule of address space, a granule being the distance
+//! at which the allocator can place two blocks (16 bytes for glibc, 8 for others). The word of a block's first granule holds
+//!
+//! ```text
+//! 31        24 23                    0
+//! |   tag     |       size + 1        |     size + 1 = 0xff_ffff: the size stands in the next two words
+//! ```
+//!
+//! where the tag is the owning thread's. A block large enough for the second form owns the granules behind its first. A word of 0 means that no block begins
+//! there. Shadows are mapped for a GiB of addresses at a time, cost memory where the heap is, and are empty in a forked child.
+
+use crate::process;
+use crate::sys;
+use crate::thread::Thread;
+use core::arch::asm;
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use mallow_wire::shared::{Counters, Header};
+
+const REGION_BITS: u32 = 30;
+const REGION_COUNT: usize = 1 << (47 - REGION_BITS);
+const SIZE_MASK: u32 = 0xff_ffff;
+
+static REGIONS: [AtomicPtr<u32>; REGION_COUNT] = [const { AtomicPtr::new(core::ptr::null_mut()) }; REGION_COUNT];
+static GRANULE_BITS: AtomicU32 = AtomicU32::new(3);
+
+/// Says how far apart the allocator places blocks at least, as a power of two.
+pub fn set_granule_bits(bits: u32) {
+    GRANULE_BITS.store(bits, Ordering::Relaxed);
+}
+
+/// Adds in one instruction, which a signal handler that adds too cannot split. Only this thread writes the word.
+#[inline(always)]
+fn add(word: &AtomicU64, n: u64) {
+    // SAFETY: a plain write to an atomic that only this thread writes.
+    unsafe { asm!("add qword ptr [{}], {}", in(reg) word.as_ptr(), in(reg) n, options(nostack)) };
+}
+
+/// The shadow word of an address; null when there is no memory for it, or when nothing was ever counted there and `make` is false.
+#[inline(always)]
+fn shadow(address: usize, make: bool) -> *mut u32 {
+    let Some(region) = REGIONS.get(address >> REGION_BITS) else { return core::ptr::null_mut() };
+    let mut base = region.load(Ordering::Acquire);
+    if base.is_null() {
+        if !make {
+            return base;
+        }
+        base = make_region(region);
+        if base.is_null() {
+            return base;
+        }
+    }
+    let granule = (address & ((1 << REGION_BITS) - 1)) >> GRANULE_BITS.load(Ordering::Relaxed);
+    // SAFETY: a region has a word for each granule.
+    unsafe { base.add(granule) }
+}
+
+#[cold]
+#[inline(never)]
+fn make_region(region: &AtomicPtr<u32>) -> *mut u32 {
+    // Two words more: the last granule's block may need them.
+    let bytes = (4usize << REGION_BITS >> GRANULE_BITS.load(Ordering::Relaxed)) + 4096;
+    let fresh = sys::map_private(bytes);
+    if fresh.is_null() {
+        process::header().events_lost.fetch_add(1, Ordering::Relaxed);
+        return core::ptr::null_mut();
+    }
+    // SAFETY: the mapping is ours.
+    unsafe {
+        sys::wipe_on_fork(fresh, bytes);
+        sys::keep_out_of_core(fresh, bytes);
+    }
+    match region.compare_exchange(core::ptr::null_mut(), fresh.cast(), Ordering::AcqRel, Ordering::Acquire) {
+        Ok(_) => fresh.cast(),
+        Err(other) => other,
+    }
+}
+
+fn counters(thread: *const Thread) -> &'static Counters {
+    // SAFETY: the thread owns its lane, which stays mapped.
+    unsafe { &(*(*thread).lane).counters }
+}
+
+/// Counts a successful allocation.
+///
+/// # Safety
+/// `thread` is this thread's state, `address` a block that the allocator just gave out.
+#[inline(always)]
+pub unsafe fn allocated(thread: *mut Thread, address: usize, size: usize) {
+    let counters = counters(thread);
+    add(&counters.allocations, 1);
+    add(&counters.bytes, size as u64);
+    // SAFETY: by contract.
+    unsafe {
+        (*thread).last_address = address;
+        remember(address, size, (*thread).tag);
+    }
+    grow(counters, size as u64);
+}
+
+/// Counts a block that is about to be freed.
+///
+/// # Safety
+/// `thread` is this thread's state.
+#[inline(always)]
+pub unsafe fn freed(thread: *mut Thread, address: usize) {
+    // SAFETY: by contract.
+    unsafe { freed_aside(thread, address, set_aside(address)) };
+}
+
+/// What the shadow knew of a block.
+#[derive(Clone, Copy, Debug)]
+pub struct Known {
+    size: u64,
+    tag: u8,
+}
+
+/// Takes a block that may be about to be freed out of the shadow: once the allocator has freed it, another thread may get its address.
+/// None when it was not counted when it was allocated.
+#[inline(always)]
+pub fn set_aside(address: usize) -> Option<Known> {
+    forget(address).map(|(size, tag)| Known { size, tag })
+}
+
+/// Puts a block back that was not freed after all.
+pub fn put_back(address: usize, known: Option<Known>) {
+    if let Some(known) = known {
+        remember(address, known.size as usize, known.tag);
+    }
+}
+
+/// Counts the free of a block that was set aside.
+///
+/// # Safety
+/// `thread` is this thread's state.
+#[inline(always)]
+pub unsafe fn freed_aside(thread: *mut Thread, address: usize, known: Option<Known>) {
+    let counters = counters(thread);
+    add(&counters.frees, 1);
+    let Some(known) = known else { return };
+    // SAFETY: by contract.
+    unsafe {
+        if (*thread).last_address == address && known.tag == (*thread).tag {
+            add(&counters.temporary, 1);
+        }
+    }
+    shrink(counters, known.size);
+}
+
+/// Counts a failed call.
+///
+/// # Safety
+/// `thread` is this thread's state.
+pub unsafe fn failed(thread: *mut Thread) {
+    add(&counters(thread).failed, 1);
+}
+
+/// Counts a `realloc` of a live block.
+///
+/// # Safety
+/// `thread` is this thread's state.
+pub unsafe fn reallocated(thread: *mut Thread) {
+    add(&counters(thread).reallocations, 1);
+}
+
+#[inline(always)]
+fn remember(address: usize, size: usize, tag: u8) {
+    let word = shadow(address, true);
+    if word.is_null() {
+        return;
+    }
+    let tag = (tag as u32) << 24;
+    // SAFETY: this block's words; nobody else has the block yet.
+    unsafe {
+        if size < SIZE_MASK as usize - 1 {
+            word.write(tag | (size as u32 + 1));
+        } else {
+            word.add(1).write(size as u32);
+            word.add(2).write((size >> 32) as u32);
+            word.write(tag | SIZE_MASK);
+        }
+    }
+}
+
+/// The size and tag of a block, which from now on is unknown.
+#[inline(always)]
+fn forget(address: usize) -> Option<(u64, u8)> {
+    let word = shadow(address, false);
+    if word.is_null() {
+        return None;
+    }
+    // SAFETY: this block's words; whoever frees a block owns it.
+    unsafe {
+        let value = word.read();
+        if value == 0 {
+            return None;
+        }
+        word.write(0);
+        let size = match value & SIZE_MASK {
+            SIZE_MASK => word.add(1).read() as u64 | (word.add(2).read() as u64) << 32,
+            small => small as u64 - 1,
+        };
+        Some((size, (value >> 24) as u8))
+    }
+}
+
+/// Adds to the live sum and moves the peak. While one thread is alone it keeps the sum in its own lane; from the second thread's first call on,
+/// everybody adds atomically to the header, and the sum is what both hold: no update is lost at the switch, because nobody but the first
+/// thread ever writes its lane.
+#[inline(always)]
+fn grow(counters: &Counters, size: u64) {
+    let header = process::header();
+    let (bytes, blocks) = if header.threads_many.load(Ordering::Relaxed) == 0 {
+        add(&counters.live_bytes, size);
+        add(&counters.live_blocks, 1);
+        (counters.live_bytes.load(Ordering::Relaxed), counters.live_blocks.load(Ordering::Relaxed))
+    } else {
+        let bytes = header.live_bytes.fetch_add(size, Ordering::Relaxed).wrapping_add(size);
+        let blocks = header.live_blocks.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
+        let first = first_counters();
+        (
+            bytes.wrapping_add(first.live_bytes.load(Ordering::Relaxed)),
+            blocks.wrapping_add(first.live_blocks.load(Ordering::Relaxed)),
+        )
+    };
+    if bytes >= header.peak_bytes.load(Ordering::Relaxed) {
+        raise_peak(header, bytes, blocks);
+    }
+}
+
+#[inline(always)]
+fn shrink(counters: &Counters, size: u64) {
+    let header = process::header();
+    if header.threads_many.load(Ordering::Relaxed) == 0 {
+        add(&counters.live_bytes, size.wrapping_neg());
+        add(&counters.live_blocks, 1u64.wrapping_neg());
+    } else {
+        header.live_bytes.fetch_sub(size, Ordering::Relaxed);
+        header.live_blocks.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Bytes and blocks are two words: with many threads the blocks may be those of a moment a few nanoseconds from the peak.
+#[inline(always)]
+fn raise_peak(header: &Header, bytes: u64, blocks: u64) {
+    if header.threads_many.load(Ordering::Relaxed) == 0 {
+        header.peak_bytes.store(bytes, Ordering::Relaxed);
+        header.peak_blocks.store(blocks, Ordering::Relaxed);
+    } else if header.peak_bytes.fetch_max(bytes, Ordering::Relaxed) <= bytes {
+        header.peak_blocks.store(blocks, Ordering::Relaxed);
+    }
+}
+
+fn first_counters() -> &'static Counters {
+    use mallow_wire::shared::{LANES_OFFSET, Lane};
+    // SAFETY: the first lane lies in the shared memory.
+    unsafe { &(*process::shared().add(LANES_OFFSET).cast::<Lane>()).counters }
+}

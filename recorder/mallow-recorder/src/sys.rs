@@ -1,0 +1,231 @@
+//! System calls, made directly: libc's wrappers set errno and may be hooked by others.
+//!
+//! Every function returns the kernel's answer, negative error numbers included.
+
+use core::arch::asm;
+
+const READ: usize = 0;
+const CLOSE: usize = 3;
+const MMAP: usize = 9;
+const IOCTL: usize = 16;
+const MADVISE: usize = 28;
+const GETPID: usize = 39;
+const SOCKET: usize = 41;
+const CONNECT: usize = 42;
+const SENDMSG: usize = 46;
+const FTRUNCATE: usize = 77;
+const READLINK: usize = 89;
+const GETPPID: usize = 110;
+const GETTID: usize = 186;
+const FUTEX: usize = 202;
+const EXIT_GROUP: usize = 231;
+const OPENAT: usize = 257;
+const PRLIMIT64: usize = 302;
+const PROCESS_VM_READV: usize = 310;
+const MEMFD_CREATE: usize = 319;
+
+/// A system call with six arguments.
+///
+/// # Safety
+/// The arguments must be what the call of that number expects, and memory that it writes must be ours to write.
+#[inline(always)]
+unsafe fn call(number: usize, a: [usize; 6]) -> isize {
+    let answer: isize;
+    // SAFETY: the kernel preserves all registers but rax, rcx and r11; the caller vouches for the arguments.
+    unsafe {
+        asm!(
+            "syscall",
+            inlateout("rax") number as isize => answer,
+            in("rdi") a[0], in("rsi") a[1], in("rdx") a[2], in("r10") a[3], in("r8") a[4], in("r9") a[5],
+            lateout("rcx") _, lateout("r11") _,
+            options(nostack)
+        );
+    }
+    answer
+}
+
+/// Maps private anonymous memory that costs nothing until touched. Null when the kernel refuses.
+pub fn map_private(bytes: usize) -> *mut u8 {
+    const READ_WRITE: usize = 1 | 2;
+    const PRIVATE_ANONYMOUS_NORESERVE: usize = 0x2 | 0x20 | 0x4000;
+    // SAFETY: a fresh mapping at an address of the kernel's choice disturbs nobody.
+    let at = unsafe { call(MMAP, [0, bytes, READ_WRITE, PRIVATE_ANONYMOUS_NORESERVE, usize::MAX, 0]) };
+    if at < 0 { core::ptr::null_mut() } else { at as *mut u8 }
+}
+
+/// Maps a file, shared, from its start. Null when the kernel refuses.
+pub fn map_shared(fd: i32, bytes: usize) -> *mut u8 {
+    const READ_WRITE: usize = 1 | 2;
+    const SHARED_NORESERVE: usize = 0x1 | 0x4000;
+    // SAFETY: as in `map_private`.
+    let at = unsafe { call(MMAP, [0, bytes, READ_WRITE, SHARED_NORESERVE, fd as usize, 0]) };
+    if at < 0 { core::ptr::null_mut() } else { at as *mut u8 }
+}
+
+/// Has a mapping read as zeros in a forked child.
+///
+/// # Safety
+/// `at..at + bytes` is a private anonymous mapping of ours.
+pub unsafe fn wipe_on_fork(at: *mut u8, bytes: usize) -> isize {
+    const MADV_WIPEONFORK: usize = 18;
+    // SAFETY: by contract the range is ours.
+    unsafe { call(MADVISE, [at as usize, bytes, MADV_WIPEONFORK, 0, 0, 0]) }
+}
+
+/// Keeps a mapping out of core dumps.
+///
+/// # Safety
+/// `at..at + bytes` is a mapping of ours.
+pub unsafe fn keep_out_of_core(at: *mut u8, bytes: usize) {
+    const MADV_DONTDUMP: usize = 16;
+    // SAFETY: by contract the range is ours.
+    unsafe { call(MADVISE, [at as usize, bytes, MADV_DONTDUMP, 0, 0, 0]) };
+}
+
+/// The process id.
+pub fn getpid() -> u32 {
+    // SAFETY: takes no arguments.
+    unsafe { call(GETPID, [0; 6]) as u32 }
+}
+
+/// The parent's process id.
+pub fn getppid() -> u32 {
+    // SAFETY: takes no arguments.
+    unsafe { call(GETPPID, [0; 6]) as u32 }
+}
+
+/// The thread id.
+pub fn gettid() -> u32 {
+    // SAFETY: takes no arguments.
+    unsafe { call(GETTID, [0; 6]) as u32 }
+}
+
+/// Ends the process.
+pub fn exit_group(status: i32) -> ! {
+    loop {
+        // SAFETY: does not return.
+        unsafe { call(EXIT_GROUP, [status as usize, 0, 0, 0, 0, 0]) };
+    }
+}
+
+/// A file in memory that closes on exec.
+pub fn memfd_create(name: &core::ffi::CStr) -> isize {
+    const CLOEXEC: usize = 1;
+    // SAFETY: the name is a valid string for the call's duration.
+    unsafe { call(MEMFD_CREATE, [name.as_ptr() as usize, CLOEXEC, 0, 0, 0, 0]) }
+}
+
+/// Sets a file's length.
+pub fn ftruncate(fd: i32, bytes: usize) -> isize {
+    // SAFETY: touches a file of ours only.
+    unsafe { call(FTRUNCATE, [fd as usize, bytes, 0, 0, 0, 0]) }
+}
+
+/// Closes a descriptor of ours.
+pub fn close(fd: i32) {
+    // SAFETY: the caller opened it.
+    unsafe { call(CLOSE, [fd as usize, 0, 0, 0, 0, 0]) };
+}
+
+/// Opens a file for reading; it closes on exec.
+pub fn open_read(path: &core::ffi::CStr) -> isize {
+    const AT_FDCWD: usize = -100isize as usize;
+    const CLOEXEC: usize = 0x80000;
+    // SAFETY: the path is a valid string for the call's duration.
+    unsafe { call(OPENAT, [AT_FDCWD, path.as_ptr() as usize, CLOEXEC, 0, 0, 0]) }
+}
+
+/// Reads from a descriptor.
+pub fn read(fd: i32, into: &mut [u8]) -> isize {
+    // SAFETY: the kernel writes at most the slice's length into it.
+    unsafe { call(READ, [fd as usize, into.as_mut_ptr() as usize, into.len(), 0, 0, 0]) }
+}
+
+/// Reads a symbolic link.
+pub fn readlink(path: &core::ffi::CStr, into: &mut [u8]) -> isize {
+    // SAFETY: the kernel writes at most the slice's length into it.
+    unsafe { call(READLINK, [path.as_ptr() as usize, into.as_mut_ptr() as usize, into.len(), 0, 0, 0]) }
+}
+
+/// An ioctl whose argument is a structure that the kernel reads and writes.
+///
+/// # Safety
+/// `argument` has the type that `request` expects.
+pub unsafe fn ioctl<T>(fd: i32, request: usize, argument: &mut T) -> isize {
+    // SAFETY: by contract.
+    unsafe { call(IOCTL, [fd as usize, request, core::ptr::from_mut(argument) as usize, 0, 0, 0]) }
+}
+
+/// The soft limit of the main thread's stack in bytes.
+pub fn stack_limit_bytes() -> usize {
+    const RLIMIT_STACK: usize = 3;
+    let mut limit = [0usize; 2];
+    // SAFETY: reads the limit of this process into 16 bytes of ours.
+    let answer = unsafe { call(PRLIMIT64, [0, RLIMIT_STACK, 0, limit.as_mut_ptr() as usize, 0, 0]) };
+    if answer < 0 { 0 } else { limit[0] }
+}
+
+/// Reads a word of this process at an address that may not be mapped.
+pub fn read_word_checked(pid: u32, address: usize) -> Option<usize> {
+    let mut word = 0usize;
+    let local = [core::ptr::from_mut(&mut word) as usize, 8];
+    let remote = [address, 8];
+    // SAFETY: the kernel checks `address` itself and writes 8 bytes into `word`.
+    let answer = unsafe {
+        call(PROCESS_VM_READV, [pid as usize, local.as_ptr() as usize, 1, remote.as_ptr() as usize, 1, 0])
+    };
+    (answer == 8).then_some(word)
+}
+
+/// Sleeps while `*word == value`, for at most `timeout_ms`. The word may be shared with another process.
+pub fn futex_wait(word: &core::sync::atomic::AtomicU32, value: u32, timeout_ms: u64) {
+    const FUTEX_WAIT: usize = 0;
+    let timeout = [timeout_ms / 1000, timeout_ms % 1000 * 1_000_000];
+    // SAFETY: the kernel only reads the word and the timeout.
+    unsafe { call(FUTEX, [word.as_ptr() as usize, FUTEX_WAIT, value as usize, timeout.as_ptr() as usize, 0, 0]) };
+}
+
+/// Sends one message with one file descriptor over an abstract Unix socket, and closes the socket.
+///
+/// Gives false when nobody listens there.
+pub fn send_with_fd(name: &[u8], message: &[u8], fd: i32) -> bool {
+    const UNIX: usize = 1;
+    const SEQPACKET_CLOEXEC: usize = 5 | 0x80000;
+    // SAFETY: creates a descriptor of ours.
+    let socket = unsafe { call(SOCKET, [UNIX, SEQPACKET_CLOEXEC, 0, 0, 0, 0]) };
+    if socket < 0 {
+        return false;
+    }
+    // struct sockaddr_un: the family, a zero byte that says "abstract", the name.
+    let mut address = [0u8; 110];
+    address[0] = UNIX as u8;
+    let name_bytes = name.len().min(address.len() - 3);
+    address[3..3 + name_bytes].copy_from_slice(&name[..name_bytes]);
+    // SAFETY: the kernel reads the address.
+    let connected = unsafe { call(CONNECT, [socket as usize, address.as_ptr() as usize, 3 + name_bytes, 0, 0, 0]) };
+    let sent = connected == 0 && send(socket as i32, message, fd);
+    close(socket as i32);
+    sent
+}
+
+fn send(socket: i32, message: &[u8], fd: i32) -> bool {
+    /// struct cmsghdr with one descriptor, padded to 8 bytes.
+    #[repr(C)]
+    struct Rights {
+        bytes: usize,
+        level: i32,
+        kind: i32,
+        fd: i32,
+        pad: i32,
+    }
+    const SOL_SOCKET: i32 = 1;
+    const SCM_RIGHTS: i32 = 1;
+    const NOSIGNAL: usize = 0x4000;
+    let rights = Rights { bytes: 20, level: SOL_SOCKET, kind: SCM_RIGHTS, fd, pad: 0 };
+    let vector = [message.as_ptr() as usize, message.len()];
+    // struct msghdr: name, name bytes, vectors, vector count, control, control bytes, flags.
+    let header = [0, 0, vector.as_ptr() as usize, 1, core::ptr::from_ref(&rights) as usize, size_of::<Rights>(), 0];
+    // SAFETY: the kernel reads the structures, all of which outlive the call.
+    let sent = unsafe { call(SENDMSG, [socket as usize, header.as_ptr() as usize, NOSIGNAL, 0, 0, 0]) };
+    sent == message.len() as isize
+}

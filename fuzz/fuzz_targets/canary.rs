@@ -2,16 +2,15 @@
 //! `cargo xtask fuzz` fails unless it is found. It must never be harmless, and never be fuzzed as a parser.
 #![no_main]
 
+use std::hint::black_box;
+
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
-    let mut wanted = b"mallow".iter();
-    for byte in data {
-        match wanted.next() {
-            Some(next) if next == byte => {}
-            Some(_) => return,
-            None => break,
+    let is = |index: usize, byte: u8| data.get(index) == Some(&byte);
+    // The boxes keep the compiler from folding the branches into one comparison, which coverage could not climb.
+    if is(0, b'm') && black_box(is(1, b'a')) && black_box(is(2, b'l')) {
+        black_box(data);
+        if black_box(is(3, b'l')) && black_box(is(4, b'o')) && black_box(is(5, b'w')) {
+            panic!("the planted fault was found");
         }
-    }
-    if wanted.len() == 0 {
-        panic!("the planted fault was found");
     }
 });

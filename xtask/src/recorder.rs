@@ -5,9 +5,9 @@
 //! the names in `recorder/mallow-preload/exports.txt`: one name too many takes a function away from the program.
 
 use crate::run;
-use crate::workspaces::{self, Workspace};
+use crate::workspaces;
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 const EXPORTS: &str = "recorder/mallow-preload/exports.txt";
@@ -23,7 +23,7 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
         .find(|workspace| workspace.folder == Path::new("recorder"))
         .ok_or("recorder/Cargo.toml is missing: there is no library to check.")?;
     run::shown(recorder.cargo(root, "build").arg("--release"))?;
-    let library = target_folder(root, recorder)?.join("release/libmallow_preload.so");
+    let library = recorder.target_folder(root)?.join("release/libmallow_preload.so");
     let allowed = std::fs::read_to_string(root.join(EXPORTS))
         .map_err(|error| format!("{EXPORTS} cannot be read: {error}."))?;
     let broken = broken_promises(&Facts::of(&library)?, &names_in(&allowed));
@@ -32,15 +32,6 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
         return Ok(());
     }
     Err(format!("{} breaks its promises:\n  {}", library.display(), broken.join("\n  ")))
-}
-
-fn target_folder(root: &Path, workspace: &Workspace) -> Result<PathBuf, String> {
-    let mut command = workspace.cargo(root, "metadata");
-    let text = run::captured(command.args(["--no-deps", "--format-version", "1"]))?;
-    let json: serde_json::Value =
-        serde_json::from_str(&text).map_err(|error| format!("cargo metadata cannot be read: {error}."))?;
-    let folder = json["target_directory"].as_str();
-    folder.map(PathBuf::from).ok_or_else(|| "cargo metadata names no target directory.".to_owned())
 }
 
 /// What `readelf` says of a library, as far as the promises are concerned.

@@ -112,13 +112,17 @@ fn clippy(root: &Path) -> Result<(), String> {
 }
 
 /// Unit tests run in the dev profile. The end-to-end tests drive the binary that users get, so it is built
-/// first, and they are told where it is rather than left to find an old one.
+/// first, and `MALLOW_BIN` tells them where it is, so that they cannot find an old one.
 fn test(root: &Path) -> Result<(), String> {
     run::shown(
         Command::new("cargo").args(["build", "--release", "--package", "mallow-cli"]).current_dir(root),
     )?;
     for workspace in workspaces::all(root)?.iter().filter(|workspace| !workspace.is_fuzz()) {
-        run::shown(workspace.cargo(root, "test").arg("--workspace"))?;
+        let mut command = workspace.cargo(root, "test");
+        if workspace.is_root() {
+            command.env("MALLOW_BIN", workspace.target_folder(root)?.join("release/mallow"));
+        }
+        run::shown(command.arg("--workspace"))?;
     }
     Ok(())
 }

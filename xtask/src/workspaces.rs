@@ -26,6 +26,19 @@ impl Workspace {
         command
     }
 
+    /// Where cargo puts what it builds of this workspace, environment and settings taken into account.
+    ///
+    /// # Errors
+    /// A sentence when cargo cannot read the manifest.
+    pub(crate) fn target_folder(&self, root: &Path) -> Result<PathBuf, String> {
+        let mut command = self.cargo(root, "metadata");
+        let text = run::captured(command.args(["--no-deps", "--format-version", "1"]))?;
+        let json: serde_json::Value = serde_json::from_str(&text)
+            .map_err(|error| format!("cargo metadata cannot be read: {error}."))?;
+        let folder = json["target_directory"].as_str();
+        folder.map(PathBuf::from).ok_or_else(|| "cargo metadata names no target directory.".to_owned())
+    }
+
     /// Whether this is the workspace of mallow's own processes.
     pub(crate) fn is_root(&self) -> bool {
         self.folder.as_os_str().is_empty()

@@ -114,7 +114,7 @@ mod tests {
         for line in [
             format!("index = \"{}s://crates.example/\"", REGISTRIES[0]),
             format!("{} = \"mirror\"", REGISTRIES[1]),
-            ["url = \"http", "://192.168.1.4:8080/simple\""].concat(),
+            ["url = \"http://", "192.168.1.4:8080/simple\""].concat(),
         ] {
             assert_eq!(found(&line).len(), 1, "{line}");
         }

@@ -2,6 +2,8 @@
 //!
 //! It never loses a name: what no scheme can read is returned as it came.
 
+use std::panic::catch_unwind;
+
 use cpp_demangle::{DemangleOptions, Symbol};
 
 /// True for names that a C++ or Rust compiler mangled, so that they say more than a bare DWARF name.
@@ -12,7 +14,9 @@ pub(crate) fn is_mangled(name: &[u8]) -> bool {
 /// The readable form of a symbol's name: Rust (v0, and legacy without its hash), C++ (Itanium ABI, with parameters),
 /// else the name as it is.
 pub fn demangle(name: &str) -> String {
-    demangle_rust(name).or_else(|| demangle_cpp(name)).unwrap_or_else(|| name.to_owned())
+    // A symbol table holds whatever someone put there; a name that makes a demangler panic stays as it is.
+    let readable = catch_unwind(|| demangle_rust(name).or_else(|| demangle_cpp(name)));
+    readable.ok().flatten().unwrap_or_else(|| name.to_owned())
 }
 
 fn demangle_rust(name: &str) -> Option<String> {

@@ -29,7 +29,8 @@ pub use crate::locate::SearchPaths;
 /// One executable or library as it was mapped.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ModuleKey {
-    /// The path as the kernel tells it; `[vdso]` and other names in brackets stand for no file.
+    /// The path as the kernel tells it. `[vdso]` and other names in brackets, `/memfd:…` and `//anon` stand for memory
+    /// without a file; an empty path stands for code made at run time.
     pub path: String,
     /// The GNU build id that was found in memory; empty if unknown, and then any file at `path` is trusted.
     pub build_id: Vec<u8>,
@@ -64,7 +65,7 @@ impl Symbolizer {
     /// instruction of interest: for return addresses the caller subtracts 1. Where no symbol covers an address, its one
     /// frame is named by the address itself, `0x1a2b`.
     pub fn resolve(&mut self, module: &ModuleKey, svmas: &[u64]) -> Vec<Vec<Frame>> {
-        if module.path.starts_with('[') {
+        if !names_a_file(&module.path) {
             return svmas.iter().map(|&svma| vec![bare_frame(&module.path, svma)]).collect();
         }
         let known = self.modules.entry(module.clone()).or_insert_with(|| {
@@ -94,7 +95,13 @@ impl Symbolizer {
     }
 }
 
+/// What the kernel writes in place of a path names nothing that could be opened, or worse, something else.
+fn names_a_file(path: &str) -> bool {
+    !(path.is_empty() || ["[", "/memfd:", "//anon"].iter().any(|start| path.starts_with(start)))
+}
+
 /// The frame of an address of which nothing is known.
 fn bare_frame(module: &str, svma: u64) -> Frame {
-    Frame { function: format!("{svma:#x}"), module: Some(module.to_owned()), ..Frame::default() }
+    let module = (!module.is_empty()).then(|| module.to_owned());
+    Frame { function: format!("{svma:#x}"), module, ..Frame::default() }
 }

@@ -14,8 +14,8 @@ use crate::split::{SplitDwarf, Store};
 
 /// From this many addresses on a second worker pays for reading the unit headers a second time.
 const SPLIT_FROM: usize = 2_000;
-/// Two, not all processors: most of a lookup is waiting for memory, and the profiled machine has other work.
-const WORKERS: usize = 2;
+/// As much stack as a main thread has: parsers recurse into nested inlined calls.
+const STACK_BYTES: usize = 8 << 20;
 /// Pieces of the list that workers take in turn. Neighbours share DWARF units, so pieces should be few; units differ
 /// in size, so they should be more than the workers.
 const PIECES: usize = 16;
@@ -89,20 +89,21 @@ impl<'file> Job<'_, 'file> {
         (done.pop().map(|(_, frames)| frames).unwrap_or_default(), damage)
     }
 
-    /// Two workers over the pieces of the list.
+    /// Two workers over the pieces of the list; one of them here, so that the answer comes even if no thread can be had.
     fn run_split(&self, svmas: &[u64]) -> Outcome {
         let pieces: Vec<&[u64]> = svmas.chunks(svmas.len().div_ceil(PIECES)).collect();
         let next = AtomicUsize::new(0);
-        let outcomes: Vec<_> = std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..WORKERS).map(|_| scope.spawn(|| self.work(&pieces, &next))).collect();
-            threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
+        let (mut done, damage) = std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
+            let thread = thread.spawn_scoped(scope, || self.work(&pieces, &next)).ok();
+            let (mut done, damage) = self.work(&pieces, &next);
+            let (others, other_damage) = thread.map_or_else(<(Vec<Piece>, _)>::default, |thread| {
+                // Parsers' panics were caught before; what comes here is a mistake of ours and must not hide.
+                thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            });
+            done.extend(others);
+            (done, damage.or(other_damage))
         });
-        let mut damage = None;
-        let mut done = Vec::with_capacity(pieces.len());
-        for (frames, worker_damage) in outcomes {
-            done.extend(frames);
-            damage = damage.or(worker_damage);
-        }
         done.sort_unstable_by_key(|&(piece, _)| piece);
         (done.into_iter().flat_map(|(_, frames)| frames).collect(), damage)
     }

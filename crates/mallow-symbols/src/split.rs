@@ -8,7 +8,7 @@ use std::sync::Arc;
 use addr2line::SplitDwarfLoad;
 use typed_arena::Arena;
 
-use crate::dwarf::{Slice, section_bytes, slice};
+use crate::dwarf::{Slice, caught, section_bytes, slice};
 use crate::mapped::Mapped;
 
 /// Owns what is loaded while addresses are resolved. References into it stay valid as it grows.
@@ -30,9 +30,12 @@ impl<'a> SplitDwarf<'a> {
         let mut name = binary.as_os_str().to_owned();
         name.push(".dwp");
         let package = Mapped::open(Path::new(&name)).ok().and_then(|mapped| {
-            let file = object::File::parse(&**store.files.alloc(mapped)).ok()?;
-            let load = |id: gimli::SectionId| section(id, &file, store);
-            gimli::DwarfPackage::load(load, slice(&[], &file)).ok()
+            let mapped = store.files.alloc(mapped);
+            caught(|| {
+                let file = object::File::parse(&**mapped).map_err(|_| gimli::Error::Io)?;
+                gimli::DwarfPackage::load(|id| section(id, &file, store), slice(&[], &file))
+            })
+            .ok()
         });
         Self { store, package }
     }

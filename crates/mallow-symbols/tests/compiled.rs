@@ -245,10 +245,15 @@ fn answers_keep_the_order_and_number_of_questions() {
 }
 
 #[test]
-fn the_vdso_has_a_module_and_addresses() {
-    let vdso = ModuleKey { path: "[vdso]".to_owned(), build_id: vec![1, 2, 3] };
-    let (frames, warnings) = resolve_one(SearchPaths::default(), &vdso, 0xabc);
-    assert_eq!(lines(&frames), ["0xabc ?:?"]);
-    assert_eq!(frames[0].module.as_deref(), Some("[vdso]"));
-    assert_eq!(warnings, [""; 0]);
+fn memory_without_a_file_has_a_module_and_addresses() {
+    for path in ["[vdso]", "[anon:jit]", "/memfd:code (deleted)", "//anon"] {
+        let module = ModuleKey { path: path.to_owned(), build_id: vec![1, 2, 3] };
+        let (frames, warnings) = resolve_one(SearchPaths::default(), &module, 0xabc);
+        assert_eq!(lines(&frames), ["0xabc ?:?"]);
+        assert_eq!(frames[0].module.as_deref(), Some(path));
+        assert_eq!(warnings, [""; 0]);
+    }
+    let unnamed = ModuleKey { path: String::new(), build_id: Vec::new() };
+    let (frames, _) = resolve_one(SearchPaths::default(), &unnamed, 0xabc);
+    assert_eq!(frames[0].module, None);
 }

@@ -1,7 +1,7 @@
 //! What cargo knows of the packages: ours with their arrows, and all of them with their licences.
 
 use crate::run;
-use crate::workspaces;
+use crate::workspaces::{self, Workspace};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -51,7 +51,9 @@ pub(super) fn everything(root: &Path) -> Result<Vec<Used>, String> {
     for workspace in workspaces::all(root)? {
         let mut command = workspace.cargo(root, "metadata");
         command.args(["--locked", "--format-version", "1", "--filter-platform", "x86_64-unknown-linux-gnu"]);
-        let metadata = parsed(&run::captured(&mut command)?)?;
+        let output =
+            run::captured(&mut command).map_err(|sentence| with_cure_of_lock(&workspace, sentence))?;
+        let metadata = parsed(&output)?;
         let built: Vec<&str> =
             list(&metadata["resolve"]["nodes"]).iter().map(|node| text(&node["id"])).collect();
         let packages = list(&metadata["packages"]).iter();
@@ -63,6 +65,18 @@ pub(super) fn everything(root: &Path) -> Result<Vec<Used>, String> {
         }));
     }
     Ok(used)
+}
+
+fn with_cure_of_lock(workspace: &Workspace, sentence: String) -> String {
+    if !sentence.contains("because --locked was passed") {
+        return sentence;
+    }
+    let folder = &workspace.folder;
+    format!(
+        "{} does not fit the manifests any more. Run `cargo update --workspace --manifest-path {}` and commit it.",
+        folder.join("Cargo.lock").display(),
+        folder.join("Cargo.toml").display()
+    )
 }
 
 fn member(root: &Path, package: &Value) -> Member {
@@ -97,6 +111,18 @@ fn text(value: &Value) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_lock_file_that_does_not_fit_names_its_cure() {
+        let fuzz = Workspace { folder: "fuzz".into() };
+        let fault = "cannot update the lock file fuzz/Cargo.lock because --locked was passed to prevent this";
+        assert_eq!(
+            with_cure_of_lock(&fuzz, fault.to_owned()),
+            "fuzz/Cargo.lock does not fit the manifests any more. \
+             Run `cargo update --workspace --manifest-path fuzz/Cargo.toml` and commit it."
+        );
+        assert_eq!(with_cure_of_lock(&fuzz, "something else".to_owned()), "something else");
+    }
 
     #[test]
     fn arrows_are_path_dependencies_other_than_those_of_tests() {

@@ -1,0 +1,101 @@
+//! A trace's parts, put together as a profile: each process's numbering becomes part of one.
+
+use super::gather::{Parts, ProcessParts};
+use super::locate::Locations;
+use mallow_profile::{
+    Exit, Fold, Folded, LocationId, Process, ProcessIndex, Profile, Recording, Sample, Site, StackId,
+    StackNode, Thread,
+};
+use mallow_wire::trace as wire;
+
+/// The profile of parts whose figures are all folded.
+pub(super) fn profile(parts: Parts) -> Profile {
+    let mut locations = Locations::default();
+    parts.symbols.iter().for_each(|symbols| locations.add_symbols(symbols));
+    drop(parts.symbols);
+    let mut profile = Profile::default();
+    for (index, process) in parts.processes {
+        let nodes = locations.of_nodes(index, &process.stacks, &process.modules);
+        add_process(&mut profile, process, nodes);
+    }
+    let ended_us = profile.processes.iter().map(|process| process.ended_us).max().unwrap_or(0);
+    profile.recording = recording_of(parts.recording, parts.end.map_or(ended_us, |end| end.duration_us));
+    profile.modules = locations.modules;
+    profile.locations = locations.locations;
+    profile
+}
+
+fn recording_of(recording: wire::Recording, duration_us: u64) -> Recording {
+    Recording {
+        command: recording.command,
+        started_unix_us: recording.started_unix_us,
+        duration_us,
+        counting_version: recording.counting_version,
+        recorder_version: recording.recorder_version,
+        environment: recording.environment,
+    }
+}
+
+fn add_process(profile: &mut Profile, process: ProcessParts, nodes: Vec<LocationId>) {
+    let index = ProcessIndex(profile.processes.len() as u32);
+    let base = profile.stacks.len() as u32;
+    profile.stacks.extend(process.stacks.iter().zip(nodes).map(|(node, location)| StackNode {
+        parent: node.parent.map(|parent| StackId(base + parent)),
+        location,
+    }));
+    let folded = process.folded.unwrap_or_default();
+    profile.sites.extend(folded.sites.iter().map(|site| Site {
+        process: index,
+        stack: (site.stack != Fold::NO_STACK).then(|| StackId(base + site.stack.0)),
+        totals: site.totals,
+    }));
+    // Nobody saw the end: the process lived at least as long as it allocated.
+    let last_us =
+        folded.sites.iter().map(|site| site.totals.last_us).max().unwrap_or(process.start.started_us);
+    profile.processes.push(Process {
+        pid: process.start.pid,
+        parent_pid: process.start.parent_pid,
+        command: process.start.command,
+        started_us: process.start.started_us,
+        ended_us: process.end.map_or(last_us.max(process.last_event_us), |end| end.ended_us),
+        exit: process.end.and_then(|end| end.exit).map(exit_of),
+        totals: folded.totals,
+        peak_us: folded.peak_us,
+        events_lost: process.end.map_or(0, |end| end.events_lost),
+        frees_unmatched: folded.frees_unmatched,
+        threads: threads_of(&folded, process.threads),
+        samples: process.samples.iter().map(sample_of).collect(),
+    });
+}
+
+/// The threads' figures with their names. Indices are dense, so one far beyond the others is a damage.
+fn threads_of(folded: &Folded, names: std::collections::BTreeMap<u32, wire::Thread>) -> Vec<Thread> {
+    let figures = |thread: &mallow_profile::FoldedThread| Thread {
+        allocations: thread.allocations,
+        bytes: thread.bytes,
+        ..Thread::default()
+    };
+    let mut threads: Vec<Thread> = folded.threads.iter().map(figures).collect();
+    let count_max = threads.len() + names.len();
+    for (index, name) in names {
+        let index = index as usize;
+        if index < count_max {
+            threads.resize_with(threads.len().max(index + 1), Thread::default);
+            threads[index].tid = name.tid;
+            threads[index].name = name.name;
+        }
+    }
+    threads
+}
+
+fn sample_of(sample: &wire::Sample) -> Sample {
+    Sample { time_us: sample.time_us, rss_bytes: sample.rss_bytes }
+}
+
+fn exit_of(exit: wire::Exit) -> Exit {
+    match exit {
+        wire::Exit::Status(status) => Exit::Status(status),
+        wire::Exit::Signal(signal) => Exit::Signal(signal),
+        wire::Exit::Exec => Exit::Exec,
+    }
+}

@@ -1,0 +1,216 @@
+//! Everything that a trace holds beside events, sorted by process.
+
+use super::TraceError;
+use super::folded::folded_of;
+use super::replay::Replay;
+use super::scan::{Found, Place, Scan};
+use mallow_base::{Count, Micros};
+use mallow_profile::Folded;
+use mallow_wire::trace::{
+    ChunkKind, DecodeError, End, FoldedProcess, Module, Modules, ProcessEnd, ProcessStart, Recording, Sample,
+    Samples, StackNode, Stacks, Symbols, Thread, Threads,
+};
+use std::collections::BTreeMap;
+use std::io::{Read, Seek};
+
+/// One process's chunks.
+#[derive(Debug, Default)]
+pub(super) struct ProcessParts {
+    pub(super) start: ProcessStart,
+    pub(super) end: Option<ProcessEnd>,
+    pub(super) modules: Vec<Module>,
+    pub(super) stacks: Vec<StackNode>,
+    /// Set when stack nodes are missing: later ones have no place.
+    stacks_broken: bool,
+    pub(super) threads: BTreeMap<u32, Thread>,
+    pub(super) samples: Vec<Sample>,
+    pub(super) folded: Option<Folded>,
+    /// Where its events are.
+    pub(super) events: Vec<u64>,
+    /// When the last event was, where they had to be replayed.
+    pub(super) last_event_us: u64,
+}
+
+/// A trace without its events.
+#[derive(Debug, Default)]
+pub(super) struct Parts {
+    pub(super) recording: Recording,
+    pub(super) end: Option<End>,
+    /// By the index in the chunks.
+    pub(super) processes: BTreeMap<u32, ProcessParts>,
+    pub(super) symbols: Vec<Symbols>,
+    /// The first damaged chunk.
+    pub(super) damaged: Option<u64>,
+    /// Where the file breaks off within a chunk.
+    torn: Option<u64>,
+}
+
+impl Parts {
+    /// Walks through the file.
+    pub(super) fn gather<R: Read + Seek>(scan: &mut Scan<R>) -> Result<Parts, TraceError> {
+        let mut parts = Parts::default();
+        let (mut intact, mut damaged_before) = (0u64, false);
+        loop {
+            let damaged = match scan.next()? {
+                Found::Chunk(place) => match parts.take(&place, scan) {
+                    Ok(()) => None,
+                    Err(_) => Some(place.offset),
+                },
+                Found::Damaged(place) => Some(place.offset),
+                Found::Torn(offset) => {
+                    parts.torn = Some(offset);
+                    break;
+                }
+                Found::End => break,
+            };
+            intact += u64::from(damaged.is_none());
+            parts.damaged = parts.damaged.or(damaged);
+            // Two in a row: the lengths lead nowhere, so there are no chunks to be found any more.
+            if damaged.is_some() && damaged_before {
+                break;
+            }
+            damaged_before = damaged.is_some();
+        }
+        match parts.damaged.or(parts.torn) {
+            Some(offset) if intact == 0 => Err(TraceError::Damaged { offset }),
+            _ => Ok(parts),
+        }
+    }
+
+    fn take<R: Read + Seek>(&mut self, place: &Place, scan: &mut Scan<R>) -> Result<(), DecodeError> {
+        let header = &place.header;
+        if header.kind == ChunkKind::EVENTS {
+            // Events stay where they are until somebody needs them.
+            self.processes.entry(header.process).or_default().events.push(place.offset);
+            return Ok(());
+        }
+        let expected = DecodeError { offset: 0, expected: "a payload of the stated length" };
+        let payload = scan.payload(header).ok_or(expected)?;
+        match header.kind {
+            ChunkKind::RECORDING => self.recording = Recording::decode(payload)?,
+            ChunkKind::SYMBOLS => self.symbols.push(Symbols::decode(payload)?),
+            ChunkKind::END => self.end = Some(End::decode(payload)?),
+            kind => return self.take_process(kind, header.process, payload),
+        }
+        Ok(())
+    }
+
+    fn take_process(&mut self, kind: ChunkKind, process: u32, payload: &[u8]) -> Result<(), DecodeError> {
+        // A newer mallow's chunk, which this version's reports do not need.
+        let known =
+            kind == ChunkKind::FOLDED || (ChunkKind::PROCESS_START..=ChunkKind::PROCESS_END).contains(&kind);
+        if !known {
+            return Ok(());
+        }
+        let process = self.processes.entry(process).or_default();
+        match kind {
+            ChunkKind::PROCESS_START => process.start = ProcessStart::decode(payload)?,
+            ChunkKind::MODULES => process.modules.extend(Modules::decode(payload)?.modules),
+            ChunkKind::STACKS => process.take_stacks(Stacks::decode(payload)?)?,
+            ChunkKind::THREADS => {
+                let threads = Threads::decode(payload)?.threads;
+                process.threads.extend(threads.into_iter().map(|thread| (thread.index, thread)));
+            }
+            ChunkKind::SAMPLES => process.samples.extend(Samples::decode(payload)?.samples),
+            ChunkKind::PROCESS_END => process.end = Some(ProcessEnd::decode(payload)?),
+            ChunkKind::FOLDED => {
+                let folded = FoldedProcess::decode(payload)?;
+                let known = |stack| stack == u32::MAX || (stack as usize) < process.stacks.len();
+                if folded.sites.iter().all(|site| known(site.stack)) {
+                    process.folded = Some(folded_of(&folded));
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Whether the recording was closed in order.
+    pub(super) fn is_closed(&self) -> bool {
+        self.end.is_some() && self.torn.is_none() && self.damaged.is_none()
+    }
+
+    /// What a person should know before trusting the figures.
+    pub(super) fn warnings(&self, replays: &[Replay]) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if let Some(offset) = self.damaged {
+            let figures = if replays.is_empty() {
+                "the figures come from intact parts of it"
+            } else {
+                "figures that had to be folded from events hold up to there"
+            };
+            warnings.push(format!("the trace is damaged at byte {offset}; {figures}"));
+        }
+        if self.end.is_none() {
+            warnings.push(self.early_end(replays));
+        }
+        warnings.extend(replays.iter().filter_map(Replay::warning));
+        warnings.extend(self.processes.values().filter_map(ProcessParts::warning));
+        warnings
+    }
+
+    fn early_end(&self, replays: &[Replay]) -> String {
+        let missing = match &self.missing()[..] {
+            [one] => format!("{one} is missing"),
+            [many @ .., last] => format!("{} and {last} are missing", many.join(", ")),
+            [] => String::new(),
+        };
+        let Some(last_us) = replays.iter().map(|replay| replay.last_us).max() else {
+            return format!("the trace ends early: {missing}");
+        };
+        let events: u64 = replays.iter().map(|replay| replay.events).sum();
+        let s = if events == 1 { "" } else { "s" };
+        let (events, time) = (Count(events), Micros(last_us));
+        format!(
+            "the trace ends early, after {events} event{s} at {time}: {missing}; figures hold up to there"
+        )
+    }
+
+    /// What a trace that is not closed lacks.
+    fn missing(&self) -> Vec<&'static str> {
+        let mut missing = Vec::new();
+        if self.symbols.is_empty() {
+            missing.push("symbols");
+        }
+        if self.processes.is_empty() {
+            missing.push("processes");
+        }
+        if self.processes.values().any(|process| process.end.is_none()) {
+            missing.push("the exit status");
+        }
+        missing.push("the recording's end");
+        missing
+    }
+}
+
+impl ProcessParts {
+    /// Adds stack nodes, unless some before them are missing.
+    fn take_stacks(&mut self, stacks: Stacks) -> Result<(), DecodeError> {
+        self.stacks_broken |= stacks.first as usize != self.stacks.len();
+        if self.stacks_broken {
+            return Err(DecodeError { offset: 0, expected: "stack nodes that follow those before" });
+        }
+        self.stacks.extend(stacks.nodes);
+        Ok(())
+    }
+
+    /// Fails when there were events and only their sums were kept.
+    pub(super) fn require_events(&self) -> Result<(), TraceError> {
+        match &self.folded {
+            Some(folded) if self.events.is_empty() && *folded != Folded::default() => {
+                Err(TraceError::NoEvents)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn warning(&self) -> Option<String> {
+        let lacks_figures = self.folded.is_none();
+        lacks_figures.then(|| {
+            format!(
+                "no figures of process {} were kept: the trace ends or is damaged before them",
+                self.start.pid
+            )
+        })
+    }
+}

@@ -82,3 +82,26 @@ fn print(counts: &HashMap<&'static str, usize>) {
         println!("{kind} {}", counts.get(kind).copied().unwrap_or(0));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_takes_the_first_type_that_fits() {
+        assert_eq!(parse(b""), None);
+        assert_eq!(parse(NULL), None);
+        assert_eq!(parse(b"-12"), Some(Field::Integer(-12)));
+        assert_eq!(parse(b"99999999999999999999"), Some(Field::Float(1e20)));
+        assert_eq!(parse(b"23.5"), Some(Field::Float(23.5)));
+        assert_eq!(parse(b"x1"), Some(Field::Text("x1".to_owned())));
+        assert_eq!(parse(&[0xff, 0x31]), Some(Field::Bytes(vec![0xff, 0x31])));
+    }
+
+    #[test]
+    fn the_histogram_counts_each_type() {
+        let counts = histogram(&[None, parse(b"1"), parse(b"2"), parse(b"2.5"), parse(b"two")]);
+        assert_eq!((counts["null"], counts["integer"], counts["float"], counts["text"]), (1, 2, 1, 1));
+        assert_eq!(counts.get("bytes"), None);
+    }
+}

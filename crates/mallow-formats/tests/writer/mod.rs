@@ -1,0 +1,138 @@
+//! Writes traces as a recording does, for tests and measurements.
+
+use mallow_profile::{BlockId, Fold, Folded, StackId, ThreadIndex};
+use mallow_wire::trace::{
+    ChunkHeader, ChunkKind, EventEncoder, FoldedProcess, FoldedSite, FoldedThread, FoldedTotals, NO_PROCESS,
+    file_header,
+};
+
+/// A trace in the making.
+pub struct Writer {
+    pub bytes: Vec<u8>,
+    zstd: zstd::bulk::Compressor<'static>,
+}
+
+impl Writer {
+    pub fn new() -> Writer {
+        Writer { bytes: file_header().to_vec(), zstd: zstd::bulk::Compressor::new(1).unwrap() }
+    }
+
+    /// A chunk stored plain, of a process or of the recording.
+    pub fn chunk(
+        &mut self,
+        kind: ChunkKind,
+        process: Option<u32>,
+        encode: impl FnOnce(&mut Vec<u8>),
+    ) -> usize {
+        let mut payload = Vec::new();
+        encode(&mut payload);
+        self.put(kind, process, &payload, None)
+    }
+
+    /// A chunk compressed.
+    pub fn chunk_zstd(
+        &mut self,
+        kind: ChunkKind,
+        process: Option<u32>,
+        encode: impl FnOnce(&mut Vec<u8>),
+    ) -> usize {
+        let mut payload = Vec::new();
+        encode(&mut payload);
+        let stored = self.zstd.compress(&payload).unwrap();
+        self.put(kind, process, &stored, Some(payload.len()))
+    }
+
+    /// Gives the offset of the chunk.
+    fn put(
+        &mut self,
+        kind: ChunkKind,
+        process: Option<u32>,
+        payload: &[u8],
+        raw_bytes: Option<usize>,
+    ) -> usize {
+        let offset = self.bytes.len();
+        let header = ChunkHeader::new(kind, process.unwrap_or(NO_PROCESS), payload, raw_bytes).unwrap();
+        self.bytes.extend(header.to_bytes());
+        self.bytes.extend(payload);
+        offset
+    }
+}
+
+/// A process that runs: its events go to the fold and to the encoder.
+pub struct Running {
+    pub fold: Fold,
+    pub encoder: EventEncoder,
+}
+
+impl Running {
+    pub fn new() -> Running {
+        Running { fold: Fold::new(), encoder: EventEncoder::new() }
+    }
+
+    #[inline]
+    pub fn alloc(&mut self, thread: u32, stack: u32, size: u64, time_us: u64) -> BlockId {
+        let block = self.fold.alloc(ThreadIndex(thread), StackId(stack), size, time_us);
+        self.encoder.alloc(thread, block.0, stack, size, time_us);
+        block
+    }
+
+    #[inline]
+    pub fn free(&mut self, thread: u32, block: BlockId, time_us: u64) {
+        self.fold.free(ThreadIndex(thread), block, time_us);
+        self.encoder.free(thread, block.0, time_us);
+    }
+
+    #[allow(dead_code, reason = "the measurements resize nothing")]
+    pub fn realloc(&mut self, thread: u32, old: BlockId, stack: u32, size: u64, time_us: u64) -> BlockId {
+        let block = self.fold.realloc(ThreadIndex(thread), old, StackId(stack), size, time_us);
+        self.encoder.realloc(thread, old.0, block.0, stack, size, time_us);
+        block
+    }
+}
+
+/// The footer of folded figures.
+pub fn folded_chunk(folded: &Folded) -> FoldedProcess {
+    let totals = &folded.totals;
+    let thread = |thread: &mallow_profile::FoldedThread| FoldedThread {
+        allocations: thread.allocations,
+        bytes: thread.bytes,
+    };
+    FoldedProcess {
+        totals: FoldedTotals {
+            allocations: totals.allocations,
+            bytes: totals.bytes,
+            frees: totals.frees,
+            reallocations: totals.reallocations,
+            temporary: totals.temporary,
+            failed: totals.failed,
+            peak_bytes: totals.peak_bytes,
+            peak_blocks: totals.peak_blocks,
+            leaked_bytes: totals.leaked_bytes,
+            leaked_blocks: totals.leaked_blocks,
+        },
+        peak_us: folded.peak_us,
+        frees_unmatched: folded.frees_unmatched,
+        threads: folded.threads.iter().map(thread).collect(),
+        sites: folded.sites.iter().map(site_of).collect(),
+    }
+}
+
+fn site_of(site: &mallow_profile::FoldedSite) -> FoldedSite {
+    let totals = site.totals;
+    FoldedSite {
+        stack: site.stack.0,
+        allocations: totals.allocations,
+        bytes: totals.bytes,
+        reallocations: totals.reallocations,
+        temporary: totals.temporary,
+        failed: totals.failed,
+        peak_bytes: totals.peak_bytes,
+        peak_blocks: totals.peak_blocks,
+        leaked_bytes: totals.leaked_bytes,
+        leaked_blocks: totals.leaked_blocks,
+        live_bytes_max: totals.live_bytes_max,
+        lifetime_us_sum: totals.lifetime_us_sum,
+        first_us: totals.first_us,
+        last_us: totals.last_us,
+    }
+}

@@ -1,1 +1,30 @@
-//! (filled in next commit)
+//! Runs a program with the recorder in it, and turns what its rings say into a trace and a profile.
+//!
+//! The crate owns everything that happens outside the profiled process while it runs: it unpacks the preload library, starts the
+//! command, takes the shared memory that each process hands over ([`session`]), drains the rings in the order in which things happened
+//! ([`drain`]), pairs frees with allocations ([`pairing`]), folds the profile, and writes the trace ([`trace_file`]).
+//!
+//! It trusts nothing that it reads from shared memory, never stops the program, and holds memory for live blocks and distinct stacks
+//! only. Symbols are somebody else's knowledge: [`record()`] is given a function that resolves addresses.
+
+mod clock;
+mod drain;
+mod ending;
+mod error;
+mod executable;
+mod launch;
+mod live;
+mod mapping;
+mod pairing;
+mod preload;
+mod process;
+mod record;
+mod session;
+mod stacks;
+mod stat;
+mod symbols;
+mod trace_file;
+
+pub use error::CollectError;
+pub use record::{Output, RecordOptions, RecordOutcome, record};
+pub use stat::{StatOptions, StatOutcome, stat};

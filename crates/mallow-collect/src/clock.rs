@@ -1,0 +1,95 @@
+//! The processor's time stamps as microseconds since the recording's start.
+//!
+//! Events carry raw time stamp counts. The collector notes the counter beside the system's clock each time it looks at the rings, and an event
+//! lies between two such notes, so its time is a straight line between them. No rate is assumed, and none has to be measured first.
+
+use std::time::Instant;
+
+/// A conversion that learns as it goes.
+#[derive(Debug)]
+pub(crate) struct Clock {
+    started: Instant,
+    /// The note before the last: the counter and nanoseconds since the start.
+    before: (u64, u64),
+    /// Nanoseconds per tick, in units of 2^-32.
+    rate: u64,
+}
+
+impl Clock {
+    /// Starts at now.
+    pub(crate) fn start() -> Clock {
+        Clock { started: Instant::now(), before: (now_tsc(), 0), rate: 0 }
+    }
+
+    /// Notes now; gives the counter. Events up to it can be converted until the next note.
+    pub(crate) fn note(&mut self) -> u64 {
+        let (tsc, ns) = (now_tsc(), self.started.elapsed().as_nanos() as u64);
+        let anchor = self.before;
+        let ticks = tsc.saturating_sub(anchor.0).max(1);
+        self.rate = ((u128::from(ns.saturating_sub(anchor.1)) << 32) / u128::from(ticks)) as u64;
+        // The line is kept for at least a millisecond, so that a jitter of nanoseconds in the reading does not bend it.
+        const KEEP_NS: u64 = 1_000_000;
+        if ns - anchor.1 >= KEEP_NS {
+            self.before = (tsc, ns);
+        }
+        tsc
+    }
+
+    /// Microseconds since the start.
+    pub(crate) fn now_us(&self) -> u64 {
+        self.started.elapsed().as_micros() as u64
+    }
+
+    /// The time of an event.
+    #[inline]
+    pub(crate) fn time_us(&self, tsc: u64) -> u64 {
+        let (anchor_tsc, anchor_ns) = self.before;
+        let ns = if tsc >= anchor_tsc {
+            anchor_ns + scale(tsc - anchor_tsc, self.rate)
+        } else {
+            anchor_ns.saturating_sub(scale(anchor_tsc - tsc, self.rate))
+        };
+        ns / 1000
+    }
+}
+
+#[inline]
+fn scale(ticks: u64, rate: u64) -> u64 {
+    ((u128::from(ticks) * u128::from(rate)) >> 32) as u64
+}
+
+fn now_tsc() -> u64 {
+    // SAFETY: the instruction is there on every x86-64 processor.
+    unsafe { core::arch::x86_64::_rdtsc() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn event_times_follow_the_system_clock() {
+        let mut clock = Clock::start();
+        for _ in 0..5 {
+            std::thread::sleep(Duration::from_millis(2));
+            let (tsc, before_us) = (now_tsc(), clock.now_us());
+            clock.note();
+            let error_us = clock.time_us(tsc).abs_diff(before_us);
+            assert!(error_us < 200, "off by {error_us} µs");
+        }
+    }
+
+    #[test]
+    fn later_counts_are_never_earlier_times() {
+        let mut clock = Clock::start();
+        let mut last = 0;
+        for _ in 0..1000 {
+            let tsc = now_tsc();
+            clock.note();
+            let time = clock.time_us(tsc);
+            assert!(time + 1 >= last, "{time} after {last}");
+            last = time;
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! What can keep a recording from being made. Each error is a sentence with its cause and, where there is one, its cure.
+
+use std::io;
+use std::path::PathBuf;
+
+/// A recording that could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum CollectError {
+    /// No such program.
+    #[error("cannot run '{command}': {cause}")]
+    CannotRun {
+        /// The command's first word.
+        command: String,
+        /// What the system said.
+        cause: io::Error,
+    },
+    /// The program is there, but the preload library cannot get into it.
+    #[error("cannot record '{path}' by preload: {reason}")]
+    CannotPreload {
+        /// The program.
+        path: PathBuf,
+        /// Why, and what to do instead.
+        reason: &'static str,
+    },
+    /// The trace's file exists.
+    #[error("'{path}' exists; choose another name with -o, or overwrite it with --force")]
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The trace cannot be written.
+    #[error("cannot write the trace '{path}': {cause}")]
+    CannotWrite {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        cause: io::Error,
+    },
+    /// The preload library could not be unpacked.
+    #[error("cannot unpack the recorder into {places}; a directory that allows execution is needed, name one with TMPDIR")]
+    CannotUnpack {
+        /// What was tried, with what the system said.
+        places: String,
+    },
+    /// Something else that the system refused.
+    #[error("cannot {what}: {cause}")]
+    System {
+        /// What was to be done.
+        what: &'static str,
+        /// What the system said.
+        cause: io::Error,
+    },
+}
+
+impl CollectError {
+    /// For `map_err` on system calls.
+    pub(crate) fn system<E: Into<io::Error>>(what: &'static str) -> impl FnOnce(E) -> CollectError {
+        move |cause| CollectError::System { what, cause: cause.into() }
+    }
+}

@@ -1,0 +1,126 @@
+//! Can the preload library get into this program? Better refused in a sentence than recorded as nothing.
+
+use crate::error::CollectError;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// Finds the program that `command` names and checks that it can be recorded.
+pub(crate) fn check(command: &OsStr) -> Result<PathBuf, CollectError> {
+    let cannot_run = |cause| CollectError::CannotRun { command: command.to_string_lossy().into_owned(), cause };
+    let path = find(command).map_err(cannot_run)?;
+    check_program(&path, 0)?;
+    Ok(path)
+}
+
+/// As `execvp` does: a name with a slash is a path, else the first executable file of that name on `PATH`.
+fn find(command: &OsStr) -> io::Result<PathBuf> {
+    if command.as_bytes().contains(&b'/') {
+        let path = PathBuf::from(command);
+        let metadata = fs::metadata(&path)?;
+        return match () {
+            () if metadata.is_dir() => Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory")),
+            () if metadata.permissions().mode() & 0o111 == 0 => {
+                Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is not executable; chmod +x makes it so"))
+            }
+            () => Ok(path),
+        };
+    }
+    let path = std::env::var_os("PATH").unwrap_or_else(|| OsString::from("/usr/local/bin:/usr/bin:/bin"));
+    std::env::split_paths(&path)
+        .map(|directory| directory.join(command))
+        .find(|path| fs::metadata(path).is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0))
+        .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "no such program on PATH"))
+}
+
+fn check_program(path: &Path, depth: u32) -> Result<(), CollectError> {
+    /// How many interpreters may stand behind one another; the kernel allows five.
+    const DEPTH_MAX: u32 = 5;
+    let Ok(start) = first_bytes(path) else { return Ok(()) };
+    if let Some(interpreter) = interpreter(&start)
+        && depth < DEPTH_MAX
+    {
+        return check_program(&interpreter, depth + 1);
+    }
+    let reason = privilege(path).or_else(|| elf_reason(&start));
+    match reason {
+        Some(reason) => Err(CollectError::CannotPreload { path: path.to_owned(), reason }),
+        None => Ok(()),
+    }
+}
+
+fn first_bytes(path: &Path) -> io::Result<Vec<u8>> {
+    let mut start = Vec::new();
+    File::open(path)?.take(4096).read_to_end(&mut start)?;
+    Ok(start)
+}
+
+/// The program behind `#!`.
+fn interpreter(start: &[u8]) -> Option<PathBuf> {
+    let line = start.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
+    let path = line.trim_ascii().split(|byte| *byte == b' ' || *byte == b'\t').next()?;
+    (!path.is_empty()).then(|| PathBuf::from(OsStr::from_bytes(path)))
+}
+
+/// The loader ignores `LD_PRELOAD` in programs that run with other rights than their caller's.
+fn privilege(path: &Path) -> Option<&'static str> {
+    const SETUID: u32 = 0o4000;
+    const SETGID: u32 = 0o2000;
+    let file = fs::metadata(path).ok()?;
+    let user = rustix::process::getuid().as_raw();
+    let group = rustix::process::getgid().as_raw();
+    let changes = (file.mode() & SETUID != 0 && file.uid() != user) || (file.mode() & SETGID != 0 && file.gid() != group);
+    let has_capabilities = user != 0 && rustix::fs::getxattr(path, "security.capability", &mut [0u8; 64]).is_ok();
+    (changes || has_capabilities).then_some(
+        "it is setuid, setgid or has file capabilities, so the loader ignores LD_PRELOAD; record a copy without these \
+         rights (cp makes one), or start mallow as the user that the program runs as",
+    )
+}
+
+/// Reads the few fields of an ELF header that decide.
+fn elf_reason(start: &[u8]) -> Option<&'static str> {
+    const CLASS_64: u8 = 2;
+    const MACHINE_X86_64: u16 = 62;
+    const PT_INTERP: u32 = 3;
+    if start.get(..4) != Some(b"\x7fELF") || start.len() < 64 {
+        return None;
+    }
+    let half = |at: usize| u16::from_le_bytes([start[at], start[at + 1]]);
+    if start[4] != CLASS_64 || half(18) != MACHINE_X86_64 {
+        return Some("it is not a 64-bit x86 program, and this mallow records those only; record a 64-bit build of it");
+    }
+    let offset = u64::from_le_bytes(start[32..40].try_into().ok()?) as usize;
+    let (bytes, count) = (half(54) as usize, half(56) as usize);
+    let mut headers = (0..count).map(|i| start.get(offset + i * bytes..offset + i * bytes + 4));
+    if headers.any(|kind| kind == Some(&PT_INTERP.to_le_bytes())) {
+        return None;
+    }
+    Some(
+        "it is a static program, which loads no libraries; link it dynamically (without -static; for Rust's musl targets with \
+         -C target-feature=-crt-static), or use valgrind --tool=dhat, which runs static programs",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interpreters_are_followed() {
+        assert_eq!(interpreter(b"#!/bin/sh -e\necho"), Some("/bin/sh".into()));
+        assert_eq!(interpreter(b"#! /usr/bin/env python3\n"), Some("/usr/bin/env".into()));
+        assert_eq!(interpreter(b"#!\n"), None);
+        assert_eq!(interpreter(b"\x7fELF"), None);
+    }
+
+    #[test]
+    fn missing_programs_are_named() {
+        let error = check(OsStr::new("no-such-program-anywhere")).unwrap_err().to_string();
+        assert_eq!(error, "cannot run 'no-such-program-anywhere': no such program on PATH");
+        assert!(check(OsStr::new("/")).unwrap_err().to_string().ends_with("it is a directory"));
+        assert!(check(OsStr::new("sh")).is_ok());
+    }
+}

@@ -1,0 +1,143 @@
+//! The shared memory of a process, seen from outside.
+//!
+//! The only unsafe code of the collector's data path. The memory is written by a program that may do anything at any time, so it is
+//! only ever read through atomics, through bounds that were fixed when it was mapped, and nothing read from it is used unchecked.
+
+use crate::error::CollectError;
+use mallow_wire::shared::*;
+use std::os::fd::OwnedFd;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A mapping of a process's shared memory.
+#[derive(Debug)]
+pub(crate) struct Mapping {
+    base: NonNull<u8>,
+    bytes: usize,
+    lane_count: usize,
+}
+
+// SAFETY: the mapping is owned, and all access goes through atomics.
+unsafe impl Send for Mapping {}
+
+impl Mapping {
+    /// Maps the file that a process handed over, after checking that it has the layout of this version.
+    pub(crate) fn new(fd: &OwnedFd) -> Result<Mapping, CollectError> {
+        use rustix::mm::{MapFlags, ProtFlags, mmap};
+        let size = rustix::fs::fstat(fd).map_err(CollectError::system("inspect the shared memory"))?.st_size as usize;
+        let lane_count = size.saturating_sub(RINGS_OFFSET) / RING_BYTES;
+        if size < file_bytes(1) || lane_count > LANE_COUNT_MAX {
+            return Err(odd_layout());
+        }
+        // SAFETY: a fresh mapping at an address of the kernel's choice. If the other side truncates the file, reading faults;
+        // it holds no descriptor by the time its program runs.
+        let base = unsafe {
+            mmap(std::ptr::null_mut(), size, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, fd, 0)
+                .map_err(CollectError::system("map the shared memory"))?
+        };
+        let base = NonNull::new(base.cast()).ok_or_else(odd_layout)?;
+        let mapping = Mapping { base, bytes: size, lane_count };
+        let header = mapping.header();
+        if header.magic != SHARED_MAGIC || header.version != SHARED_VERSION || header.lane_count as usize > lane_count {
+            return Err(odd_layout());
+        }
+        Ok(mapping)
+    }
+
+    /// The first page.
+    pub(crate) fn header(&self) -> &Header {
+        // SAFETY: the mapping begins with it. Its plain fields are written once, before the memory is handed over.
+        unsafe { self.base.cast::<Header>().as_ref() }
+    }
+
+    /// Lanes that have been used.
+    pub(crate) fn lanes_high(&self) -> usize {
+        (self.header().lanes_high.load(Ordering::Acquire) as usize).min(self.lane_count)
+    }
+
+    /// A lane below [`Mapping::lanes_high`].
+    pub(crate) fn lane(&self, index: usize) -> &Lane {
+        assert!(index < self.lane_count);
+        // SAFETY: within the mapping by the check above and that of `new`.
+        unsafe { &*self.base.as_ptr().add(LANES_OFFSET).cast::<Lane>().add(index) }
+    }
+
+    /// A lane's ring.
+    pub(crate) fn ring(&self, index: usize) -> Ring<'_> {
+        assert!(index < self.lane_count);
+        // SAFETY: as for `lane`; the words are only read as atomics.
+        let words = unsafe {
+            let start = self.base.as_ptr().add(RINGS_OFFSET + index * RING_BYTES).cast::<AtomicU64>();
+            &*start.cast::<[AtomicU64; RING_WORDS]>()
+        };
+        Ring { words }
+    }
+
+    /// A stack node; none when the id is not one.
+    pub(crate) fn node(&self, id: u32) -> Option<&Node> {
+        if id as usize >= NODE_COUNT {
+            return None;
+        }
+        // SAFETY: within the table by the check above.
+        Some(unsafe { &*self.base.as_ptr().add(NODES_OFFSET).cast::<Node>().add(id as usize) })
+    }
+
+    /// The next record of the module log behind `offset`, and the offset behind it. None when it is not there yet.
+    pub(crate) fn module(&self, offset: usize) -> Option<(mallow_wire::trace::Module, usize)> {
+        let used = (self.header().modules_reserved.load(Ordering::Acquire) as usize).min(MODULE_LOG_BYTES);
+        let fixed = size_of::<ModuleRecord>();
+        if offset + fixed > used {
+            return None;
+        }
+        // SAFETY: the record's fixed part lies within the log.
+        let record = unsafe { &*self.base.as_ptr().add(MODULES_OFFSET + offset).cast::<ModuleRecord>() };
+        let record_bytes = record.record_bytes.load(Ordering::Acquire) as usize;
+        let (path_bytes, id_bytes) = (record.path_bytes as usize, record.build_id_bytes as usize);
+        if record_bytes % 8 != 0 || record_bytes < fixed + path_bytes + id_bytes || offset + record_bytes > used {
+            return None;
+        }
+        // SAFETY: the record is complete, is never written again, and lies within the log.
+        let text = unsafe {
+            let start = self.base.as_ptr().add(MODULES_OFFSET + offset + fixed);
+            std::slice::from_raw_parts(start, path_bytes + id_bytes)
+        };
+        let (path, build_id) = text.split_at(path_bytes);
+        let module = mallow_wire::trace::Module {
+            path: String::from_utf8_lossy(path).into_owned(),
+            build_id: build_id.to_vec(),
+            start_avma: record.start_avma,
+            end_avma: record.end_avma,
+            bias: record.bias,
+            generation: record.generation,
+        };
+        Some((module, offset + record_bytes))
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours, and no reference outlives `self`.
+        let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.bytes) };
+    }
+}
+
+fn odd_layout() -> CollectError {
+    CollectError::System {
+        what: "use the shared memory of a child that was started by another version of mallow",
+        cause: std::io::ErrorKind::InvalidData.into(),
+    }
+}
+
+/// A ring's words. Positions count on for ever; the ring has the last [`RING_WORDS`] of them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ring<'a> {
+    words: &'a [AtomicU64; RING_WORDS],
+}
+
+impl Ring<'_> {
+    /// The word at a position.
+    #[inline(always)]
+    pub(crate) fn word(&self, position: u64) -> u64 {
+        self.words[position as usize & (RING_WORDS - 1)].load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,255 @@
+//! Events into the profile and the trace: frees find the block that they free.
+//!
+//! Events arrive in the order of their time stamps. For one address the truth alternates: allocated, freed, allocated, freed. Two
+//! threads on two processors may still be seen the wrong way round by a few nanoseconds, because a processor may read its counter early, so:
+//!
+//! - a free of an address where nothing lives waits a moment for its allocation to turn up;
+//! - an allocation where a block still lives sets the old block aside, and the next free of that address is the old block's.
+//!
+//! Either way each free meets its own block, and what never resolves is counted as a free without allocation, or as a block that went unseen.
+
+use crate::live::LiveBlocks;
+use mallow_profile::{BlockId, Fold, StackId, ThreadIndex};
+use mallow_wire::trace::EventEncoder;
+use rustc_hash::FxHashMap;
+
+/// How long a free waits for an allocation by another thread, in microseconds. Processors disagree by nanoseconds; a longer wait would
+/// take a later allocation at the same address for the one that was freed.
+const PATIENCE_US: u64 = 3;
+
+/// Pairs the events of one process.
+#[derive(Debug)]
+pub(crate) struct Pairing {
+    live: LiveBlocks,
+    fold: Fold,
+    /// None when events are not kept.
+    events: Option<Box<EventEncoder>>,
+    last_us: u64,
+    /// Per thread, the block whose `realloc` has begun.
+    reallocating: Vec<Reallocating>,
+    early_frees: FxHashMap<u64, (ThreadIndex, u64)>,
+    overlapped: FxHashMap<u64, BlockId>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+enum Reallocating {
+    #[default]
+    Nothing,
+    Block(u64, BlockId),
+    Unknown,
+}
+
+impl Pairing {
+    /// A process that has done nothing yet.
+    pub(crate) fn new(keep_events: bool) -> Pairing {
+        Pairing {
+            live: LiveBlocks::new(),
+            fold: Fold::new(),
+            events: keep_events.then(Box::default),
+            last_us: 0,
+            reallocating: Vec::new(),
+            early_frees: FxHashMap::default(),
+            overlapped: FxHashMap::default(),
+        }
+    }
+
+    /// The profile so far.
+    pub(crate) fn fold(&self) -> &Fold {
+        &self.fold
+    }
+
+    /// The events that are not in the trace yet.
+    pub(crate) fn events(&mut self) -> Option<&mut EventEncoder> {
+        self.events.as_deref_mut()
+    }
+
+    /// The time of the last event.
+    pub(crate) fn last_us(&self) -> u64 {
+        self.last_us
+    }
+
+    /// Asks for the memory that an event at `address` will want.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, address: u64) {
+        self.live.prefetch(address);
+    }
+
+    /// Threads report in the order of stamps, give or take: the trace's times never step back.
+    #[inline(always)]
+    fn advance(&mut self, time_us: u64) -> u64 {
+        self.last_us = self.last_us.max(time_us);
+        self.last_us
+    }
+
+    #[inline(always)]
+    pub(crate) fn alloc(&mut self, thread: ThreadIndex, address: u64, stack: StackId, size: u64, time_us: u64) {
+        let time_us = self.advance(time_us);
+        let block = self.fold.alloc(thread, stack, size, time_us);
+        if let Some(events) = &mut self.events {
+            events.alloc(thread.0, block.0, stack.0, size, time_us);
+        }
+        self.place(thread, address, block);
+    }
+
+    #[inline(always)]
+    fn place(&mut self, thread: ThreadIndex, address: u64, block: BlockId) {
+        if let Some(old) = self.live.insert(address, block) {
+            self.overlap(address, old);
+        }
+        if !self.early_frees.is_empty() {
+            self.meet_early_free(thread, address);
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn free(&mut self, thread: ThreadIndex, address: u64, time_us: u64) {
+        let time_us = self.advance(time_us);
+        match self.take(address) {
+            Some(block) => self.free_block(thread, block, time_us),
+            None => self.free_unknown(thread, address, time_us),
+        }
+    }
+
+    /// The block that an address stands for, taken out.
+    #[inline(always)]
+    fn take(&mut self, address: u64) -> Option<BlockId> {
+        if !self.overlapped.is_empty()
+            && let Some(block) = self.overlapped.remove(&address)
+        {
+            return Some(block);
+        }
+        self.live.remove(address)
+    }
+
+    #[inline(always)]
+    fn free_block(&mut self, thread: ThreadIndex, block: BlockId, time_us: u64) {
+        self.fold.free(thread, block, time_us);
+        if let Some(events) = &mut self.events {
+            events.free(thread.0, block.0, time_us);
+        }
+    }
+
+    pub(crate) fn realloc_begin(&mut self, thread: ThreadIndex, address: u64, time_us: u64) {
+        self.advance(time_us);
+        let state = match self.take(address) {
+            Some(block) => Reallocating::Block(address, block),
+            None => Reallocating::Unknown,
+        };
+        let at = thread.0 as usize;
+        if self.reallocating.len() <= at {
+            self.reallocating.resize(at + 1, Reallocating::Nothing);
+        }
+        self.reallocating[at] = state;
+    }
+
+    fn begun(&mut self, thread: ThreadIndex) -> Reallocating {
+        self.reallocating.get_mut(thread.0 as usize).map(std::mem::take).unwrap_or_default()
+    }
+
+    pub(crate) fn realloc_moved(&mut self, thread: ThreadIndex, address: u64, stack: StackId, size: u64, time_us: u64) {
+        let time_us = self.advance(time_us);
+        let block = match self.begun(thread) {
+            Reallocating::Block(_, old) => {
+                let block = self.fold.realloc(thread, old, stack, size, time_us);
+                if let Some(events) = &mut self.events {
+                    events.realloc(thread.0, old.0, block.0, stack.0, size, time_us);
+                }
+                block
+            }
+            Reallocating::Unknown | Reallocating::Nothing => {
+                let block = self.fold.realloc_unmatched(thread, stack, size, time_us);
+                if let Some(events) = &mut self.events {
+                    events.realloc_unmatched(thread.0, block.0, stack.0, size, time_us);
+                }
+                block
+            }
+        };
+        self.place(thread, address, block);
+    }
+
+    pub(crate) fn realloc_freed(&mut self, thread: ThreadIndex, time_us: u64) {
+        let time_us = self.advance(time_us);
+        match self.begun(thread) {
+            Reallocating::Block(_, block) => self.free_block(thread, block, time_us),
+            Reallocating::Unknown => self.unmatched(thread, time_us),
+            Reallocating::Nothing => {}
+        }
+    }
+
+    pub(crate) fn realloc_failed(&mut self, thread: ThreadIndex, stack: StackId, size: u64, time_us: u64) {
+        if let Reallocating::Block(address, block) = self.begun(thread) {
+            self.place(thread, address, block);
+        }
+        self.failed(thread, stack, size, time_us);
+    }
+
+    pub(crate) fn failed(&mut self, thread: ThreadIndex, stack: StackId, size: u64, time_us: u64) {
+        let time_us = self.advance(time_us);
+        self.fold.failed(thread, stack, size, time_us);
+        if let Some(events) = &mut self.events {
+            events.failed(thread.0, stack.0, size, time_us);
+        }
+    }
+
+    fn unmatched(&mut self, thread: ThreadIndex, time_us: u64) {
+        self.fold.free_unmatched(thread, time_us);
+        if let Some(events) = &mut self.events {
+            events.free_unmatched(thread.0, time_us);
+        }
+    }
+
+    #[cold]
+    fn free_unknown(&mut self, thread: ThreadIndex, address: u64, time_us: u64) {
+        let old = self.early_frees.insert(address, (thread, time_us));
+        let mut late = Vec::from_iter(old);
+        if self.early_frees.len() > 256 {
+            self.early_frees.retain(|_, &mut waiting| {
+                let keep = time_us.saturating_sub(waiting.1) < PATIENCE_US;
+                if !keep {
+                    late.push(waiting);
+                }
+                keep
+            });
+        }
+        for (thread, _) in late {
+            self.unmatched(thread, time_us);
+        }
+    }
+
+    /// The allocation that a free was waiting for, unless that has waited too long to be its own.
+    #[cold]
+    fn meet_early_free(&mut self, allocating: ThreadIndex, address: u64) {
+        let Some((thread, time_us)) = self.early_frees.remove(&address) else { return };
+        let now_us = self.last_us;
+        if thread == allocating || now_us.saturating_sub(time_us) > PATIENCE_US {
+            self.unmatched(thread, now_us);
+        } else if let Some(block) = self.live.remove(address) {
+            self.free_block(thread, block, now_us);
+        }
+    }
+
+    /// A block lives where another one did: the old one's free is under way, or was never seen.
+    #[cold]
+    fn overlap(&mut self, address: u64, old: BlockId) {
+        if let Some(older) = self.overlapped.insert(address, old) {
+            let time_us = self.last_us;
+            self.free_block(ThreadIndex(0), older, time_us);
+        }
+    }
+
+    /// No more events will come: settles what was waiting, and gives the profile.
+    pub(crate) fn finish(mut self, end_us: u64, flush: impl FnOnce(&mut EventEncoder)) -> mallow_profile::Folded {
+        let time_us = self.last_us;
+        for (_, (thread, _)) in std::mem::take(&mut self.early_frees) {
+            self.unmatched(thread, time_us);
+        }
+        for (_, block) in std::mem::take(&mut self.overlapped) {
+            self.free_block(ThreadIndex(0), block, time_us);
+        }
+        // A realloc that never ended leaves its block as it was: still live.
+        if let Some(events) = &mut self.events {
+            flush(events);
+        }
+        self.fold.finish(end_us.max(time_us))
+    }
+}

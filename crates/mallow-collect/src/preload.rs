@@ -1,0 +1,97 @@
+//! Putting the preload library where the loader can find it.
+//!
+//! The library travels inside the mallow binary. It is written once per version and user to a directory that only that user can write
+//! and that everybody can read: a program that gives up its rights still has to load the library into its children.
+
+use crate::error::CollectError;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// Unpacks the library unless it is there, and gives its path.
+pub(crate) fn unpack(library: &[u8]) -> Result<PathBuf, CollectError> {
+    let mut tried = Vec::new();
+    for directory in places() {
+        match unpack_into(&directory, library) {
+            Ok(path) => return Ok(path),
+            Err(cause) => tried.push(format!("'{}' ({cause})", directory.display())),
+        }
+    }
+    Err(CollectError::CannotUnpack { places: tried.join(" or ") })
+}
+
+fn places() -> Vec<PathBuf> {
+    let user = rustix::process::getuid().as_raw();
+    let mut places = vec![std::env::temp_dir().join(format!("mallow-{user}"))];
+    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
+    places.extend(cache.or(home).map(|cache| cache.join("mallow")));
+    places
+}
+
+fn unpack_into(directory: &Path, library: &[u8]) -> io::Result<PathBuf> {
+    match DirBuilder::new().mode(0o755).create(directory) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    check_ours(directory)?;
+    // The name carries the content's checksum, so versions live side by side and running programs keep theirs.
+    let path = directory.join(format!("libmallow_preload-{:08x}.so", crc32fast::hash(library)));
+    if holds(&path, library) {
+        return Ok(path);
+    }
+    let fresh = directory.join(format!(".preload-{}", std::process::id()));
+    let _ = fs::remove_file(&fresh);
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o755).open(&fresh)?;
+    file.write_all(library)?;
+    file.set_permissions(fs::Permissions::from_mode(0o755))?;
+    fs::rename(&fresh, &path)?;
+    Ok(path)
+}
+
+/// Refuses a directory that somebody else made, or can change, or that the loader cannot map code from.
+fn check_ours(directory: &Path) -> io::Result<()> {
+    let found = fs::symlink_metadata(directory)?;
+    let refuse = |why: &str| Err(io::Error::new(io::ErrorKind::PermissionDenied, why.to_owned()));
+    if !found.is_dir() || found.uid() != rustix::process::getuid().as_raw() {
+        return refuse("it belongs to somebody else");
+    }
+    if found.mode() & 0o022 != 0 {
+        return refuse("others can write it");
+    }
+    let flags = rustix::fs::statvfs(directory)?.f_flag;
+    if flags.contains(rustix::fs::StatVfsMountFlags::NOEXEC) {
+        return refuse("it is mounted noexec");
+    }
+    Ok(())
+}
+
+fn holds(path: &Path, library: &[u8]) -> bool {
+    let mut found = Vec::new();
+    File::open(path).and_then(|mut file| file.read_to_end(&mut found)).is_ok() && found == library
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unpacking_twice_gives_one_file_and_mends_a_damaged_one() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = directory.path().join("mallow");
+        let path = unpack_into(&place, b"library").unwrap();
+        assert_eq!(unpack_into(&place, b"library").unwrap(), path);
+        fs::write(&path, b"damaged").unwrap();
+        assert_eq!(unpack_into(&place, b"library").unwrap(), path);
+        assert_eq!(fs::read(&path).unwrap(), b"library");
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o755);
+    }
+
+    #[test]
+    fn a_directory_that_others_can_write_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o777)).unwrap();
+        assert_eq!(unpack_into(directory.path(), b"x").unwrap_err().to_string(), "others can write it");
+    }
+}

@@ -1,0 +1,309 @@
+//! One recorded process: its shared memory, its part of the profile, its chunks of the trace.
+
+use crate::clock::Clock;
+use crate::drain::{LaneReader, Pass};
+use crate::ending::Watch;
+use crate::error::CollectError;
+use crate::mapping::Mapping;
+use crate::pairing::Pairing;
+use crate::session::Arrival;
+use crate::stacks::StackNumbers;
+use crate::trace_file::TraceFile;
+use mallow_profile::{Exit, Folded, ThreadIndex};
+use mallow_wire::shared::{LANE_FREE, LANE_OWNED};
+use mallow_wire::trace::{self, ChunkKind};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::Ordering;
+
+/// A process under recording.
+#[derive(Debug)]
+pub(crate) struct Recorded {
+    /// Its index in the trace.
+    pub(crate) index: u32,
+    /// Its process id as we see it.
+    pub(crate) pid: u32,
+    mapping: Mapping,
+    watch: Watch,
+    pairing: Pairing,
+    stacks: StackNumbers,
+    modules: Vec<trace::Module>,
+    modules_offset: usize,
+    modules_written: usize,
+    readers: Vec<LaneReader>,
+    threads: Vec<trace::Thread>,
+    threads_written: usize,
+    samples: Vec<trace::Sample>,
+    statm: Option<File>,
+    /// The recorder sees the same process ids as we do, so a thread id tells whether its owner lives.
+    same_pid_namespace: bool,
+}
+
+/// What remains of a process after its end.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) index: u32,
+    pub(crate) folded: Folded,
+    pub(crate) stacks: StackNumbers,
+    pub(crate) modules: Vec<trace::Module>,
+}
+
+impl Recorded {
+    /// Takes a process in, and writes its first chunk.
+    pub(crate) fn begin(arrival: Arrival, index: u32, keep_events: bool, clock: &Clock, file: &mut TraceFile) -> Result<Recorded, CollectError> {
+        let mapping = Mapping::new(&arrival.memory)?;
+        let header = mapping.header();
+        let (parent_pid, same_pid_namespace) = (header.parent_pid, header.pid == arrival.pid);
+        let pid = arrival.pid;
+        let start = trace::ProcessStart { pid, parent_pid, command: command_line(pid), started_us: clock.now_us() };
+        let mut payload = Vec::new();
+        start.encode(&mut payload);
+        file.chunk(ChunkKind::PROCESS_START, index, &payload)?;
+        Ok(Recorded {
+            index,
+            pid,
+            mapping,
+            watch: Watch::new(pid),
+            pairing: Pairing::new(keep_events),
+            stacks: StackNumbers::default(),
+            modules: Vec::new(),
+            modules_offset: 0,
+            modules_written: 0,
+            readers: Vec::new(),
+            threads: Vec::new(),
+            threads_written: 0,
+            samples: Vec::new(),
+            statm: File::open(format!("/proc/{pid}/statm")).ok(),
+            same_pid_namespace,
+        })
+    }
+
+    /// Whether all of its threads have ended.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.watch.has_ended()
+    }
+
+    /// Reads the rings up to a time stamp; gives the number of words read.
+    pub(crate) fn drain(&mut self, clock: &Clock, until_tsc: u64, file: &mut TraceFile) -> Result<u64, CollectError> {
+        self.mapping.header().heartbeat.fetch_add(1, Ordering::Relaxed);
+        self.meet_threads();
+        self.read_modules();
+        let (mut outcome, index) = (Ok(()), self.index);
+        let mut flush = |pairing: &mut Pairing, stacks: &mut StackNumbers| {
+            if outcome.is_ok() && pairing.events().is_some_and(|events| events.len() >= trace::EVENTS_PER_CHUNK) {
+                outcome = write_events(index, pairing, stacks, file);
+            }
+        };
+        let mut pass = Pass {
+            mapping: &self.mapping,
+            clock,
+            until_tsc,
+            pairing: &mut self.pairing,
+            stacks: &mut self.stacks,
+            flush: &mut flush,
+        };
+        let words = pass.run(&mut self.readers);
+        outcome.map(|()| words)
+    }
+
+    /// Finds out who owns the lanes in use.
+    fn meet_threads(&mut self) {
+        for index in 0..self.mapping.lanes_high() {
+            let lane = self.mapping.lane(index);
+            let taken_count = lane.taken_count.load(Ordering::Acquire);
+            if self.readers.len() <= index {
+                let tail = lane.tail.load(Ordering::Relaxed);
+                self.readers.push(LaneReader { thread: ThreadIndex(0), taken_count: 0, tail });
+            }
+            if self.readers[index].taken_count == taken_count {
+                continue;
+            }
+            let thread = self.threads.len() as u32;
+            self.readers[index].taken_count = taken_count;
+            self.readers[index].thread = ThreadIndex(thread);
+            let tid = lane.tid.load(Ordering::Relaxed);
+            self.threads.push(trace::Thread { index: thread, tid, name: thread_name(self.pid, tid) });
+        }
+    }
+
+    /// Gives back the lanes of threads that have ended.
+    pub(crate) fn recycle_lanes(&self) {
+        if !self.same_pid_namespace {
+            return;
+        }
+        for (index, reader) in self.readers.iter().enumerate() {
+            let lane = self.mapping.lane(index);
+            let tid = lane.tid.load(Ordering::Relaxed);
+            let read_up = lane.head.load(Ordering::Acquire) == reader.tail;
+            let owned = lane.state.load(Ordering::Acquire) == LANE_OWNED && lane.taken_count.load(Ordering::Acquire) == reader.taken_count;
+            // A thread id may be in use again: then its newer lane is the living one's.
+            let reused = || {
+                let tid_at = |other: usize| self.threads[self.readers[other].thread.0 as usize].tid;
+                (0..self.readers.len()).any(|other| {
+                    self.readers[other].thread.0 > reader.thread.0
+                        && tid_at(other) == tid
+                        && self.mapping.lane(other).state.load(Ordering::Acquire) == LANE_OWNED
+                })
+            };
+            if owned && read_up && (!thread_lives(tid) || reused()) && lane.head.load(Ordering::Acquire) == reader.tail {
+                lane.state.store(LANE_FREE, Ordering::Release);
+            }
+        }
+    }
+
+    /// Whether some thread waits for a lane.
+    pub(crate) fn wants_lanes(&self) -> bool {
+        self.mapping.header().lanes_wanted.load(Ordering::Relaxed) > 0
+    }
+
+    fn read_modules(&mut self) {
+        while let Some((module, next)) = self.mapping.module(self.modules_offset) {
+            if !self.modules.contains(&module) {
+                self.modules.push(module);
+            }
+            self.modules_offset = next;
+        }
+    }
+
+    /// Notes how much memory is resident, and what names threads have given themselves.
+    pub(crate) fn sample(&mut self, clock: &Clock) {
+        let mut text = [0u8; 128];
+        let Some(read) = self.statm.as_ref().and_then(|statm| statm.read_at(&mut text, 0).ok()) else { return };
+        let pages = std::str::from_utf8(&text[..read]).ok().and_then(|text| text.split(' ').nth(1)?.parse::<u64>().ok());
+        if let Some(pages) = pages.filter(|pages| *pages > 0) {
+            let rss_bytes = pages * rustix::param::page_size() as u64;
+            self.samples.push(trace::Sample { time_us: clock.now_us(), rss_bytes });
+        }
+    }
+
+    /// Writes everything that is not in the trace yet.
+    pub(crate) fn write(&mut self, file: &mut TraceFile) -> Result<(), CollectError> {
+        write_events(self.index, &mut self.pairing, &mut self.stacks, file)?;
+        let mut payload = Vec::new();
+        if self.modules_written < self.modules.len() {
+            let modules = self.modules[self.modules_written..].to_vec();
+            trace::Modules { modules }.encode(&mut payload);
+            file.chunk(ChunkKind::MODULES, self.index, &payload)?;
+            self.modules_written = self.modules.len();
+        }
+        if self.threads_written < self.threads.len() {
+            payload.clear();
+            let threads = self.threads[self.threads_written..].to_vec();
+            trace::Threads { threads }.encode(&mut payload);
+            file.chunk(ChunkKind::THREADS, self.index, &payload)?;
+            self.threads_written = self.threads.len();
+        }
+        if !self.samples.is_empty() {
+            payload.clear();
+            trace::Samples { samples: std::mem::take(&mut self.samples) }.encode(&mut payload);
+            file.chunk(ChunkKind::SAMPLES, self.index, &payload)?;
+        }
+        Ok(())
+    }
+
+    /// How it ended, when somebody other than its parent may know.
+    pub(crate) fn exit(&self) -> Option<Exit> {
+        self.watch.exit(self.mapping.header())
+    }
+
+    /// Tells the recorder that nobody reads any more: its threads go on unrecorded.
+    pub(crate) fn leave(&self) {
+        self.mapping.header().heartbeat.store(u32::MAX, Ordering::SeqCst);
+    }
+
+    /// Closes the process's part of the trace.
+    pub(crate) fn end(mut self, exit: Option<Exit>, clock: &Clock, file: &mut TraceFile) -> Result<Ended, CollectError> {
+        let ended_us = clock.now_us().max(self.pairing.last_us());
+        self.write(file)?;
+        let Recorded { index, pairing, mut stacks, modules, mapping, .. } = self;
+        let mut outcome = Ok(());
+        let folded = pairing.finish(ended_us, |events| {
+            outcome = write_taken(index, events, file);
+        });
+        outcome?;
+        if let Some(new) = stacks.take_new() {
+            write_stacks(index, &new, file)?;
+        }
+        let header = mapping.header();
+        let events_lost = header.events_lost.load(Ordering::Relaxed);
+        let mut payload = Vec::new();
+        trace::ProcessEnd { ended_us, exit: exit.map(exit_in_trace), events_lost }.encode(&mut payload);
+        file.chunk(ChunkKind::PROCESS_END, index, &payload)?;
+        Ok(Ended { index, folded, stacks, modules })
+    }
+
+    /// What should be said about this process's recording, if anything.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        let header = self.mapping.header();
+        let pid = self.pid;
+        let mut warnings = Vec::new();
+        let lost = header.events_lost.load(Ordering::Relaxed);
+        if lost > 0 {
+            warnings.push(format!("process {pid}: at least {lost} events were not recorded, so its figures are too low"));
+        }
+        let nodes = header.nodes_lost.load(Ordering::Relaxed);
+        if nodes > 0 {
+            warnings.push(format!("process {pid}: the stack table was full, so {nodes} stacks end early"));
+        }
+        if header.verify_stacks.load(Ordering::Relaxed) > 0 {
+            warnings.push(format!(
+                "process {pid}: verified {} stacks, {} differ",
+                header.verify_stacks.load(Ordering::Relaxed),
+                header.verify_mismatches.load(Ordering::Relaxed)
+            ));
+        }
+        warnings
+    }
+}
+
+fn exit_in_trace(exit: Exit) -> trace::Exit {
+    match exit {
+        Exit::Status(status) => trace::Exit::Status(status),
+        Exit::Signal(signal) => trace::Exit::Signal(signal),
+        Exit::Exec => trace::Exit::Exec,
+    }
+}
+
+/// Stacks first: no event may name a stack that the reader has not seen.
+fn write_events(index: u32, pairing: &mut Pairing, stacks: &mut StackNumbers, file: &mut TraceFile) -> Result<(), CollectError> {
+    if let Some(new) = stacks.take_new() {
+        write_stacks(index, &new, file)?;
+    }
+    match pairing.events() {
+        Some(events) => write_taken(index, events, file),
+        None => Ok(()),
+    }
+}
+
+fn write_taken(index: u32, events: &mut trace::EventEncoder, file: &mut TraceFile) -> Result<(), CollectError> {
+    if events.is_empty() {
+        return Ok(());
+    }
+    let mut payload = Vec::with_capacity(events.raw_bytes() + 64);
+    events.take(&mut payload);
+    file.chunk(ChunkKind::EVENTS, index, &payload)
+}
+
+fn write_stacks(index: u32, stacks: &trace::Stacks, file: &mut TraceFile) -> Result<(), CollectError> {
+    let mut payload = Vec::new();
+    stacks.encode(&mut payload);
+    file.chunk(ChunkKind::STACKS, index, &payload)
+}
+
+/// The command line, blanks between arguments; empty when the process has ended already.
+fn command_line(pid: u32) -> String {
+    let bytes = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    text.trim_end_matches('\0').replace('\0', " ")
+}
+
+fn thread_name(pid: u32, tid: u32) -> String {
+    let name = std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/comm")).unwrap_or_default();
+    name.trim_end().to_owned()
+}
+
+/// `kill` with signal 0 finds threads by their id too.
+fn thread_lives(tid: u32) -> bool {
+    let Some(tid) = rustix::process::Pid::from_raw(tid as i32) else { return false };
+    rustix::process::test_kill_process(tid) != Err(rustix::io::Errno::SRCH)
+}

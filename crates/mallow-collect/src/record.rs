@@ -1,0 +1,490 @@
+//! Recording a command from start to end.
+
+use crate::clock::Clock;
+use crate::ending::child_exit;
+use crate::error::CollectError;
+use crate::launch::{Launch, Mode};
+use crate::process::{Ended, Recorded};
+use crate::session::{Arrival, Session};
+use crate::symbols::{Resolve, symbols_of};
+use crate::trace_file::TraceFile;
+use mallow_base::Frame;
+use mallow_profile::{Exit, Folded, Module, Totals};
+use mallow_wire::trace::{self, ChunkKind, NO_PROCESS};
+use rustix::process::{Pid, Signal, kill_process};
+use std::ffi::OsString;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Where the trace goes.
+#[derive(Clone, Debug)]
+pub enum Output {
+    /// `NAME.PID.mallow` in this directory.
+    Default(PathBuf),
+    /// This file.
+    File {
+        /// Its path.
+        path: PathBuf,
+        /// Overwrite it when it exists.
+        force: bool,
+    },
+}
+
+/// What to record, and how.
+#[derive(Clone, Debug)]
+pub struct RecordOptions {
+    /// The command and its arguments.
+    pub command: Vec<OsString>,
+    /// Where the trace goes.
+    pub output: Output,
+    /// Keep figures per site only, not the events.
+    pub summary_only: bool,
+    /// The preload library's bytes.
+    pub preload: &'static [u8],
+}
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub struct RecordOutcome {
+    /// The trace.
+    pub trace: PathBuf,
+    /// How the command ended.
+    pub exit: Exit,
+    /// A second interrupt ended the recording before the command did.
+    pub interrupted: bool,
+    /// What the reader of the figures should know.
+    pub warnings: Vec<String>,
+}
+
+/// Runs a command under the recorder and writes its trace. `resolve` names the addresses of a module: one list of frames for each address,
+/// innermost first; the addresses point into their instructions.
+///
+/// # Errors
+/// When the command cannot be run or recorded, nothing is left behind. When the trace cannot be written, the command goes on unrecorded
+/// to its end, and what was written is removed.
+pub fn record(
+    options: &RecordOptions,
+    resolve: &mut dyn FnMut(&Module, &[u64]) -> Vec<Vec<Frame>>,
+) -> Result<RecordOutcome, CollectError> {
+    let launch = Launch::new(&options.command)?;
+    let session = Session::open()?;
+    let interrupts = Interrupts::watch()?;
+    let (file, path) = open_output(&options.output)?;
+    let clock = Clock::start();
+    let outcome = Recording::begin(options, &launch, session, interrupts, clock, file, &path)
+        .and_then(|recording| recording.run(options, resolve));
+    if let Err((error, path)) = &outcome
+        && !matches!(error, CollectError::Exists { .. })
+    {
+        let _ = std::fs::remove_file(path);
+    }
+    outcome.map_err(|(error, _)| error)
+}
+
+/// Opens the trace's file, under a name of its own while the program's process id is not known.
+fn open_output(output: &Output) -> Result<(File, PathBuf), CollectError> {
+    let (path, force) = match output {
+        Output::File { path, force } => (path.clone(), *force),
+        Output::Default(directory) => (directory.join(format!(".recording-{}.mallow", std::process::id())), true),
+    };
+    let mut open = OpenOptions::new();
+    open.write(true).mode(0o600);
+    if force {
+        open.create(true).truncate(true);
+    } else {
+        open.create_new(true);
+    }
+    match open.open(&path) {
+        Ok(file) => Ok((file, path)),
+        Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => Err(CollectError::Exists { path }),
+        Err(cause) => {
+            let path = match output {
+                Output::Default(directory) => directory.join("NAME.PID.mallow"),
+                Output::File { path, .. } => path.clone(),
+            };
+            Err(CollectError::CannotWrite { path, cause })
+        }
+    }
+}
+
+/// Interrupts so far. The terminal sends them to the program too, which may take its time to end; the second one means us.
+#[derive(Debug)]
+struct Interrupts {
+    interrupts: Arc<AtomicUsize>,
+    terminations: Arc<AtomicUsize>,
+    terminations_passed: usize,
+}
+
+impl Interrupts {
+    fn watch() -> Result<Interrupts, CollectError> {
+        let count = |signals: &[i32]| -> io::Result<Arc<AtomicUsize>> {
+            let counter = Arc::new(AtomicUsize::new(0));
+            for signal in signals {
+                let counter = Arc::clone(&counter);
+                let add = move || {
+                    counter.fetch_add(1, Ordering::Relaxed);
+                };
+                // SAFETY: the handler only adds to an atomic.
+                unsafe { signal_hook::low_level::register(*signal, add) }?;
+            }
+            Ok(counter)
+        };
+        use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+        let what = "watch for signals";
+        Ok(Interrupts {
+            interrupts: count(&[SIGINT, SIGQUIT]).map_err(CollectError::system(what))?,
+            terminations: count(&[SIGTERM, SIGHUP]).map_err(CollectError::system(what))?,
+            terminations_passed: 0,
+        })
+    }
+
+    /// Passes on what was sent to us alone, and says whether to stop.
+    fn look(&mut self, child: Option<Pid>) -> bool {
+        let terminations = self.terminations.load(Ordering::Relaxed);
+        if terminations > self.terminations_passed {
+            self.terminations_passed = terminations;
+            if let Some(child) = child {
+                let _ = kill_process(child, Signal::TERM);
+            }
+        }
+        self.interrupts.load(Ordering::Relaxed) >= 2 || terminations >= 2
+    }
+}
+
+/// A recording under way.
+struct Recording {
+    session: Session,
+    interrupts: Interrupts,
+    clock: Clock,
+    file: TraceFile,
+    child: Option<Pid>,
+    exit: Option<Exit>,
+    child_pid: u32,
+    processes: Vec<Recorded>,
+    ended: Vec<Ended>,
+    next_index: u32,
+    warnings: Vec<String>,
+    keep_events: bool,
+}
+
+type Failure = (CollectError, PathBuf);
+
+/// How often resident memory is noted.
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(10);
+/// How often everything gathered is handed to the file, whether or not a chunk is full.
+const WRITE_INTERVAL: Duration = Duration::from_millis(500);
+
+impl Recording {
+    #[allow(clippy::too_many_arguments)]
+    fn begin(
+        options: &RecordOptions,
+        launch: &Launch<'_>,
+        session: Session,
+        interrupts: Interrupts,
+        clock: Clock,
+        file: File,
+        path: &Path,
+    ) -> Result<Recording, Failure> {
+        let fail = |error| (error, path.to_owned());
+        let mut file = TraceFile::begin(path, file).map_err(fail)?;
+        let mut payload = Vec::new();
+        recording_chunk(&options.command).encode(&mut payload);
+        file.chunk(ChunkKind::RECORDING, NO_PROCESS, &payload).and_then(|()| file.flush()).map_err(fail)?;
+        let child = launch.start(&session, options.preload, Mode::Record).map_err(fail)?;
+        if let Output::Default(directory) = &options.output {
+            let named = directory.join(format!("{}.{}.mallow", launch.name(), child.id()));
+            match std::fs::rename(path, &named) {
+                Ok(()) => file.renamed(named),
+                Err(cause) => return Err(fail(CollectError::CannotWrite { path: named, cause })),
+            }
+        }
+        Ok(Recording {
+            session,
+            interrupts,
+            clock,
+            file,
+            child: Pid::from_raw(child.id() as i32),
+            exit: None,
+            child_pid: child.id(),
+            processes: Vec::new(),
+            ended: Vec::new(),
+            next_index: 0,
+            warnings: Vec::new(),
+            keep_events: !options.summary_only,
+        })
+    }
+
+    fn run(mut self, _options: &RecordOptions, resolve: Resolve<'_>) -> Result<RecordOutcome, Failure> {
+        let outcome = self.collect().and_then(|interrupted| self.finish(resolve).map(|()| interrupted));
+        let path = self.file.path().to_owned();
+        match outcome {
+            Ok(interrupted) => Ok(RecordOutcome {
+                trace: path,
+                exit: self.exit.unwrap_or(Exit::Signal(2)),
+                interrupted,
+                warnings: self.warnings,
+            }),
+            Err(error) => {
+                self.let_go();
+                Err((error, path))
+            }
+        }
+    }
+
+    /// The recording failed; the program shall not.
+    fn let_go(&mut self) {
+        self.processes.iter().for_each(Recorded::leave);
+        while self.exit.is_none() && !self.interrupts.look(self.child) {
+            while let Some(arrival) = self.session.arrival() {
+                if let Ok(mapping) = crate::mapping::Mapping::new(&arrival.memory) {
+                    mapping.header().heartbeat.store(u32::MAX, Ordering::SeqCst);
+                }
+            }
+            self.reap();
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// Drains until everybody has ended; gives true when the user did not want to wait for that.
+    fn collect(&mut self) -> Result<bool, CollectError> {
+        let (mut sampled, mut written, mut ends_looked_at) = (Instant::now(), Instant::now(), Instant::now());
+        let mut pause = Pause::default();
+        loop {
+            let interrupted = self.interrupts.look(self.child);
+            // The ends are looked for first: what a process did before it ended is then seen by the pass below.
+            let look_at_ends = pause.is_idle() || ends_looked_at.elapsed() > Duration::from_millis(5);
+            let ended: Vec<u32> = if look_at_ends {
+                ends_looked_at = Instant::now();
+                self.reap();
+                self.processes.iter().filter(|process| process.has_ended()).map(|process| process.index).collect()
+            } else {
+                Vec::new()
+            };
+            self.admit()?;
+            let until_tsc = self.clock.note();
+            let mut words = 0;
+            for process in &mut self.processes {
+                let until = if ended.contains(&process.index) || interrupted { u64::MAX } else { until_tsc };
+                words += process.drain(&self.clock, until, &mut self.file)?;
+            }
+            self.bury(&ended)?;
+            if interrupted || (self.exit.is_some() && self.processes.is_empty() && !self.admit()?) {
+                return Ok(interrupted);
+            }
+            if sampled.elapsed() >= SAMPLE_INTERVAL {
+                sampled = Instant::now();
+                self.sample();
+            }
+            if written.elapsed() >= WRITE_INTERVAL {
+                written = Instant::now();
+                self.write()?;
+            }
+            pause.after(words);
+        }
+    }
+
+    fn sample(&mut self) {
+        for process in &mut self.processes {
+            process.sample(&self.clock);
+            process.recycle_lanes();
+        }
+    }
+
+    fn write(&mut self) -> Result<(), CollectError> {
+        for process in &mut self.processes {
+            process.write(&mut self.file)?;
+        }
+        self.file.flush()
+    }
+
+    fn reap(&mut self) {
+        if self.exit.is_none()
+            && let Some(child) = self.child
+        {
+            self.exit = child_exit(child);
+        }
+    }
+
+    /// Takes in whoever is at the door; gives true when somebody was.
+    fn admit(&mut self) -> Result<bool, CollectError> {
+        let mut any = false;
+        while let Some(arrival) = self.session.arrival() {
+            any = true;
+            self.succeed(&arrival)?;
+            match Recorded::begin(arrival, self.next_index, self.keep_events, &self.clock, &mut self.file) {
+                Ok(process) => {
+                    self.processes.push(process);
+                    self.next_index += 1;
+                }
+                Err(error @ CollectError::CannotWrite { .. }) => return Err(error),
+                Err(error) => self.warnings.push(error.to_string()),
+            }
+        }
+        Ok(any)
+    }
+
+    /// A process that introduces itself again has become another program.
+    fn succeed(&mut self, arrival: &Arrival) -> Result<(), CollectError> {
+        if let Some(at) = self.processes.iter().position(|process| process.pid == arrival.pid) {
+            let mut before = self.processes.remove(at);
+            self.clock.note();
+            before.drain(&self.clock, u64::MAX, &mut self.file)?;
+            self.close(before, Some(Exit::Exec))?;
+        }
+        Ok(())
+    }
+
+    /// Closes the processes that have ended and are read to their last word.
+    fn bury(&mut self, ended: &[u32]) -> Result<(), CollectError> {
+        for index in ended {
+            let Some(at) = self.processes.iter().position(|process| process.index == *index) else { continue };
+            let mut process = self.processes.remove(at);
+            let exit = match process.pid == self.child_pid {
+                true => self.wait_for_child(),
+                false => process.exit(),
+            };
+            process.drain(&self.clock, u64::MAX, &mut self.file)?;
+            self.close(process, exit)?;
+        }
+        Ok(())
+    }
+
+    /// Our child has ended, so this is a matter of microseconds.
+    fn wait_for_child(&mut self) -> Option<Exit> {
+        let since = Instant::now();
+        while self.exit.is_none() && since.elapsed() < Duration::from_secs(1) {
+            self.reap();
+        }
+        self.exit
+    }
+
+    fn close(&mut self, process: Recorded, exit: Option<Exit>) -> Result<(), CollectError> {
+        self.warnings.extend(process.warnings());
+        let ended = process.end(exit, &self.clock, &mut self.file)?;
+        self.ended.push(ended);
+        Ok(())
+    }
+
+    /// Closes what is still open, and adds symbols and figures.
+    fn finish(&mut self, resolve: Resolve<'_>) -> Result<(), CollectError> {
+        let duration_us = self.clock.now_us();
+        for process in std::mem::take(&mut self.processes) {
+            process.leave();
+            self.close(process, None)?;
+        }
+        if self.ended.is_empty() {
+            self.warnings.push(
+                "no process took the recorder in, so nothing was recorded: did the program reset LD_PRELOAD or its environment?".into(),
+            );
+        }
+        let mut payload = Vec::new();
+        for process in &self.ended {
+            payload.clear();
+            folded_chunk(&process.folded).encode(&mut payload);
+            self.file.chunk(ChunkKind::FOLDED, process.index, &payload)?;
+        }
+        self.file.flush()?;
+        payload.clear();
+        symbols_of(&self.ended, resolve).encode(&mut payload);
+        self.file.chunk(ChunkKind::SYMBOLS, NO_PROCESS, &payload)?;
+        payload.clear();
+        trace::End { duration_us }.encode(&mut payload);
+        self.file.chunk(ChunkKind::END, NO_PROCESS, &payload)?;
+        self.file.flush()
+    }
+}
+
+/// Sleeps between passes: not at all while rings fill quickly, longer and longer while nothing happens.
+#[derive(Debug)]
+struct Pause {
+    current: Duration,
+}
+
+impl Default for Pause {
+    fn default() -> Pause {
+        Pause { current: Pause::MIN }
+    }
+}
+
+impl Pause {
+    const MIN: Duration = Duration::from_micros(100);
+    const MAX: Duration = Duration::from_millis(4);
+
+    fn is_idle(&self) -> bool {
+        self.current > Pause::MIN
+    }
+
+    fn after(&mut self, words: u64) {
+        /// A sixteenth of a ring.
+        const MANY_WORDS: u64 = 4 * 1024;
+        self.current = if words > MANY_WORDS { Pause::MIN } else { (self.current * 2).min(Pause::MAX) };
+        std::thread::sleep(self.current);
+    }
+}
+
+fn recording_chunk(command: &[OsString]) -> trace::Recording {
+    let system = rustix::system::uname();
+    let mut environment = vec![
+        ("kernel".to_owned(), system.release().to_string_lossy().into_owned()),
+        ("machine".to_owned(), system.machine().to_string_lossy().into_owned()),
+    ];
+    let processors = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
+    environment.push(("processors".to_owned(), processors.to_string()));
+    trace::Recording {
+        command: command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+        started_unix_us: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as u64),
+        counting_version: mallow_wire::COUNTING_VERSION,
+        recorder_version: env!("CARGO_PKG_VERSION").to_owned(),
+        environment,
+    }
+}
+
+fn folded_chunk(folded: &Folded) -> trace::FoldedProcess {
+    trace::FoldedProcess {
+        totals: totals_in_trace(&folded.totals),
+        peak_us: folded.peak_us,
+        frees_unmatched: folded.frees_unmatched,
+        threads: folded.threads.iter().map(|thread| trace::FoldedThread { allocations: thread.allocations, bytes: thread.bytes }).collect(),
+        sites: folded.sites.iter().map(site_in_trace).collect(),
+    }
+}
+
+fn totals_in_trace(totals: &Totals) -> trace::FoldedTotals {
+    trace::FoldedTotals {
+        allocations: totals.allocations,
+        bytes: totals.bytes,
+        frees: totals.frees,
+        reallocations: totals.reallocations,
+        temporary: totals.temporary,
+        failed: totals.failed,
+        peak_bytes: totals.peak_bytes,
+        peak_blocks: totals.peak_blocks,
+        leaked_bytes: totals.leaked_bytes,
+        leaked_blocks: totals.leaked_blocks,
+    }
+}
+
+fn site_in_trace(site: &mallow_profile::FoldedSite) -> trace::FoldedSite {
+    let totals = &site.totals;
+    trace::FoldedSite {
+        stack: site.stack.0,
+        allocations: totals.allocations,
+        bytes: totals.bytes,
+        reallocations: totals.reallocations,
+        temporary: totals.temporary,
+        failed: totals.failed,
+        peak_bytes: totals.peak_bytes,
+        peak_blocks: totals.peak_blocks,
+        leaked_bytes: totals.leaked_bytes,
+        leaked_blocks: totals.leaked_blocks,
+        live_bytes_max: totals.live_bytes_max,
+        lifetime_us_sum: totals.lifetime_us_sum,
+        first_us: totals.first_us,
+        last_us: totals.last_us,
+    }
+}

@@ -1,0 +1,162 @@
+//! Counting a command: sums that the recorder keeps in shared memory, read when the process has ended.
+
+use crate::ending::{Watch, child_exit};
+use crate::error::CollectError;
+use crate::launch::{Launch, Mode};
+use crate::mapping::Mapping;
+use crate::session::{Arrival, Session};
+use mallow_profile::{Exit, Process, Totals};
+use rustix::process::Pid;
+use std::ffi::OsString;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// What to count.
+#[derive(Clone, Debug)]
+pub struct StatOptions {
+    /// The command and its arguments.
+    pub command: Vec<OsString>,
+    /// The preload library's bytes.
+    pub preload: &'static [u8],
+}
+
+/// One run's figures.
+#[derive(Clone, Debug)]
+pub struct StatOutcome {
+    /// From the start of the command to the end of its last process, in microseconds.
+    pub wall_us: u64,
+    /// How the command ended.
+    pub exit: Exit,
+    /// Its processes, with totals and without sites, threads or samples.
+    pub processes: Vec<Process>,
+}
+
+/// Runs a command once and counts its allocations.
+///
+/// # Errors
+/// When the command cannot be run or counted.
+pub fn stat(options: &StatOptions) -> Result<StatOutcome, CollectError> {
+    let launch = Launch::new(&options.command)?;
+    let session = Session::open()?;
+    let started = Instant::now();
+    let child = launch.start(&session, options.preload, Mode::Stat)?;
+    let mut counting = Counting { session, started, child_pid: child.id(), exit: None, open: Vec::new(), processes: Vec::new() };
+    counting.run();
+    Ok(StatOutcome {
+        wall_us: started.elapsed().as_micros() as u64,
+        exit: counting.exit.unwrap_or(Exit::Status(0)),
+        processes: counting.processes,
+    })
+}
+
+struct Counting {
+    session: Session,
+    started: Instant,
+    child_pid: u32,
+    exit: Option<Exit>,
+    open: Vec<Counted>,
+    processes: Vec<Process>,
+}
+
+struct Counted {
+    mapping: Mapping,
+    watch: Watch,
+    /// Its place in the list of processes.
+    index: usize,
+    pid: u32,
+}
+
+impl Counting {
+    /// Nothing needs to be drained, so the loop only waits for ends. A short first pause keeps short programs short.
+    fn run(&mut self) {
+        let mut pause = Duration::from_micros(200);
+        loop {
+            if self.exit.is_none() {
+                self.exit = Pid::from_raw(self.child_pid as i32).and_then(child_exit);
+            }
+            let child_has_ended = self.exit.is_some();
+            self.admit();
+            self.bury();
+            if child_has_ended && self.open.is_empty() {
+                return;
+            }
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(2));
+        }
+    }
+
+    fn admit(&mut self) {
+        while let Some(arrival) = self.session.arrival() {
+            self.succeed(&arrival);
+            let Ok(mapping) = Mapping::new(&arrival.memory) else { continue };
+            let pid = arrival.pid;
+            let command = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            self.processes.push(Process {
+                pid,
+                parent_pid: mapping.header().parent_pid,
+                command: String::from_utf8_lossy(&command).trim_end_matches('\0').replace('\0', " "),
+                started_us: self.started.elapsed().as_micros() as u64,
+                ..Process::default()
+            });
+            self.open.push(Counted { mapping, watch: Watch::new(pid), index: self.processes.len() - 1, pid });
+        }
+    }
+
+    /// A process that introduces itself again has become another program.
+    fn succeed(&mut self, arrival: &Arrival) {
+        if let Some(at) = self.open.iter().position(|counted| counted.pid == arrival.pid) {
+            let before = self.open.remove(at);
+            self.close(&before, Some(Exit::Exec));
+        }
+    }
+
+    fn bury(&mut self) {
+        let (ended, open) = std::mem::take(&mut self.open).into_iter().partition(|counted| counted.watch.has_ended());
+        self.open = open;
+        let ended: Vec<Counted> = ended;
+        for counted in ended {
+            let exit = match counted.pid == self.child_pid {
+                true => self.wait_for_child(),
+                false => counted.watch.exit(counted.mapping.header()),
+            };
+            self.close(&counted, exit);
+        }
+    }
+
+    fn wait_for_child(&mut self) -> Option<Exit> {
+        let since = Instant::now();
+        while self.exit.is_none() && since.elapsed() < Duration::from_secs(1) {
+            self.exit = Pid::from_raw(self.child_pid as i32).and_then(child_exit);
+        }
+        self.exit
+    }
+
+    fn close(&mut self, counted: &Counted, exit: Option<Exit>) {
+        let process = &mut self.processes[counted.index];
+        process.exit = exit;
+        process.ended_us = self.started.elapsed().as_micros() as u64;
+        process.totals = totals(&counted.mapping);
+        process.events_lost = counted.mapping.header().events_lost.load(Ordering::Relaxed);
+    }
+}
+
+/// Adds up a process's lanes. A lane's counters go on when it changes hands, so nothing of ended threads is missing.
+fn totals(mapping: &Mapping) -> Totals {
+    let value = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+    let header = mapping.header();
+    let mut totals = Totals { peak_bytes: value(&header.peak_bytes), peak_blocks: value(&header.peak_blocks), ..Totals::default() };
+    totals.leaked_bytes = value(&header.live_bytes);
+    totals.leaked_blocks = value(&header.live_blocks);
+    for index in 0..mapping.lanes_high() {
+        let counters = &mapping.lane(index).counters;
+        totals.allocations += value(&counters.allocations);
+        totals.bytes += value(&counters.bytes);
+        totals.frees += value(&counters.frees);
+        totals.reallocations += value(&counters.reallocations);
+        totals.temporary += value(&counters.temporary);
+        totals.failed += value(&counters.failed);
+        totals.leaked_bytes = totals.leaked_bytes.wrapping_add(value(&counters.live_bytes));
+        totals.leaked_blocks = totals.leaked_blocks.wrapping_add(value(&counters.live_blocks));
+    }
+    totals
+}

@@ -1,0 +1,143 @@
+//! Names for all addresses on all stacks, asked for once each when the recording ends.
+
+use crate::process::Ended;
+use mallow_base::Frame;
+use mallow_profile::Module;
+use mallow_wire::trace::{self, SymbolAddress, SymbolFrame, SymbolKey, SymbolLocation, SymbolModule, SymbolProcess, Symbols};
+use rustc_hash::FxHashMap;
+
+/// Resolves the addresses of one module; one list of frames for each, innermost first.
+pub(crate) type Resolve<'a> = &'a mut dyn FnMut(&Module, &[u64]) -> Vec<Vec<Frame>>;
+
+/// Builds the symbols chunk of a recording.
+pub(crate) fn symbols_of(processes: &[Ended], resolve: Resolve<'_>) -> Symbols {
+    let mut tables = Tables::default();
+    for process in processes {
+        let keys = tables.keys_of(process);
+        tables.symbols.processes.push(SymbolProcess { process: process.index, keys });
+    }
+    tables.resolve(resolve);
+    tables.symbols
+}
+
+#[derive(Default)]
+struct Tables {
+    symbols: Symbols,
+    modules: FxHashMap<(String, Vec<u8>), u32>,
+    locations: FxHashMap<(SymbolAddressKey, bool), u32>,
+    /// Whether each location's address is exact.
+    exact: Vec<bool>,
+    strings: FxHashMap<String, u32>,
+}
+
+type SymbolAddressKey = (u32, u64);
+
+const NO_MODULE: u32 = u32::MAX;
+
+impl Tables {
+    fn keys_of(&mut self, process: &Ended) -> Vec<SymbolKey> {
+        let mut keys: Vec<SymbolKey> = process
+            .stacks
+            .nodes()
+            .iter()
+            .map(|node| SymbolKey { avma: node.avma, exact: node.exact, generation: node.generation, location: 0 })
+            .collect();
+        keys.sort_unstable();
+        keys.dedup();
+        for key in &mut keys {
+            key.location = self.location(process, key);
+        }
+        keys
+    }
+
+    fn location(&mut self, process: &Ended, key: &SymbolKey) -> u32 {
+        let module = module_at(&process.modules, key).map(|module| (self.module(module), key.avma - module.bias));
+        let (module, address) = module.unwrap_or((NO_MODULE, key.avma));
+        let next = self.symbols.locations.len() as u32;
+        let number = *self.locations.entry(((module, address), key.exact)).or_insert(next);
+        if number == next {
+            let address = match module {
+                NO_MODULE => SymbolAddress::Anonymous { avma: address },
+                _ => SymbolAddress::InModule { module, svma: address },
+            };
+            self.symbols.locations.push(SymbolLocation { address, frames: Vec::new() });
+            self.exact.push(key.exact);
+        }
+        number
+    }
+
+    fn module(&mut self, module: &trace::Module) -> u32 {
+        let next = self.symbols.modules.len() as u32;
+        let number = *self.modules.entry((module.path.clone(), module.build_id.clone())).or_insert(next);
+        if number == next {
+            self.symbols.modules.push(SymbolModule { path: module.path.clone(), build_id: module.build_id.clone() });
+        }
+        number
+    }
+
+    fn resolve(&mut self, resolve: Resolve<'_>) {
+        let mut wanted: Vec<Vec<(usize, u64)>> = vec![Vec::new(); self.symbols.modules.len()];
+        for (i, location) in self.symbols.locations.iter().enumerate() {
+            if let SymbolAddress::InModule { module, svma } = location.address {
+                // A return address points behind the call: one less lies within it.
+                wanted[module as usize].push((i, svma.wrapping_sub(u64::from(!self.exact[i]))));
+            }
+        }
+        for (module, wanted) in wanted.into_iter().enumerate() {
+            let SymbolModule { path, build_id } = self.symbols.modules[module].clone();
+            let svmas: Vec<u64> = wanted.iter().map(|(_, svma)| *svma).collect();
+            let frames = resolve(&Module { path, build_id }, &svmas);
+            for ((location, _), frames) in wanted.into_iter().zip(frames) {
+                let frames = frames.into_iter().map(|frame| self.frame(frame)).collect();
+                self.symbols.locations[location].frames = frames;
+            }
+        }
+        self.name_the_nameless();
+    }
+
+    /// Locations that no module holds, or that nobody could resolve, still need one frame.
+    fn name_the_nameless(&mut self) {
+        for i in 0..self.symbols.locations.len() {
+            let location = &self.symbols.locations[i];
+            if !location.frames.is_empty() {
+                continue;
+            }
+            let function = match location.address {
+                SymbolAddress::Anonymous { avma: mallow_wire::shared::ADDRESS_TRUNCATED } => "[deeper frames were cut]".to_owned(),
+                SymbolAddress::Anonymous { avma } => format!("{avma:#x}"),
+                SymbolAddress::InModule { svma, .. } => format!("{svma:#x}"),
+            };
+            let frame = self.frame(Frame { function, ..Frame::default() });
+            self.symbols.locations[i].frames.push(frame);
+        }
+    }
+
+    fn frame(&mut self, frame: Frame) -> SymbolFrame {
+        SymbolFrame {
+            function: self.string(frame.function),
+            file: frame.file.map(|file| self.string(file)),
+            line: frame.line,
+            module: frame.module.map(|module| self.string(module)),
+            inlined: frame.inlined,
+        }
+    }
+
+    fn string(&mut self, text: String) -> u32 {
+        if let Some(&number) = self.strings.get(&text) {
+            return number;
+        }
+        let number = self.symbols.strings.len() as u32;
+        self.symbols.strings.push(text.clone());
+        self.strings.insert(text, number);
+        number
+    }
+}
+
+/// The module that held an address in its generation: of those mapped around it, the one met last before.
+fn module_at<'a>(modules: &'a [trace::Module], key: &SymbolKey) -> Option<&'a trace::Module> {
+    let pc = key.avma - u64::from(!key.exact);
+    modules
+        .iter()
+        .filter(|module| (module.start_avma..module.end_avma).contains(&pc) && module.generation <= key.generation)
+        .max_by_key(|module| module.generation)
+}

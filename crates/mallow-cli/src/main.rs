@@ -1,2 +1,38 @@
-//! The `mallow` command.
-fn main() {}
+//! The `mallow` command: arguments, one file per command, exit codes.
+//!
+//! What is measured, folded and named is decided in other crates; here it is only asked for and written out. This crate
+//! must never compute a figure of its own.
+//!
+//! [`args`] is what was typed, [`request`] what it means; `record`, `stat` and `report` do it; [`text`] and [`json`]
+//! are how results look.
+
+mod args;
+mod exit_code;
+mod failure;
+mod json;
+mod output;
+mod preload;
+mod record;
+mod report;
+mod request;
+#[cfg(test)]
+mod sample;
+mod stat;
+mod symbols;
+mod text;
+
+use clap::Parser;
+use request::Request;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let result = match Request::from(args::LowArgs::parse()) {
+        Request::Record(record) => record::run(record),
+        Request::Stat(stat) => stat::run(stat),
+        Request::Report(report) => report::run(&report),
+    };
+    result.map(ExitCode::from).unwrap_or_else(|failure| {
+        output::tell(&format!("mallow: {}\n", failure.sentence()));
+        ExitCode::from(exit_code::BAD_INPUT)
+    })
+}

@@ -137,6 +137,9 @@ const LEAF: &[Rule] = &[
     rule("Python", Is("_PyObject_NewVar"), "memory for an object"),
     rule("Python", Is("PyType_GenericAlloc"), "memory for an object of a class"),
     rule("Python", Is("_PyType_AllocNoTrack"), "memory for an object of a class"),
+    rule("Python", Starts("pymalloc_"), ALLOCATOR),
+    rule("Python", Is("allocate_from_new_pool"), ALLOCATOR),
+    rule("Python", Starts("arena_map_"), "the map of arenas of Python's own allocator"),
     rule("Python", Is("new_arena"), "a new arena of Python's own allocator"),
 
     rule("Ruby", Starts("ruby_xmalloc"), ALLOCATOR),

@@ -108,6 +108,30 @@ impl<'a> Sites<'a> {
         self.profile.frames(row.stack).skip(row.folded)
     }
 
+    /// The modules of which some frame has only an address for a name, in order of first sight.
+    pub fn modules_without_names(&self) -> Vec<&'a str> {
+        let mut modules: Vec<&str> = Vec::new();
+        let mut seen = vec![false; self.profile.stacks.len()];
+        for row in &self.rows {
+            let mut next = row.stack;
+            // Where one stack was before, its callers were too.
+            while let Some(id) = next
+                && !std::mem::replace(&mut seen[id.0 as usize], true)
+            {
+                let node = self.profile.stacks[id.0 as usize];
+                let frames = &self.profile.locations[node.location.0 as usize].frames;
+                let unnamed = frames.iter().filter(|frame| frame.function.starts_with("0x"));
+                for module in unnamed.filter_map(|frame| frame.module.as_deref()) {
+                    if !modules.contains(&module) {
+                        modules.push(module);
+                    }
+                }
+                next = node.parent;
+            }
+        }
+        modules
+    }
+
     /// The rows merged further by the frame that names them, their first visible one. The stack kept is that of the
     /// row that comes first, so sort before.
     pub fn by_naming_frame(&self) -> Sites<'a> {

@@ -103,6 +103,16 @@ fn rows_merge_by_the_frame_that_names_them() {
     assert_eq!(names(&sites.by_naming_frame()), [("dup<b<main".into(), 6)]);
 }
 
+#[test]
+fn modules_without_names_are_told_once() {
+    let mut profile = profile();
+    let unnamed = |module: &str| vec![frame("0x1234", module)];
+    site(&mut profile, 0, &[unnamed("/lib/b.so"), unnamed("/bin/a"), unnamed("/lib/b.so")], allocated(1, 1));
+    site(&mut profile, 0, &[vec![frame("main", "/bin/c")], unnamed("/bin/a")], allocated(1, 1));
+    let sites = Sites::of(&profile, Shown::All, &Filter::default());
+    assert_eq!(sites.modules_without_names(), ["/lib/b.so", "/bin/a"]);
+}
+
 /// The slow twin: whole lists of frames as keys.
 #[test]
 fn merging_agrees_with_comparing_whole_stacks() {

@@ -1,6 +1,6 @@
 //! What a person wants to know when the program has ended, and what to look at next.
 
-use crate::{Filter, Measure, Shown, SiteRow, Sites};
+use crate::{Filter, Measure, Shown, SiteRow, Sites, plumbing};
 use mallow_base::{Frame, Percent};
 use mallow_profile::{Exit, Process, Profile, Totals};
 
@@ -50,6 +50,8 @@ pub struct TopRow<'a> {
     pub value: u64,
     /// The frame that names it; none when no stack was taken.
     pub frame: Option<&'a Frame>,
+    /// Where that frame has no line: the nearest caller that has one, on the stack with the highest figure.
+    pub caller: Option<&'a Frame>,
 }
 
 /// A report worth opening.
@@ -90,10 +92,20 @@ fn top<'a>(sites: &mut Sites<'a>, measure: Measure) -> Option<Top<'a>> {
     sites.sort(measure);
     let mut named = sites.by_naming_frame();
     named.sort(measure);
-    let row = |row: &SiteRow| TopRow { value: measure.of_site(&row.totals), frame: named.frames(row).next() };
+    let row = |row: &SiteRow| {
+        let frame = named.frames(row).next();
+        let caller =
+            if frame.is_some_and(has_line) { None } else { named.frames(row).find(|frame| has_line(frame)) };
+        TopRow { value: measure.of_site(&row.totals), frame, caller }
+    };
     let rows: Vec<TopRow<'a>> =
         named.rows.iter().filter(|row| measure.concerns(&row.totals)).take(SITES_MAX).map(row).collect();
     (!rows.is_empty()).then_some(Top { measure, rows })
+}
+
+/// Whether a frame leads to a line of the program. The C library's start has lines too where its debug files are installed.
+fn has_line(frame: &Frame) -> bool {
+    frame.file.is_some() && frame.line.is_some() && plumbing::root_rule(frame).is_none()
 }
 
 fn next(totals: &Totals) -> Vec<Next> {
@@ -101,17 +113,14 @@ fn next(totals: &Totals) -> Vec<Next> {
     let share = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
     if share(totals.leaked_bytes, totals.peak_bytes) >= LEAKED_SHARE_MIN {
         let percent = Percent { part: totals.leaked_bytes, whole: totals.peak_bytes };
-        next.push(Next {
-            sort: Some(Measure::Leaked),
-            why: format!("{percent} of the peak was never freed"),
-        });
+        next.push(Next { sort: Some(Measure::Leaked), why: format!("{percent} of the peak leaked") });
     }
     if share(totals.temporary, totals.allocations) >= TEMPORARY_SHARE_MIN {
         let percent = Percent { part: totals.temporary, whole: totals.allocations };
-        next.push(Next { sort: Some(Measure::Temporary), why: format!("{percent} were freed at once") });
+        next.push(Next { sort: Some(Measure::Temporary), why: format!("{percent} freed at once") });
     }
     if totals.peak_bytes > 0 {
-        next.push(Next { sort: Some(Measure::Peak), why: "what was live at the peak".into() });
+        next.push(Next { sort: Some(Measure::Peak), why: "live at the peak".into() });
     }
     if totals.allocations > 0 && next.len() < 3 {
         next.push(Next { sort: None, why: "all tables".into() });

@@ -1,0 +1,48 @@
+//! Where text goes: results to stdout, everything else to stderr.
+//!
+//! A reader that closes its end early, such as `head`, has what it wanted; that is not an error. A full disk is one.
+
+use crate::failure::{Failure, reason};
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufWriter, ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// Writes a result to stdout.
+pub(crate) fn to_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    match write(&mut out).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        Err(error) => Err(Failure::new(format!("cannot write to stdout: {}.", reason(&error)))),
+        Ok(()) => Ok(()),
+    }
+}
+
+/// Makes a file that only its owner can read; over an existing one only if forced.
+pub(crate) fn create(path: &Path, force: bool) -> Result<File, Failure> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(!force).create(force).truncate(force).mode(0o600);
+    options.open(path).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => {
+            Failure::new(format!("{} exists; use --force to overwrite it.", path.display()))
+        }
+        _ => Failure::writing(path, &error),
+    })
+}
+
+/// Writes a result to a file made by [`create`].
+pub(crate) fn to_file(path: &Path, file: &mut File, text: &str) -> Result<(), Failure> {
+    file.write_all(text.as_bytes()).map_err(|error| Failure::writing(path, &error))
+}
+
+/// Tells people something beside the result. Nobody can be told that stderr is closed.
+pub(crate) fn tell(text: &str) {
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// Warns, one line each.
+pub(crate) fn warn(sentences: &[String]) {
+    for sentence in sentences {
+        tell(&format!("mallow: warning: {sentence}\n"));
+    }
+}

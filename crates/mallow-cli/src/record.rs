@@ -1,0 +1,34 @@
+//! `mallow record`: run a command, keep everything, show a summary.
+
+use crate::failure::Failure;
+use crate::request::Record;
+use crate::symbols::Names;
+use crate::text::{self, Style};
+use crate::{exit_code, output, preload, report};
+use mallow_collect::{Output, RecordOptions};
+use mallow_formats::native::ReallocBooking;
+use mallow_view::Summary;
+use std::path::PathBuf;
+
+/// Records a command. What people see is read back from the trace, so that it is what the file holds.
+pub(crate) fn run(record: Record) -> Result<u8, Failure> {
+    let output = match record.output {
+        Some(file) => Output::File { path: file.path, force: file.force },
+        None => Output::Default(PathBuf::from(".")),
+    };
+    let options = RecordOptions {
+        command: record.command,
+        output,
+        summary_only: record.summary_only,
+        preload: preload::LIBRARY,
+    };
+    let mut names = Names::new();
+    let outcome = mallow_collect::record(&options, &mut |module, calls| names.of_calls(module, calls))?;
+    output::warn(&outcome.warnings);
+    let trace = report::read(&outcome.trace, ReallocBooking::OwnSite)?;
+    output::warn(&trace.warnings);
+    let shown = outcome.trace.strip_prefix(".").unwrap_or(&outcome.trace).display().to_string();
+    let style = Style::of(&std::io::stderr());
+    output::tell(&text::summary::summary(&Summary::of(&trace.profile), &shown, style));
+    Ok(if outcome.interrupted { exit_code::INTERRUPTED } else { exit_code::of_program(outcome.exit) })
+}

@@ -1,0 +1,62 @@
+//! `mallow report`: a trace as tables or JSON.
+
+use crate::failure::{Failure, reason};
+use crate::json::ReportJson;
+use crate::request::{Booking, Form, Report, ReportView};
+use crate::symbols::Names;
+use crate::text::{self, Style};
+use crate::{exit_code, output};
+use mallow_formats::native::{self, Imported, ReallocBooking, TraceError};
+use mallow_view::{Measure, Shown, Sites};
+use std::path::Path;
+
+/// Shows a trace.
+pub(crate) fn run(report: &Report) -> Result<u8, Failure> {
+    let booking = match report.booking {
+        Booking::Own => ReallocBooking::OwnSite,
+        Booking::Origin => ReallocBooking::Origin,
+    };
+    let imported = read(&report.file, booking)?;
+    output::warn(&imported.warnings);
+    match report.form {
+        Form::Text => {
+            let style = Style::of(&std::io::stdout());
+            let text = text::report::report(&imported.profile, &report.view, style);
+            output::to_stdout(|out| out.write_all(text.as_bytes()))?;
+        }
+        Form::Json => json(&imported, &report.view)?,
+    }
+    Ok(exit_code::FINE)
+}
+
+/// Reads a trace; what it has no names for is looked up now.
+pub(crate) fn read(path: &Path, booking: ReallocBooking) -> Result<Imported, Failure> {
+    let mut imported = native::read_file_with(path, booking).map_err(|error| refused(path, &error))?;
+    if !imported.complete {
+        let mut names = Names::new();
+        names.complete(&mut imported.profile);
+        imported.warnings.extend_from_slice(names.warnings());
+    }
+    Ok(imported)
+}
+
+fn refused(path: &Path, error: &TraceError) -> Failure {
+    let path = path.display();
+    Failure::new(match error {
+        TraceError::Io(error) => format!("cannot read {path}: {}.", reason(error)),
+        other => format!("cannot read {path}: {other}."),
+    })
+}
+
+fn json(imported: &Imported, view: &ReportView) -> Result<(), Failure> {
+    let mut sites = Sites::of(&imported.profile, Shown::All, &view.filter);
+    sites.sort(view.sort.unwrap_or(Measure::Bytes));
+    let limit = view.limit.unwrap_or(usize::MAX);
+    let filtered = !view.filter.is_empty();
+    let document =
+        ReportJson::of(&imported.profile, &sites, limit, filtered, imported.complete, &imported.warnings);
+    output::to_stdout(|out| {
+        serde_json::to_writer(&mut *out, &document)?;
+        out.write_all(b"\n")
+    })
+}

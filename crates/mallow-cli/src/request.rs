@@ -1,0 +1,129 @@
+//! What the command line means: the second of two steps, after [`crate::args`].
+
+use crate::args::{LowArgs, LowCommand, LowRealloc, LowRecord, LowReport, LowSort, LowStat};
+use mallow_view::{Filter, Measure, Shown};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// One thing to do.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Request {
+    Record(Record),
+    Stat(Stat),
+    Report(Report),
+}
+
+/// A file to make.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct NewFile {
+    pub(crate) path: PathBuf,
+    pub(crate) force: bool,
+}
+
+/// Record a command.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Record {
+    pub(crate) command: Vec<OsString>,
+    /// None for `APP.PID.mallow` in the current folder.
+    pub(crate) output: Option<NewFile>,
+    pub(crate) summary_only: bool,
+}
+
+/// Count a command's allocations.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Stat {
+    pub(crate) command: Vec<OsString>,
+    pub(crate) runs: u32,
+    pub(crate) json: bool,
+    /// None for stderr, and for stdout in JSON.
+    pub(crate) output: Option<NewFile>,
+}
+
+/// Show a trace.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Report {
+    pub(crate) file: PathBuf,
+    pub(crate) booking: Booking,
+    pub(crate) form: Form,
+    pub(crate) view: ReportView,
+}
+
+/// Where `realloc`'s blocks count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Booking {
+    Own,
+    Origin,
+}
+
+/// For people or for scripts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    Text,
+    Json,
+}
+
+/// Which part of a profile is shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ReportView {
+    /// None for a short table by every measure.
+    pub(crate) sort: Option<Measure>,
+    pub(crate) limit: Option<usize>,
+    pub(crate) shown: Shown,
+    pub(crate) filter: Filter,
+}
+
+impl From<LowArgs> for Request {
+    fn from(args: LowArgs) -> Self {
+        match args.command {
+            LowCommand::Record(low) => Request::Record(low.into()),
+            LowCommand::Stat(low) => Request::Stat(low.into()),
+            LowCommand::Report(low) => Request::Report(low.into()),
+        }
+    }
+}
+
+impl From<LowRecord> for Record {
+    fn from(low: LowRecord) -> Self {
+        let output = low.output.map(|path| NewFile { path, force: low.force });
+        Record { command: low.command, output, summary_only: low.summary_only }
+    }
+}
+
+impl From<LowStat> for Stat {
+    fn from(low: LowStat) -> Self {
+        let output = low.output.map(|path| NewFile { path, force: low.force });
+        Stat { command: low.command, runs: low.runs, json: low.json, output }
+    }
+}
+
+impl From<LowReport> for Report {
+    fn from(low: LowReport) -> Self {
+        let view = ReportView {
+            sort: low.sort.map(Measure::from),
+            limit: low.limit,
+            shown: if low.all_frames { Shown::All } else { Shown::WithoutPlumbing },
+            filter: Filter { function: low.function, module: low.module },
+        };
+        let booking = match low.realloc {
+            LowRealloc::Own => Booking::Own,
+            LowRealloc::Origin => Booking::Origin,
+        };
+        Report { file: low.file, booking, form: if low.json { Form::Json } else { Form::Text }, view }
+    }
+}
+
+impl From<LowSort> for Measure {
+    fn from(low: LowSort) -> Self {
+        match low {
+            LowSort::Allocations => Measure::Allocations,
+            LowSort::Bytes => Measure::Bytes,
+            LowSort::Peak => Measure::Peak,
+            LowSort::Leaked => Measure::Leaked,
+            LowSort::Temporary => Measure::Temporary,
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "request_tests.rs"]
+mod tests;

@@ -1,0 +1,111 @@
+//! Command lines and what they mean.
+
+use super::*;
+use clap::{CommandFactory, Parser, ValueEnum};
+
+fn request(line: &str) -> Result<Request, String> {
+    let words = std::iter::once("mallow").chain(line.split_whitespace());
+    LowArgs::try_parse_from(words).map(Request::from).map_err(|error| error.to_string())
+}
+
+#[track_caller]
+fn report(line: &str) -> Report {
+    match request(line) {
+        Ok(Request::Report(report)) => report,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_parser_is_sound() {
+    LowArgs::command().debug_assert();
+}
+
+#[test]
+fn a_command_keeps_its_own_flags() {
+    let expected = Record {
+        command: ["ls", "-l", "--json", "--", "x"].map(OsString::from).to_vec(),
+        output: None,
+        summary_only: false,
+    };
+    assert_eq!(request("record -- ls -l --json -- x"), Ok(Request::Record(expected)));
+}
+
+#[test]
+fn a_named_output_may_be_forced() {
+    let Ok(Request::Record(record)) = request("record -o a.mallow --force --summary-only -- true") else {
+        panic!("not a record")
+    };
+    assert_eq!(record.output, Some(NewFile { path: "a.mallow".into(), force: true }));
+    assert!(record.summary_only);
+}
+
+#[test]
+fn runs_are_counted_from_one() {
+    let Ok(Request::Stat(stat)) = request("stat --json -r 5 -- true") else { panic!("not a stat") };
+    assert_eq!((stat.runs, stat.json, stat.output), (5, true, None));
+    assert!(request("stat -r 0 -- true").is_err());
+    assert!(request("stat -r many -- true").is_err());
+}
+
+#[test]
+fn a_report_without_flags_shows_every_table() {
+    let view =
+        ReportView { sort: None, limit: None, shown: Shown::WithoutPlumbing, filter: Filter::default() };
+    let expected = Report { file: "f".into(), booking: Booking::Own, form: Form::Text, view };
+    assert_eq!(report("report f"), expected);
+}
+
+#[test]
+fn every_flag_of_a_report_has_its_meaning() {
+    let report = report(
+        "report f --sort leaked --limit 3 --all-frames --function a --module b --realloc origin --json",
+    );
+    assert_eq!((report.booking, report.form), (Booking::Origin, Form::Json));
+    assert_eq!((report.view.sort, report.view.limit), (Some(Measure::Leaked), Some(3)));
+    assert_eq!(report.view.shown, Shown::All);
+    assert_eq!(report.view.filter, Filter { function: Some("a".into()), module: Some("b".into()) });
+}
+
+#[test]
+fn the_words_behind_sort_are_those_of_the_measures() {
+    for low in LowSort::value_variants() {
+        let word = low.to_possible_value().map(|value| value.get_name().to_owned());
+        assert_eq!(word.as_deref(), Some(Measure::from(*low).word()));
+    }
+    assert_eq!(LowSort::value_variants().len(), Measure::ALL.len());
+}
+
+#[test]
+fn what_is_missing_is_refused() {
+    for line in [
+        "",
+        "record",
+        "record --",
+        "record ls",
+        "stat",
+        "report",
+        "report f --sort size",
+        "frobnicate",
+        "record --force -- ls",
+    ] {
+        assert!(request(line).is_err(), "{line}");
+    }
+}
+
+/// The guide names every command and every long flag.
+#[test]
+fn the_guide_is_complete() {
+    let guide = [
+        include_str!("../../../docs/guide/record.md"),
+        include_str!("../../../docs/guide/stat.md"),
+        include_str!("../../../docs/guide/report.md"),
+    ]
+    .concat();
+    for command in LowArgs::command().get_subcommands() {
+        assert!(guide.contains(&format!("mallow {}", command.get_name())), "{}", command.get_name());
+        for flag in command.get_arguments().filter_map(|argument| argument.get_long()) {
+            assert!(guide.contains(&format!("--{flag}")), "{}: --{flag}", command.get_name());
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! `mallow stat`: run a command once or several times, count, keep nothing.
+
+use crate::failure::Failure;
+use crate::json::{OwnedProcessJson, RunJson, StatJson};
+use crate::request::Stat;
+use crate::text::stat::Measured;
+use crate::text::{self, Style};
+use crate::{exit_code, output, preload};
+use mallow_collect::{StatOptions, StatOutcome};
+use mallow_profile::{Exit, Totals};
+use mallow_view::Run;
+
+/// The signal of Ctrl-C.
+const INTERRUPT: Exit = Exit::Signal(2);
+
+/// Counts a command's allocations.
+pub(crate) fn run(stat: Stat) -> Result<u8, Failure> {
+    // Before the first run, so that nobody waits for a result that cannot be written.
+    let mut file = stat.output.as_ref().map(|file| output::create(&file.path, file.force)).transpose()?;
+    let outcomes = measure(&stat).inspect_err(|_| {
+        // No half file: this one was made above and holds nothing.
+        if let Some(made) = &stat.output {
+            let _ = std::fs::remove_file(&made.path);
+        }
+    })?;
+    let code = outcomes.iter().map(|outcome| exit_code::of_program(outcome.exit)).find(|code| *code != 0);
+    let result = if stat.json { json(&stat, outcomes)? } else { table(&stat, &outcomes, file.is_some()) };
+    match (&stat.output, &mut file) {
+        (Some(place), Some(file)) => output::to_file(&place.path, file, &result)?,
+        _ if stat.json => output::to_stdout(|out| out.write_all(result.as_bytes()))?,
+        _ => output::tell(&result),
+    }
+    Ok(code.unwrap_or(exit_code::FINE))
+}
+
+/// One run after the other; none after one that Ctrl-C ended.
+fn measure(stat: &Stat) -> Result<Vec<StatOutcome>, Failure> {
+    let options = StatOptions { command: stat.command.clone(), preload: preload::LIBRARY };
+    let mut outcomes = Vec::new();
+    for _ in 0..stat.runs {
+        let outcome = mallow_collect::stat(&options)?;
+        let is_interrupted = outcome.exit == INTERRUPT;
+        outcomes.push(outcome);
+        if is_interrupted {
+            break;
+        }
+    }
+    Ok(outcomes)
+}
+
+fn totals(outcome: &StatOutcome) -> Totals {
+    let mut totals = Totals::default();
+    for process in &outcome.processes {
+        totals.add(&process.totals);
+    }
+    totals
+}
+
+fn command(stat: &Stat) -> Vec<String> {
+    stat.command.iter().map(|word| word.to_string_lossy().into_owned()).collect()
+}
+
+fn table(stat: &Stat, outcomes: &[StatOutcome], is_file: bool) -> String {
+    let runs: Vec<Run> =
+        outcomes.iter().map(|outcome| Run { totals: totals(outcome), wall_us: outcome.wall_us }).collect();
+    let ended =
+        |outcome: &StatOutcome| outcome.processes.iter().filter(|p| p.exit != Some(Exit::Exec)).count();
+    let measured = Measured {
+        command: command(stat).join(" "),
+        runs: &runs,
+        exit: outcomes.last().map(|outcome| outcome.exit),
+        processes: outcomes.iter().map(ended).max().unwrap_or_default(),
+    };
+    let style = if is_file { Style::PLAIN } else { Style::of(&std::io::stderr()) };
+    text::stat::table(&measured, style)
+}
+
+fn json(stat: &Stat, outcomes: Vec<StatOutcome>) -> Result<String, Failure> {
+    let first = outcomes.first().map(totals);
+    let equal_counts = outcomes.iter().all(|outcome| Some(totals(outcome)) == first);
+    let run = |outcome: StatOutcome| RunJson {
+        exit: Some(outcome.exit.into()),
+        wall_us: outcome.wall_us,
+        totals: (&totals(&outcome)).into(),
+        processes: outcome.processes.into_iter().map(OwnedProcessJson::from).collect(),
+    };
+    let runs = outcomes.into_iter().map(run).collect();
+    let document = StatJson { schema: "mallow.stat/1", command: command(stat), runs, equal_counts };
+    Ok(serde_json::to_string(&document)? + "\n")
+}

@@ -1,0 +1,110 @@
+//! Names for addresses: what the collector asks for at the end of a recording, and what a trace that was cut short lacks.
+
+use mallow_base::Frame;
+use mallow_profile::{Address, Location, Module, Profile};
+use mallow_symbols::{ModuleKey, SearchPaths, Symbolizer};
+
+/// Looks names up.
+pub(crate) struct Names {
+    symbolizer: Symbolizer,
+}
+
+impl Names {
+    /// Opens nothing yet.
+    pub(crate) fn new() -> Self {
+        Self { symbolizer: Symbolizer::new(SearchPaths::default()) }
+    }
+
+    /// The frames at addresses inside of calls.
+    pub(crate) fn of_calls(&mut self, module: &Module, calls: &[u64]) -> Vec<Vec<Frame>> {
+        let key = ModuleKey { path: module.path.clone(), build_id: module.build_id.clone() };
+        self.symbolizer.resolve(&key, calls)
+    }
+
+    /// The frames at return addresses of a module. A return address points behind its call, which may be the last
+    /// instruction of a function, so the byte before it is asked for.
+    fn of_returns(&mut self, module: &Module, returns: &[u64]) -> Vec<Vec<Frame>> {
+        let calls: Vec<u64> = returns.iter().map(|address| address.saturating_sub(1)).collect();
+        let mut frames = self.of_calls(module, &calls);
+        for (frames, address) in frames.iter_mut().zip(returns) {
+            // An address that stays one is shown as it stood on the stack.
+            if let [frame] = frames.as_mut_slice()
+                && is_address(&frame.function)
+            {
+                frame.function = format!("{address:#x}");
+            }
+        }
+        frames
+    }
+
+    /// Names what a profile has only addresses for.
+    pub(crate) fn complete(&mut self, profile: &mut Profile) {
+        let mut missing: Vec<Vec<usize>> = vec![Vec::new(); profile.modules.len()];
+        for (index, location) in profile.locations.iter().enumerate() {
+            if let (true, Address::InModule { module, .. }) = (is_unnamed(location), location.address)
+                && let Some(of_module) = missing.get_mut(module.0 as usize)
+            {
+                of_module.push(index);
+            }
+        }
+        for (module, indices) in
+            profile.modules.iter().zip(missing).filter(|(_, indices)| !indices.is_empty())
+        {
+            let svma = |index: &usize| match profile.locations[*index].address {
+                Address::InModule { svma, .. } => svma,
+                Address::Anonymous { avma } => avma,
+                Address::Unknown => 0,
+            };
+            let returns: Vec<u64> = indices.iter().map(svma).collect();
+            for (index, frames) in indices.into_iter().zip(self.of_returns(module, &returns)) {
+                profile.locations[index].frames = frames;
+            }
+        }
+    }
+
+    /// Sentences about what was missing.
+    pub(crate) fn warnings(&self) -> &[String] {
+        self.symbolizer.warnings()
+    }
+}
+
+fn is_unnamed(location: &Location) -> bool {
+    matches!(location.frames.as_slice(), [frame] if is_address(&frame.function))
+}
+
+fn is_address(function: &str) -> bool {
+    function.strip_prefix("0x").is_some_and(|digits| u64::from_str_radix(digits, 16).is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mallow_profile::ModuleId;
+
+    #[test]
+    fn addresses_of_a_file_that_is_gone_stay_addresses() {
+        let module = Module { path: "/nonexistent/libgone.so".into(), build_id: vec![1, 2, 3] };
+        let address = Address::InModule { module: ModuleId(0), svma: 0x1234 };
+        let frame =
+            Frame { function: "0x1234".into(), module: Some(module.path.clone()), ..Frame::default() };
+        let location = Location { address, frames: vec![frame.clone()] };
+        let mut profile = Profile { modules: vec![module], locations: vec![location], ..Profile::default() };
+        let mut names = Names::new();
+        names.complete(&mut profile);
+        assert_eq!(profile.locations[0].frames, [frame]);
+        assert_eq!(names.warnings().len(), 1, "{:?}", names.warnings());
+    }
+
+    #[test]
+    fn names_that_are_there_are_not_looked_up_again() {
+        let address = Address::InModule { module: ModuleId(0), svma: 0x1234 };
+        let frame = Frame { function: "0xfeed_me".into(), ..Frame::default() };
+        let location = Location { address, frames: vec![frame.clone()] };
+        let modules = vec![Module { path: "/nonexistent/libgone.so".into(), build_id: Vec::new() }];
+        let mut profile = Profile { modules, locations: vec![location], ..Profile::default() };
+        let mut names = Names::new();
+        names.complete(&mut profile);
+        assert_eq!(profile.locations[0].frames, [frame]);
+        assert!(names.warnings().is_empty());
+    }
+}

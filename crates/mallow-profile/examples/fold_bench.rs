@@ -5,6 +5,7 @@ use mallow_profile::{BlockId, Fold, StackId, ThreadIndex};
 const EVENTS: u64 = 40_000_000;
 
 fn main() {
+    println!("1 M random places of 16 bytes, read and written: {:.1} ns each", memory());
     let stacks = [1, 100, 20_000];
     for stack_count in stacks {
         println!("storm of pairs, {stack_count} stacks: {:.1} ns/event", storm(stack_count));
@@ -49,6 +50,29 @@ fn random(stack_count: u64, hint: bool) -> f64 {
     let passed = cpu_ns() - started;
     assert_eq!(fold.live_blocks(), LIVE as u64);
     passed as f64 / EVENTS as f64
+}
+
+/// What the machine needs for the misses alone: half an event is a free, which touches a random place.
+fn memory() -> f64 {
+    let mut places = vec![[0u64; 2]; 1_000_000];
+    let mut seed = 1u64;
+    let choices: Vec<u32> = (0..EVENTS / 2)
+        .map(|_| {
+            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (seed >> 33) as u32 % 1_000_000
+        })
+        .collect();
+    let started = cpu_ns();
+    let mut before = 0;
+    for &choice in &choices {
+        // Each step waits for the one before, as a chain of misses does.
+        let place = &mut places[choice as usize ^ before];
+        place[0] += 1;
+        before = (place[1] & 1) as usize;
+    }
+    let passed = cpu_ns() - started;
+    assert_eq!(places.iter().map(|place| place[0]).sum::<u64>(), EVENTS / 2);
+    passed as f64 / (EVENTS / 2) as f64
 }
 
 /// Time on a processor so far: other programs on the machine do not count.

@@ -79,7 +79,7 @@ pub(super) fn fold_missing<R: Read + Seek>(
         let mut checker = Checker::new(process, booking, |_| {});
         let stopped = checker.run(scan, process, until)?;
         let Checker { fold, events, last_us, .. } = checker;
-        if events > 0 {
+        if events > 0 || stopped.is_some() {
             process.last_event_us = last_us;
             process.folded = Some(fold.finish(process.end.map_or(last_us, |end| end.ended_us)));
             replays.push(Replay { pid: process.start.pid, events, last_us, stopped });

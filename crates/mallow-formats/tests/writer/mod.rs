@@ -1,4 +1,5 @@
 //! Writes traces as a recording does, for tests and measurements.
+#![allow(dead_code, reason = "each of those who include this uses a part of it")]
 
 use mallow_profile::{BlockId, Fold, Folded, StackId, ThreadIndex};
 use mallow_wire::trace::{
@@ -7,18 +8,18 @@ use mallow_wire::trace::{
 };
 
 /// A trace in the making.
-pub struct Writer {
-    pub bytes: Vec<u8>,
+pub(crate) struct Writer {
+    pub(crate) bytes: Vec<u8>,
     zstd: zstd::bulk::Compressor<'static>,
 }
 
 impl Writer {
-    pub fn new() -> Writer {
+    pub(crate) fn new() -> Writer {
         Writer { bytes: file_header().to_vec(), zstd: zstd::bulk::Compressor::new(1).unwrap() }
     }
 
     /// A chunk stored plain, of a process or of the recording.
-    pub fn chunk(
+    pub(crate) fn chunk(
         &mut self,
         kind: ChunkKind,
         process: Option<u32>,
@@ -30,7 +31,7 @@ impl Writer {
     }
 
     /// A chunk compressed.
-    pub fn chunk_zstd(
+    pub(crate) fn chunk_zstd(
         &mut self,
         kind: ChunkKind,
         process: Option<u32>,
@@ -59,31 +60,37 @@ impl Writer {
 }
 
 /// A process that runs: its events go to the fold and to the encoder.
-pub struct Running {
-    pub fold: Fold,
-    pub encoder: EventEncoder,
+pub(crate) struct Running {
+    pub(crate) fold: Fold,
+    pub(crate) encoder: EventEncoder,
 }
 
 impl Running {
-    pub fn new() -> Running {
+    pub(crate) fn new() -> Running {
         Running { fold: Fold::new(), encoder: EventEncoder::new() }
     }
 
     #[inline]
-    pub fn alloc(&mut self, thread: u32, stack: u32, size: u64, time_us: u64) -> BlockId {
+    pub(crate) fn alloc(&mut self, thread: u32, stack: u32, size: u64, time_us: u64) -> BlockId {
         let block = self.fold.alloc(ThreadIndex(thread), StackId(stack), size, time_us);
         self.encoder.alloc(thread, block.0, stack, size, time_us);
         block
     }
 
     #[inline]
-    pub fn free(&mut self, thread: u32, block: BlockId, time_us: u64) {
+    pub(crate) fn free(&mut self, thread: u32, block: BlockId, time_us: u64) {
         self.fold.free(ThreadIndex(thread), block, time_us);
         self.encoder.free(thread, block.0, time_us);
     }
 
-    #[allow(dead_code, reason = "the measurements resize nothing")]
-    pub fn realloc(&mut self, thread: u32, old: BlockId, stack: u32, size: u64, time_us: u64) -> BlockId {
+    pub(crate) fn realloc(
+        &mut self,
+        thread: u32,
+        old: BlockId,
+        stack: u32,
+        size: u64,
+        time_us: u64,
+    ) -> BlockId {
         let block = self.fold.realloc(ThreadIndex(thread), old, StackId(stack), size, time_us);
         self.encoder.realloc(thread, old.0, block.0, stack, size, time_us);
         block
@@ -91,7 +98,7 @@ impl Running {
 }
 
 /// The footer of folded figures.
-pub fn folded_chunk(folded: &Folded) -> FoldedProcess {
+pub(crate) fn folded_chunk(folded: &Folded) -> FoldedProcess {
     let totals = &folded.totals;
     let thread = |thread: &mallow_profile::FoldedThread| FoldedThread {
         allocations: thread.allocations,

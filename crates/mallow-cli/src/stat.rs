@@ -9,15 +9,17 @@ use crate::{exit_code, output, preload};
 use mallow_collect::{StatOptions, StatOutcome};
 use mallow_profile::{Exit, Totals};
 use mallow_view::Run;
-
-/// The signal of Ctrl-C.
-const INTERRUPT: Exit = Exit::Signal(2);
+use signal_hook::consts::{SIGINT, SIGQUIT};
+use signal_hook::flag;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Counts a command's allocations.
 pub(crate) fn run(stat: Stat) -> Result<u8, Failure> {
+    let interrupted = watch_interrupts()?;
     // Before the first run, so that nobody waits for a result that cannot be written.
     let mut file = stat.output.as_ref().map(|file| output::create(&file.path, file.force)).transpose()?;
-    let outcomes = measure(&stat).inspect_err(|_| {
+    let outcomes = measure(&stat, &interrupted).inspect_err(|_| {
         // No half file: this one was made above and holds nothing.
         if let Some(made) = &stat.output {
             let _ = std::fs::remove_file(&made.path);
@@ -33,15 +35,28 @@ pub(crate) fn run(stat: Stat) -> Result<u8, Failure> {
     Ok(code.unwrap_or(exit_code::FINE))
 }
 
+/// Lets Ctrl-C end the program and not mallow, which has a result to show; the second one ends mallow.
+fn watch_interrupts() -> Result<Arc<AtomicBool>, Failure> {
+    let interrupted = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGQUIT] {
+        // In this order: the second signal must see what the first has set.
+        flag::register_conditional_shutdown(
+            signal,
+            i32::from(exit_code::INTERRUPTED),
+            Arc::clone(&interrupted),
+        )?;
+        flag::register(signal, Arc::clone(&interrupted))?;
+    }
+    Ok(interrupted)
+}
+
 /// One run after the other; none after one that Ctrl-C ended.
-fn measure(stat: &Stat) -> Result<Vec<StatOutcome>, Failure> {
+fn measure(stat: &Stat, interrupted: &AtomicBool) -> Result<Vec<StatOutcome>, Failure> {
     let options = StatOptions { command: stat.command.clone(), preload: preload::LIBRARY };
     let mut outcomes = Vec::new();
     for _ in 0..stat.runs {
-        let outcome = mallow_collect::stat(&options)?;
-        let is_interrupted = outcome.exit == INTERRUPT;
-        outcomes.push(outcome);
-        if is_interrupted {
+        outcomes.push(mallow_collect::stat(&options)?);
+        if interrupted.load(Ordering::Relaxed) {
             break;
         }
     }
@@ -68,6 +83,7 @@ fn table(stat: &Stat, outcomes: &[StatOutcome], is_file: bool) -> String {
     let measured = Measured {
         command: command(stat).join(" "),
         runs: &runs,
+        planned: stat.runs as usize,
         exit: outcomes.last().map(|outcome| outcome.exit),
         processes: outcomes.iter().map(ended).max().unwrap_or_default(),
     };

@@ -11,6 +11,8 @@ pub(crate) struct Measured<'a> {
     pub(crate) command: String,
     /// The runs.
     pub(crate) runs: &'a [Run],
+    /// How many runs were wanted.
+    pub(crate) planned: usize,
     /// How the last run ended.
     pub(crate) exit: Option<Exit>,
     /// The most processes that a run became.
@@ -39,7 +41,9 @@ fn title(measured: &Measured<'_>, style: Style) -> String {
     if measured.processes > 1 {
         end += &format!(", {} processes", Count(measured.processes as u64));
     }
-    if measured.runs.len() > 1 {
+    if measured.runs.len() < measured.planned {
+        end += &format!(", {} of {}", measured.runs.len(), plural(measured.planned as u64, "run"));
+    } else if measured.runs.len() > 1 {
         end += &format!(", {}", plural(measured.runs.len() as u64, "run"));
     }
     let left = style.width.saturating_sub(end.chars().count() + 2);
@@ -101,7 +105,10 @@ mod tests {
 
     fn text(runs: &[Run], processes: usize) -> String {
         let command = "./app --rows 37449".to_owned();
-        let text = table(&Measured { command, runs, exit: Some(Exit::Status(0)), processes }, Style::PLAIN);
+        let text = table(
+            &Measured { command, runs, planned: runs.len(), exit: Some(Exit::Status(0)), processes },
+            Style::PLAIN,
+        );
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         text
     }

@@ -1,0 +1,297 @@
+//! The real binary with real files: exit codes, sentences, and which stream says what.
+
+use serde_json::Value;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use tempfile::TempDir;
+
+fn mallow(folder: &Path, args: &[&str]) -> Output {
+    command(folder, args).output().unwrap()
+}
+
+fn command(folder: &Path, args: &[impl AsRef<OsStr>]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_mallow"));
+    command.args(args).current_dir(folder).env_remove("NO_COLOR").stdin(Stdio::null());
+    command
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+fn files(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+fn folder() -> TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+/// One sentence that begins with `mallow: `, nothing on stdout, exit code 2.
+#[track_caller]
+fn refused(output: &Output) -> String {
+    let text = stderr(output);
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(text.starts_with("mallow: ") && text.ends_with(".\n") && text.lines().count() == 1, "{text}");
+    assert!(!text.contains("os error") && !text.contains(".."), "{text}");
+    assert_eq!(stdout(output), "");
+    text
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_one_sentence() {
+    let folder = folder();
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("empty"), b"").unwrap();
+    fs::write(at("elf"), b"\x7fELF\x02\x01\x01 and so on, and so on, and so on").unwrap();
+    fs::write(at("short"), b"mal").unwrap();
+    fs::create_dir(at("folder")).unwrap();
+    for (name, part) in [
+        ("missing", "no such file or directory"),
+        ("empty", "an empty file"),
+        ("elf", "an ELF program or library"),
+        ("short", "not a mallow trace"),
+        ("folder", "directory"),
+    ] {
+        for form in [&["report", name][..], &["report", "--json", name][..]] {
+            let sentence = refused(&mallow(folder.path(), form));
+            assert!(sentence.contains(part) && sentence.contains(name), "{sentence}");
+        }
+    }
+}
+
+#[test]
+fn a_command_line_that_means_nothing_is_refused() {
+    let folder = folder();
+    for args in [
+        &[][..],
+        &["record"],
+        &["report"],
+        &["stat", "-r", "0", "--", "true"],
+        &["report", "--sort", "size", "f"],
+        &["gather"],
+    ] {
+        let output = mallow(folder.path(), args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert_eq!(stdout(&output), "");
+        assert!(!output.stderr.is_empty());
+    }
+    assert_eq!(mallow(folder.path(), &["--help"]).status.code(), Some(0));
+    assert_eq!(mallow(folder.path(), &["record", "--help"]).status.code(), Some(0));
+}
+
+#[test]
+fn a_command_that_does_not_exist_leaves_nothing() {
+    let folder = folder();
+    for args in [
+        &["record", "--", "./no-such-program"][..],
+        &["record", "-o", "trace", "--", "./no-such-program"],
+        &["stat", "--", "./no-such-program"],
+        &["stat", "--json", "-o", "counts", "--", "./no-such-program"],
+    ] {
+        let sentence = refused(&mallow(folder.path(), args));
+        assert!(sentence.contains("no-such-program"), "{sentence}");
+        assert_eq!(files(folder.path()), [""; 0]);
+    }
+}
+
+#[test]
+fn a_place_that_cannot_be_written_is_refused_before_the_program_runs() {
+    let folder = folder();
+    let sentence = refused(&mallow(folder.path(), &["record", "-o", "none/trace", "--", "touch", "ran"]));
+    assert!(sentence.contains("none/trace"), "{sentence}");
+    refused(&mallow(folder.path(), &["stat", "-o", "none/counts", "--", "touch", "ran"]));
+    assert_eq!(files(folder.path()), [""; 0]);
+}
+
+#[test]
+fn nothing_is_overwritten_unless_forced() {
+    let folder = folder();
+    fs::write(folder.path().join("kept"), b"precious").unwrap();
+    for command in ["record", "stat"] {
+        let sentence = refused(&mallow(folder.path(), &[command, "-o", "kept", "--", "touch", "ran"]));
+        assert!(sentence.contains("kept") && sentence.contains("--force"), "{sentence}");
+        assert_eq!(fs::read(folder.path().join("kept")).unwrap(), b"precious");
+    }
+    assert_eq!(files(folder.path()), ["kept"]);
+    let output = mallow(folder.path(), &["record", "-o", "kept", "--force", "--", "true"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(mallow(folder.path(), &["report", "kept"]).status.code(), Some(0));
+}
+
+#[test]
+fn a_recording_keeps_the_programs_streams_and_status() {
+    let folder = folder();
+    let output = mallow(folder.path(), &["record", "--", "sh", "-c", "echo out; echo err >&2; exit 3"]);
+    assert_eq!(output.status.code(), Some(3));
+    assert_eq!(stdout(&output), "out\n");
+    let text = stderr(&output);
+    assert!(text.starts_with("err\n") && text.contains("exit status 3"), "{text}");
+    let [name] = &files(folder.path())[..] else { panic!("{:?}", files(folder.path())) };
+    assert!(name.starts_with("sh.") && name.ends_with(".mallow"), "{name}");
+    assert!(text.contains(&format!("mallow report {name}")), "{text}");
+    assert_eq!(fs::metadata(folder.path().join(name)).unwrap().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn a_signal_is_passed_on_as_a_shell_does() {
+    let folder = folder();
+    for command in ["record", "stat"] {
+        let output = mallow(folder.path(), &[command, "--", "sh", "-c", "kill -KILL $$"]);
+        assert_eq!(output.status.code(), Some(137), "{}", stderr(&output));
+        assert!(stderr(&output).contains("killed by SIGKILL"), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn a_report_of_a_real_program_in_both_forms() {
+    let folder = folder();
+    assert_eq!(
+        mallow(folder.path(), &["record", "-o", "t", "--", "sort", "/etc/passwd"]).status.code(),
+        Some(0)
+    );
+    let text = stdout(&mallow(folder.path(), &["report", "t"]));
+    assert!(text.starts_with("sort /etc/passwd: exit status 0"), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    assert!(!text.contains('\x1b'));
+
+    let output = mallow(folder.path(), &["report", "t", "--json"]);
+    assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["schema"], "mallow.report/1");
+    assert_eq!(report["processes"][0]["exit"], 0);
+    assert!(report["totals"]["allocations"].as_u64() > Some(0));
+    for figure in
+        ["allocations", "bytes", "temporary", "peak_bytes", "peak_blocks", "leaked_bytes", "leaked_blocks"]
+    {
+        let sites = report["sites"].as_array().unwrap();
+        let sum: u64 = sites.iter().map(|site| site[figure].as_u64().unwrap()).sum();
+        assert_eq!(report["totals"][figure].as_u64(), Some(sum), "{figure}");
+    }
+    let bytes: Vec<u64> =
+        report["sites"].as_array().unwrap().iter().map(|s| s["bytes"].as_u64().unwrap()).collect();
+    assert!(bytes.is_sorted_by(|a, b| a >= b));
+}
+
+#[test]
+fn stat_writes_where_it_says() {
+    let folder = folder();
+    let text = mallow(folder.path(), &["stat", "-r", "2", "--", "echo", "hello"]);
+    assert_eq!(stdout(&text), "hello\nhello\n");
+    assert!(stderr(&text).contains("Counts were equal in all 2 runs."), "{}", stderr(&text));
+
+    let json = mallow(folder.path(), &["stat", "-r", "2", "--json", "--", "true"]);
+    let document: Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!(document["schema"], "mallow.stat/1");
+    assert_eq!(document["runs"].as_array().map(Vec::len), Some(2));
+    assert_eq!(document["runs"][0]["totals"], document["runs"][1]["totals"]);
+    assert_eq!(document["equal_counts"], true);
+
+    let file = mallow(folder.path(), &["stat", "--json", "-o", "counts.json", "--", "echo", "hello"]);
+    assert_eq!((stdout(&file).as_str(), stderr(&file).as_str()), ("hello\n", ""));
+    let document: Value =
+        serde_json::from_slice(&fs::read(folder.path().join("counts.json")).unwrap()).unwrap();
+    assert_eq!(document["runs"][0]["exit"], 0);
+}
+
+#[test]
+fn stat_and_record_count_the_same() {
+    let folder = folder();
+    let program = ["sort", "/etc/passwd"];
+    mallow(folder.path(), &[&["record", "-o", "t", "--"][..], &program].concat());
+    let report: Value =
+        serde_json::from_slice(&mallow(folder.path(), &["report", "t", "--json"]).stdout).unwrap();
+    let output = mallow(folder.path(), &[&["stat", "--json", "-o", "s", "--"][..], &program].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let stat: Value = serde_json::from_slice(&fs::read(folder.path().join("s")).unwrap()).unwrap();
+    assert_eq!(report["totals"], stat["runs"][0]["totals"]);
+}
+
+#[test]
+fn a_reader_that_stops_early_is_no_error() {
+    let folder = folder();
+    mallow(folder.path(), &["record", "-o", "t", "--", "sort", "/etc/passwd"]);
+    let script = "\"$0\" report t --json | head -c 10; exit ${PIPESTATUS[0]}";
+    let output = Command::new("bash")
+        .args(["-c", script, env!("CARGO_BIN_EXE_mallow")])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
+    assert_eq!(stdout(&output), "{\"schema\":");
+}
+
+#[test]
+fn a_full_disk_is_one_sentence() {
+    let folder = folder();
+    mallow(folder.path(), &["record", "-o", "t", "--", "true"]);
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output = command(folder.path(), &["report", "t"]).stdout(full).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(stderr(&output), "mallow: cannot write to stdout: no space left on device.\n");
+}
+
+#[test]
+fn a_trace_that_was_cut_short_gives_its_report_and_a_warning() {
+    let folder = folder();
+    mallow(folder.path(), &["record", "-o", "t", "--", "sort", "/etc/passwd"]);
+    let whole = fs::read(folder.path().join("t")).unwrap();
+    fs::write(folder.path().join("cut"), &whole[..whole.len() - 40]).unwrap();
+    let output = mallow(folder.path(), &["report", "cut"]);
+    let (text, warning) = (stdout(&output), stderr(&output));
+    assert_eq!(output.status.code(), Some(0), "{warning}");
+    assert!(
+        warning.lines().all(|line| line.starts_with("mallow: warning: ")) && !warning.is_empty(),
+        "{warning}"
+    );
+    assert!(text.contains("allocations"), "{text}");
+    let json: Value =
+        serde_json::from_slice(&mallow(folder.path(), &["report", "cut", "--json"]).stdout).unwrap();
+    assert_eq!(json["complete"], false);
+    assert!(!json["warnings"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn a_folder_that_takes_no_files_is_refused() {
+    let folder = folder();
+    fs::write(folder.path().join("file"), b"").unwrap();
+    // Where even root cannot make a file.
+    for place in ["/proc/trace", "file/trace"] {
+        for command in ["record", "stat"] {
+            let sentence = refused(&mallow(folder.path(), &[command, "-o", place, "--", "touch", "ran"]));
+            assert!(sentence.contains(place), "{sentence}");
+        }
+    }
+    assert_eq!(files(folder.path()), ["file"]);
+}
+
+#[test]
+fn an_interrupt_ends_the_program_and_the_result_follows() {
+    let folder = folder();
+    // The program interrupts the whole group, as a terminal does, mallow included.
+    let program = "trap 'exit 7' INT; kill -INT 0; sleep 5";
+    for (command, expected) in [("record", "exit status 7"), ("stat", "exit status 7, 1 of 9 runs")] {
+        let mut args = vec![command];
+        if command == "stat" {
+            args.extend(["-r", "9"]);
+        }
+        args.extend(["--", "sh", "-c", program]);
+        let output = self::command(folder.path(), &args).process_group(0).output().unwrap();
+        let text = stderr(&output);
+        assert_eq!(output.status.code(), Some(7), "{text}");
+        assert!(text.contains(expected), "{text}");
+    }
+}

@@ -68,7 +68,7 @@ fn elide(name: &str) -> (String, bool) {
             continue;
         }
         let follows_word =
-            text.ends_with(|c: char| c.is_alphanumeric() || c == '_' || matches!(c, '>' | ')' | ']'));
+            text.ends_with(|c: char| c.is_alphanumeric() || c == '_' || matches!(c, '>' | ')' | ']' | '}'));
         match c {
             '<' if follows_word
                 || text.ends_with("::")
@@ -180,6 +180,7 @@ mod tests {
         );
         check("app::run::{{closure}}", "app::run::{{closure}}");
         check("app::parse::<u8>::{closure#0}", "app::parse<…>::{closure#0}");
+        check("{closure#0}<u8, alloc::vec::Vec<u8>>", "{closure#0}<…>");
         check("alloc::slice::<impl [T]>::to_vec", "alloc::slice<…>::to_vec");
         check("<(A, B) as app::Tuple>::make", "<(A, B) as app::Tuple>::make");
     }

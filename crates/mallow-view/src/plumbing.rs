@@ -25,13 +25,16 @@ enum Pattern {
     Starts(&'static str),
     /// The beginning of the name, and something further on in it.
     StartsAndHas(&'static str, &'static str),
+    /// Part of the source file's path. Line tables alone name inlined calls without their namespace (`to_vec`), so
+    /// that only the file tells whose they are.
+    File(&'static str),
 }
 
 const fn rule(language: &'static str, pattern: Pattern, reason: &'static str) -> Rule {
     Rule { language, pattern, reason }
 }
 
-use Pattern::{Is, Starts, StartsAndHas};
+use Pattern::{File, Is, Starts, StartsAndHas};
 
 const ALLOCATOR: &str = "the allocator's own entry";
 const CONTAINER: &str = "a container that stores what its caller gives it";
@@ -103,6 +106,8 @@ const LEAF: &[Rule] = &[
     rule("C++", Starts("std::__1::__tree<…>::"), CONTAINER),
     rule("C++", Starts("std::__1::__hash_table<…>::"), CONTAINER),
 
+    rule("C++", File("/include/c++/"), "a template of the standard library"),
+
     rule("Rust", Starts("__rust_alloc"), ALLOCATOR),
     rule("Rust", Is("__rust_realloc"), ALLOCATOR),
     rule("Rust", Starts("__rdl_"), ALLOCATOR),
@@ -123,6 +128,13 @@ const LEAF: &[Rule] = &[
     rule("Rust", Starts("<hashbrown::"), CONTAINER),
     rule("Rust", Starts("std::collections::"), CONTAINER),
     rule("Rust", Starts("<std::collections::"), CONTAINER),
+
+    rule("Rust", File("/library/alloc/src/"), "Rust's alloc library"),
+    rule("Rust", File("/library/core/src/"), GLUE),
+    rule("Rust", File("/library/std/src/alloc.rs"), ALLOCATOR),
+    rule("Rust", File("/library/std/src/sys/alloc/"), ALLOCATOR),
+    rule("Rust", File("/library/std/src/collections/"), CONTAINER),
+    rule("Rust", File("/hashbrown-"), CONTAINER),
 
     rule("Python", Starts("PyMem_"), ALLOCATOR),
     rule("Python", Starts("_PyMem_"), ALLOCATOR),
@@ -158,6 +170,9 @@ const LEAF: &[Rule] = &[
 const ROOT: &[Rule] = &[
     rule("C", Is("_start"), "the program's first instruction"),
     rule("C", Starts("__libc_start_"), "the C library's start"),
+    rule("C", Is("call_init"), "the loader's call of a library's initialisers"),
+    rule("C", Starts("_dl_init"), "the loader's call of a library's initialisers"),
+    rule("C", Starts("_dl_start"), "the loader's start"),
     rule("C", Is("start_thread"), "the C library's start of a thread"),
     rule("C", Is("clone"), "the C library's start of a thread"),
     rule("C", Is("clone3"), "the C library's start of a thread"),
@@ -171,16 +186,21 @@ const ROOT: &[Rule] = &[
     rule("Rust", StartsAndHas("<", " as core::ops::function::"), "Rust's call of main or of a thread's closure"),
     rule("Rust", Starts("__rust_try"), "Rust's guard around main and threads"),
     rule("Rust", Is("__rust_begin_short_backtrace"), "Rust's guard around main and threads"),
+    rule("Rust", File("/library/std/src/rt.rs"), "Rust's start"),
+    rule("Rust", File("/library/std/src/panic"), "Rust's guard around main and threads"),
+    rule("Rust", File("/library/std/src/sys/"), "Rust's guard around main and threads"),
+    rule("Rust", File("/library/std/src/thread/"), "Rust's start of a thread"),
+    rule("Rust", File("/library/core/src/ops/function.rs"), "Rust's call of main or of a thread's closure"),
 ];
 
 /// Why a frame on the leaf side is plumbing; none when it is worth showing.
 pub fn leaf_rule(frame: &Frame) -> Option<&'static Rule> {
-    find(LEAF, &frame.function)
+    find(LEAF, frame)
 }
 
 /// Why a frame on the root side is only a start; none when it is worth showing.
 pub fn root_rule(frame: &Frame) -> Option<&'static Rule> {
-    find(ROOT, &frame.function)
+    find(ROOT, frame)
 }
 
 /// How many of the frames, leaf first, are plumbing. Never all of them: the outermost always stays.
@@ -189,12 +209,13 @@ pub fn leading(frames: &[Frame]) -> usize {
     plumbing.min(frames.len().saturating_sub(1))
 }
 
-fn find(rules: &'static [Rule], function: &str) -> Option<&'static Rule> {
-    let name = short_name(function);
+fn find(rules: &'static [Rule], frame: &Frame) -> Option<&'static Rule> {
+    let name = short_name(&frame.function);
     rules.iter().find(|rule| match rule.pattern {
         Is(whole) => name == whole,
         Starts(start) => name.starts_with(start),
         StartsAndHas(start, part) => name.strip_prefix(start).is_some_and(|rest| rest.contains(part)),
+        File(part) => frame.file.as_ref().is_some_and(|file| file.contains(part)),
     })
 }
 

@@ -65,6 +65,25 @@ fn rust_plumbing_in_both_manglings() {
 }
 
 #[test]
+fn inlined_calls_without_a_namespace_are_known_by_their_file() {
+    let inlined = |function: &str, file: &str| Frame { file: Some(file.to_owned()), ..frame(function) };
+    let std = "/rustc/59807616e1fa2540724bfbac14d7976d7e4a3860/library";
+    for (function, file, language) in [
+        ("alloc_impl", format!("{std}/alloc/src/alloc.rs"), "Rust"),
+        ("to_vec<u8>", format!("{std}/alloc/src/slice.rs"), "Rust"),
+        ("call_once<u8>", format!("{std}/core/src/ops/function.rs"), "Rust"),
+        ("insert<u8>", "/home/me/.cargo/registry/src/x/hashbrown-0.17.1/src/raw/mod.rs".to_owned(), "Rust"),
+        ("_M_allocate", "/usr/include/c++/12/bits/stl_vector.h".to_owned(), "C++"),
+    ] {
+        let found = leaf_rule(&inlined(function, &file)).map(|rule| rule.language);
+        assert_eq!(found, Some(language), "{function} {file}");
+    }
+    assert_eq!(leaf_rule(&inlined("to_vec", "/home/me/app/src/alloc/slice.rs")), None);
+    assert_eq!(leaf_rule(&inlined("open", &format!("{std}/std/src/fs.rs"))), None);
+    assert!(root_rule(&inlined("{closure#0}", &format!("{std}/std/src/rt.rs"))).is_some());
+}
+
+#[test]
 fn python_and_ruby_plumbing() {
     for name in [
         "PyMem_RawMalloc",

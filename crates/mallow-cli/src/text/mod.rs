@@ -83,7 +83,7 @@ pub(crate) fn plural(count: u64, one: &str) -> String {
         (_, true) => "es",
         (_, false) => "s",
     };
-    format!("{} {one}{ending}", Count(count))
+    format!("{} {one}{ending}", figure(Measure::Allocations, count))
 }
 
 /// Cuts the end of a text that is too long for `width` columns.
@@ -95,14 +95,12 @@ pub(crate) fn cut_end(text: &str, width: usize) -> String {
     format!("{}…", kept.trim_end())
 }
 
-/// `function (file:line)`, and where the name has no line, the nearest `caller` that has one.
+/// `function (file:line)`, and where the name has no line, the nearest `caller` that has one, if it fits.
 pub(crate) fn frame_with_caller(frame: Option<&Frame>, caller: Option<&Frame>, width: usize) -> String {
     let name = frame_text(frame, width);
-    let left = width.saturating_sub(name.chars().count() + 6);
-    match caller {
-        Some(caller) if left >= 16 => format!("{name} from {}", frame_text(Some(caller), left)),
-        _ => name,
-    }
+    let Some(caller) = caller else { return name };
+    let both = format!("{name} from {}", frame_text(Some(caller), usize::MAX));
+    if both.chars().count() <= width { both } else { name }
 }
 
 /// Cuts the beginning of a text that is too long: the end of a function's name tells more than its namespace.

@@ -102,7 +102,9 @@ impl Page<'_> {
             ),
         ];
         rows.iter()
-            .map(|(name, value, note)| format!("{name:<12}{value:>10}  {note}").trim_end().to_owned())
+            .map(|(name, value, note)| {
+                cut_end(format!("{name:<12}{value:>10}  {note}").trim_end(), self.style.width)
+            })
             .collect()
     }
 

@@ -17,8 +17,8 @@ use std::sync::atomic::Ordering;
 pub(crate) struct LaneReader {
     /// The thread that owns the lane.
     pub(crate) thread: ThreadIndex,
-    /// How often the lane had been taken when that was found out.
-    pub(crate) taken_count: u32,
+    /// The owner's serial number; 0 before the first owner was met.
+    pub(crate) taken_serial: u64,
     /// Words consumed.
     pub(crate) tail: u64,
 }

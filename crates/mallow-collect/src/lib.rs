@@ -12,6 +12,7 @@ mod drain;
 mod ending;
 mod error;
 mod executable;
+mod lanes;
 mod launch;
 mod live;
 mod mapping;

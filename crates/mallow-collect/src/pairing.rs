@@ -53,11 +53,6 @@ impl Pairing {
         }
     }
 
-    /// The profile so far.
-    pub(crate) fn fold(&self) -> &Fold {
-        &self.fold
-    }
-
     /// The events that are not in the trace yet.
     pub(crate) fn events(&mut self) -> Option<&mut EventEncoder> {
         self.events.as_deref_mut()

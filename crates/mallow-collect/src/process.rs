@@ -4,13 +4,13 @@ use crate::clock::Clock;
 use crate::drain::{LaneReader, Pass};
 use crate::ending::Watch;
 use crate::error::CollectError;
+use crate::lanes;
 use crate::mapping::Mapping;
 use crate::pairing::Pairing;
 use crate::session::Arrival;
 use crate::stacks::StackNumbers;
 use crate::trace_file::TraceFile;
 use mallow_profile::{Exit, Folded, ThreadIndex};
-use mallow_wire::shared::{LANE_FREE, LANE_OWNED};
 use mallow_wire::trace::{self, ChunkKind};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -35,8 +35,6 @@ pub(crate) struct Recorded {
     threads_written: usize,
     samples: Vec<trace::Sample>,
     statm: Option<File>,
-    /// The recorder sees the same process ids as we do, so a thread id tells whether its owner lives.
-    same_pid_namespace: bool,
 }
 
 /// What remains of a process after its end.
@@ -53,9 +51,9 @@ impl Recorded {
     pub(crate) fn begin(arrival: Arrival, index: u32, keep_events: bool, clock: &Clock, file: &mut TraceFile) -> Result<Recorded, CollectError> {
         let mapping = Mapping::new(&arrival.memory)?;
         let header = mapping.header();
-        let (parent_pid, same_pid_namespace) = (header.parent_pid, header.pid == arrival.pid);
+        let parent_pid = header.parent_pid;
         let pid = arrival.pid;
-        let start = trace::ProcessStart { pid, parent_pid, command: command_line(pid), started_us: clock.now_us() };
+        let start = trace::ProcessStart { pid, parent_pid, command: arrival.command, started_us: clock.now_us() };
         let mut payload = Vec::new();
         start.encode(&mut payload);
         file.chunk(ChunkKind::PROCESS_START, index, &payload)?;
@@ -74,7 +72,6 @@ impl Recorded {
             threads_written: 0,
             samples: Vec::new(),
             statm: File::open(format!("/proc/{pid}/statm")).ok(),
-            same_pid_namespace,
         })
     }
 
@@ -110,45 +107,29 @@ impl Recorded {
     fn meet_threads(&mut self) {
         for index in 0..self.mapping.lanes_high() {
             let lane = self.mapping.lane(index);
-            let taken_count = lane.taken_count.load(Ordering::Acquire);
+            let taken_serial = lane.taken_serial.load(Ordering::Acquire);
             if self.readers.len() <= index {
                 let tail = lane.tail.load(Ordering::Relaxed);
-                self.readers.push(LaneReader { thread: ThreadIndex(0), taken_count: 0, tail });
+                self.readers.push(LaneReader { thread: ThreadIndex(0), taken_serial: 0, tail });
             }
-            if self.readers[index].taken_count == taken_count {
+            if self.readers[index].taken_serial == taken_serial {
                 continue;
             }
             let thread = self.threads.len() as u32;
-            self.readers[index].taken_count = taken_count;
+            self.readers[index].taken_serial = taken_serial;
             self.readers[index].thread = ThreadIndex(thread);
             let tid = lane.tid.load(Ordering::Relaxed);
             self.threads.push(trace::Thread { index: thread, tid, name: thread_name(self.pid, tid) });
         }
     }
 
-    /// Gives back the lanes of threads that have ended.
+    /// Gives back the lanes of threads that have ended and are read to the end.
     pub(crate) fn recycle_lanes(&self) {
-        if !self.same_pid_namespace {
-            return;
-        }
-        for (index, reader) in self.readers.iter().enumerate() {
-            let lane = self.mapping.lane(index);
-            let tid = lane.tid.load(Ordering::Relaxed);
-            let read_up = lane.head.load(Ordering::Acquire) == reader.tail;
-            let owned = lane.state.load(Ordering::Acquire) == LANE_OWNED && lane.taken_count.load(Ordering::Acquire) == reader.taken_count;
-            // A thread id may be in use again: then its newer lane is the living one's.
-            let reused = || {
-                let tid_at = |other: usize| self.threads[self.readers[other].thread.0 as usize].tid;
-                (0..self.readers.len()).any(|other| {
-                    self.readers[other].thread.0 > reader.thread.0
-                        && tid_at(other) == tid
-                        && self.mapping.lane(other).state.load(Ordering::Acquire) == LANE_OWNED
-                })
-            };
-            if owned && read_up && (!thread_lives(tid) || reused()) && lane.head.load(Ordering::Acquire) == reader.tail {
-                lane.state.store(LANE_FREE, Ordering::Release);
-            }
-        }
+        lanes::recycle(&self.mapping, self.pid, |index, serial| {
+            self.readers.get(index).is_some_and(|reader| {
+                reader.taken_serial == serial && self.mapping.lane(index).head.load(Ordering::Acquire) == reader.tail
+            })
+        });
     }
 
     /// Whether some thread waits for a lane.
@@ -208,7 +189,7 @@ impl Recorded {
 
     /// Tells the recorder that nobody reads any more: its threads go on unrecorded.
     pub(crate) fn leave(&self) {
-        self.mapping.header().heartbeat.store(u32::MAX, Ordering::SeqCst);
+        self.mapping.header().heartbeat.store(mallow_wire::shared::HEARTBEAT_LEFT, Ordering::SeqCst);
     }
 
     /// Closes the process's part of the trace.
@@ -246,10 +227,13 @@ impl Recorded {
             warnings.push(format!("process {pid}: the stack table was full, so {nodes} stacks end early"));
         }
         if header.verify_stacks.load(Ordering::Relaxed) > 0 {
+            let value = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
             warnings.push(format!(
-                "process {pid}: verified {} stacks, {} differ",
-                header.verify_stacks.load(Ordering::Relaxed),
-                header.verify_mismatches.load(Ordering::Relaxed)
+                "process {pid}: of {} stacks {} differ from a walk from scratch; of {} stacks {} differ from the C runtime's unwinder",
+                value(&header.verify_stacks),
+                header.verify_mismatches.load(Ordering::Relaxed),
+                value(&header.verify_judged),
+                value(&header.verify_judge_mismatches),
             ));
         }
         warnings
@@ -290,20 +274,7 @@ fn write_stacks(index: u32, stacks: &trace::Stacks, file: &mut TraceFile) -> Res
     file.chunk(ChunkKind::STACKS, index, &payload)
 }
 
-/// The command line, blanks between arguments; empty when the process has ended already.
-fn command_line(pid: u32) -> String {
-    let bytes = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let text = String::from_utf8_lossy(&bytes);
-    text.trim_end_matches('\0').replace('\0', " ")
-}
-
 fn thread_name(pid: u32, tid: u32) -> String {
     let name = std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/comm")).unwrap_or_default();
     name.trim_end().to_owned()
-}
-
-/// `kill` with signal 0 finds threads by their id too.
-fn thread_lives(tid: u32) -> bool {
-    let Some(tid) = rustix::process::Pid::from_raw(tid as i32) else { return false };
-    rustix::process::test_kill_process(tid) != Err(rustix::io::Errno::SRCH)
 }

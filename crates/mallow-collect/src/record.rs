@@ -10,6 +10,7 @@ use crate::symbols::{Resolve, symbols_of};
 use crate::trace_file::TraceFile;
 use mallow_base::Frame;
 use mallow_profile::{Exit, Folded, Module, Totals};
+use mallow_wire::shared::HEARTBEAT_LEFT;
 use mallow_wire::trace::{self, ChunkKind, NO_PROCESS};
 use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsString;
@@ -242,7 +243,7 @@ impl Recording {
         while self.exit.is_none() && !self.interrupts.look(self.child) {
             while let Some(arrival) = self.session.arrival() {
                 if let Ok(mapping) = crate::mapping::Mapping::new(&arrival.memory) {
-                    mapping.header().heartbeat.store(u32::MAX, Ordering::SeqCst);
+                    mapping.header().heartbeat.store(HEARTBEAT_LEFT, Ordering::SeqCst);
                 }
             }
             self.reap();
@@ -276,6 +277,7 @@ impl Recording {
             if interrupted || (self.exit.is_some() && self.processes.is_empty() && !self.admit()?) {
                 return Ok(interrupted);
             }
+            self.processes.iter().filter(|process| process.wants_lanes()).for_each(Recorded::recycle_lanes);
             if sampled.elapsed() >= SAMPLE_INTERVAL {
                 sampled = Instant::now();
                 self.sample();

@@ -1,7 +1,7 @@
 //! The door at which processes hand over their shared memory.
 
 use crate::error::CollectError;
-use mallow_wire::hello::Hello;
+use mallow_wire::hello::{COMMAND_BYTES_MAX, Hello};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind,
     listen, recvmsg, socket_with,
@@ -24,6 +24,8 @@ pub(crate) struct Arrival {
     pub(crate) memory: OwnedFd,
     /// Its process id as we see it.
     pub(crate) pid: u32,
+    /// Its command line, blanks between arguments.
+    pub(crate) command: String,
 }
 
 impl Session {
@@ -60,18 +62,20 @@ impl Session {
 
     fn receive(&self, connection: &OwnedFd) -> Option<Arrival> {
         let pid = rustix::net::sockopt::socket_peercred(connection).ok()?.pid.as_raw_nonzero().get() as u32;
-        let mut bytes = [0u8; 64];
+        let mut bytes = [0u8; Hello::BYTES + COMMAND_BYTES_MAX];
         let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
         // The sender connects and sends in one breath, so this does not wait for long; a sender that died in between gives an end of file.
         let received =
             recvmsg(connection, &mut [IoSliceMut::new(&mut bytes)], &mut control, RecvFlags::CMSG_CLOEXEC).ok()?;
-        let hello = Hello::from_bytes(&bytes[..received.bytes])?;
+        let (hello, command) = bytes[..received.bytes].split_at_checked(Hello::BYTES)?;
+        let hello = Hello::from_bytes(hello)?;
+        let command = String::from_utf8_lossy(command).trim_end_matches('\0').replace('\0', " ");
         let memory = control.drain().find_map(|message| match message {
             RecvAncillaryMessage::ScmRights(mut files) => files.next(),
             _ => None,
         })?;
-        (hello.token == self.token).then_some(Arrival { memory, pid })
+        (hello.token == self.token).then_some(Arrival { memory, pid, command })
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::ending::{Watch, child_exit};
 use crate::error::CollectError;
+use crate::lanes;
 use crate::launch::{Launch, Mode};
 use crate::mapping::Mapping;
 use crate::session::{Arrival, Session};
@@ -76,6 +77,7 @@ impl Counting {
             }
             let child_has_ended = self.exit.is_some();
             self.admit();
+            self.open.iter().for_each(|counted| lanes::recycle(&counted.mapping, counted.pid, |_, _| true));
             self.bury();
             if child_has_ended && self.open.is_empty() {
                 return;
@@ -90,11 +92,10 @@ impl Counting {
             self.succeed(&arrival);
             let Ok(mapping) = Mapping::new(&arrival.memory) else { continue };
             let pid = arrival.pid;
-            let command = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
             self.processes.push(Process {
                 pid,
                 parent_pid: mapping.header().parent_pid,
-                command: String::from_utf8_lossy(&command).trim_end_matches('\0').replace('\0', " "),
+                command: arrival.command,
                 started_us: self.started.elapsed().as_micros() as u64,
                 ..Process::default()
             });

@@ -1,5 +1,6 @@
 //! The message with which a process hands its shared memory to the collector.
 //!
+//! It is followed by the sender's command line, arguments ended by zero bytes, as much of it as fits [`COMMAND_BYTES_MAX`].
 //! It travels once over an abstract `SOCK_SEQPACKET` Unix socket, with the memory's file descriptor beside it; the kernel adds
 //! the sender's credentials. Both descriptors are closed afterwards: the profiled program owns none of ours.
 
@@ -10,7 +11,10 @@ pub const SESSION_VARIABLE: &str = "MALLOW_SESSION";
 /// "mallowhi", little endian.
 pub const HELLO_MAGIC: u64 = u64::from_le_bytes(*b"mallowhi");
 
-/// The message. 32 bytes, no padding.
+/// How much of a command line is sent.
+pub const COMMAND_BYTES_MAX: usize = 2048;
+
+/// The message's fixed part. 32 bytes, no padding.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hello {
@@ -24,9 +28,12 @@ pub struct Hello {
     pub token: [u8; 16],
 }
 
-const _: () = assert!(size_of::<Hello>() == 32);
+const _: () = assert!(size_of::<Hello>() == Hello::BYTES);
 
 impl Hello {
+    /// Bytes of the fixed part.
+    pub const BYTES: usize = 32;
+
     /// The bytes on the socket.
     pub fn to_bytes(self) -> [u8; 32] {
         let mut bytes = [0; 32];

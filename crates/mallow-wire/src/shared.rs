@@ -162,18 +162,24 @@ pub struct Header {
     pub events_lost: AtomicU64,
     /// Stacks that ended at code without unwind tables.
     pub stacks_cut: AtomicU64,
+    /// Threads that have taken a lane so far.
+    pub lanes_taken: AtomicU64,
     /// Threads waiting for a lane.
     pub lanes_wanted: AtomicU32,
     /// Goes up while the collector lives; a waiting thread that sees it stand still for seconds gives up.
     pub heartbeat: AtomicU32,
     /// Set by the second thread's first call in [`MODE_STAT`]: from then on live bytes are summed atomically.
     pub threads_many: AtomicU32,
-    /// Verified stacks, and those that differed; counted by a recorder built to check itself.
+    /// Memoised stacks that differed from a walk from scratch; counted by a recorder built to check itself.
     pub verify_mismatches: AtomicU32,
-    /// Stacks that a checking recorder compared.
+    /// Stacks that a checking recorder compared with a walk from scratch.
     pub verify_stacks: AtomicU64,
+    /// Those of them that it compared with the C runtime's unwinder too.
+    pub verify_judged: AtomicU64,
+    /// Those of these that differed.
+    pub verify_judge_mismatches: AtomicU64,
     /// Pad: what follows is written by every thread of a process under [`MODE_STAT`].
-    pub pad: [u64; 4],
+    pub pad: [u64; 1],
     /// Live bytes and blocks over all threads, once there are many.
     pub live_bytes: AtomicU64,
     /// See `live_bytes`.
@@ -208,6 +214,9 @@ pub struct Counters {
     pub live_blocks: AtomicU64,
 }
 
+/// In [`Header::heartbeat`] when the collector has left on purpose.
+pub const HEARTBEAT_LEFT: u32 = u32::MAX;
+
 /// A lane's states. In [`Lane::state`].
 pub const LANE_FREE: u32 = 0;
 /// A thread owns the lane; [`Lane::tid`] says which.
@@ -221,14 +230,16 @@ pub struct Lane {
     pub state: AtomicU32,
     /// The owner's thread id.
     pub tid: AtomicU32,
-    /// Goes up each time the lane is taken.
-    pub taken_count: AtomicU32,
     /// Set while the owner sleeps because the ring is full.
     pub waiting: AtomicU32,
+    /// Pad.
+    pub pad0: u32,
+    /// Which of the process's threads, counted from 1 in the order in which they took their lanes, owns the lane. Written last.
+    pub taken_serial: AtomicU64,
     /// Words published by the owner.
     pub head: AtomicU64,
     /// Pad: `head` is the owner's cache line, `tail` the collector's.
-    pub pad: [u64; 5],
+    pub pad: [u64; 4],
     /// Words consumed by the collector.
     pub tail: AtomicU64,
     /// A word that changes with `tail`, to sleep on.

@@ -1,1 +1,178 @@
-//! placeholder
+//! C++'s operators `new` and `delete`.
+//!
+//! libstdc++'s operators call `malloc` and `free`, where they are recorded like any other caller, so here they are only passed on, by a jump. Allocators
+//! such as jemalloc, tcmalloc and mimalloc bring operators of their own that never come by `malloc`: those are hooked. Which of the two it is is found out
+//! at each operator's first call: the library that defines the next operator either defines `malloc` too, or it does not.
+//!
+//! `operator new` may throw, and an exception must not pass through our frames. The hook therefore calls the operator that does not throw, and when that gives
+//! nothing it jumps to the throwing one, which then throws from its caller's point of view.
+
+use crate::family::{real_aligned_alloc, real_free, real_malloc};
+use crate::real::Real;
+use crate::record::{allocating, freeing};
+use core::arch::naked_asm;
+use core::mem::transmute;
+use core::sync::atomic::{AtomicUsize, Ordering};
+use mallow_recorder::{Caller, elf};
+
+/// Exports operators. Each gets a target, found at its first call, and a hook, which the target may be.
+macro_rules! operators {
+    ($($index:literal $name:ident $text:literal $hook:ident = $kind:ident;)*) => {
+        /// Where calls of each operator go; 0 before its first call.
+        static TARGETS: [AtomicUsize; 20] = [const { AtomicUsize::new(0) }; 20];
+        static REALS: [Real; 20] = [$(Real::named($text)),*];
+        static HOOKS: [unsafe extern "C" fn(); 20] = [$($hook),*];
+
+        $(
+            #[doc = concat!("`", stringify!($name), "`, passed on or hooked.")]
+            ///
+            /// # Safety
+            /// As the operator that it stands for.
+            #[unsafe(naked)]
+            #[unsafe(no_mangle)]
+            #[allow(non_snake_case)]
+            pub unsafe extern "C" fn $name() {
+                naked_asm!(
+                    "mov rax, qword ptr [rip + {targets} + 8 * {index}]",
+                    "test rax, rax",
+                    "jz 2f",
+                    "jmp rax",
+                    "2: push rdi", "push rsi", "push rdx",
+                    "mov edi, {index}",
+                    "call {resolve}",
+                    "pop rdx", "pop rsi", "pop rdi",
+                    "jmp rax",
+                    targets = sym TARGETS, resolve = sym resolve, index = const $index
+                )
+            }
+            $kind!($hook, $index);
+        )*
+    };
+}
+
+/// A hook for an operator that throws: arguments size and, if it takes one, alignment.
+macro_rules! throwing {
+    ($hook:ident, $index:literal) => {
+        #[unsafe(naked)]
+        unsafe extern "C" fn $hook() {
+            naked_asm!(
+                "push rdi", "push rsi",
+                "lea rcx, [rsp + 16]", "mov r8, rbp", "mov edx, {index}",
+                "sub rsp, 8", "call {work}", "add rsp, 8",
+                "pop rsi", "pop rdi",
+                "test rax, rax", "jz 2f", "ret",
+                "2: push rdi", "push rsi", "sub rsp, 8",
+                "mov edi, {index}", "call {real}",
+                "add rsp, 8", "pop rsi", "pop rdi",
+                "jmp rax",
+                work = sym work_new, real = sym real_operator, index = const $index
+            )
+        }
+    };
+}
+
+/// A hook for an operator that gives null.
+macro_rules! quiet {
+    ($hook:ident, $index:literal) => {
+        #[unsafe(naked)]
+        unsafe extern "C" fn $hook() {
+            naked_asm!("mov rcx, rsp", "mov r8, rbp", "mov edx, {index}", "jmp {work}", work = sym work_new, index = const $index)
+        }
+    };
+}
+
+/// A hook for an operator that frees, with up to two arguments after the block.
+macro_rules! deleting {
+    ($hook:ident, $index:literal) => {
+        #[unsafe(naked)]
+        unsafe extern "C" fn $hook() {
+            naked_asm!("mov rcx, rsp", "mov r8, rbp", "mov r9d, {index}", "jmp {work}", work = sym work_delete, index = const $index)
+        }
+    };
+}
+
+operators! {
+    0 _Znwm c"_Znwm" hook_new = throwing;
+    1 _Znam c"_Znam" hook_new_array = throwing;
+    2 _ZnwmSt11align_val_t c"_ZnwmSt11align_val_t" hook_new_aligned = throwing;
+    3 _ZnamSt11align_val_t c"_ZnamSt11align_val_t" hook_new_array_aligned = throwing;
+    4 _ZnwmRKSt9nothrow_t c"_ZnwmRKSt9nothrow_t" hook_new_nothrow = quiet;
+    5 _ZnamRKSt9nothrow_t c"_ZnamRKSt9nothrow_t" hook_new_array_nothrow = quiet;
+    6 _ZnwmSt11align_val_tRKSt9nothrow_t c"_ZnwmSt11align_val_tRKSt9nothrow_t" hook_new_aligned_nothrow = quiet;
+    7 _ZnamSt11align_val_tRKSt9nothrow_t c"_ZnamSt11align_val_tRKSt9nothrow_t" hook_new_array_aligned_nothrow = quiet;
+    8 _ZdlPv c"_ZdlPv" hook_delete = deleting;
+    9 _ZdaPv c"_ZdaPv" hook_delete_array = deleting;
+    10 _ZdlPvm c"_ZdlPvm" hook_delete_sized = deleting;
+    11 _ZdaPvm c"_ZdaPvm" hook_delete_array_sized = deleting;
+    12 _ZdlPvSt11align_val_t c"_ZdlPvSt11align_val_t" hook_delete_aligned = deleting;
+    13 _ZdaPvSt11align_val_t c"_ZdaPvSt11align_val_t" hook_delete_array_aligned = deleting;
+    14 _ZdlPvmSt11align_val_t c"_ZdlPvmSt11align_val_t" hook_delete_sized_aligned = deleting;
+    15 _ZdaPvmSt11align_val_t c"_ZdaPvmSt11align_val_t" hook_delete_array_sized_aligned = deleting;
+    16 _ZdlPvRKSt9nothrow_t c"_ZdlPvRKSt9nothrow_t" hook_delete_nothrow = deleting;
+    17 _ZdaPvRKSt9nothrow_t c"_ZdaPvRKSt9nothrow_t" hook_delete_array_nothrow = deleting;
+    18 _ZdlPvSt11align_val_tRKSt9nothrow_t c"_ZdlPvSt11align_val_tRKSt9nothrow_t" hook_delete_aligned_nothrow = deleting;
+    19 _ZdaPvSt11align_val_tRKSt9nothrow_t c"_ZdaPvSt11align_val_tRKSt9nothrow_t" hook_delete_array_aligned_nothrow = deleting;
+}
+
+/// The first of the operators of each pair (single, array) that take an alignment; the first that do not throw.
+const ALIGNED: usize = 2;
+const NOTHROW: usize = 4;
+const ALIGNED_NOTHROW: usize = 6;
+
+/// Finds out where an operator's calls go.
+unsafe extern "C" fn resolve(index: usize) -> usize {
+    let real = REALS[index].address();
+    let own = core::ptr::from_ref(&TARGETS) as usize;
+    let target = if real != 0 && !elf::defined_beside(real, c"malloc", own) { real } else { HOOKS[index] as usize };
+    if real != 0 {
+        TARGETS[index].store(target, Ordering::Relaxed);
+    }
+    target
+}
+
+/// The real operator, to jump to when the quiet one gave nothing. Without one there is nothing that could throw.
+unsafe extern "C" fn real_operator(index: usize) -> usize {
+    match REALS[index].address() {
+        0 => mallow_recorder::sys::exit_group(134),
+        address => address,
+    }
+}
+
+unsafe extern "C" fn work_new(size: usize, align: usize, index: usize, sp: usize, bp: usize) -> *mut u8 {
+    let is_aligned = matches!(index, ALIGNED | 3 | ALIGNED_NOTHROW | 7);
+    let quiet = if index < NOTHROW { index + NOTHROW } else { index };
+    // Any address will do for the tag argument: the operator's overload is its whole meaning.
+    let tag = core::ptr::from_ref(&TARGETS) as usize;
+    let call = || {
+        // SAFETY: the operators have these types by the C++ ABI.
+        unsafe {
+            match (REALS[quiet].address(), is_aligned) {
+                (0, false) => real_malloc(size),
+                (0, true) => real_aligned_alloc(align, size),
+                (address, false) => transmute::<usize, unsafe extern "C" fn(usize, usize) -> *mut u8>(address)(size, tag),
+                (address, true) => {
+                    transmute::<usize, unsafe extern "C" fn(usize, usize, usize) -> *mut u8>(address)(size, align, tag)
+                }
+            }
+        }
+    };
+    // SAFETY: the hook passed its caller's registers.
+    unsafe { allocating(Caller { sp, bp }, size, call) }
+}
+
+unsafe extern "C" fn work_delete(block: *mut u8, a: usize, b: usize, sp: usize, bp: usize, index: usize) {
+    if block.is_null() {
+        return;
+    }
+    let call = || {
+        // SAFETY: the operators take up to two arguments after the block.
+        unsafe {
+            match REALS[index].address() {
+                0 => real_free(block),
+                address => transmute::<usize, unsafe extern "C" fn(*mut u8, usize, usize)>(address)(block, a, b),
+            }
+        }
+    };
+    // SAFETY: the hook passed its caller's registers.
+    unsafe { freeing(Caller { sp, bp }, block, call) };
+}

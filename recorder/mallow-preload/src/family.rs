@@ -80,6 +80,15 @@ pub(crate) unsafe fn real_malloc(size: usize) -> *mut u8 {
     unsafe { call_one(&MALLOC, size) }
 }
 
+/// The real `aligned_alloc`, unrecorded.
+///
+/// # Safety
+/// As `aligned_alloc`.
+pub(crate) unsafe fn real_aligned_alloc(align: usize, size: usize) -> *mut u8 {
+    // SAFETY: by contract.
+    unsafe { call_two(&ALIGNED_ALLOC, align, size) }
+}
+
 /// The real `free`, unrecorded.
 ///
 /// # Safety

@@ -84,6 +84,16 @@ pub fn next_definition(name: &CStr, own: usize) -> Option<usize> {
     found
 }
 
+/// Whether the object behind `own` that holds `address` defines `name` too.
+pub fn defined_beside(address: usize, name: &CStr, own: usize) -> bool {
+    let mut beside = false;
+    each_object(|object| {
+        beside = object.contains(address) && !object.contains(own) && object.definition(name.to_bytes()).is_some();
+        beside
+    });
+    beside
+}
+
 impl LoadedObject {
     /// The path; empty for the executable.
     pub fn name(&self) -> *const c_char {

@@ -12,7 +12,7 @@ use crate::tls;
 use core::arch::{asm, global_asm};
 use core::ffi::{CStr, c_char};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
-use mallow_wire::hello::{HELLO_MAGIC, Hello, SESSION_VARIABLE};
+use mallow_wire::hello::{COMMAND_BYTES_MAX, HELLO_MAGIC, Hello, SESSION_VARIABLE};
 use mallow_wire::shared::*;
 
 global_asm!(".weak environ");
@@ -134,7 +134,7 @@ pub fn take_lane() -> Option<Place> {
     let lane = &lanes[index];
     lane.tid.store(sys::gettid(), Ordering::Relaxed);
     header.lanes_high.fetch_max(index as u32 + 1, Ordering::Relaxed);
-    lane.taken_count.fetch_add(1, Ordering::Release);
+    lane.taken_serial.store(header.lanes_taken.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Release);
     let counts = header.mode == MODE_STAT;
     if counts && index > 0 {
         header.threads_many.store(1, Ordering::SeqCst);
@@ -251,10 +251,24 @@ fn introduce() -> bool {
             }
         }
         SHARED.store(shared, Ordering::Release);
-        sys::send_with_fd(session.name(), &hello.to_bytes(), fd as i32)
+        let mut message = [0; Hello::BYTES + COMMAND_BYTES_MAX];
+        message[..Hello::BYTES].copy_from_slice(&hello.to_bytes());
+        let command_bytes = read_command(&mut message[Hello::BYTES..]);
+        sys::send_with_fd(session.name(), &message[..Hello::BYTES + command_bytes], fd as i32)
     });
     sys::close(fd as i32);
     introduced
+}
+
+/// Our own command line. Asked for here because a short-lived process is gone before the collector could look.
+fn read_command(into: &mut [u8]) -> usize {
+    let fd = sys::open_read(c"/proc/self/cmdline");
+    if fd < 0 {
+        return 0;
+    }
+    let read = sys::read(fd as i32, into);
+    sys::close(fd as i32);
+    read.max(0) as usize
 }
 
 /// Maps the file with as many lanes as the address space allows.

@@ -12,7 +12,7 @@ use crate::sys;
 use crate::thread::Thread;
 use core::arch::asm;
 use core::sync::atomic::{AtomicU64, Ordering};
-use mallow_wire::shared::{Lane, RING_WORDS};
+use mallow_wire::shared::{HEARTBEAT_LEFT, Lane, RING_WORDS};
 
 /// Writes a record of `N` words, waiting for the collector when the ring is full.
 ///
@@ -90,9 +90,10 @@ unsafe fn wait_for_space(thread: *mut Thread, lane: &Lane, head: u64, need: u64)
         sys::futex_wait(&lane.tail_futex, tail_futex, WAIT_MS);
         lane.waiting.store(0, Ordering::Relaxed);
         let beat = process::header().heartbeat.load(Ordering::Relaxed);
-        silent_ms = if beat == heartbeat && lane.tail.load(Ordering::Relaxed) == tail { silent_ms + WAIT_MS } else { 0 };
+        let silent = beat == heartbeat && lane.tail.load(Ordering::Relaxed) == tail;
+        silent_ms = if silent { silent_ms + WAIT_MS } else { 0 };
         heartbeat = beat;
-        if silent_ms >= COLLECTOR_SILENCE_MS {
+        if beat == HEARTBEAT_LEFT || silent_ms >= COLLECTOR_SILENCE_MS {
             process::header().events_lost.fetch_add(1, Ordering::Relaxed);
             process::stop();
             return false;

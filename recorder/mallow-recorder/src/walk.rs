@@ -126,11 +126,13 @@ unsafe fn finish(cfa: usize, bp_slot: usize, bp: usize, read: &mut impl FnMut(Ch
     Step::Caller(caller)
 }
 
-/// Whether the word below `end` may be read for the caller of `frame`.
+/// Whether the word below `end` may be read for the caller of `frame`: it lies above the frame's stack pointer, and on the thread's own stack not beyond
+/// its end. The frame's slot would not do as the lower bound: an interrupted frame's lies on the signal handler's stack.
 #[inline(always)]
 fn ascends(frame: &Frame, end: usize, around: &Surroundings) -> bool {
-    let bytes = end.wrapping_sub(frame.slot);
-    end & 7 == 0 && bytes >= 8 && bytes < FRAME_BYTES_MAX && (!around.stack.holds(frame.slot) || end <= around.stack.end)
+    let bytes = end.wrapping_sub(frame.sp - 8);
+    let plausible = (8..FRAME_BYTES_MAX).contains(&bytes) && end & 7 == 0;
+    plausible && (!around.stack.holds(frame.sp - 8) || end <= around.stack.end)
 }
 
 /// Frames that are left in unusual ways.
@@ -187,7 +189,7 @@ fn by_frame_pointer(frame: &Frame, around: &Surroundings, read: &mut impl FnMut(
         return Step::Cut;
     }
     let word = |address: usize| {
-        if around.stack.holds(frame.slot) {
+        if around.stack.holds(frame.sp - 8) {
             // SAFETY: between this frame and the end of the thread's own stack everything is mapped.
             Some(unsafe { *(address as *const usize) })
         } else {

@@ -1,0 +1,112 @@
+//! A recorder that checks itself: every stack is found again in two other ways, and differences are counted in the header.
+//!
+//! The judges are a walk from scratch with the same rules, which tests the memo, and the C runtime's own unwinder (`_Unwind_Backtrace` of libgcc), which
+//! shares no code with us and tests the rules. Only built with the feature `verify`: this is a hundred times slower than recording.
+
+use crate::Caller;
+use crate::memo::{FRAMES_MAX, walk_each};
+use crate::process;
+use crate::walk::Surroundings;
+use core::arch::{asm, global_asm};
+use core::ffi::{c_int, c_void};
+use core::mem::transmute;
+use core::sync::atomic::Ordering;
+use mallow_wire::shared::{NODE_ROOT, node_address};
+
+global_asm!(".weak _Unwind_Backtrace", ".weak _Unwind_GetIP");
+
+/// How many frames are compared.
+const COMPARED_MAX: usize = 512;
+
+/// Compares the stack that a node stands for with both judges.
+///
+/// # Safety
+/// As [`walk_each`].
+#[inline(never)]
+pub unsafe fn compare(node: u32, caller: Caller, around: &Surroundings) {
+    let header = process::header();
+    header.verify_stacks.fetch_add(1, Ordering::Relaxed);
+    let mut ours = [0u64; COMPARED_MAX];
+    let depth = addresses(node, &mut ours);
+    let mut same = true;
+    // SAFETY: by contract.
+    let walked_depth = unsafe {
+        walk_each(caller, around, |i, frame| {
+            same &= i >= COMPARED_MAX || ours[i] == frame.ra as u64;
+            true
+        })
+    };
+    same &= walked_depth == depth || walked_depth == FRAMES_MAX;
+    // SAFETY: by contract.
+    let judged = unsafe { judge(caller, &ours[..depth.min(COMPARED_MAX)]) };
+    if let Some(agrees) = judged {
+        header.verify_judged.fetch_add(1, Ordering::Relaxed);
+        header.verify_judge_mismatches.fetch_add(!agrees as u64, Ordering::Relaxed);
+    }
+    if !same {
+        header.verify_mismatches.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// The addresses of a node's stack, innermost first; gives the depth, which may be more than fits.
+fn addresses(mut node: u32, into: &mut [u64]) -> usize {
+    let mut depth = 0;
+    while node != NODE_ROOT {
+        // SAFETY: ids come from the table.
+        let entry = unsafe { &*process::nodes().add(node as usize) };
+        if let Some(place) = into.get_mut(depth) {
+            *place = node_address(entry.key.load(Ordering::Relaxed));
+        }
+        depth += 1;
+        node = (entry.parent.load(Ordering::Relaxed) as u32).wrapping_sub(1);
+    }
+    depth
+}
+
+struct Judgement<'a> {
+    ours: &'a [u64],
+    /// Frames of the host that were met; none before its innermost one.
+    met: Option<usize>,
+    agrees: bool,
+    get_ip: extern "C" fn(*mut c_void) -> usize,
+}
+
+/// What the C runtime's unwinder says; none when it is not loaded.
+unsafe fn judge(caller: Caller, ours: &[u64]) -> Option<bool> {
+    let (backtrace, get_ip): (usize, usize);
+    // SAFETY: reads the global offset table; the entries are 0 when nobody defines the symbols.
+    unsafe {
+        asm!("mov {}, qword ptr [rip + _Unwind_Backtrace@GOTPCREL]", out(reg) backtrace, options(nostack, preserves_flags, readonly));
+        asm!("mov {}, qword ptr [rip + _Unwind_GetIP@GOTPCREL]", out(reg) get_ip, options(nostack, preserves_flags, readonly));
+    }
+    if backtrace == 0 || get_ip == 0 {
+        return None;
+    }
+    // SAFETY: the symbols have these types by the C++ ABI. `sp` points at the return address.
+    unsafe {
+        type Visit = extern "C" fn(*mut c_void, *mut Judgement<'_>) -> c_int;
+        let backtrace: extern "C" fn(Visit, *mut Judgement<'_>) -> c_int = transmute(backtrace);
+        debug_assert_eq!(ours.first(), Some(&*(caller.sp as *const u64)));
+        let mut judgement = Judgement { ours, met: None, agrees: true, get_ip: transmute::<usize, extern "C" fn(*mut c_void) -> usize>(get_ip) };
+        backtrace(visit, &mut judgement);
+        // It may end before us where we follow frame pointers through code without tables, but never after us.
+        Some(judgement.agrees && judgement.met.is_some())
+    }
+}
+
+extern "C" fn visit(context: *mut c_void, judgement: *mut Judgement<'_>) -> c_int {
+    const GO_ON: c_int = 0;
+    // SAFETY: the unwinder passes on what `judge` gave it.
+    let judgement = unsafe { &mut *judgement };
+    let ip = (judgement.get_ip)(context) as u64;
+    let at = match judgement.met {
+        // Our own frames come first.
+        None if judgement.ours.first() != Some(&ip) => return GO_ON,
+        None => 0,
+        Some(at) => at + 1,
+    };
+    judgement.met = Some(at);
+    let ended = ip == 0 && at >= judgement.ours.len();
+    judgement.agrees &= ended || at >= COMPARED_MAX || judgement.ours.get(at) == Some(&ip);
+    GO_ON
+}

@@ -298,13 +298,31 @@ fn a_damaged_footer_is_folded_again() {
 }
 
 #[test]
-fn damaged_stacks_spoil_their_process_and_no_other() {
+fn figures_outlive_their_stacks() {
     let sample = sample(false);
     let imported = read(&sample.flipped(ChunkKind::STACKS, Some(1)));
     let whole = read(&sample.bytes).profile;
-    assert_eq!(imported.profile.processes[0], whole.processes[0]);
-    assert_eq!(imported.profile.processes[1].totals.allocations, 0);
-    assert!(imported.warnings.iter().any(|warning| warning.contains("no figures of process 71")));
+    assert_eq!(imported.profile.processes, whole.processes);
+    let sites: Vec<_> =
+        imported.profile.sites.iter().filter(|site| site.process == ProcessIndex(1)).collect();
+    assert_eq!((sites.len(), sites[0].stack, sites[0].totals.allocations), (1, None, 104));
+    assert_eq!(imported.warnings.len(), 1);
+}
+
+#[test]
+fn events_that_make_no_sense_are_told_of() {
+    let mut writer = Writer::new();
+    let mut encoder = EventEncoder::new();
+    // Stack 9 is in no chunk.
+    encoder.alloc(0, 0, 9, 24, 1);
+    let offset = writer.chunk(ChunkKind::EVENTS, Some(0), |out| encoder.take(out));
+    writer.chunk(ChunkKind::END, None, |out| End { duration_us: 5 }.encode(out));
+    let imported = read(&writer.bytes);
+    assert!(!imported.complete);
+    let sentence = format!(
+        "the events of process 0 make no sense from byte {offset} on; its figures hold up to there, 0 events until 0 µs"
+    );
+    assert_eq!(imported.warnings, [sentence]);
 }
 
 /// Only the headers of the file and of the first chunk, before which nothing stands, lead to an error.

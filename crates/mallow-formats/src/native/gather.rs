@@ -5,7 +5,7 @@ use super::folded::folded_of;
 use super::replay::Replay;
 use super::scan::{Found, Place, Scan};
 use mallow_base::{Count, Micros};
-use mallow_profile::Folded;
+use mallow_profile::{Fold, Folded, FoldedSite, SiteTotals};
 use mallow_wire::trace::{
     ChunkKind, DecodeError, End, FoldedProcess, Module, Modules, ProcessEnd, ProcessStart, Recording, Sample,
     Samples, StackNode, Stacks, Symbols, Thread, Threads,
@@ -115,10 +115,7 @@ impl Parts {
             ChunkKind::PROCESS_END => process.end = Some(ProcessEnd::decode(payload)?),
             ChunkKind::FOLDED => {
                 let folded = FoldedProcess::decode(payload)?;
-                let known = |stack| stack == u32::MAX || (stack as usize) < process.stacks.len();
-                if folded.sites.iter().all(|site| known(site.stack)) {
-                    process.folded = Some(folded_of(&folded));
-                }
+                process.folded = Some(process.with_known_stacks(folded_of(&folded)));
             }
             _ => {}
         }
@@ -184,6 +181,21 @@ impl Parts {
 }
 
 impl ProcessParts {
+    /// Figures whose stacks were lost to a damage stay, as those of no stack.
+    fn with_known_stacks(&self, mut folded: Folded) -> Folded {
+        let lost =
+            |site: &FoldedSite| site.stack != Fold::NO_STACK && site.stack.0 as usize >= self.stacks.len();
+        if folded.sites.iter().any(lost) {
+            let (gone, mut known): (Vec<FoldedSite>, Vec<FoldedSite>) =
+                folded.sites.drain(..).partition(|site| lost(site) || site.stack == Fold::NO_STACK);
+            let mut totals = SiteTotals::default();
+            gone.iter().for_each(|site| totals.add(&site.totals));
+            known.push(FoldedSite { stack: Fold::NO_STACK, totals });
+            folded.sites = known;
+        }
+        folded
+    }
+
     /// Adds stack nodes, unless some before them are missing.
     fn take_stacks(&mut self, stacks: Stacks) -> Result<(), DecodeError> {
         self.stacks_broken |= stacks.first as usize != self.stacks.len();

@@ -1,0 +1,262 @@
+//! What mallow says when it is given something it cannot use: one sentence, exit code 2, nothing left behind. A trace
+//! that was only cut short still gives its report, with a warning.
+
+use e2e::program::{Program, build_text};
+use e2e::run::{self, Exit, Finished};
+use e2e::session::{figure, json, report_of};
+use e2e::{Session, Workshop};
+use serde_json::Value;
+use std::path::Path;
+use std::sync::OnceLock;
+
+/// Length of a trace's file header: magic, version u32, crc32 u32.
+const FILE_HEADER_BYTES: usize = 16;
+
+/// A trace of the program `family`, and its report.
+fn trace() -> &'static (Vec<u8>, Value) {
+    static TRACE: OnceLock<(Vec<u8>, Value)> = OnceLock::new();
+    TRACE.get_or_init(|| {
+        let workshop = Workshop::new("trace");
+        let program = Program::load("family").build(workshop.path(), &Value::Null);
+        let session = Session::new(workshop.path(), &[&program.to_string_lossy()]);
+        let _ = session.record().well();
+        (std::fs::read(session.trace()).unwrap(), session.report(&[]))
+    })
+}
+
+/// One sentence on stderr that begins with `mallow: `, exit code 2, nothing on stdout.
+#[track_caller]
+fn refused(finished: Finished, reason: &str) -> String {
+    let finished = finished.ended(Exit::Status(2));
+    let text = &finished.stderr;
+    let is_sentence = text.starts_with("mallow: ") && text.ends_with(".\n") && text.lines().count() == 1;
+    assert!(is_sentence && !text.contains("panicked") && !text.contains("os error"), "{finished}");
+    assert!(
+        text.to_lowercase().contains(&reason.to_lowercase()),
+        "the sentence does not name `{reason}`\n{finished}"
+    );
+    assert_eq!(finished.stdout, "", "{finished}");
+    finished.stderr
+}
+
+/// A report with warnings: exit code 0, every line of stderr a warning, JSON that says it is not complete, and no
+/// figure above the truth.
+#[track_caller]
+fn warned(finished: Finished) {
+    let finished = finished.well();
+    let are_warnings = finished.stderr.lines().all(|line| line.starts_with("mallow: warning: "));
+    assert!(are_warnings && !finished.stderr.is_empty(), "{finished}");
+    let report = json(&finished.stdout);
+    assert_eq!(report["complete"], false, "{finished}");
+    assert!(!report["warnings"].as_array().unwrap().is_empty(), "{finished}");
+    let truth = &trace().1["totals"];
+    for figure_name in ["allocations", "bytes", "frees", "reallocations", "temporary", "failed", "peak_bytes"]
+    {
+        let (found, most) = (figure(&report["totals"], figure_name), figure(truth, figure_name));
+        assert!(found <= most, "{figure_name}: {found}, but the program made only {most}\n{finished}");
+    }
+}
+
+fn report_of_bytes(bytes: &[u8]) -> Finished {
+    let workshop = Workshop::new("bytes");
+    let file = workshop.file("file.mallow");
+    std::fs::write(&file, bytes).unwrap();
+    let finished = report_of(&file, &[]);
+    assert_eq!(workshop.names(), ["file.mallow"], "something was left behind");
+    finished
+}
+
+#[test]
+fn a_cut_trace_gives_its_report_with_a_warning() {
+    let (bytes, truth) = trace();
+    let cuts = (0..32).map(|part| bytes.len() * part / 32).chain([1, 15, 16, 17, 39, 40, bytes.len() - 1]);
+    let mut reports = 0;
+    for cut in cuts {
+        let finished = report_of_bytes(&bytes[..cut]);
+        if finished.exit == Exit::Status(0) {
+            warned(finished);
+            reports += 1;
+        } else {
+            // Only a file that holds no whole chunk may be refused.
+            let first_chunk = FILE_HEADER_BYTES + 24 + le_u32(bytes, FILE_HEADER_BYTES + 8);
+            assert!(cut < first_chunk, "cut at {cut} of {}, yet refused\n{finished}", bytes.len());
+            refused(finished, "cannot read");
+        }
+    }
+    assert!(reports >= 20, "only {reports} cut traces gave a report");
+    let cut_end = json(&report_of_bytes(&bytes[..bytes.len() - 1]).well().stdout);
+    assert_eq!(cut_end["totals"], truth["totals"], "all events are there, only the end is not");
+}
+
+fn le_u32(bytes: &[u8], at: usize) -> usize {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize
+}
+
+#[test]
+fn a_flipped_byte_is_found_wherever_it_is() {
+    let (bytes, _) = trace();
+    for at in (0..bytes.len()).step_by(13).chain([bytes.len() - 1]) {
+        let mut bytes = bytes.clone();
+        bytes[at] ^= 0x10;
+        let finished = report_of_bytes(&bytes);
+        match finished.exit {
+            Exit::Status(0) => warned(finished),
+            _ => _ = refused(finished, "cannot read"),
+        }
+    }
+}
+
+#[test]
+fn another_version_is_named() {
+    let (bytes, _) = trace();
+    let version = le_u32(bytes, 8) as u32;
+    for (other, cure) in [(0, "record again"), (version + 1, "newer mallow"), (u32::MAX, "newer mallow")] {
+        let mut bytes = bytes.clone();
+        bytes[8..12].copy_from_slice(&other.to_le_bytes());
+        let crc = crc32(&bytes[..12]);
+        bytes[12..16].copy_from_slice(&crc.to_le_bytes());
+        let sentence = refused(report_of_bytes(&bytes), &format!("version {other}"));
+        assert!(sentence.contains(cure), "{sentence}");
+    }
+}
+
+/// CRC-32 as in gzip, bit by bit.
+fn crc32(bytes: &[u8]) -> u32 {
+    let step = |crc: u32, _| (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg());
+    !bytes.iter().fold(u32::MAX, |crc, byte| (0..8).fold(crc ^ u32::from(*byte), step))
+}
+
+#[test]
+fn files_of_other_tools_are_named() {
+    let workshop = Workshop::new("others");
+    let text = workshop.file("text");
+    std::fs::write(&text, "heap\n".repeat(100)).unwrap();
+    let _ = run::finish(run::command("gzip").arg("-k").arg(&text)).well();
+    let heaptrack = workshop.file("heaptrack.file");
+    let mut record = run::command("heaptrack");
+    let _ = run::finish(record.args(["--raw", "-o"]).arg(&heaptrack).arg("/bin/true")).well();
+    let name = workshop.names().into_iter().find(|name| name.starts_with("heaptrack.file")).unwrap();
+    let heaptrack = std::fs::read(workshop.file(&name)).unwrap();
+    for (bytes, kind) in [
+        (Vec::new(), "an empty file"),
+        (std::fs::read("/bin/true").unwrap(), "ELF"),
+        (std::fs::read(workshop.file("text.gz")).unwrap(), "gzip"),
+        (b"{\"dhatFileVersion\": 2}\n".to_vec(), "JSON"),
+        (b"plain words\n".to_vec(), "text"),
+        (heaptrack, "heaptrack"),
+    ] {
+        let sentence = refused(report_of_bytes(&bytes), kind);
+        assert!(sentence.contains("not a mallow trace"), "{sentence}");
+    }
+}
+
+#[test]
+fn what_is_no_file_is_named() {
+    let workshop = Workshop::new("nofile");
+    refused(report_of(&workshop.file("missing.mallow"), &[]), "missing.mallow");
+    refused(report_of(workshop.path(), &[]), "directory");
+}
+
+#[test]
+fn a_command_that_does_not_exist_leaves_nothing_behind() {
+    let workshop = Workshop::new("nocommand");
+    std::fs::write(workshop.file("plain"), "no program\n").unwrap();
+    for command in ["no-such-command-anywhere", "./no-such-file", "./plain", "./"] {
+        for job in [
+            &["record", "-o", "out.mallow", "--", command][..],
+            &["stat", "--", command],
+            &["record", command],
+        ] {
+            let finished = run::finish(run::mallow().args(job).current_dir(workshop.path()));
+            refused(finished, command);
+            assert_eq!(workshop.names(), ["plain"], "{job:?}");
+        }
+    }
+}
+
+#[test]
+fn an_existing_file_is_refused_before_the_program_runs() {
+    let workshop = Workshop::new("existing");
+    std::fs::write(workshop.file("out"), "precious\n").unwrap();
+    for job in [
+        &["record", "-o", "out", "--", "/bin/echo", "ran"][..],
+        &["stat", "-o", "out", "--", "/bin/echo", "ran"],
+    ] {
+        let finished = run::finish(run::mallow().args(job).current_dir(workshop.path()));
+        let sentence = refused(finished, "out");
+        assert!(sentence.contains("--force"), "the cure is not named: {sentence}");
+        assert_eq!(std::fs::read(workshop.file("out")).unwrap(), b"precious\n");
+        assert_eq!(workshop.names(), ["out"]);
+    }
+}
+
+/// Runs `mallow` with its output in a small file system of its own, and lists that afterwards; `options` are tmpfs's.
+fn in_file_system(workshop: &Workshop, options: &str, job: &[&str]) -> Finished {
+    let folder = workshop.file("mounted");
+    std::fs::create_dir_all(&folder).unwrap();
+    let script = "mount -t tmpfs -o \"$1\" none \"$2\" && shift && cd \"$1\" && shift && \"$@\"; \
+                  status=$?; ls -A >../left; exit $status";
+    // The user namespace gives the right to mount to those who are not root.
+    let mut command = run::command("unshare");
+    command.args(["--map-root-user", "--mount", "sh", "-c", script, "sh", options]).arg(&folder);
+    command.arg(run::mallow().get_program()).args(job);
+    run::finish(&mut command)
+}
+
+fn left_in(workshop: &Workshop) -> String {
+    std::fs::read_to_string(workshop.file("left")).unwrap()
+}
+
+#[test]
+fn a_read_only_folder_is_refused_before_the_program_runs() {
+    let workshop = Workshop::new("readonly");
+    for job in [
+        &["record", "--", "/bin/echo", "ran"][..],
+        &["record", "-o", "out.mallow", "--", "/bin/echo", "ran"],
+        &["stat", "-o", "out.json", "--", "/bin/echo", "ran"],
+    ] {
+        refused(in_file_system(&workshop, "ro", job), "read-only file system");
+        assert_eq!(left_in(&workshop), "", "{job:?}");
+    }
+    for job in [&["record", "-o", "none/out.mallow", "--", "/bin/echo", "ran"][..]] {
+        let finished = run::finish(run::mallow().args(job).current_dir(workshop.path()));
+        refused(finished, "none/out.mallow");
+    }
+}
+
+#[test]
+fn a_full_disk_leaves_no_half_trace() {
+    let workshop = Workshop::new("full");
+    let program = Program::load("many_stacks").build(workshop.path(), &Value::Null);
+    let job = ["record", "-o", "out.mallow", "--", &program.to_string_lossy()];
+    refused(in_file_system(&workshop, "size=64k", &job), "no space left on device");
+    assert_eq!(left_in(&workshop), "");
+    let job = ["stat", "--json", "-o", "out.json", "--", "/bin/true"];
+    let full = in_file_system(&workshop, "size=4k,nr_inodes=1", &job);
+    refused(full, "no space left on device");
+    assert_eq!(left_in(&workshop), "");
+}
+
+#[test]
+fn bad_command_lines_end_with_2() {
+    for job in
+        [&["record"][..], &["report"], &["stat", "--"], &["nonsense"], &["report", "--limit", "many", "x"]]
+    {
+        let finished = run::finish(run::mallow().args(job)).ended(Exit::Status(2));
+        assert!(finished.stdout.is_empty() && !finished.stderr.contains("panicked"), "{finished}");
+    }
+}
+
+#[test]
+fn a_closed_pipe_ends_the_report_quietly() {
+    let workshop = Workshop::new("pipe");
+    let program =
+        build_text(workshop.path(), "one", "#include <stdlib.h>\nint main(void) { return !malloc(7); }\n");
+    let session = Session::new(workshop.path(), &[&program.to_string_lossy()]);
+    let _ = session.record().well();
+    let script = format!("\"$0\" report {} | true", Path::new("trace.mallow").display());
+    let mut shell = run::command("sh");
+    shell.args(["-c", &script]).arg(run::mallow().get_program()).current_dir(workshop.path());
+    let finished = run::finish(&mut shell).well();
+    assert!(!finished.stderr.contains("panicked"), "{finished}");
+}

@@ -1,0 +1,202 @@
+//! Nothing is lost when SIGKILL strikes: the program at random moments, and mallow itself.
+
+use e2e::program::build_text;
+use e2e::run::{self, Exit};
+use e2e::session::{figure, json, report_of};
+use e2e::{Workshop, stacks};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+const KILLS: usize = 200;
+/// At most so many operations may follow those that a thread of `burst` published last.
+const UNPUBLISHED_MAX: u64 = 64;
+const THREADS: usize = 2;
+
+/// `burst` is built once; its folder is the target's, so that it needs no end.
+fn burst() -> &'static Path {
+    static BURST: OnceLock<PathBuf> = OnceLock::new();
+    BURST.get_or_init(|| {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("killed");
+        std::fs::create_dir_all(&folder).unwrap();
+        let sources = e2e::repository().join("programs/hazards");
+        let header = format!("#include \"{}/hazard.h\"\n", sources.display());
+        let source = std::fs::read_to_string(sources.join("burst.c")).unwrap();
+        build_text(&folder, "burst", &source.replace("#include \"hazard.h\"\n", &header))
+    })
+}
+
+/// What the threads published: completed allocations and frees, summed.
+#[derive(Clone, Copy, Debug, Default)]
+struct Published {
+    allocations: u64,
+    frees: u64,
+}
+
+fn published(board: &Path) -> Published {
+    let bytes = std::fs::read(board).unwrap_or_default();
+    let word = |thread: usize, index: usize| {
+        let at = thread * 64 + index * 8;
+        bytes.get(at..at + 8).map_or(0, |word| u64::from_le_bytes(word.try_into().unwrap()))
+    };
+    (0..THREADS).fold(Published::default(), |sum, thread| Published {
+        allocations: sum.allocations + word(thread, 0),
+        frees: sum.frees + word(thread, 1),
+    })
+}
+
+struct Recording {
+    mallow: Child,
+    line: String,
+    program: u32,
+    board: PathBuf,
+    trace: PathBuf,
+}
+
+/// Records `burst` and waits until it runs its own code.
+fn start(workshop: &Workshop) -> Recording {
+    let (trace, board) = (workshop.file("burst.mallow"), workshop.file("board"));
+    std::fs::remove_file(&board).ok();
+    let mut command: Command = run::mallow();
+    command.args(["record", "--force", "-o"]).arg(&trace).arg("--").arg(burst()).arg(&board);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mallow = command.spawn().unwrap();
+    let start = Instant::now();
+    let program = loop {
+        if let Some(child) = child_named(mallow.id(), "burst") {
+            break child;
+        }
+        assert!(start.elapsed() < Duration::from_secs(20), "`{}` starts no program", run::line(&command));
+        std::thread::yield_now();
+    };
+    Recording { mallow, line: run::line(&command), program, board, trace }
+}
+
+/// The child of a process that has executed the program of this name.
+fn child_named(parent: u32, name: &str) -> Option<u32> {
+    let tasks = std::fs::read_dir(format!("/proc/{parent}/task")).ok()?;
+    tasks
+        .flatten()
+        .filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok())
+        .flat_map(|children| {
+            children.split_whitespace().filter_map(|id| id.parse().ok()).collect::<Vec<u32>>()
+        })
+        .find(|child| {
+            std::fs::read_to_string(format!("/proc/{child}/comm")).is_ok_and(|comm| comm.trim_end() == name)
+        })
+}
+
+fn kill(process: u32) {
+    let _ = run::finish(run::command("kill").args(["-KILL", &process.to_string()]));
+}
+
+/// Numbers that look random and are the same in every run.
+struct Moments(u64);
+
+impl Moments {
+    fn next_us(&mut self, below: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % below
+    }
+}
+
+#[test]
+fn two_hundred_kills_lose_nothing() {
+    let workshop = Workshop::new("killed");
+    let mut moments = Moments(0x6d61_6c6c_6f77);
+    let began = Instant::now();
+    let mut with_events = 0;
+    for round in 0..KILLS {
+        let mut recording = start(&workshop);
+        let delay_us = moments.next_us(30_000);
+        std::thread::sleep(Duration::from_micros(delay_us));
+        kill(recording.program);
+        let context = format!("round {round}, killed after {delay_us} us: {}", recording.line);
+        assert_eq!(run::wait(&mut recording.mallow, &recording.line), Exit::Status(137), "{context}");
+        let report = json(&report_of(&recording.trace, &[]).well().stdout);
+        let sum = published(&recording.board);
+        let differences = differences(&report, sum);
+        assert!(differences.is_empty(), "{context}\n  {}", differences.join("\n  "));
+        with_events += usize::from(sum.allocations > 0);
+    }
+    let took_s = began.elapsed().as_secs();
+    println!("{KILLS} kills, {with_events} of them into running work, took {took_s} s");
+    assert!(with_events > KILLS / 2, "only {with_events} kills struck while the program worked");
+}
+
+/// The report must say that the process was killed, and hold what it published and at most 64 operations more per
+/// thread. Threads are not told apart in the report, so both sides are sums over them.
+fn differences(report: &Value, published: Published) -> Vec<String> {
+    let mut differences = Vec::new();
+    let mut expect = |is_so: bool, what: String| {
+        if !is_so {
+            differences.push(what);
+        }
+    };
+    expect(report["complete"] == true, format!("the trace is not complete: {}", report["warnings"]));
+    let processes = report["processes"].as_array().unwrap();
+    expect(processes.len() == 1, format!("{} processes", processes.len()));
+    for process in processes {
+        expect(process["exit"] == json!({"signal": 9}), format!("exit is {}", process["exit"]));
+    }
+    let rows = stacks::of_site(report, &json!({"function": "burst_block"}), burst().parent().unwrap());
+    let allocations: u64 = rows.iter().map(|row| figure(row, "allocations")).sum();
+    let frees = figure(&report["totals"], "frees");
+    expect(
+        allocations >= published.allocations && frees >= published.frees,
+        format!("{published:?} are published, but {allocations} allocations and {frees} frees recorded"),
+    );
+    let more = (allocations + frees).saturating_sub(published.allocations + published.frees);
+    expect(
+        more <= UNPUBLISHED_MAX * THREADS as u64,
+        format!("{more} operations more than {published:?} are recorded: {allocations} and {frees}"),
+    );
+    for row in rows {
+        let names = stacks::names(row);
+        let depth = names.iter().filter(|name| *name == "under").count();
+        let is_whole = names.iter().any(|name| name == "worker") && (1..=20).contains(&depth);
+        expect(is_whole, format!("a stack is not whole: {names:?}"));
+    }
+    differences
+}
+
+#[test]
+fn a_trace_of_a_killed_mallow_can_be_read() {
+    let workshop = Workshop::new("killer");
+    let mut moments = Moments(0x007a_6365);
+    for round in 0..4 {
+        let mut recording = start(&workshop);
+        let start = Instant::now();
+        while published(&recording.board).allocations == 0 && start.elapsed() < Duration::from_secs(20) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        std::thread::sleep(Duration::from_micros(moments.next_us(300_000)));
+        let second_before = published(&recording.board);
+        std::thread::sleep(Duration::from_secs(1));
+        kill(recording.mallow.id());
+        let exit = run::wait(&mut recording.mallow, &recording.line);
+        let before = published(&recording.board);
+        std::thread::sleep(Duration::from_millis(300));
+        let after = published(&recording.board);
+        kill(recording.program);
+        assert_eq!(exit, Exit::Signal(9), "round {round}: {}", recording.line);
+        assert!(
+            after.allocations > before.allocations,
+            "the program stands still once mallow is gone: {after:?}"
+        );
+
+        let finished = report_of(&recording.trace, &[]).well();
+        assert!(finished.stderr.starts_with("mallow: warning: "), "{finished}");
+        let report = json(&finished.stdout);
+        assert_eq!(report["complete"], false, "{finished}");
+        let found = ["allocations", "frees"].map(|name| figure(&report["totals"], name));
+        assert!(
+            found[0] >= second_before.allocations && found[1] >= second_before.frees,
+            "a second before mallow was killed {second_before:?} were done; the trace has {found:?}"
+        );
+    }
+}

@@ -1,0 +1,191 @@
+//! mallow does not see itself, and the program does not see mallow.
+
+use e2e::program::build_text;
+use e2e::session::figure;
+use e2e::{Session, Workshop};
+use serde_json::Value;
+
+/// Records and counts a program of one text; its output must be the same as without mallow.
+fn totals_of(name: &str, text: &str) -> Value {
+    let workshop = Workshop::new(name);
+    let program = build_text(workshop.path(), name, text);
+    let session = Session::new(workshop.path(), &[&program.to_string_lossy()]);
+    let bare = session.bare().well();
+    let recorded = session.record().well();
+    assert_eq!(recorded.stdout, bare.stdout, "the program sees mallow record\n{recorded}");
+    let (counted, stat) = session.stat();
+    assert_eq!(counted.well().stdout, bare.stdout, "the program sees mallow stat");
+    let report = session.report(&[]);
+    assert_eq!(report["totals"], stat["runs"][0]["totals"]);
+    assert_eq!(report["processes"].as_array().unwrap().len(), 1);
+    report["totals"].clone()
+}
+
+#[track_caller]
+fn assert_figures(totals: &Value, allocations: u64, bytes: u64, frees: u64) {
+    let found = ["allocations", "bytes", "frees"].map(|name| figure(totals, name));
+    assert_eq!(found, [allocations, bytes, frees]);
+}
+
+#[test]
+fn nothing_is_nothing() {
+    let totals = totals_of("nothing", "int main(void) { return 0; }\n");
+    assert!(totals.as_object().unwrap().values().all(|value| *value == 0), "{totals}");
+}
+
+#[test]
+fn true_allocates_what_valgrind_says() {
+    let workshop = Workshop::new("true");
+    let session = Session::new(workshop.path(), &["/bin/true"]);
+    let _ = session.record().well();
+    let totals = &session.report(&[])["totals"];
+    let dhat = session
+        .under(
+            e2e::run::command("valgrind"),
+            &["--tool=dhat", "--dhat-out-file=dhat.out", "--run-libc-freeres=no"],
+        )
+        .well();
+    let total = dhat.stderr.lines().find_map(|line| line.split_once("Total:")).unwrap().1.trim();
+    let expected = format!("{} bytes in {} blocks", figure(totals, "bytes"), figure(totals, "allocations"));
+    assert_eq!(total.replace(',', ""), expected);
+}
+
+#[test]
+fn one_malloc_is_one() {
+    let text = "#include <stdlib.h>\nint main(void) { return !malloc(4321); }\n";
+    assert_figures(&totals_of("one", text), 1, 4321, 0);
+}
+
+#[test]
+fn threads_cost_what_libc_takes_for_them() {
+    let text = "#include <pthread.h>\n#include <stdlib.h>\n\
+        static void *work(void *p) { return p; }\n\
+        int main(void) {\n    pthread_t thread;\n    \
+        if (pthread_create(&thread, 0, work, 0)) return 1;\n    return pthread_join(thread, 0);\n}\n";
+    let totals = totals_of("thread", text);
+    assert_eq!(
+        figure(&totals, "allocations"),
+        1,
+        "pthread_create's table of thread-local pointers, nothing of ours"
+    );
+}
+
+/// Prints every open descriptor without allocating.
+const DESCRIPTORS: &str = r#"
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+int main(void) {
+    struct rlimit limit;
+    char text[64];
+    void *volatile block = malloc(100);
+    free(block);
+    if (getrlimit(RLIMIT_NOFILE, &limit)) return 1;
+    write(1, text, snprintf(text, sizeof text, "limit %lu\n", (unsigned long)limit.rlim_cur)) > 0 || (exit(2), 0);
+    for (int file = 0; file < 1 << 20; file++)
+        if (fcntl(file, F_GETFD) >= 0) write(1, text, snprintf(text, sizeof text, "%d\n", file)) > 0 || (exit(2), 0);
+    return 0;
+}
+"#;
+
+#[test]
+fn the_program_has_no_descriptor_of_ours() {
+    let workshop = Workshop::new("descriptors");
+    let program = build_text(workshop.path(), "descriptors", DESCRIPTORS);
+    let session = Session::new(workshop.path(), &[&program.to_string_lossy()]);
+    let bare = session.bare().well().stdout;
+    assert!(bare.contains("\n0\n1\n2\n"), "{bare}");
+    assert_eq!(session.record().well().stdout, bare);
+    assert_eq!(session.stat().0.well().stdout, bare);
+}
+
+/// Says what a library that works behind the scenes might leave changed.
+const STATE: &str = r#"
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+static void say(const char *name, long value) {
+    char text[96];
+    int length = snprintf(text, sizeof text, "%s %ld\n", name, value);
+    if (write(1, text, length) != length) _exit(90);
+}
+static void *calls(void *argument) {
+    const char *name = argument;
+    errno = 77;
+    void *volatile p = malloc(10);
+    say(name, errno);
+    p = realloc(p, 100000);
+    say(name, errno);
+    free(p);
+    say(name, errno);
+    p = calloc(3, 4);
+    free(p);
+    free(NULL);
+    say(name, errno);
+    volatile size_t too_much = (size_t)-1 / 2 + 1;
+    p = malloc(too_much);
+    say("failed malloc errno", errno);
+    errno = 77;
+    void *volatile q = NULL;
+    say("posix_memalign", posix_memalign((void **)&q, 3, 10));
+    say("posix_memalign errno", errno);
+    return NULL;
+}
+int main(void) {
+    say("errno at start", errno);
+    const char *error = dlerror();
+    say("dlerror at start", error != NULL);
+    sigset_t set;
+    sigprocmask(SIG_BLOCK, NULL, &set);
+    for (int number = 1; number < 65; number++) {
+        struct sigaction action;
+        if (sigismember(&set, number) == 1) say("blocked", number);
+        if (sigaction(number, NULL, &action) == 0 && action.sa_handler != SIG_DFL) say("handled", number);
+    }
+    calls("main");
+    say("dlerror after calls", dlerror() != NULL);
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, calls, "thread") || pthread_join(thread, NULL)) return 1;
+    stack_t alternate;
+    sigaltstack(NULL, &alternate);
+    say("alternate stack", alternate.ss_flags != SS_DISABLE);
+    dlsym(RTLD_DEFAULT, "no_such_symbol");
+    void *volatile kept = malloc(5);
+    free(kept);
+    error = dlerror();
+    say("dlerror is kept over malloc", error && strstr(error, "no_such_symbol") != NULL);
+    return 0;
+}
+"#;
+
+#[test]
+fn errno_dlerror_and_signals_are_untouched() {
+    let workshop = Workshop::new("state");
+    let program = build_text(workshop.path(), "state", STATE);
+    let session = Session::new(workshop.path(), &[&program.to_string_lossy()]);
+    let bare = session.bare().well().stdout;
+    assert!(bare.starts_with("errno at start 0\ndlerror at start 0\n"), "{bare}");
+    assert!(
+        bare.contains("main 77\n") && bare.contains("thread 77\n") && bare.ends_with("malloc 1\n"),
+        "{bare}"
+    );
+    assert_eq!(session.record().well().stdout, bare);
+    assert_eq!(session.stat().0.well().stdout, bare);
+}
+
+#[test]
+fn a_child_that_outlives_its_parent_does_not_keep_mallow_from_ending_right() {
+    let workshop = Workshop::new("orphan");
+    let session = Session::new(workshop.path(), &["/bin/sh", "-c", "(sleep 0.3; echo late) & echo early"]);
+    let recorded = session.record().well();
+    assert_eq!(recorded.stdout.lines().next(), Some("early"), "{recorded}");
+    assert_eq!(session.report(&[])["complete"], true);
+}

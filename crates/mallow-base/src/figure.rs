@@ -130,9 +130,14 @@ mod tests {
 
     #[test]
     fn counts_are_whole_while_they_can_be_read() {
-        for (count, text) in
-            [(0, "0"), (999, "999"), (1_000, "1,000"), (99_999, "99,999"), (100_000, "100 k"), (12_345_678, "12.3 M")]
-        {
+        for (count, text) in [
+            (0, "0"),
+            (999, "999"),
+            (1_000, "1,000"),
+            (99_999, "99,999"),
+            (100_000, "100 k"),
+            (12_345_678, "12.3 M"),
+        ] {
             assert_eq!(Count(count).to_string(), text);
         }
     }

@@ -64,7 +64,14 @@ impl Pass<'_> {
                 let at = reader.tail;
                 // A head that runs away was damaged by the program: only what the ring can hold is there.
                 let end = end.min(at + mallow_wire::shared::RING_WORDS as u64);
-                (end > at).then(|| Cursor { lane, ring: mapping.ring(lane), thread: reader.thread, at, end, released: at })
+                (end > at).then(|| Cursor {
+                    lane,
+                    ring: mapping.ring(lane),
+                    thread: reader.thread,
+                    at,
+                    end,
+                    released: at,
+                })
             })
             .collect();
         let before: u64 = cursors.iter().map(|cursor| cursor.at).sum();

@@ -37,7 +37,9 @@ pub enum CollectError {
         cause: io::Error,
     },
     /// The preload library could not be unpacked.
-    #[error("cannot unpack the recorder into {places}; a directory that allows execution is needed, name one with TMPDIR")]
+    #[error(
+        "cannot unpack the recorder into {places}; a directory that allows execution is needed, name one with TMPDIR"
+    )]
     CannotUnpack {
         /// What was tried, with what the system said.
         places: String,

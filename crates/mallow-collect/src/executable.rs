@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 
 /// Finds the program that `command` names and checks that it can be recorded.
 pub(crate) fn check(command: &OsStr) -> Result<PathBuf, CollectError> {
-    let cannot_run = |cause| CollectError::CannotRun { command: command.to_string_lossy().into_owned(), cause };
+    let cannot_run =
+        |cause| CollectError::CannotRun { command: command.to_string_lossy().into_owned(), cause };
     let path = find(command).map_err(cannot_run)?;
     check_program(&path, 0)?;
     Ok(path)
@@ -23,16 +24,19 @@ fn find(command: &OsStr) -> io::Result<PathBuf> {
         let metadata = fs::metadata(&path)?;
         return match () {
             () if metadata.is_dir() => Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory")),
-            () if metadata.permissions().mode() & 0o111 == 0 => {
-                Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is not executable; chmod +x makes it so"))
-            }
+            () if metadata.permissions().mode() & 0o111 == 0 => Err(io::Error::new(
+                io::ErrorKind::PermissionDenied,
+                "it is not executable; chmod +x makes it so",
+            )),
             () => Ok(path),
         };
     }
     let path = std::env::var_os("PATH").unwrap_or_else(|| OsString::from("/usr/local/bin:/usr/bin:/bin"));
     std::env::split_paths(&path)
         .map(|directory| directory.join(command))
-        .find(|path| fs::metadata(path).is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0))
+        .find(|path| {
+            fs::metadata(path).is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+        })
         .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "no such program on PATH"))
 }
 
@@ -72,8 +76,10 @@ fn privilege(path: &Path) -> Option<&'static str> {
     let file = fs::metadata(path).ok()?;
     let user = rustix::process::getuid().as_raw();
     let group = rustix::process::getgid().as_raw();
-    let changes = (file.mode() & SETUID != 0 && file.uid() != user) || (file.mode() & SETGID != 0 && file.gid() != group);
-    let has_capabilities = user != 0 && rustix::fs::getxattr(path, "security.capability", &mut [0u8; 64]).is_ok();
+    let changes = (file.mode() & SETUID != 0 && file.uid() != user)
+        || (file.mode() & SETGID != 0 && file.gid() != group);
+    let has_capabilities =
+        user != 0 && rustix::fs::getxattr(path, "security.capability", &mut [0u8; 64]).is_ok();
     (changes || has_capabilities).then_some(
         "it is setuid, setgid or has file capabilities, so the loader ignores LD_PRELOAD; record a copy without these \
          rights (cp makes one), or start mallow as the user that the program runs as",
@@ -90,7 +96,9 @@ fn elf_reason(start: &[u8]) -> Option<&'static str> {
     }
     let half = |at: usize| u16::from_le_bytes([start[at], start[at + 1]]);
     if start[4] != CLASS_64 || half(18) != MACHINE_X86_64 {
-        return Some("it is not a 64-bit x86 program, and this mallow records those only; record a 64-bit build of it");
+        return Some(
+            "it is not a 64-bit x86 program, and this mallow records those only; record a 64-bit build of it",
+        );
     }
     let offset = u64::from_le_bytes(start[32..40].try_into().ok()?) as usize;
     let (bytes, count) = (half(54) as usize, half(56) as usize);

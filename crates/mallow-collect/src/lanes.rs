@@ -19,7 +19,9 @@ pub(crate) fn recycle(mapping: &Mapping, pid: u32, is_read_up: impl Fn(usize, u6
     let owned: Vec<(usize, u32, u64)> = (0..mapping.lanes_high())
         .map(|index| (index, mapping.lane(index)))
         .filter(|(_, lane)| lane.state.load(Ordering::Acquire) == LANE_OWNED)
-        .map(|(index, lane)| (index, lane.taken_serial.load(Ordering::Acquire), lane.tid.load(Ordering::Relaxed)))
+        .map(|(index, lane)| {
+            (index, lane.taken_serial.load(Ordering::Acquire), lane.tid.load(Ordering::Relaxed))
+        })
         .filter(|(_, _, tid)| *tid != NOBODY)
         .map(|(index, serial, tid)| (index, tid, serial))
         .collect();

@@ -57,6 +57,9 @@ impl<'a> Launch<'a> {
             .env(SESSION_VARIABLE, session.variable())
             .env(MODE_VARIABLE, if mode == Mode::Stat { "stat" } else { "record" })
             .spawn()
-            .map_err(|cause| CollectError::CannotRun { command: self.command[0].to_string_lossy().into_owned(), cause })
+            .map_err(|cause| CollectError::CannotRun {
+                command: self.command[0].to_string_lossy().into_owned(),
+                cause,
+            })
     }
 }

@@ -7,11 +7,13 @@
 //! It trusts nothing that it reads from shared memory, never stops the program, and holds memory for live blocks and distinct stacks
 //! only. Symbols are somebody else's knowledge: [`record()`] is given a function that resolves addresses.
 
+mod chunks;
 mod clock;
 mod drain;
 mod ending;
 mod error;
 mod executable;
+mod interrupts;
 mod lanes;
 mod launch;
 mod live;

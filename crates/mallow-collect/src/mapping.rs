@@ -24,7 +24,8 @@ impl Mapping {
     /// Maps the file that a process handed over, after checking that it has the layout of this version.
     pub(crate) fn new(fd: &OwnedFd) -> Result<Mapping, CollectError> {
         use rustix::mm::{MapFlags, ProtFlags, mmap};
-        let size = rustix::fs::fstat(fd).map_err(CollectError::system("inspect the shared memory"))?.st_size as usize;
+        let size = rustix::fs::fstat(fd).map_err(CollectError::system("inspect the shared memory"))?.st_size
+            as usize;
         let lane_count = size.saturating_sub(RINGS_OFFSET) / RING_BYTES;
         if size < file_bytes(1) || lane_count > LANE_COUNT_MAX {
             return Err(odd_layout());
@@ -38,7 +39,10 @@ impl Mapping {
         let base = NonNull::new(base.cast()).ok_or_else(odd_layout)?;
         let mapping = Mapping { base, bytes: size, lane_count };
         let header = mapping.header();
-        if header.magic != SHARED_MAGIC || header.version != SHARED_VERSION || header.lane_count as usize > lane_count {
+        if header.magic != SHARED_MAGIC
+            || header.version != SHARED_VERSION
+            || header.lane_count as usize > lane_count
+        {
             return Err(odd_layout());
         }
         Ok(mapping)
@@ -93,7 +97,10 @@ impl Mapping {
         let record = unsafe { &*self.base.as_ptr().add(MODULES_OFFSET + offset).cast::<ModuleRecord>() };
         let record_bytes = record.record_bytes.load(Ordering::Acquire) as usize;
         let (path_bytes, id_bytes) = (record.path_bytes as usize, record.build_id_bytes as usize);
-        if record_bytes % 8 != 0 || record_bytes < fixed + path_bytes + id_bytes || offset + record_bytes > used {
+        if record_bytes % 8 != 0
+            || record_bytes < fixed + path_bytes + id_bytes
+            || offset + record_bytes > used
+        {
             return None;
         }
         // SAFETY: the record is complete, is never written again, and lies within the log.

@@ -77,7 +77,14 @@ impl Pairing {
     }
 
     #[inline(always)]
-    pub(crate) fn alloc(&mut self, thread: ThreadIndex, address: u64, stack: StackId, size: u64, time_us: u64) {
+    pub(crate) fn alloc(
+        &mut self,
+        thread: ThreadIndex,
+        address: u64,
+        stack: StackId,
+        size: u64,
+        time_us: u64,
+    ) {
         let time_us = self.advance(time_us);
         let block = self.fold.alloc(thread, stack, size, time_us);
         if let Some(events) = &mut self.events {
@@ -141,7 +148,14 @@ impl Pairing {
         self.reallocating.get_mut(thread.0 as usize).map(std::mem::take).unwrap_or_default()
     }
 
-    pub(crate) fn realloc_moved(&mut self, thread: ThreadIndex, address: u64, stack: StackId, size: u64, time_us: u64) {
+    pub(crate) fn realloc_moved(
+        &mut self,
+        thread: ThreadIndex,
+        address: u64,
+        stack: StackId,
+        size: u64,
+        time_us: u64,
+    ) {
         let time_us = self.advance(time_us);
         let block = match self.begun(thread) {
             Reallocating::Block(_, old) => {
@@ -233,7 +247,11 @@ impl Pairing {
     }
 
     /// No more events will come: settles what was waiting, and gives the profile.
-    pub(crate) fn finish(mut self, end_us: u64, flush: impl FnOnce(&mut EventEncoder)) -> mallow_profile::Folded {
+    pub(crate) fn finish(
+        mut self,
+        end_us: u64,
+        flush: impl FnOnce(&mut EventEncoder),
+    ) -> mallow_profile::Folded {
         let time_us = self.last_us;
         for (_, (thread, _)) in std::mem::take(&mut self.early_frees) {
             self.unmatched(thread, time_us);

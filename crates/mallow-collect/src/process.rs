@@ -1,5 +1,6 @@
 //! One recorded process: its shared memory, its part of the profile, its chunks of the trace.
 
+use crate::chunks;
 use crate::clock::Clock;
 use crate::drain::{LaneReader, Pass};
 use crate::ending::Watch;
@@ -48,12 +49,19 @@ pub(crate) struct Ended {
 
 impl Recorded {
     /// Takes a process in, and writes its first chunk.
-    pub(crate) fn begin(arrival: Arrival, index: u32, keep_events: bool, clock: &Clock, file: &mut TraceFile) -> Result<Recorded, CollectError> {
+    pub(crate) fn begin(
+        arrival: Arrival,
+        index: u32,
+        keep_events: bool,
+        clock: &Clock,
+        file: &mut TraceFile,
+    ) -> Result<Recorded, CollectError> {
         let mapping = Mapping::new(&arrival.memory)?;
         let header = mapping.header();
         let parent_pid = header.parent_pid;
         let pid = arrival.pid;
-        let start = trace::ProcessStart { pid, parent_pid, command: arrival.command, started_us: clock.now_us() };
+        let start =
+            trace::ProcessStart { pid, parent_pid, command: arrival.command, started_us: clock.now_us() };
         let mut payload = Vec::new();
         start.encode(&mut payload);
         file.chunk(ChunkKind::PROCESS_START, index, &payload)?;
@@ -81,13 +89,20 @@ impl Recorded {
     }
 
     /// Reads the rings up to a time stamp; gives the number of words read.
-    pub(crate) fn drain(&mut self, clock: &Clock, until_tsc: u64, file: &mut TraceFile) -> Result<u64, CollectError> {
+    pub(crate) fn drain(
+        &mut self,
+        clock: &Clock,
+        until_tsc: u64,
+        file: &mut TraceFile,
+    ) -> Result<u64, CollectError> {
         self.mapping.header().heartbeat.fetch_add(1, Ordering::Relaxed);
         self.meet_threads();
         self.read_modules();
         let (mut outcome, index) = (Ok(()), self.index);
         let mut flush = |pairing: &mut Pairing, stacks: &mut StackNumbers| {
-            if outcome.is_ok() && pairing.events().is_some_and(|events| events.len() >= trace::EVENTS_PER_CHUNK) {
+            if outcome.is_ok()
+                && pairing.events().is_some_and(|events| events.len() >= trace::EVENTS_PER_CHUNK)
+            {
                 outcome = write_events(index, pairing, stacks, file);
             }
         };
@@ -127,7 +142,8 @@ impl Recorded {
     pub(crate) fn recycle_lanes(&self) {
         lanes::recycle(&self.mapping, self.pid, |index, serial| {
             self.readers.get(index).is_some_and(|reader| {
-                reader.taken_serial == serial && self.mapping.lane(index).head.load(Ordering::Acquire) == reader.tail
+                reader.taken_serial == serial
+                    && self.mapping.lane(index).head.load(Ordering::Acquire) == reader.tail
             })
         });
     }
@@ -149,8 +165,12 @@ impl Recorded {
     /// Notes how much memory is resident, and what names threads have given themselves.
     pub(crate) fn sample(&mut self, clock: &Clock) {
         let mut text = [0u8; 128];
-        let Some(read) = self.statm.as_ref().and_then(|statm| statm.read_at(&mut text, 0).ok()) else { return };
-        let pages = std::str::from_utf8(&text[..read]).ok().and_then(|text| text.split(' ').nth(1)?.parse::<u64>().ok());
+        let Some(read) = self.statm.as_ref().and_then(|statm| statm.read_at(&mut text, 0).ok()) else {
+            return;
+        };
+        let pages = std::str::from_utf8(&text[..read])
+            .ok()
+            .and_then(|text| text.split(' ').nth(1)?.parse::<u64>().ok());
         if let Some(pages) = pages.filter(|pages| *pages > 0) {
             let rss_bytes = pages * rustix::param::page_size() as u64;
             self.samples.push(trace::Sample { time_us: clock.now_us(), rss_bytes });
@@ -193,7 +213,12 @@ impl Recorded {
     }
 
     /// Closes the process's part of the trace.
-    pub(crate) fn end(mut self, exit: Option<Exit>, clock: &Clock, file: &mut TraceFile) -> Result<Ended, CollectError> {
+    pub(crate) fn end(
+        mut self,
+        exit: Option<Exit>,
+        clock: &Clock,
+        file: &mut TraceFile,
+    ) -> Result<Ended, CollectError> {
         let ended_us = clock.now_us().max(self.pairing.last_us());
         self.write(file)?;
         let Recorded { index, pairing, mut stacks, modules, mapping, .. } = self;
@@ -208,7 +233,7 @@ impl Recorded {
         let header = mapping.header();
         let events_lost = header.events_lost.load(Ordering::Relaxed);
         let mut payload = Vec::new();
-        trace::ProcessEnd { ended_us, exit: exit.map(exit_in_trace), events_lost }.encode(&mut payload);
+        trace::ProcessEnd { ended_us, exit: exit.map(chunks::exit), events_lost }.encode(&mut payload);
         file.chunk(ChunkKind::PROCESS_END, index, &payload)?;
         Ok(Ended { index, folded, stacks, modules })
     }
@@ -220,7 +245,9 @@ impl Recorded {
         let mut warnings = Vec::new();
         let lost = header.events_lost.load(Ordering::Relaxed);
         if lost > 0 {
-            warnings.push(format!("process {pid}: at least {lost} events were not recorded, so its figures are too low"));
+            warnings.push(format!(
+                "process {pid}: at least {lost} events were not recorded, so its figures are too low"
+            ));
         }
         let nodes = header.nodes_lost.load(Ordering::Relaxed);
         if nodes > 0 {
@@ -240,16 +267,13 @@ impl Recorded {
     }
 }
 
-fn exit_in_trace(exit: Exit) -> trace::Exit {
-    match exit {
-        Exit::Status(status) => trace::Exit::Status(status),
-        Exit::Signal(signal) => trace::Exit::Signal(signal),
-        Exit::Exec => trace::Exit::Exec,
-    }
-}
-
 /// Stacks first: no event may name a stack that the reader has not seen.
-fn write_events(index: u32, pairing: &mut Pairing, stacks: &mut StackNumbers, file: &mut TraceFile) -> Result<(), CollectError> {
+fn write_events(
+    index: u32,
+    pairing: &mut Pairing,
+    stacks: &mut StackNumbers,
+    file: &mut TraceFile,
+) -> Result<(), CollectError> {
     if let Some(new) = stacks.take_new() {
         write_stacks(index, &new, file)?;
     }
@@ -259,7 +283,11 @@ fn write_events(index: u32, pairing: &mut Pairing, stacks: &mut StackNumbers, fi
     }
 }
 
-fn write_taken(index: u32, events: &mut trace::EventEncoder, file: &mut TraceFile) -> Result<(), CollectError> {
+fn write_taken(
+    index: u32,
+    events: &mut trace::EventEncoder,
+    file: &mut TraceFile,
+) -> Result<(), CollectError> {
     if events.is_empty() {
         return Ok(());
     }

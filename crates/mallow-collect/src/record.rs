@@ -1,26 +1,27 @@
 //! Recording a command from start to end.
 
+use crate::chunks;
 use crate::clock::Clock;
 use crate::ending::child_exit;
 use crate::error::CollectError;
+use crate::interrupts::Interrupts;
 use crate::launch::{Launch, Mode};
 use crate::process::{Ended, Recorded};
 use crate::session::{Arrival, Session};
 use crate::symbols::{Resolve, symbols_of};
 use crate::trace_file::TraceFile;
 use mallow_base::Frame;
-use mallow_profile::{Exit, Folded, Module, Totals};
+use mallow_profile::{Exit, Module};
 use mallow_wire::shared::HEARTBEAT_LEFT;
 use mallow_wire::trace::{self, ChunkKind, NO_PROCESS};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Pid;
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 /// Where the trace goes.
 #[derive(Clone, Debug)]
@@ -91,7 +92,9 @@ pub fn record(
 fn open_output(output: &Output) -> Result<(File, PathBuf), CollectError> {
     let (path, force) = match output {
         Output::File { path, force } => (path.clone(), *force),
-        Output::Default(directory) => (directory.join(format!(".recording-{}.mallow", std::process::id())), true),
+        Output::Default(directory) => {
+            (directory.join(format!(".recording-{}.mallow", std::process::id())), true)
+        }
     };
     let mut open = OpenOptions::new();
     open.write(true).mode(0o600);
@@ -110,50 +113,6 @@ fn open_output(output: &Output) -> Result<(File, PathBuf), CollectError> {
             };
             Err(CollectError::CannotWrite { path, cause })
         }
-    }
-}
-
-/// Interrupts so far. The terminal sends them to the program too, which may take its time to end; the second one means us.
-#[derive(Debug)]
-struct Interrupts {
-    interrupts: Arc<AtomicUsize>,
-    terminations: Arc<AtomicUsize>,
-    terminations_passed: usize,
-}
-
-impl Interrupts {
-    fn watch() -> Result<Interrupts, CollectError> {
-        let count = |signals: &[i32]| -> io::Result<Arc<AtomicUsize>> {
-            let counter = Arc::new(AtomicUsize::new(0));
-            for signal in signals {
-                let counter = Arc::clone(&counter);
-                let add = move || {
-                    counter.fetch_add(1, Ordering::Relaxed);
-                };
-                // SAFETY: the handler only adds to an atomic.
-                unsafe { signal_hook::low_level::register(*signal, add) }?;
-            }
-            Ok(counter)
-        };
-        use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
-        let what = "watch for signals";
-        Ok(Interrupts {
-            interrupts: count(&[SIGINT, SIGQUIT]).map_err(CollectError::system(what))?,
-            terminations: count(&[SIGTERM, SIGHUP]).map_err(CollectError::system(what))?,
-            terminations_passed: 0,
-        })
-    }
-
-    /// Passes on what was sent to us alone, and says whether to stop.
-    fn look(&mut self, child: Option<Pid>) -> bool {
-        let terminations = self.terminations.load(Ordering::Relaxed);
-        if terminations > self.terminations_passed {
-            self.terminations_passed = terminations;
-            if let Some(child) = child {
-                let _ = kill_process(child, Signal::TERM);
-            }
-        }
-        self.interrupts.load(Ordering::Relaxed) >= 2 || terminations >= 2
     }
 }
 
@@ -194,7 +153,7 @@ impl Recording {
         let fail = |error| (error, path.to_owned());
         let mut file = TraceFile::begin(path, file).map_err(fail)?;
         let mut payload = Vec::new();
-        recording_chunk(&options.command).encode(&mut payload);
+        chunks::recording(&options.command).encode(&mut payload);
         file.chunk(ChunkKind::RECORDING, NO_PROCESS, &payload).and_then(|()| file.flush()).map_err(fail)?;
         let child = launch.start(&session, options.preload, Mode::Record).map_err(fail)?;
         if let Output::Default(directory) = &options.output {
@@ -262,7 +221,11 @@ impl Recording {
             let ended: Vec<u32> = if look_at_ends {
                 ends_looked_at = Instant::now();
                 self.reap();
-                self.processes.iter().filter(|process| process.has_ended()).map(|process| process.index).collect()
+                self.processes
+                    .iter()
+                    .filter(|process| process.has_ended())
+                    .map(|process| process.index)
+                    .collect()
             } else {
                 Vec::new()
             };
@@ -344,7 +307,9 @@ impl Recording {
     /// Closes the processes that have ended and are read to their last word.
     fn bury(&mut self, ended: &[u32]) -> Result<(), CollectError> {
         for index in ended {
-            let Some(at) = self.processes.iter().position(|process| process.index == *index) else { continue };
+            let Some(at) = self.processes.iter().position(|process| process.index == *index) else {
+                continue;
+            };
             let mut process = self.processes.remove(at);
             let exit = match process.pid == self.child_pid {
                 true => self.wait_for_child(),
@@ -387,7 +352,7 @@ impl Recording {
         let mut payload = Vec::new();
         for process in &self.ended {
             payload.clear();
-            folded_chunk(&process.folded).encode(&mut payload);
+            chunks::folded(&process.folded).encode(&mut payload);
             self.file.chunk(ChunkKind::FOLDED, process.index, &payload)?;
         }
         self.file.flush()?;
@@ -426,67 +391,5 @@ impl Pause {
         const MANY_WORDS: u64 = 4 * 1024;
         self.current = if words > MANY_WORDS { Pause::MIN } else { (self.current * 2).min(Pause::MAX) };
         std::thread::sleep(self.current);
-    }
-}
-
-fn recording_chunk(command: &[OsString]) -> trace::Recording {
-    let system = rustix::system::uname();
-    let mut environment = vec![
-        ("kernel".to_owned(), system.release().to_string_lossy().into_owned()),
-        ("machine".to_owned(), system.machine().to_string_lossy().into_owned()),
-    ];
-    let processors = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
-    environment.push(("processors".to_owned(), processors.to_string()));
-    trace::Recording {
-        command: command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
-        started_unix_us: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as u64),
-        counting_version: mallow_wire::COUNTING_VERSION,
-        recorder_version: env!("CARGO_PKG_VERSION").to_owned(),
-        environment,
-    }
-}
-
-fn folded_chunk(folded: &Folded) -> trace::FoldedProcess {
-    trace::FoldedProcess {
-        totals: totals_in_trace(&folded.totals),
-        peak_us: folded.peak_us,
-        frees_unmatched: folded.frees_unmatched,
-        threads: folded.threads.iter().map(|thread| trace::FoldedThread { allocations: thread.allocations, bytes: thread.bytes }).collect(),
-        sites: folded.sites.iter().map(site_in_trace).collect(),
-    }
-}
-
-fn totals_in_trace(totals: &Totals) -> trace::FoldedTotals {
-    trace::FoldedTotals {
-        allocations: totals.allocations,
-        bytes: totals.bytes,
-        frees: totals.frees,
-        reallocations: totals.reallocations,
-        temporary: totals.temporary,
-        failed: totals.failed,
-        peak_bytes: totals.peak_bytes,
-        peak_blocks: totals.peak_blocks,
-        leaked_bytes: totals.leaked_bytes,
-        leaked_blocks: totals.leaked_blocks,
-    }
-}
-
-fn site_in_trace(site: &mallow_profile::FoldedSite) -> trace::FoldedSite {
-    let totals = &site.totals;
-    trace::FoldedSite {
-        stack: site.stack.0,
-        allocations: totals.allocations,
-        bytes: totals.bytes,
-        reallocations: totals.reallocations,
-        temporary: totals.temporary,
-        failed: totals.failed,
-        peak_bytes: totals.peak_bytes,
-        peak_blocks: totals.peak_blocks,
-        leaked_bytes: totals.leaked_bytes,
-        leaked_blocks: totals.leaked_blocks,
-        live_bytes_max: totals.live_bytes_max,
-        lifetime_us_sum: totals.lifetime_us_sum,
-        first_us: totals.first_us,
-        last_us: totals.last_us,
     }
 }

@@ -3,8 +3,8 @@
 use crate::error::CollectError;
 use mallow_wire::hello::{COMMAND_BYTES_MAX, Hello};
 use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind,
-    listen, recvmsg, socket_with,
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SocketAddrUnix, SocketFlags,
+    SocketType, accept_with, bind, listen, recvmsg, socket_with,
 };
 use std::io::IoSliceMut;
 use std::os::fd::OwnedFd;
@@ -33,13 +33,20 @@ impl Session {
     pub(crate) fn open() -> Result<Session, CollectError> {
         let refused = |what| CollectError::system::<rustix::io::Errno>(what);
         let mut secret = [0u8; 24];
-        rustix::rand::getrandom(&mut secret, rustix::rand::GetRandomFlags::empty()).map_err(refused("draw a session token"))?;
+        rustix::rand::getrandom(&mut secret, rustix::rand::GetRandomFlags::empty())
+            .map_err(refused("draw a session token"))?;
         let (label, token) = secret.split_at(8);
         let name = format!("mallow-{}-{}", std::process::id(), hex(label));
         let token: [u8; 16] = token.try_into().map_err(|_| odd("draw a session token"))?;
-        let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK, None)
-            .map_err(refused("open a socket for the recorded processes"))?;
-        let address = SocketAddrUnix::new_abstract_name(name.as_bytes()).map_err(refused("name the session's socket"))?;
+        let socket = socket_with(
+            AddressFamily::UNIX,
+            SocketType::SEQPACKET,
+            SocketFlags::CLOEXEC | SocketFlags::NONBLOCK,
+            None,
+        )
+        .map_err(refused("open a socket for the recorded processes"))?;
+        let address = SocketAddrUnix::new_abstract_name(name.as_bytes())
+            .map_err(refused("name the session's socket"))?;
         bind(&socket, &address).map_err(refused("bind the session's socket"))?;
         listen(&socket, 4096).map_err(refused("listen on the session's socket"))?;
         Ok(Session { socket, name, token })
@@ -67,7 +74,8 @@ impl Session {
         let mut control = RecvAncillaryBuffer::new(&mut space);
         // The sender connects and sends in one breath, so this does not wait for long; a sender that died in between gives an end of file.
         let received =
-            recvmsg(connection, &mut [IoSliceMut::new(&mut bytes)], &mut control, RecvFlags::CMSG_CLOEXEC).ok()?;
+            recvmsg(connection, &mut [IoSliceMut::new(&mut bytes)], &mut control, RecvFlags::CMSG_CLOEXEC)
+                .ok()?;
         let (hello, command) = bytes[..received.bytes].split_at_checked(Hello::BYTES)?;
         let hello = Hello::from_bytes(hello)?;
         let command = String::from_utf8_lossy(command).trim_end_matches('\0').replace('\0', " ");

@@ -41,7 +41,14 @@ pub fn stat(options: &StatOptions) -> Result<StatOutcome, CollectError> {
     let session = Session::open()?;
     let started = Instant::now();
     let child = launch.start(&session, options.preload, Mode::Stat)?;
-    let mut counting = Counting { session, started, child_pid: child.id(), exit: None, open: Vec::new(), processes: Vec::new() };
+    let mut counting = Counting {
+        session,
+        started,
+        child_pid: child.id(),
+        exit: None,
+        open: Vec::new(),
+        processes: Vec::new(),
+    };
     counting.run();
     Ok(StatOutcome {
         wall_us: started.elapsed().as_micros() as u64,
@@ -112,7 +119,8 @@ impl Counting {
     }
 
     fn bury(&mut self) {
-        let (ended, open) = std::mem::take(&mut self.open).into_iter().partition(|counted| counted.watch.has_ended());
+        let (ended, open) =
+            std::mem::take(&mut self.open).into_iter().partition(|counted| counted.watch.has_ended());
         self.open = open;
         let ended: Vec<Counted> = ended;
         for counted in ended {
@@ -145,7 +153,11 @@ impl Counting {
 fn totals(mapping: &Mapping) -> Totals {
     let value = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
     let header = mapping.header();
-    let mut totals = Totals { peak_bytes: value(&header.peak_bytes), peak_blocks: value(&header.peak_blocks), ..Totals::default() };
+    let mut totals = Totals {
+        peak_bytes: value(&header.peak_bytes),
+        peak_blocks: value(&header.peak_blocks),
+        ..Totals::default()
+    };
     totals.leaked_bytes = value(&header.live_bytes);
     totals.leaked_blocks = value(&header.live_blocks);
     for index in 0..mapping.lanes_high() {

@@ -3,7 +3,9 @@
 use crate::process::Ended;
 use mallow_base::Frame;
 use mallow_profile::Module;
-use mallow_wire::trace::{self, SymbolAddress, SymbolFrame, SymbolKey, SymbolLocation, SymbolModule, SymbolProcess, Symbols};
+use mallow_wire::trace::{
+    self, SymbolAddress, SymbolFrame, SymbolKey, SymbolLocation, SymbolModule, SymbolProcess, Symbols,
+};
 use rustc_hash::FxHashMap;
 
 /// Resolves the addresses of one module; one list of frames for each, innermost first.
@@ -40,7 +42,12 @@ impl Tables {
             .stacks
             .nodes()
             .iter()
-            .map(|node| SymbolKey { avma: node.avma, exact: node.exact, generation: node.generation, location: 0 })
+            .map(|node| SymbolKey {
+                avma: node.avma,
+                exact: node.exact,
+                generation: node.generation,
+                location: 0,
+            })
             .collect();
         keys.sort_unstable();
         keys.dedup();
@@ -51,7 +58,8 @@ impl Tables {
     }
 
     fn location(&mut self, process: &Ended, key: &SymbolKey) -> u32 {
-        let module = module_at(&process.modules, key).map(|module| (self.module(module), key.avma - module.bias));
+        let module =
+            module_at(&process.modules, key).map(|module| (self.module(module), key.avma - module.bias));
         let (module, address) = module.unwrap_or((NO_MODULE, key.avma));
         let next = self.symbols.locations.len() as u32;
         let number = *self.locations.entry(((module, address), key.exact)).or_insert(next);
@@ -70,7 +78,9 @@ impl Tables {
         let next = self.symbols.modules.len() as u32;
         let number = *self.modules.entry((module.path.clone(), module.build_id.clone())).or_insert(next);
         if number == next {
-            self.symbols.modules.push(SymbolModule { path: module.path.clone(), build_id: module.build_id.clone() });
+            self.symbols
+                .modules
+                .push(SymbolModule { path: module.path.clone(), build_id: module.build_id.clone() });
         }
         number
     }
@@ -103,7 +113,9 @@ impl Tables {
                 continue;
             }
             let function = match location.address {
-                SymbolAddress::Anonymous { avma: mallow_wire::shared::ADDRESS_TRUNCATED } => "[deeper frames were cut]".to_owned(),
+                SymbolAddress::Anonymous { avma: mallow_wire::shared::ADDRESS_TRUNCATED } => {
+                    "[deeper frames were cut]".to_owned()
+                }
                 SymbolAddress::Anonymous { avma } => format!("{avma:#x}"),
                 SymbolAddress::InModule { svma, .. } => format!("{svma:#x}"),
             };
@@ -138,6 +150,8 @@ fn module_at<'a>(modules: &'a [trace::Module], key: &SymbolKey) -> Option<&'a tr
     let pc = key.avma - u64::from(!key.exact);
     modules
         .iter()
-        .filter(|module| (module.start_avma..module.end_avma).contains(&pc) && module.generation <= key.generation)
+        .filter(|module| {
+            (module.start_avma..module.end_avma).contains(&pc) && module.generation <= key.generation
+        })
         .max_by_key(|module| module.generation)
 }

@@ -34,7 +34,8 @@ const PLAIN_BYTES: usize = 256;
 impl TraceFile {
     /// Begins a trace in a file that is open for writing.
     pub(crate) fn begin(path: &Path, file: File) -> Result<TraceFile, CollectError> {
-        let compressor = zstd::bulk::Compressor::new(ZSTD_LEVEL).map_err(CollectError::system("start compression"))?;
+        let compressor =
+            zstd::bulk::Compressor::new(ZSTD_LEVEL).map_err(CollectError::system("start compression"))?;
         let mut trace = TraceFile {
             path: path.to_owned(),
             file: BufWriter::with_capacity(1 << 18, file),
@@ -56,7 +57,12 @@ impl TraceFile {
     }
 
     /// Appends a chunk.
-    pub(crate) fn chunk(&mut self, kind: ChunkKind, process: u32, payload: &[u8]) -> Result<(), CollectError> {
+    pub(crate) fn chunk(
+        &mut self,
+        kind: ChunkKind,
+        process: u32,
+        payload: &[u8],
+    ) -> Result<(), CollectError> {
         self.append(kind, process, payload).map_err(|cause| self.cannot_write(cause))
     }
 

@@ -123,7 +123,8 @@ const ALIGNED_NOTHROW: usize = 6;
 unsafe extern "C" fn resolve(index: usize) -> usize {
     let real = REALS[index].address();
     let own = core::ptr::from_ref(&TARGETS) as usize;
-    let target = if real != 0 && !elf::defined_beside(real, c"malloc", own) { real } else { HOOKS[index] as usize };
+    let target =
+        if real != 0 && !elf::defined_beside(real, c"malloc", own) { real } else { HOOKS[index] as usize };
     if real != 0 {
         TARGETS[index].store(target, Ordering::Relaxed);
     }
@@ -149,10 +150,12 @@ unsafe extern "C" fn work_new(size: usize, align: usize, index: usize, sp: usize
             match (REALS[quiet].address(), is_aligned) {
                 (0, false) => real_malloc(size),
                 (0, true) => real_aligned_alloc(align, size),
-                (address, false) => transmute::<usize, unsafe extern "C" fn(usize, usize) -> *mut u8>(address)(size, tag),
-                (address, true) => {
-                    transmute::<usize, unsafe extern "C" fn(usize, usize, usize) -> *mut u8>(address)(size, align, tag)
+                (address, false) => {
+                    transmute::<usize, unsafe extern "C" fn(usize, usize) -> *mut u8>(address)(size, tag)
                 }
+                (address, true) => transmute::<usize, unsafe extern "C" fn(usize, usize, usize) -> *mut u8>(
+                    address,
+                )(size, align, tag),
             }
         }
     };
@@ -169,7 +172,9 @@ unsafe extern "C" fn work_delete(block: *mut u8, a: usize, b: usize, sp: usize, 
         unsafe {
             match REALS[index].address() {
                 0 => real_free(block),
-                address => transmute::<usize, unsafe extern "C" fn(*mut u8, usize, usize)>(address)(block, a, b),
+                address => {
+                    transmute::<usize, unsafe extern "C" fn(*mut u8, usize, usize)>(address)(block, a, b)
+                }
             }
         }
     };

@@ -121,19 +121,33 @@ unsafe extern "C" fn work_realloc(block: *mut u8, size: usize, sp: usize, bp: us
     }
 }
 
-unsafe extern "C" fn work_reallocarray(block: *mut u8, count: usize, size: usize, sp: usize, bp: usize) -> *mut u8 {
+unsafe extern "C" fn work_reallocarray(
+    block: *mut u8,
+    count: usize,
+    size: usize,
+    sp: usize,
+    bp: usize,
+) -> *mut u8 {
     let caller = Caller { sp, bp };
     let bytes = count.saturating_mul(size);
     let call = || match REALLOCARRAY.address() {
         0 => core::ptr::null_mut(),
         // SAFETY: the symbol has this type in every libc that has it.
         address => unsafe {
-            transmute::<usize, unsafe extern "C" fn(usize, usize, usize) -> *mut u8>(address)(block as usize, count, size)
+            transmute::<usize, unsafe extern "C" fn(usize, usize, usize) -> *mut u8>(address)(
+                block as usize,
+                count,
+                size,
+            )
         },
     };
     // SAFETY: as in `work_malloc`.
     unsafe {
-        if block.is_null() { allocating(caller, bytes, call) } else { reallocating(caller, block, bytes, call) }
+        if block.is_null() {
+            allocating(caller, bytes, call)
+        } else {
+            reallocating(caller, block, bytes, call)
+        }
     }
 }
 
@@ -150,19 +164,33 @@ unsafe extern "C" fn work_free_sized(block: *mut u8, _size: usize, sp: usize, bp
     unsafe { work_free(block, sp, bp) };
 }
 
-unsafe extern "C" fn work_free_aligned_sized(block: *mut u8, _align: usize, _size: usize, sp: usize, bp: usize) {
+unsafe extern "C" fn work_free_aligned_sized(
+    block: *mut u8,
+    _align: usize,
+    _size: usize,
+    sp: usize,
+    bp: usize,
+) {
     // SAFETY: as above.
     unsafe { work_free(block, sp, bp) };
 }
 
-unsafe extern "C" fn work_posix_memalign(out: *mut *mut u8, align: usize, size: usize, sp: usize, bp: usize) -> c_int {
+unsafe extern "C" fn work_posix_memalign(
+    out: *mut *mut u8,
+    align: usize,
+    size: usize,
+    sp: usize,
+    bp: usize,
+) -> c_int {
     const ENOMEM: c_int = 12;
     let mut answer = ENOMEM;
     let call = || match POSIX_MEMALIGN.address() {
         0 => core::ptr::null_mut(),
         // SAFETY: the symbol has this type by POSIX, and the host passed `out`.
         address => unsafe {
-            answer = transmute::<usize, unsafe extern "C" fn(*mut *mut u8, usize, usize) -> c_int>(address)(out, align, size);
+            answer = transmute::<usize, unsafe extern "C" fn(*mut *mut u8, usize, usize) -> c_int>(address)(
+                out, align, size,
+            );
             if answer == 0 { *out } else { core::ptr::null_mut() }
         },
     };

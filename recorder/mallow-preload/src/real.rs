@@ -13,7 +13,6 @@ pub(crate) struct Real {
     address: AtomicUsize,
 }
 
-
 impl Real {
     /// The next definition of `name`.
     pub(crate) const fn named(name: &'static CStr) -> Real {

@@ -76,7 +76,12 @@ pub(crate) unsafe fn freeing(caller: Caller, block: *mut u8, call: impl FnOnce()
 /// # Safety
 /// As [`allocating`].
 #[inline(always)]
-pub(crate) unsafe fn reallocating(caller: Caller, block: *mut u8, size: usize, call: impl FnOnce() -> *mut u8) -> *mut u8 {
+pub(crate) unsafe fn reallocating(
+    caller: Caller,
+    block: *mut u8,
+    size: usize,
+    call: impl FnOnce() -> *mut u8,
+) -> *mut u8 {
     // SAFETY: as in `allocating`.
     unsafe {
         match enter(caller) {
@@ -101,7 +106,12 @@ pub(crate) unsafe fn reallocating(caller: Caller, block: *mut u8, size: usize, c
 }
 
 /// A reallocation that fails leaves the block as it was, so its size is remembered until the answer is known.
-unsafe fn count_realloc(guard: &Guard, block: *mut u8, size: usize, call: impl FnOnce() -> *mut u8) -> *mut u8 {
+unsafe fn count_realloc(
+    guard: &Guard,
+    block: *mut u8,
+    size: usize,
+    call: impl FnOnce() -> *mut u8,
+) -> *mut u8 {
     // SAFETY: as in `allocating`.
     unsafe {
         guard.in_hook();

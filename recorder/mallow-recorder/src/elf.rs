@@ -49,7 +49,10 @@ const PT_NOTE: u32 = 4;
 const PT_GNU_EH_FRAME: u32 = 0x6474_e550;
 
 unsafe extern "C" {
-    fn dl_iterate_phdr(visit: extern "C" fn(*const LoadedObject, usize, *mut c_void) -> c_int, data: *mut c_void) -> c_int;
+    fn dl_iterate_phdr(
+        visit: extern "C" fn(*const LoadedObject, usize, *mut c_void) -> c_int,
+        data: *mut c_void,
+    ) -> c_int;
 }
 
 /// Calls `visit` for each loaded object in load order until it gives true. Takes the loader's lock, which the
@@ -88,7 +91,8 @@ pub fn next_definition(name: &CStr, own: usize) -> Option<usize> {
 pub fn defined_beside(address: usize, name: &CStr, own: usize) -> bool {
     let mut beside = false;
     each_object(|object| {
-        beside = object.contains(address) && !object.contains(own) && object.definition(name.to_bytes()).is_some();
+        beside =
+            object.contains(address) && !object.contains(own) && object.definition(name.to_bytes()).is_some();
         beside
     });
     beside
@@ -205,7 +209,8 @@ impl Tables {
             let symbol = &*self.symbols.add(index);
             let is_function = matches!(symbol.info & 0xf, 0 | 2 | 10);
             let defined = symbol.section != 0 && symbol.value != 0 && is_function;
-            (defined && CStr::from_ptr(self.strings.add(symbol.name as usize)).to_bytes() == name).then_some(symbol)
+            (defined && CStr::from_ptr(self.strings.add(symbol.name as usize)).to_bytes() == name)
+                .then_some(symbol)
         }
     }
 
@@ -266,11 +271,15 @@ pub unsafe fn build_id(start: usize, bias: usize) -> Option<Bytes> {
         if headers_offset + header_count * size_of::<ProgramHeader>() > mallow_wire::shared::PAGE_BYTES {
             return None;
         }
-        let headers = core::slice::from_raw_parts((start + headers_offset) as *const ProgramHeader, header_count);
-        headers
-            .iter()
-            .filter(|header| header.kind == PT_NOTE)
-            .find_map(|header| build_id_note(bias.wrapping_add(header.address as usize), header.memory_bytes as usize, header.align as usize))
+        let headers =
+            core::slice::from_raw_parts((start + headers_offset) as *const ProgramHeader, header_count);
+        headers.iter().filter(|header| header.kind == PT_NOTE).find_map(|header| {
+            build_id_note(
+                bias.wrapping_add(header.address as usize),
+                header.memory_bytes as usize,
+                header.align as usize,
+            )
+        })
     }
 }
 

@@ -93,12 +93,10 @@ impl Memo {
         }
         // SAFETY: the kept slots at or above `sp` lie on the thread's own stack.
         unsafe { memo.keep_unchanged(caller.sp, around.generation) };
-        if memo.frame_count > 0 {
-            let last = &memo.frames[memo.frame_count - 1];
-            // SAFETY: by contract `sp` points at the return address.
-            if last.slot == caller.sp && last.bp == caller.bp && last.ra == unsafe { *(caller.sp as *const usize) } {
-                return last.node;
-            }
+        // SAFETY: by contract `sp` points at the return address.
+        let innermost = unsafe { Frame::innermost(caller) };
+        if memo.frame_count > 0 && memo.frames[memo.frame_count - 1].is(&innermost) {
+            return memo.frames[memo.frame_count - 1].node;
         }
         // SAFETY: by contract.
         unsafe { memo.walk(caller, around) }
@@ -138,7 +136,9 @@ impl Memo {
             if join > 0 && self.frames[join - 1].is(&frame) {
                 break;
             }
-            if fresh_count + join == FRAMES_MAX || check_count + crate::walk::CHECKS_PER_STEP > CHECKS_MAX - 64 {
+            if fresh_count + join == FRAMES_MAX
+                || check_count + crate::walk::CHECKS_PER_STEP > CHECKS_MAX - 64
+            {
                 (root, join) = (truncated(around.generation), 0);
                 break;
             }
@@ -212,7 +212,9 @@ fn node_lost() {
 /// The node under which stacks hang that are deeper than we follow.
 fn truncated(generation: u64) -> u32 {
     // SAFETY: the table of this process.
-    unsafe { nodes::intern(process::nodes(), NODE_ROOT, node_key(ADDRESS_TRUNCATED, true, generation), node_lost) }
+    unsafe {
+        nodes::intern(process::nodes(), NODE_ROOT, node_key(ADDRESS_TRUNCATED, true, generation), node_lost)
+    }
 }
 
 /// How many of the words, from the first on, still have their values.
@@ -265,7 +267,14 @@ pub unsafe fn node_from_scratch(caller: Caller, around: &Surroundings) -> u32 {
         };
         for (address, exact) in batch[..end - start].iter().rev() {
             // SAFETY: the table of this process.
-            node = unsafe { nodes::intern(process::nodes(), node, node_key(*address, *exact, around.generation), node_lost) };
+            node = unsafe {
+                nodes::intern(
+                    process::nodes(),
+                    node,
+                    node_key(*address, *exact, around.generation),
+                    node_lost,
+                )
+            };
         }
         end = start;
     }
@@ -276,7 +285,11 @@ pub unsafe fn node_from_scratch(caller: Caller, around: &Surroundings) -> u32 {
 ///
 /// # Safety
 /// As [`node_from_scratch`].
-pub unsafe fn walk_each(caller: Caller, around: &Surroundings, mut visit: impl FnMut(usize, &Frame) -> bool) -> usize {
+pub unsafe fn walk_each(
+    caller: Caller,
+    around: &Surroundings,
+    mut visit: impl FnMut(usize, &Frame) -> bool,
+) -> usize {
     // SAFETY: by contract.
     let mut frame = unsafe { Frame::innermost(caller) };
     let mut count = 0;

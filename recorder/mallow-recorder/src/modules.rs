@@ -37,7 +37,8 @@ fn append(object: &Object, generation: u64) {
         &name[..name.len().min(PATH_BYTES_MAX)]
     };
     // SAFETY: `start` is the object's first byte.
-    let (build_id, build_id_bytes) = unsafe { elf::build_id(object.start, object.bias) }.unwrap_or((core::ptr::null(), 0));
+    let (build_id, build_id_bytes) =
+        unsafe { elf::build_id(object.start, object.bias) }.unwrap_or((core::ptr::null(), 0));
     let build_id_bytes = build_id_bytes.min(64);
     let record_bytes = (size_of::<ModuleRecord>() + path.len() + build_id_bytes).next_multiple_of(8);
     let Some(at) = reserve(record_bytes) else { return };
@@ -61,7 +62,8 @@ fn append(object: &Object, generation: u64) {
 
 /// Takes room at the end of the log; none when it is full.
 fn reserve(record_bytes: usize) -> Option<*mut u8> {
-    let offset = process::header().modules_reserved.fetch_add(record_bytes as u64, Ordering::Relaxed) as usize;
+    let offset =
+        process::header().modules_reserved.fetch_add(record_bytes as u64, Ordering::Relaxed) as usize;
     if offset + record_bytes > MODULE_LOG_BYTES {
         return None;
     }

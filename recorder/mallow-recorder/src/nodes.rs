@@ -103,7 +103,9 @@ mod tests {
         let run = move || {
             (0..50_000u64)
                 // SAFETY: as above.
-                .map(|i| unsafe { intern(table as *const Node, (i % 97) as u32, node_key(i, false, 0), || ()) })
+                .map(|i| unsafe {
+                    intern(table as *const Node, (i % 97) as u32, node_key(i, false, 0), || ())
+                })
                 .collect::<Vec<_>>()
         };
         let other = std::thread::spawn(run);

@@ -52,7 +52,14 @@ pub fn find(address: usize) -> Option<Object> {
 }
 
 fn find_by_loader(finder: usize, address: usize) -> Option<Object> {
-    let mut found = Found { flags: 0, start: 0, end: 0, link_map: core::ptr::null(), eh_frame_header: 0, reserved: [0; 7] };
+    let mut found = Found {
+        flags: 0,
+        start: 0,
+        end: 0,
+        link_map: core::ptr::null(),
+        eh_frame_header: 0,
+        reserved: [0; 7],
+    };
     // SAFETY: the symbol has this type in every libc that has it.
     unsafe {
         let finder: extern "C" fn(usize, *mut Found) -> c_int = core::mem::transmute(finder);
@@ -77,7 +84,13 @@ fn find_by_walk(address: usize) -> Option<Object> {
             return false;
         }
         let (start, end) = object.range();
-        found = Some(Object { start, end, bias: object.bias, eh_frame_header: object.eh_frame_header(), name: object.name() });
+        found = Some(Object {
+            start,
+            end,
+            bias: object.bias,
+            eh_frame_header: object.eh_frame_header(),
+            name: object.name(),
+        });
         true
     });
     found

@@ -32,7 +32,8 @@ const READY: u32 = 2;
 
 static WIPED: AtomicPtr<Wiped> = AtomicPtr::new(core::ptr::null_mut());
 static SHARED: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
-static MEMOS: [AtomicPtr<Memo>; LANE_COUNT_MAX] = [const { AtomicPtr::new(core::ptr::null_mut()) }; LANE_COUNT_MAX];
+static MEMOS: [AtomicPtr<Memo>; LANE_COUNT_MAX] =
+    [const { AtomicPtr::new(core::ptr::null_mut()) }; LANE_COUNT_MAX];
 static GENERATION: AtomicU64 = AtomicU64::new(0);
 /// Recording has ended, or never began: nobody asked for it, or the collector has gone.
 static STOPPED: AtomicBool = AtomicBool::new(false);
@@ -129,7 +130,9 @@ pub fn take_lane() -> Option<Place> {
     }
     let header = header();
     // SAFETY: the lanes lie in the shared memory.
-    let lanes = unsafe { core::slice::from_raw_parts(shared().add(LANES_OFFSET).cast::<Lane>(), header.lane_count as usize) };
+    let lanes = unsafe {
+        core::slice::from_raw_parts(shared().add(LANES_OFFSET).cast::<Lane>(), header.lane_count as usize)
+    };
     let index = claim(header, lanes)?;
     let lane = &lanes[index];
     lane.tid.store(sys::gettid(), Ordering::Relaxed);
@@ -159,7 +162,10 @@ fn claim(header: &Header, lanes: &[Lane]) -> Option<usize> {
     let take = || {
         lanes.iter().position(|lane| {
             lane.state.load(Ordering::Relaxed) == LANE_FREE
-                && lane.state.compare_exchange(LANE_FREE, LANE_OWNED, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+                && lane
+                    .state
+                    .compare_exchange(LANE_FREE, LANE_OWNED, Ordering::AcqRel, Ordering::Relaxed)
+                    .is_ok()
         })
     };
     let mut waits = 0;
@@ -241,7 +247,8 @@ fn introduce() -> bool {
     }
     let mapped = map(fd as i32);
     let introduced = mapped.is_some_and(|(shared, lane_count)| {
-        let hello = Hello { magic: HELLO_MAGIC, version: SHARED_VERSION, pid: sys::getpid(), token: session.token };
+        let hello =
+            Hello { magic: HELLO_MAGIC, version: SHARED_VERSION, pid: sys::getpid(), token: session.token };
         let parent = SHARED.load(Ordering::Relaxed);
         // SAFETY: fresh zeroed memory of the right size, seen by nobody else yet; `parent` is the memory of the process that we were forked from.
         unsafe {
@@ -319,7 +326,8 @@ impl Session {
         let value = variable(SESSION_VARIABLE)?;
         let colon = value.iter().position(|byte| *byte == b':')?;
         let (name, token) = (&value[..colon], &value[colon + 1..]);
-        let mut session = Session { name: [0; 100], name_bytes: name.len(), token: [0; 16], mode: MODE_RECORD };
+        let mut session =
+            Session { name: [0; 100], name_bytes: name.len(), token: [0; 16], mode: MODE_RECORD };
         session.name.get_mut(..name.len())?.copy_from_slice(name);
         if token.len() != 32 {
             return None;

@@ -15,8 +15,9 @@ use crate::modules;
 use crate::objects::{self, Object};
 use core::sync::atomic::{AtomicU64, Ordering};
 use gimli::{
-    BaseAddresses, CfaRule, EhFrame, EhFrameHdr, EndianSlice, NativeEndian, Operation, Register, RegisterRule, UnwindContext,
-    UnwindContextStorage, UnwindExpression, UnwindSection, UnwindTableRow, X86_64,
+    BaseAddresses, CfaRule, EhFrame, EhFrameHdr, EndianSlice, NativeEndian, Operation, Register,
+    RegisterRule, UnwindContext, UnwindContextStorage, UnwindExpression, UnwindSection, UnwindTableRow,
+    X86_64,
 };
 
 /// How to leave a frame. `cfa` is the stack pointer before the call: the return address lies 8 bytes below it.
@@ -94,7 +95,8 @@ struct Entry {
     rule: AtomicU64,
 }
 
-static CACHE: [Entry; CACHE_ENTRIES] = [const { Entry { tag: AtomicU64::new(0), rule: AtomicU64::new(0) } }; CACHE_ENTRIES];
+static CACHE: [Entry; CACHE_ENTRIES] =
+    [const { Entry { tag: AtomicU64::new(0), rule: AtomicU64::new(0) } }; CACHE_ENTRIES];
 
 /// The rule for a program counter, which must point into the instruction that is being executed. `generation` changes when code is unloaded.
 #[inline(always)]
@@ -119,7 +121,8 @@ fn miss(pc: usize, generation: u64, tag: u64, index: usize) -> Rule {
     }
     let rule = object.and_then(|object| compile(&object, pc)).unwrap_or(Rule::new(Way::Guess, 0, 0));
     // The pair of entries is a tiny set: prefer the empty one, else replace the second.
-    let entry = if CACHE[index].rule.load(Ordering::Relaxed) == 0 { &CACHE[index] } else { &CACHE[index ^ 1] };
+    let entry =
+        if CACHE[index].rule.load(Ordering::Relaxed) == 0 { &CACHE[index] } else { &CACHE[index ^ 1] };
     entry.rule.store(rule.0, Ordering::Relaxed);
     entry.tag.store(tag ^ rule.0, Ordering::Relaxed);
     rule
@@ -171,7 +174,9 @@ fn plain_rule(row: &UnwindTableRow<usize, OnStack>, frames: &EhFrame<Bytes>) -> 
                 _ => return foreign,
             };
             match bp {
-                None | Some(RegisterRule::Undefined | RegisterRule::SameValue) => Rule::new(keeps, *offset, 0),
+                None | Some(RegisterRule::Undefined | RegisterRule::SameValue) => {
+                    Rule::new(keeps, *offset, 0)
+                }
                 Some(RegisterRule::Offset(saved)) => Rule::new(saves, *offset, saved),
                 _ => foreign,
             }
@@ -192,10 +197,15 @@ fn bp_relative(expression: &UnwindExpression<usize>, frames: &EhFrame<Bytes>) ->
     (register == X86_64::RBP).then_some((offset, deref))
 }
 
-fn register_relative(expression: &UnwindExpression<usize>, frames: &EhFrame<Bytes>) -> Option<(Register, i64, bool)> {
+fn register_relative(
+    expression: &UnwindExpression<usize>,
+    frames: &EhFrame<Bytes>,
+) -> Option<(Register, i64, bool)> {
     let encoding = gimli::Encoding { address_size: 8, format: gimli::Format::Dwarf32, version: 4 };
     let mut operations = expression.get(frames).ok()?.operations(encoding);
-    let Some(Operation::RegisterOffset { register, offset, .. }) = operations.next().ok()? else { return None };
+    let Some(Operation::RegisterOffset { register, offset, .. }) = operations.next().ok()? else {
+        return None;
+    };
     let deref = match operations.next().ok()? {
         None => return Some((register, offset, false)),
         Some(Operation::Deref { size: 8, .. }) => true,

@@ -22,7 +22,8 @@ const REGION_BITS: u32 = 30;
 const REGION_COUNT: usize = 1 << (47 - REGION_BITS);
 const SIZE_MASK: u32 = 0xff_ffff;
 
-static REGIONS: [AtomicPtr<u32>; REGION_COUNT] = [const { AtomicPtr::new(core::ptr::null_mut()) }; REGION_COUNT];
+static REGIONS: [AtomicPtr<u32>; REGION_COUNT] =
+    [const { AtomicPtr::new(core::ptr::null_mut()) }; REGION_COUNT];
 static GRANULE_BITS: AtomicU32 = AtomicU32::new(3);
 
 /// Says how far apart the allocator places blocks at least, as a power of two.

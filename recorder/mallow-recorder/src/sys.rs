@@ -182,7 +182,9 @@ pub fn futex_wait(word: &core::sync::atomic::AtomicU32, value: u32, timeout_ms: 
     const FUTEX_WAIT: usize = 0;
     let timeout = [timeout_ms / 1000, timeout_ms % 1000 * 1_000_000];
     // SAFETY: the kernel only reads the word and the timeout.
-    unsafe { call(FUTEX, [word.as_ptr() as usize, FUTEX_WAIT, value as usize, timeout.as_ptr() as usize, 0, 0]) };
+    unsafe {
+        call(FUTEX, [word.as_ptr() as usize, FUTEX_WAIT, value as usize, timeout.as_ptr() as usize, 0, 0])
+    };
 }
 
 /// Sends one message with one file descriptor over an abstract Unix socket, and closes the socket.
@@ -202,7 +204,8 @@ pub fn send_with_fd(name: &[u8], message: &[u8], fd: i32) -> bool {
     let name_bytes = name.len().min(address.len() - 3);
     address[3..3 + name_bytes].copy_from_slice(&name[..name_bytes]);
     // SAFETY: the kernel reads the address.
-    let connected = unsafe { call(CONNECT, [socket as usize, address.as_ptr() as usize, 3 + name_bytes, 0, 0, 0]) };
+    let connected =
+        unsafe { call(CONNECT, [socket as usize, address.as_ptr() as usize, 3 + name_bytes, 0, 0, 0]) };
     let sent = connected == 0 && send(socket as i32, message, fd);
     close(socket as i32);
     sent
@@ -224,7 +227,8 @@ fn send(socket: i32, message: &[u8], fd: i32) -> bool {
     let rights = Rights { bytes: 20, level: SOL_SOCKET, kind: SCM_RIGHTS, fd, pad: 0 };
     let vector = [message.as_ptr() as usize, message.len()];
     // struct msghdr: name, name bytes, vectors, vector count, control, control bytes, flags.
-    let header = [0, 0, vector.as_ptr() as usize, 1, core::ptr::from_ref(&rights) as usize, size_of::<Rights>(), 0];
+    let header =
+        [0, 0, vector.as_ptr() as usize, 1, core::ptr::from_ref(&rights) as usize, size_of::<Rights>(), 0];
     // SAFETY: the kernel reads the structures, all of which outlive the call.
     let sent = unsafe { call(SENDMSG, [socket as usize, header.as_ptr() as usize, NOSIGNAL, 0, 0, 0]) };
     sent == message.len() as isize

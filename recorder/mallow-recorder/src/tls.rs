@@ -54,6 +54,8 @@ pub fn set(thread: *mut Thread) {
 pub fn control_block() -> usize {
     let address: usize;
     // SAFETY: the ABI keeps the block's own address in its first word.
-    unsafe { asm!("mov {}, qword ptr fs:[0]", out(reg) address, options(nostack, preserves_flags, readonly)) };
+    unsafe {
+        asm!("mov {}, qword ptr fs:[0]", out(reg) address, options(nostack, preserves_flags, readonly))
+    };
     address
 }

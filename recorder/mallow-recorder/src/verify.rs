@@ -87,7 +87,12 @@ unsafe fn judge(caller: Caller, ours: &[u64]) -> Option<bool> {
         type Visit = extern "C" fn(*mut c_void, *mut Judgement<'_>) -> c_int;
         let backtrace: extern "C" fn(Visit, *mut Judgement<'_>) -> c_int = transmute(backtrace);
         debug_assert_eq!(ours.first(), Some(&*(caller.sp as *const u64)));
-        let mut judgement = Judgement { ours, met: None, agrees: true, get_ip: transmute::<usize, extern "C" fn(*mut c_void) -> usize>(get_ip) };
+        let mut judgement = Judgement {
+            ours,
+            met: None,
+            agrees: true,
+            get_ip: transmute::<usize, extern "C" fn(*mut c_void) -> usize>(get_ip),
+        };
         backtrace(visit, &mut judgement);
         // It may end before us where we follow frame pointers through code without tables, but never after us.
         Some(judgement.agrees && judgement.met.is_some())

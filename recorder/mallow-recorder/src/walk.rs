@@ -97,10 +97,13 @@ pub unsafe fn step(frame: &Frame, around: &Surroundings, mut read: impl FnMut(Ch
             Way::SpSavesBp => (at(frame.sp, a), at(at(frame.sp, a), b)),
             Way::Bp => (at(frame.bp, a), 0),
             Way::BpSavesBp => (at(frame.bp, a), at(at(frame.bp, a), b)),
-            Way::Realigned | Way::Signal | Way::Guess | Way::Foreign => return rare(frame, around, rule, &mut read),
+            Way::Realigned | Way::Signal | Way::Guess | Way::Foreign => {
+                return rare(frame, around, rule, &mut read);
+            }
             Way::End => return Step::Outermost,
         };
-        if !ascends(frame, cfa, around) || (bp_slot != 0 && !ascends(frame, bp_slot.wrapping_add(8), around)) {
+        if !ascends(frame, cfa, around) || (bp_slot != 0 && !ascends(frame, bp_slot.wrapping_add(8), around))
+        {
             return Step::Cut;
         }
         finish(cfa, bp_slot, frame.bp, &mut read)
@@ -145,7 +148,9 @@ unsafe fn rare(frame: &Frame, around: &Surroundings, rule: Rule, read: &mut impl
         match rule.way() {
             Way::Realigned => {
                 let (cfa_slot, bp_slot) = (at(frame.bp, rule.a()), at(frame.bp, rule.b()));
-                if !ascends(frame, cfa_slot.wrapping_add(8), around) || !ascends(frame, bp_slot.wrapping_add(8), around) {
+                if !ascends(frame, cfa_slot.wrapping_add(8), around)
+                    || !ascends(frame, bp_slot.wrapping_add(8), around)
+                {
                     return Step::Cut;
                 }
                 let cfa = *(cfa_slot as *const usize);

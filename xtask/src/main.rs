@@ -3,6 +3,7 @@
 //! Everything that has to hold before a change goes in is a step here, so that a developer's machine and the
 //! CI server run the same thing. It must never pass by skipping: a step that cannot do its work fails.
 
+mod bench;
 mod fuzz;
 mod packages;
 mod recorder;
@@ -27,6 +28,8 @@ cargo xtask COMMAND
   doc                    the documentation, warnings as errors
   fuzz [--seconds N] [TARGET…]
                          fuzz the parsers, 60 seconds each unless told otherwise
+  bench [--only NAME]… [--rounds N] [--quick] [--mallow FILE] [--output FOLDER]
+                         what recording costs, against heaptrack; a complete run is written to bench/record/
 ";
 
 fn main() -> ExitCode {
@@ -74,6 +77,10 @@ fn dispatch(arguments: &[String]) -> Result<(), Failure> {
         ("fuzz", options) => {
             let plan = fuzz::Plan::parse(options).map_err(Failure::Usage)?;
             Ok(steps::timed("fuzz", || fuzz::run(&root, &plan))?)
+        }
+        ("bench", options) => {
+            let plan = bench::Plan::parse(options).map_err(Failure::Usage)?;
+            Ok(steps::timed("bench", || bench::run(&root, &plan))?)
         }
         (name, []) => match steps::STEPS.iter().find(|step| step.name == name) {
             Some(step) => Ok(steps::timed(step.name, || (step.body)(&root))?),

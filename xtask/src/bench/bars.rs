@@ -1,0 +1,171 @@
+//! The bars that mallow is held against, with what was measured beside each.
+
+use super::figures::{Row, geometric_mean};
+use super::large::Large;
+use super::programs::Kind;
+
+/// What two measurements of the same differ by on a quiet machine; a figure that may not grow may grow so much.
+const NOISE: f64 = 1.1;
+
+/// A requirement, and what was measured.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Bar {
+    pub(super) what: &'static str,
+    /// The greatest or, for a speed, the least value that is good enough.
+    pub(super) limit: f64,
+    pub(super) is_speed: bool,
+    pub(super) unit: &'static str,
+    /// The figure with the program that gave it; none where it was not measured.
+    pub(super) measured: Option<(f64, String)>,
+}
+
+impl Bar {
+    /// "reached", "missed", or why neither can be said.
+    pub(super) fn verdict(&self) -> &'static str {
+        match &self.measured {
+            None => "not measured",
+            Some((value, _)) if (*value >= self.limit) == self.is_speed || *value == self.limit => "reached",
+            Some(_) => "missed",
+        }
+    }
+}
+
+/// Every bar, in the order in which the design names them.
+pub(super) fn of(rows: &[Row], large: Option<&Large>) -> Vec<Bar> {
+    let mut bars = wall(rows).to_vec();
+    bars.extend(stat(rows));
+    bars.push(Bar {
+        what: "record: added CPU per call, 8 threads over 1",
+        limit: NOISE,
+        is_speed: false,
+        unit: "x",
+        measured: greatest(thread_growth(rows)),
+    });
+    let of_large = |value: fn(&Large) -> f64| large.map(|large| (value(large), "largest storm".to_owned()));
+    bars.push(Bar {
+        what: "collector: calls per second of its CPU",
+        limit: 20.0,
+        is_speed: true,
+        unit: "M/s",
+        measured: of_large(|it| it.events as f64 / 1e6 / it.collector_cpu_s.max(0.01)),
+    });
+    bars.push(Bar {
+        what: "trace: bytes per call, worst program",
+        limit: 4.0,
+        is_speed: false,
+        unit: "B",
+        measured: greatest(rows.iter().map(|row| (row.trace_bytes_per_call(), row.name.clone()))),
+    });
+    let report =
+        |what, limit, unit, value| Bar { what, limit, is_speed: false, unit, measured: of_large(value) };
+    bars.push(report("report: opening 30 million calls", 1.0, "s", |it| it.report_wall_s));
+    bars.push(report("report: its memory meanwhile", 200.0, "MB", |it| it.report_bytes as f64 / 1e6));
+    bars.push(Bar {
+        what: "memory in the target above 1 MB per thread",
+        limit: 16.0,
+        is_speed: false,
+        unit: "MB",
+        measured: greatest(rows.iter().map(|row| (above_threads_mb(row), row.name.clone()))),
+    });
+    bars
+}
+
+fn wall(rows: &[Row]) -> [Bar; 2] {
+    let ratios: Vec<(f64, String)> =
+        rows.iter().filter_map(|row| Some((row.wall_ratio()?, row.name.clone()))).collect();
+    let values: Vec<f64> = ratios.iter().map(|(ratio, _)| *ratio).collect();
+    let mean = geometric_mean(&values).map(|mean| (mean, format!("{} programs", values.len())));
+    let bar = |what, limit, measured| Bar { what, limit, is_speed: false, unit: "x", measured };
+    [
+        bar("record: added wall over heaptrack's, geom. mean", 0.1, mean),
+        bar("record: added wall over heaptrack's, worst", 0.2, greatest(ratios.into_iter())),
+    ]
+}
+
+fn stat(rows: &[Row]) -> [Bar; 2] {
+    let real = rows.iter().filter(|row| row.kind == Kind::Real);
+    let loops = rows.iter().filter(|row| matches!(row.kind, Kind::Storm { threads: 1, .. }));
+    [
+        Bar {
+            what: "stat: added wall, worst real program",
+            limit: 5.0,
+            is_speed: false,
+            unit: "%",
+            measured: greatest(real.map(|row| (row.stat_percent(), row.name.clone()))),
+        },
+        Bar {
+            what: "stat: added wall per call of a malloc loop",
+            limit: 3.0,
+            is_speed: false,
+            unit: "ns",
+            measured: greatest(loops.map(|row| (row.per_call_ns(row.stat.wall_s), row.name.clone()))),
+        },
+    ]
+}
+
+/// How often the added CPU time per call with one thread goes into that with eight, for each depth.
+fn thread_growth(rows: &[Row]) -> impl Iterator<Item = (f64, String)> {
+    let per_call = |row: &Row| row.per_call_ns(row.record.cpu_s);
+    rows.iter().filter_map(move |row| {
+        let Kind::Storm { depth, threads: 8 } = row.kind else { return None };
+        let alone = rows.iter().find(|it| it.kind == Kind::Storm { depth, threads: 1 })?;
+        (per_call(alone) > 0.0).then(|| (per_call(row) / per_call(alone), row.name.clone()))
+    })
+}
+
+fn above_threads_mb(row: &Row) -> f64 {
+    row.target_added_bytes() as f64 / 1e6 - row.record_peaks.threads as f64
+}
+
+fn greatest(figures: impl Iterator<Item = (f64, String)>) -> Option<(f64, String)> {
+    figures.max_by(|one, other| one.0.total_cmp(&other.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::figures::tests::drifting_row;
+
+    fn verdict(bars: &[Bar], start: &str) -> &'static str {
+        bars.iter().find(|bar| bar.what.starts_with(start)).unwrap().verdict()
+    }
+
+    #[test]
+    fn figures_are_held_against_their_bars() {
+        // Ratio 0.125; 125 microseconds of stat per call; 2 bytes per call; nothing added in the target.
+        let bars = of(&[drifting_row()], None);
+        assert_eq!(verdict(&bars, "record: added wall over heaptrack's, geom"), "missed");
+        assert_eq!(verdict(&bars, "record: added wall over heaptrack's, worst"), "reached");
+        assert_eq!(verdict(&bars, "stat: added wall per call"), "missed");
+        assert_eq!(verdict(&bars, "trace: "), "reached");
+        assert_eq!(verdict(&bars, "memory in the target"), "reached");
+        for what in ["stat: added wall, worst real", "collector", "report", "record: added CPU"] {
+            assert_eq!(verdict(&bars, what), "not measured");
+        }
+    }
+
+    #[test]
+    fn a_speed_is_good_when_it_is_great() {
+        let bar = |value: f64| Bar {
+            what: "speed",
+            limit: 20.0,
+            is_speed: true,
+            unit: "M/s",
+            measured: Some((value, String::new())),
+        };
+        assert_eq!([19.9, 20.0, 20.1].map(|value| bar(value).verdict()), ["missed", "reached", "reached"]);
+    }
+
+    #[test]
+    fn growth_compares_storms_of_the_same_depth() {
+        let row = |depth, threads, cpu_s| {
+            let mut row = drifting_row();
+            row.kind = Kind::Storm { depth, threads };
+            row.record.cpu_s = cpu_s;
+            row
+        };
+        let rows = [row(10, 1, 1.0), row(10, 8, 3.0), row(40, 1, 2.0), row(40, 2, 9.0), row(40, 8, 2.0)];
+        let growth: Vec<f64> = thread_growth(&rows).map(|(value, _)| value).collect();
+        assert_eq!(growth, [3.0, 1.0]);
+    }
+}

@@ -1,0 +1,79 @@
+//! The largest storm: how fast the collector takes it in, and how fast its trace opens.
+
+use super::measure;
+use super::memory;
+use super::programs::{compile_storm, storm_of};
+use super::tools::{Tool, Tools};
+use crate::run;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Its name for `--only`.
+pub(super) const NAME: &str = "report";
+
+const PAIRS: u64 = 15_000_000;
+const PAIRS_QUICK: u64 = 50_000;
+const OPENINGS: usize = 5;
+
+/// What recording and opening it took.
+#[derive(Debug, Clone)]
+pub(super) struct Large {
+    pub(super) events: u64,
+    pub(super) record_wall_s: f64,
+    /// CPU time of the collector, to the hundredth of a second.
+    pub(super) collector_cpu_s: f64,
+    pub(super) trace_bytes: u64,
+    /// Median of several openings.
+    pub(super) report_wall_s: f64,
+    /// Greatest resident size of any opening.
+    pub(super) report_bytes: u64,
+}
+
+/// Records the largest storm and opens its trace.
+///
+/// # Errors
+/// A sentence when either fails.
+pub(super) fn measure(root: &Path, tools: &Tools, quick: bool) -> Result<Large, String> {
+    let storm = compile_storm(root, &tools.scratch)?;
+    let program = storm_of(&storm, 10, 1, if quick { PAIRS_QUICK } else { PAIRS });
+    let sample = measure::once(&program, tools, Tool::Record, measure::MEMORY_ROUND + 1)?;
+    let mut openings = Vec::new();
+    for _ in 0..OPENINGS {
+        openings.push(open(tools)?);
+    }
+    Ok(Large {
+        events: tools.events()?,
+        record_wall_s: sample.wall_s,
+        collector_cpu_s: sample.own_cpu_s,
+        trace_bytes: sample.trace_bytes,
+        report_wall_s: super::figures::median(openings.iter().map(|it| it.0)).unwrap_or(0.0),
+        report_bytes: openings.iter().map(|it| it.1).max().unwrap_or(0),
+    })
+}
+
+/// One opening: wall seconds, and the high-water mark of its resident size, read until it ends.
+fn open(tools: &Tools) -> Result<(f64, u64), String> {
+    let mut command = Command::new(&tools.mallow);
+    command.arg("report").arg(tools.trace()).args(["--sort", "bytes", "--limit", "1"]);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let started = Instant::now();
+    let mut child = command.spawn().map_err(|error| format!("mallow could not be started: {error}."))?;
+    let mut bytes = 0;
+    let status = loop {
+        let text = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+        bytes = memory::kilobytes(&text, "VmHWM:").map_or(bytes, |kilobytes| kilobytes * 1024);
+        match child.try_wait() {
+            Ok(Some(status)) => break status,
+            Ok(None) => thread::sleep(Duration::from_micros(200)),
+            Err(error) => return Err(format!("waiting for mallow failed: {error}.")),
+        }
+    };
+    let wall_s = started.elapsed().as_secs_f64();
+    if status.success() {
+        Ok((wall_s, bytes))
+    } else {
+        Err(format!("`{}` failed ({status}).", run::as_typed(&command)))
+    }
+}

@@ -1,0 +1,139 @@
+//! `cargo xtask bench`: what mallow costs, measured side by side with `heaptrack` in one run.
+//!
+//! Each program runs bare, under `mallow record`, under `heaptrack` and under `mallow stat` in turn, round after
+//! round, and the figures are medians of the differences within a round, so that a machine that grows slower
+//! or faster meanwhile does not favour anybody. Memory is sampled in a round of its own, because sampling
+//! disturbs what is timed. It prints figures and never fails because of one: a busy machine is not a fault.
+
+mod bars;
+mod figures;
+mod large;
+mod machine;
+mod measure;
+mod memory;
+mod plan;
+mod programs;
+mod record;
+mod redis;
+mod tables;
+mod tools;
+
+pub(crate) use plan::Plan;
+
+use crate::run;
+use crate::workspaces;
+use figures::Row;
+use measure::Sample;
+use programs::Program;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tools::{Tool, Tools};
+
+/// Runs the benchmarks that `plan` asks for and prints their tables; a complete run is also written down.
+///
+/// # Errors
+/// A sentence when a program or a tool cannot be run or fails. Never because of a slow figure.
+pub(crate) fn run(root: &Path, plan: &Plan) -> Result<(), String> {
+    let scratch = tempfile::tempdir().map_err(|error| format!("no scratch folder: {error}."))?;
+    let tools = Tools::find(mallow(root, plan)?, scratch.path())?;
+    let facts = machine::Facts::read(root, &tools, plan)?;
+    let chosen: Vec<Program> = programs::all(root, scratch.path(), plan.quick)?
+        .into_iter()
+        .filter(|it| plan.wants(&it.name))
+        .collect();
+    let wants_large = plan.wants(large::NAME);
+    if chosen.is_empty() && !wants_large {
+        return Err("no benchmark has such a name; see `cargo xtask help`.".to_owned());
+    }
+    let mut samples = Vec::new();
+    for program in &chosen {
+        samples.extend(all_rounds(program, &tools, plan.rounds)?);
+    }
+    let rows: Vec<Row> = chosen.iter().map(|program| Row::of(program, &samples)).collect();
+    let large = if wants_large { Some(large::measure(root, &tools, plan.quick)?) } else { None };
+    let page = tables::page(&facts, &rows, large.as_ref());
+    print!("\n{page}");
+    if let Some(folder) = plan.folder(root) {
+        let written = record::write(&folder, &facts, &page, &samples)?;
+        println!("\nwritten: {}", written.display());
+    }
+    Ok(())
+}
+
+/// The first round samples memory and counts calls, and warms the caches; the others are timed.
+fn all_rounds(program: &Program, tools: &Tools, rounds: u32) -> Result<Vec<Sample>, String> {
+    let mut samples = Vec::new();
+    for round in 0..=rounds {
+        for tool in Tool::ALL {
+            let sample = measure::once(program, tools, tool, round)?;
+            let (name, tool) = (&program.name, tool.name());
+            eprintln!("    {name:<14} round {round}  {tool:<14} {:>8.3} s", sample.whole_s);
+            samples.push(sample);
+        }
+    }
+    Ok(samples)
+}
+
+/// The binary to measure: the one that was named, else the release build of this checkout.
+fn mallow(root: &Path, plan: &Plan) -> Result<PathBuf, String> {
+    if let Some(path) = &plan.mallow {
+        return path.canonicalize().map_err(|error| format!("{} cannot be used: {error}.", path.display()));
+    }
+    run::shown(
+        Command::new("cargo").args(["build", "--release", "--package", "mallow-cli"]).current_dir(root),
+    )?;
+    let all = workspaces::all(root)?;
+    let workspace = all.iter().find(|workspace| workspace.is_root()).ok_or("there is no root workspace.")?;
+    Ok(workspace.target_folder(root)?.join("release/mallow"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every kind of program, every tool, table and file once, so that none of them can rot unseen.
+    const KINDS: [&str; 7] =
+        ["storm-10x1", "storm-10x8", "cc1plus", "python3", "ruby", "sqlite3", "redis-server"];
+
+    #[test]
+    fn the_whole_bench_runs_on_small_inputs() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let plan = Plan {
+            only: KINDS.into_iter().chain([large::NAME]).map(str::to_owned).collect(),
+            quick: true,
+            rounds: 1,
+            mallow: std::env::var_os("MALLOW_BIN").map(PathBuf::from),
+            output: Some(folder.path().to_owned()),
+        };
+        run(root, &plan).unwrap();
+        let mut written: Vec<PathBuf> =
+            std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+        written.sort();
+        assert_eq!(written.len(), 2, "{written:?}");
+        let csv = std::fs::read_to_string(&written[0]).unwrap();
+        let page = std::fs::read_to_string(&written[1]).unwrap();
+        for name in KINDS {
+            // A round of memory and one of time, with four tools each.
+            assert_eq!(csv.lines().filter(|line| line.starts_with(&format!("{name},"))).count(), 8, "{name}");
+            assert!(page.contains(&format!("| {name} ")), "{name} is not in the tables");
+        }
+        let long: Vec<&str> = page.lines().filter(|line| line.chars().count() > 100).collect();
+        assert_eq!(long, Vec::<&str>::new());
+        // No bar is left without a figure: every program and the largest storm took part.
+        assert!(!page.contains("not measured"), "{page}");
+        assert!(page.contains("- 100,000 calls recorded in "), "{page}");
+        storms_count_their_calls(&csv);
+    }
+
+    /// 20,000 pairs of malloc and free, whatever the number of threads; each further thread has its dtv besides.
+    fn storms_count_their_calls(csv: &str) {
+        let calls = |name: &str| -> u64 {
+            let start = format!("{name},mallow record,0,");
+            let line = csv.lines().find(|line| line.starts_with(&start)).unwrap();
+            line.rsplit(',').next().unwrap().parse().unwrap()
+        };
+        assert_eq!(calls("storm-10x1"), 40_000);
+        assert!((40_001..40_100).contains(&calls("storm-10x8")), "{}", calls("storm-10x8"));
+    }
+}

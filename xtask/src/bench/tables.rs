@@ -1,0 +1,212 @@
+//! The page: tables that read well on a terminal of 100 columns and are Markdown at the same time.
+
+use super::bars;
+use super::figures::{Row, geometric_mean};
+use super::large::Large;
+use super::machine::Facts;
+
+/// Everything that was found, facts first.
+pub(super) fn page(facts: &Facts, rows: &[Row], large: Option<&Large>) -> String {
+    let mut text = facts.sentences();
+    if !rows.is_empty() {
+        text.push_str(&wall(rows));
+        text.push_str(&cpu(rows));
+        text.push_str(&memory(rows));
+        text.push_str(&traces(rows));
+    }
+    if let Some(large) = large {
+        text.push_str(&largest(large));
+    }
+    text.push_str(&verdicts(rows, large));
+    text
+}
+
+fn wall(rows: &[Row]) -> String {
+    let heads =
+        ["program", "calls", "bare s", "+record s", "+heaptrack s", "ratio", "+stat %", "+stat ns/call"];
+    let cells = rows.iter().map(|row| {
+        vec![
+            row.name.clone(),
+            grouped(row.events),
+            format!("{:.3}", row.bare_wall_s),
+            format!("{:.3}", row.record.wall_s),
+            format!("{:.3}", row.heaptrack.wall_s),
+            ratio(row.wall_ratio()),
+            format!("{:.1}", row.stat_percent()),
+            format!("{:.1}", row.per_call_ns(row.stat.wall_s)),
+        ]
+    });
+    let mut text = String::from("\n## Added wall time\n\n");
+    text.push_str(&table(&heads, cells.collect()));
+    let ratios: Vec<f64> = rows.iter().filter_map(Row::wall_ratio).collect();
+    let worst = ratios.iter().copied().reduce(f64::max);
+    text.push_str(&format!(
+        "\nratio: mallow record / heaptrack; geometric mean {}, worst {}.\n",
+        ratio(geometric_mean(&ratios)),
+        ratio(worst)
+    ));
+    for row in rows.iter().filter(|row| row.is_server) {
+        text.push_str(&format!(
+            "{}: what its client waited.\nFrom start to exit: bare {:.3} s, record +{:.3} s, heaptrack +{:.3} s.\n",
+            row.name, row.bare_whole_s, row.record.whole_s, row.heaptrack.whole_s
+        ));
+    }
+    text
+}
+
+fn cpu(rows: &[Row]) -> String {
+    let heads =
+        ["program", "+record s", "+heaptrack s", "ratio", "record ns", "heaptrack ns", "collector s", "M/s"];
+    let cells = rows.iter().map(|row| {
+        vec![
+            row.name.clone(),
+            format!("{:.3}", row.record.cpu_s),
+            format!("{:.3}", row.heaptrack.cpu_s),
+            ratio(row.cpu_ratio()),
+            format!("{:.1}", row.per_call_ns(row.record.cpu_s)),
+            format!("{:.1}", row.per_call_ns(row.heaptrack.cpu_s)),
+            format!("{:.2}", row.collector_cpu_s),
+            row.collector_millions().map_or_else(|| "-".to_owned(), |speed| format!("{speed:.1}")),
+        ]
+    });
+    let note = "\nns: per call. collector: the CPU time of mallow's own process, symbols included, \
+                and the millions of\ncalls that it takes in per second of it.\n";
+    format!("\n## Added CPU time, all processes together\n\n{}{note}", table(&heads, cells.collect()))
+}
+
+fn memory(rows: &[Row]) -> String {
+    let heads = ["program", "bare", "record", "heaptrack", "in the program", "threads"];
+    let cells = rows.iter().map(|row| {
+        vec![
+            row.name.clone(),
+            megabytes(row.bare_peaks.together_bytes.cast_signed()),
+            megabytes(row.record_peaks.together_bytes.cast_signed()),
+            megabytes(row.heaptrack_peaks.together_bytes.cast_signed()),
+            format!("+{}", megabytes(row.target_added_bytes())),
+            row.record_peaks.threads.to_string(),
+        ]
+    });
+    let note = "\nMB at the peak, all processes together, shared pages once (Pss).\n\
+                \"in the program\": resident bytes that `record` adds there, its rings included.\n";
+    format!("\n## Memory\n\n{}{note}", table(&heads, cells.collect()))
+}
+
+fn traces(rows: &[Row]) -> String {
+    let heads = ["program", "calls", "mallow bytes", "bytes/call", "heaptrack bytes"];
+    let cells = rows.iter().map(|row| {
+        vec![
+            row.name.clone(),
+            grouped(row.events),
+            grouped(row.record_trace_bytes),
+            format!("{:.3}", row.trace_bytes_per_call()),
+            grouped(row.heaptrack_trace_bytes),
+        ]
+    });
+    format!("\n## Trace\n\n{}", table(&heads, cells.collect()))
+}
+
+fn largest(large: &Large) -> String {
+    format!(
+        "\n## Largest storm\n\n\
+         - {} calls recorded in {:.3} s, {:.2} s of CPU in the collector; trace {} bytes\n\
+         - `mallow report --sort bytes --limit 1`: {:.3} s, {} MB\n",
+        grouped(large.events),
+        large.record_wall_s,
+        large.collector_cpu_s,
+        grouped(large.trace_bytes),
+        large.report_wall_s,
+        megabytes(large.report_bytes.cast_signed()),
+    )
+}
+
+fn verdicts(rows: &[Row], large: Option<&Large>) -> String {
+    let cells = bars::of(rows, large).into_iter().map(|bar| {
+        let verdict = bar.verdict().to_owned();
+        let sign = if bar.is_speed { "≥" } else { "≤" };
+        let limit = format!("{sign} {} {}", bar.limit, bar.unit);
+        let (value, program) = match bar.measured {
+            Some((value, program)) => (format!("{value:.2} {}", bar.unit), program),
+            None => ("-".to_owned(), "-".to_owned()),
+        };
+        vec![bar.what.to_owned(), limit, value, program, verdict]
+    });
+    let heads = ["bar", "to reach", "measured", "where", "verdict"];
+    format!("\n## Bars\n\n{}", table(&heads, cells.collect()))
+}
+
+/// A Markdown table with padded cells: the first column to the left, the others to the right.
+fn table(heads: &[&str], cells: Vec<Vec<String>>) -> String {
+    let mut lines = vec![heads.iter().map(|&head| head.to_owned()).collect::<Vec<String>>()];
+    lines.extend(cells);
+    let widths: Vec<usize> = (0..heads.len())
+        .map(|column| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0))
+        .collect();
+    let mut text = String::new();
+    for (index, line) in lines.iter().enumerate() {
+        for (column, (cell, &width)) in line.iter().zip(&widths).enumerate() {
+            let padded = if column == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") };
+            text.push_str(&format!("| {padded} "));
+        }
+        text.push_str("|\n");
+        if index == 0 {
+            for (column, &width) in widths.iter().enumerate() {
+                let rule = "-".repeat(width);
+                text.push_str(&if column == 0 {
+                    format!("| {rule} ")
+                } else {
+                    format!("| {}: ", &rule[1..])
+                });
+            }
+            text.push_str("|\n");
+        }
+    }
+    text
+}
+
+fn ratio(value: Option<f64>) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| format!("{value:.3}"))
+}
+
+fn megabytes(bytes: i64) -> String {
+    format!("{:.1}", bytes as f64 / 1e6)
+}
+
+/// 1234567 as 1,234,567.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::figures::tests::drifting_row;
+
+    #[test]
+    fn the_wall_table_reads_well() {
+        assert_eq!(
+            wall(&[drifting_row()]),
+            "
+## Added wall time
+
+| program    | calls | bare s | +record s | +heaptrack s | ratio | +stat % | +stat ns/call |
+| ---------- | ----: | -----: | --------: | -----------: | ----: | ------: | ------------: |
+| storm-10x1 | 1,000 |  2.000 |     0.250 |        2.000 | 0.125 |     6.2 |      125000.0 |
+
+ratio: mallow record / heaptrack; geometric mean 0.125, worst 0.125.
+"
+        );
+    }
+
+    #[test]
+    fn thousands_are_grouped() {
+        assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+    }
+}

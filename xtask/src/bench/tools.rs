@@ -1,0 +1,143 @@
+//! The four ways of running a program, and the command line of each.
+
+use super::programs::Program;
+use crate::run;
+use serde_json::Value;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A way of running a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tool {
+    Bare,
+    Record,
+    Heaptrack,
+    Stat,
+}
+
+impl Tool {
+    /// The order within a round: who is compared stands side by side.
+    pub(super) const ALL: [Tool; 4] = [Tool::Bare, Tool::Record, Tool::Heaptrack, Tool::Stat];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Tool::Bare => "bare",
+            Tool::Record => "mallow record",
+            Tool::Heaptrack => "heaptrack",
+            Tool::Stat => "mallow stat",
+        }
+    }
+}
+
+/// Where the tools are, and where they write.
+pub(super) struct Tools {
+    pub(super) mallow: PathBuf,
+    pub(super) scratch: PathBuf,
+    /// Newer versions open a window at the end unless they are told not to; older ones do not know the option.
+    heaptrack_has_record_only: bool,
+}
+
+impl Tools {
+    /// # Errors
+    /// A sentence when heaptrack is missing.
+    pub(super) fn find(mallow: PathBuf, scratch: &Path) -> Result<Tools, String> {
+        let help = run::captured(Command::new("heaptrack").arg("--help"))
+            .map_err(|sentence| format!("{sentence} Run `cargo xtask packages`."))?;
+        let heaptrack_has_record_only = help.contains("--record-only");
+        Ok(Tools { mallow, scratch: scratch.to_owned(), heaptrack_has_record_only })
+    }
+
+    /// `program` under `tool`. What a tool writes replaces what it wrote before.
+    pub(super) fn command(&self, program: &Program, tool: Tool) -> Command {
+        let mut command = match tool {
+            Tool::Bare => Command::new(&program.executable),
+            Tool::Record => self.mallow_command("record", &self.trace()),
+            Tool::Stat => self.mallow_command("stat", &self.scratch.join("stat.json")),
+            Tool::Heaptrack => {
+                let mut command = Command::new("heaptrack");
+                if self.heaptrack_has_record_only {
+                    command.arg("--record-only");
+                }
+                command.arg("-o").arg(self.scratch.join("heaptrack"));
+                command
+            }
+        };
+        if tool != Tool::Bare {
+            command.arg(&program.executable);
+        }
+        command.args(&program.arguments).envs(program.environment.iter().copied());
+        command.current_dir(&self.scratch);
+        command
+    }
+
+    fn mallow_command(&self, verb: &str, output: &Path) -> Command {
+        let mut command = Command::new(&self.mallow);
+        command.args([OsStr::new(verb), "--force".as_ref(), "-o".as_ref(), output.as_ref(), "--".as_ref()]);
+        command
+    }
+
+    /// Where `mallow record` writes.
+    pub(super) fn trace(&self) -> PathBuf {
+        self.scratch.join("trace.mallow")
+    }
+
+    /// Bytes of what `tool` wrote last; 0 for a tool that leaves no trace.
+    pub(super) fn trace_bytes(&self, tool: Tool) -> Result<u64, String> {
+        let bytes = |path: &Path| path.metadata().map(|metadata| metadata.len());
+        match tool {
+            Tool::Bare | Tool::Stat => Ok(0),
+            Tool::Record => bytes(&self.trace()).map_err(|error| format!("the trace is missing: {error}.")),
+            // The ending tells which compressor it found.
+            Tool::Heaptrack => ["heaptrack.zst", "heaptrack.gz"]
+                .iter()
+                .find_map(|name| bytes(&self.scratch.join(name)).ok())
+                .ok_or_else(|| "heaptrack wrote no trace.".to_owned()),
+        }
+    }
+
+    /// Calls in the trace that was recorded last.
+    ///
+    /// # Errors
+    /// A sentence when mallow cannot read its own trace.
+    pub(super) fn events(&self) -> Result<u64, String> {
+        let mut command = Command::new(&self.mallow);
+        command.arg("report").arg(self.trace()).args(["--json", "--limit", "1"]);
+        let text = run::captured(&mut command)?;
+        let json: Value =
+            serde_json::from_str(&text).map_err(|error| format!("the report's JSON is broken: {error}."))?;
+        calls(&json["totals"])
+    }
+}
+
+/// Calls of the malloc family: one that moved or resized a block counts as an allocation and a free, but is one.
+fn calls(totals: &Value) -> Result<u64, String> {
+    let figure = |name: &str| totals[name].as_u64().ok_or_else(|| format!("the report has no `{name}`."));
+    let counted = figure("allocations")? + figure("frees")? + figure("failed")?;
+    Ok(counted.saturating_sub(figure("reallocations")?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_reallocation_is_one_call() {
+        let totals = json!({"allocations": 10, "frees": 8, "reallocations": 3, "failed": 1});
+        assert_eq!(calls(&totals), Ok(16));
+        assert_eq!(calls(&json!({"frees": 1})), Err("the report has no `allocations`.".to_owned()));
+    }
+
+    #[test]
+    fn every_tool_gets_the_same_program_and_environment() {
+        let mut program = super::super::programs::storm_of(Path::new("/bin/storm"), 1, 1, 5);
+        program.environment = vec![("A", "b")];
+        let tools = Tools { mallow: "/m".into(), scratch: "/s".into(), heaptrack_has_record_only: true };
+        let typed = |tool| run::as_typed(&tools.command(&program, tool));
+        assert_eq!(typed(Tool::Bare), "A=b /bin/storm 1 1 5");
+        assert_eq!(typed(Tool::Record), "A=b /m record --force -o /s/trace.mallow -- /bin/storm 1 1 5");
+        assert_eq!(typed(Tool::Stat), "A=b /m stat --force -o /s/stat.json -- /bin/storm 1 1 5");
+        assert_eq!(typed(Tool::Heaptrack), "A=b heaptrack --record-only -o /s/heaptrack /bin/storm 1 1 5");
+    }
+}

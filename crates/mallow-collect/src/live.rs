@@ -108,6 +108,7 @@ impl LiveBlocks {
     #[cold]
     fn grow(&mut self) {
         let doubled = vec![Entry::default(); self.entries.len() * 2];
+        want_huge_pages(&doubled);
         let old = std::mem::replace(&mut self.entries, doubled);
         self.shift -= 1;
         let mask = self.entries.len() - 1;
@@ -119,6 +120,20 @@ impl LiveBlocks {
             self.entries[at] = entry;
         }
     }
+}
+
+/// Asks for large pages: a table of many megabytes, looked up at random, otherwise misses the processor's page table cache each time.
+fn want_huge_pages(entries: &[Entry]) {
+    const WORTH_BYTES: usize = 4 << 20;
+    const PAGE_BYTES: usize = 4096;
+    let bytes = size_of_val(entries);
+    if bytes < WORTH_BYTES {
+        return;
+    }
+    let start = (entries.as_ptr() as usize).next_multiple_of(PAGE_BYTES);
+    let end = (entries.as_ptr() as usize + bytes) / PAGE_BYTES * PAGE_BYTES;
+    // SAFETY: advice on whole pages of our own allocation changes how they are mapped, not what they hold.
+    let _ = unsafe { rustix::mm::madvise(start as *mut _, end - start, rustix::mm::Advice::LinuxHugepage) };
 }
 
 #[cfg(test)]

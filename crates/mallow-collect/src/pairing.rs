@@ -3,8 +3,8 @@
 //! Events arrive in the order of their time stamps. For one address the truth alternates: allocated, freed, allocated, freed. Two
 //! threads on two processors may still be seen the wrong way round by a few nanoseconds, because a processor may read its counter early, so:
 //!
-//! - a free of an address where nothing lives waits a moment for its allocation to turn up;
-//! - an allocation where a block still lives sets the old block aside, and the next free of that address is the old block's.
+//! - a free of an address where nothing lives, or the begin of its `realloc`, waits a moment for its allocation to turn up;
+//! - an allocation where a block still lives sets the old block aside for a moment, and a free of that address is then the old block's.
 //!
 //! Either way each free meets its own block, and what never resolves is counted as a free without allocation, or as a block that went unseen.
 
@@ -27,8 +27,18 @@ pub(crate) struct Pairing {
     last_us: u64,
     /// Per thread, the block whose `realloc` has begun.
     reallocating: Vec<Reallocating>,
-    early_frees: FxHashMap<u64, (ThreadIndex, u64)>,
-    overlapped: FxHashMap<u64, BlockId>,
+    early: FxHashMap<u64, Early>,
+    /// Blocks that another one took the place of, and when.
+    overlapped: FxHashMap<u64, (BlockId, u64)>,
+}
+
+/// An end of a block that was met before its allocation.
+#[derive(Clone, Copy, Debug)]
+struct Early {
+    thread: ThreadIndex,
+    time_us: u64,
+    /// A `realloc` that has begun and will say itself what became of the block, or a free.
+    by_realloc: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,7 +46,7 @@ enum Reallocating {
     #[default]
     Nothing,
     Block(u64, BlockId),
-    Unknown,
+    Unknown(u64),
 }
 
 impl Pairing {
@@ -48,7 +58,7 @@ impl Pairing {
             events: keep_events.then(Box::default),
             last_us: 0,
             reallocating: Vec::new(),
-            early_frees: FxHashMap::default(),
+            early: FxHashMap::default(),
             overlapped: FxHashMap::default(),
         }
     }
@@ -98,8 +108,8 @@ impl Pairing {
         if let Some(old) = self.live.insert(address, block) {
             self.overlap(address, old);
         }
-        if !self.early_frees.is_empty() {
-            self.meet_early_free(thread, address);
+        if !self.early.is_empty() {
+            self.meet_early(thread, address);
         }
     }
 
@@ -116,7 +126,7 @@ impl Pairing {
     #[inline(always)]
     fn take(&mut self, address: u64) -> Option<BlockId> {
         if !self.overlapped.is_empty()
-            && let Some(block) = self.overlapped.remove(&address)
+            && let Some(block) = self.take_overlapped(address)
         {
             return Some(block);
         }
@@ -132,10 +142,17 @@ impl Pairing {
     }
 
     pub(crate) fn realloc_begin(&mut self, thread: ThreadIndex, address: u64, time_us: u64) {
-        self.advance(time_us);
+        let time_us = self.advance(time_us);
+        // One before whose end was lost: its block is where it was.
+        if let Reallocating::Block(address, block) = self.begun(thread) {
+            self.place(thread, address, block);
+        }
         let state = match self.take(address) {
             Some(block) => Reallocating::Block(address, block),
-            None => Reallocating::Unknown,
+            None => {
+                self.wait_for(address, Early { thread, time_us, by_realloc: true });
+                Reallocating::Unknown(address)
+            }
         };
         let at = thread.0 as usize;
         if self.reallocating.len() <= at {
@@ -144,8 +161,15 @@ impl Pairing {
         self.reallocating[at] = state;
     }
 
+    /// What the thread's `realloc` began with; nothing waits for its block any more.
     fn begun(&mut self, thread: ThreadIndex) -> Reallocating {
-        self.reallocating.get_mut(thread.0 as usize).map(std::mem::take).unwrap_or_default()
+        let state = self.reallocating.get_mut(thread.0 as usize).map(std::mem::take).unwrap_or_default();
+        if let Reallocating::Unknown(address) = state
+            && self.early.get(&address).is_some_and(|early| early.by_realloc && early.thread == thread)
+        {
+            self.early.remove(&address);
+        }
+        state
     }
 
     pub(crate) fn realloc_moved(
@@ -165,7 +189,7 @@ impl Pairing {
                 }
                 block
             }
-            Reallocating::Unknown | Reallocating::Nothing => {
+            Reallocating::Unknown(_) | Reallocating::Nothing => {
                 let block = self.fold.realloc_unmatched(thread, stack, size, time_us);
                 if let Some(events) = &mut self.events {
                     events.realloc_unmatched(thread.0, block.0, stack.0, size, time_us);
@@ -180,7 +204,7 @@ impl Pairing {
         let time_us = self.advance(time_us);
         match self.begun(thread) {
             Reallocating::Block(_, block) => self.free_block(thread, block, time_us),
-            Reallocating::Unknown => self.unmatched(thread, time_us),
+            Reallocating::Unknown(_) => self.unmatched(thread, time_us),
             Reallocating::Nothing => {}
         }
     }
@@ -209,41 +233,68 @@ impl Pairing {
 
     #[cold]
     fn free_unknown(&mut self, thread: ThreadIndex, address: u64, time_us: u64) {
-        let old = self.early_frees.insert(address, (thread, time_us));
-        let mut late = Vec::from_iter(old);
-        if self.early_frees.len() > 256 {
-            self.early_frees.retain(|_, &mut waiting| {
-                let keep = time_us.saturating_sub(waiting.1) < PATIENCE_US;
+        self.wait_for(address, Early { thread, time_us, by_realloc: false });
+    }
+
+    #[cold]
+    fn wait_for(&mut self, address: u64, early: Early) {
+        const WAITING_MAX: usize = 256;
+        let time_us = early.time_us;
+        let mut late = Vec::from_iter(self.early.insert(address, early));
+        if self.early.len() > WAITING_MAX {
+            self.early.retain(|_, waiting| {
+                let keep = time_us.saturating_sub(waiting.time_us) <= PATIENCE_US;
                 if !keep {
-                    late.push(waiting);
+                    late.push(*waiting);
                 }
                 keep
             });
         }
-        for (thread, _) in late {
-            self.unmatched(thread, time_us);
+        late.into_iter().for_each(|early| self.give_up(early, time_us));
+    }
+
+    /// Nothing will turn up for this one. A `realloc` is booked when it ends.
+    fn give_up(&mut self, early: Early, time_us: u64) {
+        if !early.by_realloc {
+            self.unmatched(early.thread, time_us);
         }
     }
 
-    /// The allocation that a free was waiting for, unless that has waited too long to be its own.
+    /// The allocation that an end was waiting for, unless that has waited too long to be its own.
     #[cold]
-    fn meet_early_free(&mut self, allocating: ThreadIndex, address: u64) {
-        let Some((thread, time_us)) = self.early_frees.remove(&address) else { return };
+    fn meet_early(&mut self, allocating: ThreadIndex, address: u64) {
+        let Some(early) = self.early.remove(&address) else { return };
         let now_us = self.last_us;
-        if thread == allocating || now_us.saturating_sub(time_us) > PATIENCE_US {
-            self.unmatched(thread, now_us);
+        if early.thread == allocating || now_us.saturating_sub(early.time_us) > PATIENCE_US {
+            self.give_up(early, now_us);
         } else if let Some(block) = self.live.remove(address) {
-            self.free_block(thread, block, now_us);
+            if early.by_realloc {
+                self.reallocating[early.thread.0 as usize] = Reallocating::Block(address, block);
+            } else {
+                self.free_block(early.thread, block, now_us);
+            }
         }
     }
 
     /// A block lives where another one did: the old one's free is under way, or was never seen.
     #[cold]
     fn overlap(&mut self, address: u64, old: BlockId) {
-        if let Some(older) = self.overlapped.insert(address, old) {
-            let time_us = self.last_us;
+        let time_us = self.last_us;
+        if let Some((older, _)) = self.overlapped.insert(address, (old, time_us)) {
             self.free_block(ThreadIndex(0), older, time_us);
         }
+    }
+
+    /// The block that was set aside at an address. One that has waited too long was freed unseen, and what comes now is its successor's.
+    #[cold]
+    fn take_overlapped(&mut self, address: u64) -> Option<BlockId> {
+        let (block, since_us) = self.overlapped.remove(&address)?;
+        let now_us = self.last_us;
+        if now_us.saturating_sub(since_us) <= PATIENCE_US {
+            return Some(block);
+        }
+        self.free_block(ThreadIndex(0), block, now_us);
+        None
     }
 
     /// No more events will come: settles what was waiting, and gives the profile.
@@ -253,10 +304,10 @@ impl Pairing {
         flush: impl FnOnce(&mut EventEncoder),
     ) -> mallow_profile::Folded {
         let time_us = self.last_us;
-        for (_, (thread, _)) in std::mem::take(&mut self.early_frees) {
-            self.unmatched(thread, time_us);
+        for (_, early) in std::mem::take(&mut self.early) {
+            self.give_up(early, time_us);
         }
-        for (_, block) in std::mem::take(&mut self.overlapped) {
+        for (_, (block, _)) in std::mem::take(&mut self.overlapped) {
             self.free_block(ThreadIndex(0), block, time_us);
         }
         // A realloc that never ended leaves its block as it was: still live.

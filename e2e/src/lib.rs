@@ -7,6 +7,7 @@
 //! reads what `mallow` says through [`Session`]. [`hazard`] does that for a program of `programs/hazards`, whose
 //! expected figures [`expected`] compares.
 
+pub mod dhat;
 pub mod expected;
 pub mod hazard;
 pub mod program;

@@ -165,7 +165,7 @@ fn a_command_that_does_not_exist_leaves_nothing_behind() {
         for job in [
             &["record", "-o", "out.mallow", "--", command][..],
             &["stat", "--", command],
-            &["record", command],
+            &["record", "--summary-only", "--", command],
         ] {
             let finished = run::finish(run::mallow().args(job).current_dir(workshop.path()));
             refused(finished, command);

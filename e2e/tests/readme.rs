@@ -123,7 +123,10 @@ fn masked_line(line: &str) -> String {
     let mut kept: Vec<&str> = Vec::new();
     for word in line.split_whitespace() {
         if is_time(word) || is_rate(word) {
-            kept.pop_if(|before| is_number(before));
+            // `919/s` is one word, `2.46 M/s` and `31 ms` are two.
+            if !is_number(word) {
+                kept.pop_if(|before| is_number(before));
+            }
             kept.push(if is_time(word) { "<time>" } else { "<rate>" });
         } else {
             kept.push(word);

@@ -9,34 +9,50 @@
 //!    on the walk would read the kept words and nothing else, so it would repeat itself, and the kept frames are taken.
 //!
 //! *Every* word counts. Comparing return addresses alone is wrong: a dead slot below a live `alloca` can hold the old address
-//! while rbp, and with it the rest of the walk, has changed.
+//! while rbp, and with it the rest of the walk, has changed. The one exception is a value of rbp that no frame further out will look
+//! at before it is replaced by one from the stack: code without frame pointers keeps arbitrary data there, which changes all the time, and the
+//! walk does not depend on it.
 //!
 //! The memo is used on the thread's own stack only ([`crate::stack_range`] says why), and not by a signal handler that interrupted a call to us.
 
 use crate::Caller;
 use crate::nodes;
 use crate::process;
+use crate::rules::BpUse;
 use crate::sys;
-use crate::walk::{Check, Frame, Step, Surroundings, step};
+use crate::walk::{CHECKS_PER_STEP, Check, Frame, Outcome, Surroundings, plain_step, rule_of, unusual_step};
 use core::sync::atomic::Ordering;
 use mallow_wire::shared::{ADDRESS_TRUNCATED, NODE_ROOT, node_key};
 
 /// The deepest stack that is followed, in frames.
 pub const FRAMES_MAX: usize = 16 * 1024;
-const CHECKS_MAX: usize = 2 * FRAMES_MAX + 64;
+const EXTRAS_MAX: usize = FRAMES_MAX;
 
-/// A frame of the last stack.
+/// What is kept of a frame besides its slot and return address.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-struct Kept {
-    slot: usize,
+struct State {
+    /// rbp, as execution resumes in this frame.
     bp: usize,
-    ra: usize,
-    /// The stack node, once known.
+    /// The stack node.
     node: u32,
+    /// Behind the last extra word that was read to leave this frame, `<< 1`, and whether `bp` matters.
+    mark: u32,
+}
+
+/// A frame of the walk under way.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+struct Fresh {
+    slot: usize,
+    ra: usize,
+    bp: usize,
+    /// Where the caller's rbp was read to leave this frame; 0 when it was not.
+    bp_slot: usize,
+    /// Behind the last extra word of this frame.
+    extras_end: u32,
     exact: bool,
-    /// Behind the last word that was read to leave this frame for its caller, in the list of checks.
-    checks_end: u32,
+    bp_use: BpUse,
 }
 
 /// A thread's memo. Lives in memory of its own, zeroed at first.
@@ -45,19 +61,25 @@ struct Kept {
 pub struct Memo {
     generation: u64,
     frame_count: usize,
-    /// Outermost first.
-    frames: [Kept; FRAMES_MAX],
-    checks: [Check; CHECKS_MAX],
-    /// The fresh frames of the walk under way, innermost first.
-    fresh: [Kept; FRAMES_MAX],
-    fresh_checks: [Check; CHECKS_MAX],
+    /// Each frame's slot with its return address, outermost first. Leaving a frame means reading the word of the frame before it in this list.
+    words: [Check; FRAMES_MAX],
+    states: [State; FRAMES_MAX],
+    /// What else was read: saved values of rbp that matter, and the words of unusual frames.
+    extras: [Check; EXTRAS_MAX],
+    /// The fresh frames of the walk under way, innermost first, and the words that its unusual frames read.
+    fresh: [Fresh; FRAMES_MAX],
+    fresh_extras: [Check; EXTRAS_MAX],
 }
 
-impl Kept {
-    #[inline(always)]
-    fn is(&self, frame: &Frame) -> bool {
-        self.slot == frame.slot && self.ra == frame.ra && self.bp == frame.bp
-    }
+/// How a walk ended.
+struct Walked {
+    fresh_count: usize,
+    /// The kept frame that was met is the one below this index; 0 when none was.
+    join: usize,
+    /// rbp at the frame that was met.
+    join_bp: usize,
+    /// The node above the outermost fresh frame when no kept frame was met.
+    root: u32,
 }
 
 impl Memo {
@@ -88,18 +110,27 @@ impl Memo {
     pub unsafe fn node(memo: *mut Memo, caller: Caller, around: &Surroundings) -> u32 {
         // SAFETY: by contract the memo is ours alone.
         let memo = unsafe { &mut *memo };
+        // SAFETY: by contract `sp` points at the return address.
+        let innermost = unsafe { Frame::innermost(caller) };
         if !around.stack.holds(caller.sp) {
             memo.frame_count = 0;
         }
         // SAFETY: the kept slots at or above `sp` lie on the thread's own stack.
         unsafe { memo.keep_unchanged(caller.sp, around.generation) };
-        // SAFETY: by contract `sp` points at the return address.
-        let innermost = unsafe { Frame::innermost(caller) };
-        if memo.frame_count > 0 && memo.frames[memo.frame_count - 1].is(&innermost) {
-            return memo.frames[memo.frame_count - 1].node;
+        let count = memo.frame_count;
+        if count > 0 && memo.is_kept(count - 1, &innermost) {
+            return memo.states[count - 1].node;
         }
         // SAFETY: by contract.
-        unsafe { memo.walk(caller, around) }
+        let walked = unsafe { memo.walk(innermost, around) };
+        memo.adopt(&walked, around)
+    }
+
+    /// Whether a walk that reaches `frame` would go on as the kept one did.
+    #[inline(always)]
+    fn is_kept(&self, index: usize, frame: &Frame) -> bool {
+        let (word, state) = (&self.words[index], &self.states[index]);
+        word.address == frame.slot && word.value == frame.ra && (state.bp == frame.bp || state.mark & 1 == 0)
     }
 
     /// Drops what is below `sp` and what has changed.
@@ -107,102 +138,148 @@ impl Memo {
     unsafe fn keep_unchanged(&mut self, sp: usize, generation: u64) {
         let mut count = if self.generation == generation { self.frame_count } else { 0 };
         self.generation = generation;
-        while count > 0 && self.frames[count - 1].slot < sp {
+        while count > 0 && self.words[count - 1].address < sp {
             count -= 1;
         }
-        if count > 0 {
-            let end = self.frames[count - 1].checks_end as usize;
-            // SAFETY: by contract of the caller.
-            let same = unsafe { unchanged(&self.checks[..end]) };
-            while count > 0 && self.frames[count - 1].checks_end as usize > same {
+        // SAFETY: by contract of the caller.
+        count = unsafe { unchanged(&self.words[..count]) };
+        if count > 0 && self.states[count - 1].mark >> 1 != 0 {
+            let end = (self.states[count - 1].mark >> 1) as usize;
+            // SAFETY: as above.
+            let same = unsafe { unchanged(&self.extras[..end]) };
+            while count > 0 && (self.states[count - 1].mark >> 1) as usize > same {
                 count -= 1;
             }
         }
         self.frame_count = count;
     }
 
-    /// Walks until a kept frame is met, and puts the fresh frames upon it.
-    #[inline(never)]
-    unsafe fn walk(&mut self, caller: Caller, around: &Surroundings) -> u32 {
-        // SAFETY: by contract of `node`.
-        let mut frame = unsafe { Frame::innermost(caller) };
-        let mut join = self.frame_count;
-        let (mut fresh_count, mut check_count) = (0, 0);
+    /// Walks from `frame` until a kept frame is met.
+    #[inline(always)]
+    unsafe fn walk(&mut self, mut frame: Frame, around: &Surroundings) -> Walked {
+        let (mut join, mut fresh_count, mut extra_count) = (self.frame_count, 0, 0);
+        let mut end = around.end_of_stack(&frame);
         let mut root = NODE_ROOT;
         loop {
-            while join > 0 && self.frames[join - 1].slot < frame.slot {
+            while join > 0 && self.words[join - 1].address < frame.slot {
                 join -= 1;
             }
-            if join > 0 && self.frames[join - 1].is(&frame) {
+            if join > 0 && self.is_kept(join - 1, &frame) {
                 break;
             }
-            if fresh_count + join == FRAMES_MAX
-                || check_count + crate::walk::CHECKS_PER_STEP > CHECKS_MAX - 64
-            {
+            if fresh_count + join >= FRAMES_MAX || extra_count + CHECKS_PER_STEP > EXTRAS_MAX {
                 (root, join) = (truncated(around.generation), 0);
                 break;
             }
-            self.fresh[fresh_count] = Kept {
+            let rule = rule_of(&frame, around);
+            let fresh = &mut self.fresh[fresh_count];
+            *fresh = Fresh {
                 slot: frame.slot,
-                bp: frame.bp,
                 ra: frame.ra,
-                node: 0,
+                bp: frame.bp,
+                bp_slot: 0,
+                extras_end: extra_count as u32,
                 exact: frame.exact,
-                checks_end: 0,
+                bp_use: rule.bp_use(),
             };
-            let checks = &mut self.fresh_checks;
-            // SAFETY: by contract; each frame is the caller of the one before.
-            let next = unsafe {
-                step(&frame, around, |check| {
-                    checks[check_count] = check;
-                    check_count += 1;
-                })
-            };
-            self.fresh[fresh_count].checks_end = check_count as u32;
             fresh_count += 1;
-            match next {
-                Step::Caller(caller) => frame = caller,
-                Step::Outermost => {
-                    join = 0;
-                    break;
+            let outcome = if rule.is_plain() {
+                // SAFETY: by contract; each frame is the caller of the one before.
+                unsafe { plain_step(&mut frame, rule, end, &mut fresh.bp_slot) }
+            } else {
+                let extras = &mut self.fresh_extras;
+                // SAFETY: as above.
+                let outcome = unsafe {
+                    unusual_step(&mut frame, rule, around, |word| {
+                        extras[extra_count] = word;
+                        extra_count += 1;
+                    })
+                };
+                fresh.extras_end = extra_count as u32;
+                end = around.end_of_stack(&frame);
+                outcome
+            };
+            match outcome {
+                Outcome::Caller => continue,
+                // The zero that ended the walk is a word like any other.
+                Outcome::Outermost if rule.is_plain() => {
+                    self.fresh_extras[extra_count] = Check { address: frame.slot, value: 0 };
+                    self.fresh[fresh_count - 1].extras_end = extra_count as u32 + 1;
                 }
-                Step::Cut => {
+                Outcome::Outermost => {}
+                Outcome::Cut => {
                     process::header().stacks_cut.fetch_add(1, Ordering::Relaxed);
-                    join = 0;
-                    break;
                 }
             }
+            join = 0;
+            break;
         }
-        self.adopt(join, fresh_count, root, around)
+        Walked { fresh_count, join, join_bp: frame.bp, root }
     }
 
-    /// Appends the fresh frames, outermost first, to the `join` kept ones, and gives the innermost node.
+    /// Puts the fresh frames, outermost first, upon the kept ones, and gives the innermost node.
     #[inline(always)]
-    fn adopt(&mut self, join: usize, fresh_count: usize, root: u32, around: &Surroundings) -> u32 {
-        let mut node = if join > 0 { self.frames[join - 1].node } else { root };
-        let mut check = if join > 0 { self.frames[join - 1].checks_end as usize } else { 0 };
+    fn adopt(&mut self, walked: &Walked, around: &Surroundings) -> u32 {
+        let mut count = walked.join;
+        let outer = (count > 0).then(|| self.states[count - 1]);
+        let mut node = outer.map_or(walked.root, |outer| outer.node);
+        let mut extra = outer.map_or(0, |outer| (outer.mark >> 1) as usize);
+        // Whether the frame outside of the one at hand needs its rbp, and which it was. A stack that was truncated goes on unseen.
+        let mut outer_bp_matters = outer.map_or(walked.root != NODE_ROOT, |outer| outer.mark & 1 != 0);
+        let mut outer_bp = walked.join_bp;
         let table = process::nodes();
-        let mut count = join;
         let mut complete = true;
-        for i in (0..fresh_count).rev() {
+        for i in (0..walked.fresh_count).rev() {
             let fresh = self.fresh[i];
             let key = node_key(fresh.ra as u64, fresh.exact, around.generation);
             // SAFETY: the table of this process.
             node = unsafe { nodes::intern(table, node, key, node_lost) };
-            let from = if i > 0 { self.fresh[i - 1].checks_end as usize } else { 0 };
-            let words = fresh.checks_end as usize - from;
-            // Frames outside the thread's own stack (a signal handler's, seen through it) must not be looked at again.
-            complete &= count < FRAMES_MAX && check + words <= CHECKS_MAX && around.stack.holds(fresh.slot);
+            let bp_matters = match fresh.bp_use {
+                BpUse::Needed => true,
+                BpUse::HandedOn => outer_bp_matters,
+                BpUse::Replaced => false,
+            };
+            // Words outside the thread's own stack (a fiber's, seen by a signal handler) must not be looked at again.
+            complete &= count < FRAMES_MAX && around.stack.holds(fresh.slot);
+            if complete && fresh.bp_slot != 0 && outer_bp_matters {
+                complete = keep_extra(
+                    &mut self.extras,
+                    &mut extra,
+                    around,
+                    Check { address: fresh.bp_slot, value: outer_bp },
+                );
+            }
+            let from = if i > 0 { self.fresh[i - 1].extras_end as usize } else { 0 };
+            for word in &self.fresh_extras[from..fresh.extras_end as usize] {
+                complete = complete && keep_extra(&mut self.extras, &mut extra, around, *word);
+            }
             if complete {
-                self.checks[check..check + words].copy_from_slice(&self.fresh_checks[from..from + words]);
-                check += words;
-                self.frames[count] = Kept { node, checks_end: check as u32, ..fresh };
+                self.words[count] = Check { address: fresh.slot, value: fresh.ra };
+                self.states[count] =
+                    State { bp: fresh.bp, node, mark: (extra as u32) << 1 | bp_matters as u32 };
                 count += 1;
             }
+            (outer_bp_matters, outer_bp) = (bp_matters, fresh.bp);
         }
         self.frame_count = count;
         node
     }
+}
+
+/// Adds a word to the kept ones; false when it must not be, or cannot be, looked at again.
+#[inline(always)]
+fn keep_extra(
+    extras: &mut [Check; EXTRAS_MAX],
+    count: &mut usize,
+    around: &Surroundings,
+    word: Check,
+) -> bool {
+    let fits = *count < EXTRAS_MAX && around.stack.holds(word.address);
+    if fits {
+        extras[*count] = word;
+        *count += 1;
+    }
+    fits
 }
 
 fn node_lost() {
@@ -295,10 +372,18 @@ pub unsafe fn walk_each(
     let mut count = 0;
     while count < FRAMES_MAX && visit(count, &frame) {
         count += 1;
+        let rule = rule_of(&frame, around);
+        let end = around.end_of_stack(&frame);
         // SAFETY: by contract; each frame is the caller of the one before.
-        match unsafe { step(&frame, around, |_| ()) } {
-            Step::Caller(caller) => frame = caller,
-            Step::Outermost | Step::Cut => break,
+        let outcome = unsafe {
+            if rule.is_plain() {
+                plain_step(&mut frame, rule, end, &mut 0)
+            } else {
+                unusual_step(&mut frame, rule, around, |_| ())
+            }
+        };
+        if outcome != Outcome::Caller {
+            break;
         }
     }
     count

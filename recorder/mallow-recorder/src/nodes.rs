@@ -7,7 +7,7 @@
 
 use core::arch::asm;
 use core::sync::atomic::Ordering;
-use mallow_wire::shared::{NODE_PROBES, NODE_ROOT, NODE_SEGMENTS, Node, node_hash};
+use mallow_wire::shared::{NODE_PROBES, NODE_SEGMENTS, Node, node_hash};
 
 /// The id of the node under `parent` with `key`, inserted when it is new.
 ///
@@ -15,10 +15,30 @@ use mallow_wire::shared::{NODE_PROBES, NODE_ROOT, NODE_SEGMENTS, Node, node_hash
 ///
 /// # Safety
 /// `table` is the node table of the shared memory.
-#[inline]
+#[inline(always)]
 pub unsafe fn intern(table: *const Node, parent: u32, key: u64, lost: impl FnOnce()) -> u32 {
-    let parent_word = if parent == NODE_ROOT { 0 } else { parent as u64 + 1 };
+    // The root is the largest id, so that adding 1 to its 32 bits gives the 0 that stands for it.
+    let parent_word = parent.wrapping_add(1) as u64;
     let hash = node_hash(key, parent_word) as usize;
+    let first = hash & (NODE_SEGMENTS[0] - 1);
+    // SAFETY: within the table's first segment.
+    if holds(unsafe { &*table.add(first) }, key, parent_word) {
+        return first as u32;
+    }
+    // SAFETY: by contract.
+    unsafe { intern_slowly(table, parent, parent_word, key, hash, lost) }
+}
+
+/// As [`intern`], from the beginning of the search.
+#[inline(never)]
+unsafe fn intern_slowly(
+    table: *const Node,
+    parent: u32,
+    parent_word: u64,
+    key: u64,
+    hash: usize,
+    lost: impl FnOnce(),
+) -> u32 {
     let mut segment_start = 0;
     for segment in NODE_SEGMENTS {
         let mut slot = hash & (segment - 1);
@@ -43,6 +63,7 @@ pub unsafe fn intern(table: *const Node, parent: u32, key: u64, lost: impl FnOnc
     parent
 }
 
+#[inline(always)]
 fn holds(node: &Node, key: u64, parent_word: u64) -> bool {
     node.key.load(Ordering::Acquire) == key && node.parent.load(Ordering::Relaxed) == parent_word
 }
@@ -73,7 +94,7 @@ fn claim(node: &Node, key: u64, parent_word: u64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mallow_wire::shared::{NODE_COUNT, node_key};
+    use mallow_wire::shared::{NODE_COUNT, NODE_ROOT, node_key};
     use std::collections::HashMap;
 
     fn table() -> *const Node {

@@ -20,28 +20,44 @@ use gimli::{
     X86_64,
 };
 
+/// The plain ways are told apart by bits, so that a step needs no jump.
+const PLAIN: u64 = 8;
+const BASE_IS_BP: u64 = 1;
+const SAVES_BP: u64 = 2;
+
 /// How to leave a frame. `cfa` is the stack pointer before the call: the return address lies 8 bytes below it.
 #[repr(u64)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// `cfa = rsp + a`, rbp unchanged.
-    Sp = 1,
-    /// `cfa = rsp + a`, rbp saved at `cfa + b`.
-    SpSavesBp = 2,
+    Sp = PLAIN,
     /// `cfa = rbp + a`, rbp unchanged.
-    Bp = 3,
+    Bp = PLAIN | BASE_IS_BP,
+    /// `cfa = rsp + a`, rbp saved at `cfa + b`.
+    SpSavesBp = PLAIN | SAVES_BP,
     /// `cfa = rbp + a`, rbp saved at `cfa + b`.
-    BpSavesBp = 4,
+    BpSavesBp = PLAIN | BASE_IS_BP | SAVES_BP,
     /// `cfa = *(rbp + a)`, rbp saved at `rbp + b`: a frame whose stack was realigned.
-    Realigned = 5,
+    Realigned = 1,
     /// A signal's frame: rip, rsp and rbp lie in the context that the kernel saved, `a` bytes above rsp.
-    Signal = 6,
+    Signal = 2,
     /// The outermost frame.
-    End = 7,
+    End = 3,
     /// No table covers the address: code made at run time or by hand. rbp is taken for a frame pointer if it can be one.
-    Guess = 8,
+    Guess = 4,
     /// The table says something that does not fit above.
-    Foreign = 9,
+    Foreign = 5,
+}
+
+/// What leaving a frame has to do with rbp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BpUse {
+    /// Its value decides where the caller's frame is.
+    Needed,
+    /// It is not looked at, and handed on to the caller's frame.
+    HandedOn,
+    /// It is not looked at; the caller's value comes from the stack.
+    Replaced,
 }
 
 /// A way with its offsets.
@@ -61,15 +77,48 @@ impl Rule {
     #[inline(always)]
     pub fn way(self) -> Way {
         match self.0 & 0xf {
-            1 => Way::Sp,
-            2 => Way::SpSavesBp,
-            3 => Way::Bp,
-            4 => Way::BpSavesBp,
-            5 => Way::Realigned,
-            6 => Way::Signal,
-            7 => Way::End,
-            8 => Way::Guess,
+            0x8 => Way::Sp,
+            0x9 => Way::Bp,
+            0xa => Way::SpSavesBp,
+            0xb => Way::BpSavesBp,
+            1 => Way::Realigned,
+            2 => Way::Signal,
+            3 => Way::End,
+            4 => Way::Guess,
             _ => Way::Foreign,
+        }
+    }
+
+    /// Whether it is one of the four plain ways.
+    #[inline(always)]
+    pub fn is_plain(self) -> bool {
+        self.0 & PLAIN != 0
+    }
+
+    /// In a plain way: whether the frame is addressed through rbp.
+    #[inline(always)]
+    pub fn base_is_bp(self) -> bool {
+        self.0 & BASE_IS_BP != 0
+    }
+
+    /// In a plain way: whether rbp was saved.
+    #[inline(always)]
+    pub fn saves_bp(self) -> bool {
+        self.0 & SAVES_BP != 0
+    }
+
+    /// What leaving has to do with rbp.
+    #[inline(always)]
+    pub fn bp_use(self) -> BpUse {
+        let plain = if self.saves_bp() { BpUse::Replaced } else { BpUse::HandedOn };
+        match self.is_plain() {
+            true if self.0 & BASE_IS_BP != 0 => BpUse::Needed,
+            true => plain,
+            false => match self.way() {
+                Way::End => BpUse::HandedOn,
+                Way::Signal => BpUse::Replaced,
+                _ => BpUse::Needed,
+            },
         }
     }
 

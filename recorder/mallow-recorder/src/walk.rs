@@ -57,11 +57,11 @@ pub struct Check {
 pub const CHECKS_PER_STEP: usize = 3;
 
 /// Where a step led.
-#[derive(Debug)]
-pub enum Step {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
     /// To the caller.
-    Caller(Frame),
-    /// Nowhere: this frame is the outermost.
+    Caller,
+    /// Nowhere: the frame is the outermost.
     Outermost,
     /// Nowhere: no table and no plausible frame pointer, or a table that makes no sense.
     Cut,
@@ -81,117 +81,123 @@ pub struct Surroundings {
 /// No frame is larger than this; a table that says so is wrong for its code.
 const FRAME_BYTES_MAX: usize = 256 << 20;
 
-/// Finds the caller of `frame` and reports each word it read to `read`.
+impl Surroundings {
+    /// The address below which the words of `frame`'s callers lie: the end of the thread's own stack, or as far as one frame of a foreign one may reach.
+    #[inline(always)]
+    pub fn end_of_stack(&self, frame: &Frame) -> usize {
+        let at = frame.sp - 8;
+        if self.stack.holds(at) { self.stack.end } else { at.saturating_add(FRAME_BYTES_MAX) }
+    }
+}
+
+/// The rule by which a frame is left.
+#[inline(always)]
+pub fn rule_of(frame: &Frame, around: &Surroundings) -> Rule {
+    rules::rule_at(frame.pc(), around.generation)
+}
+
+/// Goes to the caller of a frame whose rule is plain. Every word it reads lies between the frame's stack pointer and `end`. The place where rbp was
+/// saved goes to `bp_slot`, unless it was not.
+///
+/// # Safety
+/// `frame` is a frame of a live call chain of this thread, and `end` is the end of the stack that it lies on.
+#[inline(always)]
+pub unsafe fn plain_step(frame: &mut Frame, rule: Rule, end: usize, bp_slot: &mut usize) -> Outcome {
+    let base = if rule.base_is_bp() { frame.bp } else { frame.sp };
+    let cfa = base.wrapping_add(rule.a() as usize);
+    let slot = cfa.wrapping_sub(8);
+    if slot < frame.sp || slot >= end || slot & 7 != 0 {
+        return Outcome::Cut;
+    }
+    let saved = cfa.wrapping_add(rule.b() as usize);
+    if rule.saves_bp() && (saved < frame.sp || saved >= slot || saved & 7 != 0) {
+        return Outcome::Cut;
+    }
+    // SAFETY: both addresses lie between the stack pointer and the end of the stack.
+    unsafe {
+        if rule.saves_bp() {
+            frame.bp = *(saved as *const usize);
+            *bp_slot = saved;
+        }
+        frame.ra = *(slot as *const usize);
+    }
+    (frame.slot, frame.sp, frame.exact) = (slot, cfa, false);
+    if frame.ra == 0 { Outcome::Outermost } else { Outcome::Caller }
+}
+
+/// Goes to the caller of a frame that is left in an unusual way, and reports each word it read to `read`.
 ///
 /// # Safety
 /// `frame` is a frame of a live call chain of this thread.
-#[inline(always)]
-pub unsafe fn step(frame: &Frame, around: &Surroundings, mut read: impl FnMut(Check)) -> Step {
-    let rule = rules::rule_at(frame.pc(), around.generation);
-    let (a, b) = (rule.a(), rule.b());
-    let at = |base: usize, offset: isize| base.wrapping_add(offset as usize);
-    // SAFETY: tables of live code describe live frames; `ascends` keeps the words between this frame and the end of its stack.
-    unsafe {
-        let (cfa, bp_slot) = match rule.way() {
-            Way::Sp => (at(frame.sp, a), 0),
-            Way::SpSavesBp => (at(frame.sp, a), at(at(frame.sp, a), b)),
-            Way::Bp => (at(frame.bp, a), 0),
-            Way::BpSavesBp => (at(frame.bp, a), at(at(frame.bp, a), b)),
-            Way::Realigned | Way::Signal | Way::Guess | Way::Foreign => {
-                return rare(frame, around, rule, &mut read);
-            }
-            Way::End => return Step::Outermost,
-        };
-        if !ascends(frame, cfa, around) || (bp_slot != 0 && !ascends(frame, bp_slot.wrapping_add(8), around))
-        {
-            return Step::Cut;
-        }
-        finish(cfa, bp_slot, frame.bp, &mut read)
-    }
-}
-
-/// Reads the return address below `cfa`, and rbp when it was saved.
-#[inline(always)]
-unsafe fn finish(cfa: usize, bp_slot: usize, bp: usize, read: &mut impl FnMut(Check)) -> Step {
-    let slot = cfa - 8;
-    // SAFETY: the caller checked both addresses.
-    let ra = unsafe { *(slot as *const usize) };
-    read(Check { address: slot, value: ra });
-    if ra == 0 {
-        return Step::Outermost;
-    }
-    let mut caller = Frame { slot, sp: cfa, ra, bp, exact: false };
-    if bp_slot != 0 {
-        // SAFETY: as above.
-        caller.bp = unsafe { *(bp_slot as *const usize) };
-        read(Check { address: bp_slot, value: caller.bp });
-    }
-    Step::Caller(caller)
-}
-
-/// Whether the word below `end` may be read for the caller of `frame`: it lies above the frame's stack pointer, and on the thread's own stack not beyond
-/// its end. The frame's slot would not do as the lower bound: an interrupted frame's lies on the signal handler's stack.
-#[inline(always)]
-fn ascends(frame: &Frame, end: usize, around: &Surroundings) -> bool {
-    let bytes = end.wrapping_sub(frame.sp - 8);
-    let plausible = (8..FRAME_BYTES_MAX).contains(&bytes) && end & 7 == 0;
-    plausible && (!around.stack.holds(frame.sp - 8) || end <= around.stack.end)
-}
-
-/// Frames that are left in unusual ways.
 #[cold]
 #[inline(never)]
-unsafe fn rare(frame: &Frame, around: &Surroundings, rule: Rule, read: &mut impl FnMut(Check)) -> Step {
-    let at = |base: usize, offset: isize| base.wrapping_add(offset as usize);
-    // SAFETY: as in `step`.
+pub unsafe fn unusual_step(
+    frame: &mut Frame,
+    rule: Rule,
+    around: &Surroundings,
+    mut read: impl FnMut(Check),
+) -> Outcome {
+    // SAFETY: tables of live code describe live frames.
     unsafe {
         match rule.way() {
-            Way::Realigned => {
-                let (cfa_slot, bp_slot) = (at(frame.bp, rule.a()), at(frame.bp, rule.b()));
-                if !ascends(frame, cfa_slot.wrapping_add(8), around)
-                    || !ascends(frame, bp_slot.wrapping_add(8), around)
-                {
-                    return Step::Cut;
-                }
-                let cfa = *(cfa_slot as *const usize);
-                read(Check { address: cfa_slot, value: cfa });
-                if !ascends(frame, cfa, around) {
-                    return Step::Cut;
-                }
-                finish(cfa, bp_slot, frame.bp, read)
-            }
-            Way::Signal => interrupted(at(frame.sp, rule.a()), read),
-            Way::Guess => by_frame_pointer(frame, around, read),
-            _ => Step::Cut,
+            Way::End => Outcome::Outermost,
+            Way::Realigned => realigned(frame, rule, around.end_of_stack(frame), &mut read),
+            Way::Signal => interrupted(frame, rule, &mut read),
+            Way::Guess => by_frame_pointer(frame, around, &mut read),
+            _ => Outcome::Cut,
         }
     }
+}
+
+/// The caller of a frame whose stack was realigned: the pointer to its frame, and its rbp, lie at fixed distances from rbp.
+unsafe fn realigned(frame: &mut Frame, rule: Rule, end: usize, read: &mut impl FnMut(Check)) -> Outcome {
+    let cfa_slot = frame.bp.wrapping_add(rule.a() as usize);
+    let bp_slot = frame.bp.wrapping_add(rule.b() as usize);
+    let on_stack = |address: usize| address >= frame.sp - 8 && address < end && address & 7 == 0;
+    if !on_stack(cfa_slot) || !on_stack(bp_slot) {
+        return Outcome::Cut;
+    }
+    // SAFETY: both addresses lie between the stack pointer and the end of the stack.
+    let (cfa, bp) = unsafe { (*(cfa_slot as *const usize), *(bp_slot as *const usize)) };
+    read(Check { address: cfa_slot, value: cfa });
+    read(Check { address: bp_slot, value: bp });
+    let slot = cfa.wrapping_sub(8);
+    if slot < frame.sp || !on_stack(slot) {
+        return Outcome::Cut;
+    }
+    // SAFETY: as above.
+    let ra = unsafe { *(slot as *const usize) };
+    read(Check { address: slot, value: ra });
+    *frame = Frame { slot, sp: cfa, ra, bp, exact: false };
+    if ra == 0 { Outcome::Outermost } else { Outcome::Caller }
 }
 
 /// The frame that a signal interrupted. `gregs` of the kernel's `ucontext` are 8-byte words; rbp, rsp and rip have the
 /// indices 10, 15 and 16.
-unsafe fn interrupted(rsp_slot: usize, read: &mut impl FnMut(Check)) -> Step {
+unsafe fn interrupted(frame: &mut Frame, rule: Rule, read: &mut impl FnMut(Check)) -> Outcome {
+    let rsp_slot = frame.sp.wrapping_add(rule.a() as usize);
     let (bp_slot, slot) = (rsp_slot - 5 * 8, rsp_slot + 8);
     // SAFETY: the kernel wrote the context just above the trampoline's frame.
     unsafe {
-        let frame = Frame {
+        *frame = Frame {
             slot,
             sp: *(rsp_slot as *const usize),
             ra: *(slot as *const usize),
             bp: *(bp_slot as *const usize),
             exact: true,
         };
-        read(Check { address: slot, value: frame.ra });
-        read(Check { address: rsp_slot, value: frame.sp });
-        read(Check { address: bp_slot, value: frame.bp });
-        Step::Caller(frame)
     }
+    read(Check { address: slot, value: frame.ra });
+    read(Check { address: rsp_slot, value: frame.sp });
+    read(Check { address: bp_slot, value: frame.bp });
+    Outcome::Caller
 }
 
 /// Follows rbp when it can be a frame pointer: it points into the stack, above this frame, at a saved rbp and a return address.
-fn by_frame_pointer(frame: &Frame, around: &Surroundings, read: &mut impl FnMut(Check)) -> Step {
-    let cfa = frame.bp.wrapping_add(16);
-    if frame.bp < frame.sp || !ascends(frame, cfa, around) {
-        return Step::Cut;
+fn by_frame_pointer(frame: &mut Frame, around: &Surroundings, read: &mut impl FnMut(Check)) -> Outcome {
+    let (bp_slot, slot) = (frame.bp, frame.bp.wrapping_add(8));
+    if bp_slot < frame.sp || slot >= around.end_of_stack(frame) || bp_slot & 7 != 0 {
+        return Outcome::Cut;
     }
     let word = |address: usize| {
         if around.stack.holds(frame.sp - 8) {
@@ -201,11 +207,12 @@ fn by_frame_pointer(frame: &Frame, around: &Surroundings, read: &mut impl FnMut(
             sys::read_word_checked(around.pid, address)
         }
     };
-    let (Some(bp), Some(ra)) = (word(frame.bp), word(frame.bp + 8)) else { return Step::Cut };
-    read(Check { address: frame.bp + 8, value: ra });
-    read(Check { address: frame.bp, value: bp });
+    let (Some(bp), Some(ra)) = (word(bp_slot), word(slot)) else { return Outcome::Cut };
+    read(Check { address: slot, value: ra });
+    read(Check { address: bp_slot, value: bp });
     if ra < 4096 || ra >> 47 != 0 {
-        return Step::Cut;
+        return Outcome::Cut;
     }
-    Step::Caller(Frame { slot: frame.bp + 8, sp: cfa, ra, bp, exact: false })
+    *frame = Frame { slot, sp: slot + 8, ra, bp, exact: false };
+    Outcome::Caller
 }

@@ -13,12 +13,15 @@ pub(crate) struct Clock {
     before: (u64, u64),
     /// Nanoseconds per tick, in units of 2^-32.
     rate: u64,
+    /// The counter at the latest note.
+    noted_tsc: u64,
 }
 
 impl Clock {
     /// Starts at now.
     pub(crate) fn start() -> Clock {
-        Clock { started: Instant::now(), before: (now_tsc(), 0), rate: 0 }
+        let tsc = now_tsc();
+        Clock { started: Instant::now(), before: (tsc, 0), rate: 0, noted_tsc: tsc }
     }
 
     /// Notes now; gives the counter. Events up to it can be converted until the next note.
@@ -32,7 +35,13 @@ impl Clock {
         if ns - anchor.1 >= KEEP_NS {
             self.before = (tsc, ns);
         }
+        self.noted_tsc = tsc;
         tsc
+    }
+
+    /// The counter at the latest note.
+    pub(crate) fn noted_tsc(&self) -> u64 {
+        self.noted_tsc
     }
 
     /// Microseconds since the start.

@@ -31,6 +31,8 @@ struct Cursor<'a> {
     at: u64,
     end: u64,
     released: u64,
+    /// The stamp of the record at `at`.
+    tsc: u64,
 }
 
 /// What a pass over the rings consists of.
@@ -49,22 +51,37 @@ pub(crate) struct Pass<'a> {
     pub(crate) flush: &'a mut dyn FnMut(&mut Pairing, &mut StackNumbers),
 }
 
+/// What a pass came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Passed {
+    /// Words consumed.
+    pub(crate) words: u64,
+    /// How often a ring held what no recorder writes, and was skipped to its head.
+    pub(crate) damages: u64,
+}
+
 /// An event as it stood in the ring.
 #[derive(Clone, Copy)]
 struct Event {
     kind: Kind,
+    thread: ThreadIndex,
     tsc: u64,
     word1: u64,
     word2: u64,
 }
 
-impl Default for Event {
-    fn default() -> Event {
-        Event { kind: Kind::Free, tsc: 0, word1: 0, word2: 0 }
-    }
+const NO_EVENT: Event = Event { kind: Kind::Free, thread: ThreadIndex(0), tsc: 0, word1: 0, word2: 0 };
+
+/// Events that are fetched for at once: about as many as a processor has outstanding memory accesses.
+const BATCH_EVENTS: usize = 16;
+
+/// Events taken out of the rings, in order, and not yet applied.
+struct Batch {
+    events: [Event; BATCH_EVENTS],
+    count: usize,
 }
 
-/// Why no more events were taken.
+/// Why no more events were taken from a ring.
 enum Stop {
     /// The batch is full.
     Full,
@@ -74,108 +91,98 @@ enum Stop {
     Done,
 }
 
-/// Events that are fetched for at once: about as many as a processor has outstanding memory accesses.
-const BATCH_EVENTS: usize = 16;
-
 /// How many words are read before the space is given back to the writer.
 const RELEASE_WORDS: u64 = 8 * 1024;
 
+/// Stamps further ahead of now than this, minutes on any processor, are no stamps. Waiting for their time to come would stop their thread.
+const AHEAD_TICKS_MAX: u64 = 1 << 40;
+
 impl Pass<'_> {
-    /// Reads all lanes; gives the number of words consumed.
-    pub(crate) fn run(&mut self, readers: &mut [LaneReader]) -> u64 {
+    /// Reads all lanes.
+    pub(crate) fn run(&mut self, readers: &mut [LaneReader]) -> Passed {
         let mapping = self.mapping;
-        let mut cursors: Vec<Cursor> = readers
-            .iter()
-            .enumerate()
-            .filter_map(|(lane, reader)| {
-                let end = mapping.lane(lane).head.load(Ordering::Acquire);
-                let at = reader.tail;
-                // A head that runs away was damaged by the program: only what the ring can hold is there.
-                let end = end.min(at + mallow_wire::shared::RING_WORDS as u64);
-                (end > at).then(|| Cursor {
-                    lane,
-                    ring: mapping.ring(lane),
-                    thread: reader.thread,
-                    at,
-                    end,
-                    released: at,
-                })
-            })
-            .collect();
+        let mut cursors: Vec<Cursor> =
+            readers.iter().enumerate().filter_map(|(lane, reader)| cursor(mapping, lane, reader)).collect();
         let before: u64 = cursors.iter().map(|cursor| cursor.at).sum();
+        let mut passed = Passed::default();
         let mut after = 0;
+        let mut batch = Batch { events: [NO_EVENT; BATCH_EVENTS], count: 0 };
         while !cursors.is_empty() {
             let (first, next_tsc) = earliest(&cursors);
-            let more = self.read_until(&mut cursors[first], next_tsc.min(self.until_tsc));
-            if !more {
-                let done = cursors.swap_remove(first);
-                self.release(&done, done.at);
-                readers[done.lane].tail = done.at;
-                after += done.at;
-            }
-        }
-        after - before
-    }
-
-    /// Reads one lane's events up to a time stamp; false when nothing more can be read from it in this pass.
-    fn read_until(&mut self, cursor: &mut Cursor, limit_tsc: u64) -> bool {
-        let mut batch = [Event::default(); BATCH_EVENTS];
-        loop {
-            let (count, stop) = self.decode(cursor, limit_tsc, &mut batch);
-            for event in &batch[..count] {
-                self.apply(cursor.thread, event);
-            }
-            if cursor.at - cursor.released >= RELEASE_WORDS {
-                self.release(cursor, cursor.at);
-                cursor.released = cursor.at;
-                (self.flush)(self.pairing, self.stacks);
+            let limit_tsc = next_tsc.min(self.until_tsc);
+            let current = &mut cursors[first];
+            let stop = self.decode(current, limit_tsc, &mut batch, &mut passed.damages);
+            // What was read stands in the batch: the space is free, although the last events are not applied yet.
+            if current.at - current.released >= RELEASE_WORDS {
+                self.release(current.lane, current.at);
+                current.released = current.at;
             }
             match stop {
-                Stop::Full => {}
-                Stop::Later => return true,
-                Stop::Done => return false,
+                Stop::Later => {}
+                Stop::Full => self.apply(&mut batch),
+                Stop::Done => {
+                    let done = cursors.swap_remove(first);
+                    self.release(done.lane, done.at);
+                    readers[done.lane].tail = done.at;
+                    after += done.at;
+                }
             }
         }
+        self.apply(&mut batch);
+        passed.words = after - before;
+        passed
     }
 
-    /// Takes some events out of a ring and asks for the memory that they will want. The table of live blocks is larger than any cache, and
-    /// the processor can fetch for many events at once, but not know by itself what later events will look up.
-    fn decode(
-        &self,
-        cursor: &mut Cursor,
-        limit_tsc: u64,
-        batch: &mut [Event; BATCH_EVENTS],
-    ) -> (usize, Stop) {
-        for (count, event) in batch.iter_mut().enumerate() {
+    /// Takes events out of a ring up to a time stamp, and asks for the memory that they will want. The table of live blocks is larger than
+    /// any cache, and the processor can fetch for many events at once, but not know by itself what later events will look up.
+    fn decode(&self, cursor: &mut Cursor, limit_tsc: u64, batch: &mut Batch, damages: &mut u64) -> Stop {
+        let now_tsc = self.clock.noted_tsc();
+        while let Some(event) = batch.events.get_mut(batch.count) {
             if cursor.at >= cursor.end {
-                return (count, Stop::Done);
+                return Stop::Done;
             }
             let word0 = cursor.ring.word(cursor.at);
             let tsc = event::tsc_of(word0);
-            if tsc > limit_tsc {
-                return (count, if tsc <= self.until_tsc { Stop::Later } else { Stop::Done });
-            }
-            let Some(kind) = Kind::of(word0) else {
+            let kind = Kind::of(word0).filter(|_| tsc.saturating_sub(now_tsc) <= AHEAD_TICKS_MAX);
+            let Some(kind) = kind else {
                 // No record begins here: the program wrote over the ring. What follows cannot be told apart.
                 cursor.at = cursor.end;
-                return (count, Stop::Done);
+                *damages += 1;
+                return Stop::Done;
             };
+            if tsc > limit_tsc {
+                cursor.tsc = tsc;
+                return if tsc <= self.until_tsc { Stop::Later } else { Stop::Done };
+            }
             let words = kind.words() as u64;
             if cursor.at + words > cursor.end {
-                return (count, Stop::Done);
+                return Stop::Done;
             }
             // Words behind a short record belong to the next one, or to nobody: they are not looked at.
             let (word1, word2) = (cursor.ring.word(cursor.at + 1), cursor.ring.word(cursor.at + 2));
-            *event = Event { kind, tsc, word1, word2 };
+            *event = Event { kind, thread: cursor.thread, tsc, word1, word2 };
+            batch.count += 1;
             self.pairing.prefetch(event::address_of(word1));
             cursor.at += words;
         }
-        (BATCH_EVENTS, Stop::Full)
+        if cursor.at < cursor.end {
+            cursor.tsc = event::tsc_of(cursor.ring.word(cursor.at));
+        }
+        Stop::Full
+    }
+
+    fn apply(&mut self, batch: &mut Batch) {
+        for event in &batch.events[..batch.count] {
+            self.apply_event(event);
+        }
+        batch.count = 0;
+        (self.flush)(self.pairing, self.stacks);
     }
 
     #[inline(always)]
-    fn apply(&mut self, thread: ThreadIndex, event: &Event) {
+    fn apply_event(&mut self, event: &Event) {
         let time_us = self.clock.time_us(event.tsc);
+        let thread = event.thread;
         let address = event::address_of(event.word1);
         let (mut size, mut stack) = (0, mallow_profile::Fold::NO_STACK);
         if event.kind.words() == 3 {
@@ -194,8 +201,8 @@ impl Pass<'_> {
     }
 
     /// Gives space back, and wakes the thread when it sleeps for want of it.
-    fn release(&self, cursor: &Cursor, tail: u64) {
-        let lane = self.mapping.lane(cursor.lane);
+    fn release(&self, lane: usize, tail: u64) {
+        let lane = self.mapping.lane(lane);
         lane.tail.store(tail, Ordering::Release);
         lane.tail_futex.fetch_add(1, Ordering::SeqCst);
         if lane.waiting.load(Ordering::SeqCst) != 0 {
@@ -204,16 +211,32 @@ impl Pass<'_> {
     }
 }
 
+/// A lane with something to read. A head that runs away was damaged by the program: only what the ring can hold is there.
+fn cursor<'a>(mapping: &'a Mapping, lane: usize, reader: &LaneReader) -> Option<Cursor<'a>> {
+    let head = mapping.lane(lane).head.load(Ordering::Acquire);
+    let at = reader.tail;
+    let end = head.min(at.saturating_add(mallow_wire::shared::RING_WORDS as u64));
+    let ring = mapping.ring(lane);
+    (end > at).then(|| Cursor {
+        lane,
+        ring,
+        thread: reader.thread,
+        at,
+        end,
+        released: at,
+        tsc: event::tsc_of(ring.word(at)),
+    })
+}
+
 /// The cursor whose next event has the earliest stamp, and the stamp up to which it may be read before another one's turn.
 fn earliest(cursors: &[Cursor]) -> (usize, u64) {
     let (mut first, mut first_tsc, mut second_tsc) = (0, u64::MAX, u64::MAX);
     for (i, cursor) in cursors.iter().enumerate() {
-        let tsc = event::tsc_of(cursor.ring.word(cursor.at));
-        if tsc < first_tsc {
+        if cursor.tsc < first_tsc {
             second_tsc = first_tsc;
-            (first, first_tsc) = (i, tsc);
-        } else if tsc < second_tsc {
-            second_tsc = tsc;
+            (first, first_tsc) = (i, cursor.tsc);
+        } else if cursor.tsc < second_tsc {
+            second_tsc = cursor.tsc;
         }
     }
     (first, second_tsc)

@@ -102,7 +102,8 @@ fn elf_reason(start: &[u8]) -> Option<&'static str> {
     }
     let offset = u64::from_le_bytes(start[32..40].try_into().ok()?) as usize;
     let (bytes, count) = (half(54) as usize, half(56) as usize);
-    let mut headers = (0..count).map(|i| start.get(offset + i * bytes..offset + i * bytes + 4));
+    let headers = start.get(offset..).unwrap_or_default();
+    let mut headers = (0..count).map(|i| headers.get(i * bytes..i * bytes + 4));
     if headers.any(|kind| kind == Some(&PT_INTERP.to_le_bytes())) {
         return None;
     }
@@ -122,6 +123,16 @@ mod tests {
         assert_eq!(interpreter(b"#! /usr/bin/env python3\n"), Some("/usr/bin/env".into()));
         assert_eq!(interpreter(b"#!\n"), None);
         assert_eq!(interpreter(b"\x7fELF"), None);
+    }
+
+    #[test]
+    fn program_headers_that_lie_nowhere_hold_no_interpreter() {
+        let mut start = vec![0u8; 4096];
+        start[..5].copy_from_slice(b"\x7fELF\x02");
+        start[18] = 62;
+        start[32..40].fill(0xff);
+        start[54..58].fill(0xff);
+        assert!(elf_reason(&start).is_some_and(|reason| reason.starts_with("it is a static program")));
     }
 
     #[test]

@@ -43,6 +43,76 @@ pub(crate) fn recycle(mapping: &Mapping, pid: u32, is_read_up: impl Fn(usize, u6
 
 /// `kill` with signal 0 finds threads by their id too.
 fn thread_lives(tid: u32) -> bool {
-    let Some(tid) = rustix::process::Pid::from_raw(tid as i32) else { return false };
+    // To `kill`, what is negative means groups of processes; no thread has such an id.
+    let Some(tid) = i32::try_from(tid).ok().and_then(rustix::process::Pid::from_raw) else { return false };
     rustix::process::test_kill_process(tid) != Err(rustix::io::Errno::SRCH)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shared_memory::SharedMemory;
+
+    fn states(memory: &SharedMemory, count: usize) -> Vec<u32> {
+        let mapping = memory.map();
+        (0..count).map(|lane| mapping.lane(lane).state.load(Ordering::Relaxed)).collect()
+    }
+
+    /// The id of a thread that has ended.
+    fn ended_tid() -> u32 {
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        child.wait().unwrap();
+        child.id()
+    }
+
+    #[test]
+    fn lanes_of_ended_threads_are_given_back_when_they_are_read_up() {
+        let memory = SharedMemory::new(4);
+        let ended = ended_tid();
+        memory.own(0, std::process::id(), 1);
+        memory.own(1, ended, 2);
+        memory.own(2, ended_tid(), 3);
+        let mut asked = std::cell::RefCell::new(Vec::new());
+        recycle(&memory.map(), std::process::id(), |lane, serial| {
+            asked.borrow_mut().push((lane, serial));
+            lane != 1
+        });
+        assert_eq!(asked.get_mut().as_slice(), [(1, 2), (2, 3)]);
+        assert_eq!(states(&memory, 4), [LANE_OWNED, LANE_OWNED, LANE_FREE, LANE_FREE]);
+    }
+
+    #[test]
+    fn a_thread_id_in_use_again_keeps_only_the_lane_taken_last() {
+        let memory = SharedMemory::new(3);
+        let living = std::process::id();
+        memory.own(0, living, 9);
+        memory.own(1, living, 4);
+        memory.own(2, living, 5);
+        recycle(&memory.map(), living, |_, _| true);
+        assert_eq!(states(&memory, 3), [LANE_OWNED, LANE_FREE, LANE_FREE]);
+    }
+
+    #[test]
+    fn a_lane_that_is_being_taken_is_left_alone() {
+        let memory = SharedMemory::new(1);
+        memory.own(0, NOBODY, 7);
+        recycle(&memory.map(), std::process::id(), |_, _| true);
+        assert_eq!(states(&memory, 1), [LANE_OWNED]);
+    }
+
+    #[test]
+    fn thread_ids_of_another_pid_namespace_say_nothing() {
+        let memory = SharedMemory::new(1);
+        memory.own(0, ended_tid(), 1);
+        recycle(&memory.map(), std::process::id() + 1, |_, _| true);
+        assert_eq!(states(&memory, 1), [LANE_OWNED]);
+    }
+
+    #[test]
+    fn a_thread_id_that_cannot_be_one_is_nobody_alive() {
+        let memory = SharedMemory::new(1);
+        memory.own(0, u32::MAX, 1);
+        recycle(&memory.map(), std::process::id(), |_, _| true);
+        assert_eq!(states(&memory, 1), [LANE_FREE]);
+    }
 }

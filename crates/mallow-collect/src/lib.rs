@@ -10,6 +10,8 @@
 mod chunks;
 mod clock;
 mod drain;
+#[cfg(test)]
+mod drain_tests;
 mod ending;
 mod error;
 mod executable;
@@ -25,6 +27,8 @@ mod preload;
 mod process;
 mod record;
 mod session;
+#[cfg(test)]
+mod shared_memory;
 mod stacks;
 mod stat;
 mod symbols;

@@ -6,7 +6,7 @@
 
 use mallow_profile::BlockId;
 
-/// A map from a block's address to its id. Address 0 is no key.
+/// A map from a block's address to its id. Address 0, which no allocator gives but a damaged ring may, is never found.
 #[derive(Debug)]
 pub(crate) struct LiveBlocks {
     entries: Vec<Entry>,
@@ -45,6 +45,9 @@ impl LiveBlocks {
     /// Sets the block at `address`; gives the one that stood there.
     #[inline]
     pub(crate) fn insert(&mut self, address: u64, block: BlockId) -> Option<BlockId> {
+        if address == 0 {
+            return None;
+        }
         if self.count * 2 >= self.entries.len() {
             self.grow();
         }
@@ -73,13 +76,13 @@ impl LiveBlocks {
         let mut at = self.home(address);
         loop {
             let entry = self.entries[at];
+            if entry.address == 0 {
+                return None;
+            }
             if entry.address == address {
                 self.close_gap(at, mask);
                 self.count -= 1;
                 return Some(BlockId(entry.block));
-            }
-            if entry.address == 0 {
-                return None;
             }
             at = (at + 1) & mask;
         }
@@ -155,6 +158,15 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn address_0_is_never_found() {
+        let mut live = LiveBlocks::new();
+        assert_eq!((live.insert(0, BlockId(1)), live.insert(0, BlockId(2))), (None, None));
+        assert_eq!(live.remove(0), None);
+        assert_eq!(live.insert(16, BlockId(3)), None);
+        assert_eq!(live.remove(16), Some(BlockId(3)));
     }
 
     #[test]

@@ -32,6 +32,8 @@ pub(crate) struct Recorded {
     modules_offset: usize,
     modules_written: usize,
     readers: Vec<LaneReader>,
+    /// How often a ring held what no recorder writes.
+    damages: u64,
     threads: Vec<trace::Thread>,
     threads_written: usize,
     samples: Vec<trace::Sample>,
@@ -45,6 +47,14 @@ pub(crate) struct Ended {
     pub(crate) folded: Folded,
     pub(crate) stacks: StackNumbers,
     pub(crate) modules: Vec<trace::Module>,
+}
+
+#[cfg(test)]
+impl Ended {
+    /// One with these modules and stacks.
+    pub(crate) fn for_test(modules: Vec<trace::Module>, nodes: &[trace::StackNode]) -> Ended {
+        Ended { index: 0, folded: Folded::default(), stacks: StackNumbers::from_nodes(nodes), modules }
+    }
 }
 
 impl Recorded {
@@ -76,6 +86,7 @@ impl Recorded {
             modules_offset: 0,
             modules_written: 0,
             readers: Vec::new(),
+            damages: 0,
             threads: Vec::new(),
             threads_written: 0,
             samples: Vec::new(),
@@ -114,8 +125,9 @@ impl Recorded {
             stacks: &mut self.stacks,
             flush: &mut flush,
         };
-        let words = pass.run(&mut self.readers);
-        outcome.map(|()| words)
+        let passed = pass.run(&mut self.readers);
+        self.damages += passed.damages;
+        outcome.map(|()| passed.words)
     }
 
     /// Finds out who owns the lanes in use.
@@ -124,8 +136,7 @@ impl Recorded {
             let lane = self.mapping.lane(index);
             let taken_serial = lane.taken_serial.load(Ordering::Acquire);
             if self.readers.len() <= index {
-                let tail = lane.tail.load(Ordering::Relaxed);
-                self.readers.push(LaneReader { thread: ThreadIndex(0), taken_serial: 0, tail });
+                self.readers.push(LaneReader { thread: ThreadIndex(0), taken_serial: 0, tail: 0 });
             }
             if self.readers[index].taken_serial == taken_serial {
                 continue;
@@ -247,6 +258,12 @@ impl Recorded {
         if lost > 0 {
             warnings.push(format!(
                 "process {pid}: at least {lost} events were not recorded, so its figures are too low"
+            ));
+        }
+        if self.damages > 0 {
+            warnings.push(format!(
+                "process {pid}: the program wrote over the recorder's memory ({} times seen), so its figures are not to be relied on",
+                self.damages
             ));
         }
         let nodes = header.nodes_lost.load(Ordering::Relaxed);

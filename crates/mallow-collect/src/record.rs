@@ -116,6 +116,37 @@ fn open_output(output: &Output) -> Result<(File, PathBuf), CollectError> {
     }
 }
 
+/// Renames a trace to `NAME.PID.mallow`. Process ids come again, and a trace is somebody's work, so when that name is taken
+/// `NAME.PID-2.mallow` is tried, and so on.
+fn name_by_process(path: &Path, directory: &Path, name: &str, pid: u32) -> Result<PathBuf, CollectError> {
+    const NUMBER_MAX: u32 = 1000;
+    let mut named = directory.join(format!("{name}.{pid}.mallow"));
+    for number in 2..=NUMBER_MAX {
+        match rename_to_new(path, &named) {
+            Ok(()) => return Ok(named),
+            Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => {
+                named = directory.join(format!("{name}.{pid}-{number}.mallow"));
+            }
+            Err(cause) => return Err(CollectError::CannotWrite { path: named, cause }),
+        }
+    }
+    Err(CollectError::Exists { path: named })
+}
+
+/// Renames a file unless that would replace another.
+fn rename_to_new(from: &Path, to: &Path) -> io::Result<()> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    use rustix::io::Errno;
+    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        Ok(()) => Ok(()),
+        // Some file systems cannot do this in one step; a second name that replaces nothing is the same in two.
+        Err(Errno::INVAL | Errno::NOSYS) => {
+            std::fs::hard_link(from, to).and_then(|()| std::fs::remove_file(from))
+        }
+        Err(errno) => Err(errno.into()),
+    }
+}
+
 /// A recording under way.
 struct Recording {
     session: Session,
@@ -156,14 +187,7 @@ impl Recording {
         chunks::recording(&options.command).encode(&mut payload);
         file.chunk(ChunkKind::RECORDING, NO_PROCESS, &payload).and_then(|()| file.flush()).map_err(fail)?;
         let child = launch.start(&session, options.preload, Mode::Record).map_err(fail)?;
-        if let Output::Default(directory) = &options.output {
-            let named = directory.join(format!("{}.{}.mallow", launch.name(), child.id()));
-            match std::fs::rename(path, &named) {
-                Ok(()) => file.renamed(named),
-                Err(cause) => return Err(fail(CollectError::CannotWrite { path: named, cause })),
-            }
-        }
-        Ok(Recording {
+        let mut recording = Recording {
             session,
             interrupts,
             clock,
@@ -176,7 +200,17 @@ impl Recording {
             next_index: 0,
             warnings: Vec::new(),
             keep_events: !options.summary_only,
-        })
+        };
+        if let Output::Default(directory) = &options.output {
+            match name_by_process(path, directory, &launch.name(), child.id()) {
+                Ok(named) => recording.file.renamed(named),
+                Err(error) => {
+                    recording.let_go();
+                    return Err(fail(error));
+                }
+            }
+        }
+        Ok(recording)
     }
 
     fn run(mut self, _options: &RecordOptions, resolve: Resolve<'_>) -> Result<RecordOutcome, Failure> {
@@ -391,5 +425,50 @@ impl Pause {
         const MANY_WORDS: u64 = 4 * 1024;
         self.current = if words > MANY_WORDS { Pause::MIN } else { (self.current * 2).min(Pause::MAX) };
         std::thread::sleep(self.current);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trace_takes_no_name_that_another_file_has() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = directory.path();
+        for (text, name) in [("a", "app.7.mallow"), ("b", "app.7-2.mallow"), ("c", "app.7-3.mallow")] {
+            let fresh = place.join("fresh");
+            std::fs::write(&fresh, text).unwrap();
+            assert_eq!(name_by_process(&fresh, place, "app", 7).unwrap(), place.join(name));
+            assert!(!fresh.exists());
+        }
+        assert_eq!(std::fs::read_to_string(place.join("app.7.mallow")).unwrap(), "a");
+    }
+
+    fn cannot_be_recorded(directory: &Path, command: &str) -> String {
+        let options = RecordOptions {
+            command: vec![command.into()],
+            output: Output::Default(directory.to_owned()),
+            summary_only: false,
+            preload: b"",
+        };
+        record(&options, &mut |_, _| Vec::new()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_command_that_cannot_be_run_leaves_no_file() {
+        use std::os::unix::fs::PermissionsExt;
+        let directory = tempfile::tempdir().unwrap();
+        let output = directory.path().join("out");
+        std::fs::create_dir(&output).unwrap();
+        let missing = cannot_be_recorded(&output, "/nonexistent/program");
+        assert!(missing.starts_with("cannot run '/nonexistent/program'"), "{missing}");
+        // This one passes every check before the start and is refused by the kernel.
+        let odd = directory.path().join("odd");
+        std::fs::write(&odd, b"\x7fELF but nothing more than that").unwrap();
+        std::fs::set_permissions(&odd, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let refused = cannot_be_recorded(&output, odd.to_str().unwrap());
+        assert!(refused.starts_with("cannot run"), "{refused}");
+        assert_eq!(std::fs::read_dir(&output).unwrap().count(), 0);
     }
 }

@@ -5,9 +5,12 @@
 
 use crate::mapping::Mapping;
 use mallow_profile::{Fold, StackId};
-use mallow_wire::shared::{NODE_COUNT, NODE_EXACT, NODE_ROOT, node_address, node_generation};
+use mallow_wire::shared::{NODE_EXACT, NODE_ROOT, node_address, node_generation};
 use mallow_wire::trace::{StackNode, Stacks};
 use std::sync::atomic::Ordering;
+
+/// In place of a number while a node's ancestors are followed.
+const IN_CHAIN: u32 = u32::MAX;
 
 /// The stacks of one process.
 #[derive(Debug, Default)]
@@ -39,22 +42,23 @@ impl StackNumbers {
             if let Some(&number) = self.numbers.get(at as usize)
                 && number != 0
             {
-                parent = Some(number - 1);
+                // A damaged table could hold a circle: it is cut open.
+                parent = (number != IN_CHAIN).then(|| number - 1);
                 break;
             }
             let Some(entry) = mapping.node(at) else { break };
             let key = entry.key.load(Ordering::Acquire);
-            // A damaged table could hold a circle.
-            if key == 0 || chain.len() > NODE_COUNT {
+            if key == 0 {
                 break;
             }
+            if self.numbers.len() <= at as usize {
+                self.numbers.resize((at as usize + 1).next_power_of_two(), 0);
+            }
+            self.numbers[at as usize] = IN_CHAIN;
             chain.push((at, key));
             at = (entry.parent.load(Ordering::Relaxed) as u32).wrapping_sub(1);
         }
         for (id, key) in chain.into_iter().rev() {
-            if self.numbers.len() <= id as usize {
-                self.numbers.resize((id as usize + 1).next_power_of_two(), 0);
-            }
             let number = self.nodes.len() as u32;
             self.numbers[id as usize] = number + 1;
             self.nodes.push(StackNode {
@@ -81,5 +85,63 @@ impl StackNumbers {
         let stacks = Stacks { first: self.written as u32, nodes: self.nodes[self.written..].to_vec() };
         self.written = self.nodes.len();
         Some(stacks)
+    }
+}
+
+#[cfg(test)]
+impl StackNumbers {
+    /// One that has met these nodes.
+    pub(crate) fn from_nodes(nodes: &[StackNode]) -> StackNumbers {
+        StackNumbers { nodes: nodes.to_vec(), ..StackNumbers::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shared_memory::SharedMemory;
+    use mallow_wire::shared::{NODE_COUNT, node_key};
+
+    #[test]
+    fn parents_come_before_children_and_each_node_once() {
+        let memory = SharedMemory::new(1);
+        memory.node(70_000, node_key(0x100, false, 3), 0);
+        memory.node(9, node_key(0x200, true, 0), 70_001);
+        memory.node(8, node_key(0x300, false, 0), 70_001);
+        let (mapping, mut stacks) = (memory.map(), StackNumbers::default());
+        assert_eq!(stacks.number(9, &mapping), StackId(1));
+        assert_eq!(stacks.number(8, &mapping), StackId(2));
+        assert_eq!(stacks.number(9, &mapping), StackId(1));
+        assert_eq!(stacks.number(70_000, &mapping), StackId(0));
+        let node = |parent, avma, exact, generation| StackNode { parent, avma, exact, generation };
+        let nodes =
+            [node(None, 0x100, false, 3), node(Some(0), 0x200, true, 0), node(Some(0), 0x300, false, 0)];
+        assert_eq!(stacks.nodes(), nodes);
+        assert_eq!(stacks.take_new(), Some(Stacks { first: 0, nodes: nodes.to_vec() }));
+        assert_eq!(stacks.take_new(), None);
+    }
+
+    #[test]
+    fn ids_that_name_no_node_are_no_stack() {
+        let memory = SharedMemory::new(1);
+        let (mapping, mut stacks) = (memory.map(), StackNumbers::default());
+        for id in [0, 5, NODE_COUNT as u32, u32::MAX - 1, u32::MAX] {
+            assert_eq!(stacks.number(id, &mapping), Fold::NO_STACK);
+        }
+        assert_eq!(stacks.take_new(), None);
+    }
+
+    #[test]
+    fn a_circle_is_cut_open_and_its_nodes_are_met_once() {
+        let memory = SharedMemory::new(1);
+        memory.node(1, node_key(0x100, false, 0), 3);
+        memory.node(2, node_key(0x200, false, 0), 2);
+        memory.node(7, node_key(0x700, false, 0), 8);
+        let (mapping, mut stacks) = (memory.map(), StackNumbers::default());
+        assert_eq!(stacks.number(1, &mapping), StackId(1));
+        assert_eq!(stacks.number(2, &mapping), StackId(0));
+        assert_eq!(stacks.number(7, &mapping), StackId(2));
+        let parents: Vec<Option<u32>> = stacks.nodes().iter().map(|node| node.parent).collect();
+        assert_eq!(parents, [None, Some(0), None]);
     }
 }

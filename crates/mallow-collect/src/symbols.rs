@@ -58,8 +58,8 @@ impl Tables {
     }
 
     fn location(&mut self, process: &Ended, key: &SymbolKey) -> u32 {
-        let module =
-            module_at(&process.modules, key).map(|module| (self.module(module), key.avma - module.bias));
+        let module = module_at(&process.modules, key)
+            .map(|module| (self.module(module), key.avma.wrapping_sub(module.bias)));
         let (module, address) = module.unwrap_or((NO_MODULE, key.avma));
         let next = self.symbols.locations.len() as u32;
         let number = *self.locations.entry(((module, address), key.exact)).or_insert(next);
@@ -147,11 +147,43 @@ impl Tables {
 
 /// The module that held an address in its generation: of those mapped around it, the one met last before.
 fn module_at<'a>(modules: &'a [trace::Module], key: &SymbolKey) -> Option<&'a trace::Module> {
-    let pc = key.avma - u64::from(!key.exact);
+    let pc = key.avma.wrapping_sub(u64::from(!key.exact));
     modules
         .iter()
         .filter(|module| {
             (module.start_avma..module.end_avma).contains(&pc) && module.generation <= key.generation
         })
         .max_by_key(|module| module.generation)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_and_modules_that_make_no_sense_have_names_too() {
+        let module = trace::Module {
+            path: "odd".into(),
+            build_id: Vec::new(),
+            start_avma: 0,
+            end_avma: u64::MAX,
+            bias: u64::MAX,
+            generation: 0,
+        };
+        let node = |avma, exact| trace::StackNode { parent: None, avma, exact, generation: 1 };
+        let process = Ended::for_test(vec![module], &[node(0, false), node(0, true), node(9, false)]);
+        let mut asked = Vec::new();
+        let symbols = symbols_of(&[process], &mut |module, svmas| {
+            asked.push((module.path.clone(), svmas.to_vec()));
+            Vec::new()
+        });
+        // Address 0 less one lies in no module; 0 and 9 lie in this one, one byte above its bias.
+        assert_eq!(asked, [("odd".to_owned(), vec![1, 9])]);
+        let names: Vec<&str> = symbols
+            .locations
+            .iter()
+            .map(|location| symbols.strings[location.frames[0].function as usize].as_str())
+            .collect();
+        assert_eq!(names, ["0x0", "0x1", "0xa"]);
+    }
 }

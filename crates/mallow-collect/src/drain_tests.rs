@@ -1,0 +1,256 @@
+//! Rings in shared memory as a recorder writes them, and as a program that writes anywhere leaves them.
+
+use crate::clock::Clock;
+use crate::drain::{LaneReader, Pass, Passed};
+use crate::pairing::Pairing;
+use crate::shared_memory::SharedMemory;
+use crate::stacks::StackNumbers;
+use mallow_profile::{Folded, ThreadIndex};
+use mallow_wire::event::{self, Kind};
+use mallow_wire::shared::*;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use std::sync::atomic::Ordering;
+
+/// Reads a memory's rings, as a recording does.
+struct Reading {
+    clock: Clock,
+    pairing: Pairing,
+    stacks: StackNumbers,
+    readers: Vec<LaneReader>,
+}
+
+impl Reading {
+    fn new(lane_count: u32) -> Reading {
+        let reader = |lane| LaneReader { thread: ThreadIndex(lane), taken_serial: 1, tail: 0 };
+        let mut clock = Clock::start();
+        clock.note();
+        Reading {
+            clock,
+            pairing: Pairing::new(true),
+            stacks: StackNumbers::default(),
+            readers: (0..lane_count).map(reader).collect(),
+        }
+    }
+
+    fn pass(&mut self, memory: &SharedMemory, until_tsc: u64) -> Passed {
+        let mapping = memory.map();
+        let mut pass = Pass {
+            mapping: &mapping,
+            clock: &self.clock,
+            until_tsc,
+            pairing: &mut self.pairing,
+            stacks: &mut self.stacks,
+            flush: &mut |_, _| {},
+        };
+        pass.run(&mut self.readers)
+    }
+
+    fn finish(self) -> Folded {
+        self.pairing.finish(1, |_| {})
+    }
+}
+
+fn tail(memory: &SharedMemory, lane: usize) -> u64 {
+    memory.map().lane(lane).tail.load(Ordering::Relaxed)
+}
+
+#[test]
+fn stamps_decide_the_order_over_all_lanes() {
+    // One address goes from hand to hand: any other order than that of the stamps leaves frees unmatched.
+    const HANDS: u64 = 3;
+    let memory = SharedMemory::new(HANDS as usize);
+    let rounds = 300;
+    for round in 0..rounds {
+        let (owner, other) = ((round % HANDS) as usize, ((round + 1) % HANDS) as usize);
+        memory.alloc(owner, 10 + round * 10, 0x1000, round, u32::MAX);
+        memory.free(other, 15 + round * 10, 0x1000);
+    }
+    let mut reading = Reading::new(HANDS as u32);
+    assert_eq!(reading.pass(&memory, u64::MAX), Passed { words: rounds * 5, damages: 0 });
+    let folded = reading.finish();
+    assert_eq!((folded.totals.allocations, folded.totals.frees), (rounds, rounds));
+    assert_eq!((folded.frees_unmatched, folded.totals.leaked_blocks), (0, 0));
+    // Out of order, two rounds would be live together.
+    assert_eq!((folded.totals.peak_bytes, folded.totals.peak_blocks), (rounds - 1, 1));
+}
+
+#[test]
+fn events_after_the_moment_stay_and_the_tail_says_so() {
+    let memory = SharedMemory::new(2);
+    memory.alloc(0, 100, 0x1000, 8, u32::MAX);
+    memory.alloc(0, 300, 0x2000, 8, u32::MAX);
+    memory.alloc(1, 200, 0x3000, 8, u32::MAX);
+    let mut reading = Reading::new(2);
+    assert_eq!(reading.pass(&memory, 99).words, 0);
+    assert_eq!(reading.pass(&memory, 200).words, 6);
+    assert_eq!((tail(&memory, 0), tail(&memory, 1)), (3, 3));
+    assert_eq!(reading.pass(&memory, 299).words, 0);
+    assert_eq!(reading.pass(&memory, 300).words, 3);
+    assert_eq!((tail(&memory, 0), tail(&memory, 1)), (6, 3));
+    assert_eq!(reading.finish().totals.allocations, 3);
+}
+
+#[test]
+fn a_ring_is_read_around_its_end_and_space_comes_back_on_the_way() {
+    let memory = SharedMemory::new(1);
+    let mut reading = Reading::new(1);
+    let round: Vec<u64> = [event::word0(Kind::Alloc, 5), event::word1(0x1000, 8), event::word2(8, u32::MAX)]
+        .into_iter()
+        .chain([event::word0(Kind::Free, 5), event::word1(0x1000, 0)])
+        .collect();
+    let mut words = 0;
+    for _ in 0..3 {
+        let rounds = round.repeat(RING_WORDS / 5);
+        memory.push(0, &rounds);
+        words += rounds.len() as u64;
+        assert_eq!(reading.pass(&memory, u64::MAX).words, rounds.len() as u64);
+        assert_eq!(tail(&memory, 0), words);
+    }
+    let futex = memory.map().lane(0).tail_futex.load(Ordering::Relaxed);
+    assert!(futex > 3 * 4, "the tail was published {futex} times only");
+    let folded = reading.finish();
+    assert_eq!((folded.totals.allocations, folded.totals.frees), (words / 5, words / 5));
+}
+
+#[test]
+fn a_record_that_is_not_whole_waits_for_its_rest() {
+    let memory = SharedMemory::new(1);
+    memory.push(0, &[event::word0(Kind::Alloc, 5), event::word1(0x1000, 8)]);
+    let mut reading = Reading::new(1);
+    assert_eq!(reading.pass(&memory, u64::MAX), Passed::default());
+    memory.push(0, &[event::word2(8, u32::MAX)]);
+    assert_eq!(reading.pass(&memory, u64::MAX).words, 3);
+    assert_eq!(reading.finish().totals.bytes, 8);
+}
+
+#[test]
+fn what_is_no_record_is_skipped_to_the_head_and_counted() {
+    let memory = SharedMemory::new(1);
+    memory.alloc(0, 5, 0x1000, 8, u32::MAX);
+    memory.push(0, &[0xdead_beef_dead_bee0; 100]);
+    let mut reading = Reading::new(1);
+    assert_eq!(reading.pass(&memory, u64::MAX), Passed { words: 103, damages: 1 });
+    memory.alloc(0, 6, 0x2000, 8, u32::MAX);
+    assert_eq!(reading.pass(&memory, u64::MAX), Passed { words: 3, damages: 0 });
+    assert_eq!(reading.finish().totals.allocations, 2);
+}
+
+#[test]
+fn a_stamp_of_years_ahead_does_not_stop_its_thread() {
+    let memory = SharedMemory::new(1);
+    memory.alloc(0, (1 << 60) - 1, 0x1000, 8, u32::MAX);
+    let mut reading = Reading::new(1);
+    let until_tsc = reading.clock.note();
+    assert_eq!(reading.pass(&memory, until_tsc), Passed { words: 3, damages: 1 });
+    assert_eq!(tail(&memory, 0), 3);
+}
+
+#[test]
+fn of_a_head_that_runs_away_one_ring_is_read_in_each_pass() {
+    let memory = SharedMemory::new(1);
+    memory.map().lane(0).head.store(u64::MAX, Ordering::Relaxed);
+    let mut reading = Reading::new(1);
+    let passed = reading.pass(&memory, u64::MAX);
+    assert_eq!(passed, Passed { words: RING_WORDS as u64, damages: 1 });
+    reading.readers[0].tail = u64::MAX - 1;
+    assert_eq!(reading.pass(&memory, u64::MAX).words, 1);
+}
+
+#[test]
+fn a_node_that_does_not_exist_is_no_stack() {
+    let memory = SharedMemory::new(1);
+    memory.alloc(0, 5, 0x1000, 8, NODE_COUNT as u32 + 7);
+    memory.alloc(0, 6, 0x2000, 8, 12);
+    let mut reading = Reading::new(1);
+    reading.pass(&memory, u64::MAX);
+    let folded = reading.finish();
+    assert_eq!(folded.sites.len(), 1);
+    assert_eq!(folded.sites[0].stack, mallow_profile::Fold::NO_STACK);
+    assert_eq!(folded.sites[0].totals.allocations, 2);
+}
+
+fn read_modules(memory: &SharedMemory) -> usize {
+    let mapping = memory.map();
+    let (mut offset, mut count) = (0, 0);
+    while let Some((_, next)) = mapping.module(offset) {
+        assert!(next > offset);
+        (offset, count) = (next, count + 1);
+    }
+    count
+}
+
+#[test]
+fn module_records_of_absurd_lengths_end_the_log() {
+    for (record_bytes, path_bytes, used) in [
+        (0, 8u16, u64::MAX),
+        (u32::MAX & !7, 8, u64::MAX),
+        (41, 0, u64::MAX),
+        (40, 1, u64::MAX),
+        (64, u16::MAX, u64::MAX),
+        (48, 8, 47),
+        (48, 8, 0),
+    ] {
+        let memory = SharedMemory::new(1);
+        memory.map().header().modules_reserved.store(used, Ordering::Relaxed);
+        memory.write(MODULES_OFFSET, &u32::to_le_bytes(record_bytes));
+        memory.write(MODULES_OFFSET + 4, &path_bytes.to_le_bytes());
+        assert_eq!(read_modules(&memory), 0, "{record_bytes} {path_bytes} {used}");
+        memory.write(MODULES_OFFSET, &48u32.to_le_bytes());
+        memory.write(MODULES_OFFSET + 4, &8u16.to_le_bytes());
+        assert_eq!(read_modules(&memory), usize::from(used > 47));
+    }
+}
+
+/// Somewhere in the memory that matters, and what to write there.
+fn damage() -> impl Strategy<Value = (usize, Vec<u8>)> {
+    // Behind the fields that are checked when the memory is mapped.
+    let header = 32..size_of::<Header>();
+    let place = prop_oneof![
+        1 => header,
+        2 => NODES_OFFSET..NODES_OFFSET + 64 * size_of::<Node>(),
+        1 => MODULES_OFFSET..MODULES_OFFSET + 400,
+        2 => LANES_OFFSET..LANES_OFFSET + 3 * size_of::<Lane>(),
+        4 => RINGS_OFFSET..RINGS_OFFSET + 3000,
+        4 => RINGS_OFFSET + RING_BYTES..RINGS_OFFSET + RING_BYTES + 3000,
+    ];
+    let bytes = prop_oneof![
+        vec(any::<u8>(), 1..40),
+        // Small numbers make sense more often.
+        vec(0..64u64, 1..20).prop_map(|words| words.into_iter().flat_map(u64::to_le_bytes).collect()),
+    ];
+    (place, bytes).prop_map(|(place, bytes)| (place & !7, bytes))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn no_damage_makes_the_collector_panic_or_loop(
+        damages in vec(damage(), 1..60), heads in vec(0..2000u64, 3),
+    ) {
+        let memory = SharedMemory::new(3);
+        for i in 0..200u64 {
+            memory.node(i as u32 % 64, node_key(0x1000 + i, false, 0), i % 64);
+            memory.alloc(i as usize % 2, 1000 + i, 0x1000 + i % 9 * 16, i, i as u32 % 64);
+            memory.free((i as usize + 1) % 2, 1001 + i, 0x1000 + i % 9 * 16);
+        }
+        for (lane, head) in heads.into_iter().enumerate() {
+            memory.map().lane(lane).head.fetch_add(head, Ordering::Relaxed);
+        }
+        for (offset, bytes) in &damages {
+            memory.write(*offset, bytes);
+        }
+        let mut reading = Reading::new(3);
+        let until_tsc = reading.clock.note();
+        for until_tsc in [1100, until_tsc, u64::MAX] {
+            // Each lane gives one ring at most.
+            prop_assert!(reading.pass(&memory, until_tsc).words <= 3 * RING_WORDS as u64);
+        }
+        read_modules(&memory);
+        crate::lanes::recycle(&memory.map(), std::process::id(), |_, _| true);
+        let folded = reading.finish();
+        let matched = folded.totals.frees - folded.frees_unmatched;
+        prop_assert_eq!(folded.totals.leaked_blocks, folded.totals.allocations - matched);
+    }
+}

@@ -1,0 +1,80 @@
+//! For tests: a process's shared memory as a recorder would write it.
+
+use crate::mapping::Mapping;
+use mallow_wire::event::{self, Kind};
+use mallow_wire::shared::*;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::Ordering;
+
+/// A memfd in the layout of this version.
+pub(crate) struct SharedMemory {
+    file: std::fs::File,
+    fd: OwnedFd,
+}
+
+impl SharedMemory {
+    /// One with an empty ring for each lane, of a process with our own id.
+    pub(crate) fn new(lane_count: usize) -> SharedMemory {
+        let fd = rustix::fs::memfd_create("test", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
+        let file = std::fs::File::from(fd.try_clone().unwrap());
+        file.set_len(file_bytes(lane_count) as u64).unwrap();
+        let memory = SharedMemory { file, fd };
+        memory.write(std::mem::offset_of!(Header, magic), &SHARED_MAGIC.to_le_bytes());
+        memory.write(std::mem::offset_of!(Header, version), &SHARED_VERSION.to_le_bytes());
+        memory.write(std::mem::offset_of!(Header, pid), &std::process::id().to_le_bytes());
+        memory.write(std::mem::offset_of!(Header, lane_count), &(lane_count as u32).to_le_bytes());
+        memory.write(std::mem::offset_of!(Header, lanes_high), &(lane_count as u32).to_le_bytes());
+        memory
+    }
+
+    /// Puts bytes at an offset of the file.
+    pub(crate) fn write(&self, offset: usize, bytes: &[u8]) {
+        self.file.write_all_at(bytes, offset as u64).unwrap();
+    }
+
+    /// The collector's view.
+    pub(crate) fn map(&self) -> Mapping {
+        Mapping::new(&self.fd).unwrap()
+    }
+
+    /// Says who owns a lane.
+    pub(crate) fn own(&self, lane: usize, tid: u32, taken_serial: u64) {
+        let mapping = self.map();
+        let lane = mapping.lane(lane);
+        lane.state.store(LANE_OWNED, Ordering::Relaxed);
+        lane.tid.store(tid, Ordering::Relaxed);
+        lane.taken_serial.store(taken_serial, Ordering::Release);
+    }
+
+    /// Puts words at a ring's head and publishes them.
+    pub(crate) fn push(&self, lane: usize, words: &[u64]) {
+        let mapping = self.map();
+        let head = mapping.lane(lane).head.load(Ordering::Relaxed);
+        for (position, word) in (head..).zip(words) {
+            let index = position as usize & (RING_WORDS - 1);
+            self.write(RINGS_OFFSET + lane * RING_BYTES + index * 8, &word.to_le_bytes());
+        }
+        mapping.lane(lane).head.store(head + words.len() as u64, Ordering::Release);
+    }
+
+    /// Publishes an allocation.
+    pub(crate) fn alloc(&self, lane: usize, tsc: u64, address: u64, size: u64, node: u32) {
+        self.push(
+            lane,
+            &[event::word0(Kind::Alloc, tsc), event::word1(address, size), event::word2(size, node)],
+        );
+    }
+
+    /// Publishes a free.
+    pub(crate) fn free(&self, lane: usize, tsc: u64, address: u64) {
+        self.push(lane, &[event::word0(Kind::Free, tsc), event::word1(address, 0)]);
+    }
+
+    /// Writes a node; `parent` is its parent's id plus 1.
+    pub(crate) fn node(&self, id: u32, key: u64, parent: u64) {
+        let offset = NODES_OFFSET + id as usize * size_of::<Node>();
+        self.write(offset, &key.to_le_bytes());
+        self.write(offset + 8, &parent.to_le_bytes());
+    }
+}

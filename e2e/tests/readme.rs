@@ -102,7 +102,7 @@ fn observed(shell: &Shell) -> Vec<(Block, String)> {
     let mut pairs = Vec::new();
     for block in blocks(&readme()) {
         match block.mark.as_str() {
-            "sh" => printed = block.text.lines().map(|line| shell.run(line)).last().unwrap_or_default(),
+            "sh" => printed = block.text.lines().fold(String::new(), |_, line| shell.run(line)),
             "text" | "text sample" => pairs.push((block, std::mem::take(&mut printed))),
             "text tree" => {}
             other => panic!("README has a block marked `{other}`, which this test does not know"),

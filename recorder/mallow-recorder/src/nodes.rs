@@ -119,6 +119,20 @@ mod tests {
     }
 
     #[test]
+    fn generations_do_not_crowd_one_place() {
+        let table = table();
+        for generation in 0..5_000 {
+            for address in [0x7f00_1234_5678, 0x7f00_1234_6000] {
+                // SAFETY: as above.
+                let id = unsafe {
+                    intern(table, NODE_ROOT, node_key(address, false, generation), || panic!("full"))
+                };
+                assert_ne!(id, NODE_ROOT);
+            }
+        }
+    }
+
+    #[test]
     fn threads_agree_on_ids() {
         let table = table() as usize;
         let run = move || {

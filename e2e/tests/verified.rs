@@ -1,0 +1,126 @@
+//! Every stack found by looking is the one found by walking.
+//!
+//! The recorder is built with the feature `verify` and compares each memoised stack with a walk from scratch and with what libgcc's
+//! unwinder says, which shares no code with ours.
+
+use e2e::program::Program;
+use e2e::run::{self, command};
+use e2e::session::figure;
+use e2e::{Session, Workshop, repository};
+use serde_json::Value;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+/// The hazards whose stacks are hard to find. `signal_storm` interrupts the recorder itself a thousand times a second.
+const HAZARDS: &[&str] = &[
+    "alloca_frames",
+    "cross_thread_free",
+    "cxx_exceptions",
+    "deep_recursion",
+    "dlclose_same_address",
+    "family_cxx",
+    "fork_with_threads",
+    "longjmp_out",
+    "malloc_in_signal",
+    "many_stacks",
+    "overaligned_frames",
+    "sigaltstack_handler",
+    "signal_storm",
+    "swapcontext_fibers",
+    "thread_churn",
+    "tls_destructors",
+    "vfork_child",
+];
+
+/// The recorder that checks itself.
+fn checking_recorder() -> &'static PathBuf {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY.get_or_init(|| {
+        let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("verify");
+        let manifest = repository().join("recorder/Cargo.toml");
+        let mut build = std::process::Command::new(env!("CARGO"));
+        build.args(["build", "--release", "--locked", "--package", "mallow-preload"]);
+        build.args(["--features", "mallow-preload/verify", "--manifest-path"]).arg(manifest);
+        build.arg("--target-dir").arg(&target).env_remove("CARGO_TARGET_DIR");
+        let _ = run::finish(&mut build).well();
+        target.join("release/libmallow_preload.so")
+    })
+}
+
+/// Where the C runtime's unwinder is, as the compiler knows it.
+fn libgcc() -> String {
+    run::finish(command("gcc").arg("-print-file-name=libgcc_s.so.1")).well().stdout.trim().to_owned()
+}
+
+/// Stacks compared with each judge, and how many differed.
+#[derive(Debug, Default)]
+struct Verdict {
+    walked: u64,
+    walked_differ: u64,
+    judged: u64,
+    judged_differ: u64,
+}
+
+/// Records a command with the checking recorder and adds up what its processes say.
+fn verdict(session: &Session) -> Verdict {
+    let recorded = session
+        .clone()
+        .env("MALLOW_PRELOAD", &checking_recorder().to_string_lossy())
+        .env("LD_PRELOAD", &libgcc())
+        .record();
+    let mut sum = Verdict::default();
+    for line in recorded.stderr.lines().filter(|line| line.contains("differ from a walk from scratch")) {
+        let numbers: Vec<u64> = line
+            .split(|letter: char| !letter.is_ascii_digit())
+            .filter_map(|number| number.parse().ok())
+            .collect();
+        let [_pid, walked, walked_differ, judged, judged_differ] = numbers[..] else {
+            panic!("this line should hold five numbers: {line}");
+        };
+        sum.walked += walked;
+        sum.walked_differ += walked_differ;
+        sum.judged += judged;
+        sum.judged_differ += judged_differ;
+    }
+    assert!(sum.walked > 0, "nothing was compared\n{recorded}");
+    let report = session.report(&[]);
+    let recorded_calls = figure(&report["totals"], "allocations") + figure(&report["totals"], "failed");
+    assert_eq!(sum.walked, recorded_calls, "a stack was not compared");
+    assert_eq!(sum.judged, sum.walked, "libgcc was not there to judge");
+    sum
+}
+
+#[track_caller]
+fn assert_no_difference(name: &str, verdict: &Verdict) {
+    assert_eq!((verdict.walked_differ, verdict.judged_differ), (0, 0), "{name}: {verdict:?}");
+}
+
+#[test]
+fn hazards_have_the_stacks_that_two_judges_find() {
+    for name in HAZARDS {
+        let program = Program::load(name);
+        let workshop = Workshop::new(&format!("verified-{name}"));
+        let built = program.build(workshop.path(), &Value::Null);
+        let words = program.words(&built);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        assert_no_difference(name, &verdict(&Session::new(workshop.path(), &words)));
+    }
+}
+
+#[test]
+fn real_programs_have_the_stacks_that_two_judges_find() {
+    let workshop = Workshop::new("verified-real");
+    let source = workshop.file("map.cpp");
+    std::fs::write(&source, "#include <map>\n#include <string>\nstd::map<int, std::string> all;\n").unwrap();
+    let source = source.to_string_lossy().into_owned();
+    let commands: [&[&str]; 4] = [
+        &["/usr/bin/python3", "-c", "import json; print(len(json.dumps([{str(i): i} for i in range(2000)])))"],
+        &["/usr/bin/ruby", "-e", "p (1..2000).map { |i| i.to_s * 30 }.size"],
+        &["/usr/bin/g++", "-O2", "-c", &source, "-o", "/dev/null"],
+        &["/usr/bin/sqlite3", ":memory:", "create table t(a); insert into t values (1); select * from t;"],
+    ];
+    for words in commands {
+        let session = Session::new(workshop.path(), words).env("PYTHONMALLOC", "malloc");
+        assert_no_difference(words[0], &verdict(&session));
+    }
+}

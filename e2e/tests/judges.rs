@@ -2,7 +2,7 @@
 //! one of them is wrong, a small program shows it.
 
 use e2e::program::{Program, build_text};
-use e2e::run::{self, Finished};
+use e2e::run::{self, Exit, Finished};
 use e2e::session::{figure, json};
 use e2e::{Session, Workshop, dhat};
 use serde_json::Value;
@@ -28,16 +28,20 @@ fn under_dhat(session: &Session, workshop: &Workshop) -> (Finished, Value) {
     (finished, json(&text))
 }
 
-/// Totals and every site of DHAT are those of mallow: blocks and bytes allocated, at the peak, and at the end.
-fn assert_dhat_agrees(session: &Session, workshop: &Workshop, allocations_min: u64) {
+/// Totals and every site of DHAT are those of mallow: blocks and bytes allocated, at the peak, and at the end. Only
+/// stacks through the function `but` are left out, where there is one.
+fn assert_dhat_agrees(session: &Session, workshop: &Workshop, allocations_min: u64, but: Option<&str>) {
     let (_, judge) = under_dhat(session, workshop);
     let recorded = session.record().well();
     let report = session.report(&["--realloc", "origin"]);
     assert_eq!(report["processes"].as_array().unwrap().len(), 1, "{recorded}");
-    let (judged, found) = (dhat::sites_of_dhat(&judge), dhat::sites_of_report(&report));
-    let totals = &report["totals"];
-    let names = ["allocations", "bytes", "peak_blocks", "peak_bytes", "leaked_blocks", "leaked_bytes"];
-    assert_eq!(dhat::sum(&judged), names.map(|name| figure(totals, name)), "totals\n{recorded}");
+    let (mut judged, mut found) = (dhat::sites_of_dhat(&judge), dhat::sites_of_report(&report));
+    assert_eq!(dhat::sum(&found), SITE_FIGURES.map(|name| figure(&report["totals"], name)), "{recorded}");
+    if let Some(but) = but {
+        for sites in [&mut judged, &mut found] {
+            sites.retain(|chain, _| chain.iter().all(|function| function != but));
+        }
+    }
     let differences = dhat::differences(&judged, &found);
     assert!(
         differences.is_empty(),
@@ -46,9 +50,17 @@ fn assert_dhat_agrees(session: &Session, workshop: &Workshop, allocations_min: u
         judged.len(),
         differences[..differences.len().min(20)].join("\n")
     );
-    assert!(figure(totals, "allocations") >= allocations_min, "the program did too little: {totals}");
-    println!("{}: {} sites, {totals}", session.words()[0], judged.len());
+    assert_eq!(dhat::sum(&judged), dhat::sum(&found), "totals\n{recorded}");
+    let [allocations, ..] = dhat::sum(&found);
+    assert!(
+        allocations >= allocations_min,
+        "the program did too little: {allocations} allocations\n{recorded}"
+    );
+    println!("{}: {allocations} allocations at {} sites", session.words()[0], judged.len());
 }
+
+const SITE_FIGURES: [&str; 6] =
+    ["allocations", "bytes", "peak_blocks", "peak_bytes", "leaked_blocks", "leaked_bytes"];
 
 /// Calls that heaptrack counted, less the one that its own libstdc++ makes where the program has none.
 fn assert_heaptrack_agrees(session: &Session, workshop: &Workshop, own_calls: u64) {
@@ -98,6 +110,8 @@ fn cc1plus(workshop: &Workshop) -> Session {
                 static int total;\n\
                 int add(int n) { for (int i = 0; i < n; i++) total += point(i).sum(); return total; }\n";
     std::fs::write(&source, text).unwrap();
+    // The compiler resolves its output's path, which is longer once the file is there.
+    std::fs::write(workshop.file("small.s"), "").unwrap();
     let compiler = run::finish(run::command("g++").arg("-print-prog-name=cc1plus")).well().stdout;
     session(workshop, &[compiler.trim(), "-quiet", "-O1", "small.cpp", "-o", "small.s"])
 }
@@ -117,14 +131,14 @@ fn heaptrack_print(workshop: &Workshop) -> Session {
     session(workshop, &["/usr/bin/heaptrack_print", "--help"])
 }
 
-/// An interpreter in C.
+/// An interpreter in C. Its own pool takes what is below 512 bytes, the rest is malloc's.
 fn python3(workshop: &Workshop) -> Session {
-    let script = "print(len(sorted(str(i) for i in range(5000))))";
-    session(workshop, &["/usr/bin/python3", "-E", "-s", "-S", "-c", script]).env("PYTHONMALLOC", "malloc")
+    let script = "print(len(sorted(bytes(513 + i) for i in range(5000))))";
+    session(workshop, &["/usr/bin/python3", "-I", "-S", "-c", script])
 }
 
 /// C with few and large blocks.
-fn gzip_like(workshop: &Workshop) -> Session {
+fn sort(workshop: &Workshop) -> Session {
     let input = workshop.file("rows.txt");
     std::fs::write(
         &input,
@@ -142,7 +156,7 @@ macro_rules! judged {
             #[test]
             fn dhat_agrees() {
                 let workshop = Workshop::new(stringify!($name));
-                assert_dhat_agrees(&super::$name(&workshop), &workshop, $at_least);
+                assert_dhat_agrees(&super::$name(&workshop), &workshop, $at_least, None);
             }
 
             #[test]
@@ -155,11 +169,18 @@ macro_rules! judged {
 }
 
 judged!(sqlite3, 10_000, own heaptrack calls: 1);
-judged!(cc1plus, 1_000, own heaptrack calls: 1);
 judged!(gold, 1_000, own heaptrack calls: 1);
 judged!(heaptrack_print, 500, own heaptrack calls: 0);
 judged!(python3, 5_000, own heaptrack calls: 1);
-judged!(gzip_like, 10, own heaptrack calls: 1);
+judged!(sort, 10, own heaptrack calls: 1);
+
+/// GCC's garbage collector makes a page table for each 4 GiB of addresses that its pages happen to lie in: two to five
+/// blocks more or less in every run, with and without an observer. Everything else is the same.
+#[test]
+fn dhat_agrees_on_cc1plus_outside_its_garbage_collector() {
+    let workshop = Workshop::new("cc1plus");
+    assert_dhat_agrees(&cc1plus(&workshop), &workshop, 5_000, Some("ggc_internal_alloc"));
+}
 
 fn small(workshop: &Workshop, name: &str, body: &str) -> Session {
     let text = format!(
@@ -198,7 +219,7 @@ fn heaptrack_does_not_see_memalign_and_pvalloc() {
 fn heaptrack_reports_what_realloc_0_freed_as_leaked() {
     let workshop = Workshop::new("realloc0");
     let session = small(&workshop, "realloc0", "    p = malloc(1000);\n    p = realloc(p, 0);\n");
-    assert_eq!(heaptrack(&session, &workshop).leaked, "1.00K");
+    assert_eq!(heaptrack(&session, &workshop).leaked, "1000B");
     assert_eq!(totals(&session), [1, 1000, 0, 0]);
 }
 
@@ -215,8 +236,8 @@ fn dhat_counts_a_block_of_size_0_as_1_byte() {
 fn dhat_stops_at_pvalloc() {
     let workshop = Workshop::new("pvalloc");
     let session = small(&workshop, "pvalloc", "    p = pvalloc(200);\n    free(p);\n");
-    let judged = session.under(run::command("valgrind"), &DHAT);
-    println!("{judged}");
+    let judged = session.under(run::command("valgrind"), &DHAT).ended(Exit::Status(1));
+    assert!(judged.stderr.contains("aborting because of call to pvalloc"), "{judged}");
     assert_eq!(totals(&session), [1, 200, 0, 0]);
 }
 

@@ -112,7 +112,7 @@ fn two_hundred_kills_lose_nothing() {
     let mut with_events = 0;
     for round in 0..KILLS {
         let mut recording = start(&workshop);
-        let delay_us = moments.next_us(30_000);
+        let delay_us = moments.next_us(20_000);
         std::thread::sleep(Duration::from_micros(delay_us));
         kill(recording.program);
         let context = format!("round {round}, killed after {delay_us} us: {}", recording.line);

@@ -1,7 +1,7 @@
 //! Every stack found by looking is the one found by walking.
 //!
-//! The recorder is built with the feature `verify` and compares each memoised stack with a walk from scratch and with what libgcc's
-//! unwinder says, which shares no code with ours.
+//! The recorder is built with the feature `verify` and compares each memoised stack with a walk from scratch
+//! and with what libgcc's unwinder says, which shares no code with ours.
 
 use e2e::program::Program;
 use e2e::run::{self, command};
@@ -11,7 +11,8 @@ use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-/// The hazards whose stacks are hard to find. `signal_storm` interrupts the recorder itself a thousand times a second.
+/// The hazards whose stacks are hard to find. `signal_storm` interrupts the recorder itself a thousand times
+/// a second.
 const HAZARDS: &[&str] = &[
     "alloca_frames",
     "cross_thread_free",
@@ -114,7 +115,11 @@ fn real_programs_have_the_stacks_that_two_judges_find() {
     std::fs::write(&source, "#include <map>\n#include <string>\nstd::map<int, std::string> all;\n").unwrap();
     let source = source.to_string_lossy().into_owned();
     let commands: [&[&str]; 4] = [
-        &["/usr/bin/python3", "-c", "import json; print(len(json.dumps([{str(i): i} for i in range(2000)])))"],
+        &[
+            "/usr/bin/python3",
+            "-c",
+            "import json; print(len(json.dumps([{str(i): i} for i in range(2000)])))",
+        ],
         &["/usr/bin/ruby", "-e", "p (1..2000).map { |i| i.to_s * 30 }.size"],
         &["/usr/bin/g++", "-O2", "-c", &source, "-o", "/dev/null"],
         &["/usr/bin/sqlite3", ":memory:", "create table t(a); insert into t values (1); select * from t;"],

@@ -1,8 +1,8 @@
 //! Words that every crate speaks: frames, and how figures are shown to people.
 //!
-//! This crate knows nothing of processes, files or traces, and depends on nothing. It must stay a leaf: a type belongs
-//! here only when two crates that may not see each other both need it (`mallow-symbols` makes frames,
-//! `mallow-profile` keeps them, and neither imports the other).
+//! This crate knows nothing of processes, files or traces, and depends on nothing. It must stay a leaf: a
+//! type belongs here only when two crates that may not see each other both need it (`mallow-symbols` makes
+//! frames, `mallow-profile` keeps them, and neither imports the other).
 
 mod figure;
 mod frame;

@@ -1,7 +1,7 @@
 //! What a profile holds.
 //!
-//! Everything is plain data with public fields; ids are indices into the table that their documentation names and are
-//! meaningless in any other profile.
+//! Everything is plain data with public fields; ids are indices into the table that their documentation names
+//! and are meaningless in any other profile.
 
 use mallow_base::Frame;
 
@@ -51,7 +51,8 @@ pub struct Recording {
     pub counting_version: u32,
     /// The mallow that recorded, such as `0.1.0`.
     pub recorder_version: String,
-    /// What might explain a difference between two recordings: kernel, machine, processors. Pairs of name and value.
+    /// What might explain a difference between two recordings: kernel, machine, processors. Pairs of name and
+    /// value.
     pub environment: Vec<(String, String)>,
 }
 
@@ -76,8 +77,8 @@ pub struct Process {
     pub peak_us: u64,
     /// Events the recorder had to drop. Figures are too low when this is not zero.
     pub events_lost: u64,
-    /// Frees of blocks that were not allocated in this process image: inherited through `fork`, or from before
-    /// the recorder was there. They are among `totals.frees`.
+    /// Frees of blocks that were not allocated in this process image: inherited through `fork`, or from
+    /// before the recorder was there. They are among `totals.frees`.
     pub frees_unmatched: u64,
     /// Threads in the order of their first call.
     pub threads: Vec<Thread>,

@@ -9,9 +9,9 @@
 //! word 2    |        size, bits 16..48          |  stack node, 32 bits           |
 //! ```
 //!
-//! The address is the block's. Addresses of user space and sizes of possible blocks both fit in 48 bits on x86-64
-//! with four-level page tables and, unless a program asks the kernel for more by hint, with five.
-//! A record that says "failed" keeps the requested size saturated at 48 bits.
+//! The address is the block's. Addresses of user space and sizes of possible blocks both fit in 48 bits on
+//! x86-64 with four-level page tables and, unless a program asks the kernel for more by hint, with five. A
+//! record that says "failed" keeps the requested size saturated at 48 bits.
 
 /// What a record says. The numbers are part of the layout.
 #[repr(u8)]
@@ -19,10 +19,11 @@
 pub enum Kind {
     /// A block was allocated. Three words. Written after the allocator returned.
     Alloc = 1,
-    /// A block is about to be freed. Two words, the size bits are zero. Written before the allocator is called.
+    /// A block is about to be freed. Two words, the size bits are zero. Written before the allocator is
+    /// called.
     Free = 2,
-    /// `realloc` of a live block is about to run. Two words: the old block. Exactly one of the next three follows
-    /// from the same thread.
+    /// `realloc` of a live block is about to run. Two words: the old block. Exactly one of the next three
+    /// follows from the same thread.
     ReallocBegin = 3,
     /// ... and returned the block given here. Three words.
     ReallocMoved = 4,

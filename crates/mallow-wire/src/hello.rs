@@ -1,11 +1,12 @@
 //! The message with which a process hands its shared memory to the collector.
 //!
-//! It is followed by the sender's command line, arguments ended by zero bytes, as much of it as fits [`COMMAND_BYTES_MAX`].
-//! It travels once over an abstract `SOCK_SEQPACKET` Unix socket, with the memory's file descriptor beside it; the kernel adds
-//! the sender's credentials. Both descriptors are closed afterwards: the profiled program owns none of ours.
+//! It is followed by the sender's command line, arguments ended by zero bytes, as much of it as fits
+//! [`COMMAND_BYTES_MAX`]. It travels once over an abstract `SOCK_SEQPACKET` Unix socket, with the memory's
+//! file descriptor beside it; the kernel adds the sender's credentials. Both descriptors are closed
+//! afterwards: the profiled program owns none of ours.
 
-/// The environment variable that carries the session: `NAME:TOKEN`, the abstract socket's name (without the leading
-/// zero byte) and 32 hexadecimal digits that prove the sender was started by this session.
+/// The environment variable that carries the session: `NAME:TOKEN`, the abstract socket's name (without the
+/// leading zero byte) and 32 hexadecimal digits that prove the sender was started by this session.
 pub const SESSION_VARIABLE: &str = "MALLOW_SESSION";
 
 /// "mallowhi", little endian.

@@ -1,9 +1,11 @@
-//! What crosses a boundary: the memory that the recorder and the collector share, and the chunks of a trace file.
+//! What crosses a boundary: the memory that the recorder and the collector share, and the chunks of a trace
+//! file.
 //!
-//! Both sides of each boundary are compiled from this crate, so a layout exists once. It holds no behaviour beyond
-//! packing and unpacking: who waits for whom, and what a figure means, is decided elsewhere.
+//! Both sides of each boundary are compiled from this crate, so a layout exists once. It holds no behaviour
+//! beyond packing and unpacking: who waits for whom, and what a figure means, is decided elsewhere.
 //!
-//! - [`shared`] is the memory between a profiled process and the collector: header, node table, module log, rings.
+//! - [`shared`] is the memory between a profiled process and the collector: header, node table, module log,
+//!   rings.
 //! - [`event`] is the record that a hooked call leaves in its thread's ring.
 //! - [`hello`] is the one message that hands the memory over.
 //! - [`trace`] (feature `trace`) is the file: chunks, varints, event columns.
@@ -21,5 +23,6 @@ pub mod shared;
 #[cfg(feature = "trace")]
 pub mod trace;
 
-/// The version of the counting rules (the guide's page on counting states them). Traces and baselines carry it.
+/// The version of the counting rules (the guide's page on counting states them). Traces and baselines carry
+/// it.
 pub const COUNTING_VERSION: u32 = 1;

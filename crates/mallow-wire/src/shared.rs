@@ -8,20 +8,20 @@
 //!        RINGS_OFFSET   ring[lane_count]                             RING_BYTES each
 //! ```
 //!
-//! The file is sparse: what is not touched costs address space only. A thread owns a *lane*: the lane's header and
-//! the ring of the same index. The owner writes `head`, the collector writes `tail`, both count words since
-//! the lane was taken and never wrap.
+//! The file is sparse: what is not touched costs address space only. A thread owns a *lane*: the lane's
+//! header and the ring of the same index. The owner writes `head`, the collector writes `tail`, both count
+//! words since the lane was taken and never wrap.
 //!
-//! Whoever maps this memory shares it with a program that may do anything, so the collector treats every field as
-//! data from outside: indices are checked, and what makes no sense is counted and skipped.
+//! Whoever maps this memory shares it with a program that may do anything, so the collector treats every
+//! field as data from outside: indices are checked, and what makes no sense is counted and skipped.
 
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
 /// "mallowsm", little endian.
 pub const SHARED_MAGIC: u64 = u64::from_le_bytes(*b"mallowsm");
 
-/// Bumped with every change of this file or of [`crate::event`]. Recorder and collector travel in one binary, so a
-/// difference means that a child was started by another mallow.
+/// Bumped with every change of this file or of [`crate::event`]. Recorder and collector travel in one binary,
+/// so a difference means that a child was started by another mallow.
 pub const SHARED_VERSION: u32 = 1;
 
 /// The page size that the layout is aligned to.
@@ -47,8 +47,8 @@ pub const NODE_ROOT: u32 = u32::MAX;
 /// A stack node: 16 bytes, written once, both words by one 128-bit compare and exchange.
 ///
 /// `key` is 0 while the entry is free. Else it holds, from the low bits: the address (48 bits), one bit that
-/// says whether the address is exact (a program counter) rather than a return address, and the module generation
-/// (15 bits) in which the address was seen. `parent` is the parent's id plus 1, or 0 for the root.
+/// says whether the address is exact (a program counter) rather than a return address, and the module
+/// generation (15 bits) in which the address was seen. `parent` is the parent's id plus 1, or 0 for the root.
 #[repr(C, align(16))]
 #[derive(Debug)]
 pub struct Node {
@@ -67,7 +67,8 @@ pub const NODE_EXACT: u64 = 1 << 48;
 /// The number of module generations before they wrap.
 pub const GENERATION_COUNT: u64 = 1 << 15;
 
-/// The address that marks a stack deeper than the recorder follows: its only child chain is the part that was kept.
+/// The address that marks a stack deeper than the recorder follows: its only child chain is the part that was
+/// kept.
 pub const ADDRESS_TRUNCATED: u64 = 1;
 
 /// Packs a node's key.
@@ -89,10 +90,12 @@ pub const fn node_generation(key: u64) -> u64 {
 /// How many entries a node's search looks at in one segment before it goes to the next.
 pub const NODE_PROBES: usize = 8;
 
-/// Where the search for a node begins in each segment: the same for the writer and for whoever checks the table.
+/// Where the search for a node begins in each segment: the same for the writer and for whoever checks the
+/// table.
 ///
-/// Both halves of a 128-bit product, folded: every bit of the key, the generation at its top included, reaches the low bits that choose the place.
-/// A program that unloads libraries a hundred times has a hundred keys that differ in nothing else.
+/// Both halves of a 128-bit product, folded: every bit of the key, the generation at its top included,
+/// reaches the low bits that choose the place. A program that unloads libraries a hundred times has a hundred
+/// keys that differ in nothing else.
 #[inline(always)]
 pub const fn node_hash(key: u64, parent: u64) -> u64 {
     const KEY_SALT: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -239,7 +242,8 @@ pub struct Lane {
     pub waiting: AtomicU32,
     /// Pad.
     pub pad0: u32,
-    /// Which of the process's threads, counted from 1 in the order in which they took their lanes, owns the lane. Written last.
+    /// Which of the process's threads, counted from 1 in the order in which they took their lanes, owns the
+    /// lane. Written last.
     pub taken_serial: AtomicU64,
     /// Words published by the owner.
     pub head: AtomicU64,
@@ -261,7 +265,8 @@ pub struct Lane {
 
 const _: () = assert!(size_of::<Lane>() == 256);
 
-/// A record of the module log. It is followed by `path_bytes` and `build_id_bytes` bytes, and padded to 8 bytes.
+/// A record of the module log. It is followed by `path_bytes` and `build_id_bytes` bytes, and padded to 8
+/// bytes.
 ///
 /// The log is appended by whichever thread first meets a module, so a module may stand in it twice.
 #[repr(C)]

@@ -1,6 +1,7 @@
 //! The trace file: chunks with kind, length and checksum, and what stands in them.
 //!
-//! All fixed numbers are little endian. A file is a header of 16 bytes and then chunks up to the end of the file:
+//! All fixed numbers are little endian. A file is a header of 16 bytes and then chunks up to the end of the
+//! file:
 //!
 //! ```text
 //! file header   magic 89 4D 41 4C 4C 4F 57 0A | version u32 | crc32 of the 12 bytes before
@@ -8,14 +9,16 @@
 //!               payload, payload_bytes long
 //! ```
 //!
-//! A chunk's crc32 (IEEE, as in gzip) covers the other 20 bytes of its header and the payload as stored. Flag bit 0 says that
-//! the payload is one zstd frame of `raw_bytes` bytes; without it both lengths are equal. This module frames and checks; who
-//! writes or reads the file compresses. `process` is the process's index, counted from 0 in the order of arrival, or
-//! `u32::MAX` in a chunk of the whole recording. Kinds that a reader does not know are skipped.
+//! A chunk's crc32 (IEEE, as in gzip) covers the other 20 bytes of its header and the payload as stored. Flag
+//! bit 0 says that the payload is one zstd frame of `raw_bytes` bytes; without it both lengths are equal.
+//! This module frames and checks; who writes or reads the file compresses. `process` is the process's index,
+//! counted from 0 in the order of arrival, or `u32::MAX` in a chunk of the whole recording. Kinds that a
+//! reader does not know are skipped.
 //!
-//! Payloads are made of varints (LEB128: seven bits per byte, the lowest first, the high bit set in all but the last),
-//! signed numbers as zigzag varints (0, −1, 1, −2 are 0, 1, 2, 3), and strings (a varint length, then UTF-8). Bytes that
-//! follow a payload's last field are ignored, so that a field can be added at the end.
+//! Payloads are made of varints (LEB128: seven bits per byte, the lowest first, the high bit set in all but
+//! the last), signed numbers as zigzag varints (0, −1, 1, −2 are 0, 1, 2, 3), and strings (a varint length,
+//! then UTF-8). Bytes that follow a payload's last field are ignored, so that a field can be added at the
+//! end.
 //!
 //! | kind | payload | of |
 //! |---|---|---|

@@ -1,11 +1,14 @@
 //! C++'s operators `new` and `delete`.
 //!
-//! libstdc++'s operators call `malloc` and `free`, where they are recorded like any other caller, so here they are only passed on, by a jump. Allocators
-//! such as jemalloc, tcmalloc and mimalloc bring operators of their own that never come by `malloc`: those are hooked. Which of the two it is is found out
-//! at each operator's first call: the library that defines the next operator either defines `malloc` too, or it does not.
+//! libstdc++'s operators call `malloc` and `free`, where they are recorded like any other caller, so here
+//! they are only passed on, by a jump. Allocators such as jemalloc, tcmalloc and mimalloc bring operators of
+//! their own that never come by `malloc`: those are hooked. Which of the two it is is found out at each
+//! operator's first call: the library that defines the next operator either defines `malloc` too, or it does
+//! not.
 //!
-//! `operator new` may throw, and an exception must not pass through our frames. The hook therefore calls the operator that does not throw, and when that gives
-//! nothing it jumps to the throwing one, which then throws from its caller's point of view.
+//! `operator new` may throw, and an exception must not pass through our frames. The hook therefore calls the
+//! operator that does not throw, and when that gives nothing it jumps to the throwing one, which then throws
+//! from its caller's point of view.
 
 use crate::family::{real_aligned_alloc, real_free, real_malloc};
 use crate::real::Real;
@@ -114,7 +117,8 @@ operators! {
     19 _ZdaPvSt11align_val_tRKSt9nothrow_t c"_ZdaPvSt11align_val_tRKSt9nothrow_t" hook_delete_array_aligned_nothrow = deleting;
 }
 
-/// The first of the operators of each pair (single, array) that take an alignment; the first that do not throw.
+/// The first of the operators of each pair (single, array) that take an alignment; the first that do not
+/// throw.
 const ALIGNED: usize = 2;
 const NOTHROW: usize = 4;
 const ALIGNED_NOTHROW: usize = 6;
@@ -131,7 +135,8 @@ unsafe extern "C" fn resolve(index: usize) -> usize {
     target
 }
 
-/// The real operator, to jump to when the quiet one gave nothing. Without one there is nothing that could throw.
+/// The real operator, to jump to when the quiet one gave nothing. Without one there is nothing that could
+/// throw.
 unsafe extern "C" fn real_operator(index: usize) -> usize {
     match REALS[index].address() {
         0 => mallow_recorder::sys::exit_group(134),

@@ -11,7 +11,8 @@ global_asm!(".weak on_exit");
 static DLCLOSE: Real = Real::named(c"dlclose");
 static EXIT_NOW: Real = Real::named(c"_exit");
 
-/// Has libc tell us the status when the program ends in the ordinary way. Handlers run in reverse order, so ours runs late.
+/// Has libc tell us the status when the program ends in the ordinary way. Handlers run in reverse order, so
+/// ours runs late.
 pub(crate) fn watch() {
     extern "C" fn exiting(status: c_int, _: *mut c_void) {
         process::will_exit(status);

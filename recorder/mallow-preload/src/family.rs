@@ -7,8 +7,8 @@ use core::ffi::c_int;
 use core::mem::transmute;
 use mallow_recorder::Caller;
 
-/// Exports a function that passes its arguments on, followed by the caller's stack pointer and frame pointer, to the function that works.
-/// `$sp` and `$bp` are the registers of the next two arguments.
+/// Exports a function that passes its arguments on, followed by the caller's stack pointer and frame pointer,
+/// to the function that works. `$sp` and `$bp` are the registers of the next two arguments.
 macro_rules! export {
     ($name:ident => $work:ident, $sp:literal, $bp:literal) => {
         #[doc = concat!("`", stringify!($name), "`, hooked.")]

@@ -1,10 +1,12 @@
 //! The library that is preloaded into the profiled program: the malloc family, exits and unloads.
 //!
-//! Every exported function begins with three instructions that hand its caller's stack pointer and frame pointer on to a function that
-//! does the work, so that the caller's stack can be found exactly and no frame of ours stands in it. The work is always the same: ask
-//! `mallow_recorder::thread::enter` what to do, call the real function, write the record.
+//! Every exported function begins with three instructions that hand its caller's stack pointer and frame
+//! pointer on to a function that does the work, so that the caller's stack can be found exactly and no frame
+//! of ours stands in it. The work is always the same: ask `mallow_recorder::thread::enter` what to do, call
+//! the real function, write the record.
 //!
-//! What this library exports is listed in `exports.txt`; nothing else may be visible. It needs no other library.
+//! What this library exports is listed in `exports.txt`; nothing else may be visible. It needs no other
+//! library.
 
 #![no_std]
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]

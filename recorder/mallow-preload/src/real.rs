@@ -1,6 +1,7 @@
 //! The functions that we stand in front of, found once each.
 //!
-//! A function that no other object defines is reported as missing: a program that calls it through us would not have linked without us.
+//! A function that no other object defines is reported as missing: a program that calls it through us would
+//! not have linked without us.
 
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicUsize, Ordering};

@@ -71,7 +71,8 @@ pub(crate) unsafe fn freeing(caller: Caller, block: *mut u8, call: impl FnOnce()
     }
 }
 
-/// `realloc` of a live block. `call` gives the new block, or null: then the block was freed if `size` is 0, and lives on if not.
+/// `realloc` of a live block. `call` gives the new block, or null: then the block was freed if `size` is 0,
+/// and lives on if not.
 ///
 /// # Safety
 /// As [`allocating`].
@@ -87,7 +88,8 @@ pub(crate) unsafe fn reallocating(
         match enter(caller) {
             Entry::Record(guard) => {
                 guard.in_hook();
-                // The old block is announced first: once the allocator has freed it, another thread may get its address.
+                // The old block is announced first: once the allocator has freed it, another thread may get
+                // its address.
                 ring::push(guard.thread(), [word0(Kind::ReallocBegin, now()), word1(block as u64, 0)]);
                 guard.in_real();
                 let new = call();

@@ -1,7 +1,7 @@
 //! Reading loaded ELF objects in memory: who defines a symbol behind us, and what is a module's build id.
 //!
-//! `dlsym(RTLD_NEXT)` would answer the first question too, but it takes the loader's lock, allocates when it fails and leaves an
-//! error for the host's next `dlerror`. A walk over the loaded objects does none of that.
+//! `dlsym(RTLD_NEXT)` would answer the first question too, but it takes the loader's lock, allocates when it
+//! fails and leaves an error for the host's next `dlerror`. A walk over the loaded objects does none of that.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 
@@ -63,7 +63,8 @@ pub fn each_object<F: FnMut(&LoadedObject) -> bool>(mut visit: F) {
         _bytes: usize,
         data: *mut c_void,
     ) -> c_int {
-        // SAFETY: the loader passes a valid object, and `data` is the closure below, borrowed for the whole walk.
+        // SAFETY: the loader passes a valid object, and `data` is the closure below, borrowed for the whole
+        // walk.
         unsafe { (*data.cast::<F>())(&*object) as c_int }
     }
     // SAFETY: the closure outlives the call.
@@ -72,7 +73,8 @@ pub fn each_object<F: FnMut(&LoadedObject) -> bool>(mut visit: F) {
 
 /// The address of the first definition of `name` in an object that was loaded after the one that holds `own`.
 ///
-/// Objects loaded later, even privately, count: `operator new` may come with a plug-in. None when nobody defines it.
+/// Objects loaded later, even privately, count: `operator new` may come with a plug-in. None when nobody
+/// defines it.
 pub fn next_definition(name: &CStr, own: usize) -> Option<usize> {
     let mut behind_us = false;
     let mut found = None;
@@ -204,7 +206,8 @@ impl Tables {
 
     /// The symbol of that index when it is a function of that name that this object defines.
     fn matching(&self, index: usize, name: &[u8]) -> Option<&Symbol> {
-        // SAFETY: the hash table names only symbols that exist; names are zero-terminated strings of the string table.
+        // SAFETY: the hash table names only symbols that exist; names are zero-terminated strings of the
+        // string table.
         unsafe {
             let symbol = &*self.symbols.add(index);
             let is_function = matches!(symbol.info & 0xf, 0 | 2 | 10);
@@ -214,7 +217,8 @@ impl Tables {
         }
     }
 
-    /// Layout: bucket count, first symbol, bloom words, bloom shift; bloom; buckets; hash values, the last of a chain odd.
+    /// Layout: bucket count, first symbol, bloom words, bloom shift; bloom; buckets; hash values, the last of
+    /// a chain odd.
     fn find_by_gnu_hash(&self, name: &[u8]) -> Option<&Symbol> {
         let wanted = name.iter().fold(5381u32, |hash, byte| hash.wrapping_mul(33).wrapping_add(*byte as u32));
         let table = self.gnu_hash;
@@ -245,7 +249,8 @@ impl Tables {
         }
     }
 
-    /// Layout: bucket count, symbol count; buckets; chain. Without the hash function: a walk over all symbols will do.
+    /// Layout: bucket count, symbol count; buckets; chain. Without the hash function: a walk over all symbols
+    /// will do.
     fn find_by_hash(&self, name: &[u8]) -> Option<&Symbol> {
         // SAFETY: the second word is the number of symbols.
         let count = unsafe { *self.hash.add(1) } as usize;
@@ -283,7 +288,8 @@ pub unsafe fn build_id(start: usize, bias: usize) -> Option<Bytes> {
     }
 }
 
-/// Looks for the build id among the notes of a segment: name length, description length, type, name, description.
+/// Looks for the build id among the notes of a segment: name length, description length, type, name,
+/// description.
 ///
 /// # Safety
 /// `at..at + bytes` is a mapped note segment.

@@ -1,19 +1,23 @@
 //! The stack of the last call, kept, so that the next one is found by looking instead of walking.
 //!
-//! A walk is a function of the registers at its start, of the unwind tables, and of the words of the stack that it reads. The memo keeps, for
-//! each frame of the last walk, the words that were read to reach it and the frame's id. At the next call:
+//! A walk is a function of the registers at its start, of the unwind tables, and of the words of the stack
+//! that it reads. The memo keeps, for each frame of the last walk, the words that were read to leave it, and
+//! the frame's id. At the next call:
 //!
 //! 1. frames below the stack pointer are dropped: their memory is dead, whatever it holds;
-//! 2. the kept words are compared with the stack, from the outermost frame inwards, up to the first difference;
-//! 3. the new stack is walked from its innermost frame until it meets a kept frame with the same slot, return address and rbp. From there
-//!    on the walk would read the kept words and nothing else, so it would repeat itself, and the kept frames are taken.
+//! 2. the kept words are compared with the stack, from the outermost frame inwards, up to the first
+//!    difference;
+//! 3. the new stack is walked from its innermost frame until it meets a kept frame with the same slot, return
+//!    address and rbp. From there on the walk would read the kept words and nothing else, so it would repeat
+//!    itself, and the kept frames are taken.
 //!
-//! *Every* word counts. Comparing return addresses alone is wrong: a dead slot below a live `alloca` can hold the old address
-//! while rbp, and with it the rest of the walk, has changed. The one exception is a value of rbp that no frame further out will look
-//! at before it is replaced by one from the stack: code without frame pointers keeps arbitrary data there, which changes all the time, and the
-//! walk does not depend on it.
+//! *Every* word counts. Comparing return addresses alone is wrong: a dead slot below a live `alloca` can hold
+//! the old address while rbp, and with it the rest of the walk, has changed. The one exception is a value of
+//! rbp that no frame further out will look at before it is replaced by one from the stack: code without frame
+//! pointers keeps arbitrary data there, which changes all the time, and the walk does not depend on it.
 //!
-//! The memo is used on the thread's own stack only ([`crate::stack_range`] says why), and not by a signal handler that interrupted a call to us.
+//! The memo is used on the thread's own stack only ([`crate::stack_range`] says why), and not by a signal
+//! handler that interrupted a call to us.
 
 use crate::Caller;
 use crate::nodes;
@@ -61,7 +65,8 @@ struct Fresh {
 pub struct Memo {
     generation: u64,
     frame_count: usize,
-    /// Each frame's slot with its return address, outermost first. Leaving a frame means reading the word of the frame before it in this list.
+    /// Each frame's slot with its return address, outermost first. Leaving a frame means reading the word of
+    /// the frame before it in this list.
     words: [Check; FRAMES_MAX],
     states: [State; FRAMES_MAX],
     /// What else was read: saved values of rbp that matter, and the words of unusual frames.
@@ -105,7 +110,8 @@ impl Memo {
     /// The stack node of a caller. On a foreign stack nothing is kept.
     ///
     /// # Safety
-    /// The memo belongs to the calling thread, `caller` holds the registers of a live frame, and no other call on this memo is under way.
+    /// The memo belongs to the calling thread, `caller` holds the registers of a live frame, and no other
+    /// call on this memo is under way.
     #[inline(always)]
     pub unsafe fn node(memo: *mut Memo, caller: Caller, around: &Surroundings) -> u32 {
         // SAFETY: by contract the memo is ours alone.
@@ -224,7 +230,8 @@ impl Memo {
         let outer = (count > 0).then(|| self.states[count - 1]);
         let mut node = outer.map_or(walked.root, |outer| outer.node);
         let mut extra = outer.map_or(0, |outer| (outer.mark >> 1) as usize);
-        // Whether the frame outside of the one at hand needs its rbp, and which it was. A stack that was truncated goes on unseen.
+        // Whether the frame outside of the one at hand needs its rbp, and which it was. A stack that was
+        // truncated goes on unseen.
         let mut outer_bp_matters = outer.map_or(walked.root != NODE_ROOT, |outer| outer.mark & 1 != 0);
         let mut outer_bp = walked.join_bp;
         let table = process::nodes();
@@ -239,7 +246,8 @@ impl Memo {
                 BpUse::HandedOn => outer_bp_matters,
                 BpUse::Replaced => false,
             };
-            // Words outside the thread's own stack (a fiber's, seen by a signal handler) must not be looked at again.
+            // Words outside the thread's own stack (a fiber's, seen by a signal handler) must not be looked
+            // at again.
             complete &= count < FRAMES_MAX && around.stack.holds(fresh.slot);
             if complete && fresh.bp_slot != 0 && outer_bp_matters {
                 complete = keep_extra(
@@ -317,14 +325,16 @@ unsafe fn unchanged(checks: &[Check]) -> usize {
     done + checks[done..].iter().take_while(|check| same(check)).count()
 }
 
-/// The stack node of a caller on whatever stack, walked from scratch: for signal handlers that interrupted the memo's user.
+/// The stack node of a caller on whatever stack, walked from scratch: for signal handlers that interrupted
+/// the memo's user.
 ///
 /// # Safety
 /// `caller` holds the registers of a live frame of this thread.
 #[inline(never)]
 pub unsafe fn node_from_scratch(caller: Caller, around: &Surroundings) -> u32 {
-    // Nodes are made from the outermost frame inwards while a walk goes outwards, and the memo's scratch memory may be in use by the call that
-    // was interrupted: so the walk is done twice, first to count the frames, then batch by batch from the outer end.
+    // Nodes are made from the outermost frame inwards while a walk goes outwards, and the memo's scratch
+    // memory may be in use by the call that was interrupted: so the walk is done twice, first to count the
+    // frames, then batch by batch from the outer end.
     const BATCH: usize = 64;
     let mut batch = [(0u64, false); BATCH];
     // SAFETY: by contract.

@@ -71,14 +71,15 @@ fn reserve(record_bytes: usize) -> Option<*mut u8> {
     Some(unsafe { process::shared().add(MODULES_OFFSET + offset) })
 }
 
-/// Copies the log of the process that this one was forked from: its modules are still mapped, and its marks are inherited.
+/// Copies the log of the process that this one was forked from: its modules are still mapped, and its marks
+/// are inherited.
 ///
 /// # Safety
 /// `old` and `new` are mappings of shared memory.
 pub unsafe fn inherit(old: *const u8, new: *mut u8) {
     use mallow_wire::shared::Header;
-    // SAFETY: by contract; both logs have the same size. A record that the parent was just writing has length 0 in the copy and ends it early:
-    // the collector stops there.
+    // SAFETY: by contract; both logs have the same size. A record that the parent was just writing has length
+    // 0 in the copy and ends it early: the collector stops there.
     unsafe {
         let (from, to) = (&*old.cast::<Header>(), &*new.cast::<Header>());
         let used = (from.modules_reserved.load(Ordering::Acquire) as usize).min(MODULE_LOG_BYTES);

@@ -1,9 +1,10 @@
 //! Stacks as ids: a hash table in shared memory that maps (parent, address) to a node.
 //!
-//! The table is open addressing over segments of growing size. The search for a node visits a fixed number of entries in each
-//! segment, smallest segment first, and the first free entry on that path is where it belongs, so that two threads that insert the same
-//! node meet at the same entry. Entries never change once written, and the collector reads them in place:
-//! a node is known to it as soon as any record can name it, and is never sent.
+//! The table is open addressing over segments of growing size. The search for a node visits a fixed number of
+//! entries in each segment, smallest segment first, and the first free entry on that path is where it
+//! belongs, so that two threads that insert the same node meet at the same entry. Entries never change once
+//! written, and the collector reads them in place: a node is known to it as soon as any record can name it,
+//! and is never sent.
 
 use core::arch::asm;
 use core::sync::atomic::Ordering;
@@ -11,7 +12,8 @@ use mallow_wire::shared::{NODE_PROBES, NODE_SEGMENTS, Node, node_hash};
 
 /// The id of the node under `parent` with `key`, inserted when it is new.
 ///
-/// When the table is full the parent itself is given back, so that the stack ends there, and `lost` is called.
+/// When the table is full the parent itself is given back, so that the stack ends there, and `lost` is
+/// called.
 ///
 /// # Safety
 /// `table` is the node table of the shared memory.
@@ -51,7 +53,8 @@ unsafe fn intern_slowly(
             if found == key && node.parent.load(Ordering::Relaxed) == parent_word {
                 return id as u32;
             }
-            // A failed claim means that another thread, or a signal handler, took the entry: look at it again.
+            // A failed claim means that another thread, or a signal handler, took the entry: look at it
+            // again.
             if found == 0 && (claim(node, key, parent_word) || holds(node, key, parent_word)) {
                 return id as u32;
             }
@@ -71,8 +74,9 @@ fn holds(node: &Node, key: u64, parent_word: u64) -> bool {
 /// Writes both words of a free entry at once; false when it is no longer free.
 fn claim(node: &Node, key: u64, parent_word: u64) -> bool {
     let claimed: u8;
-    // SAFETY: the entry is 16 bytes, aligned to 16, in memory that is mapped and shared; `lock cmpxchg16b` is what atomics are
-    // made of. rbx belongs to the compiler, so it is swapped in and out around the instruction.
+    // SAFETY: the entry is 16 bytes, aligned to 16, in memory that is mapped and shared; `lock cmpxchg16b` is
+    // what atomics are made of. rbx belongs to the compiler, so it is swapped in and out around the
+    // instruction.
     unsafe {
         asm!(
             "xchg {low}, rbx",

@@ -1,6 +1,7 @@
 //! Which loaded object holds a code address.
 //!
-//! glibc 2.35 and later answer through `_dl_find_object`, without a lock. Elsewhere the loaded objects are walked, under the loader's lock.
+//! glibc 2.35 and later answer through `_dl_find_object`, without a lock. Elsewhere the loaded objects are
+//! walked, under the loader's lock.
 
 use crate::elf;
 use core::arch::{asm, global_asm};

@@ -1,8 +1,9 @@
 //! The start of recording in a process, and in every forked child.
 //!
-//! The first hooked call of a process makes its shared memory and hands it to the collector. All that must not outlive a fork stands
-//! in one mapping that the kernel wipes in the child: the child's first call finds zeros there and starts anew, whichever way the fork was made.
-//! `vfork` shares memory with its parent, is not wiped, and records into the parent's rings: it is the parent's heap that it changes.
+//! The first hooked call of a process makes its shared memory and hands it to the collector. All that must
+//! not outlive a fork stands in one mapping that the kernel wipes in the child: the child's first call finds
+//! zeros there and starts anew, whichever way the fork was made. `vfork` shares memory with its parent, is
+//! not wiped, and records into the parent's rings: it is the parent's heap that it changes.
 
 use crate::memo::Memo;
 use crate::modules;
@@ -123,7 +124,8 @@ pub fn start() {
     }
 }
 
-/// A lane for the calling thread, starting the process first if need be. None when this thread will not be recorded.
+/// A lane for the calling thread, starting the process first if need be. None when this thread will not be
+/// recorded.
 pub fn take_lane() -> Option<Place> {
     if STOPPED.load(Ordering::Relaxed) || !started() {
         return None;
@@ -250,7 +252,8 @@ fn introduce() -> bool {
         let hello =
             Hello { magic: HELLO_MAGIC, version: SHARED_VERSION, pid: sys::getpid(), token: session.token };
         let parent = SHARED.load(Ordering::Relaxed);
-        // SAFETY: fresh zeroed memory of the right size, seen by nobody else yet; `parent` is the memory of the process that we were forked from.
+        // SAFETY: fresh zeroed memory of the right size, seen by nobody else yet; `parent` is the memory of
+        // the process that we were forked from.
         unsafe {
             shared.cast::<Header>().write(new_header(&session, lane_count));
             if !parent.is_null() {
@@ -267,7 +270,8 @@ fn introduce() -> bool {
     introduced
 }
 
-/// Our own command line. Asked for here because a short-lived process is gone before the collector could look.
+/// Our own command line. Asked for here because a short-lived process is gone before the collector could
+/// look.
 fn read_command(into: &mut [u8]) -> usize {
     let fd = sys::open_read(c"/proc/self/cmdline");
     if fd < 0 {
@@ -347,7 +351,8 @@ fn variable(name: &str) -> Option<&'static [u8]> {
     let environ = environ()?;
     let mut entry = environ;
     loop {
-        // SAFETY: the environment is a null-terminated list of strings. Another thread may change it, as for `getenv`.
+        // SAFETY: the environment is a null-terminated list of strings. Another thread may change it, as for
+        // `getenv`.
         let text = unsafe { *entry };
         if text.is_null() {
             return None;
@@ -364,7 +369,8 @@ fn variable(name: &str) -> Option<&'static [u8]> {
 
 fn environ() -> Option<*const *const c_char> {
     let variable: *const *const *const c_char;
-    // SAFETY: reads the global offset table, so that an executable's own copy of the variable is found; 0 when nobody defines it.
+    // SAFETY: reads the global offset table, so that an executable's own copy of the variable is found; 0
+    // when nobody defines it.
     unsafe {
         asm!("mov {}, qword ptr [rip + environ@GOTPCREL]", out(reg) variable, options(nostack, preserves_flags, pure, readonly));
     }

@@ -1,11 +1,12 @@
 //! Writing a record into this thread's ring.
 //!
-//! A signal handler may interrupt a write at any instruction and write records of its own. The words of an interrupted record stand
-//! above `head` and are unseen; `head` moves by one compare-and-exchange instruction, which a signal cannot split.
-//! When the handler has moved `head` meanwhile, the exchange fails and the record is written again behind the handler's.
+//! A signal handler may interrupt a write at any instruction and write records of its own. The words of an
+//! interrupted record stand above `head` and are unseen; `head` moves by one compare-and-exchange
+//! instruction, which a signal cannot split. When the handler has moved `head` meanwhile, the exchange fails
+//! and the record is written again behind the handler's.
 //!
-//! The exchange carries no `lock` prefix: only this thread writes `head`. x86 keeps stores in order, so the collector,
-//! which reads `head` with acquire, sees the words below it.
+//! The exchange carries no `lock` prefix: only this thread writes `head`. x86 keeps stores in order, so the
+//! collector, which reads `head` with acquire, sees the words below it.
 
 use crate::process;
 use crate::sys;
@@ -39,7 +40,8 @@ pub unsafe fn push<const N: usize>(thread: *mut Thread, words: [u64; N]) {
     }
 }
 
-/// Moves `word` from `old` to `new` unless it is no longer `old`, in one instruction that signals cannot split.
+/// Moves `word` from `old` to `new` unless it is no longer `old`, in one instruction that signals cannot
+/// split.
 #[inline(always)]
 fn advance(word: &AtomicU64, old: u64, new: u64) -> bool {
     let moved: u8;
@@ -58,10 +60,12 @@ fn advance(word: &AtomicU64, old: u64, new: u64) -> bool {
     moved != 0
 }
 
-/// How long a thread waits for a collector that shows no sign of life before it records no more, in milliseconds.
+/// How long a thread waits for a collector that shows no sign of life before it records no more, in
+/// milliseconds.
 const COLLECTOR_SILENCE_MS: u64 = 5_000;
 
-/// Waits until `need` words fit above `head`; false when the collector has gone, in which case recording ends.
+/// Waits until `need` words fit above `head`; false when the collector has gone, in which case recording
+/// ends.
 ///
 /// # Safety
 /// As [`push`].

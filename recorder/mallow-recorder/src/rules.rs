@@ -1,15 +1,16 @@
 //! How to leave a frame: unwind tables, compiled into one word per code address and cached.
 //!
-//! On x86-64 nearly every frame is left in one of five ways, because compilers address the frame through `rsp` or `rbp` and save `rbp`, the only
-//! register that later rules may need, at a fixed place. A rule packs the way and two offsets into 64 bits:
+//! On x86-64 nearly every frame is left in one of five ways, because compilers address the frame through
+//! `rsp` or `rbp` and save `rbp`, the only register that later rules may need, at a fixed place. A rule packs
+//! the way and two offsets into 64 bits:
 //!
 //! ```text
 //! 63                    34 33                     4 3    0
 //! |   b, 30 bits, signed  |   a, 30 bits, signed   |  way |
 //! ```
 //!
-//! The cache is shared by all threads without locks. An entry is two words, the rule and (address ^ rule): a reader that sees halves of two
-//! writes finds that they do not fit and takes it for a miss.
+//! The cache is shared by all threads without locks. An entry is two words, the rule and (address ^ rule): a
+//! reader that sees halves of two writes finds that they do not fit and takes it for a miss.
 
 use crate::modules;
 use crate::objects::{self, Object};
@@ -25,7 +26,8 @@ const PLAIN: u64 = 8;
 const BASE_IS_BP: u64 = 1;
 const SAVES_BP: u64 = 2;
 
-/// How to leave a frame. `cfa` is the stack pointer before the call: the return address lies 8 bytes below it.
+/// How to leave a frame. `cfa` is the stack pointer before the call: the return address lies 8 bytes below
+/// it.
 #[repr(u64)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
@@ -43,7 +45,8 @@ pub enum Way {
     Signal = 2,
     /// The outermost frame.
     End = 3,
-    /// No table covers the address: code made at run time or by hand. rbp is taken for a frame pointer if it can be one.
+    /// No table covers the address: code made at run time or by hand. rbp is taken for a frame pointer if it
+    /// can be one.
     Guess = 4,
     /// The table says something that does not fit above.
     Foreign = 5,
@@ -135,7 +138,8 @@ impl Rule {
     }
 }
 
-/// Entries of the cache: clang, the largest program measured, has about 40,000 call sites on its allocating paths.
+/// Entries of the cache: clang, the largest program measured, has about 40,000 call sites on its allocating
+/// paths.
 const CACHE_ENTRIES: usize = 1 << 16;
 
 #[repr(C, align(16))]
@@ -147,7 +151,8 @@ struct Entry {
 static CACHE: [Entry; CACHE_ENTRIES] =
     [const { Entry { tag: AtomicU64::new(0), rule: AtomicU64::new(0) } }; CACHE_ENTRIES];
 
-/// The rule for a program counter, which must point into the instruction that is being executed. `generation` changes when code is unloaded.
+/// The rule for a program counter, which must point into the instruction that is being executed. `generation`
+/// changes when code is unloaded.
 #[inline(always)]
 pub fn rule_at(pc: usize, generation: u64) -> Rule {
     let tag = pc as u64 | generation << 48;
@@ -263,7 +268,8 @@ fn register_relative(
     operations.next().ok()?.is_none().then_some((register, offset, deref))
 }
 
-/// The kernel's `ucontext` keeps the registers in a fixed order; the rule needs only the place of the saved rsp.
+/// The kernel's `ucontext` keeps the registers in a fixed order; the rule needs only the place of the saved
+/// rsp.
 fn signal_rule(row: &UnwindTableRow<usize, OnStack>, frames: &EhFrame<Bytes>) -> Rule {
     let CfaRule::Expression(cfa) = row.cfa() else { return Rule(Way::Foreign as u64) };
     match register_relative(cfa, frames) {
@@ -282,8 +288,9 @@ impl Mapped {
 }
 
 fn mapped(object: &Object, at: usize) -> Mapped {
-    // SAFETY: the tables lie in the object's mapping, which stays while code of the object is on a stack. The slice may span gaps between segments, but
-    // the parser reads only within the tables, whose own lengths it follows; it is dropped before this call returns.
+    // SAFETY: the tables lie in the object's mapping, which stays while code of the object is on a stack. The
+    // slice may span gaps between segments, but the parser reads only within the tables, whose own lengths it
+    // follows; it is dropped before this call returns.
     Mapped(unsafe { core::slice::from_raw_parts(at as *const u8, object.end - at) })
 }
 

@@ -1,9 +1,11 @@
 //! Where a thread's own stack lies.
 //!
-//! The memo reads words that were on the stack during an earlier call, so it must know that they are still mapped: true for everything
-//! between the stack pointer and the upper end of the thread's own stack, and for no other memory. The range is therefore taken only where its ends are
-//! certain: the kernel's `[stack]` for the main thread; for others a mapping with a guard below it and the thread's control block
-//! at its upper end, as glibc and musl lay stacks out. Elsewhere the range is empty, and stacks are walked from scratch each time.
+//! The memo reads words that were on the stack during an earlier call, so it must know that they are still
+//! mapped: true for everything between the stack pointer and the upper end of the thread's own stack, and for
+//! no other memory. The range is therefore taken only where its ends are certain: the kernel's `[stack]` for
+//! the main thread; for others a mapping with a guard below it and the thread's control block at its upper
+//! end, as glibc and musl lay stacks out. Elsewhere the range is empty, and stacks are walked from scratch
+//! each time.
 
 use crate::sys;
 use crate::tls;
@@ -72,7 +74,8 @@ fn judge(sp: usize, below: Mapping, mapping: Mapping, control_block: usize) -> S
         return StackRange::default();
     }
     if mapping.is_main_stack {
-        // The kernel keeps other mappings away from the room that the limit allows; without a limit there is no such room.
+        // The kernel keeps other mappings away from the room that the limit allows; without a limit there is
+        // no such room.
         const ROOM_BYTES_MAX: usize = 64 << 20;
         let room = sys::stack_limit_bytes().min(ROOM_BYTES_MAX);
         return StackRange { start: mapping.start.min(mapping.end.saturating_sub(room)), end: mapping.end };
@@ -101,8 +104,9 @@ fn query_one(fd: i32, address: usize) -> Option<Mapping> {
         name_address: name.as_mut_ptr() as u64,
         ..ProcmapQuery::default()
     };
-    // SAFETY: the argument has the request's type; the kernel writes at most `name_bytes` bytes at `name`. A longer name is an error
-    // (ENAMETOOLONG): then it is not "[stack]", and the question is repeated without it.
+    // SAFETY: the argument has the request's type; the kernel writes at most `name_bytes` bytes at `name`. A
+    // longer name is an error (ENAMETOOLONG): then it is not "[stack]", and the question is repeated without
+    // it.
     let mut answer = unsafe { sys::ioctl(fd, PROCMAP_QUERY, &mut query) };
     const ENAMETOOLONG: isize = -36;
     if answer == ENAMETOOLONG {

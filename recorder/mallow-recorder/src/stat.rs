@@ -1,15 +1,17 @@
 //! Counting without a collector: sizes of live blocks in a shadow of the heap, sums in the thread's lane.
 //!
-//! `free` does not say how large the block was. The shadow does: four bytes for each granule of address space, a granule being the distance
-//! at which the allocator can place two blocks (16 bytes for glibc, 8 for others). The word of a block's first granule holds
+//! `free` does not say how large the block was. The shadow does: four bytes for each granule of address
+//! space, a granule being the distance at which the allocator can place two blocks (16 bytes for glibc, 8 for
+//! others). The word of a block's first granule holds
 //!
 //! ```text
 //! 31        24 23                    0
 //! |   tag     |       size + 1        |     size + 1 = 0xff_ffff: the size stands in the next two words
 //! ```
 //!
-//! where the tag is the owning thread's. A block large enough for the second form owns the granules behind its first. A word of 0 means that no block begins
-//! there. Shadows are mapped for a GiB of addresses at a time, cost memory where the heap is, and are empty in a forked child.
+//! where the tag is the owning thread's. A block large enough for the second form owns the granules behind
+//! its first. A word of 0 means that no block begins there. Shadows are mapped for a GiB of addresses at a
+//! time, cost memory where the heap is, and are empty in a forked child.
 
 use crate::process;
 use crate::sys;
@@ -31,14 +33,16 @@ pub fn set_granule_bits(bits: u32) {
     GRANULE_BITS.store(bits, Ordering::Relaxed);
 }
 
-/// Adds in one instruction, which a signal handler that adds too cannot split. Only this thread writes the word.
+/// Adds in one instruction, which a signal handler that adds too cannot split. Only this thread writes the
+/// word.
 #[inline(always)]
 fn add(word: &AtomicU64, n: u64) {
     // SAFETY: a plain write to an atomic that only this thread writes.
     unsafe { asm!("add qword ptr [{}], {}", in(reg) word.as_ptr(), in(reg) n, options(nostack)) };
 }
 
-/// The shadow word of an address; null when there is no memory for it, or when nothing was ever counted there and `make` is false.
+/// The shadow word of an address; null when there is no memory for it, or when nothing was ever counted there
+/// and `make` is false.
 #[inline(always)]
 fn shadow(address: usize, make: bool) -> *mut u32 {
     let Some(region) = REGIONS.get(address >> REGION_BITS) else { return core::ptr::null_mut() };
@@ -117,8 +121,8 @@ pub struct Known {
     tag: u8,
 }
 
-/// Takes a block that may be about to be freed out of the shadow: once the allocator has freed it, another thread may get its address.
-/// None when it was not counted when it was allocated.
+/// Takes a block that may be about to be freed out of the shadow: once the allocator has freed it, another
+/// thread may get its address. None when it was not counted when it was allocated.
 #[inline(always)]
 pub fn set_aside(address: usize) -> Option<Known> {
     forget(address).map(|(size, tag)| Known { size, tag })
@@ -206,9 +210,9 @@ fn forget(address: usize) -> Option<(u64, u8)> {
     }
 }
 
-/// Adds to the live sum and moves the peak. While one thread is alone it keeps the sum in its own lane; from the second thread's first call on,
-/// everybody adds atomically to the header, and the sum is what both hold: no update is lost at the switch, because nobody but the first
-/// thread ever writes its lane.
+/// Adds to the live sum and moves the peak. While one thread is alone it keeps the sum in its own lane; from
+/// the second thread's first call on, everybody adds atomically to the header, and the sum is what both hold:
+/// no update is lost at the switch, because nobody but the first thread ever writes its lane.
 #[inline(always)]
 fn grow(counters: &Counters, size: u64) {
     let header = process::header();
@@ -242,7 +246,8 @@ fn shrink(counters: &Counters, size: u64) {
     }
 }
 
-/// Bytes and blocks are two words: with many threads the blocks may be those of a moment a few nanoseconds from the peak.
+/// Bytes and blocks are two words: with many threads the blocks may be those of a moment a few nanoseconds
+/// from the peak.
 #[inline(always)]
 fn raise_peak(header: &Header, bytes: u64, blocks: u64) {
     if header.threads_many.load(Ordering::Relaxed) == 0 {

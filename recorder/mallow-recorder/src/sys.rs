@@ -27,7 +27,8 @@ const MEMFD_CREATE: usize = 319;
 /// A system call with six arguments.
 ///
 /// # Safety
-/// The arguments must be what the call of that number expects, and memory that it writes must be ours to write.
+/// The arguments must be what the call of that number expects, and memory that it writes must be ours to
+/// write.
 #[inline(always)]
 unsafe fn call(number: usize, a: [usize; 6]) -> isize {
     let answer: isize;

@@ -1,16 +1,17 @@
 //! Who is calling, and may the call be recorded?
 //!
-//! A thread's state lives in memory that a forked child sees as zeros, so one word answers at once whether this thread is known, whether
-//! we were forked, and whether this call interrupts another one of ours:
+//! A thread's state lives in memory that a forked child sees as zeros, so one word answers at once whether
+//! this thread is known, whether we were forked, and whether this call interrupts another one of ours:
 //!
 //! ```text
 //! ABSENT ──first call──> RECORDING or COUNTING ──hooked call──> IN_REAL (the allocator runs) ──> IN_HOOK (we write) ──> back
 //! ```
 //!
-//! A call that finds IN_HOOK comes from a signal handler: nothing that we call while IN_HOOK allocates. A call that finds IN_REAL comes from a
-//! signal handler or from the allocator itself (its `calloc` may call the exported `malloc`): the stack between the two calls
-//! tells, because only a handler has a signal frame there. Handlers are recorded, allocators are not.
-//! A call that was left by `longjmp` never comes back; it is recognised because the stack is now above it.
+//! A call that finds IN_HOOK comes from a signal handler: nothing that we call while IN_HOOK allocates. A
+//! call that finds IN_REAL comes from a signal handler or from the allocator itself (its `calloc` may call
+//! the exported `malloc`): the stack between the two calls tells, because only a handler has a signal frame
+//! there. Handlers are recorded, allocators are not. A call that was left by `longjmp` never comes back; it
+//! is recognised because the stack is now above it.
 
 use crate::Caller;
 use crate::memo::{self, Memo};
@@ -135,7 +136,8 @@ impl Guard {
     /// `caller` holds the registers at the hooked function's entry, and the call has not returned.
     #[inline(always)]
     pub unsafe fn node(&self, caller: Caller) -> u32 {
-        // SAFETY: the guard is the proof that nobody else uses this thread's memo, unless it interrupts another call.
+        // SAFETY: the guard is the proof that nobody else uses this thread's memo, unless it interrupts
+        // another call.
         unsafe {
             let around = &mut (*self.thread).around;
             around.generation = process::generation();

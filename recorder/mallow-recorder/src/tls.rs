@@ -1,8 +1,9 @@
 //! One thread-local word, reached without a call.
 //!
-//! Stable Rust's `thread_local!` in a shared library goes through `__tls_get_addr`, which may allocate. The word
-//! is therefore laid out in assembly, in the initial-exec model: the loader places it within the block that every
-//! thread has from birth, at an offset from `fs` that is known after loading. A preloaded library may do so.
+//! Stable Rust's `thread_local!` in a shared library goes through `__tls_get_addr`, which may allocate. The
+//! word is therefore laid out in assembly, in the initial-exec model: the loader places it within the block
+//! that every thread has from birth, at an offset from `fs` that is known after loading. A preloaded library
+//! may do so.
 
 use crate::thread::Thread;
 use core::arch::{asm, global_asm};

@@ -1,7 +1,9 @@
-//! A recorder that checks itself: every stack is found again in two other ways, and differences are counted in the header.
+//! A recorder that checks itself: every stack is found again in two other ways, and differences are counted
+//! in the header.
 //!
-//! The judges are a walk from scratch with the same rules, which tests the memo, and the C runtime's own unwinder (`_Unwind_Backtrace` of libgcc), which
-//! shares no code with us and tests the rules. Only built with the feature `verify`: this is a hundred times slower than recording.
+//! The judges are a walk from scratch with the same rules, which tests the memo, and the C runtime's own
+//! unwinder (`_Unwind_Backtrace` of libgcc), which shares no code with us and tests the rules. Only built
+//! with the feature `verify`: this is a hundred times slower than recording.
 
 use crate::Caller;
 use crate::memo::{FRAMES_MAX, walk_each};
@@ -94,7 +96,8 @@ unsafe fn judge(caller: Caller, ours: &[u64]) -> Option<bool> {
             get_ip: transmute::<usize, extern "C" fn(*mut c_void) -> usize>(get_ip),
         };
         backtrace(visit, &mut judgement);
-        // It may end before us where we follow frame pointers through code without tables, but never after us.
+        // It may end before us where we follow frame pointers through code without tables, but never after
+        // us.
         Some(judgement.agrees && judgement.met.is_some())
     }
 }

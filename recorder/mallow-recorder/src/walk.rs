@@ -1,9 +1,10 @@
 //! From a frame to its caller.
 //!
-//! A step reads one to three words of the stack, and reports each of them: whoever keeps them can tell later whether the step would go the same
-//! way again ([`crate::memo`]). What may be read is decided by where the frame lies. Within the thread's own stack every word up to its upper end
-//! is mapped. On a foreign stack (a fiber, an alternate signal stack) nothing is known: unwind tables are believed, because correct
-//! tables never leave the stack, and where they are missing the kernel is asked to read.
+//! A step reads one to three words of the stack, and reports each of them: whoever keeps them can tell later
+//! whether the step would go the same way again ([`crate::memo`]). What may be read is decided by where the
+//! frame lies. Within the thread's own stack every word up to its upper end is mapped. On a foreign stack (a
+//! fiber, an alternate signal stack) nothing is known: unwind tables are believed, because correct tables
+//! never leave the stack, and where they are missing the kernel is asked to read.
 
 use crate::rules::{self, Rule, Way};
 use crate::stack_range::StackRange;
@@ -82,7 +83,8 @@ pub struct Surroundings {
 const FRAME_BYTES_MAX: usize = 256 << 20;
 
 impl Surroundings {
-    /// The address below which the words of `frame`'s callers lie: the end of the thread's own stack, or as far as one frame of a foreign one may reach.
+    /// The address below which the words of `frame`'s callers lie: the end of the thread's own stack, or as
+    /// far as one frame of a foreign one may reach.
     #[inline(always)]
     pub fn end_of_stack(&self, frame: &Frame) -> usize {
         let at = frame.sp - 8;
@@ -96,8 +98,8 @@ pub fn rule_of(frame: &Frame, around: &Surroundings) -> Rule {
     rules::rule_at(frame.pc(), around.generation)
 }
 
-/// Goes to the caller of a frame whose rule is plain. Every word it reads lies between the frame's stack pointer and `end`. The place where rbp was
-/// saved goes to `bp_slot`, unless it was not.
+/// Goes to the caller of a frame whose rule is plain. Every word it reads lies between the frame's stack
+/// pointer and `end`. The place where rbp was saved goes to `bp_slot`, unless it was not.
 ///
 /// # Safety
 /// `frame` is a frame of a live call chain of this thread, and `end` is the end of the stack that it lies on.
@@ -149,7 +151,8 @@ pub unsafe fn unusual_step(
     }
 }
 
-/// The caller of a frame whose stack was realigned: the pointer to its frame, and its rbp, lie at fixed distances from rbp.
+/// The caller of a frame whose stack was realigned: the pointer to its frame, and its rbp, lie at fixed
+/// distances from rbp.
 unsafe fn realigned(frame: &mut Frame, rule: Rule, end: usize, read: &mut impl FnMut(Check)) -> Outcome {
     let cfa_slot = frame.bp.wrapping_add(rule.a() as usize);
     let bp_slot = frame.bp.wrapping_add(rule.b() as usize);
@@ -172,8 +175,8 @@ unsafe fn realigned(frame: &mut Frame, rule: Rule, end: usize, read: &mut impl F
     if ra == 0 { Outcome::Outermost } else { Outcome::Caller }
 }
 
-/// The frame that a signal interrupted. `gregs` of the kernel's `ucontext` are 8-byte words; rbp, rsp and rip have the
-/// indices 10, 15 and 16.
+/// The frame that a signal interrupted. `gregs` of the kernel's `ucontext` are 8-byte words; rbp, rsp and rip
+/// have the indices 10, 15 and 16.
 unsafe fn interrupted(frame: &mut Frame, rule: Rule, read: &mut impl FnMut(Check)) -> Outcome {
     let rsp_slot = frame.sp.wrapping_add(rule.a() as usize);
     let (bp_slot, slot) = (rsp_slot - 5 * 8, rsp_slot + 8);
@@ -193,7 +196,8 @@ unsafe fn interrupted(frame: &mut Frame, rule: Rule, read: &mut impl FnMut(Check
     Outcome::Caller
 }
 
-/// Follows rbp when it can be a frame pointer: it points into the stack, above this frame, at a saved rbp and a return address.
+/// Follows rbp when it can be a frame pointer: it points into the stack, above this frame, at a saved rbp and
+/// a return address.
 fn by_frame_pointer(frame: &mut Frame, around: &Surroundings, read: &mut impl FnMut(Check)) -> Outcome {
     let (bp_slot, slot) = (frame.bp, frame.bp.wrapping_add(8));
     if bp_slot < frame.sp || slot >= around.end_of_stack(frame) || bp_slot & 7 != 0 {

@@ -4,7 +4,7 @@
 //! must never make a difference smaller than it is, either: figures are equal or the test fails.
 //!
 //! A test takes a [`Workshop`] (a folder that is kept when the test fails), runs commands in it through [`run`], and
-//! reads what `mallow` says through [`Session`]. [`hazard`] does that for a program of `programs/hazards`, whose
+//! reads what `mallow` says through [`Session`]. [`mod@hazard`] does that for a program of `programs/hazards`, whose
 //! expected figures [`expected`] compares.
 
 pub mod dhat;

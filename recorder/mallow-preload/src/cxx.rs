@@ -53,21 +53,29 @@ macro_rules! operators {
     };
 }
 
-/// A hook for an operator that throws: arguments size and, if it takes one, alignment.
+/// A hook for an operator that throws: arguments size and, if it takes one, alignment. Its frame is described
+/// to unwinders: the walk that tells a signal handler's call from the allocator's own leads through it.
 macro_rules! throwing {
     ($hook:ident, $index:literal) => {
         #[unsafe(naked)]
         unsafe extern "C" fn $hook() {
             naked_asm!(
-                "push rdi", "push rsi",
-                "lea rcx, [rsp + 16]", "mov r8, rbp", "mov edx, {index}",
-                "sub rsp, 8", "call {work}", "add rsp, 8",
-                "pop rsi", "pop rdi",
-                "test rax, rax", "jz 2f", "ret",
-                "2: push rdi", "push rsi", "sub rsp, 8",
+                ".cfi_startproc",
+                "push rdi", ".cfi_adjust_cfa_offset 8",
+                "push rsi", ".cfi_adjust_cfa_offset 8",
+                "sub rsp, 8", ".cfi_adjust_cfa_offset 8",
+                "lea rcx, [rsp + 24]", "mov r8, rbp", "mov edx, {index}",
+                "call {work}",
+                "test rax, rax", "jnz 2f",
                 "mov edi, {index}", "call {real}",
-                "add rsp, 8", "pop rsi", "pop rdi",
-                "jmp rax",
+                "mov r11, rax", "xor eax, eax",
+                "2: add rsp, 8", ".cfi_adjust_cfa_offset -8",
+                "pop rsi", ".cfi_adjust_cfa_offset -8",
+                "pop rdi", ".cfi_adjust_cfa_offset -8",
+                "test rax, rax", "jz 3f",
+                "ret",
+                "3: jmp r11",
+                ".cfi_endproc",
                 work = sym work_new, real = sym real_operator, index = const $index
             )
         }

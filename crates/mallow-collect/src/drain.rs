@@ -173,6 +173,11 @@ impl Pass<'_> {
 
     fn apply(&mut self, batch: &mut Batch) {
         for event in &batch.events[..batch.count] {
+            if matches!(event.kind, Kind::Free | Kind::ReallocBegin) {
+                self.pairing.prefetch_block(event::address_of(event.word1));
+            }
+        }
+        for event in &batch.events[..batch.count] {
             self.apply_event(event);
         }
         batch.count = 0;

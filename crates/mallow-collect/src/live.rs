@@ -14,18 +14,18 @@ pub(crate) struct LiveBlocks {
     shift: u32,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-struct Entry {
-    address: u64,
-    block: u32,
-}
+/// An address and a block's id. A bare array, because a table of those is asked for as zeroed memory and not written when it is made:
+/// only memory that nobody has touched can get large pages.
+type Entry = [u64; 2];
+
+const FREE: Entry = [0; 2];
 
 const BITS_MIN: u32 = 10;
 
 impl LiveBlocks {
     /// An empty map.
     pub(crate) fn new() -> LiveBlocks {
-        LiveBlocks { entries: vec![Entry::default(); 1 << BITS_MIN], count: 0, shift: 64 - BITS_MIN }
+        LiveBlocks { entries: vec![FREE; 1 << BITS_MIN], count: 0, shift: 64 - BITS_MIN }
     }
 
     #[inline(always)]
@@ -54,16 +54,28 @@ impl LiveBlocks {
         let mask = self.entries.len() - 1;
         let mut at = self.home(address);
         loop {
-            let entry = &mut self.entries[at];
-            if entry.address == address {
-                let before = entry.block;
-                entry.block = block.0;
-                return Some(BlockId(before));
+            let [found, before] = self.entries[at];
+            if found == address || found == 0 {
+                self.entries[at] = [address, u64::from(block.0)];
+                self.count += usize::from(found == 0);
+                return (found != 0).then_some(BlockId(before as u32));
             }
-            if entry.address == 0 {
-                *entry = Entry { address, block: block.0 };
-                self.count += 1;
+            at = (at + 1) & mask;
+        }
+    }
+
+    /// The block at `address`.
+    #[inline]
+    pub(crate) fn get(&self, address: u64) -> Option<BlockId> {
+        let mask = self.entries.len() - 1;
+        let mut at = self.home(address);
+        loop {
+            let [found, block] = self.entries[at];
+            if found == 0 {
                 return None;
+            }
+            if found == address {
+                return Some(BlockId(block as u32));
             }
             at = (at + 1) & mask;
         }
@@ -75,14 +87,14 @@ impl LiveBlocks {
         let mask = self.entries.len() - 1;
         let mut at = self.home(address);
         loop {
-            let entry = self.entries[at];
-            if entry.address == 0 {
+            let [found, block] = self.entries[at];
+            if found == 0 {
                 return None;
             }
-            if entry.address == address {
+            if found == address {
                 self.close_gap(at, mask);
                 self.count -= 1;
-                return Some(BlockId(entry.block));
+                return Some(BlockId(block as u32));
             }
             at = (at + 1) & mask;
         }
@@ -95,29 +107,29 @@ impl LiveBlocks {
         loop {
             at = (at + 1) & mask;
             let entry = self.entries[at];
-            if entry.address == 0 {
+            if entry[0] == 0 {
                 break;
             }
-            let distance_home = at.wrapping_sub(self.home(entry.address)) & mask;
+            let distance_home = at.wrapping_sub(self.home(entry[0])) & mask;
             let distance_gap = at.wrapping_sub(gap) & mask;
             if distance_home >= distance_gap {
                 self.entries[gap] = entry;
                 gap = at;
             }
         }
-        self.entries[gap] = Entry::default();
+        self.entries[gap] = FREE;
     }
 
     #[cold]
     fn grow(&mut self) {
-        let doubled = vec![Entry::default(); self.entries.len() * 2];
+        let doubled = vec![FREE; self.entries.len() * 2];
         want_huge_pages(&doubled);
         let old = std::mem::replace(&mut self.entries, doubled);
         self.shift -= 1;
         let mask = self.entries.len() - 1;
-        for entry in old.into_iter().filter(|entry| entry.address != 0) {
-            let mut at = self.home(entry.address);
-            while self.entries[at].address != 0 {
+        for entry in old.into_iter().filter(|entry| entry[0] != 0) {
+            let mut at = self.home(entry[0]);
+            while self.entries[at][0] != 0 {
                 at = (at + 1) & mask;
             }
             self.entries[at] = entry;
@@ -154,6 +166,7 @@ mod tests {
                 if insert {
                     prop_assert_eq!(ours.insert(address, BlockId(i as u32)), theirs.insert(address, BlockId(i as u32)));
                 } else {
+                    prop_assert_eq!(ours.get(address), theirs.get(&address).copied());
                     prop_assert_eq!(ours.remove(address), theirs.remove(&address));
                 }
             }

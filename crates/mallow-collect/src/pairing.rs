@@ -79,6 +79,14 @@ impl Pairing {
         self.live.prefetch(address);
     }
 
+    /// The same one step later, for an event that ends the block at `address`: asks for what the profile keeps of the block.
+    #[inline(always)]
+    pub(crate) fn prefetch_block(&self, address: u64) {
+        if let Some(block) = self.live.get(address) {
+            self.fold.prefetch(block);
+        }
+    }
+
     /// Threads report in the order of stamps, give or take: the trace's times never step back.
     #[inline(always)]
     fn advance(&mut self, time_us: u64) -> u64 {

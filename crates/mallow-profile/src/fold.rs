@@ -197,9 +197,9 @@ impl Fold {
     }
 
     /// Hints that the block will be freed soon: its slot is loaded while other events are folded.
-    #[inline]
+    #[inline(always)]
     pub fn prefetch(&self, block: BlockId) {
-        self.slab.touch(block);
+        self.slab.prefetch(block);
     }
 
     /// Ends the process: blocks that are live now are leaked, and have lived until `end_us`.

@@ -159,3 +159,22 @@ fn a_loop_that_repeats_itself_costs_one_byte_per_event() {
     }
     assert!(encoder.raw_bytes() < 6000 + 50, "{} bytes", encoder.raw_bytes());
 }
+
+#[test]
+fn a_chunk_of_more_events_than_advised_loses_none() {
+    let (mut encoder, mut twin) = (EventEncoder::new(), Twin::default());
+    let events: Vec<Event> = (0..200_000u64)
+        .map(|i| {
+            // Every column's longest entries, and short ones between.
+            let id = if i % 3 == 0 { u32::MAX - i as u32 } else { i as u32 };
+            let time_us = if i % 2 == 0 { 1 << 63 } else { i };
+            Event::Alloc { thread: id, stack: id, size: u64::MAX - i, time_us, block: id }
+        })
+        .collect();
+    events.iter().for_each(|event| event.encode(&mut encoder));
+    let mut payload = Vec::new();
+    encoder.take(&mut payload);
+    twin.blocks = events.iter().filter_map(|event| event.block_new()).collect();
+    assert_eq!(decode_events(&payload, &mut twin), Ok(events.len() as u64));
+    assert!(twin.seen == events);
+}

@@ -45,12 +45,11 @@ impl Slab {
             Some(slot) => {
                 self.free = slot.thread;
                 *slot = block;
+                // The chain of free slots leads anywhere: the next allocation will want this one.
+                self.prefetch(BlockId(self.free));
                 BlockId(id)
             }
-            None => {
-                self.blocks.push(block);
-                BlockId((self.blocks.len() - 1) as u32)
-            }
+            None => self.push(block),
         }
     }
 
@@ -71,10 +70,50 @@ impl Slab {
         self.blocks.get(id.0 as usize).is_some_and(|slot| slot.site != NOT_LIVE)
     }
 
-    #[inline]
-    pub(super) fn touch(&self, id: BlockId) {
-        if let Some(slot) = self.blocks.get(id.0 as usize) {
-            std::hint::black_box(slot.site);
+    /// Asks for the cache line of a slot, which need not exist.
+    #[inline(always)]
+    pub(super) fn prefetch(&self, id: BlockId) {
+        let slot = self.blocks.as_ptr().wrapping_add(id.0 as usize);
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: a prefetch is a hint and faults on no address.
+        unsafe {
+            use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            _mm_prefetch::<_MM_HINT_T0>(slot.cast());
         }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = slot;
     }
+
+    fn push(&mut self, block: Block) -> BlockId {
+        if self.blocks.len() == self.blocks.capacity() {
+            self.grow();
+        }
+        self.blocks.push(block);
+        BlockId((self.blocks.len() - 1) as u32)
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        const SLOTS_MIN: usize = 1024;
+        let mut grown = Vec::with_capacity((self.blocks.len() * 2).max(SLOTS_MIN));
+        want_huge_pages(&mut grown);
+        grown.append(&mut self.blocks);
+        self.blocks = grown;
+    }
+}
+
+/// Asks for large pages while the memory is untouched: slots of many megabytes, wanted at random, otherwise miss the processor's page
+/// table cache each time.
+fn want_huge_pages(blocks: &mut Vec<Block>) {
+    const WORTH_BYTES: usize = 4 << 20;
+    const PAGE_BYTES: usize = 4096;
+    let memory = blocks.spare_capacity_mut();
+    let bytes = size_of_val(memory);
+    if bytes < WORTH_BYTES {
+        return;
+    }
+    let start = (memory.as_ptr() as usize).next_multiple_of(PAGE_BYTES);
+    let end = (memory.as_ptr() as usize + bytes) / PAGE_BYTES * PAGE_BYTES;
+    // SAFETY: advice on whole pages of our own allocation changes how they are mapped, not what they hold.
+    let _ = unsafe { rustix::mm::madvise(start as *mut _, end - start, rustix::mm::Advice::LinuxHugepage) };
 }

@@ -40,6 +40,7 @@
 //! 18                  sizes
 //! ```
 
+mod column;
 mod decode;
 mod encode;
 mod predict;

@@ -24,17 +24,24 @@ impl core::error::Error for DecodeError {}
 /// Appends a varint.
 #[inline]
 pub(super) fn put(out: &mut Vec<u8>, value: u64) {
-    if value >= 1 << 28 {
+    if value > SHORT_MAX {
         return put_long(out, value);
     }
-    // Lengths of one to four bytes alternate unpredictably in an event's columns, so they share one path: all four
-    // are written and those too many taken back.
-    let value = value as u32;
+    let (bytes, length) = short_varint(value as u32);
+    out.extend_from_slice(&bytes[..length]);
+}
+
+/// The largest value whose varint is at most four bytes long.
+pub(super) const SHORT_MAX: u64 = (1 << 28) - 1;
+
+/// A varint of at most [`SHORT_MAX`], and its length. Lengths of one to four bytes alternate unpredictably in an event's
+/// columns, so they share one path: a writer stores all four bytes and goes on behind those that count.
+#[inline(always)]
+pub(super) const fn short_varint(value: u32) -> ([u8; 4], usize) {
     let spread = value & 0x7f | (value & 0x3f80) << 1 | (value & 0x1f_c000) << 2 | (value & 0xfe0_0000) << 3;
     let length = (38 - (value | 1).leading_zeros()) / 7;
     let marks = 0x0080_8080 & ((1 << (8 * (length - 1))) - 1);
-    out.extend_from_slice(&(spread | marks).to_le_bytes());
-    out.truncate(out.len() - 4 + length as usize);
+    ((spread | marks).to_le_bytes(), length as usize)
 }
 
 #[cold]

@@ -1,6 +1,7 @@
 //! Events into columns.
 
 use super::super::varint::{put, zigzag};
+use super::column::Column;
 use super::predict::Predictor;
 use super::*;
 use alloc::vec::Vec;
@@ -13,12 +14,14 @@ use alloc::vec::Vec;
 pub struct EventEncoder {
     predictor: Predictor,
     events: usize,
-    ops: Vec<u8>,
-    times: Vec<u8>,
-    threads: Vec<u8>,
-    stacks: Vec<u8>,
-    sizes: Vec<u8>,
-    blocks: Vec<u8>,
+    /// The events that the columns have room for.
+    room: usize,
+    ops: Column,
+    times: Column,
+    threads: Column,
+    stacks: Column,
+    sizes: Column,
+    blocks: Column,
 }
 
 impl Default for EventEncoder {
@@ -30,15 +33,18 @@ impl Default for EventEncoder {
 impl EventEncoder {
     /// An empty chunk. Takes about 800 KiB, and what the columns need.
     pub fn new() -> EventEncoder {
+        /// Room is asked for as zeroed memory, which costs address space only until it is written.
+        const ROOM: usize = EVENTS_PER_CHUNK + EVENTS_PER_CHUNK / 16;
         EventEncoder {
             predictor: Predictor::new(),
             events: 0,
-            ops: Vec::new(),
-            times: Vec::new(),
-            threads: Vec::new(),
-            stacks: Vec::new(),
-            sizes: Vec::new(),
-            blocks: Vec::new(),
+            room: ROOM,
+            ops: Column::new(ROOM),
+            times: Column::new(ROOM),
+            threads: Column::new(ROOM),
+            stacks: Column::new(ROOM),
+            sizes: Column::new(ROOM),
+            blocks: Column::new(ROOM),
         }
     }
 
@@ -126,36 +132,49 @@ impl EventEncoder {
 
     /// About how long the payload will be.
     pub fn raw_bytes(&self) -> usize {
-        16 + self.columns().iter().map(|column| column.len()).sum::<usize>()
+        16 + self.columns().iter().map(|column| column.bytes().len()).sum::<usize>()
     }
 
     /// Appends the chunk's payload and begins a new chunk.
     pub fn take(&mut self, out: &mut Vec<u8>) {
         out.reserve(self.raw_bytes() + 32);
         put(out, self.events as u64);
-        self.columns().iter().for_each(|column| put(out, column.len() as u64));
-        self.columns().iter().for_each(|column| out.extend_from_slice(column));
+        self.columns().iter().for_each(|column| put(out, column.bytes().len() as u64));
+        self.columns().iter().for_each(|column| out.extend_from_slice(column.bytes()));
         self.events = 0;
         self.predictor.begin();
-        for column in [
+        self.columns_mut().into_iter().for_each(Column::clear);
+    }
+
+    fn columns(&self) -> [&Column; 6] {
+        [&self.ops, &self.times, &self.threads, &self.stacks, &self.sizes, &self.blocks]
+    }
+
+    fn columns_mut(&mut self) -> [&mut Column; 6] {
+        [
             &mut self.ops,
             &mut self.times,
             &mut self.threads,
             &mut self.stacks,
             &mut self.sizes,
             &mut self.blocks,
-        ] {
-            column.clear();
-        }
+        ]
     }
 
-    fn columns(&self) -> [&Vec<u8>; 6] {
-        [&self.ops, &self.times, &self.threads, &self.stacks, &self.sizes, &self.blocks]
+    /// A chunk of more events than a writer should put into one.
+    #[cold]
+    fn grow(&mut self) {
+        self.room *= 2;
+        let room = self.room;
+        self.columns_mut().into_iter().for_each(|column| column.grow(room));
     }
 
     /// Counts an event; names its thread if it changed; gives the op's time bits.
-    #[inline]
+    #[inline(always)]
     fn begin(&mut self, thread: u32, time_us: u64) -> u8 {
+        if self.events == self.room {
+            self.grow();
+        }
         self.events += 1;
         if self.predictor.thread != Some(thread) {
             self.switch(thread);
@@ -165,7 +184,7 @@ impl EventEncoder {
         if passed < u64::from(TIME_COLUMN) {
             (passed as u8) << 3
         } else {
-            put(&mut self.times, zigzag(passed));
+            self.times.put(zigzag(passed));
             TIME_COLUMN << 3
         }
     }
@@ -176,14 +195,14 @@ impl EventEncoder {
         let code = if thread < u32::from(THREAD_COLUMN) {
             thread as u8
         } else {
-            put(&mut self.threads, u64::from(thread));
+            self.threads.put(u64::from(thread));
             THREAD_COLUMN
         };
         self.ops.push(THREAD | code << 3);
     }
 
     /// The op's site bits.
-    #[inline]
+    #[inline(always)]
     fn site(&mut self, stack: u32, size: u64) -> u8 {
         let before = self.predictor.memory(self.predictor.lane.stack);
         let mut code = STACK_NEXT;
@@ -191,7 +210,7 @@ impl EventEncoder {
             code = if before.next[1] == stack { STACK_NEXT_OLDER } else { STACK_COLUMN };
             before.next = [stack, before.next[0]];
             if code == STACK_COLUMN {
-                put(&mut self.stacks, u64::from(stack));
+                self.stacks.put(u64::from(stack));
             }
         }
         self.predictor.lane.stack = stack;
@@ -199,7 +218,7 @@ impl EventEncoder {
         if memory.size != size {
             memory.size = size;
             code |= SIZE_COLUMN;
-            put(&mut self.sizes, size);
+            self.sizes.put(size);
         }
         code << 5
     }
@@ -207,6 +226,6 @@ impl EventEncoder {
     #[inline]
     fn put_block(&mut self, block: u32) {
         let distance = block.wrapping_sub(self.predictor.lane.block) as i32;
-        put(&mut self.blocks, zigzag(i64::from(distance) as u64));
+        self.blocks.put(zigzag(i64::from(distance) as u64));
     }
 }

@@ -35,7 +35,7 @@ pub(super) struct Lane {
 
 #[derive(Debug)]
 pub(super) struct Predictor {
-    memories: Box<[Memory]>,
+    memories: Box<[Memory; PLACES]>,
     lanes: Box<[Lane; LANES]>,
     chunk: u32,
     /// The thread that the next event belongs to; none at a chunk's start.
@@ -46,10 +46,18 @@ pub(super) struct Predictor {
     pub(super) time_us: u64,
 }
 
+/// By way of a vector, because an array of this size is too large for a stack.
+fn memories() -> Box<[Memory; PLACES]> {
+    match vec![Memory::default(); PLACES].into_boxed_slice().try_into() {
+        Ok(memories) => memories,
+        Err(_) => unreachable!("a slice of as many memories as the array has"),
+    }
+}
+
 impl Predictor {
     pub(super) fn new() -> Predictor {
         Predictor {
-            memories: vec![Memory::default(); PLACES].into_boxed_slice(),
+            memories: memories(),
             lanes: Box::new([Lane::default(); LANES]),
             chunk: 1,
             thread: None,
@@ -81,7 +89,7 @@ impl Predictor {
         self.thread = Some(thread);
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn memory(&mut self, stack: u32) -> &mut Memory {
         let memory = &mut self.memories[stack as usize % PLACES];
         if memory.chunk != self.chunk {
@@ -91,7 +99,7 @@ impl Predictor {
     }
 
     /// Remembers that a block was freed.
-    #[inline]
+    #[inline(always)]
     pub(super) fn freed(&mut self, block: u32) {
         let distance = block.wrapping_sub(self.lane.block);
         self.lane.freed = block;

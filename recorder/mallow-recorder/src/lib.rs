@@ -16,6 +16,7 @@
 #![cfg_attr(not(test), no_std)]
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
+pub mod branches;
 pub mod elf;
 pub mod memo;
 pub mod modules;

@@ -11,6 +11,9 @@
 //!    address and rbp. From there on the walk would read the kept words and nothing else, so it would repeat
 //!    itself, and the kept frames are taken.
 //!
+//! Programs call in loops: the same few paths lead from one kept frame to the allocator, in turns. The last paths of
+//! that kind are kept as [`crate::branches`], and looked at before a walk.
+//!
 //! *Every* word counts. Comparing return addresses alone is wrong: a dead slot below a live `alloca` can hold
 //! the old address while rbp, and with it the rest of the walk, has changed. The one exception is a value of
 //! rbp that no frame further out will look at before it is replaced by one from the stack: code without frame
@@ -20,6 +23,7 @@
 //! handler that interrupted a call to us.
 
 use crate::Caller;
+use crate::branches::{BRANCH_FRAMES_MAX, Branches};
 use crate::nodes;
 use crate::process;
 use crate::rules::BpUse;
@@ -69,6 +73,11 @@ pub struct Memo {
     /// the frame before it in this list.
     words: [Check; FRAMES_MAX],
     states: [State; FRAMES_MAX],
+    /// Which walk found each frame, so that a frame in the same place can be told from the same frame.
+    walk_serials: [u64; FRAMES_MAX],
+    walks: u64,
+    /// Other ways in which recent calls reached the kept frames.
+    branches: Branches,
     /// What else was read: saved values of rbp that matter, and the words of unusual frames.
     extras: [Check; EXTRAS_MAX],
     /// The fresh frames of the walk under way, innermost first, and the words that its unusual frames read.
@@ -127,9 +136,32 @@ impl Memo {
         if count > 0 && memo.is_kept(count - 1, &innermost) {
             return memo.states[count - 1].node;
         }
+        let serials = &memo.walk_serials[..count];
+        // SAFETY: the branch's words lie between `sp` and a kept frame on the thread's own stack.
+        if let Some(node) = unsafe { memo.branches.find(&innermost, serials) } {
+            return node;
+        }
         // SAFETY: by contract.
         let walked = unsafe { memo.walk(innermost, around) };
-        memo.adopt(&walked, around)
+        let node = memo.adopt(&walked, around);
+        memo.remember_branch(&walked, &innermost);
+        node
+    }
+
+    /// Notes the way from the innermost frame to the kept one that was met, if it was short and plain.
+    #[inline(always)]
+    fn remember_branch(&mut self, walked: &Walked, innermost: &Frame) {
+        let (join, end) = (walked.join, walked.join + walked.fresh_count);
+        let plain = join > 0
+            && self.frame_count == end
+            && self.states[end - 1].mark >> 1 == self.states[join - 1].mark >> 1;
+        if plain && walked.fresh_count <= BRANCH_FRAMES_MAX {
+            let state = self.states[end - 1];
+            // Leaving a frame reads the word of the next one outwards; the kept frame's own word is checked with the kept ones.
+            let words = &self.words[join..end - 1];
+            let matters = state.mark & 1 != 0;
+            self.branches.remember(innermost, matters, join, self.walk_serials[join - 1], words, state.node);
+        }
     }
 
     /// Whether a walk that reaches `frame` would go on as the kept one did.
@@ -236,6 +268,7 @@ impl Memo {
         let mut outer_bp = walked.join_bp;
         let table = process::nodes();
         let mut complete = true;
+        self.walks += 1;
         for i in (0..walked.fresh_count).rev() {
             let fresh = self.fresh[i];
             let key = node_key(fresh.ra as u64, fresh.exact, around.generation);
@@ -263,6 +296,7 @@ impl Memo {
             }
             if complete {
                 self.words[count] = Check { address: fresh.slot, value: fresh.ra };
+                self.walk_serials[count] = self.walks;
                 self.states[count] =
                     State { bp: fresh.bp, node, mark: (extra as u32) << 1 | bp_matters as u32 };
                 count += 1;
@@ -307,7 +341,7 @@ fn truncated(generation: u64) -> u32 {
 /// # Safety
 /// All addresses can be read.
 #[inline(always)]
-unsafe fn unchanged(checks: &[Check]) -> usize {
+pub(crate) unsafe fn unchanged(checks: &[Check]) -> usize {
     let mut done = 0;
     for group in checks.chunks_exact(4) {
         let mut differences = 0;

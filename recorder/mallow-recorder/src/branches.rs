@@ -1,0 +1,92 @@
+//! Recent ways from an allocating call to a frame of the memo.
+//!
+//! A loop that allocates in three places leaves the outer frames alone and takes three paths inwards, in turns. The memo holds one
+//! path only. A branch is another one: it starts at a call site at a stack depth, reads a few return addresses, and ends at a kept
+//! frame. It is good for a call when all of that is as it was: the call site, the stack pointer, rbp if the path looks at it, every word
+//! that was read, and the kept frame, which is known by its place and by the walk that found it.
+
+use crate::memo::unchanged;
+use crate::walk::{Check, Frame};
+
+/// The longest branch, in frames.
+pub const BRANCH_FRAMES_MAX: usize = 8;
+
+/// How many branches a thread keeps: one for each hash of call site and depth.
+const BRANCH_COUNT: usize = 128;
+
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+struct Branch {
+    /// The innermost frame.
+    slot: usize,
+    ra: usize,
+    bp: usize,
+    bp_matters: bool,
+    word_count: u8,
+    /// The stack node of the innermost frame.
+    node: u32,
+    /// The kept frame that the branch leads to is the one below this index; 0 in an empty place.
+    join: u32,
+    /// The walk that found it.
+    join_serial: u64,
+    /// The words between the innermost frame and the kept one.
+    words: [Check; BRANCH_FRAMES_MAX - 1],
+}
+
+/// A thread's branches. Zeroed at first.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Branches {
+    branches: [Branch; BRANCH_COUNT],
+}
+
+#[inline(always)]
+fn place(frame: &Frame) -> usize {
+    let mixed = (frame.ra as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (frame.slot as u64) << 25;
+    (mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 57) as usize % BRANCH_COUNT
+}
+
+impl Branches {
+    /// The node of a call whose innermost frame is given, when a branch leads from it to one of the kept frames, whose walks'
+    /// serial numbers are given.
+    ///
+    /// # Safety
+    /// The frame is the innermost of this thread, the kept frames are live and lie on its own stack above it.
+    #[inline(always)]
+    pub unsafe fn find(&self, innermost: &Frame, serials: &[u64]) -> Option<u32> {
+        let branch = &self.branches[place(innermost)];
+        let join = branch.join as usize;
+        let same_start = branch.slot == innermost.slot
+            && branch.ra == innermost.ra
+            && (branch.bp == innermost.bp || !branch.bp_matters);
+        if !same_start || join == 0 || join > serials.len() || serials[join - 1] != branch.join_serial {
+            return None;
+        }
+        let words = &branch.words[..(branch.word_count as usize).min(BRANCH_FRAMES_MAX - 1)];
+        // SAFETY: the words lie between the innermost frame and the kept one.
+        (unsafe { unchanged(words) } == words.len()).then_some(branch.node)
+    }
+
+    /// Keeps a branch in the place of an older one.
+    #[inline(always)]
+    pub fn remember(
+        &mut self,
+        innermost: &Frame,
+        bp_matters: bool,
+        join: usize,
+        join_serial: u64,
+        words: &[Check],
+        node: u32,
+    ) {
+        let branch = &mut self.branches[place(innermost)];
+        branch.slot = innermost.slot;
+        branch.ra = innermost.ra;
+        branch.bp = innermost.bp;
+        branch.bp_matters = bp_matters;
+        branch.word_count = words.len() as u8;
+        branch.node = node;
+        branch.join = join as u32;
+        branch.join_serial = join_serial;
+        branch.words[..words.len()].copy_from_slice(words);
+    }
+}

@@ -172,16 +172,33 @@ impl Pass<'_> {
     }
 
     fn apply(&mut self, batch: &mut Batch) {
-        for event in &batch.events[..batch.count] {
-            if matches!(event.kind, Kind::Free | Kind::ReallocBegin) {
+        let mut events = &batch.events[..batch.count];
+        for (i, event) in events.iter().enumerate() {
+            let ends = matches!(event.kind, Kind::Free | Kind::ReallocBegin);
+            if ends && (i == 0 || !is_temporary(&events[i - 1], event)) {
                 self.pairing.prefetch_block(event::address_of(event.word1));
             }
         }
-        for event in &batch.events[..batch.count] {
-            self.apply_event(event);
+        while let [event, later @ ..] = events {
+            events = later;
+            match later {
+                [next, rest @ ..] if is_temporary(event, next) => {
+                    self.apply_temporary(event, next);
+                    events = rest;
+                }
+                _ => self.apply_event(event),
+            }
         }
         batch.count = 0;
         (self.flush)(self.pairing, self.stacks);
+    }
+
+    #[inline(always)]
+    fn apply_temporary(&mut self, alloc: &Event, free: &Event) {
+        let times_us = [self.clock.time_us(alloc.tsc), self.clock.time_us(free.tsc)];
+        let size = event::size_of(alloc.word1, alloc.word2);
+        let stack = self.stacks.number(event::node_of(alloc.word2), self.mapping);
+        self.pairing.alloc_and_free(alloc.thread, event::address_of(alloc.word1), stack, size, times_us);
     }
 
     #[inline(always)]
@@ -214,6 +231,15 @@ impl Pass<'_> {
             let _ = rustix::thread::futex::wake(&lane.tail_futex, rustix::thread::futex::Flags::empty(), 1);
         }
     }
+}
+
+/// Whether a free follows its allocation at once.
+#[inline(always)]
+fn is_temporary(event: &Event, next: &Event) -> bool {
+    event.kind == Kind::Alloc
+        && next.kind == Kind::Free
+        && event.thread == next.thread
+        && event::address_of(event.word1) == event::address_of(next.word1)
 }
 
 /// A lane with something to read. A head that runs away was damaged by the program: only what the ring can hold is there.

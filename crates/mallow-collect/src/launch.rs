@@ -42,6 +42,12 @@ impl<'a> Launch<'a> {
         program.file_name().unwrap_or(OsStr::new("program")).to_string_lossy().into_owned()
     }
 
+    /// The command line, blanks between arguments.
+    pub(crate) fn line(&self) -> String {
+        let words: Vec<_> = self.command.iter().map(|word| word.to_string_lossy()).collect();
+        words.join(" ")
+    }
+
     /// Starts it.
     pub(crate) fn start(&self, session: &Session, library: &[u8], mode: Mode) -> Result<Child, CollectError> {
         let path = preload::unpack(library)?;

@@ -2,7 +2,8 @@
 //!
 //! A hash table made for this one job: the keys are block addresses, every event looks one up, and half of the events remove it. Linear probing in one
 //! array of 16-byte entries, removal by shifting back, so that a look-up touches one cache line in the common case and the table never
-//! fills with tombstones. The standard map is three times slower here, and cannot be told to prefetch.
+//! fills with tombstones. Four entries make a cache line, and the blocks of a 128-byte piece of the heap have their homes in one line:
+//! programs allocate and free neighbours together, so most look-ups find their line in the cache. The standard map is three times slower here, and cannot be told to prefetch.
 
 use mallow_profile::BlockId;
 
@@ -12,6 +13,8 @@ pub(crate) struct LiveBlocks {
     entries: Vec<Entry>,
     count: usize,
     shift: u32,
+    /// Entries before the first that begins a cache line: the allocator need not align the table to lines.
+    phase: usize,
 }
 
 /// An address and a block's id. A bare array, because a table of those is asked for as zeroed memory and not written when it is made:
@@ -22,15 +25,24 @@ const FREE: Entry = [0; 2];
 
 const BITS_MIN: u32 = 10;
 
+/// Entries in a cache line, and the logarithm of that.
+const LINE_ENTRIES: usize = LINE_BYTES / size_of::<Entry>();
+const LINE_BITS: u32 = LINE_ENTRIES.ilog2();
+const LINE_BYTES: usize = 64;
+
 impl LiveBlocks {
     /// An empty map.
     pub(crate) fn new() -> LiveBlocks {
-        LiveBlocks { entries: vec![FREE; 1 << BITS_MIN], count: 0, shift: 64 - BITS_MIN }
+        let entries = vec![FREE; 1 << BITS_MIN];
+        LiveBlocks { phase: phase(&entries), entries, count: 0, shift: 64 - (BITS_MIN - LINE_BITS) }
     }
 
+    /// Where the search for an address begins. The smallest blocks of most allocators are 32 bytes apart.
     #[inline(always)]
     fn home(&self, address: u64) -> usize {
-        ((address >> 3).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift) as usize
+        let line = ((address >> 7).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift) as usize;
+        let entry = (address >> 5) as usize % LINE_ENTRIES;
+        (line * LINE_ENTRIES + entry + self.phase) & (self.entries.len() - 1)
     }
 
     /// Asks for the cache line that a look-up of `address` will want.
@@ -126,6 +138,7 @@ impl LiveBlocks {
         want_huge_pages(&doubled);
         let old = std::mem::replace(&mut self.entries, doubled);
         self.shift -= 1;
+        self.phase = phase(&self.entries);
         let mask = self.entries.len() - 1;
         for entry in old.into_iter().filter(|entry| entry[0] != 0) {
             let mut at = self.home(entry[0]);
@@ -135,6 +148,11 @@ impl LiveBlocks {
             self.entries[at] = entry;
         }
     }
+}
+
+/// How many entries lie before the first cache line's begin.
+fn phase(entries: &[Entry]) -> usize {
+    entries.as_ptr().align_offset(LINE_BYTES) % LINE_ENTRIES
 }
 
 /// Asks for large pages: a table of many megabytes, looked up at random, otherwise misses the processor's page table cache each time.
@@ -171,6 +189,28 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn neighbours_share_a_cache_line() {
+        let live = LiveBlocks::new();
+        let line = |address| &raw const live.entries[live.home(address)] as usize / LINE_BYTES;
+        let mut lines: Vec<usize> = (0..64u64).map(|i| line(0x5000 + i * 32)).collect();
+        lines.dedup();
+        assert_eq!(lines.len(), 64 / LINE_ENTRIES);
+    }
+
+    #[test]
+    fn blocks_that_are_pages_find_short_ways_too() {
+        let mut live = LiveBlocks::new();
+        (1..100_000u64).for_each(|i| drop(live.insert(i * 4096, BlockId(i as u32))));
+        let mask = live.entries.len() - 1;
+        let way = |i: u64| {
+            let home = live.home(i * 4096);
+            (0..).take_while(|step| live.entries[(home + step) & mask][0] != i * 4096).count()
+        };
+        let ways: usize = (1..100_000).map(way).sum();
+        assert!(ways < 100_000 * 4, "{ways} steps for 100,000 blocks");
     }
 
     #[test]

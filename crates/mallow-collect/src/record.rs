@@ -156,6 +156,10 @@ struct Recording {
     child: Option<Pid>,
     exit: Option<Exit>,
     child_pid: u32,
+    /// The child introduced itself.
+    child_was_met: bool,
+    /// The command line, blanks between arguments.
+    command: String,
     processes: Vec<Recorded>,
     ended: Vec<Ended>,
     next_index: u32,
@@ -195,6 +199,8 @@ impl Recording {
             child: Pid::from_raw(child.id() as i32),
             exit: None,
             child_pid: child.id(),
+            child_was_met: false,
+            command: launch.line(),
             processes: Vec::new(),
             ended: Vec::new(),
             next_index: 0,
@@ -314,6 +320,7 @@ impl Recording {
         let mut any = false;
         while let Some(arrival) = self.session.arrival() {
             any = true;
+            self.child_was_met |= arrival.pid == self.child_pid;
             self.succeed(&arrival)?;
             match Recorded::begin(arrival, self.next_index, self.keep_events, &self.clock, &mut self.file) {
                 Ok(process) => {
@@ -383,6 +390,7 @@ impl Recording {
                 "no process took the recorder in, so nothing was recorded: did the program reset LD_PRELOAD or its environment?".into(),
             );
         }
+        self.note_unmet_child()?;
         let mut payload = Vec::new();
         for process in &self.ended {
             payload.clear();
@@ -397,6 +405,34 @@ impl Recording {
         trace::End { duration_us }.encode(&mut payload);
         self.file.chunk(ChunkKind::END, NO_PROCESS, &payload)?;
         self.file.flush()
+    }
+}
+
+impl Recording {
+    /// A command that ended before the recorder could introduce it did nothing that we know of, but it was there: killed at once, or
+    /// without one of its libraries.
+    fn note_unmet_child(&mut self) -> Result<(), CollectError> {
+        if self.child_was_met {
+            return Ok(());
+        }
+        let (index, now_us) = (self.next_index, self.clock.now_us());
+        self.next_index += 1;
+        let mut payload = Vec::new();
+        let start = trace::ProcessStart {
+            pid: self.child_pid,
+            parent_pid: std::process::id(),
+            command: self.command.clone(),
+            started_us: 0,
+        };
+        start.encode(&mut payload);
+        self.file.chunk(ChunkKind::PROCESS_START, index, &payload)?;
+        payload.clear();
+        let exit = self.exit.map(chunks::exit);
+        trace::ProcessEnd { ended_us: now_us, exit, events_lost: 0 }.encode(&mut payload);
+        self.file.chunk(ChunkKind::PROCESS_END, index, &payload)?;
+        payload.clear();
+        trace::FoldedProcess::default().encode(&mut payload);
+        self.file.chunk(ChunkKind::FOLDED, index, &payload)
     }
 }
 

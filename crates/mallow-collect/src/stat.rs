@@ -50,6 +50,13 @@ pub fn stat(options: &StatOptions) -> Result<StatOutcome, CollectError> {
         processes: Vec::new(),
     };
     counting.run();
+    // A command that ended before the recorder could introduce it did nothing that we know of, but it was there.
+    if counting.processes.iter().all(|process| process.pid != counting.child_pid) {
+        let ended_us = started.elapsed().as_micros() as u64;
+        let (pid, exit, command) = (counting.child_pid, counting.exit, launch.line());
+        let parent_pid = std::process::id();
+        counting.processes.push(Process { pid, parent_pid, command, ended_us, exit, ..Process::default() });
+    }
     Ok(StatOutcome {
         wall_us: started.elapsed().as_micros() as u64,
         exit: counting.exit.unwrap_or(Exit::Status(0)),

@@ -184,7 +184,7 @@ fn read_modules(memory: &SharedMemory) -> usize {
 fn module_records_of_absurd_lengths_end_the_log() {
     for (record_bytes, path_bytes, used) in [
         (0, 8u16, u64::MAX),
-        (u32::MAX & !7, 8, u64::MAX),
+        (!7, 8, u64::MAX),
         (41, 0, u64::MAX),
         (40, 1, u64::MAX),
         (64, u16::MAX, u64::MAX),

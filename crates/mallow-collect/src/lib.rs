@@ -37,3 +37,4 @@ mod trace_file;
 pub use error::CollectError;
 pub use record::{Output, RecordOptions, RecordOutcome, record};
 pub use stat::{StatOptions, StatOutcome, stat};
+pub use symbols::Resolve;

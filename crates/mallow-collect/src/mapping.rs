@@ -97,7 +97,7 @@ impl Mapping {
         let record = unsafe { &*self.base.as_ptr().add(MODULES_OFFSET + offset).cast::<ModuleRecord>() };
         let record_bytes = record.record_bytes.load(Ordering::Acquire) as usize;
         let (path_bytes, id_bytes) = (record.path_bytes as usize, record.build_id_bytes as usize);
-        if record_bytes % 8 != 0
+        if !record_bytes.is_multiple_of(8)
             || record_bytes < fixed + path_bytes + id_bytes
             || offset + record_bytes > used
         {

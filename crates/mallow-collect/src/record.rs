@@ -10,8 +10,7 @@ use crate::process::{Ended, Recorded};
 use crate::session::{Arrival, Session};
 use crate::symbols::{Resolve, symbols_of};
 use crate::trace_file::TraceFile;
-use mallow_base::Frame;
-use mallow_profile::{Exit, Module};
+use mallow_profile::Exit;
 use mallow_wire::shared::HEARTBEAT_LEFT;
 use mallow_wire::trace::{self, ChunkKind, NO_PROCESS};
 use rustix::process::Pid;
@@ -69,10 +68,7 @@ pub struct RecordOutcome {
 /// # Errors
 /// When the command cannot be run or recorded, nothing is left behind. When the trace cannot be written, the command goes on unrecorded
 /// to its end, and what was written is removed.
-pub fn record(
-    options: &RecordOptions,
-    resolve: &mut dyn FnMut(&Module, &[u64]) -> Vec<Vec<Frame>>,
-) -> Result<RecordOutcome, CollectError> {
+pub fn record(options: &RecordOptions, resolve: Resolve<'_>) -> Result<RecordOutcome, CollectError> {
     let launch = Launch::new(&options.command)?;
     let session = Session::open()?;
     let interrupts = Interrupts::watch()?;

@@ -9,7 +9,7 @@ use mallow_wire::trace::{
 use rustc_hash::FxHashMap;
 
 /// Resolves the addresses of one module; one list of frames for each, innermost first.
-pub(crate) type Resolve<'a> = &'a mut dyn FnMut(&Module, &[u64]) -> Vec<Vec<Frame>>;
+pub type Resolve<'a> = &'a mut dyn FnMut(&Module, &[u64]) -> Vec<Vec<Frame>>;
 
 /// Builds the symbols chunk of a recording.
 pub(crate) fn symbols_of(processes: &[Ended], resolve: Resolve<'_>) -> Symbols {

@@ -9,31 +9,48 @@ use std::time::Instant;
 #[derive(Debug)]
 pub(crate) struct Clock {
     started: Instant,
-    /// The note before the last: the counter and nanoseconds since the start.
-    before: (u64, u64),
-    /// Nanoseconds per tick, in units of 2^-32.
-    rate: u64,
+    /// The note before the last: the counter, nanoseconds since the start, and the same as [`fixed_us`].
+    anchor_tsc: u64,
+    anchor_ns: u64,
+    anchor_us: i128,
+    /// Microseconds per tick, in units of 2^-[`FRACTION_BITS`].
+    rate: i64,
     /// The counter at the latest note.
     noted_tsc: u64,
+}
+
+/// Bits behind the point. With them a rate is exact to a billionth, and a time to a microsecond through a quarter of an hour without a note.
+const FRACTION_BITS: u32 = 40;
+
+/// Nanoseconds as microseconds with a fraction.
+fn fixed_us(ns: u64) -> i128 {
+    (i128::from(ns) << FRACTION_BITS) / 1000
 }
 
 impl Clock {
     /// Starts at now.
     pub(crate) fn start() -> Clock {
         let tsc = now_tsc();
-        Clock { started: Instant::now(), before: (tsc, 0), rate: 0, noted_tsc: tsc }
+        Clock {
+            started: Instant::now(),
+            anchor_tsc: tsc,
+            anchor_ns: 0,
+            anchor_us: 0,
+            rate: 0,
+            noted_tsc: tsc,
+        }
     }
 
     /// Notes now; gives the counter. Events up to it can be converted until the next note.
     pub(crate) fn note(&mut self) -> u64 {
         let (tsc, ns) = (now_tsc(), self.started.elapsed().as_nanos() as u64);
-        let anchor = self.before;
-        let ticks = tsc.saturating_sub(anchor.0).max(1);
-        self.rate = ((u128::from(ns.saturating_sub(anchor.1)) << 32) / u128::from(ticks)) as u64;
+        let ticks = tsc.saturating_sub(self.anchor_tsc).max(1);
+        let passed_ns = ns.saturating_sub(self.anchor_ns);
+        self.rate = (fixed_us(passed_ns) / i128::from(ticks)) as i64;
         // The line is kept for at least a millisecond, so that a jitter of nanoseconds in the reading does not bend it.
         const KEEP_NS: u64 = 1_000_000;
-        if ns - anchor.1 >= KEEP_NS {
-            self.before = (tsc, ns);
+        if passed_ns >= KEEP_NS {
+            (self.anchor_tsc, self.anchor_ns, self.anchor_us) = (tsc, ns, fixed_us(ns));
         }
         self.noted_tsc = tsc;
         tsc
@@ -50,21 +67,12 @@ impl Clock {
     }
 
     /// The time of an event.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn time_us(&self, tsc: u64) -> u64 {
-        let (anchor_tsc, anchor_ns) = self.before;
-        let ns = if tsc >= anchor_tsc {
-            anchor_ns + scale(tsc - anchor_tsc, self.rate)
-        } else {
-            anchor_ns.saturating_sub(scale(anchor_tsc - tsc, self.rate))
-        };
-        ns / 1000
+        let ticks = tsc.wrapping_sub(self.anchor_tsc) as i64;
+        let time_us = (self.anchor_us + i128::from(ticks) * i128::from(self.rate)) >> FRACTION_BITS;
+        (time_us as i64).max(0) as u64
     }
-}
-
-#[inline]
-fn scale(ticks: u64, rate: u64) -> u64 {
-    ((u128::from(ticks) * u128::from(rate)) >> 32) as u64
 }
 
 fn now_tsc() -> u64 {

@@ -91,6 +91,9 @@ enum Stop {
     Done,
 }
 
+/// How far ahead a ring's words are fetched: they lie in another processor's cache.
+const AHEAD_WORDS: u64 = 96;
+
 /// How many words are read before the space is given back to the writer.
 const RELEASE_WORDS: u64 = 8 * 1024;
 
@@ -141,6 +144,7 @@ impl Pass<'_> {
             if cursor.at >= cursor.end {
                 return Stop::Done;
             }
+            cursor.ring.prefetch(cursor.at.wrapping_add(AHEAD_WORDS));
             let word0 = cursor.ring.word(cursor.at);
             let tsc = event::tsc_of(word0);
             let kind = Kind::of(word0).filter(|_| tsc.saturating_sub(now_tsc) <= AHEAD_TICKS_MAX);
@@ -155,11 +159,12 @@ impl Pass<'_> {
                 return if tsc <= self.until_tsc { Stop::Later } else { Stop::Done };
             }
             let words = kind.words() as u64;
-            if cursor.at + words > cursor.end {
+            if words > cursor.end - cursor.at {
                 return Stop::Done;
             }
             // Words behind a short record belong to the next one, or to nobody: they are not looked at.
-            let (word1, word2) = (cursor.ring.word(cursor.at + 1), cursor.ring.word(cursor.at + 2));
+            let (word1, word2) =
+                (cursor.ring.word(cursor.at.wrapping_add(1)), cursor.ring.word(cursor.at.wrapping_add(2)));
             *event = Event { kind, thread: cursor.thread, tsc, word1, word2 };
             batch.count += 1;
             self.pairing.prefetch(event::address_of(word1));
@@ -172,33 +177,19 @@ impl Pass<'_> {
     }
 
     fn apply(&mut self, batch: &mut Batch) {
-        let mut events = &batch.events[..batch.count];
+        let events = &batch.events[..batch.count];
         for (i, event) in events.iter().enumerate() {
             let ends = matches!(event.kind, Kind::Free | Kind::ReallocBegin);
-            if ends && (i == 0 || !is_temporary(&events[i - 1], event)) {
+            // What was allocated by the event before is in the cache when its free comes, and not in the table yet.
+            if ends && (i == 0 || event::address_of(events[i - 1].word1) != event::address_of(event.word1)) {
                 self.pairing.prefetch_block(event::address_of(event.word1));
             }
         }
-        while let [event, later @ ..] = events {
-            events = later;
-            match later {
-                [next, rest @ ..] if is_temporary(event, next) => {
-                    self.apply_temporary(event, next);
-                    events = rest;
-                }
-                _ => self.apply_event(event),
-            }
+        for event in events {
+            self.apply_event(event);
         }
         batch.count = 0;
         (self.flush)(self.pairing, self.stacks);
-    }
-
-    #[inline(always)]
-    fn apply_temporary(&mut self, alloc: &Event, free: &Event) {
-        let times_us = [self.clock.time_us(alloc.tsc), self.clock.time_us(free.tsc)];
-        let size = event::size_of(alloc.word1, alloc.word2);
-        let stack = self.stacks.number(event::node_of(alloc.word2), self.mapping);
-        self.pairing.alloc_and_free(alloc.thread, event::address_of(alloc.word1), stack, size, times_us);
     }
 
     #[inline(always)]
@@ -231,15 +222,6 @@ impl Pass<'_> {
             let _ = rustix::thread::futex::wake(&lane.tail_futex, rustix::thread::futex::Flags::empty(), 1);
         }
     }
-}
-
-/// Whether a free follows its allocation at once.
-#[inline(always)]
-fn is_temporary(event: &Event, next: &Event) -> bool {
-    event.kind == Kind::Alloc
-        && next.kind == Kind::Free
-        && event.thread == next.thread
-        && event::address_of(event.word1) == event::address_of(next.word1)
 }
 
 /// A lane with something to read. A head that runs away was damaged by the program: only what the ring can hold is there.

@@ -203,7 +203,9 @@ mod tests {
     #[test]
     fn blocks_that_are_pages_find_short_ways_too() {
         let mut live = LiveBlocks::new();
-        (1..100_000u64).for_each(|i| drop(live.insert(i * 4096, BlockId(i as u32))));
+        for i in 1..100_000u64 {
+            live.insert(i * 4096, BlockId(i as u32));
+        }
         let mask = live.entries.len() - 1;
         let way = |i: u64| {
             let home = live.home(i * 4096);

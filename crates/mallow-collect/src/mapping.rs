@@ -147,4 +147,13 @@ impl Ring<'_> {
     pub(crate) fn word(&self, position: u64) -> u64 {
         self.words[position as usize & (RING_WORDS - 1)].load(Ordering::Relaxed)
     }
+
+    /// Asks for the cache line of a position that will be read soon.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, position: u64) {
+        use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        let word = &raw const self.words[position as usize & (RING_WORDS - 1)];
+        // SAFETY: a prefetch is a hint and faults on no address.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(word.cast()) };
+    }
 }

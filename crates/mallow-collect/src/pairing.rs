@@ -130,32 +130,6 @@ impl Pairing {
         }
     }
 
-    /// An allocation whose free follows at once: the same as [`Pairing::alloc`] and [`Pairing::free`], but the table of live blocks, which
-    /// would be left as it was, is not written when nothing waits at the address.
-    #[inline(always)]
-    pub(crate) fn alloc_and_free(
-        &mut self,
-        thread: ThreadIndex,
-        address: u64,
-        stack: StackId,
-        size: u64,
-        times_us: [u64; 2],
-    ) {
-        let [time_us, freed_us] = times_us;
-        let is_quiet = self.early.is_empty() && self.overlapped.is_empty();
-        if address == 0 || !is_quiet || self.live.get(address).is_some() {
-            self.alloc(thread, address, stack, size, time_us);
-            return self.free(thread, address, freed_us);
-        }
-        let time_us = self.advance(time_us);
-        let block = self.fold.alloc(thread, stack, size, time_us);
-        if let Some(events) = &mut self.events {
-            events.alloc(thread.0, block.0, stack.0, size, time_us);
-        }
-        let freed_us = self.advance(freed_us);
-        self.free_block(thread, block, freed_us);
-    }
-
     /// The block that an address stands for, taken out.
     #[inline(always)]
     fn take(&mut self, address: u64) -> Option<BlockId> {

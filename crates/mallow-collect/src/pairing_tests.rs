@@ -42,28 +42,6 @@ fn paired(events: impl IntoIterator<Item = Stamped>) -> Folded {
     pairing.finish(1_000_000, |_| {})
 }
 
-/// The figures and the stored events, with or without the short way for frees that follow their allocation at once.
-fn stored(events: &[Stamped], in_pairs: bool) -> (Folded, Vec<u8>) {
-    let mut pairing = Pairing::new(true);
-    let mut at = 0;
-    while let Some(&event) = events.get(at) {
-        at += 1;
-        match (event, events.get(at)) {
-            (
-                (thread, time_us, Seen::Alloc { address, size }),
-                Some(&(by, freed_us, Seen::Free { address: freed })),
-            ) if in_pairs && thread == by && address == freed => {
-                pairing.alloc_and_free(ThreadIndex(thread), address, STACK, size, [time_us, freed_us]);
-                at += 1;
-            }
-            _ => feed(&mut pairing, event),
-        }
-    }
-    let mut payload = Vec::new();
-    let folded = pairing.finish(1_000_000, |encoder| encoder.take(&mut payload));
-    (folded, payload)
-}
-
 /// What a `realloc` will come to, decided when it begins.
 #[derive(Clone, Copy, Debug)]
 enum Outcome {
@@ -290,12 +268,6 @@ proptest! {
         let folded = paired(swapped(&program.events, &coins));
         prop_assert_eq!(without_peak(folded.totals), program.totals());
         prop_assert_eq!(folded.frees_unmatched, program.unmatched);
-    }
-
-    #[test]
-    fn the_short_way_for_pairs_changes_nothing(program in program(), coins in vec(any::<bool>(), 1..50)) {
-        let events = swapped(&program.events, &coins);
-        prop_assert_eq!(stored(&events, true), stored(&events, false));
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! The processor's time stamps as microseconds since the recording's start.
 //!
-//! Events carry raw time stamp counts. The collector notes the counter beside the system's clock each time it looks at the rings, and an event
-//! lies between two such notes, so its time is a straight line between them. No rate is assumed, and none has to be measured first.
+//! Events carry raw time stamp counts. The collector notes the counter beside the system's clock each time it
+//! looks at the rings, and an event lies between two such notes, so its time is a straight line between them.
+//! No rate is assumed, and none has to be measured first.
 
 use std::time::Instant;
 
@@ -19,7 +20,8 @@ pub(crate) struct Clock {
     noted_tsc: u64,
 }
 
-/// Bits behind the point. With them a rate is exact to a billionth, and a time to a microsecond through a quarter of an hour without a note.
+/// Bits behind the point. With them a rate is exact to a billionth, and a time to a microsecond through a
+/// quarter of an hour without a note.
 const FRACTION_BITS: u32 = 40;
 
 /// Nanoseconds as microseconds with a fraction.
@@ -47,7 +49,8 @@ impl Clock {
         let ticks = tsc.saturating_sub(self.anchor_tsc).max(1);
         let passed_ns = ns.saturating_sub(self.anchor_ns);
         self.rate = (fixed_us(passed_ns) / i128::from(ticks)) as i64;
-        // The line is kept for at least a millisecond, so that a jitter of nanoseconds in the reading does not bend it.
+        // The line is kept for at least a millisecond, so that a jitter of nanoseconds in the reading does
+        // not bend it.
         const KEEP_NS: u64 = 1_000_000;
         if passed_ns >= KEEP_NS {
             (self.anchor_tsc, self.anchor_ns, self.anchor_us) = (tsc, ns, fixed_us(ns));

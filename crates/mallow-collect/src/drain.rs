@@ -1,8 +1,9 @@
 //! Reading the rings of a process in the order in which things happened.
 //!
-//! Each ring is in order by itself. Across rings the time stamps decide, and only events stamped before a moment `until` are taken, where
-//! `until` was read *before* any ring's head: whatever led to such an event was published before it was stamped, so it is in some ring
-//! already, and no effect is taken before its cause. What was stamped earlier but published later has no effect among the events taken.
+//! Each ring is in order by itself. Across rings the time stamps decide, and only events stamped before a
+//! moment `until` are taken, where `until` was read *before* any ring's head: whatever led to such an event
+//! was published before it was stamped, so it is in some ring already, and no effect is taken before its
+//! cause. What was stamped earlier but published later has no effect among the events taken.
 
 use crate::clock::Clock;
 use crate::mapping::{Mapping, Ring};
@@ -97,7 +98,8 @@ const AHEAD_WORDS: u64 = 96;
 /// How many words are read before the space is given back to the writer.
 const RELEASE_WORDS: u64 = 8 * 1024;
 
-/// Stamps further ahead of now than this, minutes on any processor, are no stamps. Waiting for their time to come would stop their thread.
+/// Stamps further ahead of now than this, minutes on any processor, are no stamps. Waiting for their time to
+/// come would stop their thread.
 const AHEAD_TICKS_MAX: u64 = 1 << 40;
 
 impl Pass<'_> {
@@ -115,7 +117,8 @@ impl Pass<'_> {
             let limit_tsc = next_tsc.min(self.until_tsc);
             let current = &mut cursors[first];
             let stop = self.decode(current, limit_tsc, &mut batch, &mut passed.damages);
-            // What was read stands in the batch: the space is free, although the last events are not applied yet.
+            // What was read stands in the batch: the space is free, although the last events are not applied
+            // yet.
             if current.at - current.released >= RELEASE_WORDS {
                 self.release(current.lane, current.at);
                 current.released = current.at;
@@ -136,8 +139,9 @@ impl Pass<'_> {
         passed
     }
 
-    /// Takes events out of a ring up to a time stamp, and asks for the memory that they will want. The table of live blocks is larger than
-    /// any cache, and the processor can fetch for many events at once, but not know by itself what later events will look up.
+    /// Takes events out of a ring up to a time stamp, and asks for the memory that they will want. The table
+    /// of live blocks is larger than any cache, and the processor can fetch for many events at once, but not
+    /// know by itself what later events will look up.
     fn decode(&self, cursor: &mut Cursor, limit_tsc: u64, batch: &mut Batch, damages: &mut u64) -> Stop {
         let now_tsc = self.clock.noted_tsc();
         while let Some(event) = batch.events.get_mut(batch.count) {
@@ -180,7 +184,8 @@ impl Pass<'_> {
         let events = &batch.events[..batch.count];
         for (i, event) in events.iter().enumerate() {
             let ends = matches!(event.kind, Kind::Free | Kind::ReallocBegin);
-            // What was allocated by the event before is in the cache when its free comes, and not in the table yet.
+            // What was allocated by the event before is in the cache when its free comes, and not in the
+            // table yet.
             if ends && (i == 0 || event::address_of(events[i - 1].word1) != event::address_of(event.word1)) {
                 self.pairing.prefetch_block(event::address_of(event.word1));
             }
@@ -224,7 +229,8 @@ impl Pass<'_> {
     }
 }
 
-/// A lane with something to read. A head that runs away was damaged by the program: only what the ring can hold is there.
+/// A lane with something to read. A head that runs away was damaged by the program: only what the ring can
+/// hold is there.
 fn cursor<'a>(mapping: &'a Mapping, lane: usize, reader: &LaneReader) -> Option<Cursor<'a>> {
     let head = mapping.lane(lane).head.load(Ordering::Acquire);
     let at = reader.tail;
@@ -241,7 +247,8 @@ fn cursor<'a>(mapping: &'a Mapping, lane: usize, reader: &LaneReader) -> Option<
     })
 }
 
-/// The cursor whose next event has the earliest stamp, and the stamp up to which it may be read before another one's turn.
+/// The cursor whose next event has the earliest stamp, and the stamp up to which it may be read before
+/// another one's turn.
 fn earliest(cursors: &[Cursor]) -> (usize, u64) {
     let (mut first, mut first_tsc, mut second_tsc) = (0, u64::MAX, u64::MAX);
     for (i, cursor) in cursors.iter().enumerate() {

@@ -1,8 +1,8 @@
 //! When and how processes end.
 //!
-//! Our own child is waited for. Others have parents of their own, so their end is seen through a pidfd, and their status comes from wherever it
-//! can still be had: from the pidfd (Linux 6.15), from `/proc` while they wait to be reaped, or from what the recorder noted when
-//! the program announced its exit.
+//! Our own child is waited for. Others have parents of their own, so their end is seen through a pidfd, and
+//! their status comes from wherever it can still be had: from the pidfd (Linux 6.15), from `/proc` while they
+//! wait to be reaped, or from what the recorder noted when the program announced its exit.
 
 use mallow_profile::Exit;
 use mallow_wire::shared::{EXIT_STATUS, Header};

@@ -1,4 +1,5 @@
-//! What can keep a recording from being made. Each error is a sentence with its cause and, where there is one, its cure.
+//! What can keep a recording from being made. Each error is a sentence with its cause and, where there is
+//! one, its cure.
 
 use std::io;
 use std::path::PathBuf;

@@ -6,7 +6,8 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Interrupts so far. The terminal sends them to the program too, which may take its time to end; the second one means us.
+/// Interrupts so far. The terminal sends them to the program too, which may take its time to end; the second
+/// one means us.
 #[derive(Debug)]
 pub(crate) struct Interrupts {
     interrupts: Arc<AtomicUsize>,

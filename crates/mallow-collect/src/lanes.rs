@@ -1,6 +1,7 @@
 //! Giving the lanes of ended threads back to the process.
 //!
-//! The recorder hooks no thread's end, because by then thread-local destructors may still allocate. The kernel knows better who is gone.
+//! The recorder hooks no thread's end, because by then thread-local destructors may still allocate. The
+//! kernel knows better who is gone.
 
 use crate::mapping::Mapping;
 use mallow_wire::shared::{LANE_FREE, LANE_OWNED};
@@ -10,7 +11,8 @@ use std::sync::atomic::Ordering;
 /// The thread id in a free lane, and in one that is being taken: its new owner has not signed yet.
 const NOBODY: u32 = 0;
 
-/// Frees the lanes whose owners have ended, if `is_read_up`, which is given the lane's index and its owner's serial number, agrees.
+/// Frees the lanes whose owners have ended, if `is_read_up`, which is given the lane's index and its owner's
+/// serial number, agrees.
 pub(crate) fn recycle(mapping: &Mapping, pid: u32, is_read_up: impl Fn(usize, u64) -> bool) {
     // In another pid namespace the recorder's thread ids mean nothing to us.
     if mapping.header().pid != pid {

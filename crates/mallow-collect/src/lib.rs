@@ -1,11 +1,13 @@
 //! Runs a program with the recorder in it, and turns what its rings say into a trace and a profile.
 //!
-//! The crate owns everything that happens outside the profiled process while it runs: it unpacks the preload library, starts the
-//! command, takes the shared memory that each process hands over ([`session`]), drains the rings in the order in which things happened
-//! ([`drain`]), pairs frees with allocations ([`pairing`]), folds the profile, and writes the trace ([`trace_file`]).
+//! The crate owns everything that happens outside the profiled process while it runs: it unpacks the preload
+//! library, starts the command, takes the shared memory that each process hands over (`session`), drains the
+//! rings in the order in which things happened (`drain`), pairs frees with allocations (`pairing`), folds the
+//! profile, and writes the trace (`trace_file`).
 //!
-//! It trusts nothing that it reads from shared memory, never stops the program, and holds memory for live blocks and distinct stacks
-//! only. Symbols are somebody else's knowledge: [`record()`] is given a function that resolves addresses.
+//! It trusts nothing that it reads from shared memory, never stops the program, and holds memory for live
+//! blocks and distinct stacks only. Symbols are somebody else's knowledge: [`record()`] is given a function
+//! that resolves addresses.
 
 mod chunks;
 mod clock;

@@ -1,13 +1,16 @@
 //! Which block lives at an address.
 //!
-//! A hash table made for this one job: the keys are block addresses, every event looks one up, and half of the events remove it. Linear probing in one
-//! array of 16-byte entries, removal by shifting back, so that a look-up touches one cache line in the common case and the table never
-//! fills with tombstones. Four entries make a cache line, and the blocks of a 128-byte piece of the heap have their homes in one line:
-//! programs allocate and free neighbours together, so most look-ups find their line in the cache. The standard map is three times slower here, and cannot be told to prefetch.
+//! A hash table made for this one job: the keys are block addresses, every event looks one up, and half of
+//! the events remove it. Linear probing in one array of 16-byte entries, removal by shifting back, so that a
+//! look-up touches one cache line in the common case and the table never fills with tombstones. Four entries
+//! make a cache line, and the blocks of a 128-byte piece of the heap have their homes in one line: programs
+//! allocate and free neighbours together, so most look-ups find their line in the cache. The standard map is
+//! three times slower here, and cannot be told to prefetch.
 
 use mallow_profile::BlockId;
 
-/// A map from a block's address to its id. Address 0, which no allocator gives but a damaged ring may, is never found.
+/// A map from a block's address to its id. Address 0, which no allocator gives but a damaged ring may, is
+/// never found.
 #[derive(Debug)]
 pub(crate) struct LiveBlocks {
     entries: Vec<Entry>,
@@ -17,8 +20,8 @@ pub(crate) struct LiveBlocks {
     phase: usize,
 }
 
-/// An address and a block's id. A bare array, because a table of those is asked for as zeroed memory and not written when it is made:
-/// only memory that nobody has touched can get large pages.
+/// An address and a block's id. A bare array, because a table of those is asked for as zeroed memory and not
+/// written when it is made: only memory that nobody has touched can get large pages.
 type Entry = [u64; 2];
 
 const FREE: Entry = [0; 2];
@@ -155,7 +158,8 @@ fn phase(entries: &[Entry]) -> usize {
     entries.as_ptr().align_offset(LINE_BYTES) % LINE_ENTRIES
 }
 
-/// Asks for large pages: a table of many megabytes, looked up at random, otherwise misses the processor's page table cache each time.
+/// Asks for large pages: a table of many megabytes, looked up at random, otherwise misses the processor's
+/// page table cache each time.
 fn want_huge_pages(entries: &[Entry]) {
     const WORTH_BYTES: usize = 4 << 20;
     const PAGE_BYTES: usize = 4096;

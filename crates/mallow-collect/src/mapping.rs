@@ -1,7 +1,8 @@
 //! The shared memory of a process, seen from outside.
 //!
-//! The only unsafe code of the collector's data path. The memory is written by a program that may do anything at any time, so it is
-//! only ever read through atomics, through bounds that were fixed when it was mapped, and nothing read from it is used unchecked.
+//! The only unsafe code of the collector's data path. The memory is written by a program that may do anything
+//! at any time, so it is only ever read through atomics, through bounds that were fixed when it was mapped,
+//! and nothing read from it is used unchecked.
 
 use crate::error::CollectError;
 use mallow_wire::shared::*;
@@ -30,8 +31,8 @@ impl Mapping {
         if size < file_bytes(1) || lane_count > LANE_COUNT_MAX {
             return Err(odd_layout());
         }
-        // SAFETY: a fresh mapping at an address of the kernel's choice. If the other side truncates the file, reading faults;
-        // it holds no descriptor by the time its program runs.
+        // SAFETY: a fresh mapping at an address of the kernel's choice. If the other side truncates the file,
+        // reading faults; it holds no descriptor by the time its program runs.
         let base = unsafe {
             mmap(std::ptr::null_mut(), size, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, fd, 0)
                 .map_err(CollectError::system("map the shared memory"))?
@@ -50,7 +51,8 @@ impl Mapping {
 
     /// The first page.
     pub(crate) fn header(&self) -> &Header {
-        // SAFETY: the mapping begins with it. Its plain fields are written once, before the memory is handed over.
+        // SAFETY: the mapping begins with it. Its plain fields are written once, before the memory is handed
+        // over.
         unsafe { self.base.cast::<Header>().as_ref() }
     }
 
@@ -86,7 +88,8 @@ impl Mapping {
         Some(unsafe { &*self.base.as_ptr().add(NODES_OFFSET).cast::<Node>().add(id as usize) })
     }
 
-    /// The next record of the module log behind `offset`, and the offset behind it. None when it is not there yet.
+    /// The next record of the module log behind `offset`, and the offset behind it. None when it is not there
+    /// yet.
     pub(crate) fn module(&self, offset: usize) -> Option<(mallow_wire::trace::Module, usize)> {
         let used = (self.header().modules_reserved.load(Ordering::Acquire) as usize).min(MODULE_LOG_BYTES);
         let fixed = size_of::<ModuleRecord>();

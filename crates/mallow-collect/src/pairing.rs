@@ -1,20 +1,24 @@
 //! Events into the profile and the trace: frees find the block that they free.
 //!
-//! Events arrive in the order of their time stamps. For one address the truth alternates: allocated, freed, allocated, freed. Two
-//! threads on two processors may still be seen the wrong way round by a few nanoseconds, because a processor may read its counter early, so:
+//! Events arrive in the order of their time stamps. For one address the truth alternates: allocated, freed,
+//! allocated, freed. Two threads on two processors may still be seen the wrong way round by a few
+//! nanoseconds, because a processor may read its counter early, so:
 //!
-//! - a free of an address where nothing lives, or the begin of its `realloc`, waits a moment for its allocation to turn up;
-//! - an allocation where a block still lives sets the old block aside for a moment, and a free of that address is then the old block's.
+//! - a free of an address where nothing lives, or the begin of its `realloc`, waits a moment for its
+//!   allocation to turn up;
+//! - an allocation where a block still lives sets the old block aside for a moment, and a free of that
+//!   address is then the old block's.
 //!
-//! Either way each free meets its own block, and what never resolves is counted as a free without allocation, or as a block that went unseen.
+//! Either way each free meets its own block, and what never resolves is counted as a free without allocation,
+//! or as a block that went unseen.
 
 use crate::live::LiveBlocks;
 use mallow_profile::{BlockId, Fold, StackId, ThreadIndex};
 use mallow_wire::trace::EventEncoder;
 use rustc_hash::FxHashMap;
 
-/// How long a free waits for an allocation by another thread, in microseconds. Processors disagree by nanoseconds; a longer wait would
-/// take a later allocation at the same address for the one that was freed.
+/// How long a free waits for an allocation by another thread, in microseconds. Processors disagree by
+/// nanoseconds; a longer wait would take a later allocation at the same address for the one that was freed.
 const PATIENCE_US: u64 = 3;
 
 /// Pairs the events of one process.
@@ -79,7 +83,8 @@ impl Pairing {
         self.live.prefetch(address);
     }
 
-    /// The same one step later, for an event that ends the block at `address`: asks for what the profile keeps of the block.
+    /// The same one step later, for an event that ends the block at `address`: asks for what the profile
+    /// keeps of the block.
     #[inline(always)]
     pub(crate) fn prefetch_block(&self, address: u64) {
         if let Some(block) = self.live.get(address) {
@@ -293,7 +298,8 @@ impl Pairing {
         }
     }
 
-    /// The block that was set aside at an address. One that has waited too long was freed unseen, and what comes now is its successor's.
+    /// The block that was set aside at an address. One that has waited too long was freed unseen, and what
+    /// comes now is its successor's.
     #[cold]
     fn take_overlapped(&mut self, address: u64) -> Option<BlockId> {
         let (block, since_us) = self.overlapped.remove(&address)?;

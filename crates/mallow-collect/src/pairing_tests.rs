@@ -1,4 +1,5 @@
-//! The pairing against a naive twin that is told the truth, while the pairing sees neighbours of different threads the wrong way round.
+//! The pairing against a naive twin that is told the truth, while the pairing sees neighbours of different
+//! threads the wrong way round.
 
 use crate::pairing::Pairing;
 use mallow_profile::{Folded, StackId, ThreadIndex, Totals};
@@ -226,7 +227,8 @@ fn peak_bytes(events: &[Stamped]) -> u64 {
     peak
 }
 
-/// Neighbours of different threads that lie within 2 µs change places where the coin says so; none moves twice.
+/// Neighbours of different threads that lie within 2 µs change places where the coin says so; none moves
+/// twice.
 fn swapped(events: &[Stamped], coins: &[bool]) -> Vec<Stamped> {
     let mut events = events.to_vec();
     let mut at = 1;

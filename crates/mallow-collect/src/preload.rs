@@ -1,7 +1,8 @@
 //! Putting the preload library where the loader can find it.
 //!
-//! The library travels inside the mallow binary. It is written once per version and user to a directory that only that user can write
-//! and that everybody can read: a program that gives up its rights still has to load the library into its children.
+//! The library travels inside the mallow binary. It is written once per version and user to a directory that
+//! only that user can write and that everybody can read: a program that gives up its rights still has to load
+//! the library into its children.
 
 use crate::error::CollectError;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -42,7 +43,8 @@ fn unpack_into(directory: &Path, library: &[u8]) -> io::Result<PathBuf> {
         _ => {}
     }
     check_ours(directory)?;
-    // The name carries the content's checksum, so versions live side by side and running programs keep theirs.
+    // The name carries the content's checksum, so versions live side by side and running programs keep
+    // theirs.
     let path = directory.join(format!("libmallow_preload-{:08x}.so", crc32fast::hash(library)));
     if holds(&path, library) {
         return Ok(path);

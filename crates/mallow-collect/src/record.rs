@@ -62,12 +62,12 @@ pub struct RecordOutcome {
     pub warnings: Vec<String>,
 }
 
-/// Runs a command under the recorder and writes its trace. `resolve` names the addresses of a module: one list of frames for each address,
-/// innermost first; the addresses point into their instructions.
+/// Runs a command under the recorder and writes its trace. `resolve` names the addresses of a module: one
+/// list of frames for each address, innermost first; the addresses point into their instructions.
 ///
 /// # Errors
-/// When the command cannot be run or recorded, nothing is left behind. When the trace cannot be written, the command goes on unrecorded
-/// to its end, and what was written is removed.
+/// When the command cannot be run or recorded, nothing is left behind. When the trace cannot be written, the
+/// command goes on unrecorded to its end, and what was written is removed.
 pub fn record(options: &RecordOptions, resolve: Resolve<'_>) -> Result<RecordOutcome, CollectError> {
     let launch = Launch::new(&options.command)?;
     let session = Session::open()?;
@@ -112,8 +112,8 @@ fn open_output(output: &Output) -> Result<(File, PathBuf), CollectError> {
     }
 }
 
-/// Renames a trace to `NAME.PID.mallow`. Process ids come again, and a trace is somebody's work, so when that name is taken
-/// `NAME.PID-2.mallow` is tried, and so on.
+/// Renames a trace to `NAME.PID.mallow`. Process ids come again, and a trace is somebody's work, so when that
+/// name is taken `NAME.PID-2.mallow` is tried, and so on.
 fn name_by_process(path: &Path, directory: &Path, name: &str, pid: u32) -> Result<PathBuf, CollectError> {
     const NUMBER_MAX: u32 = 1000;
     let mut named = directory.join(format!("{name}.{pid}.mallow"));
@@ -135,7 +135,8 @@ fn rename_to_new(from: &Path, to: &Path) -> io::Result<()> {
     use rustix::io::Errno;
     match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
         Ok(()) => Ok(()),
-        // Some file systems cannot do this in one step; a second name that replaces nothing is the same in two.
+        // Some file systems cannot do this in one step; a second name that replaces nothing is the same in
+        // two.
         Err(Errno::INVAL | Errno::NOSYS) => {
             std::fs::hard_link(from, to).and_then(|()| std::fs::remove_file(from))
         }
@@ -252,7 +253,8 @@ impl Recording {
         let mut pause = Pause::default();
         loop {
             let interrupted = self.interrupts.look(self.child);
-            // The ends are looked for first: what a process did before it ended is then seen by the pass below.
+            // The ends are looked for first: what a process did before it ended is then seen by the pass
+            // below.
             let look_at_ends = pause.is_idle() || ends_looked_at.elapsed() > Duration::from_millis(5);
             let ended: Vec<u32> = if look_at_ends {
                 ends_looked_at = Instant::now();
@@ -405,8 +407,8 @@ impl Recording {
 }
 
 impl Recording {
-    /// A command that ended before the recorder could introduce it did nothing that we know of, but it was there: killed at once, or
-    /// without one of its libraries.
+    /// A command that ended before the recorder could introduce it did nothing that we know of, but it was
+    /// there: killed at once, or without one of its libraries.
     fn note_unmet_child(&mut self) -> Result<(), CollectError> {
         if self.child_was_met {
             return Ok(());

@@ -72,7 +72,8 @@ impl Session {
         let mut bytes = [0u8; Hello::BYTES + COMMAND_BYTES_MAX];
         let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
-        // The sender connects and sends in one breath, so this does not wait for long; a sender that died in between gives an end of file.
+        // The sender connects and sends in one breath, so this does not wait for long; a sender that died in
+        // between gives an end of file.
         let received =
             recvmsg(connection, &mut [IoSliceMut::new(&mut bytes)], &mut control, RecvFlags::CMSG_CLOEXEC)
                 .ok()?;

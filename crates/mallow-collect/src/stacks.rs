@@ -1,7 +1,7 @@
 //! The recorder's stack nodes as dense ids, in the order in which they are first used.
 //!
-//! The recorder's ids are places in a sparse hash table. Everything behind the collector indexes arrays by stack, so nodes are numbered
-//! anew, parents before children, and read from shared memory once.
+//! The recorder's ids are places in a sparse hash table. Everything behind the collector indexes arrays by
+//! stack, so nodes are numbered anew, parents before children, and read from shared memory once.
 
 use crate::mapping::Mapping;
 use mallow_profile::{Fold, StackId};

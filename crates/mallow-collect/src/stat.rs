@@ -50,7 +50,8 @@ pub fn stat(options: &StatOptions) -> Result<StatOutcome, CollectError> {
         processes: Vec::new(),
     };
     counting.run();
-    // A command that ended before the recorder could introduce it did nothing that we know of, but it was there.
+    // A command that ended before the recorder could introduce it did nothing that we know of, but it was
+    // there.
     if counting.processes.iter().all(|process| process.pid != counting.child_pid) {
         let ended_us = started.elapsed().as_micros() as u64;
         let (pid, exit, command) = (counting.child_pid, counting.exit, launch.line());
@@ -82,7 +83,8 @@ struct Counted {
 }
 
 impl Counting {
-    /// Nothing needs to be drained, so the loop only waits for ends. A short first pause keeps short programs short.
+    /// Nothing needs to be drained, so the loop only waits for ends. A short first pause keeps short programs
+    /// short.
     fn run(&mut self) {
         let mut pause = Duration::from_micros(200);
         loop {
@@ -156,7 +158,8 @@ impl Counting {
     }
 }
 
-/// Adds up a process's lanes. A lane's counters go on when it changes hands, so nothing of ended threads is missing.
+/// Adds up a process's lanes. A lane's counters go on when it changes hands, so nothing of ended threads is
+/// missing.
 fn totals(mapping: &Mapping) -> Totals {
     let value = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
     let header = mapping.header();

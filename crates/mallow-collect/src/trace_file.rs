@@ -1,6 +1,7 @@
 //! The trace file while it grows.
 //!
-//! Chunks are appended and never rewritten, so a trace whose writer was killed is readable up to its last complete chunk.
+//! Chunks are appended and never rewritten, so a trace whose writer was killed is readable up to its last
+//! complete chunk.
 
 use crate::error::CollectError;
 use mallow_wire::trace::{ChunkHeader, ChunkKind, FLAG_ZSTD, file_header};
@@ -25,7 +26,8 @@ impl std::fmt::Debug for Compressor {
     }
 }
 
-/// Fast enough to keep up with 20 million events a second on part of one core; higher levels gain a tenth in size.
+/// Fast enough to keep up with 20 million events a second on part of one core; higher levels gain a tenth in
+/// size.
 const ZSTD_LEVEL: i32 = 1;
 
 /// Payloads below this many bytes are stored as they are.

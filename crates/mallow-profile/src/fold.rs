@@ -1,10 +1,12 @@
 //! One process's events, folded into figures while they pass.
 //!
-//! Memory is bounded by the live blocks (16 bytes each) and the distinct stacks that allocated (two cache lines each); no
-//! event is kept. The collector runs a fold beside the program, and the trace reader runs the same code over
-//! stored events, so a block has the same [`BlockId`] in both: ids are slots of a slab whose free list is last in, first out.
+//! Memory is bounded by the live blocks (16 bytes each) and the distinct stacks that allocated (two cache
+//! lines each); no event is kept. The collector runs a fold beside the program, and the trace reader runs the
+//! same code over stored events, so a block has the same [`BlockId`] in both: ids are slots of a slab whose
+//! free list is last in, first out.
 //!
-//! A fold never panics on events that contradict each other; a free of a block that is not live counts as unmatched.
+//! A fold never panics on events that contradict each other; a free of a block that is not live counts as
+//! unmatched.
 
 mod site;
 mod slab;

@@ -1,8 +1,9 @@
 //! The model of a program's memory, and every analysis of it.
 //!
-//! A [`Profile`] is what all reports, diffs and exports are made from, whatever the data came from: our own trace or another tool's file. A
-//! [`Fold`] makes one process's part of it, event by event, in memory bounded by live blocks and distinct stacks; the collector
-//! runs it while the program runs, and the trace reader runs the same code over stored events.
+//! A [`Profile`] is what all reports, diffs and exports are made from, whatever the data came from: our own
+//! trace or another tool's file. A [`Fold`] makes one process's part of it, event by event, in memory bounded
+//! by live blocks and distinct stacks; the collector runs it while the program runs, and the trace reader
+//! runs the same code over stored events.
 //!
 //! This crate knows no files, no bytes, and not where symbols came from. It must never do I/O.
 

@@ -1,7 +1,7 @@
 //! The running figures of each stack that allocates, and their state at the peak.
 //!
-//! A new peak would have to copy every site's live figures. Instead it raises a serial, and a site that is about to change
-//! for the first time since keeps a copy of its own: constant time for each event.
+//! A new peak would have to copy every site's live figures. Instead it raises a serial, and a site that is
+//! about to change for the first time since keeps a copy of its own: constant time for each event.
 
 use super::FoldedSite;
 use crate::{SiteTotals, StackId};

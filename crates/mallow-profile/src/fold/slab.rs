@@ -1,7 +1,7 @@
 //! The live blocks: 16 bytes each, freed slots chained through themselves.
 //!
-//! The time of allocation is not kept: lifetimes are summed per site as (time of free) − (time of allocation), so each
-//! event adds its own half.
+//! The time of allocation is not kept: lifetimes are summed per site as (time of free) − (time of
+//! allocation), so each event adds its own half.
 
 use super::{BlockId, ThreadIndex};
 
@@ -102,8 +102,8 @@ impl Slab {
     }
 }
 
-/// Asks for large pages while the memory is untouched: slots of many megabytes, wanted at random, otherwise miss the processor's page
-/// table cache each time.
+/// Asks for large pages while the memory is untouched: slots of many megabytes, wanted at random, otherwise
+/// miss the processor's page table cache each time.
 fn want_huge_pages(blocks: &mut Vec<Block>) {
     const WORTH_BYTES: usize = 4 << 20;
     const PAGE_BYTES: usize = 4096;

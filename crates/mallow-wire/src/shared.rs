@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! offset 0             Header                                    one page
-//!        NODES_OFFSET   stack nodes, 4 segments of 16-byte entries   85 MiB, touched as used
+//!        NODES_OFFSET   stack nodes, 3 segments of 16-byte entries   81 MiB, touched as used
 //!        MODULES_OFFSET module log, append only                      1 MiB
 //!        LANES_OFFSET   Lane[lane_count]                             256 bytes each
 //!        RINGS_OFFSET   ring[lane_count]                             RING_BYTES each
@@ -36,10 +36,10 @@ pub const MODE_STAT: u32 = 2;
 pub const MODE_VARIABLE: &str = "MALLOW_MODE";
 
 /// Entries in each segment of the node table. A stack node's id is its index over all segments.
-pub const NODE_SEGMENTS: [usize; 4] = [1 << 16, 1 << 18, 1 << 20, 1 << 22];
+pub const NODE_SEGMENTS: [usize; 3] = [1 << 16, 1 << 20, 1 << 22];
 
 /// Entries in all segments.
-pub const NODE_COUNT: usize = (1 << 16) + (1 << 18) + (1 << 20) + (1 << 22);
+pub const NODE_COUNT: usize = (1 << 16) + (1 << 20) + (1 << 22);
 
 /// The id that stands for "no stack": the parent of outermost frames. No entry has it.
 pub const NODE_ROOT: u32 = u32::MAX;
@@ -87,20 +87,20 @@ pub const fn node_generation(key: u64) -> u64 {
     key >> 49
 }
 
-/// How many entries a node's search looks at in one segment before it goes to the next.
-pub const NODE_PROBES: usize = 8;
+/// How many entries a node's search looks at in one segment before it goes to the next: one cache line.
+pub const NODE_PROBES: usize = 4;
 
-/// Where the search for a node begins in each segment: the same for the writer and for whoever checks the
-/// table.
+/// The hash of a stack: of its innermost frame's key, and of the hash of its callers (0 for none). It says
+/// where the search for its node begins in each segment.
 ///
 /// Both halves of a 128-bit product, folded: every bit of the key, the generation at its top included,
 /// reaches the low bits that choose the place. A program that unloads libraries a hundred times has a hundred
 /// keys that differ in nothing else.
 #[inline(always)]
-pub const fn node_hash(key: u64, parent: u64) -> u64 {
+pub const fn stack_hash(key: u64, callers: u64) -> u64 {
     const KEY_SALT: u64 = 0x9e37_79b9_7f4a_7c15;
-    const PARENT_SALT: u64 = 0xd1b5_4a32_d192_ed03;
-    let product = (key ^ KEY_SALT) as u128 * (parent ^ PARENT_SALT) as u128;
+    const CALLERS_SALT: u64 = 0xd1b5_4a32_d192_ed03;
+    let product = (key ^ KEY_SALT) as u128 * (callers ^ CALLERS_SALT) as u128;
     (product >> 64) as u64 ^ product as u64
 }
 

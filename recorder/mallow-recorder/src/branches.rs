@@ -1,9 +1,10 @@
 //! Recent ways from an allocating call to a frame of the memo.
 //!
-//! A loop that allocates in three places leaves the outer frames alone and takes three paths inwards, in turns. The memo holds one
-//! path only. A branch is another one: it starts at a call site at a stack depth, reads a few return addresses, and ends at a kept
-//! frame. It is good for a call when all of that is as it was: the call site, the stack pointer, rbp if the path looks at it, every word
-//! that was read, and the kept frame, which is known by its place and by the walk that found it.
+//! A loop that allocates in three places leaves the outer frames alone and takes three paths inwards, in
+//! turns. The memo holds one path only. A branch is another one: it starts at a call site at a stack depth,
+//! reads a few return addresses, and ends at a kept frame. It is good for a call when all of that is as it
+//! was: the call site, the stack pointer, rbp if the path looks at it, every word that was read, and the kept
+//! frame, which is known by its place and by the walk that found it.
 
 use crate::memo::unchanged;
 use crate::walk::{Check, Frame};
@@ -47,8 +48,8 @@ fn place(frame: &Frame) -> usize {
 }
 
 impl Branches {
-    /// The node of a call whose innermost frame is given, when a branch leads from it to one of the kept frames, whose walks'
-    /// serial numbers are given.
+    /// The node of a call whose innermost frame is given, when a branch leads from it to one of the kept
+    /// frames, whose walks' serial numbers are given.
     ///
     /// # Safety
     /// The frame is the innermost of this thread, the kept frames are live and lie on its own stack above it.

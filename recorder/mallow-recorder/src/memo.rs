@@ -11,8 +11,8 @@
 //!    address and rbp. From there on the walk would read the kept words and nothing else, so it would repeat
 //!    itself, and the kept frames are taken.
 //!
-//! Programs call in loops: the same few paths lead from one kept frame to the allocator, in turns. The last paths of
-//! that kind are kept as [`crate::branches`], and looked at before a walk.
+//! Programs call in loops: the same few paths lead from one kept frame to the allocator, in turns. The last
+//! paths of that kind are kept as [`crate::branches`], and looked at before a walk.
 //!
 //! *Every* word counts. Comparing return addresses alone is wrong: a dead slot below a live `alloca` can hold
 //! the old address while rbp, and with it the rest of the walk, has changed. The one exception is a value of
@@ -24,13 +24,13 @@
 
 use crate::Caller;
 use crate::branches::{BRANCH_FRAMES_MAX, Branches};
-use crate::nodes;
+use crate::nodes::{self, EMPTY, Stack};
 use crate::process;
 use crate::rules::BpUse;
 use crate::sys;
 use crate::walk::{CHECKS_PER_STEP, Check, Frame, Outcome, Surroundings, plain_step, rule_of, unusual_step};
 use core::sync::atomic::Ordering;
-use mallow_wire::shared::{ADDRESS_TRUNCATED, NODE_ROOT, node_key};
+use mallow_wire::shared::{ADDRESS_TRUNCATED, node_key, stack_hash};
 
 /// The deepest stack that is followed, in frames.
 pub const FRAMES_MAX: usize = 16 * 1024;
@@ -42,8 +42,8 @@ const EXTRAS_MAX: usize = FRAMES_MAX;
 struct State {
     /// rbp, as execution resumes in this frame.
     bp: usize,
-    /// The stack node.
-    node: u32,
+    /// The stack from here outwards.
+    stack: Stack,
     /// Behind the last extra word that was read to leave this frame, `<< 1`, and whether `bp` matters.
     mark: u32,
 }
@@ -92,8 +92,8 @@ struct Walked {
     join: usize,
     /// rbp at the frame that was met.
     join_bp: usize,
-    /// The node above the outermost fresh frame when no kept frame was met.
-    root: u32,
+    /// The stack around the outermost fresh frame when no kept frame was met.
+    root: Stack,
 }
 
 impl Memo {
@@ -134,7 +134,7 @@ impl Memo {
         unsafe { memo.keep_unchanged(caller.sp, around.generation) };
         let count = memo.frame_count;
         if count > 0 && memo.is_kept(count - 1, &innermost) {
-            return memo.states[count - 1].node;
+            return memo.states[count - 1].stack.node;
         }
         let serials = &memo.walk_serials[..count];
         // SAFETY: the branch's words lie between `sp` and a kept frame on the thread's own stack.
@@ -157,10 +157,18 @@ impl Memo {
             && self.states[end - 1].mark >> 1 == self.states[join - 1].mark >> 1;
         if plain && walked.fresh_count <= BRANCH_FRAMES_MAX {
             let state = self.states[end - 1];
-            // Leaving a frame reads the word of the next one outwards; the kept frame's own word is checked with the kept ones.
+            // Leaving a frame reads the word of the next one outwards; the kept frame's own word is checked
+            // with the kept ones.
             let words = &self.words[join..end - 1];
             let matters = state.mark & 1 != 0;
-            self.branches.remember(innermost, matters, join, self.walk_serials[join - 1], words, state.node);
+            self.branches.remember(
+                innermost,
+                matters,
+                join,
+                self.walk_serials[join - 1],
+                words,
+                state.stack.node,
+            );
         }
     }
 
@@ -197,7 +205,7 @@ impl Memo {
     unsafe fn walk(&mut self, mut frame: Frame, around: &Surroundings) -> Walked {
         let (mut join, mut fresh_count, mut extra_count) = (self.frame_count, 0, 0);
         let mut end = around.end_of_stack(&frame);
-        let mut root = NODE_ROOT;
+        let mut root = EMPTY;
         loop {
             while join > 0 && self.words[join - 1].address < frame.slot {
                 join -= 1;
@@ -260,20 +268,23 @@ impl Memo {
     fn adopt(&mut self, walked: &Walked, around: &Surroundings) -> u32 {
         let mut count = walked.join;
         let outer = (count > 0).then(|| self.states[count - 1]);
-        let mut node = outer.map_or(walked.root, |outer| outer.node);
+        let mut stack = outer.map_or(walked.root, |outer| outer.stack);
         let mut extra = outer.map_or(0, |outer| (outer.mark >> 1) as usize);
         // Whether the frame outside of the one at hand needs its rbp, and which it was. A stack that was
         // truncated goes on unseen.
-        let mut outer_bp_matters = outer.map_or(walked.root != NODE_ROOT, |outer| outer.mark & 1 != 0);
+        let mut outer_bp_matters = outer.map_or(walked.root != EMPTY, |outer| outer.mark & 1 != 0);
         let mut outer_bp = walked.join_bp;
         let table = process::nodes();
+        if walked.fresh_count > 1 {
+            self.prefetch_nodes(walked, stack, around.generation);
+        }
         let mut complete = true;
         self.walks += 1;
         for i in (0..walked.fresh_count).rev() {
             let fresh = self.fresh[i];
             let key = node_key(fresh.ra as u64, fresh.exact, around.generation);
             // SAFETY: the table of this process.
-            node = unsafe { nodes::intern(table, node, key, node_lost) };
+            stack = unsafe { nodes::intern(table, stack, key, node_lost) };
             let bp_matters = match fresh.bp_use {
                 BpUse::Needed => true,
                 BpUse::HandedOn => outer_bp_matters,
@@ -298,13 +309,24 @@ impl Memo {
                 self.words[count] = Check { address: fresh.slot, value: fresh.ra };
                 self.walk_serials[count] = self.walks;
                 self.states[count] =
-                    State { bp: fresh.bp, node, mark: (extra as u32) << 1 | bp_matters as u32 };
+                    State { bp: fresh.bp, stack, mark: (extra as u32) << 1 | bp_matters as u32 };
                 count += 1;
             }
             (outer_bp_matters, outer_bp) = (bp_matters, fresh.bp);
         }
         self.frame_count = count;
-        node
+        stack.node
+    }
+
+    /// Asks for the nodes of all fresh frames at once.
+    #[inline(always)]
+    fn prefetch_nodes(&self, walked: &Walked, callers: Stack, generation: u64) {
+        let mut hash = callers.hash;
+        for fresh in self.fresh[..walked.fresh_count].iter().rev() {
+            hash = stack_hash(node_key(fresh.ra as u64, fresh.exact, generation), hash);
+            // SAFETY: the table of this process.
+            unsafe { nodes::prefetch(process::nodes(), hash) };
+        }
     }
 }
 
@@ -328,12 +350,11 @@ fn node_lost() {
     process::header().nodes_lost.fetch_add(1, Ordering::Relaxed);
 }
 
-/// The node under which stacks hang that are deeper than we follow.
-fn truncated(generation: u64) -> u32 {
+/// The stack around those that are deeper than we follow.
+fn truncated(generation: u64) -> Stack {
+    let key = node_key(ADDRESS_TRUNCATED, true, generation);
     // SAFETY: the table of this process.
-    unsafe {
-        nodes::intern(process::nodes(), NODE_ROOT, node_key(ADDRESS_TRUNCATED, true, generation), node_lost)
-    }
+    unsafe { nodes::intern(process::nodes(), EMPTY, key, node_lost) }
 }
 
 /// How many of the words, from the first on, still have their values.
@@ -373,7 +394,7 @@ pub unsafe fn node_from_scratch(caller: Caller, around: &Surroundings) -> u32 {
     let mut batch = [(0u64, false); BATCH];
     // SAFETY: by contract.
     let depth = unsafe { walk_each(caller, around, |_, _| true) };
-    let mut node = if depth == FRAMES_MAX { truncated(around.generation) } else { NODE_ROOT };
+    let mut stack = if depth == FRAMES_MAX { truncated(around.generation) } else { EMPTY };
     let mut end = depth;
     while end > 0 {
         let start = end.saturating_sub(BATCH);
@@ -387,19 +408,13 @@ pub unsafe fn node_from_scratch(caller: Caller, around: &Surroundings) -> u32 {
             })
         };
         for (address, exact) in batch[..end - start].iter().rev() {
+            let key = node_key(*address, *exact, around.generation);
             // SAFETY: the table of this process.
-            node = unsafe {
-                nodes::intern(
-                    process::nodes(),
-                    node,
-                    node_key(*address, *exact, around.generation),
-                    node_lost,
-                )
-            };
+            stack = unsafe { nodes::intern(process::nodes(), stack, key, node_lost) };
         }
         end = start;
     }
-    node
+    stack.node
 }
 
 /// Visits the frames, innermost first, up to [`FRAMES_MAX`], while `visit` gives true; gives their number.

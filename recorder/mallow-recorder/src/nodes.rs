@@ -1,71 +1,108 @@
 //! Stacks as ids: a hash table in shared memory that maps (parent, address) to a node.
 //!
-//! The table is open addressing over segments of growing size. The search for a node visits a fixed number of
-//! entries in each segment, smallest segment first, and the first free entry on that path is where it
-//! belongs, so that two threads that insert the same node meet at the same entry. Entries never change once
-//! written, and the collector reads them in place: a node is known to it as soon as any record can name it,
-//! and is never sent.
+//! The table is open addressing over segments of growing size. The search for a node visits one cache line of
+//! each segment, smallest segment first, and the first free entry on that path is where it belongs, so that
+//! two threads that insert the same node meet at the same entry. Entries never change once written, and the
+//! collector reads them in place: a node is known to it as soon as any record can name it, and is never sent.
+//!
+//! Where a node lies follows from the hash of all addresses of its stack, not from its parent's id. The
+//! places of several fresh frames are therefore known before any of them has been looked up, and fetched at
+//! once: in a compiler the table outgrows every cache, and one miss after the other would cost more than the
+//! walk.
 
 use core::arch::asm;
-use core::sync::atomic::Ordering;
-use mallow_wire::shared::{NODE_PROBES, NODE_SEGMENTS, Node, node_hash};
+use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+use core::sync::atomic::{AtomicUsize, Ordering};
+use mallow_wire::shared::{NODE_PROBES, NODE_ROOT, NODE_SEGMENTS, Node, stack_hash};
 
-/// The id of the node under `parent` with `key`, inserted when it is new.
+/// A stack as the recorder knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct Stack {
+    /// The hash of its addresses.
+    pub hash: u64,
+    /// The node of its innermost frame.
+    pub node: u32,
+}
+
+/// The stack without frames.
+pub const EMPTY: Stack = Stack { hash: 0, node: NODE_ROOT };
+
+/// Segments that hold nodes, in whichever process had most: what a fetch is worth for.
+static SEGMENTS_USED: AtomicUsize = AtomicUsize::new(1);
+
+/// Asks for the memory in which the node of a stack with this hash lies.
 ///
-/// When the table is full the parent itself is given back, so that the stack ends there, and `lost` is
+/// # Safety
+/// `table` is the node table of the shared memory.
+#[inline(always)]
+pub unsafe fn prefetch(table: *const Node, hash: u64) {
+    let mut segment_start = 0;
+    for segment in &NODE_SEGMENTS[..SEGMENTS_USED.load(Ordering::Relaxed).min(NODE_SEGMENTS.len())] {
+        // SAFETY: a prefetch is a hint and faults on no address; this one lies in the table.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(table.add(segment_start + line(hash, *segment)).cast()) };
+        segment_start += segment;
+    }
+}
+
+/// The first entry of the cache line that a hash chooses in a segment.
+#[inline(always)]
+fn line(hash: u64, segment: usize) -> usize {
+    hash as usize & (segment - NODE_PROBES)
+}
+
+/// The stack of `callers` with one frame more, whose node is inserted when it is new.
+///
+/// When the table is full the callers' node stands for it, so that the stack ends there, and `lost` is
 /// called.
 ///
 /// # Safety
 /// `table` is the node table of the shared memory.
 #[inline(always)]
-pub unsafe fn intern(table: *const Node, parent: u32, key: u64, lost: impl FnOnce()) -> u32 {
+pub unsafe fn intern(table: *const Node, callers: Stack, key: u64, lost: impl FnOnce()) -> Stack {
     // The root is the largest id, so that adding 1 to its 32 bits gives the 0 that stands for it.
-    let parent_word = parent.wrapping_add(1) as u64;
-    let hash = node_hash(key, parent_word) as usize;
-    let first = hash & (NODE_SEGMENTS[0] - 1);
+    let parent_word = callers.node.wrapping_add(1) as u64;
+    let hash = stack_hash(key, callers.hash);
+    let first = line(hash, NODE_SEGMENTS[0]);
     // SAFETY: within the table's first segment.
     if holds(unsafe { &*table.add(first) }, key, parent_word) {
-        return first as u32;
+        return Stack { hash, node: first as u32 };
     }
     // SAFETY: by contract.
-    unsafe { intern_slowly(table, parent, parent_word, key, hash, lost) }
+    let node = unsafe { search(table, parent_word, key, hash) }.unwrap_or_else(|| {
+        lost();
+        callers.node
+    });
+    Stack { hash, node }
 }
 
-/// As [`intern`], from the beginning of the search.
+/// Finds or inserts a node; none when its place is full.
 #[inline(never)]
-unsafe fn intern_slowly(
-    table: *const Node,
-    parent: u32,
-    parent_word: u64,
-    key: u64,
-    hash: usize,
-    lost: impl FnOnce(),
-) -> u32 {
+unsafe fn search(table: *const Node, parent_word: u64, key: u64, hash: u64) -> Option<u32> {
     let mut segment_start = 0;
-    for segment in NODE_SEGMENTS {
-        let mut slot = hash & (segment - 1);
-        for _ in 0..NODE_PROBES {
-            let id = segment_start + slot;
-            // SAFETY: `slot` is below the segment's length, so the entry lies in the table.
+    for (i, segment) in NODE_SEGMENTS.into_iter().enumerate() {
+        let first = segment_start + line(hash, segment);
+        for id in first..first + NODE_PROBES {
+            // SAFETY: the line lies within the segment, so the entry lies in the table.
             let node = unsafe { &*table.add(id) };
-            // `key` first: both words appear at once, so a key that is there has its parent with it.
-            let found = node.key.load(Ordering::Acquire);
-            if found == key && node.parent.load(Ordering::Relaxed) == parent_word {
-                return id as u32;
+            if holds(node, key, parent_word) {
+                return Some(id as u32);
             }
             // A failed claim means that another thread, or a signal handler, took the entry: look at it
             // again.
-            if found == 0 && (claim(node, key, parent_word) || holds(node, key, parent_word)) {
-                return id as u32;
+            let free = node.key.load(Ordering::Acquire) == 0;
+            if free && (claim(node, key, parent_word) || holds(node, key, parent_word)) {
+                SEGMENTS_USED.fetch_max(i + 1, Ordering::Relaxed);
+                return Some(id as u32);
             }
-            slot = (slot + 1) & (segment - 1);
         }
         segment_start += segment;
     }
-    lost();
-    parent
+    None
 }
 
+/// Whether an entry is that of a node. `key` is read first: both words appear at once, so a key that is there
+/// has its parent with it.
 #[inline(always)]
 fn holds(node: &Node, key: u64, parent_word: u64) -> bool {
     node.key.load(Ordering::Acquire) == key && node.parent.load(Ordering::Relaxed) == parent_word
@@ -109,16 +146,16 @@ mod tests {
     fn equal_pairs_share_an_id_and_different_ones_do_not() {
         let table = table();
         let mut seen = HashMap::new();
-        let mut parent = NODE_ROOT;
+        let mut parent = EMPTY;
         for i in 0..300_000u64 {
             let key = node_key(0x40_0000 + (i * 7919) % 100_000 * 5, false, 0);
             // SAFETY: a zeroed mapping of the table's size.
             let id = unsafe { intern(table, parent, key, || panic!("full")) };
-            let known = *seen.entry((parent, key)).or_insert(id);
+            let known = *seen.entry((parent.node, key)).or_insert(id);
             assert_eq!(known, id);
-            parent = if i % 11 == 0 { NODE_ROOT } else { id };
+            parent = if i % 11 == 0 { EMPTY } else { id };
         }
-        let ids: std::collections::HashSet<_> = seen.values().collect();
+        let ids: std::collections::HashSet<_> = seen.values().map(|stack| stack.node).collect();
         assert_eq!(ids.len(), seen.len(), "two pairs share an id");
     }
 
@@ -128,10 +165,9 @@ mod tests {
         for generation in 0..5_000 {
             for address in [0x7f00_1234_5678, 0x7f00_1234_6000] {
                 // SAFETY: as above.
-                let id = unsafe {
-                    intern(table, NODE_ROOT, node_key(address, false, generation), || panic!("full"))
-                };
-                assert_ne!(id, NODE_ROOT);
+                let id =
+                    unsafe { intern(table, EMPTY, node_key(address, false, generation), || panic!("full")) };
+                assert_ne!(id.node, NODE_ROOT);
             }
         }
     }
@@ -143,7 +179,12 @@ mod tests {
             (0..50_000u64)
                 // SAFETY: as above.
                 .map(|i| unsafe {
-                    intern(table as *const Node, (i % 97) as u32, node_key(i, false, 0), || ())
+                    intern(
+                        table as *const Node,
+                        Stack { hash: i % 97, node: (i % 97) as u32 },
+                        node_key(i, false, 0),
+                        || (),
+                    )
                 })
                 .collect::<Vec<_>>()
         };

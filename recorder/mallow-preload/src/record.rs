@@ -4,7 +4,7 @@ use core::arch::x86_64::_rdtsc;
 use mallow_recorder::Caller;
 use mallow_recorder::ring;
 use mallow_recorder::stat;
-use mallow_recorder::thread::{Entry, Guard, enter};
+use mallow_recorder::thread::{Entry, Guard, Thread, enter, enter_counting};
 use mallow_wire::event::{Kind, size_saturated, word0, word1, word2};
 
 /// Now, in ticks of the time stamp counter.
@@ -20,6 +20,34 @@ fn now() -> u64 {
 /// `caller` holds the registers at the hooked function's entry.
 #[inline(always)]
 pub(crate) unsafe fn allocating(caller: Caller, size: usize, call: impl FnOnce() -> *mut u8) -> *mut u8 {
+    // SAFETY: by contract.
+    unsafe {
+        match enter_counting(caller) {
+            Some(counted) => {
+                let block = call();
+                count_allocation(counted.thread(), block, size);
+                block
+            }
+            None => allocating_guarded(caller, size, call),
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn count_allocation(thread: *mut Thread, block: *mut u8, size: usize) {
+    // SAFETY: this thread's state.
+    unsafe {
+        if block.is_null() {
+            stat::failed(thread);
+        } else {
+            stat::allocated(thread, block as usize, size);
+        }
+    }
+}
+
+/// Out of line, so that a call that is only counted does not save the registers that recording needs.
+#[inline(never)]
+unsafe fn allocating_guarded(caller: Caller, size: usize, call: impl FnOnce() -> *mut u8) -> *mut u8 {
     // SAFETY: by contract; the guards prove that the thread's state is ours to use.
     unsafe {
         match enter(caller) {
@@ -33,11 +61,7 @@ pub(crate) unsafe fn allocating(caller: Caller, size: usize, call: impl FnOnce()
             Entry::Count(guard) => {
                 let block = call();
                 guard.in_hook();
-                if block.is_null() {
-                    stat::failed(guard.thread());
-                } else {
-                    stat::allocated(guard.thread(), block as usize, size);
-                }
+                count_allocation(guard.thread(), block, size);
                 block
             }
             Entry::Pass => call(),
@@ -51,6 +75,21 @@ pub(crate) unsafe fn allocating(caller: Caller, size: usize, call: impl FnOnce()
 /// As [`allocating`].
 #[inline(always)]
 pub(crate) unsafe fn freeing(caller: Caller, block: *mut u8, call: impl FnOnce()) {
+    // SAFETY: by contract.
+    unsafe {
+        match enter_counting(caller) {
+            Some(counted) => {
+                stat::freed(counted.thread(), block as usize);
+                call();
+            }
+            None => freeing_guarded(caller, block, call),
+        }
+    }
+}
+
+/// Out of line, as [`allocating_guarded`].
+#[inline(never)]
+unsafe fn freeing_guarded(caller: Caller, block: *mut u8, call: impl FnOnce()) {
     // SAFETY: as in `allocating`.
     unsafe {
         match enter(caller) {

@@ -85,13 +85,15 @@ unsafe fn search(table: *const Node, parent_word: u64, key: u64, hash: u64) -> O
         for id in first..first + NODE_PROBES {
             // SAFETY: the line lies within the segment, so the entry lies in the table.
             let node = unsafe { &*table.add(id) };
-            if holds(node, key, parent_word) {
+            // Looked at once: an entry seen free by one look and taken by the next would be passed over, and the
+            // same node inserted twice.
+            let found = node.key.load(Ordering::Acquire);
+            if found == key && node.parent.load(Ordering::Relaxed) == parent_word {
                 return Some(id as u32);
             }
             // A failed claim means that another thread, or a signal handler, took the entry: look at it
             // again.
-            let free = node.key.load(Ordering::Acquire) == 0;
-            if free && (claim(node, key, parent_word) || holds(node, key, parent_word)) {
+            if found == 0 && (claim(node, key, parent_word) || holds(node, key, parent_word)) {
                 SEGMENTS_USED.fetch_max(i + 1, Ordering::Relaxed);
                 return Some(id as u32);
             }

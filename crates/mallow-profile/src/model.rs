@@ -234,18 +234,19 @@ pub struct SiteTotals {
 
 impl Totals {
     /// Adds another process's figures. Peaks of different processes are summed although they may lie at
-    /// different moments, so the sum is an upper bound.
+    /// different moments, so the sum is an upper bound. A sum that does not fit stays at the largest number: only
+    /// a damaged file has such figures.
     pub fn add(&mut self, other: &Totals) {
-        self.allocations += other.allocations;
-        self.bytes += other.bytes;
-        self.frees += other.frees;
-        self.reallocations += other.reallocations;
-        self.temporary += other.temporary;
-        self.failed += other.failed;
-        self.peak_bytes += other.peak_bytes;
-        self.peak_blocks += other.peak_blocks;
-        self.leaked_bytes += other.leaked_bytes;
-        self.leaked_blocks += other.leaked_blocks;
+        self.allocations = self.allocations.saturating_add(other.allocations);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.frees = self.frees.saturating_add(other.frees);
+        self.reallocations = self.reallocations.saturating_add(other.reallocations);
+        self.temporary = self.temporary.saturating_add(other.temporary);
+        self.failed = self.failed.saturating_add(other.failed);
+        self.peak_bytes = self.peak_bytes.saturating_add(other.peak_bytes);
+        self.peak_blocks = self.peak_blocks.saturating_add(other.peak_blocks);
+        self.leaked_bytes = self.leaked_bytes.saturating_add(other.leaked_bytes);
+        self.leaked_blocks = self.leaked_blocks.saturating_add(other.leaked_blocks);
     }
 }
 
@@ -258,17 +259,17 @@ impl SiteTotals {
             _ => self.first_us.min(other.first_us),
         };
         self.last_us = self.last_us.max(other.last_us);
-        self.allocations += other.allocations;
-        self.bytes += other.bytes;
-        self.reallocations += other.reallocations;
-        self.temporary += other.temporary;
-        self.failed += other.failed;
-        self.peak_bytes += other.peak_bytes;
-        self.peak_blocks += other.peak_blocks;
-        self.leaked_bytes += other.leaked_bytes;
-        self.leaked_blocks += other.leaked_blocks;
-        self.live_bytes_max += other.live_bytes_max;
-        self.lifetime_us_sum += other.lifetime_us_sum;
+        self.allocations = self.allocations.saturating_add(other.allocations);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.reallocations = self.reallocations.saturating_add(other.reallocations);
+        self.temporary = self.temporary.saturating_add(other.temporary);
+        self.failed = self.failed.saturating_add(other.failed);
+        self.peak_bytes = self.peak_bytes.saturating_add(other.peak_bytes);
+        self.peak_blocks = self.peak_blocks.saturating_add(other.peak_blocks);
+        self.leaked_bytes = self.leaked_bytes.saturating_add(other.leaked_bytes);
+        self.leaked_blocks = self.leaked_blocks.saturating_add(other.leaked_blocks);
+        self.live_bytes_max = self.live_bytes_max.saturating_add(other.live_bytes_max);
+        self.lifetime_us_sum = self.lifetime_us_sum.saturating_add(other.lifetime_us_sum);
     }
 }
 
@@ -286,5 +287,20 @@ impl Profile {
     pub fn frames(&self, stack: Option<StackId>) -> impl Iterator<Item = &Frame> {
         std::iter::successors(stack, |id| self.stacks[id.0 as usize].parent)
             .flat_map(|id| &self.locations[self.stacks[id.0 as usize].location.0 as usize].frames)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_of_a_damaged_file_add_up_without_overflow() {
+        let mut totals = Totals { bytes: u64::MAX - 1, ..Totals::default() };
+        totals.add(&Totals { bytes: 5, allocations: 2, ..Totals::default() });
+        assert_eq!((totals.bytes, totals.allocations), (u64::MAX, 2));
+        let mut site = SiteTotals { lifetime_us_sum: u64::MAX, ..SiteTotals::default() };
+        site.add(&SiteTotals { lifetime_us_sum: 1, ..SiteTotals::default() });
+        assert_eq!(site.lifetime_us_sum, u64::MAX);
     }
 }

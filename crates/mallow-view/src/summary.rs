@@ -76,7 +76,11 @@ impl<'a> Summary<'a> {
             processes: profile.processes.iter().filter(|p| p.exit != Some(Exit::Exec)).count(),
             totals,
             peak_process: profile.processes.iter().max_by_key(|process| process.totals.peak_bytes),
-            events_lost: profile.processes.iter().map(|process| process.events_lost).fold(0, u64::saturating_add),
+            events_lost: profile
+                .processes
+                .iter()
+                .map(|process| process.events_lost)
+                .fold(0, u64::saturating_add),
             tops: Measure::ALL.iter().filter_map(|&measure| top(&mut sites, measure)).collect(),
             next: next(&totals),
         }

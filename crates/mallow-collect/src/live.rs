@@ -4,8 +4,8 @@
 //! the events remove it. Linear probing in one array of 16-byte entries, removal by shifting back, so that a
 //! look-up touches one cache line in the common case and the table never fills with tombstones. Four entries
 //! make a cache line, and the blocks of a 128-byte piece of the heap have their homes in one line: programs
-//! allocate and free neighbours together, so most look-ups find their line in the cache. The standard map is
-//! three times slower here, and cannot be told to prefetch.
+//! allocate and free neighbours together, so most look-ups find their line in the cache. The standard map
+//! cannot be told to prefetch.
 
 use mallow_profile::BlockId;
 

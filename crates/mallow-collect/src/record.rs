@@ -75,7 +75,7 @@ pub fn record(options: &RecordOptions, resolve: Resolve<'_>) -> Result<RecordOut
     let (file, path) = open_output(&options.output)?;
     let clock = Clock::start();
     let outcome = Recording::begin(options, &launch, session, interrupts, clock, file, &path)
-        .and_then(|recording| recording.run(options, resolve));
+        .and_then(|recording| recording.run(resolve));
     if let Err((error, path)) = &outcome
         && !matches!(error, CollectError::Exists { .. })
     {
@@ -216,7 +216,7 @@ impl Recording {
         Ok(recording)
     }
 
-    fn run(mut self, _options: &RecordOptions, resolve: Resolve<'_>) -> Result<RecordOutcome, Failure> {
+    fn run(mut self, resolve: Resolve<'_>) -> Result<RecordOutcome, Failure> {
         let outcome = self.collect().and_then(|interrupted| self.finish(resolve).map(|()| interrupted));
         let path = self.file.path().to_owned();
         match outcome {

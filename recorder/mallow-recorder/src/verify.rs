@@ -3,7 +3,7 @@
 //!
 //! The judges are a walk from scratch with the same rules, which tests the memo, and the C runtime's own
 //! unwinder (`_Unwind_Backtrace` of libgcc), which shares no code with us and tests the rules. Only built
-//! with the feature `verify`: this is a hundred times slower than recording.
+//! with the feature `verify`: this is many times slower than recording.
 
 use crate::Caller;
 use crate::memo::{FRAMES_MAX, walk_each};

@@ -146,7 +146,7 @@ fn files_of_other_tools_are_named() {
         (heaptrack, "heaptrack"),
     ] {
         let sentence = refused(report_of_bytes(&bytes), kind);
-        assert!(sentence.contains("not a mallow trace"), "{sentence}");
+        assert!(sentence.contains("not a profile"), "{sentence}");
     }
 }
 

@@ -10,6 +10,7 @@ mod args;
 mod exit_code;
 mod failure;
 mod json;
+mod open;
 mod output;
 mod preload;
 mod record;

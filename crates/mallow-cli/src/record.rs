@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::request::Record;
 use crate::symbols::Names;
 use crate::text::{self, Style};
-use crate::{exit_code, output, preload, report};
+use crate::{exit_code, open, output, preload};
 use mallow_collect::{Output, RecordOptions};
 use mallow_formats::native::ReallocBooking;
 use mallow_view::Summary;
@@ -25,7 +25,7 @@ pub(crate) fn run(record: Record) -> Result<u8, Failure> {
     let mut names = Names::new();
     let outcome = mallow_collect::record(&options, &mut |module, calls| names.of_calls(module, calls))?;
     output::warn(&outcome.warnings);
-    let trace = report::read(&outcome.trace, ReallocBooking::OwnSite)?;
+    let trace = open::profile(&outcome.trace, ReallocBooking::OwnSite)?;
     output::warn(&trace.warnings);
     let shown = outcome.trace.strip_prefix(".").unwrap_or(&outcome.trace).display().to_string();
     let style = Style::of(&std::io::stderr());

@@ -1,14 +1,13 @@
 //! `mallow report`: a trace as tables or JSON.
 
-use crate::failure::{Failure, reason};
+use crate::failure::Failure;
 use crate::json::ReportJson;
 use crate::request::{Booking, Form, Report, ReportView};
-use crate::symbols::Names;
 use crate::text::{self, Style};
-use crate::{exit_code, output};
-use mallow_formats::native::{self, Imported, ReallocBooking, TraceError};
+use crate::{exit_code, open, output};
+use mallow_formats::Imported;
+use mallow_formats::native::ReallocBooking;
 use mallow_view::{Measure, Shown, Sites};
-use std::path::Path;
 
 /// Shows a trace.
 pub(crate) fn run(report: &Report) -> Result<u8, Failure> {
@@ -16,7 +15,7 @@ pub(crate) fn run(report: &Report) -> Result<u8, Failure> {
         Booking::Own => ReallocBooking::OwnSite,
         Booking::Origin => ReallocBooking::Origin,
     };
-    let imported = read(&report.file, booking)?;
+    let imported = open::profile(&report.file, booking)?;
     output::warn(&imported.warnings);
     match report.form {
         Form::Text => {
@@ -27,25 +26,6 @@ pub(crate) fn run(report: &Report) -> Result<u8, Failure> {
         Form::Json => json(&imported, &report.view)?,
     }
     Ok(exit_code::FINE)
-}
-
-/// Reads a trace; what it has no names for is looked up now.
-pub(crate) fn read(path: &Path, booking: ReallocBooking) -> Result<Imported, Failure> {
-    let mut imported = native::read_file_with(path, booking).map_err(|error| refused(path, &error))?;
-    if !imported.complete {
-        let mut names = Names::new();
-        names.complete(&mut imported.profile);
-        imported.warnings.extend_from_slice(names.warnings());
-    }
-    Ok(imported)
-}
-
-fn refused(path: &Path, error: &TraceError) -> Failure {
-    let path = path.display();
-    Failure::new(match error {
-        TraceError::Io(error) => format!("cannot read {path}: {}.", reason(error)),
-        other => format!("cannot read {path}: {other}."),
-    })
 }
 
 fn json(imported: &Imported, view: &ReportView) -> Result<(), Failure> {

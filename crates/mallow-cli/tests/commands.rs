@@ -63,7 +63,7 @@ fn a_file_that_cannot_be_read_is_one_sentence() {
         ("missing", "no such file or directory"),
         ("empty", "an empty file"),
         ("elf", "an ELF program or library"),
-        ("short", "not a mallow trace"),
+        ("short", "not a profile but a text file"),
         ("folder", "directory"),
     ] {
         for form in [&["report", name][..], &["report", "--json", name][..]] {

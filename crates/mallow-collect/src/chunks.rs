@@ -69,6 +69,7 @@ fn site_in_trace(site: &mallow_profile::FoldedSite) -> trace::FoldedSite {
         leaked_bytes: totals.leaked_bytes,
         leaked_blocks: totals.leaked_blocks,
         live_bytes_max: totals.live_bytes_max,
+        live_blocks_at_max: totals.live_blocks_at_max,
         lifetime_us_sum: totals.lifetime_us_sum,
         first_us: totals.first_us,
         last_us: totals.last_us,

@@ -1,8 +1,33 @@
-//! Profile files in and out, one module per format.
+//! Profile files in and out, one file per format; our own trace is one of them.
 //!
-//! An importer gives a profile with the warnings that a person should read, or one named error; never a panic, whatever the
-//! bytes. This crate judges no figures: what they mean is the profile's business, how they look the views'.
+//! [`open`] is the door: it looks at a file's first bytes, undoes its compression, and hands it to the reader of its format. A
+//! reader gives an [`Imported`] profile with its warnings, or one [`ImportError`] that names the place: never a panic, never
+//! silence, never memory that the file's size does not justify. [`export`] writes what others read.
 //!
-//! - [`native`] reads our own trace.
+//! This crate must never decide what a figure means: it fills the profile, and [`mallow_profile::Known`] says what a format could
+//! not tell.
 
+mod error;
+pub mod export;
+mod format;
+mod import;
+mod lines;
 pub mod native;
+mod source;
+
+pub use error::{ImportError, Position};
+pub use format::Format;
+pub use import::{open, read_as};
+
+use mallow_profile::Profile;
+
+/// What a file gave.
+#[derive(Clone, Debug)]
+pub struct Imported {
+    /// The profile.
+    pub profile: Profile,
+    /// Sentences about what is missing or doubtful, for people.
+    pub warnings: Vec<String>,
+    /// Whether the file was closed in order and is undamaged.
+    pub complete: bool,
+}

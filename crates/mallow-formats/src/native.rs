@@ -12,30 +12,24 @@ mod error;
 mod folded;
 mod gather;
 mod locate;
+mod origin;
 mod replay;
 mod scan;
+mod write;
 
 pub use error::TraceError;
+pub(crate) use error::looks_like;
 pub use mallow_profile::ReallocBooking;
 pub use replay::{Event, EventKind};
+pub use write::write;
 
+use crate::Imported;
 use gather::Parts;
 use mallow_profile::{ProcessIndex, Profile};
 use scan::Scan;
 use std::fs::File;
 use std::io::{BufReader, Cursor, Read, Seek};
 use std::path::Path;
-
-/// What a trace gave.
-#[derive(Clone, Debug)]
-pub struct Imported {
-    /// The profile.
-    pub profile: Profile,
-    /// Sentences about what is missing or doubtful, for people.
-    pub warnings: Vec<String>,
-    /// Whether the trace was closed in order and is undamaged.
-    pub complete: bool,
-}
 
 /// Reads a trace file.
 pub fn read_file(path: &Path) -> Result<Imported, TraceError> {

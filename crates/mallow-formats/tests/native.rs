@@ -2,7 +2,8 @@
 
 mod writer;
 
-use mallow_formats::native::{self, EventKind, Imported, ReallocBooking, Trace, TraceError};
+use mallow_formats::Imported;
+use mallow_formats::native::{self, EventKind, ReallocBooking, Trace, TraceError};
 use mallow_profile::{Address, Exit, ModuleId, ProcessIndex, Profile, StackId};
 use mallow_wire::trace::*;
 use std::io::Cursor;

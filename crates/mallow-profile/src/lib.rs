@@ -7,11 +7,17 @@
 //!
 //! This crate knows no files, no bytes, and not where symbols came from. It must never do I/O.
 
+mod builder;
+mod figures;
 mod fold;
+mod measure;
 mod model;
 
+pub use builder::ProfileBuilder;
+pub use figures::{Known, SiteTotals, Totals};
 pub use fold::{BlockId, Fold, Folded, FoldedSite, FoldedThread, ReallocBooking, ThreadIndex};
+pub use measure::Measure;
 pub use model::{
-    Address, Exit, Location, LocationId, Module, ModuleId, Process, ProcessIndex, Profile, Recording, Sample,
-    Site, SiteTotals, StackId, StackNode, Thread, Totals,
+    Address, Exit, LiveSample, Location, LocationId, Module, ModuleId, Process, ProcessIndex, Profile,
+    Recording, Sample, Site, StackId, StackNode, Thread, TimeUnit,
 };

@@ -3,6 +3,7 @@
 //! Everything is plain data with public fields; ids are indices into the table that their documentation names
 //! and are meaningless in any other profile.
 
+use crate::{Known, SiteTotals, Totals};
 use mallow_base::Frame;
 
 /// Index into [`Profile::processes`].
@@ -36,6 +37,8 @@ pub struct Profile {
     pub stacks: Vec<StackNode>,
     /// One entry for each process and stack that allocated.
     pub sites: Vec<Site>,
+    /// Which figures the source could tell; the others stand at 0 and mean nothing.
+    pub known: Known,
 }
 
 /// What was recorded, where and when.
@@ -45,8 +48,10 @@ pub struct Recording {
     pub command: Vec<String>,
     /// Wall-clock start, in microseconds since 1970.
     pub started_unix_us: u64,
-    /// How long it took, in microseconds. Up to the last event when the end is missing.
+    /// How long it took, in microseconds (or [`Recording::time_unit`]). Up to the last event when the end is missing.
     pub duration_us: u64,
+    /// What every field that ends in `_us` is counted in.
+    pub time_unit: TimeUnit,
     /// The version of the counting rules.
     pub counting_version: u32,
     /// The mallow that recorded, such as `0.1.0`.
@@ -54,6 +59,18 @@ pub struct Recording {
     /// What might explain a difference between two recordings: kernel, machine, processors. Pairs of name and
     /// value.
     pub environment: Vec<(String, String)>,
+}
+
+/// What times are counted in. Our own recordings are in microseconds; some tools count by what the program does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum TimeUnit {
+    /// Microseconds.
+    #[default]
+    Microseconds,
+    /// Instructions that the program executed.
+    Instructions,
+    /// Bytes that it allocated and freed.
+    Bytes,
 }
 
 /// One process image: from its start, or from `exec`, to its end, or to the next `exec`.
@@ -84,6 +101,8 @@ pub struct Process {
     pub threads: Vec<Thread>,
     /// Resident memory over time.
     pub samples: Vec<Sample>,
+    /// Live memory over time, where the source kept no events that would tell it.
+    pub live_samples: Vec<LiveSample>,
 }
 
 /// How a process ended.
@@ -119,29 +138,17 @@ pub struct Sample {
     pub rss_bytes: u64,
 }
 
-/// The figures of a process or of a whole recording. The counting rules, version 1, define each.
+/// Live memory at a moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Totals {
-    /// Successful allocating calls.
-    pub allocations: u64,
-    /// Their requested bytes.
-    pub bytes: u64,
-    /// Blocks freed, those that `realloc` replaced included.
-    pub frees: u64,
-    /// Successful `realloc` calls on a live block.
-    pub reallocations: u64,
-    /// Blocks freed by their own thread before it allocated again.
-    pub temporary: u64,
-    /// Failed calls.
-    pub failed: u64,
-    /// The highest sum of live requested bytes.
-    pub peak_bytes: u64,
-    /// The live blocks at that moment.
-    pub peak_blocks: u64,
-    /// Bytes live at the end.
-    pub leaked_bytes: u64,
-    /// Blocks live at the end.
-    pub leaked_blocks: u64,
+pub struct LiveSample {
+    /// Microseconds since the recording's start.
+    pub time_us: u64,
+    /// Requested bytes live.
+    pub live_bytes: u64,
+    /// What the allocator used beside them: headers and rounding. 0 where the source does not tell.
+    pub overhead_bytes: u64,
+    /// Bytes of the stacks. 0 where the source does not tell.
+    pub stack_bytes: u64,
 }
 
 /// An executable or library as it was mapped.
@@ -201,78 +208,6 @@ pub struct Site {
     pub totals: SiteTotals,
 }
 
-/// The figures of a site.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SiteTotals {
-    /// Successful allocating calls.
-    pub allocations: u64,
-    /// Their requested bytes.
-    pub bytes: u64,
-    /// Those of the allocations that `realloc` made.
-    pub reallocations: u64,
-    /// Blocks freed by their own thread before it allocated again.
-    pub temporary: u64,
-    /// Failed calls.
-    pub failed: u64,
-    /// The site's live bytes at the process's peak.
-    pub peak_bytes: u64,
-    /// The site's live blocks at the process's peak.
-    pub peak_blocks: u64,
-    /// The site's bytes live at the end.
-    pub leaked_bytes: u64,
-    /// The site's blocks live at the end.
-    pub leaked_blocks: u64,
-    /// The site's own maximum of live bytes, whenever that was.
-    pub live_bytes_max: u64,
-    /// The sum of lifetimes in microseconds over all blocks; blocks live at the end count up to it.
-    pub lifetime_us_sum: u64,
-    /// The first and the last allocation, in microseconds since the recording's start.
-    pub first_us: u64,
-    /// See `first_us`.
-    pub last_us: u64,
-}
-
-impl Totals {
-    /// Adds another process's figures. Peaks of different processes are summed although they may lie at
-    /// different moments, so the sum is an upper bound. A sum that does not fit stays at the largest number: only
-    /// a damaged file has such figures.
-    pub fn add(&mut self, other: &Totals) {
-        self.allocations = self.allocations.saturating_add(other.allocations);
-        self.bytes = self.bytes.saturating_add(other.bytes);
-        self.frees = self.frees.saturating_add(other.frees);
-        self.reallocations = self.reallocations.saturating_add(other.reallocations);
-        self.temporary = self.temporary.saturating_add(other.temporary);
-        self.failed = self.failed.saturating_add(other.failed);
-        self.peak_bytes = self.peak_bytes.saturating_add(other.peak_bytes);
-        self.peak_blocks = self.peak_blocks.saturating_add(other.peak_blocks);
-        self.leaked_bytes = self.leaked_bytes.saturating_add(other.leaked_bytes);
-        self.leaked_blocks = self.leaked_blocks.saturating_add(other.leaked_blocks);
-    }
-}
-
-impl SiteTotals {
-    /// Adds another site's figures. `live_bytes_max` becomes an upper bound.
-    pub fn add(&mut self, other: &SiteTotals) {
-        self.first_us = match (self.allocations, other.allocations) {
-            (0, _) => other.first_us,
-            (_, 0) => self.first_us,
-            _ => self.first_us.min(other.first_us),
-        };
-        self.last_us = self.last_us.max(other.last_us);
-        self.allocations = self.allocations.saturating_add(other.allocations);
-        self.bytes = self.bytes.saturating_add(other.bytes);
-        self.reallocations = self.reallocations.saturating_add(other.reallocations);
-        self.temporary = self.temporary.saturating_add(other.temporary);
-        self.failed = self.failed.saturating_add(other.failed);
-        self.peak_bytes = self.peak_bytes.saturating_add(other.peak_bytes);
-        self.peak_blocks = self.peak_blocks.saturating_add(other.peak_blocks);
-        self.leaked_bytes = self.leaked_bytes.saturating_add(other.leaked_bytes);
-        self.leaked_blocks = self.leaked_blocks.saturating_add(other.leaked_blocks);
-        self.live_bytes_max = self.live_bytes_max.saturating_add(other.live_bytes_max);
-        self.lifetime_us_sum = self.lifetime_us_sum.saturating_add(other.lifetime_us_sum);
-    }
-}
-
 impl Profile {
     /// The figures of all processes together; peaks as [`Totals::add`] says.
     pub fn totals(&self) -> Totals {
@@ -287,20 +222,5 @@ impl Profile {
     pub fn frames(&self, stack: Option<StackId>) -> impl Iterator<Item = &Frame> {
         std::iter::successors(stack, |id| self.stacks[id.0 as usize].parent)
             .flat_map(|id| &self.locations[self.stacks[id.0 as usize].location.0 as usize].frames)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn figures_of_a_damaged_file_add_up_without_overflow() {
-        let mut totals = Totals { bytes: u64::MAX - 1, ..Totals::default() };
-        totals.add(&Totals { bytes: 5, allocations: 2, ..Totals::default() });
-        assert_eq!((totals.bytes, totals.allocations), (u64::MAX, 2));
-        let mut site = SiteTotals { lifetime_us_sum: u64::MAX, ..SiteTotals::default() };
-        site.add(&SiteTotals { lifetime_us_sum: 1, ..SiteTotals::default() });
-        assert_eq!(site.lifetime_us_sum, u64::MAX);
     }
 }

@@ -89,10 +89,23 @@ impl Twin {
             leaked_bytes: self.bytes(&of(&self.live)),
             leaked_blocks: of(&self.live).len() as u64,
             live_bytes_max: self.moments.iter().map(|(_, live)| self.bytes(&of(live))).max().unwrap_or(0),
+            live_blocks_at_max: self.blocks_at_max(stack),
             lifetime_us_sum: blocks.iter().map(lived).sum(),
             first_us: blocks.first().map_or(0, |block| block.born_us),
             last_us: blocks.last().map_or(0, |block| block.born_us),
         }
+    }
+
+    /// The stack's live blocks at the first of its allocations that brought its live bytes to their maximum.
+    fn blocks_at_max(&self, stack: u32) -> u64 {
+        let allocations = self.moments.iter().filter(|(time, _)| time.is_some()).zip(&self.blocks);
+        let own = allocations.filter(|(_, block)| block.stack == stack).map(|((_, live), _)| {
+            let own = live.iter().copied().filter(|&block| self.blocks[block].stack == stack);
+            own.collect::<Vec<usize>>()
+        });
+        // `max_by_key` gives the last of equal ones.
+        let states: Vec<Vec<usize>> = own.collect();
+        states.iter().rev().max_by_key(|blocks| self.bytes(blocks)).map_or(0, |blocks| blocks.len() as u64)
     }
 
     fn folded(&self, end_us: u64) -> (Totals, u64, u64, BTreeMap<u32, SiteTotals>) {

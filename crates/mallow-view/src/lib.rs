@@ -10,7 +10,6 @@
 //! - [`short_name`] and [`place`]: how a frame is written.
 
 mod lines;
-mod measure;
 mod name;
 pub mod plumbing;
 mod sites;
@@ -18,7 +17,7 @@ mod spread;
 mod summary;
 
 pub use lines::{Line, lines};
-pub use measure::Measure;
+pub use mallow_profile::Measure;
 pub use name::{place, short_name};
 pub use sites::{Filter, Shown, SiteRow, Sites};
 pub use spread::{Figure, FigureRow, Run, Spread, figure_rows};

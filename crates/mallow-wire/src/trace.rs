@@ -33,6 +33,8 @@
 //! | 9 | [`Symbols`] | the recording, any number |
 //! | 10 | [`FoldedProcess`] | a process, at most one |
 //! | 11 | [`End`] | the recording, last |
+//! | 12 | [`Origin`] | the recording, where it came from another tool's file |
+//! | 13 | [`LiveSamples`] | a process, any number, where there are no events |
 //!
 //! For example, a file that holds nothing but an end after 300 µs (`AC 02`) is:
 //!
@@ -57,8 +59,10 @@ pub use chunk::{
 };
 pub use events::{EVENTS_PER_CHUNK, EventDecoder, EventEncoder, EventVisitor, decode_events};
 pub use folded::{FoldedProcess, FoldedSite, FoldedThread, FoldedTotals};
-pub use process::{Exit, ProcessEnd, ProcessStart, Sample, Samples, Thread, Threads};
-pub use recording::{End, Recording};
+pub use process::{
+    Exit, LiveSample, LiveSamples, ProcessEnd, ProcessStart, Sample, Samples, Thread, Threads,
+};
+pub use recording::{End, Origin, Recording};
 pub use stacks::{Module, Modules, StackNode, Stacks};
 pub use symbols::{
     SymbolAddress, SymbolFrame, SymbolKey, SymbolLocation, SymbolModule, SymbolProcess, Symbols,

@@ -40,7 +40,7 @@ proptest! {
     #[test]
     fn folded_figures_come_back(
         totals in any::<[u64; 12]>(), threads in vec(any::<(u64, u64)>(), 0..4),
-        sites in vec((any::<u32>(), any::<[u64; 13]>()), 0..8),
+        sites in vec((any::<u32>(), any::<[u64; 14]>()), 0..8),
     ) {
         let folded = FoldedProcess {
             totals: totals_of(&totals), peak_us: totals[10], frees_unmatched: totals[11],
@@ -77,7 +77,7 @@ fn totals_of(n: &[u64; 12]) -> FoldedTotals {
     }
 }
 
-fn site_of(stack: u32, n: &[u64; 13]) -> FoldedSite {
+fn site_of(stack: u32, n: &[u64; 14]) -> FoldedSite {
     FoldedSite {
         stack,
         allocations: n[0],
@@ -93,6 +93,7 @@ fn site_of(stack: u32, n: &[u64; 13]) -> FoldedSite {
         lifetime_us_sum: n[10],
         first_us: n[11],
         last_us: n[12],
+        live_blocks_at_max: n[13],
     }
 }
 
@@ -123,6 +124,9 @@ fn the_recordings_chunks_come_back() {
         }
     );
     assert_round_trip!(End, End { duration_us: 1 << 40 });
+    assert_round_trip!(Origin, Origin { format: text("massif"), known: 0b1000, time_unit: 1 });
+    let sample = LiveSample { time_us: 7, live_bytes: 1 << 20, overhead_bytes: 300, stack_bytes: 0 };
+    assert_round_trip!(LiveSamples, LiveSamples { samples: vec![sample, LiveSample::default()] });
 }
 
 #[test]

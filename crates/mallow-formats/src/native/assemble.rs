@@ -2,9 +2,10 @@
 
 use super::gather::{Parts, ProcessParts};
 use super::locate::Locations;
+use super::origin;
 use mallow_profile::{
-    Exit, Fold, Folded, LocationId, Process, ProcessIndex, Profile, Recording, Sample, Site, StackId,
-    StackNode, Thread,
+    Exit, Fold, Folded, LiveSample, LocationId, Process, ProcessIndex, Profile, Recording, Sample, Site,
+    StackId, StackNode, Thread,
 };
 use mallow_wire::trace as wire;
 
@@ -20,6 +21,10 @@ pub(super) fn profile(parts: Parts) -> Profile {
     }
     let ended_us = profile.processes.iter().map(|process| process.ended_us).max().unwrap_or(0);
     profile.recording = recording_of(parts.recording, parts.end.map_or(ended_us, |end| end.duration_us));
+    if let Some(origin) = &parts.origin {
+        profile.recording.time_unit = origin::time_unit_of(origin.time_unit);
+        profile.known = origin::known_of(origin.known);
+    }
     profile.modules = locations.modules;
     profile.locations = locations.locations;
     profile
@@ -33,6 +38,7 @@ fn recording_of(recording: wire::Recording, duration_us: u64) -> Recording {
         counting_version: recording.counting_version,
         recorder_version: recording.recorder_version,
         environment: recording.environment,
+        ..Recording::default()
     }
 }
 
@@ -65,6 +71,7 @@ fn add_process(profile: &mut Profile, process: ProcessParts, nodes: Vec<Location
         frees_unmatched: folded.frees_unmatched,
         threads: threads_of(&folded, process.threads),
         samples: process.samples.iter().map(sample_of).collect(),
+        live_samples: process.live_samples.iter().map(live_sample_of).collect(),
     });
 }
 
@@ -90,6 +97,15 @@ fn threads_of(folded: &Folded, names: std::collections::BTreeMap<u32, wire::Thre
 
 fn sample_of(sample: &wire::Sample) -> Sample {
     Sample { time_us: sample.time_us, rss_bytes: sample.rss_bytes }
+}
+
+fn live_sample_of(sample: &wire::LiveSample) -> LiveSample {
+    LiveSample {
+        time_us: sample.time_us,
+        live_bytes: sample.live_bytes,
+        overhead_bytes: sample.overhead_bytes,
+        stack_bytes: sample.stack_bytes,
+    }
 }
 
 fn exit_of(exit: wire::Exit) -> Exit {

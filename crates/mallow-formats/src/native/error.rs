@@ -63,7 +63,7 @@ impl TraceError {
 }
 
 /// What a file seems to be that is not a trace.
-fn looks_like(bytes: &[u8]) -> &'static str {
+pub(crate) fn looks_like(bytes: &[u8]) -> &'static str {
     const BEGINNINGS: [(&[u8], &str); 10] = [
         (b"\x7fELF", "an ELF program or library"),
         (b"\x1f\x8b", "a gzip file (heaptrack and pprof write such files)"),

@@ -45,6 +45,7 @@ fn site_of(site: &wire::FoldedSite) -> FoldedSite {
             leaked_bytes: site.leaked_bytes,
             leaked_blocks: site.leaked_blocks,
             live_bytes_max: site.live_bytes_max,
+            live_blocks_at_max: site.live_blocks_at_max,
             lifetime_us_sum: site.lifetime_us_sum,
             first_us: site.first_us,
             last_us: site.last_us,

@@ -7,8 +7,8 @@ use super::scan::{Found, Place, Scan};
 use mallow_base::{Count, Micros};
 use mallow_profile::{Fold, Folded, FoldedSite, SiteTotals};
 use mallow_wire::trace::{
-    ChunkKind, DecodeError, End, FoldedProcess, Module, Modules, ProcessEnd, ProcessStart, Recording, Sample,
-    Samples, StackNode, Stacks, Symbols, Thread, Threads,
+    ChunkKind, DecodeError, End, FoldedProcess, LiveSample, LiveSamples, Module, Modules, Origin, ProcessEnd,
+    ProcessStart, Recording, Sample, Samples, StackNode, Stacks, Symbols, Thread, Threads,
 };
 use std::collections::BTreeMap;
 use std::io::{Read, Seek};
@@ -24,6 +24,7 @@ pub(super) struct ProcessParts {
     stacks_broken: bool,
     pub(super) threads: BTreeMap<u32, Thread>,
     pub(super) samples: Vec<Sample>,
+    pub(super) live_samples: Vec<LiveSample>,
     pub(super) folded: Option<Folded>,
     /// Where its events are.
     pub(super) events: Vec<u64>,
@@ -35,6 +36,8 @@ pub(super) struct ProcessParts {
 #[derive(Debug, Default)]
 pub(super) struct Parts {
     pub(super) recording: Recording,
+    /// Where the profile came from, if from another tool's file.
+    pub(super) origin: Option<Origin>,
     pub(super) end: Option<End>,
     /// By the index in the chunks.
     pub(super) processes: BTreeMap<u32, ProcessParts>,
@@ -89,6 +92,7 @@ impl Parts {
         match header.kind {
             ChunkKind::RECORDING => self.recording = Recording::decode(payload)?,
             ChunkKind::SYMBOLS => self.symbols.push(Symbols::decode(payload)?),
+            ChunkKind::ORIGIN => self.origin = Some(Origin::decode(payload)?),
             ChunkKind::END => self.end = Some(End::decode(payload)?),
             kind => return self.take_process(kind, header.process, payload),
         }
@@ -97,8 +101,8 @@ impl Parts {
 
     fn take_process(&mut self, kind: ChunkKind, process: u32, payload: &[u8]) -> Result<(), DecodeError> {
         // A newer mallow's chunk, which this version's reports do not need.
-        let known =
-            kind == ChunkKind::FOLDED || (ChunkKind::PROCESS_START..=ChunkKind::PROCESS_END).contains(&kind);
+        let known = matches!(kind, ChunkKind::FOLDED | ChunkKind::LIVE_SAMPLES)
+            || (ChunkKind::PROCESS_START..=ChunkKind::PROCESS_END).contains(&kind);
         if !known {
             return Ok(());
         }
@@ -112,6 +116,7 @@ impl Parts {
                 process.threads.extend(threads.into_iter().map(|thread| (thread.index, thread)));
             }
             ChunkKind::SAMPLES => process.samples.extend(Samples::decode(payload)?.samples),
+            ChunkKind::LIVE_SAMPLES => process.live_samples.extend(LiveSamples::decode(payload)?.samples),
             ChunkKind::PROCESS_END => process.end = Some(ProcessEnd::decode(payload)?),
             ChunkKind::FOLDED => {
                 let folded = FoldedProcess::decode(payload)?;

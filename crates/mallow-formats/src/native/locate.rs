@@ -7,6 +7,9 @@ use mallow_wire::shared::ADDRESS_TRUNCATED;
 use mallow_wire::trace::{self as wire, StackNode, SymbolAddress, SymbolFrame, Symbols};
 use rustc_hash::FxHashMap;
 
+/// Stands for [`Address::Unknown`] in a trace made of another tool's file: no code is at the end of the address space.
+pub(super) const ADDRESS_UNKNOWN: u64 = u64::MAX;
+
 /// What a stack node's address is looked up by.
 type Key = (u64, bool, u64);
 
@@ -32,6 +35,7 @@ impl Locations {
                 SymbolAddress::InModule { module, svma } => {
                     Address::InModule { module: modules[module as usize], svma }
                 }
+                SymbolAddress::Anonymous { avma: ADDRESS_UNKNOWN } => Address::Unknown,
                 SymbolAddress::Anonymous { avma } => Address::Anonymous { avma },
             };
             let frames: Vec<Frame> = location.frames.iter().map(|frame| frame_of(frame, symbols)).collect();

@@ -30,6 +30,8 @@ pub(super) struct SiteFigures {
     pub(super) reallocations: u64,
     pub(super) failed: u64,
     stack: u32,
+    /// Live blocks when `live_bytes_max` was reached.
+    live_blocks_at_max: u32,
 }
 
 const _: () = assert!(size_of::<SiteFigures>() == 128);
@@ -46,7 +48,10 @@ impl SiteFigures {
         self.bytes = self.bytes.wrapping_add(size);
         self.live_blocks += 1;
         self.live_bytes = self.live_bytes.wrapping_add(size);
-        self.live_bytes_max = self.live_bytes_max.max(self.live_bytes);
+        if self.live_bytes > self.live_bytes_max || self.allocations == 1 {
+            self.live_bytes_max = self.live_bytes;
+            self.live_blocks_at_max = self.live_blocks;
+        }
         self.lifetime_us = self.lifetime_us.wrapping_sub(time_us);
     }
 
@@ -86,6 +91,7 @@ impl SiteFigures {
                 leaked_bytes: self.live_bytes,
                 leaked_blocks: u64::from(self.live_blocks),
                 live_bytes_max: self.live_bytes_max,
+                live_blocks_at_max: u64::from(self.live_blocks_at_max),
                 // Clocks of different cores may differ by a tick: a sum below zero means "no time at all".
                 lifetime_us_sum: (lived as i64).max(0) as u64,
                 first_us: self.first_us,

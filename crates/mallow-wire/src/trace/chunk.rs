@@ -44,6 +44,10 @@ impl ChunkKind {
     pub const FOLDED: ChunkKind = ChunkKind(10);
     /// [`super::End`].
     pub const END: ChunkKind = ChunkKind(11);
+    /// [`super::Origin`].
+    pub const ORIGIN: ChunkKind = ChunkKind(12);
+    /// [`super::LiveSamples`].
+    pub const LIVE_SAMPLES: ChunkKind = ChunkKind(13);
 }
 
 /// The header of a file of this version.

@@ -44,6 +44,7 @@ pub struct FoldedSite {
     pub leaked_bytes: u64,
     pub leaked_blocks: u64,
     pub live_bytes_max: u64,
+    pub live_blocks_at_max: u64,
     pub lifetime_us_sum: u64,
     pub first_us: u64,
     pub last_us: u64,
@@ -53,7 +54,7 @@ pub struct FoldedSite {
 ///
 /// Layout: the ten totals in the order of their fields · peak_us · frees_unmatched · list of threads (allocations · bytes) · list of
 /// sites: the stack id as a signed difference to the one before (0), the figures in the order of their fields up to
-/// first_us, and last_us as a signed difference to first_us.
+/// first_us without live_blocks_at_max, and last_us as a signed difference to first_us · live_blocks_at_max of each site.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FoldedProcess {
     /// The process's totals.
@@ -98,6 +99,7 @@ impl FoldedProcess {
             site.encode(stack, out);
             stack = site.stack;
         }
+        self.sites.iter().for_each(|site| put(out, site.live_blocks_at_max));
     }
 
     /// Reads a payload. Stack ids are not checked.
@@ -122,11 +124,14 @@ impl FoldedProcess {
             Ok(FoldedThread { allocations, bytes: reader.varint("a thread's bytes")? })
         })?;
         let mut stack = 0;
-        let sites = reader.list(14, "the sites", |reader| {
+        let mut sites = reader.list(14, "the sites", |reader| {
             let site = FoldedSite::decode(stack, reader)?;
             stack = site.stack;
             Ok(site)
         })?;
+        for site in &mut sites {
+            site.live_blocks_at_max = reader.varint("a site's blocks at its own maximum")?;
+        }
         Ok(FoldedProcess { totals, peak_us, frees_unmatched, threads, sites })
     }
 }
@@ -169,7 +174,7 @@ impl FoldedSite {
             live_bytes_max: reader.varint("a site's maximum of live bytes")?,
             lifetime_us_sum: reader.varint("a site's lifetimes")?,
             first_us: reader.varint("a site's first allocation")?,
-            last_us: 0,
+            ..FoldedSite::default()
         };
         site.last_us = site.first_us.wrapping_add(reader.signed("a site's last allocation")?);
         Ok(site)

@@ -176,3 +176,53 @@ impl ProcessEnd {
         Ok(ProcessEnd { ended_us, exit, events_lost: reader.varint("the number of lost events")? })
     }
 }
+
+/// Live memory at a moment, where the trace holds no events that would tell it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LiveSample {
+    /// Microseconds since the recording's start.
+    pub time_us: u64,
+    /// Requested bytes live.
+    pub live_bytes: u64,
+    /// What the allocator used beside them.
+    pub overhead_bytes: u64,
+    /// Bytes of the stacks.
+    pub stack_bytes: u64,
+}
+
+/// Live memory over time. Layout: list of time as a signed difference to the one before · the three figures.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LiveSamples {
+    /// In order of time.
+    pub samples: Vec<LiveSample>,
+}
+
+impl LiveSamples {
+    /// Appends the payload.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        put(out, self.samples.len() as u64);
+        let mut last_us = 0;
+        for sample in &self.samples {
+            put(out, zigzag(sample.time_us.wrapping_sub(last_us)));
+            put(out, sample.live_bytes);
+            put(out, sample.overhead_bytes);
+            put(out, sample.stack_bytes);
+            last_us = sample.time_us;
+        }
+    }
+
+    /// Reads a payload.
+    pub fn decode(payload: &[u8]) -> Result<LiveSamples, DecodeError> {
+        let mut time_us = 0u64;
+        let samples = Reader::new(payload).list(4, "the samples", |reader| {
+            time_us = time_us.wrapping_add(reader.signed("a sample's time")?);
+            Ok(LiveSample {
+                time_us,
+                live_bytes: reader.varint("a sample's live bytes")?,
+                overhead_bytes: reader.varint("a sample's overhead")?,
+                stack_bytes: reader.varint("a sample's stack bytes")?,
+            })
+        })?;
+        Ok(LiveSamples { samples })
+    }
+}

@@ -51,6 +51,37 @@ impl Recording {
     }
 }
 
+/// The profile came from another tool's file. Layout: string (format) · known · time_unit.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// The format's name, such as `heaptrack`.
+    pub format: String,
+    /// Which figures it could tell: bit 0 allocations, 1 calls, 2 temporary, 3 peak, 4 leaked, 5 own maximum, 6 lifetimes, 7 times,
+    /// 8 blocks.
+    pub known: u64,
+    /// What times are counted in: 0 microseconds, 1 instructions, 2 bytes.
+    pub time_unit: u32,
+}
+
+impl Origin {
+    /// Appends the payload.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        put_str(out, &self.format);
+        put(out, self.known);
+        put(out, u64::from(self.time_unit));
+    }
+
+    /// Reads a payload.
+    pub fn decode(payload: &[u8]) -> Result<Origin, DecodeError> {
+        let mut reader = Reader::new(payload);
+        Ok(Origin {
+            format: reader.string("the format")?,
+            known: reader.varint("the known figures")?,
+            time_unit: reader.varint32("the unit of time")?,
+        })
+    }
+}
+
 /// The recording was closed in order. Layout: duration_us.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct End {

@@ -1,6 +1,6 @@
 //! The five figures by which sites are compared.
 
-use mallow_profile::{SiteTotals, Totals};
+use crate::{Known, SiteTotals, Totals};
 
 /// A figure to sort sites by. The counting rules define each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -66,6 +66,16 @@ impl Measure {
             Measure::Peak => totals.peak_bytes > 0 || totals.peak_blocks > 0,
             Measure::Leaked => totals.leaked_bytes > 0 || totals.leaked_blocks > 0,
             _ => self.of_site(totals) > 0,
+        }
+    }
+
+    /// Whether a profile's source could tell this figure.
+    pub fn is_known(self, known: &Known) -> bool {
+        match self {
+            Measure::Allocations | Measure::Bytes => known.allocations,
+            Measure::Peak => known.peak,
+            Measure::Leaked => known.leaked,
+            Measure::Temporary => known.temporary,
         }
     }
 }

@@ -1,0 +1,22 @@
+//! `mallow record` as typed.
+
+use clap::Args;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// `mallow record`.
+#[derive(Debug, Args)]
+pub(crate) struct LowRecord {
+    /// Write the trace to FILE instead of APP.PID.mallow in this folder
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Overwrite FILE if it exists
+    #[arg(long, requires = "output")]
+    pub(crate) force: bool,
+    /// Keep the figures of each site but not the single events, for long runs
+    #[arg(long)]
+    pub(crate) summary_only: bool,
+    /// The command to run, with its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}

@@ -1,0 +1,29 @@
+//! Opens a profile, whichever tool wrote it.
+
+use crate::failure::{Failure, reason};
+use crate::symbols::Names;
+use mallow_formats::native::{ReallocBooking, TraceError};
+use mallow_formats::{Format, ImportError, Imported};
+use std::path::Path;
+
+/// Reads a file of any known format; what a trace of ours has no names for is looked up now.
+pub(crate) fn profile(path: &Path, booking: ReallocBooking) -> Result<Imported, Failure> {
+    let (format, mut imported) =
+        mallow_formats::open(path, booking).map_err(|error| refused(path, &error))?;
+    if format == Format::Mallow && !imported.complete {
+        let mut names = Names::new();
+        names.complete(&mut imported.profile);
+        imported.warnings.extend_from_slice(names.warnings());
+    }
+    Ok(imported)
+}
+
+fn refused(path: &Path, error: &ImportError) -> Failure {
+    let path = path.display();
+    Failure::new(match error {
+        ImportError::Io(error) | ImportError::Trace(TraceError::Io(error)) => {
+            format!("cannot read {path}: {}.", reason(error))
+        }
+        other => format!("cannot read {path}: {other}."),
+    })
+}

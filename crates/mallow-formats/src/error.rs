@@ -1,0 +1,70 @@
+//! Why a file could not be read: one sentence with the place.
+
+use crate::Format;
+use crate::native::TraceError;
+use std::fmt;
+use std::io;
+
+/// Why a file could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    /// The system refused, or a compressed file does not unpack.
+    #[error("the file cannot be read: {0}")]
+    Io(#[from] io::Error),
+    /// About a trace of ours.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+    /// The file breaks its format's rules.
+    #[error("this {format} makes no sense at {position}: {expected} was expected")]
+    Damaged {
+        /// What it was read as.
+        format: Format,
+        /// Where.
+        position: Position,
+        /// What should have stood there, such as `a number of blocks`.
+        expected: String,
+    },
+    /// A version or variant that is not read.
+    #[error("this {format} cannot be read: {reason}")]
+    Unsupported {
+        /// What it was read as.
+        format: Format,
+        /// What is in the way and what to do, without a full stop.
+        reason: String,
+    },
+    /// No format that we know begins like this.
+    #[error(
+        "this is not a profile but {looks_like}; mallow reads its own traces and the files of heaptrack, DHAT, massif, memcheck \
+         (XML), jemalloc, gperftools, pprof, dtrace and bpftrace, and folded stacks"
+    )]
+    Unknown {
+        /// Such as `an ELF program or library`.
+        looks_like: &'static str,
+    },
+    /// The state of an allocator, which has no sites.
+    #[error(
+        "this {format} tells the state of an allocator and not what allocated; show it with mallow import"
+    )]
+    NotAProfile {
+        /// What it is.
+        format: Format,
+    },
+}
+
+/// A place in a file, after its compression is undone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Position {
+    /// A line, counted from 1.
+    Line(u64),
+    /// A byte, counted from 0.
+    Byte(u64),
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Position::Line(line) => write!(f, "line {line}"),
+            Position::Byte(byte) => write!(f, "byte {byte}"),
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! Profiles as other tools' files, one file per format.

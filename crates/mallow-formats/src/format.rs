@@ -1,0 +1,246 @@
+//! Which format a file has, by how it begins.
+
+use std::fmt;
+
+/// A kind of file that can be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// Our own trace.
+    Mallow,
+    /// heaptrack's data, raw or interpreted.
+    Heaptrack,
+    /// The text that `heaptrack_print` prints.
+    HeaptrackPrint,
+    /// DHAT's JSON, of Valgrind or of the crate dhat.
+    Dhat,
+    /// massif's text.
+    Massif,
+    /// memcheck's leaks as XML.
+    MemcheckXml,
+    /// jemalloc's heap profile.
+    JemallocHeap,
+    /// gperftools' heap profile.
+    GperftoolsHeap,
+    /// pprof's protobuf.
+    Pprof,
+    /// An aggregation by stack that dtrace printed.
+    Dtrace,
+    /// An aggregation by stack that bpftrace printed.
+    Bpftrace,
+    /// One line per stack: frames separated by semicolons, outermost first, and a number.
+    Folded,
+    /// jemalloc's `stats_print`, text or JSON.
+    JemallocStats,
+    /// glibc's `malloc_info`.
+    MallocInfo,
+}
+
+impl Format {
+    /// Every format.
+    pub const ALL: [Format; 14] = [
+        Format::Mallow,
+        Format::Heaptrack,
+        Format::HeaptrackPrint,
+        Format::Dhat,
+        Format::Massif,
+        Format::MemcheckXml,
+        Format::JemallocHeap,
+        Format::GperftoolsHeap,
+        Format::Pprof,
+        Format::Dtrace,
+        Format::Bpftrace,
+        Format::Folded,
+        Format::JemallocStats,
+        Format::MallocInfo,
+    ];
+
+    /// The word for it on the command line and in traces made of it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Format::Mallow => "mallow",
+            Format::Heaptrack => "heaptrack",
+            Format::HeaptrackPrint => "heaptrack-print",
+            Format::Dhat => "dhat",
+            Format::Massif => "massif",
+            Format::MemcheckXml => "memcheck-xml",
+            Format::JemallocHeap => "jemalloc-heap",
+            Format::GperftoolsHeap => "gperftools-heap",
+            Format::Pprof => "pprof",
+            Format::Dtrace => "dtrace",
+            Format::Bpftrace => "bpftrace",
+            Format::Folded => "folded",
+            Format::JemallocStats => "jemalloc-stats",
+            Format::MallocInfo => "malloc-info",
+        }
+    }
+
+    /// The format of the word.
+    pub fn of_word(word: &str) -> Option<Format> {
+        Format::ALL.into_iter().find(|format| format.word() == word)
+    }
+
+    /// Whether it tells the state of an allocator instead of what allocated.
+    pub fn is_allocator_state(self) -> bool {
+        matches!(self, Format::JemallocStats | Format::MallocInfo)
+    }
+
+    /// The format of a file that begins with these bytes, its compression undone. Some kilobytes are enough.
+    pub fn of_beginning(bytes: &[u8]) -> Option<Format> {
+        if bytes.starts_with(&mallow_wire::trace::TRACE_MAGIC) {
+            return Some(Format::Mallow);
+        }
+        if bytes.contains(&0) || std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_some()) {
+            return looks_like_pprof(bytes).then_some(Format::Pprof);
+        }
+        let is_text = bytes.iter().all(|byte| !byte.is_ascii_control() || byte.is_ascii_whitespace());
+        let is_pprof = || (!is_text && looks_like_pprof(bytes)).then_some(Format::Pprof);
+        of_text(&String::from_utf8_lossy(bytes)).or_else(is_pprof)
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Format::Mallow => "mallow trace",
+            Format::Heaptrack => "heaptrack file",
+            Format::HeaptrackPrint => "heaptrack_print text",
+            Format::Dhat => "DHAT file",
+            Format::Massif => "massif file",
+            Format::MemcheckXml => "memcheck XML file",
+            Format::JemallocHeap => "jemalloc heap profile",
+            Format::GperftoolsHeap => "gperftools heap profile",
+            Format::Pprof => "pprof file",
+            Format::Dtrace => "dtrace aggregation",
+            Format::Bpftrace => "bpftrace aggregation",
+            Format::Folded => "file of folded stacks",
+            Format::JemallocStats => "jemalloc statistics file",
+            Format::MallocInfo => "malloc_info file",
+        })
+    }
+}
+
+fn of_text(text: &str) -> Option<Format> {
+    let start = text.trim_start();
+    let first = start.lines().next().unwrap_or_default();
+    let format = if is_heaptrack_version(first) {
+        Format::Heaptrack
+    } else if start.starts_with("heap_v2/") {
+        Format::JemallocHeap
+    } else if start.starts_with("heap profile:") {
+        Format::GperftoolsHeap
+    } else if start.starts_with("desc:") {
+        Format::Massif
+    } else if start.starts_with('{') {
+        of_json(start)?
+    } else if start.contains("<valgrindoutput>") {
+        Format::MemcheckXml
+    } else if start.starts_with("<malloc version") {
+        Format::MallocInfo
+    } else if start.contains("___ Begin jemalloc statistics ___") {
+        Format::JemallocStats
+    } else if start.lines().any(|line| line.starts_with('@') && line.contains('[')) {
+        Format::Bpftrace
+    } else if is_heaptrack_print(start) {
+        Format::HeaptrackPrint
+    } else if text.lines().any(is_folded) {
+        Format::Folded
+    } else if text.lines().any(is_count_alone) {
+        Format::Dtrace
+    } else {
+        return None;
+    };
+    Some(format)
+}
+
+/// `v 10500 3`; the oldest files have no second number.
+fn is_heaptrack_version(line: &str) -> bool {
+    let mut words = line.split_ascii_whitespace();
+    let is_number = |word: &str| u64::from_str_radix(word, 16).is_ok();
+    words.next() == Some("v") && words.next().is_some_and(is_number) && words.all(is_number)
+}
+
+fn of_json(text: &str) -> Option<Format> {
+    if text.contains("\"dhatFileVersion\"") {
+        Some(Format::Dhat)
+    } else if text.contains("\"jemalloc\"") {
+        Some(Format::JemallocStats)
+    } else {
+        None
+    }
+}
+
+fn is_heaptrack_print(text: &str) -> bool {
+    text.lines().any(|line| {
+        line.starts_with("MOST CALLS TO ALLOCATION FUNCTIONS")
+            || line.starts_with("PEAK MEMORY CONSUMERS")
+            || line.split_once(" calls with ").is_some_and(|(count, _)| count.parse::<u64>().is_ok())
+    })
+}
+
+/// `main;work;malloc 12`. A line that begins with a blank belongs to dtrace.
+fn is_folded(line: &str) -> bool {
+    !line.starts_with([' ', '\t', '#'])
+        && line
+            .rsplit_once(' ')
+            .is_some_and(|(stack, count)| !stack.is_empty() && count.parse::<f64>().is_ok())
+}
+
+/// A line of dtrace that ends a stack: blanks and a number.
+fn is_count_alone(line: &str) -> bool {
+    line.starts_with(' ') && line.trim().parse::<u64>().is_ok()
+}
+
+/// pprof has no magic: the message begins with one of its fields, most often the sample types, as a length and that many bytes.
+fn looks_like_pprof(bytes: &[u8]) -> bool {
+    let Some((&tag, rest)) = bytes.split_first() else { return false };
+    let (field, wire_type) = (tag >> 3, tag & 7);
+    match wire_type {
+        0 => (7..=14).contains(&field),
+        2 => (1..=11).contains(&field) && rest.first().is_some_and(|&length| length > 0),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_come_back() {
+        for format in Format::ALL {
+            assert_eq!(Format::of_word(format.word()), Some(format));
+        }
+        assert_eq!(Format::of_word("perf"), None);
+    }
+
+    #[test]
+    fn a_beginning_tells_the_format() {
+        let cases: [(&[u8], Option<Format>); 19] = [
+            (b"\x89MALLOW\n\x01\0\0\0", Some(Format::Mallow)),
+            (b"v 10500 3\nX ls\n", Some(Format::Heaptrack)),
+            (b"v 10200\nX ls\n", Some(Format::Heaptrack)),
+            (b"reading file \"a.zst\"\nMOST CALLS TO ALLOCATION FUNCTIONS\n", Some(Format::HeaptrackPrint)),
+            (b"{\"dhatFileVersion\":2,\"mode\":\"heap\"", Some(Format::Dhat)),
+            (b"desc: --pages-as-heap=no\ncmd: ls\n", Some(Format::Massif)),
+            (b"<?xml version=\"1.0\"?>\n\n<valgrindoutput>\n", Some(Format::MemcheckXml)),
+            (b"heap_v2/524288\n  t*: 28106: 56637512 [0: 0]\n", Some(Format::JemallocHeap)),
+            (b"heap profile:   1:   2 [  3:   4] @ heapprofile\n", Some(Format::GperftoolsHeap)),
+            (b"\x0a\x04\x08\x01\x10\x02\x12\x00", Some(Format::Pprof)),
+            (
+                b"\n              libc`malloc\n              app`main+0x1\n              12\n",
+                Some(Format::Dtrace),
+            ),
+            (b"Attaching 2 probes...\n\n@malloc_calls[\n    malloc+0\n]: 7\n", Some(Format::Bpftrace)),
+            (b"main;work 12\n", Some(Format::Folded)),
+            (b"___ Begin jemalloc statistics ___\n", Some(Format::JemallocStats)),
+            (b"{\"jemalloc\":{\"version\":\"5.3.0\"", Some(Format::JemallocStats)),
+            (b"<malloc version=\"1\">\n", Some(Format::MallocInfo)),
+            (b"", None),
+            (b"hello\n", None),
+            (b"\x7fELF\x02\x01\x01\0\0\0", None),
+        ];
+        for (bytes, expected) in cases {
+            assert_eq!(Format::of_beginning(bytes), expected, "{}", String::from_utf8_lossy(bytes));
+        }
+    }
+}

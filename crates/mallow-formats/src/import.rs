@@ -1,0 +1,41 @@
+//! The door for files: which reader gets them.
+
+use crate::native::{self, ReallocBooking};
+use crate::source::Source;
+use crate::{Format, ImportError, Imported};
+use std::io::{BufReader, Cursor};
+use std::path::Path;
+
+/// Reads a file of any known format.
+///
+/// # Errors
+/// See [`ImportError`].
+pub fn open(path: &Path, booking: ReallocBooking) -> Result<(Format, Imported), ImportError> {
+    let source = Source::of_file(path)?;
+    let beginning = source.beginning();
+    let unknown = || ImportError::Unknown { looks_like: native::looks_like(beginning) };
+    let format = Format::of_beginning(beginning).ok_or_else(unknown)?;
+    if format == Format::Mallow {
+        let file = BufReader::new(std::fs::File::open(path)?);
+        return Ok((format, native::Trace::open(file)?.import(booking)?));
+    }
+    Ok((format, read(source, format)?))
+}
+
+/// Reads bytes that are known, or said, to be of a format.
+///
+/// # Errors
+/// See [`ImportError`].
+pub fn read_as(bytes: &[u8], format: Format) -> Result<Imported, ImportError> {
+    if format == Format::Mallow {
+        return Ok(native::Trace::open(Cursor::new(bytes))?.import(ReallocBooking::OwnSite)?);
+    }
+    read(Source::of_bytes(bytes)?, format)
+}
+
+fn read(source: Source<'_>, format: Format) -> Result<Imported, ImportError> {
+    match format {
+        Format::JemallocStats | Format::MallocInfo => Err(ImportError::NotAProfile { format }),
+        _ => Err(ImportError::Unknown { looks_like: native::looks_like(source.beginning()) }),
+    }
+}

@@ -1,0 +1,158 @@
+//! The door by which a foreign profile enters: tables without doubles, ids that exist, parents before children.
+//!
+//! An importer hands over processes, frames and figures in whatever order its file has them; sites of equal process and stack are
+//! added up.
+
+use crate::{
+    Address, Known, Location, LocationId, Module, ModuleId, Process, ProcessIndex, Profile, Recording, Site,
+    SiteTotals, StackId, StackNode,
+};
+use mallow_base::Frame;
+use rustc_hash::FxHashMap;
+
+/// A profile in the making. Every id that a method takes must have come from the same builder.
+#[derive(Debug, Default)]
+pub struct ProfileBuilder {
+    profile: Profile,
+    modules: FxHashMap<Module, ModuleId>,
+    locations: FxHashMap<(Address, Vec<Frame>), LocationId>,
+    nodes: FxHashMap<StackNode, StackId>,
+    sites: FxHashMap<(ProcessIndex, Option<StackId>), usize>,
+}
+
+impl ProfileBuilder {
+    /// An empty profile of a source that can tell `known`.
+    pub fn new(recording: Recording, known: Known) -> ProfileBuilder {
+        let profile = Profile { recording, known, ..Profile::default() };
+        ProfileBuilder { profile, ..ProfileBuilder::default() }
+    }
+
+    /// What is known of the recording so far, to be added to.
+    pub fn recording(&mut self) -> &mut Recording {
+        &mut self.profile.recording
+    }
+
+    /// What is known of a process so far, to be added to.
+    pub fn process(&mut self, process: ProcessIndex) -> &mut Process {
+        &mut self.profile.processes[process.0 as usize]
+    }
+
+    /// Which figures the source can tell, to be changed when a file turns out to hold more or less.
+    pub fn known(&mut self) -> &mut Known {
+        &mut self.profile.known
+    }
+
+    /// Adds a process.
+    pub fn add_process(&mut self, process: Process) -> ProcessIndex {
+        self.profile.processes.push(process);
+        ProcessIndex(self.profile.processes.len() as u32 - 1)
+    }
+
+    /// The id of a module.
+    pub fn module(&mut self, module: Module) -> ModuleId {
+        let (modules, next) = (&mut self.profile.modules, self.modules.len() as u32);
+        *self.modules.entry(module).or_insert_with_key(|module| {
+            modules.push(module.clone());
+            ModuleId(next)
+        })
+    }
+
+    /// The id of a location: an address with its frames, innermost first. Without frames the address stands for its name.
+    pub fn location(&mut self, address: Address, mut frames: Vec<Frame>) -> LocationId {
+        if frames.is_empty() {
+            frames.push(self.nameless(address));
+        }
+        let (locations, next) = (&mut self.profile.locations, self.locations.len() as u32);
+        *self.locations.entry((address, frames)).or_insert_with_key(|(address, frames)| {
+            locations.push(Location { address: *address, frames: frames.clone() });
+            LocationId(next)
+        })
+    }
+
+    fn nameless(&self, address: Address) -> Frame {
+        match address {
+            Address::InModule { module, svma } => Frame {
+                function: format!("{svma:#x}"),
+                module: self.profile.modules.get(module.0 as usize).map(|module| module.path.clone()),
+                ..Frame::default()
+            },
+            Address::Anonymous { avma } => Frame { function: format!("{avma:#x}"), ..Frame::default() },
+            Address::Unknown => Frame { function: String::from("[unknown]"), ..Frame::default() },
+        }
+    }
+
+    /// The id of one call on a stack.
+    pub fn node(&mut self, parent: Option<StackId>, location: LocationId) -> StackId {
+        let (stacks, next) = (&mut self.profile.stacks, self.nodes.len() as u32);
+        *self.nodes.entry(StackNode { parent, location }).or_insert_with_key(|node| {
+            stacks.push(*node);
+            StackId(next)
+        })
+    }
+
+    /// The id of a whole stack, given outermost call first; none when it is empty.
+    pub fn stack(&mut self, outermost_first: impl IntoIterator<Item = LocationId>) -> Option<StackId> {
+        outermost_first.into_iter().fold(None, |parent, location| Some(self.node(parent, location)))
+    }
+
+    /// Adds figures to the site of a process and stack.
+    pub fn add_site(&mut self, process: ProcessIndex, stack: Option<StackId>, totals: &SiteTotals) {
+        let sites = &mut self.profile.sites;
+        let index = *self.sites.entry((process, stack)).or_insert_with(|| {
+            sites.push(Site { process, stack, totals: SiteTotals::default() });
+            sites.len() - 1
+        });
+        sites[index].totals.add(totals);
+    }
+
+    /// The profile.
+    pub fn finish(self) -> Profile {
+        self.profile
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(function: &str) -> Vec<Frame> {
+        vec![Frame { function: function.to_owned(), ..Frame::default() }]
+    }
+
+    #[test]
+    fn what_is_given_twice_stands_once() {
+        let mut builder = ProfileBuilder::new(Recording::default(), Known::NOTHING);
+        let process = builder.add_process(Process::default());
+        for _ in 0..2 {
+            let main = builder.location(Address::Unknown, frame("main"));
+            let work = builder.location(Address::Unknown, frame("work"));
+            let stack = builder.stack([main, work]);
+            builder.add_site(
+                process,
+                stack,
+                &SiteTotals { allocations: 2, bytes: 10, ..SiteTotals::default() },
+            );
+            builder.add_site(process, None, &SiteTotals { allocations: 1, ..SiteTotals::default() });
+        }
+        let profile = builder.finish();
+        assert_eq!((profile.locations.len(), profile.stacks.len(), profile.sites.len()), (2, 2, 2));
+        let names: Vec<&str> =
+            profile.frames(profile.sites[0].stack).map(|frame| frame.function.as_str()).collect();
+        assert_eq!(names, ["work", "main"]);
+        assert_eq!((profile.sites[0].totals.allocations, profile.sites[0].totals.bytes), (4, 20));
+        assert_eq!(profile.sites[1].totals.allocations, 2);
+    }
+
+    #[test]
+    fn an_address_without_a_name_shows_itself() {
+        let mut builder = ProfileBuilder::new(Recording::default(), Known::NOTHING);
+        let module = builder.module(Module { path: "/lib/a.so".into(), build_id: Vec::new() });
+        builder.location(Address::InModule { module, svma: 0x1f }, Vec::new());
+        builder.location(Address::Anonymous { avma: 0x2f }, Vec::new());
+        builder.location(Address::Unknown, Vec::new());
+        let profile = builder.finish();
+        let named: Vec<_> = profile.locations.iter().map(|location| &location.frames[0]).collect();
+        assert_eq!((named[0].function.as_str(), named[0].module.as_deref()), ("0x1f", Some("/lib/a.so")));
+        assert_eq!((named[1].function.as_str(), named[2].function.as_str()), ("0x2f", "[unknown]"));
+    }
+}

@@ -1,0 +1,173 @@
+//! What is counted: of a process, of a site, and which of it a source can tell.
+
+/// The figures of a process or of a whole recording. The counting rules, version 1, define each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Successful allocating calls.
+    pub allocations: u64,
+    /// Their requested bytes.
+    pub bytes: u64,
+    /// Blocks freed, those that `realloc` replaced included.
+    pub frees: u64,
+    /// Successful `realloc` calls on a live block.
+    pub reallocations: u64,
+    /// Blocks freed by their own thread before it allocated again.
+    pub temporary: u64,
+    /// Failed calls.
+    pub failed: u64,
+    /// The highest sum of live requested bytes.
+    pub peak_bytes: u64,
+    /// The live blocks at that moment.
+    pub peak_blocks: u64,
+    /// Bytes live at the end.
+    pub leaked_bytes: u64,
+    /// Blocks live at the end.
+    pub leaked_blocks: u64,
+}
+
+/// The figures of a site.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SiteTotals {
+    /// Successful allocating calls.
+    pub allocations: u64,
+    /// Their requested bytes.
+    pub bytes: u64,
+    /// Those of the allocations that `realloc` made.
+    pub reallocations: u64,
+    /// Blocks freed by their own thread before it allocated again.
+    pub temporary: u64,
+    /// Failed calls.
+    pub failed: u64,
+    /// The site's live bytes at the process's peak.
+    pub peak_bytes: u64,
+    /// The site's live blocks at the process's peak.
+    pub peak_blocks: u64,
+    /// The site's bytes live at the end.
+    pub leaked_bytes: u64,
+    /// The site's blocks live at the end.
+    pub leaked_blocks: u64,
+    /// The site's own maximum of live bytes, whenever that was.
+    pub live_bytes_max: u64,
+    /// The site's live blocks when its live bytes were highest; of equal maxima at the first.
+    pub live_blocks_at_max: u64,
+    /// The sum of lifetimes in microseconds over all blocks; blocks live at the end count up to it.
+    pub lifetime_us_sum: u64,
+    /// The first and the last allocation, in microseconds since the recording's start.
+    pub first_us: u64,
+    /// See `first_us`.
+    pub last_us: u64,
+}
+
+/// Which figures a profile's source could tell. A report leaves out what is not known instead of showing 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Known {
+    /// How often and how many bytes were allocated.
+    pub allocations: bool,
+    /// How many of the calls were `realloc`, and how many failed.
+    pub calls: bool,
+    /// How many blocks were freed at once.
+    pub temporary: bool,
+    /// What was live at the peak, by site.
+    pub peak: bool,
+    /// What was live at the end, by site.
+    pub leaked: bool,
+    /// Each site's own maximum.
+    pub own_maximum: bool,
+    /// Lifetimes of blocks.
+    pub lifetimes: bool,
+    /// When sites allocated first and last.
+    pub times: bool,
+    /// Numbers of blocks where there are numbers of bytes, and the other way round; without, one of them is 0.
+    pub blocks: bool,
+}
+
+impl Known {
+    /// Nothing; importers switch on what their format holds.
+    pub const NOTHING: Known = Known {
+        allocations: false,
+        calls: false,
+        temporary: false,
+        peak: false,
+        leaked: false,
+        own_maximum: false,
+        lifetimes: false,
+        times: false,
+        blocks: false,
+    };
+
+    /// Everything: our own recordings.
+    pub const ALL: Known = Known {
+        allocations: true,
+        calls: true,
+        temporary: true,
+        peak: true,
+        leaked: true,
+        own_maximum: true,
+        lifetimes: true,
+        times: true,
+        blocks: true,
+    };
+}
+
+impl Default for Known {
+    fn default() -> Known {
+        Known::ALL
+    }
+}
+
+impl Totals {
+    /// Adds another process's figures. Peaks of different processes are summed although they may lie at
+    /// different moments, so the sum is an upper bound. A sum that does not fit stays at the largest number: only
+    /// a damaged file has such figures.
+    pub fn add(&mut self, other: &Totals) {
+        self.allocations = self.allocations.saturating_add(other.allocations);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.frees = self.frees.saturating_add(other.frees);
+        self.reallocations = self.reallocations.saturating_add(other.reallocations);
+        self.temporary = self.temporary.saturating_add(other.temporary);
+        self.failed = self.failed.saturating_add(other.failed);
+        self.peak_bytes = self.peak_bytes.saturating_add(other.peak_bytes);
+        self.peak_blocks = self.peak_blocks.saturating_add(other.peak_blocks);
+        self.leaked_bytes = self.leaked_bytes.saturating_add(other.leaked_bytes);
+        self.leaked_blocks = self.leaked_blocks.saturating_add(other.leaked_blocks);
+    }
+}
+
+impl SiteTotals {
+    /// Adds another site's figures. The site's own maximum becomes an upper bound.
+    pub fn add(&mut self, other: &SiteTotals) {
+        self.first_us = match (self.allocations, other.allocations) {
+            (0, _) => other.first_us,
+            (_, 0) => self.first_us,
+            _ => self.first_us.min(other.first_us),
+        };
+        self.last_us = self.last_us.max(other.last_us);
+        self.allocations = self.allocations.saturating_add(other.allocations);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.reallocations = self.reallocations.saturating_add(other.reallocations);
+        self.temporary = self.temporary.saturating_add(other.temporary);
+        self.failed = self.failed.saturating_add(other.failed);
+        self.peak_bytes = self.peak_bytes.saturating_add(other.peak_bytes);
+        self.peak_blocks = self.peak_blocks.saturating_add(other.peak_blocks);
+        self.leaked_bytes = self.leaked_bytes.saturating_add(other.leaked_bytes);
+        self.leaked_blocks = self.leaked_blocks.saturating_add(other.leaked_blocks);
+        self.live_bytes_max = self.live_bytes_max.saturating_add(other.live_bytes_max);
+        self.live_blocks_at_max = self.live_blocks_at_max.saturating_add(other.live_blocks_at_max);
+        self.lifetime_us_sum = self.lifetime_us_sum.saturating_add(other.lifetime_us_sum);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_of_a_damaged_file_add_up_without_overflow() {
+        let mut totals = Totals { bytes: u64::MAX - 1, ..Totals::default() };
+        totals.add(&Totals { bytes: 5, allocations: 2, ..Totals::default() });
+        assert_eq!((totals.bytes, totals.allocations), (u64::MAX, 2));
+        let mut site = SiteTotals { lifetime_us_sum: u64::MAX, ..SiteTotals::default() };
+        site.add(&SiteTotals { lifetime_us_sum: 1, ..SiteTotals::default() });
+        assert_eq!(site.lifetime_us_sum, u64::MAX);
+    }
+}

@@ -6,9 +6,11 @@
 //! - [`plumbing`]: which frames only carry an allocation on behalf of their caller.
 //! - [`Sites`]: what allocated, merged, filtered and sorted by a [`Measure`].
 //! - [`Summary`]: the few figures that a person wants when a program ends, and what to look at next.
+//! - [`folded()`]: whole stacks, outermost call first, for flame graphs.
 //! - [`Spread`]: a figure over several runs.
 //! - [`short_name`] and [`place`]: how a frame is written.
 
+mod folded;
 mod lines;
 mod name;
 pub mod plumbing;
@@ -16,6 +18,7 @@ mod sites;
 mod spread;
 mod summary;
 
+pub use folded::{ComparedRow, FoldedRow, compared, folded};
 pub use lines::{Line, lines};
 pub use mallow_profile::Measure;
 pub use name::{place, short_name};

@@ -6,7 +6,7 @@
 
 use crate::{Measure, plumbing, short_name};
 use mallow_base::Frame;
-use mallow_profile::{Profile, SiteTotals, StackId};
+use mallow_profile::{Profile, Site, SiteTotals, StackId};
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 /// Which frames of a stack are to be seen.
@@ -68,22 +68,15 @@ impl Filter {
 impl<'a> Sites<'a> {
     /// The wanted sites, in the profile's order.
     pub fn of(profile: &'a Profile, shown: Shown, filter: &Filter) -> Self {
-        let mut looks = Looks::of(profile, shown);
-        let wanted = Wanted::of(profile, filter);
-        let mut rows: Vec<SiteRow> = Vec::new();
-        let mut by_look = FxHashMap::default();
-        for site in &profile.sites {
-            if !wanted.includes(site.stack) {
-                continue;
-            }
-            let (look, folded) = looks.of_stack(site.stack);
-            let row = *by_look.entry(look).or_insert_with(|| {
-                rows.push(SiteRow { totals: SiteTotals::default(), stack: site.stack, folded });
-                rows.len() - 1
-            });
-            rows[row].totals.add(&site.totals);
-        }
+        let rows = rows(profile, shown, filter, 1, |_| 0).swap_remove(0);
         Self { profile, rows }
+    }
+
+    /// The wanted sites of each process, by [`mallow_profile::ProcessIndex`].
+    pub fn of_each_process(profile: &'a Profile, shown: Shown, filter: &Filter) -> Vec<Self> {
+        let of_process = |site: &Site| site.process.0 as usize;
+        let rows = rows(profile, shown, filter, profile.processes.len(), of_process);
+        rows.into_iter().map(|rows| Self { profile, rows }).collect()
     }
 
     /// Highest first. Of equal figures the one with more bytes, then more calls, then the earlier in the profile.
@@ -146,6 +139,31 @@ impl<'a> Sites<'a> {
         }
         Sites { profile: self.profile, rows }
     }
+}
+
+/// The rows of the wanted sites, apart by a group.
+fn rows(
+    profile: &Profile,
+    shown: Shown,
+    filter: &Filter,
+    groups: usize,
+    group_of: impl Fn(&Site) -> usize,
+) -> Vec<Vec<SiteRow>> {
+    let mut looks = Looks::of(profile, shown);
+    let wanted = Wanted::of(profile, filter);
+    let mut rows: Vec<Vec<SiteRow>> = vec![Vec::new(); groups];
+    let mut by_look = FxHashMap::default();
+    for site in profile.sites.iter().filter(|site| wanted.includes(site.stack)) {
+        let (look, folded) = looks.of_stack(site.stack);
+        let group = group_of(site);
+        let rows = &mut rows[group];
+        let row = *by_look.entry((group, look)).or_insert_with(|| {
+            rows.push(SiteRow { totals: SiteTotals::default(), stack: site.stack, folded });
+            rows.len() - 1
+        });
+        rows[row].totals.add(&site.totals);
+    }
+    rows
 }
 
 /// A number for each distinct run of frames that a location shows.

@@ -1,0 +1,158 @@
+//! Stacks as flame graphs want them: names from the outermost call inwards, each stack once, with one figure.
+//!
+//! Calls that the compiler inlined stand in their place, inside of the function that they were inlined into. Names are
+//! short unless everything is shown; lines are left out, so that one function is one box. This file must never decide
+//! how a graph looks.
+
+use crate::{Filter, Shown, Sites, lines, short_name};
+use mallow_base::Frame;
+use mallow_profile::{Measure, Process, Profile};
+use rustc_hash::FxHashMap;
+use std::cmp::Ordering;
+use std::fmt;
+use std::rc::Rc;
+
+/// What stands for a stack that was not taken.
+const NO_STACK: &str = "(no stack was taken)";
+
+/// A stack and its figure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoldedRow {
+    /// The process's program, if it is known, then the calls, outermost first. Without semicolons and line ends; never empty.
+    pub names: Vec<Rc<str>>,
+    /// The figure, above 0.
+    pub value: u64,
+}
+
+/// A stack and its figures in two profiles.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ComparedRow {
+    /// As in [`FoldedRow`].
+    pub names: Vec<Rc<str>>,
+    /// The figure before; 0 for a stack that is new.
+    pub before: u64,
+    /// The figure after; 0 for a stack that is gone.
+    pub after: u64,
+}
+
+impl fmt::Display for FoldedRow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.names.join(";"), self.value)
+    }
+}
+
+impl fmt::Display for ComparedRow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {}", self.names.join(";"), self.before, self.after)
+    }
+}
+
+/// The stacks of a profile that have any of a figure, in the order of their names. Processes that ran the same program are
+/// one.
+pub fn folded(profile: &Profile, shown: Shown, filter: &Filter, by: Measure) -> Vec<FoldedRow> {
+    let mut names = Names { shown, known: FxHashMap::default() };
+    let mut rows = Vec::new();
+    let of_processes = Sites::of_each_process(profile, shown, filter);
+    for (process, sites) in profile.processes.iter().zip(&of_processes) {
+        let root = program(profile, process);
+        for row in &sites.rows {
+            let value = by.of_site(&row.totals);
+            if value > 0 {
+                let frames = lines(sites.frames(row), shown);
+                let names = names.of_stack(root.as_ref(), frames.iter().map(|line| (line.frame, line.times)));
+                rows.push(FoldedRow { names, value });
+            }
+        }
+    }
+    rows.sort_by(|one, other| one.names.cmp(&other.names));
+    rows.dedup_by(|one, kept| {
+        let equal = one.names == kept.names;
+        if equal {
+            kept.value = kept.value.saturating_add(one.value);
+        }
+        equal
+    });
+    rows
+}
+
+/// The stacks of two profiles beside each other. Both must come from [`folded`], which leaves them in order.
+pub fn compared(before: &[FoldedRow], after: &[FoldedRow]) -> Vec<ComparedRow> {
+    let (mut before, mut after) = (before.iter().peekable(), after.iter().peekable());
+    let mut rows = Vec::new();
+    loop {
+        let order = match (before.peek(), after.peek()) {
+            (None, None) => return rows,
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (Some(one), Some(other)) => one.names.cmp(&other.names),
+        };
+        let one = if order.is_le() { before.next() } else { None };
+        let other = if order.is_ge() { after.next() } else { None };
+        let Some(either) = one.or(other) else { return rows };
+        let value = |row: Option<&FoldedRow>| row.map_or(0, |row| row.value);
+        rows.push(ComparedRow { names: either.names.clone(), before: value(one), after: value(other) });
+    }
+}
+
+/// The program's name without its folder; none when nobody knows.
+fn program(profile: &Profile, process: &Process) -> Option<Rc<str>> {
+    let first = process.command.split(' ').next().filter(|word| !word.is_empty());
+    let path = first.or_else(|| profile.recording.command.first().map(String::as_str))?;
+    let name = path.rsplit('/').next().filter(|name| !name.is_empty())?;
+    Some(plain(name).into())
+}
+
+/// The names of frames, made once for each frame.
+struct Names {
+    shown: Shown,
+    /// By the frame's place in memory, which is cheaper to look up than its contents.
+    known: FxHashMap<*const Frame, Rc<str>>,
+}
+
+impl Names {
+    /// Frames come leaf first, each with how often it stands there in a row.
+    fn of_stack<'a>(
+        &mut self,
+        root: Option<&Rc<str>>,
+        frames: impl DoubleEndedIterator<Item = (&'a Frame, usize)>,
+    ) -> Vec<Rc<str>> {
+        let mut names: Vec<Rc<str>> = root.into_iter().cloned().collect();
+        let calls = names.len();
+        for (frame, times) in frames.rev() {
+            let shown = self.shown;
+            let name = self.known.entry(frame).or_insert_with(|| name(frame, shown).into());
+            names.extend(std::iter::repeat_n(&*name, times).cloned());
+        }
+        if names.len() == calls {
+            names.push(NO_STACK.into());
+        }
+        names
+    }
+}
+
+fn name(frame: &Frame, shown: Shown) -> String {
+    let module = frame.module.as_deref().and_then(|path| path.rsplit('/').next());
+    let is_address = frame.function.starts_with("0x") || frame.function.is_empty();
+    plain(&match (module, shown) {
+        // Addresses differ from build to build; the library does not.
+        (Some(module), Shown::WithoutPlumbing) if is_address => format!("[{module}]"),
+        (Some(module), Shown::All) if is_address => format!("{} [{module}]", frame.function),
+        (_, Shown::WithoutPlumbing) => short_name(&frame.function),
+        (_, Shown::All) => frame.function.clone(),
+    })
+}
+
+/// A name that does not break its line: semicolons part frames, and a line end ends a stack.
+fn plain(name: &str) -> String {
+    let of_line = |c: char| match c {
+        ';' => ':',
+        c if c.is_control() => ' ',
+        c => c,
+    };
+    let name: String = name.chars().map(of_line).collect();
+    if name.trim().is_empty() { String::from("[unknown]") } else { name }
+}
+
+#[cfg(test)]
+#[path = "folded_tests.rs"]
+mod tests;

@@ -2,6 +2,8 @@
 //!
 //! A format that cannot hold a figure leaves it out, and the writer says so in its warnings; `docs/guide/formats.md` lists it too.
 
+pub mod flamegraph;
+
 use mallow_profile::{Measure, Profile};
 use std::io::{self, Write};
 

@@ -1,0 +1,111 @@
+//! What is in the boxes, and that inferno reads two figures as we mean them.
+
+use super::*;
+
+fn graph() -> FlameGraph {
+    let text = |text: &str| text.to_owned();
+    FlameGraph { title: text("Peak <app>"), subtitle: text("12 B"), unit: text("bytes"), icicle: false }
+}
+
+/// The text of each box, in the order of the file.
+fn boxes(svg: &[u8]) -> Vec<String> {
+    let text = String::from_utf8(svg.to_vec()).unwrap();
+    let titles = text.split("<title>").skip(1);
+    titles.map(|title| title.split("</title>").next().unwrap().to_owned()).collect()
+}
+
+fn drawn(stacks: &[(&str, u64)]) -> io::Result<Vec<String>> {
+    let mut svg = Vec::new();
+    graph().draw(stacks.iter().map(|(stack, value)| ((*stack).to_owned(), *value)), &mut svg)?;
+    Ok(boxes(&svg))
+}
+
+fn compared(stacks: &[(&str, u64, u64)]) -> io::Result<Vec<u8>> {
+    let mut svg = Vec::new();
+    let stacks = stacks.iter().map(|(stack, before, after)| ((*stack).to_owned(), *before, *after));
+    graph().draw_compared(stacks, &mut svg).map(|()| svg)
+}
+
+#[test]
+fn a_box_has_its_name_and_its_share() {
+    let mut expected = [
+        "all (12 bytes, 100%)",
+        "main (12 bytes, 100.00%)",
+        "a&lt;b&gt; (9 bytes, 75.00%)",
+        "c (3 bytes, 25.00%)",
+    ];
+    let mut boxes = drawn(&[("main;c", 3), ("main;a<b>", 9)]).unwrap();
+    boxes.sort();
+    expected.sort();
+    assert_eq!(boxes, expected);
+}
+
+#[test]
+fn a_number_at_the_end_of_a_name_is_no_figure() {
+    assert!(
+        drawn(&[("main;lambda 12", 3)]).unwrap().contains(&"lambda\u{a0}12 (3 bytes, 100.00%)".to_owned())
+    );
+    assert!(drawn(&[("# main;work", 3)]).unwrap().contains(&"#\u{a0}main (3 bytes, 100.00%)".to_owned()));
+}
+
+#[test]
+fn a_function_is_one_box_whatever_its_neighbours_are_called() {
+    let boxes = drawn(&[("foo", 1), ("foo(int);x", 2), ("foo bar", 3), ("foo;y", 4)]).unwrap();
+    assert_eq!(
+        boxes.iter().filter(|text| text.starts_with("foo (")).collect::<Vec<_>>(),
+        ["foo (5 bytes, 50.00%)"]
+    );
+}
+
+#[test]
+fn widths_are_those_after_and_differences_are_told() {
+    let svg =
+        compared(&[("main;gone", 4, 0), ("main;grown", 1, 3), ("main;less", 5, 1), ("main;same", 2, 2)])
+            .unwrap();
+    let mut boxes = boxes(&svg);
+    boxes.sort();
+    assert_eq!(
+        boxes,
+        [
+            "all (6 bytes, 100%)",
+            "grown (3 bytes, 50.00%; +33.33%)",
+            "less (1 bytes, 16.67%; -66.67%)",
+            "main (6 bytes, 100.00%; 0.00%)",
+            "same (2 bytes, 33.33%; 0.00%)",
+        ]
+    );
+}
+
+#[test]
+fn our_pairs_are_those_of_infernos_own_comparison() {
+    let (before, after) = ("main;gone 4\nmain;same 2\n", "main;new 3\nmain;same 2\n");
+    let mut lines = Vec::new();
+    let options = inferno::differential::Options::default();
+    inferno::differential::from_readers(options, before.as_bytes(), after.as_bytes(), &mut lines).unwrap();
+    let mut lines: Vec<&str> = std::str::from_utf8(&lines).unwrap().lines().collect();
+    lines.sort_unstable();
+    assert_eq!(lines, ["main;gone 4 0", "main;new 0 3", "main;same 2 2"]);
+}
+
+#[test]
+fn what_cannot_be_drawn_is_an_error() {
+    for (stacks, part) in [
+        (&[][..], "nothing to draw"),
+        (&[("main", 0)], "nothing to draw"),
+        (&[("main", u64::MAX), ("main;work", 7)], "more than 2^63"),
+    ] {
+        let error = drawn(stacks).unwrap_err();
+        assert!(error.to_string().contains(part), "{error}");
+    }
+    assert!(compared(&[("main", 5, 0)]).is_err());
+    assert!(drawn(&[("main", SUM_MAX)]).is_ok());
+}
+
+proptest::proptest! {
+    #[test]
+    fn any_names_are_drawn(stacks in proptest::collection::vec(("[^\\p{C};]{1,8}(;[^\\p{C};]{1,8}){0,3}", 1..9_u64, 0..9_u64), 1..8)) {
+        let one = stacks.iter().map(|(stack, value, _)| (stack.clone(), *value));
+        graph().draw(one, &mut Vec::new()).unwrap();
+        graph().draw_compared(stacks.into_iter().map(|(s, after, before)| (s, before, after)), &mut Vec::new()).unwrap();
+    }
+}

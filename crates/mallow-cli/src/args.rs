@@ -1,9 +1,11 @@
 //! What may stand on the command line, exactly as typed. [`crate::request`] gives it its meaning.
 
+mod flamegraph;
 mod record;
 mod report;
 mod stat;
 
+pub(crate) use flamegraph::LowFlamegraph;
 pub(crate) use record::LowRecord;
 pub(crate) use report::{LowRealloc, LowReport, LowSort};
 pub(crate) use stat::LowStat;
@@ -43,4 +45,8 @@ pub(crate) enum LowCommand {
     /// Show what allocated, from a recorded trace
     #[command(after_help = "Example: mallow report app.4242.mallow --sort leaked")]
     Report(LowReport),
+    /// Draw what allocated as a flame graph, or what changed between two profiles
+    #[command(after_help = "Example: mallow flamegraph app.4242.mallow > app.svg\n\n\
+                            The drawing is an SVG file; open it in a browser to zoom and search.")]
+    Flamegraph(LowFlamegraph),
 }

@@ -9,6 +9,7 @@
 mod args;
 mod exit_code;
 mod failure;
+mod flamegraph;
 mod json;
 mod open;
 mod output;
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
         Request::Record(record) => record::run(record),
         Request::Stat(stat) => stat::run(stat),
         Request::Report(report) => report::run(&report),
+        Request::Flamegraph(flamegraph) => flamegraph::run(&flamegraph),
     };
     result.map(ExitCode::from).unwrap_or_else(|failure| {
         output::tell(&format!("mallow: {}\n", failure.sentence()));

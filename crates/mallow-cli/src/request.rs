@@ -1,6 +1,6 @@
 //! What the command line means: the second of two steps, after [`crate::args`].
 
-use crate::args::{LowArgs, LowCommand, LowRealloc, LowRecord, LowReport, LowSort, LowStat};
+use crate::args::{LowArgs, LowCommand, LowFlamegraph, LowRealloc, LowRecord, LowReport, LowSort, LowStat};
 use mallow_view::{Filter, Measure, Shown};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -11,6 +11,7 @@ pub(crate) enum Request {
     Record(Record),
     Stat(Stat),
     Report(Report),
+    Flamegraph(Flamegraph),
 }
 
 /// A file to make.
@@ -48,6 +49,27 @@ pub(crate) struct Report {
     pub(crate) view: ReportView,
 }
 
+/// Draw a profile, or what changed between two.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Flamegraph {
+    pub(crate) file: PathBuf,
+    pub(crate) other: Option<PathBuf>,
+    /// None for the first that the files know.
+    pub(crate) measure: Option<Measure>,
+    pub(crate) form: FlamegraphForm,
+    /// None for stdout.
+    pub(crate) output: Option<NewFile>,
+    pub(crate) shown: Shown,
+    pub(crate) filter: Filter,
+}
+
+/// Drawn or as text.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum FlamegraphForm {
+    Svg { icicle: bool, title: Option<String> },
+    Folded,
+}
+
 /// Where `realloc`'s blocks count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Booking {
@@ -78,6 +100,7 @@ impl From<LowArgs> for Request {
             LowCommand::Record(low) => Request::Record(low.into()),
             LowCommand::Stat(low) => Request::Stat(low.into()),
             LowCommand::Report(low) => Request::Report(low.into()),
+            LowCommand::Flamegraph(low) => Request::Flamegraph(low.into()),
         }
     }
 }
@@ -109,6 +132,21 @@ impl From<LowReport> for Report {
             LowRealloc::Origin => Booking::Origin,
         };
         Report { file: low.file, booking, form: if low.json { Form::Json } else { Form::Text }, view }
+    }
+}
+
+impl From<LowFlamegraph> for Flamegraph {
+    fn from(low: LowFlamegraph) -> Self {
+        let svg = FlamegraphForm::Svg { icicle: low.icicle, title: low.title };
+        Flamegraph {
+            file: low.file,
+            other: low.other,
+            measure: low.measure.map(Measure::from),
+            form: if low.folded { FlamegraphForm::Folded } else { svg },
+            output: low.output.map(|path| NewFile { path, force: low.force }),
+            shown: if low.all_frames { Shown::All } else { Shown::WithoutPlumbing },
+            filter: Filter { function: low.function, module: low.module },
+        }
     }
 }
 

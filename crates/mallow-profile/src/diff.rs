@@ -1,0 +1,150 @@
+//! What changed between two runs: which site of one is which site of the other.
+//!
+//! Two builds of a program never have the same stacks: lines move, functions are renamed, split, inlined, built in another
+//! folder by another compiler. Sites are therefore matched in rounds, from the surest to the least sure ([`Level`]), each
+//! over what the rounds before have left. Whatever is matched how, every site of both sides stands in exactly one
+//! [`DiffEntry`], so sums over entries are always the totals of both sides.
+//!
+//! In the order of reading: [`name`] and [`place`] make names that two builds have in common, [`node`] numbers them, [`rounds`] is the order
+//! of the rounds, [`lines`] pairs the calls of one function, [`group`] those that are only roughly the same, [`rename`] finds
+//! renamed functions, [`similar`] is the last round, and [`split`] puts together what was split.
+
+mod group;
+mod likeness;
+mod lines;
+mod name;
+mod node;
+mod place;
+mod rename;
+mod rounds;
+mod similar;
+mod split;
+
+use crate::{Known, SiteTotals};
+use mallow_base::Frame;
+use node::Sides;
+
+/// A site of one side.
+#[derive(Clone, Debug)]
+pub struct DiffSite<'a> {
+    /// What it is known by, leaf first. Frames of one profile should be borrowed from it, not copied: each is looked at once.
+    pub frames: Vec<&'a Frame>,
+    /// Its figures.
+    pub totals: SiteTotals,
+}
+
+/// How sure it is that the sites of an entry are the same; the surest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Level {
+    /// The same functions and lines.
+    Same,
+    /// The same functions, inlined ones included, at other lines.
+    Lines,
+    /// The same functions in other source files or libraries.
+    Files,
+    /// The same functions without those that were inlined on one of the sides.
+    Inlining,
+    /// The same functions, some of them under another name.
+    Renamed,
+    /// The same functions without those that only one of the profiles has: frames came between or went.
+    Frames,
+    /// Stacks that are alike in so many per cent of their frames, by weight.
+    Similar(u8),
+}
+
+/// Sites of both sides that are the same, or sites that the other side does not have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DiffEntry {
+    /// Indices of sites of the side before; none for what is new.
+    pub before: Vec<usize>,
+    /// Indices of sites of the side after; none for what is gone.
+    pub after: Vec<usize>,
+    /// How they were matched; [`Level::Same`] when there was nothing to match.
+    pub level: Level,
+    /// Which of [`Diff::renames`] were needed.
+    pub renames: Vec<usize>,
+    /// The figures of the sites before.
+    pub totals_before: SiteTotals,
+    /// The figures of the sites after.
+    pub totals_after: SiteTotals,
+}
+
+/// A function that has another name on the other side.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rename {
+    /// The normalised name before.
+    pub before: String,
+    /// The normalised name after.
+    pub after: String,
+}
+
+/// What changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Diff {
+    /// Every site once. In the order of the sites before, then those that only the side after has.
+    pub entries: Vec<DiffEntry>,
+    /// Renamed functions, by which some entry was matched.
+    pub renames: Vec<Rename>,
+}
+
+impl Diff {
+    /// Compares two sides. `known` is what the sources of both could tell: likeness is judged by it.
+    pub fn of(before: &[DiffSite<'_>], after: &[DiffSite<'_>], known: &Known) -> Self {
+        let sides = Sides::of(before, after, known);
+        let outcome = rounds::run(&sides);
+        let mut entries: Vec<DiffEntry> = outcome
+            .matches
+            .iter()
+            .map(|found| {
+                let before_sites = sites_of(&sides.before, &found.before);
+                let after_sites = sites_of(&sides.after, &found.after);
+                DiffEntry {
+                    totals_before: sum(before, &before_sites),
+                    totals_after: sum(after, &after_sites),
+                    before: before_sites,
+                    after: after_sites,
+                    level: found.level,
+                    renames: outcome.renames_of(&sides, found),
+                }
+            })
+            .collect();
+        entries.sort_by_key(|entry| {
+            (entry.before.first().copied().unwrap_or(usize::MAX), entry.after.first().copied())
+        });
+        let text = |id: u32| sides.names[id as usize].clone();
+        let renames: Vec<Rename> =
+            outcome.renames.iter().map(|&(b, a)| Rename { before: text(b), after: text(a) }).collect();
+        let mut diff = Self { entries, renames };
+        diff.drop_unused_renames();
+        diff
+    }
+
+    fn drop_unused_renames(&mut self) {
+        let mut places = vec![None; self.renames.len()];
+        let mut kept = Vec::new();
+        for entry in &mut self.entries {
+            for rename in &mut entry.renames {
+                let place = *places[*rename].get_or_insert_with(|| {
+                    kept.push(self.renames[*rename].clone());
+                    kept.len() - 1
+                });
+                *rename = place;
+            }
+        }
+        self.renames = kept;
+    }
+}
+
+fn sites_of(nodes: &[node::Node], indices: &[usize]) -> Vec<usize> {
+    let mut sites: Vec<usize> = indices.iter().flat_map(|index| &nodes[*index].sites).copied().collect();
+    sites.sort_unstable();
+    sites
+}
+
+fn sum(sites: &[DiffSite<'_>], indices: &[usize]) -> SiteTotals {
+    let mut totals = SiteTotals::default();
+    for index in indices {
+        totals.add(&sites[*index].totals);
+    }
+    totals
+}

@@ -1,0 +1,185 @@
+//! How much two sites are alike, in thousandths: by their figures, by their names, by the sequence of their frames.
+//!
+//! Everything is counted in integers, so that the same input gives the same answer on every machine.
+
+use super::node::{NameId, Node};
+use rustc_hash::FxHashMap;
+
+/// The whole: two things are the same.
+pub(super) const ALIKE: u32 = 1000;
+
+/// Figures that agree at least so well count as the same site's, seen twice: warm caches and hash seeds move figures by
+/// a few per cent, another use of memory moves them by factors.
+pub(super) const FIGURES_AGREE: u32 = 800;
+
+/// The smaller of two figures over the larger.
+pub(super) fn ratio(a: u64, b: u64) -> u32 {
+    let (small, large) = (a.min(b), a.max(b));
+    if large == 0 { ALIKE } else { (u128::from(small) * u128::from(ALIKE) / u128::from(large)) as u32 }
+}
+
+/// The mean over both figures.
+pub(super) fn agreement(a: [u64; 2], b: [u64; 2]) -> u32 {
+    u32::midpoint(ratio(a[0], b[0]), ratio(a[1], b[1]))
+}
+
+/// How many pairs of neighbouring characters two names have in common, over the mean of how many they have (Dice's
+/// coefficient). Only the last part of each name counts: a renamed function mostly stays in its module.
+pub(super) fn of_names(a: &str, b: &str) -> u32 {
+    let pairs = |name: &str| {
+        let bytes = last_part(name).as_bytes().to_ascii_lowercase();
+        bytes.windows(2).map(|pair| (pair[0], pair[1])).collect::<Vec<_>>()
+    };
+    let (a, mut b) = (pairs(a), pairs(b));
+    let length = a.len() + b.len();
+    if length == 0 {
+        return 0;
+    }
+    let mut shared = 0;
+    for pair in &a {
+        if let Some(at) = b.iter().position(|other| other == pair) {
+            b.swap_remove(at);
+            shared += 1;
+        }
+    }
+    2 * shared * ALIKE / length as u32
+}
+
+/// A function's name without namespace, arguments and parameters.
+fn last_part(name: &str) -> &str {
+    let end = name.find(['(', '<']).filter(|at| *at > 0).unwrap_or(name.len());
+    name[..end].rsplit([':', '.', ' ']).next().filter(|part| !part.is_empty()).unwrap_or(name)
+}
+
+/// How much it tells that a name stands on two stacks: `main` stands on all, and tells little.
+pub(super) struct Weights(FxHashMap<NameId, u32>);
+
+impl Weights {
+    /// From the sequences of both sides: one, and one more each time that the name stands on half as many of them.
+    pub(super) fn of<'a>(sequences: impl Iterator<Item = &'a [NameId]> + Clone) -> Self {
+        let count = sequences.clone().count() as u32;
+        let mut stacks: FxHashMap<NameId, (u32, usize)> = FxHashMap::default();
+        for (index, sequence) in sequences.enumerate() {
+            for name in sequence {
+                let (times, last) = stacks.entry(*name).or_insert((0, usize::MAX));
+                if *last != index {
+                    (*times, *last) = (*times + 1, index);
+                }
+            }
+        }
+        Self(
+            stacks.into_iter().map(|(name, (times, _))| (name, 1 + (count / times).max(1).ilog2())).collect(),
+        )
+    }
+
+    /// The weight of a name.
+    pub(super) fn of_name(&self, name: NameId) -> u32 {
+        self.0.get(&name).copied().unwrap_or(1)
+    }
+
+    /// The weight of a sequence.
+    pub(super) fn of_all(&self, names: &[NameId]) -> u32 {
+        names.iter().map(|name| self.of_name(*name)).sum()
+    }
+
+    /// The most that [`Weights::of_sequences`] can give: what both have, in whatever order.
+    pub(super) fn bound(&self, a: &[NameId], b: &[NameId]) -> u32 {
+        let (mut a, mut b) = (a.to_vec(), b.to_vec());
+        a.sort_unstable();
+        b.sort_unstable();
+        let (mut at, mut shared) = (0, 0);
+        for name in &a {
+            while at < b.len() && b[at] < *name {
+                at += 1;
+            }
+            if at < b.len() && b[at] == *name {
+                shared += self.of_name(*name);
+                at += 1;
+            }
+        }
+        share(shared, self.of_all(&a) + self.of_all(&b))
+    }
+
+    /// The heaviest common subsequence, over the mean weight of both.
+    pub(super) fn of_sequences(&self, a: &[NameId], b: &[NameId]) -> u32 {
+        let whole = self.of_all(a) + self.of_all(b);
+        let start = a.iter().zip(b).take_while(|(a, b)| a == b).count();
+        let (mut shared, a, b) = (self.of_all(&a[..start]), &a[start..], &b[start..]);
+        let end = a.iter().rev().zip(b.iter().rev()).take_while(|(a, b)| a == b).count();
+        shared += self.of_all(&a[a.len() - end..]);
+        let (a, b) = (&a[..a.len() - end], &b[..b.len() - end]);
+        // The usual table, one row at a time: best[j] is the weight for the rows so far and the first j of `b`.
+        let mut best = vec![0_u32; b.len() + 1];
+        for name in a {
+            let mut diagonal = 0;
+            for (at, other) in b.iter().enumerate() {
+                let above = best[at + 1];
+                best[at + 1] =
+                    if name == other { diagonal + self.of_name(*name) } else { above.max(best[at]) };
+                diagonal = above;
+            }
+        }
+        share(shared + best[b.len()], whole)
+    }
+}
+
+fn share(shared: u32, whole: u32) -> u32 {
+    if whole == 0 { 0 } else { (u64::from(shared) * 2 * u64::from(ALIKE) / u64::from(whole)) as u32 }
+}
+
+/// Stacks that are alike in so many thousandths may be the same site. Below a half, most of what is particular to either stack is
+/// not on the other; a little more is asked for, since callers alone often make up the half.
+pub(super) const STACKS_ALIKE: u32 = 550;
+
+/// Whether two sites may be taken for one although their stacks differ: the same function allocates on stacks that are alike, or as
+/// much is allocated.
+pub(super) fn is_plausible(
+    before: &Node,
+    after: &Node,
+    names_before: &[NameId],
+    names_after: &[NameId],
+    likeness: u32,
+) -> bool {
+    let is_same = likeness >= STACKS_ALIKE && same_leaf(names_before, names_after);
+    is_same || agreement(before.figures, after.figures) >= FIGURES_AGREE
+}
+
+/// Whether the innermost functions are the same, but for one that came between or went.
+pub(super) fn same_leaf(before: &[NameId], after: &[NameId]) -> bool {
+    let (Some(b), Some(a)) = (before.first(), after.first()) else {
+        return before.is_empty() && after.is_empty();
+    };
+    a == b || after.get(1) == Some(b) || before.get(1) == Some(a)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_agree_by_their_ratio() {
+        assert_eq!(agreement([0, 0], [0, 0]), 1000);
+        assert_eq!(agreement([100, 50], [50, 50]), 750);
+        assert_eq!(agreement([u64::MAX, 0], [u64::MAX, 1]), 500);
+    }
+
+    #[test]
+    fn names_are_alike_by_their_last_part() {
+        assert_eq!(of_names("app::load_rows(int)", "io::load_rows(char)"), 1000);
+        assert!(of_names("load_rows", "read_rows") >= 500);
+        assert!(of_names("parse", "write_out") < 300);
+        assert_eq!(of_names("a", "b"), 0);
+    }
+
+    #[test]
+    fn what_stands_on_every_stack_weighs_least() {
+        let stacks: [&[NameId]; 4] = [&[1, 9], &[2, 9], &[3, 9], &[3, 3, 9]];
+        let weights = Weights::of(stacks.iter().copied());
+        assert_eq!([1, 3, 9].map(|name| weights.of_name(name)), [3, 2, 1]);
+        assert_eq!(weights.of_sequences(&[1, 9], &[2, 9]), 2 * 1000 / 8);
+        assert_eq!(weights.of_sequences(&[1, 3, 9], &[1, 9]), 2 * 4 * 1000 / 10);
+        assert_eq!(weights.of_sequences(&[1, 2], &[2, 1]), 2 * 3 * 1000 / 12);
+        assert_eq!(weights.bound(&[1, 2], &[2, 1]), 1000);
+        assert_eq!(weights.of_sequences(&[], &[]), 0);
+    }
+}

@@ -1,0 +1,209 @@
+//! The rounds of matching, from the surest to the least sure.
+
+use super::likeness::Weights;
+use super::node::{NameId, Node, Sides};
+use super::{Level, group, lines, rename, similar, split};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Rounds of looking for renamed functions: each one found makes the neighbours' neighbours known.
+const RENAME_ROUNDS_MAX: usize = 4;
+
+/// Nodes of both sides that are the same.
+#[derive(Clone, Debug)]
+pub(super) struct Match {
+    pub(super) before: Vec<usize>,
+    pub(super) after: Vec<usize>,
+    pub(super) level: Level,
+}
+
+/// Everything, matched or not.
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
+    pub(super) matches: Vec<Match>,
+    pub(super) renames: Vec<(NameId, NameId)>,
+}
+
+impl Outcome {
+    /// Which renames stand between the nodes of a match.
+    pub(super) fn renames_of(&self, sides: &Sides, found: &Match) -> Vec<usize> {
+        if found.level < Level::Renamed || found.after.is_empty() {
+            return Vec::new();
+        }
+        let frames = found.before.iter().flat_map(|index| &sides.before[*index].frames);
+        let names: FxHashSet<NameId> = frames.map(|frame| frame.name).collect();
+        (0..self.renames.len()).filter(|rename| names.contains(&self.renames[*rename].0)).collect()
+    }
+}
+
+/// The state between rounds.
+pub(super) struct Rounds<'a> {
+    pub(super) sides: &'a Sides,
+    /// Nodes that are not matched yet, in their order.
+    pub(super) open_before: Vec<usize>,
+    pub(super) open_after: Vec<usize>,
+    /// Names before that are other names after.
+    pub(super) renamed: FxHashMap<NameId, NameId>,
+    pub(super) matches: Vec<Match>,
+}
+
+/// Matches what can be matched; what is left stands alone.
+pub(super) fn run(sides: &Sides) -> Outcome {
+    let mut rounds = Rounds {
+        sides,
+        open_before: (0..sides.before.len()).collect(),
+        open_after: (0..sides.after.len()).collect(),
+        renamed: FxHashMap::default(),
+        matches: Vec::new(),
+    };
+    rounds.by_lines(Level::Lines, |_, node| node.frames.iter().map(|frame| frame.place).collect());
+    rounds.by_lines(Level::Files, |_, node| node.frames.iter().map(|frame| frame.name).collect());
+    let names = rounds.all_names();
+    let weights = Weights::of(names.iter().map(Vec::as_slice));
+    rounds.by_group(Level::Inlining, &weights, |rounds, node, side| rounds.physical(node, side));
+    let mut renames = Vec::new();
+    for _ in 0..RENAME_ROUNDS_MAX {
+        let found = rename::find(&rounds);
+        if found.is_empty() {
+            break;
+        }
+        rounds.renamed.extend(found.iter().copied());
+        renames.extend(found);
+        rounds.by_lines(Level::Renamed, |rounds, node| rounds.names_after(node));
+        rounds.by_group(Level::Renamed, &weights, |rounds, node, side| rounds.physical(node, side));
+    }
+    let shared = rounds.shared_names();
+    rounds.by_group(Level::Frames, &weights, |rounds, node, side| rounds.shared(node, side, &shared));
+    similar::pair(&mut rounds, &weights);
+    split::join(&mut rounds, &shared);
+    rounds.rest();
+    Outcome { matches: rounds.matches, renames }
+}
+
+/// Which side a node is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    Before,
+    After,
+}
+
+impl Rounds<'_> {
+    /// A name as the side after has it.
+    fn name_after(&self, name: NameId, side: Side) -> NameId {
+        match side {
+            Side::Before => self.renamed.get(&name).copied().unwrap_or(name),
+            Side::After => name,
+        }
+    }
+
+    /// The names of a node of the side before as the side after has them; those of a node after are unchanged, since no
+    /// name that stands after is ever renamed.
+    fn names_after(&self, node: &Node) -> Vec<NameId> {
+        node.frames.iter().map(|frame| self.name_after(frame.name, Side::Before)).collect()
+    }
+
+    /// All names of a node, recursion once.
+    pub(super) fn names(&self, node: &Node, side: Side) -> Vec<NameId> {
+        let mut names: Vec<NameId> =
+            node.frames.iter().map(|frame| self.name_after(frame.name, side)).collect();
+        names.dedup();
+        names
+    }
+
+    /// The names without inlined calls.
+    fn physical(&self, node: &Node, side: Side) -> Vec<NameId> {
+        let physical = node.frames.iter().filter(|frame| !frame.is_inlined);
+        physical.map(|frame| self.name_after(frame.name, side)).collect()
+    }
+
+    /// The names that both sides have, recursion once.
+    pub(super) fn shared(&self, node: &Node, side: Side, shared: &FxHashSet<NameId>) -> Vec<NameId> {
+        let mut names = self.names(node, side);
+        names.retain(|name| shared.contains(name));
+        names.dedup();
+        names
+    }
+
+    fn all_names(&self) -> Vec<Vec<NameId>> {
+        let before = self.sides.before.iter().map(|node| self.names(node, Side::Before));
+        before.chain(self.sides.after.iter().map(|node| self.names(node, Side::After))).collect()
+    }
+
+    /// The names that stand on both sides, renamed ones under their name after.
+    pub(super) fn shared_names(&self) -> FxHashSet<NameId> {
+        let names = |nodes: &[Node], side| -> FxHashSet<NameId> {
+            let frames = nodes.iter().flat_map(|node| &node.frames);
+            frames.map(|frame| self.name_after(frame.name, side)).collect()
+        };
+        let before = names(&self.sides.before, Side::Before);
+        let after = names(&self.sides.after, Side::After);
+        before.intersection(&after).copied().collect()
+    }
+
+    /// A round over nodes whose functions are the same: only lines may differ.
+    fn by_lines(&mut self, level: Level, key: impl Fn(&Self, &Node) -> Vec<u32>) {
+        for (before, after) in self.groups(|rounds, node, _| key(rounds, node)) {
+            for (before, after) in lines::pair(self.sides, &before, &after) {
+                let is_same = level == Level::Lines
+                    && before.len() == 1
+                    && after.len() == 1
+                    && self.sides.before[before[0]].has_lines_of(&self.sides.after[after[0]]);
+                self.matches.push(Match { before, after, level: if is_same { Level::Same } else { level } });
+            }
+        }
+        self.close();
+    }
+
+    /// A round over nodes that are roughly the same: figures have a say.
+    fn by_group(&mut self, level: Level, weights: &Weights, key: impl Fn(&Self, &Node, Side) -> Vec<NameId>) {
+        for (before, after) in self.groups(key) {
+            for (before, after) in group::pair(self, weights, &before, &after) {
+                self.matches.push(Match { before, after, level });
+            }
+        }
+        self.close();
+    }
+
+    /// Open nodes of both sides under the same key, in the order of the nodes before. An empty key is no key.
+    fn groups(&self, key: impl Fn(&Self, &Node, Side) -> Vec<u32>) -> Vec<(Vec<usize>, Vec<usize>)> {
+        let mut by_key: FxHashMap<Vec<u32>, usize> = FxHashMap::default();
+        let mut groups: Vec<(Vec<usize>, Vec<usize>)> = Vec::new();
+        for &index in &self.open_before {
+            let key = key(self, &self.sides.before[index], Side::Before);
+            if !key.is_empty() || self.sides.before[index].frames.is_empty() {
+                let at = *by_key.entry(key).or_insert(groups.len());
+                if at == groups.len() {
+                    groups.push((Vec::new(), Vec::new()));
+                }
+                groups[at].0.push(index);
+            }
+        }
+        for &index in &self.open_after {
+            let key = key(self, &self.sides.after[index], Side::After);
+            let is_stackless = self.sides.after[index].frames.is_empty();
+            if (!key.is_empty() || is_stackless)
+                && let Some(at) = by_key.get(&key)
+            {
+                groups[*at].1.push(index);
+            }
+        }
+        groups.retain(|(_, after)| !after.is_empty());
+        groups
+    }
+
+    /// Takes what is matched out of what is open.
+    pub(super) fn close(&mut self) {
+        let before: FxHashSet<usize> = self.matches.iter().flat_map(|found| &found.before).copied().collect();
+        let after: FxHashSet<usize> = self.matches.iter().flat_map(|found| &found.after).copied().collect();
+        self.open_before.retain(|index| !before.contains(index));
+        self.open_after.retain(|index| !after.contains(index));
+    }
+
+    /// What nobody matched.
+    fn rest(&mut self) {
+        let alone = |before, after| Match { before, after, level: Level::Same };
+        let gone = self.open_before.iter().map(|index| alone(vec![*index], Vec::new()));
+        let new = self.open_after.iter().map(|index| alone(Vec::new(), vec![*index]));
+        let rest: Vec<Match> = gone.chain(new).collect();
+        self.matches.extend(rest);
+    }
+}

@@ -1,0 +1,1 @@
+//! The last round against a twin that looks at all pairs.

@@ -7,13 +7,17 @@
 //!
 //! This crate knows no files, no bytes, and not where symbols came from. It must never do I/O.
 
+pub mod analysis;
 mod builder;
+mod diff;
 mod figures;
 mod fold;
 mod measure;
 mod model;
+mod suppressions;
 
 pub use builder::ProfileBuilder;
+pub use diff::{Diff, DiffEntry, DiffSite, Level, Rename};
 pub use figures::{Known, SiteTotals, Totals};
 pub use fold::{BlockId, Fold, Folded, FoldedSite, FoldedThread, ReallocBooking, ThreadIndex};
 pub use measure::Measure;
@@ -21,3 +25,4 @@ pub use model::{
     Address, Exit, LiveSample, Location, LocationId, Module, ModuleId, Process, ProcessIndex, Profile,
     Recording, Sample, Site, StackId, StackNode, Thread, TimeUnit,
 };
+pub use suppressions::{SuppressedSite, Suppression, SuppressionError, suppress_leaks};

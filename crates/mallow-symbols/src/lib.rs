@@ -17,6 +17,7 @@ mod mapped;
 mod names;
 mod resolve;
 mod split;
+mod suppressions;
 mod symtab;
 
 use mallow_base::Frame;
@@ -25,6 +26,7 @@ use rustc_hash::FxHashMap;
 use crate::binary::Binary;
 pub use crate::demangle::demangle;
 pub use crate::locate::SearchPaths;
+pub use crate::suppressions::{NotALiteral, embedded_suppressions, embedded_suppressions_in};
 
 /// One executable or library as it was mapped.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

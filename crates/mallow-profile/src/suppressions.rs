@@ -1,0 +1,179 @@
+//! Which leaks nobody wants to hear of, as LeakSanitizer's suppressions say it.
+//!
+//! The format is that of <https://github.com/google/sanitizers/wiki/AddressSanitizerLeakSanitizer>: lines of
+//! `leak:PATTERN`, comments behind `#`. A pattern is a part of a function's name, of a source file's path or of a
+//! module's path; `*` stands for anything, `^` at its beginning and `$` at its end tie it there. One frame that fits
+//! suppresses the whole stack. This module must never read a file, and never change a total.
+
+use crate::{Profile, Site, SiteTotals};
+use mallow_base::Frame;
+use std::fmt;
+
+/// One `leak:` line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Suppression {
+    /// What stands behind `leak:`.
+    pub pattern: String,
+    /// Where it stands, counted from 1.
+    pub line: usize,
+    /// Whether a name must begin with the first piece.
+    from_start: bool,
+    /// Whether a name must end with the last piece.
+    to_end: bool,
+    /// What stands between the asterisks.
+    pieces: Vec<String>,
+}
+
+/// A line that is no suppression of leaks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SuppressionError {
+    /// The line, counted from 1.
+    pub line: usize,
+    /// What is wrong with it.
+    pub reason: &'static str,
+}
+
+impl fmt::Display for SuppressionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {} {}", self.line, self.reason)
+    }
+}
+
+impl std::error::Error for SuppressionError {}
+
+/// A site whose leaked blocks were suppressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SuppressedSite {
+    /// Which suppression it was, as an index.
+    pub by: usize,
+    /// The site, with nothing but its leaked figures.
+    pub site: Site,
+}
+
+impl Suppression {
+    /// Reads `leak:` lines, in their order.
+    ///
+    /// # Errors
+    /// The first line that is neither a suppression nor a comment nor empty.
+    pub fn parse(text: &str) -> Result<Vec<Suppression>, SuppressionError> {
+        let mut found = Vec::new();
+        for (index, line) in text.lines().enumerate() {
+            let (line, number) = (line.trim(), index + 1);
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let wrong = |reason| SuppressionError { line: number, reason };
+            let pattern = line.strip_prefix("leak:").ok_or_else(|| wrong(what_else(line)))?.trim();
+            if pattern.is_empty() {
+                return Err(wrong("has no pattern behind `leak:`; `leak:*` would suppress everything"));
+            }
+            found.push(Suppression::new(pattern, number));
+        }
+        Ok(found)
+    }
+
+    fn new(pattern: &str, line: usize) -> Suppression {
+        let inner = pattern.strip_prefix('^').unwrap_or(pattern);
+        let from_start = inner.len() < pattern.len();
+        let body = inner.strip_suffix('$').unwrap_or(inner);
+        Suppression {
+            pattern: pattern.to_owned(),
+            line,
+            from_start,
+            to_end: body.len() < inner.len(),
+            pieces: body.split('*').map(str::to_owned).collect(),
+        }
+    }
+
+    /// Whether the pattern fits a name or a path. An empty one never fits.
+    pub fn fits(&self, text: &str) -> bool {
+        let (Some((first, pieces)), false) = (self.pieces.split_first(), text.is_empty()) else {
+            return false;
+        };
+        let Some(mut rest) =
+            (if self.from_start { text.strip_prefix(first.as_str()) } else { behind(text, first) })
+        else {
+            return false;
+        };
+        let Some((last, middle)) = pieces.split_last() else {
+            return !self.to_end
+                || if self.from_start { rest.is_empty() } else { text.ends_with(first.as_str()) };
+        };
+        for piece in middle {
+            let Some(next) = behind(rest, piece) else { return false };
+            rest = next;
+        }
+        if self.to_end { rest.ends_with(last.as_str()) } else { rest.contains(last.as_str()) }
+    }
+
+    fn fits_frame(&self, frame: &Frame) -> bool {
+        let paths = [frame.module.as_deref(), frame.file.as_deref()];
+        self.fits(&frame.function) || paths.into_iter().flatten().any(|path| self.fits(path))
+    }
+}
+
+/// What follows the first occurrence. Taking the first leaves most for the pieces that are still to come.
+fn behind<'t>(text: &'t str, piece: &str) -> Option<&'t str> {
+    text.find(piece).map(|at| &text[at + piece.len()..])
+}
+
+fn what_else(line: &str) -> &'static str {
+    const OTHERS: [&str; 12] = [
+        "race",
+        "race_top",
+        "mutex",
+        "thread",
+        "signal",
+        "deadlock",
+        "called_from_lib",
+        "interceptor_name",
+        "interceptor_via_fun",
+        "interceptor_via_lib",
+        "odr_violation",
+        "vptr_check",
+    ];
+    match line.split_once(':') {
+        _ if line.starts_with('{') => {
+            "belongs to valgrind's suppressions; LeakSanitizer's are lines of `leak:PATTERN`"
+        }
+        Some((kind, _)) if OTHERS.contains(&kind) => {
+            "suppresses what another sanitizer finds; only lines of `leak:PATTERN` suppress leaks"
+        }
+        _ => "does not begin with `leak:`",
+    }
+}
+
+/// Takes the leaked figures from the sites that a suppression fits, and gives them apart, in the order of the sites.
+/// The innermost frame decides by which one, then the order of the suppressions. Totals of processes stay.
+pub fn suppress_leaks(profile: &mut Profile, suppressions: &[Suppression]) -> Vec<SuppressedSite> {
+    if suppressions.is_empty() {
+        return Vec::new();
+    }
+    let of_frame = |frame: &Frame| suppressions.iter().position(|suppression| suppression.fits_frame(frame));
+    let locations: Vec<Option<usize>> =
+        profile.locations.iter().map(|location| location.frames.iter().find_map(of_frame)).collect();
+    let mut stacks: Vec<Option<usize>> = Vec::with_capacity(profile.stacks.len());
+    for node in &profile.stacks {
+        let outer = || node.parent.and_then(|parent| stacks[parent.0 as usize]);
+        stacks.push(locations[node.location.0 as usize].or_else(outer));
+    }
+    let mut suppressed = Vec::new();
+    for site in &mut profile.sites {
+        let totals = &mut site.totals;
+        let Some(by) = site.stack.and_then(|stack| stacks[stack.0 as usize]) else { continue };
+        if totals.leaked_bytes == 0 && totals.leaked_blocks == 0 {
+            continue;
+        }
+        let leaked = SiteTotals {
+            leaked_bytes: std::mem::take(&mut totals.leaked_bytes),
+            leaked_blocks: std::mem::take(&mut totals.leaked_blocks),
+            ..SiteTotals::default()
+        };
+        suppressed.push(SuppressedSite { by, site: Site { totals: leaked, ..*site } });
+    }
+    suppressed
+}
+
+#[cfg(test)]
+#[path = "suppressions_tests.rs"]
+mod tests;

@@ -100,9 +100,7 @@ fn measure(asked: Option<Measure>, sources: &[Source<'_>]) -> Result<Measure, Fa
     }
     let knows = |measure: &&Measure| sources.iter().all(|source| measure.is_known(&source.profile.known));
     let has = |measure: &&Measure| {
-        sources.iter().any(|source| {
-            source.profile.sites.iter().any(|site| measure.of_site(&site.totals) > 0)
-        })
+        sources.iter().any(|source| source.profile.sites.iter().any(|site| measure.of_site(&site.totals) > 0))
     };
     let mut known = PREFERRED.iter().filter(knows).peekable();
     let first = known.peek().copied().copied();
@@ -150,7 +148,9 @@ fn subtitle(measure: Measure, sources: &[Source<'_>], sums: &[u64]) -> String {
     let figures = sums.iter().map(|sum| figure(measure, *sum));
     let parts: Vec<String> = names.zip(figures).map(|(name, sum)| format!("{name}: {sum}")).collect();
     match parts.as_slice() {
-        [before, after] => format!("{before} before, {after} after; red is more, blue is less, white is as before"),
+        [before, after] => {
+            format!("{before} before, {after} after; red is more, blue is less, white is as before")
+        }
         _ => parts.concat(),
     }
 }

@@ -109,3 +109,36 @@ fn the_guide_is_complete() {
         }
     }
 }
+
+#[test]
+fn a_flame_graph_takes_one_or_two_files() {
+    let Ok(Request::Flamegraph(plain)) = request("flamegraph f") else { panic!("not a flame graph") };
+    let expected = Flamegraph {
+        file: "f".into(),
+        other: None,
+        measure: None,
+        form: FlamegraphForm::Svg { icicle: false, title: None },
+        output: None,
+        shown: Shown::WithoutPlumbing,
+        filter: Filter::default(),
+    };
+    assert_eq!(plain, expected);
+    let line = "flamegraph a b --measure leaked --icicle --title T -o o.svg --force --all-frames --function f --module m";
+    let Ok(Request::Flamegraph(full)) = request(line) else { panic!("not a flame graph") };
+    let expected = Flamegraph {
+        file: "a".into(),
+        other: Some("b".into()),
+        measure: Some(Measure::Leaked),
+        form: FlamegraphForm::Svg { icicle: true, title: Some("T".into()) },
+        output: Some(NewFile { path: "o.svg".into(), force: true }),
+        shown: Shown::All,
+        filter: Filter { function: Some("f".into()), module: Some("m".into()) },
+    };
+    assert_eq!(full, expected);
+    let Ok(Request::Flamegraph(folded)) = request("flamegraph f --folded") else {
+        panic!("not a flame graph")
+    };
+    assert_eq!(folded.form, FlamegraphForm::Folded);
+    assert!(request("flamegraph f --folded --title T").is_err());
+    assert!(request("flamegraph f --force").is_err());
+}

@@ -2,7 +2,7 @@
 //!
 //! What a box is called and what it counts is decided by whoever folds the stacks; here they are drawn, and nothing is added.
 
-use inferno::flamegraph::color::{BasicPalette, Palette};
+use inferno::flamegraph::color::{BackgroundColor, BasicPalette, Color, Palette, StrokeColor};
 use inferno::flamegraph::{self, Direction, Options, TextTruncateDirection};
 use std::io::{self, ErrorKind, Write};
 
@@ -36,7 +36,7 @@ impl FlameGraph {
             (firm(&stack), format!("{value}"))
         });
         let lines = lines.collect();
-        self.draw_lines(lines, sum, sum, out)
+        self.draw_lines(lines, sum, sum, self.options(), out)
     }
 
     /// Draws stacks with their figures before and after. The width of a box is what it has after; the colour says whether that is
@@ -55,27 +55,14 @@ impl FlameGraph {
             (firm(&stack), format!("{before} {after}"))
         });
         let lines = lines.collect();
-        self.draw_lines(lines, sums.1, sums.0.max(sums.1), out)
+        let mut options = self.options();
+        // Boxes that stayed as they were are almost white.
+        options.bgcolors = Some(BackgroundColor::Grey);
+        options.stroke_color = StrokeColor::Color(Color { r: 0xc0, g: 0xc0, b: 0xc0 });
+        self.draw_lines(lines, sums.1, sums.0.max(sums.1), options, out)
     }
 
-    fn draw_lines(
-        &self,
-        mut lines: Vec<(String, String)>,
-        width: u64,
-        sum: u64,
-        out: &mut dyn Write,
-    ) -> io::Result<()> {
-        if width == 0 {
-            return Err(io::Error::new(ErrorKind::InvalidData, "there is nothing to draw"));
-        }
-        if sum > SUM_MAX {
-            return Err(io::Error::new(ErrorKind::InvalidData, "the figures add up to more than 2^63"));
-        }
-        // By name and not by letter: `foo;bar` stands beside `foo`, whatever letters of `foo(int)` come before a semicolon. inferno
-        // takes such an order only as that of a flame chart, latest line first.
-        lines.sort_by(|(one, _), (other, _)| other.split(';').cmp(one.split(';')));
-        let lines: Vec<String> =
-            lines.into_iter().map(|(stack, figures)| format!("{stack} {figures}")).collect();
+    fn options(&self) -> Options<'static> {
         let mut options = Options::default();
         options.title = self.title.clone();
         options.subtitle = Some(self.subtitle.clone());
@@ -85,6 +72,28 @@ impl FlameGraph {
         // A function has the same colour in every graph, so that two can be compared by eye.
         options.deterministic = true;
         options.text_truncate_direction = TextTruncateDirection::Right;
+        options
+    }
+
+    fn draw_lines(
+        &self,
+        mut lines: Vec<(String, String)>,
+        width: u64,
+        sum: u64,
+        mut options: Options<'_>,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        if width == 0 {
+            return Err(io::Error::new(ErrorKind::InvalidData, "there is nothing to draw"));
+        }
+        if sum > SUM_MAX {
+            return Err(io::Error::new(ErrorKind::InvalidData, "the figures add up to more than 2^63"));
+        }
+        // By name and not by letter: `foo;bar` stands beside `foo`, whatever letters of `foo(int)` come before a semicolon.
+        lines.sort_by(|(one, _), (other, _)| other.split(';').cmp(one.split(';')));
+        let lines: Vec<String> =
+            lines.into_iter().map(|(stack, figures)| format!("{stack} {figures}")).collect();
+        // inferno takes such an order only as that of a flame chart, which begins with its last line.
         options.flame_chart = true;
         flamegraph::from_lines(&mut options, lines.iter().map(String::as_str), out)
     }

@@ -3,6 +3,13 @@
 //! A format that cannot hold a figure leaves it out, and the writer says so in its warnings; `docs/guide/formats.md` lists it too.
 
 pub mod flamegraph;
+mod jemalloc_heap;
+mod layout;
+mod left_out;
+mod packing;
+mod pprof;
+
+pub use packing::{Packing, write_packed};
 
 use mallow_profile::{Measure, Profile};
 use std::io::{self, Write};
@@ -12,17 +19,28 @@ use std::io::{self, Write};
 pub enum ExportFormat {
     /// Our own trace, without events.
     Mallow,
+    /// jemalloc's heap profile, with names for jeprof.
+    JemallocHeap,
+    /// pprof's protobuf, packed with gzip.
+    Pprof,
 }
 
 impl ExportFormat {
     /// Every format.
-    pub const ALL: [ExportFormat; 1] = [ExportFormat::Mallow];
+    pub const ALL: [ExportFormat; 3] = [ExportFormat::Mallow, ExportFormat::JemallocHeap, ExportFormat::Pprof];
 
     /// The word for it on the command line.
     pub fn word(self) -> &'static str {
         match self {
             ExportFormat::Mallow => "mallow",
+            ExportFormat::JemallocHeap => "jemalloc-heap",
+            ExportFormat::Pprof => "pprof",
         }
+    }
+
+    /// Whether the format is packed by itself.
+    pub fn is_packed(self) -> bool {
+        matches!(self, ExportFormat::Mallow | ExportFormat::Pprof)
     }
 
     /// The format of the word.
@@ -48,8 +66,9 @@ pub fn write(
     options: &ExportOptions,
     out: &mut dyn Write,
 ) -> io::Result<Vec<String>> {
-    let _ = options;
     match format {
         ExportFormat::Mallow => crate::native::write(profile, "mallow", out).map(|()| Vec::new()),
+        ExportFormat::JemallocHeap => jemalloc_heap::write(profile, options.measure, out),
+        ExportFormat::Pprof => pprof::write(profile, options.measure, out),
     }
 }

@@ -124,7 +124,7 @@ fn of_text(text: &str) -> Option<Format> {
     let first = start.lines().next().unwrap_or_default();
     let format = if is_heaptrack_version(first) {
         Format::Heaptrack
-    } else if start.starts_with("heap_v2/") {
+    } else if start.starts_with("heap_v2/") || start.starts_with("--- symbol") {
         Format::JemallocHeap
     } else if start.starts_with("heap profile:") {
         Format::GperftoolsHeap

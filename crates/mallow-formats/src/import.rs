@@ -1,5 +1,15 @@
 //! The door for files: which reader gets them.
 
+mod gperftools_heap;
+mod heaptrack;
+mod jemalloc_heap;
+mod pprof;
+mod dhat;
+mod massif;
+mod valgrind_frames;
+
+pub(crate) use jemalloc_heap::NO_ADDRESS;
+
 use crate::native::{self, ReallocBooking};
 use crate::source::Source;
 use crate::{Format, ImportError, Imported};
@@ -35,7 +45,13 @@ pub fn read_as(bytes: &[u8], format: Format) -> Result<Imported, ImportError> {
 
 fn read(source: Source<'_>, format: Format) -> Result<Imported, ImportError> {
     match format {
+        Format::JemallocHeap => jemalloc_heap::read(source.lines(format)),
+        Format::GperftoolsHeap => gperftools_heap::read(source.lines(format)),
+        Format::Pprof => pprof::read(&source.whole(format)?),
         Format::JemallocStats | Format::MallocInfo => Err(ImportError::NotAProfile { format }),
+        Format::Heaptrack => heaptrack::read(source),
+        Format::Dhat => dhat::read(source),
+        Format::Massif => massif::read(source.lines(format)),
         _ => Err(ImportError::Unknown { looks_like: native::looks_like(source.beginning()) }),
     }
 }

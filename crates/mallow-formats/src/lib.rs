@@ -13,6 +13,7 @@ mod format;
 mod import;
 mod lines;
 pub mod native;
+mod pprof_proto;
 mod source;
 
 pub use error::{ImportError, Position};

@@ -1,0 +1,198 @@
+//! jemalloc's heap profile, `heap_v2`, with jeprof's names in front of it, so that jeprof needs no binaries.
+//!
+//! The sampling period is given as 0, by which jeprof scales nothing: figures stay exact. Modules keep their addresses, each in a place
+//! of its own ([`Layout`]); a location without an address gets one in a mapping that is named after what it is.
+
+use super::layout::{Layout, is_named};
+use super::left_out;
+use crate::import::NO_ADDRESS;
+use mallow_profile::{Location, LocationId, Measure, ModuleId, Profile, SiteTotals, StackId};
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write};
+
+/// Where addresses are made up, below all real ones.
+const MADE_UP_START: u64 = 0x1000;
+/// Names are looked up at an address and at the one before it.
+const MADE_UP_STEP: u64 = 0x10;
+
+/// Writes a profile.
+pub(super) fn write(profile: &Profile, measure: Measure, out: &mut dyn Write) -> io::Result<Vec<String>> {
+    let live = Live::of(profile, measure);
+    let mut figures: BTreeMap<Option<StackId>, SiteTotals> = BTreeMap::new();
+    for site in &profile.sites {
+        figures.entry(site.stack).or_default().add(&site.totals);
+    }
+    figures.retain(|_, totals| live.has_figures(totals));
+    let addresses = Addresses::of(profile, figures.keys().copied());
+    write_names(profile, &addresses, out)?;
+    let mut all = SiteTotals::default();
+    figures.values().for_each(|totals| all.add(totals));
+    writeln!(out, "heap_v2/0\n  t*: {}", live.line(&all))?;
+    for (stack, totals) in &figures {
+        write!(out, "@")?;
+        for address in addresses.of_stack(profile, *stack) {
+            write!(out, " {address:#x}")?;
+        }
+        writeln!(out, "\n  t*: {}", live.line(totals))?;
+    }
+    write_mappings(profile, &addresses, out)?;
+    let mut warnings = live.warnings();
+    warnings.extend(left_out::sentence(profile, "a jemalloc heap profile", &["allocations", live.word()]));
+    if profile.locations.iter().any(|location| location.frames.iter().any(|frame| frame.file.is_some())) {
+        warnings.push(String::from("a jemalloc heap profile has no place for source lines"));
+    }
+    Ok(warnings)
+}
+
+/// What stands as live.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Live {
+    /// What was live at the end.
+    Leaked,
+    /// What was live at the peak, because it was asked for.
+    Peak,
+    /// What was live at the peak, because nothing else is known.
+    PeakOnly,
+}
+
+impl Live {
+    fn of(profile: &Profile, measure: Measure) -> Live {
+        match (profile.known.leaked, profile.known.peak) {
+            (_, true) if measure == Measure::Peak => Live::Peak,
+            (false, true) => Live::PeakOnly,
+            _ => Live::Leaked,
+        }
+    }
+
+    fn word(self) -> &'static str {
+        if self == Live::Leaked { "leaked" } else { "peak" }
+    }
+
+    fn of_site(self, totals: &SiteTotals) -> (u64, u64) {
+        match self {
+            Live::Leaked => (totals.leaked_blocks, totals.leaked_bytes),
+            Live::Peak | Live::PeakOnly => (totals.peak_blocks, totals.peak_bytes),
+        }
+    }
+
+    fn has_figures(self, totals: &SiteTotals) -> bool {
+        self.of_site(totals) != (0, 0) || (totals.allocations, totals.bytes) != (0, 0)
+    }
+
+    fn line(self, totals: &SiteTotals) -> String {
+        let (blocks, bytes) = self.of_site(totals);
+        format!("{blocks}: {bytes} [{}: {}]", totals.allocations, totals.bytes)
+    }
+
+    fn warnings(self) -> Vec<String> {
+        let peak_only = "what was live at the end is not known; the file has what was live at the peak instead";
+        if self == Live::PeakOnly { vec![peak_only.to_owned()] } else { Vec::new() }
+    }
+}
+
+/// An address for every location on the stacks, and the keys under which jeprof looks for their names.
+struct Addresses {
+    layout: Layout,
+    by_location: FxHashMap<LocationId, u64>,
+    names: BTreeMap<u64, LocationId>,
+    /// For sites without a stack.
+    no_stack: u64,
+    made_up_end: u64,
+}
+
+impl Addresses {
+    fn of(profile: &Profile, stacks: impl Iterator<Item = Option<StackId>>) -> Addresses {
+        let mut addresses = Addresses {
+            layout: Layout::of(profile),
+            by_location: FxHashMap::default(),
+            names: BTreeMap::new(),
+            no_stack: MADE_UP_START,
+            made_up_end: MADE_UP_START + MADE_UP_STEP,
+        };
+        let mut used = BTreeSet::new();
+        for stack in stacks {
+            used.extend(locations(profile, stack));
+        }
+        for id in used {
+            let address = addresses.free_address(profile, id);
+            addresses.names.insert(address, id);
+            addresses.names.insert(address - 1, id);
+            addresses.by_location.insert(id, address);
+        }
+        addresses
+    }
+
+    /// The location's own address, or a made-up one where it has none or where another location's names would be found.
+    fn free_address(&mut self, profile: &Profile, id: LocationId) -> u64 {
+        let is_free = |address: &u64| !self.names.contains_key(address) && !self.names.contains_key(&(address - 1));
+        let own = self.layout.address(&profile.locations[id.0 as usize]);
+        if let Some(address) = own.filter(|address| *address > 0).filter(is_free) {
+            return address;
+        }
+        loop {
+            let address = self.made_up_end;
+            self.made_up_end += MADE_UP_STEP;
+            if !self.names.contains_key(&address) && !self.names.contains_key(&(address - 1)) {
+                return address;
+            }
+        }
+    }
+
+    fn of_stack(&self, profile: &Profile, stack: Option<StackId>) -> Vec<u64> {
+        match stack {
+            None => vec![self.no_stack],
+            Some(_) => locations(profile, stack).map(|id| self.by_location[&id]).collect(),
+        }
+    }
+}
+
+/// The locations of a stack, innermost first.
+fn locations(profile: &Profile, stack: Option<StackId>) -> impl Iterator<Item = LocationId> {
+    std::iter::successors(stack, |id| profile.stacks[id.0 as usize].parent)
+        .map(|id| profile.stacks[id.0 as usize].location)
+}
+
+/// jeprof's names: the caller first, two dashes between them. Where nothing has a name, jeprof is to look into the binaries.
+fn write_names(profile: &Profile, addresses: &Addresses, out: &mut dyn Write) -> io::Result<()> {
+    let named: Vec<(u64, &Location)> = addresses
+        .names
+        .iter()
+        .map(|(address, id)| (*address, &profile.locations[id.0 as usize]))
+        .filter(|(_, location)| is_named(location))
+        .collect();
+    if named.is_empty() {
+        return Ok(());
+    }
+    let program = profile.recording.command.first().map_or("unknown", String::as_str);
+    writeln!(out, "--- symbol\nbinary={}", one_line(program))?;
+    writeln!(out, "{:#018x} [no stack was taken]", addresses.no_stack)?;
+    for (address, location) in named {
+        let names: Vec<String> = location.frames.iter().rev().map(|frame| jeprof_name(&frame.function)).collect();
+        writeln!(out, "{address:#018x} {}", names.join("--"))?;
+    }
+    writeln!(out, "---\n--- heap")
+}
+
+/// A name without what jeprof takes for a separator.
+fn jeprof_name(function: &str) -> String {
+    let name = one_line(function).replace("--", "- -");
+    let name = name.trim_matches('-').trim();
+    if name.is_empty() { String::from("[unknown]") } else { name.to_owned() }
+}
+
+fn one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+}
+
+fn write_mappings(profile: &Profile, addresses: &Addresses, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "\nMAPPED_LIBRARIES:")?;
+    let (start, end) = (MADE_UP_START, addresses.made_up_end.next_multiple_of(0x1000));
+    writeln!(out, "{start:08x}-{end:08x} ---p 00000000 00:00 0 {NO_ADDRESS}")?;
+    for (index, module) in profile.modules.iter().enumerate() {
+        if let Some((start, end)) = addresses.layout.place(ModuleId(index as u32)).filter(|(start, end)| start < end) {
+            writeln!(out, "{start:08x}-{end:08x} r-xp 00000000 00:00 0 {}", one_line(&module.path))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,120 @@
+//! An address space for a profile, which keeps addresses as files state them: every module gets a place of its own.
+
+use mallow_profile::{Address, Location, ModuleId, Profile};
+
+/// Where the first module is placed: above what is linked for a fixed place, so that a reader takes its start off again.
+const FIRST_START: u64 = 0x10_0000_0000;
+/// Starts of modules are multiples of this.
+const START_MULTIPLE: u64 = 0x1_0000_0000;
+/// No address is as high as this: readers take such ones for mistakes of the unwinder.
+const ADDRESS_END: u64 = 1 << 62;
+
+/// Where every module is.
+pub(super) struct Layout {
+    /// By [`ModuleId`]: start and end; none where an address in it is beyond all bounds.
+    places: Vec<Option<(u64, u64)>>,
+    end: u64,
+}
+
+impl Layout {
+    pub(super) fn of(profile: &Profile) -> Layout {
+        let mut sizes = vec![0u64; profile.modules.len()];
+        for location in &profile.locations {
+            if let Address::InModule { module, svma } = location.address
+                && let Some(size) = sizes.get_mut(module.0 as usize)
+            {
+                *size = (*size).max(svma.saturating_add(1));
+            }
+        }
+        let mut end = FIRST_START;
+        let places = sizes.into_iter().map(|size| place(&mut end, size)).collect();
+        Layout { places, end }
+    }
+
+    /// The start and the end of a module.
+    pub(super) fn place(&self, module: ModuleId) -> Option<(u64, u64)> {
+        self.places.get(module.0 as usize).copied().flatten()
+    }
+
+    /// The return address of a location; none where it has none that would be its alone.
+    pub(super) fn address(&self, location: &Location) -> Option<u64> {
+        match location.address {
+            Address::InModule { module, svma } => Some(self.place(module)?.0 + svma),
+            Address::Anonymous { avma } => {
+                let is_free = !(FIRST_START..=self.end).contains(&avma);
+                (is_free && (2..ADDRESS_END).contains(&avma)).then_some(avma)
+            }
+            Address::Unknown => None,
+        }
+    }
+}
+
+/// A place for a module behind `end`, which is moved on.
+fn place(end: &mut u64, size: u64) -> Option<(u64, u64)> {
+    let start = *end;
+    let its_end = start.checked_add(size)?.checked_next_multiple_of(0x1000)?;
+    let next = its_end.checked_add(1)?.checked_next_multiple_of(START_MULTIPLE)?;
+    if next >= ADDRESS_END {
+        return None;
+    }
+    *end = next;
+    Some((start, its_end))
+}
+
+/// Whether a location has a name beside its address.
+pub(super) fn is_named(location: &Location) -> bool {
+    let address = match location.address {
+        Address::InModule { svma, .. } => svma,
+        Address::Anonymous { avma } => avma,
+        Address::Unknown => return true,
+    };
+    match &location.frames[..] {
+        [only] => only.file.is_some() || only.function != format!("{address:#x}"),
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mallow_base::Frame;
+
+    fn location(address: Address, function: &str) -> Location {
+        Location { address, frames: vec![Frame { function: function.to_owned(), ..Frame::default() }] }
+    }
+
+    #[test]
+    fn modules_do_not_meet() {
+        let in_module = |module, svma| location(Address::InModule { module: ModuleId(module), svma }, "f");
+        let profile = Profile {
+            modules: vec![Default::default(); 4],
+            locations: vec![in_module(0, 0x1_2345_6789), in_module(1, u64::MAX), in_module(3, 0x1000)],
+            ..Profile::default()
+        };
+        let layout = Layout::of(&profile);
+        assert_eq!(layout.place(ModuleId(0)), Some((0x10_0000_0000, 0x11_2345_7000)));
+        assert_eq!(layout.place(ModuleId(1)), None);
+        assert_eq!(layout.place(ModuleId(2)), Some((0x12_0000_0000, 0x12_0000_0000)));
+        assert_eq!(layout.place(ModuleId(3)), Some((0x13_0000_0000, 0x13_0000_2000)));
+        let addresses: Vec<_> = profile.locations.iter().map(|location| layout.address(location)).collect();
+        assert_eq!(addresses, [Some(0x11_2345_6789), None, Some(0x13_0000_1000)]);
+    }
+
+    #[test]
+    fn an_address_that_would_be_taken_for_another_is_none() {
+        let layout = Layout::of(&Profile { modules: vec![Default::default()], ..Profile::default() });
+        for (avma, expected) in
+            [(1, None), (0x7f00_0000_0000, Some(0x7f00_0000_0000)), (0x10_0000_0000, None), (u64::MAX, None)]
+        {
+            assert_eq!(layout.address(&location(Address::Anonymous { avma }, "f")), expected);
+        }
+        assert_eq!(layout.address(&location(Address::Unknown, "f")), None);
+    }
+
+    #[test]
+    fn a_bare_address_is_no_name() {
+        assert!(!is_named(&location(Address::Anonymous { avma: 31 }, "0x1f")));
+        assert!(is_named(&location(Address::Anonymous { avma: 31 }, "0x1e")));
+        assert!(is_named(&location(Address::Unknown, "0x1f")));
+    }
+}

@@ -1,0 +1,196 @@
+//! A heap profile in the making: stacks with their figures first, what is mapped where only behind them.
+
+use super::mappings::{Mappings, Place};
+use super::symbols::Symbols;
+use crate::Imported;
+use mallow_profile::{
+    Address, Known, LocationId, Module, Process, ProfileBuilder, Recording, SiteTotals, StackId, Thread,
+    Totals,
+};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
+/// What stands on one line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Figures {
+    pub(crate) live_blocks: u64,
+    pub(crate) live_bytes: u64,
+    pub(crate) allocations: u64,
+    pub(crate) bytes: u64,
+}
+
+impl Figures {
+    /// `55: 49382 [ 55: 49382`, the closing bracket cut off.
+    pub(crate) fn of_text(text: &str) -> Option<Figures> {
+        let (live, allocated) = text.split_once('[')?;
+        let pair = |text: &str| -> Option<(u64, u64)> {
+            let (blocks, bytes) = text.split_once(':')?;
+            Some((blocks.trim().parse().ok()?, bytes.trim().parse().ok()?))
+        };
+        let ((live_blocks, live_bytes), (allocations, bytes)) = (pair(live)?, pair(allocated)?);
+        Some(Figures { live_blocks, live_bytes, allocations, bytes })
+    }
+
+    fn add(&mut self, other: &Figures) {
+        self.live_blocks = self.live_blocks.saturating_add(other.live_blocks);
+        self.live_bytes = self.live_bytes.saturating_add(other.live_bytes);
+        self.allocations = self.allocations.saturating_add(other.allocations);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+    }
+}
+
+/// What was read so far.
+#[derive(Debug, Default)]
+pub(crate) struct Heap {
+    stacks: Vec<(Vec<u64>, Figures)>,
+    threads: BTreeMap<u64, (String, Figures)>,
+    /// None while the file's end has not been reached.
+    pub(crate) mappings: Option<Mappings>,
+    /// Whether allocated figures are to be left out although there are some.
+    pub(crate) only_live: bool,
+    symbols: Symbols,
+}
+
+impl Heap {
+    pub(crate) fn new(symbols: Symbols) -> Heap {
+        Heap { symbols, ..Heap::default() }
+    }
+
+    /// Adds a stack, innermost address first, with figures that can be added up.
+    pub(crate) fn add_stack(&mut self, addresses: &[u64], figures: Figures) {
+        self.stacks.push((addresses.to_vec(), figures));
+    }
+
+    pub(super) fn name_thread(&mut self, thread: u64, name: &str) {
+        self.threads.entry(thread).or_default().0 = name.to_owned();
+    }
+
+    pub(super) fn add_to_thread(&mut self, thread: u64, figures: Figures) {
+        self.threads.entry(thread).or_default().1.add(&figures);
+    }
+
+    /// Whether the file tells what was allocated beside what is live.
+    pub(crate) fn is_accumulated(&self) -> bool {
+        !self.only_live && self.stacks.iter().any(|(_, figures)| figures.allocations > 0 || figures.bytes > 0)
+    }
+
+    /// Whether somewhere more was allocated than is live.
+    pub(crate) fn has_frees(&self) -> bool {
+        self.stacks.iter().any(|(_, figures)| {
+            (figures.live_blocks, figures.live_bytes) != (figures.allocations, figures.bytes)
+        })
+    }
+
+    /// The profile of the one process.
+    pub(crate) fn imported(self, mut warnings: Vec<String>) -> Imported {
+        let complete = self.mappings.is_some();
+        if !complete {
+            warnings.push(String::from(
+                "the file ends without MAPPED_LIBRARIES: it was cut off, and which files its addresses are in is unknown",
+            ));
+        }
+        let allocations = self.is_accumulated();
+        let known = Known { leaked: true, blocks: true, allocations, ..Known::NOTHING };
+        let mappings = self.mappings.unwrap_or_default();
+        let program = self.symbols.binary.as_deref().or(mappings.program()).map(str::to_owned);
+        let mut builder = ProfileBuilder::new(
+            Recording { command: program.iter().cloned().collect(), ..Recording::default() },
+            known,
+        );
+        let process = Process { command: program.unwrap_or_default(), ..Process::default() };
+        let process = builder.add_process(process);
+        let mut places = Places { mappings: &mappings, symbols: &self.symbols, known: FxHashMap::default() };
+        let mut totals = Totals::default();
+        for (addresses, figures) in &self.stacks {
+            let stack = places.stack(&mut builder, addresses);
+            let site = site_of(figures, allocations);
+            builder.add_site(process, stack, &site);
+            totals.add(&totals_of(&site, allocations));
+        }
+        builder.process(process).totals = totals;
+        builder.process(process).threads = threads_of(self.threads, allocations);
+        Imported { profile: builder.finish(), warnings, complete }
+    }
+}
+
+fn site_of(figures: &Figures, allocations: bool) -> SiteTotals {
+    SiteTotals {
+        allocations: if allocations { figures.allocations } else { 0 },
+        bytes: if allocations { figures.bytes } else { 0 },
+        leaked_blocks: figures.live_blocks,
+        leaked_bytes: figures.live_bytes,
+        ..SiteTotals::default()
+    }
+}
+
+fn totals_of(site: &SiteTotals, allocations: bool) -> Totals {
+    Totals {
+        allocations: site.allocations,
+        bytes: site.bytes,
+        frees: if allocations { site.allocations.saturating_sub(site.leaked_blocks) } else { 0 },
+        leaked_bytes: site.leaked_bytes,
+        leaked_blocks: site.leaked_blocks,
+        ..Totals::default()
+    }
+}
+
+/// The threads with what they allocated; nothing is known of them where only live blocks are.
+fn threads_of(threads: BTreeMap<u64, (String, Figures)>, allocations: bool) -> Vec<Thread> {
+    let thread = |(id, (name, figures)): (u64, (String, Figures))| Thread {
+        tid: u32::try_from(id).unwrap_or(u32::MAX),
+        name,
+        allocations: figures.allocations,
+        bytes: figures.bytes,
+    };
+    if allocations { threads.into_iter().map(thread).collect() } else { Vec::new() }
+}
+
+/// From addresses to stacks of a profile.
+struct Places<'a> {
+    mappings: &'a Mappings,
+    symbols: &'a Symbols,
+    known: FxHashMap<(u64, bool), LocationId>,
+}
+
+impl Places<'_> {
+    /// The stack without the allocator's own frames on its inner side.
+    fn stack(&mut self, builder: &mut ProfileBuilder, addresses: &[u64]) -> Option<StackId> {
+        let own = addresses.iter().take_while(|&&address| self.is_allocator(address)).count();
+        let kept = if own < addresses.len() { own } else { 0 };
+        let innermost = addresses.first().copied();
+        let locations: Vec<LocationId> = addresses[kept..]
+            .iter()
+            .enumerate()
+            .rev()
+            .map(|(index, &address)| {
+                let is_innermost = kept + index == 0 && Some(address) == innermost;
+                self.location(builder, address, is_innermost)
+            })
+            .collect();
+        builder.stack(locations)
+    }
+
+    /// Profilers start to unwind inside themselves.
+    fn is_allocator(&self, address: u64) -> bool {
+        let Place::File(path, _) = self.mappings.place(address) else { return false };
+        let file = path.rsplit('/').next().unwrap_or_default();
+        ["libjemalloc", "libtcmalloc", "libprofiler"].iter().any(|name| file.starts_with(name))
+    }
+
+    fn location(&mut self, builder: &mut ProfileBuilder, address: u64, is_innermost: bool) -> LocationId {
+        if let Some(&known) = self.known.get(&(address, is_innermost)) {
+            return known;
+        }
+        let (place, path) = match self.mappings.place(address) {
+            Place::File(path, svma) => {
+                let module = builder.module(Module { path: path.to_owned(), build_id: Vec::new() });
+                (Address::InModule { module, svma }, Some(path))
+            }
+            Place::Elsewhere => (Address::Anonymous { avma: address }, None),
+            Place::NoAddress => (Address::Unknown, None),
+        };
+        let location = builder.location(place, self.symbols.frames(address, is_innermost, path));
+        self.known.insert((address, is_innermost), location);
+        location
+    }
+}

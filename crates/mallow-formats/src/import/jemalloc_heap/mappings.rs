@@ -1,0 +1,165 @@
+//! The lines of `/proc/PID/maps` behind a heap profile: which file an address is in, and where in it.
+
+use crate::ImportError;
+use crate::lines::Lines;
+
+/// The name of a mapping that holds no code: our own export puts locations without an address there.
+pub(crate) const NO_ADDRESS: &str = "[no-address]";
+
+/// Programs that are linked for a fixed place lie below this; where the loader chooses, it is above, on 32 bits too.
+const FIXED_BELOW: u64 = 0x1000_0000;
+
+/// What has to be taken from addresses of a file that is mapped from `base` on to get those stated in it. It is taken for granted that
+/// the first byte of a file that can lie anywhere has the address 0 in it, as linkers lay it out.
+pub(crate) fn bias_of(base: u64) -> u64 {
+    if base < FIXED_BELOW { 0 } else { base }
+}
+
+/// What was mapped where.
+#[derive(Debug, Default)]
+pub(crate) struct Mappings {
+    /// By start.
+    mappings: Vec<Mapping>,
+}
+
+#[derive(Debug)]
+struct Mapping {
+    start: u64,
+    end: u64,
+    offset: u64,
+    path: String,
+    /// Taken from an address gives the one stated in the file.
+    bias: u64,
+}
+
+/// Where an address is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place<'a> {
+    /// In a file, at the address as stated there.
+    File(&'a str, u64),
+    /// In memory without a file, or nowhere.
+    Elsewhere,
+    /// There was none: see [`NO_ADDRESS`].
+    NoAddress,
+}
+
+impl Mappings {
+    /// Reads up to the end. Lines that are not mappings, such as what Go adds, are passed over.
+    pub(crate) fn read(lines: &mut Lines<'_>) -> Result<Mappings, ImportError> {
+        let mut mappings = Vec::new();
+        while let Some(line) = lines.next_text()? {
+            mappings.extend(Mapping::of_line(&line));
+        }
+        Ok(Mappings::of(mappings))
+    }
+
+    fn of(mut mappings: Vec<Mapping>) -> Mappings {
+        mappings.sort_by_key(|mapping| mapping.start);
+        let mut base = Vec::with_capacity(mappings.len());
+        let mut images: rustc_hash::FxHashMap<&str, u64> = rustc_hash::FxHashMap::default();
+        let mut before: Option<&Mapping> = None;
+        for mapping in &mappings {
+            let follows =
+                before.is_some_and(|before| before.path == mapping.path && before.end == mapping.start);
+            // A file's first byte begins a new image of it, unless it only comes again for another segment.
+            let image = match images.get(mapping.path.as_str()) {
+                Some(&image) if mapping.offset > 0 || follows => image,
+                _ => mapping.start.saturating_sub(mapping.offset),
+            };
+            images.insert(&mapping.path, image);
+            base.push(image);
+            before = Some(mapping);
+        }
+        for (mapping, base) in mappings.iter_mut().zip(base) {
+            mapping.bias = bias_of(base);
+        }
+        Mappings { mappings }
+    }
+
+    /// Where a return address is. It may lie behind the last byte of its function's mapping.
+    pub(super) fn place(&self, address: u64) -> Place<'_> {
+        let call = address.wrapping_sub(1);
+        let behind = self.mappings.partition_point(|mapping| mapping.start <= call);
+        let found =
+            behind.checked_sub(1).map(|index| &self.mappings[index]).filter(|mapping| call < mapping.end);
+        match found {
+            Some(mapping) if mapping.path == NO_ADDRESS => Place::NoAddress,
+            Some(mapping) if mapping.is_file() => Place::File(&mapping.path, address.wrapping_sub(mapping.bias)),
+            _ => Place::Elsewhere,
+        }
+    }
+
+    /// The program: the file that is mapped lowest.
+    pub(super) fn program(&self) -> Option<&str> {
+        self.mappings.iter().find(|mapping| mapping.is_file()).map(|mapping| mapping.path.as_str())
+    }
+}
+
+impl Mapping {
+    /// Names in brackets are the kernel's: the heap, stacks, its own code.
+    fn is_file(&self) -> bool {
+        !self.path.is_empty() && !self.path.starts_with('[')
+    }
+
+    /// `564a055bf000-564a055c0000 r--p 00000000 fe:00 796919      /srv/demo/heaps`
+    fn of_line(line: &str) -> Option<Mapping> {
+        let hexadecimal = |word: &str| u64::from_str_radix(word, 16).ok();
+        let mut words = line.trim_start().splitn(6, ' ');
+        let (start, end) = words.next()?.split_once('-')?;
+        let _permissions = words.next()?;
+        let offset = hexadecimal(words.next()?)?;
+        let path = words.nth(2).unwrap_or_default().trim();
+        let path = path.strip_suffix(" (deleted)").unwrap_or(path).to_owned();
+        Some(Mapping { start: hexadecimal(start)?, end: hexadecimal(end)?, offset, path, bias: 0 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mappings(text: &str) -> Mappings {
+        Mappings::of(text.lines().filter_map(Mapping::of_line).collect())
+    }
+
+    #[test]
+    fn an_address_is_told_as_its_file_states_it() {
+        let mappings = mappings(
+            "00400000-00401000 r--p 00000000 fe:00 12         /usr/bin/fixed\n\
+             00401000-00402000 r-xp 00001000 fe:00 12         /usr/bin/fixed\n\
+             7f0000000000-7f0000001000 r--p 00000000 fe:00 13                     /lib/a b.so\n\
+             7f0000001000-7f0000003000 r-xp 00001000 fe:00 13                     /lib/a b.so (deleted)\n\
+             7f0000004000-7f0000005000 rw-p 00000000 00:00 0 \n\
+             7f0000005000-7f0000006000 r-xp 00000000 00:00 0                      [vdso]\n\
+             7f0000006000-7f0000007000 r-xp 00000000 00:00 0                      [no-address]\n\
+             7f0000008000-7f0000009000 r-xp 00003000 fe:00 14                     /lib/late.so\n",
+        );
+        for (address, expected) in [
+            (0x401_234, Place::File("/usr/bin/fixed", 0x401_234)),
+            (0x7f00_0000_2345, Place::File("/lib/a b.so", 0x2345)),
+            // A call that was its function's last instruction.
+            (0x7f00_0000_3000, Place::File("/lib/a b.so", 0x3000)),
+            (0x7f00_0000_3001, Place::Elsewhere),
+            (0x7f00_0000_4010, Place::Elsewhere),
+            (0x7f00_0000_5010, Place::Elsewhere),
+            (0x7f00_0000_6010, Place::NoAddress),
+            (0x7f00_0000_8010, Place::File("/lib/late.so", 0x3010)),
+            (0, Place::Elsewhere),
+        ] {
+            assert_eq!(mappings.place(address), expected, "{address:#x}");
+        }
+        assert_eq!(mappings.program(), Some("/usr/bin/fixed"));
+    }
+
+    #[test]
+    fn a_library_that_is_loaded_twice_has_two_places() {
+        let mappings = mappings(
+            "7f0000000000-7f0000001000 r--p 00000000 fe:00 13 /lib/a.so\n\
+             7f0000001000-7f0000002000 r-xp 00000000 fe:00 13 /lib/a.so\n\
+             7f0000010000-7f0000011000 r--p 00000000 fe:00 13 /lib/a.so\n\
+             7f0000011000-7f0000012000 r-xp 00001000 fe:00 13 /lib/a.so\n",
+        );
+        assert_eq!(mappings.place(0x7f00_0000_1010), Place::File("/lib/a.so", 0x1010));
+        assert_eq!(mappings.place(0x7f00_0001_1010), Place::File("/lib/a.so", 0x1010));
+    }
+}

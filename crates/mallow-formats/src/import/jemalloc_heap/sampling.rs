@@ -1,0 +1,80 @@
+//! From sampled figures to estimates of all.
+
+use super::Figures;
+
+/// How a profiler chose which allocations to look at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sampling {
+    /// It looked at every one.
+    None,
+    /// At one in about so many allocated bytes: an allocation of X bytes was seen with the probability 1 - exp(-X / period).
+    Poisson {
+        /// Bytes.
+        period: u64,
+    },
+}
+
+impl Sampling {
+    /// The period as files give it: 0 and 1 stand for no sampling. With a period of 1 even a block of 16 bytes is seen all but always.
+    pub(crate) fn of_period(period: u64) -> Sampling {
+        if period <= 1 { Sampling::None } else { Sampling::Poisson { period } }
+    }
+
+    /// What one line of a file stands for. Each line has its own mean size and is scaled by it: sums of samples cannot be scaled.
+    pub(crate) fn estimate(self, raw: &Figures) -> Figures {
+        let Sampling::Poisson { period } = self else { return *raw };
+        let (live_blocks, live_bytes) = scaled(raw.live_blocks, raw.live_bytes, period);
+        let (allocations, bytes) = scaled(raw.allocations, raw.bytes, period);
+        Figures { live_blocks, live_bytes, allocations, bytes }
+    }
+
+    /// What people should know of such figures.
+    pub(crate) fn warnings(self, tool: &str) -> Vec<String> {
+        match self {
+            Sampling::None => Vec::new(),
+            Sampling::Poisson { period } => vec![format!(
+                "figures are estimates: {tool} looked at one allocation in about every {period} bytes"
+            )],
+        }
+    }
+}
+
+/// The formula of jeprof (`AdjustSamples`, algorithm 2) and of pprof (`scaleHeapSample`).
+fn scaled(blocks: u64, bytes: u64, period: u64) -> (u64, u64) {
+    if blocks == 0 || bytes == 0 {
+        return (blocks, bytes);
+    }
+    let (count, sum) = (blocks as f64, bytes as f64);
+    let seen = -(-(sum / count) / period as f64).exp_m1();
+    // A conversion to an integer stops at the largest one.
+    ((count / seen).round() as u64, (sum / seen).round() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_scaled_by_its_mean_size() {
+        // 407 blocks of 898 bytes on average: 1 / (1 - exp(-897.86 / 16384)) = 18.7523.
+        assert_eq!(scaled(407, 365_430, 16384), (7632, 6_852_671));
+        // Blocks far larger than the period were all seen.
+        assert_eq!(scaled(1, 81_939, 16384), (1, 82_494));
+        assert_eq!(scaled(3, 30 << 20, 16384), (3, 30 << 20));
+    }
+
+    #[test]
+    fn figures_that_make_no_sense_stay_finite() {
+        assert_eq!(scaled(0, 100, 16384), (0, 100));
+        assert_eq!(scaled(5, 0, 16384), (5, 0));
+        assert_eq!(scaled(u64::MAX, 1, u64::MAX), (u64::MAX, u64::MAX));
+    }
+
+    #[test]
+    fn without_sampling_figures_are_exact() {
+        let raw = Figures { live_blocks: 3, live_bytes: 3, allocations: 9, bytes: 9 };
+        assert_eq!(Sampling::of_period(1).estimate(&raw), raw);
+        assert_eq!(Sampling::of_period(0).warnings("jemalloc"), Vec::<String>::new());
+        assert_ne!(Sampling::of_period(2).estimate(&raw), raw);
+    }
+}

@@ -1,0 +1,118 @@
+//! The names that `jeprof --raw` puts in front of a heap profile.
+//!
+//! ```text
+//! --- symbol
+//! binary=/usr/bin/app
+//! 0x00000000004011f7 main--inlined_in_main
+//! ---
+//! --- heap
+//! heap_v2/524288
+//! ```
+//!
+//! Within a line the caller stands first. Addresses are return addresses less one, save for those of innermost frames.
+
+use crate::ImportError;
+use crate::lines::Lines;
+use mallow_base::Frame;
+use rustc_hash::FxHashMap;
+
+/// Names by address; empty for a file without them.
+#[derive(Debug, Default)]
+pub(crate) struct Symbols {
+    names: FxHashMap<u64, String>,
+    pub(super) binary: Option<String>,
+}
+
+impl Symbols {
+    /// Reads the names if the file begins with them, and the profile's own header behind them.
+    pub(crate) fn read(lines: &mut Lines<'_>) -> Result<(Symbols, Option<String>), ImportError> {
+        let mut symbols = Symbols::default();
+        let mut line = lines.next_text()?;
+        if line.as_deref().is_some_and(|line| line.starts_with("--- symbol")) {
+            while !symbols.add(lines)? {}
+            line = lines.next_text()?;
+            if line.as_deref().is_some_and(|line| line.starts_with("--- heap")) {
+                line = lines.next_text()?;
+            }
+        }
+        Ok((symbols, line))
+    }
+
+    /// Takes one line; tells whether it was the last.
+    fn add(&mut self, lines: &mut Lines<'_>) -> Result<bool, ImportError> {
+        let line = lines.next_text()?.ok_or_else(|| lines.expected("--- behind the names"))?;
+        if line.starts_with("---") {
+            return Ok(true);
+        }
+        match line.split_once([' ', '=']) {
+            Some(("binary", path)) => self.binary = Some(path.trim().to_owned()),
+            Some((address, names)) if address.starts_with("0x") => {
+                let address = u64::from_str_radix(&address[2..], 16);
+                let address = address.map_err(|_| lines.expected("an address and its names"))?;
+                self.names.insert(address, names.trim().to_owned());
+            }
+            // Other tools' variables.
+            _ => {}
+        }
+        Ok(false)
+    }
+
+    /// The frames at a return address, innermost first; empty where there is no name.
+    pub(super) fn frames(&self, address: u64, is_innermost: bool, module: Option<&str>) -> Vec<Frame> {
+        let call = address.wrapping_sub(1);
+        let (first, second) = if is_innermost { (address, call) } else { (call, address) };
+        let names = self.names.get(&first).or_else(|| self.names.get(&second));
+        let Some(names) = names.filter(|names| !is_bare_address(names)) else { return Vec::new() };
+        let functions: Vec<&str> = names.split("--").filter(|name| !name.is_empty()).collect();
+        let frame = |(index, function): (usize, &&str)| Frame {
+            function: without_address(function).to_owned(),
+            module: module.map(str::to_owned),
+            inlined: index > 0,
+            ..Frame::default()
+        };
+        functions.iter().enumerate().rev().map(|(index, function)| frame((index, function))).collect()
+    }
+}
+
+/// What jeprof writes where it found no name.
+fn is_bare_address(names: &str) -> bool {
+    names.strip_prefix("0x").is_some_and(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()))
+}
+
+/// `leak<00000000000011d8>`: jeprof tells functions of one name apart by their addresses.
+fn without_address(function: &str) -> &str {
+    let is_address =
+        |digits: &str| digits.len() == 16 && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    match function.strip_suffix('>').and_then(|name| name.rsplit_once('<')) {
+        Some((name, digits)) if is_address(digits) && !name.is_empty() => name,
+        _ => function,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_told_apart_from_their_addresses() {
+        assert_eq!(without_address("leak<00000000000011d8>"), "leak");
+        assert_eq!(without_address("Vec<int>"), "Vec<int>");
+        assert_eq!(without_address("<00000000000011d8>"), "<00000000000011d8>");
+    }
+
+    #[test]
+    fn a_caller_stands_before_what_is_inlined_in_it() {
+        let names = FxHashMap::from_iter([(0x10, "main--work--new".to_owned()), (0x20, "0x20".to_owned())]);
+        let symbols = Symbols { names, binary: None };
+        let named = |address, innermost| -> Vec<(String, bool)> {
+            let frames = symbols.frames(address, innermost, None);
+            frames.into_iter().map(|frame| (frame.function, frame.inlined)).collect()
+        };
+        let expected = [("new", true), ("work", true), ("main", false)]
+            .map(|(name, inlined)| (name.to_owned(), inlined));
+        assert_eq!(named(0x11, false), expected);
+        assert_eq!(named(0x10, true), expected);
+        assert_eq!(named(0x10, false), expected, "tools that store return addresses as they are");
+        assert_eq!(named(0x20, true), []);
+    }
+}

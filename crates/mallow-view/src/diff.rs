@@ -1,0 +1,303 @@
+//! What changed between two profiles, as rows: new, gone, changed and moved sites.
+//!
+//! Which site is which is decided in `mallow-profile`; here sites are folded and cut as reports show them, before they are
+//! compared, and the result is put into sections by one measure. Whatever a filter hides is summed up, so that sections, what
+//! is hidden and what did not change always add up to the totals.
+
+mod limit;
+mod side;
+
+pub use limit::{Limit, LimitError, Verdict};
+pub use mallow_profile::Level;
+
+use crate::{Measure, Shown};
+use mallow_base::Frame;
+use mallow_profile::{Diff, DiffEntry, Known, Profile, Rename, SiteTotals, StackId};
+use side::Side;
+
+/// A site that was moved and differs by at most one part in so many is shown as moved, not as changed: another place often
+/// brings another warm-up.
+const SMALL_CHANGE: u64 = 100;
+
+/// What to compare, and what of it to show.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DiffOptions {
+    /// The figure that makes a site new, gone or changed.
+    pub by: Measure,
+    /// Which frames of a stack count.
+    pub shown: Shown,
+    /// How many frames from the leaf count; none for all.
+    pub depth: Option<usize>,
+    /// Sites that differ by less are hidden; moved ones when both figures are less.
+    pub min: u64,
+    /// A part of the name of a function or of the path of a library on the stack.
+    pub filter: Option<String>,
+}
+
+impl Default for DiffOptions {
+    fn default() -> Self {
+        Self { by: Measure::Allocations, shown: Shown::WithoutPlumbing, depth: None, min: 0, filter: None }
+    }
+}
+
+/// In which part of a diff a site stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Section {
+    /// Only the profile after has it.
+    New,
+    /// Only the profile before has it.
+    Gone,
+    /// Both have it, with other figures.
+    Changed,
+    /// Both have it with about the same figures, in another place or under another name.
+    Moved,
+    /// Both have it with the same figures.
+    Unchanged,
+}
+
+impl Section {
+    /// The sections that are shown, in their order.
+    pub const SHOWN: [Section; 4] = [Section::New, Section::Gone, Section::Changed, Section::Moved];
+
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Section::New => "new",
+            Section::Gone => "gone",
+            Section::Changed => "changed",
+            Section::Moved => "moved",
+            Section::Unchanged => "unchanged",
+        }
+    }
+}
+
+/// A figure on both sides.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Change {
+    /// Before.
+    pub before: u64,
+    /// After.
+    pub after: u64,
+}
+
+impl Change {
+    /// After minus before: what became more is positive.
+    pub fn difference(self) -> i128 {
+        i128::from(self.after) - i128::from(self.before)
+    }
+
+    fn add(&mut self, more: Change) {
+        self.before = self.before.saturating_add(more.before);
+        self.after = self.after.saturating_add(more.after);
+    }
+}
+
+/// What one side has of a row.
+#[derive(Clone, Debug)]
+pub struct DiffSide<'a> {
+    /// The figures of all its sites.
+    pub totals: SiteTotals,
+    /// How many stacks were taken together.
+    pub stacks: usize,
+    /// The stack with the highest figure.
+    pub stack: Option<StackId>,
+    /// The frames of that stack by which it was compared, leaf first.
+    pub frames: Vec<&'a Frame>,
+}
+
+/// One site, or sites that became several, on both sides.
+#[derive(Clone, Debug)]
+pub struct DiffRow<'a> {
+    /// Where it is shown.
+    pub section: Section,
+    /// How it was matched.
+    pub level: Level,
+    /// None for a new site.
+    pub before: Option<DiffSide<'a>>,
+    /// None for a site that is gone.
+    pub after: Option<DiffSide<'a>>,
+    /// Which of [`Comparison::renames`] stand between the two.
+    pub renames: Vec<usize>,
+}
+
+impl DiffRow<'_> {
+    /// A figure on both sides.
+    pub fn change(&self, measure: Measure) -> Change {
+        let figure =
+            |side: &Option<DiffSide<'_>>| side.as_ref().map_or(0, |side| measure.of_site(&side.totals));
+        Change { before: figure(&self.before), after: figure(&self.after) }
+    }
+}
+
+/// How many rows, and their figures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// How many sites.
+    pub sites: usize,
+    /// Their figures together.
+    pub change: Change,
+}
+
+impl Tally {
+    /// Counts one more.
+    pub fn add(&mut self, change: Change) {
+        self.sites += 1;
+        self.change.add(change);
+    }
+}
+
+/// What changed between two profiles.
+#[derive(Clone, Debug)]
+pub struct Comparison<'a> {
+    /// By what sites are new, gone or changed.
+    pub by: Measure,
+    /// The totals of every measure that both sides know.
+    pub totals: Vec<(Measure, Change)>,
+    /// Measures that one of the sides does not know.
+    pub unknown: Vec<Unknown>,
+    /// The sites of [`Section::SHOWN`], section by section, the largest difference first.
+    pub rows: Vec<DiffRow<'a>>,
+    /// Renamed functions.
+    pub renames: Vec<Rename>,
+    /// Sites that would stand in a section but for `min` and `filter`.
+    pub hidden: Tally,
+    /// Sites with the same figure on both sides, in the same place.
+    pub unchanged: Tally,
+}
+
+/// A measure that cannot be compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unknown {
+    /// The measure.
+    pub measure: Measure,
+    /// Whether the profile before knows it.
+    pub before: bool,
+    /// Whether the profile after knows it.
+    pub after: bool,
+}
+
+impl<'a> Comparison<'a> {
+    /// Compares two profiles.
+    pub fn of(before: &'a Profile, after: &'a Profile, options: &DiffOptions) -> Self {
+        let known = known_by_both(&before.known, &after.known);
+        let (before, after) = (Side::of(before, options), Side::of(after, options));
+        let diff = Diff::of(&before.sites, &after.sites, &known);
+        let mut comparison = Self {
+            by: options.by,
+            totals: Vec::new(),
+            unknown: unknown(&before.profile.known, &after.profile.known),
+            rows: Vec::new(),
+            renames: diff.renames,
+            hidden: Tally::default(),
+            unchanged: Tally::default(),
+        };
+        for measure in Measure::ALL.into_iter().filter(|measure| measure.is_known(&known)) {
+            let change = Change { before: before.total(measure), after: after.total(measure) };
+            comparison.totals.push((measure, change));
+        }
+        for entry in &diff.entries {
+            comparison.place(entry, &before, &after, options);
+        }
+        comparison.sort();
+        comparison
+    }
+
+    /// The totals of a measure; none if a side does not know it.
+    pub fn total(&self, measure: Measure) -> Option<Change> {
+        self.totals.iter().find(|(other, _)| *other == measure).map(|(_, change)| *change)
+    }
+
+    /// The rows of a section.
+    pub fn section(&self, section: Section) -> impl Iterator<Item = &DiffRow<'a>> {
+        self.rows.iter().filter(move |row| row.section == section)
+    }
+
+    /// The figures of a section together.
+    pub fn tally(&self, section: Section) -> Tally {
+        let mut tally = Tally::default();
+        self.section(section).for_each(|row| tally.add(row.change(self.by)));
+        tally
+    }
+
+    fn place(&mut self, entry: &DiffEntry, before: &Side<'a>, after: &Side<'a>, options: &DiffOptions) {
+        let by = options.by;
+        if !by.concerns(&entry.totals_before) && !by.concerns(&entry.totals_after) {
+            return;
+        }
+        let change =
+            Change { before: by.of_site(&entry.totals_before), after: by.of_site(&entry.totals_after) };
+        let section = section_of(entry, change);
+        if section == Section::Unchanged {
+            self.unchanged.add(change);
+            return;
+        }
+        let size = match section {
+            Section::Moved => u128::from(change.before.max(change.after)),
+            _ => change.difference().unsigned_abs(),
+        };
+        let is_wanted = before.wants(&entry.before) || after.wants(&entry.after);
+        if size < u128::from(options.min) || !is_wanted {
+            self.hidden.add(change);
+            return;
+        }
+        self.rows.push(DiffRow {
+            section,
+            level: entry.level,
+            before: before.part(&entry.before, entry.totals_before, by),
+            after: after.part(&entry.after, entry.totals_after, by),
+            renames: entry.renames.clone(),
+        });
+    }
+
+    fn sort(&mut self) {
+        let by = self.by;
+        self.rows.sort_by_cached_key(|row| {
+            let change = row.change(by);
+            let bytes = row.change(Measure::Bytes).difference().unsigned_abs();
+            let place = Section::SHOWN.iter().position(|section| *section == row.section);
+            let size = change.before.max(change.after);
+            (place, std::cmp::Reverse((change.difference().unsigned_abs(), size, bytes)))
+        });
+    }
+}
+
+fn section_of(entry: &DiffEntry, change: Change) -> Section {
+    let difference = change.difference();
+    let is_moved = !matches!(entry.level, Level::Same | Level::Lines | Level::Inlining);
+    let is_small =
+        difference.unsigned_abs() * u128::from(SMALL_CHANGE) <= u128::from(change.before.max(change.after));
+    match (entry.before.is_empty(), entry.after.is_empty()) {
+        (true, _) => Section::New,
+        (_, true) => Section::Gone,
+        _ if is_moved && is_small => Section::Moved,
+        _ if difference != 0 => Section::Changed,
+        _ => Section::Unchanged,
+    }
+}
+
+fn known_by_both(a: &Known, b: &Known) -> Known {
+    Known {
+        allocations: a.allocations && b.allocations,
+        calls: a.calls && b.calls,
+        temporary: a.temporary && b.temporary,
+        peak: a.peak && b.peak,
+        leaked: a.leaked && b.leaked,
+        own_maximum: a.own_maximum && b.own_maximum,
+        lifetimes: a.lifetimes && b.lifetimes,
+        times: a.times && b.times,
+        blocks: a.blocks && b.blocks,
+    }
+}
+
+fn unknown(before: &Known, after: &Known) -> Vec<Unknown> {
+    let all = Measure::ALL.into_iter().map(|measure| Unknown {
+        measure,
+        before: measure.is_known(before),
+        after: measure.is_known(after),
+    });
+    all.filter(|unknown| !unknown.before || !unknown.after).collect()
+}
+
+#[cfg(test)]
+#[path = "diff/tests.rs"]
+mod tests;

@@ -5,26 +5,37 @@
 //!
 //! - [`plumbing`]: which frames only carry an allocation on behalf of their caller.
 //! - [`Sites`]: what allocated, merged, filtered and sorted by a [`Measure`].
+//! - [`SortKey`], [`Point`]: what else sites can be sorted by, and averages and rates of a site.
+//! - [`tree`]: sites as a tree of calls.
+//! - [`SuppressedLeaks`]: what suppressions took from the leaks.
 //! - [`Summary`]: the few figures that a person wants when a program ends, and what to look at next.
+//! - [`diff`]: what changed between two profiles.
 //! - [`folded()`]: whole stacks, outermost call first, for flame graphs.
 //! - [`Spread`]: a figure over several runs.
 //! - [`short_name`] and [`place`]: how a frame is written.
 
+pub mod diff;
 mod folded;
 mod lines;
 mod name;
 pub mod plumbing;
+mod points;
 mod sites;
 mod spread;
 mod summary;
+mod suppressions;
+mod tree;
 
 pub use folded::{ComparedRow, FoldedRow, compared, folded};
 pub use lines::{Line, lines};
 pub use mallow_profile::Measure;
 pub use name::{place, short_name};
+pub use points::{Point, SortKey, rate_units};
 pub use sites::{Filter, Shown, SiteRow, Sites};
 pub use spread::{Figure, FigureRow, Run, Spread, figure_rows};
 pub use summary::{Next, Summary, Top, TopRow};
+pub use suppressions::{SuppressedBy, SuppressedLeaks};
+pub use tree::{Direction, Rest, TreeNode, TreeOptions, Under, tree};
 
 #[cfg(test)]
 mod example;

@@ -4,7 +4,7 @@
 //! never copied here: equal stacks get equal small numbers in one pass over the stack table, which has parents first,
 //! so that a profile with a million stacks costs one look-up for each of them.
 
-use crate::{Measure, plumbing, short_name};
+use crate::{SortKey, plumbing, short_name};
 use mallow_base::Frame;
 use mallow_profile::{Profile, Site, SiteTotals, StackId};
 use rustc_hash::{FxBuildHasher, FxHashMap};
@@ -68,22 +68,36 @@ impl Filter {
 impl<'a> Sites<'a> {
     /// The wanted sites, in the profile's order.
     pub fn of(profile: &'a Profile, shown: Shown, filter: &Filter) -> Self {
-        let rows = rows(profile, shown, filter, 1, |_| 0).swap_remove(0);
+        let sites = profile.sites.iter().map(|site| (0, site));
+        let rows = rows(profile, shown, filter, 1, sites).swap_remove(0);
         Self { profile, rows }
     }
 
     /// The wanted sites of each process, by [`mallow_profile::ProcessIndex`].
     pub fn of_each_process(profile: &'a Profile, shown: Shown, filter: &Filter) -> Vec<Self> {
-        let of_process = |site: &Site| site.process.0 as usize;
-        let rows = rows(profile, shown, filter, profile.processes.len(), of_process);
+        let sites = profile.sites.iter().map(|site| (site.process.0 as usize, site));
+        Self::of_groups(profile, shown, filter, profile.processes.len(), sites)
+    }
+
+    /// The wanted ones of some sites whose stacks are the profile's, apart by the number before each, which is below
+    /// `groups`.
+    pub(crate) fn of_groups<'s>(
+        profile: &'a Profile,
+        shown: Shown,
+        filter: &Filter,
+        groups: usize,
+        sites: impl Iterator<Item = (usize, &'s Site)>,
+    ) -> Vec<Self> {
+        let rows = rows(profile, shown, filter, groups, sites);
         rows.into_iter().map(|rows| Self { profile, rows }).collect()
     }
 
     /// Highest first. Of equal figures the one with more bytes, then more calls, then the earlier in the profile.
-    pub fn sort(&mut self, by: Measure) {
+    pub fn sort(&mut self, by: impl Into<SortKey>) {
+        let by = by.into();
         self.rows.sort_by_key(|row| {
             let totals = &row.totals;
-            std::cmp::Reverse((by.of_site(totals), totals.bytes, totals.allocations))
+            std::cmp::Reverse((by.rank(totals), totals.bytes, totals.allocations))
         });
     }
 
@@ -142,20 +156,19 @@ impl<'a> Sites<'a> {
 }
 
 /// The rows of the wanted sites, apart by a group.
-fn rows(
+fn rows<'s>(
     profile: &Profile,
     shown: Shown,
     filter: &Filter,
     groups: usize,
-    group_of: impl Fn(&Site) -> usize,
+    sites: impl Iterator<Item = (usize, &'s Site)>,
 ) -> Vec<Vec<SiteRow>> {
     let mut looks = Looks::of(profile, shown);
     let wanted = Wanted::of(profile, filter);
     let mut rows: Vec<Vec<SiteRow>> = vec![Vec::new(); groups];
     let mut by_look = FxHashMap::default();
-    for site in profile.sites.iter().filter(|site| wanted.includes(site.stack)) {
+    for (group, site) in sites.filter(|(_, site)| wanted.includes(site.stack)) {
         let (look, folded) = looks.of_stack(site.stack);
-        let group = group_of(site);
         let rows = &mut rows[group];
         let row = *by_look.entry((group, look)).or_insert_with(|| {
             rows.push(SiteRow { totals: SiteTotals::default(), stack: site.stack, folded });

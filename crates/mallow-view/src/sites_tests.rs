@@ -1,6 +1,7 @@
 //! Merging, folding and filtering on stacks written by hand, and against a slow twin.
 
 use super::*;
+use crate::Measure;
 use crate::example::{allocated, frame, profile, site};
 use mallow_profile::Process;
 

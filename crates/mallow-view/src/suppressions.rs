@@ -1,0 +1,96 @@
+//! What suppressions took from the leaks, as a reader counts it: in rows of sites that look the same.
+
+use crate::{Filter, Shown, Sites};
+use mallow_profile::{Profile, SuppressedSite};
+
+/// All that was suppressed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SuppressedLeaks {
+    /// Sites, counted as rows of a report.
+    pub sites: usize,
+    /// Their leaked bytes.
+    pub bytes: u64,
+    /// Their leaked blocks.
+    pub blocks: u64,
+    /// One entry for each suppression, in their order.
+    pub by: Vec<SuppressedBy>,
+}
+
+/// What one suppression took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SuppressedBy {
+    /// Sites, counted as rows of a report.
+    pub sites: usize,
+    /// Their leaked bytes.
+    pub bytes: u64,
+    /// Their leaked blocks.
+    pub blocks: u64,
+}
+
+impl SuppressedLeaks {
+    /// Counts the suppressed sites that a filter wants. `suppressions` is how many there were.
+    pub fn of(
+        profile: &Profile,
+        taken: &[SuppressedSite],
+        suppressions: usize,
+        shown: Shown,
+        filter: &Filter,
+    ) -> Self {
+        if taken.is_empty() {
+            return Self { by: vec![SuppressedBy::default(); suppressions], ..Self::default() };
+        }
+        let sites = taken.iter().map(|one| (one.by, &one.site));
+        let by: Vec<SuppressedBy> = Sites::of_groups(profile, shown, filter, suppressions, sites)
+            .iter()
+            .map(|sites| {
+                let totals = sites.totals();
+                SuppressedBy {
+                    sites: sites.rows.len(),
+                    bytes: totals.leaked_bytes,
+                    blocks: totals.leaked_blocks,
+                }
+            })
+            .collect();
+        let sum = |figure: fn(&SuppressedBy) -> u64| by.iter().map(figure).fold(0, u64::saturating_add);
+        let (bytes, blocks) = (sum(|by| by.bytes), sum(|by| by.blocks));
+        Self { sites: by.iter().map(|by| by.sites).sum(), bytes, blocks, by }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::example::{frame, profile, site};
+    use mallow_profile::{SiteTotals, Suppression, suppress_leaks};
+
+    #[test]
+    fn sites_that_look_the_same_are_one() {
+        let mut profile = profile();
+        let leaked =
+            SiteTotals { leaked_bytes: 8, leaked_blocks: 1, allocations: 2, ..SiteTotals::default() };
+        let stack =
+            |names: &[&str]| -> Vec<_> { names.iter().map(|name| vec![frame(name, "/bin/app")]).collect() };
+        site(&mut profile, 0, &stack(&["malloc", "cache", "main"]), leaked);
+        site(&mut profile, 0, &stack(&["cache", "main"]), leaked);
+        site(&mut profile, 0, &stack(&["pool", "main"]), leaked);
+        site(&mut profile, 0, &stack(&["main"]), leaked);
+        let suppressions = Suppression::parse("leak:cache\nleak:unused\nleak:pool").unwrap();
+        let taken = suppress_leaks(&mut profile, &suppressions);
+        let count =
+            |shown, filter: &Filter| SuppressedLeaks::of(&profile, &taken, suppressions.len(), shown, filter);
+        let all = count(Shown::WithoutPlumbing, &Filter::default());
+        let by = |sites, bytes, blocks| SuppressedBy { sites, bytes, blocks };
+        let expected = SuppressedLeaks {
+            sites: 2,
+            bytes: 24,
+            blocks: 3,
+            by: vec![by(1, 16, 2), by(0, 0, 0), by(1, 8, 1)],
+        };
+        assert_eq!(all, expected);
+        assert_eq!(count(Shown::All, &Filter::default()).sites, 3);
+        let filter = Filter { function: Some("pool".into()), module: None };
+        assert_eq!(count(Shown::All, &filter).bytes, 8);
+        let nothing = SuppressedLeaks::of(&profile, &[], 1, Shown::All, &Filter::default());
+        assert_eq!((nothing.sites, nothing.by), (0, vec![by(0, 0, 0)]));
+    }
+}

@@ -1,0 +1,297 @@
+//! Sites as a tree of calls: from the allocation outwards, or from the program's start inwards.
+//!
+//! A node's figures are the sums over all sites whose stacks begin with its path, so at every node the sites that end
+//! there, the children and the rest that is not shown add up to the node. Calls without a branch are one node. Recursion
+//! is one call with its number, and sites that differ only in that number are together. The tree is never deeper than
+//! asked, so walking it by recursion is safe.
+
+use crate::{Line, Shown, SiteRow, Sites, SortKey, plumbing};
+use mallow_base::Frame;
+use mallow_profile::SiteTotals;
+use rustc_hash::FxHashMap;
+
+/// Which way a tree grows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// From what allocated to its callers.
+    Callers,
+    /// From the program's start to what it called.
+    Callees,
+}
+
+/// What a tree shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TreeOptions {
+    /// Which way it grows.
+    pub direction: Direction,
+    /// By what children are sorted. Sites that it does not concern are not in the tree.
+    pub key: SortKey,
+    /// Children whose [`SortKey::weight`] is below this part of the whole tree's, in millionths, are folded together.
+    pub threshold_ppm: u32,
+    /// How many nodes lie above one another at most, the root not counted.
+    pub depth: usize,
+    /// How many children of a node are shown at most.
+    pub limit: usize,
+    /// Whether what the runtime does before the program starts is cut off, as in [`crate::lines`].
+    pub shown: Shown,
+}
+
+/// A call, or several without a branch between them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TreeNode<'a> {
+    /// The calls, in the direction in which the tree grows. Empty in the root.
+    pub frames: Vec<Line<'a>>,
+    /// The figures of all sites through here.
+    pub under: Under,
+    /// The sites whose stack ends here, when there are others that go on.
+    pub own: Option<Under>,
+    /// The calls that follow, highest first.
+    pub children: Vec<TreeNode<'a>>,
+    /// What follows and is not shown.
+    pub rest: Option<Rest>,
+}
+
+/// Figures of several sites.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Under {
+    /// How many sites.
+    pub sites: usize,
+    /// Their figures together; own maxima are an upper bound.
+    pub totals: SiteTotals,
+}
+
+/// What a node has below it and does not show.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rest {
+    /// How many children.
+    pub nodes: usize,
+    /// Their figures.
+    pub under: Under,
+    /// Whether they are left out because the tree is as deep as was asked; else they weigh too little or are too many.
+    pub is_deeper: bool,
+}
+
+impl Under {
+    fn add(&mut self, other: &Under) {
+        self.sites += other.sites;
+        self.totals.add(&other.totals);
+    }
+}
+
+/// The tree of sites; gives its root, which stands for all of them.
+pub fn tree<'a>(sites: &Sites<'a>, options: &TreeOptions) -> TreeNode<'a> {
+    let rows: Vec<&SiteRow> = sites.rows.iter().filter(|row| options.key.concerns(&row.totals)).collect();
+    let paths = Paths::of(sites, &rows, options);
+    let mut order: Vec<usize> = (0..rows.len()).collect();
+    order.sort_by(|a, b| paths.calls(*a).map(|call| call.frame).cmp(paths.calls(*b).map(|call| call.frame)));
+    let mut builder = Builder { rows: &rows, paths: &paths, options, whole: 0 };
+    let under = builder.under(&order);
+    builder.whole = options.key.weight().of_site(&under.totals);
+    let mut root = TreeNode { frames: Vec::new(), under, own: None, children: Vec::new(), rest: None };
+    builder.grow(&mut root, &order, 0, options.depth);
+    root
+}
+
+/// A frame's number and how often it stands there in a row.
+#[derive(Clone, Copy)]
+struct Call {
+    frame: u32,
+    times: u32,
+}
+
+/// The stacks of all rows as numbers of frames, leaf first.
+struct Paths<'a> {
+    direction: Direction,
+    calls: Vec<Call>,
+    /// For each row, where its calls end.
+    ends: Vec<usize>,
+    frames: Vec<&'a Frame>,
+}
+
+impl<'a> Paths<'a> {
+    fn of(sites: &Sites<'a>, rows: &[&SiteRow], options: &TreeOptions) -> Self {
+        let mut numbers = Numbers::default();
+        let mut paths =
+            Paths { direction: options.direction, calls: Vec::new(), ends: Vec::new(), frames: Vec::new() };
+        for row in rows {
+            let start = paths.calls.len();
+            for frame in sites.frames(row).map(|frame| numbers.of(frame)) {
+                match paths.calls[start..].last_mut() {
+                    Some(last) if last.frame == frame => last.times = last.times.saturating_add(1),
+                    _ => paths.calls.push(Call { frame, times: 1 }),
+                }
+            }
+            if options.shown == Shown::WithoutPlumbing {
+                paths.calls.truncate(start + numbers.without_start(&paths.calls[start..]));
+            }
+            paths.ends.push(paths.calls.len());
+        }
+        paths.frames = numbers.frames;
+        paths
+    }
+
+    /// A row's calls in the direction in which the tree grows.
+    fn calls(&self, row: usize) -> impl Iterator<Item = Call> {
+        (0..self.length(row)).filter_map(move |at| self.call(row, at))
+    }
+
+    fn length(&self, row: usize) -> usize {
+        self.ends[row] - self.start(row)
+    }
+
+    fn start(&self, row: usize) -> usize {
+        row.checked_sub(1).map_or(0, |before| self.ends[before])
+    }
+
+    fn call(&self, row: usize, at: usize) -> Option<Call> {
+        let calls = &self.calls[self.start(row)..self.ends[row]];
+        match self.direction {
+            Direction::Callers => calls.get(at),
+            Direction::Callees => calls.len().checked_sub(at + 1).map(|at| &calls[at]),
+        }
+        .copied()
+    }
+}
+
+/// Numbers for frames, equal where the frames are. Most frames come from a location that was seen before, so the look at
+/// their texts is spared.
+#[derive(Default)]
+struct Numbers<'a> {
+    by_place: FxHashMap<*const Frame, u32>,
+    by_frame: FxHashMap<&'a Frame, u32>,
+    frames: Vec<&'a Frame>,
+    starts: Vec<Start>,
+}
+
+/// What a frame is to the program's start.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Start {
+    No,
+    /// C's `main`, which only calls Rust's runtime in a Rust program.
+    Main,
+    Runtime,
+    RustRuntime,
+}
+
+impl<'a> Numbers<'a> {
+    fn of(&mut self, frame: &'a Frame) -> u32 {
+        if let Some(&number) = self.by_place.get(&std::ptr::from_ref(frame)) {
+            return number;
+        }
+        let number = *self.by_frame.entry(frame).or_insert_with(|| {
+            self.frames.push(frame);
+            self.starts.push(match plumbing::root_rule(frame) {
+                Some(rule) if rule.language == "Rust" => Start::RustRuntime,
+                Some(_) => Start::Runtime,
+                None if frame.function == "main" => Start::Main,
+                None => Start::No,
+            });
+            self.frames.len() as u32 - 1
+        });
+        self.by_place.insert(std::ptr::from_ref(frame), number);
+        number
+    }
+
+    /// How many calls are left without those that only start the program; the same that [`crate::lines`] cuts.
+    fn without_start(&self, calls: &[Call]) -> usize {
+        let start = |at: usize| self.starts[calls[at].frame as usize];
+        let mut length = calls.len();
+        while length > 1 {
+            match start(length - 1) {
+                Start::Runtime | Start::RustRuntime => {}
+                Start::Main if start(length - 2) == Start::RustRuntime => {}
+                _ => break,
+            }
+            length -= 1;
+        }
+        length
+    }
+}
+
+/// Rows are given as slices of one order in which rows of the same path lie together, shorter paths first.
+struct Builder<'b, 'a> {
+    rows: &'b [&'b SiteRow],
+    paths: &'b Paths<'a>,
+    options: &'b TreeOptions,
+    whole: u64,
+}
+
+impl<'a> Builder<'_, 'a> {
+    fn under(&self, order: &[usize]) -> Under {
+        let mut under = Under { sites: order.len(), totals: SiteTotals::default() };
+        for row in order {
+            under.totals.add(&self.rows[*row].totals);
+        }
+        under
+    }
+
+    /// A node of rows that have the call at `at` in common.
+    fn node(&self, order: &[usize], mut at: usize, depth: usize) -> TreeNode<'a> {
+        let under = self.under(order);
+        let mut node = TreeNode { frames: Vec::new(), under, own: None, children: Vec::new(), rest: None };
+        while let Some(frame) = self.common(order, at) {
+            let times = order.iter().filter_map(|row| self.paths.call(*row, at)).map(|call| call.times).max();
+            let times = times.unwrap_or(1) as usize;
+            node.frames.push(Line { frame: self.paths.frames[frame as usize], times });
+            at += 1;
+        }
+        self.grow(&mut node, order, at, depth);
+        node
+    }
+
+    /// The frame at `at`, if all rows have the same. The first and the last of the order differ if any two do.
+    fn common(&self, order: &[usize], at: usize) -> Option<u32> {
+        let first = self.paths.call(*order.first()?, at)?.frame;
+        let last = self.paths.call(*order.last()?, at)?.frame;
+        (first == last).then_some(first)
+    }
+
+    /// Adds what is below a node whose path ends before `at`.
+    fn grow(&self, node: &mut TreeNode<'a>, order: &[usize], at: usize, depth: usize) {
+        let ended = order.partition_point(|row| self.paths.length(*row) <= at);
+        let (own, going_on) = order.split_at(ended);
+        if going_on.is_empty() && at > 0 {
+            return;
+        }
+        let mut rest = Rest::default();
+        if !own.is_empty() {
+            let own = self.under(own);
+            if depth > 0 && self.is_light(&own) {
+                rest = Rest { nodes: 1, under: own, is_deeper: false };
+            } else {
+                node.own = Some(own);
+            }
+        }
+        let same = |a: &usize, b: &usize| {
+            self.paths.call(*a, at).map(|call| call.frame) == self.paths.call(*b, at).map(|call| call.frame)
+        };
+        let mut groups: Vec<(Under, &[usize])> =
+            going_on.chunk_by(same).map(|group| (self.under(group), group)).collect();
+        groups.sort_by_key(|(under, _)| {
+            std::cmp::Reverse((
+                self.options.key.rank(&under.totals),
+                under.totals.bytes,
+                under.totals.allocations,
+            ))
+        });
+        for (under, group) in groups {
+            if depth == 0 || self.is_light(&under) || node.children.len() >= self.options.limit {
+                rest.nodes += 1;
+                rest.is_deeper = depth == 0;
+                rest.under.add(&under);
+            } else {
+                node.children.push(self.node(group, at, depth - 1));
+            }
+        }
+        node.rest = (rest.nodes > 0).then_some(rest);
+    }
+
+    fn is_light(&self, under: &Under) -> bool {
+        let weight = u128::from(self.options.key.weight().of_site(&under.totals)) * 1_000_000;
+        weight < u128::from(self.options.threshold_ppm) * u128::from(self.whole)
+    }
+}
+
+#[cfg(test)]
+#[path = "tree_tests.rs"]
+mod tests;

@@ -1,11 +1,15 @@
 //! What may stand on the command line, exactly as typed. [`crate::request`] gives it its meaning.
 
+mod export;
 mod flamegraph;
+mod import;
 mod record;
 mod report;
 mod stat;
 
+pub(crate) use export::LowExport;
 pub(crate) use flamegraph::LowFlamegraph;
+pub(crate) use import::LowImport;
 pub(crate) use record::LowRecord;
 pub(crate) use report::{LowRealloc, LowReport, LowSort};
 pub(crate) use stat::LowStat;
@@ -49,4 +53,11 @@ pub(crate) enum LowCommand {
     #[command(after_help = "Example: mallow flamegraph app.4242.mallow > app.svg\n\n\
                             The drawing is an SVG file; open it in a browser to zoom and search.")]
     Flamegraph(LowFlamegraph),
+    /// Make a trace of another tool's profile, or explain an allocator's statistics
+    #[command(after_help = "Example: mallow import heaptrack.app.4242.zst\n\n\
+                            Every command that takes a trace takes another tool's profile too.")]
+    Import(LowImport),
+    /// Write a profile as another tool's file
+    #[command(after_help = "Example: mallow export app.4242.mallow --format pprof -o app.pb.gz")]
+    Export(LowExport),
 }

@@ -8,8 +8,10 @@
 
 mod args;
 mod exit_code;
+mod export;
 mod failure;
 mod flamegraph;
+mod import;
 mod json;
 mod open;
 mod output;
@@ -33,6 +35,8 @@ fn main() -> ExitCode {
         Request::Stat(stat) => stat::run(stat),
         Request::Report(report) => report::run(&report),
         Request::Flamegraph(flamegraph) => flamegraph::run(&flamegraph),
+        Request::Import(import) => import::run(&import),
+        Request::Export(export) => export::run(&export),
     };
     result.map(ExitCode::from).unwrap_or_else(|failure| {
         output::tell(&format!("mallow: {}\n", failure.sentence()));

@@ -18,7 +18,8 @@ pub(crate) fn profile(path: &Path, booking: ReallocBooking) -> Result<Imported, 
     Ok(imported)
 }
 
-fn refused(path: &Path, error: &ImportError) -> Failure {
+/// Why it was not read, in a sentence.
+pub(crate) fn refused(path: &Path, error: &ImportError) -> Failure {
     let path = path.display();
     Failure::new(match error {
         ImportError::Io(error) | ImportError::Trace(TraceError::Io(error)) => {

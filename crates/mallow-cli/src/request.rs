@@ -1,6 +1,10 @@
 //! What the command line means: the second of two steps, after [`crate::args`].
 
-use crate::args::{LowArgs, LowCommand, LowFlamegraph, LowRealloc, LowRecord, LowReport, LowSort, LowStat};
+use crate::args::{
+    LowArgs, LowCommand, LowExport, LowFlamegraph, LowImport, LowRealloc, LowRecord, LowReport, LowSort,
+    LowStat,
+};
+use mallow_formats::export::ExportFormat;
 use mallow_view::{Filter, Measure, Shown};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -12,6 +16,8 @@ pub(crate) enum Request {
     Stat(Stat),
     Report(Report),
     Flamegraph(Flamegraph),
+    Import(Import),
+    Export(Export),
 }
 
 /// A file to make.
@@ -70,6 +76,25 @@ pub(crate) enum FlamegraphForm {
     Folded,
 }
 
+/// Make a trace of another tool's file.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Import {
+    pub(crate) file: PathBuf,
+    /// None for the file's name with `.mallow` behind it, in the current folder.
+    pub(crate) output: Option<PathBuf>,
+    pub(crate) force: bool,
+}
+
+/// Write a profile as another tool's file.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Export {
+    pub(crate) file: PathBuf,
+    pub(crate) format: ExportFormat,
+    /// None for stdout.
+    pub(crate) output: Option<NewFile>,
+    pub(crate) measure: Measure,
+}
+
 /// Where `realloc`'s blocks count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Booking {
@@ -101,6 +126,8 @@ impl From<LowArgs> for Request {
             LowCommand::Stat(low) => Request::Stat(low.into()),
             LowCommand::Report(low) => Request::Report(low.into()),
             LowCommand::Flamegraph(low) => Request::Flamegraph(low.into()),
+            LowCommand::Import(low) => Request::Import(low.into()),
+            LowCommand::Export(low) => Request::Export(low.into()),
         }
     }
 }
@@ -146,6 +173,24 @@ impl From<LowFlamegraph> for Flamegraph {
             output: low.output.map(|path| NewFile { path, force: low.force }),
             shown: if low.all_frames { Shown::All } else { Shown::WithoutPlumbing },
             filter: Filter { function: low.function, module: low.module },
+        }
+    }
+}
+
+impl From<LowImport> for Import {
+    fn from(low: LowImport) -> Self {
+        Import { file: low.file, output: low.output, force: low.force }
+    }
+}
+
+impl From<LowExport> for Export {
+    fn from(low: LowExport) -> Self {
+        Export {
+            file: low.file,
+            // The parser lets no other word through.
+            format: ExportFormat::of_word(&low.format).unwrap_or(ExportFormat::Mallow),
+            output: low.output.map(|path| NewFile { path, force: low.force }),
+            measure: low.measure.into(),
         }
     }
 }

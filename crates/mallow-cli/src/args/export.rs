@@ -1,0 +1,27 @@
+//! `mallow export` as typed.
+
+use super::LowSort;
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use mallow_formats::export::ExportFormat;
+use std::path::PathBuf;
+
+/// `mallow export`.
+#[derive(Debug, Args)]
+pub(crate) struct LowExport {
+    /// The trace, or another tool's profile
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// What to write
+    #[arg(short, long, value_parser = PossibleValuesParser::new(ExportFormat::ALL.map(ExportFormat::word)))]
+    pub(crate) format: String,
+    /// Write to OUT instead of stdout; packed if it ends in .gz or .zst
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) output: Option<PathBuf>,
+    /// Overwrite OUT if it exists
+    #[arg(long, requires = "output")]
+    pub(crate) force: bool,
+    /// The figure of a format that holds only one
+    #[arg(long, value_name = "FIGURE", default_value = "bytes")]
+    pub(crate) measure: LowSort,
+}

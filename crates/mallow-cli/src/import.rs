@@ -1,0 +1,42 @@
+//! `mallow import`: another tool's profile as a trace of ours, or an allocator's statistics in plain words.
+
+use crate::failure::Failure;
+use crate::open::refused;
+use crate::request::{Import, NewFile};
+use crate::text::plural;
+use crate::{exit_code, output};
+use mallow_formats::Format;
+use mallow_formats::native::{self, ReallocBooking};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// Reads the file and writes the trace, or shows the statistics.
+pub(crate) fn run(import: &Import) -> Result<u8, Failure> {
+    match mallow_formats::open(&import.file, ReallocBooking::OwnSite) {
+        Err(error) => Err(refused(&import.file, &error)),
+        Ok((Format::Mallow, _)) => {
+            let file = import.file.display();
+            Err(Failure::new(format!("{file} is a mallow trace already; see it with mallow report {file}.")))
+        }
+        Ok((format, imported)) => {
+            output::warn(&imported.warnings);
+            let path = import.output.clone().unwrap_or_else(|| beside(&import.file));
+            let new = NewFile { path, force: import.force };
+            let mut out = BufWriter::new(output::create(&new.path, new.force)?);
+            native::write(&imported.profile, format.word(), &mut out)
+                .and_then(|()| out.flush())
+                .map_err(|error| Failure::writing(&new.path, &error))?;
+            let sites = plural(imported.profile.sites.len() as u64, "site");
+            let path = new.path.display();
+            output::tell(&format!("read a {format} with {sites}\nnext: mallow report {path}\n"));
+            Ok(exit_code::FINE)
+        }
+    }
+}
+
+/// `NAME.mallow` in the current folder.
+fn beside(file: &Path) -> PathBuf {
+    let mut name = file.file_name().unwrap_or_default().to_owned();
+    name.push(".mallow");
+    PathBuf::from(name)
+}

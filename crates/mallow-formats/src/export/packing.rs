@@ -1,0 +1,93 @@
+//! Compression of what is written, chosen by the file's name as other tools do.
+
+use super::{ExportFormat, ExportOptions};
+use mallow_profile::Profile;
+use std::io::{self, Write};
+use std::path::Path;
+
+/// zstd's own default.
+const ZSTD_LEVEL: i32 = 3;
+
+/// How a written file is packed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Packing {
+    /// Not at all.
+    Plain,
+    /// With gzip.
+    Gzip,
+    /// With zstd.
+    Zstd,
+}
+
+impl Packing {
+    /// By the end of a file's name: `.gz`, `.zst`, or anything else.
+    pub fn of_path(path: &Path) -> Packing {
+        match path.extension().and_then(|extension| extension.to_str()) {
+            Some("gz") => Packing::Gzip,
+            Some("zst") => Packing::Zstd,
+            _ => Packing::Plain,
+        }
+    }
+}
+
+/// As [`super::write`], packed. A format that is packed by itself, as pprof is, stays as it is.
+///
+/// # Errors
+/// What `out` refused.
+pub fn write_packed(
+    profile: &Profile,
+    format: ExportFormat,
+    options: &ExportOptions,
+    packing: Packing,
+    out: &mut dyn Write,
+) -> io::Result<Vec<String>> {
+    if format.is_packed() {
+        return super::write(profile, format, options, out);
+    }
+    match packing {
+        Packing::Plain => super::write(profile, format, options, out),
+        Packing::Gzip => {
+            let mut packed = flate2::write::GzEncoder::new(out, flate2::Compression::default());
+            let warnings = super::write(profile, format, options, &mut packed)?;
+            packed.finish().map(|_| warnings)
+        }
+        Packing::Zstd => {
+            let mut packed = zstd::Encoder::new(out, ZSTD_LEVEL)?;
+            let warnings = super::write(profile, format, options, &mut packed)?;
+            packed.finish().map(|_| warnings)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mallow_profile::Measure;
+    use std::io::Read;
+
+    #[test]
+    fn a_name_tells_the_packing() {
+        let of = |name: &str| Packing::of_path(Path::new(name));
+        assert_eq!([of("a.gz"), of("a.json.zst"), of("a.json"), of("gz")], [
+            Packing::Gzip,
+            Packing::Zstd,
+            Packing::Plain,
+            Packing::Plain
+        ]);
+    }
+
+    #[test]
+    fn what_is_packed_unpacks_to_the_same() {
+        let (profile, options) = (Profile::default(), ExportOptions { measure: Measure::Bytes });
+        let written = |packing| {
+            let mut out = Vec::new();
+            write_packed(&profile, ExportFormat::Mallow, &options, packing, &mut out).unwrap();
+            out
+        };
+        let plain = written(Packing::Plain);
+        let mut unpacked = Vec::new();
+        flate2::read::GzDecoder::new(&written(Packing::Gzip)[..]).read_to_end(&mut unpacked).unwrap();
+        assert_eq!(unpacked, plain);
+        assert_eq!(zstd::decode_all(&written(Packing::Zstd)[..]).unwrap(), plain);
+    }
+}

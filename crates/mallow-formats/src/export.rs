@@ -2,12 +2,15 @@
 //!
 //! A format that cannot hold a figure leaves it out, and the writer says so in its warnings; `docs/guide/formats.md` lists it too.
 
+mod dhat;
 pub mod flamegraph;
 mod jemalloc_heap;
 mod layout;
 mod left_out;
+mod massif;
 mod packing;
 mod pprof;
+mod valgrind_frames;
 
 pub use packing::{Packing, write_packed};
 
@@ -23,11 +26,21 @@ pub enum ExportFormat {
     JemallocHeap,
     /// pprof's protobuf, packed with gzip.
     Pprof,
+    /// DHAT's JSON, version 2.
+    Dhat,
+    /// massif's text.
+    Massif,
 }
 
 impl ExportFormat {
     /// Every format.
-    pub const ALL: [ExportFormat; 3] = [ExportFormat::Mallow, ExportFormat::JemallocHeap, ExportFormat::Pprof];
+    pub const ALL: [ExportFormat; 5] = [
+        ExportFormat::Mallow,
+        ExportFormat::JemallocHeap,
+        ExportFormat::Pprof,
+        ExportFormat::Dhat,
+        ExportFormat::Massif,
+    ];
 
     /// The word for it on the command line.
     pub fn word(self) -> &'static str {
@@ -35,6 +48,8 @@ impl ExportFormat {
             ExportFormat::Mallow => "mallow",
             ExportFormat::JemallocHeap => "jemalloc-heap",
             ExportFormat::Pprof => "pprof",
+            ExportFormat::Dhat => "dhat",
+            ExportFormat::Massif => "massif",
         }
     }
 
@@ -67,6 +82,8 @@ pub fn write(
     out: &mut dyn Write,
 ) -> io::Result<Vec<String>> {
     match format {
+        ExportFormat::Dhat => dhat::write(profile, out),
+        ExportFormat::Massif => massif::write(profile, out),
         ExportFormat::Mallow => crate::native::write(profile, "mallow", out).map(|()| Vec::new()),
         ExportFormat::JemallocHeap => jemalloc_heap::write(profile, options.measure, out),
         ExportFormat::Pprof => pprof::write(profile, options.measure, out),

@@ -5,6 +5,12 @@ mod heaptrack;
 mod jemalloc_heap;
 mod pprof;
 mod dhat;
+pub(crate) mod bpftrace;
+mod dtrace;
+mod folded;
+pub(crate) mod heaptrack_print;
+mod memcheck_xml;
+mod text_stacks;
 mod massif;
 mod valgrind_frames;
 
@@ -48,6 +54,11 @@ fn read(source: Source<'_>, format: Format) -> Result<Imported, ImportError> {
         Format::JemallocHeap => jemalloc_heap::read(source.lines(format)),
         Format::GperftoolsHeap => gperftools_heap::read(source.lines(format)),
         Format::Pprof => pprof::read(&source.whole(format)?),
+        Format::Folded => folded::read(source.lines(format)),
+        Format::Dtrace => dtrace::read(source.lines(format)),
+        Format::Bpftrace => bpftrace::read(source.lines(format)),
+        Format::HeaptrackPrint => heaptrack_print::read(source.lines(format)),
+        Format::MemcheckXml => memcheck_xml::read(source),
         Format::JemallocStats | Format::MallocInfo => Err(ImportError::NotAProfile { format }),
         Format::Heaptrack => heaptrack::read(source),
         Format::Dhat => dhat::read(source),

@@ -1,0 +1,162 @@
+//! DHAT's JSON, version 2, as its viewer `dh_view` reads it.
+//!
+//! The viewer refuses a file in which two program points have the same frames, so sites that look alike are added up. All processes
+//! become one. It must never write a figure that the profile does not know without saying so.
+
+use super::left_out;
+use super::valgrind_frames::FrameTexts;
+use mallow_profile::{Known, Process, Profile, SiteTotals, TimeUnit};
+use rustc_hash::FxHashMap;
+use std::io::{self, Write};
+
+/// The viewer's number 0 is the root of its tree.
+const ROOT: &str = "[root]";
+
+/// One program point.
+struct Point {
+    frames: Vec<u32>,
+    totals: SiteTotals,
+}
+
+/// All points, with how many sites had to be added to others.
+struct Points {
+    list: Vec<Point>,
+    merged: u64,
+}
+
+/// Writes the file; gives sentences about what it could not hold.
+pub(super) fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<Vec<String>> {
+    let mut texts = FrameTexts::new(profile, vec![ROOT.to_owned()]);
+    let points = points_of(profile, &mut texts);
+    write_head(profile, out)?;
+    for (index, point) in points.list.iter().enumerate() {
+        let opening = if index == 0 { "[" } else { "," };
+        write_point(point, tells_lifetimes(&profile.known), opening, out)?;
+    }
+    writeln!(out, "{} ]", if points.list.is_empty() { " [" } else { "" })?;
+    writeln!(out, ",\"ftbl\":")?;
+    for (index, text) in texts.texts().iter().enumerate() {
+        let opening = if index == 0 { "[" } else { "," };
+        writeln!(out, " {opening}{}", serde_json::to_string(text)?)?;
+    }
+    writeln!(out, " ]\n}}")?;
+    Ok(warnings(profile, points.merged))
+}
+
+fn points_of(profile: &Profile, texts: &mut FrameTexts<'_>) -> Points {
+    let mut points = Points { list: Vec::new(), merged: 0 };
+    let mut numbers: FxHashMap<Vec<u32>, usize> = FxHashMap::default();
+    for site in profile.sites.iter().filter(|site| says_something(&site.totals)) {
+        let frames = texts.stack(site.stack, usize::MAX);
+        match numbers.get(&frames) {
+            Some(number) => {
+                points.list[*number].totals.add(&site.totals);
+                points.merged += 1;
+            }
+            None => {
+                numbers.insert(frames.clone(), points.list.len());
+                points.list.push(Point { frames, totals: site.totals });
+            }
+        }
+    }
+    points
+}
+
+/// A site whose calls all failed has no program point.
+fn says_something(totals: &SiteTotals) -> bool {
+    totals.allocations > 0
+        || totals.bytes > 0
+        || totals.peak_bytes > 0
+        || totals.leaked_bytes > 0
+        || totals.live_bytes_max > 0
+}
+
+fn tells_lifetimes(known: &Known) -> bool {
+    known.peak || known.leaked || known.own_maximum || known.lifetimes
+}
+
+fn write_head(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
+    let recording = &profile.recording;
+    // Blocks below `tuth` on average are called short-lived.
+    let (unit, million_units, short) = match recording.time_unit {
+        TimeUnit::Microseconds => ("\u{b5}s", "s", 10),
+        TimeUnit::Instructions => ("instrs", "Minstr", 500),
+        TimeUnit::Bytes => ("bytes", "Mbyte", 500),
+    };
+    let first = profile.processes.first();
+    let command = match (&recording.command[..], first) {
+        ([], Some(process)) => process.command.clone(),
+        (words, _) => words.join(" "),
+    };
+    let lifetimes = tells_lifetimes(&profile.known);
+    writeln!(out, "{{\"dhatFileVersion\":2")?;
+    writeln!(out, ",\"mode\":\"heap\",\"verb\":\"Allocated\"")?;
+    writeln!(out, ",\"bklt\":{lifetimes},\"bkacc\":false")?;
+    writeln!(out, ",\"tu\":\"{unit}\",\"Mtu\":\"{million_units}\"")?;
+    if lifetimes {
+        writeln!(out, ",\"tuth\":{short}")?;
+    }
+    writeln!(out, ",\"cmd\":{}", serde_json::to_string(&command)?)?;
+    writeln!(out, ",\"pid\":{}", first.map_or(0, |process| process.pid))?;
+    let ended = profile.processes.iter().map(|process| process.ended_us).max().unwrap_or(0);
+    writeln!(out, ",\"te\":{}", recording.duration_us.max(ended))?;
+    if lifetimes {
+        writeln!(out, ",\"tg\":{}", highest(profile).map_or(0, |process| process.peak_us))?;
+    }
+    writeln!(out, ",\"pps\":")
+}
+
+/// The process with the highest peak.
+fn highest(profile: &Profile) -> Option<&Process> {
+    profile.processes.iter().max_by_key(|process| process.totals.peak_bytes)
+}
+
+fn write_point(point: &Point, lifetimes: bool, opening: &str, out: &mut dyn Write) -> io::Result<()> {
+    let Point { frames, totals } = point;
+    writeln!(out, " {opening}{{\"tb\":{},\"tbk\":{}", totals.bytes, totals.allocations)?;
+    if lifetimes {
+        writeln!(out, "  ,\"tl\":{}", totals.lifetime_us_sum)?;
+        writeln!(out, "  ,\"mb\":{},\"mbk\":{}", totals.live_bytes_max, totals.live_blocks_at_max)?;
+        writeln!(out, "  ,\"gb\":{},\"gbk\":{}", totals.peak_bytes, totals.peak_blocks)?;
+        writeln!(out, "  ,\"eb\":{},\"ebk\":{}", totals.leaked_bytes, totals.leaked_blocks)?;
+    }
+    let frames: Vec<String> = frames.iter().map(u32::to_string).collect();
+    writeln!(out, "  ,\"fs\":[{}]", frames.join(","))?;
+    writeln!(out, "  }}")
+}
+
+fn warnings(profile: &Profile, merged: u64) -> Vec<String> {
+    let known = profile.known;
+    let mut warnings = Vec::new();
+    if profile.processes.len() > 1 {
+        warnings.push(format!(
+            "{} processes stand in the file as one: their peaks, which lie at different moments, are added up",
+            profile.processes.len()
+        ));
+    }
+    let lifetimes = tells_lifetimes(&known);
+    let unknown: Vec<&str> = [
+        (!known.allocations, "total bytes and blocks"),
+        (!known.blocks, "numbers of blocks"),
+        (lifetimes && !known.lifetimes, "lifetimes"),
+        (lifetimes && !known.own_maximum, "own maxima"),
+        (lifetimes && !known.peak, "figures at t-gmax"),
+        (lifetimes && !known.leaked, "figures at t-end"),
+    ]
+    .into_iter()
+    .filter_map(|(is_unknown, name)| is_unknown.then_some(name))
+    .collect();
+    if !unknown.is_empty() {
+        warnings
+            .push(format!("what the profile does not know stands as 0 in the file: {}", unknown.join(", ")));
+    }
+    let held = ["allocations", "peak", "leaked", "own maxima", "lifetimes"];
+    warnings.extend(left_out::sentence(profile, "a DHAT file", &held));
+    if merged > 0 && known.own_maximum {
+        warnings.push(format!(
+            "{merged} sites look like others and were added to them, because DHAT's viewer wants each stack once; their own \
+             maxima are upper bounds"
+        ));
+    }
+    warnings
+}

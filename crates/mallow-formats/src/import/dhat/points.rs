@@ -1,0 +1,193 @@
+//! A DHAT file's program points, one after the other into the profile.
+
+use super::header::Header;
+use crate::import::valgrind_frames::Frames;
+use mallow_base::Count;
+use mallow_profile::{Known, ProcessIndex, ProfileBuilder, SiteTotals, Totals};
+use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use std::fmt;
+
+/// Takes the points of a whole file.
+pub(super) struct Points<'a> {
+    builder: &'a mut ProfileBuilder,
+    process: ProcessIndex,
+    frames: Frames,
+    tells_lifetimes: bool,
+    tells_times: bool,
+    tells_accesses: bool,
+    is_valgrinds: bool,
+    totals: Totals,
+    /// Points whose own maximum is below what they are known to have held.
+    maxima_too_low: u64,
+    is_there: bool,
+}
+
+/// What the points come to.
+pub(super) struct Found {
+    pub(super) totals: Totals,
+    pub(super) warnings: Vec<String>,
+}
+
+/// One point. Version 1 calls the end `f` and lifetimes `tli`.
+#[derive(Deserialize)]
+#[serde(expecting = "a program point")]
+struct Point {
+    tb: u64,
+    tbk: u64,
+    #[serde(alias = "tli")]
+    tl: Option<u64>,
+    mb: Option<u64>,
+    mbk: Option<u64>,
+    gb: Option<u64>,
+    gbk: Option<u64>,
+    #[serde(alias = "fb")]
+    eb: Option<u64>,
+    #[serde(alias = "fbk")]
+    ebk: Option<u64>,
+    fs: Vec<u32>,
+}
+
+impl<'a> Points<'a> {
+    /// For a file with this header and size.
+    pub(super) fn new(
+        header: &Header,
+        builder: &'a mut ProfileBuilder,
+        process: ProcessIndex,
+        tells_times: bool,
+        file_bytes: u64,
+    ) -> Points<'a> {
+        Points {
+            builder,
+            process,
+            frames: Frames::new(&header.frames, file_bytes),
+            tells_lifetimes: header.tells_lifetimes(),
+            tells_times,
+            tells_accesses: header.tells_accesses(),
+            is_valgrinds: header.is_valgrinds(),
+            totals: Totals::default(),
+            maxima_too_low: 0,
+            is_there: false,
+        }
+    }
+
+    /// The sums, and what a person should know.
+    pub(super) fn finish(self, known: Known) -> Found {
+        let mut warnings = Vec::new();
+        if self.tells_accesses {
+            let sentence = "reads, writes and accesses of blocks (rb, wb, acc) are left out: a profile has no place for them";
+            warnings.push(sentence.to_owned());
+        }
+        if known.own_maximum && self.maxima_too_low > 0 {
+            let whose = if self.is_valgrinds {
+                "Valgrind looks at them only while the whole heap is at a new peak"
+            } else {
+                "the file contradicts itself"
+            };
+            warnings.push(format!(
+                "the own maxima (mb, mbk) of {} program points are lower than what they held: {whose}",
+                Count(self.maxima_too_low)
+            ));
+        }
+        Found { totals: self.totals, warnings }
+    }
+
+    fn take<E: Error>(&mut self, point: &Point) -> Result<(), E> {
+        let frames = self.frames.len();
+        if point.fs.iter().any(|number| *number as usize >= frames) {
+            return Err(E::custom(format_args!("a frame's number below {frames}")));
+        }
+        let site = self.figures(point)?;
+        let stack = self.frames.stack(self.builder, &point.fs);
+        let stack = stack.map_err(|_| E::custom("a stack of frames that the size of the file allows"))?;
+        let holds_most =
+            site.peak_bytes.max(site.leaked_bytes).max(u64::from(site.allocations > 0 && site.bytes > 0));
+        self.maxima_too_low += u64::from(self.tells_lifetimes && site.live_bytes_max < holds_most);
+        self.totals.add(&Totals {
+            allocations: site.allocations,
+            bytes: site.bytes,
+            frees: site.allocations.saturating_sub(site.leaked_blocks),
+            peak_bytes: site.peak_bytes,
+            peak_blocks: site.peak_blocks,
+            leaked_bytes: site.leaked_bytes,
+            leaked_blocks: site.leaked_blocks,
+            ..Totals::default()
+        });
+        self.builder.add_site(self.process, stack, &site);
+        Ok(())
+    }
+
+    fn figures<E: Error>(&self, point: &Point) -> Result<SiteTotals, E> {
+        let mut site = SiteTotals { allocations: point.tbk, bytes: point.tb, ..SiteTotals::default() };
+        if self.tells_lifetimes {
+            let figure =
+                |figure: Option<u64>, name: &'static str| figure.ok_or_else(|| E::missing_field(name));
+            let lifetimes = figure(point.tl, "tl")?;
+            site.lifetime_us_sum = if self.tells_times { lifetimes } else { 0 };
+            site.live_bytes_max = figure(point.mb, "mb")?;
+            site.live_blocks_at_max = figure(point.mbk, "mbk")?;
+            site.peak_bytes = figure(point.gb, "gb")?;
+            site.peak_blocks = figure(point.gbk, "gbk")?;
+            site.leaked_bytes = figure(point.eb, "eb")?;
+            site.leaked_blocks = figure(point.ebk, "ebk")?;
+        }
+        Ok(site)
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for &mut Points<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<(), D::Error> {
+        reader.deserialize_map(self)
+    }
+}
+
+/// The file as a whole.
+impl<'de> Visitor<'de> for &mut Points<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
+        while let Some(name) = fields.next_key::<String>()? {
+            if !matches!(name.as_str(), "pps" | "aps") {
+                fields.next_value::<IgnoredAny>()?;
+                continue;
+            }
+            if std::mem::replace(&mut self.is_there, true) {
+                return Err(A::Error::duplicate_field("pps"));
+            }
+            fields.next_value_seed(List(self))?;
+        }
+        if self.is_there { Ok(()) } else { Err(A::Error::missing_field("pps")) }
+    }
+}
+
+/// The list of points within the file.
+struct List<'a, 'b>(&'a mut Points<'b>);
+
+impl<'de> DeserializeSeed<'de> for List<'_, '_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<(), D::Error> {
+        reader.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for List<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of program points")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
+        while let Some(point) = list.next_element::<Point>()? {
+            self.0.take(&point)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,195 @@
+//! massif's text: live memory over time, and at some moments what it was made of.
+//!
+//! The format is what Valgrind's `massif/ms_main.c` and `coregrind/m_xtree.c` write and `ms_print` reads. Snapshots become live
+//! samples; the peak's tree becomes what sites held at the peak, the last snapshot's tree what they had not freed. A tree has bytes
+//! and no blocks. Also read is what `heaptrack_print` writes as massif's. It must never take memory by a number in the file.
+
+mod snapshot;
+mod tree;
+
+use crate::import::valgrind_frames::Frames;
+use crate::lines::Lines;
+use crate::{Format, ImportError, Imported};
+use mallow_base::Bytes;
+use mallow_profile::{
+    Known, LiveSample, Process, ProcessIndex, ProfileBuilder, Recording, SiteTotals, TimeUnit,
+};
+use snapshot::{Clock, Snapshot};
+use tree::{Leaf, Names};
+
+/// What the file says before the first snapshot.
+struct Head {
+    command: String,
+    clock: Clock,
+}
+
+/// The snapshots that matter, by what they are.
+#[derive(Default)]
+struct Found {
+    samples: Vec<LiveSample>,
+    /// The one that massif calls the peak.
+    peak: Option<Snapshot>,
+    /// The one with the most bytes, of equal ones the last.
+    highest: Option<Snapshot>,
+    last: Option<Snapshot>,
+}
+
+/// Reads a file.
+pub(crate) fn read(lines: Lines<'_>) -> Result<Imported, ImportError> {
+    let mut text = snapshot::Text::new(lines);
+    let head = read_head(&mut text)?;
+    let mut names = Names::default();
+    let mut found = Found::default();
+    while let Some(snapshot) = snapshot::next(&mut text, head.clock, &mut names)? {
+        found.add(snapshot);
+    }
+    let Some(last) = &found.last else { return Err(text.expected("snapshot=0")) };
+
+    let time_unit = head.clock.unit();
+    let mut warnings = found.warnings();
+    if names.counts_pages {
+        warnings.push(String::from(
+            "the figures are pages taken from the kernel (--pages-as-heap) and not what malloc was asked for",
+        ));
+    }
+    let recording = Recording {
+        command: head.command.split_ascii_whitespace().map(str::to_owned).collect(),
+        duration_us: last.sample.time_us,
+        time_unit,
+        ..Recording::default()
+    };
+    let mut builder = ProfileBuilder::new(recording, Known { peak: true, ..Known::NOTHING });
+    let process = builder.add_process(Process {
+        command: head.command,
+        ended_us: last.sample.time_us,
+        live_samples: found.samples.clone(),
+        ..Process::default()
+    });
+    let overgrown = |_| ImportError::Unsupported {
+        format: Format::Massif,
+        reason: String::from("its inlined frames unfold to far more than its size allows"),
+    };
+    let mut frames = names.frames(text.bytes());
+    found.add_sites(&mut builder, process, &mut frames).map_err(overgrown)?;
+    Ok(Imported { profile: builder.finish(), warnings, complete: true })
+}
+
+/// Three lines; a command may have lines of its own.
+fn read_head(text: &mut snapshot::Text<'_>) -> Result<Head, ImportError> {
+    let mut line = text.next()?;
+    while line.as_ref().is_some_and(|line| line.starts_with("desc:")) {
+        line = text.next()?;
+    }
+    let Some(first) = line.as_deref().and_then(|line| line.strip_prefix("cmd:")) else {
+        return Err(text.expected("cmd: and a command"));
+    };
+    let mut command = first.trim().to_owned();
+    loop {
+        let Some(line) = text.next()? else { return Err(text.expected("time_unit: and i, ms or B")) };
+        if let Some(unit) = line.strip_prefix("time_unit:") {
+            let clock = Clock::of_word(unit.trim());
+            return Ok(Head {
+                command,
+                clock: clock.ok_or_else(|| text.expected("a time_unit of i, ms or B"))?,
+            });
+        }
+        command.push(' ');
+        command.push_str(line.trim());
+    }
+}
+
+impl Found {
+    fn add(&mut self, snapshot: Snapshot) {
+        self.samples.push(snapshot.sample);
+        if snapshot.is_peak {
+            self.peak = Some(snapshot.clone());
+        }
+        if self.highest.as_ref().is_none_or(|highest| highest.bytes() <= snapshot.bytes()) {
+            self.highest = Some(snapshot.clone());
+        }
+        self.last = Some(snapshot);
+    }
+
+    /// Where the peak was, as far as the file can tell.
+    fn top(&self) -> Option<&Snapshot> {
+        self.peak.as_ref().or(self.highest.as_ref())
+    }
+
+    /// What is left over at the end, if the last snapshot tells it: nothing, or a tree.
+    fn end(&self) -> Option<&Snapshot> {
+        self.last.as_ref().filter(|last| last.tree.is_some() || last.bytes() == 0)
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if self.top().is_some_and(|top| top.tree.is_none() && top.bytes() > 0) {
+            warnings.push(String::from(
+                "no snapshot tells what the peak was made of, so its bytes stand at no site; massif finds a peak only when \
+                 something is freed",
+            ));
+        }
+        if let (Some(peak), Some(highest)) = (&self.peak, &self.highest)
+            && peak.bytes() < highest.bytes()
+        {
+            warnings.push(format!(
+                "massif's peak of {} is not the most that its snapshots show, which is {}; see its option --peak-inaccuracy",
+                Bytes(peak.bytes()),
+                Bytes(highest.bytes())
+            ));
+        }
+        warnings.push(match self.end() {
+            Some(_) => {
+                String::from("what was leaked is what lived at the last snapshot, which is not quite the end")
+            }
+            None => String::from("what was leaked is not known: the last snapshot has no tree"),
+        });
+        warnings
+    }
+
+    fn add_sites(
+        &self,
+        builder: &mut ProfileBuilder,
+        process: ProcessIndex,
+        frames: &mut Frames,
+    ) -> Result<(), crate::import::valgrind_frames::Overgrown> {
+        if let Some(top) = self.top() {
+            builder.process(process).totals.peak_bytes = top.bytes();
+            builder.process(process).peak_us = top.sample.time_us;
+            for leaf in top.leaves() {
+                let totals = SiteTotals { peak_bytes: leaf.bytes, ..SiteTotals::default() };
+                add_site(builder, process, frames, &leaf, &totals)?;
+            }
+        }
+        if let Some(end) = self.end() {
+            builder.known().leaked = true;
+            builder.process(process).totals.leaked_bytes = end.bytes();
+            for leaf in end.leaves() {
+                let totals = SiteTotals { leaked_bytes: leaf.bytes, ..SiteTotals::default() };
+                add_site(builder, process, frames, &leaf, &totals)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn add_site(
+    builder: &mut ProfileBuilder,
+    process: ProcessIndex,
+    frames: &mut Frames,
+    leaf: &Leaf,
+    totals: &SiteTotals,
+) -> Result<(), crate::import::valgrind_frames::Overgrown> {
+    let stack = frames.stack(builder, &leaf.innermost_first)?;
+    builder.add_site(process, stack, totals);
+    Ok(())
+}
+
+impl Clock {
+    fn unit(self) -> TimeUnit {
+        match self {
+            Clock::Instructions => TimeUnit::Instructions,
+            Clock::Bytes => TimeUnit::Bytes,
+            Clock::Milliseconds | Clock::Seconds => TimeUnit::Microseconds,
+        }
+    }
+}

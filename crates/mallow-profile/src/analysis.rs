@@ -1,0 +1,135 @@
+//! Questions that only single events answer, all of them in one pass.
+//!
+//! A [`Plan`] says what is wanted; a [`Pass`] takes one process's events, in the order in which they were recorded, and
+//! gives [`Findings`]. Memory is bounded by the live blocks (32 bytes each, 64 with chains), by the sites, and by how many sites
+//! change in how many slices of time; no event is kept.
+//!
+//! A moment is a time in microseconds since the recording's start. A window is half open: an event at `from_us` is in it, one
+//! at `to_us` is not, so windows side by side count every event once. Times that step back by some microseconds, as they
+//! may between threads, count as they are stamped in windows and as the latest time so far in slices.
+
+mod blocks;
+mod brief;
+mod chains;
+mod course;
+mod histogram;
+mod pass;
+mod series;
+mod slices;
+mod threads;
+mod timeline;
+mod window;
+
+pub use brief::BriefSite;
+pub use chains::{ChainSite, ChainTotals, Growth};
+pub use course::{Counts, Course, CourseSite, SHARE_AT_END_PERCENT, Verdict};
+pub use histogram::{Bucket, Histogram, bucket_of, bucket_range};
+pub use pass::Pass;
+pub use series::{Level, Series};
+pub use slices::{Slices, Window};
+pub use threads::ThreadFigures;
+pub use timeline::{Slice, Timeline, TimelineSite};
+pub use window::{WindowFigures, WindowSite};
+
+use crate::ReallocBooking;
+
+/// What is wanted of a pass. Everything but the timeline and the courses is about the window alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// Where reallocations are booked.
+    pub booking: ReallocBooking,
+    /// Which part of the run counts.
+    pub window: Window,
+    /// What each site allocated in the window and held at its end.
+    pub window_sites: bool,
+    /// Memory over time, in these slices of the window.
+    pub timeline: Option<Slices>,
+    /// Sizes and lifetimes.
+    pub histogram: bool,
+    /// What each thread did.
+    pub threads: bool,
+    /// Blocks that were resized.
+    pub chains: bool,
+    /// Blocks that their own thread freed before it made this many further allocations.
+    pub temporary_within: Option<u64>,
+    /// Blocks that lived shorter than this, in microseconds.
+    pub shorter_than_us: Option<u64>,
+    /// How the live set of each site went, in these slices of the process's time, whatever the window.
+    pub courses: Option<Slices>,
+}
+
+/// What came of a pass over one process: what the [`Plan`] named, nothing else.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Findings {
+    /// See [`Plan::window_sites`].
+    pub window_sites: Vec<WindowSite>,
+    /// See [`Plan::timeline`].
+    pub timeline: Option<Timeline>,
+    /// See [`Plan::histogram`].
+    pub histogram: Option<Histogram>,
+    /// See [`Plan::threads`]; by [`crate::ThreadIndex`].
+    pub threads: Vec<ThreadFigures>,
+    /// See [`Plan::chains`].
+    pub chains: ChainTotals,
+    /// The sites where those chains began.
+    pub chain_sites: Vec<ChainSite>,
+    /// See [`Plan::temporary_within`].
+    pub temporary: Vec<BriefSite>,
+    /// See [`Plan::shorter_than_us`].
+    pub short_lived: Vec<BriefSite>,
+    /// See [`Plan::courses`].
+    pub courses: Vec<CourseSite>,
+}
+
+/// A site's place in the tables of one pass.
+type SiteIndex = usize;
+
+/// A block as long as it lives.
+#[derive(Clone, Copy, Debug)]
+struct Block {
+    /// Requested bytes.
+    size: u64,
+    /// When it was allocated.
+    born_us: u64,
+    /// Its thread's how manyth allocation it is.
+    number: u64,
+    /// See [`SiteIndex`].
+    site: u32,
+    /// The thread that allocated it.
+    thread: u32,
+}
+
+/// How a block ended.
+#[derive(Clone, Copy, Debug)]
+struct Death {
+    time_us: u64,
+    /// The thread that freed it.
+    thread: u32,
+    /// Allocations that its own thread had made since.
+    allocations_since: u64,
+}
+
+impl Block {
+    fn site(&self) -> SiteIndex {
+        self.site as usize
+    }
+}
+
+impl Death {
+    fn by_own_thread(&self, block: &Block) -> bool {
+        self.thread == block.thread
+    }
+
+    /// How long the block had lived. A processor's clock may be some nanoseconds behind another's.
+    fn lifetime_us(&self, block: &Block) -> u64 {
+        self.time_us.saturating_sub(block.born_us)
+    }
+}
+
+/// The entry of a site or thread in a table that grows as they are met.
+fn entry<T: Clone + Default>(table: &mut Vec<T>, index: usize) -> &mut T {
+    if index >= table.len() {
+        table.resize(index + 1, T::default());
+    }
+    &mut table[index]
+}

@@ -1,0 +1,65 @@
+//! The live blocks of a pass, under the ids that the trace's writer gave them.
+//!
+//! A fold keeps 16 bytes for each block, without its time of birth; a pass needs that, and the allocation's number in
+//! its thread.
+
+use super::Block;
+use crate::BlockId;
+
+/// In [`Block::site`] of a slot that is not in use.
+const NOT_LIVE: u32 = u32::MAX;
+/// In [`Blocks::free`]: no slot is free.
+const NO_SLOT: u32 = u32::MAX;
+
+/// A slab whose free list is last in, first out, as a fold's: the same events give the same ids.
+#[derive(Debug)]
+pub(super) struct Blocks {
+    slots: Vec<Block>,
+    /// The slot freed last; each free slot names the next one in its `thread`.
+    free: u32,
+}
+
+impl Blocks {
+    pub(super) fn new() -> Blocks {
+        Blocks { slots: Vec::new(), free: NO_SLOT }
+    }
+
+    #[inline]
+    pub(super) fn insert(&mut self, block: Block) -> BlockId {
+        let id = self.free;
+        match self.slots.get_mut(id as usize) {
+            Some(slot) => {
+                self.free = slot.thread;
+                *slot = block;
+                BlockId(id)
+            }
+            None => {
+                self.slots.push(block);
+                BlockId((self.slots.len() - 1) as u32)
+            }
+        }
+    }
+
+    /// Takes a block away; none when it is not live.
+    #[inline]
+    pub(super) fn remove(&mut self, id: BlockId) -> Option<Block> {
+        let slot = self.slots.get_mut(id.0 as usize)?;
+        if slot.site == NOT_LIVE {
+            return None;
+        }
+        let gone = *slot;
+        (slot.site, slot.thread) = (NOT_LIVE, self.free);
+        self.free = id.0;
+        Some(gone)
+    }
+
+    pub(super) fn is_live(&self, id: BlockId) -> bool {
+        self.slots.get(id.0 as usize).is_some_and(|slot| slot.site != NOT_LIVE)
+    }
+
+    /// All live blocks with their ids.
+    pub(super) fn live(&self) -> impl Iterator<Item = (BlockId, &Block)> {
+        let live = |(at, slot): (usize, _)| (BlockId(at as u32), slot);
+        self.slots.iter().enumerate().map(live).filter(|(_, slot): &(BlockId, &Block)| slot.site != NOT_LIVE)
+    }
+}

@@ -1,0 +1,229 @@
+//! The events of one process, handed to every analysis that was asked for.
+
+use super::blocks::Blocks;
+use super::brief::BriefFold;
+use super::chains::ChainsFold;
+use super::course::CoursesFold;
+use super::histogram::Histogram;
+use super::threads::ThreadsFold;
+use super::timeline::TimelineFold;
+use super::window::WindowFold;
+use super::{Block, Death, Findings, Plan, entry};
+use crate::{BlockId, Fold, ReallocBooking, StackId, ThreadIndex};
+
+/// Takes the events of one process in order. Ids of blocks are given as a [`Fold`] gives them, so a pass can take its place.
+#[derive(Debug)]
+pub struct Pass {
+    plan: Plan,
+    blocks: Blocks,
+    sites: SiteTable,
+    /// Allocations so far, by thread.
+    allocations: Vec<u64>,
+    window: Option<WindowFold>,
+    timeline: Option<TimelineFold>,
+    histogram: Option<Histogram>,
+    threads: Option<ThreadsFold>,
+    chains: Option<ChainsFold>,
+    temporary: Option<BriefFold>,
+    short_lived: Option<BriefFold>,
+    courses: Option<CoursesFold>,
+}
+
+impl Pass {
+    /// Before the first event.
+    pub fn new(plan: Plan) -> Pass {
+        let window = plan.window;
+        Pass {
+            plan,
+            blocks: Blocks::new(),
+            sites: SiteTable::default(),
+            allocations: Vec::new(),
+            window: plan.window_sites.then(|| WindowFold::new(window)),
+            timeline: plan.timeline.map(|time| TimelineFold::new(window, time)),
+            histogram: plan.histogram.then(Histogram::default),
+            threads: plan.threads.then(|| ThreadsFold::new(window)),
+            chains: plan.chains.then(ChainsFold::default),
+            temporary: plan.temporary_within.map(|_| BriefFold::default()),
+            short_lived: plan.shorter_than_us.map(|_| BriefFold::default()),
+            courses: plan.courses.map(CoursesFold::new),
+        }
+    }
+
+    /// A successful allocating call.
+    #[inline]
+    pub fn alloc(&mut self, thread: ThreadIndex, stack: StackId, size: u64, time_us: u64) -> BlockId {
+        let site = self.sites.index_of(stack);
+        self.born(thread, site, size, time_us)
+    }
+
+    /// A block is freed. One that is not live is left out of every analysis.
+    #[inline]
+    pub fn free(&mut self, thread: ThreadIndex, block: BlockId, time_us: u64) {
+        if self.died(thread, block, time_us).is_some()
+            && let Some(chains) = &mut self.chains
+        {
+            chains.ended(block);
+        }
+    }
+
+    /// A successful `realloc` of a live block to a size above 0.
+    pub fn realloc(
+        &mut self,
+        thread: ThreadIndex,
+        block: BlockId,
+        stack: StackId,
+        size: u64,
+        time_us: u64,
+    ) -> BlockId {
+        let Some(old) = self.died(thread, block, time_us) else {
+            return self.alloc(thread, stack, size, time_us);
+        };
+        if self.plan.window.contains(time_us)
+            && let Some(chains) = &mut self.chains
+        {
+            chains.resized(block, &old, size);
+        }
+        let site = match self.plan.booking {
+            ReallocBooking::OwnSite => self.sites.index_of(stack),
+            ReallocBooking::Origin => old.site,
+        };
+        self.born(thread, site, size, time_us)
+    }
+
+    /// Whether a block is live. Ids from a damaged file need not be.
+    #[inline]
+    pub fn is_live(&self, block: BlockId) -> bool {
+        self.blocks.is_live(block)
+    }
+
+    #[inline]
+    fn born(&mut self, thread: ThreadIndex, site: u32, size: u64, time_us: u64) -> BlockId {
+        let number = entry(&mut self.allocations, thread.0 as usize);
+        *number += 1;
+        let block = Block { size, born_us: time_us, number: *number, site, thread: thread.0 };
+        if self.plan.window.contains(time_us) {
+            if let Some(histogram) = &mut self.histogram {
+                histogram.born(&block);
+            }
+            if let Some(temporary) = &mut self.temporary {
+                temporary.born(&block);
+            }
+            if let Some(short_lived) = &mut self.short_lived {
+                short_lived.born(&block);
+            }
+        }
+        if let Some(window) = &mut self.window {
+            window.born(&block);
+        }
+        if let Some(threads) = &mut self.threads {
+            threads.born(&block);
+        }
+        if let Some(timeline) = &mut self.timeline {
+            timeline.born(&block);
+        }
+        if let Some(courses) = &mut self.courses {
+            courses.born(&block);
+        }
+        self.blocks.insert(block)
+    }
+
+    #[inline]
+    fn died(&mut self, thread: ThreadIndex, id: BlockId, time_us: u64) -> Option<Block> {
+        let block = self.blocks.remove(id)?;
+        let made = self.allocations.get(block.thread as usize).copied().unwrap_or(0);
+        let death = Death { time_us, thread: thread.0, allocations_since: made - block.number };
+        if self.plan.window.contains(block.born_us) {
+            self.died_of_window(&block, &death);
+        }
+        if let Some(window) = &mut self.window {
+            window.died(&block, &death);
+        }
+        if let Some(threads) = &mut self.threads {
+            threads.died(&block, &death);
+        }
+        if let Some(timeline) = &mut self.timeline {
+            timeline.died(&block, &death);
+        }
+        if let Some(courses) = &mut self.courses {
+            courses.died(&block, &death);
+        }
+        Some(block)
+    }
+
+    /// What concerns blocks that were allocated in the window, whenever they were freed.
+    #[inline]
+    fn died_of_window(&mut self, block: &Block, death: &Death) {
+        if let Some(histogram) = &mut self.histogram {
+            histogram.died(block, death);
+        }
+        if let (Some(temporary), Some(within)) = (&mut self.temporary, self.plan.temporary_within)
+            && death.by_own_thread(block)
+            && death.allocations_since < within
+        {
+            temporary.was_brief(block);
+        }
+        if let (Some(short_lived), Some(shorter_than_us)) = (&mut self.short_lived, self.plan.shorter_than_us)
+            && death.lifetime_us(block) < shorter_than_us
+        {
+            short_lived.was_brief(block);
+        }
+    }
+
+    /// What was found.
+    pub fn finish(mut self) -> Findings {
+        if let Some(histogram) = &mut self.histogram {
+            let window = self.plan.window;
+            let left = self.blocks.live().filter(|(_, block)| window.contains(block.born_us));
+            left.for_each(|(_, block)| histogram.lives(block));
+        }
+        let stack_of = |site: usize| self.sites.stack_of(site);
+        let (chains, chain_sites) = self.chains.map(|fold| fold.finish(stack_of)).unwrap_or_default();
+        Findings {
+            window_sites: self.window.map(|fold| fold.finish(stack_of)).unwrap_or_default(),
+            timeline: self.timeline.map(|fold| fold.finish(stack_of)),
+            histogram: self.histogram,
+            threads: self.threads.map(|fold| fold.threads).unwrap_or_default(),
+            chains,
+            chain_sites,
+            temporary: self.temporary.map(|fold| fold.finish(stack_of)).unwrap_or_default(),
+            short_lived: self.short_lived.map(|fold| fold.finish(stack_of)).unwrap_or_default(),
+            courses: self.courses.map(|fold| fold.finish(stack_of)).unwrap_or_default(),
+        }
+    }
+}
+
+/// Dense numbers for the stacks that allocate.
+#[derive(Debug, Default)]
+struct SiteTable {
+    /// By stack id; 0 for a stack that has not allocated yet, else one more than its site.
+    by_stack: Vec<u32>,
+    /// The site of blocks without a stack, in the same way.
+    without_stack: u32,
+    stacks: Vec<StackId>,
+}
+
+impl SiteTable {
+    #[inline]
+    fn index_of(&mut self, stack: StackId) -> u32 {
+        match self.by_stack.get(stack.0 as usize) {
+            Some(&known) if known > 0 => known - 1,
+            _ => self.find(stack),
+        }
+    }
+
+    fn find(&mut self, stack: StackId) -> u32 {
+        let known = match stack {
+            Fold::NO_STACK => &mut self.without_stack,
+            StackId(id) => entry(&mut self.by_stack, id as usize),
+        };
+        if *known == 0 {
+            self.stacks.push(stack);
+            *known = self.stacks.len() as u32;
+        }
+        *known - 1
+    }
+
+    fn stack_of(&self, site: usize) -> Option<StackId> {
+        self.stacks.get(site).copied().filter(|&stack| stack != Fold::NO_STACK)
+    }
+}

@@ -1,0 +1,107 @@
+//! What each site did in a window, and what it held at the window's end.
+
+use super::{Block, Death, Window, entry};
+use crate::StackId;
+
+/// Figures of a site in a window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WindowFigures {
+    /// Allocations in the window.
+    pub allocations: u64,
+    /// Their requested bytes.
+    pub bytes: u64,
+    /// Blocks freed in the window, whenever they were allocated.
+    pub frees: u64,
+    /// Their bytes.
+    pub freed_bytes: u64,
+    /// Blocks that were live at the window's end, whenever they were allocated.
+    pub live_blocks: u64,
+    /// Their bytes.
+    pub live_bytes: u64,
+    /// Blocks that were allocated in the window and live at its end.
+    pub kept_blocks: u64,
+    /// Their bytes.
+    pub kept_bytes: u64,
+}
+
+/// A site in a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WindowSite {
+    /// The stack; none when none was taken.
+    pub stack: Option<StackId>,
+    /// Its figures.
+    pub figures: WindowFigures,
+}
+
+impl WindowFigures {
+    /// Adds another site's figures.
+    pub fn add(&mut self, other: &WindowFigures) {
+        self.allocations = self.allocations.saturating_add(other.allocations);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.frees = self.frees.saturating_add(other.frees);
+        self.freed_bytes = self.freed_bytes.saturating_add(other.freed_bytes);
+        self.live_blocks = self.live_blocks.saturating_add(other.live_blocks);
+        self.live_bytes = self.live_bytes.saturating_add(other.live_bytes);
+        self.kept_blocks = self.kept_blocks.saturating_add(other.kept_blocks);
+        self.kept_bytes = self.kept_bytes.saturating_add(other.kept_bytes);
+    }
+}
+
+/// The figures by site, while events pass.
+#[derive(Debug, Default)]
+pub(super) struct WindowFold {
+    window: Window,
+    sites: Vec<WindowFigures>,
+}
+
+impl WindowFold {
+    pub(super) fn new(window: Window) -> WindowFold {
+        WindowFold { window, ..WindowFold::default() }
+    }
+
+    #[inline]
+    pub(super) fn born(&mut self, block: &Block) {
+        if block.born_us >= self.window.to_us {
+            return;
+        }
+        let inside = self.window.contains(block.born_us);
+        let site = entry(&mut self.sites, block.site());
+        site.live_blocks += 1;
+        site.live_bytes = site.live_bytes.wrapping_add(block.size);
+        if inside {
+            site.allocations += 1;
+            site.bytes = site.bytes.wrapping_add(block.size);
+            site.kept_blocks += 1;
+            site.kept_bytes = site.kept_bytes.wrapping_add(block.size);
+        }
+    }
+
+    #[inline]
+    pub(super) fn died(&mut self, block: &Block, death: &Death) {
+        // What happens from the window's end on does not touch what was live then.
+        if death.time_us >= self.window.to_us || block.born_us >= self.window.to_us {
+            return;
+        }
+        let born_inside = self.window.contains(block.born_us);
+        let died_inside = self.window.contains(death.time_us);
+        let site = entry(&mut self.sites, block.site());
+        site.live_blocks -= 1;
+        site.live_bytes = site.live_bytes.wrapping_sub(block.size);
+        if died_inside {
+            site.frees += 1;
+            site.freed_bytes = site.freed_bytes.wrapping_add(block.size);
+        }
+        if born_inside {
+            site.kept_blocks -= 1;
+            site.kept_bytes = site.kept_bytes.wrapping_sub(block.size);
+        }
+    }
+
+    /// The sites that have any figure.
+    pub(super) fn finish(self, stack_of: impl Fn(usize) -> Option<StackId>) -> Vec<WindowSite> {
+        let all = self.sites.into_iter().enumerate();
+        all.filter(|(_, figures)| *figures != WindowFigures::default())
+            .map(|(site, figures)| WindowSite { stack: stack_of(site), figures })
+            .collect()
+    }
+}

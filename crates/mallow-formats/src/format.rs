@@ -142,10 +142,11 @@ fn of_text(text: &str) -> Option<Format> {
         Format::Bpftrace
     } else if is_heaptrack_print(start) {
         Format::HeaptrackPrint
+    } else if text.lines().any(|line| is_count_alone(line) || is_dtrace_frame(line)) {
+        // Before folded stacks: what the program printed itself, such as `total: 12`, stands in the same file.
+        Format::Dtrace
     } else if text.lines().any(is_folded) {
         Format::Folded
-    } else if text.lines().any(is_count_alone) {
-        Format::Dtrace
     } else {
         return None;
     };
@@ -190,6 +191,11 @@ fn is_count_alone(line: &str) -> bool {
     line.starts_with(' ') && line.trim().parse::<u64>().is_ok()
 }
 
+/// A line of dtrace with a frame: blanks, a module, a grave accent, a function.
+fn is_dtrace_frame(line: &str) -> bool {
+    line.starts_with("  ") && line.contains('`')
+}
+
 /// pprof has no magic: the message begins with one of its fields, most often the sample types, as a length and that many bytes.
 fn looks_like_pprof(bytes: &[u8]) -> bool {
     let Some((&tag, rest)) = bytes.split_first() else { return false };
@@ -215,7 +221,7 @@ mod tests {
 
     #[test]
     fn a_beginning_tells_the_format() {
-        let cases: [(&[u8], Option<Format>); 19] = [
+        let cases: [(&[u8], Option<Format>); 20] = [
             (b"\x89MALLOW\n\x01\0\0\0", Some(Format::Mallow)),
             (b"v 10500 3\nX ls\n", Some(Format::Heaptrack)),
             (b"v 10200\nX ls\n", Some(Format::Heaptrack)),
@@ -230,6 +236,7 @@ mod tests {
                 b"\n              libc`malloc\n              app`main+0x1\n              12\n",
                 Some(Format::Dtrace),
             ),
+            (b"=====\ntotal: 12\n\n              libc`malloc+0x1\n", Some(Format::Dtrace)),
             (b"Attaching 2 probes...\n\n@malloc_calls[\n    malloc+0\n]: 7\n", Some(Format::Bpftrace)),
             (b"main;work 12\n", Some(Format::Folded)),
             (b"___ Begin jemalloc statistics ___\n", Some(Format::JemallocStats)),

@@ -1,0 +1,69 @@
+//! Folded stacks: a line for each stack, frames from the outermost call inwards with semicolons between them, a blank, a number.
+//!
+//! Written by `stackcollapse-*.pl`, inferno, heaptrack and many profilers, read by `flamegraph.pl`; the format has no document of its own
+//! but <https://github.com/brendangregg/FlameGraph>. The number has no unit: it is taken as a number of allocations, and a warning says
+//! so. Lines that begin with `# ` are comments.
+
+use super::text_stacks::{TextStacks, named};
+use crate::lines::Lines;
+use crate::{Format, ImportError, Imported};
+use mallow_profile::{Known, SiteTotals};
+
+const KNOWN: Known = Known { allocations: true, ..Known::NOTHING };
+
+/// Reads folded stacks.
+pub(super) fn read(mut lines: Lines<'_>) -> Result<Imported, ImportError> {
+    let mut stacks = TextStacks::new(KNOWN);
+    let process = stacks.process(0, "");
+    let (mut fractions, mut comparisons, mut count) = (0_u64, 0_u64, 0_u64);
+    while let Some(line) = lines.next_text()? {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with("# ") {
+            continue;
+        }
+        let Some((stack, figure)) =
+            line.rsplit_once(' ').and_then(|(stack, text)| Some((stack, figure(text)?)))
+        else {
+            return Err(lines.expected("frames with semicolons between them, a blank and a number"));
+        };
+        count += 1;
+        fractions += u64::from(figure.is_cut);
+        comparisons += u64::from(
+            stack.trim_end().rsplit_once(' ').is_some_and(|(_, text)| self::figure(text).is_some()),
+        );
+        let totals = SiteTotals { allocations: figure.whole, ..SiteTotals::default() };
+        // heaptrack leaves a semicolon and a blank behind the last frame.
+        let frames = stack.trim_end().trim_end_matches(';').split(';').rev().map(|name| named(name.trim()));
+        stacks.add(process, frames, &totals);
+    }
+    if count > 0 && comparisons == count {
+        let reason =
+            "each stack has two figures, so it is a comparison; give the two files that it was made of";
+        return Err(ImportError::Unsupported { format: Format::Folded, reason: reason.to_owned() });
+    }
+    let mut warnings = vec![String::from(
+        "folded stacks have one figure without a unit; it is taken as a number of allocations",
+    )];
+    if fractions > 0 {
+        warnings.push(format!("{fractions} figures with a fraction were cut to whole numbers"));
+    }
+    Ok(stacks.finish(warnings, true))
+}
+
+struct Figure {
+    whole: u64,
+    /// Whether a fraction was cut off.
+    is_cut: bool,
+}
+
+/// A number, with a fraction or without.
+fn figure(text: &str) -> Option<Figure> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let are_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() || !are_digits(whole) || !are_digits(fraction) {
+        return None;
+    }
+    // Only a damaged file has a number that does not fit.
+    let whole = whole.parse().unwrap_or(u64::MAX);
+    Some(Figure { whole, is_cut: fraction.bytes().any(|digit| digit != b'0') })
+}

@@ -1,0 +1,140 @@
+//! The text that `heaptrack_print` prints: the top stacks by four figures, and totals.
+//!
+//! A stack stands in several sections; each tells another figure of it. The text holds the top stacks only (10 groups of 5 entries
+//! unless asked for more), and bytes with three or four digits; a warning says so. The data file itself holds everything.
+//! Source: the text of heaptrack 1.4, see `fixtures/heaptrack-print`.
+
+mod sections;
+
+pub(crate) use sections::{Figures, Item, Items};
+
+use super::text_stacks::TextStacks;
+use crate::lines::Lines;
+use crate::{ImportError, Imported};
+use mallow_base::Frame;
+use mallow_profile::{Known, SiteTotals};
+use rustc_hash::FxHashMap;
+
+/// What the sections told so far.
+#[derive(Default)]
+struct Told {
+    /// The place of each stack in `sites`.
+    places: FxHashMap<Vec<Frame>, usize>,
+    sites: Vec<(Vec<Frame>, BySection)>,
+    totals: Vec<(String, String)>,
+    omitted: u64,
+}
+
+/// A stack's figures, by the section that told them. Within one section, stacks that look the same are added up.
+#[derive(Default)]
+struct BySection {
+    /// Calls as three sections tell them.
+    calls: [u64; 3],
+    /// Bytes at the peak as two sections tell them.
+    peak_bytes: [u64; 2],
+    leaked_bytes: u64,
+    temporary: u64,
+}
+
+/// Reads the text.
+pub(super) fn read(lines: Lines<'_>) -> Result<Imported, ImportError> {
+    let mut told = Told::default();
+    let mut items = Items::new(lines);
+    let mut known = Known::NOTHING;
+    items.for_each(|item| match item {
+        Item::Entry(figures, frames) => {
+            known.allocations |= !matches!(figures, Figures::Leaked { .. });
+            known.peak |= matches!(figures, Figures::Calls { .. } | Figures::Peak { .. });
+            known.leaked |= matches!(figures, Figures::Leaked { .. });
+            known.temporary |= matches!(figures, Figures::Temporary { .. });
+            told.add(figures, frames);
+        }
+        Item::Total(name, value) => told.totals.push((name, value)),
+        Item::Omitted => told.omitted += 1,
+    })?;
+    if told.sites.is_empty() {
+        return Err(
+            items.expected("a stack with its calls, such as `12 calls with 3.40K peak consumption from:`")
+        );
+    }
+    Ok(told.profile(known))
+}
+
+impl Told {
+    fn add(&mut self, figures: Figures, frames: Vec<Frame>) {
+        let sites = &mut self.sites;
+        let place = *self.places.entry(frames).or_insert_with_key(|frames| {
+            sites.push((frames.clone(), BySection::default()));
+            sites.len() - 1
+        });
+        let site = &mut sites[place].1;
+        let add = |sum: &mut u64, value: u64| *sum = sum.saturating_add(value);
+        match figures {
+            Figures::Calls { calls, peak_bytes } => {
+                add(&mut site.calls[0], calls);
+                add(&mut site.peak_bytes[0], peak_bytes);
+            }
+            Figures::Peak { peak_bytes, calls } => {
+                add(&mut site.calls[1], calls);
+                add(&mut site.peak_bytes[1], peak_bytes);
+            }
+            Figures::Leaked { leaked_bytes } => add(&mut site.leaked_bytes, leaked_bytes),
+            Figures::Temporary { temporary, calls } => {
+                add(&mut site.calls[2], calls);
+                add(&mut site.temporary, temporary);
+            }
+        }
+    }
+
+    fn profile(self, known: Known) -> Imported {
+        let mut stacks = TextStacks::new(known);
+        let command = self.total("Debuggee command was").unwrap_or_default().to_owned();
+        stacks.builder().recording().command = command.split_whitespace().map(str::to_owned).collect();
+        stacks.builder().recording().duration_us = self.total("total runtime").map_or(0, microseconds);
+        let process = stacks.process(0, &command);
+        for (frames, site) in &self.sites {
+            let totals = SiteTotals {
+                allocations: site.calls.into_iter().max().unwrap_or(0),
+                peak_bytes: site.peak_bytes.into_iter().max().unwrap_or(0),
+                leaked_bytes: site.leaked_bytes,
+                temporary: site.temporary,
+                ..SiteTotals::default()
+            };
+            stacks.add(process, frames.iter().cloned(), &totals);
+        }
+        let counted = |name: &str| self.total(name)?.split(' ').next()?.parse::<u64>().ok();
+        let measured = |name: &str| sections::bytes(self.total(name)?);
+        let totals = &mut stacks.builder().process(process).totals;
+        totals.allocations = counted("calls to allocation functions").unwrap_or(totals.allocations);
+        totals.temporary = counted("temporary memory allocations").unwrap_or(totals.temporary);
+        totals.peak_bytes = measured("peak heap memory consumption").unwrap_or(totals.peak_bytes);
+        totals.leaked_bytes = measured("total memory leaked").unwrap_or(totals.leaked_bytes);
+        let warnings = self.warnings(totals.allocations);
+        stacks.finish(warnings, true)
+    }
+
+    fn total(&self, name: &str) -> Option<&str> {
+        self.totals.iter().find(|(total, _)| total == name).map(|(_, value)| value.as_str())
+    }
+
+    fn warnings(&self, allocations: u64) -> Vec<String> {
+        let mut warnings = vec![String::from(
+            "heaptrack_print rounds bytes to two decimals; heaptrack's own data file has them exactly",
+        )];
+        let of_sites = self
+            .sites
+            .iter()
+            .fold(0_u64, |sum, (_, site)| sum.saturating_add(site.calls.into_iter().max().unwrap_or(0)));
+        if self.omitted > 0 || of_sites < allocations {
+            warnings.push(format!(
+                "heaptrack_print showed stacks for {of_sites} of {allocations} calls; print all of them with -n 100000 -s 100000"
+            ));
+        }
+        warnings
+    }
+}
+
+/// `0.11s` as microseconds.
+fn microseconds(text: &str) -> u64 {
+    text.trim_end_matches('s').parse().map_or(0, |seconds: f64| (seconds * 1e6).round() as u64)
+}

@@ -1,0 +1,222 @@
+//! The entries of `heaptrack_print`'s text, as they are printed. What their figures mean is not decided here.
+//!
+//! With merged backtraces (the default) a group begins with its sum and the frames that its entries share on the inner side; its entries
+//! follow with the rest of their stacks, indented by four blanks. Without, an entry is its sum and its whole stack, indented by two.
+
+use crate::ImportError;
+use crate::lines::Lines;
+use mallow_base::Frame;
+
+/// What a group's shared frames may grow to when they are repeated in each entry, per line of the file.
+const REPEATED_PER_LINE_MAX: u64 = 64;
+/// What any file's may.
+const REPEATED_MIN: u64 = 1 << 16;
+
+/// A figure of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Figures {
+    /// Calls, and bytes live at the peak.
+    Calls { calls: u64, peak_bytes: u64 },
+    /// Bytes live at the peak, and calls.
+    Peak { peak_bytes: u64, calls: u64 },
+    /// Bytes live at the end.
+    Leaked { leaked_bytes: u64 },
+    /// Temporary allocations, and calls.
+    Temporary { temporary: u64, calls: u64 },
+}
+
+/// A line of the file that is of interest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Item {
+    /// A stack, innermost first, with its figures.
+    Entry(Figures, Vec<Frame>),
+    /// A figure about the whole run, such as `total memory leaked` and `1.70K`.
+    Total(String, String),
+    /// `and 509 from 6 other places`.
+    Omitted,
+}
+
+/// What was read of an entry or of a group so far.
+#[derive(Default)]
+struct Open {
+    figures: Option<Figures>,
+    frames: Vec<Frame>,
+}
+
+/// Reads one item after the other.
+pub(crate) struct Items<'a> {
+    lines: Lines<'a>,
+    group: Open,
+    /// Whether the group has shown entries of its own.
+    group_has_entries: bool,
+    entry: Open,
+    repeated: u64,
+}
+
+/// What a line is.
+enum Kind {
+    Group(Figures),
+    Entry(Figures),
+    /// The name of a function, indented by so many blanks.
+    Name(usize),
+    /// Where the frame before is.
+    Place,
+    Omitted,
+    Other,
+}
+
+impl<'a> Items<'a> {
+    pub(crate) fn new(lines: Lines<'a>) -> Items<'a> {
+        let (group, entry) = (Open::default(), Open::default());
+        Items { lines, group, group_has_entries: false, entry, repeated: 0 }
+    }
+
+    /// Calls `each` with every item.
+    pub(crate) fn for_each(&mut self, mut each: impl FnMut(Item)) -> Result<(), ImportError> {
+        while let Some(line) = self.lines.next_text()? {
+            match kind(&line) {
+                Kind::Group(figures) => {
+                    self.close_group(&mut each)?;
+                    self.group.figures = Some(figures);
+                }
+                Kind::Entry(figures) => {
+                    self.close_entry(&mut each)?;
+                    self.group_has_entries = true;
+                    self.entry.figures = Some(figures);
+                }
+                Kind::Name(indent) => self.name(line.trim(), indent),
+                Kind::Place => self.place(line.trim()),
+                Kind::Omitted => each(Item::Omitted),
+                Kind::Other => {
+                    self.close_group(&mut each)?;
+                    if let Some((name, value)) = line.split_once(": ") {
+                        each(Item::Total(name.to_owned(), value.trim().to_owned()));
+                    }
+                }
+            }
+        }
+        self.close_group(&mut each)
+    }
+
+    /// An error about the file as a whole.
+    pub(crate) fn expected(&self, expected: &str) -> ImportError {
+        self.lines.expected(expected)
+    }
+
+    fn name(&mut self, name: &str, indent: usize) {
+        let frame = Frame { function: name.to_owned(), ..Frame::default() };
+        if self.entry.figures.is_some() && indent >= 4 {
+            self.entry.frames.push(frame);
+        } else if self.group.figures.is_some() && !self.group_has_entries {
+            self.group.frames.push(frame);
+        }
+    }
+
+    fn place(&mut self, place: &str) {
+        let open = if self.entry.figures.is_some() { &mut self.entry } else { &mut self.group };
+        let Some(frame) = open.frames.last_mut() else { return };
+        if let Some(module) = place.strip_prefix("in ") {
+            frame.module = Some(module.to_owned());
+        } else if let Some((file, line)) = place.strip_prefix("at ").and_then(|place| place.rsplit_once(':'))
+        {
+            frame.file = Some(file.to_owned());
+            frame.line = line.parse().ok().filter(|line| *line > 0);
+        }
+    }
+
+    fn close_entry(&mut self, each: &mut impl FnMut(Item)) -> Result<(), ImportError> {
+        let entry = std::mem::take(&mut self.entry);
+        let Some(figures) = entry.figures else { return Ok(()) };
+        self.repeated += self.group.frames.len() as u64;
+        if self.repeated > REPEATED_MIN.max(self.lines.number() * REPEATED_PER_LINE_MAX) {
+            return Err(self.lines.expected("a group of fewer frames than the file's size allows"));
+        }
+        let frames = self.group.frames.iter().cloned().chain(entry.frames).collect();
+        each(Item::Entry(figures, with_modules(frames)));
+        Ok(())
+    }
+
+    fn close_group(&mut self, each: &mut impl FnMut(Item)) -> Result<(), ImportError> {
+        self.close_entry(each)?;
+        let group = std::mem::take(&mut self.group);
+        if let (Some(figures), false) = (group.figures, self.group_has_entries) {
+            each(Item::Entry(figures, with_modules(group.frames)));
+        }
+        self.group_has_entries = false;
+        Ok(())
+    }
+}
+
+/// The module stands behind the innermost of the frames inlined into one another; the others are told apart by having none.
+fn with_modules(mut frames: Vec<Frame>) -> Vec<Frame> {
+    for at in 1..frames.len() {
+        if frames[at].module.is_none() && frames[at].file.is_some() {
+            frames[at].module = frames[at - 1].module.clone();
+            frames[at - 1].inlined = true;
+        }
+    }
+    frames
+}
+
+fn kind(line: &str) -> Kind {
+    let indent = line.len() - line.trim_start_matches(' ').len();
+    let text = &line[indent..];
+    if indent == 0 {
+        if let Some((figures, is_group)) = figures(text) {
+            return if is_group { Kind::Group(figures) } else { Kind::Entry(figures) };
+        }
+    }
+    let is_place = text.starts_with("at ") || text.starts_with("in ");
+    match indent {
+        _ if text.is_empty() => Kind::Other,
+        2.. if text.starts_with("and ") && text.ends_with(" other places") => Kind::Omitted,
+        2.. if is_place => Kind::Place,
+        0 if is_heading(text) => Kind::Other,
+        _ => Kind::Name(indent),
+    }
+}
+
+/// A section's title, a total, or what the program says while it reads. A function's name may well hold a colon, but not a colon and a
+/// blank outside of its arguments.
+fn is_heading(text: &str) -> bool {
+    let is_title = text.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b' ') && text.contains(' ');
+    let is_total =
+        ["total ", "calls to ", "temporary memory ", "peak ", "Debuggee command was", "bytes allocated "]
+            .iter()
+            .any(|start| text.starts_with(start) && text.contains(": "));
+    is_title || is_total || text.starts_with("reading file ") || text.starts_with("finished reading ")
+}
+
+/// The figures of a line such as `12 calls with 3.40K peak consumption from:`, and whether it begins a group.
+fn figures(text: &str) -> Option<(Figures, bool)> {
+    let is_group = !text.ends_with(':');
+    let text = text.trim_end_matches(':').strip_suffix(" from")?;
+    let (first, rest) = text.split_once(' ')?;
+    let figures = if let Some(middle) =
+        rest.strip_prefix("calls to allocation functions with ").or_else(|| rest.strip_prefix("calls with "))
+    {
+        let peak_bytes = bytes(middle.strip_suffix(" peak consumption")?)?;
+        Figures::Calls { calls: first.parse().ok()?, peak_bytes }
+    } else if let Some(middle) =
+        rest.strip_prefix("peak memory consumed over ").or_else(|| rest.strip_prefix("consumed over "))
+    {
+        Figures::Peak { peak_bytes: bytes(first)?, calls: middle.strip_suffix(" calls")?.parse().ok()? }
+    } else if let Some(middle) = rest.strip_prefix("leaked over ") {
+        middle.strip_suffix(" calls")?.parse::<u64>().ok()?;
+        Figures::Leaked { leaked_bytes: bytes(first)? }
+    } else {
+        let (calls, share) = rest.strip_prefix("temporary allocations of ")?.split_once(' ')?;
+        share.starts_with("allocations in total").then_some(())?;
+        Figures::Temporary { temporary: first.parse().ok()?, calls: calls.parse().ok()? }
+    };
+    Some((figures, is_group))
+}
+
+/// A number of bytes with two digits behind its point: `900B`, `72.70K`, in steps of 1,000.
+pub(crate) fn bytes(text: &str) -> Option<u64> {
+    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
+    let number: f64 = text[..text.len() - unit.len()].parse().ok()?;
+    let steps = ["B", "K", "M", "G", "T", "P"].iter().position(|name| *name == unit)?;
+    // A cast of what does not fit stays within bounds.
+    Some((number * 1000_f64.powi(steps as i32)).round() as u64)
+}

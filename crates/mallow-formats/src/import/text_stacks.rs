@@ -1,0 +1,109 @@
+//! Stacks that text files write line by line, on their way into a profile.
+//!
+//! Every such format has processes that show up on the way, frames without addresses, and totals that are nowhere but in the sum.
+
+use crate::Imported;
+use mallow_base::Frame;
+use mallow_profile::{Address, Known, Process, ProcessIndex, ProfileBuilder, Recording, SiteTotals, StackId};
+use rustc_hash::FxHashMap;
+
+/// A profile of stacks without addresses.
+pub(super) struct TextStacks {
+    builder: ProfileBuilder,
+    processes: FxHashMap<(u32, String), ProcessIndex>,
+}
+
+impl TextStacks {
+    pub(super) fn new(known: Known) -> TextStacks {
+        let builder = ProfileBuilder::new(Recording::default(), known);
+        TextStacks { builder, processes: FxHashMap::default() }
+    }
+
+    /// For what only one format has.
+    pub(super) fn builder(&mut self) -> &mut ProfileBuilder {
+        &mut self.builder
+    }
+
+    /// The process of an id and a command; 0 and empty where the file does not tell.
+    pub(super) fn process(&mut self, pid: u32, command: &str) -> ProcessIndex {
+        let builder = &mut self.builder;
+        let add = || builder.add_process(Process { pid, command: command.to_owned(), ..Process::default() });
+        *self.processes.entry((pid, command.to_owned())).or_insert_with(add)
+    }
+
+    /// Adds figures to a stack and to its process.
+    pub(super) fn add(
+        &mut self,
+        process: ProcessIndex,
+        innermost_first: impl DoubleEndedIterator<Item = Frame>,
+        totals: &SiteTotals,
+    ) {
+        let mut stack: Option<StackId> = None;
+        for frame in innermost_first.rev() {
+            let location = self.builder.location(Address::Unknown, vec![frame]);
+            stack = Some(self.builder.node(stack, location));
+        }
+        self.builder.add_site(process, stack, totals);
+        let sum = &mut self.builder.process(process).totals;
+        sum.allocations = sum.allocations.saturating_add(totals.allocations);
+        sum.bytes = sum.bytes.saturating_add(totals.bytes);
+        sum.temporary = sum.temporary.saturating_add(totals.temporary);
+        sum.peak_bytes = sum.peak_bytes.saturating_add(totals.peak_bytes);
+        sum.leaked_bytes = sum.leaked_bytes.saturating_add(totals.leaked_bytes);
+        sum.leaked_blocks = sum.leaked_blocks.saturating_add(totals.leaked_blocks);
+    }
+
+    /// The profile. It has one process at least.
+    pub(super) fn finish(mut self, warnings: Vec<String>, complete: bool) -> Imported {
+        if self.processes.is_empty() {
+            self.process(0, "");
+        }
+        Imported { profile: self.builder.finish(), warnings, complete }
+    }
+}
+
+/// A frame that is only a name.
+pub(super) fn named(function: &str) -> Frame {
+    let function = if function.is_empty() { "[unknown]" } else { function };
+    Frame { function: function.to_owned(), ..Frame::default() }
+}
+
+/// Cuts the offset at the end of `malloc+12` or `malloc+0xc`. Other pluses, such as that of `operator+`, stay.
+pub(super) fn without_offset(text: &str) -> &str {
+    let is_offset = |offset: &str| {
+        let (digits, radix) = offset.strip_prefix("0x").map_or((offset, 10), |digits| (digits, 16));
+        !digits.is_empty() && digits.chars().all(|digit| digit.is_digit(radix))
+    };
+    match text.rsplit_once('+') {
+        Some((function, offset)) if !function.is_empty() && is_offset(offset) => function,
+        _ => text,
+    }
+}
+
+/// Whether a text is an address, such as `0x7f12`.
+pub(super) fn is_address(text: &str) -> bool {
+    text.strip_prefix("0x")
+        .is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_hexdigit()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_offset_at_the_end_is_cut() {
+        for (text, function) in [
+            ("malloc+0", "malloc"),
+            ("malloc+0x1f", "malloc"),
+            ("malloc", "malloc"),
+            ("operator+", "operator+"),
+            ("operator++(int)+12", "operator++(int)"),
+            ("static Int.+ infix(_:_:)+0x10", "static Int.+ infix(_:_:)"),
+            ("a+b", "a+b"),
+            ("+12", "+12"),
+        ] {
+            assert_eq!(without_offset(text), function);
+        }
+        assert!(is_address("0x7f") && !is_address("0x") && !is_address("7f") && !is_address("0xyz"));
+    }
+}

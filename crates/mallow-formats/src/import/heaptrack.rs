@@ -1,0 +1,333 @@
+//! heaptrack's data files, versions 0 to 3, raw and interpreted.
+//!
+//! One record per line, told by its first character; all numbers are hexadecimal. Source: heaptrack's reader
+//! `accumulatedtracedata.cpp` and writer `libheaptrack.cpp`, and files that heaptrack 1.4.0 wrote.
+//!
+//! | line | raw file | interpreted file |
+//! |---|---|---|
+//! | `v` | heaptrack's version, the file's version | the same |
+//! | `X` `I` `S` `A` | command; page size and pages; suppression; attached | the same |
+//! | `x` `m` | executable; loaded modules | none |
+//! | `s` `i` | none | a string; an address with its frames, innermost first |
+//! | `t` | address, parent | `i` record, parent |
+//! | `a` | none | a pair of size and stack (none in version 0) |
+//! | `+` `-` | size, stack, pointer; pointer | a pair's number (version 0: as raw) |
+//! | `c` `R` | milliseconds since the start; resident pages | the same |
+//!
+//! What figures mean here:
+//! - *Temporary* is heaptrack's: freed by the very next event, whatever thread made it, because the file names no threads.
+//!   Where there are no pointers, pairs are compared as heaptrack's analysis does: another block of the same size and
+//!   stack will do, and so will the first pair behind any free. The total is the one that `heaptrack_print` prints.
+//! - *Peak* follows our counting rules: of equal peaks the last. heaptrack takes the first, so its breakdown by site may be of
+//!   another moment when a program reaches the same peak again. Peak bytes are equal.
+//! - *Times* have heaptrack's clock of about 10 ms, which is too coarse for lifetimes: they stay unknown.
+//! - A `realloc` is a free and an allocation, failed calls are not recorded: neither is known.
+//!
+//! Lines that make no sense are passed over and summed up in one warning, as heaptrack does. Memory is bounded by live blocks, distinct
+//! stacks and strings: no event is kept.
+
+mod events;
+mod fields;
+mod frames;
+mod header;
+mod modules;
+
+use crate::lines::Lines;
+use crate::source::Source;
+use crate::{Format, ImportError, Imported};
+use events::Events;
+use fields::{Fields, NotThere};
+use frames::Frames;
+use header::Header;
+use mallow_profile::{Known, Process, ProfileBuilder, Recording, Sample};
+use modules::Modules;
+
+/// heaptrack's own reader takes the page size from `I`; this is for files from before there was one.
+const PAGE_BYTES: u64 = 4096;
+/// `# mallow export`: our own writer makes up the order of events, so times, timelines and own maxima of such a file mean nothing.
+pub(crate) const MADE_UP_COMMENT: &str = "# mallow export: the sums are real, the order of events is made up";
+
+/// Reads a heaptrack file.
+///
+/// # Errors
+/// When the first line is not a version, or a version that is not read.
+pub(crate) fn read(source: Source<'_>) -> Result<Imported, ImportError> {
+    let mut lines = source.lines(Format::Heaptrack);
+    let header = Header::read(&mut lines)?;
+    let mut reader = Reader::new(header);
+    reader.read_all(&mut lines);
+    Ok(reader.finish())
+}
+
+/// Everything that was read so far.
+struct Reader {
+    header: Header,
+    builder: ProfileBuilder,
+    process: Process,
+    frames: Frames,
+    modules: Modules,
+    events: Events,
+    /// `x` or `m` lines were seen: `t` and `+` are those of a raw file.
+    is_raw: bool,
+    page_bytes: u64,
+    has_clock: bool,
+    is_attached: bool,
+    is_made_up: bool,
+    /// The comments that the interpreter writes at the end.
+    has_trailer: bool,
+    suppressions: u64,
+    skipped: Skipped,
+    /// Why reading ended before the end.
+    torn: Option<String>,
+}
+
+/// Lines that were passed over.
+#[derive(Default)]
+struct Skipped {
+    lines: u64,
+    first: u64,
+    expected: &'static str,
+}
+
+impl Reader {
+    fn new(header: Header) -> Reader {
+        let known = Known {
+            allocations: true,
+            temporary: true,
+            peak: true,
+            leaked: true,
+            own_maximum: true,
+            blocks: true,
+            ..Known::NOTHING
+        };
+        Reader {
+            header,
+            builder: ProfileBuilder::new(Recording::default(), known),
+            process: Process::default(),
+            frames: Frames::default(),
+            modules: Modules::default(),
+            events: Events::default(),
+            is_raw: false,
+            page_bytes: PAGE_BYTES,
+            has_clock: false,
+            is_attached: false,
+            is_made_up: false,
+            has_trailer: false,
+            suppressions: 0,
+            skipped: Skipped::default(),
+            torn: None,
+        }
+    }
+
+    /// Reads to the end, or to where an archive is torn.
+    fn read_all(&mut self, lines: &mut Lines<'_>) {
+        let mut number = lines.number();
+        loop {
+            match lines.next() {
+                Ok(None) => return,
+                Ok(Some(line)) => {
+                    number += 1;
+                    self.frames.afford_more(line.len());
+                    if let Err(NotThere(expected)) = self.line(line) {
+                        self.skipped.add(number, expected);
+                    }
+                }
+                Err(error) => {
+                    self.torn = Some(format!("reading stopped behind line {number}: {error}"));
+                    return;
+                }
+            }
+        }
+    }
+
+    fn line(&mut self, line: &[u8]) -> Result<(), NotThere> {
+        let Some((&kind, rest)) = line.split_first() else { return Ok(()) };
+        let mut fields = Fields::new(rest);
+        match kind {
+            b'+' | b'-' => self.event(kind, &mut fields),
+            b's' | b'i' | b't' | b'a' => self.numbered(kind, &mut fields),
+            b'x' | b'm' => self.module(kind, &mut fields),
+            b'c' => self.clock(fields.number("a time")?),
+            b'R' => self.resident(fields.number("a number of pages")?),
+            b'#' => {
+                self.comment(line);
+                Ok(())
+            }
+            _ => self.about(kind, &mut fields),
+        }
+    }
+
+    /// What is said once.
+    fn about(&mut self, kind: u8, fields: &mut Fields<'_>) -> Result<(), NotThere> {
+        match kind {
+            b'X' => {
+                self.process.command = fields.rest();
+                let words = self.process.command.split_whitespace().map(str::to_owned);
+                self.builder.recording().command = words.collect();
+            }
+            b'I' => self.page_bytes = fields.number("a page size")?,
+            b'S' => self.suppressions += 1,
+            b'A' => self.is_attached = true,
+            _ => return Err(NotThere("one of heaptrack's lines")),
+        }
+        Ok(())
+    }
+
+    /// Lines that others refer to by their number. One that makes no sense keeps its place, so that those behind it keep theirs.
+    fn numbered(&mut self, kind: u8, fields: &mut Fields<'_>) -> Result<(), NotThere> {
+        match kind {
+            b's' => {
+                let text = self.text(fields);
+                self.frames.add_string(text.clone().unwrap_or_default());
+                text.map(|_| ())
+            }
+            b'i' => self.frames.add_instruction(fields, &mut self.builder),
+            b't' => {
+                let ends = fields.number("an address").and_then(|code| Ok((code, fields.number("a parent")?)));
+                let (code, parent) = ends.inspect_err(|_| self.frames.add_no_trace())?;
+                let location =
+                    if self.is_raw { self.address(code) } else { self.frames.instruction(code, &mut self.builder) };
+                self.frames.add_trace(location, parent, &mut self.builder)
+            }
+            _ => {
+                let size = fields.number("a size");
+                let trace = fields.number("a stack");
+                self.events.add_pair(size.unwrap_or(0), self.frames.trace(trace.unwrap_or(0)));
+                size.and(trace).map(|_| ())
+            }
+        }
+    }
+
+    fn text(&self, fields: &mut Fields<'_>) -> Result<String, NotThere> {
+        if self.header.has_sized_strings() { fields.sized() } else { Ok(fields.rest()) }
+    }
+
+    fn event(&mut self, kind: u8, fields: &mut Fields<'_>) -> Result<(), NotThere> {
+        let first = fields.number("a number")?;
+        let has_pointers = self.is_raw || self.header.file_version == 0;
+        match (kind, has_pointers) {
+            (b'+', true) => {
+                let (trace, pointer) = (fields.number("a stack")?, fields.number("a pointer")?);
+                self.events.alloc_at(pointer, first, self.frames.trace(trace));
+            }
+            (_, true) => self.events.free_at(first),
+            (b'+', false) => self.events.alloc_pair(first)?,
+            (_, false) => self.events.free_pair(first)?,
+        }
+        Ok(())
+    }
+
+    fn address(&mut self, code: u64) -> mallow_profile::LocationId {
+        let avma = self.header.return_address(code);
+        let address = self.modules.locate(code, avma);
+        self.builder.location(address, Vec::new())
+    }
+
+    fn module(&mut self, kind: u8, fields: &mut Fields<'_>) -> Result<(), NotThere> {
+        self.is_raw = true;
+        if kind == b'x' {
+            let path = self.text(fields)?;
+            self.modules.set_executable(path);
+            return Ok(());
+        }
+        let path = if self.header.has_sized_strings() { fields.sized()? } else { fields.word("a path")? };
+        self.modules.add(&path, fields, &mut self.builder)
+    }
+
+    fn clock(&mut self, time_ms: u64) -> Result<(), NotThere> {
+        let time_us = time_ms.saturating_mul(1000);
+        if self.has_clock && time_us < self.events.time_us() {
+            return Err(NotThere("a later time"));
+        }
+        self.has_clock = true;
+        self.events.set_time(time_us);
+        self.process.live_samples.push(self.events.live_sample());
+        Ok(())
+    }
+
+    fn resident(&mut self, pages: u64) -> Result<(), NotThere> {
+        let rss_bytes = pages.saturating_mul(self.page_bytes);
+        self.process.samples.push(Sample { time_us: self.events.time_us(), rss_bytes });
+        Ok(())
+    }
+
+    fn comment(&mut self, line: &[u8]) {
+        self.has_trailer |= line.starts_with(b"# ips:") || line.starts_with(b"# strings:");
+        self.is_made_up |= line == MADE_UP_COMMENT.as_bytes();
+    }
+
+    fn finish(mut self) -> Imported {
+        let (warnings, complete) = self.warnings();
+        let end_us = self.events.time_us();
+        self.builder.recording().duration_us = end_us;
+        self.builder.known().times = self.has_clock && !self.is_made_up;
+        self.builder.known().own_maximum = !self.is_made_up;
+        if self.is_made_up {
+            self.process.live_samples.clear();
+        }
+        self.process.ended_us = end_us;
+        let process = self.builder.add_process(self.process);
+        self.events.finish(&mut self.builder, process);
+        Imported { profile: self.builder.finish(), warnings, complete }
+    }
+
+    /// What is missing or doubtful, and whether the file is whole.
+    fn warnings(&self) -> (Vec<String>, bool) {
+        let mut warnings = Vec::new();
+        warnings.extend(self.torn.clone());
+        let lacks_trailer = !self.is_raw && !self.has_trailer;
+        if lacks_trailer && self.torn.is_none() {
+            warnings.push(String::from(
+                "the file does not end with the counts of strings and addresses that heaptrack writes last: the recording may have \
+                 been cut off, and blocks that were freed later stand as leaked",
+            ));
+        }
+        warnings.extend(self.skipped.warning());
+        warnings.extend(self.frames.warning());
+        warnings.extend(self.events.warnings());
+        if self.is_attached {
+            warnings.push(String::from(
+                "heaptrack was attached to a running process: what was allocated before is not in the figures",
+            ));
+        }
+        if self.suppressions > 0 {
+            warnings.push(format!(
+                "the program's own {} were not applied: its suppressed leaks are among the leaked blocks",
+                counted(self.suppressions, "leak suppression", "leak suppressions")
+            ));
+        }
+        if !self.process.samples.is_empty() && self.header.resident_is_doubtful() {
+            warnings.push(String::from(
+                "heaptrack before 1.2 wrote resident memory in a wrong number base: do not trust it",
+            ));
+        }
+        let complete = self.torn.is_none() && !lacks_trailer && self.skipped.lines == 0;
+        (warnings, complete)
+    }
+}
+
+impl Skipped {
+    fn add(&mut self, line: u64, expected: &'static str) {
+        if self.lines == 0 {
+            (self.first, self.expected) = (line, expected);
+        }
+        self.lines += 1;
+    }
+
+    fn warning(&self) -> Option<String> {
+        (self.lines > 0).then(|| {
+            format!(
+                "{} made no sense and {} passed over; the first is line {}, where {} was expected",
+                counted(self.lines, "line", "lines"),
+                if self.lines == 1 { "was" } else { "were" },
+                self.first,
+                self.expected
+            )
+        })
+    }
+}
+
+/// `1 line`, `2 lines`.
+fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}

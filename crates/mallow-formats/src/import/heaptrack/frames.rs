@@ -1,0 +1,161 @@
+//! Strings, addresses with their frames, and the tree of stacks, as an interpreted file numbers them.
+//!
+//! Numbers in the file count from 1 in the order of lines; 0 stands for none.
+
+use super::fields::{Fields, NotThere};
+use mallow_base::Frame;
+use mallow_profile::{Address, Fold, LocationId, ProfileBuilder, StackId};
+
+/// Names may take this much memory whatever the file's size.
+const NAME_BYTES_MIN: usize = 64 << 20;
+/// And this much for each byte of the file: frames repeat names that the file holds once, real ones some thirty times.
+const NAME_BYTES_PER_BYTE: usize = 256;
+
+/// A mangled name that says the same part again and again would become far longer than anybody reads.
+const READABLE_BYTES_PER_BYTE: usize = 64;
+
+/// The tables of an interpreted file; of a raw one, only the stacks.
+pub(super) struct Frames {
+    strings: Vec<String>,
+    instructions: Vec<LocationId>,
+    /// By number in the file, less 1. None for one that leads nowhere.
+    traces: Vec<Option<StackId>>,
+    /// What names may still take.
+    name_bytes_left: usize,
+    unnamed: u64,
+}
+
+impl Default for Frames {
+    fn default() -> Frames {
+        Frames {
+            strings: Vec::new(),
+            instructions: Vec::new(),
+            traces: Vec::new(),
+            name_bytes_left: NAME_BYTES_MIN,
+            unnamed: 0,
+        }
+    }
+}
+
+impl Frames {
+    /// So much more of the file was read.
+    pub(super) fn afford_more(&mut self, line_bytes: usize) {
+        let more = line_bytes.saturating_mul(NAME_BYTES_PER_BYTE);
+        self.name_bytes_left = self.name_bytes_left.saturating_add(more);
+    }
+
+    pub(super) fn add_string(&mut self, string: String) {
+        self.strings.push(demangled(&string).unwrap_or(string));
+    }
+
+    /// `i <address> <module> [<function> [<file> <line> (<function> <file> <line>)*]]`.
+    pub(super) fn add_instruction(
+        &mut self,
+        fields: &mut Fields<'_>,
+        builder: &mut ProfileBuilder,
+    ) -> Result<(), NotThere> {
+        let parsed = self.parse_instruction(fields);
+        let (address, frames) = parsed.clone().unwrap_or((Address::Unknown, Vec::new()));
+        self.instructions.push(builder.location(address, frames));
+        parsed.map(|_| ())
+    }
+
+    fn parse_instruction(&mut self, fields: &mut Fields<'_>) -> Result<(Address, Vec<Frame>), NotThere> {
+        let code = fields.number("an address")?;
+        let module = fields.number("a module")?;
+        let mut calls = Vec::new();
+        let mut function = fields.next_number("a function")?.unwrap_or(0);
+        loop {
+            let file = fields.next_number("a file")?;
+            let line = fields.next_number("a line")?.unwrap_or(0);
+            calls.push((function, file.unwrap_or(0), line));
+            match fields.next_number("a function")? {
+                Some(next) if file.is_some() => function = next,
+                _ => break,
+            }
+        }
+        let address =
+            if module == 0 { Address::Anonymous { avma: code.saturating_add(1) } } else { Address::Unknown };
+        if !self.can_afford(module, &calls) {
+            self.unnamed += 1;
+            return Ok((address, vec![Frame { function: format!("{code:#x}"), ..Frame::default() }]));
+        }
+        let physical = calls.len() - 1;
+        let frame = |(index, &(function, file, line)): (usize, &(u64, u64, u64))| Frame {
+            function: self.string(function).map_or_else(|| format!("{code:#x}"), str::to_owned),
+            file: self.string(file).map(str::to_owned),
+            line: u32::try_from(line).ok().filter(|&line| line > 0 && file > 0),
+            module: self.string(module).map(str::to_owned),
+            inlined: index < physical,
+        };
+        Ok((address, calls.iter().enumerate().map(frame).collect()))
+    }
+
+    /// The string of a number; none for 0, for an empty one, and for numbers that the file has not given yet.
+    fn string(&self, number: u64) -> Option<&str> {
+        entry(&self.strings, number).map(String::as_str).filter(|string| !string.is_empty())
+    }
+
+    /// Takes what the names of these calls need from what is left.
+    fn can_afford(&mut self, module: u64, calls: &[(u64, u64, u64)]) -> bool {
+        let length = |number| self.string(number).map_or(0, str::len);
+        let needed = calls.iter().fold(0usize, |sum, &(function, file, _)| {
+            sum.saturating_add(length(function) + length(file) + length(module) + size_of::<Frame>())
+        });
+        // The location stands twice: in its table, and as the key by which it is found there.
+        let left = self.name_bytes_left.checked_sub(needed.saturating_mul(2));
+        self.name_bytes_left = left.unwrap_or(self.name_bytes_left);
+        left.is_some()
+    }
+
+    /// The location of an `i` line.
+    pub(super) fn instruction(&self, number: u64, builder: &mut ProfileBuilder) -> LocationId {
+        let known = entry(&self.instructions, number).copied();
+        known.unwrap_or_else(|| builder.location(Address::Unknown, Vec::new()))
+    }
+
+    /// Keeps the place of a `t` line that makes no sense.
+    pub(super) fn add_no_trace(&mut self) {
+        self.traces.push(None);
+    }
+
+    /// A call, made by the stack of an earlier `t` line.
+    pub(super) fn add_trace(
+        &mut self,
+        location: LocationId,
+        parent: u64,
+        builder: &mut ProfileBuilder,
+    ) -> Result<(), NotThere> {
+        let outer = entry(&self.traces, parent).copied().flatten();
+        self.traces.push(Some(builder.node(outer, location)));
+        if parent == 0 || outer.is_some() { Ok(()) } else { Err(NotThere("the parent of an earlier line")) }
+    }
+
+    /// The stack of a `t` line, as a fold names it.
+    pub(super) fn trace(&self, number: u64) -> StackId {
+        entry(&self.traces, number).copied().flatten().unwrap_or(Fold::NO_STACK)
+    }
+
+    pub(super) fn warning(&self) -> Option<String> {
+        (self.unnamed > 0).then(|| {
+            format!(
+                "the names of {} addresses were left out: they would take far more memory than the file's size justifies",
+                self.unnamed
+            )
+        })
+    }
+}
+
+/// What a Rust name says. heaptrack demangles those of C++, but Rust's only where it finds a library for that.
+fn demangled(name: &str) -> Option<String> {
+    if !name.starts_with("_R") && !name.starts_with("_ZN") {
+        return None;
+    }
+    let readable = rustc_demangle::try_demangle(name).ok().map(|readable| format!("{readable:#}"))?;
+    (readable.len() <= name.len().saturating_mul(READABLE_BYTES_PER_BYTE)).then_some(readable)
+}
+
+/// An entry by its number in the file.
+fn entry<T>(table: &[T], number: u64) -> Option<&T> {
+    table.get(usize::try_from(number).ok()?.checked_sub(1)?)
+}

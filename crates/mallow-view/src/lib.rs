@@ -11,25 +11,35 @@
 //! - [`Summary`]: the few figures that a person wants when a program ends, and what to look at next.
 //! - [`diff`]: what changed between two profiles.
 //! - [`folded()`]: whole stacks, outermost call first, for flame graphs.
+//! - [`timeline`], [`window`], [`histogram`], [`threads`], [`chains`], [`brief`], [`leaks`]: what single events tell.
 //! - [`Spread`]: a figure over several runs.
 //! - [`short_name`] and [`place`]: how a frame is written.
 
+pub mod brief;
+pub mod chains;
 pub mod diff;
 mod folded;
+pub mod histogram;
+pub mod leaks;
 mod lines;
 mod name;
+mod places;
 pub mod plumbing;
 mod points;
 mod sites;
 mod spread;
 mod summary;
 mod suppressions;
+pub mod threads;
+pub mod timeline;
 mod tree;
+pub mod window;
 
 pub use folded::{ComparedRow, FoldedRow, compared, folded};
 pub use lines::{Line, lines};
 pub use mallow_profile::Measure;
 pub use name::{place, short_name};
+pub use places::PlaceRow;
 pub use points::{Point, SortKey, rate_units};
 pub use sites::{Filter, Shown, SiteRow, Sites};
 pub use spread::{Figure, FigureRow, Run, Spread, figure_rows};

@@ -180,13 +180,13 @@ fn rows<'s>(
 }
 
 /// A number for each distinct run of frames that a location shows.
-type Run = u32;
+pub(crate) type Run = u32;
 
 /// What a stack looks like: the callers' number, and the frames shown of the innermost visible location.
-type Look = Option<(Option<u32>, Run)>;
+pub(crate) type Look = Option<(Option<u32>, Run)>;
 
 /// Numbers for stacks, equal where the frames are equal.
-struct Looks<'a> {
+pub(crate) struct Looks<'a> {
     profile: &'a Profile,
     shown: Shown,
     runs: FxHashMap<&'a [Frame], Run>,
@@ -197,7 +197,7 @@ struct Looks<'a> {
 }
 
 impl<'a> Looks<'a> {
-    fn of(profile: &'a Profile, shown: Shown) -> Self {
+    pub(crate) fn of(profile: &'a Profile, shown: Shown) -> Self {
         let mut runs = FxHashMap::default();
         let location_runs: Vec<Run> =
             profile.locations.iter().map(|location| run_of(&mut runs, &location.frames)).collect();
@@ -213,7 +213,7 @@ impl<'a> Looks<'a> {
     }
 
     /// The look of a stack, and how many frames are folded on its leaf side.
-    fn of_stack(&mut self, stack: Option<StackId>) -> (Look, usize) {
+    pub(crate) fn of_stack(&mut self, stack: Option<StackId>) -> (Look, usize) {
         let (Some(mut id), mut folded) = (stack, 0) else { return (None, 0) };
         loop {
             let node = self.profile.stacks[id.0 as usize];
@@ -251,13 +251,13 @@ fn run_of<'a>(runs: &mut FxHashMap<&'a [Frame], Run>, frames: &'a [Frame]) -> Ru
 }
 
 /// Which stacks a filter wants.
-struct Wanted {
+pub(crate) struct Wanted {
     /// For each stack node whether function and module were met at it or outwards of it; none when all are wanted.
     met: Option<Vec<(bool, bool)>>,
 }
 
 impl Wanted {
-    fn of(profile: &Profile, filter: &Filter) -> Self {
+    pub(crate) fn of(profile: &Profile, filter: &Filter) -> Self {
         if filter.is_empty() {
             return Self { met: None };
         }
@@ -278,7 +278,7 @@ impl Wanted {
         Self { met: Some(met) }
     }
 
-    fn includes(&self, stack: Option<StackId>) -> bool {
+    pub(crate) fn includes(&self, stack: Option<StackId>) -> bool {
         match (&self.met, stack) {
             (None, _) => true,
             (Some(_), None) => false,

@@ -1,0 +1,139 @@
+//! What the course of a site's live memory says about what it leaked.
+
+use crate::sites::{Look, Looks, Wanted};
+use crate::{Filter, PlaceRow, Shown};
+use mallow_profile::analysis::{Course, CourseSite, Findings, Verdict};
+use mallow_profile::{ProcessIndex, Profile, StackId};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// A site that leaked, or that would have, had the program been killed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LeakFigures {
+    /// Bytes live at the end, over all processes; a block of no bytes counts as one byte.
+    pub leaked_bytes: u64,
+    /// Bytes that were freed in the last 2 % of the run.
+    pub freed_at_end_bytes: u64,
+    /// Its first allocation.
+    pub first_us: u64,
+    /// Its last allocation.
+    pub last_us: u64,
+    /// How its live memory went, in the process where it leaked most.
+    pub verdict: Option<Verdict>,
+}
+
+/// Verdicts on the sites of a recording.
+#[derive(Clone, Debug, Default)]
+pub struct Leaks {
+    by_stack: FxHashMap<Option<StackId>, Verdict>,
+    /// Sites that leaked, most bytes first.
+    pub leaked: Vec<PlaceRow<LeakFigures>>,
+    /// Sites that grew steadily and were freed only in the last 2 % of the run, most bytes first. They leaked nothing.
+    pub freed_at_end: Vec<PlaceRow<LeakFigures>>,
+}
+
+impl Leaks {
+    /// Judges the sites that look the same together, each process apart. `processes` says where each of `findings` is from.
+    pub fn of(
+        profile: &Profile,
+        processes: &[ProcessIndex],
+        findings: &[Findings],
+        shown: Shown,
+        filter: &Filter,
+    ) -> Leaks {
+        let mut looks = Looks::of(profile, shown);
+        let wanted = Wanted::of(profile, filter);
+        let mut leaks = Gathered::default();
+        for (process, findings) in processes.iter().zip(findings) {
+            let process = &profile.processes[process.0 as usize];
+            let run = Course::slices(process.started_us, process.ended_us);
+            let mut courses: FxHashMap<Look, (Course, u64)> = FxHashMap::default();
+            // Which rows are worth a course: most sites free what they allocate long before the end.
+            let candidates: FxHashSet<Look> =
+                findings.courses.iter().filter(|site| is_candidate(site)).map(|site| looks.of_stack(site.stack).0).collect();
+            for site in findings.courses.iter().filter(|site| wanted.includes(site.stack)) {
+                let (look, folded) = looks.of_stack(site.stack);
+                if candidates.contains(&look) {
+                    let (course, leaked) = courses.entry(look).or_insert_with(|| (Course::new(run), 0));
+                    course.add(site);
+                    *leaked = leaked.saturating_add(leaked_bytes(site));
+                    leaks.meet(look, site.stack, folded);
+                }
+            }
+            for (look, (course, leaked)) in courses {
+                leaks.judge(look, &course, leaked);
+            }
+        }
+        leaks.finish()
+    }
+
+    /// The verdict on the site that a leaked stack is part of.
+    pub fn judgement(&self, stack: Option<StackId>) -> Option<Verdict> {
+        self.by_stack.get(&stack).copied()
+    }
+}
+
+fn leaked_bytes(site: &CourseSite) -> u64 {
+    site.series.changes.last().map_or(0, |(_, level)| level.live)
+}
+
+fn is_candidate(site: &CourseSite) -> bool {
+    leaked_bytes(site) > 0 || site.counts.frees_at_end > 0 && site.counts.frees_before_end == 0
+}
+
+/// Rows in the making.
+#[derive(Default)]
+struct Gathered {
+    by_look: FxHashMap<Look, usize>,
+    rows: Vec<PlaceRow<LeakFigures>>,
+    /// What the deciding process leaked, and whether the row grew until it was freed; by row.
+    deciding: Vec<(u64, bool)>,
+    row_of_stack: FxHashMap<Option<StackId>, usize>,
+}
+
+impl Gathered {
+    fn meet(&mut self, look: Look, stack: Option<StackId>, folded: usize) {
+        let row = *self.by_look.entry(look).or_insert_with(|| {
+            self.rows.push(PlaceRow { figures: LeakFigures::default(), stack, folded });
+            self.deciding.push((0, false));
+            self.rows.len() - 1
+        });
+        self.row_of_stack.insert(stack, row);
+    }
+
+    fn judge(&mut self, look: Look, course: &Course, leaked: u64) {
+        let row = self.by_look[&look];
+        let (figures, deciding) = (&mut self.rows[row].figures, &mut self.deciding[row]);
+        let counts = course.counts();
+        figures.first_us = match figures.verdict {
+            None => counts.first_us,
+            Some(_) => figures.first_us.min(counts.first_us),
+        };
+        figures.last_us = figures.last_us.max(counts.last_us);
+        figures.freed_at_end_bytes = figures.freed_at_end_bytes.saturating_add(counts.freed_bytes_at_end);
+        if figures.verdict.is_none() || leaked > deciding.0 {
+            figures.verdict = Some(course.verdict());
+            *deciding = (leaked, course.grew_until_freed_at_end());
+        }
+        figures.leaked_bytes = figures.leaked_bytes.saturating_add(leaked);
+    }
+
+    fn finish(self) -> Leaks {
+        let mut leaks = Leaks::default();
+        for (stack, row) in self.row_of_stack {
+            let figures = &self.rows[row].figures;
+            if let Some(verdict) = figures.verdict.filter(|_| figures.leaked_bytes > 0) {
+                leaks.by_stack.insert(stack, verdict);
+            }
+        }
+        for (row, (_, grew)) in self.rows.into_iter().zip(self.deciding) {
+            match row.figures.leaked_bytes {
+                0 if grew => leaks.freed_at_end.push(row),
+                0 => {}
+                _ => leaks.leaked.push(row),
+            }
+        }
+        leaks.leaked.sort_by_key(|row| std::cmp::Reverse(row.figures.leaked_bytes));
+        leaks.freed_at_end.sort_by_key(|row| std::cmp::Reverse(row.figures.freed_at_end_bytes));
+        leaks
+    }
+}

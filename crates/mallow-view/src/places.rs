@@ -1,0 +1,48 @@
+//! Figures of stacks, merged where their visible frames are the same: as [`crate::Sites`] does it for the figures of sites.
+
+use crate::sites::{Looks, Wanted};
+use crate::{Filter, Shown};
+use mallow_base::Frame;
+use mallow_profile::{Profile, StackId};
+use rustc_hash::FxHashMap;
+
+/// One row: all stacks that look the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlaceRow<T> {
+    /// Their figures together.
+    pub figures: T,
+    /// One of the stacks; none when no stack was taken.
+    pub stack: Option<StackId>,
+    /// How many frames of that stack are folded away on its leaf side.
+    pub folded: usize,
+}
+
+impl<T> PlaceRow<T> {
+    /// The visible frames, leaf first.
+    pub fn frames<'a>(&self, profile: &'a Profile) -> impl Iterator<Item = &'a Frame> + use<'a, T> {
+        profile.frames(self.stack).skip(self.folded)
+    }
+}
+
+/// Merges the figures of the wanted stacks, in the order of first sight.
+pub(crate) fn places<T: Default, F>(
+    profile: &Profile,
+    shown: Shown,
+    filter: &Filter,
+    figures: impl IntoIterator<Item = (Option<StackId>, F)>,
+    mut add: impl FnMut(&mut T, F),
+) -> Vec<PlaceRow<T>> {
+    let mut looks = Looks::of(profile, shown);
+    let wanted = Wanted::of(profile, filter);
+    let mut rows: Vec<PlaceRow<T>> = Vec::new();
+    let mut by_look = FxHashMap::default();
+    for (stack, figures) in figures.into_iter().filter(|(stack, _)| wanted.includes(*stack)) {
+        let (look, folded) = looks.of_stack(stack);
+        let row = *by_look.entry(look).or_insert_with(|| {
+            rows.push(PlaceRow { figures: T::default(), stack, folded });
+            rows.len() - 1
+        });
+        add(&mut rows[row].figures, figures);
+    }
+    rows
+}

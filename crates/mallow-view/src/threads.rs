@@ -1,0 +1,49 @@
+//! Threads as rows.
+
+use mallow_profile::analysis::{Findings, ThreadFigures};
+use mallow_profile::{ProcessIndex, Profile};
+
+/// One thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ThreadRow<'a> {
+    /// Its process's id.
+    pub pid: u32,
+    /// The kernel's thread id; 0 where it is not known.
+    pub tid: u32,
+    /// Its name; empty where it is not known.
+    pub name: &'a str,
+    /// Its figures.
+    pub figures: ThreadFigures,
+}
+
+/// Threads, those with most allocations first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Threads<'a> {
+    /// Over all threads.
+    pub totals: ThreadFigures,
+    /// The rows.
+    pub rows: Vec<ThreadRow<'a>>,
+}
+
+impl<'a> Threads<'a> {
+    /// The threads of these processes.
+    pub fn of(profile: &'a Profile, processes: &[ProcessIndex], findings: &[Findings]) -> Threads<'a> {
+        let (mut totals, mut rows) = (ThreadFigures::default(), Vec::new());
+        for (process, findings) in processes.iter().zip(findings) {
+            let process = &profile.processes[process.0 as usize];
+            for (index, figures) in findings.threads.iter().enumerate() {
+                let known = process.threads.get(index);
+                totals.add(figures);
+                rows.push(ThreadRow {
+                    pid: process.pid,
+                    tid: known.map_or(0, |thread| thread.tid),
+                    name: known.map_or("", |thread| thread.name.as_str()),
+                    figures: *figures,
+                });
+            }
+        }
+        rows.retain(|row| row.figures != ThreadFigures::default());
+        rows.sort_by_key(|row| std::cmp::Reverse((row.figures.allocations, row.figures.frees)));
+        Threads { totals, rows }
+    }
+}

@@ -7,6 +7,7 @@
 //! This crate must never decide what a figure means: it fills the profile, and [`mallow_profile::Known`] says what a format could
 //! not tell.
 
+pub mod allocator;
 mod error;
 pub mod export;
 mod format;
@@ -15,6 +16,7 @@ mod lines;
 pub mod native;
 mod pprof_proto;
 mod source;
+pub mod stackdiff;
 
 pub use error::{ImportError, Position};
 pub use format::Format;

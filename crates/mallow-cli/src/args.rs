@@ -1,5 +1,6 @@
 //! What may stand on the command line, exactly as typed. [`crate::request`] gives it its meaning.
 
+mod diff;
 mod export;
 mod flamegraph;
 mod import;
@@ -7,6 +8,7 @@ mod record;
 mod report;
 mod stat;
 
+pub(crate) use diff::{LowBy, LowDiff};
 pub(crate) use export::LowExport;
 pub(crate) use flamegraph::LowFlamegraph;
 pub(crate) use import::LowImport;
@@ -49,6 +51,10 @@ pub(crate) enum LowCommand {
     /// Show what allocated, from a recorded trace
     #[command(after_help = "Example: mallow report app.4242.mallow --sort leaked")]
     Report(LowReport),
+    /// Show what changed between two profiles
+    #[command(after_help = "Example: mallow diff before.mallow after.mallow --fail-on 'allocations>+1%'\n\n\
+                            Differences are after minus before: what became more has a plus.")]
+    Diff(LowDiff),
     /// Draw what allocated as a flame graph, or what changed between two profiles
     #[command(after_help = "Example: mallow flamegraph app.4242.mallow > app.svg\n\n\
                             The drawing is an SVG file; open it in a browser to zoom and search.")]

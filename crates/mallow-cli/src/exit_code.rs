@@ -4,6 +4,8 @@ use mallow_profile::Exit;
 
 /// Everything was as it should be.
 pub(crate) const FINE: u8 = 0;
+/// A limit or a verdict failed.
+pub(crate) const FAILED: u8 = 1;
 /// The command line, the command to run or a file cannot be used.
 pub(crate) const BAD_INPUT: u8 = 2;
 
@@ -13,7 +15,7 @@ pub(crate) const INTERRUPTED: u8 = 130;
 /// Every code with its meaning. `record` and `stat` pass on the program's own status instead.
 pub(crate) const TABLE: [(u8, &str); 4] = [
     (FINE, "fine"),
-    (1, "a limit or a verdict failed"),
+    (FAILED, "a limit or a verdict failed"),
     (BAD_INPUT, "the command line, the command or a file cannot be used"),
     (3, "inconclusive"),
 ];

@@ -102,7 +102,7 @@ struct SiteJson<'a> {
 }
 
 #[derive(Serialize)]
-struct FrameJson<'a> {
+pub(crate) struct FrameJson<'a> {
     function: &'a str,
     file: Option<&'a str>,
     line: Option<u32>,

@@ -7,12 +7,14 @@
 //! are how results look.
 
 mod args;
+mod diff;
 mod exit_code;
 mod export;
 mod failure;
 mod flamegraph;
 mod import;
 mod json;
+mod json_diff;
 mod open;
 mod output;
 mod preload;
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
         Request::Record(record) => record::run(record),
         Request::Stat(stat) => stat::run(stat),
         Request::Report(report) => report::run(&report),
+        Request::Diff(diff) => diff::run(&diff),
         Request::Flamegraph(flamegraph) => flamegraph::run(&flamegraph),
         Request::Import(import) => import::run(&import),
         Request::Export(export) => export::run(&export),

@@ -1,5 +1,7 @@
 //! What the command line means: the second of two steps, after [`crate::args`].
 
+pub(crate) use crate::diff::request::Diff;
+
 use crate::args::{
     LowArgs, LowCommand, LowExport, LowFlamegraph, LowImport, LowRealloc, LowRecord, LowReport, LowSort,
     LowStat,
@@ -15,6 +17,7 @@ pub(crate) enum Request {
     Record(Record),
     Stat(Stat),
     Report(Report),
+    Diff(Diff),
     Flamegraph(Flamegraph),
     Import(Import),
     Export(Export),
@@ -125,6 +128,7 @@ impl From<LowArgs> for Request {
             LowCommand::Record(low) => Request::Record(low.into()),
             LowCommand::Stat(low) => Request::Stat(low.into()),
             LowCommand::Report(low) => Request::Report(low.into()),
+            LowCommand::Diff(low) => Request::Diff(low.into()),
             LowCommand::Flamegraph(low) => Request::Flamegraph(low.into()),
             LowCommand::Import(low) => Request::Import(low.into()),
             LowCommand::Export(low) => Request::Export(low.into()),

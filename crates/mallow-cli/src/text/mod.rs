@@ -2,6 +2,8 @@
 //!
 //! Everything is made as a string first, so that a test sees exactly what a person sees.
 
+pub(crate) mod diff;
+mod markdown_diff;
 pub(crate) mod report;
 pub(crate) mod stat;
 pub(crate) mod summary;

@@ -298,7 +298,7 @@ impl Page<'_> {
 }
 
 /// A frame with its whole name.
-fn whole_frame(frame: &Frame) -> String {
+pub(super) fn whole_frame(frame: &Frame) -> String {
     printable(format!("{} {}", frame.function, place(frame)).trim_end())
 }
 

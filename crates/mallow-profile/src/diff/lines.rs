@@ -95,3 +95,7 @@ fn by_equal_lines(sides: &Sides, before: &[usize], after: &[usize]) -> Vec<(usiz
     pairs.extend(rest_before.into_iter().zip(rest_after));
     pairs
 }
+
+#[cfg(test)]
+#[path = "lines_tests.rs"]
+mod tests;

@@ -1,0 +1,66 @@
+//! `mallow diff` as typed.
+
+use super::LowRealloc;
+use clap::{Args, ValueEnum};
+use mallow_view::diff::Limit;
+use std::num::NonZeroU64;
+use std::path::PathBuf;
+
+/// `mallow diff`.
+#[derive(Debug, Args)]
+pub(crate) struct LowDiff {
+    /// The earlier profile: a trace of ours, or another tool's file
+    #[arg(value_name = "BEFORE")]
+    pub(crate) before: PathBuf,
+    /// The later one
+    #[arg(value_name = "AFTER")]
+    pub(crate) after: PathBuf,
+    /// The figure by which sites are new, gone or changed (allocations, or what both files know)
+    #[arg(long, value_name = "FIGURE")]
+    pub(crate) by: Option<LowBy>,
+    /// Divide all figures by N, the number of operations that both runs made
+    #[arg(long, value_name = "N", default_value = "1", hide_default_value = true)]
+    pub(crate) per: NonZeroU64,
+    /// Hide sites that differ by less than N
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    pub(crate) min: u64,
+    /// Only sites with TEXT in the name of a function, or in the path of a library, on their stack
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) filter: Option<String>,
+    /// Take stacks with the same N innermost functions for one site
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) depth: Option<u32>,
+    /// Show at most N sites in each section (10, all in JSON)
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+    /// Compare and show allocator plumbing and the runtime's start too, deep stacks and whole names
+    #[arg(long)]
+    pub(crate) all_frames: bool,
+    /// Count a block that realloc made where realloc was called, or where the block was first allocated
+    #[arg(long, value_name = "WHERE", default_value = "own")]
+    pub(crate) realloc: LowRealloc,
+    /// End with exit code 1 if a limit is broken, such as 'allocations>+1%', 'bytes>+64KiB' or 'leaked>0'
+    #[arg(long, value_name = "LIMIT")]
+    pub(crate) fail_on: Vec<Limit>,
+    /// Print JSON (schema mallow.diff/1)
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print Markdown for a comment on a change, at most 65 kB
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) markdown: bool,
+}
+
+/// The figures to compare by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LowBy {
+    /// Calls that allocated
+    Allocations,
+    /// Bytes they asked for
+    Bytes,
+    /// Bytes live when the process held most
+    Peak,
+    /// Bytes live at the end
+    Leaked,
+    /// Blocks freed before their thread allocated again
+    Temporary,
+}

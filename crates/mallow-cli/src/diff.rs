@@ -1,0 +1,117 @@
+//! `mallow diff`: what changed between two profiles, and whether that is within limits.
+
+pub(crate) mod request;
+
+use crate::failure::Failure;
+use crate::json_diff::DiffJson;
+use crate::request::Booking;
+use crate::text::diff::Page;
+use crate::text::{self, Style};
+use crate::{exit_code, open, output};
+use mallow_formats::Imported;
+use mallow_formats::native::ReallocBooking;
+use mallow_profile::Profile;
+use mallow_view::Measure;
+use mallow_view::diff::{Comparison, DiffOptions, Verdict};
+use request::{Diff, DiffForm};
+use std::path::Path;
+
+/// Compares two profiles.
+pub(crate) fn run(request: &Diff) -> Result<u8, Failure> {
+    let (before, after) = (opened(&request.before, request.booking)?, opened(&request.after, request.booking)?);
+    warn(request, &before, &after);
+    let by = measure(request, &before.profile, &after.profile)?;
+    let options = DiffOptions { by, ..request.options.clone() };
+    let comparison = Comparison::of(&before.profile, &after.profile, &options);
+    let verdicts = verdicts(request, &comparison)?;
+    let page = Page {
+        request,
+        comparison: &comparison,
+        before: &before.profile,
+        after: &after.profile,
+        verdicts: &verdicts,
+    };
+    write(&page, &before, &after)?;
+    let mut code = exit_code::FINE;
+    for verdict in verdicts.iter().filter(|verdict| verdict.is_broken) {
+        output::tell(&format!("mallow: {}\n", text::diff::broken(verdict, request.per)));
+        code = exit_code::FAILED;
+    }
+    Ok(code)
+}
+
+fn opened(path: &Path, booking: Booking) -> Result<Imported, Failure> {
+    open::profile(
+        path,
+        match booking {
+            Booking::Own => ReallocBooking::OwnSite,
+            Booking::Origin => ReallocBooking::Origin,
+        },
+    )
+}
+
+fn warn(request: &Diff, before: &Imported, after: &Imported) {
+    for (path, imported) in [(&request.before, before), (&request.after, after)] {
+        let sentences: Vec<String> =
+            imported.warnings.iter().map(|sentence| format!("{}: {sentence}", path.display())).collect();
+        output::warn(&sentences);
+    }
+    let versions =
+        [before, after].map(|side| side.profile.recording.counting_version).map(|version| version.max(1));
+    if versions[0] != versions[1] {
+        let sentence = format!(
+            "the two were counted by different rules, version {} and {}; figures may differ for that reason.",
+            versions[0], versions[1]
+        );
+        output::warn(&[sentence]);
+    }
+}
+
+fn write(page: &Page<'_>, before: &Imported, after: &Imported) -> Result<(), Failure> {
+    let text = match page.request.form {
+        DiffForm::Text => page.text(Style::of(&std::io::stdout())),
+        DiffForm::Markdown => page.markdown(),
+        DiffForm::Json => {
+            let document = DiffJson::of(page, before, after);
+            return output::to_stdout(|out| {
+                serde_json::to_writer(&mut *out, &document)?;
+                out.write_all(b"\n")
+            });
+        }
+    };
+    output::to_stdout(|out| out.write_all(text.as_bytes()))
+}
+
+/// The figure that was asked for, or the first that both files know.
+fn measure(request: &Diff, before: &Profile, after: &Profile) -> Result<Measure, Failure> {
+    let ignorant = |measure: Measure| -> Option<&Path> {
+        let sides = [(&request.before, before), (&request.after, after)];
+        sides.iter().find(|(_, side)| !measure.is_known(&side.known)).map(|(path, _)| path.as_path())
+    };
+    match request.by {
+        Some(measure) => match ignorant(measure) {
+            Some(path) => Err(does_not_tell(path, measure)),
+            None => Ok(measure),
+        },
+        None => Measure::ALL.into_iter().find(|measure| ignorant(*measure).is_none()).ok_or_else(|| {
+            let (before, after) = (request.before.display(), request.after.display());
+            Failure::new(format!("there is no figure that both {before} and {after} tell."))
+        }),
+    }
+}
+
+/// Every limit held against the totals. A limit on what a file does not tell cannot be kept or broken.
+fn verdicts(request: &Diff, comparison: &Comparison<'_>) -> Result<Vec<Verdict>, Failure> {
+    let judge = |limit: &mallow_view::diff::Limit| {
+        limit.judge(comparison, request.per).ok_or_else(|| {
+            let unknown = comparison.unknown.iter().find(|unknown| unknown.measure == limit.measure);
+            let is_before = unknown.is_some_and(|unknown| !unknown.before);
+            does_not_tell(if is_before { &request.before } else { &request.after }, limit.measure)
+        })
+    };
+    request.fail_on.iter().map(judge).collect()
+}
+
+fn does_not_tell(path: &Path, measure: Measure) -> Failure {
+    Failure::new(format!("{} does not tell {}.", path.display(), text::diff::subject(measure)))
+}

@@ -1,0 +1,1 @@
+//! The document against its schema.

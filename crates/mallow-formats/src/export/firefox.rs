@@ -1,0 +1,134 @@
+//! The Firefox Profiler's processed profile, with native allocations.
+//!
+//! Each process has one thread with two samples for a site: what it leaked, and what it allocated and freed again, with the free booked
+//! on the same stack. So the view of retained memory shows what leaked, and those of allocations and deallocations all bytes. What was
+//! live at the peak is a process of its own. Single events are not written: a trace of millions would load in no browser.
+//! Format: <https://github.com/firefox-devtools/profiler/blob/main/docs-developer/processed-profile-format.md>.
+
+use super::left_out;
+use fxprof_processed_profile as fxprof;
+use fxprof_processed_profile::{
+    CategoryHandle, FrameFlags, FrameInfo, ReferenceTimestamp, SamplingInterval, StackHandle, ThreadHandle,
+    Timestamp,
+};
+use mallow_profile::{Process, Profile, Site, SiteTotals, TimeUnit};
+use std::io::{self, Write};
+use std::time::Duration;
+
+/// Where the addresses of blocks begin; they only have to differ.
+const BLOCK_STEP: u64 = 16;
+
+/// Writes a profile.
+pub(super) fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<Vec<String>> {
+    let product = profile.recording.command.join(" ");
+    let product = if product.is_empty() { String::from("mallow") } else { product };
+    let started = Duration::from_micros(profile.recording.started_unix_us);
+    let reference = ReferenceTimestamp::from_duration_since_unix_epoch(started);
+    let mut writer = Writer {
+        profile,
+        // What is shown as the time between samples; there is none.
+        made: fxprof::Profile::new(&product, reference, SamplingInterval::from_millis(1)),
+        blocks: 0,
+    };
+    writer.made.set_os_name("Linux");
+    // Names are final: there is nobody to ask for others.
+    writer.made.set_symbolicated(true);
+    for index in 0..profile.processes.len() {
+        writer.process(index);
+    }
+    serde_json::to_writer(&mut *out, &writer.made)?;
+    out.write_all(b"\n")?;
+    let mut warnings = vec![String::from(
+        "the Firefox Profiler shows bytes; numbers of allocations and source lines are left out",
+    )];
+    warnings.extend(left_out::sentence(profile, "the Firefox Profiler", &["allocations", "peak", "leaked"]));
+    Ok(warnings)
+}
+
+struct Writer<'a> {
+    profile: &'a Profile,
+    made: fxprof::Profile,
+    /// How many blocks there are so far.
+    blocks: u64,
+}
+
+impl Writer<'_> {
+    /// Writes a process, and what it held at its peak as another.
+    fn process(&mut self, index: usize) {
+        let process = &self.profile.processes[index];
+        let mut sites: Vec<&Site> =
+            self.profile.sites.iter().filter(|site| site.process.0 as usize == index).collect();
+        sites.sort_by_key(|site| site.totals.first_us);
+        if self.profile.known.allocations || self.profile.known.leaked {
+            let thread = self.thread(process, "");
+            let freed = |site: &SiteTotals| site.bytes.saturating_sub(site.leaked_bytes);
+            self.allocations(thread, &sites, |site| site.leaked_bytes);
+            let (first, ended) = (self.blocks, self.time(process.ended_us));
+            self.allocations(thread, &sites, freed);
+            // The frees come last, so that times only grow.
+            self.blocks = first;
+            for site in sites.iter().filter(|site| freed(&site.totals) > 0) {
+                self.sample(thread, site, ended, -signed(freed(&site.totals)));
+            }
+        }
+        if self.profile.known.peak {
+            let thread = self.thread(process, ", live at the peak");
+            self.allocations(thread, &sites, |site| site.peak_bytes);
+        }
+    }
+
+    fn thread(&mut self, process: &Process, what: &str) -> ThreadHandle {
+        let command = process.command.split(' ').next().unwrap_or_default();
+        let program = command.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("process");
+        let name = format!("{program}{what}");
+        let (start, end) = (self.time(process.started_us), self.time(process.ended_us));
+        let handle = self.made.add_process(&name, process.pid, start);
+        self.made.set_process_end_time(handle, end);
+        let thread = self.made.add_thread(handle, process.pid, start, true);
+        self.made.set_thread_name(thread, &name);
+        self.made.set_thread_end_time(thread, end);
+        thread
+    }
+
+    fn allocations(&mut self, thread: ThreadHandle, sites: &[&Site], size: impl Fn(&SiteTotals) -> u64) {
+        for site in sites.iter().filter(|site| size(&site.totals) > 0) {
+            let time = self.time(site.totals.first_us);
+            self.sample(thread, site, time, signed(size(&site.totals)));
+        }
+    }
+
+    /// One event of the block with the next address.
+    fn sample(&mut self, thread: ThreadHandle, site: &Site, time: Timestamp, size: i64) {
+        let stack = self.stack(thread, site);
+        self.blocks += 1;
+        self.made.add_allocation_sample(thread, time, stack, self.blocks * BLOCK_STEP, size);
+    }
+
+    fn stack(&mut self, thread: ThreadHandle, site: &Site) -> Option<StackHandle> {
+        let mut names: Vec<&str> =
+            self.profile.frames(site.stack).map(|frame| frame.function.as_str()).collect();
+        if names.is_empty() {
+            names.push("(no stack was taken)");
+        }
+        let frames: Vec<FrameInfo> = names
+            .into_iter()
+            .rev()
+            .map(|name| FrameInfo {
+                frame: fxprof::Frame::Label(self.made.intern_string(name)),
+                category_pair: CategoryHandle::OTHER.into(),
+                flags: FrameFlags::empty(),
+            })
+            .collect();
+        self.made.intern_stack_frames(thread, frames.into_iter())
+    }
+
+    /// Other units than time are shown as if all happened at once.
+    fn time(&self, us: u64) -> Timestamp {
+        let is_time = self.profile.recording.time_unit == TimeUnit::Microseconds;
+        Timestamp::from_nanos_since_reference(if is_time { us.saturating_mul(1000) } else { 0 })
+    }
+}
+
+fn signed(bytes: u64) -> i64 {
+    i64::try_from(bytes).unwrap_or(i64::MAX)
+}

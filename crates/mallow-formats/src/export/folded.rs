@@ -1,0 +1,35 @@
+//! Folded stacks: a line for each stack, frames from the outermost call inwards with semicolons between them, a blank, a figure.
+//!
+//! The figure is the one that was asked for; a format without a unit cannot say which, so a warning does. Names are whole and all frames
+//! are there; `mallow flamegraph --folded` is for short names without plumbing.
+
+use super::rooted::{Rooted, of_line};
+use mallow_profile::{Measure, Profile};
+use std::io::{self, Write};
+
+/// Writes a profile.
+pub(super) fn write(profile: &Profile, measure: Measure, out: &mut dyn Write) -> io::Result<Vec<String>> {
+    let mut warnings = Vec::new();
+    if !measure.is_known(&profile.known) {
+        warnings
+            .push(format!("the profile does not tell the figure {}, so there are no stacks", measure.word()));
+    }
+    let rooted = Rooted::of(profile);
+    for site in &profile.sites {
+        let value = measure.of_site(&site.totals);
+        if value == 0 {
+            continue;
+        }
+        let mut names: Vec<String> =
+            rooted.outermost_first(site).iter().map(|frame| of_line(&frame.function)).collect();
+        if names.is_empty() {
+            names.push(String::from("(no stack was taken)"));
+        }
+        writeln!(out, "{} {value}", names.join(";"))?;
+    }
+    warnings.push(format!("folded stacks have one figure without a unit; it is {}", measure.word()));
+    if profile.locations.iter().any(|location| location.frames.iter().any(|frame| frame.file.is_some())) {
+        warnings.push(String::from("folded stacks have no place for source lines"));
+    }
+    Ok(warnings)
+}

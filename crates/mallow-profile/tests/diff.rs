@@ -1,0 +1,317 @@
+//! Refactorings that must not look like changes, one by one and at random.
+
+use mallow_base::Frame;
+use mallow_profile::{Diff, DiffEntry, DiffSite, Known, Level, SiteTotals};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+/// A site as it is written here: frames leaf first, allocations, bytes.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Made {
+    frames: Vec<Frame>,
+    allocations: u64,
+    bytes: u64,
+}
+
+/// `function@line`, in the file of the function's first letter; `function^@line` was inlined.
+fn frame(text: &str) -> Frame {
+    let (function, line) = text.split_once('@').unwrap_or((text, ""));
+    let name = function.trim_end_matches('^');
+    Frame {
+        function: name.to_owned(),
+        file: Some(format!("/build/one/src/{}.c", &name[..1])),
+        line: line.parse().ok(),
+        module: Some("/usr/bin/app".to_owned()),
+        inlined: function.ends_with('^'),
+    }
+}
+
+fn made(stack: &str, allocations: u64) -> Made {
+    Made { frames: stack.split(' ').map(frame).collect(), allocations, bytes: allocations * 16 }
+}
+
+fn compared(before: &[Made], after: &[Made]) -> Diff {
+    fn sites(made: &[Made]) -> Vec<DiffSite<'_>> {
+        let totals = |made: &Made| SiteTotals {
+            allocations: made.allocations,
+            bytes: made.bytes,
+            ..SiteTotals::default()
+        };
+        made.iter()
+            .map(|made| DiffSite { frames: made.frames.iter().collect(), totals: totals(made) })
+            .collect()
+    }
+    let diff = Diff::of(&sites(before), &sites(after), &Known::ALL);
+    assert_complete(&diff, before.len(), after.len());
+    diff
+}
+
+/// Every site stands in exactly one entry.
+fn assert_complete(diff: &Diff, before: usize, after: usize) {
+    let sorted = |indices: Vec<usize>| {
+        let mut indices = indices;
+        indices.sort_unstable();
+        indices
+    };
+    let seen = sorted(diff.entries.iter().flat_map(|entry| entry.before.clone()).collect());
+    assert_eq!(seen, (0..before).collect::<Vec<_>>());
+    let seen = sorted(diff.entries.iter().flat_map(|entry| entry.after.clone()).collect());
+    assert_eq!(seen, (0..after).collect::<Vec<_>>());
+}
+
+fn difference(entry: &DiffEntry) -> i128 {
+    i128::from(entry.totals_after.allocations) - i128::from(entry.totals_before.allocations)
+}
+
+/// Level, difference and numbers of sites of each entry.
+fn summary(diff: &Diff) -> Vec<(Option<Level>, i128)> {
+    let level =
+        |entry: &DiffEntry| (!entry.before.is_empty() && !entry.after.is_empty()).then_some(entry.level);
+    diff.entries.iter().map(|entry| (level(entry), difference(entry))).collect()
+}
+
+#[track_caller]
+fn check(before: &[(&str, u64)], after: &[(&str, u64)], expected: &[(Option<Level>, i128)]) -> Diff {
+    let all =
+        |sites: &[(&str, u64)]| sites.iter().map(|(stack, figure)| made(stack, *figure)).collect::<Vec<_>>();
+    let diff = compared(&all(before), &all(after));
+    assert_eq!(summary(&diff), expected);
+    diff
+}
+
+#[test]
+fn the_same_is_the_same() {
+    let sites = [("a@1 main@2", 5), ("b@1 main@3", 7)];
+    check(&sites, &sites, &[(Some(Level::Same), 0), (Some(Level::Same), 0)]);
+    check(&[], &[], &[]);
+    check(&[("a@1", 5)], &[], &[(None, -5)]);
+    check(&[], &[("a@1", 5)], &[(None, 5)]);
+}
+
+#[test]
+fn lines_move() {
+    check(
+        &[("a@10 main@2", 100), ("a@20 main@2", 5), ("b@1 main@3", 7)],
+        &[("a@20 main@12", 100), ("a@30 main@12", 6), ("b@1 main@3", 7)],
+        &[(Some(Level::Lines), 0), (Some(Level::Lines), 1), (Some(Level::Same), 0)],
+    );
+}
+
+#[test]
+fn a_function_is_renamed_on_all_stacks() {
+    let before =
+        [("a@1 load@4 main@9", 100), ("b@1 load@5 main@9", 50), ("load@6 main@9", 3), ("c@1 main@8", 2)];
+    let after =
+        [("a@1 fetch@4 main@9", 100), ("b@1 fetch@5 main@9", 80), ("fetch@6 main@9", 3), ("c@1 main@8", 2)];
+    let renamed = Some(Level::Renamed);
+    let diff = check(&before, &after, &[(renamed, 0), (renamed, 30), (renamed, 0), (Some(Level::Same), 0)]);
+    assert_eq!(diff.renames.len(), 1);
+    assert_eq!((diff.renames[0].before.as_str(), diff.renames[0].after.as_str()), ("load", "fetch"));
+}
+
+#[test]
+fn another_function_is_not_a_renamed_one() {
+    let before = [("parse@1 main@9", 100), ("c@1 main@8", 2)];
+    let after = [("upload@1 main@9", 90_000), ("c@1 main@8", 2)];
+    check(&before, &after, &[(None, -100), (Some(Level::Same), 0), (None, 90_000)]);
+}
+
+#[test]
+fn a_split_function_is_compared_by_its_sum() {
+    check(
+        &[("load@4 main@9", 1000), ("c@1 main@8", 2)],
+        &[("load_head@1 load@4 main@9", 400), ("load_rows@3 load@5 main@9", 600), ("c@1 main@8", 2)],
+        &[(Some(Level::Frames), 0), (Some(Level::Same), 0)],
+    );
+    // Part of it stays where it was.
+    check(
+        &[("load@4 main@9", 1000), ("c@1 main@8", 2)],
+        &[("load@4 main@9", 400), ("load_rows@3 load@5 main@9", 600), ("c@1 main@8", 2)],
+        &[(Some(Level::Frames), 0), (Some(Level::Same), 0)],
+    );
+}
+
+#[test]
+fn inlining_changes_stacks_and_not_sites() {
+    check(
+        &[("a^@3 b^@4 load@5 main@9", 10), ("c@1 main@8", 2)],
+        &[("load@5 main@9", 10), ("c@1 main@8", 2)],
+        &[(Some(Level::Inlining), 0), (Some(Level::Same), 0)],
+    );
+    check(&[("a^@3 load@5 main@9", 10)], &[("a@3 load@5 main@9", 10)], &[(Some(Level::Lines), 0)]);
+}
+
+#[test]
+fn a_site_under_another_caller_is_similar() {
+    let before =
+        [("push@1 parse@2 load@3 main@9", 77), ("x@1 read@4 pool@5 main@8", 2), ("y@1 load@3 main@9", 4)];
+    let after = [
+        ("push@1 parse@2 read@4 pool@5 main@8", 77),
+        ("x@1 read@4 pool@5 main@8", 2),
+        ("y@1 load@3 main@9", 4),
+    ];
+    let diff = check(
+        &before,
+        &after,
+        &[(Some(Level::Similar(55)), 0), (Some(Level::Same), 0), (Some(Level::Same), 0)],
+    );
+    assert_eq!(diff.renames, []);
+}
+
+#[test]
+fn names_and_places_of_another_build() {
+    let mut before = made("load@4 main@9", 10);
+    before.frames[0].function = "app[0123456789abcdef]::load::{closure#3}.llvm.77".into();
+    let mut after = made("load@4 main@9", 10);
+    after.frames[0].function = "app[fedcba9876543210]::load::{closure#1}".into();
+    for frame in &mut after.frames {
+        frame.file = frame.file.as_ref().map(|file| file.replace("/build/one", "/elsewhere/two"));
+        frame.module = Some("/opt/app/bin/app".into());
+    }
+    let diff = compared(&[before], &[after]);
+    assert_eq!(summary(&diff), [(Some(Level::Same), 0)]);
+}
+
+#[test]
+fn addresses_without_names_are_told_apart_in_their_order() {
+    let address = |address: &str, figure| {
+        let mut site = made("x main@1", figure);
+        site.frames[0] = Frame {
+            function: address.into(),
+            module: Some("/usr/lib/libz.so.1.2".into()),
+            ..Frame::default()
+        };
+        site
+    };
+    let mut after = [address("0x1500", 100), address("0x2500", 7)];
+    after[0].frames[0].module = Some("/usr/lib/libz.so.1.3".into());
+    after[1].frames[0].module = Some("/usr/lib/libz.so.1.3".into());
+    let diff = compared(&[address("0x1000", 100), address("0x2000", 7)], &after);
+    assert_eq!(summary(&diff), [(Some(Level::Lines), 0), (Some(Level::Lines), 0)]);
+}
+
+/// Random programs: stacks over functions `f0` to `f9`, figures that differ.
+fn program() -> impl Strategy<Value = Vec<Made>> {
+    let stack = prop::collection::vec((0..10_usize, 0..4_u32), 1..6);
+    prop::collection::vec(stack, 1..16).prop_map(|stacks| {
+        let mut sites = BTreeMap::new();
+        for (at, stack) in stacks.into_iter().enumerate() {
+            let mut frames: Vec<Frame> = stack
+                .iter()
+                .map(|(function, line)| Frame {
+                    // Functions of odd numbers are always inlined.
+                    inlined: function % 2 == 1,
+                    ..frame(&format!("f{function}@{}", 100 * function + 10 * *line as usize))
+                })
+                .collect();
+            frames.push(frame("main@1"));
+            sites.entry(frames).or_insert(17 * at as u64 * at as u64 + 3);
+        }
+        sites
+            .into_iter()
+            .map(|(frames, allocations)| Made { frames, allocations, bytes: allocations * 16 })
+            .collect()
+    })
+}
+
+/// A change of the source that changes no allocation.
+#[derive(Clone, Copy, Debug)]
+enum Refactoring {
+    Rename(usize),
+    InsertBelow(usize),
+    DropInlined,
+    Nothing,
+}
+
+fn refactoring() -> impl Strategy<Value = Refactoring> {
+    prop_oneof![
+        (0..10_usize).prop_map(Refactoring::Rename),
+        (0..10_usize).prop_map(Refactoring::InsertBelow),
+        Just(Refactoring::DropInlined),
+        Just(Refactoring::Nothing),
+    ]
+}
+
+/// The program after a refactoring, with its lines moved, in another folder.
+fn refactored(sites: &[Made], refactoring: Refactoring, moved: &[u32]) -> Vec<Made> {
+    let mut merged: BTreeMap<Vec<Frame>, (u64, u64)> = BTreeMap::new();
+    for site in sites {
+        let mut frames = Vec::new();
+        for frame in &site.frames {
+            if matches!(refactoring, Refactoring::DropInlined) && frame.inlined {
+                continue;
+            }
+            if let Refactoring::InsertBelow(function) = refactoring
+                && frame.function == format!("f{function}")
+                && !frames.is_empty()
+            {
+                frames.push(self::frame("wrapped@7"));
+            }
+            let mut frame = frame.clone();
+            let number: usize = frame.function.trim_start_matches('f').parse().unwrap_or(10);
+            frame.line = frame.line.map(|line| line + moved[number]);
+            frame.file = frame.file.map(|file| file.replace("/build/one", "/srv/two"));
+            if matches!(refactoring, Refactoring::Rename(function) if function == number) {
+                frame.function = "fresh_name".into();
+            }
+            frames.push(frame);
+        }
+        let sum = merged.entry(frames).or_default();
+        *sum = (sum.0 + site.allocations, sum.1 + site.bytes);
+    }
+    merged.into_iter().map(|(frames, (allocations, bytes))| Made { frames, allocations, bytes }).collect()
+}
+
+proptest! {
+    #[test]
+    fn a_refactoring_shows_nothing_but_the_real_change(
+        before in program(),
+        refactoring in refactoring(),
+        moved in prop::collection::vec(0..50_u32, 11),
+        below in any::<prop::sample::Index>(),
+    ) {
+        let mut after = refactored(&before, refactoring, &moved);
+        let mut stack = vec![frame("entirely_new@5")];
+        stack.extend(below.get(&after).frames.iter().skip(1).cloned());
+        after.push(Made { frames: stack, allocations: 1_000_000, bytes: 64_000_000 });
+        let diff = compared(&before, &after);
+        let differing: Vec<(bool, i128)> = diff
+            .entries
+            .iter()
+            .filter(|entry| difference(entry) != 0 || entry.before.is_empty() || entry.after.is_empty())
+            .map(|entry| (entry.before.is_empty(), difference(entry)))
+            .collect();
+        prop_assert_eq!(differing, [(true, 1_000_000)], "{:?}", diff);
+    }
+
+    #[test]
+    fn two_programs_always_compare_completely_and_alike(before in program(), after in program()) {
+        prop_assert_eq!(compared(&before, &after), compared(&before, &after));
+    }
+
+    #[test]
+    fn a_program_is_itself(sites in program()) {
+        let diff = compared(&sites, &sites);
+        prop_assert!(diff.entries.iter().all(|entry| entry.level == Level::Same && difference(entry) == 0));
+    }
+}
+
+/// Two large profiles with nothing but leaves in common must not take the square of the time.
+#[test]
+fn twenty_thousand_sites_on_each_side() {
+    let sites = |side: &str| -> Vec<Made> {
+        let stack = |at: usize| {
+            let callers: Vec<String> =
+                (0..30).map(|level| format!("{side}_{}_{level}@{at}", at / (level + 1) % 997)).collect();
+            made(&format!("leaf_{}@1 {} main@1", at % 100, callers.join(" ")), at as u64 + 1)
+        };
+        (0..20_000).map(stack).collect()
+    };
+    let started = std::time::Instant::now();
+    let (before, after) = (sites("old"), sites("new"));
+    let made_after = started.elapsed();
+    compared(&before, &after);
+    let took = started.elapsed() - made_after;
+    assert!(took.as_secs() < 60, "{took:?}");
+    eprintln!("20,000 against 20,000 sites: {took:?}");
+}

@@ -3,13 +3,18 @@
 //! A format that cannot hold a figure leaves it out, and the writer says so in its warnings; `docs/guide/formats.md` lists it too.
 
 mod dhat;
+mod firefox;
 pub mod flamegraph;
+mod folded;
+pub(crate) mod heaptrack;
 mod jemalloc_heap;
 mod layout;
 mod left_out;
 mod massif;
 mod packing;
 mod pprof;
+mod rooted;
+mod speedscope;
 mod valgrind_frames;
 
 pub use packing::{Packing, write_packed};
@@ -30,16 +35,28 @@ pub enum ExportFormat {
     Dhat,
     /// massif's text.
     Massif,
+    /// heaptrack's interpreted text, version 3.
+    Heaptrack,
+    /// Folded stacks, one line each.
+    Folded,
+    /// speedscope's JSON.
+    Speedscope,
+    /// The Firefox Profiler's JSON, with native allocations.
+    Firefox,
 }
 
 impl ExportFormat {
     /// Every format.
-    pub const ALL: [ExportFormat; 5] = [
+    pub const ALL: [ExportFormat; 9] = [
         ExportFormat::Mallow,
         ExportFormat::JemallocHeap,
         ExportFormat::Pprof,
         ExportFormat::Dhat,
         ExportFormat::Massif,
+        ExportFormat::Heaptrack,
+        ExportFormat::Folded,
+        ExportFormat::Speedscope,
+        ExportFormat::Firefox,
     ];
 
     /// The word for it on the command line.
@@ -50,6 +67,10 @@ impl ExportFormat {
             ExportFormat::Pprof => "pprof",
             ExportFormat::Dhat => "dhat",
             ExportFormat::Massif => "massif",
+            ExportFormat::Heaptrack => "heaptrack",
+            ExportFormat::Folded => "folded",
+            ExportFormat::Speedscope => "speedscope",
+            ExportFormat::Firefox => "firefox",
         }
     }
 
@@ -84,8 +105,12 @@ pub fn write(
     match format {
         ExportFormat::Dhat => dhat::write(profile, out),
         ExportFormat::Massif => massif::write(profile, out),
+        ExportFormat::Heaptrack => heaptrack::write(profile, out),
         ExportFormat::Mallow => crate::native::write(profile, "mallow", out).map(|()| Vec::new()),
         ExportFormat::JemallocHeap => jemalloc_heap::write(profile, options.measure, out),
         ExportFormat::Pprof => pprof::write(profile, options.measure, out),
+        ExportFormat::Folded => folded::write(profile, options.measure, out),
+        ExportFormat::Speedscope => speedscope::write(profile, options.measure, out),
+        ExportFormat::Firefox => firefox::write(profile, out),
     }
 }

@@ -32,6 +32,7 @@ mod frames;
 mod header;
 mod modules;
 
+use crate::export::heaptrack::MADE_UP_COMMENT;
 use crate::lines::Lines;
 use crate::source::Source;
 use crate::{Format, ImportError, Imported};
@@ -44,8 +45,6 @@ use modules::Modules;
 
 /// heaptrack's own reader takes the page size from `I`; this is for files from before there was one.
 const PAGE_BYTES: u64 = 4096;
-/// `# mallow export`: our own writer makes up the order of events, so times, timelines and own maxima of such a file mean nothing.
-pub(crate) const MADE_UP_COMMENT: &str = "# mallow export: the sums are real, the order of events is made up";
 
 /// Reads a heaptrack file.
 ///
@@ -253,6 +252,7 @@ impl Reader {
 
     fn comment(&mut self, line: &[u8]) {
         self.has_trailer |= line.starts_with(b"# ips:") || line.starts_with(b"# strings:");
+        // The sums of such a file are real; times, timelines and own maxima are not.
         self.is_made_up |= line == MADE_UP_COMMENT.as_bytes();
     }
 

@@ -1,0 +1,132 @@
+//! heaptrack's interpreted text, version 3, as `heaptrack_print` and `heaptrack_gui` read it.
+//!
+//! Source: heaptrack's reader `accumulatedtracedata.cpp`; the records stand in our importer of the same name.
+//!
+//! heaptrack keeps events and we have sums, so events are made up that add up to them. By site, these are as in the profile:
+//! allocations and their bytes, what was live at the peak, what was live at the end, and temporaries. So are the totals, where peaks of
+//! several processes are summed. What is made up and must not be read from the file: the order and the times of allocations, the sizes of
+//! single blocks (a site's are as equal as its sums allow), each site's own maximum. A comment in the file says so, and our importer
+//! heeds it.
+//!
+//! What the format has no place for: processes apart from each other, threads, lifetimes, reallocations, failed calls, frees of
+//! foreign blocks.
+
+mod blocks;
+mod schedule;
+mod tables;
+
+use super::left_out;
+use mallow_profile::{Profile, Sample, TimeUnit};
+use schedule::Schedule;
+use std::io::{self, Write};
+use tables::Pairs;
+
+/// Written behind the version.
+pub(crate) const MADE_UP_COMMENT: &str = "# mallow export: the sums are real, the order of events is made up";
+/// `I`: the unit of resident memory in `R` lines.
+const PAGE_BYTES: u64 = 4096;
+/// More events than any program makes: a damaged profile would fill the disk.
+const ALLOCATIONS_MAX: u64 = 1 << 33;
+
+/// Writes a profile; gives sentences about what the format could not hold.
+///
+/// # Errors
+/// What `out` refused, and a profile whose figures ask for more events than a disk holds.
+pub(super) fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<Vec<String>> {
+    let mut pairs = Pairs::default();
+    let mut warnings = beforehand(profile);
+    let schedule = Schedule::of(profile, &mut pairs);
+    if schedule.allocations() > ALLOCATIONS_MAX {
+        let reason = format!(
+            "heaptrack's files have a line for every allocation, and this profile has {} of them; pprof and DHAT hold sums",
+            schedule.allocations()
+        );
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
+    }
+    writeln!(out, "v 10400 3\n{MADE_UP_COMMENT}")?;
+    writeln!(out, "X {}", one_line(&profile.recording.command.join(" ")))?;
+    writeln!(out, "I {PAGE_BYTES:x} 0")?;
+    let counts = tables::write(profile, out)?;
+    pairs.write(out)?;
+    let clock = Clock::of(profile);
+    schedule.write_before_peak(out)?;
+    clock.write_up_to_peak(out)?;
+    schedule.write_from_peak(out)?;
+    clock.write_from_peak(out)?;
+    writeln!(out, "# strings: {:x}\n# ips: {:x}", counts.strings, counts.instructions)?;
+    warnings.extend(schedule.warnings());
+    Ok(warnings)
+}
+
+/// What can be said before anything is written.
+fn beforehand(profile: &Profile) -> Vec<String> {
+    let mut held = vec!["allocations", "temporary", "peak", "leaked"];
+    if profile.processes.len() <= 1 {
+        held.push("resident memory");
+    }
+    let mut warnings = Vec::from_iter(left_out::sentence(profile, "heaptrack's format", &held));
+    if profile.processes.len() > 1 {
+        warnings.push(format!(
+            "a heaptrack file holds one process: the figures of {} are added up, their peaks too",
+            profile.processes.len()
+        ));
+    }
+    if !profile.known.peak {
+        warnings.push(String::from("the profile does not tell the peak: the one in the file means nothing"));
+    }
+    if !profile.known.blocks {
+        warnings.push(String::from("the profile does not tell numbers of blocks: where they are missing, one is written"));
+    }
+    warnings.push(String::from(
+        "the order of events and the sizes of single blocks are made up from the sums: read no timeline and no histogram from the file",
+    ));
+    warnings
+}
+
+/// The time axis: what happened between was not kept, so `c` lines say when the peak was and when the end, and when `R` lines are of.
+struct Clock<'a> {
+    samples: &'a [Sample],
+    peak_us: u64,
+    end_us: u64,
+}
+
+impl Clock<'_> {
+    fn of(profile: &Profile) -> Clock<'_> {
+        let highest = profile.processes.iter().max_by_key(|process| process.totals.peak_bytes);
+        let samples = match &profile.processes[..] {
+            [process] => &process.samples[..],
+            _ => &[],
+        };
+        if profile.recording.time_unit != TimeUnit::Microseconds {
+            return Clock { samples: &[], peak_us: 0, end_us: 0 };
+        }
+        let end_us = profile.recording.duration_us;
+        Clock { samples, peak_us: highest.map_or(0, |process| process.peak_us).min(end_us), end_us }
+    }
+
+    fn split(&self) -> (&[Sample], &[Sample]) {
+        self.samples.split_at(self.samples.partition_point(|sample| sample.time_us <= self.peak_us))
+    }
+
+    fn write_up_to_peak(&self, out: &mut dyn Write) -> io::Result<()> {
+        write_samples(self.split().0, out)?;
+        writeln!(out, "c {:x}", self.peak_us / 1000)
+    }
+
+    fn write_from_peak(&self, out: &mut dyn Write) -> io::Result<()> {
+        write_samples(self.split().1, out)?;
+        writeln!(out, "c {:x}", self.end_us / 1000)
+    }
+}
+
+fn write_samples(samples: &[Sample], out: &mut dyn Write) -> io::Result<()> {
+    for sample in samples {
+        writeln!(out, "c {:x}\nR {:x}", sample.time_us / 1000, sample.rss_bytes.div_ceil(PAGE_BYTES))?;
+    }
+    Ok(())
+}
+
+/// A line's end would end the record.
+fn one_line(text: &str) -> String {
+    text.replace(['\n', '\r'], " ")
+}

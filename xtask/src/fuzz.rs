@@ -14,23 +14,37 @@ const COVERAGE: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-l
     -Clink-dead-code";
 
 const CANARY: &str = "canary";
+/// The reader of our own trace, which everybody meets first.
+const TRACE_TARGETS: &str = "trace_";
 const CANARY_SECONDS: u32 = 60;
 
 /// Which targets to fuzz, and for how long each.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Plan {
+    /// For the readers of our own trace.
     seconds: u32,
+    /// For the importers of other tools' files, of which there are many.
+    seconds_of_importers: u32,
     /// Empty for all.
     targets: Vec<String>,
 }
 
 impl Default for Plan {
     fn default() -> Self {
-        Plan { seconds: 60, targets: Vec::new() }
+        Plan { seconds: 60, seconds_of_importers: 60, targets: Vec::new() }
     }
 }
 
 impl Plan {
+    /// What `cargo xtask ci` does: a minute for our own trace, a moment for each importer, so that what breaks at once is seen.
+    pub(crate) fn of_ci() -> Plan {
+        Plan { seconds_of_importers: 5, ..Plan::default() }
+    }
+
+    fn seconds_of(&self, target: &str) -> u32 {
+        if target.starts_with(TRACE_TARGETS) { self.seconds } else { self.seconds_of_importers }
+    }
+
     /// Reads `[--seconds N] [TARGET…]`.
     ///
     /// # Errors
@@ -42,6 +56,7 @@ impl Plan {
             if *word == "--seconds" {
                 let number = words.next().and_then(|number| number.parse().ok()).filter(|number| *number > 0);
                 plan.seconds = number.ok_or("`--seconds` needs a whole number above 0.")?;
+                plan.seconds_of_importers = plan.seconds;
             } else if word.starts_with('-') {
                 return Err(format!("`fuzz` does not know the option `{word}`."));
             } else {
@@ -60,7 +75,7 @@ pub(crate) fn run(root: &Path, plan: &Plan) -> Result<(), String> {
     let targets = chosen(&every_target(root)?, &plan.targets)?;
     let programs = build(root)?;
     find_the_planted_fault(root, &programs)?;
-    targets.iter().try_for_each(|target| fuzz(root, &programs, target, plan.seconds))
+    targets.iter().try_for_each(|target| fuzz(root, &programs, target, plan.seconds_of(target)))
 }
 
 /// One target per file of `fuzz/fuzz_targets`, except the canary.
@@ -170,8 +185,15 @@ mod tests {
     #[test]
     fn seconds_and_targets_are_read() {
         let plan = Plan::parse(&["--seconds", "5", "trace_reader"]).unwrap();
-        assert_eq!(plan, Plan { seconds: 5, targets: vec!["trace_reader".to_owned()] });
+        let targets = vec!["trace_reader".to_owned()];
+        assert_eq!(plan, Plan { seconds: 5, seconds_of_importers: 5, targets });
         assert_eq!(Plan::parse(&[]).unwrap(), Plan::default());
+    }
+
+    #[test]
+    fn our_own_trace_gets_a_minute_in_every_run_and_importers_a_moment() {
+        let seconds = |plan: &Plan| [plan.seconds_of("trace_reader"), plan.seconds_of("heaptrack")];
+        assert_eq!([seconds(&Plan::of_ci()), seconds(&Plan::default())], [[60, 5], [60, 60]]);
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub(crate) const STEPS: &[Step] = &[
     Step { name: "recorder", body: recorder::run },
     Step { name: "test", body: test },
     Step { name: "doc", body: doc },
-    Step { name: "fuzz", body: |root| fuzz::run(root, &fuzz::Plan::default()) },
+    Step { name: "fuzz", body: |root| fuzz::run(root, &fuzz::Plan::of_ci()) },
 ];
 
 /// Runs every step and prints what each one took.

@@ -153,7 +153,7 @@ fn a_site_under_another_caller_is_similar() {
     let diff = check(
         &before,
         &after,
-        &[(Some(Level::Similar(55)), 0), (Some(Level::Same), 0), (Some(Level::Same), 0)],
+        &[(Some(Level::Similar(62)), 0), (Some(Level::Same), 0), (Some(Level::Same), 0)],
     );
     assert_eq!(diff.renames, []);
 }
@@ -296,22 +296,34 @@ proptest! {
     }
 }
 
-/// Two large profiles with nothing but leaves in common must not take the square of the time.
+/// Two large profiles with hardly more than leaves in common must not take the square of the time. The bound is wide, since tests run
+/// without optimisation on busy machines; the square would take minutes.
 #[test]
 fn twenty_thousand_sites_on_each_side() {
-    let sites = |side: &str| -> Vec<Made> {
-        let stack = |at: usize| {
-            let callers: Vec<String> =
-                (0..30).map(|level| format!("{side}_{}_{level}@{at}", at / (level + 1) % 997)).collect();
-            made(&format!("leaf_{}@1 {} main@1", at % 100, callers.join(" ")), at as u64 + 1)
-        };
-        (0..20_000).map(stack).collect()
+    let pool = |side: &str| -> Vec<Frame> {
+        let callers = (0..5000).map(|number| frame(&format!("{side}_{number}@{number}")));
+        callers
+            .chain((0..100).map(|leaf| frame(&format!("leaf_{leaf}@1"))))
+            .chain([frame("main@1")])
+            .collect()
     };
+    fn sites(pool: &[Frame]) -> Vec<DiffSite<'_>> {
+        let site = |at: usize| {
+            let callers = (0..30).map(|level| &pool[(at / (level + 1)) * 31 % 997 + level * 100]);
+            let frames =
+                std::iter::once(&pool[5000 + at % 100]).chain(callers).chain([&pool[5100]]).collect();
+            let totals =
+                SiteTotals { allocations: at as u64 + 1, bytes: 8 * at as u64, ..SiteTotals::default() };
+            DiffSite { frames, totals }
+        };
+        (0..20_000).map(site).collect()
+    }
+    let (before, after) = (pool("old"), pool("new"));
+    let (before, after) = (sites(&before), sites(&after));
     let started = std::time::Instant::now();
-    let (before, after) = (sites("old"), sites("new"));
-    let made_after = started.elapsed();
-    compared(&before, &after);
-    let took = started.elapsed() - made_after;
+    let diff = Diff::of(&before, &after, &Known::ALL);
+    let took = started.elapsed();
+    assert_complete(&diff, 20_000, 20_000);
     assert!(took.as_secs() < 60, "{took:?}");
     eprintln!("20,000 against 20,000 sites: {took:?}");
 }

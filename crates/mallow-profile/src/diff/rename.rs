@@ -6,7 +6,7 @@
 
 use super::likeness::{FIGURES_AGREE, agreement, of_names};
 use super::node::NameId;
-use super::rounds::{Rounds, Side};
+use super::rounds::{Rounds, SharedNames, Side};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Stands for every unknown name.
@@ -71,10 +71,10 @@ pub(super) fn find(rounds: &Rounds<'_>) -> Vec<(NameId, NameId)> {
 }
 
 /// Open nodes of both sides that are the same but for unknown names, and have some.
-fn patterns(rounds: &Rounds<'_>, known: &FxHashSet<NameId>) -> Vec<(Vec<usize>, Vec<usize>)> {
+fn patterns(rounds: &Rounds<'_>, known: &SharedNames) -> Vec<(Vec<usize>, Vec<usize>)> {
     let pattern = |names: Vec<NameId>| -> Option<Vec<NameId>> {
         let pattern: Vec<NameId> =
-            names.iter().map(|name| if known.contains(name) { *name } else { UNKNOWN }).collect();
+            names.iter().map(|name| if known.has(*name) { *name } else { UNKNOWN }).collect();
         pattern.contains(&UNKNOWN).then_some(pattern)
     };
     let mut by_pattern: FxHashMap<Vec<NameId>, usize> = FxHashMap::default();
@@ -101,7 +101,7 @@ fn patterns(rounds: &Rounds<'_>, known: &FxHashSet<NameId>) -> Vec<(Vec<usize>, 
 /// For each pair of unknown names of one pattern: the best agreement of figures, and whether a known function is called.
 fn suggestions(
     rounds: &Rounds<'_>,
-    known: &FxHashSet<NameId>,
+    known: &SharedNames,
     before: &[usize],
     after: &[usize],
 ) -> FxHashMap<(NameId, NameId), (u32, bool)> {
@@ -111,8 +111,8 @@ fn suggestions(
         let agreement = agreement(b.figures, a.figures);
         let (names, others) = (rounds.names(b, Side::Before), rounds.names(a, Side::After));
         for (at, names_here) in names.iter().copied().zip(others).enumerate() {
-            if !known.contains(&names_here.0) {
-                let calls_known = at > 0 && known.contains(&names[at - 1]);
+            if !known.has(names_here.0) {
+                let calls_known = at > 0 && known.has(names[at - 1]);
                 let (sum, calls) = best.entry(names_here).or_default();
                 (*sum, *calls) = (agreement.max(*sum), calls_known || *calls);
             }

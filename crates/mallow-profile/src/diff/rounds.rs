@@ -79,6 +79,16 @@ pub(super) fn run(sides: &Sides) -> Outcome {
     Outcome { matches: rounds.matches, renames }
 }
 
+/// The names that stand on both sides.
+pub(super) struct SharedNames(Vec<bool>);
+
+impl SharedNames {
+    /// Whether a name does.
+    pub(super) fn has(&self, name: NameId) -> bool {
+        self.0[name as usize]
+    }
+}
+
 /// Which side a node is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
@@ -116,9 +126,9 @@ impl Rounds<'_> {
     }
 
     /// The names that both sides have, recursion once.
-    pub(super) fn shared(&self, node: &Node, side: Side, shared: &FxHashSet<NameId>) -> Vec<NameId> {
+    pub(super) fn shared(&self, node: &Node, side: Side, shared: &SharedNames) -> Vec<NameId> {
         let mut names = self.names(node, side);
-        names.retain(|name| shared.contains(name));
+        names.retain(|name| shared.has(*name));
         names.dedup();
         names
     }
@@ -129,14 +139,17 @@ impl Rounds<'_> {
     }
 
     /// The names that stand on both sides, renamed ones under their name after.
-    pub(super) fn shared_names(&self) -> FxHashSet<NameId> {
-        let names = |nodes: &[Node], side| -> FxHashSet<NameId> {
-            let frames = nodes.iter().flat_map(|node| &node.frames);
-            frames.map(|frame| self.name_after(frame.name, side)).collect()
+    pub(super) fn shared_names(&self) -> SharedNames {
+        let names = |nodes: &[Node], side| {
+            let mut has = vec![false; self.sides.names.len()];
+            for frame in nodes.iter().flat_map(|node| &node.frames) {
+                has[self.name_after(frame.name, side) as usize] = true;
+            }
+            has
         };
         let before = names(&self.sides.before, Side::Before);
         let after = names(&self.sides.after, Side::After);
-        before.intersection(&after).copied().collect()
+        SharedNames(before.into_iter().zip(after).map(|(before, after)| before && after).collect())
     }
 
     /// A round over nodes whose functions are the same: only lines may differ.

@@ -29,7 +29,7 @@ pub(super) fn pair(rounds: &mut Rounds<'_>, weights: &Weights) {
         let mut candidates: Vec<(u32, usize)> = open
             .near(rounds, b)
             .into_iter()
-            .map(|a| (weights.bound(&open.before[b], &open.after[a]), a))
+            .map(|a| (weights.bound(&open.sorted_before[b], &open.sorted_after[a]), a))
             .filter(|(bound, _)| *bound >= STACKS_ALIKE_EQUAL)
             .collect();
         candidates.sort_unstable_by_key(|&(bound, a)| (std::cmp::Reverse(bound), a));
@@ -61,6 +61,9 @@ struct Candidate {
 struct Open {
     before: Vec<Vec<NameId>>,
     after: Vec<Vec<NameId>>,
+    /// The same in the order of the names, for bounds.
+    sorted_before: Vec<Vec<NameId>>,
+    sorted_after: Vec<Vec<NameId>>,
     /// For each name near a leaf: positions in `after`, by figure.
     by_name: FxHashMap<NameId, Vec<(u64, usize)>>,
 }
@@ -71,7 +74,8 @@ impl Open {
             Side::Before => rounds.names(&rounds.sides.before[*index], side),
             Side::After => rounds.names(&rounds.sides.after[*index], side),
         };
-        let before = rounds.open_before.iter().map(|index| names(Side::Before, index)).collect();
+        let before: Vec<Vec<NameId>> =
+            rounds.open_before.iter().map(|index| names(Side::Before, index)).collect();
         let after: Vec<Vec<NameId>> =
             rounds.open_after.iter().map(|index| names(Side::After, index)).collect();
         let mut by_name: FxHashMap<NameId, Vec<(u64, usize)>> = FxHashMap::default();
@@ -85,7 +89,8 @@ impl Open {
             bucket.sort_unstable();
             bucket.dedup();
         });
-        Self { before, after, by_name }
+        let (sorted_before, sorted_after) = (sorted(&before), sorted(&after));
+        Self { before, after, sorted_before, sorted_after, by_name }
     }
 
     /// Positions in `after` of nodes that share a function near the leaf.
@@ -118,6 +123,12 @@ impl Open {
         let agreement = agreement(node_before.figures, node_after.figures);
         is_believed.then_some(Candidate { before, after, likeness, agreement })
     }
+}
+
+fn sorted(sequences: &[Vec<NameId>]) -> Vec<Vec<NameId>> {
+    let mut sorted = sequences.to_vec();
+    sorted.iter_mut().for_each(|names| names.sort_unstable());
+    sorted
 }
 
 /// Whether some function stands near the leaf of both.

@@ -2,7 +2,7 @@
 
 use super::Level;
 use super::node::{NameId, Node, Sides};
-use super::rounds::{Match, Rounds, Side};
+use super::rounds::{Match, Rounds, SharedNames, Side};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// By how much figures differ, added over what is looked at, without regard to the sign.
@@ -50,7 +50,7 @@ fn sum(nodes: &[Node], indices: &[usize]) -> [u64; 2] {
 
 /// Adds open nodes to matches that lack what they have: part of what a function did is now done by a new function that it
 /// calls. Largest first, each to the match with which the least difference remains.
-pub(super) fn join(rounds: &mut Rounds<'_>, shared: &FxHashSet<NameId>) {
+pub(super) fn join(rounds: &mut Rounds<'_>, shared: &SharedNames) {
     let mut by_key: FxHashMap<Vec<NameId>, Vec<usize>> = FxHashMap::default();
     for (index, found) in rounds.matches.iter().enumerate() {
         if sum(&rounds.sides.before, &found.before) != sum(&rounds.sides.after, &found.after) {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! offset 0             Header                                    one page
-//!        NODES_OFFSET   stack nodes, 3 segments of 16-byte entries   81 MiB, touched as used
+//!        NODES_OFFSET   stack nodes, 5 segments of 16-byte entries   93 MiB, touched as used
 //!        MODULES_OFFSET module log, append only                      1 MiB
 //!        LANES_OFFSET   Lane[lane_count]                             256 bytes each
 //!        RINGS_OFFSET   ring[lane_count]                             RING_BYTES each
@@ -36,10 +36,13 @@ pub const MODE_STAT: u32 = 2;
 pub const MODE_VARIABLE: &str = "MALLOW_MODE";
 
 /// Entries in each segment of the node table. A stack node's id is its index over all segments.
-pub const NODE_SEGMENTS: [usize; 3] = [1 << 16, 1 << 20, 1 << 22];
+///
+/// The third is smaller than the second on purpose: it takes the few nodes whose places in the second are full, close together.
+/// In a larger one each of them would touch a page of its own.
+pub const NODE_SEGMENTS: [usize; 5] = [1 << 16, 1 << 19, 1 << 18, 1 << 20, 1 << 22];
 
 /// Entries in all segments.
-pub const NODE_COUNT: usize = (1 << 16) + (1 << 20) + (1 << 22);
+pub const NODE_COUNT: usize = (1 << 16) + (1 << 19) + (1 << 18) + (1 << 20) + (1 << 22);
 
 /// The id that stands for "no stack": the parent of outermost frames. No entry has it.
 pub const NODE_ROOT: u32 = u32::MAX;
@@ -87,8 +90,11 @@ pub const fn node_generation(key: u64) -> u64 {
     key >> 49
 }
 
-/// How many entries a node's search looks at in one segment before it goes to the next: one cache line.
-pub const NODE_PROBES: usize = 4;
+/// Entries of the node table in a cache line.
+pub const NODE_LINE_ENTRIES: usize = 4;
+/// How many entries a node's search looks at in each segment before it goes to the next: the cache line that the hash chooses, and
+/// behind the first segment its neighbour too, so that a segment fills well before it sends nodes on.
+pub const NODE_PROBES: [usize; 5] = [4, 8, 8, 8, 8];
 
 /// The hash of a stack: of its innermost frame's key, and of the hash of its callers (0 for none). It says
 /// where the search for its node begins in each segment.

@@ -1,8 +1,8 @@
 //! Stacks as ids: a hash table in shared memory that maps (parent, address) to a node.
 //!
-//! The table is open addressing over segments of growing size. The search for a node visits one cache line of
-//! each segment, smallest segment first, and the first free entry on that path is where it belongs, so that
-//! two threads that insert the same node meet at the same entry. Entries never change once written, and the
+//! The table is open addressing over segments. The search for a node visits one or two neighbouring cache
+//! lines of each segment, in the order of segments, and the first free entry on that path is where it belongs,
+//! so that two threads that insert the same node meet at the same entry. Entries never change once written, and the
 //! collector reads them in place: a node is known to it as soon as any record can name it, and is never sent.
 //!
 //! Where a node lies follows from the hash of all addresses of its stack, not from its parent's id. The
@@ -13,7 +13,7 @@
 use core::arch::asm;
 use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 use core::sync::atomic::{AtomicUsize, Ordering};
-use mallow_wire::shared::{NODE_PROBES, NODE_ROOT, NODE_SEGMENTS, Node, stack_hash};
+use mallow_wire::shared::{NODE_LINE_ENTRIES, NODE_PROBES, NODE_ROOT, NODE_SEGMENTS, Node, stack_hash};
 
 /// A stack as the recorder knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +48,7 @@ pub unsafe fn prefetch(table: *const Node, hash: u64) {
 /// The first entry of the cache line that a hash chooses in a segment.
 #[inline(always)]
 fn line(hash: u64, segment: usize) -> usize {
-    hash as usize & (segment - NODE_PROBES)
+    hash as usize & (segment - NODE_LINE_ENTRIES)
 }
 
 /// The stack of `callers` with one frame more, whose node is inserted when it is new.
@@ -80,10 +80,12 @@ pub unsafe fn intern(table: *const Node, callers: Stack, key: u64, lost: impl Fn
 #[inline(never)]
 unsafe fn search(table: *const Node, parent_word: u64, key: u64, hash: u64) -> Option<u32> {
     let mut segment_start = 0;
-    for (i, segment) in NODE_SEGMENTS.into_iter().enumerate() {
+    for (i, (segment, probes)) in NODE_SEGMENTS.into_iter().zip(NODE_PROBES).enumerate() {
         let first = segment_start + line(hash, segment);
-        for id in first..first + NODE_PROBES {
-            // SAFETY: the line lies within the segment, so the entry lies in the table.
+        for probe in 0..probes {
+            // The chosen line, then the other one of its pair.
+            let id = first ^ probe;
+            // SAFETY: segments begin and end at pairs of lines, so the entry lies in the segment, and in the table.
             let node = unsafe { &*table.add(id) };
             // Looked at once: an entry seen free by one look and taken by the next would be passed over, and the
             // same node inserted twice.

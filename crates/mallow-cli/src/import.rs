@@ -3,9 +3,9 @@
 use crate::failure::Failure;
 use crate::open::refused;
 use crate::request::{Import, NewFile};
-use crate::text::plural;
+use crate::text::{self, Style, plural};
 use crate::{exit_code, output};
-use mallow_formats::Format;
+use mallow_formats::{Format, ImportError, allocator};
 use mallow_formats::native::{self, ReallocBooking};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 /// Reads the file and writes the trace, or shows the statistics.
 pub(crate) fn run(import: &Import) -> Result<u8, Failure> {
     match mallow_formats::open(&import.file, ReallocBooking::OwnSite) {
+        Err(ImportError::NotAProfile { .. }) => show_allocator(&import.file),
         Err(error) => Err(refused(&import.file, &error)),
         Ok((Format::Mallow, _)) => {
             let file = import.file.display();
@@ -39,4 +40,12 @@ fn beside(file: &Path) -> PathBuf {
     let mut name = file.file_name().unwrap_or_default().to_owned();
     name.push(".mallow");
     PathBuf::from(name)
+}
+
+fn show_allocator(file: &Path) -> Result<u8, Failure> {
+    let state = allocator::open(file).map_err(|error| refused(file, &error))?;
+    output::warn(&state.warnings);
+    let page = text::allocator::page(&state, Style::of(&std::io::stdout()));
+    output::to_stdout(|out| out.write_all(page.as_bytes()))?;
+    Ok(exit_code::FINE)
 }

@@ -8,7 +8,7 @@ mod record;
 mod report;
 mod stat;
 
-pub(crate) use diff::{LowBy, LowDiff};
+pub(crate) use diff::{LowBy, LowCompat, LowDiff};
 pub(crate) use export::LowExport;
 pub(crate) use flamegraph::LowFlamegraph;
 pub(crate) use import::LowImport;

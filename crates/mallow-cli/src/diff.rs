@@ -1,5 +1,6 @@
 //! `mallow diff`: what changed between two profiles, and whether that is within limits.
 
+mod compat;
 pub(crate) mod request;
 
 use crate::failure::Failure;
@@ -18,6 +19,9 @@ use std::path::Path;
 
 /// Compares two profiles.
 pub(crate) fn run(request: &Diff) -> Result<u8, Failure> {
+    if let Some(compat) = request.compat {
+        return compat::run(compat, &request.before, &request.after);
+    }
     let (before, after) = (opened(&request.before, request.booking)?, opened(&request.after, request.booking)?);
     warn(request, &before, &after);
     let by = measure(request, &before.profile, &after.profile)?;

@@ -48,6 +48,17 @@ pub(crate) struct LowDiff {
     /// Print Markdown for a comment on a change, at most 65 kB
     #[arg(long, conflicts_with = "json")]
     pub(crate) markdown: bool,
+    /// Print numbers of allocations as another tool's script does
+    #[arg(long, value_name = "TOOL", conflicts_with_all = ["by", "per", "min", "filter", "depth", "limit", "all_frames", "realloc",
+        "fail_on", "json", "markdown"])]
+    pub(crate) compat: Option<LowCompat>,
+}
+
+/// The scripts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LowCompat {
+    /// SwiftNIO's stackdiff-dtrace.py, byte for byte
+    Nio,
 }
 
 /// The figures to compare by.

@@ -1,6 +1,6 @@
 //! What a command line of `mallow diff` means.
 
-use crate::args::{LowBy, LowDiff, LowRealloc};
+use crate::args::{LowBy, LowCompat, LowDiff, LowRealloc};
 use crate::request::Booking;
 use mallow_view::diff::{DiffOptions, Limit};
 use mallow_view::{Measure, Shown};
@@ -21,6 +21,14 @@ pub(crate) struct Diff {
     pub(crate) limit: Option<usize>,
     pub(crate) fail_on: Vec<Limit>,
     pub(crate) form: DiffForm,
+    /// Another tool's comparison in place of ours; nothing but the files matters then.
+    pub(crate) compat: Option<Compat>,
+}
+
+/// A tool whose comparison is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Compat {
+    Nio,
 }
 
 /// How it is printed.
@@ -57,6 +65,7 @@ impl From<LowDiff> for Diff {
             limit: low.limit,
             fail_on: low.fail_on,
             form,
+            compat: low.compat.map(|LowCompat::Nio| Compat::Nio),
         }
     }
 }
@@ -70,5 +79,66 @@ impl From<LowBy> for Measure {
             LowBy::Leaked => Measure::Leaked,
             LowBy::Temporary => Measure::Temporary,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::LowArgs;
+    use crate::request::Request;
+    use clap::Parser;
+
+    fn diff(line: &str) -> Result<Diff, String> {
+        let words = std::iter::once("mallow").chain(line.split_whitespace());
+        match LowArgs::try_parse_from(words).map(Request::from).map_err(|error| error.to_string())? {
+            Request::Diff(diff) => Ok(diff),
+            other => Err(format!("{other:?}")),
+        }
+    }
+
+    #[test]
+    fn without_flags_everything_is_compared() -> Result<(), String> {
+        let diff = diff("diff a b")?;
+        assert_eq!((diff.before, diff.after), ("a".into(), "b".into()));
+        assert_eq!((diff.by, diff.options, diff.per), (None, DiffOptions::default(), NonZeroU64::MIN));
+        assert_eq!((diff.limit, diff.fail_on, diff.form), (None, Vec::new(), DiffForm::Text));
+        Ok(())
+    }
+
+    #[test]
+    fn every_flag_has_its_meaning() -> Result<(), String> {
+        let diff = diff(
+            "diff a b --by leaked --per 1000 --min 5 --filter load --depth 8 --limit 3 --all-frames --realloc origin \
+             --fail-on allocations>+1% --fail-on leaked>0 --markdown",
+        )?;
+        let options = DiffOptions {
+            by: Measure::Allocations,
+            shown: Shown::All,
+            depth: Some(8),
+            min: 5,
+            filter: Some("load".into()),
+        };
+        assert_eq!((diff.options, diff.by), (options, Some(Measure::Leaked)));
+        assert_eq!((diff.per.get(), diff.limit, diff.booking), (1000, Some(3), Booking::Origin));
+        let limits: Vec<String> = diff.fail_on.iter().map(ToString::to_string).collect();
+        assert_eq!(limits, ["allocations>+1%", "leaked>0"]);
+        assert_eq!(diff.form, DiffForm::Markdown);
+        Ok(())
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        for line in [
+            "diff a",
+            "diff a b --per 0",
+            "diff a b --depth 0",
+            "diff a b --json --markdown",
+            "diff a b --by size",
+        ] {
+            assert!(diff(line).is_err(), "{line}");
+        }
+        let refused = diff("diff a b --fail-on allocations>1%").err().unwrap_or_default();
+        assert!(refused.contains("write allocations>+1%"), "{refused}");
     }
 }

@@ -1,0 +1,24 @@
+//! `mallow diff --compat`: comparisons as other tools' scripts print them.
+
+use super::request::Compat;
+use crate::failure::Failure;
+use crate::{exit_code, open, output};
+use mallow_formats::stackdiff::{self, Counted};
+use std::path::Path;
+
+/// Compares two files.
+pub(super) fn run(compat: Compat, before: &Path, after: &Path) -> Result<u8, Failure> {
+    let (before, after) = (read(before)?, read(after)?);
+    match compat {
+        Compat::Nio => output::to_stdout(|out| stackdiff::nio(&before, &after, out))?,
+    }
+    Ok(exit_code::FINE)
+}
+
+fn read(path: &Path) -> Result<Vec<Counted>, Failure> {
+    let (stacks, warnings) = stackdiff::of_file(path).map_err(|error| open::refused(path, &error))?;
+    let warnings: Vec<String> =
+        warnings.iter().map(|sentence| format!("{}: {sentence}", path.display())).collect();
+    output::warn(&warnings);
+    Ok(stacks)
+}

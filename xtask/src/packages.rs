@@ -49,6 +49,9 @@ const NEEDS: &[Need] = &[
     // Peers that our figures are compared with.
     command(&["valgrind"], "valgrind"),
     command(&["heaptrack"], "heaptrack"),
+    // Readers that judge our exports.
+    command(&["libjemalloc-dev"], "jeprof"),
+    command(&["golang-go"], "go"),
     // Real programs to record.
     command(&["sqlite3"], "sqlite3"),
     installed(&["libsqlite3-0"]),

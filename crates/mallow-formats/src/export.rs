@@ -19,7 +19,9 @@ mod valgrind_frames;
 
 pub use packing::{Packing, write_packed};
 
-use mallow_profile::{Measure, Profile};
+pub use mallow_profile::Measure;
+
+use mallow_profile::Profile;
 use std::io::{self, Write};
 
 /// A kind of file that can be written.

@@ -14,7 +14,7 @@ mod text_stacks;
 mod massif;
 mod valgrind_frames;
 
-pub(crate) use jemalloc_heap::NO_ADDRESS;
+pub(crate) use jemalloc_heap::{NO_ADDRESS, NO_STACK};
 
 use crate::native::{self, ReallocBooking};
 use crate::source::Source;

@@ -7,6 +7,7 @@
 //!
 //! This crate knows no files, no bytes, and not where symbols came from. It must never do I/O.
 
+mod allocator;
 pub mod analysis;
 mod builder;
 mod diff;
@@ -16,6 +17,7 @@ mod measure;
 mod model;
 mod suppressions;
 
+pub use allocator::{Allocator, AllocatorFigures, AllocatorState, Arena, Bin};
 pub use builder::ProfileBuilder;
 pub use diff::{Diff, DiffEntry, DiffSite, Level, Rename};
 pub use figures::{Known, SiteTotals, Totals};

@@ -12,9 +12,11 @@
 //! - [`diff`]: what changed between two profiles.
 //! - [`folded()`]: whole stacks, outermost call first, for flame graphs.
 //! - [`timeline`], [`window`], [`histogram`], [`threads`], [`chains`], [`brief`], [`leaks`]: what single events tell.
+//! - [`allocator_rows`]: what an allocator says of itself, in plain words.
 //! - [`Spread`]: a figure over several runs.
 //! - [`short_name`] and [`place`]: how a frame is written.
 
+mod allocator;
 pub mod brief;
 pub mod chains;
 pub mod diff;
@@ -35,6 +37,7 @@ pub mod timeline;
 mod tree;
 pub mod window;
 
+pub use allocator::{AllocatorRow, allocator_arenas, allocator_bins, allocator_notes, allocator_rows};
 pub use folded::{ComparedRow, FoldedRow, compared, folded};
 pub use lines::{Line, lines};
 pub use mallow_profile::Measure;

@@ -5,7 +5,7 @@
 
 use super::layout::{Layout, is_named};
 use super::left_out;
-use crate::import::NO_ADDRESS;
+use crate::import::{NO_ADDRESS, NO_STACK};
 use mallow_profile::{Location, LocationId, Measure, ModuleId, Profile, SiteTotals, StackId};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -86,7 +86,8 @@ impl Live {
     }
 
     fn warnings(self) -> Vec<String> {
-        let peak_only = "what was live at the end is not known; the file has what was live at the peak instead";
+        let peak_only =
+            "what was live at the end is not known; the file has what was live at the peak instead";
         if self == Live::PeakOnly { vec![peak_only.to_owned()] } else { Vec::new() }
     }
 }
@@ -125,7 +126,8 @@ impl Addresses {
 
     /// The location's own address, or a made-up one where it has none or where another location's names would be found.
     fn free_address(&mut self, profile: &Profile, id: LocationId) -> u64 {
-        let is_free = |address: &u64| !self.names.contains_key(address) && !self.names.contains_key(&(address - 1));
+        let is_free =
+            |address: &u64| !self.names.contains_key(address) && !self.names.contains_key(&(address - 1));
         let own = self.layout.address(&profile.locations[id.0 as usize]);
         if let Some(address) = own.filter(|address| *address > 0).filter(is_free) {
             return address;
@@ -166,19 +168,25 @@ fn write_names(profile: &Profile, addresses: &Addresses, out: &mut dyn Write) ->
     }
     let program = profile.recording.command.first().map_or("unknown", String::as_str);
     writeln!(out, "--- symbol\nbinary={}", one_line(program))?;
-    writeln!(out, "{:#018x} [no stack was taken]", addresses.no_stack)?;
+    writeln!(out, "{:#018x} {NO_STACK}", addresses.no_stack)?;
     for (address, location) in named {
-        let names: Vec<String> = location.frames.iter().rev().map(|frame| jeprof_name(&frame.function)).collect();
+        let names: Vec<String> =
+            location.frames.iter().rev().map(|frame| jeprof_name(&frame.function)).collect();
         writeln!(out, "{address:#018x} {}", names.join("--"))?;
     }
     writeln!(out, "---\n--- heap")
 }
 
-/// A name without what jeprof takes for a separator.
+/// A name without what jeprof takes for a separator: no two dashes, and none at an end.
 fn jeprof_name(function: &str) -> String {
-    let name = one_line(function).replace("--", "- -");
-    let name = name.trim_matches('-').trim();
-    if name.is_empty() { String::from("[unknown]") } else { name.to_owned() }
+    let mut name = one_line(function).replace("--", "- -");
+    if name.starts_with('-') {
+        name.insert(0, ' ');
+    }
+    if name.ends_with('-') {
+        name.push(' ');
+    }
+    if name.trim().is_empty() { String::from("[unknown]") } else { name }
 }
 
 fn one_line(text: &str) -> String {
@@ -190,7 +198,9 @@ fn write_mappings(profile: &Profile, addresses: &Addresses, out: &mut dyn Write)
     let (start, end) = (MADE_UP_START, addresses.made_up_end.next_multiple_of(0x1000));
     writeln!(out, "{start:08x}-{end:08x} ---p 00000000 00:00 0 {NO_ADDRESS}")?;
     for (index, module) in profile.modules.iter().enumerate() {
-        if let Some((start, end)) = addresses.layout.place(ModuleId(index as u32)).filter(|(start, end)| start < end) {
+        if let Some((start, end)) =
+            addresses.layout.place(ModuleId(index as u32)).filter(|(start, end)| start < end)
+        {
             writeln!(out, "{start:08x}-{end:08x} r-xp 00000000 00:00 0 {}", one_line(&module.path))?;
         }
     }

@@ -19,7 +19,11 @@ pub(super) fn sentence(profile: &Profile, format: &str, held: &[&str]) -> Option
         ("threads", profile.processes.iter().any(|process| !process.threads.is_empty())),
         ("resident memory", profile.processes.iter().any(|process| !process.samples.is_empty())),
     ];
-    let missing: Vec<&str> =
-        all.into_iter().filter(|(word, is_there)| *is_there && !held.contains(word)).map(|(word, _)| word).collect();
-    (!missing.is_empty()).then(|| format!("{format} has no place for these and they are left out: {}", missing.join(", ")))
+    let missing: Vec<&str> = all
+        .into_iter()
+        .filter(|(word, is_there)| *is_there && !held.contains(word))
+        .map(|(word, _)| word)
+        .collect();
+    (!missing.is_empty())
+        .then(|| format!("{format} has no place for these and they are left out: {}", missing.join(", ")))
 }

@@ -6,11 +6,12 @@
 
 use super::layout::{Layout, is_named};
 use super::left_out;
+use crate::import::NO_STACK;
 use crate::pprof_proto::{self as proto, COMMAND_COMMENT, value};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use mallow_base::Frame;
-use mallow_profile::{Location, Measure, Profile, Site, SiteTotals, StackId, TimeUnit};
+use mallow_profile::{Address, Location, Measure, Profile, Site, SiteTotals, StackId, TimeUnit};
 use prost::Message;
 use rustc_hash::FxHashMap;
 use std::io::{self, Write};
@@ -116,7 +117,7 @@ impl Writer {
     fn add_mappings(&mut self, profile: &Profile, layout: &Layout) {
         let mut named = vec![false; profile.modules.len()];
         for location in &profile.locations {
-            if let mallow_profile::Address::InModule { module, .. } = location.address {
+            if let Address::InModule { module, .. } = location.address {
                 named[module.0 as usize] |= is_named(location);
             }
         }
@@ -141,11 +142,16 @@ impl Writer {
 
     /// One location for each of the profile's; its id is the location's plus 1.
     fn add_locations(&mut self, profile: &Profile, layout: &Layout) {
+        let modules: FxHashMap<&str, u64> =
+            profile.modules.iter().zip(1..).map(|(module, id)| (module.path.as_str(), id)).collect();
         for (index, location) in profile.locations.iter().enumerate() {
             let address = layout.address(location);
+            // Without an address the frames still tell the file.
+            let file = location.frames.last().and_then(|frame| frame.module.as_deref());
             let mapping_id = match location.address {
-                mallow_profile::Address::InModule { module, .. } if address.is_some() => u64::from(module.0) + 1,
-                _ => 0,
+                Address::InModule { module, .. } => u64::from(module.0) + 1,
+                _ if address.is_some() => 0,
+                _ => file.and_then(|file| modules.get(file).copied()).unwrap_or(0),
             };
             let location = proto::Location {
                 id: index as u64 + 1,
@@ -159,7 +165,8 @@ impl Writer {
     }
 
     fn lines_of(&mut self, location: &Location) -> Vec<proto::Line> {
-        if !is_named(location) {
+        // Where the binary is known, pprof may find the name in it.
+        if matches!(location.address, Address::InModule { .. }) && !is_named(location) {
             return Vec::new();
         }
         let line = |frame: &Frame| proto::Line {
@@ -202,8 +209,10 @@ impl Writer {
 
     /// The location of sites without a stack: pprof passes over samples that have none.
     fn no_stack(&mut self) -> u64 {
-        let function_id = self.function("[no stack was taken]", "");
-        let is_it = |location: &&proto::Location| location.line.first().is_some_and(|line| line.function_id == function_id);
+        let function_id = self.function(NO_STACK, "");
+        let is_it = |location: &&proto::Location| {
+            location.line.first().is_some_and(|line| line.function_id == function_id)
+        };
         if let Some(location) = self.message.location.last().filter(is_it) {
             return location.id;
         }

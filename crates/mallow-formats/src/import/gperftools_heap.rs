@@ -9,11 +9,18 @@
 //!
 //! live blocks: bytes [allocated blocks: bytes] @ stack, innermost first. What stands behind the header's `@` tells how it was
 //! made: `heapprofile` counted every allocation; `heap_v2/R` is a sample with a period of R bytes; `heap/R` one with a period
-//! of R / 2, which Go writes too (`debug=1`).
+//! of R / 2. Go writes the last one too (`debug=1`), with names behind each stack and without mappings:
+//!
+//! ```text
+//! 48: 491520 [48: 491520] @ 0x47c32c 0x47f249 0x4d9bd4 0x4d9ba0 0x484081
+//! #	0x4d9bd3	main.block+0x53	heaps/heaps.go:19
+//! ```
 
 use super::jemalloc_heap::{Figures, Heap, Mappings, Sampling, Symbols, addresses_of};
 use crate::lines::Lines;
 use crate::{Format, ImportError, Imported};
+use mallow_base::Frame;
+use rustc_hash::FxHashSet;
 
 /// Reads a heap profile.
 pub(super) fn read(mut lines: Lines<'_>) -> Result<Imported, ImportError> {
@@ -30,19 +37,29 @@ pub(super) fn read_after_header(
 ) -> Result<Imported, ImportError> {
     let sampling = sampling_of(header, &lines)?;
     let mut heap = Heap::new(symbols);
+    let mut entry = Entry::default();
     while let Some(line) = lines.next_text()? {
         let line = line.trim();
-        if line.is_empty() || line.starts_with('#') {
-            continue;
-        }
         if line == "MAPPED_LIBRARIES:" {
             heap.mappings = Some(Mappings::read(&mut lines)?);
             break;
         }
-        let entry =
-            entry_of(line).ok_or_else(|| lines.expected("blocks: bytes [blocks: bytes] @ and a stack"))?;
-        heap.add_stack(&entry.1, sampling.estimate(&entry.0));
+        if line.starts_with("# runtime.MemStats") {
+            // Behind it Go has no stacks and no mappings.
+            heap.mappings = Some(Mappings::default());
+        }
+        if let Some(comment) = line.strip_prefix('#') {
+            if let Some((call, frame)) = named_call(comment) {
+                heap.symbols.add_frame(call, frame);
+                entry.named.insert(call);
+            }
+        } else if !line.is_empty() {
+            let next = Entry::of(line);
+            let next = next.ok_or_else(|| lines.expected("blocks: bytes [blocks: bytes] @ and a stack"))?;
+            std::mem::replace(&mut entry, next).add_to(&mut heap, sampling);
+        }
     }
+    entry.add_to(&mut heap, sampling);
     let mut warnings = sampling.warnings("the program's allocator");
     if sampling != Sampling::None && !heap.has_frees() {
         heap.only_live = true;
@@ -76,9 +93,38 @@ fn sampling_of(header: &str, lines: &Lines<'_>) -> Result<Sampling, ImportError>
     }
 }
 
-/// `8000:  6216000 [  8000:  6216000] @ 0x55c97d80b1f8 0x55c97d80b288`
-fn entry_of(line: &str) -> Option<(Figures, Vec<u64>)> {
-    let (figures, rest) = line.split_once(']')?;
-    let stack = rest.trim_start().strip_prefix('@')?;
-    Some((Figures::of_text(figures)?, addresses_of(stack)?))
+/// A stack with its figures, and the calls on it that were named behind it.
+#[derive(Default)]
+struct Entry {
+    addresses: Vec<u64>,
+    raw: Figures,
+    named: FxHashSet<u64>,
+}
+
+impl Entry {
+    /// `8000:  6216000 [  8000:  6216000] @ 0x55c97d80b1f8 0x55c97d80b288`
+    fn of(line: &str) -> Option<Entry> {
+        let (figures, rest) = line.split_once(']')?;
+        let addresses = addresses_of(rest.trim_start().strip_prefix('@')?)?;
+        Some(Entry { addresses, raw: Figures::of_text(figures)?, named: FxHashSet::default() })
+    }
+
+    /// Go names all calls but those of its own runtime that only carry an allocation, or start a thread.
+    fn add_to(mut self, heap: &mut Heap, sampling: Sampling) {
+        if !self.named.is_empty() {
+            self.addresses.retain(|address| self.named.contains(&address.wrapping_sub(1)));
+        }
+        heap.add_stack(&self.addresses, sampling.estimate(&self.raw));
+    }
+}
+
+/// `0x4d9bd3 main.block+0x53 heaps/heaps.go:19`, with tabs between.
+fn named_call(comment: &str) -> Option<(u64, Frame)> {
+    let mut words = comment.split('\t').map(str::trim).filter(|word| !word.is_empty());
+    let call = u64::from_str_radix(words.next()?.strip_prefix("0x")?, 16).ok()?;
+    let function = words.next()?;
+    let function = function.rsplit_once("+0x").map_or(function, |(name, _)| name).to_owned();
+    let place = words.next().and_then(|place| place.rsplit_once(':'));
+    let (file, line) = place.map_or((None, None), |(file, line)| (Some(file.to_owned()), line.parse().ok()));
+    Some((call, Frame { function, file, line, ..Frame::default() }))
 }

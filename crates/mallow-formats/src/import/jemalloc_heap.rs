@@ -21,10 +21,13 @@ mod symbols;
 
 pub(super) use heap::{Figures, Heap};
 pub(super) use mappings::Mappings;
-pub(super) use mappings::bias_of;
 pub(crate) use mappings::NO_ADDRESS;
+pub(super) use mappings::bias_of;
 pub(super) use sampling::Sampling;
 pub(super) use symbols::Symbols;
+
+/// The name that our own exports give to sites without a stack.
+pub(crate) const NO_STACK: &str = "[no stack was taken]";
 
 use crate::lines::Lines;
 use crate::{ImportError, Imported};

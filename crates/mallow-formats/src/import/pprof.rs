@@ -60,7 +60,8 @@ fn no_memory(columns: &Columns) -> String {
 }
 
 fn recording_of(messages: &Messages) -> Recording {
-    let comment = messages.comments.iter().find_map(|&comment| messages.text(comment).strip_prefix(COMMAND_COMMENT));
+    let comment =
+        messages.comments.iter().find_map(|&comment| messages.text(comment).strip_prefix(COMMAND_COMMENT));
     // The first mapping is that of the program.
     let program = || messages.mappings.first().map(|mapping| messages.text(mapping.filename));
     let command = comment.or_else(program).filter(|command| !command.is_empty());
@@ -103,7 +104,10 @@ fn warnings_of(messages: &Messages, columns: &Columns, labels: &Labels) -> Vec<S
     }
     if !labels.others.is_empty() {
         let keys: Vec<&str> = labels.others.iter().map(String::as_str).collect();
-        warnings.push(format!("samples of one stack that differ only in a label ({}) are added up", keys.join(", ")));
+        warnings.push(format!(
+            "samples of one stack that differ only in a label ({}) are added up",
+            keys.join(", ")
+        ));
     }
     warnings
 }

@@ -48,7 +48,7 @@ pub(crate) struct Heap {
     pub(crate) mappings: Option<Mappings>,
     /// Whether allocated figures are to be left out although there are some.
     pub(crate) only_live: bool,
-    symbols: Symbols,
+    pub(crate) symbols: Symbols,
 }
 
 impl Heap {
@@ -58,7 +58,9 @@ impl Heap {
 
     /// Adds a stack, innermost address first, with figures that can be added up.
     pub(crate) fn add_stack(&mut self, addresses: &[u64], figures: Figures) {
-        self.stacks.push((addresses.to_vec(), figures));
+        if figures != Figures::default() {
+            self.stacks.push((addresses.to_vec(), figures));
+        }
     }
 
     pub(super) fn name_thread(&mut self, thread: u64, name: &str) {
@@ -157,6 +159,11 @@ impl Places<'_> {
     fn stack(&mut self, builder: &mut ProfileBuilder, addresses: &[u64]) -> Option<StackId> {
         let own = addresses.iter().take_while(|&&address| self.is_allocator(address)).count();
         let kept = if own < addresses.len() { own } else { 0 };
+        if let [only] = addresses
+            && self.symbols.is_no_stack(*only)
+        {
+            return None;
+        }
         let innermost = addresses.first().copied();
         let locations: Vec<LocationId> = addresses[kept..]
             .iter()

@@ -84,7 +84,9 @@ impl Mappings {
             behind.checked_sub(1).map(|index| &self.mappings[index]).filter(|mapping| call < mapping.end);
         match found {
             Some(mapping) if mapping.path == NO_ADDRESS => Place::NoAddress,
-            Some(mapping) if mapping.is_file() => Place::File(&mapping.path, address.wrapping_sub(mapping.bias)),
+            Some(mapping) if mapping.is_file() => {
+                Place::File(&mapping.path, address.wrapping_sub(mapping.bias))
+            }
             _ => Place::Elsewhere,
         }
     }

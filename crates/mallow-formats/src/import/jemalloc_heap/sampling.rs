@@ -57,7 +57,7 @@ mod tests {
     #[test]
     fn a_line_is_scaled_by_its_mean_size() {
         // 407 blocks of 898 bytes on average: 1 / (1 - exp(-897.86 / 16384)) = 18.7523.
-        assert_eq!(scaled(407, 365_430, 16384), (7632, 6_852_671));
+        assert_eq!(scaled(407, 365_430, 16384), (7632, 6_852_672));
         // Blocks far larger than the period were all seen.
         assert_eq!(scaled(1, 81_939, 16384), (1, 82_494));
         assert_eq!(scaled(3, 30 << 20, 16384), (3, 30 << 20));

@@ -11,6 +11,7 @@
 //!
 //! Within a line the caller stands first. Addresses are return addresses less one, save for those of innermost frames.
 
+use super::NO_STACK;
 use crate::ImportError;
 use crate::lines::Lines;
 use mallow_base::Frame;
@@ -20,6 +21,8 @@ use rustc_hash::FxHashMap;
 #[derive(Debug, Default)]
 pub(crate) struct Symbols {
     names: FxHashMap<u64, String>,
+    /// Frames by the address of the call.
+    frames: FxHashMap<u64, Frame>,
     pub(super) binary: Option<String>,
 }
 
@@ -57,13 +60,26 @@ impl Symbols {
         Ok(false)
     }
 
+    /// Whether an address stands for none: see [`NO_STACK`].
+    pub(super) fn is_no_stack(&self, address: u64) -> bool {
+        self.names.get(&address).is_some_and(|names| names == NO_STACK)
+    }
+
+    /// Adds the frame of a call, where a file tells it beside the stack. The first one of an address stays.
+    pub(crate) fn add_frame(&mut self, call: u64, frame: Frame) {
+        self.frames.entry(call).or_insert(frame);
+    }
+
     /// The frames at a return address, innermost first; empty where there is no name.
     pub(super) fn frames(&self, address: u64, is_innermost: bool, module: Option<&str>) -> Vec<Frame> {
         let call = address.wrapping_sub(1);
+        if let Some(frame) = self.frames.get(&call) {
+            return vec![frame.clone()];
+        }
         let (first, second) = if is_innermost { (address, call) } else { (call, address) };
         let names = self.names.get(&first).or_else(|| self.names.get(&second));
         let Some(names) = names.filter(|names| !is_bare_address(names)) else { return Vec::new() };
-        let functions: Vec<&str> = names.split("--").filter(|name| !name.is_empty()).collect();
+        let functions: Vec<&str> = names.split("--").map(str::trim).filter(|name| !name.is_empty()).collect();
         let frame = |(index, function): (usize, &&str)| Frame {
             function: without_address(function).to_owned(),
             module: module.map(str::to_owned),
@@ -103,7 +119,7 @@ mod tests {
     #[test]
     fn a_caller_stands_before_what_is_inlined_in_it() {
         let names = FxHashMap::from_iter([(0x10, "main--work--new".to_owned()), (0x20, "0x20".to_owned())]);
-        let symbols = Symbols { names, binary: None };
+        let symbols = Symbols { names, ..Symbols::default() };
         let named = |address, innermost| -> Vec<(String, bool)> {
             let frames = symbols.frames(address, innermost, None);
             frames.into_iter().map(|frame| (frame.function, frame.inlined)).collect()

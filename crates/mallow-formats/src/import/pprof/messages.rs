@@ -37,9 +37,11 @@ impl Messages {
             let (tag, wire_type) = decode_key(&mut rest).map_err(|_| expected(at, "a field of a profile"))?;
             match wire_type {
                 WireType::LengthDelimited => {
-                    let length = decode_varint(&mut rest).map_err(|_| expected(at, "the length of a field"))?;
+                    let length =
+                        decode_varint(&mut rest).map_err(|_| expected(at, "the length of a field"))?;
                     let length = usize::try_from(length).ok().filter(|&length| length <= rest.len());
-                    let length = length.ok_or_else(|| expected(at, "a field that ends before the file does"))?;
+                    let length =
+                        length.ok_or_else(|| expected(at, "a field that ends before the file does"))?;
                     let (payload, behind) = rest.split_at(length);
                     messages.take_bytes(tag, payload, at)?;
                     rest = behind;

@@ -2,7 +2,7 @@
 
 use super::messages::{Messages, expected};
 use crate::ImportError;
-use crate::import::jemalloc_heap::bias_of;
+use crate::import::jemalloc_heap::{NO_STACK, bias_of};
 use crate::pprof_proto::{Function, Line, Location, Mapping};
 use mallow_base::Frame;
 use mallow_profile::{Address, LocationId, Module, ModuleId, ProfileBuilder, StackId};
@@ -18,6 +18,8 @@ struct Image {
 /// Locations by their ids in the file.
 pub(super) struct Places {
     locations: FxHashMap<u64, LocationId>,
+    /// Stands for no stack: see [`NO_STACK`].
+    no_stack: Option<u64>,
 }
 
 impl Places {
@@ -31,14 +33,19 @@ impl Places {
             .filter_map(|mapping| Some((mapping.id, image_of(messages, mapping, builder)?)))
             .collect();
         let mut locations = FxHashMap::default();
+        let mut no_stack = None;
         for (at, location) in &messages.locations {
             let image = images.get(&location.mapping_id);
             let frames = frames_of(messages, &functions, location, image)
                 .ok_or_else(|| expected(*at, "a location whose functions are in the file"))?;
+            if location.address == 0 && frames.first().is_some_and(|frame| frame.function == NO_STACK) {
+                no_stack = Some(location.id);
+                continue;
+            }
             let address = address_of(location, image);
             locations.insert(location.id, builder.location(address, frames));
         }
-        Ok(Places { locations })
+        Ok(Places { locations, no_stack })
     }
 
     /// The stack of a sample at a byte of the file.
@@ -48,6 +55,11 @@ impl Places {
         innermost_first: &[u64],
         at: u64,
     ) -> Result<Option<StackId>, ImportError> {
+        if let [only] = innermost_first
+            && Some(*only) == self.no_stack
+        {
+            return Ok(None);
+        }
         let locations: Option<Vec<LocationId>> =
             innermost_first.iter().rev().map(|id| self.locations.get(id).copied()).collect();
         let locations = locations.ok_or_else(|| expected(at, "a sample whose locations are in the file"))?;

@@ -75,7 +75,9 @@ fn beforehand(profile: &Profile) -> Vec<String> {
         warnings.push(String::from("the profile does not tell the peak: the one in the file means nothing"));
     }
     if !profile.known.blocks {
-        warnings.push(String::from("the profile does not tell numbers of blocks: where they are missing, one is written"));
+        warnings.push(String::from(
+            "the profile does not tell numbers of blocks: where they are missing, one is written",
+        ));
     }
     warnings.push(String::from(
         "the order of events and the sizes of single blocks are made up from the sums: read no timeline and no histogram from the file",

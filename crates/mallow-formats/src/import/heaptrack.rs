@@ -40,7 +40,7 @@ use events::Events;
 use fields::{Fields, NotThere};
 use frames::Frames;
 use header::Header;
-use mallow_profile::{Known, Process, ProfileBuilder, Recording, Sample};
+use mallow_profile::{Fold, Known, LocationId, Process, ProfileBuilder, Recording, Sample};
 use modules::Modules;
 
 /// heaptrack's own reader takes the page size from `I`; this is for files from before there was one.
@@ -182,17 +182,21 @@ impl Reader {
             }
             b'i' => self.frames.add_instruction(fields, &mut self.builder),
             b't' => {
-                let ends = fields.number("an address").and_then(|code| Ok((code, fields.number("a parent")?)));
+                let ends =
+                    fields.number("an address").and_then(|code| Ok((code, fields.number("a parent")?)));
                 let (code, parent) = ends.inspect_err(|_| self.frames.add_no_trace())?;
-                let location =
-                    if self.is_raw { self.address(code) } else { self.frames.instruction(code, &mut self.builder) };
+                let location = if self.is_raw {
+                    self.address(code)
+                } else {
+                    self.frames.instruction(code, &mut self.builder)
+                };
                 self.frames.add_trace(location, parent, &mut self.builder)
             }
             _ => {
                 let size = fields.number("a size");
-                let trace = fields.number("a stack");
-                self.events.add_pair(size.unwrap_or(0), self.frames.trace(trace.unwrap_or(0)));
-                size.and(trace).map(|_| ())
+                let stack = fields.number("a stack").and_then(|trace| self.frames.trace(trace));
+                self.events.add_pair(size.unwrap_or(0), stack.unwrap_or(Fold::NO_STACK));
+                size.and(stack).map(|_| ())
             }
         }
     }
@@ -207,7 +211,9 @@ impl Reader {
         match (kind, has_pointers) {
             (b'+', true) => {
                 let (trace, pointer) = (fields.number("a stack")?, fields.number("a pointer")?);
-                self.events.alloc_at(pointer, first, self.frames.trace(trace));
+                let stack = self.frames.trace(trace);
+                self.events.alloc_at(pointer, first, stack.unwrap_or(Fold::NO_STACK));
+                stack?;
             }
             (_, true) => self.events.free_at(first),
             (b'+', false) => self.events.alloc_pair(first)?,
@@ -216,7 +222,7 @@ impl Reader {
         Ok(())
     }
 
-    fn address(&mut self, code: u64) -> mallow_profile::LocationId {
+    fn address(&mut self, code: u64) -> LocationId {
         let avma = self.header.return_address(code);
         let address = self.modules.locate(code, avma);
         self.builder.location(address, Vec::new())
@@ -292,8 +298,9 @@ impl Reader {
         }
         if self.suppressions > 0 {
             warnings.push(format!(
-                "the program's own {} were not applied: its suppressed leaks are among the leaked blocks",
-                counted(self.suppressions, "leak suppression", "leak suppressions")
+                "{} of the program itself {} not applied: the leaks that it names are among the leaked blocks",
+                counted(self.suppressions, "leak suppression", "leak suppressions"),
+                if self.suppressions == 1 { "was" } else { "were" }
             ));
         }
         if !self.process.samples.is_empty() && self.header.resident_is_doubtful() {

@@ -146,7 +146,8 @@ impl Schedule {
         let first_to_leave = self.last_of_peak.as_ref().or(self.peak.first()).map(|run| run.pair);
         let arriving = || self.both.iter().chain(&self.peak);
         // The last to arrive must not be of the pair that leaves first, or it would count as temporary.
-        let (early, later): (Vec<&Run>, Vec<&Run>) = arriving().partition(|run| Some(run.pair) == first_to_leave);
+        let (early, later): (Vec<&Run>, Vec<&Run>) =
+            arriving().partition(|run| Some(run.pair) == first_to_leave);
         for run in early.into_iter().chain(later.iter().copied()) {
             repeat('+', run.pair, run.count, out)?;
         }

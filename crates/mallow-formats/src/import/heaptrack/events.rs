@@ -2,7 +2,9 @@
 
 use super::counted;
 use super::fields::NotThere;
-use mallow_profile::{BlockId, Fold, LiveSample, ProcessIndex, ProfileBuilder, SiteTotals, StackId, ThreadIndex};
+use mallow_profile::{
+    BlockId, Fold, LiveSample, ProcessIndex, ProfileBuilder, SiteTotals, StackId, ThreadIndex,
+};
 use rustc_hash::FxHashMap;
 
 /// The file names no threads.

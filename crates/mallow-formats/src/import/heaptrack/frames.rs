@@ -131,9 +131,13 @@ impl Frames {
         if parent == 0 || outer.is_some() { Ok(()) } else { Err(NotThere("the parent of an earlier line")) }
     }
 
-    /// The stack of a `t` line, as a fold names it.
-    pub(super) fn trace(&self, number: u64) -> StackId {
-        entry(&self.traces, number).copied().flatten().unwrap_or(Fold::NO_STACK)
+    /// The stack of a `t` line, as a fold names it; 0 stands for none.
+    pub(super) fn trace(&self, number: u64) -> Result<StackId, NotThere> {
+        match entry(&self.traces, number).copied().flatten() {
+            Some(stack) => Ok(stack),
+            None if number == 0 => Ok(Fold::NO_STACK),
+            None => Err(NotThere("the number of an earlier stack")),
+        }
     }
 
     pub(super) fn warning(&self) -> Option<String> {

@@ -29,7 +29,8 @@ impl Header {
                 None | Some((b'#', _)) => continue,
                 Some((b'v', rest)) => {
                     let mut fields = Fields::new(rest);
-                    let versions = fields.number("").and_then(|heaptrack| Ok((heaptrack, fields.next_number("")?)));
+                    let versions =
+                        fields.number("").and_then(|heaptrack| Ok((heaptrack, fields.next_number("")?)));
                     if let Ok((heaptrack_version, file_version)) = versions {
                         return Header::of(heaptrack_version, file_version);
                     }
@@ -82,7 +83,10 @@ mod tests {
     #[test]
     fn versions_that_are_not_said_are_known() {
         let of = |text| header(text).unwrap().file_version;
-        assert_eq!((of("v 10000\n"), of("v 10200\n"), of("v 10200 2\n"), of("# a\n\nv 10650 3")), (0, 1, 2, 3));
+        assert_eq!(
+            (of("v 10000\n"), of("v 10200\n"), of("v 10200 2\n"), of("# a\n\nv 10650 3")),
+            (0, 1, 2, 3)
+        );
     }
 
     #[test]

@@ -117,6 +117,15 @@ fn another_function_is_not_a_renamed_one() {
 }
 
 #[test]
+fn a_function_that_everybody_calls_does_not_make_a_rename() {
+    let before = [("strdup@1 config@4 main@9", 100), ("c@1 main@8", 2), ("strdup@1 main@7", 5)];
+    let after = [("strdup@1 upload@4 main@9", 90_000), ("c@1 main@8", 2), ("strdup@1 main@7", 5)];
+    let same = Some(Level::Same);
+    let diff = check(&before, &after, &[(None, -100), (same, 0), (same, 0), (None, 90_000)]);
+    assert_eq!(diff.renames, []);
+}
+
+#[test]
 fn a_split_function_is_compared_by_its_sum() {
     check(
         &[("load@4 main@9", 1000), ("c@1 main@8", 2)],

@@ -18,6 +18,10 @@ const PAIRS_MAX: usize = 1 << 12;
 /// Names so much alike suffice as a reason: `load_rows` and `read_rows`.
 const NAMES_ALIKE: u32 = 500;
 
+/// A function that calls what another called from the same callers is likely to be it, unless it does something of another size: anybody
+/// calls `strdup`.
+const FIGURES_NEAR: u32 = 250;
+
 /// What speaks for a pair of names.
 #[derive(Clone, Copy, Debug, Default)]
 struct Evidence {
@@ -33,7 +37,8 @@ impl Evidence {
     /// Where a known function is called from the same callers' place, or the figures are the same, nothing else is likely. Else
     /// the names have to tell.
     fn suffices(&self, names_alike: u32) -> bool {
-        self.calls_known || self.agreement >= FIGURES_AGREE * self.patterns || names_alike >= NAMES_ALIKE
+        let agrees = |least: u32| self.agreement >= least.saturating_mul(self.patterns);
+        names_alike >= NAMES_ALIKE || agrees(FIGURES_AGREE) || (self.calls_known && agrees(FIGURES_NEAR))
     }
 }
 

@@ -118,7 +118,8 @@ impl<'a> DiffJson<'a> {
                 }
             }
         }
-        let rename = |rename: &'a mallow_profile::Rename| RenameJson { before: &rename.before, after: &rename.after };
+        let rename =
+            |rename: &'a mallow_profile::Rename| RenameJson { before: &rename.before, after: &rename.after };
         Self {
             schema: "mallow.diff/1",
             before: ProfileJson::of(&page.request.before, before),

@@ -6,7 +6,7 @@ use super::report::whole_frame;
 use super::{Style, cut_end, figure, frame_text, grouped, plural, printable};
 use crate::diff::request::Diff;
 use mallow_base::{Bytes, Frame};
-use mallow_profile::{Level, Profile};
+use mallow_profile::{Level, Profile, Rename};
 use mallow_view::diff::{Change, Comparison, DiffRow, Section, Tally, Verdict};
 use mallow_view::{Measure, Shown, short_name};
 use std::num::NonZeroU64;
@@ -14,6 +14,8 @@ use std::path::Path;
 
 /// Sites in a section.
 const LIMIT: usize = 10;
+/// Of those, sites that show their whole stack; the others have a line for their callers.
+const WITH_STACK: usize = 3;
 /// Lines of a stack before its middle is left out.
 const STACK_LINES_MAX: usize = 8;
 /// Where stacks begin.
@@ -48,7 +50,11 @@ pub(crate) fn value(measure: Measure, value: u64, per: NonZeroU64) -> String {
         return thousandths(u128::from(value), per);
     }
     let whole = value / per;
-    if whole >= 1024 { Bytes(whole).to_string() } else { format!("{} B", thousandths(u128::from(value), per)) }
+    if whole >= 1024 {
+        Bytes(whole).to_string()
+    } else {
+        format!("{} B", thousandths(u128::from(value), per))
+    }
 }
 
 /// `1,234.567`, cut and not rounded, so that what is shown never exceeds what is.
@@ -101,7 +107,7 @@ pub(crate) fn broken(verdict: &Verdict, per: NonZeroU64) -> String {
     let (measure, change) = (verdict.limit.measure, verdict.change);
     let share = percent(change);
     let share = if share.is_empty() { share } else { format!(", {share}") };
-    let each = if per == NonZeroU64::MIN { "" } else { " per operation" };
+    let each = if per == NonZeroU64::MIN { "" } else { ", per operation" };
     format!(
         "the limit {} is broken: {} before, {} after, {}{share}{each}.",
         verdict.limit,
@@ -180,7 +186,11 @@ impl Page<'_> {
             (true, false, format!("{} does not tell", names[1])),
             (false, false, "neither file tells".to_owned()),
         ] {
-            let unknown = self.comparison.unknown.iter().filter(|unknown| (unknown.before, unknown.after) == (before, after));
+            let unknown = self
+                .comparison
+                .unknown
+                .iter()
+                .filter(|unknown| (unknown.before, unknown.after) == (before, after));
             let words: Vec<&str> = unknown.map(|unknown| unknown.measure.word()).collect();
             if !words.is_empty() {
                 notes.push(format!("Left out, because {who}: {}.", words.join(", ")));
@@ -192,7 +202,7 @@ impl Page<'_> {
     /// `+1,000 allocations at 2 sites`.
     pub(super) fn amount(&self, tally: Tally) -> String {
         let figure = signed(self.by(), tally.change.difference(), self.per());
-        format!("{figure}{} at {}", unit(self.by()), plural(tally.sites as u64, "site"))
+        format!("{figure}{} at {}", unit(self.by(), &figure), plural(tally.sites as u64, "site"))
     }
 
     fn section(&self, section: Section, style: Style) -> Vec<String> {
@@ -206,16 +216,20 @@ impl Page<'_> {
             let figure = value(self.by(), tally.change.after, self.per());
             let sites = plural(tally.sites as u64, "site");
             let difference = match tally.change.difference() {
-                0 => "the same".to_owned(),
+                0 => "no difference".to_owned(),
                 difference => signed(self.by(), difference, self.per()),
             };
-            out.push(format!("{}: {figure}{} at {sites}, {difference}", style.bold("moved"), unit(self.by())));
+            out.push(format!(
+                "{}: {figure}{} at {sites}, {difference}",
+                style.bold("moved"),
+                unit(self.by(), &figure)
+            ));
             out.extend(self.moved(&rows, style));
         } else {
             out.push(format!("{}: {}", style.bold(section.word()), self.amount(tally)));
             let limit = self.request.limit.unwrap_or(LIMIT);
-            for row in rows.iter().take(limit) {
-                out.extend(self.row(row, style));
+            for (at, row) in rows.iter().take(limit).enumerate() {
+                out.extend(self.row(row, style, at < WITH_STACK));
             }
             out.extend(self.not_shown(rows.get(limit..).unwrap_or_default(), style));
         }
@@ -228,16 +242,40 @@ impl Page<'_> {
         rest.iter().for_each(|row| tally.add(row.change(self.by())));
         let figure = signed(self.by(), tally.change.difference(), self.per());
         let more = plural(tally.sites as u64, "more site");
-        let text = format!("{more} with {figure}{} not shown; use --limit to see more.", unit(self.by()));
+        let text =
+            format!("{more} with {figure}{} not shown; use --limit to see more.", unit(self.by(), &figure));
         (tally.sites > 0).then(|| style.dim(&format!("{:>12}  {text}", "")))
     }
 
-    fn row(&self, row: &DiffRow<'_>, style: Style) -> Vec<String> {
+    fn row(&self, row: &DiffRow<'_>, style: Style, is_whole: bool) -> Vec<String> {
         let change = row.change(self.by());
         let difference = format!("{:>12}", signed(self.by(), change.difference(), self.per()));
         let mut out = vec![String::new()];
         out.push(format!("{}  {}", style.bold(&difference), self.detail(row)).trim_end().to_owned());
-        out.extend(self.stack(row, style));
+        out.extend(if is_whole || self.is_all() { self.stack(row, style) } else { self.callers(row, style) });
+        out
+    }
+
+    fn is_all(&self) -> bool {
+        self.request.options.shown == Shown::All
+    }
+
+    /// The naming frame, and who called it.
+    fn callers(&self, row: &DiffRow<'_>, style: Style) -> Vec<String> {
+        let width = style.width.saturating_sub(INDENT);
+        let frames = row.after.as_ref().or(row.before.as_ref()).map_or(&[][..], |side| &side.frames);
+        let mut out = vec![format!("{:INDENT$}{}", "", frame_text(frames.first().copied(), width))];
+        if let Some(was) = was(row) {
+            let text = format!("was {}", frame_text(Some(was), width.saturating_sub(4)));
+            out.push(format!("{:INDENT$}{}", "", style.dim(&text)));
+        }
+        let mut names: Vec<String> =
+            frames.iter().skip(1).take(9).map(|frame| short_name(&frame.function)).collect();
+        names.dedup();
+        if !names.is_empty() {
+            let text = cut_end(&printable(&format!("from {}", names.join(", "))), width.saturating_sub(2));
+            out.push(format!("{:INDENT$}  {}", "", style.dim(&text)));
+        }
         out
     }
 
@@ -253,7 +291,9 @@ impl Page<'_> {
                     value(self.by(), change.after, self.per())
                 );
                 let share = percent(change);
-                let stacks = |side: &Option<mallow_view::diff::DiffSide<'_>>| side.as_ref().map_or(0, |side| side.stacks);
+                let stacks = |side: &Option<mallow_view::diff::DiffSide<'_>>| {
+                    side.as_ref().map_or(0, |side| side.stacks)
+                };
                 let split = match (stacks(&row.before), stacks(&row.after)) {
                     (1, 1) => String::new(),
                     (before, after) => format!("{before} → {}", plural(after as u64, "stack")),
@@ -274,7 +314,9 @@ impl Page<'_> {
                 value(Measure::Bytes, totals.bytes, self.per())
             }
             Measure::Bytes if is_known(Measure::Allocations) => {
-                format!("{}{}", value(Measure::Allocations, totals.allocations, self.per()), unit(Measure::Allocations))
+                let figure = value(Measure::Allocations, totals.allocations, self.per());
+                let unit = unit(Measure::Allocations, &figure);
+                figure + unit
             }
             Measure::Peak if totals.peak_blocks > 0 => plural(totals.peak_blocks, "block"),
             Measure::Leaked if totals.leaked_blocks > 0 => plural(totals.leaked_blocks, "block"),
@@ -298,7 +340,7 @@ impl Page<'_> {
         if frames.is_empty() {
             return vec![frame_text(None, width)];
         }
-        if self.request.options.shown == Shown::All {
+        if self.is_all() {
             return frames.iter().map(|frame| whole_frame(frame)).collect();
         }
         let mut out: Vec<String> = frames.iter().map(|frame| frame_text(Some(frame), width)).collect();
@@ -330,7 +372,11 @@ impl Page<'_> {
             let frame = row.after.as_ref().and_then(|side| side.frames.first()).copied();
             let mark = mark(row.level);
             let text = frame_text(frame, width.saturating_sub(mark.chars().count() + 2));
-            out.push(format!("{:>12}  {text}  {}", self.moved_figure(row.change(self.by())), style.dim(&mark)));
+            out.push(format!(
+                "{:>12}  {text}  {}",
+                self.moved_figure(row.change(self.by())),
+                style.dim(&mark)
+            ));
         }
         out.extend(self.not_shown(others.get(limit..).unwrap_or_default(), style));
         out
@@ -343,24 +389,22 @@ impl Page<'_> {
         }
     }
 
-    /// Rows that differ by renamed functions, added up for each first rename; and the other rows.
+    /// Rows that differ by renamed functions, added up for each rename; and the other rows.
     pub(super) fn by_rename<'r, 'd>(
         &self,
         rows: &[&'r DiffRow<'d>],
     ) -> (Vec<(String, Tally)>, Vec<&'r DiffRow<'d>>) {
-        let mut tallies = vec![Tally::default(); self.comparison.renames.len()];
+        let texts: Vec<Option<String>> = self.comparison.renames.iter().map(rename_text).collect();
+        let mut tallies = vec![Tally::default(); texts.len()];
         let mut others = Vec::new();
         for row in rows {
-            match row.renames.first() {
+            match row.renames.iter().find(|rename| texts[**rename].is_some()) {
                 Some(rename) => tallies[*rename].add(row.change(self.by())),
                 None => others.push(*row),
             }
         }
-        let renames = self.comparison.renames.iter().zip(tallies).filter(|(_, tally)| tally.sites > 0);
-        let text = |name: &str| printable(&short_name(name));
-        let mut renames: Vec<(String, Tally)> = renames
-            .map(|(rename, tally)| (format!("{} → {}", text(&rename.before), text(&rename.after)), tally))
-            .collect();
+        let named = texts.into_iter().zip(tallies).filter_map(|(text, tally)| Some((text?, tally)));
+        let mut renames: Vec<(String, Tally)> = named.filter(|(_, tally)| tally.sites > 0).collect();
         renames.sort_by_key(|(_, tally)| std::cmp::Reverse(tally.sites));
         (renames, others)
     }
@@ -380,7 +424,7 @@ impl Page<'_> {
         if unchanged.sites > 0 {
             let figure = value(self.by(), unchanged.change.after, self.per());
             let sites = plural(unchanged.sites as u64, "site");
-            out.push(style.dim(&format!("unchanged: {figure}{} at {sites}", unit(self.by()))));
+            out.push(style.dim(&format!("unchanged: {figure}{} at {sites}", unit(self.by(), &figure))));
         }
         out
     }
@@ -401,15 +445,22 @@ impl Page<'_> {
     }
 }
 
-/// What follows a figure: ` allocations`, or nothing where the figure says it.
-pub(super) fn unit(measure: Measure) -> &'static str {
+/// What follows a figure as it is written: ` allocations`, or nothing where the figure says it.
+pub(super) fn unit(measure: Measure, figure: &str) -> &'static str {
     match measure {
+        Measure::Allocations if figure.trim_start_matches(['+', '-']) == "1" => " allocation",
         Measure::Allocations => " allocations",
         Measure::Bytes => "",
         Measure::Peak => " at the peak",
         Measure::Leaked => " leaked",
         Measure::Temporary => " temporary",
     }
+}
+
+/// `load_rows → read_rows`; none where the names differ only in arguments, because another rename is the reason then.
+fn rename_text(rename: &Rename) -> Option<String> {
+    let [before, after] = [&rename.before, &rename.after].map(|name| printable(&short_name(name)));
+    (before != after).then(|| format!("{before} → {after}"))
 }
 
 /// The innermost frame before, where it is another function than after.
@@ -421,4 +472,4 @@ fn was<'a>(row: &DiffRow<'a>) -> Option<&'a Frame> {
 
 #[cfg(test)]
 #[path = "diff_tests.rs"]
-mod tests;
+pub(crate) mod tests;

@@ -1,1 +1,236 @@
 //! The page as people see it.
+
+use super::*;
+use crate::diff::request::DiffForm;
+use crate::request::Booking;
+use insta::assert_snapshot;
+use mallow_profile::{
+    Address, Known, Process, ProcessIndex, ProfileBuilder, Recording, SiteTotals, StackId, Totals,
+};
+use mallow_view::diff::DiffOptions;
+
+/// A stack, leaf first, of `function@file:line` in blanks; allocations; bytes of each; whether they leak.
+type Made<'a> = (&'a str, u64, u64, bool);
+
+fn profile(command: &str, known: Known, sites: &[Made<'_>]) -> Profile {
+    let command: Vec<String> = command.split(' ').map(str::to_owned).collect();
+    let mut builder = ProfileBuilder::new(Recording { command, ..Recording::default() }, known);
+    let process = builder.add_process(Process::default());
+    for (stack, allocations, size, leaks) in sites {
+        let stack = stack_of(&mut builder, stack);
+        add(&mut builder, process, stack, *allocations, allocations * size, *leaks);
+    }
+    builder.finish()
+}
+
+fn stack_of(builder: &mut ProfileBuilder, stack: &str) -> Option<StackId> {
+    let frames: Vec<Frame> = stack
+        .split(' ')
+        .map(|text| {
+            let (function, place) = text.split_once('@').unwrap_or((text, "app.c"));
+            let (file, line) = place.split_once(':').unwrap_or((place, ""));
+            Frame {
+                function: function.into(),
+                file: Some(format!("/src/{file}")),
+                line: line.parse().ok(),
+                ..Frame::default()
+            }
+        })
+        .collect();
+    let locations: Vec<_> =
+        frames.into_iter().rev().map(|frame| builder.location(Address::Unknown, vec![frame])).collect();
+    builder.stack(locations)
+}
+
+fn add(
+    builder: &mut ProfileBuilder,
+    process: ProcessIndex,
+    stack: Option<StackId>,
+    allocations: u64,
+    bytes: u64,
+    leaks: bool,
+) {
+    let leaked = if leaks { (bytes, allocations) } else { (0, 0) };
+    let totals = SiteTotals {
+        allocations,
+        bytes,
+        peak_bytes: bytes,
+        peak_blocks: allocations,
+        leaked_bytes: leaked.0,
+        leaked_blocks: leaked.1,
+        ..SiteTotals::default()
+    };
+    builder.add_site(process, stack, &totals);
+    builder.process(process).totals.add(&Totals {
+        allocations,
+        bytes,
+        peak_bytes: bytes,
+        peak_blocks: allocations,
+        leaked_bytes: leaked.0,
+        leaked_blocks: leaked.1,
+        ..Totals::default()
+    });
+}
+
+/// A table that reads its rows; the one after has a log, no cache, larger rows, and `load` is called `read` now.
+pub(crate) fn tables() -> [Profile; 2] {
+    let deep: Vec<String> = (0..12).map(|level| format!("level_{level}@deep.c:{level}")).collect();
+    let deep = deep.join(" ");
+    let before = [
+        ("row@table.c:4 load@table.c:9 main@main.c:3", 37_449, 48, true),
+        ("strdup@string.c:4 load@table.c:10 main@main.c:3", 112_347, 16, false),
+        ("cache@cache.c:8 main@main.c:4", 100, 1024, false),
+        (&deep, 7, 8, false),
+        ("print@print.c:5 main@main.c:9", 3, 4096, false),
+    ];
+    let after = [
+        ("row@table.c:14 read@table.c:19 main@main.c:3", 37_449, 64, true),
+        ("strdup@string.c:4 read@table.c:20 main@main.c:3", 112_347, 16, false),
+        ("log@log.c:8 row@table.c:15 read@table.c:19 main@main.c:3", 37_449, 32, false),
+        (&deep, 8, 8, false),
+        ("print@print.c:5 main@main.c:9", 3, 4096, false),
+    ];
+    let command = "./table --rows 37449 a-file-with-quite-a-long-name-that-does-not-fit-at-all.csv";
+    [profile(command, Known::ALL, &before), profile(command, Known::ALL, &after)]
+}
+
+pub(crate) fn request(options: DiffOptions) -> Diff {
+    Diff {
+        before: "runs/before.mallow".into(),
+        after: "runs/after.mallow".into(),
+        booking: Booking::Own,
+        by: None,
+        options,
+        per: NonZeroU64::MIN,
+        limit: None,
+        fail_on: Vec::new(),
+        form: DiffForm::Text,
+        compat: None,
+    }
+}
+
+/// Does something with the page over two profiles.
+pub(crate) fn with_page<T>(
+    [before, after]: &[Profile; 2],
+    request: &Diff,
+    show: impl FnOnce(&Page<'_>) -> T,
+) -> T {
+    let comparison = Comparison::of(before, after, &request.options);
+    let verdicts: Vec<Verdict> =
+        request.fail_on.iter().filter_map(|limit| limit.judge(&comparison, request.per)).collect();
+    show(&Page { request, comparison: &comparison, before, after, verdicts: &verdicts })
+}
+
+#[track_caller]
+fn text(profiles: &[Profile; 2], request: &Diff) -> String {
+    let text = with_page(profiles, request, |page| page.text(Style::PLAIN));
+    if request.options.shown != Shown::All {
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
+    assert!(text.lines().all(|line| line.trim_end() == line), "{text}");
+    text
+}
+
+#[test]
+fn by_allocations() {
+    assert_snapshot!(text(&tables(), &request(DiffOptions::default())));
+}
+
+#[test]
+fn by_leaked_per_row() {
+    let per = NonZeroU64::new(37_449).unwrap_or(NonZeroU64::MIN);
+    let options = DiffOptions { by: Measure::Leaked, ..DiffOptions::default() };
+    assert_snapshot!(text(&tables(), &Diff { per, ..request(options) }));
+}
+
+#[test]
+fn with_a_filter_and_a_limit() {
+    let options =
+        DiffOptions { by: Measure::Bytes, filter: Some("row".into()), min: 1000, ..DiffOptions::default() };
+    assert_snapshot!(text(&tables(), &Diff { limit: Some(1), ..request(options) }));
+}
+
+#[test]
+fn nothing_differs() {
+    let [before, _] = tables();
+    assert_snapshot!(text(&[before.clone(), before], &request(DiffOptions::default())));
+}
+
+#[test]
+fn only_another_figure_differs() {
+    let before = profile("a", Known::ALL, &[("x@a.c:1", 5, 10, false)]);
+    let after = profile("a", Known::ALL, &[("x@a.c:1", 5, 12, false)]);
+    let text = text(&[before, after], &request(DiffOptions::default()));
+    assert!(text.contains("\nNo site differs in allocations.\nOther figures differ (bytes, peak); use --by bytes to see where.\n"), "{text}");
+}
+
+#[test]
+fn what_a_file_does_not_tell_is_said() {
+    let known = Known { allocations: true, leaked: true, ..Known::NOTHING };
+    let before = profile("a", known, &[("x@a.c:1", 5, 10, false)]);
+    let after = profile("a", Known { leaked: false, peak: true, ..known }, &[("x@a.c:1", 5, 10, false)]);
+    let text = text(&[before, after], &request(DiffOptions::default()));
+    assert!(text.contains("\nLeft out, because before.mallow does not tell: peak.\nLeft out, because after.mallow does not tell: leaked.\nLeft out, because neither file tells: temporary.\n"), "{text}");
+}
+
+#[test]
+fn markdown_for_a_comment() {
+    let fail_on = vec![
+        "allocations>+1%".parse().unwrap_or_else(|error| panic!("{error}")),
+        "leaked>0".parse().unwrap_or_else(|error| panic!("{error}")),
+    ];
+    let request = Diff { fail_on, ..request(DiffOptions::default()) };
+    assert_snapshot!(with_page(&tables(), &request, Page::markdown));
+}
+
+#[test]
+fn markdown_fits_into_a_comment() {
+    let stacks: Vec<String> =
+        (0..3000).map(|at| format!("{}_{at}@a<b>.c:{at} main@m.c:1", "f&".repeat(40))).collect();
+    let sites: Vec<Made<'_>> = stacks.iter().map(|stack| (stack.as_str(), 1, 1, false)).collect();
+    let profiles = [profile("a", Known::ALL, &[]), profile("a", Known::ALL, &sites)];
+    let all = Diff { limit: Some(usize::MAX), ..request(DiffOptions::default()) };
+    let text = with_page(&profiles, &all, Page::markdown);
+    assert!((50_000..65_000).contains(&text.len()), "{}", text.len());
+    assert!(text.contains("more sites with +"), "{}", &text[text.len() - 200..]);
+    assert_eq!(text.matches("<details>").count(), text.matches("</details>").count());
+    assert!(!text.contains("a<b>.c</"), "names are escaped");
+}
+
+#[test]
+fn differences_have_signs_and_shares() {
+    let one = NonZeroU64::MIN;
+    let thousand = NonZeroU64::new(1000).unwrap_or(one);
+    assert_eq!(signed(Measure::Allocations, 1000, one), "+1,000");
+    assert_eq!(signed(Measure::Allocations, -1000, thousand), "-1.000");
+    assert_eq!(signed(Measure::Allocations, 21_500, thousand), "+21.500");
+    assert_eq!(signed(Measure::Bytes, -2048, one), "-2.00 KiB");
+    assert_eq!(signed(Measure::Bytes, 1500, thousand), "+1.500 B");
+    assert_eq!(signed(Measure::Bytes, 0, one), "0");
+    for (before, after, text) in [
+        (100, 101, "+1.0%"),
+        (1000, 1, "-99.9%"),
+        (10_000, 10_005, "+0.05%"),
+        (1_000_000, 1_000_001, "+<0.01%"),
+        (1, 500, "× 500"),
+        (0, 5, ""),
+        (5, 5, ""),
+    ] {
+        assert_eq!(percent(Change { before, after }), text);
+    }
+}
+
+#[test]
+fn a_broken_limit_is_a_sentence() {
+    let limit = || "allocations>+1%".parse().unwrap_or_else(|error| panic!("{error}"));
+    let change = Change { before: 1000, after: 1500 };
+    let verdict = Verdict { limit: limit(), change, is_broken: true };
+    assert_eq!(
+        broken(&verdict, NonZeroU64::MIN),
+        "the limit allocations>+1% is broken: 1,000 before, 1,500 after, +500, +50.0%."
+    );
+    assert_eq!(
+        broken(&verdict, NonZeroU64::new(100).unwrap_or(NonZeroU64::MIN)),
+        "the limit allocations>+1% is broken: 10.000 before, 15.000 after, +5.000, +50.0%, per operation."
+    );
+}

@@ -34,7 +34,10 @@ impl Page<'_> {
         if unchanged.sites > 0 {
             let figure = value(self.by(), unchanged.change.after, self.per());
             let sites = plural(unchanged.sites as u64, "site");
-            out.push_str(&format!("\nUnchanged: {figure}{} at {sites}.\n", super::diff::unit(self.by())));
+            out.push_str(&format!(
+                "\nUnchanged: {figure}{} at {sites}.\n",
+                super::diff::unit(self.by(), &figure)
+            ));
         }
         out
     }
@@ -54,8 +57,7 @@ impl Page<'_> {
         out.push_str("| | before | after | difference | |\n|---|--:|--:|--:|--:|\n");
         for (measure, change) in &self.comparison.totals {
             let difference = signed(*measure, change.difference(), self.per());
-            let difference =
-                if change.difference() > 0 { format!("**{difference}**") } else { difference };
+            let difference = if change.difference() > 0 { format!("**{difference}**") } else { difference };
             out.push_str(&format!(
                 "| {} | {} | {} | {difference} | {} |\n",
                 measure.word(),
@@ -66,7 +68,8 @@ impl Page<'_> {
         }
         out.push('\n');
         for (word, file, command) in self.sides() {
-            let command = if command.is_empty() { String::new() } else { format!(": {}", code(&cut(&command))) };
+            let command =
+                if command.is_empty() { String::new() } else { format!(": {}", code(&cut(&command))) };
             out.push_str(&format!("- {word} {}{command}\n", code(&file)));
         }
         for note in self.notes() {

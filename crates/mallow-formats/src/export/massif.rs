@@ -124,8 +124,9 @@ fn snapshots(profile: &Profile, process: &Process, is_peak_the_end: bool) -> Vec
     let mut end = None;
     if profile.known.leaked {
         let last = samples.len() - 1;
-        let is_end =
-            samples[last].live_bytes == totals.leaked_bytes && (peak != Some(last) || is_peak_the_end);
+        let is_end = samples[last].live_bytes == totals.leaked_bytes
+            && samples[last].time_us >= process.ended_us
+            && (peak != Some(last) || is_peak_the_end);
         if !is_end {
             let time_us = process.ended_us.max(samples[last].time_us);
             samples.push(at(time_us, totals.leaked_bytes));

@@ -2,7 +2,7 @@
 //!
 //! The format is what Valgrind's `massif/ms_main.c` and `coregrind/m_xtree.c` write and `ms_print` reads. Snapshots become live
 //! samples; the peak's tree becomes what sites held at the peak, the last snapshot's tree what they had not freed. A tree has bytes
-//! and no blocks. Also read is what `heaptrack_print` writes as massif's. It must never take memory by a number in the file.
+//! and no blocks. It must never take memory by a number in the file.
 
 mod snapshot;
 mod tree;
@@ -189,7 +189,7 @@ impl Clock {
         match self {
             Clock::Instructions => TimeUnit::Instructions,
             Clock::Bytes => TimeUnit::Bytes,
-            Clock::Milliseconds | Clock::Seconds => TimeUnit::Microseconds,
+            Clock::Milliseconds => TimeUnit::Microseconds,
         }
     }
 }

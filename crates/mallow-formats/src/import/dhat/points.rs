@@ -18,6 +18,8 @@ pub(super) struct Points<'a> {
     tells_accesses: bool,
     is_valgrinds: bool,
     totals: Totals,
+    /// How many points there were so far.
+    count: u64,
     /// Points whose own maximum is below what they are known to have held.
     maxima_too_low: u64,
     is_there: bool,
@@ -66,6 +68,7 @@ impl<'a> Points<'a> {
             tells_accesses: header.tells_accesses(),
             is_valgrinds: header.is_valgrinds(),
             totals: Totals::default(),
+            count: 0,
             maxima_too_low: 0,
             is_there: false,
         }
@@ -93,13 +96,14 @@ impl<'a> Points<'a> {
     }
 
     fn take<E: Error>(&mut self, point: &Point) -> Result<(), E> {
+        self.count += 1;
         let frames = self.frames.len();
         if point.fs.iter().any(|number| *number as usize >= frames) {
-            return Err(E::custom(format_args!("a frame's number below {frames}")));
+            return Err(self.expected(format_args!("a frame's number below {frames}")));
         }
         let site = self.figures(point)?;
         let stack = self.frames.stack(self.builder, &point.fs);
-        let stack = stack.map_err(|_| E::custom("a stack of frames that the size of the file allows"))?;
+        let stack = stack.map_err(|_| self.expected(format_args!("less text of inlined frames")))?;
         let holds_most =
             site.peak_bytes.max(site.leaked_bytes).max(u64::from(site.allocations > 0 && site.bytes > 0));
         self.maxima_too_low += u64::from(self.tells_lifetimes && site.live_bytes_max < holds_most);
@@ -117,11 +121,17 @@ impl<'a> Points<'a> {
         Ok(())
     }
 
+    /// An error about the point that was read last. Its place is told behind the point's end.
+    fn expected<E: Error>(&self, what: fmt::Arguments<'_>) -> E {
+        E::custom(format_args!("{what} in program point {}", self.count))
+    }
+
     fn figures<E: Error>(&self, point: &Point) -> Result<SiteTotals, E> {
         let mut site = SiteTotals { allocations: point.tbk, bytes: point.tb, ..SiteTotals::default() };
         if self.tells_lifetimes {
-            let figure =
-                |figure: Option<u64>, name: &'static str| figure.ok_or_else(|| E::missing_field(name));
+            let figure = |figure: Option<u64>, name: &'static str| {
+                figure.ok_or_else(|| self.expected(format_args!("the field `{name}`")))
+            };
             let lifetimes = figure(point.tl, "tl")?;
             site.lifetime_us_sum = if self.tells_times { lifetimes } else { 0 };
             site.live_bytes_max = figure(point.mb, "mb")?;

@@ -12,8 +12,6 @@ pub(super) enum Clock {
     Instructions,
     Milliseconds,
     Bytes,
-    /// heaptrack's files, with a fraction.
-    Seconds,
 }
 
 /// Lines that say something: neither empty nor comments.
@@ -38,7 +36,6 @@ impl Clock {
             "i" => Clock::Instructions,
             "ms" => Clock::Milliseconds,
             "B" => Clock::Bytes,
-            "s" => Clock::Seconds,
             _ => return None,
         })
     }
@@ -48,11 +45,6 @@ impl Clock {
         match self {
             Clock::Instructions | Clock::Bytes => text.parse().ok(),
             Clock::Milliseconds => text.parse::<u64>().ok().map(|ms| ms.saturating_mul(1000)),
-            Clock::Seconds => {
-                let seconds: f64 = text.parse().ok()?;
-                // The cast keeps to the ends of u64.
-                (seconds >= 0.0).then(|| (seconds * 1e6).round() as u64)
-            }
         }
     }
 }

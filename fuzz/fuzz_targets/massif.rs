@@ -1,0 +1,23 @@
+//! Any bytes given to the reader of massif's files end in a profile with its warnings or in one named error: never a panic, never an endless
+//! loop, never more memory than the input justifies. What was read, written again and read again, keeps its sums.
+#![no_main]
+
+use mallow_formats::export::{self, ExportFormat, ExportOptions};
+use mallow_formats::{Format, read_as};
+use mallow_profile::Measure;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    match read_as(data, Format::Massif) {
+        // A message that cannot be printed is as bad as no message.
+        Err(error) => assert!(!error.to_string().is_empty()),
+        Ok(imported) => {
+            let options = ExportOptions { measure: Measure::Peak };
+            let mut out = Vec::new();
+            let written = export::write(&imported.profile, ExportFormat::Massif, &options, &mut out);
+            assert!(written.is_ok());
+            let again = read_as(&out, Format::Massif).map(|again| again.profile.totals());
+            let (before, after) = (imported.profile.totals(), again.unwrap_or_default());
+            assert_eq!((before.peak_bytes, before.leaked_bytes), (after.peak_bytes, after.leaked_bytes));
+        }
+    }
+});

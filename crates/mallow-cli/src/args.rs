@@ -1,6 +1,7 @@
 //! What may stand on the command line, exactly as typed. [`crate::request`] gives it its meaning.
 
 mod diff;
+mod events;
 mod export;
 mod flamegraph;
 mod import;
@@ -8,12 +9,13 @@ mod record;
 mod report;
 mod stat;
 
-pub(crate) use diff::{LowBy, LowCompat, LowDiff};
 pub(crate) use export::LowExport;
+pub(crate) use diff::{LowBy, LowCompat, LowDiff};
+pub(crate) use events::{LowEvents, LowMoment};
 pub(crate) use flamegraph::LowFlamegraph;
 pub(crate) use import::LowImport;
 pub(crate) use record::LowRecord;
-pub(crate) use report::{LowRealloc, LowReport, LowSort};
+pub(crate) use report::{LowDirection, LowKey, LowRealloc, LowReport, LowSort};
 pub(crate) use stat::LowStat;
 
 use clap::{Parser, Subcommand};

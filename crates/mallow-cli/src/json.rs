@@ -2,26 +2,13 @@
 //!
 //! Only these types are serialised, never those of the profile, so that the model can change without breaking a script.
 
-use mallow_base::Frame;
-use mallow_profile::{Exit, Process, Profile, SiteTotals, Totals};
-use mallow_view::{SiteRow, Sites};
-use serde::{Serialize, Serializer};
+mod report;
 
-/// `mallow report --json`.
-#[derive(Serialize)]
-pub(crate) struct ReportJson<'a> {
-    schema: &'static str,
-    command: &'a [String],
-    counting_version: u32,
-    complete: bool,
-    warnings: &'a [String],
-    totals: TotalsJson,
-    /// Only with a filter: the figures of the sites that passed it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    selected: Option<FiguresJson>,
-    processes: Vec<ProcessJson<'a>>,
-    sites: Vec<SiteJson<'a>>,
-}
+pub(crate) use report::ReportJson;
+
+use mallow_base::Frame;
+use mallow_profile::{Exit, Process, Totals};
+use serde::Serialize;
 
 /// `mallow stat --json`.
 #[derive(Serialize)]
@@ -43,24 +30,16 @@ pub(crate) struct RunJson {
 
 #[derive(Clone, Copy, Serialize)]
 pub(crate) struct TotalsJson {
-    allocations: u64,
-    bytes: u64,
-    frees: u64,
-    reallocations: u64,
-    temporary: u64,
-    failed: u64,
-    peak_bytes: u64,
-    peak_blocks: u64,
-    leaked_bytes: u64,
-    leaked_blocks: u64,
-}
-
-#[derive(Serialize)]
-struct ProcessJson<'a> {
-    pid: u32,
-    command: &'a str,
-    exit: Option<ExitJson>,
-    totals: TotalsJson,
+    allocations: Option<u64>,
+    bytes: Option<u64>,
+    frees: Option<u64>,
+    reallocations: Option<u64>,
+    temporary: Option<u64>,
+    failed: Option<u64>,
+    peak_bytes: Option<u64>,
+    peak_blocks: Option<u64>,
+    leaked_bytes: Option<u64>,
+    leaked_blocks: Option<u64>,
 }
 
 /// A process of `mallow stat`, whose run is over when it is written.
@@ -81,26 +60,6 @@ pub(crate) enum ExitJson {
     Exec { exec: bool },
 }
 
-/// What a site counts.
-#[derive(Clone, Copy, Serialize)]
-struct FiguresJson {
-    allocations: u64,
-    bytes: u64,
-    temporary: u64,
-    peak_bytes: u64,
-    peak_blocks: u64,
-    leaked_bytes: u64,
-    leaked_blocks: u64,
-}
-
-#[derive(Serialize)]
-struct SiteJson<'a> {
-    #[serde(flatten)]
-    figures: FiguresJson,
-    #[serde(serialize_with = "frames")]
-    frames: (&'a Sites<'a>, &'a SiteRow),
-}
-
 #[derive(Serialize)]
 pub(crate) struct FrameJson<'a> {
     function: &'a str,
@@ -108,40 +67,6 @@ pub(crate) struct FrameJson<'a> {
     line: Option<u32>,
     module: Option<&'a str>,
     inlined: bool,
-}
-
-impl<'a> ReportJson<'a> {
-    /// The document over `sites` in their order, at most `limit` of them.
-    pub(crate) fn of(
-        profile: &'a Profile,
-        sites: &'a Sites<'a>,
-        limit: usize,
-        filtered: bool,
-        complete: bool,
-        warnings: &'a [String],
-    ) -> Self {
-        Self {
-            schema: "mallow.report/1",
-            command: &profile.recording.command,
-            counting_version: profile.recording.counting_version,
-            complete,
-            warnings,
-            totals: (&profile.totals()).into(),
-            selected: filtered.then(|| (&sites.totals()).into()),
-            processes: profile.processes.iter().map(ProcessJson::from).collect(),
-            sites: sites
-                .rows
-                .iter()
-                .take(limit)
-                .map(|row| SiteJson { figures: (&row.totals).into(), frames: (sites, row) })
-                .collect(),
-        }
-    }
-}
-
-/// Frames are written as they are walked, because stacks share most of theirs and would not fit into memory apart.
-fn frames<S: Serializer>((sites, row): &(&Sites<'_>, &SiteRow), serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(sites.frames(row).map(FrameJson::from))
 }
 
 impl<'a> From<&'a Frame> for FrameJson<'a> {
@@ -166,17 +91,6 @@ impl From<Exit> for ExitJson {
     }
 }
 
-impl<'a> From<&'a Process> for ProcessJson<'a> {
-    fn from(process: &'a Process) -> Self {
-        Self {
-            pid: process.pid,
-            command: &process.command,
-            exit: process.exit.map(ExitJson::from),
-            totals: (&process.totals).into(),
-        }
-    }
-}
-
 impl From<Process> for OwnedProcessJson {
     fn from(process: Process) -> Self {
         Self {
@@ -191,34 +105,20 @@ impl From<Process> for OwnedProcessJson {
 impl From<&Totals> for TotalsJson {
     fn from(totals: &Totals) -> Self {
         Self {
-            allocations: totals.allocations,
-            bytes: totals.bytes,
-            frees: totals.frees,
-            reallocations: totals.reallocations,
-            temporary: totals.temporary,
-            failed: totals.failed,
-            peak_bytes: totals.peak_bytes,
-            peak_blocks: totals.peak_blocks,
-            leaked_bytes: totals.leaked_bytes,
-            leaked_blocks: totals.leaked_blocks,
-        }
-    }
-}
-
-impl From<&SiteTotals> for FiguresJson {
-    fn from(totals: &SiteTotals) -> Self {
-        Self {
-            allocations: totals.allocations,
-            bytes: totals.bytes,
-            temporary: totals.temporary,
-            peak_bytes: totals.peak_bytes,
-            peak_blocks: totals.peak_blocks,
-            leaked_bytes: totals.leaked_bytes,
-            leaked_blocks: totals.leaked_blocks,
+            allocations: Some(totals.allocations),
+            bytes: Some(totals.bytes),
+            frees: Some(totals.frees),
+            reallocations: Some(totals.reallocations),
+            temporary: Some(totals.temporary),
+            failed: Some(totals.failed),
+            peak_bytes: Some(totals.peak_bytes),
+            peak_blocks: Some(totals.peak_blocks),
+            leaked_bytes: Some(totals.leaked_bytes),
+            leaked_blocks: Some(totals.leaked_blocks),
         }
     }
 }
 
 #[cfg(test)]
 #[path = "json_tests.rs"]
-mod tests;
+pub(crate) mod tests;

@@ -1,16 +1,35 @@
 //! The documents against their published schemas, and their figures against the profile.
 
 use super::*;
+use crate::request::{Layout, ReportView, Suppressions, TreeView};
 use crate::sample;
-use mallow_view::{Filter, Measure, Shown};
+use crate::suppressions::Applied;
+use crate::text::report::Subject;
+use mallow_formats::Format;
+use mallow_profile::Profile;
+use mallow_view::{Direction, Filter, Measure, Shown};
 use serde_json::{Value, json};
 
-fn report(profile: &Profile, filter: &Filter, limit: usize) -> Value {
-    let mut sites = Sites::of(profile, Shown::All, filter);
-    sites.sort(Measure::Bytes);
+fn document(profile: &Profile, format: Format, view: &ReportView) -> Value {
     let warnings = ["something is missing".to_owned()];
-    let document = ReportJson::of(profile, &sites, limit, !filter.is_empty(), true, &warnings);
-    serde_json::to_value(document).unwrap()
+    let applied = Applied::default();
+    let subject = Subject { profile, format, applied: &applied, leaks: None };
+    serde_json::to_value(ReportJson::of(&subject, view, true, &warnings)).unwrap()
+}
+
+fn view(layout: Layout) -> ReportView {
+    let filter = Filter::default();
+    ReportView { layout, limit: None, shown: Shown::WithoutPlumbing, filter, per: None }
+}
+
+fn report(profile: &Profile, filter: &Filter, limit: usize) -> Value {
+    let view = ReportView { filter: filter.clone(), limit: Some(limit), ..view(Layout::Tables) };
+    document(profile, Format::Mallow, &view)
+}
+
+fn tree(direction: Direction, depth: usize) -> Layout {
+    let key = Measure::Bytes.into();
+    Layout::Tree(TreeView { key, direction, threshold_ppm: 10_000, depth })
 }
 
 fn schema(text: &str) -> Value {
@@ -73,13 +92,14 @@ fn is_a(value: &Value, kind: &Value) -> bool {
         Some("string") => value.is_string(),
         Some("boolean") => value.is_boolean(),
         Some("integer") => value.is_i64() || value.is_u64(),
+        Some("number") => value.is_number(),
         Some("null") => value.is_null(),
         _ => false,
     }
 }
 
 #[track_caller]
-fn assert_fits(value: &Value, schema: &Value) {
+pub(crate) fn assert_fits(value: &Value, schema: &Value) {
     assert_eq!(check(value, schema, schema, "$"), Ok(()));
 }
 
@@ -91,6 +111,13 @@ fn reports_have_the_published_shape() {
     }
     let filter = Filter { function: Some("main".into()), module: None };
     assert_fits(&report(&sample::rust(), &filter, 1), &schema);
+    for (direction, depth) in [(Direction::Callers, 60), (Direction::Callees, 2)] {
+        let tree = ReportView { per: Some(7), ..view(tree(direction, depth)) };
+        for profile in [sample::rust(), sample::python(), sample::deep(), sample::nothing()] {
+            assert_fits(&document(&profile, Format::Mallow, &tree), &schema);
+        }
+    }
+    assert_fits(&document(&sample::dhat(), Format::Dhat, &view(Layout::Tables)), &schema);
 }
 
 #[test]
@@ -100,6 +127,9 @@ fn the_checker_finds_what_is_wrong() {
     for (pointer, bad) in [
         ("/schema", json!("mallow.report/2")),
         ("/totals/bytes", json!("many")),
+        ("/sites/0/size_average", json!("336")),
+        ("/time_unit", json!("hours")),
+        ("/suppressed/sites", json!(null)),
         ("/sites/0/frames/0/line", json!(-1)),
         ("/processes/0/exit", json!({"signal": 9, "exec": true})),
         ("/sites/0", json!({})),
@@ -164,4 +194,92 @@ fn stat_has_the_published_shape() {
     assert_fits(&document, &schema);
     document["equal_counts"] = json!(1);
     assert!(check(&document, &schema, &schema, "$").is_err());
+}
+
+#[test]
+fn a_site_has_all_figures_of_a_program_point() {
+    let per = ReportView { per: Some(37_449), ..view(Layout::Tables) };
+    let document = document(&sample::leaky_c(), Format::Mallow, &per);
+    let site = &document["sites"][1];
+    assert_eq!((&site["live_bytes_max"], &site["live_blocks_at_max"]), (&json!(112), &json!(7)));
+    assert_eq!((&site["first"], &site["last"]), (&json!(24_600), &json!(1_107_000)));
+    assert_eq!(site["size_average"], json!(16.0));
+    assert_eq!(site["lifetime_average"], json!(5_810_356_f64 / 112_347.0));
+    assert_eq!(site["allocations_rate"], json!(112_347.0 / 1_230_000.0 * 1e6));
+    assert_eq!(site["per_operation"]["allocations"], json!(3.0));
+    assert_eq!(document["per"]["operations"], json!(37_449));
+    assert_eq!(document["per"]["per_operation"]["allocations"], json!(149_798.0 / 37_449.0));
+    assert_eq!((&document["duration"], &document["time_unit"]), (&json!(1_230_000), &json!("microseconds")));
+}
+
+#[test]
+fn what_a_source_does_not_tell_is_null() {
+    let document = document(&sample::dhat(), Format::Dhat, &view(Layout::Tables));
+    assert_eq!((&document["format"], &document["time_unit"]), (&json!("dhat"), &json!("instructions")));
+    for figure in ["frees", "reallocations", "temporary", "failed"] {
+        assert_eq!(document["totals"][figure], Value::Null, "{figure}");
+    }
+    for figure in ["reallocations", "temporary", "failed", "first", "last"] {
+        assert_eq!(document["sites"][0][figure], Value::Null, "{figure}");
+    }
+    assert_eq!(document["totals"]["bytes"], json!(14_385_536));
+}
+
+/// At every node the parts add up.
+#[test]
+fn a_tree_adds_up() {
+    fn check(node: &Value) -> u64 {
+        let bytes = |node: &Value| node["figures"]["bytes"].as_u64().unwrap_or(0);
+        let children = node["children"].as_array().unwrap();
+        let below: u64 = children.iter().map(check).sum();
+        let sum = below + bytes(&node["own"]) + bytes(&node["rest"]);
+        assert!(sum == bytes(node) || (children.is_empty() && sum == 0), "{node}");
+        bytes(node)
+    }
+    let document = document(&sample::python(), Format::Mallow, &view(tree(Direction::Callers, 60)));
+    let tree = &document["tree"];
+    assert_eq!((&tree["direction"], &tree["sort"]), (&json!("callers"), &json!("bytes")));
+    assert_eq!(check(&tree["root"]), 18_269_768);
+    assert_eq!(tree["root"]["children"][0]["calls"][0]["function"], json!("PyList_New"));
+}
+
+/// Python's parser stops at about 1,000 levels, serde_json at 128.
+#[test]
+fn a_deep_tree_can_be_parsed_again() {
+    let names: Vec<String> = (0..200).map(|level| format!("level_{level}@deep.c:1")).collect();
+    let mut profile = sample::nothing();
+    for length in 1..200 {
+        sample::site_of(&mut profile, &names[..length].iter().rev().map(String::as_str).collect::<Vec<_>>());
+    }
+    let text = document(&profile, Format::Mallow, &view(tree(Direction::Callees, 60))).to_string();
+    let document: Value = serde_json::from_str(&text).unwrap();
+    let depth = std::iter::successors(Some(&document["tree"]["root"]), |node| node["children"].get(0)).count();
+    assert_eq!(depth, 61);
+}
+
+#[test]
+fn suppressed_leaks_are_told_and_totals_stay() {
+    let schema = schema(include_str!("../../../docs/schema/report.json"));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("known");
+    std::fs::write(&path, "leak:nobody\nleak:^load_field$\n").unwrap();
+    let asked = Suppressions { files: vec![path.clone()], embedded: false };
+    let mut profile = sample::leaky_c();
+    let applied = Applied::to(&mut profile, &asked, &mut Vec::new()).unwrap();
+    let subject = Subject { profile: &profile, format: Format::Mallow, applied: &applied, leaks: None };
+    let document = serde_json::to_value(ReportJson::of(&subject, &view(Layout::Tables), true, &[])).unwrap();
+    assert_fits(&document, &schema);
+    let pattern = |pattern: &str, line, sites, bytes, blocks| {
+        json!({
+            "pattern": pattern, "file": path.to_str(), "line": line, "embedded": false,
+            "sites": sites, "leaked_bytes": bytes, "leaked_blocks": blocks,
+        })
+    };
+    let expected = json!({
+        "sites": 1, "leaked_bytes": 112, "leaked_blocks": 7,
+        "patterns": [pattern("nobody", 1, 0, 0, 0), pattern("^load_field$", 2, 1, 112, 7)],
+    });
+    assert_eq!(document["suppressed"], expected);
+    assert_eq!(document["totals"]["leaked_blocks"], json!(37_457));
+    assert_eq!(document["sites"][1]["leaked_blocks"], json!(0));
 }

@@ -15,15 +15,18 @@ mod flamegraph;
 mod import;
 mod json;
 mod json_diff;
+mod json_events;
 mod open;
 mod output;
 mod preload;
 mod record;
 mod report;
+mod report_events;
 mod request;
 #[cfg(test)]
 mod sample;
 mod stat;
+mod suppressions;
 mod symbols;
 mod text;
 

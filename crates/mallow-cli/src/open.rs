@@ -8,6 +8,11 @@ use std::path::Path;
 
 /// Reads a file of any known format; what a trace of ours has no names for is looked up now.
 pub(crate) fn profile(path: &Path, booking: ReallocBooking) -> Result<Imported, Failure> {
+    Ok(profile_of_format(path, booking)?.1)
+}
+
+/// The same, with what kind of file it was.
+pub(crate) fn profile_of_format(path: &Path, booking: ReallocBooking) -> Result<(Format, Imported), Failure> {
     let (format, mut imported) =
         mallow_formats::open(path, booking).map_err(|error| refused(path, &error))?;
     if format == Format::Mallow && !imported.complete {
@@ -15,7 +20,7 @@ pub(crate) fn profile(path: &Path, booking: ReallocBooking) -> Result<Imported, 
         names.complete(&mut imported.profile);
         imported.warnings.extend_from_slice(names.warnings());
     }
-    Ok(imported)
+    Ok((format, imported))
 }
 
 /// Why it was not read, in a sentence.

@@ -1,12 +1,15 @@
 //! What the command line means: the second of two steps, after [`crate::args`].
 
-pub(crate) use crate::diff::request::Diff;
+mod report;
+
+pub(crate) use report::{Layout, Report, ReportView, Suppressions, TreeView};
 
 use crate::args::{
-    LowArgs, LowCommand, LowExport, LowFlamegraph, LowImport, LowRealloc, LowRecord, LowReport, LowSort,
+    LowArgs, LowCommand, LowExport, LowFlamegraph, LowImport, LowRecord, LowSort,
     LowStat,
 };
 use mallow_formats::export::ExportFormat;
+pub(crate) use crate::diff::request::Diff;
 use mallow_view::{Filter, Measure, Shown};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -47,15 +50,6 @@ pub(crate) struct Stat {
     pub(crate) json: bool,
     /// None for stderr, and for stdout in JSON.
     pub(crate) output: Option<NewFile>,
-}
-
-/// Show a trace.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Report {
-    pub(crate) file: PathBuf,
-    pub(crate) booking: Booking,
-    pub(crate) form: Form,
-    pub(crate) view: ReportView,
 }
 
 /// Draw a profile, or what changed between two.
@@ -112,16 +106,6 @@ pub(crate) enum Form {
     Json,
 }
 
-/// Which part of a profile is shown.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ReportView {
-    /// None for a short table by every measure.
-    pub(crate) sort: Option<Measure>,
-    pub(crate) limit: Option<usize>,
-    pub(crate) shown: Shown,
-    pub(crate) filter: Filter,
-}
-
 impl From<LowArgs> for Request {
     fn from(args: LowArgs) -> Self {
         match args.command {
@@ -147,22 +131,6 @@ impl From<LowStat> for Stat {
     fn from(low: LowStat) -> Self {
         let output = low.output.map(|path| NewFile { path, force: low.force });
         Stat { command: low.command, runs: low.runs, json: low.json, output }
-    }
-}
-
-impl From<LowReport> for Report {
-    fn from(low: LowReport) -> Self {
-        let view = ReportView {
-            sort: low.sort.map(Measure::from),
-            limit: low.limit,
-            shown: if low.all_frames { Shown::All } else { Shown::WithoutPlumbing },
-            filter: Filter { function: low.function, module: low.module },
-        };
-        let booking = match low.realloc {
-            LowRealloc::Own => Booking::Own,
-            LowRealloc::Origin => Booking::Origin,
-        };
-        Report { file: low.file, booking, form: if low.json { Form::Json } else { Form::Text }, view }
     }
 }
 

@@ -8,14 +8,6 @@ fn request(line: &str) -> Result<Request, String> {
     LowArgs::try_parse_from(words).map(Request::from).map_err(|error| error.to_string())
 }
 
-#[track_caller]
-fn report(line: &str) -> Report {
-    match request(line) {
-        Ok(Request::Report(report)) => report,
-        other => panic!("{other:?}"),
-    }
-}
-
 #[test]
 fn the_parser_is_sound() {
     LowArgs::command().debug_assert();
@@ -49,25 +41,6 @@ fn runs_are_counted_from_one() {
 }
 
 #[test]
-fn a_report_without_flags_shows_every_table() {
-    let view =
-        ReportView { sort: None, limit: None, shown: Shown::WithoutPlumbing, filter: Filter::default() };
-    let expected = Report { file: "f".into(), booking: Booking::Own, form: Form::Text, view };
-    assert_eq!(report("report f"), expected);
-}
-
-#[test]
-fn every_flag_of_a_report_has_its_meaning() {
-    let report = report(
-        "report f --sort leaked --limit 3 --all-frames --function a --module b --realloc origin --json",
-    );
-    assert_eq!((report.booking, report.form), (Booking::Origin, Form::Json));
-    assert_eq!((report.view.sort, report.view.limit), (Some(Measure::Leaked), Some(3)));
-    assert_eq!(report.view.shown, Shown::All);
-    assert_eq!(report.view.filter, Filter { function: Some("a".into()), module: Some("b".into()) });
-}
-
-#[test]
 fn the_words_behind_sort_are_those_of_the_measures() {
     for low in LowSort::value_variants() {
         let word = low.to_possible_value().map(|value| value.get_name().to_owned());
@@ -85,7 +58,7 @@ fn what_is_missing_is_refused() {
         "record ls",
         "stat",
         "report",
-        "report f --sort size",
+        "report f --sort sizes",
         "frobnicate",
         "record --force -- ls",
     ] {
@@ -100,6 +73,7 @@ fn the_guide_is_complete() {
         include_str!("../../../docs/guide/record.md"),
         include_str!("../../../docs/guide/stat.md"),
         include_str!("../../../docs/guide/report.md"),
+        include_str!("../../../docs/guide/diff.md"),
     ]
     .concat();
     for command in LowArgs::command().get_subcommands() {

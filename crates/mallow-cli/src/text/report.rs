@@ -1,40 +1,78 @@
-//! The tables of `mallow report`.
+//! What `mallow report` prints: the frame around the tables, and what all of them share.
 
-use super::{Style, cut_end, exit_text, figure, frame_text, grouped, plural, printable};
-use crate::request::ReportView;
-use mallow_base::{Bytes, Count, Frame, Micros, Percent};
-use mallow_profile::{Exit, Profile, SiteTotals, Totals};
-use mallow_view::{Filter, Measure, Shown, SiteRow, Sites, lines, place, short_name};
+mod points;
+mod short;
+mod stacks;
+mod told;
+mod totals;
+mod tree;
 
-/// Sites in each short table.
-const SHORT_LIMIT: usize = 5;
+pub(super) use stacks::whole_frame;
+
+use super::{Style, cut_end, exit_text, figure, grouped, plural, printable};
+use crate::request::{Layout, ReportView};
+use crate::suppressions::Applied;
+use mallow_base::{Bytes, Count, Micros, Percent};
+use mallow_formats::Format;
+use mallow_profile::{Profile, SiteTotals, TimeUnit, Totals};
+use mallow_view::leaks::Leaks;
+use mallow_view::{Filter, Measure, SiteRow, Sites, SortKey, SuppressedLeaks};
+
 /// Sites in a table with stacks, and processes.
 const LIMIT: usize = 10;
-/// Lines of a stack before its middle is left out.
-const STACK_LINES_MAX: usize = 12;
+
+/// What a report is made of.
+#[derive(Clone, Copy)]
+pub(crate) struct Subject<'a> {
+    pub(crate) profile: &'a Profile,
+    /// The kind of file that it came from.
+    pub(crate) format: Format,
+    pub(crate) applied: &'a Applied,
+    /// Verdicts on leaks, where there are events that tell.
+    pub(crate) leaks: Option<&'a Leaks>,
+}
+
+impl Subject<'_> {
+    /// What was suppressed of the sites in view.
+    pub(crate) fn suppressed(&self, view: &ReportView) -> SuppressedLeaks {
+        let Applied { suppressions, taken, .. } = self.applied;
+        SuppressedLeaks::of(self.profile, taken, suppressions.len(), view.shown, &view.filter)
+    }
+}
 
 /// The whole report.
-pub(crate) fn report(profile: &Profile, view: &ReportView, style: Style) -> String {
+pub(crate) fn report(subject: &Subject<'_>, view: &ReportView, style: Style) -> String {
+    let profile = subject.profile;
     let mut sites = Sites::of(profile, view.shown, &view.filter);
-    let page = Page { profile, view, style, totals: profile.totals() };
+    let suppressed = subject.suppressed(view);
+    let page = Page { subject, profile, view, style, totals: profile.totals(), suppressed };
     let mut out = page.title();
-    match view.sort {
-        Some(measure) => {
-            out.push(String::new());
-            out.extend(page.selected(&sites));
-            sites.sort(measure);
-            out.extend(page.stacks(&sites, measure));
-        }
-        None => {
-            out.push(String::new());
+    out.extend(page.not_told());
+    out.push(String::new());
+    match view.layout {
+        Layout::Tables => {
             out.extend(page.figures());
             out.extend(page.processes());
             out.push(String::new());
             out.extend(page.selected(&sites));
-            for measure in Measure::ALL {
+            for measure in Measure::ALL.into_iter().filter(|measure| page.tells(*measure)) {
                 sites.sort(measure);
                 out.extend(page.short_table(&sites, measure));
             }
+        }
+        Layout::Stacks(key) => {
+            out.extend(page.selected(&sites));
+            sites.sort(key);
+            out.extend(page.if_told(key, || page.stacks(&sites, key)));
+        }
+        Layout::Points(key) => {
+            out.extend(page.selected(&sites));
+            sites.sort(key);
+            out.extend(page.if_told(key, || page.points(&sites, key)));
+        }
+        Layout::Tree(tree) => {
+            out.extend(page.selected(&sites));
+            out.extend(page.if_told(tree.key, || page.tree(&sites, tree)));
         }
     }
     while out.last().is_some_and(String::is_empty) {
@@ -46,10 +84,12 @@ pub(crate) fn report(profile: &Profile, view: &ReportView, style: Style) -> Stri
 
 /// What every part of the report needs to know.
 struct Page<'a> {
+    subject: &'a Subject<'a>,
     profile: &'a Profile,
     view: &'a ReportView,
     style: Style,
     totals: Totals,
+    suppressed: SuppressedLeaks,
 }
 
 impl Page<'_> {
@@ -57,108 +97,130 @@ impl Page<'_> {
         let recording = &self.profile.recording;
         let first = self.profile.processes.first().map(|process| process.pid);
         let exit = self.profile.processes.iter().rev().find(|p| Some(p.pid) == first).and_then(|p| p.exit);
-        let end = format!("{} after {}", exit_text(exit), Micros(recording.duration_us));
+        let took = self.time(recording.duration_us);
+        let end = match self.foreign_name() {
+            None => format!("{} after {took}", exit_text(exit)),
+            Some(name) if recording.duration_us == 0 => name,
+            Some(name) => format!("{name}, {took}"),
+        };
         let left = self.style.width.saturating_sub(end.chars().count() + 2);
-        let command = cut_end(&printable(&recording.command.join(" ")), left);
-        let mut lines = vec![format!("{}: {end}", self.style.bold(&command))];
-        let lost: u64 = self.profile.processes.iter().map(|process| process.events_lost).sum();
+        let command = if recording.command.is_empty() {
+            "a program that is not named".to_owned()
+        } else {
+            printable(&recording.command.join(" "))
+        };
+        let mut lines = vec![format!("{}: {end}", self.style.bold(&cut_end(&command, left)))];
+        let lost = self.profile.processes.iter().fold(0, |sum: u64, p| sum.saturating_add(p.events_lost));
         if lost > 0 {
             lines.push(format!("figures are too low: {} were lost", plural(lost, "event")));
         }
-        lines
-    }
-
-    /// The totals, one line each.
-    fn figures(&self) -> Vec<String> {
-        let totals = &self.totals;
-        let peaks = if self.running() > 1 { ", own peaks summed" } else { "" };
-        let share = Percent { part: totals.temporary, whole: totals.allocations };
-        let freed_at_once = if totals.temporary == 0 {
-            String::new()
-        } else {
-            format!("{share} of the allocations, freed at once")
-        };
-        let bytes = |bytes: u64, blocks: Option<u64>| {
-            let digits = (bytes >= 1024).then(|| format!("{} bytes", grouped(bytes)));
-            let blocks =
-                blocks.filter(|blocks| *blocks > 0).map(|blocks| format!("in {}", plural(blocks, "block")));
-            [digits, blocks].into_iter().flatten().collect::<Vec<_>>().join(" ")
-        };
-        let count = |value| figure(Measure::Allocations, value);
-        let rows = [
-            ("allocations", count(totals.allocations), self.allocation_note()),
-            ("bytes", Bytes(totals.bytes).to_string(), bytes(totals.bytes, None)),
-            ("frees", count(totals.frees), String::new()),
-            ("temporary", count(totals.temporary), freed_at_once),
-            (
-                "peak",
-                Bytes(totals.peak_bytes).to_string(),
-                bytes(totals.peak_bytes, Some(totals.peak_blocks)) + peaks,
-            ),
-            (
-                "leaked",
-                Bytes(totals.leaked_bytes).to_string(),
-                bytes(totals.leaked_bytes, Some(totals.leaked_blocks)),
-            ),
-        ];
-        rows.iter()
-            .map(|(name, value, note)| {
-                cut_end(format!("{name:<12}{value:>10}  {note}").trim_end(), self.style.width)
-            })
-            .collect()
-    }
-
-    fn allocation_note(&self) -> String {
-        let mut parts = Vec::new();
-        if self.totals.reallocations > 0 {
-            parts.push(format!("{} by realloc", grouped(self.totals.reallocations)));
-        }
-        if self.totals.failed > 0 {
-            parts.push(format!("{} failed", grouped(self.totals.failed)));
-        }
-        parts.join(", ")
-    }
-
-    /// Processes that did not only become another program.
-    fn running(&self) -> usize {
-        self.profile.processes.iter().filter(|process| process.exit != Some(Exit::Exec)).count()
-    }
-
-    /// A table of processes where there are several; those with most allocations.
-    fn processes(&self) -> Vec<String> {
-        if self.profile.processes.len() < 2 {
-            return Vec::new();
-        }
-        let mut processes: Vec<_> = self.profile.processes.iter().collect();
-        processes.sort_by_key(|process| std::cmp::Reverse(process.totals.allocations));
-        let head = format!(
-            "{:>12}{:>11}{:>11}{:>11}  {:<9}{:>8}  command",
-            "allocations", "bytes", "peak", "leaked", "exit", "pid"
-        );
-        let mut lines = vec![String::new(), self.style.dim(&head)];
-        let limit = self.view.limit.unwrap_or(LIMIT);
-        lines.extend(processes.iter().take(limit).map(|process| {
-            let totals = &process.totals;
-            let exit = match process.exit {
-                Some(Exit::Status(status)) => status.to_string(),
-                Some(Exit::Signal(signal)) => super::signal_name(signal),
-                Some(Exit::Exec) => "exec".to_owned(),
-                None => "not seen".to_owned(),
-            };
-            let figures = [Bytes(totals.bytes), Bytes(totals.peak_bytes), Bytes(totals.leaked_bytes)];
-            let [bytes, peak, leaked] = figures.map(|bytes| bytes.to_string());
-            let line = format!(
-                "{:>12}{bytes:>11}{peak:>11}{leaked:>11}  {exit:<9}{:>8}  ",
-                figure(Measure::Allocations, totals.allocations),
-                process.pid
-            );
-            let left = self.style.width.saturating_sub(line.chars().count());
-            line + &cut_end(&printable(&process.command), left)
-        }));
-        if processes.len() > limit {
-            lines.push(format!("and {}", plural((processes.len() - limit) as u64, "more process")));
+        if let Some(per) = self.view.per {
+            lines.push(format!(
+                "shown per operation, of {}; peaks and details are undivided",
+                plural(per, "operation")
+            ));
         }
         lines
+    }
+
+    /// A time of the recording in its unit.
+    fn time(&self, time: u64) -> String {
+        match self.profile.recording.time_unit {
+            TimeUnit::Microseconds => Micros(time).to_string(),
+            TimeUnit::Instructions => format!("{} instr.", Count(time)),
+            TimeUnit::Bytes => format!("{} allocated", Bytes(time)),
+        }
+    }
+
+    /// An average time, with a digit more where it is short.
+    fn average_time(&self, time: f64) -> String {
+        match self.profile.recording.time_unit {
+            TimeUnit::Microseconds if time < 99.95 => format!("{time:.1} µs"),
+            _ => self.time(time.round() as u64),
+        }
+    }
+
+    /// A measure's figure in a table: per operation where that is asked for.
+    fn value(&self, measure: Measure, value: u64) -> String {
+        match self.view.per {
+            Some(per) if measure != Measure::Peak => per_operation(measure, value, per),
+            _ => figure(measure, value),
+        }
+    }
+
+    /// `leaked: 12 MiB in 1,031 blocks at 12 sites`, and what was suppressed.
+    fn heading(&self, sites: &Sites<'_>, key: SortKey) -> Vec<String> {
+        let concerned = sites.rows.iter().filter(|row| key.concerns(&row.totals)).count() as u64;
+        let totals = sites.totals();
+        let word = self.style.bold(key.word());
+        let at = plural(concerned, "site");
+        let first = match key {
+            SortKey::Measure(measure) => {
+                let blocks = match measure {
+                    Measure::Peak if totals.peak_blocks > 0 => {
+                        format!(" in {}", plural(totals.peak_blocks, "block"))
+                    }
+                    Measure::Leaked if totals.leaked_blocks > 0 => {
+                        format!(" in {}", plural(totals.leaked_blocks, "block"))
+                    }
+                    _ => String::new(),
+                };
+                format!("{word}: {}{blocks} at {at}", self.value(measure, measure.of_site(&totals)))
+            }
+            key if key.adds_up() => format!("{word}: {} at {at}", self.key_value(key, &totals)),
+            _ => format!("{word} at {at}"),
+        };
+        let suppressed = (key.weight() == Measure::Leaked).then(|| self.suppressed_line()).flatten();
+        [Some(first), suppressed].into_iter().flatten().collect()
+    }
+
+    /// The figure of a site that it is sorted by.
+    fn key_value(&self, key: SortKey, totals: &SiteTotals) -> String {
+        let point = mallow_view::Point::of(totals, &self.profile.recording, &self.profile.known);
+        match key {
+            SortKey::Measure(measure) => self.value(measure, measure.of_site(totals)),
+            SortKey::Max => Bytes(totals.live_bytes_max).to_string(),
+            SortKey::Size => point.size.map(average_size).unwrap_or_default(),
+            SortKey::Lifetime => point.lifetime.map(|time| self.average_time(time)).unwrap_or_default(),
+            SortKey::Rate => point.allocations_rate.map(|rate| self.rate(rate)).unwrap_or_default(),
+            SortKey::Reallocations => self.value(Measure::Allocations, totals.reallocations),
+            other => figure(Measure::Allocations, other.of_site(totals)),
+        }
+    }
+
+    /// `230 k/s`.
+    fn rate(&self, rate: f64) -> String {
+        let text = if rate < 9.95 { format!("{rate:.1}") } else { Count(rate.round() as u64).to_string() };
+        format!("{text}{}", self.per_time())
+    }
+
+    fn per_time(&self) -> &'static str {
+        match self.profile.recording.time_unit {
+            TimeUnit::Microseconds => "/s",
+            TimeUnit::Instructions => "/Minstr.",
+            TimeUnit::Bytes => "/MiB",
+        }
+    }
+
+    /// A measure's share of the whole recording.
+    fn share(&self, measure: Measure, part: u64) -> String {
+        Percent { part, whole: measure.of_totals(&self.totals) }.to_string()
+    }
+
+    /// `suppressed: 3 sites, 1.2 KiB in 4 blocks by leak:foo (2), leak:bar (1)`.
+    fn suppressed_line(&self) -> Option<String> {
+        let SuppressedLeaks { sites, bytes, blocks, by } = &self.suppressed;
+        if *sites == 0 {
+            return None;
+        }
+        let mut used: Vec<_> =
+            by.iter().zip(&self.subject.applied.suppressions).filter(|(by, _)| by.sites > 0).collect();
+        used.sort_by_key(|(by, _)| std::cmp::Reverse((by.bytes, by.blocks)));
+        let by: Vec<String> =
+            used.iter().map(|(by, one)| format!("leak:{} ({})", printable(&one.pattern), by.sites)).collect();
+        let what = format!("{} in {}", Bytes(*bytes), plural(*blocks, "block"));
+        let line = format!("suppressed: {}, {what} by {}", plural(*sites as u64, "site"), by.join(", "));
+        Some(cut_end(&line, self.style.width))
     }
 
     /// What to do about frames that are only addresses.
@@ -187,142 +249,48 @@ impl Page<'_> {
         let selected = sites.totals();
         let mut lines =
             vec![self.style.bold(&cut_end(&format!("sites with {}", parts.join(" and ")), self.style.width))];
-        for measure in Measure::ALL {
+        for measure in Measure::ALL.into_iter().filter(|measure| self.tells(*measure)) {
             let part = measure.of_site(&selected);
-            let share = Percent { part, whole: measure.of_totals(&self.totals) }.to_string();
-            lines.push(format!("{:<12}{:>10}  {share:>6}", measure.word(), figure(measure, part)));
+            let share = self.share(measure, part);
+            lines.push(format!("{:<12}{:>10}  {share:>6}", measure.word(), self.value(measure, part)));
         }
         lines.push(String::new());
         lines
     }
 
-    /// `leaked: 12 MiB in 1,031 blocks at 12 sites`.
-    fn heading(&self, sites: &Sites<'_>, measure: Measure) -> String {
-        let concerned = sites.rows.iter().filter(|row| measure.concerns(&row.totals)).count() as u64;
-        let totals = sites.totals();
-        let blocks = match measure {
-            Measure::Peak => format!(" in {}", plural(totals.peak_blocks, "block")),
-            Measure::Leaked => format!(" in {}", plural(totals.leaked_blocks, "block")),
-            _ => String::new(),
-        };
-        let value = figure(measure, measure.of_site(&totals));
-        format!("{}: {value}{blocks} at {}", self.style.bold(measure.word()), plural(concerned, "site"))
-    }
-
-    /// One line for each naming frame, and one for who called it.
-    fn short_table(&self, sites: &Sites<'_>, measure: Measure) -> Vec<String> {
-        if !sites.rows.iter().any(|row| measure.concerns(&row.totals)) {
-            return Vec::new();
+    /// `33 more sites with 30.0% not shown; use --limit to see more.`
+    fn not_shown(&self, rows: &[&SiteRow], key: SortKey) -> String {
+        let sites = plural(rows.len() as u64, "more site");
+        if !matches!(key, SortKey::Measure(_)) {
+            return format!("{sites} not shown; use --limit to see more.");
         }
-        let mut named = sites.by_naming_frame();
-        named.sort(measure);
-        let whole = measure.of_totals(&self.totals);
-        let mut out = vec![self.heading(sites, measure)];
-        let rows = named.rows.iter().filter(|row| measure.concerns(&row.totals));
-        for row in rows.take(self.view.limit.unwrap_or(SHORT_LIMIT)) {
-            let value = measure.of_site(&row.totals);
-            let share = Percent { part: value, whole }.to_string();
-            let name = frame_text(named.frames(row).next(), self.style.width.saturating_sub(20));
-            out.push(format!("{:>10}  {share:>6}  {name}", figure(measure, value)));
-            let callers = self.callers(&named, row);
-            if !callers.is_empty() {
-                let text = cut_end(&format!("from {callers}"), self.style.width.saturating_sub(22));
-                out.push(format!("{:22}{}", "", self.style.dim(&text)));
-            }
-        }
-        out.push(String::new());
-        out
-    }
-
-    fn callers(&self, sites: &Sites<'_>, row: &SiteRow) -> String {
-        let stack = lines(sites.frames(row), self.view.shown);
-        let mut names: Vec<String> =
-            stack.iter().skip(1).take(9).map(|line| short_name(&line.frame.function)).collect();
-        // Calls inlined from one function into another version of it read like a stutter.
-        names.dedup();
-        printable(&names.join(", "))
-    }
-
-    /// The top sites with their stacks.
-    fn stacks(&self, sites: &Sites<'_>, measure: Measure) -> Vec<String> {
-        let limit = self.view.limit.unwrap_or(LIMIT);
-        let whole = measure.of_totals(&self.totals);
-        let concerned: Vec<&SiteRow> =
-            sites.rows.iter().filter(|row| measure.concerns(&row.totals)).collect();
-        if concerned.is_empty() {
-            return vec![format!("{}: nothing", self.style.bold(measure.word()))];
-        }
-        let mut out = vec![self.heading(sites, measure), String::new()];
-        for row in concerned.iter().take(limit) {
-            let value = measure.of_site(&row.totals);
-            let share = Percent { part: value, whole }.to_string();
-            let value = self.style.bold(&format!("{:>10}", figure(measure, value)));
-            out.push(format!("{value}  {share:>6}  {}", detail(measure, &row.totals)));
-            out.extend(self.stack(sites, row));
-            out.push(String::new());
-        }
-        if concerned.len() > limit {
-            let rest: u64 = concerned[limit..].iter().map(|row| measure.of_site(&row.totals)).sum();
-            let share = Percent { part: rest, whole };
-            out.push(format!(
-                "{} with {share} not shown; use --limit to see more.",
-                plural((concerned.len() - limit) as u64, "more site")
-            ));
-        }
-        out
-    }
-
-    fn stack(&self, sites: &Sites<'_>, row: &SiteRow) -> Vec<String> {
-        let stack = lines(sites.frames(row), self.view.shown);
-        let all = self.view.shown == Shown::All;
-        let mut out: Vec<String> = stack
-            .iter()
-            .map(|line| {
-                let times =
-                    if line.times > 1 { format!("  × {}", Count(line.times as u64)) } else { String::new() };
-                let left = self.style.width.saturating_sub(12 + times.chars().count());
-                let text = if all { whole_frame(line.frame) } else { frame_text(Some(line.frame), left) };
-                format!("{:12}{text}{times}", "")
-            })
-            .collect();
-        if out.is_empty() {
-            out.push(format!("{:12}{}", "", frame_text(None, self.style.width)));
-        }
-        if !all && out.len() > STACK_LINES_MAX {
-            let left_out = out.len() - STACK_LINES_MAX + 1;
-            let mark = self.style.dim(&format!("… {left_out} more; use --all-frames to see them"));
-            out.splice(STACK_LINES_MAX - 2..STACK_LINES_MAX - 2 + left_out, [format!("{:12}{mark}", "")]);
-        }
-        out
+        let sum = |sum: u64, row: &&SiteRow| sum.saturating_add(key.of_site(&row.totals));
+        let share = self.share(key.weight(), rows.iter().fold(0, sum));
+        format!("{sites} with {share} not shown; use --limit to see more.")
     }
 }
 
-/// A frame with its whole name.
-pub(super) fn whole_frame(frame: &Frame) -> String {
-    printable(format!("{} {}", frame.function, place(frame)).trim_end())
+/// `21.000`, or `10.5 B`.
+fn per_operation(measure: Measure, value: u64, per: u64) -> String {
+    let each = value as f64 / per as f64;
+    match measure.is_bytes() {
+        true if each < 1023.95 => format!("{each:.1} B"),
+        true => Bytes(each.round() as u64).to_string(),
+        false if each < 99_999.0 => {
+            let text = format!("{each:.3}");
+            let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+            format!("{}.{fraction}", grouped(whole.parse().unwrap_or(0)))
+        }
+        false => figure(measure, each.round() as u64),
+    }
 }
 
-/// What else is worth knowing of a site in a table of one measure.
-fn detail(measure: Measure, totals: &SiteTotals) -> String {
-    let allocations = plural(totals.allocations, "allocation");
-    let each = |bytes: u64, blocks: u64| {
-        if blocks > 1 { format!(", {} each", Bytes(bytes / blocks)) } else { String::new() }
-    };
-    match measure {
-        Measure::Allocations => format!("{}{}", Bytes(totals.bytes), each(totals.bytes, totals.allocations)),
-        Measure::Bytes => format!("{allocations}{}", each(totals.bytes, totals.allocations)),
-        Measure::Peak => {
-            let blocks = plural(totals.peak_blocks, "block");
-            format!("{blocks} of {allocations}{}", each(totals.peak_bytes, totals.peak_blocks))
-        }
-        Measure::Leaked => {
-            let blocks = plural(totals.leaked_blocks, "block");
-            format!("{blocks} of {allocations}{}", each(totals.leaked_bytes, totals.leaked_blocks))
-        }
-        Measure::Temporary => {
-            let share = Percent { part: totals.temporary, whole: totals.allocations };
-            format!("{share} of {allocations}{}", each(totals.bytes, totals.allocations))
-        }
+/// An average size, with a digit more where it is small and not whole.
+fn average_size(bytes: f64) -> String {
+    if bytes < 99.95 && (bytes - bytes.round()).abs() >= 0.05 {
+        format!("{bytes:.1} B")
+    } else {
+        Bytes(bytes.round() as u64).to_string()
     }
 }
 

@@ -1,16 +1,33 @@
 //! Reports as people see them.
 
 use super::*;
+use crate::request::{Suppressions, TreeView};
 use crate::sample;
 use insta::assert_snapshot;
+use mallow_profile::Known;
+use mallow_view::{Direction, Shown};
+
+fn of(layout: Layout) -> ReportView {
+    let filter = Filter::default();
+    ReportView { layout, limit: None, shown: Shown::WithoutPlumbing, filter, per: None }
+}
 
 fn view(sort: Option<Measure>) -> ReportView {
-    ReportView { sort, limit: None, shown: Shown::WithoutPlumbing, filter: Filter::default() }
+    of(sort.map_or(Layout::Tables, |measure| Layout::Stacks(measure.into())))
+}
+
+fn tree(key: impl Into<SortKey>, direction: Direction) -> TreeView {
+    TreeView { key: key.into(), direction, threshold_ppm: 10_000, depth: 12 }
 }
 
 #[track_caller]
 fn text(profile: &Profile, view: &ReportView) -> String {
-    let text = report(profile, view, Style::PLAIN);
+    text_of(profile, Format::Mallow, &Applied::default(), view)
+}
+
+#[track_caller]
+fn text_of(profile: &Profile, format: Format, applied: &Applied, view: &ReportView) -> String {
+    let text = report(&Subject { profile, format, applied, leaks: None }, view, Style::PLAIN);
     if view.shown != Shown::All {
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     }
@@ -70,4 +87,100 @@ fn a_program_that_allocates_nothing() {
 #[test]
 fn deep_stacks_are_cut_in_the_middle() {
     assert_snapshot!(text(&sample::deep(), &view(Some(Measure::Bytes))));
+}
+
+#[test]
+fn points_of_a_rust_program() {
+    assert_snapshot!(text(&sample::rust(), &of(Layout::Points(Measure::Allocations.into()))));
+}
+
+#[test]
+fn points_by_lifetime_of_a_leaky_c_program() {
+    let view = ReportView { limit: Some(2), ..of(Layout::Points(SortKey::Lifetime)) };
+    assert_snapshot!(text(&sample::leaky_c(), &view));
+}
+
+#[test]
+fn callers_of_a_rust_program() {
+    let layout = Layout::Tree(tree(Measure::Allocations, Direction::Callers));
+    assert_snapshot!(text(&sample::rust(), &of(layout)));
+}
+
+#[test]
+fn callees_of_a_leaky_c_program() {
+    let layout = Layout::Tree(tree(Measure::Bytes, Direction::Callees));
+    assert_snapshot!(text(&sample::leaky_c(), &of(layout)));
+}
+
+#[test]
+fn a_tree_that_is_cut_at_its_depth_and_its_limit() {
+    let view = TreeView { depth: 1, threshold_ppm: 0, ..tree(Measure::Bytes, Direction::Callees) };
+    assert_snapshot!(text(&sample::leaky_c(), &of(Layout::Tree(view))));
+    let narrow = Layout::Tree(TreeView { depth: 12, ..view });
+    assert_snapshot!("narrow_tree", text(&sample::leaky_c(), &ReportView { limit: Some(1), ..of(narrow) }));
+}
+
+#[test]
+fn deep_stacks_in_a_tree() {
+    let layout = Layout::Tree(tree(Measure::Bytes, Direction::Callers));
+    assert_snapshot!(text(&sample::deep(), &of(layout)));
+}
+
+#[test]
+fn other_figures_to_sort_by() {
+    for key in [SortKey::Max, SortKey::MaxBlocks, SortKey::Size, SortKey::Lifetime, SortKey::Rate] {
+        let view = ReportView { limit: Some(1), ..of(Layout::Stacks(key)) };
+        let name = format!("sorted_by_{}", key.word());
+        assert_snapshot!(name, text(&sample::leaky_c(), &view));
+    }
+}
+
+#[test]
+fn suppressed_leaks_leave_the_tables_and_stay_in_the_totals() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("known");
+    std::fs::write(&path, "leak:^load_field$\nleak:printf\n").unwrap();
+    let asked = Suppressions { files: vec![path], embedded: false };
+    let mut profile = sample::leaky_c();
+    let applied = Applied::to(&mut profile, &asked, &mut Vec::new()).unwrap();
+    let text = |view: &ReportView| text_of(&profile, Format::Mallow, &applied, view);
+    assert_snapshot!("suppressed_leaks", text(&view(Some(Measure::Leaked))));
+    assert_snapshot!("suppressed_in_tables", text(&view(None)));
+    let filter = Filter { function: Some("printf".into()), module: None };
+    let only = ReportView { filter, ..view(Some(Measure::Leaked)) };
+    assert_snapshot!("all_suppressed", text(&only));
+}
+
+#[test]
+fn figures_per_operation() {
+    let per = |layout| ReportView { per: Some(37_449), limit: Some(2), ..of(layout) };
+    assert_snapshot!("per_operation", text(&sample::rust(), &per(Layout::Tables)));
+    let points = Layout::Points(Measure::Allocations.into());
+    assert_snapshot!("points_per_operation", text(&sample::rust(), &per(points)));
+}
+
+/// 231,000 allocations in 11 runs of 1,000 operations are 21 for each.
+#[test]
+fn the_example_of_the_guide() {
+    assert_eq!(per_operation(Measure::Allocations, 231_000, 11_000), "21.000");
+    assert_eq!(per_operation(Measure::Bytes, 231_000, 11_000), "21.0 B");
+    assert_eq!(per_operation(Measure::Bytes, 231_000_000, 11_000), "20.5 KiB");
+    assert_eq!(per_operation(Measure::Allocations, 12_345_678, 1_000), "12,345.678");
+    assert_eq!(per_operation(Measure::Allocations, u64::MAX, 1), "18.4 E");
+}
+
+#[test]
+fn what_another_tool_did_not_tell_is_left_out() {
+    let dhat = sample::dhat();
+    let shown = |layout| text_of(&dhat, Format::Dhat, &Applied::default(), &of(layout));
+    assert_snapshot!("dhat", shown(Layout::Tables));
+    assert_snapshot!("dhat_points", shown(Layout::Points(Measure::Bytes.into())));
+    assert_snapshot!("dhat_temporary", shown(Layout::Stacks(Measure::Temporary.into())));
+    let mut folded = sample::dhat();
+    folded.known = Known { allocations: true, ..Known::NOTHING };
+    folded.processes[0].totals.bytes = 0;
+    folded.sites.iter_mut().for_each(|site| site.totals.bytes = 0);
+    folded.recording = Default::default();
+    let view = of(Layout::Tables);
+    assert_snapshot!("folded", text_of(&folded, Format::Folded, &Applied::default(), &view));
 }

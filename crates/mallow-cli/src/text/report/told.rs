@@ -1,0 +1,91 @@
+//! What the source of a profile did not tell: said once, and left out everywhere else.
+
+use super::Page;
+use mallow_formats::Format;
+use mallow_profile::{Known, TimeUnit};
+use mallow_view::{Measure, SortKey};
+
+impl Page<'_> {
+    /// The kind of file, unless it is a recording of ours.
+    pub(super) fn foreign_name(&self) -> Option<String> {
+        match self.subject.format {
+            Format::Mallow if self.profile.recording.counting_version > 0 => None,
+            Format::Mallow => Some("imported trace".to_owned()),
+            other => Some(other.to_string()),
+        }
+    }
+
+    /// A sentence about what the file does not tell, and what its times are.
+    pub(super) fn not_told(&self) -> Vec<String> {
+        let Some(name) = self.foreign_name() else { return Vec::new() };
+        let missing = missing(&self.profile.known, self.totals.allocations > 0, self.totals.bytes > 0);
+        let mut words = Vec::new();
+        if let Some((last, others)) = missing.split_last() {
+            let list = if others.is_empty() { (*last).to_owned() } else { format!("{} and {last}", others.join(", ")) };
+            words.push(format!("This {name} does not tell {list}."));
+        }
+        match self.profile.recording.time_unit {
+            TimeUnit::Microseconds => {}
+            TimeUnit::Instructions => words.push("Its times are counted in instructions executed.".to_owned()),
+            TimeUnit::Bytes => words.push("Its times are counted in bytes allocated and freed.".to_owned()),
+        }
+        wrapped(&words.join(" "), self.style.width)
+    }
+
+    /// Whether a measure can be shown.
+    pub(super) fn tells(&self, measure: Measure) -> bool {
+        let known = &self.profile.known;
+        // Without one of blocks and bytes, the one that the source has is told and the other is 0.
+        let is_one_sided = !known.blocks && measure.of_totals(&self.totals) == 0;
+        measure.is_known(known) && !(is_one_sided && matches!(measure, Measure::Allocations | Measure::Bytes))
+    }
+
+    /// The table of a key, or a line that says why there is none.
+    pub(super) fn if_told(&self, key: SortKey, table: impl FnOnce() -> Vec<String>) -> Vec<String> {
+        let told = match key {
+            SortKey::Measure(measure) => self.tells(measure),
+            other => other.is_known(&self.profile.known),
+        };
+        if told {
+            return table();
+        }
+        let name = self.foreign_name().unwrap_or_else(|| "trace".to_owned());
+        vec![format!("{}: this {name} does not tell it", self.style.bold(key.word()))]
+    }
+}
+
+fn missing(known: &Known, has_blocks: bool, has_bytes: bool) -> Vec<&'static str> {
+    let one_sided = match (known.blocks, has_blocks, has_bytes) {
+        (true, ..) => (true, ""),
+        (_, true, false) => (false, "numbers of bytes"),
+        _ => (false, "numbers of blocks"),
+    };
+    let all = [
+        (known.allocations, "what was allocated and freed again"),
+        one_sided,
+        (known.temporary, "temporary allocations"),
+        (known.peak, "the peak by site"),
+        (known.leaked, "leaks"),
+        (known.own_maximum, "each site's own maximum"),
+        (known.lifetimes, "lifetimes"),
+        (known.times, "when sites allocated"),
+        (known.calls, "reallocations"),
+        (known.calls, "failed calls"),
+    ];
+    all.into_iter().filter(|(told, _)| !told).map(|(_, words)| words).collect()
+}
+
+/// Lines of at most `width` columns, broken at blanks.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}

@@ -2,9 +2,8 @@
 //! loop, never more memory than the input justifies. What was read, written again and read again, keeps its sums.
 #![no_main]
 
-use mallow_formats::export::{self, ExportFormat, ExportOptions};
+use mallow_formats::export::{self, ExportFormat, ExportOptions, Measure};
 use mallow_formats::{Format, read_as};
-use mallow_profile::Measure;
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     match read_as(data, Format::Massif) {

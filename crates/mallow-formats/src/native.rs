@@ -27,7 +27,7 @@ pub use write::write;
 use crate::Imported;
 use gather::Parts;
 use mallow_profile::analysis::Pass;
-use mallow_profile::{ProcessIndex, Profile};
+use mallow_profile::ProcessIndex;
 use scan::Scan;
 use std::fs::File;
 use std::io::{BufReader, Cursor, Read, Seek};

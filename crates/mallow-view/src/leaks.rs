@@ -3,14 +3,16 @@
 use crate::sites::{Look, Looks, Wanted};
 use crate::{Filter, PlaceRow, Shown};
 use mallow_profile::analysis::{Course, CourseSite, Findings, Verdict};
-use mallow_profile::{ProcessIndex, Profile, StackId};
+use mallow_profile::{Measure, ProcessIndex, Profile, SiteTotals, StackId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A site that leaked, or that would have, had the program been killed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LeakFigures {
-    /// Bytes live at the end, over all processes; a block of no bytes counts as one byte.
+    /// Bytes live at the end, over all processes, as the profile has them: what is suppressed is not among them.
     pub leaked_bytes: u64,
+    /// Blocks live at the end.
+    pub leaked_blocks: u64,
     /// Bytes that were freed in the last 2 % of the run.
     pub freed_at_end_bytes: u64,
     /// Its first allocation.
@@ -43,19 +45,27 @@ impl Leaks {
         let mut looks = Looks::of(profile, shown);
         let wanted = Wanted::of(profile, filter);
         let mut leaks = Gathered::default();
-        for (process, findings) in processes.iter().zip(findings) {
-            let process = &profile.processes[process.0 as usize];
+        let leaked: FxHashMap<(ProcessIndex, Option<StackId>), &SiteTotals> = profile
+            .sites
+            .iter()
+            .filter(|site| Measure::Leaked.concerns(&site.totals))
+            .map(|site| ((site.process, site.stack), &site.totals))
+            .collect();
+        for (&index, findings) in processes.iter().zip(findings) {
+            let process = &profile.processes[index.0 as usize];
             let run = Course::slices(process.started_us, process.ended_us);
-            let mut courses: FxHashMap<Look, (Course, u64)> = FxHashMap::default();
+            let leaked_at = |site: &CourseSite| leaked.get(&(index, site.stack)).copied();
             // Which rows are worth a course: most sites free what they allocate long before the end.
-            let candidates: FxHashSet<Look> =
-                findings.courses.iter().filter(|site| is_candidate(site)).map(|site| looks.of_stack(site.stack).0).collect();
+            let worth = findings.courses.iter().filter(|site| leaked_at(site).is_some() || was_held(site));
+            let candidates: FxHashSet<Look> = worth.map(|site| looks.of_stack(site.stack).0).collect();
+            let mut courses: FxHashMap<Look, (Course, (u64, u64))> = FxHashMap::default();
             for site in findings.courses.iter().filter(|site| wanted.includes(site.stack)) {
                 let (look, folded) = looks.of_stack(site.stack);
                 if candidates.contains(&look) {
-                    let (course, leaked) = courses.entry(look).or_insert_with(|| (Course::new(run), 0));
+                    let (course, sum) = courses.entry(look).or_insert_with(|| (Course::new(run), (0, 0)));
                     course.add(site);
-                    *leaked = leaked.saturating_add(leaked_bytes(site));
+                    let own = leaked_at(site).map_or((0, 0), |own| (own.leaked_bytes, own.leaked_blocks));
+                    *sum = (sum.0.saturating_add(own.0), sum.1.saturating_add(own.1));
                     leaks.meet(look, site.stack, folded);
                 }
             }
@@ -72,12 +82,9 @@ impl Leaks {
     }
 }
 
-fn leaked_bytes(site: &CourseSite) -> u64 {
-    site.series.changes.last().map_or(0, |(_, level)| level.live)
-}
-
-fn is_candidate(site: &CourseSite) -> bool {
-    leaked_bytes(site) > 0 || site.counts.frees_at_end > 0 && site.counts.frees_before_end == 0
+/// Whether nothing was freed before the end, and then something: a site that may have grown until then.
+fn was_held(site: &CourseSite) -> bool {
+    site.counts.frees_at_end > 0 && site.counts.frees_before_end == 0
 }
 
 /// Rows in the making.
@@ -86,7 +93,7 @@ struct Gathered {
     by_look: FxHashMap<Look, usize>,
     rows: Vec<PlaceRow<LeakFigures>>,
     /// What the deciding process leaked, and whether the row grew until it was freed; by row.
-    deciding: Vec<(u64, bool)>,
+    deciding: Vec<((u64, u64), bool)>,
     row_of_stack: FxHashMap<Option<StackId>, usize>,
 }
 
@@ -94,13 +101,13 @@ impl Gathered {
     fn meet(&mut self, look: Look, stack: Option<StackId>, folded: usize) {
         let row = *self.by_look.entry(look).or_insert_with(|| {
             self.rows.push(PlaceRow { figures: LeakFigures::default(), stack, folded });
-            self.deciding.push((0, false));
+            self.deciding.push(((0, 0), false));
             self.rows.len() - 1
         });
         self.row_of_stack.insert(stack, row);
     }
 
-    fn judge(&mut self, look: Look, course: &Course, leaked: u64) {
+    fn judge(&mut self, look: Look, course: &Course, leaked: (u64, u64)) {
         let row = self.by_look[&look];
         let (figures, deciding) = (&mut self.rows[row].figures, &mut self.deciding[row]);
         let counts = course.counts();
@@ -114,19 +121,20 @@ impl Gathered {
             figures.verdict = Some(course.verdict());
             *deciding = (leaked, course.grew_until_freed_at_end());
         }
-        figures.leaked_bytes = figures.leaked_bytes.saturating_add(leaked);
+        figures.leaked_bytes = figures.leaked_bytes.saturating_add(leaked.0);
+        figures.leaked_blocks = figures.leaked_blocks.saturating_add(leaked.1);
     }
 
     fn finish(self) -> Leaks {
         let mut leaks = Leaks::default();
         for (stack, row) in self.row_of_stack {
             let figures = &self.rows[row].figures;
-            if let Some(verdict) = figures.verdict.filter(|_| figures.leaked_bytes > 0) {
+            if let Some(verdict) = figures.verdict.filter(|_| figures.leaked_blocks > 0) {
                 leaks.by_stack.insert(stack, verdict);
             }
         }
         for (row, (_, grew)) in self.rows.into_iter().zip(self.deciding) {
-            match row.figures.leaked_bytes {
+            match row.figures.leaked_blocks {
                 0 if grew => leaks.freed_at_end.push(row),
                 0 => {}
                 _ => leaks.leaked.push(row),

@@ -1,7 +1,7 @@
 //! Blocks that `realloc` resized, from their first size to their last.
 //!
 //! A chain is a block and what one or more successful calls of `realloc` made of it. It belongs to the site that
-//! allocated the block first. How much `realloc` copied is not seen: it may have grown a block where it stood. At most it
+//! allocated the block first, in a window to the one whose block it was when the window began. How much `realloc` copied is not seen: it may have grown a block where it stood. At most it
 //! copied what both the old and the new block hold.
 
 use super::{Block, entry};
@@ -59,9 +59,10 @@ impl ChainTotals {
         self.grew(other.largest_growth);
     }
 
-    /// Of chains that grew by as much, the first stays, but any chain is more than none.
+    /// Of chains that grew by as much, the one that became larger, so that their order does not matter.
     fn grew(&mut self, growth: Growth) {
-        if growth.bytes() > self.largest_growth.bytes() || self.largest_growth.reallocations == 0 {
+        let rank = |it: &Growth| (it.bytes(), it.last_bytes, it.first_bytes, it.reallocations);
+        if rank(&growth) > rank(&self.largest_growth) {
             self.largest_growth = growth;
         }
     }

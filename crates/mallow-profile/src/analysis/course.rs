@@ -15,12 +15,12 @@
 //! 3. no allocation before its last tenth: [`Verdict::AtEnd`];
 //! 4. fewer than [`ALLOCATIONS_MIN`] allocations, or a run below [`RUN_US_MIN`]: [`Verdict::TooFew`];
 //! 5. the floor rose by at most 1/50 in the second half: [`Verdict::LevelledOff`];
-//! 6. the floor rose in at least four of the five parts of the second half by at least a tenth of its whole rise there, and
+//! 6. the floor rose in at least four of the five parts of the second half by more than half of an even share, and
 //!    in the last two of them by at least a third of what it rose in the first two: [`Verdict::Growing`]. But where
 //!    as much had been live in the first half already, at least eight of the ten parts of the whole run must have risen
 //!    so: what goes up and down may look like growth for half a run;
-//! 7. as much (nine tenths) had been live before the last quarter already, or the floor rose by at most a tenth of its rise in
-//!    the last two parts, or there by less than a third of what it did in the first two: [`Verdict::LevelledOff`];
+//! 7. as much had been live before the last quarter already, or the floor rose by at most a tenth of its rise in
+//!    the last two parts, or there by less than a quarter of what it did in the first two: [`Verdict::LevelledOff`];
 //! 8. nine tenths of the rise are in the last part, and less than half as much was live before: [`Verdict::AtEnd`];
 //! 9. else [`Verdict::Irregular`].
 
@@ -32,7 +32,7 @@ use crate::StackId;
 /// The share of a run, at its end, in which programs tidy up.
 pub const SHARE_AT_END_PERCENT: usize = 2;
 /// Below this many allocations a course is a matter of chance.
-const ALLOCATIONS_MIN: u64 = 10;
+const ALLOCATIONS_MIN: u64 = 20;
 /// Below this many microseconds, a run has no course.
 const RUN_US_MIN: u64 = 1_000;
 /// Slices of a run that is judged: each is a hundredth.
@@ -223,15 +223,15 @@ impl Course {
         let risen = |from: usize, to: usize| ends[to] - ends[from];
         let (early, late) = (risen(half, half + 2), risen(PARTS - 2, PARTS));
         let highest = |until: usize| levels[..until].iter().map(|level| level.live).max().unwrap_or(0);
-        let slows = late.saturating_mul(3) < early;
+        let slower_by = |factor: u64| late.saturating_mul(factor) < early;
         let steady = |from: usize| {
             let least = risen(from, PARTS) / (2 * (PARTS - from) as u64);
             (from..PARTS).filter(|&part| risen(part, part + 1) > least).count() >= (PARTS - from) * 4 / 5
         };
         let was_as_high = highest(levels.len() / 2) >= end;
-        if steady(half) && !slows && (!was_as_high || steady(0)) {
+        if steady(half) && !slower_by(3) && (!was_as_high || steady(0)) {
             Verdict::Growing
-        } else if highest(levels.len() * 3 / 4) >= end - end / 10 || late <= rise / 10 || slows {
+        } else if highest(levels.len() * 3 / 4) >= end || late <= rise / 10 || slower_by(4) {
             Verdict::LevelledOff
         } else if risen(PARTS - 1, PARTS) >= rise - rise / 10
             && highest(levels.len() * (PARTS - 1) / PARTS) < end / 2

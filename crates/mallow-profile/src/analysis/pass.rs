@@ -59,10 +59,12 @@ impl Pass {
     /// A block is freed. One that is not live is left out of every analysis.
     #[inline]
     pub fn free(&mut self, thread: ThreadIndex, block: BlockId, time_us: u64) {
-        if self.died(thread, block, time_us).is_some()
-            && let Some(chains) = &mut self.chains
-        {
+        let Some((gone, death)) = self.died(thread, block, time_us) else { return };
+        if let Some(chains) = &mut self.chains {
             chains.ended(block);
+        }
+        if let Some(courses) = &mut self.courses {
+            courses.died(&gone, &death);
         }
     }
 
@@ -75,7 +77,7 @@ impl Pass {
         size: u64,
         time_us: u64,
     ) -> BlockId {
-        let Some(old) = self.died(thread, block, time_us) else {
+        let Some((old, death)) = self.died(thread, block, time_us) else {
             return self.alloc(thread, stack, size, time_us);
         };
         if self.plan.window.contains(time_us)
@@ -87,7 +89,12 @@ impl Pass {
             ReallocBooking::OwnSite => self.sites.index_of(stack),
             ReallocBooking::Origin => old.site,
         };
-        self.born(thread, site, size, time_us)
+        let new = self.born(thread, site, size, time_us);
+        // The old block after the new one: what is resized all the time is not gone in between.
+        if let Some(courses) = &mut self.courses {
+            courses.died(&old, &death);
+        }
+        new
     }
 
     /// Whether a block is live. Ids from a damaged file need not be.
@@ -127,8 +134,9 @@ impl Pass {
         self.blocks.insert(block)
     }
 
+    /// Tells everybody but chains and courses, to whom a resized block is not gone.
     #[inline]
-    fn died(&mut self, thread: ThreadIndex, id: BlockId, time_us: u64) -> Option<Block> {
+    fn died(&mut self, thread: ThreadIndex, id: BlockId, time_us: u64) -> Option<(Block, Death)> {
         let block = self.blocks.remove(id)?;
         let made = self.allocations.get(block.thread as usize).copied().unwrap_or(0);
         let death = Death { time_us, thread: thread.0, allocations_since: made - block.number };
@@ -144,10 +152,7 @@ impl Pass {
         if let Some(timeline) = &mut self.timeline {
             timeline.died(&block, &death);
         }
-        if let Some(courses) = &mut self.courses {
-            courses.died(&block, &death);
-        }
-        Some(block)
+        Some((block, death))
     }
 
     /// What concerns blocks that were allocated in the window, whenever they were freed.

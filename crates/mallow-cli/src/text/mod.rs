@@ -2,11 +2,20 @@
 //!
 //! Everything is made as a string first, so that a test sees exactly what a person sees.
 
+pub(crate) mod allocator;
+mod brief;
+mod chains;
 pub(crate) mod diff;
+pub(crate) mod events;
+mod histogram;
+pub(crate) mod leaks;
 mod markdown_diff;
 pub(crate) mod report;
 pub(crate) mod stat;
 pub(crate) mod summary;
+mod threads;
+mod timeline;
+mod window;
 
 use mallow_base::{Bytes, Count, Frame};
 use mallow_profile::Exit;

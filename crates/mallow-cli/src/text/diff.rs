@@ -205,6 +205,17 @@ impl Page<'_> {
         format!("{figure}{} at {}", unit(self.by(), &figure), plural(tally.sites as u64, "site"))
     }
 
+    /// `1,000 allocations at 2 sites, no difference`.
+    pub(super) fn moved_amount(&self, tally: Tally) -> String {
+        let figure = value(self.by(), tally.change.after, self.per());
+        let sites = plural(tally.sites as u64, "site");
+        let difference = match tally.change.difference() {
+            0 => "no difference".to_owned(),
+            difference => signed(self.by(), difference, self.per()),
+        };
+        format!("{figure}{} at {sites}, {difference}", unit(self.by(), &figure))
+    }
+
     fn section(&self, section: Section, style: Style) -> Vec<String> {
         let rows: Vec<&DiffRow<'_>> = self.comparison.section(section).collect();
         if rows.is_empty() {
@@ -213,17 +224,7 @@ impl Page<'_> {
         let tally = self.comparison.tally(section);
         let mut out = vec![String::new()];
         if section == Section::Moved {
-            let figure = value(self.by(), tally.change.after, self.per());
-            let sites = plural(tally.sites as u64, "site");
-            let difference = match tally.change.difference() {
-                0 => "no difference".to_owned(),
-                difference => signed(self.by(), difference, self.per()),
-            };
-            out.push(format!(
-                "{}: {figure}{} at {sites}, {difference}",
-                style.bold("moved"),
-                unit(self.by(), &figure)
-            ));
+            out.push(format!("{}: {}", style.bold("moved"), self.moved_amount(tally)));
             out.extend(self.moved(&rows, style));
         } else {
             out.push(format!("{}: {}", style.bold(section.word()), self.amount(tally)));
@@ -309,12 +310,11 @@ impl Page<'_> {
         let Some(side) = row.after.as_ref().or(row.before.as_ref()) else { return String::new() };
         let totals = &side.totals;
         let is_known = |measure: Measure| self.comparison.total(measure).is_some();
+        let figure = |measure: Measure| signed(measure, row.change(measure).difference(), self.per());
         match self.by() {
-            Measure::Allocations | Measure::Temporary if is_known(Measure::Bytes) => {
-                value(Measure::Bytes, totals.bytes, self.per())
-            }
+            Measure::Allocations | Measure::Temporary if is_known(Measure::Bytes) => figure(Measure::Bytes),
             Measure::Bytes if is_known(Measure::Allocations) => {
-                let figure = value(Measure::Allocations, totals.allocations, self.per());
+                let figure = figure(Measure::Allocations);
                 let unit = unit(Measure::Allocations, &figure);
                 figure + unit
             }

@@ -180,7 +180,7 @@ fn markdown_for_a_comment() {
         "leaked>0".parse().unwrap_or_else(|error| panic!("{error}")),
     ];
     let request = Diff { fail_on, ..request(DiffOptions::default()) };
-    assert_snapshot!(with_page(&tables(), &request, Page::markdown));
+    assert_snapshot!(with_page(&tables(), &request, |page| page.markdown()));
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn markdown_fits_into_a_comment() {
     let sites: Vec<Made<'_>> = stacks.iter().map(|stack| (stack.as_str(), 1, 1, false)).collect();
     let profiles = [profile("a", Known::ALL, &[]), profile("a", Known::ALL, &sites)];
     let all = Diff { limit: Some(usize::MAX), ..request(DiffOptions::default()) };
-    let text = with_page(&profiles, &all, Page::markdown);
+    let text = with_page(&profiles, &all, |page| page.markdown());
     assert!((50_000..65_000).contains(&text.len()), "{}", text.len());
     assert!(text.contains("more sites with +"), "{}", &text[text.len() - 200..]);
     assert_eq!(text.matches("<details>").count(), text.matches("</details>").count());

@@ -121,7 +121,7 @@ impl Page<'_> {
             return;
         }
         let tally = self.comparison.tally(Section::Moved);
-        out.push_str(&format!("\n### Moved: {}\n\n", self.amount(tally)));
+        out.push_str(&format!("\n### Moved: {}\n\n", self.moved_amount(tally)));
         let (renames, others) = self.by_rename(&rows);
         let limit = self.request.limit.unwrap_or(LIMIT);
         let renamed = renames.iter().map(|(names, tally)| {

@@ -170,8 +170,11 @@ fn every_command_prints_what_the_readme_shows() {
             assert!(printed.lines().count() <= HEIGHT, "higher than a terminal:\n{printed}");
         }
     }
-    assert_eq!((pairs.len(), compared), (4, 3), "README lost a command or its output");
+    assert_eq!((pairs.len(), compared), (5, 4), "README lost a command or its output");
     prose_has_the_figures(&shell, &pairs);
+    let drawn = std::fs::read_to_string(shell.workshop.file("map.svg")).unwrap();
+    let shown = std::fs::read_to_string(e2e::repository().join("docs/images/csv-map-per-row.svg")).unwrap();
+    assert!(drawn == shown, "README's flame graph is not what its command draws");
 }
 
 /// What is said around the blocks is what the blocks show.

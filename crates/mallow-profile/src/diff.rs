@@ -1,13 +1,14 @@
 //! What changed between two runs: which site of one is which site of the other.
 //!
-//! Two builds of a program never have the same stacks: lines move, functions are renamed, split, inlined, built in another
-//! folder by another compiler. Sites are therefore matched in rounds, from the surest to the least sure ([`Level`]), each
-//! over what the rounds before have left. Whatever is matched how, every site of both sides stands in exactly one
-//! [`DiffEntry`], so sums over entries are always the totals of both sides.
+//! Two builds of a program never have the same stacks: lines move, functions are renamed, split, inlined,
+//! built in another folder by another compiler. Sites are therefore matched in rounds, from the surest to the
+//! least sure ([`Level`]), each over what the rounds before have left. Whatever is matched how, every site of
+//! both sides stands in exactly one [`DiffEntry`], so sums over entries are always the totals of both sides.
 //!
-//! In the order of reading: [`name`] and [`place`] make names that two builds have in common, [`node`] numbers them, [`rounds`] is the order
-//! of the rounds, [`lines`] pairs the calls of one function, [`group`] those that are only roughly the same, [`rename`] finds
-//! renamed functions, [`similar`] is the last round, and [`split`] puts together what was split.
+//! In the order of reading: [`name`] and [`place`] make names that two builds have in common, [`node`]
+//! numbers them, [`rounds`] is the order of the rounds, [`lines`] pairs the calls of one function, [`group`]
+//! those that are only roughly the same, [`rename`] finds renamed functions, [`similar`] is the last round,
+//! and [`split`] puts together what was split.
 
 mod group;
 mod likeness;
@@ -27,7 +28,8 @@ use node::Sides;
 /// A site of one side.
 #[derive(Clone, Debug)]
 pub struct DiffSite<'a> {
-    /// What it is known by, leaf first. Frames of one profile should be borrowed from it, not copied: each is looked at once.
+    /// What it is known by, leaf first. Frames of one profile should be borrowed from it, not copied: each is
+    /// looked at once.
     pub frames: Vec<&'a Frame>,
     /// Its figures.
     pub totals: SiteTotals,
@@ -89,8 +91,10 @@ pub struct Diff {
 
 impl Diff {
     /// Compares two sides. `known` is what the sources of both could tell: likeness is judged by it.
-    pub fn of(before: &[DiffSite<'_>], after: &[DiffSite<'_>], known: &Known) -> Self {
-        let sides = Sides::of(before, after, known);
+    /// `same_modules` are paths of executables and libraries that are the very same file on both sides, so
+    /// that an address without a name is the same place.
+    pub fn of(before: &[DiffSite<'_>], after: &[DiffSite<'_>], known: &Known, same_modules: &[&str]) -> Self {
+        let sides = Sides::of(before, after, known, same_modules);
         let outcome = rounds::run(&sides);
         let mut entries: Vec<DiffEntry> = outcome
             .matches

@@ -41,7 +41,7 @@ fn compared(before: &[Made], after: &[Made]) -> Diff {
             .map(|made| DiffSite { frames: made.frames.iter().collect(), totals: totals(made) })
             .collect()
     }
-    let diff = Diff::of(&sites(before), &sites(after), &Known::ALL);
+    let diff = Diff::of(&sites(before), &sites(after), &Known::ALL, &[]);
     assert_complete(&diff, before.len(), after.len());
     diff
 }
@@ -199,6 +199,24 @@ fn addresses_without_names_are_told_apart_in_their_order() {
     assert_eq!(summary(&diff), [(Some(Level::Lines), 0), (Some(Level::Lines), 0)]);
 }
 
+#[test]
+fn addresses_in_the_very_same_library_are_places() {
+    let address = |address: &str, figure| {
+        let module = Some("/usr/lib/libz.so.1.2".into());
+        let mut site = made("x main@1", figure);
+        site.frames[0] = Frame { function: address.into(), module, ..Frame::default() };
+        site
+    };
+    let sides = [[address("0x1000", 100)], [address("0x2000", 100)]];
+    let [before, after] = sides.each_ref().map(|[made]| {
+        let totals = SiteTotals { allocations: made.allocations, ..SiteTotals::default() };
+        [DiffSite { frames: made.frames.iter().collect(), totals }]
+    });
+    let levels = |same: &[&str]| summary(&Diff::of(&before, &after, &Known::ALL, same))[0].0;
+    assert_eq!(levels(&[]), Some(Level::Lines));
+    assert_eq!(levels(&["/usr/lib/libz.so.1.2"]), Some(Level::Frames), "another place that does the same");
+}
+
 /// Random programs: stacks over functions `f0` to `f9`, figures that differ.
 fn program() -> impl Strategy<Value = Vec<Made>> {
     let stack = prop::collection::vec((0..10_usize, 0..4_u32), 1..6);
@@ -305,8 +323,8 @@ proptest! {
     }
 }
 
-/// Two large profiles with hardly more than leaves in common must not take the square of the time. The bound is wide, since tests run
-/// without optimisation on busy machines; the square would take minutes.
+/// Two large profiles with hardly more than leaves in common must not take the square of the time. The bound
+/// is wide, since tests run without optimisation on busy machines; the square would take minutes.
 #[test]
 fn twenty_thousand_sites_on_each_side() {
     let pool = |side: &str| -> Vec<Frame> {
@@ -330,7 +348,7 @@ fn twenty_thousand_sites_on_each_side() {
     let (before, after) = (pool("old"), pool("new"));
     let (before, after) = (sites(&before), sites(&after));
     let started = std::time::Instant::now();
-    let diff = Diff::of(&before, &after, &Known::ALL);
+    let diff = Diff::of(&before, &after, &Known::ALL, &[]);
     let took = started.elapsed();
     assert_complete(&diff, 20_000, 20_000);
     assert!(took.as_secs() < 60, "{took:?}");

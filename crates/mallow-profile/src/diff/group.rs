@@ -1,7 +1,8 @@
-//! Pairs nodes that are the same under a rough key: without inlined calls, or without functions that only one side has.
+//! Pairs nodes that are the same under a rough key: without inlined calls, or without functions that only one
+//! side has.
 //!
-//! Such a key says that two sites lie in the same part of the program, not that they are one. So a pair must also allocate in the
-//! same function, or allocate as much.
+//! Such a key says that two sites lie in the same part of the program, not that they are one. So a pair must
+//! also allocate in the same function, or allocate as much.
 
 use super::likeness::{Weights, agreement, is_plausible};
 use super::rounds::{Rounds, Side};

@@ -7,8 +7,8 @@ use super::node::{NameId, Node};
 /// The whole: two things are the same.
 pub(super) const ALIKE: u32 = 1000;
 
-/// Figures that agree at least so well count as the same site's, seen twice: warm caches and hash seeds move figures by
-/// a few per cent, another use of memory moves them by factors.
+/// Figures that agree at least so well count as the same site's, seen twice: warm caches and hash seeds move
+/// figures by a few per cent, another use of memory moves them by factors.
 pub(super) const FIGURES_AGREE: u32 = 800;
 
 /// The smaller of two figures over the larger.
@@ -125,12 +125,13 @@ fn share(shared: u32, whole: u32) -> u32 {
     if whole == 0 { 0 } else { (u64::from(shared) * 2 * u64::from(ALIKE) / u64::from(whole)) as u32 }
 }
 
-/// Stacks that are alike in so many thousandths may be the same site. Below a half, most of what is particular to either stack is
-/// not on the other; a little more is asked for, since callers alone often make up the half.
+/// Stacks that are alike in so many thousandths may be the same site. Below a half, most of what is
+/// particular to either stack is not on the other; a little more is asked for, since callers alone often make
+/// up the half.
 pub(super) const STACKS_ALIKE: u32 = 550;
 
-/// Whether two sites may be taken for one although their stacks differ: the same function allocates on stacks that are alike, or as
-/// much is allocated.
+/// Whether two sites may be taken for one although their stacks differ: the same function allocates on stacks
+/// that are alike, or as much is allocated.
 pub(super) fn is_plausible(
     before: &Node,
     after: &Node,

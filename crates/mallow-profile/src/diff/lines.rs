@@ -1,8 +1,8 @@
 //! Which call of a function is which: nodes with the same functions, told apart by their lines.
 //!
-//! Lines move, but calls keep their order. So both sides are put in the order of their lines, and the best alignment that keeps
-//! the order is taken: the one with the most pairs whose figures and lines agree. Equal lines alone prove nothing: where
-//! everything moved by ten lines, line 20 is another call than before.
+//! Lines move, but calls keep their order. So both sides are put in the order of their lines, and the best
+//! alignment that keeps the order is taken: the one with the most pairs whose figures and lines agree. Equal
+//! lines alone prove nothing: where everything moved by ten lines, line 20 is another call than before.
 
 use super::likeness::{ALIKE, agreement};
 use super::node::{Node, Sides};
@@ -35,8 +35,8 @@ fn by_lines(nodes: &[Node], indices: &[usize]) -> Vec<usize> {
     sorted
 }
 
-/// What a pair is worth. That it is one counts twice as much as that its lines are equal, so that calls are not left alone because
-/// another call stands where they stood.
+/// What a pair is worth. That it is one counts twice as much as that its lines are equal, so that calls are
+/// not left alone because another call stands where they stood.
 fn worth(before: &Node, after: &Node) -> u32 {
     let lines = if before.has_lines_of(after) { ALIKE } else { 0 };
     2 * ALIKE + 2 * agreement(before.figures, after.figures) + lines

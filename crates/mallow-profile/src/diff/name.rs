@@ -1,11 +1,12 @@
 //! A function's name without what differs between two builds of the same source.
 //!
-//! Taken away are offsets (`+0x12`), suffixes of compilers' copies (`.isra.0`, `.part.0`, `.constprop.0`, `.cold`,
-//! `.llvm.123`, `.lto_priv.0`, and the bare numbers of Swift's thunks), symbol versions (`@@GLIBC_2.2.5`), Rust's hashes, and the
-//! numbers of closures, lambdas and impls, which count what stands before them in the file. Template and generic
-//! arguments stay: they are part of which function it is.
+//! Taken away are offsets (`+0x12`), suffixes of compilers' copies (`.isra.0`, `.part.0`, `.constprop.0`,
+//! `.cold`, `.llvm.123`, `.lto_priv.0`, and the bare numbers of Swift's thunks), symbol versions
+//! (`@@GLIBC_2.2.5`), Rust's hashes, and the numbers of closures, lambdas and impls, which count what stands
+//! before them in the file. Template and generic arguments stay: they are part of which function it is.
 
-/// Suffixes that GCC, LLVM and their linkers give to copies and parts of a function; each may have a number behind it.
+/// Suffixes that GCC, LLVM and their linkers give to copies and parts of a function; each may have a number
+/// behind it.
 const COPIES: &[&str] = &[
     "isra",
     "part",
@@ -101,7 +102,8 @@ fn without_swift_copies(name: &str) -> &str {
     name
 }
 
-/// Cuts `::h` and 16 hexadecimal digits (Rust's legacy mangling), and `[8a55d2…]` behind crate names (its v0 mangling).
+/// Cuts `::h` and 16 hexadecimal digits (Rust's legacy mangling), and `[8a55d2…]` behind crate names (its v0
+/// mangling).
 fn without_hashes(name: &str) -> String {
     let name = match name.rsplit_once("::h") {
         Some((rest, hash)) if hash.len() == 16 && is_hexadecimal(hash) => rest,
@@ -125,8 +127,8 @@ fn without_hashes(name: &str) -> String {
     text
 }
 
-/// Cuts the numbers of `{closure#0}`, `{lambda(int)#2}`, `{impl#3}`, `$_4` and `closure #1 in`; writes Rust's two spellings of a
-/// closure alike, and `> >` as `>>`.
+/// Cuts the numbers of `{closure#0}`, `{lambda(int)#2}`, `{impl#3}`, `$_4` and `closure #1 in`; writes Rust's
+/// two spellings of a closure alike, and `> >` as `>>`.
 fn without_numbers(name: &str) -> String {
     let name = name.replace("{{closure}}", "{closure}").replace("> >", ">>").replace("> >", ">>");
     let mut text = String::with_capacity(name.len());

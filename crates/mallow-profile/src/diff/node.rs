@@ -44,7 +44,8 @@ pub(super) struct Sides {
 }
 
 impl Node {
-    /// By lines, outermost call first: the order in which the calls stand in the source, which survives that lines move.
+    /// By lines, outermost call first: the order in which the calls stand in the source, which survives that
+    /// lines move.
     pub(super) fn compare_lines(&self, other: &Node) -> Ordering {
         let lines = |node: &Node| node.frames.iter().rev().map(|frame| frame.line).collect::<Vec<_>>();
         lines(self).cmp(&lines(other))
@@ -63,10 +64,19 @@ impl Node {
 
 impl Sides {
     /// Numbers all frames of both sides.
-    pub(super) fn of(before: &[DiffSite<'_>], after: &[DiffSite<'_>], known: &Known) -> Self {
+    pub(super) fn of(
+        before: &[DiffSite<'_>],
+        after: &[DiffSite<'_>],
+        known: &Known,
+        same_modules: &[&str],
+    ) -> Self {
         let (files_before, files_after) = (paths(before), paths(after));
         let files = place::Files::of(&files_before, &files_after);
-        let mut tokens = Tokens::default();
+        let mut tokens = Tokens {
+            names: Texts::default(),
+            places: Texts::default(),
+            same_modules: same_modules.iter().copied().collect(),
+        };
         let before = tokens.nodes(before, |path| files.before(path), known);
         let after = tokens.nodes(after, |path| files.after(path), known);
         Self { before, after, names: tokens.names.texts }
@@ -114,13 +124,13 @@ impl Texts {
     }
 }
 
-#[derive(Default)]
-struct Tokens {
+struct Tokens<'a> {
     names: Texts,
     places: Texts,
+    same_modules: FxHashSet<&'a str>,
 }
 
-impl Tokens {
+impl Tokens<'_> {
     fn nodes<'f>(
         &mut self,
         sites: &[DiffSite<'_>],
@@ -154,8 +164,11 @@ impl Tokens {
     fn token<'f>(&mut self, frame: &Frame, file: &impl Fn(&str) -> &'f str) -> Token {
         let module = frame.module.as_deref().map(place::module);
         let library = module.as_deref().unwrap_or("");
-        // An address without a name belongs to its library; like a line, it tells calls apart but changes with each build.
+        let is_same = frame.module.as_deref().is_some_and(|path| self.same_modules.contains(path));
+        // An address without a name belongs to its library; like a line, it tells calls apart but changes
+        // with each build.
         let (name, address) = match name::address(&frame.function) {
+            Some(address) if is_same => (format!("{address:#x} in {library}"), None),
             Some(address) => (format!("code without a name in {library}"), Some(address)),
             None => (name::normalised(&frame.function), None),
         };

@@ -1,13 +1,15 @@
 //! Files and libraries as two builds have them in common.
 //!
-//! A source file is known by the end of its path, because builds stand in different folders; a library by its name without its version.
+//! A source file is known by the end of its path, because builds stand in different folders; a library by its
+//! name without its version.
 
 use rustc_hash::FxHashMap;
 
 /// Files of one name on each side above which they are told apart by nothing but their name.
 const SAME_NAME_MAX: usize = 512;
 
-/// A library's or program's name without folder, version and Rust's hash: `libfoo.so.1.2`, `libfoo-1.2.so` are `libfoo.so`.
+/// A library's or program's name without folder, version and Rust's hash: `libfoo.so.1.2`, `libfoo-1.2.so`
+/// are `libfoo.so`.
 pub(super) fn module(path: &str) -> String {
     let name = path.rsplit('/').next().unwrap_or(path);
     let Some((stem, version)) = name.split_once(".so") else { return name.to_owned() };
@@ -25,9 +27,9 @@ pub(super) fn module(path: &str) -> String {
     }
 }
 
-/// For every path of both sides the name under which it is compared. A file that stands on both sides in different folders
-/// gets the end of the path that both have in common; where several files share a name, those with the longest common
-/// end belong together.
+/// For every path of both sides the name under which it is compared. A file that stands on both sides in
+/// different folders gets the end of the path that both have in common; where several files share a name,
+/// those with the longest common end belong together.
 pub(super) struct Files<'a> {
     before: FxHashMap<&'a str, String>,
     after: FxHashMap<&'a str, String>,

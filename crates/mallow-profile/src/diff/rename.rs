@@ -1,8 +1,8 @@
 //! Finds renamed functions.
 //!
-//! A function that only one side has is an unknown. Two stacks whose known functions are the same and stand at the same places
-//! suggest that the unknowns at each place are one function under two names. Over all stacks, the pairs with the strongest
-//! suggestions are taken, each name once.
+//! A function that only one side has is an unknown. Two stacks whose known functions are the same and stand
+//! at the same places suggest that the unknowns at each place are one function under two names. Over all
+//! stacks, the pairs with the strongest suggestions are taken, each name once.
 
 use super::likeness::{FIGURES_AGREE, agreement, of_names};
 use super::node::NameId;
@@ -18,8 +18,8 @@ const PAIRS_MAX: usize = 1 << 12;
 /// Names so much alike suffice as a reason: `load_rows` and `read_rows`.
 const NAMES_ALIKE: u32 = 500;
 
-/// A function that calls what another called from the same callers is likely to be it, unless it does something of another size: anybody
-/// calls `strdup`.
+/// A function that calls what another called from the same callers is likely to be it, unless it does
+/// something of another size: anybody calls `strdup`.
 const FIGURES_NEAR: u32 = 250;
 
 /// What speaks for a pair of names.
@@ -34,8 +34,8 @@ struct Evidence {
 }
 
 impl Evidence {
-    /// Where a known function is called from the same callers' place, or the figures are the same, nothing else is likely. Else
-    /// the names have to tell.
+    /// Where a known function is called from the same callers' place, or the figures are the same, nothing
+    /// else is likely. Else the names have to tell.
     fn suffices(&self, names_alike: u32) -> bool {
         let agrees = |least: u32| self.agreement >= least.saturating_mul(self.patterns);
         names_alike >= NAMES_ALIKE || agrees(FIGURES_AGREE) || (self.calls_known && agrees(FIGURES_NEAR))
@@ -103,7 +103,8 @@ fn patterns(rounds: &Rounds<'_>, known: &SharedNames) -> Vec<(Vec<usize>, Vec<us
     groups
 }
 
-/// For each pair of unknown names of one pattern: the best agreement of figures, and whether a known function is called.
+/// For each pair of unknown names of one pattern: the best agreement of figures, and whether a known function
+/// is called.
 fn suggestions(
     rounds: &Rounds<'_>,
     known: &SharedNames,
@@ -111,12 +112,14 @@ fn suggestions(
     after: &[usize],
 ) -> FxHashMap<(NameId, NameId), (u32, bool)> {
     let mut best: FxHashMap<(NameId, NameId), (u32, bool)> = FxHashMap::default();
+    // An address is a name only in a file that is the same on both sides, where nothing was renamed.
+    let is_address = |name: NameId| rounds.sides.names[name as usize].starts_with("0x");
     let mut look = |b: usize, a: usize| {
         let (b, a) = (&rounds.sides.before[b], &rounds.sides.after[a]);
         let agreement = agreement(b.figures, a.figures);
         let (names, others) = (rounds.names(b, Side::Before), rounds.names(a, Side::After));
         for (at, names_here) in names.iter().copied().zip(others).enumerate() {
-            if !known.has(names_here.0) {
+            if !known.has(names_here.0) && !is_address(names_here.0) && !is_address(names_here.1) {
                 let calls_known = at > 0 && known.has(names[at - 1]);
                 let (sum, calls) = best.entry(names_here).or_default();
                 (*sum, *calls) = (agreement.max(*sum), calls_known || *calls);

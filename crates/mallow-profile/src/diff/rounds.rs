@@ -105,8 +105,8 @@ impl Rounds<'_> {
         }
     }
 
-    /// The names of a node of the side before as the side after has them; those of a node after are unchanged, since no
-    /// name that stands after is ever renamed.
+    /// The names of a node of the side before as the side after has them; those of a node after are
+    /// unchanged, since no name that stands after is ever renamed.
     fn names_after(&self, node: &Node) -> Vec<NameId> {
         node.frames.iter().map(|frame| self.name_after(frame.name, Side::Before)).collect()
     }

@@ -1,8 +1,9 @@
 //! The last round: stacks that are alike.
 //!
-//! Two stacks are alike by their heaviest common subsequence of names, where a name weighs the more the fewer stacks have it. Only pairs that
-//! share a function near the leaf are looked at: sites that share nothing but callers are different allocations in one
-//! part of the program. So the work grows with the number of sites, not with its square.
+//! Two stacks are alike by their heaviest common subsequence of names, where a name weighs the more the fewer
+//! stacks have it. Only pairs that share a function near the leaf are looked at: sites that share nothing but
+//! callers are different allocations in one part of the program. So the work grows with the number of sites,
+//! not with its square.
 
 use super::likeness::{ALIKE, STACKS_ALIKE, Weights, agreement, is_plausible, same_leaf};
 use super::node::NameId;
@@ -18,7 +19,8 @@ const NEAREST: usize = 2;
 const BUCKET_HALF: usize = 32;
 /// Candidates of a site that are aligned, the most promising first.
 const ALIGNED_MAX: usize = 24;
-/// With exactly the same figures and the same leaf, stacks that are less alike may be the same: called from elsewhere.
+/// With exactly the same figures and the same leaf, stacks that are less alike may be the same: called from
+/// elsewhere.
 const STACKS_ALIKE_EQUAL: u32 = 350;
 
 /// Pairs open nodes whose stacks are alike, the most alike first.

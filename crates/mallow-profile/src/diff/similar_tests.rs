@@ -49,7 +49,7 @@ fn naive_pairs(sides: &Sides, weights: &Weights) -> Vec<(usize, usize)> {
             let ratio = |at: usize| {
                 let (small, large) =
                     (before.figures[at].min(after.figures[at]), before.figures[at].max(after.figures[at]));
-                if large == 0 { 1000 } else { small * 1000 / large }
+                (small * 1000).checked_div(large).unwrap_or(1000)
             };
             let agreement = (ratio(0) + ratio(1)) / 2;
             let enough = if before.figures == after.figures && leaf { 350 } else { 550 };

@@ -8,8 +8,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// By how much figures differ, added over what is looked at, without regard to the sign.
 type Variation = [u128; 2];
 
-/// Whether it explains more to take all nodes of a group together than to pair them: at most half of the differences remain.
-/// Only where the numbers of nodes differ; otherwise nothing was split.
+/// Whether it explains more to take all nodes of a group together than to pair them: at most half of the
+/// differences remain. Only where the numbers of nodes differ; otherwise nothing was split.
 pub(super) fn explains(sides: &Sides, before: &[usize], after: &[usize], pairs: &[(usize, usize)]) -> bool {
     if before.len() == after.len() {
         return false;
@@ -48,8 +48,8 @@ fn sum(nodes: &[Node], indices: &[usize]) -> [u64; 2] {
     })
 }
 
-/// Adds open nodes to matches that lack what they have: part of what a function did is now done by a new function that it
-/// calls. Largest first, each to the match with which the least difference remains.
+/// Adds open nodes to matches that lack what they have: part of what a function did is now done by a new
+/// function that it calls. Largest first, each to the match with which the least difference remains.
 pub(super) fn join(rounds: &mut Rounds<'_>, shared: &SharedNames) {
     let mut by_key: FxHashMap<Vec<NameId>, Vec<usize>> = FxHashMap::default();
     for (index, found) in rounds.matches.iter().enumerate() {

@@ -3,9 +3,13 @@
 mod heaptrack_print;
 
 use heaptrack_print::{Judgement, bytes, judge};
+use mallow_base::Frame;
 use mallow_formats::export::{ExportFormat, ExportOptions, write};
 use mallow_formats::{Format, Imported, open, read_as};
-use mallow_profile::{Address, Measure, Profile, ReallocBooking, Site, SiteTotals, StackId, Totals};
+use mallow_profile::{
+    Address, Known, Measure, Module, Process, Profile, ProfileBuilder, ReallocBooking, Recording, Sample,
+    Site, SiteTotals, StackId, Totals,
+};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -34,7 +38,7 @@ fn folded(profile: &Profile, stack: Option<StackId>) -> String {
     if calls.is_empty() { String::from("??") } else { calls.concat() }
 }
 
-fn call(frame: &mallow_base::Frame) -> String {
+fn call(frame: &Frame) -> String {
     let file = frame.file.as_deref().map(|file| format!(" ({})", file.rsplit('/').next().unwrap()));
     format!("{}{};", frame.function, file.unwrap_or_default())
 }
@@ -518,10 +522,80 @@ fn blocks_without_company_are_not_temporary_in_an_export() {
     assert_eq!((held_by_stack(&after.profile), after.warnings), (held_by_stack(&before), Vec::new()));
 }
 
+/// Two processes of one stack, as a recording of ours has them.
+fn two_processes() -> Profile {
+    let mut builder =
+        ProfileBuilder::new(Recording { duration_us: 90_000, ..Recording::default() }, Known::ALL);
+    let module = builder.module(Module { path: "/srv/my demo".into(), build_id: vec![1] });
+    let frame = |function: &str, inlined| Frame {
+        function: function.into(),
+        file: Some("/srv/demo.c".into()),
+        line: Some(0x20),
+        module: Some("/srv/my demo".into()),
+        inlined,
+    };
+    let address = |svma| Address::InModule { module, svma };
+    let main = builder.location(address(0x1010), vec![frame("main", false)]);
+    let work = builder.location(address(0x1020), vec![frame("push\nback", true), frame("work", false)]);
+    let stack = builder.stack([main, work]);
+    for (pid, peak_us) in [(7, 30_000), (8, 50_000)] {
+        let totals = Totals { allocations: 4, bytes: 101, peak_bytes: 90, ..Totals::default() };
+        let samples = vec![Sample { time_us: 1000, rss_bytes: 4096 }];
+        let process = builder.add_process(Process { pid, peak_us, totals, samples, ..Process::default() });
+        // Two blocks were freed at once by their threads, and both were live at the peak.
+        let site = SiteTotals {
+            allocations: 3,
+            bytes: 100,
+            temporary: 2,
+            peak_bytes: 90,
+            peak_blocks: 2,
+            leaked_bytes: 10,
+            leaked_blocks: 1,
+            ..SiteTotals::default()
+        };
+        builder.add_site(process, stack, &site);
+        builder.add_site(process, None, &SiteTotals { allocations: 1, bytes: 1, ..SiteTotals::default() });
+    }
+    builder.finish()
+}
+
+#[test]
+fn processes_are_added_up() {
+    let profile = two_processes();
+    let (text, warnings) = exported(&profile);
+    assert_eq!(
+        warnings,
+        [
+            "heaptrack's format has no place for these and they are left out: reallocations and failed calls, own maxima, lifetimes, \
+             first and last times, resident memory",
+            "a heaptrack file holds one process: the figures of 2 are added up, their peaks too",
+            "the order of events and the sizes of single blocks are made up from the sums: read no timeline and no histogram from the \
+             file",
+            "of the temporary blocks that were live at the peak only one can be the last there: the file has 1 too few",
+        ]
+    );
+    let scratch = tempfile::tempdir().unwrap();
+    let file = scratch.path().join("export.txt");
+    std::fs::write(&file, &text).unwrap();
+    let judgement = judge(&file);
+    let work = "main (demo.c);push back (demo.c);work (demo.c);";
+    let of = |figures: &[(&str, u64)]| {
+        figures.iter().map(|(stack, figure)| (String::from(*stack), *figure)).collect()
+    };
+    assert_eq!((judgement.calls, judgement.temporary_calls), (8, 3));
+    assert_eq!((judgement.peak.as_str(), judgement.leaked.as_str()), ("180B", "20B"));
+    assert_eq!(judgement.allocations, of(&[(work, 6), ("??", 2)]));
+    assert_eq!((judgement.peak_bytes, judgement.leaked_bytes), (of(&[(work, 180)]), of(&[(work, 20)])));
+    let after = read_as(&text, Format::Heaptrack).unwrap().profile;
+    assert_eq!((after.processes[0].peak_us, after.recording.duration_us), (50_000, 90_000));
+    let line = after.frames(after.sites[0].stack).map(|frame| (frame.line, frame.inlined)).next();
+    assert_eq!(line, Some((Some(0x20), true)));
+}
+
 #[test]
 fn a_profile_of_live_memory_alone_is_written_as_few_blocks() {
     let mut profile = import(&fixture("by-hand.v2.txt")).profile;
-    profile.known = mallow_profile::Known { leaked: true, ..mallow_profile::Known::NOTHING };
+    profile.known = Known { leaked: true, ..Known::NOTHING };
     let (text, warnings) = exported(&profile);
     assert_eq!(
         &warnings[..2],

@@ -173,13 +173,13 @@ impl Schedule {
         let mut warnings = Vec::new();
         if self.forced_sites > 0 {
             warnings.push(format!(
-                "the figures of {} sites contradict each other: in the file they have as many allocations as what they held needs",
+                "sites whose figures contradict each other: {}; the file gives them the allocations that what they held needs",
                 self.forced_sites
             ));
         }
         if self.temporary_lost > 0 {
             warnings.push(format!(
-                "{} temporary blocks were live at the peak, where only one can be the last: the others are not temporary in the file",
+                "of the temporary blocks that were live at the peak only one can be the last there: the file has {} too few",
                 self.temporary_lost
             ));
         }

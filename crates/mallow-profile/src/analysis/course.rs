@@ -16,11 +16,12 @@
 //! 4. fewer than [`ALLOCATIONS_MIN`] allocations, or a run below [`RUN_US_MIN`]: [`Verdict::TooFew`];
 //! 5. the floor rose by at most 1/50 in the second half: [`Verdict::LevelledOff`];
 //! 6. the floor rose in at least four of the five parts of the second half by more than half of an even share, and
-//!    in the last two of them by at least a third of what it rose in the first two: [`Verdict::Growing`]. But where
+//!    in the last two of them by at least half of what it rose in the first two: [`Verdict::Growing`]. But where
 //!    as much had been live in the first half already, at least eight of the ten parts of the whole run must have risen
 //!    so: what goes up and down may look like growth for half a run;
-//! 7. as much had been live before the last quarter already, or the floor rose by at most a tenth of its rise in
-//!    the last two parts, or there by less than a quarter of what it did in the first two: [`Verdict::LevelledOff`];
+//! 7. as much had been live before the last quarter already, and fewer than five of the ten parts have risen; or the floor
+//!    rose by at most a tenth of its rise in the last two parts, or there by less than a quarter of what it did in the
+//!    first two: [`Verdict::LevelledOff`];
 //! 8. nine tenths of the rise are in the last part, and less than half as much was live before: [`Verdict::AtEnd`];
 //! 9. else [`Verdict::Irregular`].
 
@@ -224,14 +225,14 @@ impl Course {
         let (early, late) = (risen(half, half + 2), risen(PARTS - 2, PARTS));
         let highest = |until: usize| levels[..until].iter().map(|level| level.live).max().unwrap_or(0);
         let slower_by = |factor: u64| late.saturating_mul(factor) < early;
-        let steady = |from: usize| {
+        let rising = |from: usize| {
             let least = risen(from, PARTS) / (2 * (PARTS - from) as u64);
-            (from..PARTS).filter(|&part| risen(part, part + 1) > least).count() >= (PARTS - from) * 4 / 5
+            (from..PARTS).filter(|&part| risen(part, part + 1) > least).count()
         };
         let was_as_high = highest(levels.len() / 2) >= end;
-        if steady(half) && !slower_by(3) && (!was_as_high || steady(0)) {
+        if rising(half) >= 4 && !slower_by(2) && (!was_as_high || rising(0) >= 8) {
             Verdict::Growing
-        } else if highest(levels.len() * 3 / 4) >= end || late <= rise / 10 || slower_by(4) {
+        } else if highest(levels.len() * 3 / 4) >= end && rising(0) < 5 || late <= rise / 10 || slower_by(4) {
             Verdict::LevelledOff
         } else if risen(PARTS - 1, PARTS) >= rise - rise / 10
             && highest(levels.len() * (PARTS - 1) / PARTS) < end / 2

@@ -231,6 +231,25 @@ fn a_file_that_was_cut_off_says_so() {
 }
 
 #[test]
+fn a_long_path_is_not_copied_without_bounds() {
+    let calls = "f--".repeat(100_000);
+    let path = format!("/{}", "p".repeat(4000));
+    let text = format!(
+        "--- symbol\n0xfff {calls}\n---\n--- heap\nheap_v2/0\n@ 0x7f0000001000\n t*: 1: 1 [0: 0]\n\
+         @ 0x1000\n t*: 1: 1 [0: 0]\nMAPPED_LIBRARIES:\n0-2000 r-xp 0 0 0 {path}\n"
+    );
+    let profile = read(text.as_bytes()).profile;
+    let copied: usize = profile
+        .locations
+        .iter()
+        .flat_map(|l| &l.frames)
+        .filter_map(|f| f.module.as_ref())
+        .map(String::len)
+        .sum();
+    assert!(copied <= 64 << 20, "{copied} bytes of paths");
+}
+
+#[test]
 fn no_damage_makes_it_panic() {
     let bytes = fixture("jemalloc/symbolized.heap");
     let bytes = &bytes[..bytes.len().min(4200)];

@@ -88,7 +88,7 @@ fn pprof_finds_nothing_wrong_with_an_export() {
     for expected in [
         "PeriodType: space bytes\nPeriod: 1\n",
         "Duration: 2.5",
-        "alloc_objects/count alloc_space/bytes inuse_objects/count inuse_space/bytes peak_objects/count peak_space/bytes[dflt] temporary_objects/count",
+        "inuse_objects/count inuse_space/bytes peak_objects/count peak_space/bytes[dflt] temporary_objects",
         "process:[7 /usr/bin/app --fast]",
         "helper /src/app.c:3",
         "/usr/bin/app abcdef01 [FN][FL][LN][IN]",
@@ -194,6 +194,20 @@ fn what_makes_no_sense_is_told_with_its_place() {
         let error = read_as(&bytes, Format::Pprof).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
     }
+}
+
+#[test]
+fn one_long_name_in_many_frames_is_refused() {
+    let name = "n".repeat(1 << 20);
+    let mut file =
+        message(&[(6, b""), (6, b"inuse_space"), (6, b"bytes"), (1, &[8, 1, 16, 2]), (5, &[8, 1, 16, 3])]);
+    file.extend([6 << 3 | 2, 0x80, 0x80, 0x40]);
+    file.extend(name.as_bytes());
+    for id in 1..=100u8 {
+        file.extend(message(&[(4, &[8, id, 24, id, 34, 2, 8, 1])]));
+    }
+    let error = read_as(&file, Format::Pprof).unwrap_err().to_string();
+    assert!(error.contains("far more than its size allows"), "{error}");
 }
 
 #[test]

@@ -26,7 +26,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Imported, ImportError> {
     let mut builder = ProfileBuilder::new(recording_of(&messages), known);
     let command = builder.recording().command.join(" ");
     let process = builder.add_process(Process { command, ..Process::default() });
-    let places = Places::of(&messages, &mut builder)?;
+    let places = Places::of(&messages, &mut builder, bytes.len())?;
     let mut labels = Labels::default();
     let mut totals = Totals::default();
     let mut negative = false;

@@ -10,21 +10,21 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Flat and cumulative figures by function.
-pub type Table = BTreeMap<String, (u64, u64)>;
+pub(crate) type Table = BTreeMap<String, (u64, u64)>;
 
 /// A file under `fixtures/`.
-pub fn fixture(path: &str) -> Vec<u8> {
+pub(crate) fn fixture(path: &str) -> Vec<u8> {
     let path = fixture_path(path);
     std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 /// Its path.
-pub fn fixture_path(path: &str) -> PathBuf {
+pub(crate) fn fixture_path(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(path)
 }
 
 /// The table of a profile: a function counts once in a stack, however often it stands there.
-pub fn table_of(profile: &Profile, figure: fn(&SiteTotals) -> u64) -> Table {
+pub(crate) fn table_of(profile: &Profile, figure: fn(&SiteTotals) -> u64) -> Table {
     let mut table = Table::new();
     for site in &profile.sites {
         let value = figure(&site.totals);
@@ -41,7 +41,7 @@ pub fn table_of(profile: &Profile, figure: fn(&SiteTotals) -> u64) -> Table {
 }
 
 /// What jeprof prints; without a program, for files that bring their names.
-pub fn jeprof(file: &Path, kind: &str) -> Table {
+pub(crate) fn jeprof(file: &Path, kind: &str) -> Table {
     let text =
         run(Command::new("jeprof").args(["--text", "--show_bytes", "--nodecount=100000", kind]).arg(file));
     let mut table = Table::new();
@@ -56,7 +56,7 @@ pub fn jeprof(file: &Path, kind: &str) -> Table {
 }
 
 /// What `go tool pprof -top` prints.
-pub fn pprof_top(file: &Path, sample_index: &str) -> Table {
+pub(crate) fn pprof_top(file: &Path, sample_index: &str) -> Table {
     let mut command = Command::new("go");
     command.args([
         "tool",
@@ -85,7 +85,7 @@ pub fn pprof_top(file: &Path, sample_index: &str) -> Table {
 }
 
 /// What a command prints; it must end well.
-pub fn run(command: &mut Command) -> String {
+pub(crate) fn run(command: &mut Command) -> String {
     // pprof keeps settings in the home folder, which a test must not touch.
     let settings = tempfile::tempdir().unwrap();
     let output =
@@ -98,7 +98,7 @@ pub fn run(command: &mut Command) -> String {
 
 /// A profile with what is hard: inlined calls, recursion, a location without an address, two locations at one address, code outside
 /// modules, two processes, a site without a stack, a live block of no bytes.
-pub fn hard_profile() -> Profile {
+pub(crate) fn hard_profile() -> Profile {
     let recording = Recording {
         command: vec!["/usr/bin/app".into(), "--fast".into()],
         started_unix_us: 1_700_000_000_000_000,

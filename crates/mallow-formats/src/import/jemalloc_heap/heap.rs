@@ -3,6 +3,7 @@
 use super::mappings::{Mappings, Place};
 use super::symbols::Symbols;
 use crate::Imported;
+use mallow_base::Frame;
 use mallow_profile::{
     Address, Known, LocationId, Module, Process, ProfileBuilder, Recording, SiteTotals, StackId, Thread,
     Totals,
@@ -101,7 +102,13 @@ impl Heap {
         );
         let process = Process { command: program.unwrap_or_default(), ..Process::default() };
         let process = builder.add_process(process);
-        let mut places = Places { mappings: &mappings, symbols: &self.symbols, known: FxHashMap::default() };
+        let addresses: usize = self.stacks.iter().map(|(addresses, _)| addresses.len()).sum();
+        let mut places = Places {
+            mappings: &mappings,
+            symbols: &self.symbols,
+            known: FxHashMap::default(),
+            paths_left: PATHS_MIN.max(addresses as u64 * PATH_PER_ADDRESS),
+        };
         let mut totals = Totals::default();
         for (addresses, figures) in &self.stacks {
             let stack = places.stack(&mut builder, addresses);
@@ -147,11 +154,17 @@ fn threads_of(threads: BTreeMap<u64, (String, Figures)>, allocations: bool) -> V
     if allocations { threads.into_iter().map(thread).collect() } else { Vec::new() }
 }
 
+/// Bytes of paths in frames that any file may cause, and how many for each address in it.
+const PATHS_MIN: u64 = 64 << 20;
+const PATH_PER_ADDRESS: u64 = 256;
+
 /// From addresses to stacks of a profile.
 struct Places<'a> {
     mappings: &'a Mappings,
     symbols: &'a Symbols,
     known: FxHashMap<(u64, bool), LocationId>,
+    /// Bytes of paths that may still be copied into frames. Only a made-up file has so long paths, or so many inlined calls.
+    paths_left: u64,
 }
 
 impl Places<'_> {
@@ -196,8 +209,27 @@ impl Places<'_> {
             Place::Elsewhere => (Address::Anonymous { avma: address }, None),
             Place::NoAddress => (Address::Unknown, None),
         };
-        let location = builder.location(place, self.symbols.frames(address, is_innermost, path));
+        let mut frames = self.symbols.frames(address, is_innermost);
+        if frames.is_empty() {
+            frames.push(bare(place));
+        }
+        let copied = path.map_or(0, |path| path.len() as u64 * frames.len() as u64);
+        if let Some(path) = path.filter(|_| copied <= self.paths_left) {
+            self.paths_left -= copied;
+            frames.iter_mut().for_each(|frame| frame.module = Some(path.to_owned()));
+        }
+        let location = builder.location(place, frames);
         self.known.insert((address, is_innermost), location);
         location
     }
+}
+
+/// A frame without a name.
+fn bare(address: Address) -> Frame {
+    let function = match address {
+        Address::InModule { svma, .. } => format!("{svma:#x}"),
+        Address::Anonymous { avma } => format!("{avma:#x}"),
+        Address::Unknown => String::from("[unknown]"),
+    };
+    Frame { function, ..Frame::default() }
 }

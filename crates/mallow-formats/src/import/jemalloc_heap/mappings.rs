@@ -6,6 +6,9 @@ use crate::lines::Lines;
 /// The name of a mapping that holds no code: our own export puts locations without an address there.
 pub(crate) const NO_ADDRESS: &str = "[no-address]";
 
+/// No file has a longer path; a damaged one would be copied into every frame.
+const PATH_BYTES_MAX: usize = 4096;
+
 /// Programs that are linked for a fixed place lie below this; where the loader chooses, it is above, on 32 bits too.
 const FIXED_BELOW: u64 = 0x1000_0000;
 
@@ -112,6 +115,9 @@ impl Mapping {
         let offset = hexadecimal(words.next()?)?;
         let path = words.nth(2).unwrap_or_default().trim();
         let path = path.strip_suffix(" (deleted)").unwrap_or(path).to_owned();
+        if path.len() > PATH_BYTES_MAX {
+            return None;
+        }
         Some(Mapping { start: hexadecimal(start)?, end: hexadecimal(end)?, offset, path, bias: 0 })
     }
 }

@@ -71,7 +71,7 @@ impl Symbols {
     }
 
     /// The frames at a return address, innermost first; empty where there is no name.
-    pub(super) fn frames(&self, address: u64, is_innermost: bool, module: Option<&str>) -> Vec<Frame> {
+    pub(super) fn frames(&self, address: u64, is_innermost: bool) -> Vec<Frame> {
         let call = address.wrapping_sub(1);
         if let Some(frame) = self.frames.get(&call) {
             return vec![frame.clone()];
@@ -82,7 +82,6 @@ impl Symbols {
         let functions: Vec<&str> = names.split("--").map(str::trim).filter(|name| !name.is_empty()).collect();
         let frame = |(index, function): (usize, &&str)| Frame {
             function: without_address(function).to_owned(),
-            module: module.map(str::to_owned),
             inlined: index > 0,
             ..Frame::default()
         };
@@ -121,7 +120,7 @@ mod tests {
         let names = FxHashMap::from_iter([(0x10, "main--work--new".to_owned()), (0x20, "0x20".to_owned())]);
         let symbols = Symbols { names, ..Symbols::default() };
         let named = |address, innermost| -> Vec<(String, bool)> {
-            let frames = symbols.frames(address, innermost, None);
+            let frames = symbols.frames(address, innermost);
             frames.into_iter().map(|frame| (frame.function, frame.inlined)).collect()
         };
         let expected = [("new", true), ("work", true), ("main", false)]

@@ -1,12 +1,19 @@
 //! From a pprof file's locations, functions and mappings to locations of a profile.
 
 use super::messages::{Messages, expected};
-use crate::ImportError;
 use crate::import::jemalloc_heap::{NO_STACK, bias_of};
 use crate::pprof_proto::{Function, Line, Location, Mapping};
+use crate::{Format, ImportError};
 use mallow_base::Frame;
 use mallow_profile::{Address, LocationId, Module, ModuleId, ProfileBuilder, StackId};
 use rustc_hash::FxHashMap;
+
+/// Bytes of names in frames that any file may cause, and how many for each of its bytes: a name stands once in the file, but
+/// in every frame.
+const TEXT_MIN: u64 = 64 << 20;
+const TEXT_PER_BYTE: u64 = 64;
+/// No file has a longer path.
+const PATH_BYTES_MAX: usize = 4096;
 
 /// A mapping that is a file.
 struct Image {
@@ -24,9 +31,12 @@ pub(super) struct Places {
 
 impl Places {
     /// Takes all locations over.
-    pub(super) fn of(messages: &Messages, builder: &mut ProfileBuilder) -> Result<Places, ImportError> {
-        let functions: FxHashMap<u64, &Function> =
-            messages.functions.iter().map(|function| (function.id, function)).collect();
+    pub(super) fn of(
+        messages: &Messages,
+        builder: &mut ProfileBuilder,
+        file_bytes: usize,
+    ) -> Result<Places, ImportError> {
+        let mut names = Names::of(messages, file_bytes);
         let images: FxHashMap<u64, Image> = messages
             .mappings
             .iter()
@@ -36,8 +46,7 @@ impl Places {
         let mut no_stack = None;
         for (at, location) in &messages.locations {
             let image = images.get(&location.mapping_id);
-            let frames = frames_of(messages, &functions, location, image)
-                .ok_or_else(|| expected(*at, "a location whose functions are in the file"))?;
+            let frames = names.frames(location, image, *at)?;
             if location.address == 0 && frames.first().is_some_and(|frame| frame.function == NO_STACK) {
                 no_stack = Some(location.id);
                 continue;
@@ -69,7 +78,7 @@ impl Places {
 
 fn image_of(messages: &Messages, mapping: &Mapping, builder: &mut ProfileBuilder) -> Option<Image> {
     let path = messages.text(mapping.filename);
-    if path.is_empty() || path.starts_with('[') {
+    if path.is_empty() || path.starts_with('[') || path.len() > PATH_BYTES_MAX {
         return None;
     }
     let build_id = bytes_of_hex(messages.text(mapping.build_id)).unwrap_or_default();
@@ -90,28 +99,76 @@ fn address_of(location: &Location, image: Option<&Image>) -> Address {
     }
 }
 
-/// None where a function is missing.
-fn frames_of(
-    messages: &Messages,
-    functions: &FxHashMap<u64, &Function>,
-    location: &Location,
-    image: Option<&Image>,
-) -> Option<Vec<Frame>> {
-    let outermost = location.line.len().saturating_sub(1);
-    let frame = |(index, line): (usize, &Line)| {
-        let function = functions.get(&line.function_id)?;
-        let name = messages.text(function.name);
-        let name = if name.is_empty() { messages.text(function.system_name) } else { name };
-        let file = messages.text(function.filename);
-        Some(Frame {
+/// What frames may still take of names.
+struct Names<'a> {
+    messages: &'a Messages,
+    functions: FxHashMap<u64, &'a Function>,
+    bytes_max: u64,
+    bytes_left: u64,
+}
+
+impl<'a> Names<'a> {
+    fn of(messages: &'a Messages, file_bytes: usize) -> Names<'a> {
+        let bytes_max = TEXT_MIN.max((file_bytes as u64).saturating_mul(TEXT_PER_BYTE));
+        let functions = messages.functions.iter().map(|function| (function.id, function)).collect();
+        Names { messages, functions, bytes_max, bytes_left: bytes_max }
+    }
+
+    /// The frames of the location at a byte of the file.
+    fn frames(
+        &mut self,
+        location: &Location,
+        image: Option<&Image>,
+        at: u64,
+    ) -> Result<Vec<Frame>, ImportError> {
+        let outermost = location.line.len().saturating_sub(1);
+        if location.line.is_empty() {
+            // The address will stand for the name, in the same file.
+            self.take(image.map_or(0, |image| image.path.len()))?;
+        }
+        let mut frames = Vec::with_capacity(location.line.len());
+        for (index, line) in location.line.iter().enumerate() {
+            let frame = self.frame(line, image, index < outermost);
+            frames.push(frame.ok_or_else(|| expected(at, "a location whose functions are in the file"))??);
+        }
+        Ok(frames)
+    }
+
+    /// None where the function is missing.
+    fn frame(
+        &mut self,
+        line: &Line,
+        image: Option<&Image>,
+        inlined: bool,
+    ) -> Option<Result<Frame, ImportError>> {
+        let function = self.functions.get(&line.function_id)?;
+        let name = self.messages.text(function.name);
+        let name = if name.is_empty() { self.messages.text(function.system_name) } else { name };
+        let file = self.messages.text(function.filename);
+        let length = name.len() + file.len() + image.map_or(0, |image| image.path.len());
+        if let Err(error) = self.take(length) {
+            return Some(Err(error));
+        }
+        Some(Ok(Frame {
             function: if name.is_empty() { "[unknown]" } else { name }.to_owned(),
             file: (!file.is_empty()).then(|| file.to_owned()),
             line: u32::try_from(line.line).ok().filter(|&line| line > 0),
             module: image.map(|image| image.path.clone()),
-            inlined: index < outermost,
-        })
-    };
-    location.line.iter().enumerate().map(frame).collect()
+            inlined,
+        }))
+    }
+
+    fn take(&mut self, bytes: usize) -> Result<(), ImportError> {
+        let bytes_max = self.bytes_max;
+        self.bytes_left =
+            self.bytes_left.checked_sub(bytes as u64).ok_or_else(|| ImportError::Unsupported {
+                format: Format::Pprof,
+                reason: format!(
+                    "its names come to more than {bytes_max} bytes in frames, far more than its size allows"
+                ),
+            })?;
+        Ok(())
+    }
 }
 
 /// GNU's build ids are hexadecimal; Go's are not, and mean nothing to those who look for files.

@@ -1,8 +1,8 @@
 //! What changed between two profiles, as rows: new, gone, changed and moved sites.
 //!
-//! Which site is which is decided in `mallow-profile`; here sites are folded and cut as reports show them, before they are
-//! compared, and the result is put into sections by one measure. Whatever a filter hides is summed up, so that sections, what
-//! is hidden and what did not change always add up to the totals.
+//! Which site is which is decided in `mallow-profile`; here sites are folded and cut as reports show them,
+//! before they are compared, and the result is put into sections by one measure. Whatever a filter hides is
+//! summed up, so that sections, what is hidden and what did not change always add up to the totals.
 
 mod limit;
 mod side;
@@ -15,8 +15,8 @@ use mallow_base::Frame;
 use mallow_profile::{Diff, DiffEntry, Known, Profile, Rename, SiteTotals, StackId};
 use side::Side;
 
-/// A site that was moved and differs by at most one part in so many is shown as moved, not as changed: another place often
-/// brings another warm-up.
+/// A site that was moved and differs by at most one part in so many is shown as moved, not as changed:
+/// another place often brings another warm-up.
 const SMALL_CHANGE: u64 = 100;
 
 /// What to compare, and what of it to show.
@@ -181,7 +181,8 @@ impl<'a> Comparison<'a> {
     pub fn of(before: &'a Profile, after: &'a Profile, options: &DiffOptions) -> Self {
         let known = known_by_both(&before.known, &after.known);
         let (before, after) = (Side::of(before, options), Side::of(after, options));
-        let diff = Diff::of(&before.sites, &after.sites, &known);
+        let same_modules = before.modules_of(&after);
+        let diff = Diff::of(&before.sites, &after.sites, &known, &same_modules);
         let mut comparison = Self {
             by: options.by,
             totals: Vec::new(),

@@ -155,8 +155,9 @@ fn unit_of(unit: &str, kind: Kind, measure: Measure) -> Result<u64, String> {
 }
 
 impl Limit {
-    /// Holds the limit against the totals; none when one of the profiles does not know the measure. Amounts that are not in per
-    /// cent are per operation where there are several: `allocations>+1` with `per` 1000 lets 1000 pass.
+    /// Holds the limit against the totals; none when one of the profiles does not know the measure. Amounts
+    /// that are not in per cent are per operation where there are several: `allocations>+1` with `per` 1000
+    /// lets 1000 pass.
     pub fn judge(&self, comparison: &Comparison<'_>, per: NonZeroU64) -> Option<Verdict> {
         let change = comparison.total(self.measure)?;
         Some(Verdict { limit: self.clone(), change, is_broken: self.is_broken(change, per) })

@@ -3,8 +3,8 @@
 use super::{DiffOptions, DiffSide};
 use crate::{Filter, Measure, Sites, lines, short_name};
 use mallow_base::Frame;
-use mallow_profile::{DiffSite, Profile, SiteTotals, StackId};
-use rustc_hash::FxHashMap;
+use mallow_profile::{DiffSite, Module, Profile, SiteTotals, StackId};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Frames from the leaf that count at most, recursion once: deeper stacks are the same site below so many calls.
 const DEPTH_MAX: usize = 512;
@@ -52,6 +52,14 @@ impl<'a> Side<'a> {
             self.stacks.push(None);
             self.wanted.push(options.filter.is_none());
         }
+    }
+
+    /// Paths of modules that are the very same file on both sides, by their build ids.
+    pub(super) fn modules_of(&self, other: &Side<'_>) -> Vec<&'a str> {
+        let has_id = |module: &&Module| !module.build_id.is_empty();
+        let others: FxHashSet<&Module> = other.profile.modules.iter().filter(has_id).collect();
+        let same = self.profile.modules.iter().filter(|module| others.contains(module));
+        same.map(|module| module.path.as_str()).collect()
     }
 
     /// The figure of all sites.

@@ -106,6 +106,34 @@ fn pages_are_called_pages() {
     assert!(held(&profile).contains_key("[unknown]"), "a frame at address 0 has no name");
 }
 
+/// memcheck's tree, and mallow's recording of the same binary.
+#[test]
+fn memchecks_tree_is_figures_and_no_moments() {
+    let Imported { profile, warnings, .. } = massif("massif/inlined_xtree.ms");
+    assert_eq!(warnings, [""; 0]);
+    let known = Known { allocations: true, leaked: true, blocks: true, ..Known::NOTHING };
+    assert_eq!((profile.known, &profile.processes[0].live_samples[..]), (known, &[][..]));
+    let ours = read_file(&fixture_path("dhat/inlined.mallow")).unwrap().profile;
+    let totals = |totals: Totals| Totals { temporary: 0, peak_bytes: 0, peak_blocks: 0, ..totals };
+    assert_eq!(profile.totals(), totals(ours.totals()));
+    let of = |profile: &Profile| -> Vec<(String, [u64; 4])> {
+        let sites = sites(profile).into_iter();
+        sites
+            .map(|(stack, site)| {
+                (stack, [site.allocations, site.bytes, site.leaked_bytes, site.leaked_blocks])
+            })
+            .collect()
+    };
+    assert_eq!(of(&profile), of(&ours));
+
+    let text = String::from_utf8(fixture("massif/inlined_xtree.ms")).unwrap();
+    assert_eq!(
+        refusal(&text.replace("curB :", "RB :")),
+        "this massif file cannot be read: it is a tree of memcheck's leaks or of something else (\"RB : currently allocated \
+         Bytes\"); write leaks as XML (--xml=yes), or the heap with --xtree-memory=full"
+    );
+}
+
 /// A file with these snapshots: (time, bytes, what stands behind `heap_tree=`).
 fn text_of(snapshots: &[(u64, u64, &str)]) -> String {
     let mut text = String::from("desc: (none)\ncmd: ./made\ntime_unit: i\n");
@@ -412,8 +440,8 @@ proptest! {
 
     #[test]
     fn damage_is_an_error_or_a_profile(kind: u8, at: usize, with: u8, name in 0..3usize) {
-        let name = ["realloc_chain", "inlined_pages", "inlined_bytes"][name];
-        match read_as(&damaged(&fixture(&format!("massif/{name}.txt")), kind, at, with), Format::Massif) {
+        let name = ["realloc_chain.txt", "inlined_pages.txt", "inlined_xtree.ms"][name];
+        match read_as(&damaged(&fixture(&format!("massif/{name}")), kind, at, with), Format::Massif) {
             Ok(imported) => drop(exported(&imported.profile, ExportFormat::Massif)),
             Err(error) => prop_assert!(!error.to_string().is_empty()),
         }

@@ -6,8 +6,9 @@
 
 mod snapshot;
 mod tree;
+mod xtree;
 
-use crate::import::valgrind_frames::Frames;
+use crate::import::valgrind_frames::{Frames, Overgrown};
 use crate::lines::Lines;
 use crate::{Format, ImportError, Imported};
 use mallow_base::Bytes;
@@ -21,6 +22,8 @@ use tree::{Leaf, Names};
 struct Head {
     command: String,
     clock: Clock,
+    /// Its snapshots are figures and not moments.
+    is_xtree: bool,
 }
 
 /// The snapshots that matter, by what they are.
@@ -39,45 +42,49 @@ pub(crate) fn read(lines: Lines<'_>) -> Result<Imported, ImportError> {
     let mut text = snapshot::Text::new(lines);
     let head = read_head(&mut text)?;
     let mut names = Names::default();
+    if head.is_xtree {
+        return xtree::read(&mut text, head, &mut names);
+    }
     let mut found = Found::default();
     while let Some(snapshot) = snapshot::next(&mut text, head.clock, &mut names)? {
         found.add(snapshot);
     }
     let Some(last) = &found.last else { return Err(text.expected("snapshot=0")) };
 
-    let time_unit = head.clock.unit();
-    let mut warnings = found.warnings();
-    if names.counts_pages {
-        warnings.push(String::from(
-            "the figures are pages taken from the kernel (--pages-as-heap) and not what malloc was asked for",
-        ));
-    }
-    let recording = Recording {
-        command: head.command.split_ascii_whitespace().map(str::to_owned).collect(),
-        duration_us: last.sample.time_us,
-        time_unit,
-        ..Recording::default()
-    };
-    let mut builder = ProfileBuilder::new(recording, Known { peak: true, ..Known::NOTHING });
-    let process = builder.add_process(Process {
-        command: head.command,
-        ended_us: last.sample.time_us,
-        live_samples: found.samples.clone(),
-        ..Process::default()
-    });
-    let overgrown = |_| ImportError::Unsupported {
-        format: Format::Massif,
-        reason: String::from("its inlined frames unfold to far more than its size allows"),
-    };
+    let warnings = found.warnings();
+    let mut builder = builder_of(&head, last, Known { peak: true, ..Known::NOTHING });
+    let live_samples = found.samples.clone();
+    let process = builder.add_process(Process { live_samples, ..process_of(&head, last) });
     let mut frames = names.frames(text.bytes());
     found.add_sites(&mut builder, process, &mut frames).map_err(overgrown)?;
     Ok(Imported { profile: builder.finish(), warnings, complete: true })
 }
 
+fn builder_of(head: &Head, last: &Snapshot, known: Known) -> ProfileBuilder {
+    let recording = Recording {
+        command: head.command.split_ascii_whitespace().map(str::to_owned).collect(),
+        duration_us: last.sample.time_us,
+        time_unit: head.clock.unit(),
+        ..Recording::default()
+    };
+    ProfileBuilder::new(recording, known)
+}
+
+fn process_of(head: &Head, last: &Snapshot) -> Process {
+    Process { command: head.command.clone(), ended_us: last.sample.time_us, ..Process::default() }
+}
+
+fn overgrown(_: Overgrown) -> ImportError {
+    let reason = String::from("its inlined frames unfold to far more than its size allows");
+    ImportError::Unsupported { format: Format::Massif, reason }
+}
+
 /// Three lines; a command may have lines of its own.
 fn read_head(text: &mut snapshot::Text<'_>) -> Result<Head, ImportError> {
     let mut line = text.next()?;
-    while line.as_ref().is_some_and(|line| line.starts_with("desc:")) {
+    let mut is_xtree = false;
+    while let Some(desc) = line.as_deref().and_then(|line| line.strip_prefix("desc:")) {
+        is_xtree |= desc.trim().starts_with("xtree.");
         line = text.next()?;
     }
     let Some(first) = line.as_deref().and_then(|line| line.strip_prefix("cmd:")) else {
@@ -88,10 +95,8 @@ fn read_head(text: &mut snapshot::Text<'_>) -> Result<Head, ImportError> {
         let Some(line) = text.next()? else { return Err(text.expected("time_unit: and i, ms or B")) };
         if let Some(unit) = line.strip_prefix("time_unit:") {
             let clock = Clock::of_word(unit.trim());
-            return Ok(Head {
-                command,
-                clock: clock.ok_or_else(|| text.expected("a time_unit of i, ms or B"))?,
-            });
+            let clock = clock.ok_or_else(|| text.expected("a time_unit of i, ms or B"))?;
+            return Ok(Head { command, clock, is_xtree });
         }
         command.push(' ');
         command.push_str(line.trim());
@@ -122,6 +127,13 @@ impl Found {
 
     fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
+        let is_of_pages =
+            |top: &Snapshot| top.tree.as_ref().is_some_and(|tree| tree.title.contains("page allocation"));
+        if self.top().is_some_and(is_of_pages) {
+            warnings.push(String::from(
+                "the figures are pages taken from the kernel (--pages-as-heap) and not what malloc was asked for",
+            ));
+        }
         if self.top().is_some_and(|top| top.tree.is_none() && top.bytes() > 0) {
             warnings.push(String::from(
                 "no snapshot tells what the peak was made of, so its bytes stand at no site; massif finds a peak only when \
@@ -151,7 +163,7 @@ impl Found {
         builder: &mut ProfileBuilder,
         process: ProcessIndex,
         frames: &mut Frames,
-    ) -> Result<(), crate::import::valgrind_frames::Overgrown> {
+    ) -> Result<(), Overgrown> {
         if let Some(top) = self.top() {
             builder.process(process).totals.peak_bytes = top.bytes();
             builder.process(process).peak_us = top.sample.time_us;
@@ -178,7 +190,7 @@ fn add_site(
     frames: &mut Frames,
     leaf: &Leaf,
     totals: &SiteTotals,
-) -> Result<(), crate::import::valgrind_frames::Overgrown> {
+) -> Result<(), Overgrown> {
     let stack = frames.stack(builder, &leaf.innermost_first)?;
     builder.add_site(process, stack, totals);
     Ok(())

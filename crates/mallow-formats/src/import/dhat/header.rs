@@ -28,7 +28,7 @@ pub(super) struct Header {
     time_unit: Option<String>,
     #[serde(rename = "cmd")]
     command: Option<String>,
-    pub(super) pid: Option<i64>,
+    pub(super) pid: Option<u64>,
     #[serde(rename = "te", alias = "ei")]
     pub(super) ended: Option<u64>,
     #[serde(rename = "tg", alias = "mi")]

@@ -15,14 +15,14 @@ const NO_STACK: &str = "[no stack]";
 pub(super) struct Names {
     texts: Vec<String>,
     numbers: FxHashMap<String, u32>,
-    /// The trees are of pages and not of what malloc was asked for.
-    pub(super) counts_pages: bool,
 }
 
 /// What a snapshot was made of.
 pub(super) struct Tree {
     /// Their bytes add up to the snapshot's.
     pub(super) leaves: Vec<Leaf>,
+    /// What stands beside the root, which says what is counted.
+    pub(super) title: String,
 }
 
 /// Bytes at one stack.
@@ -68,7 +68,7 @@ impl Names {
 
 /// Reads the tree of a snapshot of so many bytes.
 pub(super) fn read(text: &mut Text<'_>, names: &mut Names, heap_bytes: u64) -> Result<Tree, ImportError> {
-    let mut leaves = Vec::new();
+    let (mut leaves, mut title) = (Vec::new(), String::new());
     // The first is the snapshot itself, whose only child is the tree's root.
     let mut open = vec![Open { frame: None, bytes: heap_bytes, children_left: 1, children_bytes: 0 }];
     while let Some(parent) = open.last_mut() {
@@ -95,7 +95,7 @@ pub(super) fn read(text: &mut Text<'_>, names: &mut Names, heap_bytes: u64) -> R
         }
         let frame = match open.len() {
             1 => {
-                names.counts_pages |= node.text.contains("page allocation");
+                title = node.text.to_owned();
                 None
             }
             _ if is_sum(node.text) => None,
@@ -103,7 +103,7 @@ pub(super) fn read(text: &mut Text<'_>, names: &mut Names, heap_bytes: u64) -> R
         };
         open.push(Open { frame, bytes: node.bytes, children_left: node.children, children_bytes: 0 });
     }
-    Ok(Tree { leaves })
+    Ok(Tree { leaves, title })
 }
 
 /// Ends the innermost node. What its children do not have is its own.

@@ -279,7 +279,7 @@ impl<'a> TimelineJson<'a> {
                 peak_bytes: None,
                 slices: (live.iter().enumerate())
                     .map(|(at, sample)| SliceJson {
-                        live_bytes: sample.map(|sample| sample.live_bytes),
+                        live_bytes_max: sample.map(|sample| sample.live_bytes),
                         ..SliceJson::unknown(time.begin_us(at))
                     })
                     .collect(),

@@ -201,7 +201,11 @@ fn shows<'a>(
     });
     let only_timeline = asked.timeline && asked.is_only_timeline();
     if only_timeline && let Some(lines) = of_samples(profile, &processes, window, slices) {
-        return Ok(Shows { timeline: Some(lines), window: asked.is_windowed().then_some(window), ..Shows::of(profile) });
+        return Ok(Shows {
+            timeline: Some(lines),
+            window: asked.is_windowed().then_some(window),
+            ..Shows::of(profile)
+        });
     }
     if source.format != Format::Mallow {
         return Err(without_events(source));
@@ -294,13 +298,12 @@ fn of_samples<'a>(
 
 /// The processes with this id, or all of them.
 fn chosen(profile: &Profile, pid: Option<u32>) -> Result<Vec<ProcessIndex>, Failure> {
-    let has_pid = |index: &ProcessIndex| {
-        pid.is_none_or(|pid| profile.processes[index.0 as usize].pid == pid)
-    };
+    let has_pid = |index: &ProcessIndex| pid.is_none_or(|pid| profile.processes[index.0 as usize].pid == pid);
     let chosen: Vec<ProcessIndex> = all_processes(profile).filter(has_pid).collect();
     match pid {
         Some(pid) if chosen.is_empty() => {
-            let mut pids: Vec<String> = profile.processes.iter().map(|process| process.pid.to_string()).collect();
+            let mut pids: Vec<String> =
+                profile.processes.iter().map(|process| process.pid.to_string()).collect();
             pids.dedup();
             pids.truncate(10);
             Err(Failure::new(format!("no process {pid} was recorded; there are {}.", pids.join(", "))))

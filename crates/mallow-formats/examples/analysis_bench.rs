@@ -30,11 +30,8 @@ fn main() {
 fn plan(name: &str, end_us: u64) -> Plan {
     let all = name == "everything";
     let wants = |what: &str| all || name == what;
-    let window = if name == "window" {
-        Window { from_us: end_us / 4, to_us: end_us / 2 }
-    } else {
-        Window::ALL
-    };
+    let window =
+        if name == "window" { Window { from_us: end_us / 4, to_us: end_us / 2 } } else { Window::ALL };
     Plan {
         window,
         window_sites: wants("window"),

@@ -4,6 +4,7 @@ mod writer;
 
 use mallow_formats::Imported;
 use mallow_formats::native::{self, EventKind, ReallocBooking, Trace, TraceError};
+use mallow_profile::analysis::{Pass, Plan, WindowFigures};
 use mallow_profile::{Address, Exit, ModuleId, ProcessIndex, Profile, StackId};
 use mallow_wire::trace::*;
 use std::io::Cursor;
@@ -416,4 +417,48 @@ fn all_events_of_a_process_can_be_had_in_order() {
     let freed = events.iter().filter(|event| matches!(event.kind, EventKind::Free { .. })).count();
     assert_eq!(freed, 66);
     assert_eq!(trace.events(ProcessIndex(2), |_| {}).unwrap(), 0);
+}
+
+fn analysed(bytes: &[u8], process: u32) -> (u64, mallow_profile::analysis::Findings) {
+    let plan = Plan { window_sites: true, threads: true, chains: true, histogram: true, ..Plan::default() };
+    let mut pass = Pass::new(plan);
+    let events = Trace::open(Cursor::new(bytes)).unwrap().analyse(ProcessIndex(process), &mut pass);
+    (events.unwrap(), pass.finish())
+}
+
+#[test]
+fn a_pass_sees_what_events_tell_and_agrees_with_the_profile() {
+    let sample = sample(false);
+    let profile = read(&sample.bytes).profile;
+    for process in 0..2 {
+        let mut listed = 0;
+        let mut trace = Trace::open(Cursor::new(&sample.bytes)).unwrap();
+        trace.events(ProcessIndex(process), |_| listed += 1).unwrap();
+        let (events, findings) = analysed(&sample.bytes, process);
+        assert!(events > 0 && events == listed);
+        let totals = profile.processes[process as usize].totals;
+        let sum = |of: fn(&WindowFigures) -> u64| {
+            findings.window_sites.iter().map(|site| of(&site.figures)).sum::<u64>()
+        };
+        assert_eq!(sum(|figures| figures.allocations), totals.allocations);
+        assert_eq!(sum(|figures| figures.bytes), totals.bytes);
+        assert_eq!(sum(|figures| figures.live_bytes), totals.leaked_bytes);
+        assert_eq!(findings.threads.iter().map(|thread| thread.temporary).sum::<u64>(), totals.temporary);
+        for site in &findings.window_sites {
+            let own = profile.sites.iter().find(|own| own.process.0 == process && own.stack == site.stack);
+            assert_eq!(own.map(|own| own.totals.allocations), Some(site.figures.allocations));
+        }
+    }
+    assert_eq!(analysed(&sample.bytes, 2).0, 0);
+}
+
+#[test]
+fn a_pass_ends_where_events_are_damaged_and_needs_some() {
+    let whole = sample(false);
+    let (events, _) = analysed(&whole.bytes, 0);
+    assert!(analysed(&whole.flipped(ChunkKind::EVENTS, Some(0)), 0).0 < events);
+    let sums = sample(true);
+    let mut trace = Trace::open(Cursor::new(&sums.bytes)).unwrap();
+    let result = trace.analyse(ProcessIndex(0), &mut Pass::new(Plan::default()));
+    assert!(matches!(result, Err(TraceError::NoEvents)), "{result:?}");
 }

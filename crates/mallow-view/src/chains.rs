@@ -24,11 +24,7 @@ impl Chains {
         let mut rows = places(profile, shown, filter, sites, ChainTotals::add);
         rows.sort_by_key(|row| {
             let totals = &row.figures;
-            std::cmp::Reverse((
-                totals.largest_growth.bytes(),
-                totals.copied_bytes_max,
-                totals.reallocations,
-            ))
+            std::cmp::Reverse((totals.largest_growth.bytes(), totals.copied_bytes_max, totals.reallocations))
         });
         Chains { totals, rows }
     }

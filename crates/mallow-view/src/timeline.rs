@@ -72,22 +72,20 @@ impl OverTime {
         rows.sort_by_key(|row| {
             std::cmp::Reverse((row.figures.peak_bytes, row.figures.end_bytes(), row.figures.highest_bytes()))
         });
-        let rss_bytes = at_ends(&time, &process.samples, |sample: &Sample| (sample.time_us, sample.rss_bytes));
+        let rss_bytes =
+            at_ends(&time, &process.samples, |sample: &Sample| (sample.time_us, sample.rss_bytes));
         OverTime { time, slices, rss_bytes, peak_us, peak_bytes, rows }
     }
 }
 
-/// Live memory over time where a source kept samples of it and no events: at the end of each slice; none before the first
-/// sample.
+/// Live memory over time where a source kept samples of it and no events: the highest sample of each slice, or the last one
+/// before it, so that a peak between two ends of slices stays visible; none before the first.
 pub fn of_live_samples(process: &Process, time: &Slices) -> Vec<Option<LiveSample>> {
-    at_ends(time, &process.live_samples, |sample: &LiveSample| (sample.time_us, *sample))
-}
-
-/// The samples of a process that stand highest in each slice, or the last one before it: a peak between two ends of slices
-/// stays visible.
-pub fn highest_live_samples(process: &Process, time: &Slices) -> Vec<Option<LiveSample>> {
-    let mut highest = of_live_samples(process, time);
-    for sample in &process.live_samples {
+    let mut highest = at_ends(time, &process.live_samples, |sample: &LiveSample| (sample.time_us, *sample));
+    let end_us = time.begin_us(time.count());
+    for sample in
+        process.live_samples.iter().filter(|sample| (time.start_us()..=end_us).contains(&sample.time_us))
+    {
         let slice = &mut highest[time.of(sample.time_us)];
         if slice.is_none_or(|known| known.live_bytes < sample.live_bytes) {
             *slice = Some(*sample);
@@ -112,4 +110,30 @@ fn at_ends<S, V: Copy>(time: &Slices, samples: &[S], value: impl Fn(&S) -> (u64,
         *value = latest;
     }
     values
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(time_us: u64, live_bytes: u64) -> LiveSample {
+        LiveSample { time_us, live_bytes, ..LiveSample::default() }
+    }
+
+    #[test]
+    fn samples_last_until_the_next_and_a_peak_stays() {
+        let live_samples = vec![sample(10, 5), sample(21, 90), sample(29, 7), sample(55, 0), sample(99, 3)];
+        let process = Process { live_samples, ..Process::default() };
+        let found = of_live_samples(&process, &Slices::new(0, 60, 6));
+        let bytes: Vec<Option<u64>> = found.iter().map(|it| it.map(|sample| sample.live_bytes)).collect();
+        // What was sampled behind the end is left out.
+        assert_eq!(bytes, [None, Some(5), Some(90), Some(7), Some(7), Some(0)]);
+    }
+
+    #[test]
+    fn resident_memory_is_known_from_its_first_sample_on() {
+        let samples = [(15, 100), (16, 200), (45, 50), (61, 9)];
+        let found = at_ends(&Slices::new(0, 60, 6), &samples, |sample| *sample);
+        assert_eq!(found, [None, Some(200), Some(200), Some(200), Some(50), Some(50)]);
+    }
 }

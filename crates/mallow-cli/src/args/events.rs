@@ -69,7 +69,8 @@ fn duration_us(text: &str) -> Result<u64, String> {
 fn moment(text: &str) -> Result<LowMoment, String> {
     const SHARE: &str = "a percentage from 0% to 100% was expected";
     let Some(percent) = text.trim().strip_suffix('%') else {
-        let or_share = |_| "a time such as 1.5s, 200ms, 300us, or a percentage such as 10% was expected".into();
+        let or_share =
+            |_| "a time such as 1.5s, 200ms, 300us, or a percentage such as 10% was expected".into();
         return duration_us(text).map(LowMoment::Micros).map_err(or_share);
     };
     let percent: f64 = percent.trim().parse().map_err(|_| SHARE)?;
@@ -97,7 +98,9 @@ mod tests {
         ] {
             assert_eq!((duration_us(text), moment(text)), (Ok(us), Ok(LowMoment::Micros(us))), "{text}");
         }
-        for text in ["", "5", "s", "-1s", "1e30h", "nans", "infs", "1.5 parsecs", "10%%", "101%", "-1%", "nan%"] {
+        for text in
+            ["", "5", "s", "-1s", "1e30h", "nans", "infs", "1.5 parsecs", "10%%", "101%", "-1%", "nan%"]
+        {
             assert!(moment(text).is_err(), "{text}");
         }
         assert_eq!(moment("12.5%"), Ok(LowMoment::Share(125_000)));

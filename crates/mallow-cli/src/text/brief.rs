@@ -9,8 +9,7 @@ use mallow_view::brief::Brief;
 /// One line for each site, and one for who called it.
 pub(super) fn brief(page: &Page<'_>, word: &str, what: &str, found: &Brief) -> Vec<String> {
     let blocks = plural(found.blocks, "block");
-    let heading =
-        format!("{}: {blocks}, {}, {what}", page.style.bold(word), Bytes(found.bytes));
+    let heading = format!("{}: {blocks}, {}, {what}", page.style.bold(word), Bytes(found.bytes));
     let mut out = vec![heading];
     if found.rows.is_empty() {
         return out;

@@ -1,7 +1,7 @@
 //! Blocks that `realloc` resized, by where they began.
 
 use super::events::Page;
-use super::{figure, plural};
+use super::{cut_end, figure, plural};
 use mallow_base::Bytes;
 use mallow_profile::analysis::ChainTotals;
 use mallow_view::Measure;
@@ -29,7 +29,7 @@ pub(super) fn chains(page: &Page<'_>, found: &Chains) -> Vec<String> {
     ];
     for row in found.rows.iter().take(page.limit()) {
         let ChainTotals { chains, reallocations, longest, copied_bytes_max, largest_growth } = &row.figures;
-        out.push(format!(
+        let line = format!(
             "{:>11}{:>12}{:>9}{:>12}  {} to {} in {}",
             figure(Measure::Allocations, *chains),
             figure(Measure::Allocations, *reallocations),
@@ -37,8 +37,9 @@ pub(super) fn chains(page: &Page<'_>, found: &Chains) -> Vec<String> {
             Bytes(*copied_bytes_max).to_string(),
             Bytes(largest_growth.first_bytes),
             Bytes(largest_growth.last_bytes),
-            largest_growth.reallocations
-        ));
+            plural(largest_growth.reallocations, "call")
+        );
+        out.push(cut_end(&line, page.style.width));
         out.push(format!("{:12}{}", "", page.name(row, 12)));
         out.extend(page.callers(row, 12));
     }

@@ -22,11 +22,7 @@ pub(super) fn histograms(page: &Page<'_>, found: &Histograms) -> Vec<String> {
         0 => String::new(),
         blocks => format!("; {} never freed", plural(blocks, "block")),
     };
-    out.push(format!(
-        "{}: {} freed{left}",
-        page.style.bold("lifetimes"),
-        plural(lifetimes.blocks, "block")
-    ));
+    out.push(format!("{}: {} freed{left}", page.style.bold("lifetimes"), plural(lifetimes.blocks, "block")));
     out.extend(table(page, "lived", &found.lifetimes, lifetime));
     out
 }

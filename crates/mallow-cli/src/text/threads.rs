@@ -13,11 +13,11 @@ const LIMIT: usize = 20;
 /// A line for each thread, and one for all of them.
 pub(super) fn threads(page: &Page<'_>, found: &Threads<'_>) -> Vec<String> {
     let word = page.style.bold("threads");
-    let mut out = vec![format!("{word}: {}", plural(found.rows.len() as u64, "thread"))];
+    let mut out = vec![format!("{word}: {}", found.rows.len())];
     if found.rows.is_empty() {
         return out;
     }
-    let head = ["allocations", "bytes", "frees", "of others", "temporary", "still live"];
+    let head = ["allocations", "bytes", "frees", "not own", "temporary", "live"];
     let [allocations, bytes, frees, others, temporary, live] = head;
     out.push(page.style.dim(&format!(
         "{allocations:>11}{bytes:>10}{frees:>11}{others:>10}{temporary:>11}{live:>11}  thread"

@@ -4,8 +4,8 @@ use super::events::{GUTTER, Page, bars};
 use super::{figure, grouped, printable};
 use crate::report_events::{Lines, OfProcess};
 use mallow_base::{Bytes, Count};
-use mallow_profile::analysis::{Slice, Slices};
 use mallow_profile::LiveSample;
+use mallow_profile::analysis::{Slice, Slices};
 use mallow_view::Measure;
 use mallow_view::timeline::OverTime;
 
@@ -145,6 +145,7 @@ fn sites(page: &Page<'_>, found: &OverTime) -> Vec<String> {
 /// Fewer columns: the highest of those that fall together.
 fn narrowed(values: &[u64], columns: usize) -> Vec<u64> {
     let columns = columns.min(values.len());
-    let part = |column: usize| &values[column * values.len() / columns..(column + 1) * values.len() / columns];
+    let part =
+        |column: usize| &values[column * values.len() / columns..(column + 1) * values.len() / columns];
     (0..columns).map(|column| part(column).iter().copied().max().unwrap_or(0)).collect()
 }

@@ -53,11 +53,7 @@ fn table(page: &Page<'_>, found: &WindowSites, measure: WindowMeasure, heading: 
         let (bytes, blocks) = measure.of(&row.figures);
         let share = Percent { part: bytes, whole }.to_string();
         let blocks = super::figure(mallow_view::Measure::Allocations, blocks);
-        out.push(format!(
-            "{:>10}{blocks:>12}{share:>8}  {}",
-            Bytes(bytes).to_string(),
-            page.name(row, 32)
-        ));
+        out.push(format!("{:>10}{blocks:>12}{share:>8}  {}", Bytes(bytes).to_string(), page.name(row, 32)));
         out.extend(page.callers(row, 34));
     }
     out

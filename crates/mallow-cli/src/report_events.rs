@@ -306,7 +306,7 @@ fn chosen(profile: &Profile, pid: Option<u32>) -> Result<Vec<ProcessIndex>, Fail
                 profile.processes.iter().map(|process| process.pid.to_string()).collect();
             pids.dedup();
             pids.truncate(10);
-            Err(Failure::new(format!("no process {pid} was recorded; there are {}.", pids.join(", "))))
+            Err(Failure::new(format!("no process {pid} was recorded, only {}.", pids.join(", "))))
         }
         _ => Ok(chosen),
     }

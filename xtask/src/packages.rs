@@ -46,6 +46,8 @@ const NEEDS: &[Need] = &[
     command(&["elfutils"], "eu-strip"),
     command(&["dwz"], "dwz"),
     installed(&["libc6-dbg"]),
+    // `script`, which gives a command a terminal.
+    command(&["bsdutils"], "script"),
     // Peers that our figures are compared with.
     command(&["valgrind"], "valgrind"),
     command(&["heaptrack"], "heaptrack"),

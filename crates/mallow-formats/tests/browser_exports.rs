@@ -3,9 +3,7 @@
 use mallow_base::Frame;
 use mallow_formats::export::{ExportFormat, ExportOptions, write};
 use mallow_formats::{Format, read_as};
-use mallow_profile::{
-    Address, Known, LocationId, Measure, Process, Profile, ProfileBuilder, Recording, SiteTotals,
-};
+use mallow_profile::{Address, Known, Measure, Process, Profile, ProfileBuilder, Recording, SiteTotals};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -171,6 +169,22 @@ fn folded_stacks_come_back_and_are_read_by_inferno() {
     inferno::flamegraph::from_lines(&mut options, text.lines(), &mut svg).unwrap();
     let svg = String::from_utf8(svg).unwrap();
     assert!(svg.contains("<title>rows (1,064 samples, 100.00%)</title>"), "{svg}");
+}
+
+#[test]
+fn an_address_has_its_library_beside_it() {
+    let mut builder = ProfileBuilder::new(Recording::default(), Known::ALL);
+    let process = builder.add_process(Process::default());
+    let unnamed =
+        Frame { function: "0x1f".into(), module: Some("/lib/libz.so.1".into()), ..Frame::default() };
+    let location = builder.location(Address::Unknown, vec![unnamed]);
+    let stack = builder.stack([location]);
+    builder.add_site(process, stack, &SiteTotals { allocations: 3, bytes: 5, ..SiteTotals::default() });
+    let profile = builder.finish();
+    assert_eq!(exported(&profile, ExportFormat::Folded, Measure::Allocations).0, "0x1f [libz.so.1] 3\n");
+    let document: Value =
+        serde_json::from_str(&exported(&profile, ExportFormat::Firefox, Measure::Bytes).0).unwrap();
+    assert_eq!(native(&document, "process")[0].3, "0x1f [libz.so.1]");
 }
 
 #[test]

@@ -6,12 +6,14 @@
 //! Format: <https://github.com/firefox-devtools/profiler/blob/main/docs-developer/processed-profile-format.md>.
 
 use super::left_out;
+use super::rooted::name;
 use fxprof_processed_profile as fxprof;
 use fxprof_processed_profile::{
     CategoryHandle, FrameFlags, FrameInfo, ReferenceTimestamp, SamplingInterval, StackHandle, ThreadHandle,
     Timestamp,
 };
 use mallow_profile::{Process, Profile, Site, SiteTotals, TimeUnit};
+use std::borrow::Cow;
 use std::io::{self, Write};
 use std::time::Duration;
 
@@ -105,16 +107,15 @@ impl Writer<'_> {
     }
 
     fn stack(&mut self, thread: ThreadHandle, site: &Site) -> Option<StackHandle> {
-        let mut names: Vec<&str> =
-            self.profile.frames(site.stack).map(|frame| frame.function.as_str()).collect();
+        let mut names: Vec<Cow<'_, str>> = self.profile.frames(site.stack).map(name).collect();
         if names.is_empty() {
-            names.push("(no stack was taken)");
+            names.push("(no stack was taken)".into());
         }
         let frames: Vec<FrameInfo> = names
             .into_iter()
             .rev()
             .map(|name| FrameInfo {
-                frame: fxprof::Frame::Label(self.made.intern_string(name)),
+                frame: fxprof::Frame::Label(self.made.intern_string(&name)),
                 category_pair: CategoryHandle::OTHER.into(),
                 flags: FrameFlags::empty(),
             })

@@ -3,7 +3,7 @@
 //! The figure is the one that was asked for; a format without a unit cannot say which, so a warning does. Names are whole and all frames
 //! are there; `mallow flamegraph --folded` is for short names without plumbing.
 
-use super::rooted::{Rooted, of_line};
+use super::rooted::{Rooted, name, of_line};
 use mallow_profile::{Measure, Profile};
 use std::io::{self, Write};
 
@@ -21,7 +21,7 @@ pub(super) fn write(profile: &Profile, measure: Measure, out: &mut dyn Write) ->
             continue;
         }
         let mut names: Vec<String> =
-            rooted.outermost_first(site).iter().map(|frame| of_line(&frame.function)).collect();
+            rooted.outermost_first(site).iter().map(|frame| of_line(&name(frame))).collect();
         if names.is_empty() {
             names.push(String::from("(no stack was taken)"));
         }

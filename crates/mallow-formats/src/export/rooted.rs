@@ -2,6 +2,7 @@
 
 use mallow_base::Frame;
 use mallow_profile::{Profile, Site};
+use std::borrow::Cow;
 
 /// A profile with a frame for each process.
 pub(super) struct Rooted<'a> {
@@ -26,6 +27,15 @@ impl<'a> Rooted<'a> {
         frames.extend(self.roots.get(site.process.0 as usize).and_then(Option::as_ref));
         frames.reverse();
         frames
+    }
+}
+
+/// A frame's name; an address has its library beside it, without which it means nothing.
+pub(super) fn name(frame: &Frame) -> Cow<'_, str> {
+    let is_address = frame.function.starts_with("0x");
+    match frame.module.as_deref().and_then(|path| path.rsplit('/').next()) {
+        Some(module) if is_address => format!("{} [{module}]", frame.function).into(),
+        _ => frame.function.as_str().into(),
     }
 }
 

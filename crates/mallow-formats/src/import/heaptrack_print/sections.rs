@@ -161,10 +161,10 @@ fn with_modules(mut frames: Vec<Frame>) -> Vec<Frame> {
 fn kind(line: &str) -> Kind {
     let indent = line.len() - line.trim_start_matches(' ').len();
     let text = &line[indent..];
-    if indent == 0 {
-        if let Some((figures, is_group)) = figures(text) {
-            return if is_group { Kind::Group(figures) } else { Kind::Entry(figures) };
-        }
+    if indent == 0
+        && let Some((figures, is_group)) = figures(text)
+    {
+        return if is_group { Kind::Group(figures) } else { Kind::Entry(figures) };
     }
     let is_place = text.starts_with("at ") || text.starts_with("in ");
     match indent {

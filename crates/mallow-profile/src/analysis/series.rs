@@ -44,18 +44,12 @@ impl Series {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct State {
     live: u64,
     low: u64,
     slice: u32,
     touched: bool,
-}
-
-impl Default for State {
-    fn default() -> State {
-        State { live: 0, low: 0, slice: 0, touched: false }
-    }
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -349,8 +349,8 @@ impl Twin {
     pub(crate) fn timeline(&self, window: Window, time: Slices) -> OverTime {
         let moments = self.moments();
         let until = |at_us: u64| {
-            let before = moments.iter().filter(|(moment, ..)| *moment < at_us);
-            before.last().map_or(Vec::new(), |(_, _, live)| live.clone())
+            let mut before = moments.iter().filter(|(moment, ..)| *moment < at_us);
+            before.next_back().map_or(Vec::new(), |(_, _, live)| live.clone())
         };
         let end_of = |slice: usize| {
             let end_us = if slice + 1 == time.count() { u64::MAX } else { time.begin_us(slice + 1) };

@@ -253,7 +253,8 @@ fn a_deep_tree_can_be_parsed_again() {
     }
     let text = document(&profile, Format::Mallow, &view(tree(Direction::Callees, 60))).to_string();
     let document: Value = serde_json::from_str(&text).unwrap();
-    let depth = std::iter::successors(Some(&document["tree"]["root"]), |node| node["children"].get(0)).count();
+    let depth =
+        std::iter::successors(Some(&document["tree"]["root"]), |node| node["children"].get(0)).count();
     assert_eq!(depth, 61);
 }
 

@@ -28,7 +28,10 @@ pub(crate) fn run(report: &Report) -> Result<u8, Failure> {
             let style = Style::of(&std::io::stdout());
             let text = match report.events.is_asked() {
                 true => report_events::text(source, report, style)?,
-                false => text::report::report(&subject, &report.view, style) + &report_events::tail(source, report, leaks.as_ref(), style),
+                false => {
+                    text::report::report(&subject, &report.view, style)
+                        + &report_events::tail(source, report, leaks.as_ref(), style)
+                }
             };
             output::to_stdout(|out| out.write_all(text.as_bytes()))?;
         }

@@ -122,7 +122,8 @@ mod tests {
         assert_eq!(applied.taken[0].site.totals.leaked_bytes, 112);
         assert!(applied.source(2).unwrap().path.ends_with("known.txt"));
         assert_eq!(warnings.len(), 1);
-        let ending = "known.txt suppresses nothing in this run with leak:nobody (line 3), leak:libx (line 4).";
+        let ending =
+            "known.txt suppresses nothing in this run with leak:nobody (line 3), leak:libx (line 4).";
         assert!(warnings[0].ends_with(ending), "{}", warnings[0]);
         assert_eq!(profile.totals().leaked_blocks, 37_457);
     }

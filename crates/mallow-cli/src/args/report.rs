@@ -31,7 +31,7 @@ pub(crate) struct LowReport {
     /// Fold what is below this part of the whole tree [default: 1%]
     #[arg(long, value_name = "PERCENT", requires = "tree", value_parser = millionths)]
     pub(crate) threshold: Option<u32>,
-    /// Follow at most N branches inwards, up to 60 [default: 12, 60 in JSON]
+    /// Follow at most N branches inwards, up to 60 [default: 16, 60 in JSON]
     #[arg(long, value_name = "N", requires = "tree", value_parser = clap::value_parser!(u64).range(1..=DEPTH_MAX))]
     pub(crate) depth: Option<u64>,
     /// Show at most N sites (5 in each short table, 10 with --sort, all in JSON), or N branches of a tree's node
@@ -131,7 +131,8 @@ pub(crate) enum LowRealloc {
 
 /// `1%` or `0.5` as millionths of the whole.
 fn millionths(text: &str) -> Result<u32, String> {
-    let percent: f64 = text.trim_end_matches('%').parse().map_err(|_| "a percentage was expected".to_owned())?;
+    let percent: f64 =
+        text.trim_end_matches('%').parse().map_err(|_| "a percentage was expected".to_owned())?;
     if (0.0..=100.0).contains(&percent) {
         Ok((percent * 10_000.0).round() as u32)
     } else {

@@ -206,18 +206,19 @@ impl<'a> SuppressedJson<'a> {
     fn of(subject: &Subject<'a>, view: &ReportView) -> Self {
         let found = subject.suppressed(&ReportView { shown: Shown::All, ..view.clone() });
         let patterns = subject.applied.suppressions.iter().zip(&found.by).enumerate();
-        let pattern = |(index, (one, by)): (usize, (&'a mallow_profile::Suppression, &mallow_view::SuppressedBy))| {
-            let source = subject.applied.source(index);
-            PatternJson {
-                pattern: &one.pattern,
-                file: source.map_or("", |source| &source.path),
-                line: one.line,
-                embedded: source.is_some_and(|source| source.is_embedded),
-                sites: by.sites,
-                leaked_bytes: by.bytes,
-                leaked_blocks: by.blocks,
-            }
-        };
+        let pattern =
+            |(index, (one, by)): (usize, (&'a mallow_profile::Suppression, &mallow_view::SuppressedBy))| {
+                let source = subject.applied.source(index);
+                PatternJson {
+                    pattern: &one.pattern,
+                    file: source.map_or("", |source| &source.path),
+                    line: one.line,
+                    embedded: source.is_some_and(|source| source.is_embedded),
+                    sites: by.sites,
+                    leaked_bytes: by.bytes,
+                    leaked_blocks: by.blocks,
+                }
+            };
         Self {
             sites: found.sites,
             leaked_bytes: found.bytes,
@@ -251,7 +252,8 @@ impl TotalsJson {
             temporary: known.temporary.then_some(totals.temporary),
             failed: known.calls.then_some(totals.failed),
             peak_bytes: known.peak.then_some(totals.peak_bytes),
-            peak_blocks: (known.peak && (known.blocks || totals.peak_blocks > 0)).then_some(totals.peak_blocks),
+            peak_blocks: (known.peak && (known.blocks || totals.peak_blocks > 0))
+                .then_some(totals.peak_blocks),
             leaked_bytes: known.leaked.then_some(totals.leaked_bytes),
             leaked_blocks: (known.leaked && (known.blocks || totals.leaked_blocks > 0))
                 .then_some(totals.leaked_blocks),
@@ -371,7 +373,8 @@ impl Serialize for NodeJson<'_, '_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { of, node } = self;
         let under = |under: &Under| UnderJson { sites: under.sites, figures: of.figures(&under.totals) };
-        let call = |line: &Line<'_>| serde_json::to_value(CallJson { frame: line.frame.into(), times: line.times });
+        let call =
+            |line: &Line<'_>| serde_json::to_value(CallJson { frame: line.frame.into(), times: line.times });
         let calls: Result<Vec<_>, _> = node.frames.iter().map(call).collect();
         let rest = node.rest.map(|rest| RestJson {
             branches: rest.nodes,

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 /// The part of the whole tree below which its branches are folded: 1 %.
 const THRESHOLD_PPM: u32 = 10_000;
 /// Branches above one another that still leave room for names in 80 columns.
-const TEXT_DEPTH: usize = 12;
+const TEXT_DEPTH: usize = 16;
 /// What a parser of JSON can be expected to follow.
 const JSON_DEPTH: usize = 60;
 
@@ -103,8 +103,7 @@ impl From<LowReport> for Report {
             LowRealloc::Own => Booking::Own,
             LowRealloc::Origin => Booking::Origin,
         };
-        let suppressions =
-            Suppressions { files: low.suppressions, embedded: !low.no_embedded_suppressions };
+        let suppressions = Suppressions { files: low.suppressions, embedded: !low.no_embedded_suppressions };
         Report { file: low.file, booking, form, suppressions, view, events: low.events.into() }
     }
 }
@@ -183,8 +182,14 @@ mod tests {
             per: None,
         };
         let suppressions = Suppressions { files: Vec::new(), embedded: true };
-        let expected =
-            Report { file: "f".into(), booking: Booking::Own, form: Form::Text, suppressions, view, events: EventsView::default() };
+        let expected = Report {
+            file: "f".into(),
+            booking: Booking::Own,
+            form: Form::Text,
+            suppressions,
+            view,
+            events: EventsView::default(),
+        };
         assert_eq!(report(""), expected);
     }
 
@@ -210,8 +215,7 @@ mod tests {
             other => panic!("{other:?}"),
         };
         let bytes = SortKey::Measure(Measure::Bytes);
-        let plain =
-            TreeView { key: bytes, direction: Direction::Callers, threshold_ppm: 10_000, depth: 12 };
+        let plain = TreeView { key: bytes, direction: Direction::Callers, threshold_ppm: 10_000, depth: 16 };
         assert_eq!(tree("--tree"), plain);
         assert_eq!(tree("--tree=callees").direction, Direction::Callees);
         assert_eq!(tree("--tree --json").depth, 60);

@@ -81,7 +81,9 @@ impl Page<'_> {
         }
         if known.peak {
             let bytes = (totals.peak_bytes, Some(whole.peak_bytes));
-            lines.push(self.live_cells("at the peak", bytes, (totals.peak_blocks, Some(whole.peak_blocks))).line());
+            lines.push(
+                self.live_cells("at the peak", bytes, (totals.peak_blocks, Some(whole.peak_blocks))).line(),
+            );
         }
         if known.leaked {
             let bytes = (totals.leaked_bytes, Some(whole.leaked_bytes));
@@ -113,7 +115,9 @@ impl Page<'_> {
             _ => "per Minstr.",
         };
         let blocks = point.allocations_rate.map(|rate| match rate {
-            0.0..9.95 => format!("{rate:.1}"),
+            0.0 => "0".to_owned(),
+            0.0..0.05 => "< 0.1".to_owned(),
+            0.05..9.95 => format!("{rate:.1}"),
             _ => Count(rate.round() as u64).to_string(),
         });
         let (bytes, blocks) = (point.bytes_rate?, blocks?);
@@ -129,7 +133,12 @@ impl Page<'_> {
     }
 
     /// Figures of what is live at a moment, with the whole that they are a part of.
-    fn live_cells(&self, label: &'static str, bytes: (u64, Option<u64>), blocks: (u64, Option<u64>)) -> Cells {
+    fn live_cells(
+        &self,
+        label: &'static str,
+        bytes: (u64, Option<u64>),
+        blocks: (u64, Option<u64>),
+    ) -> Cells {
         let share = |(part, whole): (u64, Option<u64>)| {
             let share = whole.filter(|_| part > 0).map(|whole| mallow_base::Percent { part, whole });
             share.map(|share| share.to_string()).unwrap_or_default()

@@ -1,7 +1,7 @@
 //! A short table for each measure: one line for each frame that names sites, and one for who called it.
 
 use super::Page;
-use crate::text::{leaks, cut_end, frame_text, printable};
+use crate::text::{cut_end, frame_text, leaks, printable};
 use mallow_view::{Measure, SiteRow, Sites, lines, short_name};
 
 /// Sites in each short table.

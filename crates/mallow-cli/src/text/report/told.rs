@@ -21,12 +21,18 @@ impl Page<'_> {
         let missing = missing(&self.profile.known, self.totals.allocations > 0, self.totals.bytes > 0);
         let mut words = Vec::new();
         if let Some((last, others)) = missing.split_last() {
-            let list = if others.is_empty() { (*last).to_owned() } else { format!("{} and {last}", others.join(", ")) };
+            let list = if others.is_empty() {
+                (*last).to_owned()
+            } else {
+                format!("{} and {last}", others.join(", "))
+            };
             words.push(format!("This {name} does not tell {list}."));
         }
         match self.profile.recording.time_unit {
             TimeUnit::Microseconds => {}
-            TimeUnit::Instructions => words.push("Its times are counted in instructions executed.".to_owned()),
+            TimeUnit::Instructions => {
+                words.push("Its times are counted in instructions executed.".to_owned())
+            }
             TimeUnit::Bytes => words.push("Its times are counted in bytes allocated and freed.".to_owned()),
         }
         wrapped(&words.join(" "), self.style.width)

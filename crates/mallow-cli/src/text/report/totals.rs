@@ -63,8 +63,8 @@ impl Page<'_> {
                 bytes(totals.peak_bytes, Some(totals.peak_blocks)) + peaks
             }
             "leaked" => {
-                let suppressed =
-                    (self.suppressed.sites > 0).then(|| format!("{} suppressed", Bytes(self.suppressed.bytes)));
+                let suppressed = (self.suppressed.sites > 0)
+                    .then(|| format!("{} suppressed", Bytes(self.suppressed.bytes)));
                 let parts = [Some(bytes(totals.leaked_bytes, Some(totals.leaked_blocks))), suppressed];
                 parts.into_iter().flatten().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
             }

@@ -54,11 +54,20 @@ impl Page<'_> {
         out
     }
 
-    /// What hangs below a node.
+    /// What hangs below a node. A single branch goes on in the same column, so that only real branches move to the right.
     fn branches(&self, node: &TreeNode<'_>, view: TreeView, prefix: &str, out: &mut Vec<String>) {
+        if let ([child], None) = (node.children.as_slice(), node.own) {
+            let rest = node.rest.iter().filter(|rest| self.is_visible(&rest.under, view.key));
+            out.extend(rest.map(|rest| {
+                self.node_line(&rest.under, view.key, &format!("{prefix}├─ {}", self.rest_text(rest, view)))
+            }));
+            return self.goes_on(child, view, prefix, out);
+        }
         let own = node.own.iter().map(Item::Own);
-        let items: Vec<Item<'_, '_>> =
-            own.chain(node.children.iter().map(Item::Child)).chain(node.rest.iter().map(Item::Rest)).collect();
+        let items: Vec<Item<'_, '_>> = own
+            .chain(node.children.iter().map(Item::Child))
+            .chain(node.rest.iter().map(Item::Rest))
+            .collect();
         let last = items.len().saturating_sub(1);
         for (at, item) in items.iter().enumerate() {
             let branch = Branch { prefix, is_last: at == last };
@@ -80,19 +89,36 @@ impl Page<'_> {
         }
     }
 
+    /// A branch among others: its calls, and its other figures below them.
     fn child(&self, node: &TreeNode<'_>, view: TreeView, branch: &Branch<'_>, out: &mut Vec<String>) {
         let next = branch.next();
         let mut calls = self.calls(&node.frames, self.room(&next)).into_iter();
         let name = calls.next().unwrap_or_default();
         out.push(self.node_line(&node.under, view.key, &format!("{}{name}", branch.first())));
-        let goes_on = node.own.is_some() || !node.children.is_empty() || node.rest.is_some();
         out.extend(calls.map(|call| self.below(&next, &call)));
-        let inner = format!("{next}{}", if goes_on { "│ " } else { "  " });
-        let short = self.figures_in_short(&node.under.totals, view.key, self.room(&inner));
+        let short = self.figures_in_short(&node.under.totals, view.key, self.room(&next).saturating_sub(2));
         if !short.is_empty() {
-            out.push(self.below(&inner, &self.style.dim(&short)));
+            let is_forked = node.own.is_some() || node.children.len() > 1;
+            let line = if is_forked { "│ " } else { "  " };
+            out.push(self.below(&format!("{next}{line}"), &self.style.dim(&short)));
         }
         self.branches(node, view, &next, out);
+    }
+
+    /// The only branch: its figures say what did not come this way.
+    fn goes_on(&self, node: &TreeNode<'_>, view: TreeView, prefix: &str, out: &mut Vec<String>) {
+        let mut calls = self.calls(&node.frames, self.room(prefix)).into_iter();
+        let name = calls.next().unwrap_or_default();
+        out.push(self.node_line(&node.under, view.key, &format!("{prefix}{name}")));
+        out.extend(calls.map(|call| self.below(prefix, &call)));
+        self.branches(node, view, prefix, out);
+    }
+
+    /// Whether the share would read as more than 0.0%.
+    fn is_visible(&self, under: &Under, key: SortKey) -> bool {
+        let measure = key.weight();
+        let (part, whole) = (measure.of_site(&under.totals), measure.of_totals(&self.totals));
+        u128::from(part) * 2_000 >= u128::from(whole)
     }
 
     /// Columns that a prefix leaves for text.

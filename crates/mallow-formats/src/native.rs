@@ -20,14 +20,12 @@ mod write;
 
 pub use error::TraceError;
 pub(crate) use error::looks_like;
-pub use mallow_profile::ReallocBooking;
+pub use mallow_profile::{ProcessIndex, ReallocBooking, analysis};
 pub use replay::{Event, EventKind};
 pub use write::write;
 
 use crate::Imported;
 use gather::Parts;
-use mallow_profile::analysis::Pass;
-use mallow_profile::ProcessIndex;
 use scan::Scan;
 use std::fs::File;
 use std::io::{BufReader, Cursor, Read, Seek};
@@ -85,7 +83,7 @@ impl<R: Read + Seek> Trace<R> {
 
     /// Gives all events of one process to a pass of analyses, and returns their number. As [`Trace::events`], but faster: figures
     /// that the footer has are not folded again.
-    pub fn analyse(&mut self, process: ProcessIndex, pass: &mut Pass) -> Result<u64, TraceError> {
+    pub fn analyse(&mut self, process: ProcessIndex, pass: &mut analysis::Pass) -> Result<u64, TraceError> {
         analyse::analyse(&mut self.scan, &self.parts, process, pass)
     }
 }

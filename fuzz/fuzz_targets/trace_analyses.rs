@@ -1,0 +1,34 @@
+//! Any bytes given to the reader of our own trace can be asked for everything that events tell: never a panic, whatever ids,
+//! sizes and times they claim.
+#![no_main]
+
+use mallow_formats::native::analysis::{Course, Pass, Plan, Slices, Window};
+use mallow_formats::native::{ProcessIndex, Trace};
+use std::io::Cursor;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    let Ok(mut trace) = Trace::open(Cursor::new(data)) else { return };
+    let plan = Plan {
+        window: Window { from_us: 100, to_us: 1_000_000 },
+        window_sites: true,
+        timeline: Some(Slices::new(100, 1_000_000, 70)),
+        histogram: true,
+        threads: true,
+        chains: true,
+        temporary_within: Some(3),
+        shorter_than_us: Some(1_000),
+        courses: Some(Course::slices(0, 1_000_000)),
+        ..Plan::default()
+    };
+    for process in 0..3 {
+        let mut pass = Pass::new(plan);
+        if trace.analyse(ProcessIndex(process), &mut pass).is_ok() {
+            for site in pass.finish().courses {
+                let mut course = Course::new(Course::slices(0, 1_000_000));
+                course.add(&site);
+                course.verdict();
+                course.grew_until_freed_at_end();
+            }
+        }
+    }
+});

@@ -1,7 +1,7 @@
 //! The bars that mallow is held against, with what was measured beside each.
 
 use super::figures::{Row, geometric_mean};
-use super::large::Large;
+use super::large::{Analysis, Large};
 use super::programs::Kind;
 
 /// What two measurements of the same differ by on a quiet machine; a figure that may not grow may grow so much.
@@ -65,6 +65,10 @@ pub(super) fn of(rows: &[Row], large: Option<&Large>) -> Vec<Bar> {
         |what, limit, unit, value| Bar { what, limit, is_speed: false, unit, measured: of_large(value) };
     bars.push(report("report: opening 30 million calls", 1.0, "s", |it| it.report_wall_s));
     bars.push(report("report: its memory meanwhile", 200.0, "MB", |it| it.report_bytes as f64 / 1e6));
+    bars.push(of_events("report: slowest question about events", 2.0, "s", large, |it| it.wall_s));
+    bars.push(of_events("report: the most memory of a question", 300.0, "MB", large, |it| {
+        it.bytes as f64 / 1e6
+    }));
     bars.push(Bar {
         what: "memory in the target above 1 MB per thread",
         limit: 16.0,
@@ -73,6 +77,19 @@ pub(super) fn of(rows: &[Row], large: Option<&Large>) -> Vec<Bar> {
         measured: greatest(rows.iter().map(|row| (above_threads_mb(row), row.name.clone()))),
     });
     bars
+}
+
+/// The worst of all questions about the largest storm's events.
+fn of_events(
+    what: &'static str,
+    limit: f64,
+    unit: &'static str,
+    large: Option<&Large>,
+    value: fn(&Analysis) -> f64,
+) -> Bar {
+    let analyses = large.map_or(&[][..], |large| &large.analyses);
+    let values = analyses.iter().map(|analysis| (value(analysis), analysis.flags.clone()));
+    Bar { what, limit, is_speed: false, unit, measured: greatest(values) }
 }
 
 fn wall(rows: &[Row]) -> [Bar; 2] {

@@ -16,6 +16,21 @@ pub(super) const NAME: &str = "report";
 const PAIRS: u64 = 15_000_000;
 const PAIRS_QUICK: u64 = 50_000;
 const OPENINGS: usize = 5;
+const ANALYSES: usize = 3;
+
+/// What is asked of `mallow report`: figures from the footer, then everything that reads all events.
+const REPORT: &[&str] = &["--sort", "bytes", "--limit", "1"];
+const OF_EVENTS: [&[&str]; 9] = [
+    &["--timeline"],
+    &["--from", "25%", "--to", "50%"],
+    &["--at", "50%"],
+    &["--histogram"],
+    &["--threads"],
+    &["--chains"],
+    &["--temporary-within", "10"],
+    &["--short-lived", "1ms"],
+    &["--timeline", "--histogram", "--threads", "--chains", "--from", "25%", "--to", "50%"],
+];
 
 /// What recording and opening it took.
 #[derive(Debug, Clone)]
@@ -29,6 +44,18 @@ pub(super) struct Large {
     pub(super) report_wall_s: f64,
     /// Greatest resident size of any opening.
     pub(super) report_bytes: u64,
+    pub(super) analyses: Vec<Analysis>,
+}
+
+/// What one question about its events took.
+#[derive(Debug, Clone)]
+pub(super) struct Analysis {
+    /// As typed behind `mallow report FILE`.
+    pub(super) flags: String,
+    /// Median of several runs.
+    pub(super) wall_s: f64,
+    /// Greatest resident size of any run.
+    pub(super) bytes: u64,
 }
 
 /// Records the largest storm and opens its trace.
@@ -41,8 +68,9 @@ pub(super) fn measure(root: &Path, tools: &Tools, quick: bool) -> Result<Large, 
     let sample = measure::once(&program, tools, Tool::Record, measure::MEMORY_ROUND + 1)?;
     let mut openings = Vec::new();
     for _ in 0..OPENINGS {
-        openings.push(open(tools)?);
+        openings.push(open(tools, REPORT)?);
     }
+    let analyses = OF_EVENTS.iter().map(|flags| analysis(tools, flags)).collect::<Result<_, String>>()?;
     Ok(Large {
         events: tools.events()?,
         record_wall_s: sample.wall_s,
@@ -50,13 +78,23 @@ pub(super) fn measure(root: &Path, tools: &Tools, quick: bool) -> Result<Large, 
         trace_bytes: sample.trace_bytes,
         report_wall_s: super::figures::median(openings.iter().map(|it| it.0)).unwrap_or(0.0),
         report_bytes: openings.iter().map(|it| it.1).max().unwrap_or(0),
+        analyses,
+    })
+}
+
+fn analysis(tools: &Tools, flags: &[&str]) -> Result<Analysis, String> {
+    let runs = (0..ANALYSES).map(|_| open(tools, flags)).collect::<Result<Vec<_>, String>>()?;
+    Ok(Analysis {
+        flags: flags.join(" "),
+        wall_s: super::figures::median(runs.iter().map(|it| it.0)).unwrap_or(0.0),
+        bytes: runs.iter().map(|it| it.1).max().unwrap_or(0),
     })
 }
 
 /// One opening: wall seconds, and the high-water mark of its resident size, read until it ends.
-fn open(tools: &Tools) -> Result<(f64, u64), String> {
+fn open(tools: &Tools, flags: &[&str]) -> Result<(f64, u64), String> {
     let mut command = Command::new(&tools.mallow);
-    command.arg("report").arg(tools.trace()).args(["--sort", "bytes", "--limit", "1"]);
+    command.arg("report").arg(tools.trace()).args(flags);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let started = Instant::now();
     let mut child = command.spawn().map_err(|error| format!("mallow could not be started: {error}."))?;

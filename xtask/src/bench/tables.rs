@@ -106,7 +106,7 @@ fn traces(rows: &[Row]) -> String {
 }
 
 fn largest(large: &Large) -> String {
-    format!(
+    let mut text = format!(
         "\n## Largest storm\n\n\
          - {} calls recorded in {:.3} s, {:.2} s of CPU in the collector; trace {} bytes\n\
          - `mallow report --sort bytes --limit 1`: {:.3} s, {} MB\n",
@@ -116,7 +116,16 @@ fn largest(large: &Large) -> String {
         grouped(large.trace_bytes),
         large.report_wall_s,
         megabytes(large.report_bytes.cast_signed()),
-    )
+    );
+    for analysis in &large.analyses {
+        text.push_str(&format!(
+            "- `mallow report {}`: {:.3} s, {} MB\n",
+            analysis.flags,
+            analysis.wall_s,
+            megabytes(analysis.bytes.cast_signed())
+        ));
+    }
+    text
 }
 
 fn verdicts(rows: &[Row], large: Option<&Large>) -> String {

@@ -179,7 +179,10 @@ fn write_names(profile: &Profile, addresses: &Addresses, out: &mut dyn Write) ->
 
 /// A name without what jeprof takes for a separator: no two dashes, and none at an end.
 fn jeprof_name(function: &str) -> String {
-    let mut name = one_line(function).replace("--", "- -");
+    let mut name = one_line(function);
+    while name.contains("--") {
+        name = name.replace("--", "- -");
+    }
     if name.starts_with('-') {
         name.insert(0, ' ');
     }

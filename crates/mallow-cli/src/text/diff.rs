@@ -232,7 +232,8 @@ impl Page<'_> {
             for (at, row) in rows.iter().take(limit).enumerate() {
                 out.extend(self.row(row, style, at < WITH_STACK));
             }
-            out.extend(self.not_shown(rows.get(limit..).unwrap_or_default(), style));
+            let more = self.not_shown(rows.get(limit..).unwrap_or_default(), style);
+            out.extend(more.into_iter().flat_map(|line| [String::new(), line]));
         }
         out
     }
@@ -243,9 +244,8 @@ impl Page<'_> {
         rest.iter().for_each(|row| tally.add(row.change(self.by())));
         let figure = signed(self.by(), tally.change.difference(), self.per());
         let more = plural(tally.sites as u64, "more site");
-        let text =
-            format!("{more} with {figure}{} not shown; use --limit to see more.", unit(self.by(), &figure));
-        (tally.sites > 0).then(|| style.dim(&format!("{:>12}  {text}", "")))
+        let text = format!("{more} with {figure}{}; --limit shows more", unit(self.by(), &figure));
+        (tally.sites > 0).then(|| style.dim(&text))
     }
 
     fn row(&self, row: &DiffRow<'_>, style: Style, is_whole: bool) -> Vec<String> {
@@ -366,7 +366,7 @@ impl Page<'_> {
         }
         if renames.len() > limit {
             let more = plural((renames.len() - limit) as u64, "more rename");
-            out.push(style.dim(&format!("{:>12}  {more} not shown; use --limit to see more.", "")));
+            out.push(style.dim(&format!("{more}; --limit shows more")));
         }
         for row in others.iter().take(limit) {
             let frame = row.after.as_ref().and_then(|side| side.frames.first()).copied();

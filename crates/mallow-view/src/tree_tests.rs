@@ -163,7 +163,8 @@ fn check(node: &TreeNode<'_>, above: &[String], sums: &BTreeMap<Vec<String>, u64
         .filter(|key| key.len() == path.len() + 1 && key.starts_with(&path))
         .filter_map(|key| key.last())
         .collect();
-    let going_on: u64 = next.iter().map(|name| sums[&[path.as_slice(), &[(*name).clone()]].concat()]).sum();
+    let going_on: u64 =
+        next.iter().map(|name| sums[&[path.as_slice(), std::slice::from_ref(*name)].concat()]).sum();
     let shown: u64 = node.children.iter().map(|child| child.under.totals.allocations).sum();
     let [own, rest] = [node.own, node.rest.map(|rest| rest.under)]
         .map(|under| under.map_or(0, |under| under.totals.allocations));
@@ -177,7 +178,7 @@ fn check(node: &TreeNode<'_>, above: &[String], sums: &BTreeMap<Vec<String>, u64
     assert_eq!(own + folded_own, ends_here);
     let whole = sums[&Vec::new()];
     for name in next {
-        let weight = sums[&[path.as_slice(), &[name.clone()]].concat()];
+        let weight = sums[&[path.as_slice(), std::slice::from_ref(name)].concat()];
         let is_shown = node.children.iter().any(|child| child.frames[0].frame.function == *name);
         let is_heavy = weight * 1_000_000 >= u64::from(options.threshold_ppm) * whole;
         assert_eq!(is_shown, is_heavy, "{path:?} {name}");

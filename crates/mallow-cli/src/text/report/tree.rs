@@ -76,7 +76,7 @@ impl Page<'_> {
                 Item::Own(own) => {
                     let text = match view.direction {
                         _ if node.frames.is_empty() => "(no stack was taken)",
-                        Direction::Callers => "(nothing called it)",
+                        Direction::Callers => "(the stack ends here)",
                         Direction::Callees => "(allocated here)",
                     };
                     out.push(self.node_line(own, view.key, &format!("{}{text}", branch.first())));

@@ -2,7 +2,7 @@
 
 mod judges;
 
-use judges::{fixture, fixture_path, hard_profile, jeprof, table_of};
+use judges::{Judged, fixture, fixture_path, hard_profile, jeprof, table_of};
 use mallow_formats::export::{self, ExportFormat, ExportOptions};
 use mallow_formats::{Format, Imported, read_as};
 use mallow_profile::{Address, Known, Measure, Profile, SiteTotals};
@@ -88,7 +88,7 @@ fn without_accumulation_only_what_is_live_is_known() {
 fn jeprof_agrees_on_a_profile_of_jemalloc() {
     let imported = read(&fixture("jemalloc/symbolized.heap"));
     let file = fixture_path("jemalloc/symbolized.heap");
-    let judged: [(&str, fn(&SiteTotals) -> u64); 4] = [
+    let judged: [Judged; 4] = [
         ("--inuse_space", |totals| totals.leaked_bytes),
         ("--inuse_objects", |totals| totals.leaked_blocks),
         ("--alloc_space", |totals| totals.bytes),
@@ -111,7 +111,7 @@ fn jeprof_shows_an_export_exactly() {
     let profile = hard_profile();
     let (bytes, warnings) = exported(&profile, Measure::Leaked);
     let file = stored(&bytes);
-    let judged: [(&str, fn(&SiteTotals) -> u64); 4] = [
+    let judged: [Judged; 4] = [
         ("--inuse_space", |totals| totals.leaked_bytes),
         ("--inuse_objects", |totals| totals.leaked_blocks),
         ("--alloc_space", |totals| totals.bytes),

@@ -2,7 +2,7 @@
 
 mod judges;
 
-use judges::{fixture, fixture_path, hard_profile, pprof_top, run, table_of};
+use judges::{Judged, fixture, fixture_path, hard_profile, pprof_top, run, table_of};
 use mallow_formats::export::{self, ExportFormat, ExportOptions};
 use mallow_formats::{Format, Imported, read_as};
 use mallow_profile::{Address, Known, Measure, Profile, SiteTotals};
@@ -31,7 +31,7 @@ fn unpacked(bytes: &[u8]) -> Vec<u8> {
     plain
 }
 
-const JUDGED: [(&str, fn(&SiteTotals) -> u64); 4] = [
+const JUDGED: [Judged; 4] = [
     ("alloc_objects", |totals| totals.allocations),
     ("alloc_space", |totals| totals.bytes),
     ("inuse_objects", |totals| totals.leaked_blocks),

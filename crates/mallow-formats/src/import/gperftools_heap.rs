@@ -9,11 +9,11 @@
 //!
 //! live blocks: bytes [allocated blocks: bytes] @ stack, innermost first. What stands behind the header's `@` tells how it was
 //! made: `heapprofile` counted every allocation; `heap_v2/R` is a sample with a period of R bytes; `heap/R` one with a period
-//! of R / 2. Go writes the last one too (`debug=1`), with names behind each stack and without mappings:
+//! of R / 2. Go writes the last one too (`debug=1`), with names behind each stack, tabs between, and without mappings:
 //!
 //! ```text
 //! 48: 491520 [48: 491520] @ 0x47c32c 0x47f249 0x4d9bd4 0x4d9ba0 0x484081
-//! #	0x4d9bd3	main.block+0x53	heaps/heaps.go:19
+//! #   0x4d9bd3   main.block+0x53   heaps/heaps.go:19
 //! ```
 
 use super::jemalloc_heap::{Figures, Heap, Mappings, Sampling, Symbols, addresses_of};

@@ -12,6 +12,9 @@ use std::process::Command;
 /// Flat and cumulative figures by function.
 pub(crate) type Table = BTreeMap<String, (u64, u64)>;
 
+/// What a judge calls a figure, and how a site has it.
+pub(crate) type Judged = (&'static str, fn(&SiteTotals) -> u64);
+
 /// A file under `fixtures/`.
 pub(crate) fn fixture(path: &str) -> Vec<u8> {
     let path = fixture_path(path);

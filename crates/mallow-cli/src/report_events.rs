@@ -228,6 +228,12 @@ fn shows<'a>(
         Stop::NoEvents => without_events(source),
         Stop::Failed(failure) => failure,
     })?;
+    for (index, findings) in read.iter().zip(&mut findings) {
+        // At the recording's end every process is gone; what each left behind is what is asked for then.
+        if window.to_us < u64::MAX && profile.processes[index.0 as usize].ended_us < window.to_us {
+            findings.end_before_window();
+        }
+    }
     let timeline = longest.and_then(|longest| {
         let at = read.iter().position(|&index| index == longest)?;
         let process = &profile.processes[longest.0 as usize];

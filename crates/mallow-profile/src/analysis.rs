@@ -81,6 +81,20 @@ pub struct Findings {
     pub courses: Vec<CourseSite>,
 }
 
+impl Findings {
+    /// Says that the process ended before the window did: what it left behind went with it, and was not live any more.
+    pub fn end_before_window(&mut self) {
+        for site in &mut self.window_sites {
+            let WindowFigures { live_blocks, live_bytes, kept_blocks, kept_bytes, .. } = &mut site.figures;
+            (*live_blocks, *live_bytes, *kept_blocks, *kept_bytes) = (0, 0, 0, 0);
+        }
+        self.window_sites.retain(|site| site.figures != WindowFigures::default());
+        for thread in &mut self.threads {
+            (thread.live_blocks, thread.live_bytes) = (0, 0);
+        }
+    }
+}
+
 /// A site's place in the tables of one pass.
 type SiteIndex = usize;
 

@@ -171,6 +171,18 @@ fn a_block_that_realloc_made_can_count_where_it_began() {
 }
 
 #[test]
+fn what_a_process_left_behind_is_not_live_after_it() {
+    let window = Window { from_us: 0, to_us: 100 };
+    let mut pass = Pass::new(Plan { window, window_sites: true, threads: true, ..Plan::default() });
+    pass.alloc(ThreadIndex(0), StackId(3), 10, 5);
+    let mut findings = pass.finish();
+    findings.end_before_window();
+    let figures = findings.window_sites[0].figures;
+    assert_eq!((figures.allocations, figures.bytes, figures.live_blocks, figures.kept_bytes), (1, 10, 0, 0));
+    assert_eq!((findings.threads[0].allocations, findings.threads[0].live_bytes), (1, 0));
+}
+
+#[test]
 fn events_that_contradict_each_other_are_left_out() {
     let plan = Plan { window_sites: true, threads: true, chains: true, histogram: true, ..Plan::default() };
     let mut pass = Pass::new(plan);

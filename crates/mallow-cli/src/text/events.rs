@@ -33,7 +33,7 @@ pub(crate) fn text(shows: &Shows<'_>, sites: SitesView<'_>, style: Style) -> Str
     if let Some((within, found)) = &shows.temporary {
         let what = match within {
             1 => "freed before their thread allocated again".to_owned(),
-            within => format!("freed before their thread made {within} further allocations"),
+            within => format!("freed before {within} further allocations"),
         };
         add(brief(&page, "temporary", &what, found));
     }

@@ -206,7 +206,8 @@ fn verdicts_beside_leaks() {
     let of = |layout| report(&subject, &leaked_view(layout), Style::PLAIN);
     assert_snapshot!("verdicts_with_stacks", of(Layout::Stacks(Measure::Leaked.into())));
     let tables = of(Layout::Tables);
-    assert!(tables.contains("growing steadily\n"), "{tables}");
+    // Nothing was loaded in the last fifth of the run.
+    assert!(tables.contains("from load_table, main\n                      levelled off\n"), "{tables}");
     assert_eq!(freed_at_end(&profile, &leaks, None, Style::PLAIN), "");
 }
 
@@ -256,12 +257,12 @@ fn json_has_the_published_shape() {
         let keys = |value: &serde_json::Value| value.as_object().map_or(0, |object| object.len());
         assert_eq!(keys(&document), keys(&plain) + parts);
         if parts == 7 {
-            assert_eq!(document["window"]["totals"]["allocations"], 503);
+            assert_eq!(document["window"]["totals"]["allocations"], 502);
             assert_eq!(document["window"]["sites"].as_array().map(Vec::len), Some(2));
             assert_eq!(document["timeline"]["slices"].as_array().map(Vec::len), Some(70));
         }
         if parts == 1 {
-            assert_eq!(document["leaks"]["leaked"][0]["judgement"], "growing");
+            assert_eq!(document["leaks"]["leaked"][0]["judgement"], "levelled_off");
         }
     }
 }

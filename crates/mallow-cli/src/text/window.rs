@@ -17,7 +17,7 @@ pub(super) fn window(page: &Page<'_>, found: &WindowSites, at_only: bool) -> Vec
     }
     let freed = (totals.freed_bytes, totals.frees);
     let line = |what: &str, (bytes, blocks): (u64, u64)| {
-        format!("{what:<34}{:>10}  in {}", Bytes(bytes).to_string(), plural(blocks, "block"))
+        format!("{what:<35}{:>9}  in {}", Bytes(bytes).to_string(), plural(blocks, "block"))
     };
     let mut out = vec![
         line("allocated in the window", WindowMeasure::Allocated.of(totals)),

@@ -97,6 +97,17 @@ fn site_of(stack: u32, n: &[u64; 14]) -> FoldedSite {
     }
 }
 
+#[test]
+fn figures_without_the_blocks_at_a_sites_maximum_are_read() {
+    let site = site_of(3, &[1; 14]);
+    let folded = FoldedProcess { sites: vec![site], ..FoldedProcess::default() };
+    let mut payload = Vec::new();
+    folded.encode(&mut payload);
+    payload.pop();
+    let first = FoldedSite { live_blocks_at_max: 0, ..site };
+    assert_eq!(FoldedProcess::decode(&payload), Ok(FoldedProcess { sites: vec![first], ..folded }));
+}
+
 /// Encodes, decodes, and checks that each shorter payload is refused rather than misread.
 macro_rules! assert_round_trip {
     ($type:ty, $value:expr) => {{

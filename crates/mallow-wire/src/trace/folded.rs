@@ -129,8 +129,11 @@ impl FoldedProcess {
             stack = site.stack;
             Ok(site)
         })?;
-        for site in &mut sites {
-            site.live_blocks_at_max = reader.varint("a site's blocks at its own maximum")?;
+        // The first traces end here.
+        if !reader.is_at_end() {
+            for site in &mut sites {
+                site.live_blocks_at_max = reader.varint("a site's blocks at its own maximum")?;
+            }
         }
         Ok(FoldedProcess { totals, peak_us, frees_unmatched, threads, sites })
     }

@@ -166,6 +166,11 @@ impl<'a> Reader<'a> {
         Ok(part)
     }
 
+    /// Whether everything has been read.
+    pub(super) fn is_at_end(&self) -> bool {
+        self.at == self.bytes.len()
+    }
+
     #[inline]
     pub(super) fn byte(&mut self) -> Option<u8> {
         let byte = *self.bytes.get(self.at)?;

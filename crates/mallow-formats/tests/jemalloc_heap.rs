@@ -5,7 +5,7 @@ mod judges;
 use judges::{Judged, fixture, fixture_path, hard_profile, jeprof, table_of};
 use mallow_formats::export::{self, ExportFormat, ExportOptions};
 use mallow_formats::{Format, Imported, read_as};
-use mallow_profile::{Address, Known, Measure, Profile, SiteTotals};
+use mallow_profile::{Address, Known, Measure, Profile};
 use std::io::Write;
 
 fn read(bytes: &[u8]) -> Imported {

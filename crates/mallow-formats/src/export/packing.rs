@@ -81,7 +81,7 @@ mod tests {
         let (profile, options) = (Profile::default(), ExportOptions { measure: Measure::Bytes });
         let written = |packing| {
             let mut out = Vec::new();
-            write_packed(&profile, ExportFormat::Mallow, &options, packing, &mut out).unwrap();
+            write_packed(&profile, ExportFormat::Massif, &options, packing, &mut out).unwrap();
             out
         };
         let plain = written(Packing::Plain);

@@ -72,7 +72,8 @@ impl Shell {
             "cd programs/csv-aggregate" => String::new(),
             "cargo build --release" => self.build(),
             _ => {
-                let is_known = ["mallow ", "target/release/", "cc "].iter().any(|start| typed.starts_with(start));
+                let is_known =
+                    ["mallow ", "target/release/", "cc "].iter().any(|start| typed.starts_with(start));
                 assert!(is_known, "this test does not know how to run `{line}`");
                 let Finished { stdout, stderr, .. } = self.shell(&typed).well();
                 stdout + &stderr

@@ -9,9 +9,9 @@ mod record;
 mod report;
 mod stat;
 
-pub(crate) use export::LowExport;
 pub(crate) use diff::{LowBy, LowCompat, LowDiff};
 pub(crate) use events::{LowEvents, LowMoment};
+pub(crate) use export::LowExport;
 pub(crate) use flamegraph::LowFlamegraph;
 pub(crate) use import::LowImport;
 pub(crate) use record::LowRecord;

@@ -22,7 +22,8 @@ pub(crate) fn run(request: &Diff) -> Result<u8, Failure> {
     if let Some(compat) = request.compat {
         return compat::run(compat, &request.before, &request.after);
     }
-    let (before, after) = (opened(&request.before, request.booking)?, opened(&request.after, request.booking)?);
+    let (before, after) =
+        (opened(&request.before, request.booking)?, opened(&request.after, request.booking)?);
     warn(request, &before, &after);
     let by = measure(request, &before.profile, &after.profile)?;
     let options = DiffOptions { by, ..request.options.clone() };

@@ -5,8 +5,8 @@ use crate::open::refused;
 use crate::request::{Import, NewFile};
 use crate::text::{self, Style, plural};
 use crate::{exit_code, output};
-use mallow_formats::{Format, ImportError, allocator};
 use mallow_formats::native::{self, ReallocBooking};
+use mallow_formats::{Format, ImportError, allocator};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 

@@ -4,12 +4,9 @@ mod report;
 
 pub(crate) use report::{Layout, Report, ReportView, Suppressions, TreeView};
 
-use crate::args::{
-    LowArgs, LowCommand, LowExport, LowFlamegraph, LowImport, LowRecord, LowSort,
-    LowStat,
-};
-use mallow_formats::export::ExportFormat;
+use crate::args::{LowArgs, LowCommand, LowExport, LowFlamegraph, LowImport, LowRecord, LowSort, LowStat};
 pub(crate) use crate::diff::request::Diff;
+use mallow_formats::export::ExportFormat;
 use mallow_view::{Filter, Measure, Shown};
 use std::ffi::OsString;
 use std::path::PathBuf;

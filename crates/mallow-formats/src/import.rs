@@ -1,17 +1,17 @@
 //! The door for files: which reader gets them.
 
-mod gperftools_heap;
-mod heaptrack;
-mod jemalloc_heap;
-mod pprof;
-mod dhat;
 pub(crate) mod bpftrace;
+mod dhat;
 mod dtrace;
 mod folded;
+mod gperftools_heap;
+mod heaptrack;
 pub(crate) mod heaptrack_print;
-mod memcheck_xml;
-mod text_stacks;
+mod jemalloc_heap;
 mod massif;
+mod memcheck_xml;
+mod pprof;
+mod text_stacks;
 mod valgrind_frames;
 
 pub(crate) use jemalloc_heap::{NO_ADDRESS, NO_STACK};

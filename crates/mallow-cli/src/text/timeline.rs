@@ -61,7 +61,8 @@ fn of_samples(page: &Page<'_>, time: &Slices, live: &[Option<LiveSample>]) -> Ve
     let mut out = vec![page.style.bold(&format!("live bytes by samples, highest {}", Bytes(highest)))];
     out.extend(plot(&bytes, highest));
     out.push(axis(page, time));
-    let others: [(&str, fn(&LiveSample) -> u64); 2] = [
+    type OfSample = fn(&LiveSample) -> u64;
+    let others: [(&str, OfSample); 2] = [
         ("the allocator's own (headers, rounding)", |sample| sample.overhead_bytes),
         ("stacks", |sample| sample.stack_bytes),
     ];

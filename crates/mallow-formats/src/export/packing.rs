@@ -68,12 +68,10 @@ mod tests {
     #[test]
     fn a_name_tells_the_packing() {
         let of = |name: &str| Packing::of_path(Path::new(name));
-        assert_eq!([of("a.gz"), of("a.json.zst"), of("a.json"), of("gz")], [
-            Packing::Gzip,
-            Packing::Zstd,
-            Packing::Plain,
-            Packing::Plain
-        ]);
+        assert_eq!(
+            [of("a.gz"), of("a.json.zst"), of("a.json"), of("gz")],
+            [Packing::Gzip, Packing::Zstd, Packing::Plain, Packing::Plain]
+        );
     }
 
     #[test]

@@ -132,21 +132,22 @@ fn files_of_other_tools_are_named() {
     let text = workshop.file("text");
     std::fs::write(&text, "heap\n".repeat(100)).unwrap();
     let _ = run::finish(run::command("gzip").arg("-k").arg(&text)).well();
-    let heaptrack = workshop.file("heaptrack.file");
-    let mut record = run::command("heaptrack");
-    let _ = run::finish(record.args(["--raw", "-o"]).arg(&heaptrack).arg("/bin/true")).well();
-    let name = workshop.names().into_iter().find(|name| name.starts_with("heaptrack.file")).unwrap();
-    let heaptrack = std::fs::read(workshop.file(&name)).unwrap();
     for (bytes, kind) in [
         (Vec::new(), "an empty file"),
         (std::fs::read("/bin/true").unwrap(), "ELF"),
-        (std::fs::read(workshop.file("text.gz")).unwrap(), "gzip"),
-        (b"{\"dhatFileVersion\": 2}\n".to_vec(), "JSON"),
+        (std::fs::read(workshop.file("text.gz")).unwrap(), "text"),
+        (b"{\"version\": 2}\n".to_vec(), "JSON"),
         (b"plain words\n".to_vec(), "text"),
-        (heaptrack, "heaptrack"),
     ] {
         let sentence = refused(report_of_bytes(&bytes), kind);
         assert!(sentence.contains("not a profile"), "{sentence}");
+    }
+    // A format that is known, and a file that is not of it.
+    for (bytes, kind) in
+        [(&b"{\"dhatFileVersion\": 2}\n"[..], "DHAT file"), (b"v 10500 3\na b c\n", "heaptrack file")]
+    {
+        let sentence = refused(report_of_bytes(bytes), kind);
+        assert!(sentence.contains("makes no sense at line "), "{sentence}");
     }
 }
 

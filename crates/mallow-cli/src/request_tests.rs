@@ -73,7 +73,10 @@ fn the_guide_is_complete() {
         include_str!("../../../docs/guide/record.md"),
         include_str!("../../../docs/guide/stat.md"),
         include_str!("../../../docs/guide/report.md"),
+        include_str!("../../../docs/guide/analyses.md"),
         include_str!("../../../docs/guide/diff.md"),
+        include_str!("../../../docs/guide/flamegraph.md"),
+        include_str!("../../../docs/guide/formats.md"),
     ]
     .concat();
     for command in LowArgs::command().get_subcommands() {

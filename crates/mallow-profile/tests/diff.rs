@@ -289,6 +289,17 @@ fn refactored(sites: &[Made], refactoring: Refactoring, moved: &[u32]) -> Vec<Ma
     merged.into_iter().map(|(frames, (allocations, bytes))| Made { frames, allocations, bytes }).collect()
 }
 
+/// Whether a site loses inlined calls and then looks as another one always did. That one is matched exactly, as it
+/// must be, with more than it had: nobody can tell this from a real change of both.
+fn joins_an_unchanged_site(sites: &[Made]) -> bool {
+    let without =
+        |site: &Made| site.frames.iter().filter(|frame| !frame.inlined).cloned().collect::<Vec<_>>();
+    sites.iter().any(|site| {
+        let left = without(site);
+        left != site.frames && sites.iter().any(|other| other.frames == left)
+    })
+}
+
 proptest! {
     #[test]
     fn a_refactoring_shows_nothing_but_the_real_change(
@@ -297,6 +308,7 @@ proptest! {
         moved in prop::collection::vec(0..50_u32, 11),
         below in any::<prop::sample::Index>(),
     ) {
+        prop_assume!(!matches!(refactoring, Refactoring::DropInlined) || !joins_an_unchanged_site(&before));
         let mut after = refactored(&before, refactoring, &moved);
         let mut stack = vec![frame("entirely_new@5")];
         stack.extend(below.get(&after).frames.iter().skip(1).cloned());

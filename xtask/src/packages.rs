@@ -64,7 +64,6 @@ const NEEDS: &[Need] = &[
     command(&["redis-tools"], "redis-benchmark"),
     // Other allocators, preloaded and linked.
     installed(&["libjemalloc2"]),
-    installed(&["libjemalloc-dev"]),
     installed(&["libtcmalloc-minimal4", "libtcmalloc-minimal4t64"]),
     installed(&["libgoogle-perftools-dev"]),
     command(&["google-perftools"], "google-pprof"),

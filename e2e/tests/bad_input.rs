@@ -142,12 +142,13 @@ fn files_of_other_tools_are_named() {
         let sentence = refused(report_of_bytes(&bytes), kind);
         assert!(sentence.contains("not a profile"), "{sentence}");
     }
-    // A format that is known, and a file that is not of it.
-    for (bytes, kind) in
-        [(&b"{\"dhatFileVersion\": 2}\n"[..], "DHAT file"), (b"v 10500 3\na b c\n", "heaptrack file")]
-    {
-        let sentence = refused(report_of_bytes(bytes), kind);
-        assert!(sentence.contains("makes no sense at "), "{sentence}");
+    // A format that is known, and a file that breaks its rules.
+    for (bytes, part) in [
+        (&b"{\"dhatFileVersion\": 2}\n"[..], "this DHAT file makes no sense at byte 21"),
+        (b"v 10500 9\n", "this heaptrack file cannot be read: its format has version 9"),
+        (b"desc: x\ncmd: y\ntime_unit: hours\n", "this massif file makes no sense at line 3"),
+    ] {
+        refused(report_of_bytes(bytes), part);
     }
 }
 

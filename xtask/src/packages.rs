@@ -52,7 +52,8 @@ const NEEDS: &[Need] = &[
     command(&["valgrind"], "valgrind"),
     command(&["heaptrack"], "heaptrack"),
     // Readers that judge our exports.
-    command(&["libjemalloc-dev"], "jeprof"),
+    // With jeprof, and to link against.
+    installed(&["libjemalloc-dev"]),
     command(&["golang-go"], "go"),
     // Real programs to record.
     command(&["sqlite3"], "sqlite3"),

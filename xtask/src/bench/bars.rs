@@ -88,8 +88,17 @@ fn of_events(
     value: fn(&Analysis) -> f64,
 ) -> Bar {
     let analyses = large.map_or(&[][..], |large| &large.analyses);
-    let values = analyses.iter().map(|analysis| (value(analysis), analysis.flags.clone()));
+    let values = analyses.iter().map(|analysis| (value(analysis), question(&analysis.flags).to_owned()));
     Bar { what, limit, is_speed: false, unit, measured: greatest(values) }
+}
+
+/// A question's flags in the few letters that a table has.
+fn question(flags: &str) -> &str {
+    match flags.matches("--").count() {
+        0 | 1 => flags,
+        2 => "a window",
+        _ => "all at once",
+    }
 }
 
 fn wall(rows: &[Row]) -> [Bar; 2] {

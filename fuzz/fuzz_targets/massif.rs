@@ -16,8 +16,10 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
             assert!(written.is_ok());
             let again = read_as(&out, Format::Massif).map(|again| again.profile.totals());
             let (before, after) = (imported.profile.totals(), again.unwrap_or_default());
-            assert_eq!(before.leaked_bytes, after.leaked_bytes);
-            assert!(!imported.profile.known.peak || before.peak_bytes == after.peak_bytes);
+            // What is not known has no place in the file: a peak that is its last snapshot is taken for the end.
+            let known = imported.profile.known;
+            assert!(!known.leaked || before.leaked_bytes == after.leaked_bytes);
+            assert!(!known.peak || before.peak_bytes == after.peak_bytes);
         }
     }
 });

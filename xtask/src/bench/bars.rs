@@ -92,10 +92,10 @@ fn of_events(
     Bar { what, limit, is_speed: false, unit, measured: greatest(values) }
 }
 
-/// A question's flags in the few letters that a table has.
+/// A question's flags in the few letters that a table has: not more than the longest name of a program.
 fn question(flags: &str) -> &str {
     match flags.matches("--").count() {
-        0 | 1 => flags,
+        0 | 1 => flags.trim_start_matches('-').split(['-', ' ']).next().unwrap_or(flags),
         2 => "a window",
         _ => "all at once",
     }
@@ -164,6 +164,14 @@ fn greatest(figures: impl Iterator<Item = (f64, String)>) -> Option<(f64, String
 mod tests {
     use super::*;
     use crate::bench::figures::tests::drifting_row;
+
+    #[test]
+    fn questions_fit_into_the_table() {
+        let short = |flags: &[&str]| question(&flags.join(" ")).to_owned();
+        let all: Vec<String> = super::super::large::OF_EVENTS.iter().map(|flags| short(flags)).collect();
+        assert!(all.iter().all(|name| name.len() <= "largest storm".len()), "{all:?}");
+        assert_eq!(all[..3], ["timeline", "a window", "at"]);
+    }
 
     fn verdict(bars: &[Bar], start: &str) -> &'static str {
         bars.iter().find(|bar| bar.what.starts_with(start)).unwrap().verdict()

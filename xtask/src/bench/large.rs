@@ -20,7 +20,7 @@ const ANALYSES: usize = 3;
 
 /// What is asked of `mallow report`: figures from the footer, then everything that reads all events.
 const REPORT: &[&str] = &["--sort", "bytes", "--limit", "1"];
-const OF_EVENTS: [&[&str]; 9] = [
+pub(super) const OF_EVENTS: [&[&str]; 9] = [
     &["--timeline"],
     &["--from", "25%", "--to", "50%"],
     &["--at", "50%"],

@@ -63,6 +63,7 @@ fn read(source: Source<'_>, format: Format) -> Result<Imported, ImportError> {
         Format::Heaptrack => heaptrack::read(source),
         Format::Dhat => dhat::read(source),
         Format::Massif => massif::read(source.lines(format)),
-        _ => Err(ImportError::Unknown { looks_like: native::looks_like(source.beginning()) }),
+        // Both callers open our own trace themselves: it needs a file that can be sought in.
+        Format::Mallow => Err(ImportError::Unknown { looks_like: native::looks_like(source.beginning()) }),
     }
 }

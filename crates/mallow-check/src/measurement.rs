@@ -1,0 +1,136 @@
+//! What was measured: one test's runs, with the sites that allocated in each.
+
+use mallow_base::Frame;
+
+/// A figure of a run that can have a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Metric {
+    /// Successful allocating calls, `realloc` included.
+    Allocations,
+    /// Their requested bytes.
+    Bytes,
+    /// The highest sum of bytes that were born in the run and lived.
+    Peak,
+    /// Blocks that were born in the run and live at its end.
+    Remaining,
+    /// Their bytes.
+    RemainingBytes,
+    /// File descriptors that were opened in the run and are open at its end.
+    Descriptors,
+}
+
+impl Metric {
+    /// All of them, in the order in which they are shown.
+    pub const ALL: [Metric; 6] = [
+        Metric::Allocations,
+        Metric::Bytes,
+        Metric::Peak,
+        Metric::Remaining,
+        Metric::RemainingBytes,
+        Metric::Descriptors,
+    ];
+
+    /// The word for it in `mallow.toml`, in baselines and in JSON.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Metric::Allocations => "allocations",
+            Metric::Bytes => "bytes",
+            Metric::Peak => "peak",
+            Metric::Remaining => "remaining",
+            Metric::RemainingBytes => "remaining_bytes",
+            Metric::Descriptors => "descriptors",
+        }
+    }
+
+    /// The metric of a word.
+    pub fn of_word(word: &str) -> Option<Metric> {
+        Metric::ALL.into_iter().find(|metric| metric.word() == word)
+    }
+}
+
+/// The figures of one run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Figures {
+    /// See [`Metric::Allocations`].
+    pub allocations: u64,
+    /// See [`Metric::Bytes`].
+    pub bytes: u64,
+    /// See [`Metric::Peak`].
+    pub peak_bytes: u64,
+    /// See [`Metric::Remaining`].
+    pub remaining_blocks: u64,
+    /// See [`Metric::RemainingBytes`].
+    pub remaining_bytes: u64,
+    /// See [`Metric::Descriptors`].
+    pub descriptors: u64,
+}
+
+impl Figures {
+    /// One of them.
+    pub const fn of(&self, metric: Metric) -> u64 {
+        match metric {
+            Metric::Allocations => self.allocations,
+            Metric::Bytes => self.bytes,
+            Metric::Peak => self.peak_bytes,
+            Metric::Remaining => self.remaining_blocks,
+            Metric::RemainingBytes => self.remaining_bytes,
+            Metric::Descriptors => self.descriptors,
+        }
+    }
+}
+
+/// What one stack did in one run. Its figures' peak is not known and 0.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Site {
+    /// Innermost first.
+    pub frames: Vec<Frame>,
+    /// Its share.
+    pub figures: Figures,
+}
+
+/// One run of a test that counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Run {
+    /// What the whole run came to.
+    pub figures: Figures,
+    /// The stacks that it is made of, each once. Frees of others' blocks have none.
+    pub sites: Vec<Site>,
+    /// Whether what the run left behind stood still when it was counted. False when waiting was given up.
+    pub settled: bool,
+    /// How long it was waited for that, in microseconds.
+    pub waited_us: u64,
+}
+
+/// A test, measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Measurement {
+    /// The test's name: the region's, and behind a dot what `measure` was told, where a program has several.
+    pub name: String,
+    /// Operations in one run, by which figures are divided for people.
+    pub ops: Option<u64>,
+    /// The runs that count, in their order.
+    pub runs: Vec<Run>,
+    /// Runs before them that did not.
+    pub warmups: u32,
+    /// Where it ran.
+    pub environment: Environment,
+    /// Sentences that a reader of the figures should see.
+    pub notes: Vec<String>,
+}
+
+/// What counts depend on besides the program. Baselines hold for one of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Environment {
+    /// Such as `x86_64`.
+    pub architecture: String,
+    /// Such as `glibc 2.36`.
+    pub libc: String,
+    /// The language's runtime with the version that changes counts, such as `python 3.11` or `rustc 1.88`; `native` without one.
+    pub runtime: String,
+    /// Which allocator the program uses: `libc`, `jemalloc`, `mimalloc`, `tcmalloc`.
+    pub allocator: String,
+    /// Processors that the program sees.
+    pub processors: u32,
+    /// The version of the counting rules.
+    pub counting: u32,
+}

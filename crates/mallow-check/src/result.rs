@@ -1,0 +1,153 @@
+//! What a check came to.
+
+use crate::measurement::{Environment, Figures, Measurement, Metric};
+use mallow_base::Frame;
+
+/// The verdict on a test; the worst last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Outcome {
+    /// Within its limits.
+    Ok,
+    /// Better than its limits allow: the win wants to be locked in.
+    Improved,
+    /// A baseline or a limit names a test that was not run.
+    Stale,
+    /// No baseline and no limit says what it may cost.
+    Missing,
+    /// Its runs differ too much to be judged.
+    Flaky,
+    /// Worse than its limits allow.
+    Regressed,
+    /// It looks as if the hooks did not see the program.
+    Blind,
+    /// It could not be built, run or measured.
+    Error,
+}
+
+impl Outcome {
+    /// As people and scripts see it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Outcome::Ok => "OK",
+            Outcome::Improved => "IMPROVED",
+            Outcome::Stale => "STALE",
+            Outcome::Missing => "MISSING",
+            Outcome::Flaky => "FLAKY",
+            Outcome::Regressed => "REGRESSED",
+            Outcome::Blind => "BLIND",
+            Outcome::Error => "ERROR",
+        }
+    }
+}
+
+/// The runs' values of one metric. The least is the one that is judged: what disturbs a count adds to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spread {
+    /// The least value.
+    pub min: u64,
+    /// The most frequent value; of equally frequent ones the least.
+    pub mode: u64,
+    /// The greatest value.
+    pub max: u64,
+    /// How many runs had the least value.
+    pub at_min: u32,
+    /// How many runs there were.
+    pub runs: u32,
+}
+
+/// The range in which a metric is fine, both ends included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Less than this is an improvement to lock in.
+    pub min: u64,
+    /// More than this is a regression.
+    pub max: u64,
+}
+
+/// How a metric stands to its window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// No limit is set.
+    Free,
+    /// Below the window.
+    Below,
+    /// In the window.
+    Within,
+    /// Above the window.
+    Above,
+}
+
+/// One metric, judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Judgement {
+    /// Which.
+    pub metric: Metric,
+    /// What was measured.
+    pub spread: Spread,
+    /// The baseline's value.
+    pub reference: Option<u64>,
+    /// What is allowed.
+    pub window: Option<Window>,
+    /// How it stands.
+    pub standing: Standing,
+}
+
+/// A site whose share changed since the baseline.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SiteChange {
+    /// Innermost first. Of the side after where there is one.
+    pub frames: Vec<Frame>,
+    /// One run's figures before; none for a new site.
+    pub before: Option<Figures>,
+    /// One run's figures now; none for a site that is gone.
+    pub after: Option<Figures>,
+    /// Whether it was matched with the same stack, or with one that is alike.
+    pub exact: bool,
+}
+
+/// A site whose count differs from run to run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VaryingSite {
+    /// Innermost first.
+    pub frames: Vec<Frame>,
+    /// Its allocations.
+    pub allocations: Spread,
+}
+
+/// What came of one test.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TestResult {
+    /// The test's name.
+    pub name: String,
+    /// The verdict.
+    pub outcome: Outcome,
+    /// Why, and what to do about it, in sentences; empty when all is well.
+    pub sentences: Vec<String>,
+    /// One for each metric, in the order of [`Metric::ALL`]; empty when nothing was measured.
+    pub judgements: Vec<Judgement>,
+    /// What changed since the baseline, the largest first. Kept when the test is not OK.
+    pub changes: Vec<SiteChange>,
+    /// The sites that make it flaky, the most varying first.
+    pub varying: Vec<VaryingSite>,
+    /// The sites that left blocks or descriptors behind in the judged run, the largest first.
+    pub left: Vec<crate::measurement::Site>,
+    /// The measurement; none when there was none.
+    pub measurement: Option<Measurement>,
+    /// How long the test took in all, in microseconds.
+    pub duration_us: u64,
+}
+
+/// A whole check.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CheckResult {
+    /// The tests in the order of the suite, then what is stale.
+    pub tests: Vec<TestResult>,
+    /// Where it ran.
+    pub environment: Environment,
+    /// Sentences about the whole, such as that every test's counts have dropped.
+    pub sentences: Vec<String>,
+    /// The command that would accept the figures as they are.
+    pub update_command: String,
+    /// Where programs were built and output was kept.
+    pub folder: std::path::PathBuf,
+}

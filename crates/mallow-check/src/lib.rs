@@ -11,5 +11,6 @@
 //!
 //! The crate prints nothing. How a result looks is the front end's affair.
 
+pub mod limit;
 pub mod measurement;
 pub mod result;

@@ -1,0 +1,54 @@
+//! What a test may cost, as its manifest says it.
+
+use crate::measurement::Metric;
+
+/// The limit of one metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// Fixed ends, both allowed; whatever the baseline says.
+    Absolute {
+        /// Less is an improvement to lock in. None: nothing is too little.
+        min: Option<u64>,
+        /// More is a regression. None: nothing is too much.
+        max: Option<u64>,
+    },
+    /// So much to either side of the baseline's value.
+    Relative(Tolerance),
+}
+
+/// How far a value may be from its reference, to either side.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tolerance {
+    /// In the metric's own unit.
+    pub abs: Option<u64>,
+    /// In millionths of the reference: 0.1 % is 1000.
+    pub rel_ppm: Option<u64>,
+    /// What to do with both.
+    pub combine: Combine,
+}
+
+/// When a value fails that has an absolute and a relative tolerance.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Combine {
+    /// Only when it exceeds both: the wider tolerance counts.
+    #[default]
+    And,
+    /// When it exceeds either: the narrower tolerance counts.
+    Or,
+}
+
+/// The limits of one test.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Metrics that have none of their own are judged by the defaults. Each metric at most once.
+    pub by_metric: Vec<(Metric, Limit)>,
+    /// Globs of function or module names: sites with such a frame are not judged.
+    pub ignore_sites: Vec<String>,
+}
+
+impl Limits {
+    /// The limit of a metric, if it has one of its own.
+    pub fn of(&self, metric: Metric) -> Option<Limit> {
+        self.by_metric.iter().find(|(of, _)| *of == metric).map(|(_, limit)| *limit)
+    }
+}

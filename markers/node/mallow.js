@@ -1,0 +1,114 @@
+'use strict';
+
+// Region markers for allocation tests in Node. One file: copy it, or put its folder into NODE_PATH.
+//
+// A region is a stretch of a program whose allocations, leaks and file descriptors `mallow check` counts:
+//
+//     const mallow = require('./mallow');
+//
+//     mallow.ops(1000);
+//     mallow.measure('encode', () => { for (const message of messages) encode(message); });
+//
+// Node cannot call a C function of its own process, so a marker is the attempt to open a file below /proc/mallow,
+// which mallow sees. The file does not exist, with mallow or without. Without mallow no file is tried at all.
+//
+// What is counted are the calls of malloc and its family: buffers, handles, sockets, compiled code. Objects of
+// JavaScript live in V8's own pages, which are mapped and not malloc'ed. Run node with --expose-gc, or buffers that
+// are only waiting for the collector are counted as remaining.
+
+const fs = require('fs');
+
+// mallow sets this for every program that it checks.
+const watching = process.env.MALLOW_RUNS !== undefined;
+
+/** Opens a path that only mallow knows. */
+function mark(path) {
+  if (!watching) return;
+  try {
+    fs.closeSync(fs.openSync(path, 'r'));
+  } catch {
+    // ENOENT, always.
+  }
+}
+
+/** A name as a part of a path: at most 127 bytes, and no slash in it. */
+function label(name) {
+  return Buffer.from(name.replace(/\//g, '_')).subarray(0, 127).toString();
+}
+
+/** Collects garbage if node was started with --expose-gc. */
+function collect() {
+  if (typeof globalThis.gc === 'function') globalThis.gc();
+}
+
+/** The number in an environment variable if it is one below one million. */
+function count(variable, otherwise) {
+  const text = process.env[variable] ?? '';
+  return /^[0-9]{1,6}$/.test(text) ? Number(text) : otherwise;
+}
+
+/** The runs that mallow asks for: MALLOW_WARMUP for warming up and MALLOW_RUNS for counting; without these, once. */
+function runs() {
+  return count('MALLOW_WARMUP', 0) + count('MALLOW_RUNS', 1);
+}
+
+/** Calls `body()` as one run of the region `name` and returns what it returned. */
+function region(name, body) {
+  const begin = `/proc/mallow/begin/${label(name)}`;
+  const end = `/proc/mallow/end/${label(name)}`;
+  collect();
+  mark(begin);
+  try {
+    return body();
+  } finally {
+    collect();
+    mark(end);
+  }
+}
+
+/** Like `region`, for a body that returns a promise: the run ends when the promise is settled. */
+async function regionAsync(name, body) {
+  const begin = `/proc/mallow/begin/${label(name)}`;
+  const end = `/proc/mallow/end/${label(name)}`;
+  collect();
+  mark(begin);
+  try {
+    return await body();
+  } finally {
+    collect();
+    mark(end);
+  }
+}
+
+/**
+ * Calls `body()` as often as mallow asks for, each time as one run of the region `name`. Every call has to do the
+ * same work.
+ */
+function measure(name, body) {
+  for (let left = runs(); left > 0; left--) region(name, body);
+}
+
+/** Like `measure`, for a body that returns a promise; one run after the other. */
+async function measureAsync(name, body) {
+  for (let left = runs(); left > 0; left--) await regionAsync(name, body);
+}
+
+/** Says how many operations one run consists of, so that figures are printed per operation as well. */
+function ops(opsPerRun) {
+  mark(`/proc/mallow/ops/${opsPerRun}`);
+}
+
+/**
+ * How many operations a run should do: the number in MALLOW_OPS, which mallow sets when it derives the figure per
+ * operation from runs of different length, else `usual`.
+ */
+function opsWanted(usual) {
+  return count('MALLOW_OPS', usual);
+}
+
+/** Waits, inside a region, until what it holds stands still. The end of a region does it by itself. */
+function quiesce() {
+  mark('/proc/mallow/quiesce/0');
+}
+
+module.exports = { region, regionAsync, measure, measureAsync, ops, opsWanted, quiesce };

@@ -1,0 +1,123 @@
+"""Region markers for allocation tests in Python.
+
+A region is a stretch of a program whose allocations, leaks and file descriptors `mallow check` counts:
+
+    import mallow
+
+    def encode_all():
+        for message in MESSAGES:
+            encode(message)
+
+    mallow.ops(len(MESSAGES))
+    mallow.measure("encode", encode_all)
+
+The functions that do the work exist only while mallow runs the program. Without mallow a marker is a comparison
+with None, and no other module than `gc` and `os` is imported.
+
+What is counted are the calls of malloc and its family. By default Python serves objects of up to 512 bytes from
+arenas of its own, so one call stands for hundreds of objects: set PYTHONMALLOC=malloc for a test, and each object
+that Python creates is one allocation.
+"""
+
+import gc
+import os
+
+__all__ = ["region", "measure", "ops", "ops_wanted", "quiesce", "is_watching"]
+
+_begin = _end = _ops = _quiesce = None
+
+
+def _look_up():
+    """Finds mallow's functions in this process; leaves them None when there are none."""
+    global _begin, _end, _ops, _quiesce
+    # mallow sets this for every program that it checks. Importing ctypes costs milliseconds and a thousand
+    # objects, which a program without mallow should not pay for.
+    if "MALLOW_RUNS" not in os.environ:
+        return
+    try:
+        import ctypes
+
+        # CDLL and not PyDLL: while mallow waits for other threads' frees, they may run.
+        process = ctypes.CDLL(None)
+        begin, end = process.mallow_region_begin, process.mallow_region_end
+        ops, quiesce = process.mallow_ops, process.mallow_quiesce
+    except (ImportError, OSError, AttributeError):
+        return
+    # No argument types: bytes and int objects are then passed as they are, without an object made on the way.
+    for function in (begin, end, ops, quiesce):
+        function.restype = None
+    ops.argtypes = [ctypes.c_uint64]
+    _begin, _end, _ops, _quiesce = begin, end, ops, quiesce
+
+
+_look_up()
+
+
+class region:
+    """One run of the region `name`, for a `with` statement.
+
+    Garbage is collected before the run begins and before it ends, so that what is only waiting for the collector is
+    neither counted as a leak nor left to the next run. A region may be entered again, which is its next run.
+    """
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name):
+        # Made here and not in __enter__: it must neither be born in the region nor die in it.
+        self._name = name.encode()[:127]
+
+    def __enter__(self):
+        gc.collect()
+        if _begin is not None:
+            _begin(self._name)
+        return self
+
+    def __exit__(self, *error):
+        gc.collect()
+        if _end is not None:
+            _end(self._name)
+
+
+def _count(variable, otherwise):
+    """The number in an environment variable if it is one below one million."""
+    text = os.environ.get(variable, "")
+    is_number = text.isascii() and text.isdigit() and len(text) <= 6
+    return int(text) if is_number else otherwise
+
+
+def measure(name, function):
+    """Calls `function()` as often as mallow asks for, each time as one run of the region `name`.
+
+    MALLOW_WARMUP times for warming up and MALLOW_RUNS times for counting; without these variables, as without
+    mallow, once. Every call has to do the same work. What it returns is dropped inside the region.
+    """
+    runs = _count("MALLOW_WARMUP", 0) + _count("MALLOW_RUNS", 1)
+    marked = region(name)
+    for _ in range(runs):
+        with marked:
+            function()
+
+
+def ops(ops_per_run):
+    """Says how many operations one run consists of, so that figures are printed per operation as well."""
+    if _ops is not None:
+        _ops(ops_per_run)
+
+
+def ops_wanted(usual):
+    """How many operations a run should do: the number in MALLOW_OPS, else `usual`.
+
+    mallow sets it when it derives the figure per operation from runs of different length.
+    """
+    return _count("MALLOW_OPS", usual)
+
+
+def quiesce():
+    """Waits, inside a region, until what it holds stands still. The end of a region does it by itself."""
+    if _quiesce is not None:
+        _quiesce()
+
+
+def is_watching():
+    """Whether mallow watches this program."""
+    return _begin is not None

@@ -1,0 +1,95 @@
+# frozen_string_literal: true
+
+# Region markers for allocation tests in Ruby. One file: copy it, or put its folder into RUBYLIB.
+#
+# A region is a stretch of a program whose allocations, leaks and file descriptors `mallow check` counts:
+#
+#     require "mallow"
+#
+#     Mallow.ops(1000)
+#     Mallow.measure("encode") { 1000.times { encode(message) } }
+#
+# The functions that do the work exist only while mallow runs the program. Without mallow a marker is a comparison
+# with nil, and Fiddle is not even loaded.
+#
+# What is counted are the calls of malloc and its family. Ruby keeps its objects in pages of its own; a call is made
+# for what does not fit into an object, such as strings of more than 23 bytes or the table of a hash.
+module Mallow
+  class << self
+    # Runs the block as one run of the region `name`, and returns what it returned.
+    #
+    # Garbage is collected before the run begins and before it ends, so that what is only waiting for the collector
+    # is neither counted as a leak nor left to the next run.
+    def region(name)
+      # Made here: it must neither be born in the region nor die in it.
+      label = "#{name.byteslice(0, 127)}\0"
+      GC.start
+      @begin&.call(label)
+      begin
+        yield
+      ensure
+        GC.start
+        @end&.call(label)
+      end
+    end
+
+    # Runs the block as often as mallow asks for, each time as one run of the region `name`: MALLOW_WARMUP times for
+    # warming up and MALLOW_RUNS times for counting. Without these variables, as without mallow, once.
+    def measure(name, &block)
+      (count("MALLOW_WARMUP", 0) + count("MALLOW_RUNS", 1)).times { region(name, &block) }
+      nil
+    end
+
+    # Says how many operations one run consists of, so that figures are printed per operation as well.
+    def ops(ops_per_run)
+      @ops&.call(ops_per_run)
+      nil
+    end
+
+    # How many operations a run should do: the number in MALLOW_OPS, which mallow sets when it derives the figure
+    # per operation from runs of different length, else `usual`.
+    def ops_wanted(usual)
+      count("MALLOW_OPS", usual)
+    end
+
+    # Waits, inside a region, until what it holds stands still. The end of a region does it by itself.
+    def quiesce
+      @quiesce&.call
+      nil
+    end
+
+    # Whether mallow watches this program.
+    def watching?
+      !@begin.nil?
+    end
+
+    private
+
+    # The number in an environment variable if it is one below one million.
+    def count(variable, otherwise)
+      text = ENV.fetch(variable, "")
+      text.match?(/\A[0-9]{1,6}\z/) ? text.to_i : otherwise
+    end
+
+    # Finds mallow's functions in this process; leaves them nil when there are none.
+    def look_up
+      # mallow sets this for every program that it checks.
+      return unless ENV.key?("MALLOW_RUNS")
+
+      require "fiddle"
+      process = Fiddle::Handle::DEFAULT
+      names = %w[mallow_region_begin mallow_region_end mallow_ops mallow_quiesce]
+      addresses = names.map { |name| process[name] }
+      arguments = [[Fiddle::TYPE_VOIDP], [Fiddle::TYPE_VOIDP], [Fiddle::TYPE_LONG_LONG], []]
+      functions = addresses.zip(arguments).map do |address, types|
+        Fiddle::Function.new(address, types, Fiddle::TYPE_VOID)
+      end
+      @begin, @end, @ops, @quiesce = functions
+    rescue LoadError, StandardError
+      # No Fiddle, or no mallow: the markers do nothing.
+      nil
+    end
+  end
+
+  send(:look_up)
+end

@@ -37,6 +37,8 @@ const ROWS: &[Row] = &[
     // The end-to-end tests see mallow as people do; they may know the layout of what they corrupt.
     ("e2e", &["mallow-wire", "mallow-base"]),
     ("xtask", &["mallow-base"]),
+    // Lives in other people's programs.
+    ("mallow-markers", &[]),
     ("mallow-fuzz", &["mallow-formats", "mallow-wire", "mallow-symbols", "mallow-heapsnap"]),
 ];
 

@@ -10,6 +10,7 @@
 //! - [`SuppressedLeaks`]: what suppressions took from the leaks.
 //! - [`Summary`]: the few figures that a person wants when a program ends, and what to look at next.
 //! - [`diff`]: what changed between two profiles.
+//! - [`check`]: what allocation tests came to.
 //! - [`folded()`]: whole stacks, outermost call first, for flame graphs.
 //! - [`timeline`], [`window`], [`histogram`], [`threads`], [`chains`], [`brief`], [`leaks`]: what single events tell.
 //! - [`allocator_rows`]: what an allocator says of itself, in plain words.
@@ -19,6 +20,7 @@
 mod allocator;
 pub mod brief;
 pub mod chains;
+pub mod check;
 pub mod diff;
 mod folded;
 pub mod histogram;

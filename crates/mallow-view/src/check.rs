@@ -1,0 +1,203 @@
+//! What a check of allocation tests shows: tests worst first, which stacks changed, what was left behind, what varies.
+//!
+//! Stacks lose their plumbing and the program's start, and stacks that look the same then are one row.
+
+use crate::{Shown, lines, plumbing};
+use mallow_base::Frame;
+use mallow_check::measurement::{Figures, Metric};
+use mallow_check::result::{CheckResult, Judgement, Outcome, Spread, Standing, TestResult};
+use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
+
+/// The tests, the worst first, and those with the same verdict in the order of the suite.
+pub fn worst_first(result: &CheckResult) -> Vec<&TestResult> {
+    let mut tests: Vec<&TestResult> = result.tests.iter().collect();
+    tests.sort_by_key(|test| Reverse(test.outcome));
+    tests
+}
+
+/// How many tests have each verdict, the worst first; verdicts that no test has are left out.
+pub fn tally(result: &CheckResult) -> Vec<(Outcome, usize)> {
+    let mut counts: Vec<(Outcome, usize)> = Vec::new();
+    for test in worst_first(result) {
+        match counts.last_mut() {
+            Some((outcome, count)) if *outcome == test.outcome => *count += 1,
+            _ => counts.push((test.outcome, 1)),
+        }
+    }
+    counts
+}
+
+/// How a test stands in one metric; none when that was not judged.
+pub fn judgement(test: &TestResult, metric: Metric) -> Option<&Judgement> {
+    test.judgements.iter().find(|judgement| judgement.metric == metric)
+}
+
+/// The judgements that made the verdict: what is above its window, or when nothing is, what is below.
+pub fn deciding(test: &TestResult) -> Vec<&Judgement> {
+    let standing =
+        |wanted: Standing| test.judgements.iter().filter(move |judgement| judgement.standing == wanted);
+    let above: Vec<&Judgement> = standing(Standing::Above).collect();
+    if above.is_empty() { standing(Standing::Below).collect() } else { above }
+}
+
+/// The metrics by which a test's changed stacks are listed, of those that made the verdict. Stacks have no peak of their
+/// own, so bytes stand in for it; and bytes are left out beside their count, because the same stacks have both.
+pub fn site_metrics(test: &TestResult) -> Vec<Metric> {
+    let mut metrics: Vec<Metric> = Vec::new();
+    for judgement in deciding(test) {
+        let (metric, count) = match judgement.metric {
+            Metric::Bytes | Metric::Peak => (Metric::Bytes, Metric::Allocations),
+            Metric::RemainingBytes => (Metric::RemainingBytes, Metric::Remaining),
+            metric => (metric, metric),
+        };
+        if !metrics.contains(&metric) && !metrics.contains(&count) {
+            metrics.push(metric);
+        }
+    }
+    if metrics.is_empty() { vec![Metric::Allocations] } else { metrics }
+}
+
+/// The frames of a stack that people want to see, innermost first.
+pub fn visible(frames: &[Frame]) -> Vec<&Frame> {
+    let kept = frames.iter().skip(plumbing::leading(frames));
+    lines(kept, Shown::WithoutPlumbing).into_iter().map(|line| line.frame).collect()
+}
+
+/// A stack whose share changed since the baseline.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChangeRow<'a> {
+    /// What is visible of it, innermost first.
+    pub frames: Vec<&'a Frame>,
+    /// What one run had of the metric.
+    pub before: u64,
+    /// What one run has of it.
+    pub after: u64,
+    /// Whether the baseline has the same stack, and not one that is alike.
+    pub exact: bool,
+}
+
+impl ChangeRow<'_> {
+    /// After minus before.
+    pub fn difference(&self) -> i128 {
+        i128::from(self.after) - i128::from(self.before)
+    }
+}
+
+/// What changed in one metric.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Changes<'a> {
+    /// Which.
+    pub metric: Metric,
+    /// The stacks that changed most.
+    pub rows: Vec<ChangeRow<'a>>,
+    /// How many more there are.
+    pub more: usize,
+    /// What those come to together.
+    pub more_difference: i128,
+}
+
+/// The stacks whose share of a metric changed, the most first and more before less; at most `limit` of them.
+pub fn changes(test: &TestResult, metric: Metric, limit: usize) -> Changes<'_> {
+    let mut rows: Vec<ChangeRow<'_>> = Vec::new();
+    let mut places: FxHashMap<Vec<&Frame>, usize> = FxHashMap::default();
+    for change in &test.changes {
+        let frames = visible(&change.frames);
+        let at = *places.entry(frames.clone()).or_insert(rows.len());
+        if at == rows.len() {
+            rows.push(ChangeRow { frames, before: 0, after: 0, exact: true });
+        }
+        let of = |figures: Option<Figures>| figures.map_or(0, |figures| figures.of(metric));
+        let row = &mut rows[at];
+        row.before = row.before.saturating_add(of(change.before));
+        row.after = row.after.saturating_add(of(change.after));
+        // What one side lacks was matched with nothing, so no doubt about it is to be told.
+        row.exact &= change.exact || change.before.is_none() || change.after.is_none();
+    }
+    rows.retain(|row| row.difference() != 0);
+    rows.sort_by_key(|row| (Reverse(row.difference().unsigned_abs()), row.difference() < 0));
+    let rest = rows.split_off(limit.min(rows.len()));
+    Changes {
+        metric,
+        rows,
+        more: rest.len(),
+        more_difference: rest.iter().map(ChangeRow::difference).fold(0, i128::saturating_add),
+    }
+}
+
+/// A stack that left something behind in a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftRow<'a> {
+    /// What is visible of it, innermost first.
+    pub frames: Vec<&'a Frame>,
+    /// Blocks that live.
+    pub blocks: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// File descriptors that are open.
+    pub descriptors: u64,
+}
+
+/// What the judged run left behind.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Left<'a> {
+    /// The stacks that left most.
+    pub rows: Vec<LeftRow<'a>>,
+    /// How many more there are.
+    pub more: usize,
+    /// Their blocks together.
+    pub more_blocks: u64,
+    /// Their bytes together.
+    pub more_bytes: u64,
+    /// Their descriptors together.
+    pub more_descriptors: u64,
+}
+
+/// What the judged run left behind, most blocks and descriptors first; at most `limit` stacks.
+pub fn left(test: &TestResult, limit: usize) -> Left<'_> {
+    let mut rows: Vec<LeftRow<'_>> = Vec::new();
+    let mut places: FxHashMap<Vec<&Frame>, usize> = FxHashMap::default();
+    for site in &test.left {
+        let frames = visible(&site.frames);
+        let at = *places.entry(frames.clone()).or_insert(rows.len());
+        if at == rows.len() {
+            rows.push(LeftRow { frames, blocks: 0, bytes: 0, descriptors: 0 });
+        }
+        let row = &mut rows[at];
+        row.blocks = row.blocks.saturating_add(site.figures.remaining_blocks);
+        row.bytes = row.bytes.saturating_add(site.figures.remaining_bytes);
+        row.descriptors = row.descriptors.saturating_add(site.figures.descriptors);
+    }
+    rows.retain(|row| row.blocks > 0 || row.descriptors > 0);
+    rows.sort_by_key(|row| Reverse((row.blocks.saturating_add(row.descriptors), row.bytes)));
+    let rest = rows.split_off(limit.min(rows.len()));
+    let sum = |of: fn(&LeftRow<'_>) -> u64| rest.iter().map(of).fold(0, u64::saturating_add);
+    Left {
+        more: rest.len(),
+        more_blocks: sum(|row| row.blocks),
+        more_bytes: sum(|row| row.bytes),
+        more_descriptors: sum(|row| row.descriptors),
+        rows,
+    }
+}
+
+/// A stack whose allocations differ from run to run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VaryingRow<'a> {
+    /// What is visible of it, innermost first.
+    pub frames: Vec<&'a Frame>,
+    /// Its allocations in the runs.
+    pub allocations: Spread,
+}
+
+/// The stacks that make a test flaky, the most varying first; and how many more there are than `limit`.
+pub fn varying(test: &TestResult, limit: usize) -> (Vec<VaryingRow<'_>>, usize) {
+    let shown = test.varying.iter().take(limit);
+    let rows =
+        shown.map(|site| VaryingRow { frames: visible(&site.frames), allocations: site.allocations }).collect();
+    (rows, test.varying.len().saturating_sub(limit))
+}
+
+#[cfg(test)]
+#[path = "check_tests.rs"]
+mod tests;

@@ -1,0 +1,149 @@
+//! Order, sums and which stacks are one.
+
+use super::*;
+use mallow_check::measurement::{Environment, Site};
+use mallow_check::result::{SiteChange, VaryingSite, Window};
+
+fn frames(names: &str) -> Vec<Frame> {
+    names.split(' ').map(|name| Frame { function: name.to_owned(), ..Frame::default() }).collect()
+}
+
+fn test(name: &str, outcome: Outcome) -> TestResult {
+    TestResult {
+        name: name.to_owned(),
+        outcome,
+        sentences: Vec::new(),
+        judgements: Vec::new(),
+        changes: Vec::new(),
+        varying: Vec::new(),
+        left: Vec::new(),
+        measurement: None,
+        duration_us: 0,
+    }
+}
+
+fn result(outcomes: &[Outcome]) -> CheckResult {
+    CheckResult {
+        tests: outcomes.iter().enumerate().map(|(at, outcome)| test(&at.to_string(), *outcome)).collect(),
+        environment: Environment::default(),
+        sentences: Vec::new(),
+        update_command: String::new(),
+        folder: "/srv".into(),
+    }
+}
+
+fn judged(metric: Metric, standing: Standing) -> Judgement {
+    let spread = Spread { min: 5, mode: 5, max: 5, at_min: 10, runs: 10 };
+    Judgement { metric, spread, reference: Some(4), window: Some(Window { min: 4, max: 4 }), standing }
+}
+
+fn change(names: &str, before: Option<u64>, after: Option<u64>, exact: bool) -> SiteChange {
+    let figures = |allocations| Figures { allocations, bytes: allocations * 8, ..Figures::default() };
+    SiteChange { frames: frames(names), before: before.map(figures), after: after.map(figures), exact }
+}
+
+fn names(frames: &[&Frame]) -> String {
+    frames.iter().map(|frame| frame.function.as_str()).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn the_worst_stands_first_and_equals_keep_their_order() {
+    let result = result(&[Outcome::Ok, Outcome::Regressed, Outcome::Error, Outcome::Ok, Outcome::Regressed]);
+    let order: Vec<&str> = worst_first(&result).iter().map(|test| test.name.as_str()).collect();
+    assert_eq!(order, ["2", "1", "4", "0", "3"]);
+    assert_eq!(tally(&result), [(Outcome::Error, 1), (Outcome::Regressed, 2), (Outcome::Ok, 2)]);
+}
+
+#[test]
+fn what_is_above_decides_before_what_is_below() {
+    let mut test = test("t", Outcome::Regressed);
+    test.judgements =
+        vec![judged(Metric::Allocations, Standing::Below), judged(Metric::Remaining, Standing::Within)];
+    assert_eq!(deciding(&test), [&test.judgements[0]]);
+    assert_eq!(site_metrics(&test), [Metric::Allocations]);
+    test.judgements.push(judged(Metric::Descriptors, Standing::Above));
+    assert_eq!(deciding(&test), [&test.judgements[2]]);
+    assert_eq!(site_metrics(&test), [Metric::Descriptors]);
+    assert_eq!(judgement(&test, Metric::Peak), None);
+}
+
+#[test]
+fn stacks_are_listed_by_the_count_and_by_bytes_only_without_it() {
+    let mut test = test("t", Outcome::Regressed);
+    let metrics = |list: &[Metric]| -> Vec<Judgement> {
+        list.iter().map(|metric| judged(*metric, Standing::Above)).collect()
+    };
+    test.judgements = metrics(&Metric::ALL);
+    assert_eq!(site_metrics(&test), [Metric::Allocations, Metric::Remaining, Metric::Descriptors]);
+    test.judgements = metrics(&[Metric::Bytes, Metric::Peak, Metric::RemainingBytes]);
+    assert_eq!(site_metrics(&test), [Metric::Bytes, Metric::RemainingBytes]);
+    test.judgements = metrics(&[Metric::Peak]);
+    assert_eq!(site_metrics(&test), [Metric::Bytes]);
+    test.judgements.clear();
+    assert_eq!(site_metrics(&test), [Metric::Allocations]);
+}
+
+#[test]
+fn changes_that_look_the_same_are_one_and_the_totals_are_complete() {
+    let mut test = test("t", Outcome::Regressed);
+    test.changes = vec![
+        change("malloc grow main _start", None, Some(700), false),
+        change("realloc grow main _start", Some(100), Some(400), true),
+        change("gone main", Some(1000), None, false),
+        change("same main", Some(9), Some(9), true),
+        change("moved main", Some(5), Some(8), false),
+        change("few main", Some(8), Some(6), true),
+    ];
+    let all = changes(&test, Metric::Allocations, 10);
+    let rows: Vec<(String, i128, bool)> =
+        all.rows.iter().map(|row| (names(&row.frames), row.difference(), row.exact)).collect();
+    let expected = [
+        ("grow main".to_owned(), 1000, true),
+        ("gone main".to_owned(), -1000, true),
+        ("moved main".to_owned(), 3, false),
+        ("few main".to_owned(), -2, true),
+    ];
+    assert_eq!((rows.as_slice(), all.more, all.more_difference), (&expected[..], 0, 0));
+    let two = changes(&test, Metric::Allocations, 2);
+    assert_eq!((two.rows.as_slice(), two.more, two.more_difference), (&all.rows[..2], 2, 1));
+    assert_eq!(changes(&test, Metric::Bytes, 1).rows[0].difference(), 8000);
+    assert_eq!(changes(&test, Metric::Remaining, 10).rows, []);
+}
+
+#[test]
+fn what_is_left_is_sorted_and_summed_up() {
+    let mut test = test("t", Outcome::Regressed);
+    let site = |names: &str, blocks, bytes, descriptors| Site {
+        frames: frames(names),
+        figures: Figures {
+            remaining_blocks: blocks,
+            remaining_bytes: bytes,
+            descriptors,
+            ..Figures::default()
+        },
+    };
+    test.left = vec![
+        site("open connect main", 0, 0, 3),
+        site("malloc cache main", 2, 64, 0),
+        site("calloc cache main", 5, 40, 0),
+        site("malloc table main", 1, 4096, 0),
+        site("nothing main", 0, 0, 0),
+    ];
+    let left = left(&test, 1);
+    let rows: Vec<(String, u64, u64, u64)> =
+        left.rows.iter().map(|row| (names(&row.frames), row.blocks, row.bytes, row.descriptors)).collect();
+    assert_eq!(rows, [("cache main".to_owned(), 7, 104, 0)]);
+    assert_eq!((left.more, left.more_blocks, left.more_bytes, left.more_descriptors), (2, 1, 4096, 3));
+}
+
+#[test]
+fn varying_sites_keep_their_order() {
+    let mut test = test("t", Outcome::Flaky);
+    let allocations = Spread { min: 1, mode: 2, max: 9, at_min: 2, runs: 20 };
+    test.varying = ["malloc race main", "late main", "rare main"]
+        .map(|names| VaryingSite { frames: frames(names), allocations })
+        .to_vec();
+    let (rows, more) = varying(&test, 2);
+    assert_eq!(rows.iter().map(|row| names(&row.frames)).collect::<Vec<_>>(), ["race main", "late main"]);
+    assert_eq!(more, 1);
+}

@@ -5,6 +5,7 @@
 
 mod bench;
 mod fuzz;
+mod judges;
 mod packages;
 mod recorder;
 mod run;
@@ -19,7 +20,7 @@ const USAGE: &str = "\
 cargo xtask COMMAND
 
   ci                     every step below, in this order; stops at the first that fails
-  packages               install what the tests need from Debian's packages
+  packages               install what the tests need from Debian's packages and npm
   fmt [--fix]            formatting of every workspace
   clippy                 lints of every workspace, warnings as errors
   tidy                   the project's own rules: arrows, headings, lengths, names, licences

@@ -55,6 +55,8 @@ const NEEDS: &[Need] = &[
     // With jeprof, and to link against.
     installed(&["libjemalloc-dev"]),
     command(&["golang-go"], "go"),
+    // Fetches those that are in no distribution: `judges.rs`.
+    command(&["npm"], "npm"),
     // Real programs to record.
     command(&["sqlite3"], "sqlite3"),
     installed(&["libsqlite3-0"]),

@@ -3,7 +3,7 @@
 //! Cheap steps come first, so that a misspelt line is known in seconds.
 
 use crate::workspaces::{self, Workspace};
-use crate::{fuzz, packages, recorder, run, tidy};
+use crate::{fuzz, judges, packages, recorder, run, tidy};
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ pub(crate) struct Step {
 
 /// Every step, in the order of `ci`.
 pub(crate) const STEPS: &[Step] = &[
-    Step { name: "packages", body: |_| packages::ensure() },
+    Step { name: "packages", body: packages },
     Step { name: "fmt", body: fmt },
     Step { name: "tidy", body: tidy::run },
     Step { name: "clippy", body: clippy },
@@ -78,6 +78,11 @@ fn table(durations: &[(&str, Duration)], failed: Option<&str>) -> String {
 
 fn seconds(took: Duration) -> String {
     format!("{:.1} s", took.as_secs_f64())
+}
+
+fn packages(root: &Path) -> Result<(), String> {
+    packages::ensure()?;
+    judges::ensure(root)
 }
 
 fn fmt(root: &Path) -> Result<(), String> {

@@ -27,9 +27,11 @@ pub(super) fn write(profile: &Profile, measure: Measure, out: &mut dyn Write) ->
         .map(|site| rooted.outermost_first(site).into_iter().map(|frame| frames.number(frame)).collect())
         .collect();
     let profiles: Vec<Value> = measures.iter().map(|measure| sampled(profile, *measure, &stacks)).collect();
+    let command = profile.recording.command.join(" ");
     let document = json!({
         "$schema": SCHEMA,
-        "name": profile.recording.command.join(" "),
+        // speedscope takes an empty name for none, looks for one in the first profile, and fails if there is no profile.
+        "name": if command.is_empty() { "profile" } else { &command },
         "exporter": concat!("mallow@", env!("CARGO_PKG_VERSION")),
         "activeProfileIndex": active,
         "shared": { "frames": frames.table },

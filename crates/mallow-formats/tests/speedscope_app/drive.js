@@ -1,13 +1,15 @@
 // Opens a file in speedscope's own page, without a browser, and prints as one line of JSON what its importer made of it.
-// Usage: node drive.js PACKAGE FILE, with the folder of the npm package.
+// Usage: node drive.js PACKAGE FILE, with the unpacked npm package.
 //
-// The file comes in as from the command `speedscope FILE`: by a script that the page is told of in its address. What was
-// imported is read where the page keeps it, in the properties of the components that it shows; nothing of speedscope is
-// changed. The document below is as small as the page allows, and what it throws or complains of ends this program.
+// The page is asked in its address for a local file, as the command `speedscope FILE` asks it; it then offers a function
+// that takes the file. What was imported is read where the page keeps it: in the properties of the components that it
+// shows. Nothing of speedscope is changed. The document below is as small as the page allows.
 "use strict";
 const fs = require("fs");
 const path = require("path");
 const vm = require("vm");
+
+const nothing = () => {};
 
 class Element {
   constructor(tag, text) {
@@ -17,7 +19,6 @@ class Element {
     this.attributes = [];
     this.parentNode = null;
     this.style = this.sheet = {};
-    this.listeners = {};
   }
   get firstChild() {
     return this.childNodes[0] ?? null;
@@ -37,86 +38,79 @@ class Element {
   }
   insertBefore(child, next) {
     child.parentNode?.removeChild(child);
-    const at = next ? this.childNodes.indexOf(next) : this.childNodes.length;
-    this.childNodes.splice(at, 0, child);
+    this.childNodes.splice(next ? this.childNodes.indexOf(next) : this.childNodes.length, 0, child);
     child.parentNode = this;
-    child.wasInserted?.();
     return child;
   }
   removeChild(child) {
     this.childNodes.splice(this.childNodes.indexOf(child), 1);
     child.parentNode = null;
   }
-  blur() {}
-  scrollTo() {}
-  scrollIntoView() {}
-  setAttribute() {}
-  removeAttribute() {}
-  addEventListener(kind, listener) {
-    this.listeners[kind] = listener;
-  }
-  removeEventListener(kind) {
-    delete this.listeners[kind];
-  }
   getBoundingClientRect() {
     return { left: 0, top: 0, width: 1000, height: 1000 };
   }
+  all(tag) {
+    const below = this.childNodes.flatMap((child) => child.all(tag));
+    return this.localName === tag ? [this, ...below] : below;
+  }
 }
+for (const name of ["setAttribute", "removeAttribute", "addEventListener", "removeEventListener"]) {
+  Element.prototype[name] = nothing;
+}
+for (const name of ["blur", "scrollTo", "scrollIntoView"]) Element.prototype[name] = nothing;
 
+// There is no WebGL, so the page draws no flame graph. Its tables need none.
 class Canvas extends Element {
   getContext() {
     return null;
   }
 }
 
-const [folder, file] = process.argv.slice(2);
-const release = path.join(folder, "dist/release");
-const bundle = fs.readdirSync(release).filter((name) => /^speedscope-.*\.js$/.test(name));
-if (bundle.length !== 1) throw new Error(`${release} has the scripts ${bundle}`);
-
-const complaints = [];
-const complain = (...words) => complaints.push(words.map((word) => word?.stack ?? String(word)).join(" "));
-const quiet = () => {};
-const page = {
+const said = [];
+const say = (...words) => said.push(words.map((word) => word?.stack ?? String(word)).join(" "));
+const document = {
   head: new Element("head"),
   body: new Element("body"),
-  createElement: (tag) => {
-    if (tag === "canvas") return new Canvas(tag);
-    return new Element(tag);
-  },
-  createTextNode: (text) => new Element("#text", text),
+  createElement: (tag) => (tag === "canvas" ? new Canvas(tag) : new Element(tag)),
   createElementNS: (_, tag) => new Element(tag),
-  getElementsByTagName: (tag) => [page[tag]],
+  createTextNode: (text) => new Element("#text", text),
   querySelector: () => null,
-  addEventListener: quiet,
+  addEventListener: nothing,
 };
-const window = new Element("window");
-Object.assign(window, {
-  window,
-  self: window,
-  document: page,
-  location: { protocol: "file:", hash: "#view=sandwich&localProfilePath=given.js", href: "file:///index.html" },
+const window = Object.assign(new Element("window"), {
+  document,
+  location: { protocol: "file:", hash: "#view=sandwich&localProfilePath=given" },
   devicePixelRatio: 1,
   HTMLElement: Element,
   HTMLCanvasElement: Canvas,
-  alert: complain,
+  alert: say,
   atob,
-  performance,
   TextDecoder,
   TextEncoder,
   setTimeout,
+  clearTimeout,
   setInterval,
   clearInterval,
-  clearTimeout,
   requestAnimationFrame: (call) => setTimeout(call, 0),
   cancelAnimationFrame: clearTimeout,
-  matchMedia: () => ({ matches: false, addListener: quiet, removeListener: quiet, addEventListener: quiet }),
-  console: { log: complain, warn: complain, error: complain, assert: console.assert, time: quiet, timeEnd: quiet },
+  matchMedia: () => new Element("media"),
+  console: {
+    log: say,
+    warn: say,
+    error: say,
+    time: nothing,
+    timeEnd: nothing,
+    assert: (holds, ...words) => {
+      if (!holds) throw new Error(`an assertion of speedscope's does not hold: ${words.join(" ")}`);
+    },
+  },
 });
+window.window = window.self = window;
 
-/// The first component below one of preact's nodes that has been given a property, which is returned.
+// A property that the first component with one was given, at or below a node of preact's.
 function property(node, name) {
-  if (node?.props?.[name]) return node.props[name];
+  const own = node?.props?.[name];
+  if (own) return own;
   for (const child of node?.__k ?? []) {
     const found = property(child, name);
     if (found) return found;
@@ -124,21 +118,47 @@ function property(node, name) {
   return null;
 }
 
-function figures(profile) {
+function figures({ profile }) {
   const frames = [];
-  profile.forEachFrame(({ name, file, line, ...rest }) => frames.push({ name, file, line }));
-  return { name: profile.getName(), frames };
+  profile.forEachFrame((frame) => {
+    const { name, file, line } = frame;
+    frames.push({ name, file, line, self: frame.getSelfWeight(), total: frame.getTotalWeight() });
+  });
+  const stacks = [];
+  const open = [];
+  const enter = (node) => {
+    open.push(node.frame.name);
+    if (node.getSelfWeight() > 0) stacks.push([open.join(";"), node.getSelfWeight()]);
+  };
+  profile.forEachCallGrouped(enter, () => open.pop());
+  return { name: profile.getName(), unit: profile.getWeightUnit(), total: profile.getTotalWeight(), frames, stacks };
 }
 
-vm.runInContext(fs.readFileSync(path.join(release, bundle[0]), "utf8"), vm.createContext(window), { filename: bundle[0] });
+const [folder, file] = process.argv.slice(2);
+const release = path.join(folder, "dist/release");
+const [script] = fs.readdirSync(release).filter((name) => /^speedscope-.*\.js$/.test(name));
+vm.runInContext(fs.readFileSync(path.join(release, script), "utf8"), vm.createContext(window), { filename: script });
+
+// Twice the page comes to rest: when it stands, and when it shows the file.
 process.once("beforeExit", () => {
   window.speedscope.loadFileFromBase64(path.basename(file), fs.readFileSync(file, "base64"));
   process.once("beforeExit", () => {
-  const group = property(page.body.__k, "profileGroup");
-  console.log(complaints, page.title);
-  for (const {profile} of group.profiles) {
-    profile.forEachFrame((f) => console.log(f));
-    profile.forEachCallGrouped((n, at) => console.log("open", n.frame.name, at, n.getSelfWeight()), (n, at) => console.log("close", n.frame.name, at)); }
-  console.log(page.body.textContent)
+    const group = property(document.body.__k, "profileGroup");
+    if (!group) {
+      console.error(said.join("\n"));
+      process.exit(1);
+    }
+    const rows = document.body.all("tr").map((row) => row.childNodes.map((cell) => cell.textContent));
+    const importer = said.filter((line) => line.startsWith("Importing as "));
+    console.log(
+      JSON.stringify({
+        version: said[0],
+        importer,
+        name: group.name,
+        active: group.indexToView,
+        profiles: group.profiles.map(figures),
+        shown: rows,
+      }),
+    );
   });
 });

@@ -1,0 +1,127 @@
+//! What judges our exports and is in no distribution: fetched from npm once, and kept beside what cargo builds.
+//!
+//! Version and checksum are written beside the test that runs the judge, so that both read the same. As with
+//! Debian's packages, what cannot be had is a failure.
+
+use crate::{run, workspaces};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Files that name a package of npm, its version and its checksum.
+const PINNED: &[&str] = &["crates/mallow-formats/tests/speedscope_app/pinned.json"];
+
+struct Package {
+    name: String,
+    version: String,
+    /// As npm writes it: the algorithm, and the archive's checksum in base64.
+    integrity: String,
+}
+
+/// Fetches every judge that is not there.
+///
+/// # Errors
+/// A sentence that names the package that could not be had, and why.
+pub(crate) fn ensure(root: &Path) -> Result<(), String> {
+    let mut workspaces = workspaces::all(root)?.into_iter();
+    let workspace = workspaces.find(workspaces::Workspace::is_root).ok_or("There is no root workspace.")?;
+    let kept = workspace.target_folder(root)?.join("judges");
+    for pinned in PINNED {
+        let package = Package::read(&root.join(pinned))?;
+        let folder = kept.join(package.folder());
+        if folder.is_dir() {
+            println!("    {} is there", package.spec());
+            continue;
+        }
+        fetch(&package, &folder).map_err(|sentence| {
+            format!("the tests need {}, which npm could not fetch: {sentence}", package.spec())
+        })?;
+    }
+    Ok(())
+}
+
+/// Unpacks it beside its place first, so that half a package never stands there.
+fn fetch(package: &Package, folder: &Path) -> Result<(), String> {
+    let mut unfinished = folder.as_os_str().to_owned();
+    unfinished.push(".unfinished");
+    let unfinished = PathBuf::from(unfinished);
+    let because = |error: std::io::Error| format!("{} cannot be written: {error}.", unfinished.display());
+    if unfinished.exists() {
+        std::fs::remove_dir_all(&unfinished).map_err(because)?;
+    }
+    std::fs::create_dir_all(&unfinished).map_err(because)?;
+    let mut pack = Command::new("npm");
+    pack.args(["pack", "--json", "--prefer-offline", "--ignore-scripts", "--fetch-retries=1"]);
+    pack.arg("--loglevel=error").arg(package.spec()).current_dir(&unfinished);
+    println!("    $ {}", run::as_typed(&pack));
+    let archive = package.archive(&run::captured(&mut pack)?)?;
+    run::captured(Command::new("tar").arg("-xzf").arg(archive).current_dir(&unfinished))?;
+    std::fs::rename(unfinished.join("package"), folder).map_err(because)?;
+    std::fs::remove_dir_all(&unfinished).map_err(because)
+}
+
+impl Package {
+    fn read(path: &Path) -> Result<Package, String> {
+        let because = |what: String| format!("{} cannot be read: {what}.", path.display());
+        let text = std::fs::read(path).map_err(|error| because(error.to_string()))?;
+        let json: serde_json::Value =
+            serde_json::from_slice(&text).map_err(|error| because(error.to_string()))?;
+        let field = |name: &str| {
+            let text = json[name].as_str().map(str::to_owned);
+            text.ok_or_else(|| because(format!("it has no {name}")))
+        };
+        Ok(Package { name: field("name")?, version: field("version")?, integrity: field("integrity")? })
+    }
+
+    /// What npm calls it.
+    fn spec(&self) -> String {
+        format!("{}@{}", self.name, self.version)
+    }
+
+    /// Where the test looks for it.
+    fn folder(&self) -> String {
+        format!("{}-{}", self.name, self.version)
+    }
+
+    /// The file that npm says it wrote, if it is the one that was pinned; npm has checked what it fetched
+    /// against the checksum that it prints.
+    fn archive(&self, printed: &str) -> Result<PathBuf, String> {
+        let json: serde_json::Value = serde_json::from_str(printed)
+            .map_err(|error| format!("what npm printed cannot be read: {error}."))?;
+        let (integrity, name) = (&json[0]["integrity"], &json[0]["filename"]);
+        if *integrity != self.integrity.as_str() {
+            return Err(format!(
+                "the registry's has the checksum {integrity} instead of {}.",
+                self.integrity
+            ));
+        }
+        name.as_str().map(PathBuf::from).ok_or_else(|| "npm does not name the file it wrote.".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn package() -> Package {
+        Package { name: "judge".to_owned(), version: "1.2.3".to_owned(), integrity: "sha512-AA==".to_owned() }
+    }
+
+    #[test]
+    fn another_archive_than_the_pinned_one_is_refused() {
+        let printed = r#"[{ "integrity": "sha512-AA==", "filename": "judge-1.2.3.tgz" }]"#;
+        assert_eq!(package().archive(printed), Ok(PathBuf::from("judge-1.2.3.tgz")));
+        let fault = package().archive(&printed.replace("AA", "BB")).unwrap_err();
+        assert_eq!(fault, "the registry's has the checksum \"sha512-BB==\" instead of sha512-AA==.");
+        assert!(package().archive("[]").is_err());
+        assert!(package().archive("npm is tired").is_err());
+    }
+
+    #[test]
+    fn every_pinned_package_can_be_read() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        for pinned in PINNED {
+            let package = Package::read(&root.join(pinned)).unwrap();
+            assert!(package.integrity.starts_with("sha512-"), "{pinned}");
+        }
+    }
+}

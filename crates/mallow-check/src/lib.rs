@@ -12,5 +12,7 @@
 //! The crate prints nothing. How a result looks is the front end's affair.
 
 pub mod limit;
+pub mod manifest;
 pub mod measurement;
+mod nearest;
 pub mod result;

@@ -1,0 +1,249 @@
+//! `mallow.toml`: which tests a project has, how they are built and run, and what they may cost.
+//!
+//! A manifest is read whole or not at all: whatever is misspelled, out of range or contradicts itself is one sentence
+//! with its line and column. Paths are relative to the manifest's folder and come out absolute. Nothing is run here,
+//! and of the file system only the manifest is read.
+
+mod error;
+mod raw;
+mod resolve;
+mod values;
+
+#[cfg(test)]
+mod tests;
+
+use crate::limit::{Limits, Tolerance};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+pub use error::ManifestError;
+
+/// The name under which a manifest is looked for; `NAME.mallow.toml` is one, too.
+pub const MANIFEST_NAME: &str = "mallow.toml";
+
+/// Variables that every test sees unless its manifest says otherwise: what changes counts from one machine to the next.
+pub const PINNED: [(&str, &str); 3] = [("LC_ALL", "C"), ("PYTHONHASHSEED", "0"), ("TZ", "UTC")];
+
+/// A manifest as it stands in the file, with defaults filled in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Manifest {
+    /// Where it was read.
+    pub path: PathBuf,
+    /// The folder that its paths are relative to.
+    pub folder: PathBuf,
+    /// What holds for all tests.
+    pub gate: Gate,
+    /// The tests it spells out. Those of its suite folders are not among them.
+    pub tests: Vec<TestSpec>,
+}
+
+/// What holds for all tests of a suite.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gate {
+    /// What a test has that says nothing else.
+    pub defaults: Settings,
+    /// Where baselines are kept.
+    pub baselines: PathBuf,
+    /// Folders whose `test_*` files are tests.
+    pub suites: Vec<PathBuf>,
+    /// A file of limits as SwiftNIO's framework has them: a flat map of names and counts.
+    pub thresholds: Option<PathBuf>,
+    /// A shell command that is run once, before anything is built.
+    pub build: Option<String>,
+    /// Flags for every C file.
+    pub c_flags: Vec<String>,
+    /// Flags for every C++ file.
+    pub cxx_flags: Vec<String>,
+    /// Flags for every Rust file.
+    pub rust_flags: Vec<String>,
+    /// Source files that are built into every C and C++ test.
+    pub sources: Vec<PathBuf>,
+}
+
+/// How a test is run and what it may cost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Runs that count, at least 1.
+    pub runs: u32,
+    /// Runs before them that do not.
+    pub warmup: u32,
+    /// After which the program is ended and the test an error.
+    pub timeout: Duration,
+    /// How long is waited at most for what is still freed after a region, in milliseconds; none leaves it to mallow.
+    pub quiesce_ms: Option<u32>,
+    /// How many processors the program sees; none leaves it all of them.
+    pub cpus: Option<u32>,
+    /// Variables that are set for the program, [`PINNED`] among them.
+    pub environment: BTreeMap<String, String>,
+    /// What it may cost. Metrics that are missing here have [`Settings::tolerance`] around their baseline.
+    pub limits: Limits,
+    /// How far metrics without a limit may be from their baseline; none leaves it to mallow.
+    pub tolerance: Option<Tolerance>,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            runs: 10,
+            warmup: 1,
+            timeout: Duration::from_secs(60),
+            quiesce_ms: None,
+            cpus: None,
+            environment: PINNED.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
+            limits: Limits::default(),
+            tolerance: None,
+        }
+    }
+}
+
+impl Gate {
+    /// What holds without a manifest, with paths in `folder`.
+    pub fn without_manifest(folder: &Path) -> Gate {
+        Gate {
+            defaults: Settings::default(),
+            baselines: folder.join("mallow/baselines"),
+            suites: Vec::new(),
+            thresholds: None,
+            build: None,
+            c_flags: Vec::new(),
+            cxx_flags: Vec::new(),
+            rust_flags: Vec::new(),
+            sources: Vec::new(),
+        }
+    }
+}
+
+/// One test.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TestSpec {
+    /// Its name: letters, digits, `_`, `-` and `.`, so that it can name files.
+    pub name: String,
+    /// What is run. None stands only in a manifest, for a test whose file is in a suite folder.
+    pub program: Option<Program>,
+    /// Operations in one run, at least 1; none leaves it to the program.
+    pub ops: Option<u64>,
+    /// What is counted.
+    pub mode: Mode,
+    /// Arguments for a program that was built from a source file.
+    pub arguments: Vec<String>,
+    /// Flags for its own compiler, behind those of the gate.
+    pub flags: Vec<String>,
+    /// Further source files that are built into it.
+    pub sources: Vec<PathBuf>,
+    /// Libraries that it is linked with: names, as behind `-l`, or paths of files.
+    pub libs: Vec<String>,
+    /// Where it runs.
+    pub directory: PathBuf,
+    /// How it is run and what it may cost.
+    pub settings: Settings,
+}
+
+impl TestSpec {
+    /// A test that says nothing about itself, run in `folder`.
+    pub fn new(name: &str, program: Option<Program>, folder: &Path, settings: Settings) -> TestSpec {
+        TestSpec {
+            name: name.to_owned(),
+            program,
+            ops: None,
+            mode: Mode::Region,
+            arguments: Vec::new(),
+            flags: Vec::new(),
+            sources: Vec::new(),
+            libs: Vec::new(),
+            directory: folder.to_owned(),
+            settings,
+        }
+    }
+}
+
+/// What a test runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Program {
+    /// A command and its arguments; a first word with a slash is relative to the manifest's folder.
+    Command(Vec<String>),
+    /// A source file, which is built or interpreted.
+    Source(PathBuf, Language),
+}
+
+/// The language of a source file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Language {
+    /// `.c`
+    C,
+    /// `.cc`, `.cpp`, `.cxx`
+    Cxx,
+    /// `.rs`
+    Rust,
+    /// `.swift`
+    Swift,
+    /// `.py`
+    Python,
+    /// `.rb`
+    Ruby,
+    /// `.js`, `.mjs`
+    Node,
+}
+
+impl Language {
+    /// Every ending that is known, with its language.
+    pub const ENDINGS: [(&'static str, Language); 10] = [
+        ("c", Language::C),
+        ("cc", Language::Cxx),
+        ("cpp", Language::Cxx),
+        ("cxx", Language::Cxx),
+        ("rs", Language::Rust),
+        ("swift", Language::Swift),
+        ("py", Language::Python),
+        ("rb", Language::Ruby),
+        ("js", Language::Node),
+        ("mjs", Language::Node),
+    ];
+
+    /// The language of a file, by its ending.
+    pub fn of(path: &Path) -> Option<Language> {
+        let ending = path.extension()?.to_str()?;
+        Language::ENDINGS.into_iter().find(|(known, _)| *known == ending).map(|(_, language)| language)
+    }
+
+    /// As people say it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Language::C => "C",
+            Language::Cxx => "C++",
+            Language::Rust => "Rust",
+            Language::Swift => "Swift",
+            Language::Python => "Python",
+            Language::Ruby => "Ruby",
+            Language::Node => "Node",
+        }
+    }
+}
+
+/// What is counted of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Mode {
+    /// What happens between a program's own calls of begin and end. The program repeats itself.
+    Region,
+    /// What one whole process does; the process is repeated.
+    Process,
+    /// From the first marker, or else from `main`, to the end of the process; the process is repeated.
+    Repeat,
+    /// What one operation more costs: a process with `k` operations is taken from one with `2k`.
+    Slope,
+}
+
+impl Mode {
+    /// All of them.
+    pub const ALL: [Mode; 4] = [Mode::Region, Mode::Process, Mode::Repeat, Mode::Slope];
+
+    /// The word for it in `mallow.toml`.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Mode::Region => "region",
+            Mode::Process => "process",
+            Mode::Repeat => "repeat",
+            Mode::Slope => "slope",
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Why a manifest cannot be used, in one sentence that says where.
+
+use crate::nearest::nearest;
+use std::fmt;
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// Why a manifest cannot be used.
+#[derive(Debug)]
+pub enum ManifestError {
+    /// The file cannot be read.
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// The file can be read and makes no sense.
+    Wrong {
+        /// The file.
+        path: PathBuf,
+        /// From 1.
+        line: usize,
+        /// In characters, from 1.
+        column: usize,
+        /// What is wrong, as the end of a sentence.
+        reason: String,
+    },
+}
+
+impl fmt::Display for ManifestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ManifestError::Unreadable { path, error } => write!(f, "cannot read {}: {error}", path.display()),
+            ManifestError::Wrong { path, line, column, reason } => {
+                write!(f, "{}, line {line}, column {column}: {reason}", path.display())
+            }
+        }
+    }
+}
+
+impl std::error::Error for ManifestError {}
+
+impl ManifestError {
+    /// The error at the bytes `span` of `text`.
+    pub(super) fn at(path: &Path, text: &str, span: Range<usize>, reason: String) -> ManifestError {
+        let (line, column) = position(text, span.start);
+        ManifestError::Wrong { path: path.to_owned(), line, column, reason }
+    }
+
+    /// The error that the TOML reader or one of our values gave.
+    pub(super) fn from_toml(path: &Path, text: &str, error: &toml::de::Error) -> ManifestError {
+        ManifestError::at(path, text, error.span().unwrap_or(0..0), told(error.message()))
+    }
+}
+
+fn position(text: &str, offset: usize) -> (usize, usize) {
+    let before = text.get(..offset).unwrap_or(text);
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().map_or(0, |last| last.chars().count()) + 1;
+    (line, column)
+}
+
+/// serde's sentence about an unknown key lists every key there is. The one that was meant is enough, if there is one.
+fn told(message: &str) -> String {
+    let message = message.replace('\n', ", ");
+    let Some((key, keys)) = unknown_field(&message) else {
+        return message;
+    };
+    match nearest(key, keys.iter().copied()) {
+        Some(meant) => format!("there is no key `{key}` here; did you mean `{meant}`?"),
+        None => format!("there is no key `{key}` here; there are {}", listed(&keys)),
+    }
+}
+
+fn unknown_field(message: &str) -> Option<(&str, Vec<&str>)> {
+    let (key, rest) = message.strip_prefix("unknown field `")?.split_once("`, expected ")?;
+    // Between back quotes stand keys, and between keys the words around them.
+    Some((key, rest.split('`').skip(1).step_by(2).collect()))
+}
+
+fn listed(keys: &[&str]) -> String {
+    match keys {
+        [] => "none".to_owned(),
+        [only] => format!("`{only}`"),
+        [first @ .., last] => format!("`{}` and `{last}`", first.join("`, `")),
+    }
+}

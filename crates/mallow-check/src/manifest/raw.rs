@@ -1,0 +1,116 @@
+//! The tables of a manifest, key by key. Every key of `mallow.toml` is a field here and a row in the guide.
+
+use super::values::{Flags, Name, Percent, Positive, RawLimit, RawMode, RawTimeout, Words};
+use crate::limit::Tolerance;
+use crate::measurement::Metric;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use toml::Spanned;
+
+/// The file.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawManifest {
+    #[serde(default)]
+    pub(super) gate: RawGate,
+    #[serde(default)]
+    pub(super) test: Vec<Spanned<RawTest>>,
+}
+
+/// `[gate]`
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct RawGate {
+    pub(super) runs: Option<Positive>,
+    pub(super) warmup: Option<u32>,
+    pub(super) timeout: Option<RawTimeout>,
+    pub(super) quiesce_ms: Option<u32>,
+    pub(super) cpus: Option<Positive>,
+    pub(super) env: Variables,
+    pub(super) limit: RawLimits,
+    pub(super) tolerance: Option<RawTolerance>,
+    pub(super) ignore_sites: Vec<String>,
+    pub(super) baselines: Option<String>,
+    pub(super) suites: Vec<String>,
+    pub(super) thresholds: Option<String>,
+    pub(super) build: Option<String>,
+    pub(super) c_flags: Flags,
+    pub(super) cxx_flags: Flags,
+    pub(super) rust_flags: Flags,
+    pub(super) sources: Vec<String>,
+}
+
+/// `[[test]]`
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawTest {
+    pub(super) name: Spanned<Name>,
+    pub(super) cmd: Option<Spanned<Words>>,
+    pub(super) source: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(super) args: Option<Spanned<Vec<String>>>,
+    pub(super) ops: Option<Positive>,
+    pub(super) mode: Option<Spanned<RawMode>>,
+    pub(super) runs: Option<Positive>,
+    pub(super) warmup: Option<u32>,
+    pub(super) timeout: Option<RawTimeout>,
+    pub(super) quiesce_ms: Option<u32>,
+    pub(super) cpus: Option<Positive>,
+    #[serde(default)]
+    pub(super) env: Variables,
+    pub(super) cwd: Option<String>,
+    #[serde(default)]
+    pub(super) flags: Option<Spanned<Flags>>,
+    #[serde(default)]
+    pub(super) sources: Option<Spanned<Vec<String>>>,
+    #[serde(default)]
+    pub(super) libs: Option<Spanned<Vec<String>>>,
+    #[serde(default)]
+    pub(super) limit: RawLimits,
+    pub(super) tolerance: Option<RawTolerance>,
+    #[serde(default)]
+    pub(super) ignore_sites: Vec<String>,
+}
+
+/// `env`
+pub(super) type Variables = BTreeMap<super::values::VariableName, super::values::VariableValue>;
+
+/// `limit`: a key for each word of [`Metric`].
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct RawLimits {
+    allocations: Option<RawLimit>,
+    bytes: Option<RawLimit>,
+    peak: Option<RawLimit>,
+    remaining: Option<RawLimit>,
+    remaining_bytes: Option<RawLimit>,
+    descriptors: Option<RawLimit>,
+}
+
+impl RawLimits {
+    pub(super) fn of(&self, metric: Metric) -> Option<RawLimit> {
+        match metric {
+            Metric::Allocations => self.allocations,
+            Metric::Bytes => self.bytes,
+            Metric::Peak => self.peak,
+            Metric::Remaining => self.remaining,
+            Metric::RemainingBytes => self.remaining_bytes,
+            Metric::Descriptors => self.descriptors,
+        }
+    }
+}
+
+/// A limit written as a table.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LimitTable {
+    pub(super) min: Option<u64>,
+    pub(super) max: Option<u64>,
+    pub(super) abs: Option<u64>,
+    pub(super) rel: Option<Percent>,
+    pub(super) combine: Option<super::values::RawCombine>,
+}
+
+/// `tolerance`: what `limit` has, without a range.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RawTolerance(pub(super) Tolerance);

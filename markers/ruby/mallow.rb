@@ -21,15 +21,17 @@ module Mallow
     # Garbage is collected before the run begins and before it ends, so that what is only waiting for the collector
     # is neither counted as a leak nor left to the next run.
     def region(name)
-      # Made here: it must neither be born in the region nor die in it.
+      # Made here, and passed as an address, because Fiddle makes an object of any other argument: neither may be
+      # born in the region or die in it.
       label = "#{name.byteslice(0, 127)}\0"
+      address = @begin ? Fiddle::Pointer[label].to_i : 0
       GC.start
-      @begin&.call(label)
+      @begin&.call(address)
       begin
         yield
       ensure
         GC.start
-        @end&.call(label)
+        @end&.call(address)
       end
     end
 
@@ -80,7 +82,7 @@ module Mallow
       process = Fiddle::Handle::DEFAULT
       names = %w[mallow_region_begin mallow_region_end mallow_ops mallow_quiesce]
       addresses = names.map { |name| process[name] }
-      arguments = [[Fiddle::TYPE_VOIDP], [Fiddle::TYPE_VOIDP], [Fiddle::TYPE_LONG_LONG], []]
+      arguments = [[Fiddle::TYPE_INTPTR_T], [Fiddle::TYPE_INTPTR_T], [Fiddle::TYPE_LONG_LONG], []]
       functions = addresses.zip(arguments).map do |address, types|
         Fiddle::Function.new(address, types, Fiddle::TYPE_VOID)
       end

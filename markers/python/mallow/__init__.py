@@ -43,7 +43,7 @@ def _look_up():
         ops, quiesce = process.mallow_ops, process.mallow_quiesce
     except (ImportError, OSError, AttributeError):
         return
-    # No argument types: bytes and int objects are then passed as they are, without an object made on the way.
+    # The functions with a name get no argument types: bytes are then passed on without an object made on the way.
     for function in (begin, end, ops, quiesce):
         function.restype = None
     ops.argtypes = [ctypes.c_uint64]
@@ -60,22 +60,23 @@ class region:
     neither counted as a leak nor left to the next run. A region may be entered again, which is its next run.
     """
 
-    __slots__ = ("_name",)
+    __slots__ = ("_arguments",)
 
     def __init__(self, name):
-        # Made here and not in __enter__: it must neither be born in the region nor die in it.
-        self._name = name.encode()[:127]
+        # Made here, with the tuple around it: a call with `*` takes the tuple as it is, whereas the interpreter would
+        # make one for a plain call, and that tuple would be born in the region and still live at its end.
+        self._arguments = (name.encode()[:127],)
 
     def __enter__(self):
         gc.collect()
         if _begin is not None:
-            _begin(self._name)
+            _begin(*self._arguments)
         return self
 
-    def __exit__(self, *error):
+    def __exit__(self, kind, error, traceback):
         gc.collect()
         if _end is not None:
-            _end(self._name)
+            _end(*self._arguments)
 
 
 def _count(variable, otherwise):

@@ -5,7 +5,7 @@ use crate::request::Record;
 use crate::symbols::Names;
 use crate::text::{self, Style};
 use crate::{exit_code, open, output, preload};
-use mallow_collect::{Output, RecordOptions};
+use mallow_collect::{Output, RecordOptions, Setting};
 use mallow_formats::native::ReallocBooking;
 use mallow_view::Summary;
 use std::path::PathBuf;
@@ -20,6 +20,8 @@ pub(crate) fn run(record: Record) -> Result<u8, Failure> {
         command: record.command,
         output,
         summary_only: record.summary_only,
+        regions: None,
+        setting: Setting::default(),
         preload: preload::LIBRARY,
     };
     let mut names = Names::new();

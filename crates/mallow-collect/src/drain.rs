@@ -7,9 +7,10 @@
 
 use crate::clock::Clock;
 use crate::mapping::{Mapping, Ring};
+use crate::marks::Marks;
 use crate::pairing::Pairing;
 use crate::stacks::StackNumbers;
-use mallow_profile::ThreadIndex;
+use mallow_profile::{StackId, ThreadIndex};
 use mallow_wire::event::{self, Kind};
 use std::sync::atomic::Ordering;
 
@@ -48,6 +49,8 @@ pub(crate) struct Pass<'a> {
     pub(crate) pairing: &'a mut Pairing,
     /// The stacks that they name.
     pub(crate) stacks: &'a mut StackNumbers,
+    /// Where the program's marks go; none when nobody asked for them.
+    pub(crate) marks: Option<&'a mut Marks>,
     /// Called from time to time, between events.
     pub(crate) flush: &'a mut dyn FnMut(&mut Pairing, &mut StackNumbers),
 }
@@ -203,7 +206,7 @@ impl Pass<'_> {
         let thread = event.thread;
         let address = event::address_of(event.word1);
         let (mut size, mut stack) = (0, mallow_profile::Fold::NO_STACK);
-        if event.kind.words() == 3 {
+        if event.kind.has_stack() {
             size = event::size_of(event.word1, event.word2);
             stack = self.stacks.number(event::node_of(event.word2), self.mapping);
         }
@@ -215,6 +218,17 @@ impl Pass<'_> {
             Kind::ReallocFreed => self.pairing.realloc_freed(thread, time_us),
             Kind::ReallocFailed => self.pairing.realloc_failed(thread, stack, size, time_us),
             Kind::Failed => self.pairing.failed(thread, stack, size, time_us),
+            Kind::Mark | Kind::Text | Kind::Opened => self.apply_mark(event, stack),
+        }
+    }
+
+    #[cold]
+    fn apply_mark(&mut self, event: &Event, stack: StackId) {
+        let (Some(marks), Some(regions)) = (&mut self.marks, self.pairing.regions()) else { return };
+        match event.kind {
+            Kind::Text => marks.text(event.thread, event.word1, event.word2),
+            Kind::Mark => marks.mark(event.thread, event.word1, event.word2, regions),
+            _ => marks.opened(event::address_of(event.word1), stack),
         }
     }
 

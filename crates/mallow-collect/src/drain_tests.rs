@@ -41,6 +41,7 @@ impl Reading {
             until_tsc,
             pairing: &mut self.pairing,
             stacks: &mut self.stacks,
+            marks: None,
             flush: &mut |_, _| {},
         };
         pass.run(&mut self.readers)

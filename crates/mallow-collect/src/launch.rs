@@ -4,6 +4,7 @@ use crate::error::CollectError;
 use crate::executable;
 use crate::preload;
 use crate::session::Session;
+use crate::setting::Setting;
 use mallow_wire::hello::SESSION_VARIABLE;
 use mallow_wire::shared::MODE_VARIABLE;
 use std::ffi::{OsStr, OsString};
@@ -15,8 +16,20 @@ use std::process::{Child, Command};
 pub(crate) enum Mode {
     /// Every event with its stack.
     Record,
+    /// The same, with the program's marks and its file descriptors.
+    Check,
     /// Sums only.
     Stat,
+}
+
+impl Mode {
+    fn word(self) -> &'static str {
+        match self {
+            Mode::Record => "record",
+            Mode::Check => "check",
+            Mode::Stat => "stat",
+        }
+    }
 }
 
 /// A command that can be recorded.
@@ -49,7 +62,13 @@ impl<'a> Launch<'a> {
     }
 
     /// Starts it.
-    pub(crate) fn start(&self, session: &Session, library: &[u8], mode: Mode) -> Result<Child, CollectError> {
+    pub(crate) fn start(
+        &self,
+        session: &Session,
+        library: &[u8],
+        mode: Mode,
+        setting: &Setting,
+    ) -> Result<Child, CollectError> {
         let path = preload::unpack(library)?;
         let mut preloads = path.into_os_string();
         // Ours first: a preloaded allocator is then the next library behind us.
@@ -57,15 +76,17 @@ impl<'a> Launch<'a> {
             preloads.push(":");
             preloads.push(others);
         }
-        Command::new(&self.command[0])
+        let refused = |cause| CollectError::CannotRun {
+            command: self.command[0].to_string_lossy().into_owned(),
+            cause,
+        };
+        let mut command = Command::new(&self.command[0]);
+        command
             .args(&self.command[1..])
             .env("LD_PRELOAD", preloads)
             .env(SESSION_VARIABLE, session.variable())
-            .env(MODE_VARIABLE, if mode == Mode::Stat { "stat" } else { "record" })
-            .spawn()
-            .map_err(|cause| CollectError::CannotRun {
-                command: self.command[0].to_string_lossy().into_owned(),
-                cause,
-            })
+            .env(MODE_VARIABLE, mode.word());
+        setting.put_around(&mut command).map_err(refused)?;
+        setting.within_processors(|| command.spawn()).map_err(refused)
     }
 }

@@ -11,6 +11,7 @@
 
 mod chunks;
 mod clock;
+mod descriptors;
 mod drain;
 #[cfg(test)]
 mod drain_tests;
@@ -22,13 +23,16 @@ mod lanes;
 mod launch;
 mod live;
 mod mapping;
+mod marks;
 mod pairing;
 #[cfg(test)]
 mod pairing_tests;
 mod preload;
 mod process;
 mod record;
+mod regions;
 mod session;
+mod setting;
 #[cfg(test)]
 mod shared_memory;
 mod stacks;
@@ -37,6 +41,9 @@ mod symbols;
 mod trace_file;
 
 pub use error::CollectError;
+pub use marks::Patience;
 pub use record::{Output, RecordOptions, RecordOutcome, record};
+pub use regions::{RegionRun, RegionSite, WatchedProcess};
+pub use setting::Setting;
 pub use stat::{StatOptions, StatOutcome, stat};
 pub use symbols::Resolve;

@@ -13,7 +13,7 @@
 //! or as a block that went unseen.
 
 use crate::live::LiveBlocks;
-use mallow_profile::{BlockId, Fold, StackId, ThreadIndex};
+use mallow_profile::{BlockId, Fold, Regions, StackId, ThreadIndex};
 use mallow_wire::trace::EventEncoder;
 use rustc_hash::FxHashMap;
 
@@ -28,6 +28,8 @@ pub(crate) struct Pairing {
     fold: Fold,
     /// None when events are not kept.
     events: Option<Box<EventEncoder>>,
+    /// None when nobody asked for the program's regions.
+    regions: Option<Box<Regions>>,
     last_us: u64,
     /// Per thread, the block whose `realloc` has begun.
     reallocating: Vec<Reallocating>,
@@ -60,11 +62,22 @@ impl Pairing {
             live: LiveBlocks::new(),
             fold: Fold::new(),
             events: keep_events.then(Box::default),
+            regions: None,
             last_us: 0,
             reallocating: Vec::new(),
             early: FxHashMap::default(),
             overlapped: FxHashMap::default(),
         }
+    }
+
+    /// From now on the program's regions are counted.
+    pub(crate) fn watch_regions(&mut self) {
+        self.regions = Some(Box::default());
+    }
+
+    /// The program's regions, when they are counted.
+    pub(crate) fn regions(&mut self) -> Option<&mut Regions> {
+        self.regions.as_deref_mut()
     }
 
     /// The events that are not in the trace yet.
@@ -113,6 +126,9 @@ impl Pairing {
         if let Some(events) = &mut self.events {
             events.alloc(thread.0, block.0, stack.0, size, time_us);
         }
+        if let Some(regions) = &mut self.regions {
+            regions.born(block, stack, size, false);
+        }
         self.place(thread, address, block);
     }
 
@@ -151,6 +167,9 @@ impl Pairing {
         self.fold.free(thread, block, time_us);
         if let Some(events) = &mut self.events {
             events.free(thread.0, block.0, time_us);
+        }
+        if let Some(regions) = &mut self.regions {
+            regions.gone(block);
         }
     }
 
@@ -196,6 +215,9 @@ impl Pairing {
         let time_us = self.advance(time_us);
         let block = match self.begun(thread) {
             Reallocating::Block(_, old) => {
+                if let Some(regions) = &mut self.regions {
+                    regions.gone(old);
+                }
                 let block = self.fold.realloc(thread, old, stack, size, time_us);
                 if let Some(events) = &mut self.events {
                     events.realloc(thread.0, old.0, block.0, stack.0, size, time_us);
@@ -210,6 +232,9 @@ impl Pairing {
                 block
             }
         };
+        if let Some(regions) = &mut self.regions {
+            regions.born(block, stack, size, true);
+        }
         self.place(thread, address, block);
     }
 

@@ -7,6 +7,7 @@ use crate::ending::Watch;
 use crate::error::CollectError;
 use crate::lanes;
 use crate::mapping::Mapping;
+use crate::marks::{Marks, Patience};
 use crate::pairing::Pairing;
 use crate::session::Arrival;
 use crate::stacks::StackNumbers;
@@ -27,6 +28,9 @@ pub(crate) struct Recorded {
     mapping: Mapping,
     watch: Watch,
     pairing: Pairing,
+    /// None when nobody asked for the program's marks.
+    marks: Option<Marks>,
+    command: String,
     stacks: StackNumbers,
     modules: Vec<trace::Module>,
     modules_offset: usize,
@@ -40,10 +44,25 @@ pub(crate) struct Recorded {
     statm: Option<File>,
 }
 
+/// What is kept of a process.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted {
+    /// Its events, and not only sums.
+    pub(crate) events: bool,
+    /// Its regions, and how long their ends may take.
+    pub(crate) regions: Option<Patience>,
+}
+
 /// What remains of a process after its end.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) index: u32,
+    pub(crate) pid: u32,
+    pub(crate) command: String,
+    pub(crate) exit: Option<Exit>,
+    pub(crate) marks: Option<Marks>,
+    /// Regions that were open at the end.
+    pub(crate) unfinished: Vec<String>,
     pub(crate) folded: Folded,
     pub(crate) stacks: StackNumbers,
     pub(crate) modules: Vec<trace::Module>,
@@ -53,7 +72,17 @@ pub(crate) struct Ended {
 impl Ended {
     /// One with these modules and stacks.
     pub(crate) fn for_test(modules: Vec<trace::Module>, nodes: &[trace::StackNode]) -> Ended {
-        Ended { index: 0, folded: Folded::default(), stacks: StackNumbers::from_nodes(nodes), modules }
+        Ended {
+            index: 0,
+            pid: 0,
+            command: String::new(),
+            exit: None,
+            marks: None,
+            unfinished: Vec::new(),
+            folded: Folded::default(),
+            stacks: StackNumbers::from_nodes(nodes),
+            modules,
+        }
     }
 }
 
@@ -62,7 +91,7 @@ impl Recorded {
     pub(crate) fn begin(
         arrival: Arrival,
         index: u32,
-        keep_events: bool,
+        wanted: Wanted,
         clock: &Clock,
         file: &mut TraceFile,
     ) -> Result<Recorded, CollectError> {
@@ -70,17 +99,27 @@ impl Recorded {
         let header = mapping.header();
         let parent_pid = header.parent_pid;
         let pid = arrival.pid;
-        let start =
-            trace::ProcessStart { pid, parent_pid, command: arrival.command, started_us: clock.now_us() };
+        let start = trace::ProcessStart {
+            pid,
+            parent_pid,
+            command: arrival.command.clone(),
+            started_us: clock.now_us(),
+        };
         let mut payload = Vec::new();
         start.encode(&mut payload);
         file.chunk(ChunkKind::PROCESS_START, index, &payload)?;
+        let mut pairing = Pairing::new(wanted.events);
+        if wanted.regions.is_some() {
+            pairing.watch_regions();
+        }
         Ok(Recorded {
             index,
             pid,
             mapping,
             watch: Watch::new(pid),
-            pairing: Pairing::new(keep_events),
+            pairing,
+            marks: wanted.regions.map(|patience| Marks::new(pid, patience)),
+            command: arrival.command,
             stacks: StackNumbers::default(),
             modules: Vec::new(),
             modules_offset: 0,
@@ -123,11 +162,20 @@ impl Recorded {
             until_tsc,
             pairing: &mut self.pairing,
             stacks: &mut self.stacks,
+            marks: self.marks.as_mut(),
             flush: &mut flush,
         };
         let passed = pass.run(&mut self.readers);
         self.damages += passed.damages;
+        if let (Some(marks), Some(regions)) = (&mut self.marks, self.pairing.regions()) {
+            marks.answer(&self.mapping, &self.readers, regions);
+        }
         outcome.map(|()| passed.words)
+    }
+
+    /// Whether a thread of the program waits for an answer to one of its marks.
+    pub(crate) fn is_asked(&self) -> bool {
+        self.marks.as_ref().is_some_and(Marks::is_asked)
     }
 
     /// Finds out who owns the lanes in use.
@@ -232,7 +280,8 @@ impl Recorded {
     ) -> Result<Ended, CollectError> {
         let ended_us = clock.now_us().max(self.pairing.last_us());
         self.write(file)?;
-        let Recorded { index, pairing, mut stacks, modules, mapping, .. } = self;
+        let unfinished = self.pairing.regions().map(|regions| regions.names()).unwrap_or_default();
+        let Recorded { index, pid, command, marks, pairing, mut stacks, modules, mapping, .. } = self;
         let mut outcome = Ok(());
         let folded = pairing.finish(ended_us, |events| {
             outcome = write_taken(index, events, file);
@@ -246,7 +295,7 @@ impl Recorded {
         let mut payload = Vec::new();
         trace::ProcessEnd { ended_us, exit: exit.map(chunks::exit), events_lost }.encode(&mut payload);
         file.chunk(ChunkKind::PROCESS_END, index, &payload)?;
-        Ok(Ended { index, folded, stacks, modules })
+        Ok(Ended { index, pid, command, exit, marks, unfinished, folded, stacks, modules })
     }
 
     /// What should be said about this process's recording, if anything.

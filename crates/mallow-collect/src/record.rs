@@ -6,8 +6,11 @@ use crate::ending::child_exit;
 use crate::error::CollectError;
 use crate::interrupts::Interrupts;
 use crate::launch::{Launch, Mode};
-use crate::process::{Ended, Recorded};
+use crate::marks::Patience;
+use crate::process::{Ended, Recorded, Wanted};
+use crate::regions::{self, WatchedProcess};
 use crate::session::{Arrival, Session};
+use crate::setting::Setting;
 use crate::symbols::{Resolve, symbols_of};
 use crate::trace_file::TraceFile;
 use mallow_profile::Exit;
@@ -37,7 +40,7 @@ pub enum Output {
 }
 
 /// What to record, and how.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct RecordOptions {
     /// The command and its arguments.
     pub command: Vec<OsString>,
@@ -45,6 +48,10 @@ pub struct RecordOptions {
     pub output: Output,
     /// Keep figures per site only, not the events.
     pub summary_only: bool,
+    /// Count the program's regions and its file descriptors; how long the end of a region may take.
+    pub regions: Option<Patience>,
+    /// What the command finds around it.
+    pub setting: Setting,
     /// The preload library's bytes.
     pub preload: &'static [u8],
 }
@@ -58,6 +65,10 @@ pub struct RecordOutcome {
     pub exit: Exit,
     /// A second interrupt ended the recording before the command did.
     pub interrupted: bool,
+    /// The command took longer than it was given, and was killed.
+    pub timed_out: bool,
+    /// The processes, when their regions were asked for.
+    pub processes: Vec<WatchedProcess>,
     /// What the reader of the figures should know.
     pub warnings: Vec<String>,
 }
@@ -161,7 +172,10 @@ struct Recording {
     ended: Vec<Ended>,
     next_index: u32,
     warnings: Vec<String>,
-    keep_events: bool,
+    wanted: Wanted,
+    deadline: Option<Instant>,
+    timed_out: bool,
+    watched: Vec<WatchedProcess>,
 }
 
 type Failure = (CollectError, PathBuf);
@@ -187,7 +201,8 @@ impl Recording {
         let mut payload = Vec::new();
         chunks::recording(&options.command).encode(&mut payload);
         file.chunk(ChunkKind::RECORDING, NO_PROCESS, &payload).and_then(|()| file.flush()).map_err(fail)?;
-        let child = launch.start(&session, options.preload, Mode::Record).map_err(fail)?;
+        let mode = if options.regions.is_some() { Mode::Check } else { Mode::Record };
+        let child = launch.start(&session, options.preload, mode, &options.setting).map_err(fail)?;
         let mut recording = Recording {
             session,
             interrupts,
@@ -202,7 +217,10 @@ impl Recording {
             ended: Vec::new(),
             next_index: 0,
             warnings: Vec::new(),
-            keep_events: !options.summary_only,
+            wanted: Wanted { events: !options.summary_only, regions: options.regions },
+            deadline: options.setting.timeout.map(|timeout| Instant::now() + timeout),
+            timed_out: false,
+            watched: Vec::new(),
         };
         if let Output::Default(directory) = &options.output {
             match name_by_process(path, directory, &launch.name(), child.id()) {
@@ -224,6 +242,8 @@ impl Recording {
                 trace: path,
                 exit: self.exit.unwrap_or(Exit::Signal(2)),
                 interrupted,
+                timed_out: self.timed_out,
+                processes: self.watched,
                 warnings: self.warnings,
             }),
             Err(error) => {
@@ -253,6 +273,7 @@ impl Recording {
         let mut pause = Pause::default();
         loop {
             let interrupted = self.interrupts.look(self.child);
+            self.look_at_deadline();
             // The ends are looked for first: what a process did before it ended is then seen by the pass
             // below.
             let look_at_ends = pause.is_idle() || ends_looked_at.elapsed() > Duration::from_millis(5);
@@ -287,7 +308,24 @@ impl Recording {
                 written = Instant::now();
                 self.write()?;
             }
+            if self.processes.iter().any(Recorded::is_asked) {
+                pause = Pause::default();
+            }
             pause.after(words);
+        }
+    }
+
+    /// Kills a command that has taken its time, and what it started.
+    fn look_at_deadline(&mut self) {
+        if self.timed_out
+            || self.exit.is_some()
+            || self.deadline.is_none_or(|deadline| Instant::now() < deadline)
+        {
+            return;
+        }
+        self.timed_out = true;
+        if let Some(child) = self.child {
+            let _ = rustix::process::kill_process_group(child, rustix::process::Signal::KILL);
         }
     }
 
@@ -320,7 +358,7 @@ impl Recording {
             any = true;
             self.child_was_met |= arrival.pid == self.child_pid;
             self.succeed(&arrival)?;
-            match Recorded::begin(arrival, self.next_index, self.keep_events, &self.clock, &mut self.file) {
+            match Recorded::begin(arrival, self.next_index, self.wanted, &self.clock, &mut self.file) {
                 Ok(process) => {
                     self.processes.push(process);
                     self.next_index += 1;
@@ -397,8 +435,12 @@ impl Recording {
         }
         self.file.flush()?;
         payload.clear();
-        symbols_of(&self.ended, resolve).encode(&mut payload);
+        let symbols = symbols_of(&self.ended, resolve);
+        symbols.encode(&mut payload);
         self.file.chunk(ChunkKind::SYMBOLS, NO_PROCESS, &payload)?;
+        if self.wanted.regions.is_some() {
+            self.watched = regions::watched(std::mem::take(&mut self.ended), &symbols);
+        }
         payload.clear();
         trace::End { duration_us }.encode(&mut payload);
         self.file.chunk(ChunkKind::END, NO_PROCESS, &payload)?;
@@ -484,6 +526,8 @@ mod tests {
             command: vec![command.into()],
             output: Output::Default(directory.to_owned()),
             summary_only: false,
+            regions: None,
+            setting: Setting::default(),
             preload: b"",
         };
         record(&options, &mut |_, _| Vec::new()).unwrap_err().to_string()

@@ -6,6 +6,7 @@ use crate::lanes;
 use crate::launch::{Launch, Mode};
 use crate::mapping::Mapping;
 use crate::session::{Arrival, Session};
+use crate::setting::Setting;
 use mallow_profile::{Exit, Process, Totals};
 use rustix::process::Pid;
 use std::ffi::OsString;
@@ -40,7 +41,7 @@ pub fn stat(options: &StatOptions) -> Result<StatOutcome, CollectError> {
     let launch = Launch::new(&options.command)?;
     let session = Session::open()?;
     let started = Instant::now();
-    let child = launch.start(&session, options.preload, Mode::Stat)?;
+    let child = launch.start(&session, options.preload, Mode::Stat, &Setting::default())?;
     let mut counting = Counting {
         session,
         started,

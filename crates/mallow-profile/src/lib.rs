@@ -15,6 +15,7 @@ mod figures;
 mod fold;
 mod measure;
 mod model;
+mod region;
 mod suppressions;
 
 pub use allocator::{Allocator, AllocatorFigures, AllocatorState, Arena, Bin};
@@ -27,4 +28,5 @@ pub use model::{
     Address, Exit, LiveSample, Location, LocationId, Module, ModuleId, Process, ProcessIndex, Profile,
     Recording, Sample, Site, StackId, StackNode, Thread, TimeUnit,
 };
+pub use region::{RegionFigures, RegionTotals, Regions};
 pub use suppressions::{SuppressedSite, Suppression, SuppressionError, suppress_leaks};

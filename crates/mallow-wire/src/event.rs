@@ -33,7 +33,53 @@ pub enum Kind {
     ReallocFailed = 6,
     /// An allocating call failed. Three words, address 0.
     Failed = 7,
+    /// The program said where it stands: see [`Mark`]. Three words: the second holds its value in 48 bits, the
+    /// third its number.
+    Mark = 8,
+    /// Sixteen bytes of the name that the next [`Kind::Mark`] of the same thread has; the last ones are padded
+    /// with zeros. Three words.
+    Text = 9,
+    /// A file descriptor was opened. Three words: the descriptor stands for the address, the size is 0.
+    Opened = 10,
 }
+
+/// What a [`Kind::Mark`] says. The numbers are part of the layout.
+#[repr(u8)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// A region begins. The thread waits for an answer.
+    Begin = 1,
+    /// A region ends. The thread waits until what the region left behind stands still.
+    End = 2,
+    /// One run of the regions of this program does so many operations: the value.
+    Operations = 3,
+    /// The thread waits until what the innermost region left behind stands still; nothing ends.
+    Settle = 4,
+}
+
+impl Mark {
+    /// The mark of a number; none when the ring is damaged.
+    pub const fn of(number: u32) -> Option<Mark> {
+        Some(match number {
+            1 => Mark::Begin,
+            2 => Mark::End,
+            3 => Mark::Operations,
+            4 => Mark::Settle,
+            _ => return None,
+        })
+    }
+
+    /// Whether the thread that wrote it waits for an answer.
+    pub const fn wants_answer(self) -> bool {
+        !matches!(self, Mark::Operations)
+    }
+}
+
+/// Bytes of a name in one [`Kind::Text`] record.
+pub const TEXT_BYTES: usize = 16;
+
+/// Bytes of the longest name that a mark can have; longer ones are cut.
+pub const MARK_NAME_BYTES_MAX: usize = 128;
 
 impl Kind {
     /// The number of words of a record of this kind.
@@ -42,8 +88,20 @@ impl Kind {
         match self {
             Kind::ReallocFreed => 1,
             Kind::Free | Kind::ReallocBegin => 2,
-            Kind::Alloc | Kind::ReallocMoved | Kind::ReallocFailed | Kind::Failed => 3,
+            Kind::Alloc
+            | Kind::ReallocMoved
+            | Kind::ReallocFailed
+            | Kind::Failed
+            | Kind::Mark
+            | Kind::Text
+            | Kind::Opened => 3,
         }
+    }
+
+    /// Whether its third word holds a stack node.
+    #[inline(always)]
+    pub const fn has_stack(self) -> bool {
+        self.words() == 3 && !matches!(self, Kind::Mark | Kind::Text)
     }
 
     /// The kind in the low bits of a record's first word; none when the ring is damaged.
@@ -57,6 +115,9 @@ impl Kind {
             5 => Kind::ReallocFreed,
             6 => Kind::ReallocFailed,
             7 => Kind::Failed,
+            8 => Kind::Mark,
+            9 => Kind::Text,
+            10 => Kind::Opened,
             _ => return None,
         })
     }
@@ -136,7 +197,7 @@ mod tests {
         for number in 0..16u64 {
             match Kind::of(number) {
                 Some(kind) => assert_eq!(word0(kind, 99) & 0xf, number),
-                None => assert!(number == 0 || number > 7),
+                None => assert!(number == 0 || number > 10),
             }
         }
         assert_eq!(tsc_of(word0(Kind::Free, (1 << 60) - 1)), (1 << 60) - 1);

@@ -22,7 +22,7 @@ pub const SHARED_MAGIC: u64 = u64::from_le_bytes(*b"mallowsm");
 
 /// Bumped with every change of this file or of [`crate::event`]. Recorder and collector travel in one binary,
 /// so a difference means that a child was started by another mallow.
-pub const SHARED_VERSION: u32 = 1;
+pub const SHARED_VERSION: u32 = 2;
 
 /// The page size that the layout is aligned to.
 pub const PAGE_BYTES: usize = 4096;
@@ -32,7 +32,13 @@ pub const MODE_RECORD: u32 = 1;
 /// Counters in the lanes, no rings, no stacks. In [`Header::mode`].
 pub const MODE_STAT: u32 = 2;
 
-/// The environment variable that carries the mode and options to the recorder: `record` or `stat`.
+/// In [`Header::watched`]: the program's marks are wanted, and answered.
+pub const WATCH_MARKS: u32 = 1;
+/// In [`Header::watched`]: opened file descriptors are wanted.
+pub const WATCH_DESCRIPTORS: u32 = 2;
+
+/// The environment variable that carries the mode and options to the recorder: `record`, `stat`, or `check`, which
+/// is `record` with marks and descriptors.
 pub const MODE_VARIABLE: &str = "MALLOW_MODE";
 
 /// Entries in each segment of the node table. A stack node's id is its index over all segments.
@@ -192,8 +198,10 @@ pub struct Header {
     pub verify_judged: AtomicU64,
     /// Those of these that differed.
     pub verify_judge_mismatches: AtomicU64,
+    /// What is watched beside the heap: [`WATCH_MARKS`], [`WATCH_DESCRIPTORS`].
+    pub watched: u32,
     /// Pad: what follows is written by every thread of a process under [`MODE_STAT`].
-    pub pad: [u64; 1],
+    pub pad: u32,
     /// Live bytes and blocks over all threads, once there are many.
     pub live_bytes: AtomicU64,
     /// See `live_bytes`.
@@ -265,8 +273,12 @@ pub struct Lane {
     pub pad3: [u64; 6],
     /// Under [`MODE_STAT`].
     pub counters: Counters,
+    /// Marks that the owners of this lane wrote and that want an answer. Counted on over owners.
+    pub marks_asked: AtomicU32,
+    /// Those of them that the collector has answered. The owner sleeps on it.
+    pub marks_answered: AtomicU32,
     /// Pad.
-    pub pad4: [u64; 8],
+    pub pad4: [u64; 7],
 }
 
 const _: () = assert!(size_of::<Lane>() == 256);

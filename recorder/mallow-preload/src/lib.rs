@@ -12,8 +12,10 @@
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
 pub mod cxx;
+pub mod descriptors;
 pub mod exits;
 pub mod family;
+pub mod marks;
 mod real;
 mod record;
 

@@ -18,6 +18,7 @@
 
 pub mod branches;
 pub mod elf;
+pub mod marks;
 pub mod memo;
 pub mod modules;
 pub mod nodes;

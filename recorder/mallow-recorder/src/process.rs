@@ -78,6 +78,18 @@ pub fn nodes() -> *const Node {
     unsafe { shared().add(NODES_OFFSET).cast() }
 }
 
+/// Whether the session wants to know of something beside the heap: one of the `WATCH_` bits. None while it is too
+/// early to tell, because libc has not set the environment yet.
+pub fn watches(what: u32) -> Option<bool> {
+    if STOPPED.load(Ordering::Relaxed) {
+        return Some(false);
+    }
+    if !started() {
+        return environ().map(|_| false);
+    }
+    Some(header().watched & what != 0)
+}
+
 /// How often code was unloaded.
 #[inline(always)]
 pub fn generation() -> u64 {
@@ -305,6 +317,7 @@ fn new_header(session: &Session, lane_count: usize) -> Header {
     header.magic = SHARED_MAGIC;
     header.version = SHARED_VERSION;
     header.mode = session.mode;
+    header.watched = session.watched;
     header.pid = sys::getpid();
     header.parent_pid = sys::getppid();
     header.lane_count = lane_count as u32;
@@ -319,6 +332,7 @@ struct Session {
     name_bytes: usize,
     token: [u8; 16],
     mode: u32,
+    watched: u32,
 }
 
 impl Session {
@@ -330,17 +344,18 @@ impl Session {
         let value = variable(SESSION_VARIABLE)?;
         let colon = value.iter().position(|byte| *byte == b':')?;
         let (name, token) = (&value[..colon], &value[colon + 1..]);
-        let mut session =
-            Session { name: [0; 100], name_bytes: name.len(), token: [0; 16], mode: MODE_RECORD };
+        let (mode, watched) = match variable(MODE_VARIABLE) {
+            Some(b"stat") => (MODE_STAT, 0),
+            Some(b"check") => (MODE_RECORD, WATCH_MARKS | WATCH_DESCRIPTORS),
+            _ => (MODE_RECORD, 0),
+        };
+        let mut session = Session { name: [0; 100], name_bytes: name.len(), token: [0; 16], mode, watched };
         session.name.get_mut(..name.len())?.copy_from_slice(name);
         if token.len() != 32 {
             return None;
         }
         for (i, digit) in token.iter().enumerate() {
             session.token[i / 2] = session.token[i / 2] << 4 | (*digit as char).to_digit(16)? as u8;
-        }
-        if variable(MODE_VARIABLE) == Some(b"stat") {
-            session.mode = MODE_STAT;
         }
         Some(session)
     }

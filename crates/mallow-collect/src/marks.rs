@@ -1,0 +1,245 @@
+//! The program's marks: regions that begin and end, and the thread that waits at each.
+//!
+//! A mark takes effect where it stands among the events; what it asks for is answered between passes over the rings. The
+//! end of a region is answered when what the region left behind stands still, because programs free in other threads
+//! and later:
+//!
+//! - nothing is left: at once;
+//! - something is left, and the thread that waits is the only one: at once, for nobody else could free it;
+//! - otherwise when nothing has changed for a while. Waiting in vain is not repeated: a region that left the same at once
+//!   and after the whole wait is given a tenth of it from then on.
+//!
+//! After [`Patience::limit`] waiting is given up, which the run then says.
+
+use crate::descriptors::{Descriptors, Snapshot};
+use crate::drain::LaneReader;
+use crate::mapping::Mapping;
+use mallow_profile::{RegionFigures, RegionTotals, Regions, StackId, ThreadIndex};
+use mallow_wire::event::{self, Mark};
+use rustc_hash::FxHashMap;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// How long the end of a region waits for frees that are under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patience {
+    /// What is left must not change for so long.
+    pub still: Duration,
+    /// Then waiting is given up, whatever goes on.
+    pub limit: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Patience {
+        Patience { still: Duration::from_millis(500), limit: Duration::from_secs(5) }
+    }
+}
+
+/// A run of a region, by stack.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) totals: RegionTotals,
+    /// For each descriptor that was left open: who opened it, when that was seen.
+    pub(crate) descriptors: Vec<Option<StackId>>,
+    pub(crate) settled: bool,
+    pub(crate) waited: Duration,
+}
+
+/// The marks of one process.
+#[derive(Debug)]
+pub(crate) struct Marks {
+    pid: u32,
+    patience: Patience,
+    /// By thread: the name that its next mark has.
+    texts: FxHashMap<ThreadIndex, Vec<u8>>,
+    asked: Vec<Asked>,
+    /// By name of an open region: the descriptors at its begin.
+    before: Vec<(String, Snapshot)>,
+    descriptors: Descriptors,
+    /// Regions for which waiting was in vain.
+    in_vain: Vec<String>,
+    /// Operations in one run, if the program has said so.
+    pub(crate) operations: Option<u64>,
+    /// The runs that have ended.
+    pub(crate) runs: Vec<Ran>,
+    /// Ends without a begin.
+    pub(crate) strays: Vec<String>,
+}
+
+/// A mark whose thread waits.
+#[derive(Debug)]
+struct Asked {
+    thread: ThreadIndex,
+    what: Mark,
+    name: String,
+    since: Instant,
+    /// What was left when it was looked at last, and since when.
+    left: u64,
+    unchanged_since: Instant,
+    /// What was left has changed while it was waited for.
+    has_changed: bool,
+}
+
+/// Whether a thread can go on.
+enum Stillness {
+    NotYet,
+    Settled,
+    GivenUp,
+}
+
+impl Marks {
+    pub(crate) fn new(pid: u32, patience: Patience) -> Marks {
+        Marks {
+            pid,
+            patience,
+            texts: FxHashMap::default(),
+            asked: Vec::new(),
+            before: Vec::new(),
+            descriptors: Descriptors::default(),
+            in_vain: Vec::new(),
+            operations: None,
+            runs: Vec::new(),
+            strays: Vec::new(),
+        }
+    }
+
+    /// Sixteen bytes of a name.
+    pub(crate) fn text(&mut self, thread: ThreadIndex, word1: u64, word2: u64) {
+        let text = self.texts.entry(thread).or_default();
+        // A program that writes over its ring must not fill our memory.
+        if text.len() < event::MARK_NAME_BYTES_MAX {
+            text.extend_from_slice(&word1.to_le_bytes());
+            text.extend_from_slice(&word2.to_le_bytes());
+        }
+    }
+
+    /// A mark, in its place among the events.
+    pub(crate) fn mark(&mut self, thread: ThreadIndex, word1: u64, word2: u64, regions: &mut Regions) {
+        let Some(what) = Mark::of(event::node_of(word2)) else { return };
+        let text = self.texts.remove(&thread).unwrap_or_default();
+        let end = text.iter().position(|byte| *byte == 0).unwrap_or(text.len());
+        let name = String::from_utf8_lossy(&text[..end]).into_owned();
+        match what {
+            Mark::Begin => {
+                regions.begin(&name);
+                self.descriptors.region_begins();
+            }
+            Mark::Operations => self.operations = Some(event::address_of(word1)),
+            Mark::End | Mark::Settle => {}
+        }
+        if what.wants_answer() {
+            let now = Instant::now();
+            self.asked.push(Asked {
+                thread,
+                what,
+                name,
+                since: now,
+                left: u64::MAX,
+                unchanged_since: now,
+                has_changed: false,
+            });
+        }
+    }
+
+    /// A descriptor was opened.
+    pub(crate) fn opened(&mut self, number: u64, stack: StackId) {
+        self.descriptors.opened(number, stack);
+    }
+
+    /// Whether somebody waits, so that the next pass should come soon.
+    pub(crate) fn is_asked(&self) -> bool {
+        !self.asked.is_empty()
+    }
+
+    /// Answers what can be answered, between two passes.
+    pub(crate) fn answer(&mut self, mapping: &Mapping, readers: &[LaneReader], regions: &mut Regions) {
+        for mut asked in std::mem::take(&mut self.asked) {
+            let answered = match asked.what {
+                Mark::Begin => {
+                    self.before.push((asked.name.clone(), Snapshot::of(self.pid)));
+                    true
+                }
+                Mark::End => self.end(&mut asked, regions),
+                Mark::Settle | Mark::Operations => match regions.innermost().map(str::to_owned) {
+                    Some(name) => !matches!(self.stillness(&mut asked, &name, regions), Stillness::NotYet),
+                    None => true,
+                },
+            };
+            if answered {
+                wake(mapping, readers, asked.thread);
+            } else {
+                self.asked.push(asked);
+            }
+        }
+    }
+
+    /// Ends a region if it is time; true when the thread can go on.
+    fn end(&mut self, asked: &mut Asked, regions: &mut Regions) -> bool {
+        let name = asked.name.clone();
+        if !regions.is_open(&name) {
+            if !self.strays.contains(&name) {
+                self.strays.push(name);
+            }
+            return true;
+        }
+        let settled = match self.stillness(asked, &name, regions) {
+            Stillness::NotYet => return false,
+            Stillness::Settled => true,
+            Stillness::GivenUp => false,
+        };
+        let waited = asked.since.elapsed();
+        if !asked.has_changed && waited >= self.patience.still && !self.in_vain.contains(&name) {
+            self.in_vain.push(name.clone());
+        }
+        let descriptors = match self.before.iter().rposition(|(before, _)| *before == name) {
+            Some(at) => self.descriptors.left(&self.before.remove(at).1, &Snapshot::of(self.pid)),
+            None => Vec::new(),
+        };
+        self.descriptors.region_ends();
+        if let Some(totals) = regions.end(&name) {
+            self.runs.push(Ran { totals, descriptors, settled, waited });
+        }
+        true
+    }
+
+    fn stillness(&self, asked: &mut Asked, name: &str, regions: &Regions) -> Stillness {
+        let blocks = regions.figures(name).map_or(0, |figures: RegionFigures| figures.remaining_blocks);
+        let left = blocks + self.open_descriptors(name);
+        let now = Instant::now();
+        if left == 0 {
+            return Stillness::Settled;
+        }
+        if left != asked.left {
+            asked.has_changed |= asked.left != u64::MAX;
+            asked.left = left;
+            asked.unchanged_since = now;
+        }
+        let vain = self.in_vain.iter().any(|other| other == name);
+        let still = if vain { self.patience.still / 10 } else { self.patience.still };
+        if threads_of(self.pid) == Some(1) || now.duration_since(asked.unchanged_since) >= still {
+            Stillness::Settled
+        } else if now.duration_since(asked.since) >= self.patience.limit {
+            Stillness::GivenUp
+        } else {
+            Stillness::NotYet
+        }
+    }
+
+    fn open_descriptors(&self, name: &str) -> u64 {
+        let before = self.before.iter().rev().find(|(before, _)| before == name);
+        before.map_or(0, |(_, before)| self.descriptors.left(before, &Snapshot::of(self.pid)).len() as u64)
+    }
+}
+
+/// How many threads a process has.
+fn threads_of(pid: u32) -> Option<usize> {
+    Some(std::fs::read_dir(format!("/proc/{pid}/task")).ok()?.count())
+}
+
+/// Tells a thread that its mark is answered.
+fn wake(mapping: &Mapping, readers: &[LaneReader], thread: ThreadIndex) {
+    let Some(lane) = readers.iter().position(|reader| reader.thread == thread) else { return };
+    let answered = &mapping.lane(lane).marks_answered;
+    answered.fetch_add(1, Ordering::Release);
+    let _ = rustix::thread::futex::wake(answered, rustix::thread::futex::Flags::empty(), 1);
+}

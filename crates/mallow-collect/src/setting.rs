@@ -1,0 +1,77 @@
+//! In what surroundings a command is run.
+
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use std::ffi::OsString;
+use std::fs::File;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// What a command finds around it. The default is to inherit everything and to wait for ever.
+#[derive(Debug, Default)]
+pub struct Setting {
+    /// Variables that are set on top of ours.
+    pub environment: Vec<(OsString, OsString)>,
+    /// The folder that it starts in.
+    pub directory: Option<PathBuf>,
+    /// Where its stdout and stderr go; its stdin is then empty.
+    pub output: Option<File>,
+    /// How many processors it may use: the first ones that we may.
+    pub processors: Option<u32>,
+    /// When it is killed, with everything that it started.
+    pub timeout: Option<Duration>,
+}
+
+impl Setting {
+    /// Puts it around a command that has not been started.
+    pub(crate) fn put_around(&self, command: &mut Command) -> std::io::Result<()> {
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        if let Some(directory) = &self.directory {
+            command.current_dir(directory);
+        }
+        if let Some(output) = &self.output {
+            command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output.try_clone()?);
+        }
+        if self.timeout.is_some() {
+            // So that what it started can be killed with it.
+            command.process_group(0);
+        }
+        Ok(())
+    }
+
+    /// Runs `start` while this thread, and so what it starts, may use only so many processors.
+    pub(crate) fn within_processors<T>(&self, start: impl FnOnce() -> T) -> T {
+        let ours = self.processors.and_then(|wanted| Some((wanted, sched_getaffinity(None).ok()?)));
+        let Some((wanted, ours)) = ours else { return start() };
+        let _ = sched_setaffinity(None, &first_of(&ours, wanted));
+        let outcome = start();
+        let _ = sched_setaffinity(None, &ours);
+        outcome
+    }
+}
+
+/// The first processors of a set.
+fn first_of(set: &CpuSet, wanted: u32) -> CpuSet {
+    let mut first = CpuSet::new();
+    (0..CpuSet::MAX_CPU)
+        .filter(|processor| set.is_set(*processor))
+        .take(wanted.max(1) as usize)
+        .for_each(|processor| first.set(processor));
+    first
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processors_are_the_first_that_are_there() {
+        let mut set = CpuSet::new();
+        [1, 3, 5].into_iter().for_each(|processor| set.set(processor));
+        let first = first_of(&set, 2);
+        assert_eq!((0..8).filter(|processor| first.is_set(*processor)).collect::<Vec<_>>(), [1, 3]);
+        assert_eq!(first_of(&set, 0).count(), 1);
+        assert_eq!(first_of(&set, 9).count(), 3);
+    }
+}

@@ -1,0 +1,169 @@
+//! Regions: what a program did between two of its own marks, exactly.
+//!
+//! Every allocation has a serial number. A region that begins notes the next number, and a block belongs to it when
+//! its own is not smaller. So what remains is counted without a balance of calls: a block that was born before
+//! the region and is freed within it changes nothing, and a block that is freed after the region has ended no longer
+//! can.
+//!
+//! Regions may overlap. Memory is bounded by live blocks and by the stacks that allocated in open regions.
+
+use crate::{BlockId, StackId};
+use rustc_hash::FxHashMap;
+
+/// What happened in a region, or what one stack did in it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RegionFigures {
+    /// Successful allocating calls, `realloc` included.
+    pub allocations: u64,
+    /// Their requested bytes.
+    pub bytes: u64,
+    /// Those of the calls that were `realloc` of a live block.
+    pub reallocations: u64,
+    /// The highest sum of bytes that were born here and lived. Not known of single stacks, and 0 there.
+    pub peak_bytes: u64,
+    /// Blocks that were born here and live.
+    pub remaining_blocks: u64,
+    /// Their bytes.
+    pub remaining_bytes: u64,
+}
+
+impl RegionFigures {
+    /// Adds another stack's figures.
+    pub fn add(&mut self, other: &RegionFigures) {
+        self.allocations += other.allocations;
+        self.bytes += other.bytes;
+        self.reallocations += other.reallocations;
+        self.peak_bytes += other.peak_bytes;
+        self.remaining_blocks += other.remaining_blocks;
+        self.remaining_bytes += other.remaining_bytes;
+    }
+
+    fn born(&mut self, size: u64, by_realloc: bool) {
+        self.allocations += 1;
+        self.bytes = self.bytes.wrapping_add(size);
+        self.reallocations += u64::from(by_realloc);
+        self.remaining_blocks += 1;
+        self.remaining_bytes = self.remaining_bytes.wrapping_add(size);
+    }
+
+    fn gone(&mut self, size: u64) {
+        self.remaining_blocks -= 1;
+        self.remaining_bytes = self.remaining_bytes.wrapping_sub(size);
+    }
+}
+
+/// A region that has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RegionTotals {
+    /// As the program called it.
+    pub name: String,
+    /// The whole.
+    pub figures: RegionFigures,
+    /// Each stack that allocated in it, in the order of first calls.
+    pub sites: Vec<(StackId, RegionFigures)>,
+}
+
+/// The open regions of one process.
+#[derive(Debug, Default)]
+pub struct Regions {
+    /// The number of the next allocation.
+    next_serial: u64,
+    /// By block that lives: when it was born, by whom, and how large it is.
+    births: Vec<Option<Birth>>,
+    open: Vec<Open>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Birth {
+    serial: u64,
+    size: u64,
+    stack: StackId,
+}
+
+#[derive(Debug)]
+struct Open {
+    name: String,
+    first_serial: u64,
+    figures: RegionFigures,
+    places: FxHashMap<StackId, usize>,
+    sites: Vec<(StackId, RegionFigures)>,
+}
+
+impl Open {
+    fn site(&mut self, stack: StackId) -> &mut RegionFigures {
+        let next = self.sites.len();
+        let place = *self.places.entry(stack).or_insert(next);
+        if place == next {
+            self.sites.push((stack, RegionFigures::default()));
+        }
+        &mut self.sites[place].1
+    }
+}
+
+impl Regions {
+    /// A region begins.
+    pub fn begin(&mut self, name: &str) {
+        self.open.push(Open {
+            name: name.to_owned(),
+            first_serial: self.next_serial,
+            figures: RegionFigures::default(),
+            places: FxHashMap::default(),
+            sites: Vec::new(),
+        });
+    }
+
+    /// Whether a region of this name is open.
+    pub fn is_open(&self, name: &str) -> bool {
+        self.open.iter().any(|open| open.name == name)
+    }
+
+    /// The names of all open regions.
+    pub fn names(&self) -> Vec<String> {
+        self.open.iter().map(|open| open.name.clone()).collect()
+    }
+
+    /// The name of the region that began last and is open.
+    pub fn innermost(&self) -> Option<&str> {
+        self.open.last().map(|open| open.name.as_str())
+    }
+
+    /// What was born in the open region of this name, so far.
+    pub fn figures(&self, name: &str) -> Option<RegionFigures> {
+        self.open.iter().rev().find(|open| open.name == name).map(|open| open.figures)
+    }
+
+    /// Ends the region of this name that began last; none when none is open.
+    pub fn end(&mut self, name: &str) -> Option<RegionTotals> {
+        let at = self.open.iter().rposition(|open| open.name == name)?;
+        let open = self.open.remove(at);
+        Some(RegionTotals { name: open.name, figures: open.figures, sites: open.sites })
+    }
+
+    /// A block was allocated. Ids are dense: a table is indexed by them.
+    pub fn born(&mut self, block: BlockId, stack: StackId, size: u64, by_realloc: bool) {
+        let at = block.0 as usize;
+        if self.births.len() <= at {
+            self.births.resize(at + 1, None);
+        }
+        self.births[at] = Some(Birth { serial: self.next_serial, size, stack });
+        self.next_serial += 1;
+        for open in &mut self.open {
+            open.figures.born(size, by_realloc);
+            open.figures.peak_bytes = open.figures.peak_bytes.max(open.figures.remaining_bytes);
+            open.site(stack).born(size, by_realloc);
+        }
+    }
+
+    /// A block was freed.
+    pub fn gone(&mut self, block: BlockId) {
+        let Some(birth) = self.births.get_mut(block.0 as usize).and_then(Option::take) else { return };
+        for open in self.open.iter_mut().filter(|open| open.first_serial <= birth.serial) {
+            open.figures.gone(birth.size);
+            open.site(birth.stack).gone(birth.size);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "region_tests.rs"]
+mod tests;

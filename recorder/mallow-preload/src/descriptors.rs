@@ -1,0 +1,266 @@
+//! The functions that open file descriptors.
+//!
+//! Only a session that watches descriptors (`mallow check`) has them hooked; otherwise each passes on by a jump after its
+//! first call. What is recorded is the number and the caller's stack. How many descriptors a region leaves open is
+//! counted elsewhere, from the process's own table: here is only found out who opened them, so a function that is
+//! missing here costs a stack and no count.
+//!
+//! The real function runs *before* the thread enters the recorder: `fopen` allocates, and those allocations are the
+//! program's.
+
+use crate::marks;
+use crate::real::Real;
+use core::arch::naked_asm;
+use core::ffi::c_char;
+use core::mem::transmute;
+use core::sync::atomic::{AtomicUsize, Ordering};
+use mallow_recorder::thread::{Entry, enter};
+use mallow_recorder::{Caller, process, ring, sys};
+use mallow_wire::event::{Kind, Mark, word0, word1, word2};
+use mallow_wire::shared::WATCH_DESCRIPTORS;
+
+/// What a function gives back, and so where the new descriptor is found.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Gives {
+    /// The descriptor.
+    Number,
+    /// The descriptor; the first argument is a path that may be a mark.
+    Path,
+    /// The same with the path as second argument.
+    PathAt,
+    /// The descriptor, unless it is the one that was given.
+    Copy,
+    /// The descriptor, if the second argument asks for a copy.
+    Control,
+    /// Two descriptors, where the first argument points.
+    Pair,
+    /// Two descriptors, where the fourth argument points.
+    SocketPair,
+    /// A `FILE`.
+    Stream,
+    /// A `DIR`.
+    Directory,
+}
+
+/// Exports functions that open descriptors.
+macro_rules! openers {
+    ($($index:literal $name:ident $text:literal $hook:ident = $gives:ident;)*) => {
+        const COUNT: usize = [$($index),*].len();
+        /// Where calls of each function go; 0 before that is known.
+        static TARGETS: [AtomicUsize; COUNT] = [const { AtomicUsize::new(0) }; COUNT];
+        static REALS: [Real; COUNT] = [$(Real::named($text)),*];
+        static HOOKS: [unsafe extern "C" fn(); COUNT] = [$($hook),*];
+        const GIVES: [Gives; COUNT] = [$(Gives::$gives),*];
+
+        $(
+            #[doc = concat!("`", stringify!($name), "`, passed on or hooked.")]
+            ///
+            /// # Safety
+            /// As the function that it stands for.
+            #[unsafe(naked)]
+            #[unsafe(no_mangle)]
+            pub unsafe extern "C" fn $name() {
+                naked_asm!(
+                    "mov rax, qword ptr [rip + {targets} + 8 * {index}]",
+                    "test rax, rax",
+                    "jz 2f",
+                    "jmp rax",
+                    "2: push rdi", "push rsi", "push rdx", "push rcx", "push r8",
+                    "mov edi, {index}",
+                    "call {resolve}",
+                    "pop r8", "pop rcx", "pop rdx", "pop rsi", "pop rdi",
+                    "jmp rax",
+                    targets = sym TARGETS, resolve = sym resolve, index = const $index
+                )
+            }
+
+            #[unsafe(naked)]
+            unsafe extern "C" fn $hook() {
+                naked_asm!("mov r8, rsp", "mov r9, rbp", "jmp {work}", work = sym work::<$index>)
+            }
+        )*
+    };
+}
+
+openers! {
+    0 open c"open" hook_open = Path;
+    1 open64 c"open64" hook_open64 = Path;
+    2 openat c"openat" hook_openat = PathAt;
+    3 openat64 c"openat64" hook_openat64 = PathAt;
+    4 __open_2 c"__open_2" hook_open_2 = Path;
+    5 __open64_2 c"__open64_2" hook_open64_2 = Path;
+    6 __openat_2 c"__openat_2" hook_openat_2 = PathAt;
+    7 __openat64_2 c"__openat64_2" hook_openat64_2 = PathAt;
+    8 creat c"creat" hook_creat = Number;
+    9 creat64 c"creat64" hook_creat64 = Number;
+    10 socket c"socket" hook_socket = Number;
+    11 accept c"accept" hook_accept = Number;
+    12 accept4 c"accept4" hook_accept4 = Number;
+    13 socketpair c"socketpair" hook_socketpair = SocketPair;
+    14 pipe c"pipe" hook_pipe = Pair;
+    15 pipe2 c"pipe2" hook_pipe2 = Pair;
+    16 dup c"dup" hook_dup = Number;
+    17 dup2 c"dup2" hook_dup2 = Copy;
+    18 dup3 c"dup3" hook_dup3 = Copy;
+    19 fcntl c"fcntl" hook_fcntl = Control;
+    20 fcntl64 c"fcntl64" hook_fcntl64 = Control;
+    21 epoll_create c"epoll_create" hook_epoll_create = Number;
+    22 epoll_create1 c"epoll_create1" hook_epoll_create1 = Number;
+    23 eventfd c"eventfd" hook_eventfd = Number;
+    24 timerfd_create c"timerfd_create" hook_timerfd_create = Number;
+    25 signalfd c"signalfd" hook_signalfd = Copy;
+    26 inotify_init c"inotify_init" hook_inotify_init = Number;
+    27 inotify_init1 c"inotify_init1" hook_inotify_init1 = Number;
+    28 fanotify_init c"fanotify_init" hook_fanotify_init = Number;
+    29 memfd_create c"memfd_create" hook_memfd_create = Number;
+    30 shm_open c"shm_open" hook_shm_open = Number;
+    31 mq_open c"mq_open" hook_mq_open = Number;
+    32 posix_openpt c"posix_openpt" hook_posix_openpt = Number;
+    33 mkstemp c"mkstemp" hook_mkstemp = Number;
+    34 mkstemp64 c"mkstemp64" hook_mkstemp64 = Number;
+    35 mkostemp c"mkostemp" hook_mkostemp = Number;
+    36 mkostemp64 c"mkostemp64" hook_mkostemp64 = Number;
+    37 pidfd_open c"pidfd_open" hook_pidfd_open = Number;
+    38 fopen c"fopen" hook_fopen = Stream;
+    39 fopen64 c"fopen64" hook_fopen64 = Stream;
+    40 freopen c"freopen" hook_freopen = Stream;
+    41 freopen64 c"freopen64" hook_freopen64 = Stream;
+    42 tmpfile c"tmpfile" hook_tmpfile = Stream;
+    43 tmpfile64 c"tmpfile64" hook_tmpfile64 = Stream;
+    44 popen c"popen" hook_popen = Stream;
+    45 opendir c"opendir" hook_opendir = Directory;
+}
+
+static FILENO: Real = Real::named(c"fileno");
+static DIRFD: Real = Real::named(c"dirfd");
+
+type Function = unsafe extern "C-unwind" fn(usize, usize, usize, usize) -> usize;
+
+/// Finds out where a function's calls go.
+unsafe extern "C" fn resolve(index: usize) -> usize {
+    let real = REALS[index].address();
+    match process::watches(WATCH_DESCRIPTORS) {
+        // A program that refers to it weakly believes by us that it is there.
+        _ if real == 0 => missing as *const () as usize,
+        // Too early to tell: this call passes, the next one asks again.
+        None => real,
+        Some(watched) => {
+            let target = if watched { HOOKS[index] as usize } else { real };
+            TARGETS[index].store(target, Ordering::Relaxed);
+            target
+        }
+    }
+}
+
+/// In place of a function that this libc does not have.
+unsafe extern "C" fn missing() -> isize {
+    -1
+}
+
+/// Unwinding may pass through: these are points where a thread can be cancelled.
+unsafe extern "C-unwind" fn work<const INDEX: usize>(
+    a: usize,
+    b: usize,
+    c: usize,
+    d: usize,
+    sp: usize,
+    bp: usize,
+) -> usize {
+    let address = REALS[INDEX].address();
+    // SAFETY: the functions take at most four arguments, all of them in registers.
+    let result = unsafe { transmute::<usize, Function>(address)(a, b, c, d) };
+    let (caller, number) = (Caller { sp, bp }, result as i32);
+    // SAFETY: the hook passed its caller's registers; pointers are those that the real function has used.
+    unsafe {
+        match GIVES[INDEX] {
+            Gives::Path if number < 0 => marked(caller, a),
+            Gives::PathAt if number < 0 => marked(caller, b),
+            Gives::Number | Gives::Path | Gives::PathAt => opened(caller, number),
+            Gives::Copy if number != a as i32 => opened(caller, number),
+            Gives::Copy => {}
+            Gives::Control if is_copy(b as i32) => opened(caller, number),
+            Gives::Control => {}
+            Gives::Pair if number == 0 => opened_pair(caller, a),
+            Gives::SocketPair if number == 0 => opened_pair(caller, d),
+            Gives::Pair | Gives::SocketPair => {}
+            Gives::Stream => opened(caller, number_of(&FILENO, result)),
+            Gives::Directory => opened(caller, number_of(&DIRFD, result)),
+        }
+    }
+    result
+}
+
+/// Whether a command of `fcntl` copies a descriptor.
+fn is_copy(command: i32) -> bool {
+    const F_DUPFD: i32 = 0;
+    const F_DUPFD_CLOEXEC: i32 = 1030;
+    command == F_DUPFD || command == F_DUPFD_CLOEXEC
+}
+
+/// The descriptor of a `FILE` or a `DIR`, or -1.
+unsafe fn number_of(real: &Real, object: usize) -> i32 {
+    match real.address() {
+        0 => -1,
+        _ if object == 0 => -1,
+        // SAFETY: the functions have this type by POSIX, and the object was just made.
+        address => unsafe { transmute::<usize, unsafe extern "C" fn(usize) -> i32>(address)(object) },
+    }
+}
+
+unsafe fn opened_pair(caller: Caller, numbers: usize) {
+    // SAFETY: the real function wrote both numbers there.
+    unsafe {
+        let numbers = numbers as *const i32;
+        opened(caller, *numbers);
+        opened(caller, *numbers.add(1));
+    }
+}
+
+/// Records a descriptor; a negative number is none.
+unsafe fn opened(caller: Caller, number: i32) {
+    if number < 0 {
+        return;
+    }
+    // SAFETY: by contract; the guard proves that the thread's state is ours to use.
+    unsafe {
+        if let Entry::Record(guard) = enter(caller) {
+            guard.in_hook();
+            let node = guard.node(caller);
+            let now = core::arch::x86_64::_rdtsc();
+            ring::push(guard.thread(), [word0(Kind::Opened, now), word1(number as u64, 0), word2(0, node)]);
+        }
+    }
+}
+
+/// A path that could not be opened may be a mark of a program that can call no C: `/proc/mallow/begin/NAME`.
+unsafe fn marked(caller: Caller, path: usize) {
+    const PREFIX: &[u8] = b"/proc/mallow/";
+    const PATH_BYTES_MAX: usize = 160;
+    let first = usize::from_le_bytes(*b"/proc/ma");
+    // The program may have passed any address; the kernel looks whether something is there.
+    if sys::read_word_checked(sys::getpid(), path) != Some(first) {
+        return;
+    }
+    // SAFETY: a path begins here, so it goes on to its zero.
+    let path = unsafe { core::ffi::CStr::from_ptr(path as *const c_char) }.to_bytes();
+    let Some(rest) = path.strip_prefix(PREFIX).filter(|_| path.len() <= PATH_BYTES_MAX) else { return };
+    let Some(slash) = rest.iter().position(|byte| *byte == b'/') else { return };
+    let (word, name) = (&rest[..slash], &rest[slash + 1..]);
+    // SAFETY: by contract.
+    unsafe {
+        match word {
+            b"begin" => marks::mark(caller, Mark::Begin, name, 0),
+            b"end" => marks::mark(caller, Mark::End, name, 0),
+            b"ops" => marks::mark(caller, Mark::Operations, b"", decimal(name)),
+            b"quiesce" => marks::mark(caller, Mark::Settle, b"", 0),
+            _ => {}
+        }
+    }
+}
+
+fn decimal(digits: &[u8]) -> u64 {
+    digits
+        .iter()
+        .take_while(|digit| digit.is_ascii_digit())
+        .fold(0, |sum, digit| sum.wrapping_mul(10).wrapping_add(u64::from(*digit - b'0')))
+}

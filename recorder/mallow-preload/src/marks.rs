@@ -1,0 +1,76 @@
+//! The functions by which a program says where a region begins and ends.
+//!
+//! Programs reference them weakly, so that they are null when nobody watches (`markers/c/mallow.h`). Without a session
+//! that wants marks they do nothing.
+
+use core::arch::naked_asm;
+use core::ffi::{CStr, c_char};
+use mallow_recorder::thread::{Entry, enter};
+use mallow_recorder::{Caller, marks, process};
+use mallow_wire::event::Mark;
+use mallow_wire::shared::WATCH_MARKS;
+
+/// Exports a function of one argument that passes it on with its caller's registers.
+macro_rules! export {
+    ($name:ident => $work:ident) => {
+        #[doc = concat!("`", stringify!($name), "`, as the C header declares it.")]
+        ///
+        /// # Safety
+        /// A name is null or a C string.
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name() {
+            naked_asm!("mov rsi, rsp", "mov rdx, rbp", "jmp {work}", work = sym $work)
+        }
+    };
+}
+
+export!(mallow_region_begin => work_begin);
+export!(mallow_region_end => work_end);
+export!(mallow_ops => work_operations);
+export!(mallow_quiesce => work_settle);
+
+unsafe extern "C" fn work_begin(name: *const c_char, sp: usize, bp: usize) {
+    // SAFETY: the exported function passed its caller's registers; the program passed a name.
+    unsafe { mark(Caller { sp, bp }, Mark::Begin, text(name), 0) };
+}
+
+unsafe extern "C" fn work_end(name: *const c_char, sp: usize, bp: usize) {
+    // SAFETY: as in `work_begin`.
+    unsafe { mark(Caller { sp, bp }, Mark::End, text(name), 0) };
+}
+
+unsafe extern "C" fn work_operations(count: u64, sp: usize, bp: usize) {
+    // SAFETY: as in `work_begin`.
+    unsafe { mark(Caller { sp, bp }, Mark::Operations, b"", count) };
+}
+
+unsafe extern "C" fn work_settle(_: usize, sp: usize, bp: usize) {
+    // SAFETY: as in `work_begin`.
+    unsafe { mark(Caller { sp, bp }, Mark::Settle, b"", 0) };
+}
+
+unsafe fn text<'a>(name: *const c_char) -> &'a [u8] {
+    if name.is_null() {
+        return b"";
+    }
+    // SAFETY: by the functions' contract.
+    unsafe { CStr::from_ptr(name) }.to_bytes()
+}
+
+/// Writes a mark, when somebody wants it.
+///
+/// # Safety
+/// `caller` holds the registers at the exported function's entry.
+pub(crate) unsafe fn mark(caller: Caller, what: Mark, name: &[u8], value: u64) {
+    if process::watches(WATCH_MARKS) != Some(true) {
+        return;
+    }
+    // SAFETY: by contract.
+    unsafe {
+        if let Entry::Record(guard) = enter(caller) {
+            guard.in_hook();
+            marks::mark(&guard, what, name, value);
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Marks: the program says where it stands, and waits until the collector has taken note.
+//!
+//! A mark is a record like any other, so it stands among the thread's allocations exactly where the program wrote it.
+//! Its name goes before it in records of sixteen bytes. The answer is a number in the thread's lane that the
+//! collector raises; a collector that has gone is not waited for.
+
+use crate::process;
+use crate::ring;
+use crate::sys;
+use crate::thread::Guard;
+use core::arch::x86_64::_rdtsc;
+use core::sync::atomic::Ordering;
+use mallow_wire::event::{Kind, MARK_NAME_BYTES_MAX, Mark, TEXT_BYTES, size_saturated, word0, word1, word2};
+use mallow_wire::shared::HEARTBEAT_LEFT;
+
+/// How long a thread waits for a collector that shows no sign of life, in milliseconds.
+const COLLECTOR_SILENCE_MS: u64 = 5_000;
+
+/// Writes a mark and waits for its answer, if it has one.
+///
+/// # Safety
+/// `guard` is in the hook.
+pub unsafe fn mark(guard: &Guard, what: Mark, name: &[u8], value: u64) {
+    let name = &name[..name.len().min(MARK_NAME_BYTES_MAX)];
+    // SAFETY: the guard's thread is this thread.
+    unsafe {
+        let thread = guard.thread();
+        for piece in name.chunks(TEXT_BYTES) {
+            let mut bytes = [0u8; TEXT_BYTES];
+            bytes[..piece.len()].copy_from_slice(piece);
+            let text = u128::from_le_bytes(bytes);
+            ring::push(thread, [word0(Kind::Text, _rdtsc()), text as u64, (text >> 64) as u64]);
+        }
+        let lane = &*(*thread).lane;
+        if what.wants_answer() {
+            lane.marks_asked.fetch_add(1, Ordering::Relaxed);
+        }
+        let value = word1(size_saturated(value), 0);
+        ring::push(thread, [word0(Kind::Mark, _rdtsc()), value, word2(0, what as u32)]);
+        if what.wants_answer() {
+            wait_for_answer(guard);
+        }
+    }
+}
+
+/// Waits until every mark of this lane is answered.
+///
+/// # Safety
+/// As [`mark`].
+unsafe fn wait_for_answer(guard: &Guard) {
+    const WAIT_MS: u64 = 50;
+    // SAFETY: the guard's thread is this thread, and its lane stays mapped.
+    let lane = unsafe { &*(*guard.thread()).lane };
+    let asked = lane.marks_asked.load(Ordering::Relaxed);
+    let mut silent_ms = 0;
+    let mut heartbeat = process::header().heartbeat.load(Ordering::Relaxed);
+    loop {
+        let answered = lane.marks_answered.load(Ordering::Acquire);
+        if answered == asked {
+            return;
+        }
+        sys::futex_wait(&lane.marks_answered, answered, WAIT_MS);
+        let beat = process::header().heartbeat.load(Ordering::Relaxed);
+        silent_ms = if beat == heartbeat { silent_ms + WAIT_MS } else { 0 };
+        heartbeat = beat;
+        if beat == HEARTBEAT_LEFT || silent_ms >= COLLECTOR_SILENCE_MS {
+            process::stop();
+            return;
+        }
+    }
+}

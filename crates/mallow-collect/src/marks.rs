@@ -20,6 +20,11 @@ use rustc_hash::FxHashMap;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+/// The region from the call of `main` to the end of the process. A program's own names hold no zero.
+pub(crate) const FROM_MAIN: &str = "\0main";
+/// The region from the first begin of a region to the end of the process.
+pub(crate) const FROM_FIRST: &str = "\0first";
+
 /// How long the end of a region waits for frees that are under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
@@ -121,11 +126,15 @@ impl Marks {
         let name = String::from_utf8_lossy(&text[..end]).into_owned();
         match what {
             Mark::Begin => {
+                if !regions.is_open(FROM_FIRST) {
+                    regions.begin(FROM_FIRST);
+                }
                 regions.begin(&name);
                 self.descriptors.region_begins();
             }
             Mark::Operations => self.operations = Some(event::address_of(word1)),
-            Mark::End | Mark::Settle => {}
+            Mark::Main if !regions.is_open(FROM_MAIN) => regions.begin(FROM_MAIN),
+            Mark::End | Mark::Settle | Mark::Main => {}
         }
         if what.wants_answer() {
             let now = Instant::now();
@@ -160,7 +169,7 @@ impl Marks {
                     true
                 }
                 Mark::End => self.end(&mut asked, regions),
-                Mark::Settle | Mark::Operations => match regions.innermost().map(str::to_owned) {
+                Mark::Settle | Mark::Operations | Mark::Main => match innermost(regions) {
                     Some(name) => !matches!(self.stillness(&mut asked, &name, regions), Stillness::NotYet),
                     None => true,
                 },
@@ -229,6 +238,11 @@ impl Marks {
         let before = self.before.iter().rev().find(|(before, _)| before == name);
         before.map_or(0, |(_, before)| self.descriptors.left(before, &Snapshot::of(self.pid)).len() as u64)
     }
+}
+
+/// The program's own region that began last.
+fn innermost(regions: &Regions) -> Option<String> {
+    regions.names().into_iter().rev().find(|name| name != FROM_MAIN && name != FROM_FIRST)
 }
 
 /// How many threads a process has.

@@ -7,12 +7,12 @@ use crate::ending::Watch;
 use crate::error::CollectError;
 use crate::lanes;
 use crate::mapping::Mapping;
-use crate::marks::{Marks, Patience};
+use crate::marks::{FROM_FIRST, FROM_MAIN, Marks, Patience};
 use crate::pairing::Pairing;
 use crate::session::Arrival;
 use crate::stacks::StackNumbers;
 use crate::trace_file::TraceFile;
-use mallow_profile::{Exit, Folded, ThreadIndex};
+use mallow_profile::{Exit, Folded, RegionTotals, ThreadIndex};
 use mallow_wire::trace::{self, ChunkKind};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -61,6 +61,8 @@ pub(crate) struct Ended {
     pub(crate) command: String,
     pub(crate) exit: Option<Exit>,
     pub(crate) marks: Option<Marks>,
+    /// From `main`, and from the first region's begin, to the end.
+    pub(crate) wide: [Option<RegionTotals>; 2],
     /// Regions that were open at the end.
     pub(crate) unfinished: Vec<String>,
     pub(crate) folded: Folded,
@@ -78,6 +80,7 @@ impl Ended {
             command: String::new(),
             exit: None,
             marks: None,
+            wide: [None, None],
             unfinished: Vec::new(),
             folded: Folded::default(),
             stacks: StackNumbers::from_nodes(nodes),
@@ -280,7 +283,12 @@ impl Recorded {
     ) -> Result<Ended, CollectError> {
         let ended_us = clock.now_us().max(self.pairing.last_us());
         self.write(file)?;
-        let unfinished = self.pairing.regions().map(|regions| regions.names()).unwrap_or_default();
+        let mut wide = [None, None];
+        let mut unfinished = Vec::new();
+        if let Some(regions) = self.pairing.regions() {
+            wide = [FROM_MAIN, FROM_FIRST].map(|name| regions.end(name));
+            unfinished = regions.names();
+        }
         let Recorded { index, pid, command, marks, pairing, mut stacks, modules, mapping, .. } = self;
         let mut outcome = Ok(());
         let folded = pairing.finish(ended_us, |events| {
@@ -295,7 +303,7 @@ impl Recorded {
         let mut payload = Vec::new();
         trace::ProcessEnd { ended_us, exit: exit.map(chunks::exit), events_lost }.encode(&mut payload);
         file.chunk(ChunkKind::PROCESS_END, index, &payload)?;
-        Ok(Ended { index, pid, command, exit, marks, unfinished, folded, stacks, modules })
+        Ok(Ended { index, pid, command, exit, marks, wide, unfinished, folded, stacks, modules })
     }
 
     /// What should be said about this process's recording, if anything.

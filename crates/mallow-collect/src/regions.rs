@@ -53,6 +53,10 @@ pub struct WatchedProcess {
     pub runs: Vec<RegionRun>,
     /// The whole process.
     pub whole: RegionRun,
+    /// From the call of `main` to its end, where there is a `main`.
+    pub from_main: Option<RegionRun>,
+    /// From the first begin of a region to its end.
+    pub from_first: Option<RegionRun>,
     /// Regions that had not ended when the process did.
     pub unfinished: Vec<String>,
     /// Names under which a region was ended that had not begun.
@@ -89,6 +93,10 @@ impl<'a> Naming<'a> {
         let marks = process.marks.take();
         let (operations, runs, strays) =
             marks.map_or_else(Default::default, |marks| (marks.operations, marks.runs, marks.strays));
+        let [from_main, from_first] = std::mem::take(&mut process.wide).map(|totals| {
+            let ran = |totals| Ran { totals, descriptors: Vec::new(), settled: true, waited: Duration::ZERO };
+            totals.map(|totals| self.run(&process, ran(totals)))
+        });
         WatchedProcess {
             pid: process.pid,
             command: std::mem::take(&mut process.command),
@@ -101,6 +109,8 @@ impl<'a> Naming<'a> {
             operations,
             runs: runs.into_iter().map(|run| self.run(&process, run)).collect(),
             whole: self.whole(&process),
+            from_main,
+            from_first,
             unfinished: std::mem::take(&mut process.unfinished),
             strays,
         }

@@ -117,14 +117,9 @@ impl Regions {
         self.open.iter().any(|open| open.name == name)
     }
 
-    /// The names of all open regions.
+    /// The names of all open regions, the last that began at the end.
     pub fn names(&self) -> Vec<String> {
         self.open.iter().map(|open| open.name.clone()).collect()
-    }
-
-    /// The name of the region that began last and is open.
-    pub fn innermost(&self) -> Option<&str> {
-        self.open.last().map(|open| open.name.as_str())
     }
 
     /// What was born in the open region of this name, so far.

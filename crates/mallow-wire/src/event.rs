@@ -55,6 +55,8 @@ pub enum Mark {
     Operations = 3,
     /// The thread waits until what the innermost region left behind stands still; nothing ends.
     Settle = 4,
+    /// `main` is about to be called.
+    Main = 5,
 }
 
 impl Mark {
@@ -65,13 +67,14 @@ impl Mark {
             2 => Mark::End,
             3 => Mark::Operations,
             4 => Mark::Settle,
+            5 => Mark::Main,
             _ => return None,
         })
     }
 
     /// Whether the thread that wrote it waits for an answer.
     pub const fn wants_answer(self) -> bool {
-        !matches!(self, Mark::Operations)
+        !matches!(self, Mark::Operations | Mark::Main)
     }
 }
 

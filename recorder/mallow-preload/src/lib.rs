@@ -18,6 +18,7 @@ pub mod family;
 pub mod marks;
 mod real;
 mod record;
+pub mod start_main;
 
 /// The library is built to abort; nothing in it panics on the host's input.
 #[cfg(not(test))]

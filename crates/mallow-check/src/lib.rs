@@ -11,8 +11,21 @@
 //!
 //! The crate prints nothing. How a result looks is the front end's affair.
 
+pub mod baseline;
+pub mod build;
+pub mod environment;
+pub mod glob;
+pub mod guards;
+pub mod judge;
 pub mod limit;
 pub mod manifest;
 pub mod measurement;
 mod nearest;
+pub mod report_file;
 pub mod result;
+mod shims;
+pub mod site_diff;
+pub mod spread;
+pub mod suite;
+pub mod update;
+pub mod workplace;

@@ -1,8 +1,8 @@
 //! `mallow.toml`: which tests a project has, how they are built and run, and what they may cost.
 //!
 //! A manifest is read whole or not at all: whatever is misspelled, out of range or contradicts itself is one sentence
-//! with its line and column. Paths are relative to the manifest's folder and come out absolute. Nothing is run here,
-//! and of the file system only the manifest is read.
+//! with its line and column. Paths are relative to the manifest's folder and come out absolute. The file system is not
+//! asked for anything here.
 
 mod error;
 mod raw;
@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use error::ManifestError;
+pub(crate) use values::wrong_name;
 
 /// The name under which a manifest is looked for; `NAME.mallow.toml` is one, too.
 pub const MANIFEST_NAME: &str = "mallow.toml";
@@ -90,7 +91,10 @@ impl Default for Settings {
             timeout: Duration::from_secs(60),
             quiesce_ms: None,
             cpus: None,
-            environment: PINNED.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
+            environment: PINNED
+                .into_iter()
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .collect(),
             limits: Limits::default(),
             tolerance: None,
         }

@@ -2,41 +2,26 @@
 
 use crate::nearest::nearest;
 use std::fmt;
-use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// Why a manifest cannot be used.
-#[derive(Debug)]
-pub enum ManifestError {
-    /// The file cannot be read.
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// What the system says.
-        error: io::Error,
-    },
-    /// The file can be read and makes no sense.
-    Wrong {
-        /// The file.
-        path: PathBuf,
-        /// From 1.
-        line: usize,
-        /// In characters, from 1.
-        column: usize,
-        /// What is wrong, as the end of a sentence.
-        reason: String,
-    },
+#[derive(Debug, PartialEq, Eq)]
+pub struct ManifestError {
+    /// The file.
+    pub path: PathBuf,
+    /// From 1.
+    pub line: usize,
+    /// In characters, from 1.
+    pub column: usize,
+    /// What is wrong, as the end of a sentence.
+    pub reason: String,
 }
 
 impl fmt::Display for ManifestError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ManifestError::Unreadable { path, error } => write!(f, "cannot read {}: {error}", path.display()),
-            ManifestError::Wrong { path, line, column, reason } => {
-                write!(f, "{}, line {line}, column {column}: {reason}", path.display())
-            }
-        }
+        let ManifestError { path, line, column, reason } = self;
+        write!(f, "{}, line {line}, column {column}: {reason}", path.display())
     }
 }
 
@@ -46,7 +31,7 @@ impl ManifestError {
     /// The error at the bytes `span` of `text`.
     pub(super) fn at(path: &Path, text: &str, span: Range<usize>, reason: String) -> ManifestError {
         let (line, column) = position(text, span.start);
-        ManifestError::Wrong { path: path.to_owned(), line, column, reason }
+        ManifestError { path: path.to_owned(), line, column, reason }
     }
 
     /// The error that the TOML reader or one of our values gave.

@@ -5,21 +5,11 @@ use super::{Gate, Language, Manifest, ManifestError, Mode, Program, Settings, Te
 use crate::limit::Tolerance;
 use crate::measurement::Metric;
 use std::collections::BTreeMap;
-use std::fs;
 use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
 use toml::Spanned;
 
 impl Manifest {
-    /// Reads the manifest at `path`.
-    pub fn read(path: &Path) -> Result<Manifest, ManifestError> {
-        let unreadable = |error| ManifestError::Unreadable { path: path.to_owned(), error };
-        let text = fs::read_to_string(path).map_err(unreadable)?;
-        let absolute = std::path::absolute(path).map_err(unreadable)?;
-        let folder = absolute.parent().unwrap_or(Path::new("/"));
-        Manifest::parse(&text, path, folder)
-    }
-
     /// Reads a manifest's text. `path` is what errors call it, `folder` what its paths are relative to.
     pub fn parse(text: &str, path: &Path, folder: &Path) -> Result<Manifest, ManifestError> {
         let raw: RawManifest =
@@ -125,7 +115,8 @@ impl Reader<'_> {
     fn program(&self, raw: &RawTest) -> Result<Option<Program>, ManifestError> {
         match (&raw.cmd, &raw.source) {
             (Some(_), Some(source)) => {
-                let reason = "a test has `cmd` or `source`, not both: either there is a program or it is built";
+                let reason =
+                    "a test has `cmd` or `source`, not both: either there is a program or it is built";
                 self.wrong(source.span(), reason.to_owned())
             }
             (Some(cmd), None) => {
@@ -139,9 +130,8 @@ impl Reader<'_> {
                     None => {
                         let endings = Language::ENDINGS.map(|(ending, _)| ending).join(", .");
                         let file = source.as_ref();
-                        let reason = format!(
-                            "nothing is known about how to build {file}; sources end in .{endings}"
-                        );
+                        let reason =
+                            format!("nothing is known about how to build {file}; sources end in .{endings}");
                         self.wrong(source.span(), reason)
                     }
                 }
@@ -206,7 +196,7 @@ impl Given<'_> {
 }
 
 /// `path` from `folder`, without single dots.
-pub(crate) fn inside(folder: &Path, path: impl AsRef<Path>) -> PathBuf {
+fn inside(folder: &Path, path: impl AsRef<Path>) -> PathBuf {
     let mut whole = folder.to_owned();
     for part in path.as_ref().components() {
         match part {

@@ -1,8 +1,8 @@
 //! The values that a manifest can have. A value that makes no sense is refused where it stands, so that the
 //! sentence can say where.
 
-use super::raw::{LimitTable, RawTolerance};
 use super::Mode;
+use super::raw::{LimitTable, RawTolerance};
 use crate::limit::{Combine, Limit, Tolerance};
 use crate::nearest::nearest;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -148,7 +148,10 @@ fn one_of<E: de::Error>(what: &str, word: &str, known: &[&str]) -> E {
     let meant = match nearest(word, known.iter().copied()) {
         Some(meant) => format!("did you mean {meant:?}?"),
         None => {
-            format!("there are {}", known.iter().map(|word| format!("{word:?}")).collect::<Vec<_>>().join(", "))
+            format!(
+                "there are {}",
+                known.iter().map(|word| format!("{word:?}")).collect::<Vec<_>>().join(", ")
+            )
         }
     };
     E::custom(format!("there is no {what} {word:?}; {meant}"))
@@ -257,8 +260,10 @@ fn limit(table: &LimitTable) -> Result<Limit, &'static str> {
     let in_range = table.min.is_some() || table.max.is_some();
     let at_distance = table.abs.is_some() || table.rel.is_some();
     match (in_range, at_distance) {
-        (true, true) => Err("`min` and `max` say what is allowed, `abs` and `rel` how far from the baseline; \
-             a limit has one or the other"),
+        (true, true) => {
+            Err("`min` and `max` say what is allowed, `abs` and `rel` how far from the baseline; \
+             a limit has one or the other")
+        }
         (false, false) => Err("a limit needs `max`, `min`, `abs` or `rel`"),
         (true, false) if table.combine.is_some() => Err("`combine` needs `abs` and `rel`"),
         (true, false) => {
@@ -297,7 +302,8 @@ impl<'de> Deserialize<'de> for RawTolerance {
             }
 
             fn visit_str<E: de::Error>(self, text: &str) -> Result<RawTolerance, E> {
-                let share = percent(text).ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))?;
+                let share =
+                    percent(text).ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))?;
                 Ok(relative(None, Some(share)))
             }
 

@@ -1,0 +1,130 @@
+//! What has to be done for one test, before anything is done.
+
+use super::step::Step;
+use super::{BuildError, Prepared, Tools, native, rust, scripts, swift};
+use crate::manifest::{Language, Program, TestSpec};
+use crate::suite::Suite;
+use crate::workplace::Workplace;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+/// What has to be done for one test.
+#[derive(Debug)]
+pub(super) struct Plan {
+    /// Steps that may be shared with other tests, and depend on nothing.
+    pub(super) pieces: Vec<Step>,
+    /// The step that makes the program of the pieces.
+    pub(super) last: Option<Step>,
+    /// What then can be run.
+    pub(super) prepared: Prepared,
+}
+
+/// What a plan is made of.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'all> {
+    pub(super) test: &'all TestSpec,
+    pub(super) suite: &'all Suite,
+    pub(super) workplace: &'all Workplace,
+    pub(super) tools: &'all Tools,
+}
+
+pub(super) fn plan(
+    test: &TestSpec,
+    suite: &Suite,
+    workplace: &Workplace,
+    tools: &Tools,
+) -> Result<Plan, BuildError> {
+    let place = Place { test, suite, workplace, tools };
+    if !test.directory.is_dir() {
+        let sentence =
+            format!("the test {:?} runs in {}, which is no folder", test.name, test.directory.display());
+        return Err(BuildError::new(sentence));
+    }
+    match &test.program {
+        None => Err(BuildError::new(format!("nothing says what the test {:?} runs", test.name))),
+        Some(Program::Command(words)) => place.command(words),
+        Some(Program::Source(source, language)) => {
+            if !source.is_file() {
+                let sentence =
+                    format!("the source of the test {:?}, {}, is not there", test.name, source.display());
+                return Err(BuildError::new(sentence));
+            }
+            match language {
+                Language::C | Language::Cxx => native::plan(place, source, *language),
+                Language::Rust => rust::plan(place, source),
+                Language::Swift => swift::plan(place, source),
+                Language::Python | Language::Ruby | Language::Node => scripts::plan(place, source, *language),
+            }
+        }
+    }
+}
+
+impl Place<'_> {
+    fn command(self, words: &[String]) -> Result<Plan, BuildError> {
+        let (name, arguments) = words
+            .split_first()
+            .map_or((OsStr::new(""), &[][..]), |(name, arguments)| (OsStr::new(name), arguments));
+        let Some(program) = self.tools.find(name, &self.suite.folder) else {
+            let sentence = format!(
+                "the test {:?} runs {}, which is not there or cannot be run",
+                self.test.name,
+                name.to_string_lossy()
+            );
+            return Err(BuildError::new(sentence));
+        };
+        let command =
+            std::iter::once(program.into_os_string()).chain(arguments.iter().map(OsString::from)).collect();
+        let environment = scripts::environment_of_command(self, name);
+        Ok(Plan { pieces: Vec::new(), last: None, prepared: self.prepared(command, environment, None) })
+    }
+
+    /// What is run, with the test's own variables behind those that its language needs.
+    pub(super) fn prepared(
+        self,
+        command: Vec<OsString>,
+        language_environment: Vec<(OsString, OsString)>,
+        runtime: Option<String>,
+    ) -> Prepared {
+        let own = &self.test.settings.environment;
+        let mut environment: Vec<(OsString, OsString)> = language_environment
+            .into_iter()
+            .filter(|(name, _)| name.to_str().is_none_or(|name| !own.contains_key(name)))
+            .collect();
+        environment.extend(own.iter().map(|(name, value)| (name.into(), value.into())));
+        environment.sort();
+        Prepared {
+            name: self.test.name.clone(),
+            command,
+            environment,
+            directory: self.test.directory.clone(),
+            runtime,
+            was_built: false,
+        }
+    }
+
+    /// A built program with the test's arguments.
+    pub(super) fn of_program(self, program: PathBuf, runtime: Option<String>) -> Prepared {
+        let arguments = self.test.arguments.iter().map(OsString::from);
+        let command = std::iter::once(program.into_os_string()).chain(arguments).collect();
+        self.prepared(command, Vec::new(), runtime)
+    }
+
+    /// A path as it is shown: from the suite's folder if it lies there.
+    pub(super) fn shown<'path>(self, path: &'path Path) -> &'path Path {
+        path.strip_prefix(&self.suite.folder).unwrap_or(path)
+    }
+
+    /// The flags that replace folders of this machine by those that are the same everywhere.
+    pub(super) fn prefix_maps(self, flag: &str) -> Vec<OsString> {
+        // The last one that fits counts: the working folder may lie in the suite's.
+        let maps = [(self.suite.folder.as_path(), ""), (self.workplace.root(), "mallow")];
+        let map = |(from, to): (&Path, &str)| {
+            let mut whole = OsString::from(flag);
+            whole.push(from);
+            whole.push("=");
+            whole.push(to);
+            whole
+        };
+        maps.into_iter().map(map).collect()
+    }
+}

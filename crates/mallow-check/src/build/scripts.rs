@@ -1,0 +1,89 @@
+//! Python, Ruby and Node: nothing is built; the interpreter finds the markers where its variable says.
+
+use super::BuildError;
+use super::plan::{Place, Plan};
+use super::tools::{Kind, NODE, PYTHON, RUBY};
+use crate::manifest::Language;
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+/// Makes an interpreter print its version and then where it really is. Version managers put scripts into `PATH`,
+/// whose own allocations are nobody's business.
+const QUESTIONS: [(Language, Kind, &str, &[&str]); 3] = [
+    (
+        Language::Python,
+        PYTHON,
+        "python",
+        &["-c", "import sys; print('%d.%d' % sys.version_info[:2]); print(sys.executable)"],
+    ),
+    (
+        Language::Ruby,
+        RUBY,
+        "ruby",
+        &["-e", "require 'rbconfig'; puts RUBY_VERSION[/\\d+\\.\\d+/]; puts RbConfig.ruby"],
+    ),
+    (
+        Language::Node,
+        NODE,
+        "node",
+        &["-e", "console.log(process.versions.node.split('.')[0]); console.log(process.execPath)"],
+    ),
+];
+
+pub(super) fn plan(place: Place<'_>, source: &Path, language: Language) -> Result<Plan, BuildError> {
+    let Some((_, kind, word, question)) = QUESTIONS.into_iter().find(|(known, ..)| *known == language) else {
+        return Err(BuildError::new(format!("{} is not interpreted", language.word())));
+    };
+    let tool = place.tools.tool(kind, &place.test.name, question)?;
+    let mut lines = tool.version.lines();
+    let version = lines.next().unwrap_or_default();
+    let mut command = tool.words.clone();
+    if let (Some(program), Some(first)) =
+        (lines.next().filter(|line| line.starts_with('/')), command.first_mut())
+    {
+        *first = program.into();
+    }
+    if language == Language::Node {
+        // The markers collect garbage before a region begins and ends.
+        command.push("--expose-gc".into());
+    }
+    command.extend(place.test.flags.iter().map(OsString::from));
+    command.push(source.into());
+    command.extend(place.test.arguments.iter().map(OsString::from));
+    let runtime = (!version.is_empty()).then(|| format!("{word} {version}"));
+    let prepared = place.prepared(command, environment(place, language), runtime);
+    Ok(Plan { pieces: Vec::new(), last: None, prepared })
+}
+
+/// What a command needs to find the markers, if its name is an interpreter's.
+pub(super) fn environment_of_command(place: Place<'_>, name: &OsStr) -> Vec<(OsString, OsString)> {
+    let name =
+        Path::new(name).file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let language = QUESTIONS.into_iter().find(|(.., word, _)| name.starts_with(word));
+    language.map_or_else(Vec::new, |(language, ..)| environment(place, language))
+}
+
+fn environment(place: Place<'_>, language: Language) -> Vec<(OsString, OsString)> {
+    let root = place.workplace.root();
+    match language {
+        Language::Python => vec![
+            with_path("PYTHONPATH", &root.join("python")),
+            // Compiled modules are found or not found in the same place on every machine.
+            ("PYTHONPYCACHEPREFIX".into(), root.join("pycache").into()),
+        ],
+        Language::Ruby => vec![with_path("RUBYLIB", &root.join("ruby"))],
+        Language::Node => vec![with_path("NODE_PATH", &root.join("node"))],
+        _ => Vec::new(),
+    }
+}
+
+/// A list of folders in a variable, with `folder` before what is there.
+fn with_path(name: &str, folder: &Path) -> (OsString, OsString) {
+    let mut folders = folder.as_os_str().to_owned();
+    if let Some(others) = env::var_os(name).filter(|others| !others.is_empty()) {
+        folders.push(":");
+        folders.push(others);
+    }
+    (name.into(), folders)
+}

@@ -1,0 +1,143 @@
+//! One call of a compiler, done only when its output would differ.
+
+use super::contents::Contents;
+use super::dependencies::{self, Dependencies};
+use super::{Done, command};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// Variables that compilers heed without telling.
+const HEEDED: [&str; 6] =
+    ["CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "LIBRARY_PATH", "COMPILER_PATH", "GCC_EXEC_PREFIX"];
+
+/// One call of a compiler.
+#[derive(Clone, Debug)]
+pub(super) struct Step {
+    /// What it does, as in `cannot …`.
+    pub(super) purpose: String,
+    /// The compiler and its arguments.
+    pub(super) command: Vec<OsString>,
+    /// Where it runs.
+    pub(super) directory: PathBuf,
+    /// What it writes.
+    pub(super) output: PathBuf,
+    /// What it reads for certain.
+    pub(super) inputs: Vec<PathBuf>,
+    /// Where it lists what it read.
+    pub(super) rules: Option<PathBuf>,
+    /// What the compiler says about its version.
+    pub(super) version: String,
+}
+
+/// What an output was made of. Lies beside it.
+#[derive(Debug, Serialize, Deserialize, PartialEq, Eq)]
+struct Stamp {
+    key: u64,
+    files: BTreeMap<PathBuf, u64>,
+    variables: BTreeMap<String, Option<String>>,
+}
+
+impl Step {
+    /// Does it if it has to be done, and says whether it had.
+    pub(super) fn run(&self, contents: &Contents) -> Done {
+        if self.is_fresh(contents) {
+            return Ok(false);
+        }
+        // Without its stamp a half-written output is never taken for a whole one.
+        for old in [&self.stamp_path(), &self.output] {
+            let _ = fs::remove_file(old);
+        }
+        contents.forget(&self.output);
+        if let Some(folder) = self.output.parent() {
+            // If it cannot be made, the compiler says so.
+            let _ = fs::create_dir_all(folder);
+        }
+        let begin = SystemTime::now();
+        command::run(&self.purpose, &self.command, &self.directory)?;
+        contents.forget(&self.output);
+        self.leave_stamp(contents, begin);
+        Ok(true)
+    }
+
+    /// A number for everything but the contents of files.
+    fn key(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (&self.command, &self.directory, &self.version).hash(&mut hasher);
+        for name in HEEDED {
+            env::var_os(name).hash(&mut hasher);
+        }
+        hasher.finish()
+    }
+
+    fn is_fresh(&self, contents: &Contents) -> bool {
+        let stamp = fs::read(self.stamp_path()).ok();
+        let Some(stamp) = stamp.and_then(|text| serde_json::from_slice::<Stamp>(&text).ok()) else {
+            return false;
+        };
+        self.output.exists()
+            && stamp.key == self.key()
+            && self.inputs.iter().all(|input| stamp.files.contains_key(input))
+            && stamp.files.iter().all(|(path, number)| contents.of(path) == Some(*number))
+            && stamp.variables.iter().all(|(name, value)| variable(name) == *value)
+    }
+
+    /// Leaves none, so that the step is done again, when it cannot be known what the compiler read.
+    fn leave_stamp(&self, contents: &Contents, begin: SystemTime) {
+        let mut listed = Dependencies::default();
+        if let Some(rules) = &self.rules {
+            let Ok(text) = fs::read(rules) else {
+                return;
+            };
+            listed = dependencies::parse(&String::from_utf8_lossy(&text));
+        }
+        let listed_files = listed.files.iter().map(|file| self.directory.join(file));
+        let mut files = BTreeMap::new();
+        for path in self.inputs.iter().cloned().chain(listed_files) {
+            // Linkers list what they made themselves and threw away.
+            if path.starts_with(env::temp_dir()) && !path.exists() {
+                continue;
+            }
+            let (Some(number), false) = (contents.of(&path), is_newer(&path, begin)) else {
+                return;
+            };
+            files.insert(path, number);
+        }
+        let variables = listed.variables.into_iter().collect();
+        if let Ok(text) = serde_json::to_vec(&Stamp { key: self.key(), files, variables }) {
+            let _ = fs::write(self.stamp_path(), text);
+        }
+    }
+
+    fn stamp_path(&self) -> PathBuf {
+        with_ending(&self.output, ".stamp")
+    }
+}
+
+/// Whether a file was written while the compiler ran: nobody knows what the compiler saw.
+fn is_newer(path: &Path, begin: SystemTime) -> bool {
+    fs::metadata(path).and_then(|there| there.modified()).is_ok_and(|modified| modified > begin)
+}
+
+fn variable(name: &str) -> Option<String> {
+    env::var_os(name).map(|value| value.to_string_lossy().into_owned())
+}
+
+/// `path` with something behind its last letter.
+pub(super) fn with_ending(path: &Path, ending: impl AsRef<OsStr>) -> PathBuf {
+    let mut whole = path.as_os_str().to_owned();
+    whole.push(ending);
+    whole.into()
+}
+
+/// A number for a command, to name its output by.
+pub(super) fn number_of(command: &[OsString], version: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (command, version).hash(&mut hasher);
+    hasher.finish()
+}

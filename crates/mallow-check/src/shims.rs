@@ -1,0 +1,50 @@
+//! What the programs of tests link with or load, to say where a region begins and ends: the sources of `markers/`,
+//! carried in this program so that a test needs nothing but mallow.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+/// A file of the working folder.
+pub(crate) struct Shim {
+    /// From the working folder.
+    pub(crate) path: &'static str,
+    /// What is in it.
+    pub(crate) text: &'static str,
+}
+
+/// The header for C and C++.
+pub(crate) const HEADER: Shim =
+    Shim { path: "include/mallow.h", text: include_str!("../../../markers/c/mallow.h") };
+/// The crate `mallow_markers`.
+pub(crate) const CRATE: Shim =
+    Shim { path: "rust/mallow_markers.rs", text: include_str!("../../../markers/rust/src/lib.rs") };
+/// The package `mallow` for Python.
+pub(crate) const PACKAGE: Shim = Shim {
+    path: "python/mallow/__init__.py",
+    text: include_str!("../../../markers/python/mallow/__init__.py"),
+};
+/// What `require "mallow"` loads in Ruby.
+pub(crate) const RUBY: Shim =
+    Shim { path: "ruby/mallow.rb", text: include_str!("../../../markers/ruby/mallow.rb") };
+/// What `require('mallow')` loads in Node.
+pub(crate) const NODE: Shim =
+    Shim { path: "node/mallow.js", text: include_str!("../../../markers/node/mallow.js") };
+
+/// All of them.
+pub(crate) const ALL: [&Shim; 5] = [&HEADER, &CRATE, &PACKAGE, &RUBY, &NODE];
+
+/// Puts the shims into a working folder. A file that is there already and the same is left alone.
+pub(crate) fn write_into(folder: &Path) -> io::Result<()> {
+    for shim in ALL {
+        let path = folder.join(shim.path);
+        if fs::read(&path).is_ok_and(|there| there == shim.text.as_bytes()) {
+            continue;
+        }
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        fs::write(&path, shim.text)?;
+    }
+    Ok(())
+}

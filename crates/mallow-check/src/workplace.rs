@@ -1,0 +1,205 @@
+//! The working folder of a suite: what is built, what programs print, what is recorded.
+//!
+//! It lies outside the source tree, which may be read-only, and is never deleted: what is in it is built once, and
+//! people look into it after a failure. Its name is made of the suite's path, so that it is the same the next time.
+//! While a check is at work in it, a second one waits.
+
+use crate::shims;
+use rustix::fs::{FlockOperation, flock};
+use std::env;
+use std::fs::{self, DirBuilder, File};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+
+#[cfg(test)]
+#[path = "workplace_tests.rs"]
+mod tests;
+
+/// A working folder, held until it is dropped.
+#[derive(Debug)]
+pub struct Workplace {
+    root: PathBuf,
+    notes: Vec<String>,
+    /// Unlocked when it is closed, even if this process is killed.
+    _lock: File,
+}
+
+/// Why there is no working folder.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkplaceError {
+    /// No place can be written to.
+    #[error(
+        "there is no place for a working folder: {}; set XDG_CACHE_HOME or TMPDIR to a folder that can be written",
+        told(.tried)
+    )]
+    NoPlace {
+        /// What was tried, and what the system said.
+        tried: Vec<(PathBuf, io::Error)>,
+    },
+    /// The folder is there, and something in it cannot be written.
+    #[error("cannot write into the working folder {}: {error}", .root.display())]
+    Unwritable {
+        /// The folder.
+        root: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+}
+
+fn told(tried: &[(PathBuf, io::Error)]) -> String {
+    tried.iter().map(|(path, error)| format!("{}: {error}", path.display())).collect::<Vec<_>>().join(", ")
+}
+
+impl Workplace {
+    /// Makes or finds the folder for the suite in `suite_folder`, and waits until nobody else works in it.
+    pub fn open(suite_folder: &Path) -> Result<Workplace, WorkplaceError> {
+        Workplace::open_telling(suite_folder, |_| {})
+    }
+
+    /// The same, with a sentence for who is watching, told before the wait.
+    pub fn open_telling(suite_folder: &Path, tell: impl FnOnce(&str)) -> Result<Workplace, WorkplaceError> {
+        Workplace::open_in(&Parents::of_environment(), suite_folder, tell)
+    }
+
+    /// One below `parent` and nowhere else.
+    #[cfg(test)]
+    pub(crate) fn open_below(parent: &Path, suite_folder: &Path) -> Workplace {
+        let parents = Parents { own: vec![parent.to_owned()], temporary: parent.to_owned() };
+        Workplace::open_in(&parents, suite_folder, |_| {}).expect("a working folder")
+    }
+
+    fn open_in(
+        parents: &Parents,
+        suite_folder: &Path,
+        tell: impl FnOnce(&str),
+    ) -> Result<Workplace, WorkplaceError> {
+        let root = parents.make_folder(&folder_name(suite_folder))?;
+        let unwritable = |error| WorkplaceError::Unwritable { root: root.clone(), error };
+        let (lock, note) = locked(&root, tell).map_err(unwritable)?;
+        shims::write_into(&root).map_err(unwritable)?;
+        for folder in ["bin", "objects", "tests"] {
+            fs::create_dir_all(root.join(folder)).map_err(unwritable)?;
+        }
+        Ok(Workplace { root: root.clone(), notes: note.into_iter().collect(), _lock: lock })
+    }
+
+    /// The folder.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// What a person should know, such as that it had to wait.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Where `mallow.h` is.
+    pub fn include(&self) -> PathBuf {
+        self.root.join("include")
+    }
+
+    /// The built program of a test.
+    pub fn program(&self, test: &str) -> PathBuf {
+        self.root.join("bin").join(test)
+    }
+
+    /// The folder for what a test prints and what is recorded of it. It is made, and not emptied.
+    pub fn test_folder(&self, test: &str) -> io::Result<PathBuf> {
+        let folder = self.root.join("tests").join(test);
+        fs::create_dir_all(&folder)?;
+        Ok(folder)
+    }
+}
+
+/// The folder's last part: words for people, and what makes it unique.
+fn folder_name(suite_folder: &Path) -> String {
+    let mut hasher = DefaultHasher::new();
+    suite_folder.hash(&mut hasher);
+    let last = suite_folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let safe: String = last.chars().filter(|letter| letter.is_ascii_alphanumeric()).take(30).collect();
+    format!("{safe}-{:016x}", hasher.finish())
+}
+
+/// Opens the lock and waits for it.
+fn locked(root: &Path, tell: impl FnOnce(&str)) -> io::Result<(File, Option<String>)> {
+    let lock = File::create(root.join("lock"))?;
+    match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => return Ok((lock, None)),
+        Err(rustix::io::Errno::WOULDBLOCK) => {}
+        Err(error) => return Err(error.into()),
+    }
+    tell(&format!("another check works in {}: waiting for it", root.display()));
+    loop {
+        match flock(&lock, FlockOperation::LockExclusive) {
+            Ok(()) => break,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok((lock, Some(format!("waited for another check in {}", root.display()))))
+}
+
+/// Where working folders can be, the best first.
+#[derive(Debug)]
+struct Parents {
+    /// Somebody's own.
+    own: Vec<PathBuf>,
+    /// One that everybody can write to.
+    temporary: PathBuf,
+}
+
+impl Parents {
+    fn of_environment() -> Parents {
+        let absolute = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        // As the XDG base directory specification has it: what is not absolute is ignored.
+        let own = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")));
+        Parents { own: own.into_iter().collect(), temporary: env::temp_dir() }
+    }
+
+    /// Makes the folder in the first place that can be written to.
+    fn make_folder(&self, name: &str) -> Result<PathBuf, WorkplaceError> {
+        let mut tried = Vec::new();
+        for parent in &self.own {
+            let folder = parent.join("mallow/check").join(name);
+            match fs::create_dir_all(&folder).and_then(|()| writable(&folder)) {
+                Ok(()) => return Ok(folder),
+                Err(error) => tried.push((folder, error)),
+            }
+        }
+        let folder = self.temporary.join(format!("mallow-check-{}", rustix::process::geteuid().as_raw()));
+        match private(&folder).and_then(|()| {
+            let folder = folder.join(name);
+            fs::create_dir_all(&folder)?;
+            writable(&folder)?;
+            Ok(folder)
+        }) {
+            Ok(folder) => Ok(folder),
+            Err(error) => {
+                tried.push((folder, error));
+                Err(WorkplaceError::NoPlace { tried })
+            }
+        }
+    }
+}
+
+fn writable(folder: &Path) -> io::Result<()> {
+    File::create(folder.join("lock")).map(drop)
+}
+
+/// Makes a folder that nobody else can write to. One that somebody else has put there is not used: programs that are
+/// run lie in it.
+fn private(folder: &Path) -> io::Result<()> {
+    match DirBuilder::new().mode(0o700).create(folder) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        result => return result,
+    }
+    let there = fs::symlink_metadata(folder)?;
+    let is_ours = there.is_dir() && there.uid() == rustix::process::geteuid().as_raw();
+    if is_ours && there.mode() & 0o022 == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is there already and not only ours"))
+    }
+}

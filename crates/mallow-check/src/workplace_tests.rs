@@ -1,0 +1,1 @@
+//! Working folders, made and found.

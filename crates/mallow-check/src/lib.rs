@@ -21,6 +21,7 @@ pub mod limit;
 pub mod manifest;
 pub mod measurement;
 mod nearest;
+pub mod nio;
 pub mod report_file;
 pub mod result;
 mod shims;

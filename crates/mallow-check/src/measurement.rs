@@ -77,6 +77,19 @@ impl Figures {
             Metric::Descriptors => self.descriptors,
         }
     }
+
+    /// Both together. A sum that does not fit stays at the largest number: only a damaged file has such figures.
+    #[must_use]
+    pub const fn plus(&self, more: &Figures) -> Figures {
+        Figures {
+            allocations: self.allocations.saturating_add(more.allocations),
+            bytes: self.bytes.saturating_add(more.bytes),
+            peak_bytes: self.peak_bytes.saturating_add(more.peak_bytes),
+            remaining_blocks: self.remaining_blocks.saturating_add(more.remaining_blocks),
+            remaining_bytes: self.remaining_bytes.saturating_add(more.remaining_bytes),
+            descriptors: self.descriptors.saturating_add(more.descriptors),
+        }
+    }
 }
 
 /// What one stack did in one run. Its figures' peak is not known and 0.

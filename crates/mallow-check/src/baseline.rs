@@ -1,0 +1,103 @@
+//! What a test cost when somebody said that this is fine: a JSON file in the repository for each test and environment.
+//!
+//! A file is written by hand-made rules rather than by a general pretty printer: keys sorted, one line for each
+//! site and each frame, so that a change of one site is a change of one line in a review.
+
+mod kept;
+mod read;
+mod store;
+mod write;
+
+use crate::judge;
+use crate::measurement::{Environment, Measurement, Metric, Site};
+use crate::result::Spread;
+pub use kept::{as_kept, kept_stack};
+pub(crate) use read::placed;
+pub use store::{Baselines, Found, file_name, is_ci};
+
+/// The schema of the files that this build writes and reads.
+pub const SCHEMA: &str = "mallow.baseline/1";
+
+/// So many sites are kept.
+pub const SITES_MAX: usize = 200;
+
+/// What a test costs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Baseline {
+    /// The test's name.
+    pub name: String,
+    /// Where it was measured; it holds there only.
+    pub environment: Environment,
+    /// More about the place, for people; not compared.
+    pub machine: Machine,
+    /// Operations in one run.
+    pub ops: Option<u64>,
+    /// How many runs it is made of.
+    pub runs: u32,
+    /// In the order of [`Metric::ALL`].
+    pub spreads: [Spread; 6],
+    /// What the judged run is made of, at most [`SITES_MAX`] sites with [`kept_stack`]s, by stack from the outermost frame.
+    pub sites: Vec<Site>,
+    /// The sites for which there was no room.
+    pub left_out: LeftOut,
+}
+
+/// Where a baseline was made, in words of people. Counts seldom depend on it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Machine {
+    /// Such as `6.1`; empty when not known, as the others.
+    pub kernel: String,
+    /// Such as `Debian 12`.
+    pub distribution: String,
+    /// Such as `AMD EPYC 7B13`.
+    pub cpu: String,
+}
+
+/// The sum of sites.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LeftOut {
+    /// How many.
+    pub sites: u64,
+    /// Their allocations.
+    pub allocations: u64,
+}
+
+/// Why a baseline cannot be read or written: a sentence with the file and the place in it.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[error("{0}")]
+pub struct BaselineError(pub String);
+
+impl Baseline {
+    /// Of a measurement; none without runs.
+    pub fn of(measurement: &Measurement, machine: &Machine) -> Option<Baseline> {
+        let run = judge::judged_run(&measurement.runs)?;
+        let (sites, left_out) = kept::table(&run.sites);
+        Some(Baseline {
+            name: measurement.name.clone(),
+            environment: measurement.environment.clone(),
+            machine: machine.clone(),
+            ops: measurement.ops,
+            runs: u32::try_from(measurement.runs.len()).unwrap_or(u32::MAX),
+            spreads: Metric::ALL.map(|metric| judge::spread_of(&measurement.runs, metric)),
+            sites,
+            left_out,
+        })
+    }
+
+    /// The runs' values of a metric.
+    pub fn spread(&self, metric: Metric) -> &Spread {
+        &self.spreads[index(metric)]
+    }
+
+    pub(crate) fn spread_mut(&mut self, metric: Metric) -> &mut Spread {
+        &mut self.spreads[index(metric)]
+    }
+}
+
+fn index(metric: Metric) -> usize {
+    Metric::ALL.iter().position(|of| *of == metric).unwrap_or(0)
+}
+
+#[cfg(test)]
+#[path = "baseline_tests.rs"]
+mod tests;

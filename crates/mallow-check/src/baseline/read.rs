@@ -1,0 +1,233 @@
+//! A baseline from text. The file may be anything: it was edited, merged, cut.
+
+use super::kept::DEPTH_MAX;
+use super::{Baseline, BaselineError, LeftOut, Machine, SCHEMA};
+use crate::measurement::{Environment, Figures, Site};
+use crate::result::Spread;
+use mallow_base::Frame;
+use serde::Deserialize;
+use std::collections::HashMap;
+
+/// More sites than any build writes: stacks that share frames would make much memory of a small file.
+const SITES_READ_MAX: usize = 1000;
+
+#[derive(Deserialize)]
+struct Head {
+    schema: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct File {
+    environment: EnvironmentLine,
+    figures: FigureLines,
+    frames: HashMap<String, FrameLine>,
+    #[serde(default)]
+    left_out: LeftOutLine,
+    #[serde(default)]
+    machine: MachineLine,
+    name: String,
+    ops: Option<u64>,
+    runs: u32,
+    sites: Vec<SiteLine>,
+}
+
+#[derive(Deserialize)]
+struct EnvironmentLine {
+    allocator: String,
+    architecture: String,
+    counting: u32,
+    libc: String,
+    processors: u32,
+    runtime: String,
+}
+
+#[derive(Deserialize)]
+struct FigureLines {
+    allocations: SpreadLine,
+    bytes: SpreadLine,
+    descriptors: SpreadLine,
+    peak: SpreadLine,
+    remaining: SpreadLine,
+    remaining_bytes: SpreadLine,
+}
+
+#[derive(Deserialize)]
+struct SpreadLine {
+    at_min: u32,
+    max: u64,
+    min: u64,
+    mode: u64,
+}
+
+#[derive(Deserialize)]
+struct FrameLine {
+    file: Option<String>,
+    function: String,
+    #[serde(default)]
+    inlined: bool,
+    line: Option<u32>,
+    module: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+struct LeftOutLine {
+    allocations: u64,
+    sites: u64,
+}
+
+#[derive(Default, Deserialize)]
+struct MachineLine {
+    #[serde(default)]
+    cpu: String,
+    #[serde(default)]
+    distribution: String,
+    #[serde(default)]
+    kernel: String,
+}
+
+#[derive(Deserialize)]
+#[serde(default)]
+#[derive(Default)]
+struct SiteLine {
+    allocations: u64,
+    bytes: u64,
+    descriptors: u64,
+    outer: u64,
+    remaining: u64,
+    remaining_bytes: u64,
+    stack: String,
+}
+
+impl Baseline {
+    /// Reads a file's content. `path` is for the error's sentence.
+    pub fn from_text(text: &str, path: &str) -> Result<Baseline, BaselineError> {
+        let wrong = |what: String| BaselineError(format!("{path} is not a baseline: {what}."));
+        let head: Head = serde_json::from_str(text).map_err(|error| wrong(placed(&error)))?;
+        match head.schema.as_deref() {
+            Some(SCHEMA) => {}
+            Some(other) => {
+                return Err(wrong(format!("its schema is {other:?}, and this mallow reads {SCHEMA:?}")));
+            }
+            None => return Err(wrong(format!("it does not say `\"schema\": \"{SCHEMA}\"`"))),
+        }
+        let file: File = serde_json::from_str(text).map_err(|error| wrong(placed(&error)))?;
+        file.into_baseline().map_err(wrong)
+    }
+}
+
+/// The cause and the place: `missing field ... (line 3, column 7)`.
+pub(crate) fn placed(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let cause = text.rfind(" at line ").map_or(text.as_str(), |at| &text[..at]);
+    format!("{cause} (line {}, column {})", error.line(), error.column())
+}
+
+impl File {
+    fn into_baseline(self) -> Result<Baseline, String> {
+        let figures = self.figures;
+        let runs = self.runs;
+        let spread = |line: SpreadLine, word: &str| line.into_spread(runs).ok_or_else(|| contradiction(word));
+        let spreads = [
+            spread(figures.allocations, "allocations")?,
+            spread(figures.bytes, "bytes")?,
+            spread(figures.peak, "peak")?,
+            spread(figures.remaining, "remaining")?,
+            spread(figures.remaining_bytes, "remaining_bytes")?,
+            spread(figures.descriptors, "descriptors")?,
+        ];
+        let frames: HashMap<String, Frame> =
+            self.frames.into_iter().map(|(key, line)| (key, line.into_frame())).collect();
+        Ok(Baseline {
+            name: self.name,
+            environment: self.environment.into_environment(),
+            machine: Machine {
+                kernel: self.machine.kernel,
+                distribution: self.machine.distribution,
+                cpu: self.machine.cpu,
+            },
+            ops: self.ops,
+            runs,
+            spreads,
+            sites: sites(self.sites, &frames)?,
+            left_out: LeftOut { sites: self.left_out.sites, allocations: self.left_out.allocations },
+        })
+    }
+}
+
+fn contradiction(word: &str) -> String {
+    format!("its figures of {word} contradict each other")
+}
+
+impl SpreadLine {
+    fn into_spread(self, runs: u32) -> Option<Spread> {
+        let SpreadLine { at_min, max, min, mode } = self;
+        let is_possible = min <= mode && mode <= max && at_min <= runs;
+        is_possible.then_some(Spread { min, mode, max, at_min, runs })
+    }
+}
+
+impl EnvironmentLine {
+    fn into_environment(self) -> Environment {
+        Environment {
+            architecture: self.architecture,
+            libc: self.libc,
+            runtime: self.runtime,
+            allocator: self.allocator,
+            processors: self.processors,
+            counting: self.counting,
+        }
+    }
+}
+
+impl FrameLine {
+    fn into_frame(self) -> Frame {
+        Frame {
+            function: self.function,
+            file: self.file,
+            line: self.line,
+            module: self.module,
+            inlined: self.inlined,
+        }
+    }
+}
+
+fn sites(lines: Vec<SiteLine>, frames: &HashMap<String, Frame>) -> Result<Vec<Site>, String> {
+    if lines.len() > SITES_READ_MAX {
+        return Err(format!("it has {} sites, and at most {SITES_READ_MAX} are read", lines.len()));
+    }
+    let mut sites: Vec<Site> = Vec::new();
+    for (index, line) in lines.into_iter().enumerate() {
+        let number = index + 1;
+        let before = sites.last().map_or(&[][..], |site| &site.frames);
+        let outer =
+            usize::try_from(line.outer).ok().filter(|outer| *outer <= before.len()).ok_or_else(|| {
+                format!(
+                    "site {number} shares {} frames with the one before, which has {}",
+                    line.outer,
+                    before.len()
+                )
+            })?;
+        let mut stack = Vec::new();
+        for key in line.stack.split(' ').filter(|key| !key.is_empty()) {
+            stack.push(
+                frames
+                    .get(key)
+                    .ok_or_else(|| format!("site {number} names the frame {key:?}, which is not there"))?,
+            );
+        }
+        if stack.len() + outer > DEPTH_MAX {
+            return Err(format!("site {number} has more than {DEPTH_MAX} frames"));
+        }
+        let frames = stack.into_iter().chain(&before[before.len() - outer..]).cloned().collect();
+        let figures = Figures {
+            allocations: line.allocations,
+            bytes: line.bytes,
+            peak_bytes: 0,
+            remaining_blocks: line.remaining,
+            remaining_bytes: line.remaining_bytes,
+            descriptors: line.descriptors,
+        };
+        sites.push(Site { frames, figures });
+    }
+    Ok(sites)
+}

@@ -1,0 +1,178 @@
+//! The folder of baselines: `CLASS/TEST.json`.
+
+use super::{Baseline, BaselineError};
+use crate::measurement::Environment;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+/// A baseline is some kilobytes; a file above this is something else.
+const FILE_BYTES_MAX: u64 = 16 << 20;
+
+/// A folder with a folder for each environment class.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Baselines {
+    folder: PathBuf,
+}
+
+/// What there is for a test.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// For this environment.
+    Exact(Box<Baseline>),
+    /// Only for others, in the order of their names.
+    OtherEnvironment(Vec<Baseline>),
+    /// Nothing.
+    None,
+}
+
+impl Baselines {
+    /// The folder need not be there yet; a file in its place is an error.
+    pub fn open(folder: impl Into<PathBuf>) -> Result<Baselines, BaselineError> {
+        let folder = folder.into();
+        if folder.exists() && !folder.is_dir() {
+            return Err(BaselineError(format!("{} is no folder for baselines.", folder.display())));
+        }
+        Ok(Baselines { folder })
+    }
+
+    /// Where a test's baseline for an environment is, whether it is there or not.
+    pub fn path(&self, name: &str, environment: &Environment) -> PathBuf {
+        self.folder.join(environment.class_name()).join(file_name(name))
+    }
+
+    /// What there is for a test.
+    pub fn find(&self, name: &str, environment: &Environment) -> Result<Found, BaselineError> {
+        if let Some(baseline) = read(&self.path(name, environment), name)? {
+            return Ok(Found::Exact(Box::new(baseline)));
+        }
+        let mut others = Vec::new();
+        for class in sorted(&self.folder)? {
+            others.extend(read(&class.join(file_name(name)), name)?);
+        }
+        Ok(if others.is_empty() { Found::None } else { Found::OtherEnvironment(others) })
+    }
+
+    /// The names of all tests that have a baseline for an environment, in order, each with its file.
+    pub fn names(&self, environment: &Environment) -> Result<Vec<(String, PathBuf)>, BaselineError> {
+        let mut names = Vec::new();
+        for path in sorted(&self.folder.join(environment.class_name()))? {
+            if path.extension().is_some_and(|end| end == "json")
+                && let Some(baseline) = read_any(&path)?
+            {
+                names.push((baseline.name, path));
+            }
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    /// Writes a baseline to its place: whole or not at all. Returns the file.
+    pub fn write(&self, baseline: &Baseline) -> Result<PathBuf, BaselineError> {
+        let path = self.path(&baseline.name, &baseline.environment);
+        let failed = |error: std::io::Error| {
+            BaselineError(format!("The baseline {} cannot be written: {error}.", path.display()))
+        };
+        let folder = path.parent().unwrap_or(&self.folder);
+        std::fs::create_dir_all(folder).map_err(failed)?;
+        let text = baseline.to_text();
+        // Left alone when nothing changes, so that build systems see no new file.
+        if std::fs::read_to_string(&path).is_ok_and(|old| old == text) {
+            return Ok(path);
+        }
+        let temporary = folder.join(format!(".{}.{}.new", file_name(&baseline.name), std::process::id()));
+        let written = std::fs::File::create(&temporary)
+            .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
+            .and_then(|()| std::fs::rename(&temporary, &path));
+        if let Err(error) = written {
+            // It may not even be there; what went wrong is said already.
+            let _ = std::fs::remove_file(&temporary);
+            return Err(failed(error));
+        }
+        Ok(path)
+    }
+
+    /// Removes a test's baseline for an environment. Returns the file.
+    pub fn remove(&self, name: &str, environment: &Environment) -> Result<PathBuf, BaselineError> {
+        let path = self.path(name, environment);
+        std::fs::remove_file(&path).map_err(|error| {
+            BaselineError(format!("The baseline {} cannot be removed: {error}.", path.display()))
+        })?;
+        Ok(path)
+    }
+}
+
+/// A test's name as a file's: what file systems and shells do not take plainly is written as `%` and its bytes in hexadecimal,
+/// so that different names stay different.
+pub fn file_name(test: &str) -> String {
+    let mut name = String::new();
+    for (index, byte) in test.bytes().enumerate() {
+        let is_plain =
+            byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_') || (byte == b'.' && index > 0);
+        if is_plain {
+            name.push(char::from(byte));
+        } else {
+            name.push_str(&format!("%{byte:02x}"));
+        }
+    }
+    format!("{name}.json")
+}
+
+/// Whether the value of the environment variable `CI` says that this is no person's machine.
+pub fn is_ci(value: Option<&str>) -> bool {
+    value
+        .is_some_and(|value| !matches!(value.trim().to_ascii_lowercase().as_str(), "" | "0" | "false" | "no"))
+}
+
+/// A folder's entries in order; none when it is not there.
+fn sorted(folder: &Path) -> Result<Vec<PathBuf>, BaselineError> {
+    let failed = |error: std::io::Error| {
+        BaselineError(format!("The baselines in {} cannot be listed: {error}.", folder.display()))
+    };
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if is_absent(&error) => return Ok(Vec::new()),
+        Err(error) => return Err(failed(error)),
+    };
+    let mut paths = Vec::new();
+    for entry in entries {
+        paths.push(entry.map_err(failed)?.path());
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+fn read(path: &Path, name: &str) -> Result<Option<Baseline>, BaselineError> {
+    let Some(baseline) = read_any(path)? else { return Ok(None) };
+    if baseline.name != name {
+        let sentence = format!(
+            "{} is the baseline of {:?}, not of {name:?}: it was copied.",
+            path.display(),
+            baseline.name
+        );
+        return Err(BaselineError(sentence));
+    }
+    Ok(Some(baseline))
+}
+
+fn read_any(path: &Path) -> Result<Option<Baseline>, BaselineError> {
+    let failed = |error: &dyn std::fmt::Display| {
+        BaselineError(format!("The baseline {} cannot be read: {error}.", path.display()))
+    };
+    let size = match std::fs::metadata(path) {
+        Ok(metadata) => metadata.len(),
+        Err(error) if is_absent(&error) => return Ok(None),
+        Err(error) => return Err(failed(&error)),
+    };
+    if size > FILE_BYTES_MAX {
+        return Err(failed(&"it is larger than 16 MiB"));
+    }
+    let bytes = std::fs::read(path).map_err(|error| failed(&error))?;
+    let text = String::from_utf8(bytes)
+        .map_err(|error| failed(&format!("it is not text (byte {})", error.utf8_error().valid_up_to())))?;
+    Baseline::from_text(&text, &path.display().to_string()).map(Some)
+}
+
+/// A file in the place of a folder is nothing to find either: `README.md` may stand beside the classes.
+fn is_absent(error: &std::io::Error) -> bool {
+    matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory)
+}

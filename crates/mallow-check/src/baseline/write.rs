@@ -1,0 +1,202 @@
+//! A baseline as text.
+
+use super::{Baseline, SCHEMA};
+use crate::measurement::{Environment, Figures, Metric, Site};
+use mallow_base::Frame;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Digits of frames' keys.
+const KEY_DIGITS: usize = 5;
+
+const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
+
+/// A frame's entry; keys in alphabetical order, as everywhere in the file.
+#[derive(Serialize)]
+struct FrameLine<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<&'a str>,
+    function: &'a str,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    inlined: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    module: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct SpreadLine {
+    at_min: u32,
+    max: u64,
+    min: u64,
+    mode: u64,
+}
+
+#[derive(Serialize)]
+struct EnvironmentLine<'a> {
+    allocator: &'a str,
+    architecture: &'a str,
+    counting: u32,
+    libc: &'a str,
+    processors: u32,
+    runtime: &'a str,
+}
+
+#[derive(Serialize)]
+struct SiteLine<'a> {
+    #[serde(skip_serializing_if = "is_zero")]
+    allocations: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    bytes: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    descriptors: u64,
+    /// So many outermost frames are those of the site before.
+    #[serde(skip_serializing_if = "is_zero")]
+    outer: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    remaining: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    remaining_bytes: u64,
+    /// Keys of the other frames, innermost first.
+    stack: &'a str,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+impl Baseline {
+    /// The file's content: sorted keys, a line for each frame and site, a newline at the end.
+    pub fn to_text(&self) -> String {
+        let keys = keys(&self.sites);
+        let frames: Vec<(&String, FrameLine<'_>)> =
+            keys.iter().map(|(frame, key)| (key, line_of(frame))).collect();
+        let frames: BTreeMap<_, _> = frames.into_iter().collect();
+        let mut parts = vec![
+            ("environment", json(&environment(&self.environment))),
+            ("figures", object(self.figures())),
+            ("frames", object(frames.iter().map(|(key, line)| (key.as_str(), json(line))))),
+        ];
+        if self.left_out.sites > 0 {
+            let of = [("allocations", self.left_out.allocations), ("sites", self.left_out.sites)];
+            parts.push(("left_out", json(&BTreeMap::from(of))));
+        }
+        let machine = [
+            ("cpu", &self.machine.cpu),
+            ("distribution", &self.machine.distribution),
+            ("kernel", &self.machine.kernel),
+        ];
+        let machine: BTreeMap<_, _> = machine.into_iter().filter(|(_, text)| !text.is_empty()).collect();
+        if !machine.is_empty() {
+            parts.push(("machine", json(&machine)));
+        }
+        parts.push(("name", json(&self.name)));
+        parts.extend(self.ops.map(|ops| ("ops", json(&ops))));
+        parts.push(("runs", json(&self.runs)));
+        parts.push(("schema", json(&SCHEMA)));
+        parts.push(("sites", array(site_lines(&self.sites, &keys))));
+        let lines: Vec<String> =
+            parts.into_iter().map(|(key, value)| format!("  \"{key}\": {value}")).collect();
+        format!("{{\n{}\n}}\n", lines.join(",\n"))
+    }
+
+    fn figures(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let mut metrics = Metric::ALL;
+        metrics.sort_by_key(|metric| metric.word());
+        metrics.into_iter().map(|metric| {
+            let spread = self.spread(metric);
+            let line =
+                SpreadLine { at_min: spread.at_min, max: spread.max, min: spread.min, mode: spread.mode };
+            (metric.word(), json(&line))
+        })
+    }
+}
+
+fn environment(environment: &Environment) -> EnvironmentLine<'_> {
+    EnvironmentLine {
+        allocator: &environment.allocator,
+        architecture: &environment.architecture,
+        counting: environment.counting,
+        libc: &environment.libc,
+        processors: environment.processors,
+        runtime: &environment.runtime,
+    }
+}
+
+fn line_of(frame: &Frame) -> FrameLine<'_> {
+    FrameLine {
+        file: frame.file.as_deref(),
+        function: &frame.function,
+        inlined: frame.inlined,
+        line: frame.line,
+        module: frame.module.as_deref(),
+    }
+}
+
+/// A key for each frame, made of what it says, so that a new frame does not renumber the others.
+fn keys(sites: &[Site]) -> BTreeMap<&Frame, String> {
+    let mut keys: BTreeMap<&Frame, String> =
+        sites.iter().flat_map(|site| &site.frames).map(|frame| (frame, String::new())).collect();
+    let mut taken = std::collections::BTreeSet::new();
+    for (frame, key) in &mut keys {
+        let mut hash = fnv(json(&line_of(frame)).as_bytes());
+        let mut text = String::new();
+        while text.len() < KEY_DIGITS || taken.contains(&text) {
+            // Sixteen more digits come of the hash of the hash, should the first ever be used up.
+            if hash == 0 {
+                hash = fnv(text.as_bytes());
+            }
+            text.push(char::from(DIGITS[(hash % 36) as usize]));
+            hash /= 36;
+        }
+        taken.insert(text.clone());
+        *key = text;
+    }
+    keys
+}
+
+/// FNV-1a, which is the same on every machine and in every version.
+fn fnv(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// Stacks share their callers, so each says only what it does not have in common with the one before.
+fn site_lines(sites: &[Site], keys: &BTreeMap<&Frame, String>) -> Vec<String> {
+    let mut before: &[Frame] = &[];
+    let mut lines = Vec::new();
+    for site in sites {
+        let shared = before.iter().rev().zip(site.frames.iter().rev()).take_while(|(a, b)| a == b).count();
+        let own = &site.frames[..site.frames.len() - shared];
+        let stack: Vec<&str> = own.iter().filter_map(|frame| keys.get(frame).map(String::as_str)).collect();
+        let Figures { allocations, bytes, remaining_blocks, remaining_bytes, descriptors, .. } = site.figures;
+        lines.push(json(&SiteLine {
+            allocations,
+            bytes,
+            descriptors,
+            outer: shared as u64,
+            remaining: remaining_blocks,
+            remaining_bytes,
+            stack: &stack.join(" "),
+        }));
+        before = &site.frames;
+    }
+    lines
+}
+
+fn object<'a>(entries: impl Iterator<Item = (&'a str, String)>) -> String {
+    let lines: Vec<String> = entries.map(|(key, value)| format!("    {}: {value}", json(&key))).collect();
+    if lines.is_empty() { "{}".to_owned() } else { format!("{{\n{}\n  }}", lines.join(",\n")) }
+}
+
+fn array(values: Vec<String>) -> String {
+    let lines: Vec<String> = values.into_iter().map(|value| format!("    {value}")).collect();
+    if lines.is_empty() { "[]".to_owned() } else { format!("[\n{}\n  ]", lines.join(",\n")) }
+}
+
+/// Numbers, texts and flat structures of them always can be written.
+fn json<T: Serialize + ?Sized>(value: &T) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}

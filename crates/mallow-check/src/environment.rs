@@ -1,0 +1,192 @@
+//! What counts depend on besides the program: recognised, named, compared.
+//!
+//! This module looks at nothing itself. Callers hand it what they see of a program: its executable, what it has mapped,
+//! the bytes of its libc.
+
+use crate::measurement::Environment;
+
+/// The version of the counting rules that figures of this build follow.
+pub const COUNTING: u32 = 1;
+
+/// What a caller sees of a program.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen<'a> {
+    /// Such as `x86_64`.
+    pub architecture: &'a str,
+    /// The executable's path, symbolic links resolved.
+    pub executable: &'a str,
+    /// Paths of all libraries that it has mapped.
+    pub modules: &'a [String],
+    /// The content of its libc, if it could be read.
+    pub libc: &'a [u8],
+    /// The language's runtime where its version is known otherwise (a compiler's), such as `rustc 1.88`.
+    pub runtime: Option<&'a str>,
+    /// Processors that the program may run on.
+    pub processors: u32,
+}
+
+impl Environment {
+    /// Of a program that a caller sees.
+    pub fn of(seen: &Seen<'_>) -> Environment {
+        let known = seen.runtime.map(str::to_owned);
+        Environment {
+            architecture: seen.architecture.to_owned(),
+            libc: libc(seen.modules, seen.libc),
+            runtime: runtime(seen.executable, seen.modules).or(known).unwrap_or_else(|| "native".to_owned()),
+            allocator: allocator(seen.modules).to_owned(),
+            processors: seen.processors,
+            counting: COUNTING,
+        }
+    }
+
+    /// The class's name, safe as a file's: `x86_64-glibc2.36-python3.11-libc-2cpu-c1`.
+    pub fn class_name(&self) -> String {
+        format!(
+            "{}-{}-{}-{}-{}cpu-c{}",
+            safe(&self.architecture),
+            safe(&self.libc),
+            safe(&self.runtime),
+            safe(&self.allocator),
+            self.processors,
+            self.counting
+        )
+    }
+
+    /// What differs in another environment, one sentence each; none when both are of one class. `self` is where the
+    /// baseline is from.
+    pub fn differences(&self, other: &Environment) -> Vec<String> {
+        let texts = [
+            ("architecture", &self.architecture, &other.architecture),
+            ("libc", &self.libc, &other.libc),
+            ("runtime", &self.runtime, &other.runtime),
+            ("allocator", &self.allocator, &other.allocator),
+        ];
+        let mut sentences: Vec<String> = texts
+            .into_iter()
+            .filter(|(_, before, now)| before != now)
+            .map(|(what, before, now)| format!("its {what} is {}, here it is {}.", named(before), named(now)))
+            .collect();
+        if self.processors != other.processors {
+            sentences.push(format!(
+                "it is for {}, here are {}.",
+                processors(self.processors),
+                other.processors
+            ));
+        }
+        if self.counting != other.counting {
+            let (before, now) = (self.counting, other.counting);
+            sentences.push(format!("its counting rules are version {before}, here they are version {now}."));
+        }
+        sentences
+    }
+}
+
+fn named(text: &str) -> &str {
+    if text.is_empty() { "unknown" } else { text }
+}
+
+fn processors(count: u32) -> String {
+    if count == 1 { "1 processor".to_owned() } else { format!("{count} processors") }
+}
+
+/// Only what file names and shells take without quoting; a dash separates the parts.
+fn safe(text: &str) -> String {
+    let kept: String = text
+        .chars()
+        .filter(|c| !c.is_whitespace())
+        .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '+') { c } else { '_' })
+        .collect();
+    if kept.is_empty() { "unknown".to_owned() } else { kept }
+}
+
+/// The name and version of the libc among the mapped libraries, such as `glibc 2.36` or `musl 1.2.3`. glibc says its version
+/// in a sentence for `ldd --version`, musl beside its own name; where that is not found, the name alone.
+pub fn libc(modules: &[String], content: &[u8]) -> String {
+    if let Some(version) = number_after(content, b"GNU C Library") {
+        return format!("glibc {version}");
+    }
+    let is_named = |start: &str| modules.iter().any(|path| file_name(path).starts_with(start));
+    if is_named("ld-musl") || is_named("libc.musl") {
+        return version_line(content).map_or_else(|| "musl".to_owned(), |version| format!("musl {version}"));
+    }
+    if is_named("libc.so") || is_named("libc-") { "glibc".to_owned() } else { "unknown".to_owned() }
+}
+
+/// The version in the line that begins with a text: the first number with a point behind the word `version`.
+fn number_after(content: &[u8], start: &[u8]) -> Option<String> {
+    let at = content.windows(start.len()).position(|window| window == start)?;
+    let line = content[at..].split(|byte| matches!(byte, b'\n' | 0)).next()?;
+    let line = String::from_utf8_lossy(&line[..line.len().min(200)]).into_owned();
+    let (_, behind) = line.split_once("version ")?;
+    let version: String = behind.chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect();
+    let version = version.trim_end_matches('.');
+    version.contains('.').then(|| version.to_owned())
+}
+
+/// The first string of the form `1.2.3` in a binary: musl's own version stands alone between two zero bytes.
+fn version_line(content: &[u8]) -> Option<String> {
+    content
+        .split(|byte| *byte == 0)
+        .filter(|text| (5..=12).contains(&text.len()))
+        .filter_map(|text| std::str::from_utf8(text).ok())
+        .find(|text| {
+            let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+            text.split('.').count() == 3 && text.split('.').all(is_number)
+        })
+        .map(str::to_owned)
+}
+
+/// The allocator among the mapped libraries: the libc's own unless another is there.
+pub fn allocator(modules: &[String]) -> &'static str {
+    const OTHERS: [(&str, &str); 4] = [
+        ("libjemalloc", "jemalloc"),
+        ("libmimalloc", "mimalloc"),
+        ("libtcmalloc", "tcmalloc"),
+        ("libsnmalloc", "snmalloc"),
+    ];
+    let is_mapped = |start: &str| modules.iter().any(|path| file_name(path).starts_with(start));
+    OTHERS.into_iter().find(|(start, _)| is_mapped(start)).map_or("libc", |(_, name)| name)
+}
+
+/// The interpreter with its version, from the names of executable and libraries.
+pub fn runtime(executable: &str, modules: &[String]) -> Option<String> {
+    let names = std::iter::once(executable).chain(modules.iter().map(String::as_str)).map(file_name);
+    let found: Vec<String> = names.filter_map(runtime_of_name).collect();
+    // `/usr/bin/ruby` does not say its version, its library does.
+    let is_versioned = |name: &&String| name.bytes().any(|b| b.is_ascii_digit());
+    found.iter().find(is_versioned).or(found.first()).cloned()
+}
+
+fn runtime_of_name(name: &str) -> Option<String> {
+    const STARTS: [(&str, &str); 9] = [
+        ("libpython", "python"),
+        ("python", "python"),
+        ("libruby-", "ruby"),
+        ("libruby", "ruby"),
+        ("ruby", "ruby"),
+        ("libnode.so.", "node abi"),
+        ("libswiftCore", "swift"),
+        ("libphp", "php"),
+        ("libperl.so.", "perl"),
+    ];
+    if name == "node" || name == "nodejs" {
+        return Some("node".to_owned());
+    }
+    let (start, language) = STARTS.into_iter().find(|(start, _)| name.starts_with(start))?;
+    let version: String =
+        name[start.len()..].chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect();
+    // `libpython3.11.so` and `libruby-3.1.so.3.1`: what is behind the name, up to the ending.
+    match version.trim_matches('.') {
+        "" if language == "swift" || name == language => Some(language.to_owned()),
+        "" => None,
+        version => Some(format!("{language} {version}")),
+    }
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+#[cfg(test)]
+#[path = "environment_tests.rs"]
+mod tests;

@@ -1,0 +1,138 @@
+//! What can be seen only on the whole suite: a gate that has gone blind, tests that are gone, a suite without tests.
+//!
+//! A gate whose hooks no longer see the program reports fewer allocations, which looks like a win. Nobody makes
+//! all programs twice as good in one change, and few make one that allocated allocate nothing at all.
+
+use crate::baseline::{BaselineError, Baselines};
+use crate::judge::grouped;
+use crate::measurement::{Environment, Metric};
+use crate::result::{Outcome, TestResult};
+use std::collections::BTreeSet;
+
+/// With fewer tests than this, that all have dropped says nothing.
+const TESTS_TO_COMPARE: usize = 2;
+
+/// Looks over all results of a check, changes those that look blind, adds the stale ones, and returns the sentences
+/// about the whole. `selected` is true when only some tests were asked for: then nothing is stale.
+pub fn look_over(
+    results: &mut Vec<TestResult>,
+    baselines: &Baselines,
+    environment: &Environment,
+    selected: bool,
+) -> Result<Vec<String>, BaselineError> {
+    let mut sentences = Vec::new();
+    sentences.extend(no_tests(results));
+    sentences.extend(mark_blind(results));
+    if !selected {
+        let stale = stale(results, baselines, environment)?;
+        results.extend(stale);
+    }
+    Ok(sentences)
+}
+
+/// The sentence for a suite in which nothing ran.
+pub fn no_tests(results: &[TestResult]) -> Option<String> {
+    let is_none = results.iter().all(|result| result.outcome == Outcome::Stale);
+    is_none.then(|| "No test was run, so nothing was checked: a suite without tests cannot pass.".to_owned())
+}
+
+/// Makes tests BLIND whose allocations are all gone, and every test when all have lost more than half of theirs at
+/// once. Returns the sentence about the latter.
+pub fn mark_blind(results: &mut [TestResult]) -> Option<String> {
+    for result in results.iter_mut() {
+        if let Some((reference, 0)) = allocations(result) {
+            let sentence = format!(
+                "No allocation was seen, and the baseline has {}: the hooks probably do not see the program. If it is true, \
+                 `mallow check --update --force --only {}` accepts it.",
+                grouped(reference),
+                result.name
+            );
+            blind(result, sentence);
+        }
+    }
+    let known: Vec<(u64, u64)> = results.iter().filter_map(allocations).collect();
+    let is_halved = |(reference, now): &(u64, u64)| *now < reference.div_ceil(2);
+    if known.len() < TESTS_TO_COMPARE || !known.iter().all(is_halved) {
+        return None;
+    }
+    for result in results.iter_mut() {
+        if allocations(result).is_some_and(|(_, now)| now > 0) {
+            let sentence = "It lost more than half of its allocations, as did every other test of the suite.";
+            blind(result, sentence.to_owned());
+        }
+    }
+    Some(format!(
+        "All {} tests with a baseline lost more than half of their allocations at once: the hooks probably no longer see \
+         everything. If it is true, `mallow check --update --force` accepts it.",
+        known.len()
+    ))
+}
+
+/// The baseline's allocations, if there are any, and those of today.
+fn allocations(result: &TestResult) -> Option<(u64, u64)> {
+    if matches!(result.outcome, Outcome::Error | Outcome::Stale | Outcome::Missing) {
+        return None;
+    }
+    let judgement = result.judgements.iter().find(|judgement| judgement.metric == Metric::Allocations)?;
+    let reference = judgement.reference.filter(|reference| *reference > 0)?;
+    Some((reference, judgement.spread.min))
+}
+
+fn blind(result: &mut TestResult, sentence: String) {
+    result.outcome = Outcome::Blind;
+    result.sentences.insert(0, sentence);
+}
+
+/// A result for each baseline of this environment that no test of a full run has.
+pub fn stale(
+    results: &[TestResult],
+    baselines: &Baselines,
+    environment: &Environment,
+) -> Result<Vec<TestResult>, BaselineError> {
+    // Tests in other languages have other environments in the same run.
+    let mut environments: BTreeSet<&Environment> =
+        results.iter().filter_map(|result| result.measurement.as_ref()).map(|m| &m.environment).collect();
+    environments.insert(environment);
+    // A program that crashed never came to its later regions: theirs are not stale.
+    let failed: Vec<&str> =
+        results.iter().filter(|r| r.outcome == Outcome::Error).map(|r| r.name.as_str()).collect();
+    let is_known = |name: &str| {
+        let is_of_failed = |failed: &&str| {
+            name.strip_prefix(*failed).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        results.iter().any(|result| result.name == name) || failed.iter().any(is_of_failed)
+    };
+    let mut stale = Vec::new();
+    for environment in environments {
+        for (name, path) in baselines.names(environment)? {
+            if !is_known(&name) && !stale.iter().any(|result: &TestResult| result.name == name) {
+                let sentence = format!(
+                    "{} is the baseline of a test that does not exist; a renamed test needs a new one. \
+                     `mallow check --update` removes it.",
+                    path.display()
+                );
+                stale.push(of_stale(name, sentence));
+            }
+        }
+    }
+    stale.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(stale)
+}
+
+fn of_stale(name: String, sentence: String) -> TestResult {
+    TestResult {
+        name,
+        outcome: Outcome::Stale,
+        sentences: vec![sentence],
+        judgements: Vec::new(),
+        changes: Vec::new(),
+        varying: Vec::new(),
+        left: Vec::new(),
+        measurement: None,
+        duration_us: 0,
+    }
+}
+
+#[cfg(test)]
+#[path = "guards_tests.rs"]
+mod tests;

@@ -1,0 +1,222 @@
+//! The verdict: a pure function of a measurement, a baseline and limits.
+//!
+//! # What is judged, and why so
+//!
+//! **Allocations** are judged by the least value over the runs, because what disturbs a count (another thread, a cache
+//! that is filled) adds to it. Without a limit of their own they may be off the baseline by one in a hundred
+//! operations, rounded down, at most 50: strays pass, one allocation per operation never does. For n operations the
+//! slack is at most n/100, so from any value in the window (two slacks wide) n more is outside for every n from 1 on.
+//! Below 100 operations, and where nobody said how many there are, the slack is 0: the count is exact.
+//!
+//! **Blocks and descriptors left behind** are exact: a block belongs to the run it was born in, so nothing disturbs
+//! them. One leak in 100 operations is smaller than the slack of allocations, and is found here alone. With 100 operations
+//! or more it leaves something in *every* run, so the least value tells it. With fewer it is seen only in some runs, as is
+//! a block that is kept once (a table that grows). Both halves of the runs then are looked at: a leak leaves
+//! something in at least as many runs of each half as the half has hundreds of operations. Where a half has fewer than a
+//! hundred, nobody can tell, and the verdict is FLAKY, never OK: more operations or more runs are asked for.
+//! With extended runs (20) this is so below 10 operations.
+//!
+//! **Bytes, peak and bytes left** are free unless limited. They vary with the lengths of paths, names and numbers, and with
+//! when threads overlap, so their spread is shown but never makes a test flaky; with a limit, the least value is held
+//! against it.
+
+mod ignore;
+mod sentence;
+mod standing;
+mod window;
+
+use crate::baseline::{Baseline, Found};
+use crate::limit::Limits;
+use crate::measurement::{Measurement, Metric, Run, Site};
+use crate::result::{Judgement, Outcome, Spread, Standing, TestResult};
+use crate::{site_diff, spread};
+pub use sentence::{grouped, per_operation};
+use standing::Doubt;
+pub(crate) use window::runs_per_hundred;
+
+/// How to judge.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// Hold figures against a baseline of another environment when there is no other.
+    pub compare_anyway: bool,
+}
+
+/// Whether the runs should be repeated, so that there are twice as many, before they are judged.
+pub fn wants_more_runs(measurement: &Measurement) -> bool {
+    spread::wants_more_runs(measurement)
+}
+
+/// Judges what was measured against what was found for it. [`TestResult::duration_us`] is left 0.
+pub fn judge_found(measurement: &Measurement, found: &Found, limits: &Limits, how: &Settings) -> TestResult {
+    match found {
+        Found::Exact(baseline) => judge(measurement, Some(baseline), limits, how),
+        Found::None => judge(measurement, None, limits, how),
+        Found::OtherEnvironment(others) => {
+            let nearest =
+                others.iter().min_by_key(|o| o.environment.differences(&measurement.environment).len());
+            judge(measurement, nearest, limits, how)
+        }
+    }
+}
+
+/// Judges what was measured. A baseline of another environment or of another number of operations is not used, and
+/// the sentences say so. [`TestResult::duration_us`] is left 0.
+pub fn judge(
+    measurement: &Measurement,
+    baseline: Option<&Baseline>,
+    limits: &Limits,
+    how: &Settings,
+) -> TestResult {
+    let mut measurement = measurement.clone();
+    let mut sentences = Vec::new();
+    if measurement.runs.is_empty() {
+        sentences.push("No run was measured, so there is nothing to judge.".to_owned());
+        return finish(measurement, Outcome::Error, sentences);
+    }
+    let baseline = usable(baseline, &mut measurement, how, &mut sentences);
+    ignore::leave_out(&mut measurement, &limits.ignore_sites);
+    let baseline = baseline.map(|baseline| ignore::without(baseline, &limits.ignore_sites));
+    let verdict = Verdict::of(&mut measurement, baseline.as_deref(), limits, &mut sentences);
+    let mut result =
+        TestResult { judgements: verdict.judgements, ..finish(measurement, verdict.outcome, sentences) };
+    explain(&mut result, baseline.as_deref());
+    result
+}
+
+/// The baseline, if it is for what was measured.
+fn usable<'a>(
+    baseline: Option<&'a Baseline>,
+    measurement: &mut Measurement,
+    how: &Settings,
+    sentences: &mut Vec<String>,
+) -> Option<&'a Baseline> {
+    let baseline = baseline?;
+    if baseline.ops != measurement.ops {
+        sentences.push(sentence::other_operations(baseline.ops, measurement.ops, &measurement.name));
+        return None;
+    }
+    let differences = baseline.environment.differences(&measurement.environment);
+    if differences.is_empty() {
+        return Some(baseline);
+    }
+    if how.compare_anyway {
+        let list = differences.join(" ");
+        measurement.notes.push(format!("Compared with a baseline of another environment, as told: {list}"));
+        return Some(baseline);
+    }
+    sentences.push(sentence::other_environment(&differences));
+    None
+}
+
+/// What the metrics come to.
+struct Verdict {
+    outcome: Outcome,
+    judgements: Vec<Judgement>,
+}
+
+impl Verdict {
+    fn of(
+        measurement: &mut Measurement,
+        baseline: Option<&Baseline>,
+        limits: &Limits,
+        sentences: &mut Vec<String>,
+    ) -> Self {
+        let mut judgements = Vec::new();
+        let mut is_flaky = false;
+        for metric in Metric::ALL {
+            let Some(judged) = standing::judge_metric(measurement, baseline, limits, metric) else {
+                continue;
+            };
+            let said = sentence::of(&judged.judgement, judged.doubt, measurement, limits);
+            match judged.doubt {
+                Doubt::Note if judged.judgement.standing == Standing::Within => {
+                    measurement.notes.extend(said)
+                }
+                _ => sentences.extend(said),
+            }
+            is_flaky |= matches!(judged.doubt, Doubt::Flaky | Doubt::FewOperations);
+            judgements.push(judged.judgement);
+        }
+        let has = |standing| judgements.iter().any(|j| j.standing == standing);
+        let outcome = if !window::can_hold_against(baseline, limits) {
+            sentences.insert(0, sentence::missing(&measurement.name));
+            Outcome::Missing
+        } else if has(Standing::Above) {
+            Outcome::Regressed
+        } else if is_flaky {
+            Outcome::Flaky
+        } else if has(Standing::Below) {
+            Outcome::Improved
+        } else {
+            Outcome::Ok
+        };
+        standing::note_unsettled(measurement);
+        Self { outcome, judgements }
+    }
+}
+
+/// Which sites changed, which vary and which left something behind.
+fn explain(result: &mut TestResult, baseline: Option<&Baseline>) {
+    let Some(measurement) = &result.measurement else { return };
+    let above =
+        |metric| result.judgements.iter().any(|j| j.metric == metric && j.standing == Standing::Above);
+    let has_left = above(Metric::Remaining) || above(Metric::RemainingBytes) || above(Metric::Descriptors);
+    let Some(run) = judged_run(&measurement.runs) else { return };
+    result.left = site_diff::left(run);
+    if result.left.is_empty() && (has_left || result.outcome == Outcome::Flaky) {
+        // A leak of fewer than one block per run is not in the run with the fewest allocations.
+        let most = |run: &&Run| (run.figures.remaining_blocks, run.figures.descriptors);
+        result.left = measurement.runs.iter().max_by_key(most).map(site_diff::left).unwrap_or_default();
+    }
+    let is_unsteady =
+        result.judgements.iter().any(|j| j.metric == Metric::Allocations && !j.spread.is_steady());
+    if result.outcome == Outcome::Flaky || (is_unsteady && result.outcome != Outcome::Ok) {
+        result.varying = spread::varying_sites(&measurement.runs);
+    }
+    let is_changed = matches!(result.outcome, Outcome::Regressed | Outcome::Improved | Outcome::Flaky);
+    if let (true, Some(baseline)) = (is_changed, baseline) {
+        let focus = focus(&result.judgements);
+        result.changes = site_diff::changes(baseline, run, focus);
+    }
+}
+
+/// The metric that the changes should explain: what is above its window, else what is below, else allocations.
+fn focus(judgements: &[Judgement]) -> Metric {
+    let first = |standing| judgements.iter().find(|j| j.standing == standing).map(|j| j.metric);
+    first(Standing::Above).or_else(|| first(Standing::Below)).unwrap_or(Metric::Allocations)
+}
+
+/// The run that stands for all: with the fewest allocations; of those the one that left the least, the first.
+pub fn judged_run(runs: &[Run]) -> Option<&Run> {
+    runs.iter().min_by_key(|run| {
+        let figures = &run.figures;
+        (figures.allocations, figures.remaining_blocks, figures.descriptors)
+    })
+}
+
+fn finish(measurement: Measurement, outcome: Outcome, sentences: Vec<String>) -> TestResult {
+    TestResult {
+        name: measurement.name.clone(),
+        outcome,
+        sentences,
+        judgements: Vec::new(),
+        changes: Vec::new(),
+        varying: Vec::new(),
+        left: Vec::<Site>::new(),
+        measurement: Some(measurement),
+        duration_us: 0,
+    }
+}
+
+/// The spread of one metric; all zeros without runs.
+pub(crate) fn spread_of(runs: &[Run], metric: Metric) -> Spread {
+    Spread::of_runs(runs, metric).unwrap_or(Spread { min: 0, mode: 0, max: 0, at_min: 0, runs: 0 })
+}
+
+#[cfg(test)]
+#[path = "judge_tests.rs"]
+mod tests;
+
+#[cfg(test)]
+#[path = "judge_properties.rs"]
+mod properties;

@@ -1,0 +1,76 @@
+//! Sites that a test's limits tell to leave out.
+
+use super::grouped;
+use crate::baseline::Baseline;
+use crate::glob;
+use crate::measurement::{Figures, Measurement, Metric, Site};
+use std::borrow::Cow;
+
+/// Takes the shares of sites that match a glob out of all runs, and says how much that was in the run where it was
+/// most. The peak is not known by site and stays.
+pub(super) fn leave_out(measurement: &mut Measurement, globs: &[String]) {
+    if globs.is_empty() {
+        return;
+    }
+    let mut most = Figures::default();
+    let mut is_any = false;
+    for run in &mut measurement.runs {
+        let gone = take(&mut run.sites, globs);
+        is_any |= gone.is_some();
+        let Some(gone) = gone else { continue };
+        run.figures = minus(&run.figures, &gone);
+        if gone.allocations >= most.allocations {
+            most = gone;
+        }
+    }
+    let list = globs.join(", ");
+    measurement.notes.push(if is_any {
+        format!(
+            "Left out by ignore_sites ({list}): up to {} allocations, {} bytes, {} remaining per run.",
+            grouped(most.allocations),
+            grouped(most.bytes),
+            grouped(most.remaining_blocks)
+        )
+    } else {
+        format!("No site matches ignore_sites ({list}).")
+    });
+}
+
+/// The baseline without the same sites: it may be older than the globs.
+pub(super) fn without<'a>(baseline: &'a Baseline, globs: &[String]) -> Cow<'a, Baseline> {
+    let mut sites = baseline.sites.clone();
+    let Some(gone) = take(&mut sites, globs) else { return Cow::Borrowed(baseline) };
+    let mut rest = Baseline { sites, ..baseline.clone() };
+    for metric in Metric::ALL {
+        let spread = rest.spread_mut(metric);
+        for value in [&mut spread.min, &mut spread.mode, &mut spread.max] {
+            *value = value.saturating_sub(gone.of(metric));
+        }
+    }
+    Cow::Owned(rest)
+}
+
+/// Removes the sites that match; their sum, none when there are none.
+fn take(sites: &mut Vec<Site>, globs: &[String]) -> Option<Figures> {
+    let mut gone: Option<Figures> = None;
+    sites.retain(|site| {
+        let is_ignored =
+            site.frames.iter().any(|frame| globs.iter().any(|glob| glob::matches_frame(glob, frame)));
+        if is_ignored {
+            gone = Some(gone.unwrap_or_default().plus(&site.figures));
+        }
+        !is_ignored
+    });
+    gone
+}
+
+fn minus(figures: &Figures, gone: &Figures) -> Figures {
+    Figures {
+        allocations: figures.allocations.saturating_sub(gone.allocations),
+        bytes: figures.bytes.saturating_sub(gone.bytes),
+        peak_bytes: figures.peak_bytes,
+        remaining_blocks: figures.remaining_blocks.saturating_sub(gone.remaining_blocks),
+        remaining_bytes: figures.remaining_bytes.saturating_sub(gone.remaining_bytes),
+        descriptors: figures.descriptors.saturating_sub(gone.descriptors),
+    }
+}

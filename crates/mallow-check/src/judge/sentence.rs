@@ -1,0 +1,172 @@
+//! Why a metric is not fine, and what to do about it, as people read it.
+
+use super::standing::Doubt;
+use crate::limit::Limits;
+use crate::measurement::Measurement;
+use crate::result::{Judgement, Standing, Window};
+
+/// A number in full, with commas: `75,001`. A gate is about the last digit, so nothing is rounded.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A difference by operation, such as `+1.000`.
+pub fn per_operation(before: u64, after: u64, ops: u64) -> String {
+    let difference = i128::from(after) - i128::from(before);
+    format!("{:+.3}", difference as f64 / ops.max(1) as f64)
+}
+
+/// What is to be said about one metric, if anything.
+pub(super) fn of(
+    judgement: &Judgement,
+    doubt: Doubt,
+    measurement: &Measurement,
+    limits: &Limits,
+) -> Vec<String> {
+    match doubt {
+        Doubt::Flaky => vec![flaky(judgement, measurement)],
+        Doubt::FewOperations => vec![few_operations(judgement)],
+        Doubt::No | Doubt::Note => match judgement.standing {
+            Standing::Above => above(judgement, doubt, measurement, limits),
+            Standing::Below => vec![below(judgement, measurement, limits)],
+            Standing::Within | Standing::Free if doubt == Doubt::Note => vec![apart(judgement)],
+            Standing::Within | Standing::Free => Vec::new(),
+        },
+    }
+}
+
+fn above(judgement: &Judgement, doubt: Doubt, measurement: &Measurement, limits: &Limits) -> Vec<String> {
+    let Window { max, .. } = window(judgement);
+    let (word, spread) = (judgement.metric.word(), &judgement.spread);
+    let allowed = match limits.of(judgement.metric) {
+        Some(_) => format!("its limit allows {}", grouped(max)),
+        None => format!("{} allowed", grouped(max)),
+    };
+    if spread.min <= max {
+        // Fewer than one per run: the sum over the runs is what tells.
+        let values = measurement.runs.iter().map(|run| run.figures.of(judgement.metric));
+        let (sum, count) = values
+            .filter(|value| *value > max)
+            .fold((0u64, 0u64), |(sum, count), value| (sum.saturating_add(value), count + 1));
+        return vec![format!(
+            "{word}: {} in all, left in {count} of {} runs, again and again; {allowed} per run.",
+            grouped(sum),
+            spread.runs
+        )];
+    }
+    let mut sentences = vec![format!("{word}: {}; {allowed}.", value_and_difference(judgement, measurement))];
+    if doubt == Doubt::Note {
+        sentences.push(apart(judgement));
+    }
+    sentences
+}
+
+fn below(judgement: &Judgement, measurement: &Measurement, limits: &Limits) -> String {
+    let Window { min, .. } = window(judgement);
+    let word = judgement.metric.word();
+    let cure = match limits.of(judgement.metric) {
+        Some(crate::limit::Limit::Absolute { .. }) => {
+            format!("its limit expects at least {}: lower it to keep the win", grouped(min))
+        }
+        _ => format!("keep the win with `mallow check --update --only {}`", measurement.name),
+    };
+    format!("{word}: {}; {cure}.", value_and_difference(judgement, measurement))
+}
+
+/// `75,001 per run, 1,001 more than the baseline's 74,000 (+1.001 per operation)`.
+fn value_and_difference(judgement: &Judgement, measurement: &Measurement) -> String {
+    let value = judgement.spread.min;
+    let Some(reference) = judgement.reference else { return format!("{} per run", grouped(value)) };
+    let comparison = match value.cmp(&reference) {
+        std::cmp::Ordering::Greater => format!("{} more than", grouped(value - reference)),
+        std::cmp::Ordering::Less => format!("{} fewer than", grouped(reference - value)),
+        std::cmp::Ordering::Equal => "as".to_owned(),
+    };
+    let by_operation = match measurement.ops {
+        Some(ops) if ops > 0 && value != reference => {
+            format!(" ({} per operation)", per_operation(reference, value, ops))
+        }
+        _ => String::new(),
+    };
+    format!("{} per run, {comparison} the baseline's {}{by_operation}", grouped(value), grouped(reference))
+}
+
+fn flaky(judgement: &Judgement, measurement: &Measurement) -> String {
+    let spread = &judgement.spread;
+    let ends = format!("from {} to {}", grouped(spread.min), grouped(spread.max));
+    let sites = if measurement.runs.iter().any(|run| !run.sites.is_empty()) {
+        "; the sites that vary are listed"
+    } else {
+        ""
+    };
+    format!(
+        "{}: the runs differ too much to be judged, {ends}, the least in {} of {}{sites}.",
+        judgement.metric.word(),
+        spread.at_min,
+        spread.runs
+    )
+}
+
+fn apart(judgement: &Judgement) -> String {
+    let Judgement { spread, metric, .. } = judgement;
+    format!(
+        "{}: the runs differ, from {} to {}; {} of {} have the least, which is judged.",
+        metric.word(),
+        grouped(spread.min),
+        grouped(spread.max),
+        spread.at_min,
+        spread.runs
+    )
+}
+
+fn few_operations(judgement: &Judgement) -> String {
+    let Judgement { spread, metric, .. } = judgement;
+    format!(
+        "{}: {} of {} runs left up to {} behind, the others less. These are too few operations to tell a leak from what is \
+         kept once: do at least 10 operations per run, or more runs.",
+        metric.word(),
+        spread.runs - spread.at_min,
+        spread.runs,
+        grouped(spread.max)
+    )
+}
+
+fn window(judgement: &Judgement) -> Window {
+    judgement.window.unwrap_or(Window { min: 0, max: u64::MAX })
+}
+
+pub(super) fn missing(name: &str) -> String {
+    format!(
+        "There is no baseline and no limit for it; `mallow check --update --only {name}` makes the baseline."
+    )
+}
+
+pub(super) fn other_operations(before: Option<u64>, after: Option<u64>, name: &str) -> String {
+    let words = |ops: Option<u64>| match ops {
+        Some(1) => "1 operation per run".to_owned(),
+        Some(ops) => format!("{} operations per run", grouped(ops)),
+        None => "an unknown number of operations per run".to_owned(),
+    };
+    format!(
+        "Its baseline is for {}, and the test makes {}, so they cannot be compared; `mallow check --update --only {name}` \
+         replaces the baseline.",
+        words(before),
+        words(after)
+    )
+}
+
+pub(super) fn other_environment(differences: &[String]) -> String {
+    format!(
+        "There is a baseline only for another environment: {} Counts differ between environments; `--compare-anyway` compares \
+         nevertheless, `--update` makes a baseline for this one.",
+        differences.join(" ")
+    )
+}

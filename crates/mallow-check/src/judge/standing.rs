@@ -1,0 +1,115 @@
+//! How one metric of the runs stands to its window, and how sure that is.
+
+use super::{spread_of, window};
+use crate::baseline::Baseline;
+use crate::limit::Limits;
+use crate::measurement::{Measurement, Metric};
+use crate::result::{Judgement, Spread, Standing, Window};
+
+/// How sure a standing is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Doubt {
+    /// Sure.
+    No,
+    /// Sure, but the runs differ in a way that people should see.
+    Note,
+    /// The runs differ too much to tell.
+    Flaky,
+    /// Some runs left what others did not, and there were too few operations to tell a leak from what is kept once.
+    FewOperations,
+}
+
+/// A metric, judged.
+pub(super) struct Judged {
+    pub(super) judgement: Judgement,
+    pub(super) doubt: Doubt,
+}
+
+/// Judges one metric. None without runs.
+pub(super) fn judge_metric(
+    measurement: &Measurement,
+    baseline: Option<&Baseline>,
+    limits: &Limits,
+    metric: Metric,
+) -> Option<Judged> {
+    let spread = Spread::of_runs(&measurement.runs, metric)?;
+    let window = window::of(metric, limits, baseline, measurement.ops);
+    let (standing, doubt) = match (metric, window) {
+        (Metric::Allocations, None) => (Standing::Free, unsteady_note(&spread)),
+        (_, None) => (Standing::Free, Doubt::No),
+        (Metric::Allocations, Some(window)) => of_allocations(&spread, window),
+        (Metric::Remaining | Metric::Descriptors, Some(window)) => {
+            let values: Vec<u64> = measurement.runs.iter().map(|run| run.figures.of(metric)).collect();
+            of_left(&values, &spread, window, measurement.ops)
+        }
+        (_, Some(window)) => (of_value(spread.min, window), Doubt::No),
+    };
+    let reference = baseline.map(|baseline| baseline.spread(metric).min);
+    Some(Judged { judgement: Judgement { metric, spread, reference, window, standing }, doubt })
+}
+
+fn of_value(value: u64, window: Window) -> Standing {
+    if value > window.max {
+        Standing::Above
+    } else if value < window.min {
+        Standing::Below
+    } else {
+        Standing::Within
+    }
+}
+
+fn unsteady_note(spread: &Spread) -> Doubt {
+    if spread.is_steady() { Doubt::No } else { Doubt::Note }
+}
+
+/// The least value is judged where it is the floor. Where it is not known to be, the verdict still is sure when every
+/// run would have the same: all in the window, all below it, or all so far above it that what the runs differ
+/// by cannot have lifted them there.
+fn of_allocations(spread: &Spread, window: Window) -> (Standing, Doubt) {
+    let standing = of_value(spread.min, window);
+    let doubt = unsteady_note(spread);
+    let is_sure = doubt == Doubt::No
+        || spread.has_only_outliers()
+        || match standing {
+            Standing::Within => spread.max <= window.max,
+            Standing::Below => spread.max < window.min,
+            Standing::Above => spread.min - window.max > spread.range(),
+            Standing::Free => true,
+        };
+    // Within is said where nothing is known, so that nobody takes a doubtful value for a regression or a win.
+    if is_sure { (standing, doubt) } else { (Standing::Within, Doubt::Flaky) }
+}
+
+/// See the head of [`super`] for the rule and its reasons.
+fn of_left(values: &[u64], spread: &Spread, window: Window, ops: Option<u64>) -> (Standing, Doubt) {
+    let standing = of_value(spread.min, window);
+    if standing != Standing::Within || spread.max <= window.max {
+        return (standing, Doubt::No);
+    }
+    let Some(ops) = ops.filter(|_| window::runs_per_hundred(ops) > 1) else {
+        // A leak would be in every run.
+        return (standing, Doubt::Note);
+    };
+    let half = values.len() / 2;
+    let hundreds = ops.saturating_mul(half as u64) / 100;
+    if hundreds == 0 {
+        return (standing, Doubt::FewOperations);
+    }
+    let (first, second) = values.split_at(half);
+    let is_leak = [first, second]
+        .iter()
+        .all(|half| half.iter().filter(|value| **value > window.max).count() as u64 >= hundreds);
+    if is_leak { (Standing::Above, Doubt::Note) } else { (standing, Doubt::Note) }
+}
+
+/// Says when what was left behind was counted before it stood still.
+pub(super) fn note_unsettled(measurement: &mut Measurement) {
+    let count = measurement.runs.iter().filter(|run| !run.settled).count();
+    let left = spread_of(&measurement.runs, Metric::Remaining);
+    if count > 0 && left.max > 0 {
+        let runs = measurement.runs.len();
+        measurement.notes.push(format!(
+            "In {count} of {runs} runs the blocks that were left behind did not stand still within the time for that."
+        ));
+    }
+}

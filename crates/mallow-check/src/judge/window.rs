@@ -1,0 +1,89 @@
+//! Which values of a metric are fine: from a limit, the baseline and the defaults.
+
+use crate::baseline::Baseline;
+use crate::limit::{Combine, Limit, Limits, Tolerance};
+use crate::measurement::Metric;
+use crate::result::Window;
+
+/// Of so many operations one may be a stray allocation.
+const OPERATIONS_PER_STRAY: u64 = 100;
+
+/// However many operations there are, more strays than this are not chance.
+const STRAYS_MAX: u64 = 50;
+
+/// Everything is allowed.
+const ANY: Window = Window { min: 0, max: u64::MAX };
+
+/// How far allocations may be off the baseline where no limit says so.
+pub(super) fn stray_allocations(ops: Option<u64>) -> u64 {
+    (ops.unwrap_or(0) / OPERATIONS_PER_STRAY).min(STRAYS_MAX)
+}
+
+/// How many runs it takes to make a hundred operations; 1 where nobody said how many a run makes.
+pub(crate) fn runs_per_hundred(ops: Option<u64>) -> u64 {
+    match ops {
+        None | Some(0) => 1,
+        Some(ops) => OPERATIONS_PER_STRAY.div_ceil(ops),
+    }
+}
+
+/// Whether there is a baseline, or a limit that needs none.
+pub(super) fn can_hold_against(baseline: Option<&Baseline>, limits: &Limits) -> bool {
+    baseline.is_some() || limits.by_metric.iter().any(|(_, limit)| matches!(limit, Limit::Absolute { .. }))
+}
+
+/// The window of a metric; none when it is free.
+pub(super) fn of(
+    metric: Metric,
+    limits: &Limits,
+    baseline: Option<&Baseline>,
+    ops: Option<u64>,
+) -> Option<Window> {
+    let spread = baseline.map(|baseline| baseline.spread(metric));
+    match (limits.of(metric), spread) {
+        (Some(Limit::Absolute { min, max }), _) => {
+            Some(Window { min: min.unwrap_or(ANY.min), max: max.unwrap_or(ANY.max) })
+        }
+        (Some(Limit::Relative(tolerance)), Some(spread)) => {
+            Some(around(spread.min, spread.min, off_by(&tolerance, spread.min)))
+        }
+        // Nothing to be relative to.
+        (Some(Limit::Relative(_)), None) => None,
+        (None, spread) => match metric {
+            Metric::Allocations => spread.map(|s| around(s.min, s.min, stray_allocations(ops))),
+            Metric::Remaining | Metric::Descriptors => {
+                let accepted = spread.map_or((0, 0), |s| (s.min, s.max));
+                // What only some runs leave was accepted with the baseline as a whole.
+                let max = if runs_per_hundred(ops) > 1 { accepted.1 } else { accepted.0 };
+                Some(Window { min: accepted.0, max })
+            }
+            Metric::Bytes | Metric::Peak | Metric::RemainingBytes => None,
+        },
+    }
+}
+
+fn around(low: u64, high: u64, slack: u64) -> Window {
+    Window { min: low.saturating_sub(slack), max: high.saturating_add(slack) }
+}
+
+/// How far a value may be from its reference. A share of 0 is 0, whatever the share: there only the absolute part
+/// counts, even when either would fail the test.
+fn off_by(tolerance: &Tolerance, reference: u64) -> u64 {
+    let share = |ppm: u64| {
+        let share = u128::from(reference) * u128::from(ppm) / 1_000_000;
+        u64::try_from(share).unwrap_or(u64::MAX)
+    };
+    match (tolerance.abs, tolerance.rel_ppm.map(share)) {
+        (Some(abs), Some(_)) if reference == 0 => abs,
+        (Some(abs), Some(rel)) => match tolerance.combine {
+            Combine::And => abs.max(rel),
+            Combine::Or => abs.min(rel),
+        },
+        (Some(only), None) | (None, Some(only)) => only,
+        (None, None) => 0,
+    }
+}
+
+#[cfg(test)]
+#[path = "window_tests.rs"]
+mod tests;

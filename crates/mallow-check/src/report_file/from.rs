@@ -1,0 +1,150 @@
+//! A result as a report.
+
+use super::frames::Table;
+use super::*;
+use crate::judge::judged_run;
+use crate::measurement::{Environment, Figures, Measurement, Site};
+use crate::result::{CheckResult, Judgement, Spread, Standing, TestResult, Window};
+
+impl From<&CheckResult> for ReportFile {
+    fn from(check: &CheckResult) -> ReportFile {
+        let mut table = Table::default();
+        let tests = check.tests.iter().map(|test| test_json(test, &mut table)).collect();
+        ReportFile {
+            schema: SCHEMA.to_owned(),
+            environment: (&check.environment).into(),
+            sentences: check.sentences.clone(),
+            update_command: check.update_command.clone(),
+            folder: check.folder.display().to_string(),
+            frames: table.frames,
+            tests,
+        }
+    }
+}
+
+fn test_json<'a>(test: &'a TestResult, table: &mut Table<'a>) -> TestJson {
+    let change = |change: &'a crate::result::SiteChange, table: &mut Table<'a>| ChangeJson {
+        stack: table.stack(&change.frames),
+        before: change.before.as_ref().map(FiguresJson::from),
+        after: change.after.as_ref().map(FiguresJson::from),
+        exact: change.exact,
+    };
+    TestJson {
+        name: test.name.clone(),
+        outcome: test.outcome.word().to_owned(),
+        sentences: test.sentences.clone(),
+        duration_us: test.duration_us,
+        judgements: test.judgements.iter().map(JudgementJson::from).collect(),
+        changes: test.changes.iter().map(|of| change(of, table)).collect(),
+        varying: test
+            .varying
+            .iter()
+            .map(|site| VaryingJson {
+                stack: table.stack(&site.frames),
+                allocations: (&site.allocations).into(),
+            })
+            .collect(),
+        left: sites(&test.left, table),
+        measurement: test.measurement.as_ref().map(|measurement| measurement_json(measurement, table)),
+    }
+}
+
+fn measurement_json<'a>(measurement: &'a Measurement, table: &mut Table<'a>) -> MeasurementJson {
+    let runs = &measurement.runs;
+    let judged = judged_run(runs);
+    let index = judged.and_then(|judged| runs.iter().position(|run| std::ptr::eq(run, judged)));
+    MeasurementJson {
+        ops: measurement.ops,
+        warmups: measurement.warmups,
+        environment: (&measurement.environment).into(),
+        notes: measurement.notes.clone(),
+        runs: runs
+            .iter()
+            .map(|run| RunJson {
+                figures: (&run.figures).into(),
+                settled: run.settled,
+                waited_us: run.waited_us,
+            })
+            .collect(),
+        judged: index.unwrap_or(0),
+        sites: judged.map_or_else(Vec::new, |run| largest(&run.sites, table)),
+    }
+}
+
+/// The sites from which a baseline takes its own, in their order.
+fn largest<'a>(all: &'a [Site], table: &mut Table<'a>) -> Vec<SiteJson> {
+    let mut order: Vec<usize> = (0..all.len()).collect();
+    order.sort_by_key(|index| {
+        let figures = &all[*index].figures;
+        let has_left = figures.remaining_blocks > 0 || figures.descriptors > 0;
+        std::cmp::Reverse((has_left, figures.allocations, figures.bytes))
+    });
+    order.truncate(SITES_MAX);
+    order.sort_unstable();
+    order.into_iter().map(|index| site(&all[index], table)).collect()
+}
+
+fn sites<'a>(sites: &'a [Site], table: &mut Table<'a>) -> Vec<SiteJson> {
+    sites.iter().map(|of| site(of, table)).collect()
+}
+
+fn site<'a>(site: &'a Site, table: &mut Table<'a>) -> SiteJson {
+    SiteJson { stack: table.stack(&site.frames), figures: (&site.figures).into() }
+}
+
+impl From<&Environment> for EnvironmentJson {
+    fn from(environment: &Environment) -> Self {
+        Self {
+            architecture: environment.architecture.clone(),
+            libc: environment.libc.clone(),
+            runtime: environment.runtime.clone(),
+            allocator: environment.allocator.clone(),
+            processors: environment.processors,
+            counting: environment.counting,
+            class: environment.class_name(),
+        }
+    }
+}
+
+impl From<&Judgement> for JudgementJson {
+    fn from(judgement: &Judgement) -> Self {
+        Self {
+            metric: judgement.metric.word().to_owned(),
+            standing: standing_word(judgement.standing).to_owned(),
+            spread: (&judgement.spread).into(),
+            reference: judgement.reference,
+            window: judgement.window.map(WindowJson::from),
+        }
+    }
+}
+
+/// The word for it in JSON.
+pub(super) const fn standing_word(standing: Standing) -> &'static str {
+    match standing {
+        Standing::Free => "free",
+        Standing::Below => "below",
+        Standing::Within => "within",
+        Standing::Above => "above",
+    }
+}
+
+impl From<&Spread> for SpreadJson {
+    fn from(spread: &Spread) -> Self {
+        let Spread { min, mode, max, at_min, runs } = *spread;
+        Self { min, mode, max, at_min, runs }
+    }
+}
+
+impl From<Window> for WindowJson {
+    fn from(window: Window) -> Self {
+        Self { min: window.min, max: (window.max != u64::MAX).then_some(window.max) }
+    }
+}
+
+impl From<&Figures> for FiguresJson {
+    fn from(figures: &Figures) -> Self {
+        let Figures { allocations, bytes, peak_bytes, remaining_blocks, remaining_bytes, descriptors } =
+            *figures;
+        Self { allocations, bytes, peak_bytes, remaining_blocks, remaining_bytes, descriptors }
+    }
+}

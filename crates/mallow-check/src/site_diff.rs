@@ -1,0 +1,91 @@
+//! Which sites changed since the baseline, whatever lines and names did meanwhile.
+
+use crate::baseline::{Baseline, kept_stack};
+use crate::measurement::{Figures, Metric, Run, Site};
+use crate::result::SiteChange;
+use mallow_base::Frame;
+use mallow_profile::{Diff, DiffEntry, DiffSite, Known, Level, SiteTotals};
+use std::cmp::Reverse;
+
+/// What a baseline and a measurement both tell of a site.
+const KNOWN: Known = Known { allocations: true, leaked: true, blocks: true, ..Known::NOTHING };
+
+/// The sites whose figures changed, those with the largest change of `focus` first.
+pub fn changes(baseline: &Baseline, run: &Run, focus: Metric) -> Vec<SiteChange> {
+    // Both sides as a baseline keeps them, so that a path that it shortens is not a difference.
+    let now: Vec<Vec<Frame>> = run.sites.iter().map(|site| kept_stack(&site.frames)).collect();
+    let before: Vec<DiffSite<'_>> = baseline.sites.iter().map(|site| diff_site(&site.frames, site)).collect();
+    let after: Vec<DiffSite<'_>> =
+        now.iter().zip(&run.sites).map(|(frames, site)| diff_site(frames, site)).collect();
+    let diff = Diff::of(&before, &after, &KNOWN, &[]);
+    let mut changes: Vec<SiteChange> = diff
+        .entries
+        .iter()
+        .map(|entry| change(entry, &baseline.sites, &run.sites))
+        .filter(|change| change.before != change.after && !is_unknown_before(change, baseline))
+        .collect();
+    changes
+        .sort_by_key(|change| (Reverse(weight(change, focus)), Reverse(weight(change, Metric::Allocations))));
+    changes
+}
+
+/// The sites of a run that left blocks or descriptors, the largest first.
+pub fn left(run: &Run) -> Vec<Site> {
+    let is_left = |site: &&Site| site.figures.remaining_blocks > 0 || site.figures.descriptors > 0;
+    let mut sites: Vec<Site> = run.sites.iter().filter(is_left).cloned().collect();
+    sites.sort_by_key(|site| {
+        let figures = &site.figures;
+        Reverse((figures.remaining_blocks.saturating_add(figures.descriptors), figures.remaining_bytes))
+    });
+    sites
+}
+
+fn diff_site<'a>(frames: &'a [Frame], site: &Site) -> DiffSite<'a> {
+    let Figures { allocations, bytes, remaining_blocks, remaining_bytes, .. } = site.figures;
+    let totals = SiteTotals {
+        allocations,
+        bytes,
+        leaked_blocks: remaining_blocks,
+        leaked_bytes: remaining_bytes,
+        ..SiteTotals::default()
+    };
+    DiffSite { frames: frames.iter().collect(), totals }
+}
+
+fn change(entry: &DiffEntry, before: &[Site], after: &[Site]) -> SiteChange {
+    let shown = match (entry.after.first(), entry.before.first()) {
+        (Some(index), _) => &after[*index].frames,
+        (None, Some(index)) => &before[*index].frames,
+        (None, None) => &Vec::new(),
+    };
+    SiteChange {
+        frames: shown.clone(),
+        before: sum(before, &entry.before),
+        after: sum(after, &entry.after),
+        exact: matches!(entry.level, Level::Same | Level::Lines | Level::Files),
+    }
+}
+
+/// None for no sites. The peak is not known by site.
+fn sum(sites: &[Site], indices: &[usize]) -> Option<Figures> {
+    let figures = indices.iter().map(|index| Figures { peak_bytes: 0, ..sites[*index].figures });
+    figures.reduce(|sum, more| sum.plus(&more))
+}
+
+/// A baseline keeps its largest sites only. What is new and small may well have been among the others.
+fn is_unknown_before(change: &SiteChange, baseline: &Baseline) -> bool {
+    let (None, Some(after)) = (change.before, change.after) else { return false };
+    let is_small = |least: &Site| after.allocations <= least.figures.allocations;
+    let left_nothing = after.remaining_blocks == 0 && after.descriptors == 0;
+    let least = baseline.sites.iter().min_by_key(|site| site.figures.allocations);
+    baseline.left_out.sites > 0 && left_nothing && least.is_none_or(is_small)
+}
+
+fn weight(change: &SiteChange, metric: Metric) -> u64 {
+    let of = |side: Option<Figures>| side.map_or(0, |figures| figures.of(metric));
+    of(change.before).abs_diff(of(change.after))
+}
+
+#[cfg(test)]
+#[path = "site_diff_tests.rs"]
+mod tests;

@@ -1,0 +1,103 @@
+//! The runs' values of a metric in five numbers, and whether they stand still.
+
+use crate::measurement::{Measurement, Metric, Run};
+use crate::result::{Spread, VaryingSite};
+use mallow_base::Frame;
+use std::collections::BTreeMap;
+
+/// So many runs must have the least value, or it is not known to be the floor.
+pub const RUNS_AT_MIN: u32 = 3;
+
+/// From so many runs on [`RUNS_AT_MIN`] is asked for.
+pub const RUNS_TO_ASK: u32 = 5;
+
+/// A difference between runs up to this is never too much.
+pub const RANGE_FREE: u64 = 5;
+
+/// Above [`RANGE_FREE`], runs may differ by one in so many.
+pub const RANGE_ONE_IN: u64 = 1000;
+
+/// At most so many sites are named as varying.
+pub const VARYING_MAX: usize = 50;
+
+impl Spread {
+    /// Of the runs' values; none without runs.
+    pub fn of(values: &[u64]) -> Option<Spread> {
+        let mut sorted = values.to_vec();
+        sorted.sort_unstable();
+        let (min, max) = (*sorted.first()?, *sorted.last()?);
+        // Strictly longer only, so that of equally frequent values the least stays.
+        let mode = sorted
+            .chunk_by(|a, b| a == b)
+            .fold((min, 0), |best, equal| if equal.len() > best.1 { (equal[0], equal.len()) } else { best });
+        let at_min = sorted.partition_point(|value| *value == min);
+        Some(Spread { min, mode: mode.0, max, at_min: as_u32(at_min), runs: as_u32(sorted.len()) })
+    }
+
+    /// Of one metric of a measurement's runs.
+    pub fn of_runs(runs: &[Run], metric: Metric) -> Option<Spread> {
+        let values: Vec<u64> = runs.iter().map(|run| run.figures.of(metric)).collect();
+        Spread::of(&values)
+    }
+
+    /// How far the runs are apart.
+    pub const fn range(&self) -> u64 {
+        self.max.saturating_sub(self.min)
+    }
+
+    /// Whether the least value is the floor: it came often enough, and no run is far from it.
+    pub fn is_steady(&self) -> bool {
+        let is_floor = self.runs < RUNS_TO_ASK || self.at_min >= RUNS_AT_MIN;
+        is_floor && self.range() <= RANGE_FREE.max(self.min / RANGE_ONE_IN)
+    }
+
+    /// Whether at least nine runs in ten have the least value: then the others were disturbed from outside, however
+    /// far they are off. A test of which every fifth run costs more is not like that.
+    pub fn has_only_outliers(&self) -> bool {
+        self.runs >= RUNS_TO_ASK && u64::from(self.at_min) * 10 >= u64::from(self.runs) * 9
+    }
+}
+
+/// The sites whose allocations differ between runs, the most varying first, at most [`VARYING_MAX`].
+pub fn varying_sites(runs: &[Run]) -> Vec<VaryingSite> {
+    let mut counts: BTreeMap<&[Frame], Vec<u64>> = BTreeMap::new();
+    for (index, run) in runs.iter().enumerate() {
+        for site in &run.sites {
+            // A run in which the site did nothing has a 0.
+            let counts = counts.entry(&site.frames).or_insert_with(|| vec![0; runs.len()]);
+            counts[index] = counts[index].saturating_add(site.figures.allocations);
+        }
+    }
+    let mut sites: Vec<VaryingSite> = counts
+        .into_iter()
+        .filter_map(|(stack, counts)| {
+            let allocations = Spread::of(&counts)?;
+            (allocations.range() > 0).then(|| VaryingSite { frames: stack.to_vec(), allocations })
+        })
+        .collect();
+    // Stable, so that sites that vary alike stay in the order of their stacks.
+    sites.sort_by_key(|site| std::cmp::Reverse((site.allocations.range(), site.allocations.max)));
+    sites.truncate(VARYING_MAX);
+    sites
+}
+
+/// Whether a measurement should have as many runs again before it is judged: its least number of allocations is not
+/// known to be the floor, or some runs left behind what others did not, and too few operations were made to tell
+/// a leak from a block that is kept once (see [`crate::judge`]).
+pub(crate) fn wants_more_runs(measurement: &Measurement) -> bool {
+    let runs = &measurement.runs;
+    let is_unsteady = Spread::of_runs(runs, Metric::Allocations).is_some_and(|spread| !spread.is_steady());
+    let may_leak = [Metric::Remaining, Metric::Descriptors].into_iter().any(|metric| {
+        let differs = Spread::of_runs(runs, metric).is_some_and(|spread| spread.range() > 0);
+        differs && crate::judge::runs_per_hundred(measurement.ops) > 1
+    });
+    is_unsteady || may_leak
+}
+
+fn as_u32(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+#[path = "spread_tests.rs"]
+mod tests;

@@ -49,8 +49,9 @@ fn produce(orders: Arc<Channel<Messages>>, done: Arc<Channel<()>>) {
             #[cfg(seed_alloc)]
             drop(keep(Box::new([0u8; 24]))); // SEED_ALLOC
             #[cfg(seed_leak)]
-            let _ = keep((operation % 100 == 0).then(|| Box::leak(Box::new([0u8; 40]))));
-            // SEED_LEAK
+            if operation % 100 == 0 {
+                Box::leak(keep(Box::new([0u8; 40]))); // SEED_LEAK
+            }
         }
         drop(messages);
         done.push(());

@@ -34,8 +34,8 @@ pub(crate) const NODE: Shim =
 /// All of them.
 pub(crate) const ALL: [&Shim; 5] = [&HEADER, &CRATE, &PACKAGE, &RUBY, &NODE];
 
-/// Puts the shims into a working folder. A file that is there already and the same is left alone.
-pub(crate) fn write_into(folder: &Path) -> io::Result<()> {
+/// Puts the shims into a folder, each in that of its language. A file that is there already and the same is left alone.
+pub fn write_into(folder: &Path) -> io::Result<()> {
     for shim in ALL {
         let path = folder.join(shim.path);
         if fs::read(&path).is_ok_and(|there| there == shim.text.as_bytes()) {

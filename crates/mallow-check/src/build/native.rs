@@ -2,7 +2,7 @@
 
 use super::BuildError;
 use super::plan::{Place, Plan};
-use super::step::{Step, number_of, with_ending};
+use super::step::{Rules, Step, number_of, with_ending};
 use super::tools::{CC, CXX, Tool};
 use crate::manifest::Language;
 use std::ffi::OsString;
@@ -84,7 +84,7 @@ fn compile(place: Place<'_>, file: &Path, language: Language, is_own: bool) -> R
         directory: place.suite.folder.clone(),
         output,
         inputs: vec![file.to_owned()],
-        rules: Some(rules),
+        rules: Rules::Compiler(rules),
         version: tool.version,
     })
 }
@@ -111,6 +111,7 @@ fn link(
         }
     }
     let output = place.workplace.program(&place.test.name);
+    let rules = with_ending(&output, ".d");
     command.extend(["-o".into(), output.clone().into_os_string()]);
     Ok(Step {
         purpose: format!("link the test {:?}", place.test.name),
@@ -118,7 +119,7 @@ fn link(
         directory: place.suite.folder.clone(),
         output,
         inputs,
-        rules: None,
+        rules: Rules::Linker(rules),
         version: tool.version,
     })
 }

@@ -110,15 +110,17 @@ impl Place<'_> {
     }
 
     /// A path as it is shown: from the suite's folder if it lies there.
-    pub(super) fn shown<'path>(self, path: &'path Path) -> &'path Path {
+    pub(super) fn shown(self, path: &Path) -> &Path {
         path.strip_prefix(&self.suite.folder).unwrap_or(path)
     }
 
     /// The flags that replace folders of this machine by those that are the same everywhere.
     pub(super) fn prefix_maps(self, flag: &str) -> Vec<OsString> {
-        // The last one that fits counts: the working folder may lie in the suite's.
-        let maps = [(self.suite.folder.as_path(), ""), (self.workplace.root(), "mallow")];
-        let map = |(from, to): (&Path, &str)| {
+        // The last one that fits counts: the working folder may lie in the suite's. With a slash behind it nothing
+        // is left of the suite's folder, and without one it is the compiler's own working directory.
+        let suite = &self.suite.folder;
+        let maps = [(suite.clone(), ""), (suite.join(""), ""), (self.workplace.root().to_owned(), "mallow")];
+        let map = |(from, to): (PathBuf, &str)| {
             let mut whole = OsString::from(flag);
             whole.push(from);
             whole.push("=");

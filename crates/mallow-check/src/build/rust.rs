@@ -3,7 +3,7 @@
 use super::BuildError;
 use super::native::file_of;
 use super::plan::{Place, Plan};
-use super::step::{Step, number_of, with_ending};
+use super::step::{Rules, Step, number_of, with_ending};
 use super::tools::{RUSTC, Tool};
 use crate::shims;
 use std::ffi::OsString;
@@ -57,7 +57,7 @@ pub(super) fn plan(place: Place<'_>, source: &Path) -> Result<Plan, BuildError> 
         directory: place.suite.folder.clone(),
         output: output.clone(),
         inputs,
-        rules: Some(rules),
+        rules: Rules::Compiler(rules),
         version: tool.version,
     };
     Ok(Plan { pieces: vec![markers], last: Some(last), prepared: place.of_program(output, runtime) })
@@ -84,7 +84,7 @@ fn markers(place: Place<'_>, tool: &Tool, flags: &[&String]) -> Step {
         directory: place.workplace.root().to_owned(),
         output,
         inputs: vec![source],
-        rules: Some(rules),
+        rules: Rules::Compiler(rules),
         version: tool.version.clone(),
     }
 }

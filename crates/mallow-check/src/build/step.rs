@@ -2,7 +2,7 @@
 
 use super::contents::Contents;
 use super::dependencies::{self, Dependencies};
-use super::{Done, command};
+use super::{BuildError, Done, command};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::env;
@@ -15,6 +15,9 @@ use std::time::SystemTime;
 /// Variables that compilers heed without telling.
 const HEEDED: [&str; 6] =
     ["CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "LIBRARY_PATH", "COMPILER_PATH", "GCC_EXEC_PREFIX"];
+
+/// The flag with which a linker lists what it read.
+const DEPENDENCY_FILE: &str = "--dependency-file";
 
 /// One call of a compiler.
 #[derive(Clone, Debug)]
@@ -30,9 +33,20 @@ pub(super) struct Step {
     /// What it reads for certain.
     pub(super) inputs: Vec<PathBuf>,
     /// Where it lists what it read.
-    pub(super) rules: Option<PathBuf>,
+    pub(super) rules: Rules,
     /// What the compiler says about its version.
     pub(super) version: String,
+}
+
+/// Where a compiler lists what it read.
+#[derive(Clone, Debug)]
+pub(super) enum Rules {
+    /// Nowhere: it reads what it is told to.
+    None,
+    /// In a file that the command names.
+    Compiler(PathBuf),
+    /// In a file, with GNU ld, lld and mold; other linkers do not know how.
+    Linker(PathBuf),
 }
 
 /// What an output was made of. Lies beside it.
@@ -59,10 +73,29 @@ impl Step {
             let _ = fs::create_dir_all(folder);
         }
         let begin = SystemTime::now();
-        command::run(&self.purpose, &self.command, &self.directory)?;
+        let rules = self.call()?;
         contents.forget(&self.output);
-        self.leave_stamp(contents, begin);
+        self.leave_stamp(contents, begin, rules.as_deref());
         Ok(true)
+    }
+
+    /// Runs the command, and says where the rules are.
+    fn call(&self) -> Result<Option<PathBuf>, BuildError> {
+        let run = |command: &[OsString]| command::run(&self.purpose, command, &self.directory);
+        match &self.rules {
+            Rules::None => run(&self.command).map(|()| None),
+            Rules::Compiler(path) => run(&self.command).map(|()| Some(path.clone())),
+            Rules::Linker(path) => {
+                let mut command = self.command.clone();
+                let mut flag = OsString::from(format!("-Wl,{DEPENDENCY_FILE}="));
+                flag.push(path);
+                command.push(flag);
+                match run(&command) {
+                    Err(error) if error.output.contains(DEPENDENCY_FILE) => run(&self.command).map(|()| None),
+                    result => result.map(|()| Some(path.clone())),
+                }
+            }
+        }
     }
 
     /// A number for everything but the contents of files.
@@ -88,9 +121,9 @@ impl Step {
     }
 
     /// Leaves none, so that the step is done again, when it cannot be known what the compiler read.
-    fn leave_stamp(&self, contents: &Contents, begin: SystemTime) {
+    fn leave_stamp(&self, contents: &Contents, begin: SystemTime, rules: Option<&Path>) {
         let mut listed = Dependencies::default();
-        if let Some(rules) = &self.rules {
+        if let Some(rules) = rules {
             let Ok(text) = fs::read(rules) else {
                 return;
             };
@@ -100,7 +133,7 @@ impl Step {
         let mut files = BTreeMap::new();
         for path in self.inputs.iter().cloned().chain(listed_files) {
             // Linkers list what they made themselves and threw away.
-            if path.starts_with(env::temp_dir()) && !path.exists() {
+            if matches!(self.rules, Rules::Linker(_)) && !path.exists() {
                 continue;
             }
             let (Some(number), false) = (contents.of(&path), is_newer(&path, begin)) else {

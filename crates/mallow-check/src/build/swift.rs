@@ -2,7 +2,7 @@
 
 use super::BuildError;
 use super::plan::{Place, Plan};
-use super::step::Step;
+use super::step::{Rules, Step};
 use super::tools::SWIFTC;
 use crate::shims;
 use std::ffi::OsString;
@@ -33,7 +33,7 @@ pub(super) fn plan(place: Place<'_>, source: &Path) -> Result<Plan, BuildError> 
         directory: place.suite.folder.clone(),
         output: output.clone(),
         inputs,
-        rules: None,
+        rules: Rules::None,
         version: tool.version.clone(),
     };
     Ok(Plan { pieces: Vec::new(), last: Some(last), prepared: place.of_program(output, runtime) })

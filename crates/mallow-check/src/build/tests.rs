@@ -1,59 +1,80 @@
 //! Suites in temporary folders, built with the real compilers, as a person would.
 
 use super::*;
-use std::fs;
+use mallow_symbols::{ModuleKey, SearchPaths, Symbolizer};
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
+use std::time::{Duration, SystemTime};
 use tempfile::TempDir;
+
+mod changes;
+mod failures;
 
 /// A suite and where it is built.
 struct Bench {
     folder: TempDir,
-    tools: fn() -> Tools,
 }
 
 impl Bench {
     fn new(files: &[(&str, &str)]) -> Bench {
-        let bench = Bench { folder: TempDir::new().unwrap(), tools: Tools::of_environment };
+        let bench = Bench { folder: TempDir::new().unwrap() };
         for (name, text) in files {
             bench.write(name, text);
         }
         bench
     }
 
-    fn suite_folder(&self) -> std::path::PathBuf {
+    fn suite_folder(&self) -> PathBuf {
         self.folder.path().canonicalize().unwrap().join("suite")
     }
 
     fn write(&self, name: &str, text: &str) {
-        let path = self.suite_folder_or_make().join(name);
+        let path = self.suite_folder().join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
 
-    fn suite_folder_or_make(&self) -> std::path::PathBuf {
-        let folder = self.suite_folder();
-        fs::create_dir_all(&folder).unwrap();
-        folder
+    /// A program of the suite's folder.
+    fn write_program(&self, name: &str, text: &str) -> PathBuf {
+        self.write(name, text);
+        let path = self.suite_folder().join(name);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        path
     }
 
-    fn try_prepare(&self) -> Result<Vec<Result<Prepared, BuildError>>, BuildError> {
+    /// Gives a file another date and nothing else.
+    fn touch(&self, name: &str) {
+        let file = File::options().append(true).open(self.suite_folder().join(name)).unwrap();
+        file.set_modified(SystemTime::now() - Duration::from_secs(5)).unwrap();
+    }
+
+    fn workplace(&self, suite: &Suite) -> Workplace {
+        Workplace::open_below(&self.folder.path().join("cache"), &suite.folder)
+    }
+
+    fn prepare_with(&self, tools: &Tools) -> Result<Vec<Result<Prepared, BuildError>>, BuildError> {
         let suite = Suite::open(Some(&self.suite_folder()), &[]).unwrap();
-        let workplace = Workplace::open_below(&self.folder.path().join("cache"), &suite.folder);
-        prepare(&suite, &workplace, &(self.tools)())
-    }
-
-    fn prepare(&self) -> Vec<Result<Prepared, BuildError>> {
-        self.try_prepare().unwrap()
+        prepare(&suite, &self.workplace(&suite), tools)
     }
 
     fn prepared(&self) -> Vec<Prepared> {
-        self.prepare().into_iter().collect::<Result<_, _>>().unwrap()
+        let results = self.prepare_with(&Tools::of_environment()).unwrap();
+        results.into_iter().collect::<Result<_, _>>().unwrap()
     }
 
-    /// Whether each test was built.
-    fn built(&self) -> Vec<bool> {
-        self.prepared().into_iter().map(|prepared| prepared.was_built).collect()
+    /// Whether each test was built, and what it prints.
+    fn built(&self) -> Vec<(bool, String)> {
+        self.prepared().iter().map(|prepared| (prepared.was_built, output(prepared))).collect()
+    }
+
+    /// The same of the only test.
+    fn built_one(&self) -> (bool, String) {
+        let built = self.built();
+        assert_eq!(built.len(), 1);
+        built.into_iter().next().unwrap()
     }
 }
 
@@ -68,36 +89,35 @@ fn output(prepared: &Prepared) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-fn file_name(path: &std::ffi::OsStr) -> String {
-    Path::new(path).file_name().unwrap().to_string_lossy().into_owned()
+fn variable<'of>(prepared: &'of Prepared, name: &str) -> Option<&'of OsStr> {
+    prepared.environment.iter().find(|(there, _)| there == name).map(|(_, value)| value.as_os_str())
 }
 
 const C: &str = r#"
 #include <stdio.h>
 #include "mallow.h"
 #include "number.h"
-static void run(void *context) { printf("%s %d\n", (const char *)context, NUMBER); }
+static void run(void *context) { printf("%s %d %s\n", (const char *)context, NUMBER, __FILE__); }
 int main(void) { mallow_ops(1); mallow_measure("c", run, "c"); return 0; }
 "#;
 
 const CXX: &str = r#"
 #include <cstdio>
+#include <string_view>
 #include "mallow.h"
-int main() { std::string_view *unused = nullptr; (void)unused; mallow_region_begin("cxx"); std::puts("cxx"); mallow_region_end("cxx"); }
+int main() { std::string_view text = "cxx"; mallow_region_begin("cxx"); std::puts(text.data()); mallow_region_end("cxx"); }
 "#;
 
 const RUST: &str = r#"
 mod part;
-fn main() { mallow_markers::ops(1); mallow_markers::measure("rust", || println!("rust {}", part::NUMBER)); }
+fn main() { mallow_markers::ops(1); mallow_markers::measure("rust", || println!("rust {} {}", part::NUMBER, file!())); }
 "#;
 
-#[test]
-fn every_language_is_built_run_and_not_built_again() {
-    let cxx = CXX.replace("#include <cstdio>", "#include <cstdio>\n#include <string_view>");
-    let bench = Bench::new(&[
+fn all_languages() -> Bench {
+    Bench::new(&[
         ("test_c.c", C),
         ("number.h", "#define NUMBER 1\n"),
-        ("test_cxx.cpp", &cxx),
+        ("test_cxx.cpp", CXX),
         (
             "test_node.js",
             "const mallow = require('mallow'); mallow.measure('node', () => console.log('node'));",
@@ -106,14 +126,168 @@ fn every_language_is_built_run_and_not_built_again() {
         ("test_ruby.rb", "require 'mallow'\nMallow.measure('ruby') { puts 'ruby' }\n"),
         ("test_rust.rs", RUST),
         ("part.rs", "pub const NUMBER: u32 = 1;\n"),
-    ]);
-    let prepared = bench.prepared();
-    let printed: Vec<String> = prepared.iter().map(output).collect();
-    assert_eq!(printed, ["c 1\n", "cxx\n", "node\n", "python\n", "ruby\n", "rust 1\n"]);
+    ])
+}
+
+#[test]
+fn every_language_is_built_and_run_and_not_built_again() {
+    let bench = all_languages();
+    let printed = ["c 1 test_c.c\n", "cxx\n", "node\n", "python\n", "ruby\n", "rust 1 test_rust.rs\n"];
+    let built = bench.built();
     assert_eq!(
-        prepared.iter().map(|prepared| prepared.was_built).collect::<Vec<_>>(),
+        built.iter().map(|(_, printed)| printed).collect::<Vec<_>>(),
+        printed.iter().collect::<Vec<_>>()
+    );
+    assert_eq!(
+        built.iter().map(|(built, _)| *built).collect::<Vec<_>>(),
         [true, true, false, false, false, true]
     );
-    assert_eq!(file_name(&prepared[0].command[0]), "test_c");
-    assert_eq!(bench.built(), [false; 6]);
+    let built = bench.built();
+    assert_eq!(built, printed.map(|printed| (false, printed.to_owned())));
+}
+
+#[test]
+fn runtimes_are_told_with_the_part_of_the_version_that_matters() {
+    let bench = all_languages();
+    let runtimes: Vec<String> =
+        bench.prepared().into_iter().map(|prepared| prepared.runtime.unwrap()).collect();
+    assert_eq!(runtimes[0], "native");
+    assert_eq!(runtimes[1], "native");
+    for (runtime, word, numbers) in [(2, "node", 1), (3, "python", 2), (4, "ruby", 2), (5, "rustc", 2)] {
+        let version = runtimes[runtime].strip_prefix(&format!("{word} ")).unwrap();
+        let found: Vec<u32> = version.split('.').map(|number| number.parse().unwrap()).collect();
+        assert_eq!(found.len(), numbers, "{version}");
+    }
+}
+
+/// The file of the first line of a function, as mallow shows it.
+fn file_of(program: &OsStr, function: &str) -> String {
+    let nm = Command::new("nm").arg(program).output().unwrap();
+    let symbols = String::from_utf8(nm.stdout).unwrap();
+    let line =
+        symbols.lines().find(|line| line.split(' ').nth(2).is_some_and(|name| name.starts_with(function)));
+    let address = u64::from_str_radix(line.unwrap().split(' ').next().unwrap(), 16).unwrap();
+    let module = ModuleKey { path: program.to_str().unwrap().to_owned(), build_id: Vec::new() };
+    let mut symbolizer = Symbolizer::new(SearchPaths::default());
+    let frames = symbolizer.resolve(&module, &[address]).remove(0);
+    frames.last().and_then(|frame| frame.file.clone()).unwrap()
+}
+
+#[test]
+fn sites_show_sources_relative_to_the_suite() {
+    let bench = all_languages();
+    bench.write("below/test_below.c", C);
+    bench.write("mallow.toml", "[gate]\nsuites = [\".\", \"below\"]\nc_flags = \"-I.\"\n");
+    let prepared = bench.prepared();
+    let file = |index: usize, function: &str| file_of(&prepared[index].command[0], function);
+    assert_eq!(file(0, "main"), "below/test_below.c");
+    assert_eq!(file(1, "main"), "test_c.c");
+    assert_eq!(file(2, "main"), "test_cxx.cpp");
+    assert_eq!(file(6, "_ZN9test_rust4main"), "test_rust.rs");
+}
+
+#[test]
+fn files_that_are_included_by_an_absolute_path_are_relative_too() {
+    let bench = Bench::new(&[("include/where.h", "static const char *where(void) { return __FILE__; }\n")]);
+    let folder = bench.suite_folder();
+    bench.write(
+        "mallow.toml",
+        &format!("[gate]\nsuites = [\".\"]\nc_flags = \"-I{}/include\"\n", folder.display()),
+    );
+    bench.write(
+        "test_a.c",
+        "#include <stdio.h>\n#include \"where.h\"\nint main(void) { return puts(where()) < 0; }\n",
+    );
+    assert_eq!(bench.built_one(), (true, "include/where.h\n".to_owned()));
+}
+
+#[test]
+fn the_environment_has_the_pins_the_tests_own_variables_and_the_path_of_the_shims() {
+    let bench = Bench::new(&[
+        (
+            "mallow.toml",
+            "[gate]\nsuites = [\".\"]\nenv = { TZ = \"Asia/Tokyo\", A = \"gate\" }\n[[test]]\nname = \"test_p\"\nenv = { A = \"test\" }\n",
+        ),
+        (
+            "test_p.py",
+            "import os\nprint(os.environ['A'], os.environ['TZ'], os.environ['LC_ALL'], os.environ['PYTHONHASHSEED'])\n",
+        ),
+    ]);
+    assert_eq!(bench.built_one(), (false, "test Asia/Tokyo C 0\n".to_owned()));
+    let prepared = &bench.prepared()[0];
+    let path = variable(prepared, "PYTHONPATH").unwrap().to_str().unwrap().split(':').next().unwrap();
+    assert!(Path::new(path).join("mallow/__init__.py").is_file());
+    assert_eq!(variable(prepared, "RUBYLIB"), None);
+}
+
+#[test]
+fn commands_are_found_from_the_suites_folder_and_run_where_they_are_told() {
+    let bench = Bench::new(&[(
+        "mallow.toml",
+        "[[test]]\nname = \"own\"\ncmd = [\"./tools/own\", \"a b\"]\ncwd = \"data\"\n[[test]]\nname = \"path\"\ncmd = [\"echo\", \"$A\"]\n",
+    )]);
+    bench.write_program("tools/own", "#!/bin/sh\necho \"$1 $(basename \"$(pwd)\")\"\n");
+    bench.write("data/x", "");
+    assert_eq!(bench.built(), [(false, "a b data\n".to_owned()), (false, "$A\n".to_owned())]);
+    let prepared = &bench.prepared()[1];
+    assert!(Path::new(&prepared.command[0]).is_absolute());
+    assert_eq!(prepared.runtime, None);
+}
+
+#[test]
+fn shared_sources_are_compiled_once_for_all_tests_with_the_same_flags() {
+    let main = "#include <stdio.h>\nint shared(void);\nint main(int count, char **words) { (void)words; printf(\"%d %d\\n\", shared(), count); return 0; }\n";
+    let bench = Bench::new(&[
+        (
+            "mallow.toml",
+            "[gate]\nsuites = [\".\"]\nsources = [\"shared.c\"]\n[[test]]\nname = \"test_b\"\nflags = \"-DSHARED=7\"\nargs = [\"x\"]\n",
+        ),
+        ("shared.c", "#ifndef SHARED\n#define SHARED 5\n#endif\nint shared(void) { return SHARED; }\n"),
+        ("test_a.c", main),
+        ("test_b.c", main),
+        ("test_c.c", main),
+    ]);
+    let printed = |text: &str| (true, text.to_owned());
+    assert_eq!(bench.built(), [printed("7 2\n"), printed("5 1\n"), printed("5 1\n")]);
+    let suite = Suite::open(Some(&bench.suite_folder()), &[]).unwrap();
+    let objects = fs::read_dir(bench.workplace(&suite).root().join("objects")).unwrap();
+    let names = objects.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
+    let shared = names.filter(|name| name.starts_with("shared-") && name.ends_with(".o")).count();
+    assert_eq!(shared, 2);
+}
+
+#[test]
+fn c_and_cxx_files_and_libraries_go_into_one_program() {
+    let bench = Bench::new(&[
+        (
+            "mallow.toml",
+            "[gate]\nbuild = \"cc -c lib.c -o lib.o && ar rc lib.a lib.o\"\n[[test]]\nname = \"mixed\"\nsource = \"main.c\"\nsources = [\"part.cpp\"]\nlibs = [\"m\", \"./lib.a\"]\nflags = \"-std=c99\"\n",
+        ),
+        ("lib.c", "int from_lib(void) { return 3; }\n"),
+        ("part.cpp", "extern \"C\" int from_cxx() { return [] { return 4; }(); }\n"),
+        (
+            "main.c",
+            "#include <stdio.h>\n#include <math.h>\nint from_lib(void);\nint from_cxx(void);\nint main(int count, char **words) { (void)words; printf(\"%d %d %.0f\\n\", from_lib(), from_cxx(), sqrt(count + 3)); return 0; }\n",
+        ),
+    ]);
+    assert_eq!(bench.built_one(), (true, "3 4 2\n".to_owned()));
+    assert_eq!(bench.built_one(), (false, "3 4 2\n".to_owned()));
+    bench.write("lib.c", "int from_lib(void) { return 33; }\n");
+    assert_eq!(bench.built_one(), (true, "33 4 2\n".to_owned()));
+}
+
+#[test]
+fn compilers_are_called_in_release_mode_and_a_tests_flags_come_last() {
+    let bench = Bench::new(&[
+        (
+            "mallow.toml",
+            "[gate]\nsuites = [\".\"]\nrust_flags = [\"-C\", \"overflow-checks=on\"]\n[[test]]\nname = \"test_r\"\nflags = [\"--edition\", \"2024\"]\n",
+        ),
+        (
+            "test_a.c",
+            "#include <stdio.h>\nint main(void) {\n#ifdef __OPTIMIZE__\nputs(\"optimised\");\n#endif\nreturn 0; }\n",
+        ),
+        ("test_r.rs", "fn main() { let r#gen = 5; println!(\"{} {}\", cfg!(debug_assertions), r#gen); }\n"),
+    ]);
+    assert_eq!(bench.built(), [(true, "false 5\n".to_owned()), (true, "optimised\n".to_owned())]);
 }

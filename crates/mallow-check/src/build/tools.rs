@@ -67,6 +67,11 @@ impl Tools {
     }
 
     /// How many compilers may run at the same time.
+    /// The same tools, so many at once.
+    pub fn with_jobs(self, jobs: usize) -> Tools {
+        Tools { jobs: jobs.max(1), ..self }
+    }
+
     pub(super) fn jobs(&self) -> usize {
         self.jobs
     }

@@ -47,16 +47,20 @@ fn position(text: &str, offset: usize) -> (usize, usize) {
     (line, column)
 }
 
-/// serde's sentence about an unknown key lists every key there is. The one that was meant is enough, if there is one.
+/// What serde says, as a person would: without the names of Rust's types, and with the key that was meant instead of
+/// every key there is.
 fn told(message: &str) -> String {
     let message = message.replace('\n', ", ");
-    let Some((key, keys)) = unknown_field(&message) else {
-        return message;
-    };
-    match nearest(key, keys.iter().copied()) {
-        Some(meant) => format!("there is no key `{key}` here; did you mean `{meant}`?"),
-        None => format!("there is no key `{key}` here; there are {}", listed(&keys)),
+    if let Some((key, keys)) = unknown_field(&message) {
+        return match nearest(key, keys.iter().copied()) {
+            Some(meant) => format!("there is no key `{key}` here; did you mean `{meant}`?"),
+            None => format!("there is no key `{key}` here; there are {}", listed(&keys)),
+        };
     }
+    if let Some(key) = message.strip_prefix("missing field ") {
+        return format!("{key} is missing");
+    }
+    unexpected(&message).unwrap_or(message)
 }
 
 fn unknown_field(message: &str) -> Option<(&str, Vec<&str>)> {
@@ -71,4 +75,32 @@ fn listed(keys: &[&str]) -> String {
         [only] => format!("`{only}`"),
         [first @ .., last] => format!("`{}` and `{last}`", first.join("`, `")),
     }
+}
+
+/// `invalid type: integer `5`, expected a string` and the like.
+fn unexpected(message: &str) -> Option<String> {
+    let rest = message.strip_prefix("invalid type: ").or_else(|| message.strip_prefix("invalid value: "))?;
+    let (found, wanted) = rest.rsplit_once(", expected ")?;
+    let wanted = match wanted {
+        "i64" => "a whole number",
+        "u32" => "a whole number from 0 to 4294967295",
+        "u64" => "a whole number from 0 on",
+        "a string" => "a text in quotes",
+        "a sequence" => "a list",
+        "a map" => "a table",
+        other if other.starts_with("struct ") => "a table",
+        other => other,
+    };
+    let found = match found {
+        // `[test]` is easily written for `[[test]]`.
+        "map" if wanted == "a list" => "a table; headings of tests have two brackets: [[test]]",
+        "map" => "a table",
+        "sequence" => "a list",
+        other => ["integer ", "boolean ", "floating point ", "string "]
+            .into_iter()
+            .find_map(|kind| other.strip_prefix(kind))
+            .unwrap_or(other)
+            .trim_matches('`'),
+    };
+    Some(format!("here {wanted} is expected, not {found}"))
 }

@@ -193,8 +193,9 @@ pub struct VaryingRow<'a> {
 /// The stacks that make a test flaky, the most varying first; and how many more there are than `limit`.
 pub fn varying(test: &TestResult, limit: usize) -> (Vec<VaryingRow<'_>>, usize) {
     let shown = test.varying.iter().take(limit);
-    let rows =
-        shown.map(|site| VaryingRow { frames: visible(&site.frames), allocations: site.allocations }).collect();
+    let rows = shown
+        .map(|site| VaryingRow { frames: visible(&site.frames), allocations: site.allocations })
+        .collect();
     (rows, test.varying.len().saturating_sub(limit))
 }
 

@@ -106,6 +106,21 @@ pub(crate) fn cut_end(text: &str, width: usize) -> String {
     format!("{}…", kept.trim_end())
 }
 
+/// Lines of at most `width` columns, broken at blanks.
+pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
 /// `function (file:line)`, and where the name has no line, the nearest `caller` that has one, if it fits.
 pub(crate) fn frame_with_caller(frame: Option<&Frame>, caller: Option<&Frame>, width: usize) -> String {
     let name = frame_text(frame, width);

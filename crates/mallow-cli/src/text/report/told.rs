@@ -1,6 +1,7 @@
 //! What the source of a profile did not tell: said once, and left out everywhere else.
 
 use super::Page;
+use crate::text::wrapped;
 use mallow_formats::Format;
 use mallow_profile::{Known, TimeUnit};
 use mallow_view::{Measure, SortKey};
@@ -79,19 +80,4 @@ fn missing(known: &Known, has_blocks: bool, has_bytes: bool) -> Vec<&'static str
         (known.calls, "failed calls"),
     ];
     all.into_iter().filter(|(told, _)| !told).map(|(_, words)| words).collect()
-}
-
-/// Lines of at most `width` columns, broken at blanks.
-fn wrapped(text: &str, width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
 }

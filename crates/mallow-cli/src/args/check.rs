@@ -1,0 +1,125 @@
+//! `mallow check` as typed.
+
+use clap::{Args, ValueEnum};
+use std::ffi::OsString;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+
+/// `mallow check`.
+#[derive(Debug, Args)]
+pub(crate) struct LowCheck {
+    /// The suite: a mallow.toml, or a folder with one or with test_* sources (./mallow.toml)
+    #[arg(value_name = "SUITE")]
+    pub(crate) suite: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) tests: LowTests,
+    #[command(flatten)]
+    pub(crate) baselines: LowBaselines,
+    #[command(flatten)]
+    pub(crate) shown: LowShown,
+}
+
+/// Which tests run, and how.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Tests")]
+pub(crate) struct LowTests {
+    /// Only tests of this name; * and ? stand for any letters
+    #[arg(long, value_name = "NAME")]
+    pub(crate) only: Vec<String>,
+    /// Print the names of the tests and run none
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Runs that count (10, or what the suite says)
+    #[arg(long, value_name = "N")]
+    pub(crate) runs: Option<NonZeroU32>,
+    /// Runs before them that do not (1, or what the suite says)
+    #[arg(long, value_name = "N")]
+    pub(crate) warmup: Option<u32>,
+    /// Programs that are built at the same time (one for each CPU); tests run one after the other
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<NonZeroU32>,
+    /// Seconds after which a test is ended (what the suite says)
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) timeout: Option<NonZeroU32>,
+    /// Build and run without mallow's hooks, for another tool; nothing is judged
+    #[arg(long, conflicts_with_all = ["update", "against", "json", "junit", "markdown", "annotations"])]
+    pub(crate) no_hooks: bool,
+    /// Build the test NAME and open a shell in the folder where it was built
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["only", "list", "update", "against"])]
+    pub(crate) shell: Option<String>,
+    /// Write mallow.h and the shims for other languages into DIR, and do nothing else
+    #[arg(long, value_name = "DIR", exclusive = true)]
+    pub(crate) markers: Option<PathBuf>,
+}
+
+/// What the tests are held against.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Baselines and limits")]
+pub(crate) struct LowBaselines {
+    /// Write what was measured as the new baselines
+    #[arg(long)]
+    pub(crate) update: bool,
+    /// Take the figures of a report that --json printed elsewhere, and run nothing
+    #[arg(long, value_name = "REPORT", requires = "update")]
+    pub(crate) from: Option<PathBuf>,
+    /// Hold against another build, run in the same minute: its checkout, its suite, or a command to put before each test
+    #[arg(long, value_name = "OLD", conflicts_with = "update")]
+    pub(crate) against: Option<OsString>,
+    /// The folder of the baselines (what the suite says)
+    #[arg(long, value_name = "DIR")]
+    pub(crate) baselines: Option<PathBuf>,
+    /// SwiftNIO's limits, as its Thresholds/*.json has them
+    #[arg(long, value_name = "FILE")]
+    pub(crate) thresholds: Option<PathBuf>,
+    /// Limits made of the output of SwiftNIO's tests
+    #[arg(long, value_name = "FILE")]
+    pub(crate) thresholds_from_log: Vec<PathBuf>,
+    /// Compare with baselines of another kind of machine or runtime too
+    #[arg(long)]
+    pub(crate) compare_anyway: bool,
+    /// Take fewer allocations than the baseline allows for fine
+    #[arg(long)]
+    pub(crate) allow_improvement: bool,
+    /// With --update: believe counts that are gone or halved at once in all tests
+    #[arg(long, requires = "update")]
+    pub(crate) accept_blind: bool,
+    /// Make no baseline for a test that has none; set anyway where CI is set
+    #[arg(long)]
+    pub(crate) ci: bool,
+}
+
+/// How the result is shown.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct LowShown {
+    /// A table for people, or what SwiftNIO's tests print
+    #[arg(long, value_name = "FORMAT", default_value = "text", conflicts_with = "json")]
+    pub(crate) format: LowFormat,
+    /// Print JSON (schema mallow.check/1)
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write the result to FILE instead of stdout
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Write JUnit's XML to FILE too
+    #[arg(long, value_name = "FILE")]
+    pub(crate) junit: Option<PathBuf>,
+    /// Write Markdown to FILE too, at most 65 kB; where GITHUB_STEP_SUMMARY is set, to that as well
+    #[arg(long, value_name = "FILE")]
+    pub(crate) markdown: Option<PathBuf>,
+    /// Mark lines in GitHub's view of a change; done anyway where GITHUB_ACTIONS is set
+    #[arg(long)]
+    pub(crate) annotations: bool,
+    /// Show at most N stacks for each test (10)
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+}
+
+/// Forms of text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LowFormat {
+    /// A table, the worst first
+    Text,
+    /// SwiftNIO's lines
+    Nio,
+}

@@ -1,0 +1,192 @@
+//! What stands under a test that is not as it should be: why, which stacks changed, which vary, what was left behind.
+//!
+//! The same lines stand under the table, in JUnit's failures and in the folded parts of the Markdown.
+
+use super::figures::{change, operations};
+use super::stack::chain;
+use crate::text::{Style, grouped, plural, printable, wrapped};
+use mallow_base::Bytes;
+use mallow_check::measurement::Metric;
+use mallow_check::result::{Outcome, Standing, TestResult};
+use mallow_view::check::{Changes, changes, judgement, left, site_metrics, varying};
+
+/// Columns of a figure before a stack, so that sections stand under each other.
+const FIGURE_COLUMNS_MIN: usize = 9;
+
+/// A figure, and the stack that it is of.
+struct Row<'a> {
+    figure: String,
+    /// Before the stack, when it was matched with one that is only alike.
+    mark: &'static str,
+    frames: Vec<&'a mallow_base::Frame>,
+}
+
+/// The lines, without indentation, with at most `limit` stacks in a section.
+pub(crate) fn lines(test: &TestResult, limit: usize, style: Style) -> Vec<String> {
+    let mut out: Vec<String> =
+        test.sentences.iter().flat_map(|sentence| told(sentence, style.width)).collect();
+    let metrics = site_metrics(test);
+    let is_left_listed = metrics.iter().any(|metric| is_left(*metric) && !has_reference(test, *metric));
+    for metric in &metrics {
+        if !is_left(*metric) || has_reference(test, *metric) {
+            let has_heading = metrics.len() > 1 || *metric != Metric::Allocations;
+            out.extend(changed(test, &changes(test, *metric, limit), has_heading, style));
+        }
+    }
+    out.extend(varying_lines(test, limit, style));
+    if is_left_listed || may_have_kept(test) {
+        out.extend(left_lines(test, limit, style));
+    }
+    out.extend(notes(test, style));
+    out
+}
+
+/// What a reader of the figures should see, whatever the verdict.
+pub(crate) fn notes(test: &TestResult, style: Style) -> Vec<String> {
+    let notes = test.measurement.iter().flat_map(|measurement| &measurement.notes);
+    let lines = notes.flat_map(|note| told(note, style.width));
+    lines.map(|line| style.dim(&line)).collect()
+}
+
+/// A sentence in lines. What a program said may be quoted in it, so control characters are taken out.
+pub(crate) fn told(sentence: &str, width: usize) -> Vec<String> {
+    wrapped(sentence, width).iter().map(|line| printable(line)).collect()
+}
+
+fn is_left(metric: Metric) -> bool {
+    matches!(metric, Metric::Remaining | Metric::RemainingBytes | Metric::Descriptors)
+}
+
+/// Whether the baseline has left something behind too, so that only the change is news.
+fn has_reference(test: &TestResult, metric: Metric) -> bool {
+    judgement(test, metric).and_then(|judgement| judgement.reference).is_some_and(|value| value > 0)
+}
+
+/// Whether what is left wants to be seen although no limit is broken: nothing is known of the test yet, or
+/// only some of its runs left something.
+fn may_have_kept(test: &TestResult) -> bool {
+    let differs = [Metric::Remaining, Metric::Descriptors].into_iter().any(|metric| {
+        judgement(test, metric).is_some_and(|judgement| judgement.spread.min < judgement.spread.max)
+    });
+    let is_free = |judgement: &mallow_check::result::Judgement| judgement.standing == Standing::Free;
+    match test.outcome {
+        Outcome::Missing => judgement(test, Metric::Remaining).is_none_or(is_free),
+        Outcome::Flaky => differs,
+        _ => false,
+    }
+}
+
+fn changed(test: &TestResult, changes: &Changes<'_>, has_heading: bool, style: Style) -> Vec<String> {
+    let ops = operations(test);
+    let rows: Vec<Row<'_>> = changes
+        .rows
+        .iter()
+        .map(|row| Row {
+            figure: change(changes.metric, row.difference(), ops),
+            mark: if row.exact { "" } else { "≈ " },
+            frames: row.frames.clone(),
+        })
+        .collect();
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    let mut out = Vec::new();
+    if has_heading {
+        out.push(style.dim(&format!("{}, compared with the baseline:", subject(changes.metric))));
+    }
+    out.extend(table(&rows, style));
+    if changes.more > 0 {
+        let together = change(changes.metric, changes.more_difference, ops);
+        out.push(style.dim(&format!(
+            "… {} more, {together} together; totals are complete",
+            grouped(changes.more as u64)
+        )));
+    }
+    out
+}
+
+/// What a metric counts, at the beginning of a line.
+fn subject(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Allocations => "allocations",
+        Metric::Bytes => "bytes",
+        Metric::Peak => "bytes at the peak",
+        Metric::Remaining => "blocks left behind",
+        Metric::RemainingBytes => "bytes left behind",
+        Metric::Descriptors => "descriptors left open",
+    }
+}
+
+fn varying_lines(test: &TestResult, limit: usize, style: Style) -> Vec<String> {
+    let (rows, more) = varying(test, limit);
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    let rows: Vec<Row<'_>> = rows
+        .into_iter()
+        .map(|row| Row {
+            figure: format!("{}…{}", grouped(row.allocations.min), grouped(row.allocations.max)),
+            mark: "",
+            frames: row.frames,
+        })
+        .collect();
+    let mut out = vec![style.dim("allocations that vary from run to run:")];
+    out.extend(table(&rows, style));
+    if more > 0 {
+        out.push(style.dim(&format!("… {} more", grouped(more as u64))));
+    }
+    out
+}
+
+fn left_lines(test: &TestResult, limit: usize, style: Style) -> Vec<String> {
+    let left = left(test, limit);
+    if left.rows.is_empty() {
+        return Vec::new();
+    }
+    let rows: Vec<Row<'_>> = left
+        .rows
+        .iter()
+        .map(|row| Row {
+            figure: amount(row.blocks, row.bytes, row.descriptors),
+            mark: "",
+            frames: row.frames.clone(),
+        })
+        .collect();
+    let mut out = vec![style.dim("left behind in one run:")];
+    out.extend(table(&rows, style));
+    if left.more > 0 {
+        let together = amount(left.more_blocks, left.more_bytes, left.more_descriptors);
+        out.push(
+            style.dim(&format!(
+                "… {} more, {together} together; totals are complete",
+                grouped(left.more as u64)
+            )),
+        );
+    }
+    out
+}
+
+/// `10 blocks, 640 B`, `2 descriptors`.
+fn amount(blocks: u64, bytes: u64, descriptors: u64) -> String {
+    let mut parts = Vec::new();
+    if blocks > 0 {
+        parts.push(plural(blocks, "block"));
+        parts.push(Bytes(bytes).to_string());
+    }
+    if descriptors > 0 {
+        parts.push(plural(descriptors, "descriptor"));
+    }
+    parts.join(", ")
+}
+
+/// Figures in a column, stacks in what is left of the width.
+fn table(rows: &[Row<'_>], style: Style) -> Vec<String> {
+    let columns =
+        rows.iter().map(|row| row.figure.chars().count()).max().unwrap_or(0).max(FIGURE_COLUMNS_MIN);
+    let line = |row: &Row<'_>| {
+        let left = style.width.saturating_sub(columns + 2 + row.mark.chars().count());
+        let stack = chain(&row.frames, left);
+        format!("{}  {}{stack}", style.bold(&format!("{:>columns$}", row.figure)), row.mark)
+    };
+    rows.iter().map(line).collect()
+}

@@ -1,0 +1,259 @@
+//! What a command line of `mallow check` means.
+
+use crate::args::{LowCheck, LowFormat};
+use std::ffi::OsString;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+
+/// Stacks of a test that are shown.
+const LIMIT: usize = 10;
+
+/// Check a suite, or do something else with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Check {
+    /// None for `mallow.toml` in the current folder.
+    pub(crate) suite: Option<PathBuf>,
+    pub(crate) job: Job,
+    /// Names of tests with `*` and `?`; empty for all.
+    pub(crate) only: Vec<String>,
+    pub(crate) measuring: Measuring,
+    pub(crate) baselines: Baselines,
+    pub(crate) shown: Shown,
+}
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Job {
+    /// Run, compare, judge.
+    Judge,
+    /// Run two builds, compare, judge. What it is, a folder or a command, is seen when it is looked for.
+    Against(OsString),
+    /// Run, and write what was measured as baselines.
+    Update { accept_blind: bool },
+    /// Write baselines of a report that was made elsewhere.
+    UpdateFrom { report: PathBuf, accept_blind: bool },
+    /// Name the tests.
+    List,
+    /// Build and run without hooks.
+    Unhooked,
+    /// Build one test and open a shell there.
+    Shell(String),
+    /// Write the header and the shims.
+    Markers(PathBuf),
+}
+
+/// What overrules the suite's words on how tests run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Measuring {
+    pub(crate) runs: Option<NonZeroU32>,
+    pub(crate) warmups: Option<u32>,
+    pub(crate) jobs: Option<NonZeroU32>,
+    pub(crate) timeout_s: Option<NonZeroU32>,
+}
+
+/// What tests are held against.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Baselines {
+    pub(crate) folder: Option<PathBuf>,
+    pub(crate) thresholds: Option<PathBuf>,
+    pub(crate) thresholds_from_logs: Vec<PathBuf>,
+    pub(crate) compare_anyway: bool,
+    pub(crate) allow_improvement: bool,
+    /// Whether `--ci` was given; the environment may say so too.
+    pub(crate) ci: bool,
+}
+
+/// How the result is shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Shown {
+    pub(crate) form: CheckForm,
+    /// None for stdout.
+    pub(crate) output: Option<PathBuf>,
+    pub(crate) junit: Option<PathBuf>,
+    pub(crate) markdown: Option<PathBuf>,
+    /// Whether `--annotations` was given; the environment may say so too.
+    pub(crate) annotations: bool,
+    /// Stacks of a test.
+    pub(crate) limit: usize,
+}
+
+/// What is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CheckForm {
+    Text,
+    Nio,
+    Json,
+}
+
+impl From<LowCheck> for Check {
+    fn from(low: LowCheck) -> Self {
+        let job = job(&low);
+        let form = match (low.shown.json, low.shown.format) {
+            (true, _) => CheckForm::Json,
+            (false, LowFormat::Text) => CheckForm::Text,
+            (false, LowFormat::Nio) => CheckForm::Nio,
+        };
+        Check {
+            suite: low.suite,
+            job,
+            only: low.tests.only,
+            measuring: Measuring {
+                runs: low.tests.runs,
+                warmups: low.tests.warmup,
+                jobs: low.tests.jobs,
+                timeout_s: low.tests.timeout,
+            },
+            baselines: Baselines {
+                folder: low.baselines.baselines,
+                thresholds: low.baselines.thresholds,
+                thresholds_from_logs: low.baselines.thresholds_from_log,
+                compare_anyway: low.baselines.compare_anyway,
+                allow_improvement: low.baselines.allow_improvement,
+                ci: low.baselines.ci,
+            },
+            shown: Shown {
+                form,
+                output: low.shown.output,
+                junit: low.shown.junit,
+                markdown: low.shown.markdown,
+                annotations: low.shown.annotations,
+                limit: low.shown.limit.unwrap_or(LIMIT),
+            },
+        }
+    }
+}
+
+/// The parser lets no two of them through together, but for `--update` with what belongs to it.
+fn job(low: &LowCheck) -> Job {
+    let accept_blind = low.baselines.accept_blind;
+    if let Some(folder) = &low.tests.markers {
+        Job::Markers(folder.clone())
+    } else if let Some(name) = &low.tests.shell {
+        Job::Shell(name.clone())
+    } else if low.tests.list {
+        Job::List
+    } else if low.tests.no_hooks {
+        Job::Unhooked
+    } else if let Some(report) = &low.baselines.from {
+        Job::UpdateFrom { report: report.clone(), accept_blind }
+    } else if low.baselines.update {
+        Job::Update { accept_blind }
+    } else if let Some(old) = &low.baselines.against {
+        Job::Against(old.clone())
+    } else {
+        Job::Judge
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    /// The command's part of the command line alone.
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        low: LowCheck,
+    }
+
+    fn check(line: &str) -> Result<Check, String> {
+        let words = std::iter::once("check").chain(line.split_whitespace());
+        Line::try_parse_from(words).map(|line| line.low.into()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn without_flags_the_suite_here_is_judged() {
+        let expected = Check {
+            suite: None,
+            job: Job::Judge,
+            only: Vec::new(),
+            measuring: Measuring::default(),
+            baselines: Baselines::default(),
+            shown: Shown {
+                form: CheckForm::Text,
+                output: None,
+                junit: None,
+                markdown: None,
+                annotations: false,
+                limit: 10,
+            },
+        };
+        assert_eq!(check(""), Ok(expected));
+    }
+
+    #[test]
+    fn every_flag_has_its_meaning() {
+        let line = "gate --only a --only b* --runs 20 --warmup 0 --jobs 2 --timeout 30 --baselines base --thresholds t.json \
+                    --thresholds-from-log l1 --thresholds-from-log l2 --compare-anyway --allow-improvement --ci --format nio \
+                    --output o --junit j --markdown m --annotations --limit 3";
+        let expected = Check {
+            suite: Some("gate".into()),
+            job: Job::Judge,
+            only: vec!["a".into(), "b*".into()],
+            measuring: Measuring {
+                runs: NonZeroU32::new(20),
+                warmups: Some(0),
+                jobs: NonZeroU32::new(2),
+                timeout_s: NonZeroU32::new(30),
+            },
+            baselines: Baselines {
+                folder: Some("base".into()),
+                thresholds: Some("t.json".into()),
+                thresholds_from_logs: vec!["l1".into(), "l2".into()],
+                compare_anyway: true,
+                allow_improvement: true,
+                ci: true,
+            },
+            shown: Shown {
+                form: CheckForm::Nio,
+                output: Some("o".into()),
+                junit: Some("j".into()),
+                markdown: Some("m".into()),
+                annotations: true,
+                limit: 3,
+            },
+        };
+        assert_eq!(check(line), Ok(expected));
+        assert_eq!(check("--json").map(|check| check.shown.form), Ok(CheckForm::Json));
+    }
+
+    #[test]
+    fn there_is_one_thing_to_do() {
+        let report = PathBuf::from("r.json");
+        for (line, job) in [
+            ("--update", Job::Update { accept_blind: false }),
+            ("--update --accept-blind", Job::Update { accept_blind: true }),
+            ("--update --from r.json", Job::UpdateFrom { report: report.clone(), accept_blind: false }),
+            ("--update --from r.json --accept-blind", Job::UpdateFrom { report, accept_blind: true }),
+            ("--against ../old", Job::Against("../old".into())),
+            ("--list", Job::List),
+            ("--no-hooks --only a", Job::Unhooked),
+            ("--shell a", Job::Shell("a".into())),
+            ("--markers include", Job::Markers("include".into())),
+        ] {
+            assert_eq!(check(line).map(|check| check.job), Ok(job), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        for line in [
+            "a b",
+            "--from r.json",
+            "--accept-blind",
+            "--update --against old",
+            "--update --no-hooks",
+            "--runs 0",
+            "--jobs 0",
+            "--timeout 0",
+            "--json --format nio",
+            "--format xml",
+            "--shell a --only b",
+            "--markers include --update",
+            "--no-hooks --json",
+        ] {
+            assert!(check(line).is_err(), "{line}");
+        }
+    }
+}

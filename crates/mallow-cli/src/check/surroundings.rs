@@ -1,0 +1,75 @@
+//! What the environment says about where a check runs: in CI, and if so in whose.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Where the check runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Surroundings {
+    /// In some CI: no baseline may be made there without being told to.
+    pub(crate) ci: bool,
+    /// In a job of GitHub's, which reads annotations off stdout.
+    pub(crate) github_actions: bool,
+    /// The file whose Markdown GitHub shows as a job's summary. It is added to.
+    pub(crate) step_summary: Option<PathBuf>,
+    /// The checkout, to which paths in annotations are relative.
+    pub(crate) checkout: Option<PathBuf>,
+}
+
+impl Surroundings {
+    /// Of variables, as [`std::env::var_os`] gives them.
+    pub(crate) fn of(variable: impl Fn(&str) -> Option<OsString>) -> Self {
+        let set = |name: &str| variable(name).filter(|value| !value.is_empty());
+        // Every CI of note sets CI to true or 1; a person who sets it to false or 0 means what it says.
+        let is_on = |name: &str| set(name).is_some_and(|value| value != "false" && value != "0");
+        Self {
+            ci: is_on("CI"),
+            github_actions: is_on("GITHUB_ACTIONS"),
+            step_summary: set("GITHUB_STEP_SUMMARY").map(PathBuf::from),
+            checkout: ["GITHUB_WORKSPACE", "CI_PROJECT_DIR"].into_iter().find_map(set).map(PathBuf::from),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(variables: &[(&str, &str)]) -> Surroundings {
+        Surroundings::of(|name| {
+            variables.iter().find(|(known, _)| *known == name).map(|(_, value)| OsString::from(value))
+        })
+    }
+
+    #[test]
+    fn at_home_there_is_nothing_to_tell_anybody() {
+        assert_eq!(of(&[]), Surroundings::default());
+        assert_eq!(
+            of(&[("CI", ""), ("GITHUB_ACTIONS", "false"), ("GITHUB_STEP_SUMMARY", "")]),
+            Surroundings::default()
+        );
+        assert_eq!(of(&[("CI", "0")]), Surroundings::default());
+    }
+
+    #[test]
+    fn ci_is_recognised() {
+        let github = of(&[
+            ("CI", "true"),
+            ("GITHUB_ACTIONS", "true"),
+            ("GITHUB_STEP_SUMMARY", "/run/summary.md"),
+            ("GITHUB_WORKSPACE", "/srv/checkout"),
+        ]);
+        let expected = Surroundings {
+            ci: true,
+            github_actions: true,
+            step_summary: Some("/run/summary.md".into()),
+            checkout: Some("/srv/checkout".into()),
+        };
+        assert_eq!(github, expected);
+        let gitlab = of(&[("CI", "true"), ("CI_PROJECT_DIR", "/builds/a/b")]);
+        assert_eq!(
+            (gitlab.ci, gitlab.github_actions, gitlab.checkout),
+            (true, false, Some("/builds/a/b".into()))
+        );
+    }
+}

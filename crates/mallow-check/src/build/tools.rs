@@ -59,6 +59,11 @@ impl Tools {
         }
     }
 
+    /// The same, with at most `jobs` compilers at the same time instead of one for each processor.
+    pub fn with_jobs(self, jobs: usize) -> Tools {
+        Tools { jobs: jobs.max(1), ..self }
+    }
+
     /// The same, with a variable set or replaced.
     #[cfg(test)]
     pub(super) fn with(mut self, name: &'static str, value: impl Into<OsString>) -> Tools {
@@ -67,11 +72,6 @@ impl Tools {
     }
 
     /// How many compilers may run at the same time.
-    /// The same tools, so many at once.
-    pub fn with_jobs(self, jobs: usize) -> Tools {
-        Tools { jobs: jobs.max(1), ..self }
-    }
-
     pub(super) fn jobs(&self) -> usize {
         self.jobs
     }

@@ -4,6 +4,7 @@ A fault is seeded with GATE_SEED=alloc, leak or fd. The line that the gate must 
 comment of that name.
 """
 
+import itertools
 import os
 import signal
 
@@ -11,9 +12,10 @@ SEED_ALLOC = os.environ.get("GATE_SEED") == "alloc"
 SEED_LEAK = os.environ.get("GATE_SEED") == "leak"
 SEED_FD = os.environ.get("GATE_SEED") == "fd"
 
-# What a seeded leak is appended to. Long enough already, so that appending does not make it grow.
-leaked = [None] * 100000
-leaked.clear()
+# Where seeded leaks are kept. It is as long as it will ever be, because a list that grows allocates; the numbers of the places
+# are below 257, which exist already.
+leaked = [None] * 257
+places = itertools.count()
 
 
 def operations(count):

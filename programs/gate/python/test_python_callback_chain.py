@@ -51,7 +51,7 @@ def run():
         if gate.SEED_ALLOC:
             object()  # SEED_ALLOC
         if gate.SEED_LEAK and operation % 100 == 0:
-            gate.leaked.append(object())  # SEED_LEAK
+            gate.leaked[next(gate.places)] = object()  # SEED_LEAK
 
 
 mallow.ops(len(OPERATIONS))

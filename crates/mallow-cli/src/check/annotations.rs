@@ -8,13 +8,39 @@ use super::verdict::{Weight, weight};
 use mallow_base::Frame;
 use mallow_check::result::{CheckResult, TestResult};
 use mallow_view::check::{changes, left, site_metrics, varying, visible, worst_first};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Columns of a stack in a mark.
 const WIDTH: usize = 100;
 
-/// The commands, one line each. `checkout` is the folder to which paths are relative.
-pub(crate) fn commands(result: &CheckResult, allow_improvement: bool, checkout: Option<&Path>) -> String {
+/// Where sources are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Places {
+    /// The suite's folder, to which paths of tests that mallow built are relative.
+    suite: PathBuf,
+    /// The checkout's folder, to which GitHub's paths are relative.
+    checkout: PathBuf,
+}
+
+impl Places {
+    /// `checkout` is what the environment says; without, it is the nearest folder around the suite that git knows.
+    pub(crate) fn new(checkout: Option<&Path>, suite: &Path) -> Self {
+        let of_git = || suite.ancestors().find(|folder| folder.join(".git").exists());
+        let checkout = checkout.or_else(of_git).unwrap_or(suite);
+        // The suite's folder has no symbolic links in it either.
+        let checkout = checkout.canonicalize().unwrap_or_else(|_| checkout.to_owned());
+        Self { suite: suite.to_owned(), checkout }
+    }
+
+    /// A source's path as GitHub wants it. What is not a file of the checkout, such as a library's source, has none.
+    fn relative(&self, file: &str) -> Option<String> {
+        let path = self.suite.join(file).canonicalize().ok().filter(|path| path.is_file())?;
+        Some(path.strip_prefix(&self.checkout).ok()?.to_string_lossy().into_owned())
+    }
+}
+
+/// The commands, one line each.
+pub(crate) fn commands(result: &CheckResult, allow_improvement: bool, places: &Places) -> String {
     let mut text = String::new();
     for test in worst_first(result) {
         let command = match weight(test, allow_improvement) {
@@ -23,7 +49,7 @@ pub(crate) fn commands(result: &CheckResult, allow_improvement: bool, checkout: 
             Weight::Fine => continue,
         };
         let title = format!("{} {}", test.outcome.word(), test.name);
-        let place = place(test, checkout)
+        let place = place(test, places)
             .map(|(file, line)| format!("file={},line={line},", property(&file)))
             .unwrap_or_default();
         text.push_str(&format!("::{command} {place}title={}::{}\n", property(&title), data(&message(test))));
@@ -58,26 +84,14 @@ fn blamed(test: &TestResult) -> Vec<Vec<&Frame>> {
 }
 
 /// The innermost line of the first stack to blame that is in the checkout; where there is none, of the test's stack.
-fn place(test: &TestResult, checkout: Option<&Path>) -> Option<(String, u32)> {
+fn place(test: &TestResult, places: &Places) -> Option<(String, u32)> {
     let stacks = blamed(test);
     let all = stacks.iter().flat_map(|frames| frames.iter().copied());
     let any = test.changes.iter().flat_map(|change| visible(&change.frames));
     all.chain(any).find_map(|frame| {
         let (file, line) = (frame.file.as_deref()?, frame.line?);
-        Some((relative(file, checkout)?, line))
+        Some((places.relative(file)?, line))
     })
-}
-
-/// A path as GitHub wants it: relative to the checkout. Files elsewhere, such as a library's, cannot be marked.
-fn relative(file: &str, checkout: Option<&Path>) -> Option<String> {
-    let path = Path::new(file);
-    let inside = match checkout {
-        Some(checkout) if path.is_absolute() => path.strip_prefix(checkout).ok()?,
-        _ if path.is_absolute() => return None,
-        _ => path.strip_prefix("./").unwrap_or(path),
-    };
-    let leaves = inside.components().any(|part| part == std::path::Component::ParentDir);
-    (!leaves).then(|| inside.to_string_lossy().into_owned())
 }
 
 /// A command's message.
@@ -95,15 +109,40 @@ mod tests {
     use super::*;
     use crate::check::sample;
     use mallow_check::result::Outcome;
+    use std::fs;
 
-    fn lines(allow_improvement: bool) -> Vec<String> {
-        let text = commands(&sample::check(), allow_improvement, Some(Path::new("/srv/checkout")));
-        text.lines().map(str::to_owned).collect()
+    /// A checkout with the sources that the samples name, and the suite in it.
+    fn checkout() -> std::io::Result<(tempfile::TempDir, Places)> {
+        let folder = tempfile::tempdir()?;
+        let root = folder.path().canonicalize()?;
+        for folder in ["src", "gate", ".git"] {
+            fs::create_dir(root.join(folder))?;
+        }
+        for file in ["buf.rs", "session.c", "row.c", "pool.c", "cow.c", "ring.rs"] {
+            fs::write(root.join("src").join(file), "")?;
+        }
+        let places = Places::new(None, &root.join("gate"));
+        Ok((folder, places))
+    }
+
+    fn lines(allow_improvement: bool) -> std::io::Result<Vec<String>> {
+        let (_folder, places) = checkout()?;
+        let mut result = sample::check();
+        // The samples' sources lie in /srv/checkout, and mallow makes paths relative to the suite.
+        let frames = result.tests.iter_mut().flat_map(|test| {
+            let changes = test.changes.iter_mut().flat_map(|change| &mut change.frames);
+            let left = test.left.iter_mut().flat_map(|site| &mut site.frames);
+            changes.chain(left).chain(test.varying.iter_mut().flat_map(|site| &mut site.frames))
+        });
+        for file in frames.filter_map(|frame| frame.file.as_mut()) {
+            *file = file.replace("/srv/checkout/", "../");
+        }
+        Ok(commands(&result, allow_improvement, &places).lines().map(str::to_owned).collect())
     }
 
     #[test]
-    fn the_worst_come_first_with_the_line_that_is_to_blame() {
-        let lines = lines(false);
+    fn the_worst_come_first_with_the_line_that_is_to_blame() -> std::io::Result<()> {
+        let lines = lines(false)?;
         let titles: Vec<&str> = lines.iter().filter_map(|line| line.split("::").nth(1)).collect();
         assert_eq!(
             titles,
@@ -124,22 +163,32 @@ mod tests {
             "::error file=src/row.c,line=4,title=REGRESSED row_sizes::bytes: 384 per run, 192 more than the baseline's 192 \
              (+192.000 per operation); 200 allowed.%0Arow (row.c:4) ← main"
         );
+        Ok(())
     }
 
     #[test]
-    fn an_allowed_improvement_is_not_marked() {
-        assert!(!lines(true).iter().any(|line| line.contains("IMPROVED")));
+    fn an_allowed_improvement_is_not_marked() -> std::io::Result<()> {
+        assert!(!lines(true)?.iter().any(|line| line.contains("IMPROVED")));
+        Ok(())
     }
 
     #[test]
-    fn only_files_of_the_checkout_are_marked() {
-        let checkout = Some(Path::new("/srv/checkout"));
-        assert_eq!(relative("/srv/checkout/src/a.c", checkout), Some("src/a.c".into()));
-        assert_eq!(relative("./src/a.c", checkout), Some("src/a.c".into()));
-        assert_eq!(relative("/usr/include/c++/12/vector", checkout), None);
-        assert_eq!(relative("/srv/checkout/../a.c", checkout), None);
-        assert_eq!(relative("/srv/checkout/src/a.c", None), None);
-        assert_eq!(relative("src/a.c", None), Some("src/a.c".into()));
+    fn only_files_of_the_checkout_are_marked() -> std::io::Result<()> {
+        let (folder, places) = checkout()?;
+        let whole = folder.path().join("src/buf.rs");
+        for (file, expected) in [
+            ("../src/buf.rs", Some("src/buf.rs")),
+            (&*whole.to_string_lossy(), Some("src/buf.rs")),
+            ("../src/other.rs", None),
+            ("../src", None),
+            ("/bin/sh", None),
+            ("", None),
+        ] {
+            assert_eq!(places.relative(file).as_deref(), expected, "{file}");
+        }
+        let told = Places::new(Some(&folder.path().join("src")), &folder.path().join("gate"));
+        assert_eq!(told.relative("../src/buf.rs").as_deref(), Some("buf.rs"));
+        Ok(())
     }
 
     #[test]
@@ -149,7 +198,7 @@ mod tests {
         let mut result = sample::fine();
         result.tests = vec![test];
         assert_eq!(
-            commands(&result, false, None),
+            commands(&result, false, &Places::new(None, Path::new("/srv"))),
             "::error title=ERROR a%2Cb%3A 50%25::100 %25 of 3::4%0Asecond\n"
         );
     }

@@ -94,8 +94,7 @@ impl Page<'_> {
     fn end(&self, style: Style) -> Vec<String> {
         let mut out: Vec<String> =
             self.result.sentences.iter().flat_map(|sentence| details::told(sentence, style.width)).collect();
-        let counts = details::told(&self.counts(), style.width);
-        out.extend(counts.iter().map(|line| style.bold(line)));
+        out.extend(broken_at_commas(&self.counts(), style.width).iter().map(|line| style.bold(line)));
         out.push(style.dim(&cut_end(&format!("Ran on: {}", self.environment()), style.width)));
         if self.has_figures_to_accept() {
             out.push(format!("To accept these figures: {}", self.result.update_command));
@@ -146,7 +145,21 @@ impl Page<'_> {
     }
 }
 
-/// The widths of the table's columns, and whether to show what is the same in all rows.
+/// Lines of at most `width` columns that end with a comma.
+fn broken_at_commas(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for part in text.split_inclusive(", ") {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + part.trim_end().chars().count() <= width => {
+                line.push_str(part)
+            }
+            _ => lines.push(part.to_owned()),
+        }
+    }
+    lines.iter().map(|line| line.trim_end().to_owned()).collect()
+}
+
+/// The widths of the table's columns.
 struct Columns {
     name: usize,
     figures: [usize; 5],

@@ -67,6 +67,23 @@ pub struct LeftOut {
 #[error("{0}")]
 pub struct BaselineError(pub String);
 
+impl Machine {
+    /// The one that this runs on.
+    pub fn of_this_one() -> Machine {
+        let first = |path: &str, key: &str| {
+            let text = std::fs::read_to_string(path).unwrap_or_default();
+            let line = text.lines().find_map(|line| line.strip_prefix(key));
+            line.unwrap_or_default().trim_start_matches([' ', '\t', ':', '=']).trim_matches('"').to_owned()
+        };
+        let release = rustix::system::uname().release().to_string_lossy().into_owned();
+        Machine {
+            kernel: release.split('.').take(2).collect::<Vec<_>>().join("."),
+            distribution: first("/etc/os-release", "PRETTY_NAME"),
+            cpu: first("/proc/cpuinfo", "model name"),
+        }
+    }
+}
+
 impl Baseline {
     /// Of a measurement; none without runs.
     pub fn of(measurement: &Measurement, machine: &Machine) -> Option<Baseline> {

@@ -1,1 +1,322 @@
-//! Tests.
+//! Each outcome with its exact sentences.
+
+use super::*;
+use crate::limit::{Limit, Tolerance};
+use crate::sample::{baseline, counts, measurement, of_runs, run, site};
+
+fn judged(now: &Measurement, before: &Measurement) -> TestResult {
+    judge(now, Some(&baseline(before)), &Limits::default(), &Settings::default())
+}
+
+fn limits(metric: Metric, limit: Limit) -> Limits {
+    Limits { by_metric: vec![(metric, limit)], ignore_sites: Vec::new() }
+}
+
+fn unlimited(now: &Measurement, limits: &Limits) -> TestResult {
+    judge(now, None, limits, &Settings::default())
+}
+
+fn of<'a>(result: &'a TestResult, metric: Metric) -> &'a Judgement {
+    result.judgements.iter().find(|judgement| judgement.metric == metric).expect("each metric is judged")
+}
+
+#[test]
+fn the_same_is_ok_and_says_nothing() {
+    let now = counts(Some(1000), &[74_000; 10]);
+    let result = judged(&now, &now);
+    assert_eq!((result.outcome, result.sentences.len()), (Outcome::Ok, 0));
+    assert_eq!(result.changes, []);
+    let metrics: Vec<Metric> = result.judgements.iter().map(|judgement| judgement.metric).collect();
+    assert_eq!(metrics, Metric::ALL);
+    let allocations = of(&result, Metric::Allocations);
+    assert_eq!(allocations.window.map(|w| (w.min, w.max)), Some((73_990, 74_010)));
+    assert_eq!((allocations.reference, allocations.standing), (Some(74_000), Standing::Within));
+    assert_eq!(of(&result, Metric::Bytes).standing, Standing::Free);
+}
+
+#[test]
+fn more_is_a_regression_with_the_site() {
+    let result = judged(&counts(Some(1000), &[75_000; 10]), &counts(Some(1000), &[74_000; 10]));
+    assert_eq!(result.outcome, Outcome::Regressed);
+    assert_eq!(
+        result.sentences,
+        [
+            "allocations: 75,000 per run, 1,000 more than the baseline's 74,000 (+1.000 per operation); 74,010 allowed."
+        ]
+    );
+    assert_eq!(result.changes.len(), 1);
+    assert_eq!(result.changes[0].frames[0].function, "grow");
+    let figures = |side: Option<crate::measurement::Figures>| side.map(|figures| figures.allocations);
+    assert_eq!(figures(result.changes[0].before), Some(74_000));
+    assert_eq!(figures(result.changes[0].after), Some(75_000));
+}
+
+#[test]
+fn fewer_is_an_improvement_to_lock_in() {
+    let result = judged(&counts(Some(1000), &[73_000; 10]), &counts(Some(1000), &[74_000; 10]));
+    assert_eq!(result.outcome, Outcome::Improved);
+    assert_eq!(
+        result.sentences,
+        ["allocations: 73,000 per run, 1,000 fewer than the baseline's 74,000 (-1.000 per operation); \
+          keep the win with `mallow check --update --only encode`."]
+    );
+    assert_eq!(result.changes.len(), 1);
+}
+
+#[test]
+fn all_failures_are_told() {
+    let result =
+        judged(&measurement(Some(1000), &[(75_000, 10); 10]), &measurement(Some(1000), &[(74_000, 0); 10]));
+    assert_eq!(
+        result.sentences,
+        [
+            "allocations: 75,000 per run, 1,000 more than the baseline's 74,000 (+1.000 per operation); 74,010 allowed.",
+            "remaining: 10 per run, 10 more than the baseline's 0 (+0.010 per operation); 0 allowed.",
+        ]
+    );
+    assert_eq!(result.left.len(), 1);
+}
+
+#[test]
+fn the_least_is_judged_when_a_run_was_disturbed() {
+    let mut runs = [74_000; 20];
+    runs[7] = 80_000;
+    let result = judged(&counts(Some(1000), &runs), &counts(Some(1000), &[74_000; 10]));
+    assert_eq!((result.outcome, result.sentences.len()), (Outcome::Ok, 0));
+    let notes = result.measurement.map(|measurement| measurement.notes);
+    let note =
+        "allocations: the runs differ, from 74,000 to 80,000; 19 of 20 have the least, which is judged.";
+    assert_eq!(notes, Some(vec![note.to_owned()]));
+}
+
+#[test]
+fn runs_that_differ_across_the_window_are_flaky_with_the_guilty_site() {
+    let runs =
+        (0..20).map(|index| run(vec![site("steady", 1, 1000, 0), site("random", 2, (index * 37) % 101, 0)]));
+    let now = of_runs(Some(1000), runs.collect());
+    let before =
+        of_runs(Some(1000), vec![run(vec![site("steady", 1, 1000, 0), site("random", 2, 30, 0)]); 10]);
+    let result = judged(&now, &before);
+    assert_eq!(result.outcome, Outcome::Flaky);
+    assert_eq!(
+        result.sentences,
+        ["allocations: the runs differ too much to be judged, from 1,000 to 1,097, the least in 1 of 20; \
+          the sites that vary are listed."]
+    );
+    let varying: Vec<&str> = result.varying.iter().map(|site| site.frames[0].function.as_str()).collect();
+    assert_eq!(varying, ["random"]);
+}
+
+#[test]
+fn runs_that_differ_within_the_window_are_fine() {
+    let runs: Vec<u64> = (0..20).map(|index| 74_000 + index % 11).collect();
+    let result = judged(&counts(Some(5000), &runs), &counts(Some(5000), &[74_000; 10]));
+    assert_eq!(result.outcome, Outcome::Ok);
+}
+
+#[test]
+fn runs_that_differ_but_are_all_far_above_have_regressed() {
+    let runs: Vec<u64> = (0..20).map(|index| 75_000 + index * 10).collect();
+    let result = judged(&counts(Some(1000), &runs), &counts(Some(1000), &[74_000; 10]));
+    assert_eq!(result.outcome, Outcome::Regressed);
+    assert_eq!(result.varying.len(), 1);
+    let runs: Vec<u64> = (0..20).map(|index| 74_050 + index * 10).collect();
+    let result = judged(&counts(Some(1000), &runs), &counts(Some(1000), &[74_000; 10]));
+    assert_eq!(result.outcome, Outcome::Flaky, "what lifts some by 190 may lift all by 40");
+}
+
+#[test]
+fn every_second_run_dearer_is_flaky() {
+    let runs: Vec<u64> = (0..20).map(|index| 1000 + index % 2 * 100).collect();
+    let result = judged(&counts(Some(1000), &runs), &counts(Some(1000), &[1000; 10]));
+    assert_eq!(result.outcome, Outcome::Flaky);
+}
+
+#[test]
+fn bytes_do_not_make_a_test_flaky() {
+    let mut now = counts(Some(1000), &[1000; 10]);
+    for (index, run) in now.runs.iter_mut().enumerate() {
+        run.figures.bytes += index as u64 * 100_000;
+        run.figures.peak_bytes = index as u64 * 77;
+    }
+    assert!(!wants_more_runs(&now));
+    assert_eq!(judged(&now, &counts(Some(1000), &[1000; 10])).outcome, Outcome::Ok);
+    let cap = limits(Metric::Bytes, Limit::Absolute { min: None, max: Some(15_999) });
+    let result = unlimited(&now, &cap);
+    assert_eq!(result.outcome, Outcome::Regressed);
+    assert_eq!(result.sentences, ["bytes: 16,000 per run; its limit allows 15,999."]);
+}
+
+#[test]
+fn without_baseline_and_limit_it_is_missing() {
+    let result = unlimited(&counts(Some(1000), &[1000; 10]), &Limits::default());
+    assert_eq!(result.outcome, Outcome::Missing);
+    let missing =
+        "There is no baseline and no limit for it; `mallow check --update --only encode` makes the baseline.";
+    assert_eq!(result.sentences, [missing]);
+    let leaking = unlimited(&measurement(Some(1000), &[(1000, 3); 10]), &Limits::default());
+    assert_eq!(leaking.outcome, Outcome::Missing);
+    assert_eq!(leaking.sentences, [missing, "remaining: 3 per run; 0 allowed."]);
+    let relative = limits(Metric::Allocations, Limit::Relative(Tolerance::default()));
+    assert_eq!(unlimited(&counts(Some(1000), &[1000; 10]), &relative).outcome, Outcome::Missing);
+}
+
+#[test]
+fn a_limit_is_enough_without_a_baseline() {
+    let cap = limits(Metric::Allocations, Limit::Absolute { min: Some(900), max: Some(1000) });
+    assert_eq!(unlimited(&counts(None, &[1000; 10]), &cap).outcome, Outcome::Ok);
+    let above = unlimited(&counts(None, &[1001; 10]), &cap);
+    assert_eq!(above.outcome, Outcome::Regressed);
+    assert_eq!(above.sentences, ["allocations: 1,001 per run; its limit allows 1,000."]);
+    let below = unlimited(&counts(None, &[899; 10]), &cap);
+    assert_eq!(below.outcome, Outcome::Improved);
+    assert_eq!(
+        below.sentences,
+        ["allocations: 899 per run; its limit expects at least 900: lower it to keep the win."]
+    );
+    let leak = unlimited(&measurement(None, &[(1000, 1); 10]), &cap);
+    assert_eq!(leak.outcome, Outcome::Regressed, "what remains has a limit of 0 by default");
+}
+
+#[test]
+fn the_same_leak_in_every_run_is_a_leak_and_an_accepted_one_is_fine() {
+    let leaking = measurement(Some(1000), &[(1000, 7); 10]);
+    let result = judged(&leaking, &counts(Some(1000), &[1000; 10]));
+    assert_eq!(result.outcome, Outcome::Regressed);
+    assert_eq!(judged(&leaking, &leaking).outcome, Outcome::Ok);
+    let less = judged(&measurement(Some(1000), &[(1000, 6); 10]), &leaking);
+    assert_eq!(less.outcome, Outcome::Improved);
+}
+
+#[test]
+fn what_only_some_runs_keep_is_a_note_where_a_leak_would_be_in_all() {
+    let mut runs = vec![(1000, 0); 10];
+    runs[3].1 = 5;
+    let result = judged(&measurement(Some(1000), &runs), &counts(Some(1000), &[1000; 10]));
+    assert_eq!(result.outcome, Outcome::Ok);
+    let note = "remaining: the runs differ, from 0 to 5; 9 of 10 have the least, which is judged.";
+    assert_eq!(result.measurement.map(|m| m.notes), Some(vec![note.to_owned()]));
+}
+
+#[test]
+fn a_leak_rarer_than_runs_is_found_in_both_halves() {
+    let mut runs = vec![(50, 0); 20];
+    (runs[4].1, runs[14].1) = (1, 1);
+    let result = judged(&measurement(Some(10), &runs), &counts(Some(10), &[50; 10]));
+    assert_eq!(result.outcome, Outcome::Regressed);
+    assert_eq!(
+        result.sentences,
+        ["remaining: 2 in all, left in 2 of 20 runs, again and again; 0 allowed per run."]
+    );
+    assert_eq!(result.left[0].frames[0].function, "grow");
+    runs[14].1 = 0;
+    let result = judged(&measurement(Some(10), &runs), &counts(Some(10), &[50; 10]));
+    assert_eq!(result.outcome, Outcome::Ok, "kept once");
+}
+
+#[test]
+fn too_few_operations_to_tell_a_leak_are_flaky() {
+    let mut runs = vec![(5, 0); 20];
+    runs[4].1 = 1;
+    let result = judged(&measurement(Some(1), &runs), &counts(Some(1), &[5; 10]));
+    assert_eq!(result.outcome, Outcome::Flaky);
+    assert_eq!(
+        result.sentences,
+        [
+            "remaining: 1 of 20 runs left up to 1 behind, the others less. These are too few operations to tell a leak from \
+          what is kept once: do at least 10 operations per run, or more runs."
+        ]
+    );
+    assert_eq!(result.left.len(), 1);
+}
+
+#[test]
+fn descriptors_are_judged_like_blocks() {
+    let mut now = counts(Some(1000), &[1000; 10]);
+    for run in &mut now.runs {
+        run.figures.descriptors = 1;
+        run.sites[0].figures.descriptors = 1;
+    }
+    let result = judged(&now, &counts(Some(1000), &[1000; 10]));
+    assert_eq!(result.outcome, Outcome::Regressed);
+    assert_eq!(
+        result.sentences,
+        ["descriptors: 1 per run, 1 more than the baseline's 0 (+0.001 per operation); 0 allowed."]
+    );
+    assert_eq!(result.left.len(), 1);
+    assert_eq!(result.changes.len(), 1);
+}
+
+#[test]
+fn another_environment_is_refused_unless_told() {
+    let now = counts(Some(1000), &[1000; 10]);
+    let mut other = baseline(&now);
+    other.environment.libc = "glibc 2.41".to_owned();
+    other.environment.processors = 8;
+    let found = Found::OtherEnvironment(vec![other]);
+    let refused = judge_found(&now, &found, &Limits::default(), &Settings::default());
+    assert_eq!(refused.outcome, Outcome::Missing);
+    assert_eq!(
+        refused.sentences[1],
+        "There is a baseline only for another environment: its libc is glibc 2.41, here it is glibc 2.36. it is for \
+         8 processors, here are 2. Counts differ between environments; `--compare-anyway` compares nevertheless, \
+         `--update` makes a baseline for this one."
+    );
+    let told = judge_found(&now, &found, &Limits::default(), &Settings { compare_anyway: true });
+    assert_eq!((told.outcome, told.measurement.map(|m| m.notes.len())), (Outcome::Ok, Some(1)));
+}
+
+#[test]
+fn a_baseline_for_other_operations_is_not_compared() {
+    let result = judged(&counts(Some(2000), &[2000; 10]), &counts(Some(1000), &[1000; 10]));
+    assert_eq!(result.outcome, Outcome::Missing);
+    assert_eq!(
+        result.sentences[1],
+        "Its baseline is for 1,000 operations per run, and the test makes 2,000 operations per run, so they cannot be \
+         compared; `mallow check --update --only encode` replaces the baseline."
+    );
+}
+
+#[test]
+fn without_runs_it_is_an_error() {
+    let result = unlimited(&of_runs(None, Vec::new()), &Limits::default());
+    assert_eq!((result.outcome, result.judgements.len()), (Outcome::Error, 0));
+}
+
+#[test]
+fn ignored_sites_are_left_out_on_both_sides() {
+    let one = |more| {
+        of_runs(Some(1000), vec![run(vec![site("ours", 1, 1000, 0), site("SSL_new", 2, more, more)]); 10])
+    };
+    let ignoring = Limits { ignore_sites: vec!["SSL_*".to_owned()], ..Limits::default() };
+    let result = judge(&one(900), Some(&baseline(&one(5))), &ignoring, &Settings::default());
+    assert_eq!((result.outcome, result.sentences.len()), (Outcome::Ok, 0));
+    assert_eq!(of(&result, Metric::Allocations).spread.min, 1000);
+    assert_eq!(of(&result, Metric::Allocations).reference, Some(1000));
+    let notes = result.measurement.map(|measurement| measurement.notes);
+    let note =
+        "Left out by ignore_sites (SSL_*): up to 900 allocations, 14,400 bytes, 900 remaining per run.";
+    assert_eq!(notes, Some(vec![note.to_owned()]));
+    let typo = Limits { ignore_sites: vec!["SLL_*".to_owned()], ..Limits::default() };
+    let result = judge(&one(5), Some(&baseline(&one(5))), &typo, &Settings::default());
+    let notes = result.measurement.map(|measurement| measurement.notes);
+    assert_eq!(notes, Some(vec!["No site matches ignore_sites (SLL_*).".to_owned()]));
+}
+
+#[test]
+fn what_did_not_settle_is_noted() {
+    let mut now = measurement(Some(1000), &[(1000, 2); 10]);
+    now.runs[0].settled = false;
+    let notes = judged(&now, &now.clone()).measurement.map(|measurement| measurement.notes);
+    let note =
+        "In 1 of 10 runs the blocks that were left behind did not stand still within the time for that.";
+    assert_eq!(notes, Some(vec![note.to_owned()]));
+}
+
+#[test]
+fn numbers_are_whole() {
+    let texts: Vec<String> = [0, 999, 1000, 75_001, 1_234_567].into_iter().map(grouped).collect();
+    assert_eq!(texts, ["0", "999", "1,000", "75,001", "1,234,567"]);
+    assert_eq!(per_operation(10, 12, 1000), "+0.002");
+    assert_eq!(per_operation(12, 10, 0), "-2.000");
+}

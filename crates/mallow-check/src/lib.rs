@@ -13,6 +13,8 @@
 
 pub mod baseline;
 pub mod build;
+pub mod check;
+mod defeated;
 pub mod environment;
 pub mod glob;
 pub mod guards;
@@ -24,7 +26,10 @@ mod nearest;
 pub mod nio;
 pub mod report_file;
 pub mod result;
-mod shims;
+pub mod run;
+#[cfg(test)]
+mod sample;
+pub mod shims;
 pub mod site_diff;
 pub mod spread;
 pub mod suite;

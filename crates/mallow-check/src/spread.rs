@@ -47,14 +47,23 @@ impl Spread {
 
     /// Whether the least value is the floor: it came often enough, and no run is far from it.
     pub fn is_steady(&self) -> bool {
-        let is_floor = self.runs < RUNS_TO_ASK || self.at_min >= RUNS_AT_MIN;
-        is_floor && self.range() <= RANGE_FREE.max(self.min / RANGE_ONE_IN)
+        self.is_floor() && self.range() <= self.free_range()
     }
 
-    /// Whether at least nine runs in ten have the least value: then the others were disturbed from outside, however
-    /// far they are off. A test of which every fifth run costs more is not like that.
-    pub fn has_only_outliers(&self) -> bool {
-        self.runs >= RUNS_TO_ASK && u64::from(self.at_min) * 10 >= u64::from(self.runs) * 9
+    /// Whether the least value is the floor and at least nine in ten of the runs are near it: then the others were
+    /// disturbed from outside, however far they are off. A test of which every fifth run costs more is not like that.
+    pub fn has_only_outliers(&self, runs: &[Run], metric: Metric) -> bool {
+        let is_near = |run: &&Run| run.figures.of(metric).saturating_sub(self.min) <= self.free_range();
+        let near = runs.iter().filter(is_near).count();
+        self.is_floor() && runs.len() >= RUNS_TO_ASK as usize && near * 10 >= runs.len() * 9
+    }
+
+    fn is_floor(&self) -> bool {
+        self.runs < RUNS_TO_ASK || self.at_min >= RUNS_AT_MIN
+    }
+
+    fn free_range(&self) -> u64 {
+        RANGE_FREE.max(self.min / RANGE_ONE_IN)
     }
 }
 

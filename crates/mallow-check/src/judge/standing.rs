@@ -3,7 +3,7 @@
 use super::{spread_of, window};
 use crate::baseline::Baseline;
 use crate::limit::Limits;
-use crate::measurement::{Measurement, Metric};
+use crate::measurement::{Measurement, Metric, Run};
 use crate::result::{Judgement, Spread, Standing, Window};
 
 /// How sure a standing is.
@@ -37,7 +37,7 @@ pub(super) fn judge_metric(
     let (standing, doubt) = match (metric, window) {
         (Metric::Allocations, None) => (Standing::Free, unsteady_note(&spread)),
         (_, None) => (Standing::Free, Doubt::No),
-        (Metric::Allocations, Some(window)) => of_allocations(&spread, window),
+        (Metric::Allocations, Some(window)) => of_allocations(&measurement.runs, &spread, window),
         (Metric::Remaining | Metric::Descriptors, Some(window)) => {
             let values: Vec<u64> = measurement.runs.iter().map(|run| run.figures.of(metric)).collect();
             of_left(&values, &spread, window, measurement.ops)
@@ -65,11 +65,11 @@ fn unsteady_note(spread: &Spread) -> Doubt {
 /// The least value is judged where it is the floor. Where it is not known to be, the verdict still is sure when every
 /// run would have the same: all in the window, all below it, or all so far above it that what the runs differ
 /// by cannot have lifted them there.
-fn of_allocations(spread: &Spread, window: Window) -> (Standing, Doubt) {
+fn of_allocations(runs: &[Run], spread: &Spread, window: Window) -> (Standing, Doubt) {
     let standing = of_value(spread.min, window);
     let doubt = unsteady_note(spread);
     let is_sure = doubt == Doubt::No
-        || spread.has_only_outliers()
+        || spread.has_only_outliers(runs, Metric::Allocations)
         || match standing {
             Standing::Within => spread.max <= window.max,
             Standing::Below => spread.max < window.min,

@@ -10,6 +10,8 @@ mod resolve;
 mod values;
 
 #[cfg(test)]
+mod guide_tests;
+#[cfg(test)]
 mod tests;
 
 use crate::limit::{Limits, Tolerance};

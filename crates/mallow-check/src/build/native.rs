@@ -56,7 +56,7 @@ fn begin(place: Place<'_>, tool: &Tool, language: Language, is_own: bool) -> Vec
     } else {
         &gate.c_flags
     };
-    command.extend(["-O2", "-g"].map(OsString::from));
+    command.extend(["-O2", "-g", "-pthread"].map(OsString::from));
     command.extend(flags.iter().map(OsString::from));
     if is_own {
         command.extend(place.test.flags.iter().map(OsString::from));

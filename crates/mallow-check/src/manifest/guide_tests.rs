@@ -1,0 +1,110 @@
+//! The guide's chapter on `mallow.toml` and the code tell the same: every key has a row, every row is a key, every
+//! default is the one that is filled in, and every example can be read.
+
+use super::*;
+use crate::measurement::Metric;
+
+const CHAPTER: &str = include_str!("../../../../docs/guide/mallow-toml.md");
+
+fn parse(text: &str) -> Result<Manifest, ManifestError> {
+    Manifest::parse(text, Path::new("mallow.toml"), Path::new("/srv/demo"))
+}
+
+/// The keys of a table, as the reader itself lists them for one that is like none of them.
+fn keys(text_up_to_key: &str) -> Vec<String> {
+    let error = parse(&format!("{text_up_to_key}qqqqqqqqqqqqqqqqqq = 1\n")).expect_err("an unknown key");
+    let (_, list) = error.reason.split_once("; there are ").expect("a list of keys");
+    list.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+}
+
+/// The rows of the tables in a section: what stands in each column, without the heading.
+fn rows(heading: &str) -> Vec<Vec<&'static str>> {
+    let begin = CHAPTER.find(&format!("\n## {heading}\n")).expect("a section") + 1;
+    let section = &CHAPTER[begin..];
+    let end = section[1..].find("\n## ").map_or(section.len(), |end| end + 1);
+    let rows = section[..end].lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |"));
+    rows.map(|row| row.split(" | ").map(str::trim).collect()).collect()
+}
+
+/// The keys that have a row of their own.
+fn written(heading: &str) -> Vec<String> {
+    let rows = rows(heading);
+    let names = rows.iter().filter_map(|row| row[0].strip_prefix('`')?.strip_suffix('`'));
+    names.map(str::to_owned).collect()
+}
+
+fn sorted(mut names: Vec<String>) -> Vec<String> {
+    names.sort();
+    names
+}
+
+fn default_of(key: &str) -> &'static str {
+    let key = format!("`{key}`");
+    rows("[gate]").into_iter().find(|row| row[0] == key).expect("a row")[2]
+}
+
+#[test]
+fn every_key_of_the_gate_and_of_a_test_has_its_row_and_no_other_is_there() {
+    let gate = keys("[gate]\n");
+    assert_eq!(gate.len(), 17);
+    assert_eq!(sorted(written("[gate]")), sorted(gate));
+    let test = keys("[[test]]\nname = \"a\"\n");
+    assert_eq!(test.len(), 19);
+    assert_eq!(sorted(written("[[test]]")), sorted(test));
+    assert_eq!(keys(""), ["gate", "test"]);
+}
+
+#[test]
+fn every_metric_and_every_part_of_a_limit_is_there() {
+    let limits = keys("[gate.limit]\n");
+    assert_eq!(limits, Metric::ALL.map(Metric::word));
+    let names = written("Limits");
+    for metric in &limits {
+        assert!(names.contains(&format!("limit.{metric}")), "{metric}");
+    }
+    let parts: Vec<String> = rows("Limits").iter().map(|row| row[0].to_owned()).collect();
+    for part in keys("[gate.limit.bytes]\n") {
+        assert!(parts.iter().any(|row| row.contains(&format!("{part} = "))), "{part}");
+    }
+}
+
+#[test]
+fn every_mode_and_every_ending_is_there() {
+    assert_eq!(written("Modes"), Mode::ALL.map(|mode| format!("\"{}\"", mode.word())));
+    let files: Vec<&str> = rows("Files that are tests").iter().map(|row| row[0]).collect();
+    for (ending, _) in Language::ENDINGS {
+        assert!(files.iter().any(|file| file.contains(&format!(".{ending}`"))), "{ending}");
+    }
+}
+
+#[test]
+fn the_defaults_are_those_of_the_code() {
+    let gate = parse("").unwrap().gate;
+    assert_eq!(default_of("runs"), format!("`{}`", gate.defaults.runs));
+    assert_eq!(default_of("warmup"), format!("`{}`", gate.defaults.warmup));
+    assert_eq!(default_of("timeout"), format!("`\"{}s\"`", gate.defaults.timeout.as_secs()));
+    let baselines = gate.baselines.strip_prefix("/srv/demo").unwrap();
+    assert_eq!(default_of("baselines"), format!("`\"{}\"`", baselines.display()));
+    let pins = PINNED.map(|(name, value)| format!("`{name}={value}`")).join(", ");
+    assert!(CHAPTER.contains(&pins), "{pins}");
+    assert_eq!(TestSpec::new("a", None, Path::new("/"), gate.defaults).mode.word(), "region");
+}
+
+#[test]
+fn every_example_can_be_read_and_together_they_have_every_key() {
+    let examples: Vec<&str> = CHAPTER
+        .split("```toml\n")
+        .skip(1)
+        .map(|rest| rest.split("\n```").next().expect("the example's end"))
+        .collect();
+    assert_eq!(examples.len(), 2);
+    for example in &examples {
+        parse(example).unwrap();
+    }
+    let lines: Vec<&str> = examples.iter().flat_map(|example| example.lines()).collect();
+    for key in keys("[gate]\n").into_iter().chain(keys("[[test]]\nname = \"a\"\n")) {
+        let is_used =
+            |line: &&str| line.starts_with(&format!("{key} =")) || line.starts_with(&format!("{key}."));
+        assert!(lines.iter().any(is_used), "{key}");
+    }
+}

@@ -12,6 +12,23 @@ use std::process::Command;
 
 const EXPORTS: &str = "recorder/mallow-preload/exports.txt";
 
+/// What it may ask of the program: what every libc has, and weak names that need not be there.
+const ASKED_FOR: [&str; 13] = [
+    "_ITM_deregisterTMCloneTable",
+    "_ITM_registerTMCloneTable",
+    "__cxa_finalize",
+    "__gmon_start__",
+    "_dl_find_object",
+    "bcmp",
+    "dl_iterate_phdr",
+    "environ",
+    "memcpy",
+    "memmove",
+    "memset",
+    "on_exit",
+    "strlen",
+];
+
 /// Builds the library and checks it.
 ///
 /// # Errors
@@ -70,6 +87,9 @@ fn broken_promises(facts: &Facts, allowed: &BTreeSet<String>) -> Vec<String> {
     }
     if facts.undefined.contains("__tls_get_addr") {
         broken.push("it calls __tls_get_addr; thread-local state must be initial-exec.".to_owned());
+    }
+    for name in facts.undefined.iter().filter(|name| !ASKED_FOR.contains(&name.as_str())) {
+        broken.push(format!("it refers to {name}, which a program need not have."));
     }
     for name in facts.exported.difference(allowed) {
         broken.push(format!("it exports {name}, which is not in {EXPORTS}; hide it or add the line."));
@@ -148,6 +168,7 @@ mod tests {
             "it needs libc.so.6; it may need no library (DT_NEEDED).",
             "it needs the symbol version GLIBC_2.2.5; it may need none.",
             "it calls __tls_get_addr; thread-local state must be initial-exec.",
+            "it refers to puts, which a program need not have.",
             "it exports slot, which is not in recorder/mallow-preload/exports.txt; hide it or add the line.",
             "it does not export g, which is in recorder/mallow-preload/exports.txt.",
         ] {

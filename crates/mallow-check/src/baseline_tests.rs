@@ -1,1 +1,364 @@
-//! Tests.
+//! The file byte for byte, round trips, damage, and the folder.
+
+use super::*;
+use crate::measurement::{Figures, Run};
+use crate::sample::{baseline, counts, environment, frame, measurement, of_runs, run, site};
+use mallow_base::Frame;
+use proptest::prelude::*;
+use std::path::Path;
+
+fn sample() -> Baseline {
+    let mut inlined = site("push", 12, 3, 2);
+    inlined.frames.insert(0, Frame { inlined: true, ..frame("grow<T>+0x1f", "/srv/demo/src/buf.c", 88) });
+    let sites = vec![site("encode", 40, 1000, 0), inlined];
+    let machine =
+        Machine { kernel: "6.1".to_owned(), distribution: "Debian 12".to_owned(), cpu: String::new() };
+    Baseline::of(&of_runs(Some(1000), vec![run(sites); 10]), &machine).expect("it has runs")
+}
+
+const TEXT: &str = r#"{
+  "environment": {"allocator":"libc","architecture":"x86_64","counting":1,"libc":"glibc 2.36","processors":2,"runtime":"native"},
+  "figures": {
+    "allocations": {"at_min":10,"max":1003,"min":1003,"mode":1003},
+    "bytes": {"at_min":10,"max":16048,"min":16048,"mode":16048},
+    "descriptors": {"at_min":10,"max":0,"min":0,"mode":0},
+    "peak": {"at_min":10,"max":0,"min":0,"mode":0},
+    "remaining": {"at_min":10,"max":2,"min":2,"mode":2},
+    "remaining_bytes": {"at_min":10,"max":32,"min":32,"mode":32}
+  },
+  "frames": {
+    "KEY-encode": {"file":"src/buf.c","function":"encode","line":40,"module":"bench"},
+    "KEY-grow": {"file":"src/buf.c","function":"grow<T>","inlined":true,"line":88,"module":"bench"},
+    "KEY-main": {"file":"src/main.c","function":"main","line":9,"module":"bench"},
+    "KEY-push": {"file":"src/buf.c","function":"push","line":12,"module":"bench"}
+  },
+  "machine": {"distribution":"Debian 12","kernel":"6.1"},
+  "name": "encode",
+  "ops": 1000,
+  "runs": 10,
+  "schema": "mallow.baseline/1",
+  "sites": [
+    {"allocations":1000,"bytes":16000,"stack":"KEY-encode KEY-main"},
+    {"allocations":3,"bytes":48,"outer":1,"remaining":2,"remaining_bytes":32,"stack":"KEY-grow KEY-push"}
+  ]
+}
+"#;
+
+/// A file's text with keys that say whose they are.
+fn with_plain_keys(text: &str) -> String {
+    let mut plain = text.to_owned();
+    for function in ["encode", "grow", "main", "push"] {
+        let line = text.lines().find(|line| line.contains(&format!("\"function\":\"{function}")));
+        let key = line.and_then(|line| line.split('"').nth(1)).expect("each frame has a line");
+        assert_eq!(key.len(), 5);
+        plain = plain.replace(key, &format!("KEY-{function}"));
+    }
+    // The lines of frames stand in the order of the real keys.
+    let mut lines: Vec<&str> = plain.lines().collect();
+    let start = lines.iter().position(|line| line.contains("\"frames\"")).expect("it has frames") + 1;
+    let mut frames: Vec<String> =
+        lines.drain(start..start + 4).map(|line| line.trim_end_matches(',').to_owned()).collect();
+    frames.sort();
+    let frames = frames.join(",\n");
+    lines.insert(start, &frames);
+    format!("{}\n", lines.join("\n"))
+}
+
+#[test]
+fn the_file_byte_for_byte() {
+    assert_eq!(with_plain_keys(&sample().to_text()), TEXT);
+}
+
+#[test]
+fn what_was_written_is_read() {
+    let baseline = sample();
+    assert_eq!(Baseline::from_text(&baseline.to_text(), "b.json"), Ok(baseline));
+    let plain = Baseline::from_text(TEXT, "b.json").expect("keys may be any text");
+    assert_eq!(plain, sample());
+}
+
+#[test]
+fn a_changed_site_changes_one_line() {
+    let before = sample();
+    let mut after = before.clone();
+    after.sites[0].figures.allocations += 1;
+    let (before, after) = (before.to_text(), after.to_text());
+    let changed = before.lines().zip(after.lines()).filter(|(a, b)| a != b).count();
+    assert_eq!((changed, before.lines().count()), (1, after.lines().count()));
+}
+
+#[test]
+fn a_new_frame_leaves_the_keys_of_the_others() {
+    let lines = |sites: Vec<Site>| {
+        let text = baseline(&of_runs(None, vec![run(sites)])).to_text();
+        text.lines()
+            .filter(|line| line.contains("\"function\""))
+            .map(|l| l.trim_end_matches(',').to_owned())
+            .collect::<Vec<_>>()
+    };
+    let before = lines(vec![site("encode", 40, 1000, 0)]);
+    let after = lines(vec![site("encode", 40, 1000, 0), site("aaa", 1, 1, 0)]);
+    assert_eq!(after.len(), before.len() + 1);
+    assert!(before.iter().all(|line| after.contains(line)));
+}
+
+#[test]
+fn the_judged_run_is_kept() {
+    let runs: Vec<Run> = [7, 5, 9].into_iter().map(|count| run(vec![site("f", 1, count, 0)])).collect();
+    let baseline = baseline(&of_runs(None, runs));
+    assert_eq!(baseline.sites[0].figures.allocations, 5);
+    let spread = baseline.spread(Metric::Allocations);
+    assert_eq!((spread.min, spread.max, spread.runs), (5, 9, 3));
+    assert_eq!(Baseline::of(&of_runs(None, Vec::new()), &Machine::default()), None);
+}
+
+#[test]
+fn the_largest_sites_are_kept_and_what_leaks_before_them() {
+    let mut sites: Vec<Site> = (0..300).map(|line| site("f", line + 1, 1000 + u64::from(line), 0)).collect();
+    sites.push(site("leak", 1, 1, 1));
+    let baseline = baseline(&of_runs(None, vec![run(sites)]));
+    assert_eq!(baseline.sites.len(), SITES_MAX);
+    let least = baseline.sites.iter().filter(|site| site.frames[0].function == "f");
+    assert_eq!(least.map(|site| site.figures.allocations).min(), Some(1101));
+    assert!(baseline.sites.iter().any(|site| site.frames[0].function == "leak"));
+    let left_out: u64 = (0..101).map(|line| 1000 + line).sum();
+    assert_eq!(baseline.left_out, LeftOut { sites: 101, allocations: left_out });
+    assert_eq!(Baseline::from_text(&baseline.to_text(), "b.json"), Ok(baseline));
+}
+
+#[test]
+fn two_hundred_stacks_of_an_interpreter_are_small() {
+    let sites = (0..200u32).map(|index| {
+        let frames = (0..60u32)
+            // Each stack has ten frames of its own, the others are shared by groups of twenty.
+            .map(|depth| {
+                let line = if depth < 10 { index * 60 + depth } else { index / 20 * 60 + depth };
+                frame(
+                    &format!("module{}.function_{}", line % 40, line % 150),
+                    "lib/python3.11/module.py",
+                    line,
+                )
+            })
+            .collect();
+        Site {
+            frames,
+            figures: Figures { allocations: 1000 + u64::from(index), bytes: 64_000, ..Figures::default() },
+        }
+    });
+    let text = baseline(&of_runs(Some(1000), vec![run(sites.collect())])).to_text();
+    // Most of it are 2,500 different frames, which real programs do not have.
+    assert!(text.len() < 300_000, "{}", text.len());
+    let in_sites: usize = text.lines().filter(|line| line.contains("\"stack\"")).map(str::len).sum();
+    assert!(in_sites < 40_000, "{in_sites}");
+}
+
+#[test]
+fn very_deep_stacks_keep_their_ends() {
+    let frames: Vec<Frame> = (0..1000).map(|line| frame("f", "f.c", line)).collect();
+    let kept = kept_stack(&frames);
+    let lines: Vec<Option<u32>> = kept.iter().map(|frame| frame.line).collect();
+    assert_eq!(
+        (lines.len(), lines[0], lines[191], lines[192], lines[255]),
+        (256, Some(0), Some(191), Some(936), Some(999))
+    );
+}
+
+#[test]
+fn damaged_files_are_one_sentence_with_the_place() {
+    let cases = [
+        ("", "b.json is not a baseline: EOF while parsing a value (line 1, column 0)."),
+        ("{}", "b.json is not a baseline: it does not say `\"schema\": \"mallow.baseline/1\"`."),
+        (
+            "{\"schema\": \"mallow.baseline/9\"}",
+            "b.json is not a baseline: its schema is \"mallow.baseline/9\", and this mallow reads \"mallow.baseline/1\".",
+        ),
+        (
+            "{\n  \"schema\": \"mallow.baseline/1\"\n}",
+            "b.json is not a baseline: missing field `environment` (line 3, column 1).",
+        ),
+        ("{\n<<<<<<< HEAD\n", "b.json is not a baseline: key must be a string (line 2, column 1)."),
+    ];
+    for (text, sentence) in cases {
+        let error = Baseline::from_text(text, "b.json").map_err(|error| error.to_string());
+        assert_eq!(error, Err(sentence.to_owned()), "{text:?}");
+    }
+    let replaced = [
+        ("\"min\":1003", "\"min\":2000", "its figures of allocations contradict each other"),
+        ("\"at_min\":10", "\"at_min\":11", "its figures of allocations contradict each other"),
+        ("\"outer\":1", "\"outer\":3", "site 2 shares 3 frames with the one before, which has 2"),
+        ("KEY-grow KEY", "KEY-none KEY", "site 2 names the frame \"KEY-none\", which is not there"),
+        ("\"ops\": 1000", "\"ops\": -1", "invalid value: integer `-1`, expected u64 (line 19, column 11)"),
+    ];
+    for (from, to, what) in replaced {
+        let text = TEXT.replacen(from, to, 1);
+        let error = Baseline::from_text(&text, "b.json").map_err(|error| error.to_string());
+        assert_eq!(error, Err(format!("b.json is not a baseline: {what}.")), "{to}");
+    }
+}
+
+#[test]
+fn a_small_file_does_not_become_much_memory() {
+    let stack = "KEY-main ".repeat(257);
+    let deep = TEXT.replace("KEY-encode KEY-main", stack.trim_end());
+    let error = Baseline::from_text(&deep, "b.json").map_err(|error| error.to_string());
+    assert_eq!(error, Err("b.json is not a baseline: site 1 has more than 256 frames.".to_owned()));
+    let line = "    {\"allocations\":1000,\"bytes\":16000,\"stack\":\"KEY-encode KEY-main\"},\n";
+    let many = TEXT.replace(line, &line.repeat(1000));
+    let error = Baseline::from_text(&many, "b.json").map_err(|error| error.to_string());
+    assert_eq!(
+        error,
+        Err("b.json is not a baseline: it has 1001 sites, and at most 1000 are read.".to_owned())
+    );
+}
+
+fn folder() -> (tempfile::TempDir, Baselines) {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let baselines = Baselines::open(folder.path().join("mallow/baselines")).expect("it need not be there");
+    (folder, baselines)
+}
+
+fn entries(folder: &Path) -> Vec<String> {
+    let names = std::fs::read_dir(folder)
+        .expect("it is there")
+        .map(|entry| entry.expect("it can be read").file_name().to_string_lossy().into_owned());
+    names.collect()
+}
+
+#[test]
+fn a_folder_gives_back_what_was_put_there() {
+    let (_kept, baselines) = folder();
+    assert_eq!(baselines.find("encode", &environment()), Ok(Found::None));
+    assert_eq!(baselines.names(&environment()), Ok(Vec::new()));
+    let path = baselines.write(&sample()).expect("it can be written");
+    assert!(path.ends_with("mallow/baselines/x86_64-glibc2.36-native-libc-2cpu-c1/encode.json"), "{path:?}");
+    assert_eq!(baselines.find("encode", &environment()), Ok(Found::Exact(Box::new(sample()))));
+    assert_eq!(baselines.names(&environment()), Ok(vec![("encode".to_owned(), path.clone())]));
+    let class = path.parent().expect("it has one");
+    assert_eq!(entries(class), ["encode.json"], "nothing temporary stays");
+    baselines.remove("encode", &environment()).expect("it is there");
+    assert_eq!(baselines.find("encode", &environment()), Ok(Found::None));
+}
+
+#[test]
+fn another_environments_baseline_is_found_as_such() {
+    let (_kept, baselines) = folder();
+    let mut other = sample();
+    other.environment.processors = 8;
+    baselines.write(&other).expect("it can be written");
+    std::fs::write(
+        baselines.path("x", &environment()).ancestors().nth(2).expect("it has one").join("README.md"),
+        "hello",
+    )
+    .expect("it can be written");
+    assert_eq!(baselines.find("encode", &environment()), Ok(Found::OtherEnvironment(vec![other])));
+    assert_eq!(baselines.find("decode", &environment()), Ok(Found::None));
+}
+
+#[test]
+fn what_cannot_be_used_in_a_folder_is_said() {
+    let (kept, baselines) = folder();
+    let path = baselines.write(&sample()).expect("it can be written");
+    std::fs::copy(&path, path.with_file_name("decode.json")).expect("it can be copied");
+    let error = baselines.find("decode", &environment()).map_err(|error| error.to_string());
+    let shown = path.with_file_name("decode.json").display().to_string();
+    assert_eq!(
+        error,
+        Err(format!("{shown} is the baseline of \"encode\", not of \"decode\": it was copied."))
+    );
+    std::fs::write(&path, [0xff, 0xfe]).expect("it can be written");
+    let error = baselines.find("encode", &environment()).map_err(|error| error.to_string());
+    let shown = path.display();
+    assert_eq!(error, Err(format!("The baseline {shown} cannot be read: it is not text (byte 0).")));
+    let file = kept.path().join("file");
+    std::fs::write(&file, "").expect("it can be written");
+    let error = Baselines::open(&file).map_err(|error| error.to_string());
+    assert_eq!(error, Err(format!("{} is no folder for baselines.", file.display())));
+}
+
+#[test]
+fn writing_the_same_leaves_the_file_alone() {
+    let (_kept, baselines) = folder();
+    let path = baselines.write(&sample()).expect("it can be written");
+    let written = || std::fs::metadata(&path).and_then(|data| data.modified()).expect("it is there");
+    let before = written();
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    baselines.write(&sample()).expect("it can be written");
+    assert_eq!(written(), before);
+}
+
+#[test]
+fn names_of_tests_are_names_of_files() {
+    let expected = [
+        ("encode", "encode.json"),
+        ("http.keep-alive_2", "http.keep-alive_2.json"),
+        ("../a b", "%2e.%2fa%20b.json"),
+        ("a%2f", "a%252f.json"),
+        ("größe", "gr%c3%b6%c3%9fe.json"),
+        ("", ".json"),
+    ];
+    for (test, file) in expected {
+        assert_eq!(file_name(test), file);
+    }
+}
+
+#[test]
+fn ci_is_what_says_so() {
+    let told = [None, Some(""), Some("0"), Some("false"), Some("true"), Some("1"), Some("woodpecker")];
+    assert_eq!(told.map(is_ci), [false, false, false, false, true, true, true]);
+}
+
+fn any_frame() -> impl Strategy<Value = Frame> {
+    let file = prop::option::of("[a-c]{1,2}(/[a-c]{1,2}){0,3}");
+    let module = prop::option::of("(/[a-c]{1,2}){1,2}");
+    ("\\PC{0,6}|[a-c](\\+0x1f)?", file, prop::option::of(0u32..9), module, any::<bool>())
+        .prop_map(|(function, file, line, module, inlined)| Frame { function, file, line, module, inlined })
+}
+
+fn any_sites() -> impl Strategy<Value = Vec<Site>> {
+    let figures =
+        (any::<u64>(), any::<u64>(), 0u64..3, any::<u64>(), 0u64..3).prop_map(|(a, b, c, d, e)| Figures {
+            allocations: a,
+            bytes: b,
+            peak_bytes: 0,
+            remaining_blocks: c,
+            remaining_bytes: d,
+            descriptors: e,
+        });
+    let site = (prop::collection::vec(any_frame(), 0..6), figures)
+        .prop_map(|(frames, figures)| Site { frames, figures });
+    prop::collection::vec(site, 0..12)
+}
+
+proptest! {
+    #[test]
+    fn any_baseline_comes_back(name in "\\PC{0,10}", ops in prop::option::of(any::<u64>()), sites in any_sites()) {
+        let mut measurement = of_runs(ops, vec![Run { sites, ..Run::default() }]);
+        measurement.name = name;
+        let baseline = baseline(&measurement);
+        prop_assert_eq!(Baseline::from_text(&baseline.to_text(), "b.json"), Ok(baseline));
+    }
+
+    #[test]
+    fn no_damage_makes_it_panic(at in 0usize..2000, with in "\\PC{0,3}", cut in any::<bool>()) {
+        let at = at.min(TEXT.len());
+        let rest = if cut { "" } else { TEXT.get(at + 1..).unwrap_or("") };
+        let text = format!("{}{with}{rest}", &TEXT[..at]);
+        if let Err(error) = Baseline::from_text(&text, "b.json") {
+            let sentence = error.to_string();
+            prop_assert!(sentence.starts_with("b.json is not a baseline: ") && sentence.ends_with('.'), "{}", sentence);
+        }
+    }
+
+    #[test]
+    fn different_tests_have_different_files(a in "[a./%2f ]{0,5}", b in "[a./%2f ]{0,5}") {
+        prop_assert_eq!(file_name(&a) == file_name(&b), a == b);
+    }
+}
+
+#[test]
+fn sums_of_a_table_are_those_of_the_run() {
+    let now = measurement(Some(10), &[(50, 1); 3]);
+    let sum: u64 = baseline(&now).sites.iter().map(|site| site.figures.allocations).sum();
+    assert_eq!(sum, 50);
+    assert_eq!(baseline(&counts(None, &[5])).ops, None);
+}

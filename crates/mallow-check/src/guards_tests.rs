@@ -1,1 +1,94 @@
-//! Tests.
+//! Blind suites, empty suites, tests that are gone.
+
+use super::*;
+use crate::judge::{Settings, judge};
+use crate::limit::Limits;
+use crate::measurement::Measurement;
+use crate::sample::{baseline, counts, environment};
+
+fn named(name: &str, allocations: u64) -> Measurement {
+    Measurement { name: name.to_owned(), ..counts(Some(1000), &[allocations; 10]) }
+}
+
+fn result(name: &str, before: u64, now: u64) -> TestResult {
+    judge(&named(name, now), Some(&baseline(&named(name, before))), &Limits::default(), &Settings::default())
+}
+
+fn outcomes(results: &[TestResult]) -> Vec<(&str, Outcome)> {
+    results.iter().map(|result| (result.name.as_str(), result.outcome)).collect()
+}
+
+#[test]
+fn nothing_seen_is_blind() {
+    let mut results = vec![result("a", 5000, 0), result("b", 5000, 5000), result("c", 0, 0)];
+    assert_eq!(mark_blind(&mut results), None);
+    assert_eq!(outcomes(&results), [("a", Outcome::Blind), ("b", Outcome::Ok), ("c", Outcome::Ok)]);
+    assert_eq!(
+        results[0].sentences[0],
+        "No allocation was seen, and the baseline has 5,000: the hooks probably do not see the program. If it is true, \
+         `mallow check --update --force --only a` accepts it."
+    );
+    assert_eq!(results[0].sentences.len(), 2, "why it is not in its window is told as well");
+}
+
+#[test]
+fn all_halved_at_once_is_blind() {
+    let mut results = vec![result("a", 5000, 2499), result("b", 4000, 0), result("c", 0, 0)];
+    let sentence = mark_blind(&mut results);
+    assert_eq!(
+        sentence.as_deref(),
+        Some(
+            "All 2 tests with a baseline lost more than half of their allocations at once: the hooks probably no longer see \
+             everything. If it is true, `mallow check --update --force` accepts it."
+        )
+    );
+    assert_eq!(outcomes(&results), [("a", Outcome::Blind), ("b", Outcome::Blind), ("c", Outcome::Ok)]);
+}
+
+#[test]
+fn one_test_may_be_halved_and_half_is_not_more_than_half() {
+    let mut alone = vec![result("a", 5000, 100)];
+    assert_eq!((mark_blind(&mut alone), alone[0].outcome), (None, Outcome::Improved));
+    let mut results = vec![result("a", 5000, 100), result("b", 5000, 2500)];
+    assert_eq!(mark_blind(&mut results), None);
+    let mut results = vec![result("a", 5000, 100), result("b", 5000, 5000)];
+    assert_eq!(mark_blind(&mut results), None);
+    let mut odd = vec![result("a", 5001, 2501), result("b", 5001, 2500)];
+    assert_eq!(mark_blind(&mut odd), None);
+}
+
+#[test]
+fn a_suite_without_tests_does_not_pass() {
+    assert!(no_tests(&[]).is_some());
+    assert!(no_tests(&[of_stale("gone".to_owned(), String::new())]).is_some());
+    assert_eq!(no_tests(&[result("a", 1, 1)]), None);
+}
+
+#[test]
+fn baselines_without_a_test_are_stale_in_a_full_run_only() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let baselines = Baselines::open(folder.path()).expect("it is there");
+    for name in ["a", "gone", "broken.first", "broken"] {
+        baselines.write(&baseline(&named(name, 5000))).expect("it can be written");
+    }
+    let mut elsewhere = baseline(&named("elsewhere", 1));
+    elsewhere.environment.processors = 64;
+    baselines.write(&elsewhere).expect("it can be written");
+    let broken = TestResult { outcome: Outcome::Error, ..of_stale("broken".to_owned(), String::new()) };
+    let run = || vec![result("a", 5000, 5000), broken.clone()];
+    let mut only = run();
+    assert_eq!(look_over(&mut only, &baselines, &environment(), true), Ok(Vec::new()));
+    assert_eq!(only.len(), 2);
+    let mut full = run();
+    assert_eq!(look_over(&mut full, &baselines, &environment(), false), Ok(Vec::new()));
+    assert_eq!(outcomes(&full), [("a", Outcome::Ok), ("broken", Outcome::Error), ("gone", Outcome::Stale)]);
+    let path = baselines.path("gone", &environment());
+    assert_eq!(
+        full[2].sentences,
+        [format!(
+            "{} is the baseline of a test that does not exist; a renamed test needs a new one. `mallow check --update` \
+             removes it.",
+            path.display()
+        )]
+    );
+}

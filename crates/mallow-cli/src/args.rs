@@ -1,5 +1,6 @@
 //! What may stand on the command line, exactly as typed. [`crate::request`] gives it its meaning.
 
+mod check;
 mod diff;
 mod events;
 mod export;
@@ -9,6 +10,7 @@ mod record;
 mod report;
 mod stat;
 
+pub(crate) use check::{LowCheck, LowFormat};
 pub(crate) use diff::{LowBy, LowCompat, LowDiff};
 pub(crate) use events::{LowEvents, LowMoment};
 pub(crate) use export::LowExport;
@@ -68,4 +70,8 @@ pub(crate) enum LowCommand {
     /// Write a profile as another tool's file
     #[command(after_help = "Example: mallow export app.4242.mallow --format pprof -o app.pb.gz")]
     Export(LowExport),
+    /// Run a project's allocation tests and hold them against their baselines
+    #[command(after_help = "Example: mallow check tests/allocations --only 'test_http*'\n\n\
+                            The result goes to stdout, with -o to the file; progress goes to stderr.")]
+    Check(LowCheck),
 }

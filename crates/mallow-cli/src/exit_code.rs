@@ -8,6 +8,8 @@ pub(crate) const FINE: u8 = 0;
 pub(crate) const FAILED: u8 = 1;
 /// The command line, the command to run or a file cannot be used.
 pub(crate) const BAD_INPUT: u8 = 2;
+/// Some test could not be judged, and none has failed.
+pub(crate) const INCONCLUSIVE: u8 = 3;
 
 /// A second Ctrl-C ended mallow before the program: 128 and the number of SIGINT.
 pub(crate) const INTERRUPTED: u8 = 130;
@@ -17,7 +19,7 @@ pub(crate) const TABLE: [(u8, &str); 4] = [
     (FINE, "fine"),
     (FAILED, "a limit or a verdict failed"),
     (BAD_INPUT, "the command line, the command or a file cannot be used"),
-    (3, "inconclusive"),
+    (INCONCLUSIVE, "inconclusive"),
 ];
 
 /// The table for `--help`.

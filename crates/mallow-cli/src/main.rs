@@ -7,6 +7,7 @@
 //! are how results look.
 
 mod args;
+mod check;
 mod diff;
 mod exit_code;
 mod export;
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
         Request::Diff(diff) => diff::run(&diff),
         Request::Flamegraph(flamegraph) => flamegraph::run(&flamegraph),
         Request::Import(import) => import::run(&import),
+        Request::Check(check) => check::run(&check),
         Request::Export(export) => export::run(&export),
     };
     result.map(ExitCode::from).unwrap_or_else(|failure| {

@@ -5,6 +5,7 @@ mod report;
 pub(crate) use report::{Layout, Report, ReportView, Suppressions, TreeView};
 
 use crate::args::{LowArgs, LowCommand, LowExport, LowFlamegraph, LowImport, LowRecord, LowSort, LowStat};
+pub(crate) use crate::check::request::Check;
 pub(crate) use crate::diff::request::Diff;
 use mallow_formats::export::ExportFormat;
 use mallow_view::{Filter, Measure, Shown};
@@ -21,6 +22,7 @@ pub(crate) enum Request {
     Flamegraph(Flamegraph),
     Import(Import),
     Export(Export),
+    Check(Check),
 }
 
 /// A file to make.
@@ -113,6 +115,7 @@ impl From<LowArgs> for Request {
             LowCommand::Flamegraph(low) => Request::Flamegraph(low.into()),
             LowCommand::Import(low) => Request::Import(low.into()),
             LowCommand::Export(low) => Request::Export(low.into()),
+            LowCommand::Check(low) => Request::Check(low.into()),
         }
     }
 }

@@ -48,6 +48,8 @@ macro_rules! openers {
         const COUNT: usize = [$($index),*].len();
         /// Where calls of each function go; 0 before that is known.
         static TARGETS: [AtomicUsize; COUNT] = [const { AtomicUsize::new(0) }; COUNT];
+        /// The real functions, for the hooks; set before a hook can be reached.
+        static REAL_ADDRESSES: [AtomicUsize; COUNT] = [const { AtomicUsize::new(0) }; COUNT];
         static REALS: [Real; COUNT] = [$(Real::named($text)),*];
         static HOOKS: [unsafe extern "C" fn(); COUNT] = [$($hook),*];
         const GIVES: [Gives; COUNT] = [$(Gives::$gives),*];
@@ -76,7 +78,23 @@ macro_rules! openers {
 
             #[unsafe(naked)]
             unsafe extern "C" fn $hook() {
-                naked_asm!("mov r8, rsp", "mov r9, rbp", "jmp {work}", work = sym work::<$index>)
+                naked_asm!(
+                    ".cfi_startproc",
+                    "push rdi", ".cfi_adjust_cfa_offset 8",
+                    "push rsi", ".cfi_adjust_cfa_offset 8",
+                    "push rdx", ".cfi_adjust_cfa_offset 8",
+                    "push rcx", ".cfi_adjust_cfa_offset 8",
+                    "sub rsp, 8", ".cfi_adjust_cfa_offset 8",
+                    "call qword ptr [rip + {reals} + 8 * {index}]",
+                    "mov qword ptr [rsp], rax",
+                    "mov rdi, rsp", "mov esi, {index}", "lea rdx, [rsp + 40]", "mov rcx, rbp",
+                    "call {after}",
+                    "mov rax, qword ptr [rsp]",
+                    "add rsp, 40", ".cfi_adjust_cfa_offset -40",
+                    "ret",
+                    ".cfi_endproc",
+                    reals = sym REAL_ADDRESSES, after = sym after, index = const $index
+                )
             }
         )*
     };
@@ -134,8 +152,6 @@ openers! {
 static FILENO: Real = Real::named(c"fileno");
 static DIRFD: Real = Real::named(c"dirfd");
 
-type Function = unsafe extern "C-unwind" fn(usize, usize, usize, usize) -> usize;
-
 /// Finds out where a function's calls go.
 unsafe extern "C" fn resolve(index: usize) -> usize {
     let real = REALS[index].address();
@@ -145,8 +161,9 @@ unsafe extern "C" fn resolve(index: usize) -> usize {
         // Too early to tell: this call passes, the next one asks again.
         None => real,
         Some(watched) => {
+            REAL_ADDRESSES[index].store(real, Ordering::Release);
             let target = if watched { HOOKS[index] as usize } else { real };
-            TARGETS[index].store(target, Ordering::Relaxed);
+            TARGETS[index].store(target, Ordering::Release);
             target
         }
     }
@@ -157,37 +174,39 @@ unsafe extern "C" fn missing() -> isize {
     -1
 }
 
-/// Unwinding may pass through: these are points where a thread can be cancelled.
-unsafe extern "C-unwind" fn work<const INDEX: usize>(
-    a: usize,
-    b: usize,
-    c: usize,
-    d: usize,
-    sp: usize,
-    bp: usize,
-) -> usize {
-    let address = REALS[INDEX].address();
-    // SAFETY: the functions take at most four arguments, all of them in registers.
-    let result = unsafe { transmute::<usize, Function>(address)(a, b, c, d) };
+/// What a hook keeps on its stack across the call of the real function.
+#[repr(C)]
+struct Called {
+    result: usize,
+    fourth: usize,
+    third: usize,
+    second: usize,
+    first: usize,
+}
+
+/// Behind the real function. The hook itself is not of Rust, because unwinding may pass through it: these are points at
+/// which a thread can be cancelled.
+unsafe extern "C" fn after(called: *const Called, index: usize, sp: usize, bp: usize) {
+    // SAFETY: the hook passed its own stack frame.
+    let Called { result, fourth, second, first, .. } = unsafe { called.read() };
     let (caller, number) = (Caller { sp, bp }, result as i32);
     // SAFETY: the hook passed its caller's registers; pointers are those that the real function has used.
     unsafe {
-        match GIVES[INDEX] {
-            Gives::Path if number < 0 => marked(caller, a),
-            Gives::PathAt if number < 0 => marked(caller, b),
+        match GIVES[index] {
+            Gives::Path if number < 0 => marked(caller, first),
+            Gives::PathAt if number < 0 => marked(caller, second),
             Gives::Number | Gives::Path | Gives::PathAt => opened(caller, number),
-            Gives::Copy if number != a as i32 => opened(caller, number),
+            Gives::Copy if number != first as i32 => opened(caller, number),
             Gives::Copy => {}
-            Gives::Control if is_copy(b as i32) => opened(caller, number),
+            Gives::Control if is_copy(second as i32) => opened(caller, number),
             Gives::Control => {}
-            Gives::Pair if number == 0 => opened_pair(caller, a),
-            Gives::SocketPair if number == 0 => opened_pair(caller, d),
+            Gives::Pair if number == 0 => opened_pair(caller, first),
+            Gives::SocketPair if number == 0 => opened_pair(caller, fourth),
             Gives::Pair | Gives::SocketPair => {}
             Gives::Stream => opened(caller, number_of(&FILENO, result)),
             Gives::Directory => opened(caller, number_of(&DIRFD, result)),
         }
     }
-    result
 }
 
 /// Whether a command of `fcntl` copies a descriptor.

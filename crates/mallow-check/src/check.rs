@@ -1,0 +1,323 @@
+//! A whole check: build, run, compare, judge, one test after the other.
+//!
+//! Tests run one at a time, so that they do not disturb one another's threads; programs are built side by side. A test
+//! that fails is a result like any other, and the check goes on.
+
+use crate::baseline::{Baseline, BaselineError, Baselines, Found, Machine};
+use crate::build::{self, BuildError, Prepared, Tools};
+use crate::judge;
+use crate::limit::{Limit, Limits};
+use crate::manifest::TestSpec;
+use crate::measurement::{Environment, Measurement, Metric};
+use crate::nio::{self, Thresholds};
+use crate::result::{CheckResult, Outcome, TestResult};
+use crate::run::{Repeats, RunError, Runner, watched_environment};
+use crate::suite::Suite;
+use crate::workplace::Workplace;
+use crate::{defeated, guards};
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// What overrules the suite.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Only some of the suite's tests were asked for.
+    pub is_selection: bool,
+    /// Runs that count.
+    pub runs: Option<u32>,
+    /// Runs before them.
+    pub warmups: Option<u32>,
+    /// When a program is killed.
+    pub timeout: Option<Duration>,
+    /// Hold figures against baselines of other environments too.
+    pub compare_anyway: bool,
+    /// Limits of SwiftNIO's framework, by test.
+    pub thresholds: Option<Thresholds>,
+    /// Another build to hold the tests against, in place of the baselines.
+    pub against: Option<Against>,
+}
+
+/// Another build of the same tests, which is run just before each of them.
+#[derive(Clone, Debug)]
+pub enum Against {
+    /// The tests of another checkout, by name.
+    Tests(Vec<(TestSpec, Prepared)>),
+    /// Words that are put before each test's command, such as `env LD_LIBRARY_PATH=../old/lib`.
+    Prefix(Vec<OsString>),
+}
+
+impl Against {
+    /// The tests of another suite. One that cannot be built there is missing.
+    ///
+    /// # Errors
+    /// When what the other suite builds before its tests fails.
+    pub fn suite(suite: &Suite, workplace: &Workplace, tools: &Tools) -> Result<Against, CheckError> {
+        let prepared = build::prepare(suite, workplace, tools).map_err(CheckError::Build)?;
+        let tests = suite.tests.iter().cloned().zip(prepared);
+        Ok(Against::Tests(tests.filter_map(|(test, prepared)| Some((test, prepared.ok()?))).collect()))
+    }
+
+    /// How to run the other build of a test; none when it has none.
+    fn of(&self, test: &TestSpec, prepared: &Prepared) -> Option<(TestSpec, Prepared)> {
+        match self {
+            Against::Tests(tests) => tests.iter().find(|(other, _)| other.name == test.name).cloned(),
+            Against::Prefix(words) => {
+                let command = words.iter().chain(&prepared.command).cloned().collect();
+                Some((test.clone(), Prepared { command, ..prepared.clone() }))
+            }
+        }
+    }
+}
+
+/// What a check says while it goes on.
+#[derive(Debug)]
+pub enum Progress<'a> {
+    /// Something that takes a while.
+    Note(&'a str),
+    /// A test begins: its name, and its source or program.
+    Begins(&'a str, &'a Path),
+    /// What came of a test, or of one of its regions. Guards that look at the whole suite may still change it.
+    Judged(&'a TestResult),
+}
+
+/// Why there is no check at all.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckError {
+    /// What the suite builds before its tests.
+    #[error("{0}")]
+    Build(BuildError),
+    /// The baselines cannot be read.
+    #[error("{0}")]
+    Baseline(#[from] BaselineError),
+    /// Somebody pressed Ctrl-C.
+    #[error("the check was interrupted")]
+    Interrupted,
+    /// Nothing was run.
+    #[error("{0}")]
+    NoTests(String),
+}
+
+/// Checks a suite.
+///
+/// # Errors
+/// When there is nothing to judge; what is wrong with a single test is in its result.
+pub fn check(
+    suite: &Suite,
+    workplace: &Workplace,
+    tools: &Tools,
+    runner: &mut Runner<'_>,
+    baselines: &Baselines,
+    options: &Options,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<CheckResult, CheckError> {
+    let prepared = build::prepare(suite, workplace, tools).map_err(CheckError::Build)?;
+    let mut tests = Vec::new();
+    for (test, prepared) in suite.tests.iter().zip(prepared) {
+        let begun = Instant::now();
+        let mut results = match prepared {
+            Ok(prepared) => {
+                progress(Progress::Begins(&test.name, path_of(test, &prepared)));
+                One { test, prepared: &prepared, workplace, baselines, options }.results(runner)?
+            }
+            Err(error) => vec![could_not_be_built(&test.name, &error)],
+        };
+        let share = begun.elapsed() / results.len().max(1) as u32;
+        for result in &mut results {
+            result.duration_us = u64::try_from(share.as_micros()).unwrap_or(u64::MAX);
+            progress(Progress::Judged(result));
+        }
+        tests.append(&mut results);
+    }
+    let environment = environment_of(&tests);
+    let sentences = guards::look_over(&mut tests, baselines, &environment, options.is_selection)?;
+    if let Some(sentence) = guards::no_tests(&tests) {
+        return Err(CheckError::NoTests(sentence));
+    }
+    let update_command = format!("mallow check{} --update", suite_word(suite));
+    Ok(CheckResult { tests, environment, sentences, update_command, folder: workplace.root().to_owned() })
+}
+
+/// What to write behind `mallow check` to mean this suite.
+fn suite_word(suite: &Suite) -> String {
+    let path = suite.manifest.as_deref().unwrap_or(&suite.folder);
+    let here = std::env::current_dir().and_then(|here| here.canonicalize()).unwrap_or_default();
+    if path.parent() == Some(&here) && path.file_name().is_some_and(|name| name == "mallow.toml") {
+        return String::new();
+    }
+    let path = path.strip_prefix(&here).unwrap_or(path);
+    if path.as_os_str().is_empty() { " .".to_owned() } else { format!(" {}", path.display()) }
+}
+
+fn path_of<'a>(test: &'a TestSpec, prepared: &'a Prepared) -> &'a Path {
+    match &test.program {
+        Some(crate::manifest::Program::Source(path, _)) => path,
+        _ => Path::new(&prepared.command[0]),
+    }
+}
+
+/// That of the tests, of which the most frequent is the suite's; this process's when none ran.
+fn environment_of(tests: &[TestResult]) -> Environment {
+    let all: Vec<&Environment> = tests
+        .iter()
+        .filter_map(|test| test.measurement.as_ref())
+        .map(|measured| &measured.environment)
+        .collect();
+    let count = |environment: &Environment| all.iter().filter(|other| **other == environment).count();
+    match all.iter().max_by_key(|environment| count(environment)) {
+        Some(environment) => (*environment).clone(),
+        None => watched_environment(&[], "", None, None),
+    }
+}
+
+/// One test of the suite.
+struct One<'a> {
+    test: &'a TestSpec,
+    prepared: &'a Prepared,
+    workplace: &'a Workplace,
+    baselines: &'a Baselines,
+    options: &'a Options,
+}
+
+impl One<'_> {
+    /// A result for each of its regions.
+    fn results(&self, runner: &mut Runner<'_>) -> Result<Vec<TestResult>, CheckError> {
+        let both = self.measured_before(runner).and_then(|before| {
+            Ok((before, self.measured(runner, self.test, self.prepared, &self.test.name)?))
+        });
+        let (before, measured) = match both {
+            Ok(both) => both,
+            Err(RunError::Interrupted) => return Err(CheckError::Interrupted),
+            Err(error) => return Ok(vec![failed(&self.test.name, &error)]),
+        };
+        let blind = defeated::by_own_allocator(Path::new(&self.prepared.command[0]));
+        measured
+            .iter()
+            .map(|measurement| {
+                let mut result = self.judged(measurement, before.as_deref())?;
+                if let Some(sentence) = &blind {
+                    result.outcome = Outcome::Blind;
+                    result.sentences.insert(0, sentence.clone());
+                }
+                Ok(result)
+            })
+            .collect()
+    }
+
+    /// The other build's measurements; none when baselines are used.
+    fn measured_before(&self, runner: &mut Runner<'_>) -> Result<Option<Vec<Measurement>>, RunError> {
+        let Some(against) = &self.options.against else { return Ok(None) };
+        let Some((test, prepared)) = against.of(self.test, self.prepared) else {
+            return Ok(Some(Vec::new()));
+        };
+        let folder = format!("{}.before", test.name);
+        self.measured(runner, &test, &prepared, &folder).map(Some)
+    }
+
+    /// Measures a test, and once more if the runs differ too much.
+    fn measured(
+        &self,
+        runner: &mut Runner<'_>,
+        test: &TestSpec,
+        prepared: &Prepared,
+        folder: &str,
+    ) -> Result<Vec<Measurement>, RunError> {
+        let settings = &test.settings;
+        let repeats = Repeats {
+            runs: self.options.runs.unwrap_or(settings.runs),
+            warmups: self.options.warmups.unwrap_or(settings.warmup),
+        };
+        let mut test = test.clone();
+        test.settings.timeout = self.options.timeout.unwrap_or(test.settings.timeout);
+        let folder = self
+            .workplace
+            .test_folder(folder)
+            .map_err(|cause| RunError::Output { path: self.workplace.root().to_owned(), cause })?;
+        let mut measured = runner.measure(&test, prepared, repeats, &folder)?;
+        if measured.iter().any(judge::wants_more_runs) {
+            for more in runner.measure(&test, prepared, repeats, &folder)? {
+                let known = measured.iter_mut().find(|measurement| measurement.name == more.name);
+                match known {
+                    Some(known) if judge::wants_more_runs(known) => known.runs.extend(more.runs),
+                    Some(_) => {}
+                    None => measured.push(more),
+                }
+            }
+        }
+        Ok(measured)
+    }
+
+    fn judged(
+        &self,
+        measurement: &Measurement,
+        before: Option<&[Measurement]>,
+    ) -> Result<TestResult, CheckError> {
+        let found = match before {
+            None => self.baselines.find(&measurement.name, &measurement.environment)?,
+            Some(before) => {
+                let before = before.iter().find(|before| before.name == measurement.name);
+                let baseline = before.and_then(|before| Baseline::of(before, &Machine::default()));
+                baseline.map_or(Found::None, |baseline| Found::Exact(Box::new(baseline)))
+            }
+        };
+        let how = judge::Settings { compare_anyway: self.options.compare_anyway };
+        Ok(judge::judge_found(measurement, &found, &self.limits(&measurement.name, &found), &how))
+    }
+
+    /// The manifest's limits; where it has none for allocations, SwiftNIO's, or the suite's tolerance.
+    fn limits(&self, name: &str, found: &Found) -> Limits {
+        let mut limits = self.test.settings.limits.clone();
+        if limits.of(Metric::Allocations).is_some() {
+            return limits;
+        }
+        let short = name.strip_prefix("test_").unwrap_or(name);
+        let of_thresholds = |thresholds: &Thresholds| thresholds.get(name).or_else(|| thresholds.get(short));
+        let threshold = self.options.thresholds.as_ref().and_then(of_thresholds);
+        let limit = match (threshold, self.test.settings.tolerance, found) {
+            (Some(max), ..) => {
+                let min = (max + 1).saturating_sub(nio::WINDOW);
+                Limit::Absolute { min: Some(min), max: Some(max) }
+            }
+            (None, Some(tolerance), Found::Exact(_)) => Limit::Relative(tolerance),
+            _ => return limits,
+        };
+        limits.by_metric.push((Metric::Allocations, limit));
+        limits
+    }
+}
+
+fn failed(name: &str, error: &RunError) -> TestResult {
+    let outcome = match error {
+        // The program may be fine; it is we who see nothing of it.
+        RunError::NotWatched { .. }
+        | RunError::Collect(mallow_collect::CollectError::CannotPreload { .. }) => Outcome::Blind,
+        _ => Outcome::Error,
+    };
+    let sentence = error.to_string();
+    let mut letters = sentence.chars();
+    let sentence: String = letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect();
+    TestResult { outcome, ..bare(name, sentence) }
+}
+
+fn could_not_be_built(name: &str, error: &BuildError) -> TestResult {
+    let output = error.output.trim_end();
+    let sentence = match output {
+        "" => error.sentence.clone(),
+        output => format!("{}\n{output}", error.sentence),
+    };
+    bare(name, sentence)
+}
+
+fn bare(name: &str, sentence: String) -> TestResult {
+    TestResult {
+        name: name.to_owned(),
+        outcome: Outcome::Error,
+        sentences: vec![sentence],
+        judgements: Vec::new(),
+        changes: Vec::new(),
+        varying: Vec::new(),
+        left: Vec::new(),
+        measurement: None,
+        duration_us: 0,
+    }
+}

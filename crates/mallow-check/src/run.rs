@@ -1,0 +1,308 @@
+//! Running a test: its program, as often as its mode wants, with the recorder in it.
+//!
+//! A program that marks regions repeats itself: the first runs of each region in a process warm it up, the next ones count.
+//! One that marks a region once is started again until there are enough runs; each of its processes is cold, so all of
+//! them count. Programs without marks are counted whole, or from `main`, one run for each process; the mode `slope` takes
+//! a process with `k` operations from one with `2k`, so that what both do, starting up, is gone.
+
+mod environment;
+mod error;
+mod slope;
+
+pub(crate) use environment::watched_environment;
+pub use error::RunError;
+
+use crate::build::Prepared;
+use crate::manifest::{Mode, TestSpec};
+use crate::measurement::{Figures, Measurement, Run, Site};
+use mallow_collect::{
+    Output, Patience, RecordOptions, RecordOutcome, RegionRun, Resolve, Setting, WatchedProcess, record,
+};
+use mallow_profile::Exit;
+use std::ffi::OsString;
+use std::fs::File;
+use std::path::Path;
+use std::time::Duration;
+
+/// How often a test is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Repeats {
+    /// Runs that count.
+    pub runs: u32,
+    /// Runs before them that do not.
+    pub warmups: u32,
+}
+
+/// Runs tests.
+pub struct Runner<'a> {
+    /// The preload library's bytes.
+    pub preload: &'static [u8],
+    /// Names addresses.
+    pub resolve: Resolve<'a>,
+}
+
+/// One process's worth.
+struct Started {
+    outcome: RecordOutcome,
+    operations: Option<u64>,
+}
+
+impl Runner<'_> {
+    /// Measures a test: a measurement for each of its regions. Output and the last trace are left in `folder`.
+    ///
+    /// # Errors
+    /// When the program cannot be run, fails, takes too long, or cannot be watched.
+    pub fn measure(
+        &mut self,
+        test: &TestSpec,
+        prepared: &Prepared,
+        repeats: Repeats,
+        folder: &Path,
+    ) -> Result<Vec<Measurement>, RunError> {
+        match test.mode {
+            Mode::Region => self.measure_regions(test, prepared, repeats, folder),
+            Mode::Process | Mode::Repeat => self.measure_processes(test, prepared, repeats, folder),
+            Mode::Slope => slope::measure(self, test, prepared, repeats, folder),
+        }
+    }
+
+    fn measure_regions(
+        &mut self,
+        test: &TestSpec,
+        prepared: &Prepared,
+        repeats: Repeats,
+        folder: &Path,
+    ) -> Result<Vec<Measurement>, RunError> {
+        let mut regions: Vec<Measurement> = Vec::new();
+        for _ in 0..repeats.runs.max(1) {
+            let started = self.start(test, prepared, repeats, None, folder)?;
+            let fresh = of_regions(test, prepared, repeats, &started)?;
+            join(&mut regions, fresh);
+            let least = regions.iter().map(|region| region.runs.len()).min().unwrap_or(0);
+            if least >= repeats.runs as usize {
+                break;
+            }
+        }
+        for region in &mut regions {
+            region.runs.truncate(repeats.runs as usize);
+            note_unsettled(region);
+        }
+        Ok(regions)
+    }
+
+    fn measure_processes(
+        &mut self,
+        test: &TestSpec,
+        prepared: &Prepared,
+        repeats: Repeats,
+        folder: &Path,
+    ) -> Result<Vec<Measurement>, RunError> {
+        let mut measured: Option<Measurement> = None;
+        for number in 0..repeats.warmups + repeats.runs {
+            let started = self.start(test, prepared, repeats, None, folder)?;
+            let run = whole_run(&started.outcome.processes, test.mode)?;
+            let measured = measured.get_or_insert_with(|| empty(test, prepared, &test.name, &started));
+            if number < repeats.warmups {
+                measured.warmups += 1;
+            } else {
+                measured.runs.push(run);
+            }
+        }
+        Ok(Vec::from_iter(measured))
+    }
+
+    /// Runs the program once. `operations` is what the mode `slope` asks of it.
+    fn start(
+        &mut self,
+        test: &TestSpec,
+        prepared: &Prepared,
+        repeats: Repeats,
+        operations: Option<u64>,
+        folder: &Path,
+    ) -> Result<Started, RunError> {
+        let output_path = folder.join("output.txt");
+        let output = File::create(&output_path)
+            .map_err(|cause| RunError::Output { path: output_path.clone(), cause })?;
+        let mut environment: Vec<(OsString, OsString)> = prepared.environment.clone();
+        environment.push(("MALLOW_RUNS".into(), repeats.runs.to_string().into()));
+        environment.push(("MALLOW_WARMUP".into(), repeats.warmups.to_string().into()));
+        environment.extend(operations.map(|count| ("MALLOW_OPS".into(), count.to_string().into())));
+        let options = RecordOptions {
+            command: command(prepared, operations),
+            output: Output::File { path: folder.join("trace.mallow"), force: true },
+            summary_only: true,
+            regions: Some(patience(test)),
+            setting: Setting {
+                environment,
+                directory: Some(prepared.directory.clone()),
+                output: Some(output),
+                processors: test.settings.cpus,
+                timeout: Some(test.settings.timeout),
+            },
+            preload: self.preload,
+        };
+        let outcome = record(&options, self.resolve)?;
+        let told = || error::tail(&output_path);
+        if outcome.timed_out {
+            return Err(RunError::TimedOut { after: test.settings.timeout, output: told() });
+        }
+        match outcome.exit {
+            Exit::Status(0) => {}
+            Exit::Signal(2) => return Err(RunError::Interrupted),
+            exit => return Err(RunError::Failed { exit, output: told() }),
+        }
+        if outcome.processes.is_empty() {
+            return Err(RunError::NotWatched { program: prepared.command[0].to_string_lossy().into_owned() });
+        }
+        let said = outcome.processes.iter().find_map(|process| process.operations);
+        Ok(Started { outcome, operations: test.ops.or(said) })
+    }
+}
+
+/// The program's command; a word `{ops}` is the number of operations.
+fn command(prepared: &Prepared, operations: Option<u64>) -> Vec<OsString> {
+    let filled = |word: &OsString| match (word.to_str(), operations) {
+        (Some(text), Some(count)) => text.replace("{ops}", &count.to_string()).into(),
+        _ => word.clone(),
+    };
+    prepared.command.iter().map(filled).collect()
+}
+
+fn patience(test: &TestSpec) -> Patience {
+    let usual = Patience::default();
+    match test.settings.quiesce_ms {
+        None => usual,
+        Some(limit_ms) => {
+            let limit = Duration::from_millis(limit_ms.into());
+            Patience { still: usual.still.min(limit), limit }
+        }
+    }
+}
+
+/// The measurements of one process's regions, in the order in which they ended first.
+fn of_regions(
+    test: &TestSpec,
+    prepared: &Prepared,
+    repeats: Repeats,
+    started: &Started,
+) -> Result<Vec<Measurement>, RunError> {
+    let processes = &started.outcome.processes;
+    if let Some(name) = processes.iter().flat_map(|process| &process.unfinished).next() {
+        return Err(RunError::Unfinished { region: name.clone() });
+    }
+    let runs: Vec<&RegionRun> = processes.iter().flat_map(|process| &process.runs).collect();
+    let mut names: Vec<&str> = Vec::new();
+    for run in &runs {
+        if !names.contains(&run.name.as_str()) {
+            names.push(&run.name);
+        }
+    }
+    if names.is_empty() {
+        return Err(RunError::NoRegion);
+    }
+    let strays: Vec<&String> = processes.iter().flat_map(|process| &process.strays).collect();
+    let measured = names.iter().map(|region| {
+        let mut measurement = empty(test, prepared, &name_of(test, region, names.len()), started);
+        let own: Vec<Run> = runs.iter().filter(|run| run.name == *region).map(|run| run_of(run)).collect();
+        // A region that ran no oftener than it should warm up is cold in each process: all its runs are alike.
+        let warmups = if own.len() > repeats.warmups as usize { repeats.warmups } else { 0 };
+        measurement.warmups = warmups;
+        measurement.runs = own.into_iter().skip(warmups as usize).collect();
+        measurement.notes.extend(
+            strays.iter().map(|stray| format!("The region `{stray}` was ended without having begun.")),
+        );
+        measurement
+    });
+    Ok(measured.collect())
+}
+
+/// A test with one region is that region; with several, each is named behind a dot.
+fn name_of(test: &TestSpec, region: &str, regions: usize) -> String {
+    let short = test.name.strip_prefix("test_").unwrap_or(&test.name);
+    if regions == 1 || region == test.name || region == short || region.is_empty() {
+        return test.name.clone();
+    }
+    let safe = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.') { c } else { '_' };
+    format!("{}.{}", test.name, region.chars().map(safe).collect::<String>())
+}
+
+/// A measurement without runs.
+fn empty(test: &TestSpec, prepared: &Prepared, name: &str, started: &Started) -> Measurement {
+    Measurement {
+        name: name.to_owned(),
+        ops: started.operations,
+        runs: Vec::new(),
+        warmups: 0,
+        environment: environment::of(test, prepared, &started.outcome.processes),
+        notes: started.outcome.warnings.clone(),
+    }
+}
+
+/// Adds another process's runs to those of the same regions.
+fn join(regions: &mut Vec<Measurement>, fresh: Vec<Measurement>) {
+    for measurement in fresh {
+        match regions.iter_mut().find(|region| region.name == measurement.name) {
+            Some(region) => {
+                region.runs.extend(measurement.runs);
+                region.warmups += measurement.warmups;
+            }
+            None => regions.push(measurement),
+        }
+    }
+}
+
+fn note_unsettled(region: &mut Measurement) {
+    let unsettled = region.runs.iter().filter(|run| !run.settled).count();
+    if unsettled > 0 {
+        region.notes.push(format!(
+            "In {unsettled} of {} runs something was still being freed when waiting for it was given up (quiesce_ms sets how long).",
+            region.runs.len()
+        ));
+    }
+}
+
+fn run_of(run: &RegionRun) -> Run {
+    let sites = run
+        .sites
+        .iter()
+        .map(|site| Site { frames: site.frames.clone(), figures: figures(&site.figures, site.descriptors) });
+    Run {
+        figures: figures(&run.figures, run.descriptors),
+        sites: sites.collect(),
+        settled: run.settled,
+        waited_us: u64::try_from(run.waited.as_micros()).unwrap_or(u64::MAX),
+    }
+}
+
+fn figures(figures: &mallow_profile::RegionFigures, descriptors: u64) -> Figures {
+    Figures {
+        allocations: figures.allocations,
+        bytes: figures.bytes,
+        peak_bytes: figures.peak_bytes,
+        remaining_blocks: figures.remaining_blocks,
+        remaining_bytes: figures.remaining_bytes,
+        descriptors,
+    }
+}
+
+/// All processes of a command as one run. Peaks are summed although they may lie at different moments.
+fn whole_run(processes: &[WatchedProcess], mode: Mode) -> Result<Run, RunError> {
+    let mut whole = Run { settled: true, ..Run::default() };
+    for process in processes {
+        let run = match mode {
+            Mode::Repeat => {
+                process.from_first.as_ref().or(process.from_main.as_ref()).ok_or(RunError::NoMain)?
+            }
+            _ => &process.whole,
+        };
+        let run = run_of(run);
+        let add = |sum: &mut u64, value: u64| *sum = sum.saturating_add(value);
+        add(&mut whole.figures.allocations, run.figures.allocations);
+        add(&mut whole.figures.bytes, run.figures.bytes);
+        add(&mut whole.figures.peak_bytes, run.figures.peak_bytes);
+        add(&mut whole.figures.remaining_blocks, run.figures.remaining_blocks);
+        add(&mut whole.figures.remaining_bytes, run.figures.remaining_bytes);
+        whole.sites.extend(run.sites);
+    }
+    Ok(whole)
+}

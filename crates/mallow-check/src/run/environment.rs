@@ -1,0 +1,55 @@
+//! What is to be seen of the program that ran.
+
+use crate::build::Prepared;
+use crate::environment::Seen;
+use crate::manifest::TestSpec;
+use crate::measurement::Environment;
+use mallow_collect::WatchedProcess;
+use std::path::Path;
+
+/// The environment of a test's program.
+pub(super) fn of(test: &TestSpec, prepared: &Prepared, processes: &[WatchedProcess]) -> Environment {
+    let modules: Vec<String> =
+        processes.iter().flat_map(|process| &process.modules).map(|module| module.path.clone()).collect();
+    let command = Path::new(&prepared.command[0]);
+    let executable = command.canonicalize().unwrap_or_else(|_| command.to_owned());
+    let executable = executable.to_string_lossy();
+    watched_environment(&modules, &executable, prepared.runtime.as_deref(), test.settings.cpus)
+}
+
+/// The environment of a program with these libraries.
+pub(crate) fn watched_environment(
+    modules: &[String],
+    executable: &str,
+    runtime: Option<&str>,
+    cpus: Option<u32>,
+) -> Environment {
+    let libc = modules.iter().find(|path| is_libc(path)).cloned().or_else(own_libc);
+    let content = libc.and_then(|path| std::fs::read(path).ok()).unwrap_or_default();
+    Environment::of(&Seen {
+        architecture: std::env::consts::ARCH,
+        executable,
+        modules,
+        libc: &content,
+        runtime,
+        processors: cpus.unwrap_or(u32::MAX).min(processors()),
+    })
+}
+
+fn is_libc(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    name.starts_with("libc.so") || name.starts_with("libc-") || name.starts_with("ld-musl")
+}
+
+/// Ours, for a program whose stacks never led into its own.
+fn own_libc() -> Option<String> {
+    let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
+    maps.lines()
+        .filter_map(|line| line.split_whitespace().last())
+        .find(|path| is_libc(path))
+        .map(str::to_owned)
+}
+
+fn processors() -> u32 {
+    rustix::thread::sched_getaffinity(None).map_or(1, |set| set.count())
+}

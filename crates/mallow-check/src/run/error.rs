@@ -1,0 +1,147 @@
+//! Why a test could not be measured.
+
+use mallow_collect::CollectError;
+use mallow_profile::Exit;
+use std::fmt;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A test that has no figures. Each is a sentence with its cause and, where there is one, its cure.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The program cannot be started or watched.
+    #[error("{0}")]
+    Collect(#[from] CollectError),
+    /// Its output cannot be kept.
+    #[error("cannot write the program's output to '{path}': {cause}")]
+    Output {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        cause: io::Error,
+    },
+    /// It took too long.
+    #[error("the program was killed after {} (`timeout` in mallow.toml or --timeout sets how long it may take){output}", seconds(*after))]
+    TimedOut {
+        /// What it was given.
+        after: Duration,
+        /// The end of what it printed.
+        output: Told,
+    },
+    /// It ended with an error.
+    #[error("the program {}{output}", ended(*exit))]
+    Failed {
+        /// How.
+        exit: Exit,
+        /// The end of what it printed.
+        output: Told,
+    },
+    /// Somebody pressed Ctrl-C.
+    #[error("the check was interrupted")]
+    Interrupted,
+    /// The recorder did not get into the program.
+    #[error("nothing of '{program}' was seen: did it reset LD_PRELOAD or its environment?")]
+    NotWatched {
+        /// The program.
+        program: String,
+    },
+    /// It marked nothing.
+    #[error(
+        "the program began no region: it was to call mallow_measure or mallow_region_begin; to count the whole process, say mode = \"process\" in mallow.toml"
+    )]
+    NoRegion,
+    /// There is no `main` to count from.
+    #[error(
+        "the call of main was not seen, so nothing can be counted from there; mode = \"process\" counts from the start"
+    )]
+    NoMain,
+    /// A region did not end.
+    #[error("the region `{region}` began and had not ended when the program did")]
+    Unfinished {
+        /// Its name.
+        region: String,
+    },
+    /// The mode `slope` needs to know how many operations to ask for.
+    #[error(
+        "the mode slope needs `ops` in mallow.toml: the program is run with that many operations and with twice as many"
+    )]
+    NoOperations,
+    /// A program that should do more does not.
+    #[error(
+        "the program allocates as often with {operations} operations as with {double}: does it read MALLOW_OPS, or have {{ops}} among its arguments?"
+    )]
+    NoSlope {
+        /// Operations in the shorter run.
+        operations: u64,
+        /// Operations in the longer one.
+        double: u64,
+    },
+}
+
+/// The end of a program's output, if it said anything.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Told(pub String);
+
+impl fmt::Display for Told {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.as_str() {
+            "" => write!(f, "; it printed nothing"),
+            text => write!(f, "; it printed at last:\n{text}"),
+        }
+    }
+}
+
+/// The last lines of a file.
+pub(super) fn tail(path: &Path) -> Told {
+    const BYTES: u64 = 4096;
+    const LINES: usize = 20;
+    let read = || -> io::Result<Vec<u8>> {
+        let mut file = std::fs::File::open(path)?;
+        let size = file.metadata()?.len();
+        file.seek(SeekFrom::Start(size.saturating_sub(BYTES)))?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    let bytes = read().unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    let lines: Vec<&str> = text.trim_end().lines().collect();
+    Told(lines[lines.len().saturating_sub(LINES)..].join("\n"))
+}
+
+fn seconds(duration: Duration) -> String {
+    match duration.as_secs_f64() {
+        1.0 => "1 second".to_owned(),
+        seconds => format!("{seconds} seconds"),
+    }
+}
+
+fn ended(exit: Exit) -> String {
+    match exit {
+        Exit::Status(status) => format!("ended with status {status}"),
+        Exit::Signal(signal) => format!("was killed by signal {signal}"),
+        Exit::Exec => "became another program".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_failed_is_quoted_and_a_silent_one_too() {
+        let failed = |text: &str| RunError::Failed { exit: Exit::Status(3), output: Told(text.to_owned()) };
+        assert_eq!(failed("").to_string(), "the program ended with status 3; it printed nothing");
+        assert_eq!(failed("a\nb").to_string(), "the program ended with status 3; it printed at last:\na\nb");
+    }
+
+    #[test]
+    fn the_last_lines_are_kept() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let lines: Vec<String> = (0..1000).map(|line| format!("line {line}")).collect();
+        std::fs::write(file.path(), lines.join("\n") + "\n").unwrap();
+        assert_eq!(tail(file.path()).0, lines[980..].join("\n"));
+        assert_eq!(tail(Path::new("/nonexistent/file")), Told::default());
+    }
+}

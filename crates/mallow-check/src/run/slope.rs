@@ -1,0 +1,126 @@
+//! What one operation more costs: a process with `k` operations, taken from one with `2k`.
+//!
+//! Starting up, reading a configuration, filling a cache: both processes do it, so it is gone from the difference. A site
+//! that the longer process has no more of than the shorter one has no part in an operation.
+
+use super::{Repeats, RunError, Runner, empty, of_regions, whole_run};
+use crate::build::Prepared;
+use crate::manifest::{Mode, TestSpec};
+use crate::measurement::{Figures, Measurement, Run, Site};
+use mallow_base::Frame;
+use std::collections::HashMap;
+use std::path::Path;
+
+/// One run for each pair of processes; `ops` operations in each.
+pub(super) fn measure(
+    runner: &mut Runner<'_>,
+    test: &TestSpec,
+    prepared: &Prepared,
+    repeats: Repeats,
+    folder: &Path,
+) -> Result<Vec<Measurement>, RunError> {
+    let operations = test.ops.ok_or(RunError::NoOperations)?;
+    let double = operations.saturating_mul(2);
+    let once = Repeats { runs: 1, warmups: 0 };
+    let mut measured: Option<Measurement> = None;
+    for number in 0..repeats.warmups + repeats.runs {
+        let mut one = |count: u64| -> Result<_, RunError> {
+            let started = runner.start(test, prepared, once, Some(count), folder)?;
+            // A program that marks its work is taken at its word, another one is taken whole.
+            let run = match of_regions(test, prepared, once, &started) {
+                Ok(mut regions) if regions.len() == 1 => regions.remove(0).runs.remove(0),
+                Ok(_) | Err(RunError::NoRegion) => whole_run(&started.outcome.processes, Mode::Process)?,
+                Err(error) => return Err(error),
+            };
+            Ok((started, run))
+        };
+        let (_, short) = one(operations)?;
+        let (started, long) = one(double)?;
+        let measured = measured.get_or_insert_with(|| empty(test, prepared, &test.name, &started));
+        if number < repeats.warmups {
+            measured.warmups += 1;
+        } else {
+            measured.runs.push(difference(&short, &long));
+        }
+    }
+    let measured = Vec::from_iter(measured);
+    let is_flat = |measured: &Measurement| {
+        measured.runs.iter().all(|run| run.figures == Figures::default() && run.sites.is_empty())
+    };
+    match measured.iter().any(is_flat) {
+        true => Err(RunError::NoSlope { operations, double }),
+        false => Ok(measured),
+    }
+}
+
+fn difference(short: &Run, long: &Run) -> Run {
+    let mut sites: HashMap<&[Frame], (Figures, Figures)> = HashMap::new();
+    let mut order: Vec<&[Frame]> = Vec::new();
+    for site in &long.sites {
+        let frames = site.frames.as_slice();
+        let sides = sites.entry(frames).or_insert_with(|| {
+            order.push(frames);
+            Default::default()
+        });
+        sides.1 = sum(&sides.1, &site.figures);
+    }
+    for site in &short.sites {
+        if let Some(sides) = sites.get_mut(site.frames.as_slice()) {
+            sides.0 = sum(&sides.0, &site.figures);
+        }
+    }
+    let sites = order.into_iter().filter_map(|frames| {
+        let (short, long) = sites[frames];
+        let figures = less(&long, &short);
+        (figures != Figures::default()).then(|| Site { frames: frames.to_vec(), figures })
+    });
+    Run {
+        figures: less(&long.figures, &short.figures),
+        sites: sites.collect(),
+        settled: short.settled && long.settled,
+        waited_us: short.waited_us + long.waited_us,
+    }
+}
+
+fn sum(a: &Figures, b: &Figures) -> Figures {
+    by_part(a, b, u64::saturating_add)
+}
+
+fn less(a: &Figures, b: &Figures) -> Figures {
+    by_part(a, b, u64::saturating_sub)
+}
+
+fn by_part(a: &Figures, b: &Figures, join: impl Fn(u64, u64) -> u64) -> Figures {
+    Figures {
+        allocations: join(a.allocations, b.allocations),
+        bytes: join(a.bytes, b.bytes),
+        peak_bytes: join(a.peak_bytes, b.peak_bytes),
+        remaining_blocks: join(a.remaining_blocks, b.remaining_blocks),
+        remaining_bytes: join(a.remaining_bytes, b.remaining_bytes),
+        descriptors: join(a.descriptors, b.descriptors),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn site(function: &str, allocations: u64) -> Site {
+        let frames = vec![Frame { function: function.to_owned(), ..Frame::default() }];
+        Site { frames, figures: Figures { allocations, ..Figures::default() } }
+    }
+
+    fn run(sites: Vec<Site>) -> Run {
+        let allocations = sites.iter().map(|site| site.figures.allocations).sum();
+        Run { figures: Figures { allocations, ..Figures::default() }, sites, settled: true, waited_us: 0 }
+    }
+
+    #[test]
+    fn what_both_do_is_gone() {
+        let short = run(vec![site("start", 70), site("work", 1000), site("once", 1)]);
+        let long = run(vec![site("start", 70), site("work", 2000), site("table", 3)]);
+        let slope = difference(&short, &long);
+        assert_eq!(slope.figures.allocations, 1002);
+        assert_eq!(slope.sites, [site("work", 1000), site("table", 3)]);
+    }
+}

@@ -1,0 +1,42 @@
+//! `mallow check`: runs a project's allocation tests and shows what came of them.
+
+mod annotations;
+mod asides;
+mod details;
+mod figures;
+mod judging;
+mod junit;
+mod markdown;
+mod nio;
+mod outputs;
+pub(crate) mod request;
+#[cfg(test)]
+mod sample;
+mod stack;
+mod surroundings;
+mod text;
+mod update;
+mod verdict;
+
+use crate::failure::Failure;
+use request::{Check, Job};
+use std::path::Path;
+
+/// Does what was asked for with a suite.
+pub(crate) fn run(check: &Check) -> Result<u8, Failure> {
+    match &check.job {
+        Job::Judge | Job::Against(_) | Job::Update { .. } => judging::run(check),
+        Job::UpdateFrom { report, accept_blind } => update::from_report(check, report, *accept_blind),
+        Job::List => asides::list(check),
+        Job::Unhooked => asides::without_hooks(check),
+        Job::Shell(name) => asides::shell(check, name),
+        Job::Markers(folder) => asides::markers(folder),
+    }
+}
+
+/// A file's text, or why it cannot be had.
+fn read(path: &Path) -> Result<String, Failure> {
+    std::fs::read_to_string(path).map_err(|error| {
+        Failure::new(format!("cannot read {}: {}.", path.display(), crate::failure::reason(&error)))
+    })
+}

@@ -1,0 +1,154 @@
+//! Running a suite, judging it, and showing what came of it.
+
+use super::outputs::Outputs;
+use super::request::{Check, CheckForm, Job};
+use super::surroundings::Surroundings;
+use super::verdict::exit_code;
+use super::{nio, text, update};
+use crate::failure::Failure;
+use crate::symbols::Names;
+use crate::text::Style;
+use crate::{output, preload};
+use mallow_check::baseline::Baselines;
+use mallow_check::build::Tools;
+use mallow_check::check::{Against, CheckError, Options, Progress};
+use mallow_check::nio::{Thresholds, read_log};
+use mallow_check::result::CheckResult;
+use mallow_check::run::Runner;
+use mallow_check::suite::Suite;
+use mallow_check::workplace::Workplace;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+use std::time::Duration;
+
+/// Judges a suite, or takes its figures over.
+pub(crate) fn run(check: &Check) -> Result<u8, Failure> {
+    let surroundings = Surroundings::of(|name| std::env::var_os(name));
+    let suite = Suite::open(check.suite.as_deref(), &check.only)?;
+    let baselines = baselines(check, &suite)?;
+    let result = measured(check, &suite, &baselines)?;
+    if let Job::Update { accept_blind } = check.job {
+        return update::of_result(check, &result, &baselines, accept_blind, &surroundings);
+    }
+    Outputs { check, result: &result, surroundings: &surroundings }.write(&suite.folder)?;
+    Ok(exit_code(&result, check.baselines.allow_improvement))
+}
+
+/// Where a suite's baselines are.
+pub(crate) fn baselines(check: &Check, suite: &Suite) -> Result<Baselines, Failure> {
+    let folder = check.baselines.folder.as_ref().unwrap_or(&suite.gate.baselines);
+    Ok(Baselines::open(folder)?)
+}
+
+fn measured(check: &Check, suite: &Suite, baselines: &Baselines) -> Result<CheckResult, Failure> {
+    let workplace = workplace(&suite.folder)?;
+    let tools = tools(check);
+    let (against, _other) = against(check, &tools)?;
+    let options = Options {
+        is_selection: !suite.is_whole(),
+        runs: check.measuring.runs.map(u32::from),
+        warmups: check.measuring.warmups,
+        timeout: check.measuring.timeout_s.map(|seconds| Duration::from_secs(u32::from(seconds).into())),
+        compare_anyway: check.baselines.compare_anyway,
+        thresholds: thresholds(check, suite)?,
+        against,
+    };
+    let mut names = Names::new();
+    let mut resolve = |module: &_, calls: &[u64]| names.of_calls(module, calls);
+    let mut runner = Runner { preload: preload::LIBRARY, resolve: &mut resolve };
+    let style = Style::of(&std::io::stderr());
+    let mut progress = |progress: Progress<'_>| tell(check.shown.form, &progress, style);
+    mallow_check::check::check(suite, &workplace, &tools, &mut runner, baselines, &options, &mut progress)
+        .map_err(failure)
+}
+
+/// The working folder of a suite; says so when another check is in it.
+pub(crate) fn workplace(folder: &Path) -> Result<Workplace, Failure> {
+    let workplace = Workplace::open_telling(folder, |note| output::tell(&format!("mallow: {note}\n")))?;
+    output::tell(&format!("Working folder: {}\n", workplace.root().display()));
+    Ok(workplace)
+}
+
+/// The compilers, and how many of them run at once.
+pub(crate) fn tools(check: &Check) -> Tools {
+    let tools = Tools::of_environment();
+    match check.measuring.jobs {
+        Some(jobs) => tools.with_jobs(u32::from(jobs) as usize),
+        None => tools,
+    }
+}
+
+/// The other build, with the working folder that it must keep while it is used.
+fn against(check: &Check, tools: &Tools) -> Result<(Option<Against>, Option<Workplace>), Failure> {
+    let Job::Against(old) = &check.job else { return Ok((None, None)) };
+    if !Path::new(old).exists() {
+        return Ok((Some(Against::Prefix(words(old)?)), None));
+    }
+    let suite = Suite::open(Some(Path::new(old)), &[])?;
+    let workplace = workplace(&suite.folder)?;
+    let against = Against::suite(&suite, &workplace, tools).map_err(failure)?;
+    Ok((Some(against), Some(workplace)))
+}
+
+/// The words of a command that is put before each test's. Its first must be a program, or it was meant as a folder.
+fn words(text: &OsStr) -> Result<Vec<OsString>, Failure> {
+    let words: Vec<OsString> =
+        text.to_string_lossy().split_whitespace().map(|word| OsString::from(word.to_owned())).collect();
+    let is_program = |word: &OsString| {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        Path::new(word).is_file() || std::env::split_paths(&path).any(|folder| folder.join(word).is_file())
+    };
+    match words.first() {
+        Some(first) if is_program(first) => Ok(words),
+        _ => Err(Failure::new(format!(
+            "--against {} is neither a suite nor a command: name the other checkout's suite, or a program to put before each test.",
+            text.to_string_lossy()
+        ))),
+    }
+}
+
+/// SwiftNIO's limits, of a file or made of logs.
+fn thresholds(check: &Check, suite: &Suite) -> Result<Option<Thresholds>, Failure> {
+    let path = check.baselines.thresholds.as_ref().or(suite.gate.thresholds.as_ref());
+    let mut thresholds = match path {
+        Some(path) => Some(Thresholds::from_text(&super::read(path)?, &path.display().to_string())?),
+        None => None,
+    };
+    for path in &check.baselines.thresholds_from_logs {
+        let log = read_log(&super::read(path)?);
+        let of_log = Thresholds::of_log(&log.tests);
+        if of_log.iter().next().is_none() {
+            return Err(Failure::new(format!(
+                "{} holds no line such as `test_x.total_allocations: 10`.",
+                path.display()
+            )));
+        }
+        let all = thresholds.get_or_insert_default();
+        of_log.iter().for_each(|(name, limit)| all.set(name, limit));
+    }
+    Ok(thresholds)
+}
+
+/// Why there is no check. What a compiler printed stands before the sentence.
+pub(crate) fn failure(error: CheckError) -> Failure {
+    if let CheckError::Build(error) = &error {
+        output::tell(&error.output);
+    }
+    error.into()
+}
+
+/// What is said while the check runs. SwiftNIO's lines are the result itself.
+fn tell(form: CheckForm, progress: &Progress<'_>, style: Style) {
+    match (form, progress) {
+        (_, Progress::Note(note)) => output::tell(&format!("{note}\n")),
+        (CheckForm::Nio, Progress::Begins(_, path)) => nio_line(&nio::program(path)),
+        (CheckForm::Nio, Progress::Judged(test)) => nio_line(&nio::test(test)),
+        (_, Progress::Begins(..)) => {}
+        (_, Progress::Judged(test)) => output::tell(&text::line(test, style)),
+    }
+}
+
+fn nio_line(line: &str) {
+    // A reader that has gone is noticed when the result is written.
+    let _ = output::to_stdout(|out| out.write_all(line.as_bytes()));
+}

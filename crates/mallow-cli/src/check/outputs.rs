@@ -1,0 +1,84 @@
+//! The places that a check's result goes to.
+
+use super::request::{Check, CheckForm};
+use super::surroundings::Surroundings;
+use super::text::Page;
+use super::{annotations, junit, nio};
+use crate::failure::Failure;
+use crate::output;
+use crate::text::Style;
+use mallow_check::report_file::ReportFile;
+use mallow_check::result::CheckResult;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::Path;
+
+/// A result and who wants it.
+pub(crate) struct Outputs<'a> {
+    pub(crate) check: &'a Check,
+    pub(crate) result: &'a CheckResult,
+    pub(crate) surroundings: &'a Surroundings,
+}
+
+impl Outputs<'_> {
+    /// Writes everything that was asked for. `folder` is the suite's.
+    pub(crate) fn write(&self, folder: &Path) -> Result<(), Failure> {
+        let shown = &self.check.shown;
+        let page = Page {
+            result: self.result,
+            limit: shown.limit,
+            allow_improvement: self.check.baselines.allow_improvement,
+        };
+        self.write_result(&page)?;
+        if let Some(path) = &shown.junit {
+            let name = folder.file_name().map_or("mallow".into(), |name| name.to_string_lossy());
+            write(path, &junit::document(&page, &name)?)?;
+        }
+        if let Some(path) = &shown.markdown {
+            write(path, &page.markdown())?;
+        }
+        if let Some(path) = &self.surroundings.step_summary {
+            append(path, &page.markdown())?;
+        }
+        if shown.annotations || self.surroundings.github_actions {
+            let places = annotations::Places::new(self.surroundings.checkout.as_deref(), folder);
+            let commands = annotations::commands(self.result, page.allow_improvement, &places);
+            // GitHub reads them off stderr as well; stdout may be a document.
+            output::tell(&commands);
+        }
+        Ok(())
+    }
+
+    fn write_result(&self, page: &Page<'_>) -> Result<(), Failure> {
+        let shown = &self.check.shown;
+        let style = match shown.output {
+            Some(_) => Style::PLAIN,
+            None => Style::of(&std::io::stdout()),
+        };
+        let text = match shown.form {
+            CheckForm::Text => page.text(style),
+            CheckForm::Json => serde_json::to_string_pretty(&ReportFile::from(self.result))? + "\n",
+            CheckForm::Nio => {
+                output::tell(&nio::verdicts(self.result));
+                match &shown.output {
+                    // On stdout they stand already.
+                    None => return Ok(()),
+                    Some(_) => self.result.tests.iter().map(nio::test).collect(),
+                }
+            }
+        };
+        match &shown.output {
+            Some(path) => write(path, &text),
+            None => output::to_stdout(|out| out.write_all(text.as_bytes())),
+        }
+    }
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    std::fs::write(path, text).map_err(|error| Failure::writing(path, &error))
+}
+
+fn append(path: &Path, text: &str) -> Result<(), Failure> {
+    let file = OpenOptions::new().create(true).append(true).open(path);
+    file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| Failure::writing(path, &error))
+}

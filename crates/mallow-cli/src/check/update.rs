@@ -1,0 +1,82 @@
+//! Taking figures over as baselines.
+
+use super::request::Check;
+use super::surroundings::Surroundings;
+use super::{judging, read};
+use crate::failure::Failure;
+use crate::{exit_code, output};
+use mallow_check::baseline::{Baselines, Machine};
+use mallow_check::report_file::ReportFile;
+use mallow_check::result::CheckResult;
+use mallow_check::suite::Suite;
+use mallow_check::update::{Options, Update, UpdateTest, plan};
+use std::path::Path;
+
+/// Of a check that was run just now.
+pub(crate) fn of_result(
+    check: &Check,
+    result: &CheckResult,
+    baselines: &Baselines,
+    accept_blind: bool,
+    surroundings: &Surroundings,
+) -> Result<u8, Failure> {
+    let options = Options {
+        only: Vec::new(),
+        force: accept_blind,
+        is_ci: surroundings.ci || check.baselines.ci,
+        machine: Machine::of_this_one(),
+    };
+    write(&plan(result, baselines, &options)?)
+}
+
+/// Of a report that was made elsewhere, in CI as a rule.
+pub(crate) fn from_report(check: &Check, report: &Path, accept_blind: bool) -> Result<u8, Failure> {
+    let surroundings = Surroundings::of(|name| std::env::var_os(name));
+    let suite = Suite::open(check.suite.as_deref(), &check.only)?;
+    let result = ReportFile::from_text(&read(report)?, &report.display().to_string())?.to_result()?;
+    let names: Vec<String> = suite.tests.iter().map(|test| test.name.clone()).collect();
+    let is_asked_for = |name: &str| {
+        names.iter().any(|test| {
+            name == test || name.strip_prefix(test.as_str()).is_some_and(|rest| rest.starts_with('.'))
+        })
+    };
+    let only = match check.only.is_empty() {
+        true => Vec::new(),
+        false => {
+            result.tests.iter().map(|test| test.name.clone()).filter(|name| is_asked_for(name)).collect()
+        }
+    };
+    let options = Options {
+        only,
+        force: accept_blind,
+        is_ci: surroundings.ci || check.baselines.ci,
+        machine: Machine::default(),
+    };
+    write(&plan(&result, &judging::baselines(check, &suite)?, &options)?)
+}
+
+/// Shows what changes and does it. What is refused makes the command fail.
+fn write(update: &Update) -> Result<u8, Failure> {
+    let paths = update.write()?;
+    output::to_stdout(|out| {
+        for test in update.tests.iter().filter(|test| !test.is_same) {
+            out.write_all(text(test).as_bytes())?;
+        }
+        let same = update.tests.iter().filter(|test| test.is_same).count();
+        writeln!(out, "{} written, {same} unchanged.", crate::text::plural(paths.len() as u64, "baseline"))
+    })?;
+    update.refused.iter().for_each(|sentence| output::tell(&format!("mallow: {sentence}\n")));
+    Ok(if update.refused.is_empty() { exit_code::FINE } else { exit_code::FAILED })
+}
+
+/// One test: its name, and old and new values that differ.
+fn text(test: &UpdateTest) -> String {
+    if test.baseline.is_none() {
+        return format!("{}: removed, there is no such test.\n", test.name);
+    }
+    let mut text = format!("{}\n", test.name);
+    for row in test.rows.iter().filter(|row| row.before != Some(row.after)) {
+        text.push_str(&format!("  {:<16} {}\n", row.metric.word().replace('_', " "), row.text(test.ops)));
+    }
+    text
+}

@@ -77,6 +77,7 @@ fn the_guide_is_complete() {
         include_str!("../../../docs/guide/diff.md"),
         include_str!("../../../docs/guide/flamegraph.md"),
         include_str!("../../../docs/guide/formats.md"),
+        include_str!("../../../docs/guide/check.md"),
     ]
     .concat();
     for command in LowArgs::command().get_subcommands() {

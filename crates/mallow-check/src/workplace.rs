@@ -5,17 +5,21 @@
 //! While a check is at work in it, a second one waits.
 
 use crate::shims;
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, StatVfsMountFlags, flock};
 use std::env;
 use std::fs::{self, DirBuilder, File};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 #[cfg(test)]
 #[path = "workplace_tests.rs"]
 mod tests;
+
+/// The folders that this process holds. Waiting for one of them would never end.
+static HELD: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// A working folder, held until it is dropped.
 #[derive(Debug)]
@@ -37,6 +41,12 @@ pub enum WorkplaceError {
     NoPlace {
         /// What was tried, and what the system said.
         tried: Vec<(PathBuf, io::Error)>,
+    },
+    /// This check has it already.
+    #[error("{} is the folder of this very check: a suite cannot be held against itself", .suite_folder.display())]
+    Own {
+        /// The suite's folder.
+        suite_folder: PathBuf,
     },
     /// The folder is there, and something in it cannot be written.
     #[error("cannot write into the working folder {}: {error}", .root.display())]
@@ -76,13 +86,20 @@ impl Workplace {
         tell: impl FnOnce(&str),
     ) -> Result<Workplace, WorkplaceError> {
         let root = parents.make_folder(&folder_name(suite_folder))?;
+        if HELD.lock().is_ok_and(|held| held.contains(&root)) {
+            return Err(WorkplaceError::Own { suite_folder: suite_folder.to_owned() });
+        }
         let unwritable = |error| WorkplaceError::Unwritable { root: root.clone(), error };
         let (lock, note) = locked(&root, tell).map_err(unwritable)?;
+        if let Ok(mut held) = HELD.lock() {
+            held.push(root.clone());
+        }
+        let workplace = Workplace { root: root.clone(), notes: note.into_iter().collect(), _lock: lock };
         shims::write_into(&root).map_err(unwritable)?;
         for folder in ["bin", "objects", "tests"] {
             fs::create_dir_all(root.join(folder)).map_err(unwritable)?;
         }
-        Ok(Workplace { root: root.clone(), notes: note.into_iter().collect(), _lock: lock })
+        Ok(workplace)
     }
 
     /// The folder.
@@ -110,6 +127,14 @@ impl Workplace {
         let folder = self.root.join("tests").join(test);
         fs::create_dir_all(&folder)?;
         Ok(folder)
+    }
+}
+
+impl Drop for Workplace {
+    fn drop(&mut self) {
+        if let Ok(mut held) = HELD.lock() {
+            held.retain(|root| *root != self.root);
+        }
     }
 }
 
@@ -185,7 +210,16 @@ impl Parents {
 }
 
 fn writable(folder: &Path) -> io::Result<()> {
-    File::create(folder.join("lock")).map(drop)
+    File::create(folder.join("lock"))?;
+    programs_can_be_run(rustix::fs::statvfs(folder)?.f_flag)
+}
+
+/// Caches and temporary folders of hardened machines are often mounted so that nothing in them can be run.
+fn programs_can_be_run(mount: StatVfsMountFlags) -> io::Result<()> {
+    match mount.contains(StatVfsMountFlags::NOEXEC) {
+        true => Err(io::Error::new(io::ErrorKind::PermissionDenied, "programs cannot be run there (noexec)")),
+        false => Ok(()),
+    }
 }
 
 /// Makes a folder that nobody else can write to. One that somebody else has put there is not used: programs that are

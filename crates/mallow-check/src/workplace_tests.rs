@@ -23,7 +23,7 @@ fn a_suite_has_one_folder_and_other_suites_have_others() {
     assert!(first.starts_with(cache.path().join("mallow/check")));
     assert!(first.file_name().unwrap().to_str().unwrap().starts_with("demo-"));
     assert_eq!(open(&parents, "/srv/demo").unwrap().root(), first);
-    assert_ne!(open(&parents, "/home/demo").unwrap().root(), first);
+    assert_ne!(open(&parents, "/opt/demo").unwrap().root(), first);
 }
 
 #[test]
@@ -91,9 +91,13 @@ fn a_temporary_folder_that_others_prepared_is_refused() {
 #[test]
 fn a_second_check_says_that_it_waits_and_waits() {
     let cache = TempDir::new().unwrap();
-    let held = open(&parents(&[cache.path()], cache.path()), "/srv/demo").unwrap();
-    assert_eq!(held.notes(), [""; 0]);
-    let root = held.root().display().to_string();
+    let first = open(&parents(&[cache.path()], cache.path()), "/srv/demo").unwrap();
+    assert_eq!(first.notes(), [""; 0]);
+    let root = first.root().to_owned();
+    drop(first);
+    // As another process holds it.
+    let held = File::create(root.join("lock")).unwrap();
+    flock(&held, FlockOperation::LockExclusive).unwrap();
     let (told, hear) = mpsc::channel();
     let path = cache.path().to_owned();
     let second = thread::spawn(move || {
@@ -101,8 +105,27 @@ fn a_second_check_says_that_it_waits_and_waits() {
         Workplace::open_in(&parents(&[&path], &path), Path::new("/srv/demo"), tell).unwrap().notes().to_vec()
     });
     let sentence = hear.recv_timeout(Duration::from_secs(20)).unwrap();
-    assert_eq!(sentence, format!("another check works in {root}: waiting for it"));
+    assert_eq!(sentence, format!("another check works in {}: waiting for it", root.display()));
     assert!(!second.is_finished());
     drop(held);
-    assert_eq!(second.join().unwrap(), [format!("waited for another check in {root}")]);
+    assert_eq!(second.join().unwrap(), [format!("waited for another check in {}", root.display())]);
+}
+
+#[test]
+fn a_check_does_not_wait_for_itself() {
+    let cache = TempDir::new().unwrap();
+    let parents = parents(&[cache.path()], cache.path());
+    let first = open(&parents, "/srv/demo").unwrap();
+    let error = open(&parents, "/srv/demo").unwrap_err().to_string();
+    assert_eq!(error, "/srv/demo is the folder of this very check: a suite cannot be held against itself");
+    drop(first);
+    open(&parents, "/srv/demo").unwrap();
+}
+
+#[test]
+fn a_folder_in_which_nothing_can_be_run_is_not_taken() {
+    let flags = StatVfsMountFlags::NOSUID | StatVfsMountFlags::NOEXEC;
+    let error = programs_can_be_run(flags).unwrap_err().to_string();
+    assert_eq!(error, "programs cannot be run there (noexec)");
+    assert!(programs_can_be_run(StatVfsMountFlags::NOSUID).is_ok());
 }

@@ -291,3 +291,50 @@ fn compilers_are_called_in_release_mode_and_a_tests_flags_come_last() {
     ]);
     assert_eq!(bench.built(), [(true, "false 5\n".to_owned()), (true, "optimised\n".to_owned())]);
 }
+
+#[test]
+fn the_sources_folder_is_only_read() {
+    let bench = all_languages();
+    bench.prepared().iter().for_each(|prepared| drop(output(prepared)));
+    let entries = fs::read_dir(bench.suite_folder()).unwrap();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    let sources =
+        ["test_c.c", "test_cxx.cpp", "test_node.js", "test_python.py", "test_ruby.rb", "test_rust.rs"];
+    assert_eq!(names, [&["number.h", "part.rs"][..], &sources].concat());
+}
+
+/// There is no Swift compiler for every system that tests run on, so this one is ours: it copies a program of shell.
+#[test]
+fn swift_files_are_handed_to_the_compiler_with_the_bridging_header() {
+    let bench = Bench::new(&[
+        (
+            "mallow.toml",
+            "[gate]\nsuites = [\".\"]\n[[test]]\nname = \"test_s\"\nflags = \"-Ounchecked\"\nlibs = [\"z\"]\n",
+        ),
+        ("test_s.swift", "#!/bin/sh\necho swift\n"),
+    ]);
+    let script = r#"#!/bin/sh
+if [ "$1" = --version ]; then echo "Swift version 5.10.1 (swift-5.10.1-RELEASE)"; exit 0; fi
+echo "$@" > "$0.arguments"
+for word; do last=$word; done
+cp test_s.swift "$last" && chmod 755 "$last"
+"#;
+    let swiftc = bench.write_program("bin/swiftc", script);
+    let results = bench.prepare_with(&Tools::of_environment().with("SWIFTC", &swiftc)).unwrap();
+    let prepared = results[0].as_ref().unwrap();
+    assert_eq!(output(prepared), "swift\n");
+    assert_eq!((prepared.runtime.as_deref(), prepared.was_built), (Some("swift 5.10"), true));
+    let arguments = fs::read_to_string(bench.suite_folder().join("bin/swiftc.arguments")).unwrap();
+    let program = prepared.command[0].to_str().unwrap();
+    let root = program.strip_suffix("/bin/test_s").unwrap();
+    let suite = bench.suite_folder().display().to_string();
+    assert_eq!(
+        arguments,
+        format!(
+            "-O -g -import-objc-header {root}/include/mallow.h -debug-prefix-map {suite}= -debug-prefix-map {suite}/= \
+             -debug-prefix-map {root}=mallow -Ounchecked test_s.swift -lz -o {program}\n"
+        )
+    );
+}

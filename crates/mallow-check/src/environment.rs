@@ -52,7 +52,7 @@ impl Environment {
         )
     }
 
-    /// What differs in another environment, one sentence each; none when both are of one class. `self` is where the
+    /// What differs in another environment, one clause each; none when both are of one class. `self` is where the
     /// baseline is from.
     pub fn differences(&self, other: &Environment) -> Vec<String> {
         let texts = [
@@ -64,7 +64,7 @@ impl Environment {
         let mut sentences: Vec<String> = texts
             .into_iter()
             .filter(|(_, before, now)| before != now)
-            .map(|(what, before, now)| format!("its {what} is {}, here it is {}.", named(before), named(now)))
+            .map(|(what, before, now)| format!("its {what} is {}, here it is {}", named(before), named(now)))
             .collect();
         if self.processors != other.processors {
             sentences.push(format!(
@@ -75,7 +75,7 @@ impl Environment {
         }
         if self.counting != other.counting {
             let (before, now) = (self.counting, other.counting);
-            sentences.push(format!("its counting rules are version {before}, here they are version {now}."));
+            sentences.push(format!("its counting rules are version {before}, here they are version {now}"));
         }
         sentences
     }

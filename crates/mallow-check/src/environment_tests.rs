@@ -22,7 +22,7 @@ fn a_class_is_a_file_name() {
 }
 
 #[test]
-fn each_difference_is_a_sentence() {
+fn each_difference_is_a_clause() {
     assert_eq!(environment().differences(&environment()), [""; 0]);
     let other = Environment {
         architecture: "aarch64".to_owned(),
@@ -35,12 +35,12 @@ fn each_difference_is_a_sentence() {
     assert_eq!(
         other.differences(&environment()),
         [
-            "its architecture is aarch64, here it is x86_64.",
-            "its libc is musl 1.2.3, here it is glibc 2.36.",
-            "its runtime is python 3.11, here it is native.",
-            "its allocator is unknown, here it is libc.",
-            "it is for 1 processor, here are 2.",
-            "its counting rules are version 2, here they are version 1.",
+            "its architecture is aarch64, here it is x86_64",
+            "its libc is musl 1.2.3, here it is glibc 2.36",
+            "its runtime is python 3.11, here it is native",
+            "its allocator is unknown, here it is libc",
+            "it is for 1 processor, here are 2",
+            "its counting rules are version 2, here they are version 1",
         ]
     );
 }

@@ -100,8 +100,8 @@ fn usable<'a>(
         return Some(baseline);
     }
     if how.compare_anyway {
-        let list = differences.join(" ");
-        measurement.notes.push(format!("Compared with a baseline of another environment, as told: {list}"));
+        let list = differences.join("; ");
+        measurement.notes.push(format!("Compared with a baseline of another environment, as told: {list}."));
         return Some(baseline);
     }
     sentences.push(sentence::other_environment(&differences));

@@ -258,7 +258,7 @@ fn another_environment_is_refused_unless_told() {
     assert_eq!(refused.outcome, Outcome::Missing);
     assert_eq!(
         refused.sentences[1],
-        "There is a baseline only for another environment: its libc is glibc 2.41, here it is glibc 2.36. it is for \
+        "There is a baseline only for another environment: its libc is glibc 2.41, here it is glibc 2.36; it is for \
          8 processors, here are 2. Counts differ between environments; `--compare-anyway` compares nevertheless, \
          `--update` makes a baseline for this one."
     );

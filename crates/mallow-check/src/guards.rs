@@ -43,7 +43,7 @@ pub fn mark_blind(results: &mut [TestResult]) -> Option<String> {
         if let Some((reference, 0)) = allocations(result) {
             let sentence = format!(
                 "No allocation was seen, and the baseline has {}: the hooks probably do not see the program. If it is true, \
-                 `mallow check --update --force --only {}` accepts it.",
+                 `mallow check --update --accept-blind --only {}` accepts it.",
                 grouped(reference),
                 result.name
             );
@@ -63,7 +63,7 @@ pub fn mark_blind(results: &mut [TestResult]) -> Option<String> {
     }
     Some(format!(
         "All {} tests with a baseline lost more than half of their allocations at once: the hooks probably no longer see \
-         everything. If it is true, `mallow check --update --force` accepts it.",
+         everything. If it is true, `mallow check --update --accept-blind` accepts it.",
         known.len()
     ))
 }

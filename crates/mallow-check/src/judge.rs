@@ -77,6 +77,10 @@ pub fn judge(
     ignore::leave_out(&mut measurement, &limits.ignore_sites);
     let baseline = baseline.map(|baseline| ignore::without(baseline, &limits.ignore_sites));
     let verdict = Verdict::of(&mut measurement, baseline.as_deref(), limits, &mut sentences);
+    if verdict.outcome == Outcome::Ok {
+        // Why a baseline was not used, where limits are enough.
+        measurement.notes.append(&mut sentences);
+    }
     let mut result =
         TestResult { judgements: verdict.judgements, ..finish(measurement, verdict.outcome, sentences) };
     explain(&mut result, baseline.as_deref());
@@ -150,7 +154,6 @@ impl Verdict {
         } else {
             Outcome::Ok
         };
-        standing::note_unsettled(measurement);
         Self { outcome, judgements }
     }
 }

@@ -16,7 +16,7 @@ fn unlimited(now: &Measurement, limits: &Limits) -> TestResult {
     judge(now, None, limits, &Settings::default())
 }
 
-fn of<'a>(result: &'a TestResult, metric: Metric) -> &'a Judgement {
+fn of(result: &TestResult, metric: Metric) -> &Judgement {
     result.judgements.iter().find(|judgement| judgement.metric == metric).expect("each metric is judged")
 }
 
@@ -304,13 +304,12 @@ fn ignored_sites_are_left_out_on_both_sides() {
 }
 
 #[test]
-fn what_did_not_settle_is_noted() {
-    let mut now = measurement(Some(1000), &[(1000, 2); 10]);
-    now.runs[0].settled = false;
-    let notes = judged(&now, &now.clone()).measurement.map(|measurement| measurement.notes);
-    let note =
-        "In 1 of 10 runs the blocks that were left behind did not stand still within the time for that.";
-    assert_eq!(notes, Some(vec![note.to_owned()]));
+fn with_limits_a_baseline_that_cannot_be_used_is_a_note() {
+    let cap = limits(Metric::Allocations, Limit::Absolute { min: None, max: Some(5000) });
+    let before = baseline(&counts(Some(1000), &[1000; 10]));
+    let result = judge(&counts(Some(2000), &[2000; 10]), Some(&before), &cap, &Settings::default());
+    assert_eq!((result.outcome, result.sentences.len()), (Outcome::Ok, 0));
+    assert_eq!(result.measurement.map(|measurement| measurement.notes.len()), Some(1));
 }
 
 #[test]

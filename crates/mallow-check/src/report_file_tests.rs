@@ -111,6 +111,8 @@ fn only_so_many_sites_are_written_and_the_largest() {
     assert_eq!((counts.len(), counts[0], counts[1], counts[999]), (SITES_MAX, 1003, 1501, 2499));
 }
 
+type Change = fn(&mut ReportFile);
+
 #[test]
 fn damaged_reports_are_a_sentence() {
     let cases = [
@@ -136,12 +138,12 @@ fn damaged_reports_are_a_sentence() {
         let error = ReportFile::from_text(text, "r.json").map_err(|error| error.to_string());
         assert_eq!(error, Err(sentence.to_owned()));
     }
-    let damaged = |change: fn(&mut ReportFile)| {
+    let damaged = |change: Change| {
         let mut file = ReportFile::from(&sample());
         change(&mut file);
         file.to_result().map(|_| ()).map_err(|error| error.to_string())
     };
-    let expected: [(fn(&mut ReportFile), &str); 4] = [
+    let expected: [(Change, &str); 4] = [
         (|file| file.tests[0].outcome = "FINE".to_owned(), "the outcome \"FINE\" of encode is unknown"),
         (|file| file.frames.clear(), "there is no frame 0"),
         (|file| file.tests[0].judgements[0].metric = "colour".to_owned(), "there is no metric \"colour\""),

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 pub struct Options {
     /// Only these tests; all when empty.
     pub only: Vec<String>,
-    /// Accept results that look blind, and make baselines in CI.
+    /// Accept results that look blind.
     pub force: bool,
     /// Whether this is CI (see [`crate::baseline::is_ci`]).
     pub is_ci: bool,
@@ -62,10 +62,10 @@ pub struct Update {
 /// Says what an update to a check's results would do. Writes nothing.
 pub fn plan(check: &CheckResult, baselines: &Baselines, options: &Options) -> Result<Update, BaselineError> {
     let mut update = Update { tests: Vec::new(), refused: Vec::new(), folder: baselines.clone() };
-    if options.is_ci && !options.force {
+    if options.is_ci {
         update.refused.push(
-            "No baseline is made or changed in CI (the variable CI is set): upload the report, then run `mallow check --update \
-             --from REPORT` and commit the files. `--force` does it nevertheless."
+            "No baseline is made or changed in CI: keep `mallow check --json` as an artifact, run `mallow check --update --from REPORT` \
+             at home and commit the files. Where CI is set by mistake, `CI=0` before the command tells so."
                 .to_owned(),
         );
         return Ok(update);
@@ -101,7 +101,7 @@ fn of_test(
         }
         Outcome::Blind if !options.force => {
             let sentence =
-                format!("{name} looks blind, so its baseline stays as it is; `--force` accepts it.");
+                format!("{name} looks blind, so its baseline stays as it is; `--accept-blind` accepts it.");
             return Ok(Err(sentence));
         }
         _ => {}

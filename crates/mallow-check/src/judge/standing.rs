@@ -1,6 +1,6 @@
 //! How one metric of the runs stands to its window, and how sure that is.
 
-use super::{spread_of, window};
+use super::window;
 use crate::baseline::Baseline;
 use crate::limit::Limits;
 use crate::measurement::{Measurement, Metric, Run};
@@ -100,16 +100,4 @@ fn of_left(values: &[u64], spread: &Spread, window: Window, ops: Option<u64>) ->
         .iter()
         .all(|half| half.iter().filter(|value| **value > window.max).count() as u64 >= hundreds);
     if is_leak { (Standing::Above, Doubt::Note) } else { (standing, Doubt::Note) }
-}
-
-/// Says when what was left behind was counted before it stood still.
-pub(super) fn note_unsettled(measurement: &mut Measurement) {
-    let count = measurement.runs.iter().filter(|run| !run.settled).count();
-    let left = spread_of(&measurement.runs, Metric::Remaining);
-    if count > 0 && left.max > 0 {
-        let runs = measurement.runs.len();
-        measurement.notes.push(format!(
-            "In {count} of {runs} runs the blocks that were left behind did not stand still within the time for that."
-        ));
-    }
 }

@@ -5,12 +5,15 @@
 //! asked for anything here.
 
 mod error;
+mod limits;
 mod raw;
 mod resolve;
 mod values;
 
 #[cfg(test)]
 mod guide_tests;
+#[cfg(test)]
+mod limit_tests;
 #[cfg(test)]
 mod tests;
 

@@ -7,7 +7,7 @@ use super::step::{Rules, Step, number_of, with_ending};
 use super::tools::{RUSTC, Tool};
 use crate::shims;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub(super) fn plan(place: Place<'_>, source: &Path) -> Result<Plan, BuildError> {
     if let Some(other) = place.test.sources.first() {
@@ -31,20 +31,7 @@ pub(super) fn plan(place: Place<'_>, source: &Path) -> Result<Plan, BuildError> 
     external.push(&markers.output);
     command.push(external);
     let mut inputs = vec![source.to_owned(), markers.output.clone()];
-    for library in &place.test.libs {
-        match file_of(library, place) {
-            Some(file) => {
-                let mut argument = OsString::from("link-arg=");
-                argument.push(&file);
-                command.extend(["-C".into(), argument]);
-                inputs.push(file);
-            }
-            None if library.starts_with('-') => {
-                command.extend(["-C".into(), format!("link-arg={library}").into()])
-            }
-            None => command.extend(["-l".into(), library.into()]),
-        }
-    }
+    libraries(place, &mut command, &mut inputs);
     command.extend(place.prefix_maps("--remap-path-prefix="));
     command.extend(["--crate-name".into(), crate_name(&place.test.name).into(), place.shown(source).into()]);
     let output = place.workplace.program(&place.test.name);
@@ -61,6 +48,23 @@ pub(super) fn plan(place: Place<'_>, source: &Path) -> Result<Plan, BuildError> 
         version: tool.version,
     };
     Ok(Plan { pieces: vec![markers], last: Some(last), prepared: place.of_program(output, runtime) })
+}
+
+fn libraries(place: Place<'_>, command: &mut Vec<OsString>, inputs: &mut Vec<PathBuf>) {
+    for library in &place.test.libs {
+        match file_of(library, place) {
+            Some(file) => {
+                let mut argument = OsString::from("link-arg=");
+                argument.push(&file);
+                command.extend(["-C".into(), argument]);
+                inputs.push(file);
+            }
+            None if library.starts_with('-') => {
+                command.extend(["-C".into(), format!("link-arg={library}").into()])
+            }
+            None => command.extend(["-l".into(), library.into()]),
+        }
+    }
 }
 
 /// The markers' crate, built once for each compiler and target.

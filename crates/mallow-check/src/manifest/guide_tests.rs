@@ -1,14 +1,11 @@
 //! The guide's chapter on `mallow.toml` and the code tell the same: every key has a row, every row is a key, every
 //! default is the one that is filled in, and every example can be read.
 
+use super::tests::parse;
 use super::*;
 use crate::measurement::Metric;
 
 const CHAPTER: &str = include_str!("../../../../docs/guide/mallow-toml.md");
-
-fn parse(text: &str) -> Result<Manifest, ManifestError> {
-    Manifest::parse(text, Path::new("mallow.toml"), Path::new("/srv/demo"))
-}
 
 /// The keys of a table, as the reader itself lists them for one that is like none of them.
 fn keys(text_up_to_key: &str) -> Vec<String> {

@@ -1,6 +1,7 @@
 //! The tables of a manifest, key by key. Every key of `mallow.toml` is a field here and a row in the guide.
 
-use super::values::{Flags, Name, Percent, Positive, RawLimit, RawMode, RawTimeout, Words};
+use super::limits::{Percent, RawCombine, RawLimit};
+use super::values::{Flags, Name, Positive, RawMode, RawTimeout, Words};
 use crate::limit::Tolerance;
 use crate::measurement::Metric;
 use serde::Deserialize;
@@ -108,7 +109,7 @@ pub(super) struct LimitTable {
     pub(super) max: Option<u64>,
     pub(super) abs: Option<u64>,
     pub(super) rel: Option<Percent>,
-    pub(super) combine: Option<super::values::RawCombine>,
+    pub(super) combine: Option<RawCombine>,
 }
 
 /// `tolerance`: what `limit` has, without a range.

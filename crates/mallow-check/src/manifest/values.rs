@@ -2,10 +2,8 @@
 //! sentence can say where.
 
 use super::Mode;
-use super::raw::{LimitTable, RawTolerance};
-use crate::limit::{Combine, Limit, Tolerance};
 use crate::nearest::nearest;
-use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{self, Deserialize, Deserializer, SeqAccess, Visitor};
 use std::fmt;
 use std::time::Duration;
 
@@ -130,21 +128,8 @@ impl<'de> Deserialize<'de> for RawMode {
     }
 }
 
-/// `combine`
-#[derive(Clone, Copy, Debug)]
-pub(super) struct RawCombine(pub(super) Combine);
-
-impl<'de> Deserialize<'de> for RawCombine {
-    fn deserialize<D: Deserializer<'de>>(source: D) -> Result<RawCombine, D::Error> {
-        match String::deserialize(source)?.as_str() {
-            "and" => Ok(RawCombine(Combine::And)),
-            "or" => Ok(RawCombine(Combine::Or)),
-            word => Err(one_of("way to combine", word, &["and", "or"])),
-        }
-    }
-}
-
-fn one_of<E: de::Error>(what: &str, word: &str, known: &[&str]) -> E {
+/// The error for a word that is none of the known ones, with the one that was meant.
+pub(super) fn one_of<E: de::Error>(what: &str, word: &str, known: &[&str]) -> E {
     let meant = match nearest(word, known.iter().copied()) {
         Some(meant) => format!("did you mean {meant:?}?"),
         None => {
@@ -190,139 +175,6 @@ fn time(text: &str) -> Option<Duration> {
         _ => return None,
     };
     (time_ms > 0).then(|| Duration::from_millis(time_ms))
-}
-
-/// A share, written as `"1.5%"`, in millionths.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Percent(pub(super) u64);
-
-impl<'de> Deserialize<'de> for Percent {
-    fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Percent, D::Error> {
-        struct Share;
-        impl Visitor<'_> for Share {
-            type Value = Percent;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(r#"a percentage with at most four decimals, such as "1%" or "0.05%""#)
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Percent, E> {
-                percent(text).map(Percent).ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))
-            }
-        }
-        source.deserialize_any(Share)
-    }
-}
-
-fn percent(text: &str) -> Option<u64> {
-    const DECIMALS: usize = 4;
-    let number = text.strip_suffix('%')?.trim_end();
-    let (whole, decimals) = number.split_once('.').unwrap_or((number, ""));
-    let all_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    if whole.is_empty() || !all_digits(whole) || !all_digits(decimals) || decimals.len() > DECIMALS {
-        return None;
-    }
-    // A percent is ten thousand millionths: four decimals more.
-    format!("{whole}{decimals:0<DECIMALS$}").parse().ok()
-}
-
-/// A limit: a number, which is the most that is allowed, or a table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct RawLimit(pub(super) Limit);
-
-impl<'de> Deserialize<'de> for RawLimit {
-    fn deserialize<D: Deserializer<'de>>(source: D) -> Result<RawLimit, D::Error> {
-        struct NumberOrTable;
-        impl<'de> Visitor<'de> for NumberOrTable {
-            type Value = RawLimit;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(r#"a limit, such as 5, { min = 3, max = 5 } or { abs = 50, rel = "1%" }"#)
-            }
-
-            fn visit_i64<E: de::Error>(self, number: i64) -> Result<RawLimit, E> {
-                match u64::try_from(number) {
-                    Ok(max) => Ok(RawLimit(Limit::Absolute { min: None, max: Some(max) })),
-                    Err(_) => Err(E::custom(format!("a limit cannot be less than 0, and is {number}"))),
-                }
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, table: A) -> Result<RawLimit, A::Error> {
-                let table = LimitTable::deserialize(de::value::MapAccessDeserializer::new(table))?;
-                limit(&table).map(RawLimit).map_err(de::Error::custom)
-            }
-        }
-        source.deserialize_any(NumberOrTable)
-    }
-}
-
-fn limit(table: &LimitTable) -> Result<Limit, &'static str> {
-    let in_range = table.min.is_some() || table.max.is_some();
-    let at_distance = table.abs.is_some() || table.rel.is_some();
-    match (in_range, at_distance) {
-        (true, true) => {
-            Err("`min` and `max` say what is allowed, `abs` and `rel` how far from the baseline; \
-             a limit has one or the other")
-        }
-        (false, false) => Err("a limit needs `max`, `min`, `abs` or `rel`"),
-        (true, false) if table.combine.is_some() => Err("`combine` needs `abs` and `rel`"),
-        (true, false) => {
-            let (min, max) = (table.min, table.max);
-            match min.zip(max).is_some_and(|(min, max)| min > max) {
-                true => Err("`min` is greater than `max`"),
-                false => Ok(Limit::Absolute { min, max }),
-            }
-        }
-        (false, true) if table.combine.is_some() && (table.abs.is_none() || table.rel.is_none()) => {
-            Err("`combine` needs `abs` and `rel`")
-        }
-        (false, true) => Ok(Limit::Relative(Tolerance {
-            abs: table.abs,
-            rel_ppm: table.rel.map(|rel| rel.0),
-            combine: table.combine.map_or(Combine::And, |combine| combine.0),
-        })),
-    }
-}
-
-impl<'de> Deserialize<'de> for RawTolerance {
-    fn deserialize<D: Deserializer<'de>>(source: D) -> Result<RawTolerance, D::Error> {
-        struct NumberShareOrTable;
-        impl<'de> Visitor<'de> for NumberShareOrTable {
-            type Value = RawTolerance;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(r#"a distance from the baseline, such as 50, "1%" or { abs = 50, rel = "1%" }"#)
-            }
-
-            fn visit_i64<E: de::Error>(self, number: i64) -> Result<RawTolerance, E> {
-                match u64::try_from(number) {
-                    Ok(abs) => Ok(relative(Some(abs), None)),
-                    Err(_) => Err(E::custom(format!("a tolerance cannot be less than 0, and is {number}"))),
-                }
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<RawTolerance, E> {
-                let share =
-                    percent(text).ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))?;
-                Ok(relative(None, Some(share)))
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, table: A) -> Result<RawTolerance, A::Error> {
-                let table = LimitTable::deserialize(de::value::MapAccessDeserializer::new(table))?;
-                match limit(&table).map_err(de::Error::custom)? {
-                    Limit::Relative(tolerance) => Ok(RawTolerance(tolerance)),
-                    Limit::Absolute { .. } => Err(de::Error::custom(
-                        "a tolerance is a distance from the baseline: it has `abs` and `rel`, not `min` and `max`",
-                    )),
-                }
-            }
-        }
-        source.deserialize_any(NumberShareOrTable)
-    }
-}
-
-fn relative(abs: Option<u64>, rel_ppm: Option<u64>) -> RawTolerance {
-    RawTolerance(Tolerance { abs, rel_ppm, combine: Combine::And })
 }
 
 /// The name of a variable.

@@ -213,3 +213,48 @@ fn a_library_that_the_linker_found_by_itself_is_watched_too() {
     bench.write("lib.c", "int five(void) { return 55; }\n");
     assert_eq!(bench.built_one(), (true, "55\n".to_owned()));
 }
+
+#[test]
+fn other_flags_and_variables_build_a_rust_program_again() {
+    let manifest = |flags: &str| format!("[gate]\nsuites = [\".\"]\nrust_flags = {flags}\n");
+    let bench = Bench::new(&[
+        ("mallow.toml", &manifest("[]")),
+        (
+            "test_r.rs",
+            "fn main() { println!(\"{} {}\", cfg!(fast), option_env!(\"MALLOW_NOT_SET\").is_none()); }\n",
+        ),
+    ]);
+    assert_eq!(bench.built_one(), (true, "false true\n".to_owned()));
+    assert_eq!(bench.built_one(), (false, "false true\n".to_owned()));
+    bench.write("mallow.toml", &manifest("[\"--cfg\", \"fast\"]"));
+    assert_eq!(bench.built_one(), (true, "true true\n".to_owned()));
+    assert_eq!(bench.built_one(), (false, "true true\n".to_owned()));
+    // As if the variable had been set when it was built.
+    let suite = Suite::open(Some(&bench.suite_folder()), &[]).unwrap();
+    let stamp = bench.workplace(&suite).root().join("bin/test_r.stamp");
+    let text = fs::read_to_string(&stamp).unwrap();
+    let changed = text.replace("\"MALLOW_NOT_SET\":null", "\"MALLOW_NOT_SET\":\"1\"");
+    assert_ne!(changed, text);
+    fs::write(&stamp, changed).unwrap();
+    assert_eq!(bench.built_one(), (true, "true true\n".to_owned()));
+}
+
+#[test]
+fn another_version_of_a_compiler_whose_output_has_one_name_builds_again() {
+    let bench = Bench::new(&[("test_s.swift", "#!/bin/sh\n")]);
+    let script = |version: &str| {
+        format!(
+            "#!/bin/sh\nif [ \"$1\" = --version ]; then echo {version}; exit; fi\n\
+             for word; do last=$word; done\ncp test_s.swift \"$last\"\n"
+        )
+    };
+    let swiftc = bench.write_program("my-swiftc", &script("1.0"));
+    let built = || {
+        let results = bench.prepare_with(&Tools::of_environment().with("SWIFTC", &swiftc)).unwrap();
+        results[0].as_ref().unwrap().was_built
+    };
+    assert!(built());
+    assert!(!built());
+    bench.write_program("my-swiftc", &script("1.1"));
+    assert!(built());
+}

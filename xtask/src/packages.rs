@@ -65,6 +65,9 @@ const NEEDS: &[Need] = &[
     command(&["nodejs"], "node"),
     command(&["redis-server"], "redis-server"),
     command(&["redis-tools"], "redis-benchmark"),
+    // Test runners that call the gate: `programs/gate/examples`.
+    installed(&["python3-pytest"]),
+    command(&["cmake"], "cmake"),
     // Other allocators, preloaded and linked.
     installed(&["libjemalloc2"]),
     installed(&["libtcmalloc-minimal4", "libtcmalloc-minimal4t64"]),

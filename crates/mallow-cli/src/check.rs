@@ -5,6 +5,8 @@ mod asides;
 mod details;
 mod figures;
 mod judging;
+#[cfg(test)]
+mod json_tests;
 mod junit;
 mod markdown;
 mod nio;

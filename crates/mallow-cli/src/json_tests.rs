@@ -46,6 +46,7 @@ fn check(value: &Value, schema: &Value, root: &Value, path: &str) -> Result<(), 
                 return check(value, &root["$defs"][name], root, path);
             }
             "const" => value == rule,
+            "enum" => rule.as_array().is_some_and(|values| values.contains(value)),
             "type" => rule
                 .as_array()
                 .map_or_else(|| is_a(value, rule), |types| types.iter().any(|t| is_a(value, t))),

@@ -58,10 +58,23 @@ pub fn site_metrics(test: &TestResult) -> Vec<Metric> {
     if metrics.is_empty() { vec![Metric::Allocations] } else { metrics }
 }
 
-/// The frames of a stack that people want to see, innermost first.
+/// The frames of a stack that people want to see, innermost first. The loop that runs a region stands in every stack of a
+/// test and is left out, as long as another frame remains.
 pub fn visible(frames: &[Frame]) -> Vec<&Frame> {
     let kept = frames.iter().skip(plumbing::leading(frames));
-    lines(kept, Shown::WithoutPlumbing).into_iter().map(|line| line.frame).collect()
+    let shown: Vec<&Frame> = lines(kept, Shown::WithoutPlumbing).into_iter().map(|line| line.frame).collect();
+    let without_loop: Vec<&Frame> = shown.iter().copied().filter(|frame| !is_marker(frame)).collect();
+    if without_loop.is_empty() { shown } else { without_loop }
+}
+
+/// Whether a frame is of the markers that a test includes: of the header, or of another language's package.
+fn is_marker(frame: &Frame) -> bool {
+    const FILES: [&str; 5] =
+        ["/mallow.h", "/mallow_markers.rs", "/mallow/__init__.py", "/mallow.rb", "/mallow.js"];
+    let is_file = |file: &String| FILES.iter().any(|ending| file.ends_with(ending));
+    frame.function == "mallow_measure"
+        || frame.function.starts_with("mallow_markers::")
+        || frame.file.as_ref().is_some_and(is_file)
 }
 
 /// A stack whose share changed since the baseline.

@@ -147,3 +147,16 @@ fn varying_sites_keep_their_order() {
     assert_eq!(rows.iter().map(|row| names(&row.frames)).collect::<Vec<_>>(), ["race main", "late main"]);
     assert_eq!(more, 1);
 }
+
+#[test]
+fn the_loop_that_runs_a_region_is_left_out() {
+    let shown = |frames: &[Frame]| names(&visible(frames));
+    assert_eq!(shown(&frames("malloc encode run mallow_measure main _start")), "encode run main");
+    assert_eq!(shown(&frames("malloc run mallow_markers::measure app::main")), "run app::main");
+    assert_eq!(shown(&frames("malloc mallow_measure")), "mallow_measure");
+    let mut python = frames("encode measure <module>");
+    python[1].file = Some("mallow/python/mallow/__init__.py".into());
+    assert_eq!(shown(&python), "encode <module>");
+    python[1].file = Some("src/mallow.hpp".into());
+    assert_eq!(shown(&python), "encode measure <module>");
+}

@@ -161,7 +161,7 @@ mod tests {
         assert_eq!(
             lines[4],
             "::error file=src/row.c,line=4,title=REGRESSED row_sizes::bytes: 384 per run, 192 more than the baseline's 192 \
-             (+192.000 per operation); 200 allowed.%0Arow (row.c:4) ← main"
+             (+192.000 per operation); 200 allowed.%0Arow (row.c:4) ← main (test_row_sizes.c:9)"
         );
         Ok(())
     }

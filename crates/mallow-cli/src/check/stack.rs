@@ -7,22 +7,36 @@ use mallow_view::short_name;
 /// Between a call and its caller.
 const FROM: &str = " ← ";
 
-/// The innermost frame with its place, then as many callers' names as fit into `width` columns. Callers that do not
-/// fit are told by an ellipsis.
+/// The innermost call with its place and its caller with its line, then as many callers' names as fit into `width` columns; callers
+/// that do not fit are told by an ellipsis. The caller's place stands there because the innermost call often is a
+/// project's own wrapper around the allocator, which is the same in all stacks.
 pub(crate) fn chain(frames: &[&Frame], width: usize) -> String {
     let Some((first, callers)) = frames.split_first() else { return frame_text(None, width) };
     let mut names: Vec<String> =
         callers.iter().map(|frame| printable(&short_name(&frame.function))).collect();
+    let with_line = callers.first().filter(|caller| caller.file.is_some() && caller.line.is_some());
+    if let (Some(name), Some(caller)) = (names.first_mut(), with_line) {
+        let placed = frame_text(Some(caller), usize::MAX);
+        let whole =
+            frame_text(Some(first), width).chars().count() + FROM.chars().count() + placed.chars().count();
+        let rest = if callers.len() > 1 { ellipsis_columns() } else { 0 };
+        if whole + rest <= width {
+            *name = placed;
+        }
+    }
     names.dedup();
-    let ellipsis = FROM.chars().count() + 1;
-    let mut text = frame_text(Some(first), width);
+    joined(frame_text(Some(first), width), &names, width)
+}
+
+/// A text and as many names behind it as fit.
+fn joined(mut text: String, names: &[String], width: usize) -> String {
     let mut length = text.chars().count();
     for (at, name) in names.iter().enumerate() {
         let longer = length + FROM.chars().count() + name.chars().count();
         let is_last = at + 1 == names.len();
-        let room = if is_last { width } else { width.saturating_sub(ellipsis) };
+        let room = if is_last { width } else { width.saturating_sub(ellipsis_columns()) };
         if longer > room {
-            if length + ellipsis <= width {
+            if length + ellipsis_columns() <= width {
                 text.push_str(FROM);
                 text.push('…');
             }
@@ -35,10 +49,16 @@ pub(crate) fn chain(frames: &[&Frame], width: usize) -> String {
     text
 }
 
+/// Columns of the ellipsis that stands for callers.
+fn ellipsis_columns() -> usize {
+    FROM.chars().count() + 1
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// Frames of which only the innermost has a line.
     fn frames(names: &[&str]) -> Vec<Frame> {
         let place = |at: usize| (at == 0).then(|| "/src/buf.rs".to_owned());
         let frame = |(at, name): (usize, &&str)| Frame {
@@ -67,6 +87,18 @@ mod tests {
         check(&names, 36, "Buffer::grow (buf.rs:88) ← …");
         check(&names, 27, "Buffer::grow (buf.rs:88)");
         check(&names, 20, "…er::grow (buf.rs:8…");
+    }
+
+    #[test]
+    fn the_callers_line_goes_before_its_callers_names() {
+        let mut frames = frames(&["block", "run", "measure", "main"]);
+        frames[1].file = Some("/src/test_rw.c".into());
+        frames[1].line = Some(69);
+        let frames: Vec<&Frame> = frames.iter().collect();
+        assert_eq!(chain(&frames, 80), "block (buf.rs:88) ← run (test_rw.c:69) ← measure ← main");
+        assert_eq!(chain(&frames, 42), "block (buf.rs:88) ← run (test_rw.c:69) ← …");
+        assert_eq!(chain(&frames, 41), "block (buf.rs:88) ← run ← measure ← main");
+        assert_eq!(chain(&frames[..2], 38), "block (buf.rs:88) ← run (test_rw.c:69)");
     }
 
     #[test]

@@ -40,15 +40,17 @@ pub(crate) fn line(test: &TestResult, style: Style) -> String {
                 true => format!("{} of {} equal", runs.at_min, runs.runs),
                 false => format!("least in {}", steadiness(allocations)),
             };
+            // What is as it should be is not said, so that names have room.
+            let left = match of(Metric::Remaining) {
+                0 => String::new(),
+                count => format!(", {} left", grouped(count)),
+            };
             let descriptors = match of(Metric::Descriptors) {
                 0 => String::new(),
                 count => format!(", {} open", plural(count, "descriptor")),
             };
-            format!(
-                "{name}: {}{share}, {} left{descriptors}, {steadiness}",
-                plural(runs.min, "allocation"),
-                grouped(of(Metric::Remaining)),
-            )
+            let allocations = plural(runs.min, "allocation");
+            format!("{name}: {allocations}{share}{left}{descriptors}, {steadiness}")
         }
         None => match test.sentences.first() {
             Some(sentence) => format!("{name}: {}", printable(sentence)),

@@ -1,7 +1,12 @@
 """What splitting a header costs."""
 
-import header
+import pathlib
+import sys
+
 import mallow
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
+import header
 
 OPERATIONS = tuple(range(1000))
 

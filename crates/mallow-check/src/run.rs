@@ -16,7 +16,8 @@ use crate::build::Prepared;
 use crate::manifest::{Mode, TestSpec};
 use crate::measurement::{Figures, Measurement, Run, Site};
 use mallow_collect::{
-    Output, Patience, RecordOptions, RecordOutcome, RegionRun, Resolve, Setting, WatchedProcess, record,
+    Counted, Output, Patience, RecordOptions, RecordOutcome, RegionRun, Resolve, Scope, Setting,
+    WatchedProcess, record,
 };
 use mallow_profile::Exit;
 use std::ffi::OsString;
@@ -131,7 +132,7 @@ impl Runner<'_> {
             command: command(prepared, operations),
             output: Output::File { path: folder.join("trace.mallow"), force: true },
             summary_only: true,
-            regions: Some(patience(test)),
+            regions: Some(Counted { patience: patience(test), scope: scope(test.mode) }),
             setting: Setting {
                 environment,
                 directory: Some(prepared.directory.clone()),
@@ -166,6 +167,15 @@ fn command(prepared: &Prepared, operations: Option<u64>) -> Vec<OsString> {
         _ => word.clone(),
     };
     prepared.command.iter().map(filled).collect()
+}
+
+fn scope(mode: Mode) -> Scope {
+    match mode {
+        Mode::Region => Scope::Regions,
+        // A program without marks is taken whole.
+        Mode::Process | Mode::Slope => Scope::Processes,
+        Mode::Repeat => Scope::FromMain,
+    }
 }
 
 fn patience(test: &TestSpec) -> Patience {

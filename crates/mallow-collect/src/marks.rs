@@ -14,6 +14,7 @@
 use crate::descriptors::{Descriptors, Snapshot};
 use crate::drain::LaneReader;
 use crate::mapping::Mapping;
+use crate::regions::pruned;
 use mallow_profile::{RegionFigures, RegionTotals, Regions, StackId, ThreadIndex};
 use mallow_wire::event::{self, Mark};
 use rustc_hash::FxHashMap;
@@ -40,6 +41,28 @@ impl Default for Patience {
     }
 }
 
+/// What is counted of the processes of a command.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counted {
+    /// How long the ends of regions may take.
+    pub patience: Patience,
+    /// What is counted beside the regions.
+    pub scope: Scope,
+}
+
+/// What is counted beside the regions that a program marks. Naming the stacks of a whole process takes its time, so
+/// it is done when it is wanted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scope {
+    /// Nothing.
+    #[default]
+    Regions,
+    /// Whole processes.
+    Processes,
+    /// From the call of `main`, and from the first begin of a region, to the end of a process.
+    FromMain,
+}
+
 /// A run of a region, by stack.
 #[derive(Debug)]
 pub(crate) struct Ran {
@@ -54,7 +77,7 @@ pub(crate) struct Ran {
 #[derive(Debug)]
 pub(crate) struct Marks {
     pid: u32,
-    patience: Patience,
+    counted: Counted,
     /// By thread: the name that its next mark has.
     texts: FxHashMap<ThreadIndex, Vec<u8>>,
     asked: Vec<Asked>,
@@ -93,10 +116,10 @@ enum Stillness {
 }
 
 impl Marks {
-    pub(crate) fn new(pid: u32, patience: Patience) -> Marks {
+    pub(crate) fn new(pid: u32, counted: Counted) -> Marks {
         Marks {
             pid,
-            patience,
+            counted,
             texts: FxHashMap::default(),
             asked: Vec::new(),
             before: Vec::new(),
@@ -126,15 +149,13 @@ impl Marks {
         let name = String::from_utf8_lossy(&text[..end]).into_owned();
         match what {
             Mark::Begin => {
-                if !regions.is_open(FROM_FIRST) {
-                    regions.begin(FROM_FIRST);
-                }
+                self.begin_wide(FROM_FIRST, regions);
                 regions.begin(&name);
                 self.descriptors.region_begins();
             }
             Mark::Operations => self.operations = Some(event::address_of(word1)),
-            Mark::Main if !regions.is_open(FROM_MAIN) => regions.begin(FROM_MAIN),
-            Mark::End | Mark::Settle | Mark::Main => {}
+            Mark::Main => self.begin_wide(FROM_MAIN, regions),
+            Mark::End | Mark::Settle => {}
         }
         if what.wants_answer() {
             let now = Instant::now();
@@ -148,6 +169,26 @@ impl Marks {
                 has_changed: false,
             });
         }
+    }
+
+    /// Begins a region that goes on to the end of the process, once.
+    fn begin_wide(&self, name: &str, regions: &mut Regions) {
+        if self.counted.scope == Scope::FromMain && !regions.is_open(name) {
+            regions.begin(name);
+        }
+    }
+
+    /// Whether something beside the regions is counted.
+    pub(crate) fn counts(&self, scope: Scope) -> bool {
+        self.counted.scope == scope
+    }
+
+    /// The stacks that some run names.
+    pub(crate) fn stacks(&self) -> impl Iterator<Item = StackId> + '_ {
+        self.runs.iter().flat_map(|run| {
+            let openers = run.descriptors.iter().flatten().copied();
+            run.totals.sites.iter().map(|(stack, _)| *stack).chain(openers)
+        })
     }
 
     /// A descriptor was opened.
@@ -197,7 +238,7 @@ impl Marks {
             Stillness::GivenUp => false,
         };
         let waited = asked.since.elapsed();
-        if !asked.has_changed && waited >= self.patience.still && !self.in_vain.contains(&name) {
+        if !asked.has_changed && waited >= self.counted.patience.still && !self.in_vain.contains(&name) {
             self.in_vain.push(name.clone());
         }
         let descriptors = match self.before.iter().rposition(|(before, _)| *before == name) {
@@ -205,7 +246,8 @@ impl Marks {
             None => Vec::new(),
         };
         self.descriptors.region_ends();
-        if let Some(totals) = regions.end(&name) {
+        if let Some(mut totals) = regions.end(&name) {
+            totals.sites = pruned(totals.sites);
             self.runs.push(Ran { totals, descriptors, settled, waited });
         }
         true
@@ -224,10 +266,10 @@ impl Marks {
             asked.unchanged_since = now;
         }
         let vain = self.in_vain.iter().any(|other| other == name);
-        let still = if vain { self.patience.still / 10 } else { self.patience.still };
+        let still = if vain { self.counted.patience.still / 10 } else { self.counted.patience.still };
         if threads_of(self.pid) == Some(1) || now.duration_since(asked.unchanged_since) >= still {
             Stillness::Settled
-        } else if now.duration_since(asked.since) >= self.patience.limit {
+        } else if now.duration_since(asked.since) >= self.counted.patience.limit {
             Stillness::GivenUp
         } else {
             Stillness::NotYet

@@ -7,12 +7,13 @@ use crate::ending::Watch;
 use crate::error::CollectError;
 use crate::lanes;
 use crate::mapping::Mapping;
-use crate::marks::{FROM_FIRST, FROM_MAIN, Marks, Patience};
+use crate::marks::{Counted, FROM_FIRST, FROM_MAIN, Marks, Scope};
 use crate::pairing::Pairing;
+use crate::regions::{of_folded, pruned};
 use crate::session::Arrival;
 use crate::stacks::StackNumbers;
 use crate::trace_file::TraceFile;
-use mallow_profile::{Exit, Folded, RegionTotals, ThreadIndex};
+use mallow_profile::{Exit, Folded, RegionFigures, RegionTotals, StackId, ThreadIndex};
 use mallow_wire::trace::{self, ChunkKind};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -49,8 +50,8 @@ pub(crate) struct Recorded {
 pub(crate) struct Wanted {
     /// Its events, and not only sums.
     pub(crate) events: bool,
-    /// Its regions, and how long their ends may take.
-    pub(crate) regions: Option<Patience>,
+    /// Its regions, and what else is counted.
+    pub(crate) regions: Option<Counted>,
 }
 
 /// What remains of a process after its end.
@@ -61,6 +62,8 @@ pub(crate) struct Ended {
     pub(crate) command: String,
     pub(crate) exit: Option<Exit>,
     pub(crate) marks: Option<Marks>,
+    /// The sites of the whole process, when they are counted.
+    pub(crate) whole: Vec<(StackId, RegionFigures)>,
     /// From `main`, and from the first region's begin, to the end.
     pub(crate) wide: [Option<RegionTotals>; 2],
     /// Regions that were open at the end.
@@ -68,6 +71,29 @@ pub(crate) struct Ended {
     pub(crate) folded: Folded,
     pub(crate) stacks: StackNumbers,
     pub(crate) modules: Vec<trace::Module>,
+}
+
+impl Ended {
+    /// Every node of its stacks.
+    pub(crate) fn all_stacks(&self) -> Vec<trace::StackNode> {
+        self.stacks.nodes().to_vec()
+    }
+
+    /// The nodes of the stacks that were counted.
+    pub(crate) fn counted_stacks(&self) -> Vec<trace::StackNode> {
+        let nodes = self.stacks.nodes();
+        let mut seen = vec![false; nodes.len()];
+        let wide = self.wide.iter().flatten().flat_map(|totals| &totals.sites);
+        let sites = self.whole.iter().chain(wide).map(|(stack, _)| *stack);
+        for stack in self.marks.iter().flat_map(Marks::stacks).chain(sites) {
+            let mut at = Some(stack.0 as usize);
+            while let Some(node) = at.filter(|at| seen.get(*at) == Some(&false)) {
+                seen[node] = true;
+                at = nodes[node].parent.map(|parent| parent as usize);
+            }
+        }
+        nodes.iter().zip(seen).filter(|(_, seen)| *seen).map(|(node, _)| node.clone()).collect()
+    }
 }
 
 #[cfg(test)]
@@ -80,6 +106,7 @@ impl Ended {
             command: String::new(),
             exit: None,
             marks: None,
+            whole: Vec::new(),
             wide: [None, None],
             unfinished: Vec::new(),
             folded: Folded::default(),
@@ -121,7 +148,7 @@ impl Recorded {
             mapping,
             watch: Watch::new(pid),
             pairing,
-            marks: wanted.regions.map(|patience| Marks::new(pid, patience)),
+            marks: wanted.regions.map(|counted| Marks::new(pid, counted)),
             command: arrival.command,
             stacks: StackNumbers::default(),
             modules: Vec::new(),
@@ -286,7 +313,9 @@ impl Recorded {
         let mut wide = [None, None];
         let mut unfinished = Vec::new();
         if let Some(regions) = self.pairing.regions() {
-            wide = [FROM_MAIN, FROM_FIRST].map(|name| regions.end(name));
+            wide = [FROM_MAIN, FROM_FIRST].map(|name| {
+                regions.end(name).map(|totals| RegionTotals { sites: pruned(totals.sites), ..totals })
+            });
             unfinished = regions.names();
         }
         let Recorded { index, pid, command, marks, pairing, mut stacks, modules, mapping, .. } = self;
@@ -303,7 +332,9 @@ impl Recorded {
         let mut payload = Vec::new();
         trace::ProcessEnd { ended_us, exit: exit.map(chunks::exit), events_lost }.encode(&mut payload);
         file.chunk(ChunkKind::PROCESS_END, index, &payload)?;
-        Ok(Ended { index, pid, command, exit, marks, wide, unfinished, folded, stacks, modules })
+        let is_counted = marks.as_ref().is_some_and(|marks| marks.counts(Scope::Processes));
+        let whole = if is_counted { of_folded(&folded) } else { Vec::new() };
+        Ok(Ended { index, pid, command, exit, marks, whole, wide, unfinished, folded, stacks, modules })
     }
 
     /// What should be said about this process's recording, if anything.

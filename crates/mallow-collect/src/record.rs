@@ -6,7 +6,7 @@ use crate::ending::child_exit;
 use crate::error::CollectError;
 use crate::interrupts::Interrupts;
 use crate::launch::{Launch, Mode};
-use crate::marks::Patience;
+use crate::marks::Counted;
 use crate::process::{Ended, Recorded, Wanted};
 use crate::regions::{self, WatchedProcess};
 use crate::session::{Arrival, Session};
@@ -48,8 +48,8 @@ pub struct RecordOptions {
     pub output: Output,
     /// Keep figures per site only, not the events.
     pub summary_only: bool,
-    /// Count the program's regions and its file descriptors; how long the end of a region may take.
-    pub regions: Option<Patience>,
+    /// Count the program's regions and its file descriptors.
+    pub regions: Option<Counted>,
     /// What the command finds around it.
     pub setting: Setting,
     /// The preload library's bytes.
@@ -435,10 +435,13 @@ impl Recording {
         }
         self.file.flush()?;
         payload.clear();
-        let symbols = symbols_of(&self.ended, resolve);
-        symbols.encode(&mut payload);
-        self.file.chunk(ChunkKind::SYMBOLS, NO_PROCESS, &payload)?;
-        if self.wanted.regions.is_some() {
+        if self.wanted.regions.is_none() {
+            symbols_of(&self.ended, Ended::all_stacks, resolve).encode(&mut payload);
+            self.file.chunk(ChunkKind::SYMBOLS, NO_PROCESS, &payload)?;
+        } else {
+            // Whoever waits for a count is not kept waiting for the names of all that happened around it. The trace's reader
+            // looks the others up.
+            let symbols = symbols_of(&self.ended, Ended::counted_stacks, resolve);
             self.watched = regions::watched(std::mem::take(&mut self.ended), &symbols);
         }
         payload.clear();

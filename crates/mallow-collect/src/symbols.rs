@@ -11,11 +11,15 @@ use rustc_hash::FxHashMap;
 /// Resolves the addresses of one module; one list of frames for each, innermost first.
 pub type Resolve<'a> = &'a mut dyn FnMut(&Module, &[u64]) -> Vec<Vec<Frame>>;
 
-/// Builds the symbols chunk of a recording.
-pub(crate) fn symbols_of(processes: &[Ended], resolve: Resolve<'_>) -> Symbols {
+/// Builds the symbols chunk of a recording, for those of each process's stacks that `nodes` gives.
+pub(crate) fn symbols_of(
+    processes: &[Ended],
+    nodes: impl Fn(&Ended) -> Vec<trace::StackNode>,
+    resolve: Resolve<'_>,
+) -> Symbols {
     let mut tables = Tables::default();
     for process in processes {
-        let keys = tables.keys_of(process);
+        let keys = tables.keys_of(process, &nodes(process));
         tables.symbols.processes.push(SymbolProcess { process: process.index, keys });
     }
     tables.resolve(resolve);
@@ -37,10 +41,8 @@ type SymbolAddressKey = (u32, u64);
 const NO_MODULE: u32 = u32::MAX;
 
 impl Tables {
-    fn keys_of(&mut self, process: &Ended) -> Vec<SymbolKey> {
-        let mut keys: Vec<SymbolKey> = process
-            .stacks
-            .nodes()
+    fn keys_of(&mut self, process: &Ended, nodes: &[trace::StackNode]) -> Vec<SymbolKey> {
+        let mut keys: Vec<SymbolKey> = nodes
             .iter()
             .map(|node| SymbolKey {
                 avma: node.avma,
@@ -173,7 +175,7 @@ mod tests {
         let node = |avma, exact| trace::StackNode { parent: None, avma, exact, generation: 1 };
         let process = Ended::for_test(vec![module], &[node(0, false), node(0, true), node(9, false)]);
         let mut asked = Vec::new();
-        let symbols = symbols_of(&[process], &mut |module, svmas| {
+        let symbols = symbols_of(&[process], Ended::all_stacks, &mut |module, svmas| {
             asked.push((module.path.clone(), svmas.to_vec()));
             Vec::new()
         });

@@ -83,7 +83,7 @@ pub(crate) struct LowBaselines {
     /// With --update: believe counts that are gone or halved at once in all tests
     #[arg(long, requires = "update")]
     pub(crate) accept_blind: bool,
-    /// Make no baseline for a test that has none; set anyway where CI is set
+    /// This is CI, where no baseline is written; so it is anyway where the variable CI is set
     #[arg(long)]
     pub(crate) ci: bool,
 }

@@ -129,27 +129,17 @@ fn the_largest_sites_are_kept_and_what_leaks_before_them() {
 #[test]
 fn two_hundred_stacks_of_an_interpreter_are_small() {
     let sites = (0..200u32).map(|index| {
-        let frames = (0..60u32)
-            // Each stack has ten frames of its own, the others are shared by groups of twenty.
-            .map(|depth| {
-                let line = if depth < 10 { index * 60 + depth } else { index / 20 * 60 + depth };
-                frame(
-                    &format!("module{}.function_{}", line % 40, line % 150),
-                    "lib/python3.11/module.py",
-                    line,
-                )
-            })
-            .collect();
-        Site {
-            frames,
-            figures: Figures { allocations: 1000 + u64::from(index), bytes: 64_000, ..Figures::default() },
-        }
+        // Each stack has ten frames of its own; the fifty outside of them it shares with nineteen others.
+        let frames = (0..60u32).map(|depth| {
+            let number = if depth < 10 { index * 7 + depth * 13 } else { index / 20 * 31 + depth };
+            let number = number % 400;
+            frame(&format!("module{}.function_{number}", number % 40), "lib/python3.11/module.py", number)
+        });
+        let figures = Figures { allocations: 1000 + u64::from(index), bytes: 64_000, ..Figures::default() };
+        Site { frames: frames.collect(), figures }
     });
     let text = baseline(&of_runs(Some(1000), vec![run(sites.collect())])).to_text();
-    // Most of it are 2,500 different frames, which real programs do not have.
-    assert!(text.len() < 300_000, "{}", text.len());
-    let in_sites: usize = text.lines().filter(|line| line.contains("\"stack\"")).map(str::len).sum();
-    assert!(in_sites < 40_000, "{in_sites}");
+    assert!((40_000..100_000).contains(&text.len()), "{}", text.len());
 }
 
 #[test]

@@ -68,7 +68,7 @@ impl Environment {
             .collect();
         if self.processors != other.processors {
             sentences.push(format!(
-                "it is for {}, here are {}.",
+                "it is for {}, here are {}",
                 processors(self.processors),
                 other.processors
             ));

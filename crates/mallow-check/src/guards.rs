@@ -43,7 +43,7 @@ pub fn mark_blind(results: &mut [TestResult]) -> Option<String> {
         if let Some((reference, 0)) = allocations(result) {
             let sentence = format!(
                 "No allocation was seen, and the baseline has {}: the hooks probably do not see the program. If it is true, \
-                 `mallow check --update --accept-blind --only {}` accepts it.",
+                 `--update --accept-blind --only {}` accepts it.",
                 grouped(reference),
                 result.name
             );
@@ -63,7 +63,7 @@ pub fn mark_blind(results: &mut [TestResult]) -> Option<String> {
     }
     Some(format!(
         "All {} tests with a baseline lost more than half of their allocations at once: the hooks probably no longer see \
-         everything. If it is true, `mallow check --update --accept-blind` accepts it.",
+         everything. If it is true, `--update --accept-blind` accepts it.",
         known.len()
     ))
 }
@@ -108,7 +108,7 @@ pub fn stale(
             if !is_known(&name) && !stale.iter().any(|result: &TestResult| result.name == name) {
                 let sentence = format!(
                     "{} is the baseline of a test that does not exist; a renamed test needs a new one. \
-                     `mallow check --update` removes it.",
+                     `--update` removes it.",
                     path.display()
                 );
                 stale.push(of_stale(name, sentence));

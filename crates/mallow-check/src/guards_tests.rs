@@ -26,7 +26,7 @@ fn nothing_seen_is_blind() {
     assert_eq!(
         results[0].sentences[0],
         "No allocation was seen, and the baseline has 5,000: the hooks probably do not see the program. If it is true, \
-         `mallow check --update --accept-blind --only a` accepts it."
+         `--update --accept-blind --only a` accepts it."
     );
     assert_eq!(results[0].sentences.len(), 2, "why it is not in its window is told as well");
 }
@@ -39,7 +39,7 @@ fn all_halved_at_once_is_blind() {
         sentence.as_deref(),
         Some(
             "All 2 tests with a baseline lost more than half of their allocations at once: the hooks probably no longer see \
-             everything. If it is true, `mallow check --update --accept-blind` accepts it."
+             everything. If it is true, `--update --accept-blind` accepts it."
         )
     );
     assert_eq!(outcomes(&results), [("a", Outcome::Blind), ("b", Outcome::Blind), ("c", Outcome::Ok)]);
@@ -86,7 +86,7 @@ fn baselines_without_a_test_are_stale_in_a_full_run_only() {
     assert_eq!(
         full[2].sentences,
         [format!(
-            "{} is the baseline of a test that does not exist; a renamed test needs a new one. `mallow check --update` \
+            "{} is the baseline of a test that does not exist; a renamed test needs a new one. `--update` \
              removes it.",
             path.display()
         )]

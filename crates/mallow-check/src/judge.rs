@@ -95,21 +95,20 @@ fn usable<'a>(
     sentences: &mut Vec<String>,
 ) -> Option<&'a Baseline> {
     let baseline = baseline?;
+    let differences = baseline.environment.differences(&measurement.environment);
+    if !differences.is_empty() && !how.compare_anyway {
+        sentences.push(sentence::other_environment(&differences));
+        return None;
+    }
     if baseline.ops != measurement.ops {
         sentences.push(sentence::other_operations(baseline.ops, measurement.ops, &measurement.name));
         return None;
     }
-    let differences = baseline.environment.differences(&measurement.environment);
-    if differences.is_empty() {
-        return Some(baseline);
-    }
-    if how.compare_anyway {
+    if !differences.is_empty() {
         let list = differences.join("; ");
         measurement.notes.push(format!("Compared with a baseline of another environment, as told: {list}."));
-        return Some(baseline);
     }
-    sentences.push(sentence::other_environment(&differences));
-    None
+    Some(baseline)
 }
 
 /// What the metrics come to.

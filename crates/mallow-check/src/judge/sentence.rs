@@ -76,7 +76,7 @@ fn below(judgement: &Judgement, measurement: &Measurement, limits: &Limits) -> S
         Some(crate::limit::Limit::Absolute { .. }) => {
             format!("its limit expects at least {}: lower it to keep the win", grouped(min))
         }
-        _ => format!("keep the win with `mallow check --update --only {}`", measurement.name),
+        _ => format!("keep the win with `--update --only {}`", measurement.name),
     };
     format!("{word}: {}; {cure}.", value_and_difference(judgement, measurement))
 }
@@ -144,9 +144,7 @@ fn window(judgement: &Judgement) -> Window {
 }
 
 pub(super) fn missing(name: &str) -> String {
-    format!(
-        "There is no baseline and no limit for it; `mallow check --update --only {name}` makes the baseline."
-    )
+    format!("There is no baseline and no limit for it; `--update --only {name}` makes the baseline.")
 }
 
 pub(super) fn other_operations(before: Option<u64>, after: Option<u64>, name: &str) -> String {
@@ -156,7 +154,7 @@ pub(super) fn other_operations(before: Option<u64>, after: Option<u64>, name: &s
         None => "an unknown number of operations per run".to_owned(),
     };
     format!(
-        "Its baseline is for {}, and the test makes {}, so they cannot be compared; `mallow check --update --only {name}` \
+        "Its baseline is for {}, and the test makes {}, so they cannot be compared; `--update --only {name}` \
          replaces the baseline.",
         words(before),
         words(after)

@@ -82,8 +82,12 @@ fn of_allocations(runs: &[Run], spread: &Spread, window: Window) -> (Standing, D
 
 /// See the head of [`super`] for the rule and its reasons.
 fn of_left(values: &[u64], spread: &Spread, window: Window, ops: Option<u64>) -> (Standing, Doubt) {
-    let standing = of_value(spread.min, window);
-    if standing != Standing::Within || spread.max <= window.max {
+    if spread.min > window.max {
+        return (Standing::Above, Doubt::No);
+    }
+    // Whether less is left is asked of all runs: where their numbers differ, one that left less is no improvement.
+    let standing = of_value(spread.max.min(window.max), window);
+    if spread.max <= window.max {
         return (standing, Doubt::No);
     }
     let Some(ops) = ops.filter(|_| window::runs_per_hundred(ops) > 1) else {

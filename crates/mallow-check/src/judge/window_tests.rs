@@ -127,3 +127,35 @@ fn a_relative_limit_needs_a_baseline() {
     assert!(can_hold_against(None, &limits_of(METRIC, Limit::Absolute { min: None, max: Some(1) })));
     assert!(can_hold_against(Some(&baseline(1)), &Limits::default()));
 }
+
+const CHAPTER: &str = include_str!("../../../../docs/guide/verdicts.md");
+
+/// The rows of the chapter's table with this heading, each as the text of its columns.
+fn rows(heading: &str) -> Vec<Vec<&'static str>> {
+    let rows = CHAPTER.lines().skip_while(|line| !line.starts_with(heading)).skip(2);
+    rows.map_while(|line| line.strip_prefix("| ")?.strip_suffix(" |"))
+        .map(|row| row.split(" | ").collect())
+        .collect()
+}
+
+#[test]
+fn the_guide_tells_the_slack_that_is_given() {
+    let told = rows("| operations per run | slack |");
+    assert_eq!(told.len(), 6);
+    for row in told {
+        let digits: String = row[0].chars().filter(char::is_ascii_digit).collect();
+        let slack = stray_allocations(digits.parse().ok());
+        assert_eq!(slack.to_string(), row[1], "{row:?}");
+    }
+}
+
+#[test]
+fn the_guide_tells_every_metric_and_every_verdict() {
+    let metrics: Vec<&str> =
+        rows("| metric | judged |").iter().flat_map(|row| row[0].split('`').skip(1).step_by(2)).collect();
+    assert_eq!(metrics.len(), Metric::ALL.len());
+    assert!(metrics.iter().all(|word| Metric::of_word(word).is_some()), "{metrics:?}");
+    let mut verdicts: Vec<&str> = rows("| verdict | when |").iter().map(|row| row[0]).collect();
+    verdicts.sort_unstable();
+    assert_eq!(verdicts, ["BLIND", "ERROR", "FLAKY", "IMPROVED", "MISSING", "OK", "REGRESSED", "STALE"]);
+}

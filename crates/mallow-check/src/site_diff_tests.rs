@@ -34,15 +34,15 @@ fn the_largest_change_comes_first_and_what_is_the_same_is_not_told() {
 fn moved_lines_and_other_folders_are_no_change() {
     let before = before(vec![site("grow", 88, 1000, 0)]);
     let mut moved = site("grow", 93, 1000, 0);
-    moved.frames[0].file = Some("/home/other/checkout/src/buf.c".to_owned());
-    moved.frames[0].module = Some("/home/other/bench".to_owned());
+    moved.frames[0].file = Some("/srv/other/checkout/src/buf.c".to_owned());
+    moved.frames[0].module = Some("/srv/other/bench".to_owned());
     assert_eq!(changes(&before, &run(vec![moved.clone()]), Metric::Allocations), []);
     moved.figures.allocations = 2000;
     let changes = changes(&before, &run(vec![moved]), Metric::Allocations);
     assert_eq!(told(&changes), [("grow", Some(1000), Some(2000))]);
     assert!(changes[0].exact);
     assert_eq!(changes[0].frames[0].line, Some(93), "the line of today");
-    assert_eq!(changes[0].frames[0].file.as_deref(), Some("/home/other/checkout/src/buf.c"));
+    assert_eq!(changes[0].frames[0].file.as_deref(), Some("/srv/other/checkout/src/buf.c"));
 }
 
 #[test]

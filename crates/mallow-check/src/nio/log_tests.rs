@@ -55,14 +55,14 @@ fn lines_of_before() {
 #[test]
 fn what_ci_puts_before_a_line_is_no_name() {
     let log = read_log(
-        "2026-07-24T10:11:12.1234567Z - /home/ci/test_x.swift\r\n\
+        "2026-07-24T10:11:12.1234567Z - /srv/ci/test_x.swift\r\n\
          2026-07-24T10:11:12.1234567Z test_x.total_allocations: 5\r\n\
          service-1  | test_y.total_allocations: 6\n\
          test_x.total_allocations: 7\n",
     );
     let told: Vec<(&str, Option<&str>, Option<i64>)> =
         log.tests.iter().map(|t| (t.name.as_str(), t.file.as_deref(), t.total_allocations)).collect();
-    let file = Some("/home/ci/test_x.swift");
+    let file = Some("/srv/ci/test_x.swift");
     assert_eq!(told, [("x", file, Some(7)), ("y", file, Some(6))], "a second attempt counts");
 }
 

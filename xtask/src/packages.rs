@@ -68,6 +68,8 @@ const NEEDS: &[Need] = &[
     // Test runners that call the gate: `programs/gate/examples`.
     installed(&["python3-pytest"]),
     command(&["cmake"], "cmake"),
+    // A second libc for the gate.
+    command(&["musl-tools"], "musl-gcc"),
     // Other allocators, preloaded and linked.
     installed(&["libjemalloc2"]),
     installed(&["libtcmalloc-minimal4", "libtcmalloc-minimal4t64"]),

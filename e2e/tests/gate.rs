@@ -1,0 +1,239 @@
+//! The gate on the suite that ships: figures that the sources derive, faults that are seeded, and nothing else.
+
+use e2e::session::json;
+use e2e::{Exit, Finished, Workshop, run};
+use serde_json::Value;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The languages of the suite: the part of the tests' names, the folder, how many tests there are at least.
+const LANGUAGES: [(&str, &str, usize); 6] = [
+    ("c", "c", 20),
+    ("cxx", "cxx", 8),
+    ("rust", "rust", 8),
+    ("python", "python", 4),
+    ("ruby", "ruby", 3),
+    ("node", "node", 2),
+];
+
+/// `mallow check` of the suite in `folder`, with what it builds kept in `workshop`.
+fn check(folder: &Path, workshop: &Workshop, language: &str, arguments: &[&str]) -> Finished {
+    let mut mallow = run::mallow();
+    // Rust's compiler is where cargo is.
+    let mut path = OsString::from("/usr/bin:/bin:");
+    path.push(std::env::var_os("PATH").unwrap_or_default());
+    mallow.env("PATH", path).env("XDG_CACHE_HOME", workshop.file("cache"));
+    if let Some(home) = std::env::var_os("RUSTUP_HOME").or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".rustup").into())) {
+        mallow.env("RUSTUP_HOME", home);
+    }
+    mallow.arg("check").arg(folder).args(["--only", &format!("test_{language}_*")]).args(arguments);
+    run::finish(&mut mallow)
+}
+
+fn suite() -> PathBuf {
+    e2e::repository().join("programs/gate")
+}
+
+/// A source of the suite.
+struct Source {
+    test: String,
+    file: String,
+    text: String,
+}
+
+impl Source {
+    fn all(folder: &Path) -> Vec<Source> {
+        let mut sources: Vec<Source> = fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.file_name().unwrap().to_string_lossy().starts_with("test_"))
+            .map(|path| Source {
+                test: path.file_stem().unwrap().to_string_lossy().into_owned(),
+                file: path.file_name().unwrap().to_string_lossy().into_owned(),
+                text: fs::read_to_string(&path).unwrap(),
+            })
+            .collect();
+        sources.sort_by(|a, b| a.test.cmp(&b.test));
+        sources
+    }
+
+    /// What its comment derives: `name=value` after `expect:`.
+    fn expected(&self) -> Vec<(&str, u64)> {
+        let line = self.text.lines().find_map(|line| line.split_once("expect: ")).expect("an expect line").1;
+        line.split_whitespace()
+            .map_while(|word| word.split_once('='))
+            .map(|(name, value)| (name, value.parse().expect("a number")))
+            .collect()
+    }
+
+    /// The lines that carry a comment.
+    fn lines(&self, seed: &str) -> Vec<u64> {
+        let lines = self.text.lines().zip(1..).filter(|(line, _)| line.contains(seed));
+        lines.map(|(_, number)| number).collect()
+    }
+}
+
+fn test<'a>(report: &'a Value, name: &str) -> &'a Value {
+    let tests = report["tests"].as_array().unwrap();
+    tests.iter().find(|test| test["name"] == name).unwrap_or_else(|| panic!("{name} is not in {report:#}"))
+}
+
+fn spread<'a>(test: &'a Value, metric: &str) -> &'a Value {
+    let judgements = test["judgements"].as_array().unwrap();
+    &judgements.iter().find(|judgement| judgement["metric"] == metric).unwrap()["spread"]
+}
+
+/// Each source derives its figures operation by operation; every run has them.
+fn figures_are_derived(language: &str, folder: &str, least: usize) {
+    let workshop = Workshop::new(&format!("gate-{language}"));
+    let report = json(&check(&suite(), &workshop, language, &["--json"]).well().stdout);
+    let sources = Source::all(&suite().join(folder));
+    assert!(sources.len() >= least, "{} tests in {folder}", sources.len());
+    for source in &sources {
+        let test = test(&report, &source.test);
+        assert_eq!(test["outcome"], "OK", "{test:#}");
+        let ops = test["measurement"]["ops"].as_u64().unwrap();
+        for (name, expected) in source.expected() {
+            match name {
+                "ops" => assert_eq!(ops, expected, "{}", source.test),
+                "allocations_per_op" => {
+                    let min = spread(test, "allocations")["min"].as_u64().unwrap();
+                    assert_eq!(min / ops, expected, "{} makes {min}", source.test);
+                }
+                metric => {
+                    let spread = spread(test, metric);
+                    let all = (&spread["min"], &spread["max"], &spread["at_min"]);
+                    assert_eq!(
+                        all,
+                        (&expected.into(), &expected.into(), &spread["runs"]),
+                        "{} {metric}",
+                        source.test
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn figures_of_c_are_derived_from_its_sources() {
+    let (language, folder, least) = LANGUAGES[0];
+    figures_are_derived(language, folder, least);
+}
+
+#[test]
+fn figures_of_cxx_are_derived_from_its_sources() {
+    let (language, folder, least) = LANGUAGES[1];
+    figures_are_derived(language, folder, least);
+}
+
+#[test]
+fn figures_of_rust_are_derived_from_its_sources() {
+    let (language, folder, least) = LANGUAGES[2];
+    figures_are_derived(language, folder, least);
+}
+
+#[test]
+fn figures_of_scripts_are_derived_from_their_sources() {
+    for (language, folder, least) in &LANGUAGES[3..] {
+        figures_are_derived(language, folder, *least);
+    }
+}
+
+/// A copy of the suite without limits in its manifest, so that baselines decide.
+fn copied(workshop: &Workshop) -> PathBuf {
+    let to = workshop.file("suite");
+    for (_, folder, _) in LANGUAGES {
+        fs::create_dir_all(to.join(folder)).unwrap();
+        for entry in fs::read_dir(suite().join(folder)).unwrap().map(Result::unwrap) {
+            if entry.path().is_file() {
+                fs::copy(entry.path(), to.join(folder).join(entry.file_name())).unwrap();
+            }
+        }
+    }
+    to
+}
+
+/// Writes the copy's manifest, with a fault compiled in.
+fn seed(suite: &Path, fault: Option<&str>) {
+    let flags = match fault {
+        None => String::new(),
+        Some(fault) => format!(
+            "c_flags = [\"-DSEED_{0}\"]\ncxx_flags = [\"-DSEED_{0}\"]\nrust_flags = [\"--cfg\", \"seed_{1}\"]\n",
+            fault.to_uppercase(),
+            fault
+        ),
+    };
+    let seed = fault.map(|fault| format!(", GATE_SEED = \"{fault}\"")).unwrap_or_default();
+    let node = "flags = [\"--predictable\", \"--no-opt\", \"--no-sparkplug\", \"--single-threaded\", \"--min-semi-space-size=16\"]";
+    let text = format!(
+        "[gate]\nsuites = [\"c\", \"cxx\", \"rust\", \"python\", \"ruby\", \"node\"]\nruns = 3\n{flags}env = {{ PYTHONMALLOC = \"malloc\"{seed} }}\n\
+         [[test]]\nname = \"test_node_buffer_rw\"\n{node}\n[[test]]\nname = \"test_node_file_chunks\"\n{node}\n"
+    );
+    fs::write(suite.join("mallow.toml"), text).unwrap();
+}
+
+/// Whether a stack leads through one of a source's lines.
+fn leads_through(report: &Value, stack: &Value, file: &str, lines: &[u64]) -> bool {
+    let frames = report["frames"].as_array().unwrap();
+    stack.as_array().unwrap().iter().map(|at| &frames[at.as_u64().unwrap() as usize]).any(|frame| {
+        frame["file"].as_str().is_some_and(|path| path.ends_with(file))
+            && frame["line"].as_u64().is_some_and(|line| lines.contains(&line))
+    })
+}
+
+/// One allocation more per operation, one leak in a hundred, one descriptor: each is caught in each test, and where the
+/// language's stacks have lines, the line that did it is named.
+fn every_fault_is_caught(language: &str, folder: &str, has_lines: bool) {
+    let workshop = Workshop::new(&format!("seeded-{language}"));
+    let suite = copied(&workshop);
+    seed(&suite, None);
+    let _ = check(&suite, &workshop, language, &["--update"]).well();
+    let unchanged = check(&suite, &workshop, language, &[]).well();
+    assert!(!unchanged.stdout.contains("REGRESSED"), "{unchanged}");
+    for (fault, metric) in [("alloc", "allocations"), ("leak", "remaining"), ("fd", "descriptors")] {
+        seed(&suite, Some(fault));
+        let finished = check(&suite, &workshop, language, &["--json"]).ended(Exit::Status(1));
+        let report = json(&finished.stdout);
+        for source in Source::all(&suite.join(folder)) {
+            let test = test(&report, &source.test);
+            assert_eq!(test["outcome"], "REGRESSED", "{fault} in {}: {test:#}", source.test);
+            let judgements = test["judgements"].as_array().unwrap();
+            let judged = judgements.iter().find(|judgement| judgement["metric"] == metric).unwrap();
+            assert_eq!(judged["standing"], "above", "{fault} in {}: {judged:#}", source.test);
+            if !has_lines {
+                continue;
+            }
+            let lines = source.lines(&format!("SEED_{}", fault.to_uppercase()));
+            let field = if fault == "alloc" { "after" } else { "figures" };
+            let sites = &test[if fault == "alloc" { "changes" } else { "left" }];
+            let named = sites.as_array().unwrap().iter().any(|site| {
+                !site[field].is_null() && leads_through(&report, &site["stack"], &source.file, &lines)
+            });
+            assert!(named, "{fault} in {}: none of {lines:?} in {sites:#}", source.test);
+        }
+    }
+}
+
+#[test]
+fn every_fault_in_c_is_caught_with_its_line() {
+    every_fault_is_caught("c", "c", true);
+}
+
+#[test]
+fn every_fault_in_cxx_is_caught_with_its_line() {
+    every_fault_is_caught("cxx", "cxx", true);
+}
+
+#[test]
+fn every_fault_in_rust_is_caught_with_its_line() {
+    every_fault_is_caught("rust", "rust", true);
+}
+
+/// Stacks of interpreters show the interpreter: its own lines have no part in them.
+#[test]
+fn every_fault_in_a_script_is_caught() {
+    every_fault_is_caught("python", "python", false);
+    every_fault_is_caught("ruby", "ruby", false);
+}

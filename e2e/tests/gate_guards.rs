@@ -1,0 +1,266 @@
+//! What the gate says when it cannot see, cannot run or must not compare: each of these has let somebody's gate stand open.
+
+use e2e::session::json;
+use e2e::{Exit, Finished, Workshop, run};
+use serde_json::Value;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+/// A thousand blocks in a region, and whatever `more` does in it.
+fn source(more: &str) -> String {
+    format!(
+        "#include \"mallow.h\"\n#include <string.h>\n#include <time.h>\n#include <unistd.h>\n\
+         static void run(void *context) {{\n    int i;\n    (void)context;\n\
+         \x20   for (i = 0; i < 1000; i++) {{ void *block = malloc(16); mallow_keep(block); free(block); }}\n    {more}\n}}\n\
+         int main(void) {{ mallow_ops(1000); mallow_measure(\"work\", run, NULL); return 0; }}\n"
+    )
+}
+
+/// A suite of one test, `test_work.c`.
+struct Suite {
+    workshop: Workshop,
+}
+
+impl Suite {
+    fn new(name: &str, source: &str) -> Suite {
+        let suite = Suite { workshop: Workshop::new(&format!("guard-{name}")) };
+        fs::create_dir(suite.workshop.file("suite")).unwrap();
+        suite.write("test_work.c", source);
+        suite
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.workshop.file("suite").join(name), text).unwrap();
+    }
+
+    fn check(&self, arguments: &[&str]) -> Finished {
+        self.check_in(&[], arguments)
+    }
+
+    fn check_in(&self, environment: &[(&str, &str)], arguments: &[&str]) -> Finished {
+        let mut mallow = run::mallow();
+        mallow.env("XDG_CACHE_HOME", self.workshop.file("cache")).envs(environment.iter().copied());
+        run::finish(mallow.arg("check").arg(self.workshop.file("suite")).args(arguments))
+    }
+
+    /// The one test of a check's report, after it ended with a status.
+    fn only_test(&self, status: i32) -> Value {
+        let report = json(&self.check(&["--json"]).ended(Exit::Status(status)).stdout);
+        report["tests"][0].clone()
+    }
+}
+
+fn sentences(test: &Value) -> String {
+    let sentences = test["sentences"].as_array().unwrap().iter();
+    sentences.map(|sentence| sentence.as_str().unwrap()).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn a_static_program_is_not_seen_and_says_so() {
+    let suite = Suite::new("static", &source(""));
+    suite.write("mallow.toml", "[gate]\nsuites = [\".\"]\nc_flags = [\"-static\"]\n");
+    let test = suite.only_test(1);
+    assert_eq!(test["outcome"], "BLIND", "{test:#}");
+    assert!(sentences(&test).contains("static"), "{test:#}");
+}
+
+#[test]
+fn a_program_of_musl_is_counted_as_any_other_and_has_a_class_of_its_own() {
+    let suite = Suite::new("musl", &source(""));
+    let check = |arguments: &[&str]| suite.check_in(&[("CC", "musl-gcc")], arguments);
+    let report = json(&check(&["--json"]).ended(Exit::Status(3)).stdout);
+    let test = &report["tests"][0];
+    assert_eq!(test["judgements"][0]["spread"]["min"], 1000, "{test:#}");
+    let libc = test["measurement"]["environment"]["libc"].as_str().unwrap();
+    assert!(libc.starts_with("musl"), "{test:#}");
+}
+
+#[test]
+fn an_allocator_that_is_linked_in_is_found_out() {
+    let own = "static char pool[1 << 20];\nstatic size_t at;\n\
+               void *malloc(size_t bytes) { void *block = pool + at; at = (at + bytes + 15) % (sizeof pool / 2); return block; }\n\
+               void free(void *block) { (void)block; }\n";
+    let suite = Suite::new("own", &(source("") + own));
+    let test = suite.only_test(1);
+    assert_eq!(test["outcome"], "BLIND", "{test:#}");
+    assert!(sentences(&test).contains("linked with"), "{test:#}");
+}
+
+#[test]
+fn a_suite_without_tests_cannot_pass() {
+    let suite = Suite::new("none", "");
+    fs::remove_file(suite.workshop.file("suite/test_work.c")).unwrap();
+    let finished = suite.check(&[]).ended(Exit::Status(2));
+    assert!(finished.stderr.contains("test_*.c"), "{finished}");
+}
+
+#[test]
+fn a_name_with_a_slip_is_asked_about() {
+    let suite = Suite::new("slip", &source(""));
+    let finished = suite.check(&["--only", "test_wrok"]).ended(Exit::Status(2));
+    assert!(finished.stderr.contains("test_wrok") && finished.stderr.contains("test_work"), "{finished}");
+    // A test in the manifest that has no file.
+    suite.write("mallow.toml", "[gate]\nsuites = [\".\"]\n[[test]]\nname = \"test_wrok\"\nops = 1\n");
+    let finished = suite.check(&[]).ended(Exit::Status(2));
+    assert!(finished.stderr.contains("test_wrok"), "{finished}");
+}
+
+#[test]
+fn a_baseline_of_another_machine_is_not_compared_silently() {
+    let suite = Suite::new("machine", &source(""));
+    let _ = suite.check(&["--update"]).well();
+    let _ = suite.check(&[]).well();
+    let baselines = suite.workshop.file("suite/mallow/baselines");
+    let class = fs::read_dir(&baselines).unwrap().next().unwrap().unwrap().path();
+    let file = fs::read_dir(&class).unwrap().next().unwrap().unwrap().path();
+    let text = fs::read_to_string(&file).unwrap();
+    let moved = text.replace("glibc ", "glibc 9.");
+    assert_ne!(moved, text);
+    let elsewhere = baselines.join(class.file_name().unwrap().to_string_lossy().replace("glibc", "glibc9."));
+    fs::create_dir(&elsewhere).unwrap();
+    fs::write(elsewhere.join(file.file_name().unwrap()), moved).unwrap();
+    fs::remove_dir_all(&class).unwrap();
+    let test = suite.only_test(3);
+    assert_eq!(test["outcome"], "MISSING", "{test:#}");
+    assert!(sentences(&test).contains("glibc 9."), "{test:#}");
+    let _ = suite.check(&["--compare-anyway"]).well();
+}
+
+#[test]
+fn in_ci_no_baseline_is_made() {
+    let suite = Suite::new("ci", &source(""));
+    let finished = suite.check_in(&[("CI", "true")], &["--update"]).ended(Exit::Status(1));
+    assert!(finished.stderr.contains("CI"), "{finished}");
+    assert!(!suite.workshop.file("suite/mallow").exists());
+    let test = suite.only_test(3);
+    assert_eq!(test["outcome"], "MISSING", "{test:#}");
+}
+
+#[test]
+fn a_program_that_crashes_is_an_error_and_the_others_are_judged() {
+    let suite = Suite::new("crash", &source("if (i == 1000) { write(1, \"so far\\n\", 7); abort(); }"));
+    suite.write("test_other.c", &source(""));
+    let report = json(&suite.check(&["--json"]).ended(Exit::Status(1)).stdout);
+    let (other, crashed) = (&report["tests"][0], &report["tests"][1]);
+    assert_eq!((&other["outcome"], &crashed["outcome"]), (&"MISSING".into(), &"ERROR".into()), "{report:#}");
+    assert_eq!(sentences(crashed), "The program was killed by signal 6; it printed at last:\nso far");
+}
+
+#[test]
+fn a_program_that_takes_too_long_is_killed_with_its_children() {
+    let suite = Suite::new("slow", &source("fork(); sleep(100);"));
+    suite.write("mallow.toml", "[gate]\nsuites = [\".\"]\ntimeout = \"500ms\"\n");
+    let test = suite.only_test(1);
+    assert_eq!(test["outcome"], "ERROR", "{test:#}");
+    assert!(sentences(&test).starts_with("The program was killed after 0.5 seconds"), "{test:#}");
+}
+
+#[test]
+fn a_program_that_marks_nothing_is_told_how() {
+    let suite = Suite::new("nothing", "int main(void) { return 0; }");
+    let test = suite.only_test(1);
+    assert_eq!(test["outcome"], "ERROR", "{test:#}");
+    assert!(sentences(&test).contains("mallow_measure"), "{test:#}");
+}
+
+#[test]
+fn a_program_that_cannot_be_built_shows_its_compilers_words() {
+    let suite = Suite::new("build", "int main(void) { return oops; }");
+    let test = suite.only_test(1);
+    assert!(sentences(&test).contains("oops"), "{test:#}");
+}
+
+#[test]
+fn counts_that_halve_everywhere_are_not_a_win() {
+    let suite = Suite::new("blind", &source(""));
+    suite.write("test_other.c", &source(""));
+    let _ = suite.check(&["--update"]).well();
+    let halved = source("").replace("i < 1000", "i < 400");
+    suite.write("test_work.c", &halved);
+    suite.write("test_other.c", &halved);
+    let report = json(&suite.check(&["--json"]).ended(Exit::Status(1)).stdout);
+    assert_eq!(report["tests"][0]["outcome"], "BLIND", "{report:#}");
+    let refused = suite.check(&["--update"]).ended(Exit::Status(1));
+    assert!(refused.stderr.contains("--accept-blind"), "{refused}");
+    let _ = suite.check(&["--update", "--accept-blind"]).well();
+    let _ = suite.check(&[]).well();
+}
+
+#[test]
+fn runs_that_differ_are_called_flaky_with_the_site() {
+    let more = "struct timespec now; clock_gettime(CLOCK_MONOTONIC, &now);\n    \
+                for (i = 0; i < (int)(now.tv_nsec / 7 % 900); i++) { void *block = malloc(16); mallow_keep(block); free(block); } /* varies */";
+    let suite = Suite::new("flaky", &source(more));
+    let _ = suite.check(&["--update"]).well();
+    let report = json(&suite.check(&["--json"]).ended(Exit::Status(3)).stdout);
+    let test = &report["tests"][0];
+    assert_eq!(test["outcome"], "FLAKY", "{test:#}");
+    assert_eq!(test["judgements"][0]["spread"]["runs"], 20, "the runs were to be extended: {test:#}");
+    let line = source(more).lines().position(|line| line.contains("varies")).unwrap() as u64 + 1;
+    let frames = report["frames"].as_array().unwrap();
+    let stack = test["varying"][0]["stack"].as_array().unwrap();
+    let lines: Vec<&Value> = stack.iter().map(|at| &frames[at.as_u64().unwrap() as usize]["line"]).collect();
+    assert!(lines.contains(&&Value::from(line)), "{lines:?}");
+}
+
+/// Nobody's user, without the right to trace, with a source tree that it cannot write to, without a home and a repository.
+#[test]
+fn it_works_as_nobody_without_ptrace_and_home_in_a_tree_that_is_read_only() {
+    let suite = Suite::new("nobody", &source("if (open_one() < 0) abort();"));
+    let opening = "#include <fcntl.h>\nstatic int open_one(void) { return open(\"/dev/null\", O_RDONLY); }\n";
+    suite.write("test_work.c", &(opening.to_owned() + &source("if (open_one() < 0) abort();")));
+    let open_to_all = |path: &Path| fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    let binary = suite.workshop.file("mallow");
+    fs::copy(run::mallow().get_program(), &binary).unwrap();
+    open_to_all(suite.workshop.path());
+    open_to_all(&binary);
+    let mut nobody = run::command("setpriv");
+    nobody.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-sys_ptrace", "--inh-caps=-sys_ptrace"]);
+    nobody.arg(&binary).arg("check").arg(suite.workshop.file("suite")).args(["--runs", "3", "--json"]);
+    let report = json(&run::finish(&mut nobody).ended(Exit::Status(3)).stdout);
+    let judgements = &report["tests"][0]["judgements"];
+    assert_eq!(judgements[0]["spread"]["min"], 1000, "{report:#}");
+    assert_eq!(judgements[5]["spread"]["min"], 1, "{report:#}");
+    assert!(sentences(&report["tests"][0]).contains("descriptor"), "{report:#}");
+}
+
+#[test]
+fn the_same_test_runs_without_mallow_and_in_a_shell() {
+    let suite = Suite::new("asides", &source("write(1, \"ran\\n\", 4);"));
+    let listed = suite.check(&["--list"]).well();
+    assert_eq!(listed.stdout, "test_work\n");
+    let bare = suite.check(&["--no-hooks"]).well();
+    assert_eq!(bare.stdout, "ran\n");
+    let shell = suite.check_in(&[("SHELL", "/bin/sh")], &["--shell", "test_work"]).well();
+    assert!(shell.stderr.contains("To run it: "), "{shell}");
+    let nio = suite.check(&["--format", "nio"]).ended(Exit::Status(3));
+    let lines: Vec<&str> = nio.stdout.lines().collect();
+    assert!(lines[0].starts_with("- ") && lines[0].ends_with("test_work.c"), "{nio}");
+    assert_eq!(lines[1], "test_work.total_allocations: 1000");
+    assert_eq!(lines[2], "test_work.remaining_allocations: 0");
+    assert_eq!(lines[3], "test_work.total_allocated_bytes: 16000");
+    assert_eq!(lines[4], "test_work.leaked_fds: 0");
+    assert!(lines[5].starts_with("DEBUG: [Test_test_work.Measurement(totalAllocations: 1000, "), "{nio}");
+}
+
+#[test]
+fn whole_processes_and_slopes_need_no_marks() {
+    let suite = Suite::new("modes", &source(""));
+    fs::remove_file(suite.workshop.file("suite/test_work.c")).unwrap();
+    suite.write(
+        "plain.c",
+        "#include <stdlib.h>\n#include <string.h>\nchar *volatile kept;\nint main(int count, char **words) {\n    \
+         long i, n = strtol(words[count - 1], NULL, 10);\n    for (i = 0; i < 70; i++) free(kept = malloc(8));\n    \
+         for (i = 0; i < n * 3; i++) free(kept = malloc(16));\n    return 0;\n}\n",
+    );
+    suite.write(
+        "mallow.toml",
+        "[gate]\nruns = 3\n\
+         [[test]]\nname = \"whole\"\nsource = \"plain.c\"\nargs = [\"10\"]\nmode = \"process\"\nlimit.allocations = { min = 100, max = 100 }\n\
+         [[test]]\nname = \"from_main\"\nsource = \"plain.c\"\nargs = [\"10\"]\nmode = \"repeat\"\nlimit.allocations = { min = 100, max = 100 }\n\
+         [[test]]\nname = \"each\"\nsource = \"plain.c\"\nargs = [\"{ops}\"]\nmode = \"slope\"\nops = 50\nlimit.allocations = { min = 150, max = 150 }\n",
+    );
+    let finished = suite.check(&[]).well();
+    assert!(finished.stdout.contains("3 OK"), "{finished}");
+}

@@ -24,7 +24,9 @@ fn check(folder: &Path, workshop: &Workshop, language: &str, arguments: &[&str])
     let mut path = OsString::from("/usr/bin:/bin:");
     path.push(std::env::var_os("PATH").unwrap_or_default());
     mallow.env("PATH", path).env("XDG_CACHE_HOME", workshop.file("cache"));
-    if let Some(home) = std::env::var_os("RUSTUP_HOME").or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".rustup").into())) {
+    if let Some(home) = std::env::var_os("RUSTUP_HOME")
+        .or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".rustup").into()))
+    {
         mallow.env("RUSTUP_HOME", home);
     }
     mallow.arg("check").arg(folder).args(["--only", &format!("test_{language}_*")]).args(arguments);

@@ -216,7 +216,13 @@ fn it_works_as_nobody_without_ptrace_and_home_in_a_tree_that_is_read_only() {
     open_to_all(suite.workshop.path());
     open_to_all(&binary);
     let mut nobody = run::command("setpriv");
-    nobody.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-sys_ptrace", "--inh-caps=-sys_ptrace"]);
+    nobody.args([
+        "--reuid=65534",
+        "--regid=65534",
+        "--clear-groups",
+        "--bounding-set=-sys_ptrace",
+        "--inh-caps=-sys_ptrace",
+    ]);
     nobody.arg(&binary).arg("check").arg(suite.workshop.file("suite")).args(["--runs", "3", "--json"]);
     let report = json(&run::finish(&mut nobody).ended(Exit::Status(3)).stdout);
     let judgements = &report["tests"][0]["judgements"];

@@ -5,6 +5,7 @@ use crate::environment::Seen;
 use crate::manifest::TestSpec;
 use crate::measurement::Environment;
 use mallow_collect::WatchedProcess;
+use object::{Object, ObjectSection};
 use std::path::Path;
 
 /// The environment of a test's program.
@@ -24,7 +25,12 @@ pub(crate) fn watched_environment(
     runtime: Option<&str>,
     cpus: Option<u32>,
 ) -> Environment {
-    let libc = modules.iter().find(|path| is_libc(path)).cloned().or_else(own_libc);
+    let libc = modules
+        .iter()
+        .find(|path| is_libc(path))
+        .cloned()
+        .or_else(|| loader(executable).filter(|path| is_libc(path)))
+        .or_else(own_libc);
     let content = libc.and_then(|path| std::fs::read(path).ok()).unwrap_or_default();
     Environment::of(&Seen {
         architecture: std::env::consts::ARCH,
@@ -39,6 +45,14 @@ pub(crate) fn watched_environment(
 fn is_libc(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     name.starts_with("libc.so") || name.starts_with("libc-") || name.starts_with("ld-musl")
+}
+
+/// The loader that a program asks for. musl's is its libc.
+fn loader(executable: &str) -> Option<String> {
+    let bytes = std::fs::read(executable).ok()?;
+    let file = object::File::parse(&*bytes).ok()?;
+    let path = file.section_by_name(".interp")?.data().ok()?.to_vec();
+    Some(String::from_utf8_lossy(&path).trim_end_matches('\0').to_owned())
 }
 
 /// Ours, for a program whose stacks never led into its own.

@@ -239,3 +239,23 @@ fn every_fault_in_a_script_is_caught() {
     every_fault_is_caught("python", "python", false);
     every_fault_is_caught("ruby", "ruby", false);
 }
+
+/// What the collector allocates does not grow with events; what a report costs stays small.
+#[test]
+fn mallow_gates_itself() {
+    let workshop = Workshop::new("gate-own");
+    // What is recorded goes into the suite's folder, so a copy of it is checked.
+    let copy = workshop.file("programs/gate/own");
+    let fixture = workshop.file("fixtures/dhat");
+    fs::create_dir_all(&copy).unwrap();
+    fs::create_dir_all(&fixture).unwrap();
+    fs::copy(suite().join("own/mallow.toml"), copy.join("mallow.toml")).unwrap();
+    fs::copy(e2e::repository().join("fixtures/dhat/rows.json"), fixture.join("rows.json")).unwrap();
+    let mut mallow = run::mallow();
+    let mut path =
+        Path::new(mallow.get_program()).canonicalize().unwrap().parent().unwrap().as_os_str().to_owned();
+    path.push(":/usr/bin:/bin");
+    mallow.env("PATH", path).env("XDG_CACHE_HOME", workshop.file("cache")).env("PYTHONMALLOC", "malloc");
+    let finished = run::finish(mallow.arg("check").arg(&copy)).well();
+    assert!(finished.stdout.contains("2 OK"), "{finished}");
+}

@@ -141,11 +141,12 @@ pub fn check(
 /// What to write behind `mallow check` to mean this suite.
 fn suite_word(suite: &Suite) -> String {
     let path = suite.manifest.as_deref().unwrap_or(&suite.folder);
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let here = std::env::current_dir().and_then(|here| here.canonicalize()).unwrap_or_default();
     if path.parent() == Some(&here) && path.file_name().is_some_and(|name| name == "mallow.toml") {
         return String::new();
     }
-    let path = path.strip_prefix(&here).unwrap_or(path);
+    let path = path.strip_prefix(&here).unwrap_or(&path);
     if path.as_os_str().is_empty() { " .".to_owned() } else { format!(" {}", path.display()) }
 }
 

@@ -29,10 +29,15 @@ impl Environment {
     /// Of a program that a caller sees.
     pub fn of(seen: &Seen<'_>) -> Environment {
         let known = seen.runtime.map(str::to_owned);
+        // Whoever asked the interpreter itself knows it better than a look at its file's name.
+        let with_version = known.clone().filter(|known| known.contains(|c: char| c.is_ascii_digit()));
         Environment {
             architecture: seen.architecture.to_owned(),
             libc: libc(seen.modules, seen.libc),
-            runtime: runtime(seen.executable, seen.modules).or(known).unwrap_or_else(|| "native".to_owned()),
+            runtime: with_version
+                .or_else(|| runtime(seen.executable, seen.modules))
+                .or(known)
+                .unwrap_or_else(|| "native".to_owned()),
             allocator: allocator(seen.modules).to_owned(),
             processors: seen.processors,
             counting: COUNTING,

@@ -4,9 +4,9 @@ mod annotations;
 mod asides;
 mod details;
 mod figures;
-mod judging;
 #[cfg(test)]
 mod json_tests;
+mod judging;
 mod junit;
 mod markdown;
 mod nio;

@@ -92,7 +92,7 @@ impl Ended {
                 at = nodes[node].parent.map(|parent| parent as usize);
             }
         }
-        nodes.iter().zip(seen).filter(|(_, seen)| *seen).map(|(node, _)| node.clone()).collect()
+        nodes.iter().zip(seen).filter(|(_, seen)| *seen).map(|(node, _)| *node).collect()
     }
 }
 

@@ -5,6 +5,7 @@ use super::{BuildError, Prepared, Tools, native, rust, scripts, swift};
 use crate::manifest::{Language, Program, TestSpec};
 use crate::suite::Suite;
 use crate::workplace::Workplace;
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
@@ -85,13 +86,16 @@ impl Place<'_> {
         language_environment: Vec<(OsString, OsString)>,
         runtime: Option<String>,
     ) -> Prepared {
-        let own = &self.test.settings.environment;
-        let mut environment: Vec<(OsString, OsString)> = language_environment
-            .into_iter()
-            .filter(|(name, _)| name.to_str().is_none_or(|name| !own.contains_key(name)))
-            .collect();
-        environment.extend(own.iter().map(|(name, value)| (name.into(), value.into())));
-        environment.sort();
+        let own = self.test.settings.environment.iter().map(|(name, value)| (name.into(), value.into()));
+        // What finds the markers has the test's own folders behind it, so it stands in their place.
+        let mut environment: BTreeMap<OsString, OsString> = own.collect();
+        for (name, value) in language_environment {
+            match name.to_str() {
+                Some("PYTHONPATH" | "RUBYLIB" | "NODE_PATH") => _ = environment.insert(name, value),
+                _ => _ = environment.entry(name).or_insert(value),
+            }
+        }
+        let environment = environment.into_iter().collect();
         Prepared {
             name: self.test.name.clone(),
             command,

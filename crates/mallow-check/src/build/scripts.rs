@@ -66,6 +66,10 @@ pub(super) fn environment_of_command(place: Place<'_>, name: &OsStr) -> Vec<(OsS
 
 fn environment(place: Place<'_>, language: Language) -> Vec<(OsString, OsString)> {
     let root = place.workplace.root();
+    let with_path = |name: &str, folder: &Path| {
+        let own = place.test.settings.environment.get(name).map(OsString::from);
+        with_path(name, folder, own.or_else(|| env::var_os(name)))
+    };
     match language {
         Language::Python => vec![
             with_path("PYTHONPATH", &root.join("python")),
@@ -78,12 +82,25 @@ fn environment(place: Place<'_>, language: Language) -> Vec<(OsString, OsString)
     }
 }
 
-/// A list of folders in a variable, with `folder` before what is there.
-fn with_path(name: &str, folder: &Path) -> (OsString, OsString) {
+/// A list of folders in a variable, with `folder` before the others.
+fn with_path(name: &str, folder: &Path, others: Option<OsString>) -> (OsString, OsString) {
     let mut folders = folder.as_os_str().to_owned();
-    if let Some(others) = env::var_os(name).filter(|others| !others.is_empty()) {
+    if let Some(others) = others.filter(|others| !others.is_empty()) {
         folders.push(":");
         folders.push(others);
     }
     (name.into(), folders)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_markers_are_found_before_and_beside_a_projects_own_folders() {
+        let (name, folders) = with_path("PYTHONPATH", Path::new("/shims"), Some("lib:more".into()));
+        assert_eq!((name, folders), ("PYTHONPATH".into(), "/shims:lib:more".into()));
+        assert_eq!(with_path("RUBYLIB", Path::new("/shims"), Some("".into())).1, "/shims");
+        assert_eq!(with_path("RUBYLIB", Path::new("/shims"), None).1, "/shims");
+    }
 }

@@ -3,7 +3,7 @@
 //! The same lines stand under the table, in JUnit's failures and in the folded parts of the Markdown.
 
 use super::figures::{change, operations};
-use super::stack::chain;
+use super::stack::lines as lines_of;
 use crate::text::{Style, grouped, plural, printable, wrapped};
 use mallow_base::Bytes;
 use mallow_check::measurement::Metric;
@@ -183,10 +183,14 @@ fn amount(blocks: u64, bytes: u64, descriptors: u64) -> String {
 fn table(rows: &[Row<'_>], style: Style) -> Vec<String> {
     let columns =
         rows.iter().map(|row| row.figure.chars().count()).max().unwrap_or(0).max(FIGURE_COLUMNS_MIN);
-    let line = |row: &Row<'_>| {
+    let of_row = |row: &Row<'_>| {
         let left = style.width.saturating_sub(columns + 2 + row.mark.chars().count());
-        let stack = chain(&row.frames, left);
-        format!("{}  {}{stack}", style.bold(&format!("{:>columns$}", row.figure)), row.mark)
+        let mut stack = lines_of(&row.frames, left).into_iter();
+        let first = stack.next().unwrap_or_default();
+        let mut lines =
+            vec![format!("{}  {}{first}", style.bold(&format!("{:>columns$}", row.figure)), row.mark)];
+        lines.extend(stack.map(|line| format!("{:columns$}  {line}", "")));
+        lines
     };
-    rows.iter().map(line).collect()
+    rows.iter().flat_map(of_row).collect()
 }

@@ -18,6 +18,7 @@ use mallow_check::run::Runner;
 use mallow_check::suite::Suite;
 use mallow_check::workplace::Workplace;
 use std::ffi::{OsStr, OsString};
+use std::io::IsTerminal;
 use std::path::Path;
 use std::time::Duration;
 
@@ -41,7 +42,7 @@ pub(crate) fn baselines(check: &Check, suite: &Suite) -> Result<Baselines, Failu
 }
 
 fn measured(check: &Check, suite: &Suite, baselines: &Baselines) -> Result<CheckResult, Failure> {
-    let workplace = workplace(&suite.folder)?;
+    let workplace = quiet_workplace(&suite.folder)?;
     let tools = tools(check);
     let (against, _other) = against(check, &tools)?;
     let options = Options {
@@ -56,15 +57,28 @@ fn measured(check: &Check, suite: &Suite, baselines: &Baselines) -> Result<Check
     let mut names = Names::new();
     let mut resolve = |module: &_, calls: &[u64]| names.of_calls(module, calls);
     let mut runner = Runner { preload: preload::LIBRARY, resolve: &mut resolve };
-    let style = Style::of(&std::io::stderr());
-    let mut progress = |progress: Progress<'_>| tell(check.shown.form, &progress, style);
+    let stderr = std::io::stderr();
+    let style = Style::of(&stderr);
+    // Who reads the table has it all at its end; who waits for it wants to see that it goes on.
+    let is_table = check.shown.form == CheckForm::Text && check.shown.output.is_none();
+    let is_told = !is_table || stderr.is_terminal();
+    let mut progress = |progress: Progress<'_>| {
+        if is_told {
+            tell(check.shown.form, &progress, style);
+        }
+    };
     mallow_check::check::check(suite, &workplace, &tools, &mut runner, baselines, &options, &mut progress)
         .map_err(failure)
 }
 
 /// The working folder of a suite; says so when another check is in it.
+fn quiet_workplace(folder: &Path) -> Result<Workplace, Failure> {
+    Ok(Workplace::open_telling(folder, |note| output::tell(&format!("mallow: {note}\n")))?)
+}
+
+/// The same, and says where it is.
 pub(crate) fn workplace(folder: &Path) -> Result<Workplace, Failure> {
-    let workplace = Workplace::open_telling(folder, |note| output::tell(&format!("mallow: {note}\n")))?;
+    let workplace = quiet_workplace(folder)?;
     output::tell(&format!("Working folder: {}\n", workplace.root().display()));
     Ok(workplace)
 }
@@ -85,7 +99,7 @@ fn against(check: &Check, tools: &Tools) -> Result<(Option<Against>, Option<Work
         return Ok((Some(Against::Prefix(words(old)?)), None));
     }
     let suite = Suite::open(Some(Path::new(old)), &[])?;
-    let workplace = workplace(&suite.folder)?;
+    let workplace = quiet_workplace(&suite.folder)?;
     let against = Against::suite(&suite, &workplace, tools).map_err(failure)?;
     Ok((Some(against), Some(workplace)))
 }

@@ -1,8 +1,8 @@
 //! A stack in one line: `Buffer::grow (buf.rs:88) ← encode ← main`.
 
-use crate::text::{frame_text, printable};
+use crate::text::{cut_start, frame_text, printable};
 use mallow_base::Frame;
-use mallow_view::short_name;
+use mallow_view::{place, short_name};
 
 /// Between a call and its caller.
 const FROM: &str = " ← ";
@@ -26,6 +26,23 @@ pub(crate) fn chain(frames: &[&Frame], width: usize) -> String {
     }
     names.dedup();
     joined(frame_text(Some(first), width), &names, width)
+}
+
+/// A stack in one line, and in a line of its own each of the two innermost places that had no room there: the line to blame
+/// is one of them, and must be readable at any width.
+pub(crate) fn lines(frames: &[&Frame], width: usize) -> Vec<String> {
+    let mut lines = vec![chain(frames, width)];
+    for frame in frames.iter().take(2) {
+        let place = printable(&place(frame));
+        if place.is_empty() || lines.iter().any(|line| line.contains(&place)) {
+            continue;
+        }
+        const AT: &str = "  at ";
+        let left = width.saturating_sub(AT.chars().count() + place.chars().count() + 1);
+        let name = cut_start(&printable(&short_name(&frame.function)), left);
+        lines.push(format!("{AT}{name} {place}"));
+    }
+    lines
 }
 
 /// A text and as many names behind it as fit.
@@ -110,5 +127,18 @@ mod tests {
         );
         check(&["a"], 80, "a (buf.rs:88)");
         assert_eq!(chain(&[], 80), "(no stack was taken)");
+    }
+
+    #[test]
+    fn the_places_of_the_innermost_two_are_never_lost() {
+        let mut frames = frames(&["block", "run", "main"]);
+        frames[1].file = Some("/src/test_c_alloc_on_other_thread.c".to_owned());
+        let frames: Vec<&Frame> = frames.iter().collect();
+        assert_eq!(
+            lines(&frames, 40),
+            ["block (buf.rs:88) ← run ← main", "  at run (test_c_alloc_on_other_thread.c:88)"]
+        );
+        assert_eq!(lines(&frames, 80), [chain(&frames, 80)]);
+        assert_eq!(lines(&[], 80), ["(no stack was taken)"]);
     }
 }

@@ -130,7 +130,7 @@ pub(crate) fn frame_with_caller(frame: Option<&Frame>, caller: Option<&Frame>, w
 }
 
 /// Cuts the beginning of a text that is too long: the end of a function's name tells more than its namespace.
-fn cut_start(text: &str, width: usize) -> String {
+pub(crate) fn cut_start(text: &str, width: usize) -> String {
     let length = text.chars().count();
     if length <= width {
         return text.to_owned();

@@ -270,3 +270,46 @@ fn whole_processes_and_slopes_need_no_marks() {
     let finished = suite.check(&[]).well();
     assert!(finished.stdout.contains("3 OK"), "{finished}");
 }
+
+/// CI measures and uploads its report; somebody else makes baselines of it, in the repository.
+#[test]
+fn figures_of_a_report_become_baselines() {
+    let suite = Suite::new("report", &source(""));
+    let report = suite.workshop.file("report.json");
+    let path = report.to_str().unwrap();
+    let _ = suite.check_in(&[("CI", "true")], &["--json", "-o", path]).ended(Exit::Status(3));
+    let updated = suite.check(&["--update", "--from", path]).well();
+    assert!(
+        updated.stdout.contains("test_work\n") && updated.stdout.contains("1 baseline written"),
+        "{updated}"
+    );
+    let _ = suite.check(&[]).well();
+    suite.write("test_work.c", &source("").replace("i < 1000", "i < 1200"));
+    let changed = suite.check(&["--update"]).well();
+    assert!(changed.stdout.contains("1,000 -> 1,200 (+0.200 per operation)"), "{changed}");
+    let damaged = suite.workshop.file("damaged.json");
+    fs::write(&damaged, "{\"schema\": \"mallow.check/1\",").unwrap();
+    let refused = suite.check(&["--update", "--from", damaged.to_str().unwrap()]).ended(Exit::Status(2));
+    assert!(refused.stderr.contains("line 1"), "{refused}");
+}
+
+/// A project that comes from SwiftNIO's framework brings its limits: a total may be up to 999 below its limit.
+#[test]
+fn limits_of_swiftnio_are_kept_as_its_gate_keeps_them() {
+    let suite = Suite::new("nio", &source(""));
+    let limits = suite.workshop.file("6.2.json");
+    for (limit, outcome, status) in
+        [(1050, "OK", 0), (999, "REGRESSED", 1), (2000, "IMPROVED", 1), (1999, "OK", 0)]
+    {
+        fs::write(&limits, format!("{{\n    \"work\" : {limit}\n}}\n")).unwrap();
+        let finished = suite.check(&["--json", "--thresholds", limits.to_str().unwrap()]);
+        let report = json(&finished.ended(Exit::Status(status)).stdout);
+        assert_eq!(report["tests"][0]["outcome"], outcome, "{limit}: {report:#}");
+    }
+    let log = suite.workshop.file("ci.log");
+    fs::write(&log, "noise\ntest_work.total_allocations: 1001\n").unwrap();
+    let _ = suite.check(&["--thresholds-from-log", log.to_str().unwrap()]).well();
+    fs::write(&log, "noise alone\n").unwrap();
+    let refused = suite.check(&["--thresholds-from-log", log.to_str().unwrap()]).ended(Exit::Status(2));
+    assert!(refused.stderr.contains("total_allocations"), "{refused}");
+}

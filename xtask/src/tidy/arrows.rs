@@ -39,7 +39,7 @@ const ROWS: &[Row] = &[
     ("xtask", &["mallow-base"]),
     // Lives in other people's programs.
     ("mallow-markers", &[]),
-    ("mallow-fuzz", &["mallow-formats", "mallow-wire", "mallow-symbols", "mallow-heapsnap"]),
+    ("mallow-fuzz", &["mallow-check", "mallow-formats", "mallow-wire", "mallow-symbols", "mallow-heapsnap"]),
 ];
 
 /// Every arrow between our crates is in the table, and every crate has a row.

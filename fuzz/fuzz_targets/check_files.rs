@@ -1,0 +1,40 @@
+//! Any bytes given to the readers of the gate's files (manifest, baseline, report, SwiftNIO's logs and thresholds) end in what they hold or in one
+//! named error: never a panic. The first byte chooses the reader.
+#![no_main]
+
+use mallow_check::baseline::Baseline;
+use mallow_check::manifest::Manifest;
+use mallow_check::nio::{Thresholds, check, read_log};
+use mallow_check::report_file::ReportFile;
+use std::path::Path;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    let Some((choice, bytes)) = data.split_first() else { return };
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    match choice % 5 {
+        0 => said(Manifest::parse(text, Path::new("mallow.toml"), Path::new("/suite")).err()),
+        1 => match Baseline::from_text(text, "baseline.json") {
+            // What was read is written and read again as the same.
+            Ok(baseline) => {
+                assert_eq!(Baseline::from_text(&baseline.to_text(), "again").ok(), Some(baseline))
+            }
+            Err(error) => said(Some(error)),
+        },
+        2 => match ReportFile::from_text(text, "report.json") {
+            Ok(report) => said(report.to_result().err()),
+            Err(error) => said(Some(error)),
+        },
+        3 => said(Thresholds::from_text(text, "thresholds.json").err()),
+        _ => {
+            let log = read_log(text);
+            let _ = check(&log.tests, &Thresholds::of_log(&log.tests));
+        }
+    }
+});
+
+/// A message that cannot be printed is as bad as no message.
+fn said(error: Option<impl std::fmt::Display>) {
+    if let Some(error) = error {
+        assert!(!error.to_string().is_empty());
+    }
+}

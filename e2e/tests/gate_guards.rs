@@ -313,3 +313,39 @@ fn limits_of_swiftnio_are_kept_as_its_gate_keeps_them() {
     let refused = suite.check(&["--thresholds-from-log", log.to_str().unwrap()]).ended(Exit::Status(2));
     assert!(refused.stderr.contains("total_allocations"), "{refused}");
 }
+
+/// Every kind of descriptor is counted, each with the line that opened it; one that was opened past libc has a count.
+#[test]
+fn descriptors_of_every_kind_are_counted_with_their_lines() {
+    let text = fs::read_to_string(e2e::repository().join("programs/gate/descriptors.c")).unwrap();
+    let suite = Suite::new("descriptors", &text);
+    let report = json(&suite.check(&["--json", "--runs", "2"]).ended(Exit::Status(3)).stdout);
+    let test = &report["tests"][0];
+    let expected: Vec<(u64, u64)> = text
+        .lines()
+        .zip(1..)
+        .filter_map(|(line, number)| Some((number, line.split_once("/* opens ")?.1[..1].parse().ok()?)))
+        .collect();
+    let total: u64 = expected.iter().map(|(_, opens)| opens).sum();
+    assert!(total > 30);
+    assert_eq!(test["judgements"][5]["spread"]["min"], total + 1, "{test:#}");
+    let frames = report["frames"].as_array().unwrap();
+    let mut unnamed = 0;
+    let mut named: Vec<(u64, u64)> = Vec::new();
+    for site in test["left"].as_array().unwrap() {
+        let count = site["figures"]["descriptors"].as_u64().unwrap();
+        let stack = site["stack"].as_array().unwrap().iter().map(|at| &frames[at.as_u64().unwrap() as usize]);
+        let line = stack
+            .into_iter()
+            .find(|frame| frame["function"] == "run")
+            .and_then(|frame| frame["line"].as_u64());
+        match line {
+            _ if count == 0 => {}
+            Some(line) => named.push((line, count)),
+            None => unnamed += count,
+        }
+    }
+    named.sort_unstable();
+    assert_eq!(named, expected);
+    assert_eq!(unnamed, 1);
+}

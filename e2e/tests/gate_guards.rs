@@ -269,6 +269,13 @@ fn whole_processes_and_slopes_need_no_marks() {
     );
     let finished = suite.check(&[]).well();
     assert!(finished.stdout.contains("3 OK"), "{finished}");
+    // A shell forks children that never see a main of their own.
+    suite.write(
+        "mallow.toml",
+        "[[test]]\nname = \"pipe\"\ncmd = [\"sh\", \"-c\", \"(true; true) | cat\"]\nmode = \"repeat\"\nlimit.allocations = { max = 1000 }\n",
+    );
+    let finished = suite.check(&[]).well();
+    assert!(finished.stdout.contains("1 OK"), "{finished}");
 }
 
 /// CI measures and uploads its report; somebody else makes baselines of it, in the repository.

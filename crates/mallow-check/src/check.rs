@@ -7,7 +7,7 @@ use crate::baseline::{Baseline, BaselineError, Baselines, Found, Machine};
 use crate::build::{self, BuildError, Prepared, Tools};
 use crate::judge;
 use crate::limit::{Limit, Limits};
-use crate::manifest::TestSpec;
+use crate::manifest::{Mode, TestSpec};
 use crate::measurement::{Environment, Measurement, Metric};
 use crate::nio::{self, Thresholds};
 use crate::result::{CheckResult, Outcome, TestResult};
@@ -22,6 +22,8 @@ use std::time::{Duration, Instant};
 /// What overrules the suite.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
+    /// How the suite was named, as a word of a shell; none when it was not.
+    pub suite_words: Option<String>,
     /// Only some of the suite's tests were asked for.
     pub is_selection: bool,
     /// Runs that count.
@@ -134,20 +136,9 @@ pub fn check(
     if let Some(sentence) = guards::no_tests(&tests) {
         return Err(CheckError::NoTests(sentence));
     }
-    let update_command = format!("mallow check{} --update", suite_word(suite));
+    let words = options.suite_words.as_deref().map(|words| format!(" {words}")).unwrap_or_default();
+    let update_command = format!("mallow check{words} --update");
     Ok(CheckResult { tests, environment, sentences, update_command, folder: workplace.root().to_owned() })
-}
-
-/// What to write behind `mallow check` to mean this suite.
-fn suite_word(suite: &Suite) -> String {
-    let path = suite.manifest.as_deref().unwrap_or(&suite.folder);
-    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let here = std::env::current_dir().and_then(|here| here.canonicalize()).unwrap_or_default();
-    if path.parent() == Some(&here) && path.file_name().is_some_and(|name| name == "mallow.toml") {
-        return String::new();
-    }
-    let path = path.strip_prefix(&here).unwrap_or(&path);
-    if path.as_os_str().is_empty() { " .".to_owned() } else { format!(" {}", path.display()) }
 }
 
 fn path_of<'a>(test: &'a TestSpec, prepared: &'a Prepared) -> &'a Path {
@@ -268,6 +259,11 @@ impl One<'_> {
     /// The manifest's limits; where it has none for allocations, SwiftNIO's, or the suite's tolerance.
     fn limits(&self, name: &str, found: &Found) -> Limits {
         let mut limits = self.test.settings.limits.clone();
+        let is_whole = matches!(self.test.mode, Mode::Process | Mode::Repeat);
+        if is_whole && !matches!(found, Found::Exact(_)) && limits.of(Metric::Remaining).is_none() {
+            // Programs leave it to the kernel to clear up after them: that alone is no leak.
+            limits.by_metric.push((Metric::Remaining, Limit::Absolute { min: None, max: None }));
+        }
         if limits.of(Metric::Allocations).is_some() {
             return limits;
         }

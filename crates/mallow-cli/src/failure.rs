@@ -26,7 +26,9 @@ impl Failure {
 /// Every error of our own crates is a sentence already, but for its end.
 impl<E: std::error::Error> From<E> for Failure {
     fn from(error: E) -> Self {
-        Self(without_number(&error.to_string()).trim_end_matches('.').to_owned() + ".")
+        let text = without_number(&error.to_string());
+        let is_ended = text.ends_with(['.', '?', '!']);
+        Self(if is_ended { text } else { text + "." })
     }
 }
 
@@ -51,6 +53,15 @@ pub(crate) fn reason(error: &std::io::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sentence_ends_once() {
+        for (error, sentence) in
+            [("it broke", "it broke."), ("it broke.", "it broke."), ("which one?", "which one?")]
+        {
+            assert_eq!(Failure::from(std::io::Error::other(error)).sentence(), sentence);
+        }
+    }
 
     #[test]
     fn a_reason_is_part_of_a_sentence() {

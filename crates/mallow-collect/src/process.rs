@@ -139,8 +139,15 @@ impl Recorded {
         start.encode(&mut payload);
         file.chunk(ChunkKind::PROCESS_START, index, &payload)?;
         let mut pairing = Pairing::new(wanted.events);
-        if wanted.regions.is_some() {
+        if let Some(counted) = wanted.regions {
             pairing.watch_regions();
+            // A forked child is past the call of `main` when it begins.
+            if counted.scope == Scope::FromMain
+                && header.is_forked != 0
+                && let Some(regions) = pairing.regions()
+            {
+                regions.begin(FROM_MAIN);
+            }
         }
         Ok(Recorded {
             index,

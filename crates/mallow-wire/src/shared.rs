@@ -200,8 +200,8 @@ pub struct Header {
     pub verify_judge_mismatches: AtomicU64,
     /// What is watched beside the heap: [`WATCH_MARKS`], [`WATCH_DESCRIPTORS`].
     pub watched: u32,
-    /// Pad: what follows is written by every thread of a process under [`MODE_STAT`].
-    pub pad: u32,
+    /// 1 when the process was forked from one that had shared memory of its own, 0 when it began with `exec`.
+    pub is_forked: u32,
     /// Live bytes and blocks over all threads, once there are many.
     pub live_bytes: AtomicU64,
     /// See `live_bytes`.

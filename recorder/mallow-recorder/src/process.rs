@@ -267,7 +267,9 @@ fn introduce() -> bool {
         // SAFETY: fresh zeroed memory of the right size, seen by nobody else yet; `parent` is the memory of
         // the process that we were forked from.
         unsafe {
-            shared.cast::<Header>().write(new_header(&session, lane_count));
+            let mut header = new_header(&session, lane_count);
+            header.is_forked = u32::from(!parent.is_null());
+            shared.cast::<Header>().write(header);
             if !parent.is_null() {
                 modules::inherit(parent, shared);
             }

@@ -7,7 +7,7 @@ use super::verdict::exit_code;
 use super::{nio, text, update};
 use crate::failure::Failure;
 use crate::symbols::Names;
-use crate::text::Style;
+use crate::text::{Style, shell_word};
 use crate::{output, preload};
 use mallow_check::baseline::Baselines;
 use mallow_check::build::Tools;
@@ -46,6 +46,7 @@ fn measured(check: &Check, suite: &Suite, baselines: &Baselines) -> Result<Check
     let tools = tools(check);
     let (against, _other) = against(check, &tools)?;
     let options = Options {
+        suite_words: check.suite.as_ref().map(|suite| shell_word(&suite.to_string_lossy())),
         is_selection: !suite.is_whole(),
         runs: check.measuring.runs.map(u32::from),
         warmups: check.measuring.warmups,

@@ -32,7 +32,7 @@ pub(crate) fn chain(frames: &[&Frame], width: usize) -> String {
 /// is one of them, and must be readable at any width.
 pub(crate) fn lines(frames: &[&Frame], width: usize) -> Vec<String> {
     let mut lines = vec![chain(frames, width)];
-    for frame in frames.iter().take(2) {
+    for frame in frames.iter().take(2).filter(|frame| frame.file.is_some() && frame.line.is_some()) {
         let place = printable(&place(frame));
         if place.is_empty() || lines.iter().any(|line| line.contains(&place)) {
             continue;

@@ -40,7 +40,7 @@ int main()
     auto next = std::chrono::steady_clock::now();
     for (int round = 0; round < 2000; round++) {
         round_of(round);
-        next += std::chrono::microseconds(100);
+        next += std::chrono::milliseconds(1);
         std::this_thread::sleep_until(next);
     }
 }

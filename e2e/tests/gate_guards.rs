@@ -356,3 +356,30 @@ fn descriptors_of_every_kind_are_counted_with_their_lines() {
     assert_eq!(named, expected);
     assert_eq!(unnamed, 1);
 }
+
+/// A program that marks its regions once is started as often as runs are wanted; each of its processes is cold.
+#[test]
+fn regions_that_are_marked_once_are_run_in_processes_of_their_own() {
+    let two = "#include \"mallow.h\"\nint main(void) {\n    void *block;\n    mallow_region_begin(\"first\");\n    \
+               block = malloc(10); mallow_keep(block); free(block);\n    mallow_region_end(\"first\");\n    \
+               mallow_region_begin(\"second\");\n    block = malloc(20); mallow_keep(block); block = malloc(30); mallow_keep(block);\n    \
+               mallow_region_end(\"second\");\n    return 0;\n}\n";
+    let suite = Suite::new("once", two);
+    let report = json(&suite.check(&["--json", "--runs", "4"]).ended(Exit::Status(3)).stdout);
+    let figures = |at: usize| {
+        let test = &report["tests"][at];
+        let least = |metric: usize| test["judgements"][metric]["spread"]["min"].as_u64().unwrap();
+        let measurement = &test["measurement"];
+        (
+            test["name"].as_str().unwrap().to_owned(),
+            (least(0), least(1), least(3)),
+            (measurement["runs"].as_array().unwrap().len(), measurement["warmups"].as_u64().unwrap()),
+        )
+    };
+    assert_eq!(figures(0), ("test_work.first".to_owned(), (1, 10, 0), (4, 0)));
+    assert_eq!(figures(1), ("test_work.second".to_owned(), (2, 50, 2), (4, 0)));
+    // A region that does not end is no measurement.
+    suite.write("test_work.c", &two.replace("mallow_region_end(\"second\");", ""));
+    let test = suite.only_test(1);
+    assert_eq!(sentences(&test), "The region `second` began and had not ended when the program did");
+}

@@ -11,7 +11,7 @@ use crate::manifest::{Mode, TestSpec};
 use crate::measurement::{Environment, Measurement, Metric};
 use crate::nio::{self, Thresholds};
 use crate::result::{CheckResult, Outcome, TestResult};
-use crate::run::{Repeats, RunError, Runner, watched_environment};
+use crate::run::{Repeats, RunError, Runner, Task, watched_environment};
 use crate::suite::Suite;
 use crate::workplace::Workplace;
 use crate::{defeated, guards};
@@ -225,9 +225,10 @@ impl One<'_> {
             .workplace
             .test_folder(folder)
             .map_err(|cause| RunError::Output { path: self.workplace.root().to_owned(), cause })?;
-        let mut measured = runner.measure(&test, prepared, repeats, &folder)?;
+        let task = Task { test: &test, prepared, repeats, folder: &folder };
+        let mut measured = runner.measure(&task)?;
         if measured.iter().any(judge::wants_more_runs) {
-            for more in runner.measure(&test, prepared, repeats, &folder)? {
+            for more in runner.measure(&task)? {
                 let known = measured.iter_mut().find(|measurement| measurement.name == more.name);
                 match known {
                     Some(known) if judge::wants_more_runs(known) => known.runs.extend(more.runs),
@@ -293,7 +294,7 @@ fn failed(name: &str, error: &RunError) -> TestResult {
     let sentence = error.to_string();
     let mut letters = sentence.chars();
     let sentence: String = letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect();
-    TestResult { outcome, ..bare(name, sentence) }
+    TestResult::unmeasured(name, outcome, sentence)
 }
 
 fn could_not_be_built(name: &str, error: &BuildError) -> TestResult {
@@ -302,19 +303,5 @@ fn could_not_be_built(name: &str, error: &BuildError) -> TestResult {
         "" => error.sentence.clone(),
         output => format!("{}\n{output}", error.sentence),
     };
-    bare(name, sentence)
-}
-
-fn bare(name: &str, sentence: String) -> TestResult {
-    TestResult {
-        name: name.to_owned(),
-        outcome: Outcome::Error,
-        sentences: vec![sentence],
-        judgements: Vec::new(),
-        changes: Vec::new(),
-        varying: Vec::new(),
-        left: Vec::new(),
-        measurement: None,
-        duration_us: 0,
-    }
+    TestResult::unmeasured(name, Outcome::Error, sentence)
 }

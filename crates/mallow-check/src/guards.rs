@@ -111,26 +111,12 @@ pub fn stale(
                      `--update` removes it.",
                     path.display()
                 );
-                stale.push(of_stale(name, sentence));
+                stale.push(TestResult::unmeasured(&name, Outcome::Stale, sentence));
             }
         }
     }
     stale.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(stale)
-}
-
-fn of_stale(name: String, sentence: String) -> TestResult {
-    TestResult {
-        name,
-        outcome: Outcome::Stale,
-        sentences: vec![sentence],
-        judgements: Vec::new(),
-        changes: Vec::new(),
-        varying: Vec::new(),
-        left: Vec::new(),
-        measurement: None,
-        duration_us: 0,
-    }
 }
 
 #[cfg(test)]

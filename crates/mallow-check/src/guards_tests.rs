@@ -60,7 +60,7 @@ fn one_test_may_be_halved_and_half_is_not_more_than_half() {
 #[test]
 fn a_suite_without_tests_does_not_pass() {
     assert!(no_tests(&[]).is_some());
-    assert!(no_tests(&[of_stale("gone".to_owned(), String::new())]).is_some());
+    assert!(no_tests(&[TestResult::unmeasured("gone", Outcome::Stale, String::new())]).is_some());
     assert_eq!(no_tests(&[result("a", 1, 1)]), None);
 }
 
@@ -74,7 +74,7 @@ fn baselines_without_a_test_are_stale_in_a_full_run_only() {
     let mut elsewhere = baseline(&named("elsewhere", 1));
     elsewhere.environment.processors = 64;
     baselines.write(&elsewhere).expect("it can be written");
-    let broken = TestResult { outcome: Outcome::Error, ..of_stale("broken".to_owned(), String::new()) };
+    let broken = TestResult::unmeasured("broken", Outcome::Error, String::new());
     let run = || vec![result("a", 5000, 5000), broken.clone()];
     let mut only = run();
     assert_eq!(look_over(&mut only, &baselines, &environment(), true), Ok(Vec::new()));

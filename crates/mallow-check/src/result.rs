@@ -137,6 +137,23 @@ pub struct TestResult {
     pub duration_us: u64,
 }
 
+impl TestResult {
+    /// A verdict on something that was not measured, and why.
+    pub fn unmeasured(name: &str, outcome: Outcome, sentence: String) -> TestResult {
+        TestResult {
+            name: name.to_owned(),
+            outcome,
+            sentences: vec![sentence],
+            judgements: Vec::new(),
+            changes: Vec::new(),
+            varying: Vec::new(),
+            left: Vec::new(),
+            measurement: None,
+            duration_us: 0,
+        }
+    }
+}
+
 /// A whole check.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CheckResult {

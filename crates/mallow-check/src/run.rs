@@ -34,6 +34,19 @@ pub struct Repeats {
     pub warmups: u32,
 }
 
+/// A test to measure.
+#[derive(Clone, Copy, Debug)]
+pub struct Task<'a> {
+    /// What it is.
+    pub test: &'a TestSpec,
+    /// How it is started.
+    pub prepared: &'a Prepared,
+    /// How often it is run.
+    pub repeats: Repeats,
+    /// Where its output and its last trace are left.
+    pub folder: &'a Path,
+}
+
 /// Runs tests.
 pub struct Runner<'a> {
     /// The preload library's bytes.
@@ -49,35 +62,24 @@ struct Started {
 }
 
 impl Runner<'_> {
-    /// Measures a test: a measurement for each of its regions. Output and the last trace are left in `folder`.
+    /// Measures a test: a measurement for each of its regions.
     ///
     /// # Errors
     /// When the program cannot be run, fails, takes too long, or cannot be watched.
-    pub fn measure(
-        &mut self,
-        test: &TestSpec,
-        prepared: &Prepared,
-        repeats: Repeats,
-        folder: &Path,
-    ) -> Result<Vec<Measurement>, RunError> {
-        match test.mode {
-            Mode::Region => self.measure_regions(test, prepared, repeats, folder),
-            Mode::Process | Mode::Repeat => self.measure_processes(test, prepared, repeats, folder),
-            Mode::Slope => slope::measure(self, test, prepared, repeats, folder),
+    pub fn measure(&mut self, task: &Task<'_>) -> Result<Vec<Measurement>, RunError> {
+        match task.test.mode {
+            Mode::Region => self.measure_regions(task),
+            Mode::Process | Mode::Repeat => self.measure_processes(task),
+            Mode::Slope => slope::measure(self, task),
         }
     }
 
-    fn measure_regions(
-        &mut self,
-        test: &TestSpec,
-        prepared: &Prepared,
-        repeats: Repeats,
-        folder: &Path,
-    ) -> Result<Vec<Measurement>, RunError> {
+    fn measure_regions(&mut self, task: &Task<'_>) -> Result<Vec<Measurement>, RunError> {
         let mut regions: Vec<Measurement> = Vec::new();
+        let repeats = task.repeats;
         for _ in 0..repeats.runs.max(1) {
-            let started = self.start(test, prepared, repeats, None, folder)?;
-            let fresh = of_regions(test, prepared, repeats, &started)?;
+            let started = self.start(task, None)?;
+            let fresh = of_regions(task, &started)?;
             join(&mut regions, fresh);
             let least = regions.iter().map(|region| region.runs.len()).min().unwrap_or(0);
             if least >= repeats.runs as usize {
@@ -91,19 +93,13 @@ impl Runner<'_> {
         Ok(regions)
     }
 
-    fn measure_processes(
-        &mut self,
-        test: &TestSpec,
-        prepared: &Prepared,
-        repeats: Repeats,
-        folder: &Path,
-    ) -> Result<Vec<Measurement>, RunError> {
+    fn measure_processes(&mut self, task: &Task<'_>) -> Result<Vec<Measurement>, RunError> {
         let mut measured: Option<Measurement> = None;
-        for number in 0..repeats.warmups + repeats.runs {
-            let started = self.start(test, prepared, repeats, None, folder)?;
-            let run = whole_run(&started.outcome.processes, test.mode)?;
-            let measured = measured.get_or_insert_with(|| empty(test, prepared, &test.name, &started));
-            if number < repeats.warmups {
+        for number in 0..task.repeats.warmups + task.repeats.runs {
+            let started = self.start(task, None)?;
+            let run = whole_run(&started.outcome.processes, task.test.mode)?;
+            let measured = measured.get_or_insert_with(|| empty(task, &task.test.name, &started));
+            if number < task.repeats.warmups {
                 measured.warmups += 1;
             } else {
                 measured.runs.push(run);
@@ -113,14 +109,8 @@ impl Runner<'_> {
     }
 
     /// Runs the program once. `operations` is what the mode `slope` asks of it.
-    fn start(
-        &mut self,
-        test: &TestSpec,
-        prepared: &Prepared,
-        repeats: Repeats,
-        operations: Option<u64>,
-        folder: &Path,
-    ) -> Result<Started, RunError> {
+    fn start(&mut self, task: &Task<'_>, operations: Option<u64>) -> Result<Started, RunError> {
+        let Task { test, prepared, repeats, folder } = *task;
         let output_path = folder.join("output.txt");
         let output = File::create(&output_path)
             .map_err(|cause| RunError::Output { path: output_path.clone(), cause })?;
@@ -190,12 +180,7 @@ fn patience(test: &TestSpec) -> Patience {
 }
 
 /// The measurements of one process's regions, in the order in which they ended first.
-fn of_regions(
-    test: &TestSpec,
-    prepared: &Prepared,
-    repeats: Repeats,
-    started: &Started,
-) -> Result<Vec<Measurement>, RunError> {
+fn of_regions(task: &Task<'_>, started: &Started) -> Result<Vec<Measurement>, RunError> {
     let processes = &started.outcome.processes;
     if let Some(name) = processes.iter().flat_map(|process| &process.unfinished).next() {
         return Err(RunError::Unfinished { region: name.clone() });
@@ -212,10 +197,10 @@ fn of_regions(
     }
     let strays: Vec<&String> = processes.iter().flat_map(|process| &process.strays).collect();
     let measured = names.iter().map(|region| {
-        let mut measurement = empty(test, prepared, &name_of(test, region, names.len()), started);
+        let mut measurement = empty(task, &name_of(task.test, region, names.len()), started);
         let own: Vec<Run> = runs.iter().filter(|run| run.name == *region).map(|run| run_of(run)).collect();
         // A region that ran no oftener than it should warm up is cold in each process: all its runs are alike.
-        let warmups = if own.len() > repeats.warmups as usize { repeats.warmups } else { 0 };
+        let warmups = if own.len() > task.repeats.warmups as usize { task.repeats.warmups } else { 0 };
         measurement.warmups = warmups;
         measurement.runs = own.into_iter().skip(warmups as usize).collect();
         measurement.notes.extend(
@@ -237,13 +222,13 @@ fn name_of(test: &TestSpec, region: &str, regions: usize) -> String {
 }
 
 /// A measurement without runs.
-fn empty(test: &TestSpec, prepared: &Prepared, name: &str, started: &Started) -> Measurement {
+fn empty(task: &Task<'_>, name: &str, started: &Started) -> Measurement {
     Measurement {
         name: name.to_owned(),
         ops: started.operations,
         runs: Vec::new(),
         warmups: 0,
-        environment: environment::of(test, prepared, &started.outcome.processes),
+        environment: environment::of(task.test, task.prepared, &started.outcome.processes),
         notes: started.outcome.warnings.clone(),
     }
 }

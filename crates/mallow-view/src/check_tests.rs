@@ -9,17 +9,7 @@ fn frames(names: &str) -> Vec<Frame> {
 }
 
 fn test(name: &str, outcome: Outcome) -> TestResult {
-    TestResult {
-        name: name.to_owned(),
-        outcome,
-        sentences: Vec::new(),
-        judgements: Vec::new(),
-        changes: Vec::new(),
-        varying: Vec::new(),
-        left: Vec::new(),
-        measurement: None,
-        duration_us: 0,
-    }
+    TestResult { sentences: Vec::new(), ..TestResult::unmeasured(name, outcome, String::new()) }
 }
 
 fn result(outcomes: &[Outcome]) -> CheckResult {

@@ -3,31 +3,23 @@
 //! Starting up, reading a configuration, filling a cache: both processes do it, so it is gone from the difference. A site
 //! that the longer process has no more of than the shorter one has no part in an operation.
 
-use super::{Repeats, RunError, Runner, empty, of_regions, whole_run};
-use crate::build::Prepared;
-use crate::manifest::{Mode, TestSpec};
+use super::{Repeats, RunError, Runner, Task, empty, of_regions, whole_run};
+use crate::manifest::Mode;
 use crate::measurement::{Figures, Measurement, Run, Site};
 use mallow_base::Frame;
 use std::collections::HashMap;
-use std::path::Path;
 
 /// One run for each pair of processes; `ops` operations in each.
-pub(super) fn measure(
-    runner: &mut Runner<'_>,
-    test: &TestSpec,
-    prepared: &Prepared,
-    repeats: Repeats,
-    folder: &Path,
-) -> Result<Vec<Measurement>, RunError> {
-    let operations = test.ops.ok_or(RunError::NoOperations)?;
+pub(super) fn measure(runner: &mut Runner<'_>, task: &Task<'_>) -> Result<Vec<Measurement>, RunError> {
+    let operations = task.test.ops.ok_or(RunError::NoOperations)?;
     let double = operations.saturating_mul(2);
-    let once = Repeats { runs: 1, warmups: 0 };
+    let once = Task { repeats: Repeats { runs: 1, warmups: 0 }, ..*task };
     let mut measured: Option<Measurement> = None;
-    for number in 0..repeats.warmups + repeats.runs {
+    for number in 0..task.repeats.warmups + task.repeats.runs {
         let mut one = |count: u64| -> Result<_, RunError> {
-            let started = runner.start(test, prepared, once, Some(count), folder)?;
+            let started = runner.start(&once, Some(count))?;
             // A program that marks its work is taken at its word, another one is taken whole.
-            let run = match of_regions(test, prepared, once, &started) {
+            let run = match of_regions(&once, &started) {
                 Ok(mut regions) if regions.len() == 1 => regions.remove(0).runs.remove(0),
                 Ok(_) | Err(RunError::NoRegion) => whole_run(&started.outcome.processes, Mode::Process)?,
                 Err(error) => return Err(error),
@@ -36,8 +28,8 @@ pub(super) fn measure(
         };
         let (_, short) = one(operations)?;
         let (started, long) = one(double)?;
-        let measured = measured.get_or_insert_with(|| empty(test, prepared, &test.name, &started));
-        if number < repeats.warmups {
+        let measured = measured.get_or_insert_with(|| empty(task, &task.test.name, &started));
+        if number < task.repeats.warmups {
             measured.warmups += 1;
         } else {
             measured.runs.push(difference(&short, &long));

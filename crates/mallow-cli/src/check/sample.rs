@@ -21,15 +21,9 @@ pub(crate) fn environment() -> Environment {
 /// A test of which nothing is known but its verdict.
 pub(crate) fn bare(name: &str, outcome: Outcome) -> TestResult {
     TestResult {
-        name: name.to_owned(),
-        outcome,
         sentences: Vec::new(),
-        judgements: Vec::new(),
-        changes: Vec::new(),
-        varying: Vec::new(),
-        left: Vec::new(),
-        measurement: None,
         duration_us: 250_000,
+        ..TestResult::unmeasured(name, outcome, String::new())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use e2e::program::build_text;
 use e2e::session::figure;
-use e2e::{Session, Workshop};
+use e2e::{Session, Workshop, run};
 use serde_json::Value;
 
 /// Records and counts a program of one text; its output must be the same as without mallow.
@@ -179,6 +179,25 @@ fn errno_dlerror_and_signals_are_untouched() {
     );
     assert_eq!(session.record().well().stdout, bare);
     assert_eq!(session.stat().0.well().stdout, bare);
+}
+
+/// `nohup mallow record app` is to be `nohup app`.
+#[test]
+fn signals_that_are_ignored_stay_so() {
+    let workshop = Workshop::new("ignored");
+    let program = build_text(workshop.path(), "state", STATE);
+    let under_trap = |observer: &str| {
+        let line = format!("trap '' HUP TERM INT QUIT; exec {observer} {}", program.display());
+        run::finish(run::command("sh").args(["-c", &line]).current_dir(workshop.path())).well().stdout
+    };
+    let bare = under_trap("");
+    assert!(
+        ["handled 1\n", "handled 2\n", "handled 3\n", "handled 15\n"].iter().all(|line| bare.contains(line)),
+        "{bare}"
+    );
+    let mallow = run::mallow().get_program().to_string_lossy().into_owned();
+    assert_eq!(under_trap(&format!("{mallow} record -o t.mallow --")), bare);
+    assert_eq!(under_trap(&format!("{mallow} stat --")), bare);
 }
 
 #[test]

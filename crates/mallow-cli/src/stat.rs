@@ -38,7 +38,8 @@ pub(crate) fn run(stat: Stat) -> Result<u8, Failure> {
 /// Lets Ctrl-C end the program and not mallow, which has a result to show; the second one ends mallow.
 fn watch_interrupts() -> Result<Arc<AtomicBool>, Failure> {
     let interrupted = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGQUIT] {
+    // What we were told to ignore, the program is to ignore as well.
+    for signal in [SIGINT, SIGQUIT].into_iter().filter(|signal| !mallow_collect::is_ignored(*signal)) {
         // In this order: the second signal must see what the first has set.
         flag::register_conditional_shutdown(
             signal,

@@ -20,7 +20,9 @@ impl Interrupts {
     pub(crate) fn watch() -> Result<Interrupts, CollectError> {
         let count = |signals: &[i32]| -> io::Result<Arc<AtomicUsize>> {
             let counter = Arc::new(AtomicUsize::new(0));
-            for signal in signals {
+            // What we were told to ignore, as `nohup` does, is not for us, and the program is to ignore it as well: a handler
+            // would be taken back to the default at its start.
+            for signal in signals.iter().filter(|signal| !is_ignored(**signal)) {
                 let counter = Arc::clone(&counter);
                 let add = move || {
                     counter.fetch_add(1, Ordering::Relaxed);
@@ -50,4 +52,12 @@ impl Interrupts {
         }
         self.interrupts.load(Ordering::Relaxed) >= 2 || terminations >= 2
     }
+}
+
+/// Whether this process was told to ignore a signal.
+pub fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    (1..=64).contains(&signal) && mask >> (signal - 1) & 1 == 1
 }

@@ -41,6 +41,7 @@ mod symbols;
 mod trace_file;
 
 pub use error::CollectError;
+pub use interrupts::is_ignored;
 pub use marks::{Counted, Patience, Scope};
 pub use record::{Output, RecordOptions, RecordOutcome, record};
 pub use regions::{RegionRun, RegionSite, WatchedProcess};

@@ -383,3 +383,27 @@ fn regions_that_are_marked_once_are_run_in_processes_of_their_own() {
     let test = suite.only_test(1);
     assert_eq!(sentences(&test), "The region `second` began and had not ended when the program did");
 }
+
+/// Ctrl-C ends the test that runs, and the check with it; nothing goes on behind it.
+#[test]
+fn an_interrupt_ends_the_test_and_the_check() {
+    let suite = Suite::new("interrupt", &source("write(1, \"began\\n\", 6); sleep(100);"));
+    let cache = suite.workshop.file("cache");
+    let mut mallow = run::mallow();
+    let mallow = mallow.env("XDG_CACHE_HOME", &cache).arg("check").arg(suite.workshop.file("suite"));
+    let line = run::line(mallow);
+    let mut child =
+        mallow.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
+    let has_begun = || {
+        let found =
+            run::finish(run::command("grep").args(["-rq", "--include=output.txt", "began"]).arg(&cache));
+        found.exit == Exit::Status(0)
+    };
+    while !has_begun() {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let _ = run::finish(run::command("kill").args(["-INT", &child.id().to_string()])).well();
+    assert_eq!(run::wait(&mut child, &line), Exit::Status(2));
+    let left = run::finish(run::command("pgrep").args(["-f"]).arg(suite.workshop.path()));
+    assert_eq!(left.stdout, "", "a program goes on");
+}

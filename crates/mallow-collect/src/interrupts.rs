@@ -41,6 +41,11 @@ impl Interrupts {
         })
     }
 
+    /// How often the terminal's keys were meant for the program.
+    pub(crate) fn count(&self) -> usize {
+        self.interrupts.load(Ordering::Relaxed)
+    }
+
     /// Passes on what was sent to us alone, and says whether to stop.
     pub(crate) fn look(&mut self, child: Option<Pid>) -> bool {
         let terminations = self.terminations.load(Ordering::Relaxed);

@@ -16,7 +16,7 @@ use crate::trace_file::TraceFile;
 use mallow_profile::Exit;
 use mallow_wire::shared::HEARTBEAT_LEFT;
 use mallow_wire::trace::{self, ChunkKind, NO_PROCESS};
-use rustix::process::Pid;
+use rustix::process::{Pid, Signal, kill_process_group};
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -175,6 +175,7 @@ struct Recording {
     wanted: Wanted,
     deadline: Option<Instant>,
     timed_out: bool,
+    interrupts_passed: usize,
     watched: Vec<WatchedProcess>,
 }
 
@@ -220,6 +221,7 @@ impl Recording {
             wanted: Wanted { events: !options.summary_only, regions: options.regions },
             deadline: options.setting.timeout.map(|timeout| Instant::now() + timeout),
             timed_out: false,
+            interrupts_passed: 0,
             watched: Vec::new(),
         };
         if let Output::Default(directory) = &options.output {
@@ -273,6 +275,7 @@ impl Recording {
         let mut pause = Pause::default();
         loop {
             let interrupted = self.interrupts.look(self.child);
+            self.pass_interrupts();
             self.look_at_deadline();
             // The ends are looked for first: what a process did before it ended is then seen by the pass
             // below.
@@ -315,6 +318,19 @@ impl Recording {
         }
     }
 
+    /// A command in a group of its own does not hear the terminal: what is meant for it is passed on.
+    fn pass_interrupts(&mut self) {
+        let count = self.interrupts.count();
+        if self.deadline.is_none() || count <= self.interrupts_passed {
+            return;
+        }
+        self.interrupts_passed = count;
+        let signal = if count == 1 { Signal::INT } else { Signal::KILL };
+        if let Some(child) = self.child.filter(|_| self.exit.is_none()) {
+            let _ = kill_process_group(child, signal);
+        }
+    }
+
     /// Kills a command that has taken its time, and what it started.
     fn look_at_deadline(&mut self) {
         if self.timed_out
@@ -325,7 +341,7 @@ impl Recording {
         }
         self.timed_out = true;
         if let Some(child) = self.child {
-            let _ = rustix::process::kill_process_group(child, rustix::process::Signal::KILL);
+            let _ = kill_process_group(child, Signal::KILL);
         }
     }
 

@@ -135,7 +135,7 @@ mod tests {
         frames[1].file = Some("/src/test_c_alloc_on_other_thread.c".to_owned());
         let frames: Vec<&Frame> = frames.iter().collect();
         assert_eq!(
-            lines(&frames, 40),
+            lines(&frames, 44),
             ["block (buf.rs:88) ← run ← main", "  at run (test_c_alloc_on_other_thread.c:88)"]
         );
         assert_eq!(lines(&frames, 80), [chain(&frames, 80)]);

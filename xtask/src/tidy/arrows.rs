@@ -17,8 +17,16 @@ const ROWS: &[Row] = &[
     ("mallow-collect", &["mallow-wire", "mallow-base", "mallow-profile"]),
     ("mallow-formats", &["mallow-wire", "mallow-profile", "mallow-heapsnap", "mallow-base"]),
     ("mallow-check", &["mallow-profile", "mallow-collect", "mallow-base"]),
-    ("mallow-soak", &["mallow-profile", "mallow-collect", "mallow-base"]),
-    ("mallow-view", &["mallow-profile", "mallow-heapsnap", "mallow-check", "mallow-soak", "mallow-base"]),
+    ("mallow-growth", &["mallow-base"]),
+    ("mallow-load", &["mallow-base"]),
+    (
+        "mallow-soak",
+        &["mallow-profile", "mallow-collect", "mallow-growth", "mallow-load", "mallow-base"],
+    ),
+    (
+        "mallow-view",
+        &["mallow-profile", "mallow-heapsnap", "mallow-check", "mallow-growth", "mallow-soak", "mallow-base"],
+    ),
     (
         "mallow-cli",
         &[
@@ -30,6 +38,8 @@ const ROWS: &[Row] = &[
             "mallow-formats",
             "mallow-heapsnap",
             "mallow-check",
+            "mallow-growth",
+            "mallow-load",
             "mallow-soak",
             "mallow-view",
         ],
@@ -39,7 +49,7 @@ const ROWS: &[Row] = &[
     ("xtask", &["mallow-base"]),
     // Lives in other people's programs.
     ("mallow-markers", &[]),
-    ("mallow-fuzz", &["mallow-check", "mallow-formats", "mallow-wire", "mallow-symbols", "mallow-heapsnap"]),
+    ("mallow-fuzz", &["mallow-check", "mallow-formats", "mallow-load", "mallow-wire", "mallow-symbols", "mallow-heapsnap"]),
 ];
 
 /// Every arrow between our crates is in the table, and every crate has a row.

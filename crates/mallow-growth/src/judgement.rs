@@ -1,0 +1,167 @@
+//! What comes of it.
+
+use std::ops::Range;
+
+/// The verdict, in one word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Verdict {
+    /// Live memory grows with the requests.
+    Leaking,
+    /// Memory rose, and stopped.
+    Plateau,
+    /// Nothing grows.
+    Clean,
+    /// Live memory is flat; the allocator keeps what was freed, and gives it back when asked.
+    Retention,
+    /// Live memory is flat; the allocator cannot give back what was freed, because live blocks lie between.
+    Fragmentation,
+    /// Memory grows that the allocator does not manage: mappings, thread stacks, files.
+    Mappings,
+    /// Memory grows with time while nothing is asked of the program.
+    GrowsWhenIdle,
+    /// The observations do not decide.
+    Inconclusive,
+    /// The run was no test.
+    Invalid,
+}
+
+/// The course of one plane.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Shape {
+    /// It goes up with the requests.
+    Grows,
+    /// It doubles, in steps farther and farther apart: a container that grows by doubling.
+    Doubles,
+    /// It rose and then stopped.
+    RoseThenFlat,
+    /// It does not move.
+    Flat,
+    /// It goes down.
+    Falls,
+    /// It cannot be told.
+    #[default]
+    Unclear,
+}
+
+/// One plane over the requests, in bytes (or descriptors, or threads).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Trend {
+    /// The course.
+    pub shape: Shape,
+    /// Growth for each request in the judged window: Theil-Sen's median of slopes.
+    pub per_request: f64,
+    /// The lower end of its confidence interval.
+    pub per_request_low: f64,
+    /// The upper end.
+    pub per_request_high: f64,
+    /// The level at the first observation.
+    pub first: f64,
+    /// The level at the last.
+    pub last: f64,
+    /// How far observations lie from the trend: a robust standard deviation.
+    pub noise: f64,
+}
+
+/// Where a rise ended.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Plateau {
+    /// By how much it rose.
+    pub rise_bytes: f64,
+    /// After how many requests nine tenths of that were reached.
+    pub after_requests: u64,
+}
+
+/// What stands beside the verdict.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Finding {
+    /// Open descriptors grow.
+    Descriptors {
+        /// By so many over the window.
+        more: f64,
+        /// For each request.
+        per_request: f64,
+    },
+    /// Threads grow.
+    Threads {
+        /// By so many over the window.
+        more: f64,
+        /// For each request.
+        per_request: f64,
+    },
+    /// The server becomes slower.
+    Throughput {
+        /// The rate of the last fifth over that of the first.
+        ratio: f64,
+    },
+    /// The managed heap grows; what the runtime manages is where the leak is.
+    Managed {
+        /// Bytes for each request.
+        per_request: f64,
+    },
+    /// A limit that was set is exceeded.
+    Limit {
+        /// What it limits, such as `growth in bytes per request`.
+        of: &'static str,
+        /// What was measured.
+        measured: f64,
+        /// What was allowed.
+        allowed: f64,
+    },
+}
+
+/// What would decide an inconclusive run.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Need {
+    /// More iterations of the same kind.
+    Iterations(u32),
+    /// A forced collection before each look.
+    Collection,
+    /// The recorder in the process: resident memory alone cannot tell.
+    Recorder,
+    /// A longer idle phase.
+    Idle,
+}
+
+/// The verdict and its reasons.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judgement {
+    /// In one word.
+    pub verdict: Verdict,
+    /// The observations that the trends are drawn through: the last half.
+    pub window: Range<usize>,
+    /// Live heap, when there is a recorder.
+    pub heap: Option<Trend>,
+    /// Resident and swapped memory.
+    pub resident: Trend,
+    /// The same after trimming.
+    pub trimmed: Option<Trend>,
+    /// Files and shared memory.
+    pub mapped: Option<Trend>,
+    /// What the allocator holds from the kernel.
+    pub allocator: Option<Trend>,
+    /// The managed heap.
+    pub managed: Option<Trend>,
+    /// Bytes an hour while idle, with its confidence interval (low, high), when it was looked at.
+    pub idle_per_hour: Option<(f64, f64, f64)>,
+    /// The smallest leak that this run would have called one, in bytes per request.
+    pub detectable_per_request: Option<f64>,
+    /// Where the rise of the judged plane ended, if it rose.
+    pub plateau: Option<Plateau>,
+    /// What stands beside the verdict.
+    pub findings: Vec<Finding>,
+    /// What would decide, when the verdict is inconclusive.
+    pub needs: Vec<Need>,
+}
+
+/// A stack whose live bytes grow.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GrowingStack {
+    /// The caller's number for it.
+    pub id: u32,
+    /// Its course in bytes.
+    pub trend: Trend,
+    /// Blocks for each request.
+    pub blocks_per_request: f64,
+    /// Its part of the whole growth, 0 to 1.
+    pub share: f64,
+}

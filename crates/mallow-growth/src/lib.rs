@@ -1,0 +1,16 @@
+//! Whether a program's memory grows with the work that it does: pure functions from what was observed to a verdict.
+//!
+//! Observations are taken when the program has come to rest after a piece of work ([`Observation`]). The judge
+//! ([`judge()`]) looks at each plane (live heap, resident memory, managed heap, descriptors, ...) as a series over
+//! requests, and puts the planes together into one [`Verdict`]. The crate knows no process, no file and no clock, so
+//! its error rates can be measured on thousands of made-up runs in a test.
+
+mod judge;
+mod judgement;
+mod observation;
+mod rules;
+
+pub use judge::{growing_stacks, judge};
+pub use judgement::{Finding, GrowingStack, Judgement, Need, Plateau, Shape, Trend, Verdict};
+pub use observation::{Evidence, Fault, Observation, StackSeries};
+pub use rules::Rules;

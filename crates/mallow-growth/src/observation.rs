@@ -1,0 +1,82 @@
+//! What is judged.
+
+/// One look at a program that had come to rest.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Observation {
+    /// Requests answered well since the program began: the axis of every trend.
+    pub requests: u64,
+    /// Seconds since the program began.
+    pub seconds: f64,
+    /// Bytes that it had allocated and not freed; none without a recorder.
+    pub live_bytes: Option<u64>,
+    /// Blocks of those.
+    pub live_blocks: Option<u64>,
+    /// Resident and swapped memory, less the recorder's own; before the allocator was asked to trim.
+    pub resident_bytes: u64,
+    /// The same after the allocator was asked to give back what it does not use; none where nobody can be asked.
+    pub trimmed_bytes: Option<u64>,
+    /// The part of `resident_bytes` that stands for files and shared memory.
+    pub mapped_bytes: Option<u64>,
+    /// What the allocator holds from the kernel, used or not.
+    pub allocator_bytes: Option<u64>,
+    /// The part of `allocator_bytes` that is free.
+    pub held_free_bytes: Option<u64>,
+    /// What lives in the managed heap after a forced collection.
+    pub managed_bytes: Option<u64>,
+    /// Open file descriptors.
+    pub descriptors: Option<u64>,
+    /// Threads.
+    pub threads: Option<u64>,
+    /// Requests a second in the work that ended here.
+    pub requests_per_second: Option<f64>,
+}
+
+/// Everything that a verdict rests on.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Evidence {
+    /// The observations after warm-up, in the order of time.
+    pub observations: Vec<Observation>,
+    /// What was seen while nothing was asked of the program, in the order of time; empty when nobody looked.
+    pub idle: Vec<Observation>,
+    /// Why no verdict may be drawn, found outside the series.
+    pub faults: Vec<Fault>,
+    /// The program's memory is in part managed by a collector that was not forced: live bytes are then an upper bound.
+    pub uncollected: bool,
+}
+
+/// Why a run proves nothing.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Fault {
+    /// More requests failed than the rules allow.
+    Errors {
+        /// Failed requests.
+        failed: u64,
+        /// All requests.
+        requests: u64,
+        /// The most frequent failure, such as `status 500` or `connection refused`.
+        most: String,
+    },
+    /// The load generator was the limit, not the server.
+    Saturated {
+        /// Share of its processors that the generator used, 0 to 1.
+        busy: f64,
+    },
+    /// The server ended before it was told to.
+    Died {
+        /// How, such as `exit status 1` or `killed by signal 11`.
+        how: String,
+        /// After so many requests.
+        requests: u64,
+    },
+}
+
+/// What one allocation stack held, observation by observation.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StackSeries {
+    /// The caller's own number for the stack.
+    pub id: u32,
+    /// Live bytes, one for each observation.
+    pub bytes: Vec<u64>,
+    /// Live blocks, one for each observation.
+    pub blocks: Vec<u64>,
+}

@@ -1,0 +1,56 @@
+//! Why there is no load.
+
+use std::path::PathBuf;
+
+/// Why a load cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// A file with targets cannot be read.
+    #[error("cannot read '{}': {cause}", path.display())]
+    CannotRead {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        cause: std::io::Error,
+    },
+    /// A line of it makes no sense.
+    #[error("'{}', line {line}: {what}", path.display())]
+    BadLine {
+        /// The file.
+        path: PathBuf,
+        /// Counted from 1.
+        line: usize,
+        /// A sentence.
+        what: String,
+    },
+    /// There is nothing to ask for.
+    #[error("'{}' holds no request: {hint}", path.display())]
+    NoTargets {
+        /// The file.
+        path: PathBuf,
+        /// What would help.
+        hint: &'static str,
+    },
+    /// An address that cannot be used.
+    #[error("'{url}' cannot be loaded: {what}")]
+    BadUrl {
+        /// As it was given.
+        url: String,
+        /// A sentence.
+        what: String,
+    },
+    /// The address is another machine's.
+    #[error("'{host}' is not this machine; add --allow-remote to send load there")]
+    NotLoopback {
+        /// The host.
+        host: String,
+    },
+    /// The generator cannot work.
+    #[error("the load generator cannot {what}: {cause}")]
+    System {
+        /// What it wanted to do.
+        what: &'static str,
+        /// The system's reason.
+        cause: std::io::Error,
+    },
+}

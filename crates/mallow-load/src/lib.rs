@@ -1,0 +1,17 @@
+//! Load for HTTP servers: what is asked ([`Target`]), how often and over which connections ([`Load`]), and what came
+//! back ([`Figures`]).
+//!
+//! A [`Generator`] keeps its threads and connections between runs, so that a run can be counted exactly, drained, and
+//! its connections closed before somebody looks at the server. Its memory does not grow with the requests.
+//!
+//! It contacts loopback addresses only, unless it is told otherwise.
+
+mod error;
+mod figures;
+mod generator;
+mod load;
+
+pub use error::LoadError;
+pub use figures::{Figures, Latency};
+pub use generator::Generator;
+pub use load::{Amount, Load, Order, Protocol, Target};

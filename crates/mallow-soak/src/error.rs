@@ -1,0 +1,85 @@
+//! Why there is no verdict.
+
+use mallow_collect::CollectError;
+use mallow_load::LoadError;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// Why a soak cannot be done.
+#[derive(Debug, thiserror::Error)]
+pub enum SoakError {
+    /// Somebody listens there already.
+    #[error(
+        "{address} is taken{}; stop that program yourself (mallow ends nothing that it did not start) or choose another port",
+        by.as_deref().map(|by| format!(" by {by}")).unwrap_or_default()
+    )]
+    PortTaken {
+        /// The address.
+        address: SocketAddr,
+        /// Who: `nginx (process 123)`.
+        by: Option<String>,
+    },
+    /// It did not become ready.
+    #[error("the server was not ready after {seconds:.0} s: {last}{}", said(said_last))]
+    NotReady {
+        /// How long we waited.
+        seconds: f64,
+        /// What was seen last.
+        last: String,
+        /// The end of its output.
+        said_last: String,
+    },
+    /// It ended before it was ready.
+    #[error("the server ended before it was ready ({how}){}", said(said_last))]
+    EndedEarly {
+        /// How.
+        how: String,
+        /// The end of its output.
+        said_last: String,
+    },
+    /// There is no such process, or it may not be looked at.
+    #[error("cannot look at process {pid}: {cause}")]
+    NoProcess {
+        /// The process.
+        pid: u32,
+        /// The system's reason.
+        cause: std::io::Error,
+    },
+    /// The load cannot be made.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// The server cannot be started or recorded.
+    #[error(transparent)]
+    Collect(#[from] CollectError),
+    /// A file cannot be written.
+    #[error("cannot write '{}': {cause}", path.display())]
+    CannotWrite {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        cause: std::io::Error,
+    },
+    /// A file cannot be read.
+    #[error("cannot read '{}': {cause}", path.display())]
+    CannotRead {
+        /// The file.
+        path: PathBuf,
+        /// A sentence.
+        cause: String,
+    },
+    /// The system refused something.
+    #[error("cannot {what}: {cause}")]
+    System {
+        /// What was wanted.
+        what: &'static str,
+        /// The system's reason.
+        cause: std::io::Error,
+    },
+}
+
+fn said(text: &str) -> String {
+    match text.trim() {
+        "" => String::new(),
+        text => format!("; its last words:\n{text}"),
+    }
+}

@@ -1,0 +1,20 @@
+//! A leak test under load: starts a server (or watches one that runs), gives it work in equal pieces, looks at it
+//! whenever it has come to rest, and says whether it leaks.
+//!
+//! The phases are in [`soak()`]; what is looked at in [`Sample`]; what comes of it in [`SoakReport`]. The load is
+//! `mallow-load`'s, the verdict `mallow-growth`'s, the live heap `mallow-collect`'s: this crate brings them together
+//! and owns the server's life. It never ends a process that it did not start, and leaves none behind.
+
+mod error;
+mod options;
+mod progress;
+mod report;
+mod sample;
+mod soak;
+
+pub use error::SoakError;
+pub use options::{Collection, Ready, Server, SoakOptions, Work};
+pub use progress::{Phase, Progress};
+pub use report::{Comparison, Growth, MappingGrowth, Plane, SoakReport};
+pub use sample::{AllocatorFigures, HeapFigures, LoadFigures, Memory, RuntimeFigures, Sample};
+pub use soak::soak;

@@ -1,0 +1,112 @@
+//! What to soak, and how.
+
+use mallow_growth::Rules;
+use mallow_load::{Amount, Load};
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What is watched.
+#[derive(Clone, Debug)]
+pub enum Server {
+    /// A command that is started, and ended, here.
+    Command(Vec<OsString>),
+    /// A process that runs already. It is never signalled.
+    Pid(u32),
+}
+
+/// The work of one iteration.
+#[derive(Clone, Debug)]
+pub enum Work {
+    /// Our own load.
+    Http(Box<Load>),
+    /// A command, run once for each iteration through `sh -c`; one request each.
+    Command(String),
+    /// Another load generator, run through `sh -c` with `{duration}`, `{seconds}`, `{workers}`, `{requests}` and `{url}`
+    /// put in. Its output is read for counts.
+    External {
+        /// The command line.
+        template: String,
+        /// What `{url}` stands for.
+        url: String,
+    },
+}
+
+/// How one knows that a server is ready.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Ready {
+    /// Something listens at this address.
+    Listens(SocketAddr),
+    /// It answers a GET of this path, with any status below 500, at this address.
+    Answers(SocketAddr, String),
+    /// Its output holds this text.
+    Says(String),
+    /// At once.
+    AtOnce,
+}
+
+/// How a managed runtime is made to collect before a look.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Collection {
+    /// By the hook that is put into Ruby, Python and Node, and by `jcmd` for a JVM.
+    #[default]
+    Automatic,
+    /// Not at all.
+    Never,
+    /// By a GET of this path.
+    Path(String),
+    /// By this signal.
+    Signal(i32),
+}
+
+/// Everything that a soak needs to know.
+#[derive(Clone, Debug)]
+pub struct SoakOptions {
+    /// What is watched.
+    pub server: Server,
+    /// Variables set for it.
+    pub environment: Vec<(OsString, OsString)>,
+    /// The work of one iteration.
+    pub work: Work,
+    /// How long an iteration is; none for what a second of load gives, and at least 1,000 requests.
+    pub amount: Option<Amount>,
+    /// Iterations that are judged.
+    pub iterations: u32,
+    /// Go on up to four times as many while the verdict is open.
+    pub extend: bool,
+    /// Iterations before those.
+    pub warm_up: u32,
+    /// Begin with an iteration at one and a half times the concurrency.
+    pub burst: bool,
+    /// How long the server is left alone before the load, and again after it.
+    pub idle: Duration,
+    /// No iteration begins after so long.
+    pub max_time: Option<Duration>,
+    /// A long run: as many iterations as fit into this time, whatever the verdict.
+    pub long: Option<Duration>,
+    /// How one knows that the server is ready.
+    pub ready: Ready,
+    /// How long that may take.
+    pub ready_timeout: Duration,
+    /// How the server's managed memory is collected.
+    pub collection: Collection,
+    /// Ask the allocator to give back what it does not use before the second look.
+    pub trim: bool,
+    /// Leave connections open between iterations.
+    pub keep_connections: bool,
+    /// Put the recorder into the server.
+    pub record: bool,
+    /// From where on growth is growth.
+    pub rules: Rules,
+    /// The memory that the server may have, for "time to the limit".
+    pub memory_limit_bytes: Option<u64>,
+    /// Where samples are kept, line by line.
+    pub journal: Option<PathBuf>,
+    /// Continue the journal rather than refuse to overwrite it.
+    pub resume: bool,
+    /// Where the server's output goes; none for stderr of our own.
+    pub server_output: Option<PathBuf>,
+    /// The preload library's bytes.
+    pub preload: &'static [u8],
+}

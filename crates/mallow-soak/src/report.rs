@@ -1,0 +1,91 @@
+//! What comes of a soak.
+
+use crate::Sample;
+use mallow_base::Frame;
+use mallow_growth::{Evidence, GrowingStack, Judgement};
+use mallow_profile::Profile;
+
+/// Everything that was seen, and what it means.
+#[derive(Clone, Debug)]
+pub struct SoakReport {
+    /// The server's command, or `process 123`.
+    pub command: Vec<String>,
+    /// What was asked for, such as `http://127.0.0.1:3030/ (50 connections, HTTP/1.1)`.
+    pub work: String,
+    /// Wall-clock start, in microseconds since 1970.
+    pub started_unix_us: u64,
+    /// How long it took.
+    pub seconds: f64,
+    /// Every look, in the order of time.
+    pub samples: Vec<Sample>,
+    /// What the verdict rests on.
+    pub evidence: Evidence,
+    /// The verdict.
+    pub judgement: Judgement,
+    /// The memory that the server may have, when that was given.
+    pub memory_limit_bytes: Option<u64>,
+    /// The stacks that grow, those that grow most first; of a plateau, those that filled it.
+    pub growth: Vec<Growth>,
+    /// Mappings that grow, those that grow most first.
+    pub mappings: Vec<MappingGrowth>,
+    /// Live heap at the first and the last observation of the window, for a diff.
+    pub edges: Option<(Profile, Profile)>,
+    /// How the server ended: `exit status 0`, `killed by signal 15`, `still running`.
+    pub server_end: String,
+    /// What the reader of the figures should know.
+    pub warnings: Vec<String>,
+    /// The comparison with a baseline, when one was given.
+    pub comparison: Option<Comparison>,
+}
+
+/// A stack that grows.
+#[derive(Clone, Debug)]
+pub struct Growth {
+    /// Innermost call first, inlined ones included.
+    pub frames: Vec<Frame>,
+    /// By how much.
+    pub stack: GrowingStack,
+    /// Live bytes at the first and the last observation of the window.
+    pub bytes: (u64, u64),
+    /// Live blocks at the first and the last observation of the window.
+    pub blocks: (u64, u64),
+}
+
+/// A mapping, or all of one name, that grows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MappingGrowth {
+    /// `[heap]`, `[stack]`, `[anonymous]`, or a file's path.
+    pub name: String,
+    /// Resident and swapped bytes at the first observation of the window.
+    pub before_bytes: u64,
+    /// The same at the last.
+    pub after_bytes: u64,
+    /// How many mappings there were, before and after.
+    pub count: (u64, u64),
+}
+
+/// This run against another one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparison {
+    /// Where the other came from.
+    pub baseline: String,
+    /// The planes.
+    pub planes: Vec<Plane>,
+}
+
+/// One figure of both runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plane {
+    /// Such as `live heap per request` or `requests a second`.
+    pub name: &'static str,
+    /// `B`, `B/request`, `/s`, `µs`.
+    pub unit: &'static str,
+    /// In the baseline.
+    pub before: f64,
+    /// Now.
+    pub after: f64,
+    /// The confidence interval of the difference.
+    pub difference: (f64, f64),
+    /// It is worse beyond doubt and beyond the threshold.
+    pub worse: bool,
+}

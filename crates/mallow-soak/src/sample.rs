@@ -1,0 +1,159 @@
+//! One look at the server, and what happened since the last one.
+
+use crate::progress::Phase;
+use mallow_load::Latency;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The state at the end of an iteration, when the server had come to rest.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// Counted from 1 over the whole soak.
+    pub number: u32,
+    /// In which phase.
+    pub phase: Phase,
+    /// Seconds since the server began.
+    pub seconds: f64,
+    /// Requests answered well since the server began.
+    pub requests_total: u64,
+    /// The work of this iteration; none while idle.
+    pub load: Option<LoadFigures>,
+    /// Live heap, exactly; none without a recorder.
+    pub heap: Option<HeapFigures>,
+    /// Memory when this iteration began, as the last one had left it.
+    pub memory_before: Memory,
+    /// Memory at rest, before trimming.
+    pub memory: Memory,
+    /// Memory after the allocator was asked to trim; none where nobody could be asked.
+    pub memory_trimmed: Option<Memory>,
+    /// The allocator's own account, after trimming.
+    pub allocator: Option<AllocatorFigures>,
+    /// Open file descriptors, of all processes of the server.
+    pub descriptors: u64,
+    /// Threads, of all processes, less the recorder's.
+    pub threads: u64,
+    /// Processes of the server.
+    pub processes: u32,
+    /// What managed runtimes said after a collection.
+    pub runtimes: Vec<RuntimeFigures>,
+    /// How long the server took to come to rest, in milliseconds.
+    pub settle_ms: u64,
+    /// It had not come to rest when the time for that was over.
+    pub unsettled: bool,
+}
+
+/// What a load did.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LoadFigures {
+    /// Requests sent.
+    pub requests: u64,
+    /// Those answered well.
+    pub succeeded: u64,
+    /// Failures by cause: `status 500`, `timeout`, ...
+    pub failures: BTreeMap<String, u64>,
+    /// How long it took.
+    pub seconds: f64,
+    /// Requests a second.
+    pub rate: f64,
+    /// Latency as measured; none when an outside generator does not tell.
+    pub latency: Option<LatencyFigures>,
+    /// Latency from the moment a request was due.
+    pub corrected: Option<LatencyFigures>,
+    /// The share of its threads' time that the generator was at work.
+    pub generator_busy: Option<f64>,
+    /// The outside generator did not say how many requests it sent: the counts are iterations.
+    pub uncounted: bool,
+}
+
+/// A latency distribution, in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LatencyFigures {
+    /// The median.
+    pub p50_us: u64,
+    /// 90 of 100.
+    pub p90_us: u64,
+    /// 99 of 100.
+    pub p99_us: u64,
+    /// 999 of 1,000; none when an outside generator does not tell.
+    pub p999_us: Option<u64>,
+    /// The true maximum; none when an outside generator does not tell.
+    pub worst_us: Option<u64>,
+}
+
+impl From<Latency> for LatencyFigures {
+    fn from(latency: Latency) -> LatencyFigures {
+        LatencyFigures {
+            p50_us: latency.p50_us,
+            p90_us: latency.p90_us,
+            p99_us: latency.p99_us,
+            p999_us: Some(latency.p999_us),
+            worst_us: Some(latency.worst_us),
+        }
+    }
+}
+
+/// The live heap of all processes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct HeapFigures {
+    /// Bytes allocated and not freed.
+    pub live_bytes: u64,
+    /// Blocks of those.
+    pub live_blocks: u64,
+    /// Allocations so far.
+    pub allocations: u64,
+}
+
+/// Memory as the kernel counts it, summed over the server's processes, in bytes; without the recorder's own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Memory {
+    /// Resident.
+    pub rss_bytes: u64,
+    /// Resident, shared pages divided among those who share them.
+    pub pss_bytes: u64,
+    /// Resident and not shared.
+    pub uss_bytes: u64,
+    /// Swapped out.
+    pub swap_bytes: u64,
+    /// The part of `rss_bytes` that is anonymous.
+    pub anonymous_bytes: u64,
+    /// The part of `rss_bytes` that stands for files.
+    pub file_bytes: u64,
+    /// The part of `rss_bytes` that is shared memory.
+    pub shared_bytes: u64,
+    /// Anonymous memory in huge pages.
+    pub huge_bytes: u64,
+    /// The part of `anonymous_bytes` in the main heap, the one that `brk` moves.
+    pub brk_bytes: u64,
+    /// What the recorder's own mappings take; not in the figures above.
+    pub recorder_bytes: u64,
+}
+
+/// What the allocator says of itself.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct AllocatorFigures {
+    /// `glibc`, `jemalloc`, `mimalloc`.
+    pub name: String,
+    /// What it holds from the kernel.
+    pub held_bytes: u64,
+    /// The part of that which is in use, its own rounding included.
+    pub used_bytes: u64,
+    /// The part that is free.
+    pub free_bytes: u64,
+}
+
+/// What a managed runtime says of itself after a collection.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RuntimeFigures {
+    /// `ruby`, `python`, `node`, `jvm`.
+    pub name: String,
+    /// The process.
+    pub pid: u32,
+    /// Bytes of live managed objects, or of the heap in use.
+    pub managed_bytes: u64,
+    /// Live managed objects, where the runtime counts them.
+    pub objects: Option<u64>,
+    /// Whether `managed_bytes` lies in memory that came from malloc, and so is part of the live heap too.
+    pub in_malloc: bool,
+    /// Its own figures by its own names, such as `heap_live_slots`.
+    pub figures: BTreeMap<String, f64>,
+}

@@ -156,6 +156,30 @@ fn a_program_that_takes_too_long_is_killed_with_its_children() {
     assert!(sentences(&test).starts_with("The program was killed after 0.5 seconds"), "{test:#}");
 }
 
+/// A thread that is gone while it waits at its mark leaves a lane whose marks are not all answered. The next thread of
+/// that lane waits for its own only.
+#[test]
+fn a_thread_that_dies_at_its_mark_holds_nobody_up() {
+    let text = "#include \"mallow.h\"\n#include <pthread.h>\n#include <signal.h>\n#include <sys/syscall.h>\n#include <unistd.h>\n\
+                static void die(int number) { (void)number; syscall(SYS_exit, 0); }\n\
+                static void *idle(void *context) { pause(); return context; }\n\
+                static void *lost(void *context) {\n    mallow_region_begin(\"lost\"); mallow_keep(malloc(16)); mallow_region_end(\"lost\");\n    return context;\n}\n\
+                static void *work(void *context) {\n    void *block;\n    mallow_region_begin(\"work\");\n    \
+                block = malloc(24); mallow_keep(block); free(block);\n    mallow_region_end(\"work\");\n    return context;\n}\n\
+                int main(void) {\n    pthread_t thread;\n    signal(SIGUSR1, die);\n    \
+                pthread_create(&thread, NULL, idle, NULL); pthread_create(&thread, NULL, lost, NULL);\n    \
+                usleep(100000); pthread_kill(thread, SIGUSR1); pthread_join(thread, NULL);\n    \
+                usleep(100000);\n    pthread_create(&thread, NULL, work, NULL); pthread_join(thread, NULL); sleep(1);\n    return 0;\n}\n";
+    let suite = Suite::new("dies", text);
+    // What is lost is counted after the next thread has begun, and before the program ends.
+    let settings = "c_flags = [\"-pthread\"]\nquiesce_ms = 300\ntimeout = \"10s\"\n";
+    suite.write("mallow.toml", &format!("[gate]\nsuites = [\".\"]\n{settings}"));
+    let report = json(&suite.check(&["--json", "--runs", "2"]).ended(Exit::Status(1)).stdout);
+    let work = report["tests"].as_array().unwrap().iter().find(|test| test["name"] == "test_work.work");
+    let work = work.unwrap_or_else(|| panic!("{report:#}"));
+    assert_eq!(work["judgements"][1]["spread"]["min"], 24, "{work:#}");
+}
+
 #[test]
 fn a_program_that_marks_nothing_is_told_how() {
     let suite = Suite::new("nothing", "int main(void) { return 0; }");

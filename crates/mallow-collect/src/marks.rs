@@ -201,6 +201,11 @@ impl Marks {
         !self.asked.is_empty()
     }
 
+    /// Whether a thread's mark is not answered yet.
+    pub(crate) fn awaits(&self, thread: ThreadIndex) -> bool {
+        self.asked.iter().any(|asked| asked.thread == thread)
+    }
+
     /// Answers what can be answered, between two passes.
     pub(crate) fn answer(&mut self, mapping: &Mapping, readers: &[LaneReader], regions: &mut Regions) {
         for mut asked in std::mem::take(&mut self.asked) {

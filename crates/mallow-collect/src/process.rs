@@ -234,11 +234,13 @@ impl Recorded {
         }
     }
 
-    /// Gives back the lanes of threads that have ended and are read to the end.
+    /// Gives back the lanes of threads that have ended and are read to the end. An answer that is still to come must not
+    /// reach the lane's next owner.
     pub(crate) fn recycle_lanes(&self) {
         lanes::recycle(&self.mapping, self.pid, |index, serial| {
             self.readers.get(index).is_some_and(|reader| {
                 reader.taken_serial == serial
+                    && !self.marks.as_ref().is_some_and(|marks| marks.awaits(reader.thread))
                     && self.mapping.lane(index).head.load(Ordering::Acquire) == reader.tail
             })
         });

@@ -273,7 +273,8 @@ pub struct Lane {
     pub pad3: [u64; 6],
     /// Under [`MODE_STAT`].
     pub counters: Counters,
-    /// Marks that the owners of this lane wrote and that want an answer. Counted on over owners.
+    /// Marks that the owners of this lane wrote and that want an answer. Counted on over owners; each begins with what
+    /// was answered, for its predecessor may have died before its answer.
     pub marks_asked: AtomicU32,
     /// Those of them that the collector has answered. The owner sleeps on it.
     pub marks_answered: AtomicU32,

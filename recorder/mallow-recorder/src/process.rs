@@ -149,6 +149,8 @@ pub fn take_lane() -> Option<Place> {
     };
     let index = claim(header, lanes)?;
     let lane = &lanes[index];
+    // An owner that died while it waited at a mark may have left one that nobody will answer: it is not ours.
+    lane.marks_asked.store(lane.marks_answered.load(Ordering::Relaxed), Ordering::Relaxed);
     lane.tid.store(sys::gettid(), Ordering::Relaxed);
     header.lanes_high.fetch_max(index as u32 + 1, Ordering::Relaxed);
     lane.taken_serial.store(header.lanes_taken.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Release);

@@ -6,6 +6,7 @@ use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// A thousand blocks in a region, and whatever `more` does in it.
 fn source(more: &str) -> String {
@@ -156,6 +157,21 @@ fn a_program_that_takes_too_long_is_killed_with_its_children() {
     assert!(sentences(&test).starts_with("The program was killed after 0.5 seconds"), "{test:#}");
 }
 
+/// Who leaves the group and is nobody's child any more cannot keep the check waiting.
+#[test]
+fn a_process_that_detached_itself_is_killed_at_the_deadline() {
+    let suite =
+        Suite::new("detached", &source("if (fork() == 0) { setsid(); mallow_keep(malloc(8)); sleep(100); }"));
+    suite.write("mallow.toml", "[gate]\nsuites = [\".\"]\ntimeout = \"500ms\"\n");
+    let since = Instant::now();
+    let test = suite.only_test(1);
+    assert_eq!(test["outcome"], "ERROR", "{test:#}");
+    assert!(sentences(&test).starts_with("The program was killed after 0.5 seconds"), "{test:#}");
+    assert!(since.elapsed() < Duration::from_secs(50), "the check waited: {:?}", since.elapsed());
+    let left = run::finish(run::command("pgrep").args(["-f"]).arg(suite.workshop.path()));
+    assert_eq!(left.stdout, "", "a process goes on");
+}
+
 /// A thread that is gone while it waits at its mark leaves a lane whose marks are not all answered. The next thread of
 /// that lane waits for its own only.
 #[test]
@@ -174,8 +190,8 @@ fn a_thread_that_dies_at_its_mark_holds_nobody_up() {
     // What is lost is counted after the next thread has begun, and before the program ends.
     let settings = "c_flags = [\"-pthread\"]\nquiesce_ms = 300\ntimeout = \"10s\"\n";
     suite.write("mallow.toml", &format!("[gate]\nsuites = [\".\"]\n{settings}"));
-    let report = json(&suite.check(&["--json", "--runs", "2"]).ended(Exit::Status(1)).stdout);
-    let work = report["tests"].as_array().unwrap().iter().find(|test| test["name"] == "test_work.work");
+    let report = json(&suite.check(&["--json", "--runs", "2"]).ended(Exit::Status(3)).stdout);
+    let work = report["tests"].as_array().unwrap().iter().find(|test| test["name"] == "test_work");
     let work = work.unwrap_or_else(|| panic!("{report:#}"));
     assert_eq!(work["judgements"][1]["spread"]["min"], 24, "{work:#}");
 }

@@ -7,7 +7,9 @@
 use mallow_profile::Exit;
 use mallow_wire::shared::{EXIT_STATUS, Header};
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::process::{Pid, PidfdFlags, WaitOptions, WaitStatus, pidfd_open, waitpid};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, pidfd_open, pidfd_send_signal, waitpid,
+};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::Ordering;
 
@@ -31,6 +33,13 @@ impl Watch {
         let mut polled = [PollFd::new(pidfd, PollFlags::IN)];
         let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
         poll(&mut polled, Some(&now)).is_ok_and(|ready| ready > 0)
+    }
+
+    /// Ends it at once: this process, not another one that has its id by now.
+    pub(crate) fn kill(&self) {
+        if let Some(pidfd) = &self.pidfd {
+            let _ = pidfd_send_signal(pidfd, Signal::KILL);
+        }
     }
 
     /// How it ended, as far as anybody knows.

@@ -305,6 +305,11 @@ impl Recorded {
         self.watch.exit(self.mapping.header())
     }
 
+    /// Ends it at once.
+    pub(crate) fn kill(&self) {
+        self.watch.kill();
+    }
+
     /// Tells the recorder that nobody reads any more: its threads go on unrecorded.
     pub(crate) fn leave(&self) {
         self.mapping.header().heartbeat.store(mallow_wire::shared::HEARTBEAT_LEFT, Ordering::SeqCst);

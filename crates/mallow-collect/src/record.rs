@@ -318,7 +318,8 @@ impl Recording {
         }
     }
 
-    /// A command in a group of its own does not hear the terminal: what is meant for it is passed on.
+    /// A command in a group of its own does not hear the terminal: what is meant for it is passed on. It has a group of its
+    /// own exactly when it has a deadline (`Setting::put_around`), because killing it then kills what it started.
     fn pass_interrupts(&mut self) {
         let count = self.interrupts.count();
         if self.deadline.is_none() || count <= self.interrupts_passed {
@@ -331,18 +332,19 @@ impl Recording {
         }
     }
 
-    /// Kills a command that has taken its time, and what it started.
+    /// Kills a command that has taken its time, and what it started: its group, and whoever has left that and is recorded.
+    /// Our own child may have ended before; one that began while others were killed is killed in a later pass.
     fn look_at_deadline(&mut self) {
-        if self.timed_out
-            || self.exit.is_some()
-            || self.deadline.is_none_or(|deadline| Instant::now() < deadline)
-        {
+        if self.deadline.is_none_or(|deadline| Instant::now() < deadline) {
             return;
         }
-        self.timed_out = true;
-        if let Some(child) = self.child {
-            let _ = kill_process_group(child, Signal::KILL);
+        if !self.timed_out
+            && let Some(group) = self.child
+        {
+            let _ = kill_process_group(group, Signal::KILL);
         }
+        self.timed_out = true;
+        self.processes.iter().for_each(Recorded::kill);
     }
 
     fn sample(&mut self) {

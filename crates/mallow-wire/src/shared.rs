@@ -22,7 +22,7 @@ pub const SHARED_MAGIC: u64 = u64::from_le_bytes(*b"mallowsm");
 
 /// Bumped with every change of this file or of [`crate::event`]. Recorder and collector travel in one binary,
 /// so a difference means that a child was started by another mallow.
-pub const SHARED_VERSION: u32 = 2;
+pub const SHARED_VERSION: u32 = 3;
 
 /// The page size that the layout is aligned to.
 pub const PAGE_BYTES: usize = 4096;
@@ -36,9 +36,11 @@ pub const MODE_STAT: u32 = 2;
 pub const WATCH_MARKS: u32 = 1;
 /// In [`Header::watched`]: opened file descriptors are wanted.
 pub const WATCH_DESCRIPTORS: u32 = 2;
+/// In [`Header::watched`]: a thread in the process that can ask its allocator for things, the aide.
+pub const WATCH_AIDE: u32 = 4;
 
-/// The environment variable that carries the mode and options to the recorder: `record`, `stat`, or `check`, which
-/// is `record` with marks and descriptors.
+/// The environment variable that carries the mode and options to the recorder: `record`, `stat`, `check`, which
+/// is `record` with marks and descriptors, or `soak`, which is `record` with an aide.
 pub const MODE_VARIABLE: &str = "MALLOW_MODE";
 
 /// Entries in each segment of the node table. A stack node's id is its index over all segments.
@@ -198,7 +200,7 @@ pub struct Header {
     pub verify_judged: AtomicU64,
     /// Those of these that differed.
     pub verify_judge_mismatches: AtomicU64,
-    /// What is watched beside the heap: [`WATCH_MARKS`], [`WATCH_DESCRIPTORS`].
+    /// What is watched beside the heap: [`WATCH_MARKS`], [`WATCH_DESCRIPTORS`], [`WATCH_AIDE`].
     pub watched: u32,
     /// 1 when the process was forked from one that had shared memory of its own, 0 when it began with `exec`.
     pub is_forked: u32,
@@ -210,9 +212,52 @@ pub struct Header {
     pub peak_bytes: AtomicU64,
     /// The live blocks at that moment.
     pub peak_blocks: AtomicU64,
+    /// Under [`WATCH_AIDE`].
+    pub aide: Aide,
 }
 
 const _: () = assert!(size_of::<Header>() <= PAGE_BYTES);
+
+/// Orders to the thread in the process that speaks to its allocator, and its answers.
+///
+/// The collector writes `order`, then raises `asked` and wakes who sleeps on it; the aide carries the order out, writes
+/// what it found, and sets `answered` to what it had read from `asked`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Aide {
+    /// The aide's thread id; 0 while there is none.
+    pub tid: AtomicU32,
+    /// What is wanted: [`ORDER_TRIM`], [`ORDER_ACCOUNT`].
+    pub order: AtomicU32,
+    /// How often something was asked.
+    pub asked: AtomicU32,
+    /// The last question that was answered.
+    pub answered: AtomicU32,
+    /// Which allocator answered: one of the `ALLOCATOR_` numbers.
+    pub allocator: AtomicU32,
+    /// Pad.
+    pub pad: u32,
+    /// Bytes that the allocator holds from the kernel.
+    pub held_bytes: AtomicU64,
+    /// Those of them that are in use.
+    pub used_bytes: AtomicU64,
+}
+
+/// In [`Aide::order`]: give memory that is not used back to the kernel.
+pub const ORDER_TRIM: u32 = 1;
+/// In [`Aide::order`]: say how much is held and used.
+pub const ORDER_ACCOUNT: u32 = 2;
+
+/// In [`Aide::allocator`]: one that cannot be asked.
+pub const ALLOCATOR_UNKNOWN: u32 = 0;
+/// glibc's.
+pub const ALLOCATOR_GLIBC: u32 = 1;
+/// jemalloc.
+pub const ALLOCATOR_JEMALLOC: u32 = 2;
+/// mimalloc, which gives back but keeps no account.
+pub const ALLOCATOR_MIMALLOC: u32 = 3;
+/// gperftools' tcmalloc.
+pub const ALLOCATOR_TCMALLOC: u32 = 4;
 
 /// A thread's counters under [`MODE_STAT`]. Only its owner writes them.
 #[repr(C)]

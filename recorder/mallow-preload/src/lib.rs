@@ -11,6 +11,7 @@
 #![no_std]
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
+mod aide;
 pub mod cxx;
 pub mod descriptors;
 pub mod exits;

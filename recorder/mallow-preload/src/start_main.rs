@@ -1,15 +1,16 @@
-//! The moment at which `main` is called, for those who count from there.
+//! The moment at which `main` is called, for those who count from there, and for the aide, which begins there.
 //!
 //! libc's start function is given the address of `main`. It is given one of ours instead, which leaves its mark and goes
-//! on by a jump, so no frame of ours stands below `main`. Sessions that want no marks never see this.
+//! on by a jump, so no frame of ours stands below `main`. Sessions that want neither never see this.
 
+use crate::aide;
 use crate::marks;
 use crate::real::Real;
 use core::arch::naked_asm;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use mallow_recorder::{Caller, process};
 use mallow_wire::event::Mark;
-use mallow_wire::shared::WATCH_MARKS;
+use mallow_wire::shared::{WATCH_AIDE, WATCH_MARKS};
 
 static START: Real = Real::named(c"__libc_start_main");
 /// The program's `main`.
@@ -37,7 +38,7 @@ pub unsafe extern "C" fn __libc_start_main() {
 
 /// Gives the address to call as `main`.
 unsafe extern "C" fn exchange(main: usize) -> usize {
-    if process::watches(WATCH_MARKS) != Some(true) {
+    if process::watches(WATCH_MARKS | WATCH_AIDE) != Some(true) {
         return main;
     }
     MAIN.store(main, Ordering::Relaxed);
@@ -68,5 +69,6 @@ unsafe extern "C" fn entered() {
 unsafe extern "C" fn work(sp: usize, bp: usize) -> usize {
     // SAFETY: the registers of libc's call.
     unsafe { marks::mark(Caller { sp, bp }, Mark::Main, b"", 0) };
+    aide::begin();
     MAIN.load(Ordering::Relaxed)
 }

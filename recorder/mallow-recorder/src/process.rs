@@ -351,6 +351,7 @@ impl Session {
         let (mode, watched) = match variable(MODE_VARIABLE) {
             Some(b"stat") => (MODE_STAT, 0),
             Some(b"check") => (MODE_RECORD, WATCH_MARKS | WATCH_DESCRIPTORS),
+            Some(b"soak") => (MODE_RECORD, WATCH_AIDE),
             _ => (MODE_RECORD, 0),
         };
         let mut session = Session { name: [0; 100], name_bytes: name.len(), token: [0; 16], mode, watched };

@@ -7,6 +7,7 @@ use core::arch::asm;
 const READ: usize = 0;
 const CLOSE: usize = 3;
 const MMAP: usize = 9;
+const RT_SIGPROCMASK: usize = 14;
 const IOCTL: usize = 16;
 const MADVISE: usize = 28;
 const GETPID: usize = 39;
@@ -186,6 +187,18 @@ pub fn futex_wait(word: &core::sync::atomic::AtomicU32, value: u32, timeout_ms: 
     unsafe {
         call(FUTEX, [word.as_ptr() as usize, FUTEX_WAIT, value as usize, timeout.as_ptr() as usize, 0, 0])
     };
+}
+
+/// Changes which signals this thread takes: those whose bit is set in `blocked` wait. Gives what was there.
+pub fn set_blocked_signals(blocked: u64) -> u64 {
+    const SETMASK: usize = 2;
+    let mut before = 0u64;
+    // SAFETY: the kernel reads one word and writes the other.
+    unsafe {
+        let (new, old) = (core::ptr::from_ref(&blocked) as usize, core::ptr::from_mut(&mut before) as usize);
+        call(RT_SIGPROCMASK, [SETMASK, new, old, 8, 0, 0])
+    };
+    before
 }
 
 /// Sends one message with one file descriptor over an abstract Unix socket, and closes the socket.

@@ -304,6 +304,38 @@ unsafe fn called_by_allocator(caller: Caller, outer_sp: usize, around: &Surround
     reached
 }
 
+/// The state of threads of ours in the program: their calls pass by.
+static OURS: Unrecorded = Unrecorded(Thread {
+    state: AtomicU32::new(OFF),
+    home: AtomicU32::new(OFF),
+    outer_sp: 0,
+    lane: core::ptr::null(),
+    ring: core::ptr::null_mut(),
+    head_limit: 0,
+    memo: core::ptr::null_mut(),
+    around: Surroundings { stack: StackRange { start: 0, end: 0 }, generation: 0, pid: 0 },
+    last_address: 0,
+    tag: 0,
+});
+
+struct Unrecorded(Thread);
+
+// SAFETY: nobody writes a state that is OFF, and its pointers are null.
+unsafe impl Sync for Unrecorded {}
+
+/// Makes the calling thread one of ours: it is never recorded.
+pub fn become_ours() {
+    tls::set((&raw const OURS.0).cast_mut());
+}
+
+/// Does something on the program's own thread that is not to be recorded.
+pub fn unrecorded(work: impl FnOnce()) {
+    let own = tls::get();
+    become_ours();
+    work();
+    tls::set(own);
+}
+
 /// Ends recording on the calling thread for good.
 ///
 /// # Safety

@@ -1,0 +1,244 @@
+//! The aide: a thread of ours in the program, which asks its allocator for things when the collector wants them.
+//!
+//! Only a thread of the process can ask its allocator to give memory back, and a program at rest has none that passes
+//! by. So a session that wants this (a soak) has one made when `main` is called, and in every forked child; it sleeps
+//! until it is asked, and its own calls are not recorded. Other sessions have no such thread: some programs care how
+//! many they have.
+
+use crate::real::Real;
+use core::ffi::{CStr, c_int, c_void};
+use core::mem::transmute;
+use core::ptr::null_mut;
+use core::sync::atomic::Ordering;
+use mallow_recorder::thread::{become_ours, unrecorded};
+use mallow_recorder::{process, sys};
+use mallow_wire::shared::*;
+
+static CREATE: Real = Real::named(c"pthread_create");
+static DETACH: Real = Real::named(c"pthread_detach");
+static AT_FORK: Real = Real::named(c"__register_atfork");
+
+/// Starts the aide, when the session wants one, and has forked children start theirs.
+///
+/// Only when the process's libraries are set up.
+pub(crate) fn begin() {
+    if process::watches(WATCH_AIDE) != Some(true) {
+        return;
+    }
+    type AtFork = unsafe extern "C" fn(usize, usize, extern "C" fn(), usize) -> c_int;
+    let at_fork = AT_FORK.address();
+    unrecorded(|| {
+        if at_fork != 0 {
+            // SAFETY: glibc's type for the symbol; this library is never unloaded.
+            unsafe { transmute::<usize, AtFork>(at_fork)(0, 0, forked, 0) };
+        }
+        create();
+    });
+}
+
+/// Runs in every forked child, when libc has put itself in order.
+extern "C" fn forked() {
+    process::start();
+    if process::watches(WATCH_AIDE) == Some(true) {
+        unrecorded(create);
+    }
+}
+
+fn create() {
+    /// All but the two with which libc changes the user of all threads: it waits for each of them.
+    const BLOCKED: u64 = !(1 << 31 | 1 << 32);
+    type Create =
+        unsafe extern "C" fn(*mut usize, usize, extern "C" fn(*mut c_void) -> *mut c_void, usize) -> c_int;
+    type Detach = unsafe extern "C" fn(usize) -> c_int;
+    let (create, detach) = (CREATE.address(), DETACH.address());
+    if create == 0 || detach == 0 {
+        return;
+    }
+    let before = sys::set_blocked_signals(BLOCKED);
+    let mut thread = 0usize;
+    // SAFETY: the types are those of POSIX; the handle of a thread is a word in glibc and musl.
+    unsafe {
+        if transmute::<usize, Create>(create)(&raw mut thread, 0, serve, 0) == 0 {
+            transmute::<usize, Detach>(detach)(thread);
+        }
+    }
+    sys::set_blocked_signals(before);
+}
+
+/// The thread: waits for orders and carries them out, until recording ends.
+extern "C" fn serve(_: *mut c_void) -> *mut c_void {
+    /// How often it looks whether somebody still listens.
+    const WAIT_MS: u64 = 10_000;
+    become_ours();
+    if !process::is_ready() {
+        return null_mut();
+    }
+    let aide = &process::header().aide;
+    aide.tid.store(sys::gettid(), Ordering::Release);
+    loop {
+        let asked = aide.asked.load(Ordering::Acquire);
+        if asked == aide.answered.load(Ordering::Relaxed) {
+            if process::header().heartbeat.load(Ordering::Relaxed) == HEARTBEAT_LEFT {
+                return null_mut();
+            }
+            sys::futex_wait(&aide.asked, asked, WAIT_MS);
+            continue;
+        }
+        carry_out(aide);
+        aide.answered.store(asked, Ordering::Release);
+    }
+}
+
+fn carry_out(aide: &Aide) {
+    let order = aide.order.load(Ordering::Relaxed);
+    let allocator = Allocator::find();
+    if order & ORDER_TRIM != 0 {
+        allocator.trim();
+    }
+    if order & ORDER_ACCOUNT != 0
+        && let Some(account) = allocator.account()
+    {
+        aide.held_bytes.store(account.held_bytes as u64, Ordering::Relaxed);
+        aide.used_bytes.store(account.used_bytes as u64, Ordering::Relaxed);
+    }
+    aide.allocator.store(allocator.number(), Ordering::Relaxed);
+}
+
+static MALLOC_TRIM: Real = Real::named(c"malloc_trim");
+static MALLINFO: Real = Real::named(c"mallinfo2");
+static MALLCTL: Real = Real::named(c"mallctl");
+static MI_COLLECT: Real = Real::named(c"mi_collect");
+static TC_RELEASE: Real = Real::named(c"MallocExtension_ReleaseFreeMemory");
+static TC_PROPERTY: Real = Real::named(c"MallocExtension_GetNumericProperty");
+
+type Mallctl =
+    unsafe extern "C" fn(*const core::ffi::c_char, *mut c_void, *mut usize, *mut c_void, usize) -> c_int;
+
+/// Who serves the program's `malloc`. libc's own functions are there beside another's, so they are asked last.
+enum Allocator {
+    Jemalloc(Mallctl),
+    Tcmalloc,
+    Mimalloc,
+    Glibc,
+    Unknown,
+}
+
+struct Account {
+    held_bytes: usize,
+    used_bytes: usize,
+}
+
+impl Allocator {
+    fn find() -> Allocator {
+        let mallctl = MALLCTL.address();
+        if mallctl != 0 {
+            // SAFETY: jemalloc's type for the symbol.
+            return Allocator::Jemalloc(unsafe { transmute::<usize, Mallctl>(mallctl) });
+        }
+        match (TC_RELEASE.address(), MI_COLLECT.address(), MALLOC_TRIM.address()) {
+            (0, 0, 0) => Allocator::Unknown,
+            (0, 0, _) => Allocator::Glibc,
+            (0, _, _) => Allocator::Mimalloc,
+            _ => Allocator::Tcmalloc,
+        }
+    }
+
+    fn number(&self) -> u32 {
+        match self {
+            Allocator::Jemalloc(_) => ALLOCATOR_JEMALLOC,
+            Allocator::Tcmalloc => ALLOCATOR_TCMALLOC,
+            Allocator::Mimalloc => ALLOCATOR_MIMALLOC,
+            Allocator::Glibc => ALLOCATOR_GLIBC,
+            Allocator::Unknown => ALLOCATOR_UNKNOWN,
+        }
+    }
+
+    fn trim(&self) {
+        // SAFETY: the types are those of each allocator's header; all of these may be called on any thread.
+        unsafe {
+            match self {
+                // 4096 stands for all arenas.
+                Allocator::Jemalloc(mallctl) => {
+                    mallctl(c"arena.4096.purge".as_ptr(), null_mut(), null_mut(), null_mut(), 0);
+                }
+                Allocator::Tcmalloc => transmute::<usize, unsafe extern "C" fn()>(TC_RELEASE.address())(),
+                Allocator::Mimalloc => {
+                    transmute::<usize, unsafe extern "C" fn(bool)>(MI_COLLECT.address())(true)
+                }
+                Allocator::Glibc => {
+                    transmute::<usize, unsafe extern "C" fn(usize) -> c_int>(MALLOC_TRIM.address())(0);
+                }
+                Allocator::Unknown => {}
+            }
+        }
+    }
+
+    fn account(&self) -> Option<Account> {
+        match self {
+            Allocator::Jemalloc(mallctl) => jemalloc_account(*mallctl),
+            Allocator::Tcmalloc => tcmalloc_account(),
+            Allocator::Glibc => glibc_account(),
+            Allocator::Mimalloc | Allocator::Unknown => None,
+        }
+    }
+}
+
+/// jemalloc's figures stand still until its epoch is moved on.
+fn jemalloc_account(mallctl: Mallctl) -> Option<Account> {
+    let read = |name: &CStr| {
+        let (mut value, mut bytes) = (0usize, size_of::<usize>());
+        // SAFETY: both statistics are of type size_t.
+        let failed =
+            unsafe { mallctl(name.as_ptr(), (&raw mut value).cast(), &raw mut bytes, null_mut(), 0) };
+        (failed == 0).then_some(value)
+    };
+    let mut epoch = 1u64;
+    // SAFETY: the epoch is a uint64_t; any value moves it on.
+    unsafe { mallctl(c"epoch".as_ptr(), null_mut(), null_mut(), (&raw mut epoch).cast(), size_of::<u64>()) };
+    Some(Account { held_bytes: read(c"stats.mapped")?, used_bytes: read(c"stats.allocated")? })
+}
+
+fn tcmalloc_account() -> Option<Account> {
+    type Property = unsafe extern "C" fn(*const core::ffi::c_char, *mut usize) -> c_int;
+    let property = TC_PROPERTY.address();
+    if property == 0 {
+        return None;
+    }
+    let read = |name: &CStr| {
+        let mut value = 0usize;
+        // SAFETY: tcmalloc's type for the symbol.
+        let known = unsafe { transmute::<usize, Property>(property)(name.as_ptr(), &raw mut value) };
+        (known != 0).then_some(value)
+    };
+    Some(Account {
+        held_bytes: read(c"generic.heap_size")?,
+        used_bytes: read(c"generic.current_allocated_bytes")?,
+    })
+}
+
+fn glibc_account() -> Option<Account> {
+    /// struct mallinfo2, of glibc 2.33 and later: sums over all arenas, all of them size_t.
+    #[repr(C)]
+    struct Mallinfo {
+        arena: usize,
+        ordblks: usize,
+        smblks: usize,
+        hblks: usize,
+        hblkhd: usize,
+        usmblks: usize,
+        fsmblks: usize,
+        uordblks: usize,
+        fordblks: usize,
+        keepcost: usize,
+    }
+    let mallinfo = MALLINFO.address();
+    if mallinfo == 0 {
+        return None;
+    }
+    // SAFETY: glibc's type for the symbol.
+    let info = unsafe { transmute::<usize, unsafe extern "C" fn() -> Mallinfo>(mallinfo)() };
+    Some(Account {
+        held_bytes: info.arena.wrapping_add(info.hblkhd),
+        used_bytes: info.uordblks.wrapping_add(info.hblkhd),
+    })
+}

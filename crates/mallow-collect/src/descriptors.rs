@@ -36,28 +36,22 @@ pub(crate) struct Descriptors {
     /// By number: the stack that opened it last, and how many regions had begun by then.
     openers: FxHashMap<u64, (StackId, u64)>,
     regions_begun: u64,
-    /// The numbers of the open regions' begins, the innermost last.
-    open: Vec<u64>,
 }
 
 impl Descriptors {
-    pub(crate) fn region_begins(&mut self) {
+    /// Counts the begin of a region; gives its number.
+    pub(crate) fn region_begins(&mut self) -> u64 {
         self.regions_begun += 1;
-        self.open.push(self.regions_begun);
-    }
-
-    pub(crate) fn region_ends(&mut self) {
-        self.open.pop();
+        self.regions_begun
     }
 
     pub(crate) fn opened(&mut self, number: u64, stack: StackId) {
         self.openers.insert(number, (stack, self.regions_begun));
     }
 
-    /// The descriptors that were opened between two looks and are open at the second. A number that was closed and led to
-    /// the same file again is known by its opener.
-    pub(crate) fn left(&self, before: &Snapshot, after: &Snapshot) -> Vec<Option<StackId>> {
-        let begun = self.open.last().copied().unwrap_or(u64::MAX);
+    /// The descriptors that a region opened and that are open at a later look; `begun` is the region's number and `before`
+    /// the look at its begin. A number that was closed and led to the same file again is known by its opener.
+    pub(crate) fn left(&self, begun: u64, before: &Snapshot, after: &Snapshot) -> Vec<Option<StackId>> {
         let mut numbers: Vec<&u64> = after.targets.keys().collect();
         numbers.sort_unstable();
         numbers
@@ -82,9 +76,9 @@ mod tests {
         let pid = std::process::id();
         let mut descriptors = Descriptors::default();
         descriptors.opened(0, StackId(9));
-        descriptors.region_begins();
+        let begun = descriptors.region_begins();
         let before = Snapshot::of(pid);
-        assert!(descriptors.left(&before, &before).is_empty());
+        assert!(descriptors.left(begun, &before, &before).is_empty());
         let directory = tempfile::tempdir().unwrap();
         let seen = File::create(directory.path().join("seen")).unwrap();
         let unseen = File::create(directory.path().join("unseen")).unwrap();
@@ -93,7 +87,7 @@ mod tests {
             let mut after = Snapshot::of(pid);
             // Other tests of this process open files too.
             after.targets.retain(|other, _| *other == number as u64);
-            descriptors.left(&before, &after)
+            descriptors.left(begun, &before, &after)
         };
         assert_eq!(left(seen.as_raw_fd()), [Some(StackId(4))]);
         assert_eq!(left(unseen.as_raw_fd()), [None]);

@@ -24,6 +24,8 @@ mod launch;
 mod live;
 mod mapping;
 mod marks;
+#[cfg(test)]
+mod marks_tests;
 mod pairing;
 #[cfg(test)]
 mod pairing_tests;

@@ -81,8 +81,8 @@ pub(crate) struct Marks {
     /// By thread: the name that its next mark has.
     texts: FxHashMap<ThreadIndex, Vec<u8>>,
     asked: Vec<Asked>,
-    /// By name of an open region: the descriptors at its begin.
-    before: Vec<(String, Snapshot)>,
+    /// The descriptors at the begins of the open regions.
+    before: Vec<Before>,
     descriptors: Descriptors,
     /// Regions for which waiting was in vain.
     in_vain: Vec<String>,
@@ -94,12 +94,22 @@ pub(crate) struct Marks {
     pub(crate) strays: Vec<String>,
 }
 
+/// The descriptors when a region began.
+#[derive(Debug)]
+struct Before {
+    name: String,
+    begun: u64,
+    snapshot: Snapshot,
+}
+
 /// A mark whose thread waits.
 #[derive(Debug)]
 struct Asked {
     thread: ThreadIndex,
     what: Mark,
     name: String,
+    /// The region's number, at a begin.
+    begun: u64,
     since: Instant,
     /// What was left when it was looked at last, and since when.
     left: u64,
@@ -147,11 +157,12 @@ impl Marks {
         let text = self.texts.remove(&thread).unwrap_or_default();
         let end = text.iter().position(|byte| *byte == 0).unwrap_or(text.len());
         let name = String::from_utf8_lossy(&text[..end]).into_owned();
+        let mut begun = 0;
         match what {
             Mark::Begin => {
                 self.begin_wide(FROM_FIRST, regions);
                 regions.begin(&name);
-                self.descriptors.region_begins();
+                begun = self.descriptors.region_begins();
             }
             Mark::Operations => self.operations = Some(event::address_of(word1)),
             Mark::Main => self.begin_wide(FROM_MAIN, regions),
@@ -163,6 +174,7 @@ impl Marks {
                 thread,
                 what,
                 name,
+                begun,
                 since: now,
                 left: u64::MAX,
                 unchanged_since: now,
@@ -211,7 +223,8 @@ impl Marks {
         for mut asked in std::mem::take(&mut self.asked) {
             let answered = match asked.what {
                 Mark::Begin => {
-                    self.before.push((asked.name.clone(), Snapshot::of(self.pid)));
+                    let snapshot = Snapshot::of(self.pid);
+                    self.before.push(Before { name: asked.name.clone(), begun: asked.begun, snapshot });
                     true
                 }
                 Mark::End => self.end(&mut asked, regions),
@@ -246,11 +259,9 @@ impl Marks {
         if !asked.has_changed && waited >= self.counted.patience.still && !self.in_vain.contains(&name) {
             self.in_vain.push(name.clone());
         }
-        let descriptors = match self.before.iter().rposition(|(before, _)| *before == name) {
-            Some(at) => self.descriptors.left(&self.before.remove(at).1, &Snapshot::of(self.pid)),
-            None => Vec::new(),
-        };
-        self.descriptors.region_ends();
+        let at = self.before.iter().rposition(|before| before.name == name);
+        let before = at.map(|at| self.before.remove(at));
+        let descriptors = before.map_or_else(Vec::new, |before| self.left(&before));
         if let Some(mut totals) = regions.end(&name) {
             totals.sites = pruned(totals.sites);
             self.runs.push(Ran { totals, descriptors, settled, waited });
@@ -282,8 +293,13 @@ impl Marks {
     }
 
     fn open_descriptors(&self, name: &str) -> u64 {
-        let before = self.before.iter().rev().find(|(before, _)| before == name);
-        before.map_or(0, |(_, before)| self.descriptors.left(before, &Snapshot::of(self.pid)).len() as u64)
+        let before = self.before.iter().rev().find(|before| before.name == name);
+        before.map_or(0, |before| self.left(before).len() as u64)
+    }
+
+    /// The descriptors of a region that are open now.
+    fn left(&self, before: &Before) -> Vec<Option<StackId>> {
+        self.descriptors.left(before.begun, &before.snapshot, &Snapshot::of(self.pid))
     }
 }
 

@@ -1,0 +1,82 @@
+//! Marks as a program's ring has them, against a process whose descriptors do not change.
+
+use crate::drain::LaneReader;
+use crate::marks::{Counted, Marks};
+use crate::shared_memory::SharedMemory;
+use mallow_profile::{Regions, StackId, ThreadIndex};
+use mallow_wire::event::{self, Mark, TEXT_BYTES};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::Ordering;
+
+/// A process that does nothing, with the descriptors 0, 1 and 2, and its marks.
+struct Program {
+    child: Child,
+    memory: SharedMemory,
+    marks: Marks,
+    regions: Regions,
+    readers: Vec<LaneReader>,
+}
+
+const THREAD: ThreadIndex = ThreadIndex(0);
+
+impl Program {
+    fn new() -> Program {
+        let mut command = Command::new("sleep");
+        command.arg("100").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let child = command.spawn().unwrap();
+        Program {
+            marks: Marks::new(child.id(), Counted::default()),
+            child,
+            memory: SharedMemory::new(1),
+            regions: Regions::default(),
+            readers: vec![LaneReader { thread: THREAD, taken_serial: 1, tail: 0 }],
+        }
+    }
+
+    /// Writes a mark and reads it; it is answered at once, because nobody else could change what is left.
+    fn mark(&mut self, what: Mark, name: &str) {
+        let mut text = [0u8; TEXT_BYTES];
+        text[..name.len()].copy_from_slice(name.as_bytes());
+        let [low, high] = [&text[..8], &text[8..]].map(|half| u64::from_le_bytes(half.try_into().unwrap()));
+        self.marks.text(THREAD, low, high);
+        self.marks.mark(THREAD, event::word1(0, 0), event::word2(0, what as u32), &mut self.regions);
+        let mapping = self.memory.map();
+        let answered = || mapping.lane(0).marks_answered.load(Ordering::Relaxed);
+        let before = answered();
+        self.marks.answer(&mapping, &self.readers, &mut self.regions);
+        assert_eq!(answered(), before + 1);
+    }
+
+    /// The names of the runs so far, and who opened what they left.
+    fn left(&self) -> Vec<(&str, &[Option<StackId>])> {
+        let runs = self.marks.runs.iter();
+        runs.map(|run| (run.totals.name.as_str(), run.descriptors.as_slice())).collect()
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn a_descriptor_belongs_to_the_regions_in_which_it_was_opened_in_whichever_order_they_end() {
+    let mut program = Program::new();
+    program.mark(Mark::Begin, "a");
+    // Closed and opened again: only its opener tells.
+    program.marks.opened(0, StackId(4));
+    program.mark(Mark::Begin, "b");
+    program.marks.opened(1, StackId(5));
+    program.mark(Mark::End, "a");
+    program.marks.opened(2, StackId(6));
+    program.mark(Mark::End, "b");
+    assert_eq!(
+        program.left(),
+        [
+            ("a", [Some(StackId(4)), Some(StackId(5))].as_slice()),
+            ("b", [Some(StackId(5)), Some(StackId(6))].as_slice()),
+        ]
+    );
+}

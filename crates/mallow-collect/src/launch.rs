@@ -18,6 +18,8 @@ pub(crate) enum Mode {
     Record,
     /// The same, with the program's marks and its file descriptors.
     Check,
+    /// Every event, and an aide that speaks to the allocator.
+    Soak,
     /// Sums only.
     Stat,
 }
@@ -27,6 +29,7 @@ impl Mode {
         match self {
             Mode::Record => "record",
             Mode::Check => "check",
+            Mode::Soak => "soak",
             Mode::Stat => "stat",
         }
     }

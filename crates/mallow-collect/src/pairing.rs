@@ -70,6 +70,11 @@ impl Pairing {
         }
     }
 
+    /// The figures up to now.
+    pub(crate) fn fold(&self) -> &Fold {
+        &self.fold
+    }
+
     /// From now on the program's regions are counted.
     pub(crate) fn watch_regions(&mut self) {
         self.regions = Some(Box::default());

@@ -13,7 +13,8 @@ use crate::regions::{of_folded, pruned};
 use crate::session::Arrival;
 use crate::stacks::StackNumbers;
 use crate::trace_file::TraceFile;
-use mallow_profile::{Exit, Folded, RegionFigures, RegionTotals, StackId, ThreadIndex};
+use mallow_profile::{Exit, Fold, Folded, RegionFigures, RegionTotals, StackId, ThreadIndex};
+use mallow_wire::shared::Header;
 use mallow_wire::trace::{self, ChunkKind};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -170,6 +171,31 @@ impl Recorded {
         })
     }
 
+    /// What it shares with us.
+    pub(crate) fn header(&self) -> &Header {
+        self.mapping.header()
+    }
+
+    /// Its figures up to now.
+    pub(crate) fn fold(&self) -> &Fold {
+        self.pairing.fold()
+    }
+
+    /// Its command line, blanks between arguments.
+    pub(crate) fn command(&self) -> &str {
+        &self.command
+    }
+
+    /// The executable and libraries that stood on its stacks.
+    pub(crate) fn modules(&self) -> &[trace::Module] {
+        &self.modules
+    }
+
+    /// Every node of its stacks.
+    pub(crate) fn nodes(&self) -> &[trace::StackNode] {
+        self.stacks.nodes()
+    }
+
     /// Whether all of its threads have ended.
     pub(crate) fn has_ended(&self) -> bool {
         self.watch.has_ended()
@@ -208,11 +234,6 @@ impl Recorded {
             marks.answer(&self.mapping, &self.readers, regions);
         }
         outcome.map(|()| passed.words)
-    }
-
-    /// Whether a thread of the program waits for an answer to one of its marks.
-    pub(crate) fn is_asked(&self) -> bool {
-        self.marks.as_ref().is_some_and(Marks::is_asked)
     }
 
     /// Finds out who owns the lanes in use.

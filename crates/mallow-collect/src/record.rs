@@ -8,6 +8,7 @@ use crate::interrupts::Interrupts;
 use crate::launch::{Launch, Mode};
 use crate::marks::Counted;
 use crate::process::{Ended, Recorded, Wanted};
+use crate::questions::Questions;
 use crate::regions::{self, WatchedProcess};
 use crate::session::{Arrival, Session};
 use crate::setting::Setting;
@@ -85,7 +86,8 @@ pub fn record(options: &RecordOptions, resolve: Resolve<'_>) -> Result<RecordOut
     let interrupts = Interrupts::watch()?;
     let (file, path) = open_output(&options.output)?;
     let clock = Clock::start();
-    let outcome = Recording::begin(options, &launch, session, interrupts, clock, file, &path)
+    let mode = if options.regions.is_some() { Mode::Check } else { Mode::Record };
+    let outcome = Recording::begin(options, &launch, mode, session, interrupts, clock, file, &path)
         .and_then(|recording| recording.run(resolve));
     if let Err((error, path)) = &outcome
         && !matches!(error, CollectError::Exists { .. })
@@ -93,6 +95,23 @@ pub fn record(options: &RecordOptions, resolve: Resolve<'_>) -> Result<RecordOut
         let _ = std::fs::remove_file(path);
     }
     outcome.map_err(|(error, _)| error)
+}
+
+/// Runs a command under the recorder and answers questions while it runs; gives how it ended, and what should be said
+/// about the answers. Nothing is written, and nobody's keys end it.
+pub(crate) fn record_asked(
+    options: &RecordOptions,
+    mode: Mode,
+    questions: Questions,
+) -> Result<(Exit, Vec<String>), CollectError> {
+    let launch = Launch::new(&options.command)?;
+    let session = Session::open()?;
+    let (file, path) = open_output(&options.output)?;
+    let interrupts = Interrupts::deaf();
+    let clock = Clock::start();
+    Recording::begin(options, &launch, mode, session, interrupts, clock, file, &path)
+        .and_then(|recording| recording.run_asked(questions))
+        .map_err(|(error, _)| error)
 }
 
 /// Opens the trace's file, under a name of its own while the program's process id is not known.
@@ -177,6 +196,8 @@ struct Recording {
     timed_out: bool,
     interrupts_passed: usize,
     watched: Vec<WatchedProcess>,
+    /// None when a trace is written instead.
+    questions: Option<Questions>,
 }
 
 type Failure = (CollectError, PathBuf);
@@ -191,6 +212,7 @@ impl Recording {
     fn begin(
         options: &RecordOptions,
         launch: &Launch<'_>,
+        mode: Mode,
         session: Session,
         interrupts: Interrupts,
         clock: Clock,
@@ -202,7 +224,6 @@ impl Recording {
         let mut payload = Vec::new();
         chunks::recording(&options.command).encode(&mut payload);
         file.chunk(ChunkKind::RECORDING, NO_PROCESS, &payload).and_then(|()| file.flush()).map_err(fail)?;
-        let mode = if options.regions.is_some() { Mode::Check } else { Mode::Record };
         let child = launch.start(&session, options.preload, mode, &options.setting).map_err(fail)?;
         let mut recording = Recording {
             session,
@@ -223,6 +244,7 @@ impl Recording {
             timed_out: false,
             interrupts_passed: 0,
             watched: Vec::new(),
+            questions: None,
         };
         if let Output::Default(directory) = &options.output {
             match name_by_process(path, directory, &launch.name(), child.id()) {
@@ -251,6 +273,18 @@ impl Recording {
             Err(error) => {
                 self.let_go();
                 Err((error, path))
+            }
+        }
+    }
+
+    fn run_asked(mut self, mut questions: Questions) -> Result<(Exit, Vec<String>), Failure> {
+        questions.started(self.child_pid);
+        self.questions = Some(questions);
+        match self.collect() {
+            Ok(_) => Ok((self.exit.unwrap_or(Exit::Signal(2)), self.warnings)),
+            Err(error) => {
+                self.let_go();
+                Err((error, self.file.path().to_owned()))
             }
         }
     }
@@ -292,6 +326,9 @@ impl Recording {
                 Vec::new()
             };
             self.admit()?;
+            if let Some(questions) = &mut self.questions {
+                questions.take();
+            }
             let until_tsc = self.clock.note();
             let mut words = 0;
             for process in &mut self.processes {
@@ -299,6 +336,9 @@ impl Recording {
                 words += process.drain(&self.clock, until, &mut self.file)?;
             }
             self.bury(&ended)?;
+            if let Some(questions) = &mut self.questions {
+                questions.answer(&self.processes);
+            }
             if interrupted || (self.exit.is_some() && self.processes.is_empty() && !self.admit()?) {
                 return Ok(interrupted);
             }
@@ -310,9 +350,6 @@ impl Recording {
             if written.elapsed() >= WRITE_INTERVAL {
                 written = Instant::now();
                 self.write()?;
-            }
-            if self.processes.iter().any(Recorded::is_asked) {
-                pause = Pause::default();
             }
             pause.after(words);
         }
@@ -428,7 +465,10 @@ impl Recording {
     fn close(&mut self, process: Recorded, exit: Option<Exit>) -> Result<(), CollectError> {
         self.warnings.extend(process.warnings());
         let ended = process.end(exit, &self.clock, &mut self.file)?;
-        self.ended.push(ended);
+        // A server may start and end processes for days.
+        if self.questions.is_none() {
+            self.ended.push(ended);
+        }
         Ok(())
     }
 

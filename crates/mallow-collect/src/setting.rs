@@ -21,6 +21,9 @@ pub struct Setting {
     pub processors: Option<u32>,
     /// When it is killed, with everything that it started.
     pub timeout: Option<Duration>,
+    /// It has a process group of its own, which the terminal's keys do not reach, and it is killed when the thread that
+    /// started it ends.
+    pub own_group: bool,
 }
 
 impl Setting {
@@ -33,7 +36,15 @@ impl Setting {
         if let Some(output) = &self.output {
             command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output.try_clone()?);
         }
-        if self.timeout.is_some() {
+        if self.own_group {
+            let end_with_us = || {
+                rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))
+                    .map_err(Into::into)
+            };
+            // SAFETY: between fork and exec it makes one system call and touches no memory but its own.
+            unsafe { command.pre_exec(end_with_us) };
+        }
+        if self.timeout.is_some() || self.own_group {
             // So that what it started can be killed with it.
             command.process_group(0);
         }

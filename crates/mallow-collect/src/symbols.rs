@@ -148,7 +148,7 @@ impl Tables {
 }
 
 /// The module that held an address in its generation: of those mapped around it, the one met last before.
-fn module_at<'a>(modules: &'a [trace::Module], key: &SymbolKey) -> Option<&'a trace::Module> {
+pub(crate) fn module_at<'a>(modules: &'a [trace::Module], key: &SymbolKey) -> Option<&'a trace::Module> {
     let pc = key.avma.wrapping_sub(u64::from(!key.exact));
     modules
         .iter()

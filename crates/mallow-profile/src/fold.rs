@@ -75,6 +75,21 @@ pub struct FoldedSite {
     pub totals: SiteTotals,
 }
 
+/// What one stack holds at a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LiveSite {
+    /// The stack as the events named it; [`Fold::NO_STACK`] when none was taken.
+    pub stack: StackId,
+    /// Live bytes.
+    pub bytes: u64,
+    /// Live blocks.
+    pub blocks: u32,
+    /// Allocations so far.
+    pub allocations: u64,
+    /// Their bytes.
+    pub allocated_bytes: u64,
+}
+
 /// What one thread allocated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FoldedThread {
@@ -112,6 +127,11 @@ impl Fold {
     /// The same, with a choice of where reallocations are booked.
     pub fn with_booking(booking: ReallocBooking) -> Fold {
         Fold { booking, ..Fold::default() }
+    }
+
+    /// What each stack holds now, in the order of first calls; those that hold nothing are left out.
+    pub fn live_sites(&self) -> impl Iterator<Item = LiveSite> {
+        self.sites.live()
     }
 
     /// A successful allocating call. Stack ids should be dense: a table is indexed by them.

@@ -22,7 +22,7 @@ pub use allocator::{Allocator, AllocatorFigures, AllocatorState, Arena, Bin};
 pub use builder::ProfileBuilder;
 pub use diff::{Diff, DiffEntry, DiffSite, Level, Rename};
 pub use figures::{Known, SiteTotals, Totals};
-pub use fold::{BlockId, Fold, Folded, FoldedSite, FoldedThread, ReallocBooking, ThreadIndex};
+pub use fold::{BlockId, Fold, Folded, FoldedSite, FoldedThread, LiveSite, ReallocBooking, ThreadIndex};
 pub use measure::Measure;
 pub use model::{
     Address, Exit, LiveSample, Location, LocationId, Module, ModuleId, Process, ProcessIndex, Profile,

@@ -3,7 +3,7 @@
 //! A new peak would have to copy every site's live figures. Instead it raises a serial, and a site that is
 //! about to change for the first time since keeps a copy of its own: constant time for each event.
 
-use super::FoldedSite;
+use super::{FoldedSite, LiveSite};
 use crate::{SiteTotals, StackId};
 
 const NO_SITE: u32 = u32::MAX;
@@ -75,6 +75,16 @@ impl SiteFigures {
         }
     }
 
+    fn live(&self) -> LiveSite {
+        LiveSite {
+            stack: StackId(self.stack),
+            bytes: self.live_bytes,
+            blocks: self.live_blocks,
+            allocations: self.allocations,
+            allocated_bytes: self.bytes,
+        }
+    }
+
     fn finish(mut self, peak_serial: u64, end_us: u64) -> FoldedSite {
         self.keep_peak(peak_serial);
         let lived = self.lifetime_us.wrapping_add(u64::from(self.live_blocks).wrapping_mul(end_us));
@@ -134,6 +144,11 @@ impl Sites {
         self.by_stack[place] = index;
         self.figures.push(SiteFigures { stack: stack.0, ..SiteFigures::default() });
         index
+    }
+
+    /// The sites that have live blocks, in the order of first calls.
+    pub(super) fn live(&self) -> impl Iterator<Item = LiveSite> {
+        self.figures.iter().filter(|site| site.live_blocks > 0).map(SiteFigures::live)
     }
 
     pub(super) fn finish(self, peak_serial: u64, end_us: u64) -> Vec<FoldedSite> {

@@ -1,0 +1,193 @@
+//! The stacks of a recording under way: names for them, and profiles of what lived on them.
+
+use crate::process::Recorded;
+use crate::symbols::{Resolve, module_at};
+use crate::watch::{LiveProcess, Look};
+use mallow_base::Frame;
+use mallow_profile::{
+    Address, Known, LiveSite, LocationId, Module, Process, Profile, ProfileBuilder, Recording, SiteTotals,
+    StackId, Totals,
+};
+use mallow_wire::shared::ADDRESS_TRUNCATED;
+use mallow_wire::trace::{self, StackNode, SymbolKey};
+use rustc_hash::FxHashMap;
+
+/// Every stack of every process that was recorded when it was asked for. Names are looked up once each.
+#[derive(Clone, Debug, Default)]
+pub struct LiveStacks {
+    processes: Vec<StacksOf>,
+    named: FxHashMap<(Module, u64), Vec<Frame>>,
+}
+
+#[derive(Clone, Debug)]
+struct StacksOf {
+    index: u32,
+    command: String,
+    modules: Vec<trace::Module>,
+    nodes: Vec<StackNode>,
+}
+
+impl LiveStacks {
+    pub(crate) fn of(processes: &[Recorded]) -> LiveStacks {
+        let stacks_of = |process: &Recorded| StacksOf {
+            index: process.index,
+            command: process.command().to_owned(),
+            modules: process.modules().to_vec(),
+            nodes: process.nodes().to_vec(),
+        };
+        LiveStacks { processes: processes.iter().map(stacks_of).collect(), named: FxHashMap::default() }
+    }
+
+    /// The frames of stacks, each of the process with that index, innermost first. A stack that nobody knows has none.
+    pub fn frames(&mut self, stacks: &[(u32, StackId)], resolve: Resolve<'_>) -> Vec<Vec<Frame>> {
+        self.name(stacks, resolve);
+        stacks.iter().map(|(index, stack)| self.frames_of(*index, *stack)).collect()
+    }
+
+    fn frames_of(&self, index: u32, stack: StackId) -> Vec<Frame> {
+        let Some(process) = self.process(index) else { return Vec::new() };
+        process.chain(stack).flat_map(|node| self.located(process, node).1).collect()
+    }
+
+    fn process(&self, index: u32) -> Option<&StacksOf> {
+        self.processes.iter().find(|process| process.index == index)
+    }
+
+    /// A profile of what lived at a look: live bytes stand where other profiles have leaked ones.
+    pub fn profile(&mut self, look: &Look, recording: Recording, resolve: Resolve<'_>) -> Profile {
+        let stacks: Vec<(u32, StackId)> = look
+            .processes
+            .iter()
+            .flat_map(|process| process.sites.iter().map(|site| (process.index, site.stack)))
+            .collect();
+        self.name(&stacks, resolve);
+        let known = Known { allocations: true, leaked: true, blocks: true, ..Known::NOTHING };
+        let mut builder = ProfileBuilder::new(recording, known);
+        for live in &look.processes {
+            self.add_process(&mut builder, live);
+        }
+        builder.finish()
+    }
+
+    fn add_process(&self, builder: &mut ProfileBuilder, live: &LiveProcess) {
+        let stacks = self.process(live.index);
+        let process = builder.add_process(Process {
+            pid: live.pid,
+            command: stacks.map(|stacks| stacks.command.clone()).unwrap_or_default(),
+            totals: Totals {
+                allocations: live.allocations,
+                bytes: live.sites.iter().map(|site| site.allocated_bytes).sum(),
+                leaked_bytes: live.live_bytes,
+                leaked_blocks: live.live_blocks,
+                ..Totals::default()
+            },
+            ..Process::default()
+        });
+        for site in &live.sites {
+            let stack = stacks.and_then(|stacks| self.add_stack(builder, stacks, site.stack));
+            builder.add_site(process, stack, &totals_of(site));
+        }
+    }
+
+    fn add_stack(&self, builder: &mut ProfileBuilder, process: &StacksOf, stack: StackId) -> Option<StackId> {
+        let mut outermost_first: Vec<LocationId> = process
+            .chain(stack)
+            .map(|node| {
+                let (at, frames) = self.located(process, node);
+                let address = match at {
+                    At::Module(module, svma) => Address::InModule { module: builder.module(module), svma },
+                    At::Nowhere(avma) => Address::Anonymous { avma },
+                };
+                builder.location(address, frames)
+            })
+            .collect();
+        outermost_first.reverse();
+        builder.stack(outermost_first)
+    }
+
+    /// Where a node lies, and its frames.
+    fn located(&self, process: &StacksOf, node: &StackNode) -> (At, Vec<Frame>) {
+        match process.at(node) {
+            At::Nowhere(avma) => {
+                let function = match avma {
+                    ADDRESS_TRUNCATED => "[deeper frames were cut]".to_owned(),
+                    avma => format!("{avma:#x}"),
+                };
+                (At::Nowhere(avma), vec![Frame { function, ..Frame::default() }])
+            }
+            At::Module(module, svma) => {
+                let frames =
+                    self.named.get(&(module.clone(), sought(svma, node))).cloned().unwrap_or_default();
+                (At::Module(module, svma), frames)
+            }
+        }
+    }
+
+    /// Looks up the names on these stacks that are not known yet, module by module.
+    fn name(&mut self, stacks: &[(u32, StackId)], resolve: Resolve<'_>) {
+        let mut wanted: FxHashMap<Module, Vec<u64>> = FxHashMap::default();
+        for process in &self.processes {
+            let mut seen = vec![false; process.nodes.len()];
+            for (_, stack) in stacks.iter().filter(|(index, _)| *index == process.index) {
+                let mut at = Some(stack.0 as usize);
+                while let Some(number) = at.filter(|at| seen.get(*at) == Some(&false)) {
+                    seen[number] = true;
+                    let node = &process.nodes[number];
+                    if let At::Module(module, svma) = process.at(node) {
+                        wanted.entry(module).or_default().push(sought(svma, node));
+                    }
+                    at = node.parent.map(|parent| parent as usize);
+                }
+            }
+        }
+        for (module, mut svmas) in wanted {
+            svmas.sort_unstable();
+            svmas.dedup();
+            svmas.retain(|svma| !self.named.contains_key(&(module.clone(), *svma)));
+            let frames = resolve(&module, &svmas);
+            let named = svmas.into_iter().zip(frames);
+            self.named.extend(named.map(|(svma, frames)| ((module.clone(), svma), frames)));
+        }
+    }
+}
+
+/// The address to look up: a return address points behind the call, one less lies within it.
+fn sought(svma: u64, node: &StackNode) -> u64 {
+    svma.wrapping_sub(u64::from(!node.exact))
+}
+
+/// Where an address lies.
+enum At {
+    Module(Module, u64),
+    Nowhere(u64),
+}
+
+impl StacksOf {
+    /// The nodes of a stack, innermost first.
+    fn chain(&self, stack: StackId) -> impl Iterator<Item = &StackNode> {
+        let node = |number: u32| self.nodes.get(number as usize);
+        // A parent's number is smaller than its child's, so this ends.
+        std::iter::successors(node(stack.0), move |at| at.parent.and_then(node))
+    }
+
+    fn at(&self, node: &StackNode) -> At {
+        let key = SymbolKey { avma: node.avma, exact: node.exact, generation: node.generation, location: 0 };
+        match module_at(&self.modules, &key) {
+            Some(module) => {
+                let (path, build_id) = (module.path.clone(), module.build_id.clone());
+                At::Module(Module { path, build_id }, node.avma.wrapping_sub(module.bias))
+            }
+            None => At::Nowhere(node.avma),
+        }
+    }
+}
+
+fn totals_of(site: &LiveSite) -> SiteTotals {
+    SiteTotals {
+        allocations: site.allocations,
+        bytes: site.allocated_bytes,
+        leaked_bytes: site.bytes,
+        leaked_blocks: u64::from(site.blocks),
+        ..SiteTotals::default()
+    }
+}

@@ -1,0 +1,162 @@
+//! Questions to a recording under way, and the answers.
+//!
+//! They are taken up between two passes over the rings and answered behind the next one, so that an answer knows
+//! everything that happened before its question.
+
+use crate::live_stacks::LiveStacks;
+use crate::process::Recorded;
+use crate::watch::{AllocatorAccount, LiveProcess, Look, Order};
+use mallow_wire::shared::*;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, Sender};
+use std::time::{Duration, Instant};
+
+/// What is wanted, with the place for the answer.
+#[derive(Debug)]
+pub(crate) enum Question {
+    Look(Sender<Look>),
+    Live(Sender<(u64, u64)>),
+    Stacks(Sender<LiveStacks>),
+    Order(Order, Duration, Sender<Vec<AllocatorAccount>>),
+}
+
+/// Those who ask.
+#[derive(Debug)]
+pub(crate) struct Questions {
+    receiver: Receiver<Question>,
+    started: Option<Sender<u32>>,
+    taken: Vec<Question>,
+    orders: Vec<Pending>,
+}
+
+/// An order that aides carry out.
+#[derive(Debug)]
+struct Pending {
+    /// The process's index, and the number of the question.
+    asked: Vec<(u32, u32)>,
+    until: Instant,
+    reply: Sender<Vec<AllocatorAccount>>,
+}
+
+impl Questions {
+    pub(crate) fn new(receiver: Receiver<Question>, started: Sender<u32>) -> Questions {
+        Questions { receiver, started: Some(started), taken: Vec::new(), orders: Vec::new() }
+    }
+
+    /// The command runs.
+    pub(crate) fn started(&mut self, pid: u32) {
+        if let Some(started) = self.started.take() {
+            let _ = started.send(pid);
+        }
+    }
+
+    /// Takes up what was asked until now.
+    pub(crate) fn take(&mut self) {
+        self.taken.extend(self.receiver.try_iter());
+    }
+
+    /// Answers what was taken up. Whoever has stopped waiting for an answer does not get one.
+    pub(crate) fn answer(&mut self, processes: &[Recorded]) {
+        for question in std::mem::take(&mut self.taken) {
+            match question {
+                Question::Look(reply) => drop(reply.send(look(processes))),
+                Question::Live(reply) => drop(reply.send(live(processes))),
+                Question::Stacks(reply) => drop(reply.send(LiveStacks::of(processes))),
+                Question::Order(order, patience, reply) => {
+                    self.orders.push(give_order(processes, order, patience, reply));
+                }
+            }
+        }
+        self.orders.retain(|pending| !pending.is_over(processes));
+    }
+}
+
+fn look(processes: &[Recorded]) -> Look {
+    let of = |process: &Recorded| {
+        let fold = process.fold();
+        LiveProcess {
+            index: process.index,
+            pid: process.pid,
+            live_bytes: fold.live_bytes(),
+            live_blocks: fold.live_blocks(),
+            allocations: fold.totals().allocations,
+            has_aide: process.header().aide.tid.load(Ordering::Relaxed) != 0,
+            sites: fold.live_sites().collect(),
+        }
+    };
+    Look { processes: processes.iter().map(of).collect() }
+}
+
+fn live(processes: &[Recorded]) -> (u64, u64) {
+    processes
+        .iter()
+        .map(Recorded::fold)
+        .fold((0, 0), |(bytes, blocks), fold| (bytes + fold.live_bytes(), blocks + fold.live_blocks()))
+}
+
+fn give_order(
+    processes: &[Recorded],
+    order: Order,
+    patience: Duration,
+    reply: Sender<Vec<AllocatorAccount>>,
+) -> Pending {
+    let mut wanted = 0;
+    if order.trim {
+        wanted |= ORDER_TRIM;
+    }
+    if order.account {
+        wanted |= ORDER_ACCOUNT;
+    }
+    let mut asked = Vec::new();
+    for process in processes {
+        let aide = &process.header().aide;
+        if aide.tid.load(Ordering::Acquire) == 0 {
+            continue;
+        }
+        aide.order.store(wanted, Ordering::Relaxed);
+        let number = aide.asked.fetch_add(1, Ordering::Release).wrapping_add(1);
+        let _ = rustix::thread::futex::wake(&aide.asked, rustix::thread::futex::Flags::empty(), 1);
+        asked.push((process.index, number));
+    }
+    Pending { asked, until: Instant::now() + patience, reply }
+}
+
+impl Pending {
+    /// Whether every process has answered or ended, or time is up; the answers are then sent.
+    fn is_over(&self, processes: &[Recorded]) -> bool {
+        let aide_of = |index: u32| processes.iter().find(|process| process.index == index);
+        let waits = self.asked.iter().any(|(index, number)| {
+            aide_of(*index)
+                .is_some_and(|process| process.header().aide.answered.load(Ordering::Acquire) != *number)
+        });
+        if waits && Instant::now() < self.until {
+            return false;
+        }
+        let answered = self.asked.iter().filter_map(|(index, number)| {
+            let process = aide_of(*index)?;
+            (process.header().aide.answered.load(Ordering::Acquire) == *number).then(|| account(process))?
+        });
+        let _ = self.reply.send(answered.collect());
+        true
+    }
+}
+
+/// What the process's allocator said; none when it is one that nobody knows.
+fn account(process: &Recorded) -> Option<AllocatorAccount> {
+    let aide = &process.header().aide;
+    let allocator = match aide.allocator.load(Ordering::Relaxed) {
+        ALLOCATOR_GLIBC => "glibc",
+        ALLOCATOR_JEMALLOC => "jemalloc",
+        ALLOCATOR_MIMALLOC => "mimalloc",
+        ALLOCATOR_TCMALLOC => "tcmalloc",
+        _ => return None,
+    };
+    let held = aide.held_bytes.load(Ordering::Relaxed);
+    let known = held > 0;
+    Some(AllocatorAccount {
+        pid: process.pid,
+        allocator,
+        held_bytes: known.then_some(held),
+        used_bytes: known.then(|| aide.used_bytes.load(Ordering::Relaxed).min(held)),
+    })
+}

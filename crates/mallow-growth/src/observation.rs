@@ -34,6 +34,10 @@ pub struct Observation {
 /// Everything that a verdict rests on.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Evidence {
+    /// The program at rest before anything was asked of it. The allocator is asked to trim after every piece of work, so
+    /// what it keeps between two trims does not add up over `observations`: it stands in the distance from
+    /// `resident_bytes` to `trimmed_bytes` there, and in how far `resident_bytes` lies above this one.
+    pub before: Option<Observation>,
     /// The observations after warm-up, in the order of time.
     pub observations: Vec<Observation>,
     /// What was seen while nothing was asked of the program, in the order of time; empty when nobody looked.

@@ -129,6 +129,7 @@ impl Runner<'_> {
                 output: Some(output),
                 processors: test.settings.cpus,
                 timeout: Some(test.settings.timeout),
+                own_group: false,
             },
             preload: self.preload,
         };

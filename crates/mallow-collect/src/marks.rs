@@ -111,11 +111,24 @@ struct Asked {
     /// The region's number, at a begin.
     begun: u64,
     since: Instant,
-    /// What was left when it was looked at last, and since when.
-    left: u64,
+    /// What was left when it was looked at last, blocks and descriptors, and since when.
+    left: Option<(u64, u64)>,
     unchanged_since: Instant,
     /// What was left has changed while it was waited for.
     has_changed: bool,
+}
+
+/// What a region leaves, at one look.
+struct Left {
+    blocks: u64,
+    /// None while blocks live: they say whether something goes on, and the kernel's table costs a file system's reading.
+    descriptors: Option<Vec<Option<StackId>>>,
+}
+
+impl Left {
+    fn counts(&self) -> (u64, u64) {
+        (self.blocks, self.descriptors.as_ref().map_or(0, |open| open.len() as u64))
+    }
 }
 
 /// Whether a thread can go on.
@@ -176,7 +189,7 @@ impl Marks {
                 name,
                 begun,
                 since: now,
-                left: u64::MAX,
+                left: None,
                 unchanged_since: now,
                 has_changed: false,
             });
@@ -208,11 +221,6 @@ impl Marks {
         self.descriptors.opened(number, stack);
     }
 
-    /// Whether somebody waits, so that the next pass should come soon.
-    pub(crate) fn is_asked(&self) -> bool {
-        !self.asked.is_empty()
-    }
-
     /// Whether a thread's mark is not answered yet.
     pub(crate) fn awaits(&self, thread: ThreadIndex) -> bool {
         self.asked.iter().any(|asked| asked.thread == thread)
@@ -229,7 +237,10 @@ impl Marks {
                 }
                 Mark::End => self.end(&mut asked, regions),
                 Mark::Settle | Mark::Operations | Mark::Main => match innermost(regions) {
-                    Some(name) => !matches!(self.stillness(&mut asked, &name, regions), Stillness::NotYet),
+                    Some(name) => {
+                        let counts = self.look(&name, regions).counts();
+                        !matches!(self.stillness(&mut asked, &name, counts), Stillness::NotYet)
+                    }
                     None => true,
                 },
             };
@@ -250,7 +261,8 @@ impl Marks {
             }
             return true;
         }
-        let settled = match self.stillness(asked, &name, regions) {
+        let left = self.look(&name, regions);
+        let settled = match self.stillness(asked, &name, left.counts()) {
             Stillness::NotYet => return false,
             Stillness::Settled => true,
             Stillness::GivenUp => false,
@@ -259,9 +271,10 @@ impl Marks {
         if !asked.has_changed && waited >= self.counted.patience.still && !self.in_vain.contains(&name) {
             self.in_vain.push(name.clone());
         }
-        let at = self.before.iter().rposition(|before| before.name == name);
-        let before = at.map(|at| self.before.remove(at));
-        let descriptors = before.map_or_else(Vec::new, |before| self.left(&before));
+        let descriptors = left.descriptors.unwrap_or_else(|| self.descriptors_of(&name));
+        if let Some(at) = self.before.iter().rposition(|before| before.name == name) {
+            self.before.remove(at);
+        }
         if let Some(mut totals) = regions.end(&name) {
             totals.sites = pruned(totals.sites);
             self.runs.push(Ran { totals, descriptors, settled, waited });
@@ -269,16 +282,28 @@ impl Marks {
         true
     }
 
-    fn stillness(&self, asked: &mut Asked, name: &str, regions: &Regions) -> Stillness {
+    /// What a region leaves now.
+    fn look(&self, name: &str, regions: &Regions) -> Left {
         let blocks = regions.figures(name).map_or(0, |figures: RegionFigures| figures.remaining_blocks);
-        let left = blocks + self.open_descriptors(name);
+        Left { blocks, descriptors: (blocks == 0).then(|| self.descriptors_of(name)) }
+    }
+
+    /// The descriptors of a region that are open now.
+    fn descriptors_of(&self, name: &str) -> Vec<Option<StackId>> {
+        let before = self.before.iter().rev().find(|before| before.name == name);
+        before.map_or_else(Vec::new, |before| {
+            self.descriptors.left(before.begun, &before.snapshot, &Snapshot::of(self.pid))
+        })
+    }
+
+    fn stillness(&self, asked: &mut Asked, name: &str, left: (u64, u64)) -> Stillness {
         let now = Instant::now();
-        if left == 0 {
+        if left == (0, 0) {
             return Stillness::Settled;
         }
-        if left != asked.left {
-            asked.has_changed |= asked.left != u64::MAX;
-            asked.left = left;
+        if asked.left != Some(left) {
+            asked.has_changed |= asked.left.is_some();
+            asked.left = Some(left);
             asked.unchanged_since = now;
         }
         let vain = self.in_vain.iter().any(|other| other == name);
@@ -290,16 +315,6 @@ impl Marks {
         } else {
             Stillness::NotYet
         }
-    }
-
-    fn open_descriptors(&self, name: &str) -> u64 {
-        let before = self.before.iter().rev().find(|before| before.name == name);
-        before.map_or(0, |before| self.left(before).len() as u64)
-    }
-
-    /// The descriptors of a region that are open now.
-    fn left(&self, before: &Before) -> Vec<Option<StackId>> {
-        self.descriptors.left(before.begun, &before.snapshot, &Snapshot::of(self.pid))
     }
 }
 

@@ -45,6 +45,12 @@ pub enum LoadError {
         /// The host.
         host: String,
     },
+    /// A load that makes no sense.
+    #[error("this load cannot be made: {what}")]
+    BadLoad {
+        /// A sentence.
+        what: String,
+    },
     /// The generator cannot work.
     #[error("the load generator cannot {what}: {cause}")]
     System {

@@ -1,26 +1,107 @@
 //! The threads that ask.
+//!
+//! A generator's threads live from its start to its end. Each has a runtime of its own on which its share of the
+//! connections lives; no connection ever moves to another thread, so that nothing is stolen and nothing is locked on
+//! the way of a request. Between two runs they wait with their connections open.
 
+use crate::engine::plan::Plan;
+use crate::engine::prepared::Prepared;
+use crate::engine::station::{self, Command, Setup};
+use crate::engine::tally::Tally;
 use crate::{Amount, Figures, Load, LoadError};
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::thread::{self, JoinHandle};
+use tokio::sync::mpsc::UnboundedSender;
 
 /// A load generator with its threads and connections.
 #[derive(Debug)]
-pub struct Generator {}
+pub struct Generator {
+    connections: u32,
+    rate: Option<f64>,
+    /// The end of the list when targets are asked for once.
+    requests_max: Option<u64>,
+    stations: Vec<Station>,
+}
+
+/// A thread, as the one that started it sees it.
+#[derive(Debug)]
+struct Station {
+    commands: UnboundedSender<Command>,
+    thread: Option<JoinHandle<()>>,
+}
 
 impl Generator {
     /// Starts the threads; nothing is sent yet.
     ///
     /// # Errors
-    /// When the system refuses threads or sockets.
-    pub fn start(_load: Load) -> Result<Generator, LoadError> {
-        Ok(Generator {})
+    /// When the load makes no sense (no target, no connection, a path or a host that cannot be sent), or the system
+    /// refuses a thread.
+    pub fn start(load: Load) -> Result<Generator, LoadError> {
+        let prepared = Prepared::of(&load)?;
+        let processors = thread::available_parallelism().map_or(1, |count| count.get() as u32);
+        let threads = load.threads.unwrap_or(processors).clamp(1, load.connections);
+        let setup = Arc::new(Setup::of(&load, prepared, threads));
+        let requests_max = setup.prepared.requests_max();
+        let mut stations = Vec::new();
+        for index in 0..threads {
+            stations.push(Station::start(index, Arc::clone(&setup))?);
+        }
+        Ok(Generator { connections: load.connections, rate: load.rate, requests_max, stations })
     }
 
     /// Sends load and waits until every request is over. `connections`, when given, stands for the load's own number
     /// in this run.
-    pub fn run(&mut self, _amount: Amount, _connections: Option<u32>) -> Figures {
-        Figures::default()
+    ///
+    /// A run of [`Amount::Requests`] sends exactly so many. One of [`Amount::Duration`] begins none after its end and
+    /// waits for those that are under way. Connections stay open afterwards, if they are kept at all.
+    pub fn run(&mut self, amount: Amount, connections: Option<u32>) -> Figures {
+        let connections = connections.unwrap_or(self.connections).max(1);
+        let plan = Arc::new(Plan::new(amount, self.rate, connections, self.requests_max));
+        let (results, tallies) = mpsc::channel();
+        for station in &self.stations {
+            // A thread that is gone does not answer, and is missing from the sum below.
+            let _ = station.commands.send(Command::Run(Arc::clone(&plan), results.clone()));
+        }
+        drop(results);
+        Tally::figures(&tallies.into_iter().collect::<Vec<Tally>>())
     }
 
-    /// Closes every connection, and waits until that is done.
-    pub fn close(&mut self) {}
+    /// Closes every connection, and waits until that is done. The next run opens new ones.
+    pub fn close(&mut self) {
+        let (done, all) = mpsc::channel::<()>();
+        for station in &self.stations {
+            let _ = station.commands.send(Command::Close(done.clone()));
+        }
+        drop(done);
+        // Ends when the last thread has let go of its end.
+        let _ = all.into_iter().count();
+    }
+}
+
+impl Station {
+    fn start(index: u32, setup: Arc<Setup>) -> Result<Station, LoadError> {
+        let runtime = station::runtime()
+            .map_err(|cause| LoadError::System { what: "wait for its connections", cause })?;
+        let (commands, received) = tokio::sync::mpsc::unbounded_channel();
+        let thread = thread::Builder::new()
+            .name(format!("load-{index}"))
+            .spawn(move || station::serve(&runtime, index, setup, received))
+            .map_err(|cause| LoadError::System { what: "start a thread", cause })?;
+        Ok(Station { commands, thread: Some(thread) })
+    }
+}
+
+impl Drop for Generator {
+    fn drop(&mut self) {
+        for station in &mut self.stations {
+            // Without a sender the thread's list of commands ends, and with it the thread.
+            station.commands = tokio::sync::mpsc::unbounded_channel().0;
+        }
+        for station in &mut self.stations {
+            if let Some(thread) = station.thread.take() {
+                let _ = thread.join();
+            }
+        }
+    }
 }

@@ -6,6 +6,7 @@
 //!
 //! It contacts loopback addresses only, unless it is told otherwise.
 
+mod engine;
 mod error;
 mod figures;
 mod generator;

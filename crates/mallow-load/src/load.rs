@@ -20,6 +20,19 @@ pub struct Target {
     pub weight: u32,
 }
 
+impl Target {
+    /// A GET without headers of its own.
+    pub fn get(path: &str) -> Target {
+        Target {
+            method: Method::GET,
+            path: path.to_owned(),
+            headers: HeaderMap::new(),
+            body: Bytes::new(),
+            weight: 1,
+        }
+    }
+}
+
 /// In what order targets are asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {

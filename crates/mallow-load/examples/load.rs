@@ -1,0 +1,33 @@
+//! The generator on its own, for benchmarks: `load ADDRESS CONNECTIONS SECONDS|REQUESTSn [h2] [threads=N] [rate=R]`.
+
+use mallow_load::{Amount, Generator, Load, Order, Protocol, Target};
+use std::time::Duration;
+
+fn main() {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let [address, connections, amount, options @ ..] = words.as_slice() else {
+        eprintln!("load ADDRESS CONNECTIONS SECONDS|REQUESTSn [h2] [close] [threads=N] [rate=R]");
+        std::process::exit(2);
+    };
+    let option = |name: &str| options.iter().find_map(|word| word.strip_prefix(name));
+    let load = Load {
+        address: address.parse().expect("an address"),
+        host: "localhost".to_owned(),
+        targets: vec![Target::get("/")],
+        order: Order::Sequential,
+        protocol: if option("h2").is_some() { Protocol::Http2 } else { Protocol::Http1 },
+        connections: connections.parse().expect("a number of connections"),
+        keep_alive: option("close").is_none(),
+        rate: option("rate=").map(|rate| rate.parse().expect("a rate")),
+        timeout: Duration::from_secs(10),
+        threads: option("threads=").map(|count| count.parse().expect("a number of threads")),
+    };
+    let amount = match amount.strip_suffix('n') {
+        Some(count) => Amount::Requests(count.parse().expect("a number of requests")),
+        None => Amount::Duration(Duration::from_secs_f64(amount.parse().expect("seconds"))),
+    };
+    let mut generator = Generator::start(load).expect("a generator");
+    let figures = generator.run(amount, None);
+    println!("requests/s {:.1}", figures.rate());
+    println!("{figures:#?}");
+}

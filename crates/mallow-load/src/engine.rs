@@ -1,0 +1,12 @@
+//! What happens on a generator's threads, from the plan of a run down to the bytes of a connection.
+
+pub(crate) mod alarm;
+pub(crate) mod cause;
+pub(crate) mod http1;
+pub(crate) mod http2;
+pub(crate) mod plan;
+pub(crate) mod prepared;
+pub(crate) mod sequence;
+pub(crate) mod station;
+pub(crate) mod tally;
+pub(crate) mod worker;

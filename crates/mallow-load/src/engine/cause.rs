@@ -1,0 +1,88 @@
+//! Why a request got no answer, in two words.
+
+use std::error::Error;
+use std::io::ErrorKind;
+
+/// The short names that reports group by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Cause {
+    Refused,
+    Reset,
+    Timeout,
+    ClosedEarly,
+    BadAnswer,
+    NoPort,
+    NoDescriptor,
+    Unreachable,
+}
+
+impl Cause {
+    /// Every cause; a cause's place here is its number.
+    pub(crate) const ALL: [Cause; 8] = [
+        Cause::Refused,
+        Cause::Reset,
+        Cause::Timeout,
+        Cause::ClosedEarly,
+        Cause::BadAnswer,
+        Cause::NoPort,
+        Cause::NoDescriptor,
+        Cause::Unreachable,
+    ];
+
+    /// As reports show it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Cause::Refused => "connection refused",
+            Cause::Reset => "connection reset",
+            Cause::Timeout => "timeout",
+            Cause::ClosedEarly => "closed early",
+            Cause::BadAnswer => "bad answer",
+            Cause::NoPort => "no free port",
+            Cause::NoDescriptor => "too many open files",
+            Cause::Unreachable => "cannot connect",
+        }
+    }
+
+    /// A connection that the server closed while nobody looked breaks off like this.
+    pub(crate) fn is_of_a_closed_connection(self) -> bool {
+        matches!(self, Cause::ClosedEarly | Cause::Reset)
+    }
+
+    /// Why no connection came about.
+    pub(crate) fn of_connecting(error: &std::io::Error) -> Cause {
+        match (error.kind(), error.raw_os_error().map(rustix::io::Errno::from_raw_os_error)) {
+            (_, Some(rustix::io::Errno::MFILE | rustix::io::Errno::NFILE)) => Cause::NoDescriptor,
+            (ErrorKind::ConnectionRefused, _) => Cause::Refused,
+            (ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted, _) => Cause::Reset,
+            (ErrorKind::AddrNotAvailable | ErrorKind::AddrInUse, _) => Cause::NoPort,
+            (ErrorKind::TimedOut, _) => Cause::Timeout,
+            _ => Cause::Unreachable,
+        }
+    }
+
+    /// Why an exchange broke off.
+    pub(crate) fn of_exchange(error: &hyper::Error) -> Cause {
+        if let Some(kind) = system_reason(error) {
+            return match kind {
+                ErrorKind::TimedOut => Cause::Timeout,
+                ErrorKind::UnexpectedEof => Cause::ClosedEarly,
+                _ => Cause::Reset,
+            };
+        }
+        if error.is_incomplete_message() || error.is_canceled() || error.is_closed() {
+            return Cause::ClosedEarly;
+        }
+        Cause::BadAnswer
+    }
+}
+
+fn system_reason(error: &hyper::Error) -> Option<ErrorKind> {
+    let mut source = error.source();
+    while let Some(error) = source {
+        if let Some(error) = error.downcast_ref::<std::io::Error>() {
+            return Some(error.kind());
+        }
+        source = error.source();
+    }
+    None
+}

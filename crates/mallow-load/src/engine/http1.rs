@@ -1,0 +1,124 @@
+//! A connection that carries one request at a time.
+//!
+//! hyper splits a connection into a sender and a future that reads and writes. That future is driven here by the
+//! worker that waits for the answer: a task of its own for it would cost two wake-ups for each request.
+
+use super::cause::Cause;
+use super::prepared::Body;
+use hyper::body::{Body as _, Incoming};
+use hyper::client::conn::http1::{Builder, Connection, SendRequest};
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
+use std::future::{Future, poll_fn};
+use std::net::SocketAddr;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll};
+use tokio::net::TcpStream;
+
+/// What is kept of an answer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) body_bytes: u64,
+}
+
+/// An exchange that broke off.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Broken {
+    pub(crate) cause: Cause,
+    /// The request has not left, so that it can be sent again whatever it does.
+    pub(crate) unsent: bool,
+    /// Nothing of an answer came.
+    pub(crate) unanswered: bool,
+}
+
+/// An open connection.
+#[derive(Debug)]
+pub(crate) struct Http1 {
+    sender: SendRequest<Body>,
+    connection: Pin<Box<Connection<TokioIo<TcpStream>, Body>>>,
+    is_over: bool,
+}
+
+impl Http1 {
+    pub(crate) async fn open(address: SocketAddr) -> Result<Http1, Cause> {
+        let stream = connect(address).await?;
+        let (sender, connection) = Builder::new()
+            .handshake(TokioIo::new(stream))
+            .await
+            .map_err(|error| Cause::of_exchange(&error))?;
+        Ok(Http1 { sender, connection: Box::pin(connection), is_over: false })
+    }
+
+    /// Whether another request can be sent: the server may have closed it since the last one.
+    pub(crate) async fn is_open(&mut self) -> bool {
+        poll_fn(|context| {
+            self.drive(context);
+            Poll::Ready(())
+        })
+        .await;
+        !self.is_over && !self.sender.is_closed()
+    }
+
+    /// Sends a request and takes in its whole answer.
+    pub(crate) async fn exchange(&mut self, request: Request<Body>) -> Result<Answer, Broken> {
+        let unsent = |error| Broken { cause: Cause::of_exchange(&error), unsent: true, unanswered: true };
+        poll_fn(|context| match self.sender.poll_ready(context) {
+            Poll::Pending => {
+                self.drive(context);
+                self.sender.poll_ready(context)
+            }
+            ready => ready,
+        })
+        .await
+        .map_err(unsent)?;
+        let answer = self.sender.send_request(request);
+        let mut answer = pin!(take_in(answer));
+        let (connection, is_over) = (&mut self.connection, &mut self.is_over);
+        poll_fn(|context| {
+            // First the connection, which writes the request and reads the answer, then who waits for it.
+            if !*is_over {
+                *is_over = connection.as_mut().poll(context).is_ready();
+            }
+            answer.as_mut().poll(context)
+        })
+        .await
+    }
+
+    fn drive(&mut self, context: &mut Context<'_>) {
+        if !self.is_over {
+            // An error comes out of the exchange as well, where it is counted.
+            self.is_over = self.connection.as_mut().poll(context).is_ready();
+        }
+    }
+}
+
+/// A connection without delays by Nagle's algorithm, which would hold back the second part of a request.
+pub(crate) async fn connect(address: SocketAddr) -> Result<TcpStream, Cause> {
+    let stream = TcpStream::connect(address).await.map_err(|error| Cause::of_connecting(&error))?;
+    stream.set_nodelay(true).map_err(|error| Cause::of_connecting(&error))?;
+    Ok(stream)
+}
+
+/// Waits for an answer and counts its body without keeping it.
+pub(crate) async fn take_in(
+    answer: impl Future<Output = hyper::Result<Response<Incoming>>>,
+) -> Result<Answer, Broken> {
+    let answer = answer.await.map_err(|error| Broken {
+        cause: Cause::of_exchange(&error),
+        unsent: error.is_canceled(),
+        unanswered: true,
+    })?;
+    let status = answer.status().as_u16();
+    let mut body = answer.into_body();
+    let mut body_bytes = 0;
+    while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
+        let frame = frame.map_err(|error| Broken {
+            cause: Cause::of_exchange(&error),
+            unsent: false,
+            unanswered: false,
+        })?;
+        body_bytes += frame.data_ref().map_or(0, |data| data.len() as u64);
+    }
+    Ok(Answer { status, body_bytes })
+}

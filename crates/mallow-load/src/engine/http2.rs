@@ -1,0 +1,114 @@
+//! A connection that carries many requests at once.
+//!
+//! The workers of a thread share connections, up to [`STREAMS_MAX`] of them one: servers commonly allow 100 to 250
+//! requests at once on a connection (RFC 9113 recommends at least 100). hyper waits by itself where one allows fewer.
+
+use super::cause::Cause;
+use super::http1::{Answer, Broken, connect, take_in};
+use super::prepared::Body;
+use hyper::Request;
+use hyper::client::conn::http2::{Builder, SendRequest};
+use hyper::rt::Executor;
+use hyper_util::rt::TokioIo;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::time::Duration;
+use tokio::sync::Mutex;
+use tokio::task::{JoinHandle, spawn_local};
+
+/// Workers on one connection.
+pub(crate) const STREAMS_MAX: usize = 100;
+/// A connection that has not said goodbye after so long is dropped.
+const GOODBYE_MAX: Duration = Duration::from_millis(100);
+
+/// A place for a connection; at most one is open, and a new one replaces one that is over.
+#[derive(Debug, Default)]
+pub(crate) struct Lane {
+    open: Mutex<Open>,
+}
+
+#[derive(Debug, Default)]
+struct Open {
+    sender: Option<SendRequest<Body>>,
+    task: Option<JoinHandle<()>>,
+    /// Counts connections, so that only the first of many who see one break replaces it.
+    generation: u64,
+}
+
+/// What a worker sends on.
+#[derive(Debug)]
+pub(crate) struct Sender {
+    sender: SendRequest<Body>,
+    generation: u64,
+    /// Opened for this request.
+    pub(crate) is_fresh: bool,
+}
+
+impl Lane {
+    /// The open connection, or a new one; `broken` is one that did not work.
+    pub(crate) async fn sender(&self, address: SocketAddr, broken: Option<&Sender>) -> Result<Sender, Cause> {
+        let mut open = self.open.lock().await;
+        let generation = open.generation;
+        if let Some(sender) = &open.sender
+            && !sender.is_closed()
+            && broken.is_none_or(|broken| broken.generation != generation)
+        {
+            return Ok(Sender { sender: sender.clone(), generation, is_fresh: false });
+        }
+        open.sender = None;
+        let stream = connect(address).await?;
+        let (sender, connection) = Builder::new(Local)
+            .handshake(TokioIo::new(stream))
+            .await
+            .map_err(|error| Cause::of_exchange(&error))?;
+        // The earlier connection, if any, ends by itself with the last request on it.
+        open.task = Some(spawn_local(async {
+            // An error comes out of every exchange that it ends, where it is counted.
+            let _ = connection.await;
+        }));
+        open.sender = Some(sender.clone());
+        open.generation += 1;
+        Ok(Sender { sender, generation: open.generation, is_fresh: true })
+    }
+
+    /// Closes the connection and waits until it is.
+    pub(crate) async fn close(&self) {
+        let mut open = self.open.lock().await;
+        open.sender = None;
+        if let Some(mut task) = open.task.take()
+            && tokio::time::timeout(GOODBYE_MAX, &mut task).await.is_err()
+        {
+            task.abort();
+            let _ = task.await;
+        }
+    }
+}
+
+impl Sender {
+    /// Sends a request and takes in its whole answer.
+    pub(crate) async fn exchange(&mut self, request: Request<Body>) -> Result<Answer, Broken> {
+        self.sender.ready().await.map_err(|error| Broken {
+            cause: Cause::of_exchange(&error),
+            unsent: true,
+            unanswered: true,
+        })?;
+        let answer = take_in(self.sender.send_request(request)).await;
+        // hyper says of a stream that ended with its connection only that it ended.
+        answer.map_err(|broken| match broken.cause {
+            Cause::BadAnswer if self.sender.is_closed() => Broken { cause: Cause::ClosedEarly, ..broken },
+            _ => broken,
+        })
+    }
+}
+
+/// Runs hyper's tasks on the thread of the connection.
+#[derive(Clone, Copy, Debug)]
+struct Local;
+
+impl<F: Future + 'static> Executor<F> for Local {
+    fn execute(&self, task: F) {
+        spawn_local(async {
+            task.await;
+        });
+    }
+}

@@ -1,0 +1,120 @@
+//! Which request may begin, and when: the budget of a run, shared by all of its workers.
+
+use crate::Amount;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// One run.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    /// When it began.
+    begin: Instant,
+    /// No request begins then or later.
+    end: Option<Instant>,
+    /// How many requests there are in all.
+    total: u64,
+    /// Those that workers took.
+    taken: AtomicU64,
+    /// Nanoseconds from one request to the next, all workers together.
+    interval_ns: Option<f64>,
+    /// How many workers share it.
+    pub(crate) workers: u32,
+}
+
+/// A request that may begin.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Slot {
+    /// Counted from 0 over all workers.
+    pub(crate) number: u64,
+    /// When it is due; none for at once.
+    pub(crate) due: Option<Instant>,
+}
+
+impl Plan {
+    /// `requests_max` is where a list that is asked for once ends.
+    pub(crate) fn new(amount: Amount, rate: Option<f64>, workers: u32, requests_max: Option<u64>) -> Plan {
+        let begin = Instant::now();
+        let (total, end) = match amount {
+            Amount::Requests(count) => (count, None),
+            Amount::Duration(time) => (u64::MAX, begin.checked_add(time)),
+        };
+        Plan {
+            begin,
+            end,
+            total: total.min(requests_max.unwrap_or(u64::MAX)),
+            taken: AtomicU64::new(0),
+            interval_ns: rate.map(|rate| 1e9 / rate),
+            workers,
+        }
+    }
+
+    /// The next request of the worker `index` that took `taken` before, seen at `now`; none when it is done.
+    ///
+    /// With a rate, each worker owns every `workers`th slot of the schedule, so that a server that stalls one of them
+    /// makes that one late and is seen to. Without, whoever is free takes the next.
+    pub(crate) fn next(&self, index: u32, taken: u64, now: Instant) -> Option<Slot> {
+        if self.end.is_some_and(|end| now >= end) {
+            return None;
+        }
+        let Some(interval_ns) = self.interval_ns else {
+            // A load first, so that the count cannot run away while many workers find it used up.
+            if self.taken.load(Ordering::Relaxed) >= self.total {
+                return None;
+            }
+            let number = self.taken.fetch_add(1, Ordering::Relaxed);
+            return (number < self.total).then_some(Slot { number, due: None });
+        };
+        let number = taken.checked_mul(u64::from(self.workers))?.checked_add(u64::from(index))?;
+        if number >= self.total {
+            return None;
+        }
+        let due = self.begin.checked_add(Duration::from_nanos((number as f64 * interval_ns) as u64))?;
+        let in_time = self.end.is_none_or(|end| due < end);
+        in_time.then_some(Slot { number, due: Some(due) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_budget_is_used_up_exactly() {
+        let plan = Plan::new(Amount::Requests(3), None, 2, None);
+        let now = Instant::now();
+        let numbers: Vec<u64> = std::iter::from_fn(|| plan.next(0, 0, now)).map(|slot| slot.number).collect();
+        assert_eq!(numbers, [0, 1, 2]);
+        assert_eq!(plan.next(1, 0, now), None);
+    }
+
+    #[test]
+    fn a_list_ends_a_run_before_its_amount_does() {
+        for amount in [Amount::Requests(10), Amount::Duration(Duration::from_secs(100))] {
+            let plan = Plan::new(amount, None, 1, Some(2));
+            assert_eq!(std::iter::from_fn(|| plan.next(0, 0, Instant::now())).count(), 2);
+        }
+    }
+
+    #[test]
+    fn workers_share_the_slots_of_a_schedule() {
+        let plan = Plan::new(Amount::Requests(5), Some(100.0), 2, None);
+        let due = |index, taken| {
+            let slot = plan.next(index, taken, Instant::now())?;
+            Some((slot.number, slot.due.unwrap().duration_since(plan.begin).as_millis()))
+        };
+        assert_eq!(
+            [due(0, 0), due(0, 1), due(0, 2), due(0, 3)],
+            [Some((0, 0)), Some((2, 20)), Some((4, 40)), None]
+        );
+        assert_eq!([due(1, 0), due(1, 1), due(1, 2)], [Some((1, 10)), Some((3, 30)), None]);
+    }
+
+    #[test]
+    fn no_request_begins_after_the_end() {
+        let plan = Plan::new(Amount::Duration(Duration::from_millis(25)), Some(100.0), 1, None);
+        let begin = plan.begin;
+        assert!(plan.next(0, 2, begin).is_some(), "due after 20 ms");
+        assert_eq!(plan.next(0, 3, begin), None, "due after 30 ms");
+        assert_eq!(plan.next(0, 2, begin + Duration::from_millis(25)), None, "too late");
+    }
+}

@@ -1,0 +1,101 @@
+//! Requests that are built once and copied for every sending.
+//!
+//! A copy shares the body, the path and the header values; what is allocated for it is the map of headers, which hyper
+//! takes and uses again for the headers of the answer.
+
+use super::sequence::Sequence;
+use crate::{Load, LoadError, Protocol};
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::header::{CONNECTION, HOST, HeaderValue};
+use hyper::{HeaderMap, Method, Request, Uri};
+
+/// What travels.
+pub(crate) type Body = Full<Bytes>;
+
+/// Every target's request, and their order.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    requests: Vec<Template>,
+    pub(crate) sequence: Sequence,
+}
+
+/// One request.
+#[derive(Debug)]
+pub(crate) struct Template {
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Bytes,
+}
+
+impl Prepared {
+    /// # Errors
+    /// When there is nothing to ask for, or something that cannot be sent.
+    pub(crate) fn of(load: &Load) -> Result<Prepared, LoadError> {
+        let bad = |what: &str| LoadError::BadLoad { what: what.to_owned() };
+        if load.targets.is_empty() {
+            return Err(bad("there is nothing to ask for"));
+        }
+        if load.connections == 0 {
+            return Err(bad("it needs at least one connection"));
+        }
+        if load.rate.is_some_and(|rate| !rate.is_finite() || rate <= 0.0) {
+            return Err(bad("a rate is a number of requests a second above 0"));
+        }
+        let requests =
+            load.targets.iter().map(|target| Template::of(load, target)).collect::<Result<_, _>>()?;
+        Ok(Prepared { requests, sequence: Sequence::new(load.order, &load.targets) })
+    }
+
+    /// How many requests there can be, when each target is asked for once.
+    pub(crate) fn requests_max(&self) -> Option<u64> {
+        self.sequence.requests_max()
+    }
+
+    /// The template of the target `index`.
+    pub(crate) fn template(&self, index: usize) -> &Template {
+        &self.requests[index]
+    }
+}
+
+impl Template {
+    fn of(load: &Load, target: &crate::Target) -> Result<Template, LoadError> {
+        let bad_url = |what: &str| LoadError::BadUrl { url: target.path.clone(), what: what.to_owned() };
+        if !target.path.starts_with('/') {
+            return Err(bad_url("a path begins with a slash"));
+        }
+        let builder = Uri::builder().path_and_query(target.path.as_str());
+        let uri = match load.protocol {
+            Protocol::Http1 => builder.build(),
+            Protocol::Http2 => builder.scheme("http").authority(load.host.as_str()).build(),
+        };
+        let uri = uri.map_err(|error| bad_url(&error.to_string()))?;
+        let mut headers = target.headers.clone();
+        if load.protocol == Protocol::Http1 {
+            if !headers.contains_key(HOST) {
+                let host = HeaderValue::from_str(&load.host)
+                    .map_err(|_| LoadError::BadLoad { what: format!("'{}' is no host", load.host) })?;
+                headers.insert(HOST, host);
+            }
+            if !load.keep_alive {
+                headers.insert(CONNECTION, HeaderValue::from_static("close"));
+            }
+        }
+        Ok(Template { method: target.method.clone(), uri, headers, body: target.body.clone() })
+    }
+
+    /// A request to send.
+    pub(crate) fn request(&self) -> Request<Body> {
+        let mut request = Request::new(Full::new(self.body.clone()));
+        *request.method_mut() = self.method.clone();
+        *request.uri_mut() = self.uri.clone();
+        *request.headers_mut() = self.headers.clone();
+        request
+    }
+
+    /// Sending it twice does what sending it once does (RFC 9110, section 9.2.2).
+    pub(crate) fn is_idempotent(&self) -> bool {
+        self.method.is_idempotent()
+    }
+}

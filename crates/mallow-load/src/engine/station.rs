@@ -1,0 +1,154 @@
+//! One thread of a generator: its runtime, its workers, and the commands that it follows.
+
+use super::http2::{Lane, STREAMS_MAX};
+use super::plan::Plan;
+use super::prepared::Prepared;
+use super::tally::Tally;
+use super::worker::{Run, Wire, Worker};
+use crate::{Load, Protocol};
+use std::cell::RefCell;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+use std::time::{Duration, Instant};
+use tokio::runtime::Runtime;
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::task::{LocalSet, spawn_local};
+
+/// What a thread is told.
+#[derive(Debug)]
+pub(crate) enum Command {
+    /// Take part in a run, and send what was counted.
+    Run(Arc<Plan>, Sender<Tally>),
+    /// Close every connection; the sender is dropped when that is done.
+    Close(Sender<()>),
+}
+
+/// What all threads know.
+#[derive(Debug)]
+pub(crate) struct Setup {
+    pub(crate) address: SocketAddr,
+    pub(crate) prepared: Prepared,
+    pub(crate) protocol: Protocol,
+    pub(crate) keep_alive: bool,
+    pub(crate) timeout: Duration,
+    pub(crate) connections: u32,
+    pub(crate) threads: u32,
+    is_scheduled: bool,
+}
+
+impl Setup {
+    pub(crate) fn of(load: &Load, prepared: Prepared, threads: u32) -> Setup {
+        Setup {
+            address: load.address,
+            prepared,
+            protocol: load.protocol,
+            keep_alive: load.keep_alive,
+            timeout: load.timeout,
+            connections: load.connections,
+            threads,
+            is_scheduled: load.rate.is_some(),
+        }
+    }
+}
+
+/// A runtime that never leaves its thread.
+pub(crate) fn runtime() -> std::io::Result<Runtime> {
+    tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()
+}
+
+/// Follows commands until nobody can give any more.
+pub(crate) fn serve(
+    runtime: &Runtime,
+    index: u32,
+    setup: Arc<Setup>,
+    mut commands: UnboundedReceiver<Command>,
+) {
+    let mut crew = Crew { index, setup, workers: Vec::new(), lanes: Vec::new() };
+    LocalSet::new().block_on(runtime, async {
+        while let Some(command) = commands.recv().await {
+            match command {
+                Command::Run(plan, results) => {
+                    let _ = results.send(crew.run(plan).await);
+                }
+                Command::Close(done) => {
+                    crew.close().await;
+                    drop(done);
+                }
+            }
+        }
+        crew.close().await;
+    });
+}
+
+/// The workers of a thread.
+struct Crew {
+    index: u32,
+    setup: Arc<Setup>,
+    workers: Vec<Worker>,
+    /// Shared connections, of HTTP/2.
+    lanes: Vec<Rc<Lane>>,
+}
+
+impl Crew {
+    async fn run(&mut self, plan: Arc<Plan>) -> Tally {
+        let (cpu, wall) = (thread_cpu(), Instant::now());
+        self.hire(plan.workers);
+        let tally = RefCell::new(Tally::new(self.setup.is_scheduled));
+        let run = Rc::new(Run { setup: Arc::clone(&self.setup), plan, tally });
+        // Lets the runtime look at connections that the server closed since the last run.
+        tokio::task::yield_now().await;
+        let tasks: Vec<_> =
+            self.workers.drain(..).map(|worker| spawn_local(worker.work(Rc::clone(&run)))).collect();
+        for task in tasks {
+            // Dropped at once, a task's remains would hold on to the tally.
+            if let Ok(worker) = task.await {
+                self.workers.push(worker);
+            }
+        }
+        let mut tally = run.tally.replace(Tally::new(false));
+        tally.cpu = thread_cpu().saturating_sub(cpu);
+        tally.wall = wall.elapsed();
+        tally
+    }
+
+    /// Has exactly this thread's share of `workers`.
+    fn hire(&mut self, workers: u32) {
+        let share = (self.index..workers).step_by(self.setup.threads as usize).count();
+        self.workers.truncate(share);
+        while self.workers.len() < share {
+            let place = self.workers.len();
+            let wire = self.wire(place);
+            let index = self.index + place as u32 * self.setup.threads;
+            self.workers.push(Worker::new(index, wire, &self.setup));
+        }
+    }
+
+    fn wire(&mut self, place: usize) -> Wire {
+        if self.setup.protocol == Protocol::Http1 {
+            return Wire::Http1(None);
+        }
+        // Without keeping connections, each request has one for itself.
+        let lane = if self.setup.keep_alive { place / STREAMS_MAX } else { place };
+        while self.lanes.len() <= lane {
+            self.lanes.push(Rc::default());
+        }
+        Wire::Http2(Rc::clone(&self.lanes[lane]))
+    }
+
+    async fn close(&mut self) {
+        for worker in &mut self.workers {
+            worker.close();
+        }
+        for lane in &self.lanes {
+            lane.close().await;
+        }
+    }
+}
+
+/// Processor time that this thread has used.
+fn thread_cpu() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
+}

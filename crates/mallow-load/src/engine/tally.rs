@@ -1,0 +1,210 @@
+//! What one thread counted in one run, and how threads are added up.
+//!
+//! Its size does not depend on how much is counted.
+
+use super::cause::Cause;
+use crate::{Figures, Latency};
+use hdrhistogram::Histogram;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// Three digits from a microsecond to an hour; what takes longer counts as an hour except in the maximum and mean.
+const HIGHEST_US: u64 = 3_600_000_000;
+const DIGITS: u8 = 3;
+/// Status codes have three digits.
+const STATUSES: usize = 1000;
+
+/// The counts.
+#[derive(Debug)]
+pub(crate) struct Tally {
+    statuses: Vec<u64>,
+    failures: [u64; Cause::ALL.len()],
+    body_bytes: u64,
+    latency: Distribution,
+    corrected: Option<Distribution>,
+    first_begin: Option<Instant>,
+    last_end: Option<Instant>,
+    /// Processor time of the thread.
+    pub(crate) cpu: Duration,
+    /// How long the thread's run was.
+    pub(crate) wall: Duration,
+}
+
+/// A histogram with what a histogram loses.
+#[derive(Debug)]
+struct Distribution {
+    histogram: Histogram<u64>,
+    sum_us: u128,
+    worst_us: u64,
+}
+
+impl Tally {
+    /// `is_scheduled`: latencies are also taken from when requests were due.
+    pub(crate) fn new(is_scheduled: bool) -> Tally {
+        Tally {
+            statuses: vec![0; STATUSES],
+            failures: [0; Cause::ALL.len()],
+            body_bytes: 0,
+            latency: Distribution::new(),
+            corrected: is_scheduled.then(Distribution::new),
+            first_begin: None,
+            last_end: None,
+            cpu: Duration::ZERO,
+            wall: Duration::ZERO,
+        }
+    }
+
+    /// A request that was answered; `due` is when it should have begun.
+    pub(crate) fn answered(
+        &mut self,
+        status: u16,
+        body_bytes: u64,
+        due: Instant,
+        begun: Instant,
+        end: Instant,
+    ) {
+        self.over(begun, end);
+        if let Some(count) = self.statuses.get_mut(usize::from(status)) {
+            *count += 1;
+        }
+        self.body_bytes = self.body_bytes.saturating_add(body_bytes);
+        self.latency.record(end - begun);
+        if let Some(corrected) = &mut self.corrected {
+            corrected.record(end - due);
+        }
+    }
+
+    /// A request without an answer. It has no latency, except that one who waited in vain waited so long.
+    pub(crate) fn failed(&mut self, cause: Cause, due: Instant, begun: Instant, end: Instant) {
+        self.over(begun, end);
+        self.failures[cause as usize] += 1;
+        if cause == Cause::Timeout {
+            self.latency.record(end - begun);
+            if let Some(corrected) = &mut self.corrected {
+                corrected.record(end - due);
+            }
+        }
+    }
+
+    fn over(&mut self, begun: Instant, end: Instant) {
+        self.first_begin = Some(self.first_begin.map_or(begun, |first| first.min(begun)));
+        self.last_end = Some(self.last_end.map_or(end, |last| last.max(end)));
+    }
+
+    /// The figures of all threads.
+    pub(crate) fn figures(tallies: &[Tally]) -> Figures {
+        let mut statuses = BTreeMap::new();
+        let mut failures = BTreeMap::new();
+        for tally in tallies {
+            for (status, count) in tally.statuses.iter().enumerate().filter(|(_, count)| **count > 0) {
+                *statuses.entry(status as u16).or_insert(0) += count;
+            }
+            for (cause, count) in Cause::ALL.iter().zip(tally.failures).filter(|(_, count)| *count > 0) {
+                *failures.entry(cause.name().to_owned()).or_insert(0) += count;
+            }
+        }
+        let first = tallies.iter().filter_map(|tally| tally.first_begin).min();
+        let last = tallies.iter().filter_map(|tally| tally.last_end).max();
+        let busy = |tally: &Tally| tally.cpu.as_secs_f64() / tally.wall.as_secs_f64().max(1e-9);
+        Figures {
+            requests: statuses.values().sum::<u64>() + failures.values().sum::<u64>(),
+            succeeded: statuses.range(..400).map(|(_, count)| count).sum(),
+            statuses,
+            failures,
+            body_bytes: tallies.iter().fold(0, |sum, tally| sum.saturating_add(tally.body_bytes)),
+            elapsed: first.zip(last).map_or(Duration::ZERO, |(first, last)| last - first),
+            latency: Distribution::merged(tallies.iter().map(|tally| &tally.latency)),
+            corrected: tallies
+                .iter()
+                .any(|tally| tally.corrected.is_some())
+                .then(|| Distribution::merged(tallies.iter().filter_map(|tally| tally.corrected.as_ref()))),
+            generator_cpu: tallies.iter().map(|tally| tally.cpu).sum(),
+            generator_busy: tallies.iter().map(busy).fold(0.0, f64::max).min(1.0),
+        }
+    }
+}
+
+impl Distribution {
+    fn new() -> Distribution {
+        let histogram = Histogram::new_with_bounds(1, HIGHEST_US, DIGITS)
+            .expect("constant bounds that the histogram accepts");
+        Distribution { histogram, sum_us: 0, worst_us: 0 }
+    }
+
+    fn record(&mut self, time: Duration) {
+        let us = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        self.histogram.saturating_record(us.max(1));
+        self.sum_us += u128::from(us);
+        self.worst_us = self.worst_us.max(us);
+    }
+
+    fn merged<'a>(parts: impl Iterator<Item = &'a Distribution>) -> Latency {
+        let mut all = Distribution::new();
+        for part in parts {
+            all.histogram.add(&part.histogram).expect("histograms of the same bounds");
+            all.sum_us += part.sum_us;
+            all.worst_us = all.worst_us.max(part.worst_us);
+        }
+        let count = all.histogram.len();
+        // A bucket's upper end can lie above the worst of all.
+        let quantile = |share: f64| all.histogram.value_at_quantile(share).min(all.worst_us);
+        Latency {
+            count,
+            mean_us: if count == 0 { 0.0 } else { all.sum_us as f64 / count as f64 },
+            p50_us: quantile(0.5),
+            p90_us: quantile(0.9),
+            p99_us: quantile(0.99),
+            p999_us: quantile(0.999),
+            worst_us: all.worst_us,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_are_added_up() {
+        let start = Instant::now();
+        let at = |ms: u64| start + Duration::from_millis(ms);
+        let mut one = Tally::new(true);
+        one.answered(200, 10, at(0), at(5), at(15));
+        one.failed(Cause::Refused, at(20), at(20), at(21));
+        one.cpu = Duration::from_millis(5);
+        one.wall = Duration::from_millis(20);
+        let mut two = Tally::new(true);
+        two.answered(404, 1, at(10), at(10), at(40));
+        two.failed(Cause::Timeout, at(50), at(50), at(70));
+        two.wall = Duration::from_millis(60);
+        let figures = Tally::figures(&[one, two]);
+        assert_eq!((figures.requests, figures.succeeded, figures.failed()), (4, 1, 3));
+        assert_eq!(figures.statuses, BTreeMap::from([(200, 1), (404, 1)]));
+        assert_eq!(
+            figures.failures,
+            BTreeMap::from([("connection refused".to_owned(), 1), ("timeout".to_owned(), 1)])
+        );
+        assert_eq!((figures.body_bytes, figures.elapsed), (11, Duration::from_millis(65)));
+        let corrected = figures.corrected.unwrap();
+        assert_eq!((figures.latency.count, figures.latency.worst_us), (3, 30_000));
+        assert_eq!((figures.latency.mean_us, corrected.mean_us), (20_000.0, 65_000.0 / 3.0));
+        assert_eq!((figures.latency.p50_us, corrected.p50_us), (20_015, 20_015));
+        assert_eq!((figures.generator_cpu, figures.generator_busy), (Duration::from_millis(5), 0.25));
+    }
+
+    #[test]
+    fn nothing_counted_is_nothing() {
+        let figures = Tally::figures(&[Tally::new(false)]);
+        assert_eq!((figures.requests, figures.elapsed, figures.rate()), (0, Duration::ZERO, 0.0));
+        assert_eq!((figures.latency, figures.corrected), (Latency::default(), None));
+    }
+
+    #[test]
+    fn what_takes_longer_than_the_histogram_still_has_its_true_maximum() {
+        let mut tally = Tally::new(false);
+        let start = Instant::now();
+        tally.answered(200, 0, start, start, start + Duration::from_secs(7200));
+        let latency = Tally::figures(&[tally]).latency;
+        assert_eq!((latency.worst_us, latency.mean_us), (7_200_000_000, 7.2e9));
+    }
+}

@@ -1,0 +1,162 @@
+//! One request under way at a time, over and over.
+
+use super::alarm::Alarm;
+use super::cause::Cause;
+use super::http1::{Answer, Broken, Http1};
+use super::http2::Lane;
+use super::plan::{Plan, Slot};
+use super::prepared::Template;
+use super::sequence::Cursor;
+use super::station::Setup;
+use super::tally::Tally;
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How late the runtime's timer, which counts milliseconds, makes a request that nothing else held up.
+const TIMER_GRAIN: Duration = Duration::from_millis(2);
+/// A worker that got no connection waits so long: thousands a second would only show that the server is gone.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// What the workers of a thread share in a run.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) setup: Arc<Setup>,
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) tally: RefCell<Tally>,
+}
+
+/// A worker, which lives on between runs with its connection.
+#[derive(Debug)]
+pub(crate) struct Worker {
+    index: u32,
+    cursor: Cursor,
+    wire: Wire,
+    alarm: Alarm,
+}
+
+/// Where a worker's requests go.
+#[derive(Debug)]
+pub(crate) enum Wire {
+    /// A connection of its own, when it has one.
+    Http1(Option<Http1>),
+    /// A shared one.
+    Http2(Rc<Lane>),
+}
+
+impl Worker {
+    pub(crate) fn new(index: u32, wire: Wire, setup: &Setup) -> Worker {
+        let cursor = setup.prepared.sequence.cursor(index, setup.connections);
+        Worker { index, cursor, wire, alarm: Alarm::new(setup.timeout) }
+    }
+
+    /// Takes part in a run until there is nothing left to ask.
+    pub(crate) async fn work(mut self, run: Rc<Run>) -> Worker {
+        let mut taken = 0;
+        let mut now = Instant::now();
+        while let Some(slot) = run.plan.next(self.index, taken, now) {
+            taken += 1;
+            let (due, begun) = wait_for(slot, now).await;
+            let target = run.setup.prepared.sequence.next(&mut self.cursor, slot.number);
+            let template = run.setup.prepared.template(target);
+            let outcome = self.alarm.guard(begun, self.wire.ask(&run.setup, template)).await;
+            let end = Instant::now();
+            let outcome = outcome.unwrap_or_else(|| {
+                self.wire.give_up();
+                Err(Cause::Timeout)
+            });
+            match outcome {
+                Ok(answer) => {
+                    run.tally.borrow_mut().answered(answer.status, answer.body_bytes, due, begun, end);
+                    now = end;
+                }
+                Err(cause) => {
+                    run.tally.borrow_mut().failed(cause, due, begun, end);
+                    if !matches!(cause, Cause::Timeout | Cause::ClosedEarly | Cause::BadAnswer) {
+                        tokio::time::sleep(PAUSE).await;
+                    }
+                    now = Instant::now();
+                }
+            }
+        }
+        self
+    }
+
+    /// Closes its own connection.
+    pub(crate) fn close(&mut self) {
+        if let Wire::Http1(connection) = &mut self.wire {
+            *connection = None;
+        }
+    }
+}
+
+/// Waits for a slot, and says since when its latency counts, and when it really begins.
+///
+/// A worker that was free when its request was due and begins late by no more than the timer's grain was held up by
+/// the timer: the request counts as due when it begins. Any other lateness is the server's, or the machine's.
+async fn wait_for(slot: Slot, now: Instant) -> (Instant, Instant) {
+    let Some(due) = slot.due else { return (now, now) };
+    if due <= now {
+        return (due, now);
+    }
+    tokio::time::sleep_until(due.into()).await;
+    let begun = Instant::now().max(due);
+    if begun - due <= TIMER_GRAIN { (begun, begun) } else { (due, begun) }
+}
+
+impl Wire {
+    /// One exchange, on a new connection if there is none or the server has closed it.
+    ///
+    /// A server may close a connection that it kept open just when the next request is on its way. Where nothing of an
+    /// answer came, such a request is sent once more on a new connection, unless it might then be done twice.
+    async fn ask(&mut self, setup: &Setup, template: &Template) -> Result<Answer, Cause> {
+        let may_repeat = |broken: &Broken| broken.unsent || (broken.unanswered && template.is_idempotent());
+        match self {
+            Wire::Http1(kept) => {
+                if let Some(mut connection) = kept.take()
+                    && connection.is_open().await
+                {
+                    match connection.exchange(template.request()).await {
+                        Err(broken) if broken.cause.is_of_a_closed_connection() && may_repeat(&broken) => {}
+                        outcome => {
+                            if outcome.is_ok() {
+                                *kept = Some(connection);
+                            }
+                            return outcome.map_err(|broken| broken.cause);
+                        }
+                    }
+                }
+                let mut connection = Http1::open(setup.address).await?;
+                let outcome = connection.exchange(template.request()).await;
+                if outcome.is_ok() && setup.keep_alive {
+                    *kept = Some(connection);
+                }
+                outcome.map_err(|broken| broken.cause)
+            }
+            Wire::Http2(lane) => {
+                let mut sender = lane.sender(setup.address, None).await?;
+                let mut outcome = sender.exchange(template.request()).await;
+                if let Err(broken) = &outcome
+                    && !sender.is_fresh
+                    && may_repeat(broken)
+                {
+                    sender = lane.sender(setup.address, Some(&sender)).await?;
+                    outcome = sender.exchange(template.request()).await;
+                }
+                drop(sender);
+                if !setup.keep_alive {
+                    lane.close().await;
+                }
+                outcome.map_err(|broken| broken.cause)
+            }
+        }
+    }
+
+    /// Nobody waits for the answer any more, so that it must not come in the place of another.
+    fn give_up(&mut self) {
+        if let Wire::Http1(connection) = self {
+            *connection = None;
+        }
+    }
+}

@@ -5,12 +5,22 @@
 //! requests, and puts the planes together into one [`Verdict`]. The crate knows no process, no file and no clock, so
 //! its error rates can be measured on thousands of made-up runs in a test.
 
+mod doubling;
+mod findings;
+mod idle;
 mod judge;
 mod judgement;
 mod observation;
+mod plane;
 mod rules;
+mod series;
+mod stacks;
+mod theil_sen;
+mod verdict;
+mod window;
 
-pub use judge::{growing_stacks, judge};
+pub use judge::judge;
 pub use judgement::{Finding, GrowingStack, Judgement, Need, Plateau, Shape, Trend, Verdict};
 pub use observation::{Evidence, Fault, Observation, StackSeries};
 pub use rules::Rules;
+pub use stacks::growing_stacks;

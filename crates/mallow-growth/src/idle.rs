@@ -1,0 +1,120 @@
+//! Growth with time: what a program does while nothing is asked of it.
+
+use crate::series::{Point, noise_about};
+use crate::theil_sen::{Z_995, theil_sen};
+use crate::{Evidence, Observation, Rules};
+
+const SECONDS_PER_HOUR: f64 = 3_600.0;
+
+/// Fewer looks than this say nothing.
+const LOOKS_MIN: usize = 4;
+
+/// How many standard deviations the rise must have.
+const SIGMAS: f64 = 5.0;
+
+/// One step may make up so much of the rise: a timer that fires once is no growth.
+const STEP_SHARE_MAX: f64 = 0.6;
+
+/// Rises below these are nothing: one page of live heap; of resident memory what the kernel accounts in batches.
+const HEAP_RISE_MIN: f64 = 4_096.0;
+const RESIDENT_RISE_MIN: f64 = 262_144.0;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Idle {
+    /// Bytes an hour: slope, low, high.
+    pub(crate) per_hour: (f64, f64, f64),
+    /// It grows beyond doubt.
+    pub(crate) grows: bool,
+}
+
+impl Idle {
+    pub(crate) fn per_second(&self) -> f64 {
+        self.per_hour.0 / SECONDS_PER_HOUR
+    }
+}
+
+/// What was seen in the last idle time, or none when it was not looked at often enough.
+pub(crate) fn idle(evidence: &Evidence, rules: &Rules) -> Option<Idle> {
+    let looks = last_rest(&evidence.idle);
+    let has_heap = looks.iter().all(|seen| seen.live_bytes.is_some());
+    let figure = |seen: &Observation| match seen.live_bytes {
+        Some(bytes) if has_heap => bytes,
+        _ => seen.resident_bytes,
+    };
+    let points: Vec<Point> =
+        looks.iter().map(|seen| Point { x: seen.seconds, y: figure(seen) as f64 }).collect();
+    if points.len() < LOOKS_MIN {
+        return None;
+    }
+    let slope = theil_sen(&points, Z_995)?;
+    let steps = points.windows(2).map(|pair| pair[1].y - pair[0].y);
+    let (rise, largest) =
+        steps.fold((0.0, 0.0), |(rise, largest), step| (rise + step, f64::max(largest, step)));
+    let rise_min = if has_heap { HEAP_RISE_MIN } else { RESIDENT_RISE_MIN };
+    let grows = slope.slope * SECONDS_PER_HOUR > rules.idle_per_hour_min
+        && rise >= rise_min
+        && rise > SIGMAS * noise_about(&points, slope.slope)
+        && largest <= STEP_SHARE_MAX * rise;
+    let hourly = |slope: f64| slope * SECONDS_PER_HOUR;
+    Some(Idle { per_hour: (hourly(slope.slope), hourly(slope.low), hourly(slope.high)), grows })
+}
+
+/// The looks of the last stretch without requests: a rest before the load and one after it are two.
+fn last_rest(looks: &[Observation]) -> &[Observation] {
+    let requests = looks.last().map(|last| last.requests);
+    let start = looks.iter().rposition(|seen| Some(seen.requests) != requests).map_or(0, |index| index + 1);
+    &looks[start..]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn evidence(bytes: &[u64], recorder: bool) -> Evidence {
+        let look = |(index, bytes): (usize, &u64)| Observation {
+            requests: 9,
+            seconds: 100.0 + index as f64 / 2.0,
+            live_bytes: recorder.then_some(*bytes),
+            resident_bytes: *bytes,
+            ..Observation::default()
+        };
+        Evidence { idle: bytes.iter().enumerate().map(look).collect(), ..Evidence::default() }
+    }
+
+    #[test]
+    fn a_steady_rise_is_growth_at_its_rate() {
+        // 50 KiB each half second.
+        let seen = evidence(&[0, 51_200, 102_400, 153_600, 204_800], true);
+        let rate = 102_400.0 * 3_600.0;
+        let found = idle(&seen, &Rules::default()).expect("five looks");
+        assert_eq!(found, Idle { per_hour: (rate, rate, rate), grows: true });
+        assert_eq!(found.per_second(), 102_400.0);
+    }
+
+    #[test]
+    fn rest_one_step_and_little_are_none() {
+        for bytes in [[7_000; 6], [0, 0, 0, 90_000, 90_000, 90_000], [0, 100, 200, 300, 400, 500]] {
+            let found = idle(&evidence(&bytes, true), &Rules::default()).expect("six looks");
+            assert!(!found.grows, "{bytes:?}");
+        }
+        assert_eq!(idle(&evidence(&[1, 2, 3], true), &Rules::default()), None);
+    }
+
+    #[test]
+    fn resident_memory_needs_more() {
+        let rise = [0, 51_200, 102_400, 153_600, 204_800];
+        assert!(!idle(&evidence(&rise, false), &Rules::default()).expect("five looks").grows);
+        let rise = [0, 512_000, 1_024_000, 1_536_000, 2_048_000];
+        assert!(idle(&evidence(&rise, false), &Rules::default()).expect("five looks").grows);
+    }
+
+    #[test]
+    fn the_rest_before_the_load_is_another_one() {
+        let mut seen = evidence(&[0, 0, 0, 0, 900_000, 900_000, 900_000, 900_000], true);
+        for look in &mut seen.idle[..4] {
+            look.requests = 0;
+        }
+        let found = idle(&seen, &Rules::default()).expect("four looks");
+        assert_eq!(found, Idle { per_hour: (0.0, 0.0, 0.0), grows: false });
+    }
+}

@@ -1,0 +1,230 @@
+//! One plane's course: does it grow with the requests?
+//!
+//! Growth is called growth when all of this holds in the window (the second half of the requests, [`crate::window`]): the
+//! 99.5 % interval of its slope lies above the limit; it goes on in each third; it is not the work of two steps; nothing was given
+//! back in between; and it goes on as fast as in the quarter before the window. The last one keeps out whatever slows
+//! down: a logarithm's slope halves from one octave of requests to the next, an exponential warm-up's shrinks faster. A
+//! staircase of doublings is left to [`crate::doubling`].
+//!
+//! A plane is flat when the interval lies below the limit and nothing rose since half of the requests. Whatever is neither is unclear,
+//! and more iterations are asked for: doubt is never decided in favour of either side.
+
+use crate::doubling::{Doubling, doubling};
+use crate::series::{Point, centre, level, noise_about, thinned};
+use crate::theil_sen::{Slope, Z_995, theil_sen};
+use crate::window::{WINDOW_MIN, window_of};
+use crate::{Plateau, Shape, Trend};
+
+/// With fewer observations growth is not called growth: there is nothing before the window to compare it with.
+pub(crate) const GROWTH_OBSERVATIONS_MIN: usize = 20;
+
+/// The slope of a later part may be as small as this part of the slope before it. A logarithm over two octaves has 0.5.
+const KEEPS_UP: f64 = 0.75;
+
+/// The same between the thirds of the window, which are short and noisy. The exponential warm-ups that it is there for have less than 0.4.
+const THIRDS_KEEP_UP: f64 = 0.5;
+
+/// The two largest steps of the window may make up so much of its rise.
+const STEPS_SHARE_MAX: f64 = 0.6;
+
+/// A fall of this part of the window's rise means that something is collected now and then.
+const DROP_SHARE_MAX: f64 = 0.5;
+
+/// How many standard deviations a single difference must have to be no noise.
+const SIGMAS: f64 = 5.0;
+
+/// A rise below this is no warm-up worth a word.
+const RISE_BYTES_MIN: f64 = 65_536.0;
+
+/// By how much neighbours' differences understate the noise of a series whose neighbours are alike: 1 / sqrt(1 - 0.7).
+const NEIGHBOURS: f64 = 1.826;
+
+/// A plane as it was judged.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Course {
+    pub(crate) trend: Trend,
+    /// Requests from the window's first observation to its last.
+    pub(crate) requests: f64,
+    pub(crate) plateau: Option<Plateau>,
+    /// Test D holds.
+    pub(crate) doubles: bool,
+    /// It rises beyond doubt, be it below the limit.
+    pub(crate) creeps: bool,
+}
+
+impl Course {
+    pub(crate) fn grows(&self) -> bool {
+        matches!(self.trend.shape, Shape::Grows | Shape::Doubles)
+    }
+
+    pub(crate) fn stands(&self) -> bool {
+        matches!(self.trend.shape, Shape::Flat | Shape::RoseThenFlat | Shape::Falls)
+    }
+
+    pub(crate) fn is_unclear(&self) -> bool {
+        self.trend.shape == Shape::Unclear
+    }
+
+    /// Growth over the window by its slope.
+    pub(crate) fn growth(&self) -> f64 {
+        self.trend.per_request * self.requests
+    }
+}
+
+/// The course of a plane whose growth below `per_request_min` does not matter.
+pub(crate) fn course(points: &[Point], per_request_min: f64) -> Course {
+    let (Some(first), Some(last)) = (points.first(), points.last()) else { return Course::default() };
+    let mut trend = Trend { first: first.y, last: last.y, ..Trend::default() };
+    let start = window_of(points);
+    let window = thinned(&points[start..]);
+    let Some(slope) = theil_sen(&window, Z_995) else {
+        return Course { trend, ..Course::default() };
+    };
+    (trend.per_request, trend.per_request_low, trend.per_request_high) = (slope.slope, slope.low, slope.high);
+    trend.noise = noise_about(&window, slope.slope);
+    let mut look = Look { points, start, window: &window, slope, per_request_min, quiet: trend.noise };
+    look.quiet = trend.noise.min(NEIGHBOURS * neighbour_noise(&window));
+    let doubling = look.doubling();
+    let plateau = look.plateau();
+    trend.shape = if look.grows() {
+        Shape::Grows
+    } else if let Some(found) = doubling {
+        // The median of a staircase's slopes is that of its landings.
+        (trend.per_request, trend.per_request_low, trend.per_request_high) =
+            (found.per_request, found.low, found.high);
+        Shape::Doubles
+    } else if !look.is_flat() {
+        Shape::Unclear
+    } else if look.falls() {
+        Shape::Falls
+    } else if plateau.is_some() {
+        Shape::RoseThenFlat
+    } else {
+        Shape::Flat
+    };
+    Course { trend, requests: look.requests(), plateau, doubles: doubling.is_some(), creeps: look.creeps() }
+}
+
+/// Noise as neighbours show it: of a staircase too, where the distance from a line would be that of the steps.
+fn neighbour_noise(window: &[Point]) -> f64 {
+    let differences: Vec<Point> =
+        window.windows(2).map(|pair| Point { x: pair[1].x - pair[0].x, y: pair[1].y - pair[0].y }).collect();
+    noise_about(&differences, 0.0) / std::f64::consts::SQRT_2
+}
+
+struct Look<'a> {
+    points: &'a [Point],
+    start: usize,
+    /// Thinned.
+    window: &'a [Point],
+    slope: Slope,
+    per_request_min: f64,
+    /// The smaller of two views of the noise.
+    quiet: f64,
+}
+
+impl Look<'_> {
+    fn requests(&self) -> f64 {
+        match self.window {
+            [first, .., last] => last.x - first.x,
+            _ => 0.0,
+        }
+    }
+
+    /// The rise since half of the requests, up to the very last observation: a step may have been taken just before the end.
+    fn rise(&self) -> f64 {
+        let before = &self.points[self.start.saturating_sub(2)..=self.start];
+        self.points.last().map_or(0.0, |last| last.y) - level(before)
+    }
+
+    fn grows(&self) -> bool {
+        self.points.len() >= GROWTH_OBSERVATIONS_MIN
+            && self.slope.low > self.per_request_min
+            && self.thirds_go_on()
+            && !self.is_made_of_steps()
+            && !self.drops()
+            && self.keeps_up()
+    }
+
+    fn doubling(&self) -> Option<Doubling> {
+        if self.points.len() < GROWTH_OBSERVATIONS_MIN || self.drops() {
+            return None;
+        }
+        doubling(self.points, self.per_request_min, self.quiet)
+    }
+
+    fn thirds_go_on(&self) -> bool {
+        let third = self.window.len() / 3;
+        let rest = self.window.len() - third;
+        let (first, second, third) =
+            (centre(&self.window[..third]), centre(&self.window[third..rest]), centre(&self.window[rest..]));
+        let (early, late) = (between(first, second), between(second, third));
+        early > self.per_request_min / 2.0
+            && late > self.per_request_min / 2.0
+            && late > THIRDS_KEEP_UP * early
+    }
+
+    fn is_made_of_steps(&self) -> bool {
+        let mut steps: Vec<f64> = self.window.windows(2).map(|pair| pair[1].y - pair[0].y).collect();
+        let rise: f64 = steps.iter().sum();
+        steps.sort_unstable_by(|a, b| b.total_cmp(a));
+        steps.iter().take(2).sum::<f64>() > STEPS_SHARE_MAX * rise
+    }
+
+    /// Whether much was given back at once, from a quarter of the requests on: memory that something collects now and then.
+    fn drops(&self) -> bool {
+        let quarter = self.quarter();
+        let points = thinned(&self.points[quarter..]);
+        let fall = points.windows(2).map(|pair| pair[0].y - pair[1].y).fold(0.0, f64::max);
+        fall > SIGMAS * self.quiet && fall > DROP_SHARE_MAX * self.slope.slope.abs() * self.requests()
+    }
+
+    /// The first observation of the octave of requests before the window.
+    fn quarter(&self) -> usize {
+        let quarter = self.points.last().map_or(0.0, |last| last.x / 4.0);
+        self.points.iter().position(|point| point.x >= quarter).unwrap_or(0).min(self.start)
+    }
+
+    /// Whether it grows as fast as in the octave before, or as in its own first half when warm-up took all of that octave.
+    fn keeps_up(&self) -> bool {
+        let before = &self.points[self.quarter()..=self.start];
+        let slope = |points: &[Point]| theil_sen(&thinned(points), Z_995).map_or(0.0, |slope| slope.slope);
+        if before.len() >= 4 {
+            return self.slope.slope > KEEPS_UP * slope(before);
+        }
+        let (early, late) = self.window.split_at(self.window.len() / 2);
+        slope(late) > KEEPS_UP * slope(early)
+    }
+
+    fn is_flat(&self) -> bool {
+        let rise = self.rise();
+        let is_unfinished = rise > SIGMAS * self.quiet && rise > self.per_request_min * self.requests();
+        self.window.len() >= WINDOW_MIN && self.slope.high < self.per_request_min && !is_unfinished
+    }
+
+    fn falls(&self) -> bool {
+        self.slope.high < 0.0
+            && -self.slope.slope * self.requests() > SIGMAS * self.quiet.max(RISE_BYTES_MIN / SIGMAS)
+    }
+
+    fn creeps(&self) -> bool {
+        let growth = self.slope.slope * self.requests();
+        self.slope.low > 0.0 && growth > SIGMAS * self.quiet && growth > RISE_BYTES_MIN
+    }
+
+    fn plateau(&self) -> Option<Plateau> {
+        let first = self.points.first()?;
+        let late = level(&self.window[self.window.len() - self.window.len().div_ceil(3)..]);
+        let rise_bytes = late - first.y;
+        if rise_bytes <= SIGMAS * self.quiet || rise_bytes <= RISE_BYTES_MIN {
+            return None;
+        }
+        let reached = self.points.iter().find(|point| point.y >= first.y + 0.9 * rise_bytes)?;
+        Some(Plateau { rise_bytes, after_requests: reached.x as u64 })
+    }
+}
+
+fn between(first: Point, second: Point) -> f64 {
+    let slope = (second.y - first.y) / (second.x - first.x);
+    if slope.is_finite() { slope } else { 0.0 }
+}

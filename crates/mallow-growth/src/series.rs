@@ -1,0 +1,114 @@
+//! One figure over the requests: the form in which every plane is looked at.
+//!
+//! All levels are medians, so that one odd observation moves nothing. Nothing here may panic, whatever the figures.
+
+use crate::Observation;
+
+/// How many times the median of absolute deviations is a standard deviation, for normal noise.
+const MAD_TO_SIGMA: f64 = 1.4826;
+
+/// Points beyond which a series is thinned before all pairs of points are looked at: 500 points are 125,000 pairs.
+const POINTS_MAX: usize = 500;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Point {
+    pub(crate) x: f64,
+    pub(crate) y: f64,
+}
+
+/// The points of one plane in the order of time; none when not one observation has the figure.
+pub(crate) fn plane(
+    observations: &[Observation],
+    figure: impl Fn(&Observation) -> Option<u64>,
+) -> Option<Vec<Point>> {
+    let point = |seen: &Observation| Some(Point { x: seen.requests as f64, y: figure(seen)? as f64 });
+    let points: Vec<Point> = observations.iter().filter_map(point).collect();
+    (!points.is_empty()).then_some(points)
+}
+
+/// The median; 0 of nothing. What is not a number counts as the largest.
+pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.into_iter().collect();
+    if values.is_empty() {
+        return 0.0;
+    }
+    let middle = values.len() / 2;
+    let even = values.len().is_multiple_of(2);
+    let (below, upper, _) = values.select_nth_unstable_by(middle, f64::total_cmp);
+    let upper = *upper;
+    match below.iter().copied().max_by(f64::total_cmp) {
+        // Halves are added, since a sum could leave the range of numbers.
+        Some(lower) if even => lower / 2.0 + upper / 2.0,
+        _ => upper,
+    }
+}
+
+/// The median of the levels.
+pub(crate) fn level(points: &[Point]) -> f64 {
+    median(points.iter().map(|point| point.y))
+}
+
+/// The point in the middle of some points: median of requests, median of levels.
+pub(crate) fn centre(points: &[Point]) -> Point {
+    Point { x: median(points.iter().map(|point| point.x)), y: level(points) }
+}
+
+/// How far points lie from the line with this slope that runs through their middle: a robust standard deviation.
+pub(crate) fn noise_about(points: &[Point], slope: f64) -> f64 {
+    let rest: Vec<f64> = points.iter().map(|point| point.y - slope * point.x).collect();
+    let middle = median(rest.iter().copied());
+    MAD_TO_SIGMA * median(rest.iter().map(|rest| (rest - middle).abs()))
+}
+
+/// At most `POINTS_MAX` points: each the centre of equally many neighbours. A leak of many hours is as straight through them,
+/// and noise becomes smaller, not larger.
+pub(crate) fn thinned(points: &[Point]) -> Vec<Point> {
+    if points.len() <= POINTS_MAX {
+        return points.to_vec();
+    }
+    let group = points.len().div_ceil(POINTS_MAX);
+    points.chunks(group).map(centre).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn medians_of_odd_and_even_counts() {
+        assert_eq!(median([3.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median([4.0, 1.0, 3.0, 2.0]), 2.5);
+        assert_eq!(median([7.0]), 7.0);
+        assert_eq!(median([]), 0.0);
+        assert_eq!(median([f64::MAX, f64::MAX]), f64::MAX);
+    }
+
+    #[test]
+    fn noise_is_measured_about_the_line_and_does_not_see_one_outlier() {
+        let off = [0.0, 1.0, -1.0, 1.0, -1.0, 500.0, 1.0, -1.0, 0.0];
+        let points: Vec<Point> = (0..9).map(|i| Point { x: i as f64, y: 10.0 * i as f64 + off[i] }).collect();
+        assert!((noise_about(&points, 10.0) - MAD_TO_SIGMA).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_long_straight_line_stays_one() {
+        let points: Vec<Point> = (0..2_001).map(|i| Point { x: i as f64, y: 3.0 * i as f64 }).collect();
+        let thin = thinned(&points);
+        assert_eq!(thin.len(), 401);
+        assert!(thin.iter().all(|point| point.y == 3.0 * point.x));
+        assert_eq!(thin[0].x, 2.0);
+        assert_eq!(thinned(&points[..500]), points[..500]);
+    }
+
+    proptest! {
+        #[test]
+        fn the_median_is_that_of_the_sorted(values in prop::collection::vec(-1e12..1e12f64, 1..40)) {
+            let mut sorted = values.clone();
+            sorted.sort_by(f64::total_cmp);
+            let n = sorted.len();
+            let naive = (sorted[(n - 1) / 2] / 2.0) + (sorted[n / 2] / 2.0);
+            prop_assert!((median(values) - naive).abs() <= 1e-3);
+        }
+    }
+}

@@ -9,6 +9,7 @@ mod error;
 mod options;
 mod progress;
 mod report;
+mod runtime;
 mod sample;
 mod soak;
 
@@ -16,5 +17,7 @@ pub use error::SoakError;
 pub use options::{Collection, Ready, Server, SoakOptions, Work};
 pub use progress::{Phase, Progress};
 pub use report::{Comparison, Growth, MappingGrowth, Plane, SoakReport};
-pub use sample::{AllocatorFigures, HeapFigures, LoadFigures, Memory, RuntimeFigures, Sample};
+pub use sample::{
+    AllocatorFigures, HeapFigures, LatencyFigures, LoadFigures, Memory, RuntimeFigures, Sample,
+};
 pub use soak::soak;

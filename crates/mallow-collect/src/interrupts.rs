@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Interrupts so far. The terminal sends them to the program too, which may take its time to end; the second
 /// one means us.
 #[derive(Debug)]
-pub(crate) struct Interrupts {
+pub struct Interrupts {
     interrupts: Arc<AtomicUsize>,
     terminations: Arc<AtomicUsize>,
     terminations_passed: usize,
@@ -17,7 +17,10 @@ pub(crate) struct Interrupts {
 
 impl Interrupts {
     /// Begins to count.
-    pub(crate) fn watch() -> Result<Interrupts, CollectError> {
+    ///
+    /// # Errors
+    /// When the system refuses handlers.
+    pub fn watch() -> Result<Interrupts, CollectError> {
         let count = |signals: &[i32]| -> io::Result<Arc<AtomicUsize>> {
             let counter = Arc::new(AtomicUsize::new(0));
             // What we were told to ignore, as `nohup` does, is not for us, and the program is to ignore it as well: a handler
@@ -39,6 +42,11 @@ impl Interrupts {
             terminations: count(&[SIGTERM, SIGHUP]).map_err(CollectError::system(what))?,
             terminations_passed: 0,
         })
+    }
+
+    /// How often somebody wanted us, or the program, to end.
+    pub fn heard(&self) -> usize {
+        self.count() + self.terminations.load(Ordering::Relaxed)
     }
 
     /// Hears nothing: somebody else decides when it is over.

@@ -93,3 +93,20 @@ impl<'a> Launch<'a> {
         setting.within_processors(|| command.spawn()).map_err(refused)
     }
 }
+
+/// Starts a command as it is, without the recorder.
+///
+/// # Errors
+/// When it cannot be run.
+pub fn start_unrecorded(words: &[OsString], setting: &Setting) -> Result<Child, CollectError> {
+    let refused = |cause| CollectError::CannotRun {
+        command: words.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default(),
+        cause,
+    };
+    let (program, arguments) =
+        words.split_first().ok_or_else(|| refused(std::io::ErrorKind::InvalidInput.into()))?;
+    let mut command = Command::new(program);
+    command.args(arguments);
+    setting.put_around(&mut command).map_err(refused)?;
+    setting.within_processors(|| command.spawn()).map_err(refused)
+}

@@ -46,7 +46,8 @@ mod trace_file;
 mod watch;
 
 pub use error::CollectError;
-pub use interrupts::is_ignored;
+pub use interrupts::{Interrupts, is_ignored};
+pub use launch::start_unrecorded;
 pub use live_stacks::LiveStacks;
 pub use marks::{Counted, Patience, Scope};
 pub use record::{Output, RecordOptions, RecordOutcome, record};

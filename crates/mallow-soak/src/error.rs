@@ -37,6 +37,9 @@ pub enum SoakError {
         /// The end of its output.
         said_last: String,
     },
+    /// Somebody wanted it to end before there was anything to judge.
+    #[error("interrupted before there was anything to judge")]
+    Interrupted,
     /// There is no such process, or it may not be looked at.
     #[error("cannot look at process {pid}: {cause}")]
     NoProcess {

@@ -5,19 +5,30 @@
 //! `mallow-load`'s, the verdict `mallow-growth`'s, the live heap `mallow-collect`'s: this crate brings them together
 //! and owns the server's life. It never ends a process that it did not start, and leaves none behind.
 
+mod course;
 mod error;
+mod evidence;
+mod growth;
+mod journal;
+mod observe;
 mod options;
+mod processes;
 mod progress;
+mod readiness;
 mod report;
 mod runtime;
 mod sample;
+mod server;
 mod soak;
+mod tail;
+mod work;
 
 pub use error::SoakError;
+pub use journal::{JournalHead, JournalRead, read_journal};
 pub use options::{Collection, Ready, Server, SoakOptions, Work};
 pub use progress::{Phase, Progress};
 pub use report::{Comparison, Growth, MappingGrowth, Plane, SoakReport};
 pub use sample::{
     AllocatorFigures, HeapFigures, LatencyFigures, LoadFigures, Memory, RuntimeFigures, Sample,
 };
-pub use soak::soak;
+pub use soak::{from_journal, soak};

@@ -30,6 +30,8 @@ pub enum Work {
         template: String,
         /// What `{url}` stands for.
         url: String,
+        /// What `{workers}` stands for.
+        workers: u32,
     },
 }
 

@@ -7,9 +7,12 @@ use std::collections::BTreeMap;
 
 /// The state at the end of an iteration, when the server had come to rest.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Sample {
     /// Counted from 1 over the whole soak.
     pub number: u32,
+    /// Of which server: a journal that is gone on with may have seen several. Counted from 1.
+    pub server: u32,
     /// In which phase.
     pub phase: Phase,
     /// Seconds since the server began.
@@ -36,6 +39,8 @@ pub struct Sample {
     pub processes: u32,
     /// What managed runtimes said after a collection.
     pub runtimes: Vec<RuntimeFigures>,
+    /// A runtime that manages memory is at work, and nobody made it collect.
+    pub uncollected: bool,
     /// How long the server took to come to rest, in milliseconds.
     pub settle_ms: u64,
     /// It had not come to rest when the time for that was over.
@@ -44,6 +49,7 @@ pub struct Sample {
 
 /// What a load did.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct LoadFigures {
     /// Requests sent.
     pub requests: u64,
@@ -67,6 +73,7 @@ pub struct LoadFigures {
 
 /// A latency distribution, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct LatencyFigures {
     /// The median.
     pub p50_us: u64,
@@ -94,6 +101,7 @@ impl From<Latency> for LatencyFigures {
 
 /// The live heap of all processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct HeapFigures {
     /// Bytes allocated and not freed.
     pub live_bytes: u64,
@@ -105,6 +113,7 @@ pub struct HeapFigures {
 
 /// Memory as the kernel counts it, summed over the server's processes, in bytes; without the recorder's own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Memory {
     /// Resident.
     pub rss_bytes: u64,
@@ -130,6 +139,7 @@ pub struct Memory {
 
 /// What the allocator says of itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct AllocatorFigures {
     /// `glibc`, `jemalloc`, `mimalloc`.
     pub name: String,
@@ -143,6 +153,7 @@ pub struct AllocatorFigures {
 
 /// What a managed runtime says of itself after a collection.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct RuntimeFigures {
     /// `ruby`, `python`, `node`, `jvm`.
     pub name: String,

@@ -1,16 +1,240 @@
-//! The phases.
+//! A soak from start to end: what is prepared, what is put together, and that nothing is left behind.
 
-use crate::{Progress, SoakError, SoakOptions, SoakReport};
-use mallow_collect::Resolve;
+use crate::course::Course;
+use crate::error::SoakError;
+use crate::evidence::{evidence, of_samples};
+use crate::growth::{Looks, mapping_growth};
+use crate::journal::{Journal, JournalHead, JournalRead, SCHEMA};
+use crate::options::{Collection, Server, SoakOptions};
+use crate::processes;
+use crate::progress::{Phase, Progress};
+use crate::readiness;
+use crate::report::SoakReport;
+use crate::runtime::Runtimes;
+use crate::sample::Sample;
+use crate::server::Running;
+use crate::work::{Worker, in_words};
+use mallow_collect::{Interrupts, Resolve};
+use mallow_growth::{Judgement, Rules, judge};
+use mallow_profile::{Profile, Recording};
+use std::ffi::OsString;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Soaks a server.
 ///
 /// # Errors
 /// When there is nothing to judge; whatever was started has been ended.
 pub fn soak(
-    _options: &SoakOptions,
-    _resolve: Resolve<'_>,
-    _progress: &mut dyn FnMut(Progress<'_>),
+    options: &SoakOptions,
+    resolve: Resolve<'_>,
+    progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<SoakReport, SoakError> {
-    Err(SoakError::System { what: "soak yet", cause: std::io::ErrorKind::Unsupported.into() })
+    let interrupts = Interrupts::watch()?;
+    let mut warnings = Vec::new();
+    progress(Progress::Phase(Phase::Preflight));
+    readiness::check_port(options)?;
+    let worker = Worker::new(options)?;
+    let runtimes =
+        Runtimes::open().map_err(|cause| SoakError::System { what: "open a door for runtimes", cause })?;
+    progress(Progress::Phase(Phase::Start));
+    let environment = environment(options, &runtimes);
+    let mut server = Running::start(options, environment, &mut |warning| warnings.push(warning))?;
+    readiness::wait(options, &mut server, &|| interrupts.heard() > 0)?;
+    let head = head(options, server.pid());
+    let (journal, read) = open_journal(options, &head)?;
+    let mut course = Course {
+        options,
+        server,
+        worker,
+        runtimes,
+        interrupts: &interrupts,
+        journal,
+        samples: Vec::new(),
+        looks: Looks::default(),
+        server_number: 1,
+        number: 0,
+        seconds_before: 0.0,
+        begun: Instant::now(),
+    };
+    if let Some(read) = read {
+        go_on(&mut course, read, &head, &mut warnings);
+    }
+    course.run(progress)?;
+    conclude(course, head, warnings, resolve, progress)
+}
+
+/// What the server finds in its environment.
+fn environment(options: &SoakOptions, runtimes: &Runtimes) -> Vec<(OsString, OsString)> {
+    let mut environment = options.environment.clone();
+    if options.collection != Collection::Never {
+        let given = |name: &str| {
+            let ours = environment.iter().find(|(found, _)| found == name).map(|(_, value)| value.clone());
+            ours.or_else(|| std::env::var_os(name))
+        };
+        let hooks = runtimes.environment(&given);
+        environment.extend(hooks);
+    }
+    environment
+}
+
+fn head(options: &SoakOptions, pid: u32) -> JournalHead {
+    let command = match &options.server {
+        Server::Command(words) => words.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+        Server::Pid(pid) => vec![format!("process {pid}")],
+    };
+    JournalHead {
+        schema: SCHEMA.to_owned(),
+        command,
+        work: in_words(&options.work),
+        started_unix_us: now_unix_us(),
+        process: processes::process(pid).map_or((pid, 0), |process| (pid, process.started_ticks)),
+    }
+}
+
+fn now_unix_us() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as u64)
+}
+
+fn open_journal(
+    options: &SoakOptions,
+    head: &JournalHead,
+) -> Result<(Option<Journal>, Option<JournalRead>), SoakError> {
+    match &options.journal {
+        None => Ok((None, None)),
+        Some(path) if options.resume && path.exists() => {
+            let (journal, read) = Journal::go_on(path)?;
+            Ok((Some(journal), Some(read)))
+        }
+        Some(path) => Ok((Some(Journal::begin(path, head)?), None)),
+    }
+}
+
+/// Goes on with a journal: with its samples when the same server still runs, else behind them.
+fn go_on(course: &mut Course<'_>, read: JournalRead, head: &JournalHead, warnings: &mut Vec<String>) {
+    let (last_number, last_server) =
+        read.samples.last().map_or((0, 0), |sample| (sample.number, sample.server));
+    course.number = last_number;
+    if read.head.process == head.process {
+        let since = Duration::from_micros(now_unix_us().saturating_sub(read.head.started_unix_us));
+        course.seconds_before = since.as_secs_f64();
+        course.server_number = last_server.max(1);
+        course.samples = of_server(read.samples, course.server_number);
+    } else {
+        course.server_number = last_server + 1;
+        warnings.push(format!(
+            "the journal's {last_number} samples are of a server that has ended, so they are kept but not judged"
+        ));
+    }
+}
+
+fn of_server(samples: Vec<Sample>, server: u32) -> Vec<Sample> {
+    samples.into_iter().filter(|sample| sample.server == server).collect()
+}
+
+/// Judges, names what grows, ends the server.
+fn conclude(
+    course: Course<'_>,
+    head: JournalHead,
+    mut warnings: Vec<String>,
+    resolve: Resolve<'_>,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<SoakReport, SoakError> {
+    let Course { options, mut server, samples, looks, begun, interrupts, .. } = course;
+    let has_died = server.has_ended();
+    let mut evidence = evidence(&samples, options, None);
+    let mut judgement = judge(&evidence, &options.rules);
+    let mut report = Parts::default();
+    if !has_died {
+        report = named(&looks, &server, &evidence.observations, &judgement, options, resolve, &head);
+    }
+    progress(Progress::Phase(Phase::Stop));
+    let server_end = server.stop(&mut |warning| warnings.push(warning));
+    if has_died {
+        evidence = crate::evidence::evidence(&samples, options, Some(server_end.clone()));
+        judgement = judge(&evidence, &options.rules);
+        let last = server.last_words();
+        if !last.is_empty() {
+            warnings.push(format!("the server's last words:\n{last}"));
+        }
+    }
+    if interrupts.heard() > 0 {
+        warnings.push("interrupted: the verdict is about what was seen until then".to_owned());
+    }
+    let mappings =
+        looks.edges(&judgement.window).map(|(first, last)| mapping_growth(&first.mappings, &last.mappings));
+    Ok(SoakReport {
+        command: head.command,
+        work: head.work,
+        started_unix_us: head.started_unix_us,
+        seconds: begun.elapsed().as_secs_f64(),
+        samples,
+        evidence,
+        judgement,
+        memory_limit_bytes: options.memory_limit_bytes,
+        growth: report.growth,
+        mappings: mappings.unwrap_or_default(),
+        edges: report.edges,
+        server_end,
+        warnings,
+        comparison: None,
+    })
+}
+
+/// What only a server that still runs can tell.
+#[derive(Default)]
+struct Parts {
+    growth: Vec<crate::report::Growth>,
+    edges: Option<(Profile, Profile)>,
+}
+
+fn named(
+    looks: &Looks,
+    server: &Running,
+    observations: &[mallow_growth::Observation],
+    judgement: &Judgement,
+    options: &SoakOptions,
+    resolve: Resolve<'_>,
+    head: &JournalHead,
+) -> Parts {
+    let Some(mut stacks) = server.watched().and_then(|watched| watched.stacks()) else {
+        return Parts::default();
+    };
+    let growth = looks.growth(observations, &judgement.window, &options.rules, &mut stacks, resolve);
+    let recording = Recording {
+        command: head.command.clone(),
+        started_unix_us: head.started_unix_us,
+        recorder_version: env!("CARGO_PKG_VERSION").to_owned(),
+        ..Recording::default()
+    };
+    let edges = looks.edges(&judgement.window).map(|(first, last)| {
+        (
+            stacks.profile(&first.look, recording.clone(), resolve),
+            stacks.profile(&last.look, recording.clone(), resolve),
+        )
+    });
+    Parts { growth, edges }
+}
+
+/// What a journal tells: the verdict on its last server as far as it goes. Stacks are not in it.
+pub fn from_journal(read: JournalRead, rules: &Rules) -> SoakReport {
+    let server = read.samples.last().map_or(1, |sample| sample.server);
+    let samples = of_server(read.samples, server);
+    let evidence = of_samples(&samples, rules);
+    let judgement = judge(&evidence, rules);
+    SoakReport {
+        command: read.head.command,
+        work: read.head.work,
+        started_unix_us: read.head.started_unix_us,
+        seconds: samples.last().map_or(0.0, |sample| sample.seconds),
+        samples,
+        evidence,
+        judgement,
+        memory_limit_bytes: None,
+        growth: Vec::new(),
+        mappings: Vec::new(),
+        edges: None,
+        server_end: String::from("not in the journal"),
+        warnings: Vec::new(),
+        comparison: None,
+    }
 }

@@ -1,0 +1,218 @@
+//! The phases between the server's start and its end.
+
+use crate::error::SoakError;
+use crate::evidence::evidence;
+use crate::growth::Looks;
+use crate::journal::Journal;
+use crate::observe::{Observer, Seen};
+use crate::options::{SoakOptions, Work};
+use crate::progress::{Phase, Progress};
+use crate::runtime::Runtimes;
+use crate::sample::{LoadFigures, Memory, Sample};
+use crate::server::Running;
+use crate::work::{Worker, natural_amount};
+use mallow_collect::Interrupts;
+use mallow_growth::{Verdict, judge};
+use mallow_load::Amount;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+/// Everything that the phases share.
+pub(crate) struct Course<'a> {
+    pub(crate) options: &'a SoakOptions,
+    pub(crate) server: Running,
+    pub(crate) worker: Worker,
+    pub(crate) runtimes: Runtimes,
+    pub(crate) interrupts: &'a Interrupts,
+    pub(crate) journal: Option<Journal>,
+    /// Those of this server, in the order of time.
+    pub(crate) samples: Vec<Sample>,
+    pub(crate) looks: Looks,
+    /// The number of the server, and of the last sample before this one's first.
+    pub(crate) server_number: u32,
+    pub(crate) number: u32,
+    /// Seconds that this server had been watched before.
+    pub(crate) seconds_before: f64,
+    pub(crate) begun: Instant,
+}
+
+/// Looks at the server while it is left alone at the end.
+const IDLE_LOOKS: u32 = 10;
+/// A long run has about so many iterations, ...
+const LONG_ITERATIONS: u32 = 240;
+/// ... none shorter than this.
+const LONG_ITERATION_MIN: Duration = Duration::from_secs(10);
+/// How often the number of iterations may double.
+const EXTENSION_MAX: u32 = 4;
+
+impl Course<'_> {
+    /// All of them. Ends early when the server does, when the user wants it, or when nothing is answered.
+    pub(crate) fn run(&mut self, progress: &mut dyn FnMut(Progress<'_>)) -> Result<(), SoakError> {
+        self.leave_alone(progress)?;
+        let mut amount = self.warm_up(progress)?;
+        progress(Progress::Phase(Phase::Measured));
+        let mut wanted = self.options.iterations;
+        loop {
+            while self.measured() < wanted as usize && self.goes_on() {
+                self.iteration(Phase::Measured, amount, progress)?;
+                amount = amount.or_else(|| self.natural());
+                if self.is_hopeless() {
+                    return Ok(());
+                }
+            }
+            match self.extension(wanted) {
+                Some(more) if self.goes_on() => {
+                    if self.options.long.is_none() {
+                        progress(Progress::Extended(more));
+                    }
+                    wanted += more;
+                }
+                _ => break,
+            }
+        }
+        self.control(progress)
+    }
+
+    /// Whether another iteration may begin.
+    fn goes_on(&self) -> bool {
+        let is_time_up = |limit: Option<Duration>| limit.is_some_and(|limit| self.begun.elapsed() >= limit);
+        !self.is_cancelled()
+            && !is_time_up(self.options.max_time)
+            && !is_time_up(self.options.long)
+            && !self.server.has_ended()
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.interrupts.heard() > 0
+    }
+
+    fn measured(&self) -> usize {
+        self.samples.iter().filter(|sample| sample.phase == Phase::Measured).count()
+    }
+
+    /// How many iterations more the verdict needs; none when it is clear, or will not become so.
+    fn extension(&self, wanted: u32) -> Option<u32> {
+        if self.options.long.is_some() {
+            return Some(wanted);
+        }
+        let may = self.options.extend && wanted < EXTENSION_MAX.saturating_mul(self.options.iterations);
+        if !may {
+            return None;
+        }
+        let judgement = judge(&evidence(&self.samples, self.options, None), &self.options.rules);
+        (judgement.verdict == Verdict::Inconclusive).then_some(wanted)
+    }
+
+    /// Whether most of what was asked in the iterations so far was not answered: more of the same shows nothing.
+    fn is_hopeless(&self) -> bool {
+        let loads = || self.samples.iter().filter_map(|sample| sample.load.as_ref());
+        let requests: u64 = loads().map(|load| load.requests).sum();
+        let succeeded: u64 = loads().map(|load| load.succeeded).sum();
+        requests > 0 && succeeded * 2 < requests
+    }
+
+    /// The server as it is before its first request.
+    fn leave_alone(&mut self, progress: &mut dyn FnMut(Progress<'_>)) -> Result<(), SoakError> {
+        progress(Progress::Phase(Phase::Idle));
+        std::thread::sleep(self.options.idle);
+        let seen = self.observer().at_rest(Phase::Idle, None);
+        self.note(seen, progress)
+    }
+
+    /// The burst and the iterations that nobody judges; gives how long the others are to be.
+    fn warm_up(&mut self, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Option<Amount>, SoakError> {
+        let long =
+            self.options.long.map(|long| Amount::Duration((long / LONG_ITERATIONS).max(LONG_ITERATION_MIN)));
+        let given = self.options.amount.or(long);
+        if self.options.burst && matches!(self.options.work, Work::Http(_)) && self.goes_on() {
+            progress(Progress::Phase(Phase::Burst));
+            self.iteration(Phase::Burst, self.options.amount, progress)?;
+        }
+        if self.options.warm_up > 0 {
+            progress(Progress::Phase(Phase::WarmUp));
+        }
+        for _ in 0..self.options.warm_up {
+            if self.goes_on() && !self.is_hopeless() {
+                self.iteration(Phase::WarmUp, self.options.amount, progress)?;
+            }
+        }
+        Ok(given.or_else(|| self.natural()))
+    }
+
+    /// The length of an iteration by the last one, when nobody gave another.
+    fn natural(&self) -> Option<Amount> {
+        let load = self.samples.iter().rev().find_map(|sample| sample.load.as_ref())?;
+        natural_amount(&self.options.work, load)
+    }
+
+    fn iteration(
+        &mut self,
+        phase: Phase,
+        amount: Option<Amount>,
+        progress: &mut dyn FnMut(Progress<'_>),
+    ) -> Result<(), SoakError> {
+        let load = self.worker.run(amount, phase == Phase::Burst);
+        if !self.options.keep_connections {
+            self.worker.close();
+        }
+        let seen = self.observer().at_rest(phase, Some(load));
+        self.note(seen, progress)
+    }
+
+    /// The server when nothing is asked of it: what grows now grows with time.
+    fn control(&mut self, progress: &mut dyn FnMut(Progress<'_>)) -> Result<(), SoakError> {
+        if self.options.idle.is_zero() || self.server.has_ended() || self.is_cancelled() {
+            return Ok(());
+        }
+        self.worker.close();
+        progress(Progress::Phase(Phase::IdleControl));
+        for look in 0..=IDLE_LOOKS {
+            if look > 0 {
+                std::thread::sleep(self.options.idle / IDLE_LOOKS);
+            }
+            let seen = self.observer().in_passing(Phase::IdleControl);
+            self.note(seen, progress)?;
+        }
+        Ok(())
+    }
+
+    fn observer(&mut self) -> Observer<'_> {
+        let address = address(&self.options.work);
+        Observer { options: self.options, server: &self.server, runtimes: &mut self.runtimes, address }
+    }
+
+    /// Completes a sample with what only the course knows, and keeps it.
+    fn note(&mut self, seen: Seen, progress: &mut dyn FnMut(Progress<'_>)) -> Result<(), SoakError> {
+        let Seen { mut sample, look, mappings } = seen;
+        self.number += 1;
+        sample.number = self.number;
+        sample.server = self.server_number;
+        sample.seconds += self.seconds_before;
+        let last = self.samples.last();
+        sample.memory_before = last.map_or(sample.memory, at_its_end);
+        sample.requests_total = last.map_or(0, |last| last.requests_total)
+            + sample.load.as_ref().map_or(0, |load: &LoadFigures| load.succeeded);
+        if sample.phase == Phase::Measured {
+            self.looks.add(self.measured(), look, mappings);
+        }
+        if let Some(journal) = &mut self.journal {
+            journal.add(&sample)?;
+        }
+        progress(Progress::Sample(&sample));
+        self.samples.push(sample);
+        Ok(())
+    }
+}
+
+/// The memory that a sample left behind.
+fn at_its_end(sample: &Sample) -> Memory {
+    sample.memory_trimmed.unwrap_or(sample.memory)
+}
+
+/// Where the server is asked, when we ask it ourselves.
+fn address(work: &Work) -> Option<SocketAddr> {
+    match work {
+        Work::Http(load) => Some(load.address),
+        Work::Command(_) | Work::External { .. } => None,
+    }
+}

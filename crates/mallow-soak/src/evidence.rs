@@ -1,0 +1,126 @@
+//! From samples to what the judge wants to see.
+
+use crate::options::{SoakOptions, Work};
+use crate::progress::Phase;
+use crate::sample::{Memory, Sample};
+use mallow_growth::{Evidence, Fault, Observation, Rules};
+use std::collections::BTreeMap;
+
+/// What a verdict rests on. `died` says how the server ended, if it did before its time.
+pub(crate) fn evidence(samples: &[Sample], options: &SoakOptions, died: Option<String>) -> Evidence {
+    let wanted_rate = match &options.work {
+        Work::Http(load) => load.rate,
+        _ => None,
+    };
+    let mut evidence = of_samples(samples, &options.rules);
+    evidence.faults.extend(saturation(samples, wanted_rate, &options.rules));
+    if let Some(how) = died {
+        let requests = samples.last().map_or(0, |sample| sample.requests_total);
+        evidence.faults.push(Fault::Died { how, requests });
+    }
+    evidence
+}
+
+/// The same from samples alone.
+pub(crate) fn of_samples(samples: &[Sample], rules: &Rules) -> Evidence {
+    let of_phase = |phase: Phase| {
+        samples.iter().filter(move |sample| sample.phase == phase).map(observation).collect::<Vec<_>>()
+    };
+    let is_managed = |sample: &Sample| sample.runtimes.iter().any(|runtime| runtime.managed_bytes > 0);
+    Evidence {
+        before: of_phase(Phase::Idle).pop(),
+        observations: of_phase(Phase::Measured),
+        idle: of_phase(Phase::IdleControl),
+        faults: errors(samples, rules).into_iter().collect(),
+        uncollected: samples.iter().any(|sample| sample.uncollected) && !samples.iter().any(is_managed),
+    }
+}
+
+fn observation(sample: &Sample) -> Observation {
+    let occupied = |memory: &Memory| memory.rss_bytes + memory.swap_bytes;
+    let managed: u64 = sample.runtimes.iter().map(|runtime| runtime.managed_bytes).sum();
+    Observation {
+        requests: sample.requests_total,
+        seconds: sample.seconds,
+        live_bytes: sample.heap.map(|heap| heap.live_bytes),
+        live_blocks: sample.heap.map(|heap| heap.live_blocks),
+        resident_bytes: occupied(&sample.memory),
+        trimmed_bytes: sample.memory_trimmed.as_ref().map(occupied),
+        mapped_bytes: Some(sample.memory.file_bytes + sample.memory.shared_bytes),
+        allocator_bytes: sample.allocator.as_ref().map(|allocator| allocator.held_bytes),
+        held_free_bytes: sample.allocator.as_ref().map(|allocator| allocator.free_bytes),
+        managed_bytes: (!sample.runtimes.is_empty()).then_some(managed),
+        descriptors: Some(sample.descriptors),
+        threads: Some(sample.threads),
+        requests_per_second: sample.load.as_ref().map(|load| load.rate),
+    }
+}
+
+fn errors(samples: &[Sample], rules: &Rules) -> Option<Fault> {
+    let loads = || samples.iter().filter_map(|sample| sample.load.as_ref());
+    let requests: u64 = loads().map(|load| load.requests).sum();
+    let failed: u64 = loads().map(|load| load.requests.saturating_sub(load.succeeded)).sum();
+    if requests == 0 || (failed as f64) <= rules.errors_max * requests as f64 {
+        return None;
+    }
+    let mut causes: BTreeMap<&str, u64> = BTreeMap::new();
+    for (cause, count) in loads().flat_map(|load| &load.failures) {
+        *causes.entry(cause).or_default() += count;
+    }
+    let most = causes.into_iter().max_by_key(|(_, count)| *count);
+    let most = most.map_or_else(|| "no answer".to_owned(), |(cause, _)| cause.to_owned());
+    Some(Fault::Errors { failed, requests, most })
+}
+
+/// A generator at its limit says nothing about a schedule that was not kept. Without a schedule there is no such thing:
+/// somebody is always the slower one, and requests are counted, not seconds.
+fn saturation(samples: &[Sample], wanted_rate: Option<f64>, rules: &Rules) -> Option<Fault> {
+    /// The part of the wanted rate that must be reached.
+    const KEPT: f64 = 0.95;
+    let wanted = wanted_rate?;
+    let measured = samples.iter().filter(|sample| sample.phase == Phase::Measured);
+    let loads: Vec<_> = measured.filter_map(|sample| sample.load.as_ref()).collect();
+    let late = loads.iter().filter(|load| {
+        load.rate < KEPT * wanted && load.generator_busy.is_some_and(|busy| busy > rules.generator_busy_max)
+    });
+    let late: Vec<f64> = late.filter_map(|load| load.generator_busy).collect();
+    let busy = late.iter().copied().fold(0.0, f64::max);
+    (late.len() * 2 > loads.len()).then_some(Fault::Saturated { busy })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::LoadFigures;
+
+    fn sample(requests: u64, succeeded: u64, failures: &[(&str, u64)]) -> Sample {
+        let failures = failures.iter().map(|(cause, count)| ((*cause).to_owned(), *count)).collect();
+        let load = LoadFigures { requests, succeeded, failures, ..LoadFigures::default() };
+        Sample { phase: Phase::Measured, load: Some(load), ..Sample::default() }
+    }
+
+    #[test]
+    fn one_request_in_a_hundred_may_fail() {
+        let rules = Rules::default();
+        assert_eq!(errors(&[sample(1000, 990, &[("timeout", 10)])], &rules), None);
+        let samples = [
+            sample(1000, 990, &[("timeout", 6), ("status 500", 4)]),
+            sample(1000, 988, &[("status 500", 12)]),
+        ];
+        let most = "status 500".to_owned();
+        assert_eq!(errors(&samples, &rules), Some(Fault::Errors { failed: 22, requests: 2000, most }));
+    }
+
+    #[test]
+    fn a_generator_is_at_its_limit_only_when_a_schedule_suffers() {
+        let at = |rate: f64, busy: f64| {
+            let load = LoadFigures { rate, generator_busy: Some(busy), ..LoadFigures::default() };
+            Sample { phase: Phase::Measured, load: Some(load), ..Sample::default() }
+        };
+        let samples = [at(800.0, 0.99), at(900.0, 0.97), at(1000.0, 0.5)];
+        let rules = Rules::default();
+        assert_eq!(saturation(&samples, Some(1000.0), &rules), Some(Fault::Saturated { busy: 0.99 }));
+        assert_eq!(saturation(&samples, None, &rules), None);
+        assert_eq!(saturation(&samples, Some(900.0), &rules), None);
+    }
+}

@@ -1,0 +1,237 @@
+//! Which stacks grow: series of what each held, at the looks that are kept, and names for those that matter.
+
+use crate::processes::Mappings;
+use crate::report::{Growth, MappingGrowth};
+use mallow_base::Frame;
+use mallow_collect::{LiveStacks, Look, Resolve};
+use mallow_growth::{Observation, Rules, StackSeries, growing_stacks};
+use mallow_profile::StackId;
+use rustc_hash::FxHashMap;
+use std::ops::Range;
+
+/// One look that is kept.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    /// Which of the measured observations it belongs to.
+    pub(crate) observation: usize,
+    pub(crate) look: Look,
+    pub(crate) mappings: Mappings,
+}
+
+/// Looks over a run of any length: never more than twice this many.
+#[derive(Debug, Default)]
+pub(crate) struct Looks {
+    kept: Vec<Kept>,
+    /// Every look of which number is kept.
+    every: usize,
+}
+
+const KEPT_MAX: usize = 160;
+/// Stacks that are named; of the others there is only their sum.
+const NAMED_MAX: usize = 2000;
+/// Stacks that a report tells of.
+const TOLD_MAX: usize = 20;
+
+/// A stack, told from those of other processes.
+type Key = (u32, StackId);
+
+impl Looks {
+    /// Keeps a look, and when there are too many, drops every second.
+    pub(crate) fn add(&mut self, observation: usize, look: Option<Look>, mappings: Mappings) {
+        self.every = self.every.max(1);
+        if !observation.is_multiple_of(self.every) {
+            return;
+        }
+        self.kept.push(Kept { observation, look: look.unwrap_or_default(), mappings });
+        if self.kept.len() > KEPT_MAX {
+            self.every *= 2;
+            let every = self.every;
+            self.kept.retain(|kept| kept.observation.is_multiple_of(every));
+        }
+    }
+
+    /// The looks at the edges of a window of observations.
+    pub(crate) fn edges(&self, window: &Range<usize>) -> Option<(&Kept, &Kept)> {
+        let mut inside = self.kept.iter().filter(|kept| window.contains(&kept.observation));
+        let first = inside.next()?;
+        inside.next_back().map(|last| (first, last))
+    }
+
+    /// The stacks that grow, those that grow most first, by the looks at all observations.
+    pub(crate) fn growth(
+        &self,
+        observations: &[Observation],
+        window: &Range<usize>,
+        rules: &Rules,
+        stacks: &mut LiveStacks,
+        resolve: Resolve<'_>,
+    ) -> Vec<Growth> {
+        let kept: Vec<&Kept> =
+            self.kept.iter().filter(|kept| kept.observation < observations.len()).collect();
+        let axis: Vec<Observation> = kept.iter().map(|kept| observations[kept.observation]).collect();
+        let keys = risen(&kept);
+        let frames = stacks.frames(&keys, resolve);
+        let groups = grouped(&keys, frames);
+        let series = series_of(&groups, &kept);
+        let first = kept.iter().position(|kept| window.contains(&kept.observation)).unwrap_or(0);
+        let last = kept.len().saturating_sub(1);
+        growing_stacks(&axis, &series, rules)
+            .into_iter()
+            .take(TOLD_MAX)
+            .map(|stack| {
+                let at = stack.id as usize;
+                Growth {
+                    frames: groups[at].frames.clone(),
+                    stack,
+                    bytes: (series[at].bytes[first], series[at].bytes[last]),
+                    blocks: (series[at].blocks[first], series[at].blocks[last]),
+                }
+            })
+            .collect()
+    }
+}
+
+/// The stacks that hold more at the last look than at the first, those that rose most first.
+fn risen(kept: &[&Kept]) -> Vec<Key> {
+    let (Some(first), Some(last)) = (kept.first(), kept.last()) else { return Vec::new() };
+    let before: FxHashMap<Key, u64> = held(&first.look).map(|(key, bytes, _)| (key, bytes)).collect();
+    let rise = |(key, bytes, _): (Key, u64, u64)| {
+        let more = bytes.saturating_sub(before.get(&key).copied().unwrap_or(0));
+        (more > 0).then_some((more, key))
+    };
+    let mut risen: Vec<(u64, Key)> = held(&last.look).filter_map(rise).collect();
+    risen.sort_unstable_by_key(|(more, key)| (std::cmp::Reverse(*more), *key));
+    risen.truncate(NAMED_MAX);
+    risen.into_iter().map(|(_, key)| key).collect()
+}
+
+fn held(look: &Look) -> impl Iterator<Item = (Key, u64, u64)> {
+    look.processes.iter().flat_map(|process| {
+        process.sites.iter().map(|site| ((process.index, site.stack), site.bytes, u64::from(site.blocks)))
+    })
+}
+
+/// Stacks with the same frames: addresses that differ within a line, and the same code in several processes.
+struct Group {
+    frames: Vec<Frame>,
+    keys: Vec<Key>,
+}
+
+fn grouped(keys: &[Key], frames: Vec<Vec<Frame>>) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    let mut places: FxHashMap<Vec<Frame>, usize> = FxHashMap::default();
+    for (key, frames) in keys.iter().zip(frames) {
+        let place = *places.entry(frames).or_insert_with_key(|frames| {
+            groups.push(Group { frames: frames.clone(), keys: Vec::new() });
+            groups.len() - 1
+        });
+        groups[place].keys.push(*key);
+    }
+    groups
+}
+
+fn series_of(groups: &[Group], kept: &[&Kept]) -> Vec<StackSeries> {
+    let group_of: FxHashMap<Key, usize> = groups
+        .iter()
+        .enumerate()
+        .flat_map(|(at, group)| group.keys.iter().map(move |key| (*key, at)))
+        .collect();
+    let empty =
+        |id: usize| StackSeries { id: id as u32, bytes: vec![0; kept.len()], blocks: vec![0; kept.len()] };
+    let mut series: Vec<StackSeries> = (0..groups.len()).map(empty).collect();
+    for (at, kept) in kept.iter().enumerate() {
+        for (key, bytes, blocks) in held(&kept.look) {
+            if let Some(&group) = group_of.get(&key) {
+                series[group].bytes[at] += bytes;
+                series[group].blocks[at] += blocks;
+            }
+        }
+    }
+    series
+}
+
+/// The mappings that grew from one look to another, those that grew most first.
+pub(crate) fn mapping_growth(first: &Mappings, last: &Mappings) -> Vec<MappingGrowth> {
+    let mut growth: Vec<MappingGrowth> = last
+        .iter()
+        .map(|(name, after)| {
+            let before = first.get(name).copied().unwrap_or_default();
+            MappingGrowth {
+                name: name.clone(),
+                before_bytes: before.0,
+                after_bytes: after.0,
+                count: (before.1, after.1),
+            }
+        })
+        .filter(|mapping| mapping.after_bytes > mapping.before_bytes)
+        .collect();
+    growth.sort_by_key(|mapping| std::cmp::Reverse(mapping.after_bytes - mapping.before_bytes));
+    growth.truncate(TOLD_MAX);
+    growth
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mallow_collect::LiveProcess;
+    use mallow_profile::LiveSite;
+
+    fn look(index: u32, sites: &[(u32, u64)]) -> Look {
+        let site = |&(stack, bytes): &(u32, u64)| LiveSite {
+            stack: StackId(stack),
+            bytes,
+            blocks: 1,
+            allocations: 1,
+            allocated_bytes: bytes,
+        };
+        let sites = sites.iter().map(site).collect();
+        let process = LiveProcess {
+            index,
+            pid: 1,
+            live_bytes: 0,
+            live_blocks: 0,
+            allocations: 0,
+            has_aide: false,
+            sites,
+        };
+        Look { processes: vec![process] }
+    }
+
+    #[test]
+    fn a_long_run_keeps_few_looks_evenly() {
+        let mut looks = Looks::default();
+        (0..1000).for_each(|at| looks.add(at, None, Mappings::new()));
+        assert!((KEPT_MAX / 2..=KEPT_MAX).contains(&looks.kept.len()));
+        let at: Vec<usize> = looks.kept.iter().map(|kept| kept.observation).collect();
+        assert_eq!((at[0], at[1], at[2]), (0, 8, 16));
+        let (first, last) = looks.edges(&(500..1000)).unwrap();
+        assert_eq!((first.observation, last.observation), (504, 992));
+    }
+
+    #[test]
+    fn stacks_of_equal_frames_are_one_series() {
+        let mut looks = Looks::default();
+        looks.add(0, Some(look(3, &[(1, 10), (2, 10), (9, 50)])), Mappings::new());
+        looks.add(1, Some(look(3, &[(1, 30), (2, 20), (9, 50), (4, 1)])), Mappings::new());
+        let kept: Vec<&Kept> = looks.kept.iter().collect();
+        let keys = risen(&kept);
+        assert_eq!(keys, [(3, StackId(1)), (3, StackId(2)), (3, StackId(4))]);
+        let frame = |name: &str| vec![Frame { function: name.into(), ..Frame::default() }];
+        let groups = grouped(&keys, vec![frame("a"), frame("a"), frame("b")]);
+        let series = series_of(&groups, &kept);
+        assert_eq!((series[0].bytes.as_slice(), series[1].bytes.as_slice()), (&[20, 50][..], &[0, 1][..]));
+    }
+
+    #[test]
+    fn mappings_that_grew_are_told_by_how_much() {
+        let first = Mappings::from([("[heap]".to_owned(), (100, 1)), ("lib".to_owned(), (5, 1))]);
+        let last = Mappings::from([
+            ("[heap]".to_owned(), (150, 1)),
+            ("lib".to_owned(), (5, 1)),
+            ("[anonymous]".to_owned(), (90, 3)),
+        ]);
+        let names: Vec<String> =
+            mapping_growth(&first, &last).into_iter().map(|mapping| mapping.name).collect();
+        assert_eq!(names, ["[anonymous]", "[heap]"]);
+    }
+}

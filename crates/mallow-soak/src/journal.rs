@@ -1,0 +1,152 @@
+//! The journal: samples as they are taken, a line of JSON each, so that a run of hours can be read while it goes on, and
+//! gone on with when it was broken off.
+//!
+//! The first line says what is soaked; every further one is a [`Sample`]. A line that was cut off in the middle, which a
+//! machine that went down leaves behind, is left out.
+
+use crate::error::SoakError;
+use crate::sample::Sample;
+use serde::{Deserialize, Serialize};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// The first line.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct JournalHead {
+    /// `mallow.soak-samples/1`.
+    pub schema: String,
+    /// The server's command, or `process 123`.
+    pub command: Vec<String>,
+    /// What was asked for.
+    pub work: String,
+    /// Wall-clock start, in microseconds since 1970.
+    pub started_unix_us: u64,
+    /// The server's process id, and when it started, in clock ticks since the machine did: by these a server that runs on
+    /// is known again.
+    pub process: (u32, u64),
+}
+
+/// The schema of the lines.
+pub(crate) const SCHEMA: &str = "mallow.soak-samples/1";
+
+/// A journal as it was read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JournalRead {
+    /// The first line.
+    pub head: JournalHead,
+    /// The samples, in the order of time.
+    pub samples: Vec<Sample>,
+}
+
+/// A journal that is written.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    path: PathBuf,
+    file: File,
+}
+
+impl Journal {
+    /// Begins one. A file that exists is not overwritten.
+    pub(crate) fn begin(path: &Path, head: &JournalHead) -> Result<Journal, SoakError> {
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+        let file = file.map_err(|cause| SoakError::CannotWrite { path: path.to_owned(), cause })?;
+        let mut journal = Journal { path: path.to_owned(), file };
+        journal.line(head)?;
+        Ok(journal)
+    }
+
+    /// Goes on with one, behind its last whole line.
+    pub(crate) fn go_on(path: &Path) -> Result<(Journal, JournalRead), SoakError> {
+        let cannot = |cause| SoakError::CannotWrite { path: path.to_owned(), cause };
+        let read = read_journal(path)?;
+        let text = std::fs::read(path).map_err(cannot)?;
+        let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let file = OpenOptions::new().append(true).open(path).map_err(cannot)?;
+        file.set_len(whole as u64).map_err(cannot)?;
+        Ok((Journal { path: path.to_owned(), file }, read))
+    }
+
+    /// Adds a sample. It is in the file when this returns.
+    pub(crate) fn add(&mut self, sample: &Sample) -> Result<(), SoakError> {
+        self.line(sample)
+    }
+
+    fn line(&mut self, value: &impl Serialize) -> Result<(), SoakError> {
+        let mut line =
+            serde_json::to_vec(value).map_err(io::Error::from).map_err(|cause| self.cannot(cause))?;
+        line.push(b'\n');
+        self.file.write_all(&line).map_err(|cause| self.cannot(cause))
+    }
+
+    fn cannot(&self, cause: io::Error) -> SoakError {
+        SoakError::CannotWrite { path: self.path.clone(), cause }
+    }
+}
+
+/// Reads a journal, whether or not somebody still writes it.
+///
+/// # Errors
+/// When it cannot be read, is no journal, or a whole line makes no sense.
+pub fn read_journal(path: &Path) -> Result<JournalRead, SoakError> {
+    let wrong = |cause: String| SoakError::CannotRead { path: path.to_owned(), cause };
+    let text = std::fs::read_to_string(path).map_err(|cause| wrong(cause.to_string()))?;
+    let whole = text.rfind('\n').map_or("", |at| &text[..at]);
+    let mut lines = whole.lines().enumerate();
+    let head: JournalHead = lines
+        .next()
+        .and_then(|(_, line)| serde_json::from_str(line).ok())
+        .filter(|head: &JournalHead| head.schema == SCHEMA)
+        .ok_or_else(|| wrong(format!("it is no journal of a soak (its first line does not say {SCHEMA})")))?;
+    let samples = lines
+        .map(|(at, line)| {
+            serde_json::from_str(line).map_err(|error| wrong(format!("line {}: {error}", at + 1)))
+        })
+        .collect::<Result<_, _>>()?;
+    Ok(JournalRead { head, samples })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::progress::Phase;
+
+    fn head() -> JournalHead {
+        JournalHead {
+            schema: SCHEMA.into(),
+            command: vec!["server".into()],
+            work: "x".into(),
+            started_unix_us: 7,
+            process: (1, 2),
+        }
+    }
+
+    #[test]
+    fn a_journal_is_read_while_it_is_written_and_gone_on_with_behind_a_cut_line() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("soak.jsonl");
+        let mut journal = Journal::begin(&path, &head()).unwrap();
+        let sample = |number| Sample { number, phase: Phase::Measured, seconds: 0.5, ..Sample::default() };
+        journal.add(&sample(1)).unwrap();
+        journal.file.write_all(b"{\"number\":2,\"ph").unwrap();
+        let read = read_journal(&path).unwrap();
+        assert_eq!(read, JournalRead { head: head(), samples: vec![sample(1)] });
+        let (mut journal, read) = Journal::go_on(&path).unwrap();
+        assert_eq!(read.samples.len(), 1);
+        journal.add(&sample(2)).unwrap();
+        assert_eq!(read_journal(&path).unwrap().samples, [sample(1), sample(2)]);
+        assert!(matches!(Journal::begin(&path, &head()), Err(SoakError::CannotWrite { .. })));
+    }
+
+    #[test]
+    fn what_is_no_journal_is_refused_with_its_line() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("soak.jsonl");
+        std::fs::write(&path, "{}\n").unwrap();
+        assert!(read_journal(&path).unwrap_err().to_string().contains("no journal of a soak"));
+        let head = serde_json::to_string(&head()).unwrap();
+        std::fs::write(&path, format!("{head}\n[]\n")).unwrap();
+        assert!(read_journal(&path).unwrap_err().to_string().contains("line 2"), "no line");
+    }
+}

@@ -1,0 +1,189 @@
+//! A look at the server: it is left to settle, made to collect and to trim, and then read.
+
+use crate::options::{Collection, SoakOptions};
+use crate::processes::{self, Mappings};
+use crate::progress::Phase;
+use crate::readiness;
+use crate::runtime::Runtimes;
+use crate::sample::{AllocatorFigures, HeapFigures, LoadFigures, Memory, RuntimeFigures, Sample};
+use crate::server::Running;
+use mallow_collect::{AllocatorAccount, Look, Order};
+use rustix::process::{Pid, Signal, kill_process};
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+/// What a look gives.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    pub(crate) sample: Sample,
+    /// None without a recorder.
+    pub(crate) look: Option<Look>,
+    pub(crate) mappings: Mappings,
+}
+
+/// The server has come to rest when its live heap moved by less than this ...
+const STILL_BYTES: u64 = 4096;
+/// ... or, without a recorder, its resident memory by less than this ...
+const STILL_RESIDENT_BYTES: u64 = 64 * 1024;
+/// ... for so long.
+const STILL: Duration = Duration::from_millis(200);
+/// It is not waited for longer than this.
+const STILL_MAX: Duration = Duration::from_secs(3);
+/// Between two looks at whether it moves.
+const STEP: Duration = Duration::from_millis(20);
+/// How long an allocator or a runtime may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Those who are asked.
+pub(crate) struct Observer<'a> {
+    pub(crate) options: &'a SoakOptions,
+    pub(crate) server: &'a Running,
+    pub(crate) runtimes: &'a mut Runtimes,
+    /// Where a collection is asked for by a path.
+    pub(crate) address: Option<SocketAddr>,
+}
+
+impl Observer<'_> {
+    /// Waits for rest, has garbage collected and memory given back, and reads everything.
+    pub(crate) fn at_rest(&mut self, phase: Phase, load: Option<LoadFigures>) -> Seen {
+        let begun = Instant::now();
+        let collected = self.collect();
+        let unsettled = !self.settle();
+        let settle_ms = begun.elapsed().as_millis() as u64;
+        let (pids, _) = self.server.processes();
+        let (memory, _) = memory_of(&pids);
+        let accounts = self.order();
+        let (memory_trimmed, mappings) = if self.options.trim && !accounts.is_empty() {
+            let (trimmed, mappings) = memory_of(&pids);
+            (Some(trimmed), mappings)
+        } else {
+            (None, memory_of(&pids).1)
+        };
+        let mut seen = self.read(phase);
+        seen.sample = Sample {
+            load,
+            memory,
+            memory_trimmed,
+            allocator: allocator_of(&accounts),
+            uncollected: collected.is_empty() && pids.iter().any(|pid| processes::is_managed(*pid)),
+            runtimes: collected,
+            settle_ms,
+            unsettled,
+            ..seen.sample
+        };
+        seen.mappings = mappings;
+        seen
+    }
+
+    /// Reads at once, changing nothing.
+    pub(crate) fn in_passing(&mut self, phase: Phase) -> Seen {
+        let mut seen = self.read(phase);
+        let (pids, _) = self.server.processes();
+        (seen.sample.memory, seen.mappings) = memory_of(&pids);
+        seen
+    }
+
+    fn read(&self, phase: Phase) -> Seen {
+        let look = self.server.watched().and_then(|watched| watched.look());
+        let (pids, threads) = self.server.processes();
+        let aides = look
+            .iter()
+            .flat_map(|look| &look.processes)
+            .filter(|process| process.has_aide && pids.contains(&process.pid))
+            .count() as u64;
+        let sample = Sample {
+            phase,
+            seconds: self.server.seconds(),
+            heap: look.as_ref().map(heap_of),
+            descriptors: pids.iter().map(|pid| processes::descriptors(*pid)).sum(),
+            threads: threads.saturating_sub(aides),
+            processes: pids.len() as u32,
+            ..Sample::default()
+        };
+        Seen { sample, look, mappings: Mappings::new() }
+    }
+
+    /// Has managed memory collected; gives what the runtimes said.
+    fn collect(&mut self) -> Vec<RuntimeFigures> {
+        match &self.options.collection {
+            Collection::Never => return Vec::new(),
+            Collection::Automatic => {}
+            Collection::Path(path) => {
+                if let Some(address) = self.address {
+                    let _ = readiness::status_of(address, path);
+                }
+            }
+            Collection::Signal(signal) => self.signal(*signal),
+        }
+        let (pids, _) = self.server.processes();
+        self.runtimes.collect(&pids, PATIENCE)
+    }
+
+    fn signal(&self, number: i32) {
+        let signal = Signal::from_named_raw(number);
+        let pid = Pid::from_raw(self.server.pid() as i32);
+        if let (Some(signal), Some(pid)) = (signal, pid) {
+            let _ = kill_process(pid, signal);
+        }
+    }
+
+    /// Waits until the server stands still; gives false when it does not.
+    fn settle(&self) -> bool {
+        let begun = Instant::now();
+        let (limit, mut least, mut most) = (self.stillness(), u64::MAX, 0);
+        let mut since = Instant::now();
+        while begun.elapsed() < STILL_MAX {
+            let level = self.level();
+            (least, most) = (least.min(level), most.max(level));
+            if most - least >= limit {
+                (least, most, since) = (level, level, Instant::now());
+            } else if since.elapsed() >= STILL {
+                return true;
+            }
+            std::thread::sleep(STEP);
+        }
+        false
+    }
+
+    fn stillness(&self) -> u64 {
+        if self.server.watched().is_some() { STILL_BYTES } else { STILL_RESIDENT_BYTES }
+    }
+
+    fn level(&self) -> u64 {
+        match self.server.watched().and_then(|watched| watched.live()) {
+            Some((bytes, _)) => bytes,
+            None => self.server.processes().0.iter().map(|pid| processes::resident_bytes(*pid)).sum(),
+        }
+    }
+
+    fn order(&self) -> Vec<AllocatorAccount> {
+        let order = Order { trim: self.options.trim, account: true };
+        self.server.watched().map(|watched| watched.order(order, PATIENCE)).unwrap_or_default()
+    }
+}
+
+/// A process that ends meanwhile is left out.
+fn memory_of(pids: &[u32]) -> (Memory, Mappings) {
+    let (mut memory, mut mappings) = (Memory::default(), Mappings::new());
+    for pid in pids {
+        let _ = processes::add_memory(*pid, &mut memory, &mut mappings);
+    }
+    (memory, mappings)
+}
+
+fn heap_of(look: &Look) -> HeapFigures {
+    let sum = |of: fn(&mallow_collect::LiveProcess) -> u64| look.processes.iter().map(of).sum();
+    HeapFigures {
+        live_bytes: sum(|process| process.live_bytes),
+        live_blocks: sum(|process| process.live_blocks),
+        allocations: sum(|process| process.allocations),
+    }
+}
+
+/// The sum over processes; none when somebody keeps no account.
+fn allocator_of(accounts: &[AllocatorAccount]) -> Option<AllocatorFigures> {
+    let name = accounts.first()?.allocator.to_owned();
+    let held_bytes = accounts.iter().map(|account| account.held_bytes).sum::<Option<u64>>()?;
+    let used_bytes = accounts.iter().map(|account| account.used_bytes).sum::<Option<u64>>()?;
+    Some(AllocatorFigures { name, held_bytes, used_bytes, free_bytes: held_bytes.saturating_sub(used_bytes) })
+}

@@ -1,0 +1,238 @@
+//! The server's life: it is started, looked at, and ended with everything that it started.
+
+use crate::error::SoakError;
+use crate::options::{Ready, Server, SoakOptions};
+use crate::processes::{self, Process};
+use crate::tail::Tail;
+use mallow_collect::{CollectError, Setting, Watched, start_unrecorded};
+use mallow_profile::Exit;
+use rustc_hash::FxHashSet;
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use std::cell::RefCell;
+use std::ffi::OsString;
+use std::fs::File;
+use std::os::unix::process::ExitStatusExt;
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+/// A server that runs.
+#[derive(Debug)]
+pub(crate) struct Running {
+    life: Option<Life>,
+    pid: u32,
+    /// Its processes that were ever seen: one that leaves its family is still the server's.
+    known: RefCell<FxHashSet<Process>>,
+    tail: Option<Tail>,
+    began: Instant,
+}
+
+#[derive(Debug)]
+enum Life {
+    Recorded(Watched),
+    Plain(Child),
+    /// It was there before us and will be when we have gone.
+    Foreign,
+}
+
+/// How long a server may take to end when it is asked to.
+const STOP_PATIENCE: Duration = Duration::from_secs(10);
+
+impl Running {
+    /// Starts the server, or takes one in that runs. `warn` is told why it is not recorded, if so.
+    pub(crate) fn start(
+        options: &SoakOptions,
+        environment: Vec<(OsString, OsString)>,
+        warn: &mut dyn FnMut(String),
+    ) -> Result<Running, SoakError> {
+        let command = match &options.server {
+            Server::Command(command) => command,
+            Server::Pid(pid) => return Running::adopt(*pid),
+        };
+        let text = match &options.ready {
+            Ready::Says(text) => Some(text.as_str()),
+            _ => None,
+        };
+        let copy = options
+            .server_output
+            .as_ref()
+            .map(|path| {
+                File::create(path).map_err(|cause| SoakError::CannotWrite { path: path.clone(), cause })
+            })
+            .transpose()?;
+        let (tail, output) = Tail::open(text, copy)
+            .map_err(|cause| SoakError::System { what: "open a pipe for the server's output", cause })?;
+        let setting = Setting { environment, output: Some(output), own_group: true, ..Setting::default() };
+        let life = launch(command, setting, options, warn)?;
+        let pid = match &life {
+            Life::Recorded(watched) => watched.pid(),
+            Life::Plain(child) => child.id(),
+            Life::Foreign => 0,
+        };
+        let running = Running {
+            life: Some(life),
+            pid,
+            known: RefCell::default(),
+            tail: Some(tail),
+            began: Instant::now(),
+        };
+        running.processes();
+        Ok(running)
+    }
+
+    fn adopt(pid: u32) -> Result<Running, SoakError> {
+        let gone = |cause| SoakError::NoProcess { pid, cause };
+        processes::process(pid).ok_or_else(|| gone(std::io::Error::other("there is no such process")))?;
+        File::open(format!("/proc/{pid}/smaps")).map_err(gone)?;
+        Ok(Running {
+            life: Some(Life::Foreign),
+            pid,
+            known: RefCell::default(),
+            tail: None,
+            began: Instant::now(),
+        })
+    }
+
+    /// Its first process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Seconds since it was started, or taken in.
+    pub(crate) fn seconds(&self) -> f64 {
+        self.began.elapsed().as_secs_f64()
+    }
+
+    /// Its recording, when there is one.
+    pub(crate) fn watched(&self) -> Option<&Watched> {
+        match &self.life {
+            Some(Life::Recorded(watched)) => Some(watched),
+            _ => None,
+        }
+    }
+
+    /// The last that it said.
+    pub(crate) fn last_words(&self) -> String {
+        self.tail.as_ref().map(Tail::last_words).unwrap_or_default()
+    }
+
+    /// Whether it has said the text that makes it ready.
+    pub(crate) fn was_said(&self) -> bool {
+        self.tail.as_ref().is_some_and(Tail::was_said)
+    }
+
+    /// Its processes that are alive, and their threads.
+    pub(crate) fn processes(&self) -> (Vec<u32>, u64) {
+        let group = (!matches!(self.life, Some(Life::Foreign))).then_some(self.pid);
+        let mut known = self.known.borrow_mut();
+        let (alive, threads) = processes::of_server(self.pid, group, &known);
+        known.extend(alive.iter().copied());
+        (alive.into_iter().map(|process| process.pid).collect(), threads)
+    }
+
+    /// Whether nothing of it is left. Its first process may end while others serve on.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.processes().0.is_empty()
+    }
+
+    /// Ends it: asks, waits, and then kills whatever is left. Gives how it ended.
+    pub(crate) fn stop(&mut self, warn: &mut dyn FnMut(String)) -> String {
+        let Some(life) = self.life.take() else { return String::new() };
+        if matches!(life, Life::Foreign) {
+            self.life = Some(life);
+            return String::from("still running");
+        }
+        self.signal(Signal::TERM);
+        let asked = Instant::now();
+        // Two Ctrl-C of somebody in a hurry come here as well: the server has its chance in any case.
+        while !self.has_ended() && asked.elapsed() < STOP_PATIENCE {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        self.kill();
+        how_it_ended(life, warn)
+    }
+
+    /// Kills what is left. The kernel may hold on to a process for a while; that is not waited for without end.
+    fn kill(&self) {
+        let begun = Instant::now();
+        while !self.has_ended() && begun.elapsed() < STOP_PATIENCE {
+            self.signal(Signal::KILL);
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Some(group) = Pid::from_raw(self.pid as i32) {
+            let _ = kill_process_group(group, signal);
+        }
+        let (alive, _) = self.processes();
+        for pid in alive.into_iter().filter_map(|pid| Pid::from_raw(pid as i32)) {
+            let _ = kill_process(pid, signal);
+        }
+    }
+}
+
+impl Drop for Running {
+    /// Nothing that was started here outlives an error.
+    fn drop(&mut self) {
+        if matches!(self.life, Some(Life::Recorded(_) | Life::Plain(_))) {
+            self.kill();
+            if let Some(life) = self.life.take() {
+                how_it_ended(life, &mut |_| {});
+            }
+        }
+    }
+}
+
+fn launch(
+    command: &[OsString],
+    setting: Setting,
+    options: &SoakOptions,
+    warn: &mut dyn FnMut(String),
+) -> Result<Life, SoakError> {
+    if !options.record {
+        return Ok(Life::Plain(start_unrecorded(command, &setting)?));
+    }
+    let spare = Setting {
+        environment: setting.environment.clone(),
+        output: setting.output.as_ref().and_then(|output| output.try_clone().ok()),
+        own_group: true,
+        ..Setting::default()
+    };
+    match Watched::start(command.to_vec(), setting, options.preload) {
+        Ok(watched) => Ok(Life::Recorded(watched)),
+        Err(error @ CollectError::CannotPreload { .. }) => {
+            warn(format!("{error}; so only the memory that the kernel counts is looked at"));
+            Ok(Life::Plain(start_unrecorded(command, &spare)?))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn how_it_ended(life: Life, warn: &mut dyn FnMut(String)) -> String {
+    match life {
+        Life::Recorded(watched) => match watched.wait() {
+            Ok((exit, warnings)) => {
+                warnings.into_iter().for_each(warn);
+                in_words(exit)
+            }
+            Err(error) => error.to_string(),
+        },
+        Life::Plain(mut child) => match child.wait() {
+            Ok(status) => match (status.code(), status.signal()) {
+                (Some(code), _) => in_words(Exit::Status(code)),
+                (_, Some(signal)) => in_words(Exit::Signal(signal)),
+                _ => String::from("nobody knows how"),
+            },
+            Err(error) => error.to_string(),
+        },
+        Life::Foreign => String::from("still running"),
+    }
+}
+
+fn in_words(exit: Exit) -> String {
+    match exit {
+        Exit::Status(status) => format!("exit status {status}"),
+        Exit::Signal(signal) => format!("killed by signal {signal}"),
+        Exit::Exec => String::from("became another program"),
+    }
+}

@@ -1,0 +1,201 @@
+//! The work of one iteration: our own load, a command, or another load generator.
+
+use crate::error::SoakError;
+use crate::options::{SoakOptions, Work};
+use crate::sample::{LatencyFigures, LoadFigures};
+use mallow_load::{Amount, Figures, Generator, Protocol};
+use std::collections::BTreeMap;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Who does the work.
+#[derive(Debug)]
+pub(crate) enum Worker {
+    Http { generator: Box<Generator>, connections: u32 },
+    Command(String),
+    Outside { template: String, url: String, workers: u32 },
+}
+
+/// Fewer requests than this make no iteration.
+const REQUESTS_MIN: u64 = 1000;
+/// How long an iteration is whose length nobody gave.
+const NATURAL: Duration = Duration::from_secs(1);
+
+impl Worker {
+    /// Makes one; nothing is sent yet.
+    pub(crate) fn new(options: &SoakOptions) -> Result<Worker, SoakError> {
+        Ok(match &options.work {
+            Work::Http(load) => Worker::Http {
+                generator: Box::new(Generator::start((**load).clone())?),
+                connections: load.connections,
+            },
+            Work::Command(command) => Worker::Command(command.clone()),
+            Work::External { template, url, workers } => {
+                Worker::Outside { template: template.clone(), url: url.clone(), workers: *workers }
+            }
+        })
+    }
+
+    /// Does one iteration. Without an amount it takes about a second. `burst` is one of more than the working concurrency.
+    pub(crate) fn run(&mut self, amount: Option<Amount>, burst: bool) -> LoadFigures {
+        match self {
+            Worker::Http { generator, connections } => {
+                let amount = amount.unwrap_or(Amount::Duration(NATURAL));
+                let more = burst.then_some(*connections + connections.div_ceil(2));
+                of_generator(&generator.run(amount, more))
+            }
+            Worker::Command(command) => of_command(command, amount),
+            Worker::Outside { template, url, workers } => of_outside(template, url, *workers, amount),
+        }
+    }
+
+    /// Closes connections that are open.
+    pub(crate) fn close(&mut self) {
+        if let Worker::Http { generator, .. } = self {
+            generator.close();
+        }
+    }
+}
+
+/// How long iterations should be, by one of natural length: all of the same number of requests, so that a slow one
+/// changes nothing. A schedule is kept to, however few requests that gives.
+pub(crate) fn natural_amount(work: &Work, seen: &LoadFigures) -> Option<Amount> {
+    match work {
+        Work::Http(load) if load.rate.is_some() => Some(Amount::Requests(seen.requests.max(1))),
+        Work::Http(_) => Some(Amount::Requests(seen.requests.max(REQUESTS_MIN))),
+        Work::Command(_) | Work::External { .. } => None,
+    }
+}
+
+/// The work as a reader sees it: `http://127.0.0.1:3030/hello (50 connections, HTTP/1.1, closed loop)`.
+pub(crate) fn in_words(work: &Work) -> String {
+    let load = match work {
+        Work::Http(load) => load,
+        Work::Command(command) => return format!("`{command}`"),
+        Work::External { template, url, workers } => return filled(template, url, *workers, None),
+    };
+    let path = load.targets.first().map_or("/", |target| target.path.as_str());
+    let more = match load.targets.len() {
+        0 | 1 => String::new(),
+        count => format!(" and {} more", count - 1),
+    };
+    let protocol = match load.protocol {
+        Protocol::Http1 => "HTTP/1.1",
+        Protocol::Http2 => "HTTP/2",
+    };
+    let pace = load.rate.map_or("closed loop".to_owned(), |rate| format!("{rate} requests a second"));
+    let kept = if load.keep_alive { "" } else { ", no keep-alive" };
+    let connections = load.connections;
+    format!("http://{}{path}{more} ({connections} connections, {protocol}, {pace}{kept})", load.host)
+}
+
+fn of_generator(figures: &Figures) -> LoadFigures {
+    let statuses = figures.statuses.iter().filter(|(status, _)| **status >= 400);
+    let mut failures: BTreeMap<String, u64> =
+        statuses.map(|(status, count)| (format!("status {status}"), *count)).collect();
+    failures.extend(figures.failures.iter().map(|(cause, count)| (cause.clone(), *count)));
+    LoadFigures {
+        requests: figures.requests,
+        succeeded: figures.succeeded,
+        failures,
+        seconds: figures.elapsed.as_secs_f64(),
+        rate: figures.rate(),
+        latency: Some(figures.latency.into()),
+        corrected: figures.corrected.map(LatencyFigures::from),
+        generator_busy: Some(figures.generator_busy),
+        uncounted: false,
+    }
+}
+
+/// A command is a request; so many of them as the amount says, or one.
+fn of_command(command: &str, amount: Option<Amount>) -> LoadFigures {
+    let begun = Instant::now();
+    let goes_on = |done: u64| match amount {
+        Some(Amount::Requests(wanted)) => done < wanted,
+        Some(Amount::Duration(length)) => done == 0 || begun.elapsed() < length,
+        None => done == 0,
+    };
+    let mut figures = LoadFigures::default();
+    while goes_on(figures.requests) {
+        figures.requests += 1;
+        match shell(command) {
+            Ok(outcome) if outcome.status.success() => figures.succeeded += 1,
+            Ok(outcome) => *figures.failures.entry(outcome.status.to_string()).or_default() += 1,
+            Err(error) => *figures.failures.entry(error.to_string()).or_default() += 1,
+        }
+    }
+    timed(figures, begun)
+}
+
+fn timed(mut figures: LoadFigures, begun: Instant) -> LoadFigures {
+    figures.seconds = begun.elapsed().as_secs_f64();
+    figures.rate = figures.requests as f64 / figures.seconds.max(1e-9);
+    figures
+}
+
+fn shell(command: &str) -> std::io::Result<std::process::Output> {
+    Command::new("sh").arg("-c").arg(command).stdin(Stdio::null()).stderr(Stdio::inherit()).output()
+}
+
+fn of_outside(template: &str, url: &str, workers: u32, amount: Option<Amount>) -> LoadFigures {
+    let command = filled(template, url, workers, amount);
+    let begun = Instant::now();
+    let mut figures = LoadFigures::default();
+    let outcome = match shell(&command) {
+        Ok(outcome) => outcome,
+        Err(error) => {
+            figures.requests = 1;
+            figures.failures.insert(error.to_string(), 1);
+            return timed(figures, begun);
+        }
+    };
+    let mut figures = timed(figures, begun);
+    if !outcome.status.success() {
+        figures.failures.insert(format!("the load generator: {}", outcome.status), 1);
+        figures.requests = 1;
+        return figures;
+    }
+    LoadFigures { requests: 1, succeeded: 1, uncounted: true, ..figures }
+}
+
+/// The command line of another load generator. A number of requests that nobody gave is the least that makes an iteration.
+fn filled(template: &str, url: &str, workers: u32, amount: Option<Amount>) -> String {
+    let (seconds, requests) = match amount {
+        Some(Amount::Duration(length)) => (length.as_secs().max(1), REQUESTS_MIN),
+        Some(Amount::Requests(requests)) => (NATURAL.as_secs(), requests),
+        None => (NATURAL.as_secs(), REQUESTS_MIN),
+    };
+    [
+        ("{duration}", format!("{seconds}s")),
+        ("{seconds}", seconds.to_string()),
+        ("{workers}", workers.to_string()),
+        ("{requests}", requests.to_string()),
+        ("{url}", url.to_owned()),
+    ]
+    .into_iter()
+    .fold(template.to_owned(), |line, (name, value)| line.replace(name, &value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_template_is_filled_in() {
+        let line =
+            |amount| filled("hey -z {duration} -c {workers} -n {requests} {url}", "http://a/", 7, amount);
+        assert_eq!(line(None), "hey -z 1s -c 7 -n 1000 http://a/");
+        assert_eq!(line(Some(Amount::Requests(30))), "hey -z 1s -c 7 -n 30 http://a/");
+        assert_eq!(line(Some(Amount::Duration(Duration::from_secs(3)))), "hey -z 3s -c 7 -n 1000 http://a/");
+    }
+
+    #[test]
+    fn commands_are_counted_and_their_failures_named() {
+        let figures = of_command("exit 3", Some(Amount::Requests(2)));
+        assert_eq!((figures.requests, figures.succeeded), (2, 0));
+        assert_eq!(figures.failures["exit status: 3"], 2);
+        assert_eq!(of_command("true", None).succeeded, 1);
+        let unknown = of_outside("echo done", "", 1, None);
+        assert!(unknown.uncounted && unknown.succeeded == 1);
+    }
+}

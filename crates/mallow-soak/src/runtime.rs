@@ -1,0 +1,127 @@
+//! Managed runtimes: made to collect, and asked for their own figures, without a change to the program.
+//!
+//! Ruby, Python and Node load a script of ours because their environment says so ([`Runtimes::environment`]); it connects
+//! to a socket here, from a thread or handle that keeps no process alive, and answers each request after a full
+//! collection ([`hook`]). A JVM is asked through its attach interface ([`jvm`]). The socket is in the abstract
+//! namespace: it has no file, so it is found after a chroot, and ends with us.
+//!
+//! Only processes that the caller names are asked and believed.
+
+mod hook;
+mod jvm;
+
+use crate::RuntimeFigures;
+use hook::Hooks;
+use jvm::Jvms;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+const RUBY: &str = include_str!("runtime/ruby.rb");
+const PYTHON: &str = include_str!("runtime/python.py");
+const NODE: &str = include_str!("runtime/node.js");
+
+/// `sun_path` without the zero byte that it begins with.
+const ABSTRACT_NAME_BYTES: usize = 107;
+
+/// The managed runtimes of a server.
+pub(crate) struct Runtimes {
+    /// Where the scripts are; removed with us.
+    scripts: TempDir,
+    hooks: Hooks,
+    jvms: Jvms,
+}
+
+impl Runtimes {
+    /// Writes the scripts, and waits for runtimes to connect.
+    ///
+    /// # Errors
+    /// When the temporary folder or the socket cannot be made.
+    pub(crate) fn open() -> io::Result<Runtimes> {
+        let scripts = tempfile::Builder::new().prefix("mallow-soak-").tempdir_in(scripts_parent())?;
+        fs::create_dir(scripts.path().join("python"))?;
+        // A server that gives up its user and starts itself again must still find them, or it would not start. There
+        // is no secret in them, and nobody else can change them.
+        for (name, text) in [("mallow.rb", RUBY), ("mallow.js", NODE), ("python/sitecustomize.py", PYTHON)] {
+            let file = scripts.path().join(name);
+            fs::write(&file, text)?;
+            fs::set_permissions(&file, Permissions::from_mode(0o644))?;
+        }
+        for folder in [scripts.path().join("python"), scripts.path().to_owned()] {
+            fs::set_permissions(folder, Permissions::from_mode(0o755))?;
+        }
+        let unique = scripts.path().file_name().unwrap_or_default().to_string_lossy();
+        // As long as an address can be: libuv fills it up with zero bytes up to 1.48, and does not later.
+        let name = format!("{unique:-<ABSTRACT_NAME_BYTES$}");
+        Ok(Runtimes { hooks: Hooks::listen(name)?, scripts, jvms: Jvms::default() })
+    }
+
+    /// What has to be set for the server, where `existing` tells what is set already.
+    pub(crate) fn environment(
+        &self,
+        existing: &dyn Fn(&str) -> Option<OsString>,
+    ) -> Vec<(OsString, OsString)> {
+        let folder = self.scripts.path();
+        let ruby = option("-r", &folder.join("mallow.rb"));
+        let node = option("--require=", &folder.join("mallow.js"));
+        let mut socket = OsString::from("@");
+        socket.push(self.hooks.name());
+        let joined = |name: &str, more: OsString, separator: &str| {
+            let mut value = existing(name).filter(|value| !value.is_empty()).unwrap_or_default();
+            if !value.is_empty() {
+                value.push(separator);
+            }
+            value.push(more);
+            (OsString::from(name), value)
+        };
+        let mut python = folder.join("python").into_os_string();
+        if let Some(others) = existing("PYTHONPATH").filter(|value| !value.is_empty()) {
+            python.push(":");
+            python.push(others);
+        }
+        vec![
+            joined("RUBYOPT", ruby, " "),
+            joined("NODE_OPTIONS", node, " "),
+            joined("JAVA_TOOL_OPTIONS", "-XX:NativeMemoryTracking=summary".into(), " "),
+            ("PYTHONPATH".into(), python),
+            ("MALLOW_SOAK_SOCKET".into(), socket),
+        ]
+    }
+
+    /// Lets every runtime among `pids` collect, and returns what they say of themselves, in the order of their pids.
+    /// Who has not answered after `timeout` is left out.
+    pub(crate) fn collect(&mut self, pids: &[u32], timeout: Duration) -> Vec<RuntimeFigures> {
+        let deadline = Instant::now() + timeout;
+        self.hooks.ask(pids);
+        let mut figures = self.jvms.collect(pids, deadline);
+        figures.extend(self.hooks.answers(pids, deadline));
+        figures.sort_by_key(|figures| figures.pid);
+        figures
+    }
+
+    /// Whether a runtime has shown itself: connected, or found to be a JVM by the last [`Runtimes::collect`].
+    pub(crate) fn any(&self) -> bool {
+        self.hooks.any() || self.jvms.any()
+    }
+}
+
+/// RUBYOPT knows no quoting, so the folder's path must have no blanks.
+fn scripts_parent() -> std::path::PathBuf {
+    let folder = std::env::temp_dir();
+    let is_plain =
+        folder.to_str().is_some_and(|path| !path.contains(|c: char| c.is_whitespace() || c == '"'));
+    if is_plain && folder.is_absolute() { folder } else { Path::new("/tmp").to_owned() }
+}
+
+fn option(name: &str, path: &Path) -> OsString {
+    let mut word = OsString::from(name);
+    word.push(OsStr::new(path));
+    word
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,176 @@
+//! The scripts' side of the socket: who has connected, what they were asked, what they answered.
+//!
+//! A request is the line `collect`, an answer one line of JSON. Several requests may be under way on one connection when
+//! a process was too busy to answer in time; what counts is the last answer.
+
+use crate::RuntimeFigures;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::time::{Duration, Instant};
+
+/// Longer than any answer; who says more is not one of ours.
+const ANSWER_BYTES_MAX: usize = 64 << 10;
+
+/// Everybody who has connected.
+pub(super) struct Hooks {
+    name: String,
+    listener: UnixListener,
+    connections: Vec<Connection>,
+}
+
+struct Connection {
+    stream: UnixStream,
+    /// As the kernel tells it, in our own pid namespace.
+    pid: u32,
+    /// What has been read of a line that is not complete.
+    unread: Vec<u8>,
+    /// Requests without an answer.
+    owed: u32,
+    /// The answer to the last request.
+    answer: Option<RuntimeFigures>,
+}
+
+/// One answer. Figures that are no numbers are left out.
+#[derive(Deserialize)]
+struct Answer {
+    runtime: String,
+    managed_bytes: u64,
+    objects: Option<u64>,
+    in_malloc: bool,
+    #[serde(default)]
+    figures: BTreeMap<String, serde_json::Value>,
+}
+
+impl Hooks {
+    /// Listens at an abstract address.
+    ///
+    /// # Errors
+    /// When it is taken, or the system has no such addresses.
+    pub(super) fn listen(name: String) -> io::Result<Hooks> {
+        let listener = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name)?)?;
+        listener.set_nonblocking(true)?;
+        Ok(Hooks { name, listener, connections: Vec::new() })
+    }
+
+    /// The address, without the zero byte that it begins with.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether somebody has connected, or waits to be let in.
+    pub(super) fn any(&self) -> bool {
+        let mut waiting = [PollFd::new(&self.listener, PollFlags::IN)];
+        !self.connections.is_empty() || poll(&mut waiting, Some(&Timespec::default())).is_ok_and(|n| n > 0)
+    }
+
+    /// Asks everybody among `pids` to collect.
+    pub(super) fn ask(&mut self, pids: &[u32]) {
+        self.connections.retain(|connection| is_alive(connection.pid));
+        for connection in &mut self.connections {
+            connection.answer = None;
+            connection.ask(pids);
+        }
+        self.accept(pids);
+    }
+
+    /// What those who were asked say until `deadline`.
+    pub(super) fn answers(&mut self, pids: &[u32], deadline: Instant) -> Vec<RuntimeFigures> {
+        loop {
+            self.accept(pids);
+            self.connections.retain_mut(|connection| connection.read().is_ok());
+            let left = deadline.saturating_duration_since(Instant::now());
+            let owes = |connection: &Connection| connection.owed > 0 && pids.contains(&connection.pid);
+            if left.is_zero() || !self.connections.iter().any(owes) {
+                break;
+            }
+            self.wait(left);
+        }
+        let asked = self.connections.iter_mut().filter(|connection| pids.contains(&connection.pid));
+        // A process that has connected twice (its first descriptor was closed) counts once.
+        let answers = asked.filter_map(|connection| connection.answer.take());
+        answers.map(|answer| (answer.pid, answer)).collect::<BTreeMap<_, _>>().into_values().collect()
+    }
+
+    /// Lets in whoever waits, and asks them at once.
+    fn accept(&mut self, pids: &[u32]) {
+        while let Ok((stream, _)) = self.listener.accept() {
+            let peer = rustix::net::sockopt::socket_peercred(&stream);
+            let Ok(peer) = peer else { continue };
+            if stream.set_nonblocking(true).is_err() {
+                continue;
+            }
+            let pid = peer.pid.as_raw_nonzero().get().unsigned_abs();
+            let mut connection = Connection { stream, pid, unread: Vec::new(), owed: 0, answer: None };
+            connection.ask(pids);
+            self.connections.push(connection);
+        }
+    }
+
+    fn wait(&self, left: Duration) {
+        let mut watched = vec![PollFd::new(&self.listener, PollFlags::IN)];
+        let owing = self.connections.iter().filter(|connection| connection.owed > 0);
+        watched.extend(owing.map(|connection| PollFd::new(&connection.stream, PollFlags::IN)));
+        // Interrupted or not, the caller looks at the clock again.
+        let left = Timespec::try_from(left).unwrap_or(Timespec { tv_sec: 1, tv_nsec: 0 });
+        let _ = poll(&mut watched, Some(&left));
+    }
+}
+
+impl Connection {
+    fn ask(&mut self, pids: &[u32]) {
+        if pids.contains(&self.pid) && self.stream.write_all(b"collect\n").is_ok() {
+            self.owed += 1;
+        }
+    }
+
+    /// Takes in what has arrived.
+    ///
+    /// # Errors
+    /// When the connection has ended, or what arrives is no answer.
+    fn read(&mut self) -> io::Result<()> {
+        let mut piece = [0; 4096];
+        loop {
+            match self.stream.read(&mut piece) {
+                Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+                Ok(n) => self.unread.extend_from_slice(&piece[..n]),
+                Err(fault) if fault.kind() == ErrorKind::WouldBlock => break,
+                Err(fault) if fault.kind() == ErrorKind::Interrupted => {}
+                Err(fault) => return Err(fault),
+            }
+            if self.unread.len() > ANSWER_BYTES_MAX {
+                return Err(ErrorKind::InvalidData.into());
+            }
+        }
+        while let Some(end) = self.unread.iter().position(|&byte| byte == b'\n') {
+            let line: Vec<u8> = self.unread.drain(..=end).collect();
+            let answer: Answer = serde_json::from_slice(&line)?;
+            self.owed = self.owed.saturating_sub(1);
+            if self.owed == 0 {
+                self.answer = Some(answer.of(self.pid));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Answer {
+    fn of(self, pid: u32) -> RuntimeFigures {
+        let numbers = self.figures.into_iter().filter_map(|(name, value)| Some((name, value.as_f64()?)));
+        RuntimeFigures {
+            name: self.runtime,
+            pid,
+            managed_bytes: self.managed_bytes,
+            objects: self.objects,
+            in_malloc: self.in_malloc,
+            figures: numbers.collect(),
+        }
+    }
+}
+
+fn is_alive(pid: u32) -> bool {
+    std::path::Path::new(&format!("/proc/{pid}")).exists()
+}

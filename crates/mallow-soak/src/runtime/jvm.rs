@@ -1,0 +1,140 @@
+//! A JVM: collected and asked through its attach interface.
+//!
+//! `jcmd` opens that interface: it makes the JVM listen at a socket of its own. Once it does, the socket is spoken to
+//! directly, because a `jcmd` is a JVM itself and takes half a second to say what takes a millisecond. The protocol
+//! (OpenJDK, `attachListener_linux.cpp`): the version `1`, the command, and three arguments, each ended by a zero byte;
+//! the answer is a line with a number, 0 if it went well, and the text.
+
+mod figures;
+
+use crate::RuntimeFigures;
+use std::collections::BTreeSet;
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Longer than any of the answers that are asked for.
+const ANSWER_BYTES_MAX: u64 = 1 << 20;
+
+/// The JVMs that have been seen.
+#[derive(Default)]
+pub(super) struct Jvms {
+    pids: BTreeSet<u32>,
+    /// Those that could not be attached to; they are not asked again, since each attempt is a signal.
+    refused: BTreeSet<u32>,
+}
+
+impl Jvms {
+    /// Whether there is one.
+    pub(super) fn any(&self) -> bool {
+        !self.pids.is_empty()
+    }
+
+    /// Lets the JVMs among `pids` collect one after the other, and asks for their figures.
+    pub(super) fn collect(&mut self, pids: &[u32], deadline: Instant) -> Vec<RuntimeFigures> {
+        self.pids = pids.iter().copied().filter(|&pid| is_jvm(pid)).collect();
+        let mut all = Vec::new();
+        for &pid in self.pids.difference(&self.refused.clone()) {
+            match figures_of(pid, deadline) {
+                Ok(figures) => all.push(figures),
+                Err(fault) if fault.kind() == ErrorKind::TimedOut => {}
+                Err(_) => {
+                    self.refused.insert(pid);
+                }
+            }
+        }
+        all
+    }
+}
+
+/// A launcher calls its first thread `java` too; a program that brings its own launcher is known by the library.
+fn is_jvm(pid: u32) -> bool {
+    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    let is_java = |path: PathBuf| path.file_name().is_some_and(|name| name == "java");
+    name.trim_end() == "java" || std::fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(is_java)
+}
+
+fn figures_of(pid: u32, deadline: Instant) -> io::Result<RuntimeFigures> {
+    ask(pid, "GC.run", deadline)?;
+    let heap = ask(pid, "GC.heap_info", deadline)?;
+    let native = ask(pid, "VM.native_memory summary", deadline).unwrap_or_default();
+    let managed_bytes = figures::heap_used(&heap)
+        .ok_or_else(|| io::Error::new(ErrorKind::InvalidData, "the JVM does not tell what its heap uses"))?;
+    let mut figures = figures::native_memory(&native);
+    figures.extend(figures::metaspace(&heap));
+    figures.insert("heap_used".to_owned(), managed_bytes as f64);
+    let name = "jvm".to_owned();
+    Ok(RuntimeFigures { name, pid, managed_bytes, objects: None, in_malloc: false, figures })
+}
+
+/// The answer to a diagnostic command.
+fn ask(pid: u32, command: &str, deadline: Instant) -> io::Result<String> {
+    match ask_directly(pid, command, deadline) {
+        Err(fault) if matches!(fault.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => {
+            ask_by_jcmd(pid, command, deadline)
+        }
+        answer => answer,
+    }
+}
+
+fn ask_directly(pid: u32, command: &str, deadline: Instant) -> io::Result<String> {
+    let name = format!(".java_pid{}", inner_pid(pid));
+    let mut stream = UnixStream::connect(Path::new(&format!("/proc/{pid}/root/tmp")).join(name))?;
+    let left = left_until(deadline)?;
+    stream.set_read_timeout(Some(left))?;
+    stream.set_write_timeout(Some(left))?;
+    stream.write_all(format!("1\0jcmd\0{command}\0\0\0").as_bytes())?;
+    let mut answer = String::new();
+    let read = stream.take(ANSWER_BYTES_MAX).read_to_string(&mut answer);
+    // The kernel says "would block" when a time limit is over.
+    read.map_err(
+        |fault| if fault.kind() == ErrorKind::WouldBlock { ErrorKind::TimedOut.into() } else { fault },
+    )?;
+    match answer.split_once('\n') {
+        Some(("0", text)) => Ok(text.to_owned()),
+        _ => Err(io::Error::new(ErrorKind::InvalidData, "the JVM refuses")),
+    }
+}
+
+/// The pid that the process knows itself by, which names its socket.
+fn inner_pid(pid: u32) -> u32 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let inner =
+        status.lines().find_map(|line| line.strip_prefix("NSpid:")?.split_whitespace().last()?.parse().ok());
+    inner.unwrap_or(pid)
+}
+
+/// The JDK's own `jcmd` if it has one, otherwise that on PATH.
+fn ask_by_jcmd(pid: u32, command: &str, deadline: Instant) -> io::Result<String> {
+    let beside = std::fs::read_link(format!("/proc/{pid}/exe")).map(|exe| exe.with_file_name("jcmd"));
+    let program = beside.ok().filter(|path| path.is_file()).unwrap_or_else(|| PathBuf::from("jcmd"));
+    let mut child = Command::new(program)
+        .arg(pid.to_string())
+        .args(command.split(' '))
+        .env_remove("JAVA_TOOL_OPTIONS")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()?;
+    // Its answers fit into a pipe or are read to the end; a `jcmd` that hangs is ended.
+    while child.try_wait()?.is_none() {
+        if left_until(deadline).is_err() {
+            child.kill()?;
+            child.wait()?;
+            return Err(ErrorKind::TimedOut.into());
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let output = child.wait_with_output()?;
+    if !output.status.success() {
+        return Err(io::Error::other("jcmd failed"));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+fn left_until(deadline: Instant) -> io::Result<Duration> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    if left.is_zero() { Err(ErrorKind::TimedOut.into()) } else { Ok(left) }
+}

@@ -13,6 +13,7 @@ mod judgement;
 mod observation;
 mod plane;
 mod rules;
+mod sawtooth;
 mod series;
 mod stacks;
 mod theil_sen;

@@ -10,6 +10,7 @@
 //! and more iterations are asked for: doubt is never decided in favour of either side.
 
 use crate::doubling::{Doubling, doubling};
+use crate::sawtooth;
 use crate::series::{Point, centre, level, noise_about, thinned};
 use crate::theil_sen::{Slope, Z_995, theil_sen};
 use crate::window::{WINDOW_MIN, window_of};
@@ -20,6 +21,12 @@ pub(crate) const GROWTH_OBSERVATIONS_MIN: usize = 20;
 
 /// The slope of a later part may be as small as this part of the slope before it. A logarithm over two octaves has 0.5.
 const KEEPS_UP: f64 = 0.75;
+
+/// The slope before is known from few points. It may have been larger by this part of the way to its interval's upper end, ...
+const DOUBT: f64 = 1.0 / 3.0;
+
+/// ... and growth must not be this much slower than that.
+const KEEPS_UP_IN_DOUBT: f64 = 0.6;
 
 /// The same between the thirds of the window, which are short and noisy. The exponential warm-ups that it is there for have less than 0.4.
 const THIRDS_KEEP_UP: f64 = 0.5;
@@ -188,18 +195,18 @@ impl Look<'_> {
     /// Whether it grows as fast as in the octave before, or as in its own first half when warm-up took all of that octave.
     fn keeps_up(&self) -> bool {
         let before = &self.points[self.quarter()..=self.start];
-        let slope = |points: &[Point]| theil_sen(&thinned(points), Z_995).map_or(0.0, |slope| slope.slope);
         if before.len() >= 4 {
-            return self.slope.slope > KEEPS_UP * slope(before);
+            return keeps_up(&self.slope, before);
         }
         let (early, late) = self.window.split_at(self.window.len() / 2);
-        slope(late) > KEEPS_UP * slope(early)
+        theil_sen(late, Z_995).is_some_and(|late| keeps_up(&late, early))
     }
 
     fn is_flat(&self) -> bool {
         let rise = self.rise();
         let is_unfinished = rise > SIGMAS * self.quiet && rise > self.per_request_min * self.requests();
-        self.window.len() >= WINDOW_MIN && self.slope.high < self.per_request_min && !is_unfinished
+        let has_small_slope = self.window.len() >= WINDOW_MIN && self.slope.high < self.per_request_min;
+        (has_small_slope && !is_unfinished) || sawtooth::is_bounded(self.window, self.per_request_min)
     }
 
     fn falls(&self) -> bool {
@@ -222,6 +229,12 @@ impl Look<'_> {
         let reached = self.points.iter().find(|point| point.y >= first.y + 0.9 * rise_bytes)?;
         Some(Plateau { rise_bytes, after_requests: reached.x as u64 })
     }
+}
+
+fn keeps_up(slope: &Slope, before: &[Point]) -> bool {
+    let Some(before) = theil_sen(&thinned(before), Z_995) else { return false };
+    let perhaps = before.slope + DOUBT * (before.high - before.slope);
+    slope.slope > KEEPS_UP * before.slope && slope.slope > KEEPS_UP_IN_DOUBT * perhaps
 }
 
 fn between(first: Point, second: Point) -> f64 {

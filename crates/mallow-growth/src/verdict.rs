@@ -9,7 +9,7 @@ use crate::series::{Point, median, plane};
 use crate::{Evidence, Fault, Need, Observation, Rules, Shape, Verdict};
 
 /// From so many observations on, resident memory that neither grows nor stands for certain is taken as standing beside a flat heap.
-const ENOUGH_OBSERVATIONS: usize = 80;
+const ENOUGH_OBSERVATIONS: usize = 40;
 
 /// From so many on, a heap that was not collected may be called leaking, when its growth doubles.
 const OVERWHELMING_OBSERVATIONS: usize = 40;

@@ -8,7 +8,7 @@
 use crate::series::{Point, level};
 
 /// What one octave's growth may be of the one before. 2 in theory; a logarithm has 1, a root 1.4.
-const RATIO: std::ops::RangeInclusive<f64> = 1.5..=3.0;
+const RATIO: std::ops::RangeInclusive<f64> = 1.65..=2.6;
 
 /// The first octave's growth in standard deviations of the noise.
 const SIGMAS: f64 = 4.0;
@@ -27,6 +27,9 @@ pub(crate) struct Doubling {
     /// In the fastest.
     pub(crate) high: f64,
 }
+
+/// How near to an octave's end its level has to be observed, as a part of the requests until then.
+const NEAR: f64 = 0.8;
 
 /// The growth, if it doubles over three octaves of requests. Needs observations from the first eighth of the requests on.
 pub(crate) fn doubling(points: &[Point], per_request_min: f64, noise: f64) -> Option<Doubling> {
@@ -55,10 +58,12 @@ fn doubling_until(points: &[Point], end: f64, per_request_min: f64, noise: f64) 
     })
 }
 
-/// The median of the last three observations up to so many requests; none when there is none.
+/// The level when there had been so many requests: the median of the last three observations before, of those that lie near
+/// enough; none when there is none.
 fn level_before(points: &[Point], requests: f64) -> Option<f64> {
     let end = points.iter().rposition(|point| point.x <= requests)? + 1;
-    Some(level(&points[end.saturating_sub(3)..end]))
+    let near = points[..end].iter().rev().take(3).take_while(|point| point.x > NEAR * requests).count();
+    (near > 0).then(|| level(&points[end - near..end]))
 }
 
 #[cfg(test)]

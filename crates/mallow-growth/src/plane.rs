@@ -23,10 +23,10 @@ pub(crate) const GROWTH_OBSERVATIONS_MIN: usize = 20;
 const KEEPS_UP: f64 = 0.75;
 
 /// The slope before is known from few points. It may have been larger by this part of the way to its interval's upper end, ...
-const DOUBT: f64 = 1.0 / 3.0;
+const DOUBT: f64 = 0.5;
 
 /// ... and growth must not be this much slower than that.
-const KEEPS_UP_IN_DOUBT: f64 = 0.6;
+const KEEPS_UP_IN_DOUBT: f64 = 0.65;
 
 /// The same between the thirds of the window, which are short and noisy. The exponential warm-ups that it is there for have less than 0.4.
 const THIRDS_KEEP_UP: f64 = 0.5;

@@ -6,6 +6,7 @@
 use crate::idle::Idle;
 use crate::plane::{Course, GROWTH_OBSERVATIONS_MIN, course};
 use crate::series::{Point, median, plane};
+use crate::window::window;
 use crate::{Evidence, Fault, Need, Observation, Rules, Shape, Verdict};
 
 /// From so many observations on, resident memory that neither grows nor stands for certain is taken as standing beside a flat heap.
@@ -17,10 +18,10 @@ const OVERWHELMING_OBSERVATIONS: usize = 40;
 /// The part of a growth that explains it.
 const EXPLAINS: f64 = 0.5;
 
-/// What an allocator keeps is worth a verdict from here on, if it is also more than the program uses.
+/// What an allocator keeps is worth a verdict from here on, ...
 const KEPT_BYTES_MIN: f64 = 8.0 * 1_048_576.0;
 
-/// And from this part of resident memory on.
+/// ... and, when nobody knows how much there was before the work, from this part of resident memory on.
 const KEPT_SHARE_MIN: f64 = 0.25;
 
 /// Each plane's course.
@@ -101,8 +102,8 @@ pub(crate) fn verdict(
         return (Verdict::Inconclusive, collection.into_iter().chain([more]).collect());
     }
     match planes.heap {
-        Some(_) => beside_a_flat_heap(seen, planes, uncollected, more),
-        None => resident_alone(seen, planes, more),
+        Some(_) => beside_a_flat_heap(evidence, planes, uncollected, more),
+        None => resident_alone(evidence, planes, more),
     }
 }
 
@@ -131,7 +132,7 @@ fn growth_per_second(seen: &[Observation], planes: &Planes) -> f64 {
 }
 
 fn beside_a_flat_heap(
-    seen: &[Observation],
+    evidence: &Evidence,
     planes: &Planes,
     uncollected: bool,
     more: Need,
@@ -144,9 +145,9 @@ fn beside_a_flat_heap(
         };
     }
     let kept = planes.kept();
-    let is_settled = kept.stands() || (seen.len() >= ENOUGH_OBSERVATIONS && !kept.creeps);
+    let is_settled = kept.stands() || (evidence.observations.len() >= ENOUGH_OBSERVATIONS && !kept.creeps);
     match is_settled {
-        true => (at_rest(seen, planes), Vec::new()),
+        true => (at_rest(evidence, planes), Vec::new()),
         false => (Verdict::Inconclusive, vec![more]),
     }
 }
@@ -169,7 +170,7 @@ fn of_resident_growth(planes: &Planes) -> Option<Verdict> {
     }
 }
 
-fn resident_alone(seen: &[Observation], planes: &Planes, more: Need) -> (Verdict, Vec<Need>) {
+fn resident_alone(evidence: &Evidence, planes: &Planes, more: Need) -> (Verdict, Vec<Need>) {
     let kept = planes.kept();
     if planes.resident.grows() || kept.grows() {
         return match of_resident_growth(planes) {
@@ -184,30 +185,70 @@ fn resident_alone(seen: &[Observation], planes: &Planes, more: Need) -> (Verdict
     if kept.creeps {
         return (Verdict::Inconclusive, vec![Need::Recorder]);
     }
-    (at_rest(seen, planes), Vec::new())
+    (at_rest(evidence, planes), Vec::new())
 }
 
 /// Nothing grows: is more kept than used, did it rise, or was there nothing at all?
-fn at_rest(seen: &[Observation], planes: &Planes) -> Verdict {
-    let late = &seen[crate::window::window(seen)];
-    let of = |figure: fn(&Observation) -> Option<f64>| median(late.iter().filter_map(figure));
-    let live = of(|seen| seen.live_bytes.map(|bytes| bytes as f64));
-    let is_much =
-        |kept: f64, of_all: f64| kept >= KEPT_BYTES_MIN && kept >= live && kept >= KEPT_SHARE_MIN * of_all;
-    let released = of(|seen| Some(seen.resident_bytes.saturating_sub(seen.trimmed_bytes?) as f64));
-    if is_much(released, planes.resident.trend.last) {
+fn at_rest(evidence: &Evidence, planes: &Planes) -> Verdict {
+    let kept = Kept::of(evidence);
+    if kept.is_much(kept.released, planes.resident.trend.last) {
         return Verdict::Retention;
     }
-    let stuck = of(|seen| {
-        let outside = seen.mapped_bytes?.saturating_add(seen.live_bytes?);
-        Some(seen.trimmed_bytes?.saturating_sub(outside).min(seen.held_free_bytes?) as f64)
-    });
-    if is_much(stuck, planes.kept().trend.last) {
+    if kept.is_much(kept.stuck, planes.kept().trend.last) {
         return Verdict::Fragmentation;
     }
     let planes = [planes.heap.as_ref(), planes.managed.as_ref(), Some(planes.kept())];
     match planes.iter().flatten().any(|plane| plane.trend.shape == Shape::RoseThenFlat) {
         true => Verdict::Plateau,
         false => Verdict::Clean,
+    }
+}
+
+/// What the allocator keeps of what was freed, in the judged window.
+struct Kept {
+    /// Given back on demand.
+    released: f64,
+    /// Not given back: free, resident, and not there before the work.
+    stuck: f64,
+    /// By how much resident memory lies above where it was before the work; none when nobody looked.
+    excess: Option<f64>,
+    live: f64,
+}
+
+impl Kept {
+    fn of(evidence: &Evidence) -> Kept {
+        let late = &evidence.observations[window(&evidence.observations)];
+        let of = |figure: &dyn Fn(&Observation) -> Option<u64>| {
+            median(late.iter().filter_map(figure).map(|bytes| bytes as f64))
+        };
+        let before = evidence.before.as_ref();
+        // Resident for other reasons than live blocks: before the work, or at least files.
+        let other = |seen: &Observation| match before {
+            Some(before) => {
+                let resident = before.trimmed_bytes.unwrap_or(before.resident_bytes);
+                Some(resident.saturating_sub(before.live_bytes.unwrap_or(0)))
+            }
+            None => seen.mapped_bytes,
+        };
+        let stuck = |seen: &Observation| {
+            let explained = other(seen)?.saturating_add(seen.live_bytes?);
+            Some(seen.trimmed_bytes?.saturating_sub(explained).min(seen.held_free_bytes?))
+        };
+        let above = |seen: &Observation| Some(seen.resident_bytes.saturating_sub(before?.resident_bytes));
+        Kept {
+            released: of(&|seen| Some(seen.resident_bytes.saturating_sub(seen.trimmed_bytes?))),
+            stuck: of(&stuck),
+            excess: before.map(|_| of(&above)),
+            live: of(&|seen| seen.live_bytes),
+        }
+    }
+
+    /// Whether that is worth a verdict: most of what came with the work, or more than all that the program uses.
+    fn is_much(&self, kept: f64, resident: f64) -> bool {
+        let is_most = match self.excess {
+            Some(excess) => kept >= EXPLAINS * excess,
+            None => kept >= self.live && kept >= KEPT_SHARE_MIN * resident,
+        };
+        kept >= KEPT_BYTES_MIN && is_most
     }
 }

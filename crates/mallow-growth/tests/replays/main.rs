@@ -35,5 +35,6 @@ fn resident_memory_alone_never_leaks() {
     println!("{}", table(&rows));
     for row in &rows {
         assert_eq!(row.count(Verdict::Leaking), 0, "{}", row.mode.name);
+        assert!(rate(row.wrong(), row) <= 0.01, "{}: passed {} times", row.mode.name, row.wrong());
     }
 }

@@ -41,6 +41,8 @@ pub(crate) struct Mode {
     pub(crate) name: &'static str,
     /// It loses memory with each request, on the heap.
     pub(crate) leaks: bool,
+    /// It loses 1 KiB with each request, or half of that: resident memory alone must show it too.
+    pub(crate) is_large: bool,
     /// What may be said of it, beside that it cannot be told.
     pub(crate) accepted: &'static [Verdict],
     /// What it holds.
@@ -53,11 +55,19 @@ const LEAKS: &[Verdict] = &[Leaking];
 const RESTS: &[Verdict] = &[Clean, Plateau];
 
 const fn leak(name: &'static str, held: fn(Moment) -> Held) -> Mode {
-    Mode { name, leaks: true, accepted: LEAKS, held, ratchet: 0.0 }
+    Mode { name, leaks: true, is_large: false, accepted: LEAKS, held, ratchet: 0.0 }
+}
+
+const fn large(mode: Mode) -> Mode {
+    Mode { is_large: true, ..mode }
+}
+
+const fn ratchet(name: &'static str, scale: f64) -> Mode {
+    Mode { ratchet: scale, ..other(name, RESTS, |_| Held::default()) }
 }
 
 const fn other(name: &'static str, accepted: &'static [Verdict], held: fn(Moment) -> Held) -> Mode {
-    Mode { name, leaks: false, accepted, held, ratchet: 0.0 }
+    Mode { name, leaks: false, is_large: false, accepted, held, ratchet: 0.0 }
 }
 
 fn live(live: f64) -> Held {
@@ -78,37 +88,37 @@ fn warm_up(moment: Moment, bytes: f64, pieces: f64) -> f64 {
 pub(crate) const MODES: &[Mode] = &[
     other("clean", RESTS, |_| Held::default()),
     leak("leak16", |at| live(16.0 * at.requests)),
-    leak("leak1k", |at| live(1024.0 * at.requests)),
+    large(leak("leak1k", |at| live(1024.0 * at.requests))),
     leak("leak1k_every64", |at| live(1024.0 * (at.requests / 64.0).floor())),
     leak("leak_vec", |at| live(16.0 * doubled(at.requests, at.phase))),
     leak("leak_map", |at| live(17.0 * doubled(at.requests / 0.875, at.phase))),
     leak("leak_thread_local", |at| live(32.0 * at.requests)),
     other("leak_fd", RESTS, |at| Held { descriptors: (at.requests / 200.0).floor(), ..Held::default() }),
-    other("leak_mmap", &[Mappings], |at| Held {
+    large(other("leak_mmap", &[Mappings], |at| Held {
         mapped: 4096.0 * (at.requests / 4.0).floor(),
         ..Held::default()
-    }),
-    other("leak_threads", &[Mappings], |at| {
+    })),
+    large(other("leak_threads", &[Mappings], |at| {
         let threads = (at.requests / 500.0).floor();
         Held { threads, mapped: 262_144.0 * threads, live: 400.0 * threads, ..Held::default() }
-    }),
+    })),
     other("leak_idle", &[GrowsWhenIdle], |at| live(102_400.0 * at.seconds)),
     other("cache_small", RESTS, |at| live(512.0 * at.requests.min(2.0 * at.piece))),
     other("cache_large", RESTS, |at| live(256.0 * at.requests.min(14.0 * at.piece))),
     other("cache_keyspace", RESTS, |at| live(warm_up(at, 1024.0 * at.piece, 1.0))),
     other("pool_highwater", &[Clean, Plateau, Retention], |_| live(3.3e6)),
-    Mode { name: "ratchet", leaks: false, accepted: RESTS, held: |_| Held::default(), ratchet: 16_384.0 },
+    ratchet("ratchet", 16_384.0),
     other("frag", &[Fragmentation], |at| Held { stuck: 600.0 * at.requests, ..Held::default() }),
     other("arena_retain", &[Retention], |at| Held { kept: 1_300.0 * at.requests, ..Held::default() }),
     other("lazy_init", RESTS, |at| live(if at.requests > 5.0 * at.piece { 2.1e7 } else { 0.0 })),
     other("sawtooth", RESTS, |at| live(256.0 * (at.requests % (2.7 * at.piece)))),
-    leak("pins_buffer", |at| live(8192.0 * (at.requests / 8.0).floor())),
+    large(leak("pins_buffer", |at| live(8192.0 * (at.requests / 8.0).floor()))),
     other("slow_decay", RESTS, |at| live(warm_up(at, 8_388_608.0, 5.0))),
     // Not among the programs.
     leak("leak16 after warm-up", |at| live(16.0 * at.requests + warm_up(at, 4e6, 3.0))),
     leak("leak16 under a sawtooth", |at| live(16.0 * at.requests + 32.0 * (at.requests % (1.3 * at.piece)))),
     Mode { name: "leak16 beside a ratchet", ratchet: 65_536.0, ..leak("", |at| live(16.0 * at.requests)) },
-    Mode { name: "ratchet of 1 MiB", leaks: false, accepted: RESTS, held: |_| Held::default(), ratchet: 1e6 },
+    ratchet("ratchet of 1 MiB", 1e6),
     other("decay over 10 pieces", RESTS, |at| live(warm_up(at, 3.2e7, 10.0))),
     other("logarithm", RESTS, |at| live(1e6 * at.requests.ln())),
     other("late burst", RESTS, |at| live(if at.requests > 84.0 * at.phase * at.piece { 4.2e6 } else { 0.0 })),

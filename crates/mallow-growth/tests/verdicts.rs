@@ -1,0 +1,275 @@
+//! The matrix, cell by cell, on runs without noise; and that no evidence makes the judge panic.
+
+use mallow_growth::{
+    Evidence, Fault, Finding, Judgement, Need, Observation, Rules, Shape, StackSeries, Verdict,
+    growing_stacks, judge,
+};
+use proptest::prelude::*;
+
+const MIB: u64 = 1 << 20;
+
+/// A run of iterations with 1,000 requests each after three and a half of warm-up: still, unless `fill` moves something.
+fn run(iterations: u64, fill: impl Fn(u64, &mut Observation)) -> Evidence {
+    let observation = |i: u64| {
+        let mut seen = Observation {
+            requests: 3_500 + 1_000 * i,
+            seconds: i as f64,
+            live_bytes: Some(MIB),
+            resident_bytes: 12 * MIB,
+            trimmed_bytes: Some(11 * MIB),
+            mapped_bytes: Some(5 * MIB),
+            allocator_bytes: Some(2 * MIB),
+            held_free_bytes: Some(MIB),
+            ..Observation::default()
+        };
+        fill(i, &mut seen);
+        seen
+    };
+    Evidence { observations: (1..=iterations).map(observation).collect(), ..Evidence::default() }
+}
+
+fn judged(evidence: &Evidence) -> Judgement {
+    judge(evidence, &Rules::default())
+}
+
+fn verdict(evidence: &Evidence) -> Verdict {
+    judged(evidence).verdict
+}
+
+#[test]
+fn a_still_program_is_clean_and_the_limit_of_sight_is_the_limit() {
+    let judgement = judged(&run(20, |_, _| ()));
+    assert_eq!(judgement.verdict, Verdict::Clean);
+    assert_eq!(judgement.detectable_per_request, Some(4.0));
+    assert_eq!(judgement.window, 7..20);
+    assert_eq!((judgement.needs, judgement.findings, judgement.plateau), (vec![], vec![], None));
+}
+
+#[test]
+fn a_growing_heap_leaks_by_its_slope() {
+    let judgement = judged(&run(20, |i, seen| seen.live_bytes = Some(MIB + 16_000 * i)));
+    assert_eq!(judgement.verdict, Verdict::Leaking);
+    let heap = judgement.heap.expect("a recorder");
+    assert_eq!((heap.shape, heap.per_request, heap.noise), (Shape::Grows, 16.0, 0.0));
+    assert_eq!((heap.first, heap.last), (1_064_576.0, 1_368_576.0));
+}
+
+#[test]
+fn growth_below_the_limit_is_clean() {
+    assert_eq!(verdict(&run(20, |i, seen| seen.live_bytes = Some(MIB + 3_000 * i))), Verdict::Clean);
+}
+
+#[test]
+fn a_heap_that_rose_is_a_plateau() {
+    let judgement = judged(&run(20, |i, seen| seen.live_bytes = Some(MIB + MIB * i.min(5))));
+    assert_eq!(judgement.verdict, Verdict::Plateau);
+    let plateau = judgement.plateau.expect("it rose");
+    // From the first observation, which has one of the five, to all of them.
+    assert_eq!((plateau.rise_bytes, plateau.after_requests), (4.0 * MIB as f64, 8_500));
+}
+
+#[test]
+fn a_step_after_half_of_the_requests_stays_open() {
+    let step = |i: u64, seen: &mut Observation| seen.live_bytes = Some(MIB + 4 * MIB * u64::from(i > 12));
+    let judgement = judged(&run(20, step));
+    assert_eq!((judgement.verdict, judgement.needs), (Verdict::Inconclusive, vec![Need::Iterations(20)]));
+    assert_eq!(verdict(&run(40, step)), Verdict::Plateau);
+}
+
+#[test]
+fn resident_growth_beside_a_flat_heap_has_four_causes() {
+    let growing = |i: u64| 12 * MIB + MIB * i;
+    let retained = run(20, |i, seen| seen.resident_bytes = growing(i));
+    assert_eq!(verdict(&retained), Verdict::Retention);
+    let fragmented = run(20, |i, seen| {
+        seen.resident_bytes = growing(i);
+        seen.trimmed_bytes = Some(growing(i));
+        seen.allocator_bytes = Some(growing(i));
+    });
+    assert_eq!(verdict(&fragmented), Verdict::Fragmentation);
+    let mapped = run(20, |i, seen| {
+        seen.resident_bytes = growing(i);
+        seen.trimmed_bytes = Some(growing(i));
+    });
+    assert_eq!(verdict(&mapped), Verdict::Mappings);
+    let files = run(20, |i, seen| {
+        seen.resident_bytes = growing(i);
+        seen.trimmed_bytes = Some(growing(i));
+        seen.allocator_bytes = None;
+        seen.mapped_bytes = Some(growing(i));
+    });
+    assert_eq!(verdict(&files), Verdict::Mappings);
+    let mut unforced = mapped;
+    unforced.uncollected = true;
+    assert_eq!(judged(&unforced).needs, [Need::Collection]);
+}
+
+#[test]
+fn what_the_allocator_keeps_all_the_time_has_a_verdict_too() {
+    let kept = |i: u64| run(20, move |_, seen| seen.resident_bytes = (12 + i) * MIB);
+    assert_eq!(verdict(&kept(2)), Verdict::Clean);
+    assert_eq!(verdict(&kept(30)), Verdict::Retention);
+    let mut stuck = run(20, |_, seen| {
+        seen.resident_bytes = 50 * MIB;
+        seen.trimmed_bytes = Some(50 * MIB);
+        seen.held_free_bytes = Some(40 * MIB);
+    });
+    assert_eq!(verdict(&stuck), Verdict::Fragmentation);
+    // It was like that before any work.
+    stuck.before = Some(Observation { resident_bytes: 49 * MIB, ..Observation::default() });
+    assert_eq!(verdict(&stuck), Verdict::Clean);
+}
+
+#[test]
+fn resident_memory_alone_never_leaks() {
+    let alone = |i: u64, seen: &mut Observation| {
+        *seen = Observation {
+            requests: seen.requests,
+            resident_bytes: 12 * MIB + i * MIB,
+            ..Observation::default()
+        };
+    };
+    let judgement = judged(&run(80, alone));
+    assert_eq!((judgement.verdict, judgement.needs), (Verdict::Inconclusive, vec![Need::Recorder]));
+    assert_eq!(judgement.resident.per_request, 1_048.576);
+}
+
+#[test]
+fn a_heap_that_nobody_collected_is_open_until_its_growth_doubles() {
+    let mut evidence = run(20, |i, seen| seen.live_bytes = Some(MIB + 16_000 * i));
+    evidence.uncollected = true;
+    let judgement = judged(&evidence);
+    assert_eq!((judgement.verdict, judgement.needs), (Verdict::Inconclusive, vec![Need::Collection]));
+    let mut evidence = run(80, |i, seen| seen.live_bytes = Some(MIB + 16_000 * i));
+    evidence.uncollected = true;
+    assert_eq!(verdict(&evidence), Verdict::Leaking);
+}
+
+#[test]
+fn a_managed_heap_that_grows_leaks_wherever_it_lies() {
+    let judgement = judged(&run(20, |i, seen| {
+        seen.managed_bytes = Some(MIB + 20_000 * i);
+        seen.resident_bytes = 12 * MIB + 20_000 * i;
+    }));
+    assert_eq!(judgement.verdict, Verdict::Leaking);
+    assert_eq!(judgement.findings, [Finding::Managed { per_request: 20.0 }]);
+}
+
+#[test]
+fn growth_with_time_is_told_from_growth_with_requests() {
+    let idle = |rate: u64| -> Vec<Observation> {
+        let look = |i: u64| Observation {
+            requests: 23_500,
+            seconds: 20.0 + i as f64,
+            live_bytes: Some(2 * MIB + rate * i),
+            ..Observation::default()
+        };
+        (1..=6).map(look).collect()
+    };
+    // 100 KB a second while it works: all of it comes with time, or a tenth.
+    let mut evidence = run(20, |i, seen| seen.live_bytes = Some(MIB + 100_000 * i));
+    evidence.idle = idle(100_000);
+    let judgement = judged(&evidence);
+    assert_eq!(judgement.verdict, Verdict::GrowsWhenIdle);
+    assert_eq!(judgement.idle_per_hour, Some((360e6, 360e6, 360e6)));
+    evidence.idle = idle(10_000);
+    assert_eq!(verdict(&evidence), Verdict::Leaking);
+    // And nothing at all with requests.
+    let mut evidence = run(20, |_, _| ());
+    evidence.idle = idle(10_000);
+    assert_eq!(verdict(&evidence), Verdict::GrowsWhenIdle);
+}
+
+#[test]
+fn a_fault_beyond_the_rules_makes_it_no_test() {
+    let errors = |failed| Fault::Errors { failed, requests: 1_000, most: "status 500".to_owned() };
+    let with = |fault| Evidence { faults: vec![fault], ..run(20, |_, _| ()) };
+    assert_eq!(verdict(&with(errors(10))), Verdict::Clean);
+    assert_eq!(verdict(&with(errors(11))), Verdict::Invalid);
+    assert_eq!(verdict(&with(Fault::Saturated { busy: 0.9 })), Verdict::Clean);
+    assert_eq!(verdict(&with(Fault::Saturated { busy: 0.96 })), Verdict::Invalid);
+    let died = Fault::Died { how: "exit status 3".to_owned(), requests: 4_000 };
+    assert_eq!(verdict(&with(died)), Verdict::Invalid);
+}
+
+#[test]
+fn few_observations_are_never_growth() {
+    for iterations in 1..20 {
+        let judgement = judged(&run(iterations, |i, seen| seen.live_bytes = Some(MIB + 16_000 * i)));
+        assert_eq!(judgement.verdict, Verdict::Inconclusive, "{iterations}");
+        assert_eq!(judgement.needs, [Need::Iterations(20 - iterations as u32)]);
+    }
+    assert_eq!(verdict(&run(9, |_, _| ())), Verdict::Inconclusive);
+    assert_eq!(verdict(&run(10, |_, _| ())), Verdict::Clean);
+}
+
+#[test]
+fn a_run_of_a_day_is_judged_in_the_same_way() {
+    let wobble = |i: u64| 1_000 * (i.wrapping_mul(2_654_435_761) >> 7 & 31);
+    let flat = run(20_000, |i, seen| seen.live_bytes = Some(MIB + wobble(i)));
+    assert_eq!(verdict(&flat), Verdict::Clean);
+    let leak = run(20_000, |i, seen| seen.live_bytes = Some(MIB + wobble(i) + 16_000 * i));
+    assert_eq!(verdict(&leak), Verdict::Leaking);
+}
+
+fn any_observation() -> impl Strategy<Value = Observation> {
+    let figure = || prop_oneof![Just(None), (0..1_u64 << 34).prop_map(Some), Just(Some(u64::MAX))];
+    let numbers = (prop_oneof![0..100_000_u64, any::<u64>()], any::<f64>(), any::<u64>(), any::<f64>());
+    let figures = [figure(), figure(), figure(), figure(), figure(), figure(), figure(), figure()];
+    (numbers, figures).prop_map(|((requests, seconds, resident_bytes, rate), figures)| Observation {
+        requests,
+        seconds,
+        live_bytes: figures[0],
+        live_blocks: figures[1],
+        resident_bytes,
+        trimmed_bytes: figures[2],
+        mapped_bytes: figures[3],
+        allocator_bytes: figures[4],
+        held_free_bytes: figures[5],
+        managed_bytes: figures[6],
+        descriptors: figures[7],
+        threads: figures[7],
+        requests_per_second: Some(rate),
+    })
+}
+
+proptest! {
+    #[test]
+    fn no_evidence_is_a_panic(
+        observations in prop::collection::vec(any_observation(), 0..50),
+        idle in prop::collection::vec(any_observation(), 0..8),
+        before in prop::option::of(any_observation()),
+        uncollected: bool,
+        limits in prop::option::of((any::<f64>(), any::<u64>())),
+    ) {
+        let rules = Rules {
+            growth_per_request_max: limits.map(|limits| limits.0),
+            retained_bytes_max: limits.map(|limits| limits.1),
+            ..Rules::default()
+        };
+        let stack = StackSeries {
+            id: 1,
+            bytes: observations.iter().map(|seen| seen.resident_bytes).collect(),
+            blocks: observations.iter().map(|seen| seen.requests).collect(),
+        };
+        let observed = observations.len();
+        growing_stacks(&observations, &[stack], &rules);
+        let evidence = Evidence { before, observations, idle, uncollected, ..Evidence::default() };
+        let judgement = judge(&evidence, &rules);
+        prop_assert!(judgement.window.end == observed && judgement.window.start <= observed);
+    }
+
+    // A leak of the size that a clean run says it would have seen is never passed.
+    #[test]
+    fn the_limit_of_sight_holds(noise in prop::collection::vec(0..20_000_u64, 20..81)) {
+        let iterations = noise.len() as u64;
+        let level = |i: u64| MIB + noise[i as usize - 1];
+        let judgement = judged(&run(iterations, |i, seen| seen.live_bytes = Some(level(i))));
+        prop_assume!(judgement.verdict == Verdict::Clean);
+        let least = judgement.detectable_per_request.expect("there are observations");
+        let per_iteration = ((least + 0.01) * 1_000.0) as u64;
+        let leaking = run(iterations, |i, seen| seen.live_bytes = Some(level(i) + per_iteration * i));
+        let verdict = verdict(&leaking);
+        prop_assert!(matches!(verdict, Verdict::Leaking | Verdict::Inconclusive), "{verdict:?}");
+    }
+}

@@ -26,6 +26,7 @@ pub mod objects;
 pub mod process;
 pub mod ring;
 pub mod rules;
+mod silence;
 pub mod stack_range;
 pub mod stat;
 pub mod sys;

@@ -6,15 +6,12 @@
 
 use crate::process;
 use crate::ring;
+use crate::silence::Silence;
 use crate::sys;
 use crate::thread::Guard;
 use core::arch::x86_64::_rdtsc;
 use core::sync::atomic::Ordering;
 use mallow_wire::event::{Kind, MARK_NAME_BYTES_MAX, Mark, TEXT_BYTES, size_saturated, word0, word1, word2};
-use mallow_wire::shared::HEARTBEAT_LEFT;
-
-/// How long a thread waits for a collector that shows no sign of life, in milliseconds.
-const COLLECTOR_SILENCE_MS: u64 = 5_000;
 
 /// Writes a mark and waits for its answer, if it has one.
 ///
@@ -48,22 +45,17 @@ pub unsafe fn mark(guard: &Guard, what: Mark, name: &[u8], value: u64) {
 /// # Safety
 /// As [`mark`].
 unsafe fn wait_for_answer(guard: &Guard) {
-    const WAIT_MS: u64 = 50;
     // SAFETY: the guard's thread is this thread, and its lane stays mapped.
     let lane = unsafe { &*(*guard.thread()).lane };
     let asked = lane.marks_asked.load(Ordering::Relaxed);
-    let mut silent_ms = 0;
-    let mut heartbeat = process::header().heartbeat.load(Ordering::Relaxed);
+    let mut silence = Silence::begin();
     loop {
         let answered = lane.marks_answered.load(Ordering::Acquire);
         if answered == asked {
             return;
         }
-        sys::futex_wait(&lane.marks_answered, answered, WAIT_MS);
-        let beat = process::header().heartbeat.load(Ordering::Relaxed);
-        silent_ms = if beat == heartbeat { silent_ms + WAIT_MS } else { 0 };
-        heartbeat = beat;
-        if beat == HEARTBEAT_LEFT || silent_ms >= COLLECTOR_SILENCE_MS {
+        sys::futex_wait(&lane.marks_answered, answered, Silence::WAIT_MS);
+        if silence.is_final(false) {
             process::stop();
             return;
         }

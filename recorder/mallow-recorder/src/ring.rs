@@ -9,11 +9,12 @@
 //! collector, which reads `head` with acquire, sees the words below it.
 
 use crate::process;
+use crate::silence::Silence;
 use crate::sys;
 use crate::thread::Thread;
 use core::arch::asm;
 use core::sync::atomic::{AtomicU64, Ordering};
-use mallow_wire::shared::{HEARTBEAT_LEFT, Lane, RING_WORDS};
+use mallow_wire::shared::{Lane, RING_WORDS};
 
 /// Writes a record of `N` words, waiting for the collector when the ring is full.
 ///
@@ -60,10 +61,6 @@ fn advance(word: &AtomicU64, old: u64, new: u64) -> bool {
     moved != 0
 }
 
-/// How long a thread waits for a collector that shows no sign of life before it records no more, in
-/// milliseconds.
-const COLLECTOR_SILENCE_MS: u64 = 5_000;
-
 /// Waits until `need` words fit above `head`; false when the collector has gone, in which case recording
 /// ends.
 ///
@@ -72,10 +69,8 @@ const COLLECTOR_SILENCE_MS: u64 = 5_000;
 #[cold]
 #[inline(never)]
 unsafe fn wait_for_space(thread: *mut Thread, lane: &Lane, head: u64, need: u64) -> bool {
-    const WAIT_MS: u64 = 50;
     let mut spins = 0u32;
-    let mut silent_ms = 0;
-    let mut heartbeat = process::header().heartbeat.load(Ordering::Relaxed);
+    let mut silence = Silence::begin();
     loop {
         let tail_futex = lane.tail_futex.load(Ordering::Acquire);
         let tail = lane.tail.load(Ordering::Acquire);
@@ -91,13 +86,9 @@ unsafe fn wait_for_space(thread: *mut Thread, lane: &Lane, head: u64, need: u64)
             continue;
         }
         lane.waiting.store(1, Ordering::SeqCst);
-        sys::futex_wait(&lane.tail_futex, tail_futex, WAIT_MS);
+        sys::futex_wait(&lane.tail_futex, tail_futex, Silence::WAIT_MS);
         lane.waiting.store(0, Ordering::Relaxed);
-        let beat = process::header().heartbeat.load(Ordering::Relaxed);
-        let silent = beat == heartbeat && lane.tail.load(Ordering::Relaxed) == tail;
-        silent_ms = if silent { silent_ms + WAIT_MS } else { 0 };
-        heartbeat = beat;
-        if beat == HEARTBEAT_LEFT || silent_ms >= COLLECTOR_SILENCE_MS {
+        if silence.is_final(lane.tail.load(Ordering::Relaxed) != tail) {
             process::header().events_lost.fetch_add(1, Ordering::Relaxed);
             process::stop();
             return false;

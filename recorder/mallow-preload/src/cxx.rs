@@ -13,6 +13,7 @@
 use crate::family::{real_aligned_alloc, real_free, real_malloc};
 use crate::real::Real;
 use crate::record::{allocating, freeing};
+use crate::stub::export_by_target;
 use core::arch::naked_asm;
 use core::mem::transmute;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -27,27 +28,7 @@ macro_rules! operators {
         static HOOKS: [unsafe extern "C" fn(); 20] = [$($hook),*];
 
         $(
-            #[doc = concat!("`", stringify!($name), "`, passed on or hooked.")]
-            ///
-            /// # Safety
-            /// As the operator that it stands for.
-            #[unsafe(naked)]
-            #[unsafe(no_mangle)]
-            #[allow(non_snake_case)]
-            pub unsafe extern "C" fn $name() {
-                naked_asm!(
-                    "mov rax, qword ptr [rip + {targets} + 8 * {index}]",
-                    "test rax, rax",
-                    "jz 2f",
-                    "jmp rax",
-                    "2: push rdi", "push rsi", "push rdx",
-                    "mov edi, {index}",
-                    "call {resolve}",
-                    "pop rdx", "pop rsi", "pop rdi",
-                    "jmp rax",
-                    targets = sym TARGETS, resolve = sym resolve, index = const $index
-                )
-            }
+            export_by_target!($name, $index of TARGETS, resolve);
             $kind!($hook, $index);
         )*
     };

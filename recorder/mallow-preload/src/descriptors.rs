@@ -10,6 +10,7 @@
 
 use crate::marks;
 use crate::real::Real;
+use crate::stub::export_by_target;
 use core::arch::naked_asm;
 use core::ffi::c_char;
 use core::mem::transmute;
@@ -55,26 +56,7 @@ macro_rules! openers {
         const GIVES: [Gives; COUNT] = [$(Gives::$gives),*];
 
         $(
-            #[doc = concat!("`", stringify!($name), "`, passed on or hooked.")]
-            ///
-            /// # Safety
-            /// As the function that it stands for.
-            #[unsafe(naked)]
-            #[unsafe(no_mangle)]
-            pub unsafe extern "C" fn $name() {
-                naked_asm!(
-                    "mov rax, qword ptr [rip + {targets} + 8 * {index}]",
-                    "test rax, rax",
-                    "jz 2f",
-                    "jmp rax",
-                    "2: push rdi", "push rsi", "push rdx", "push rcx", "push r8",
-                    "mov edi, {index}",
-                    "call {resolve}",
-                    "pop r8", "pop rcx", "pop rdx", "pop rsi", "pop rdi",
-                    "jmp rax",
-                    targets = sym TARGETS, resolve = sym resolve, index = const $index
-                )
-            }
+            export_by_target!($name, $index of TARGETS, resolve);
 
             #[unsafe(naked)]
             unsafe extern "C" fn $hook() {

@@ -2,26 +2,10 @@
 
 use crate::real::Real;
 use crate::record::{allocating, freeing, reallocating};
-use core::arch::naked_asm;
+use crate::stub::export;
 use core::ffi::c_int;
 use core::mem::transmute;
 use mallow_recorder::Caller;
-
-/// Exports a function that passes its arguments on, followed by the caller's stack pointer and frame pointer,
-/// to the function that works. `$sp` and `$bp` are the registers of the next two arguments.
-macro_rules! export {
-    ($name:ident => $work:ident, $sp:literal, $bp:literal) => {
-        #[doc = concat!("`", stringify!($name), "`, hooked.")]
-        ///
-        /// # Safety
-        /// As the function that it stands for.
-        #[unsafe(naked)]
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name() {
-            naked_asm!(concat!("mov ", $sp, ", rsp"), concat!("mov ", $bp, ", rbp"), "jmp {work}", work = sym $work)
-        }
-    };
-}
 
 export!(malloc => work_malloc, "rsi", "rdx");
 export!(calloc => work_calloc, "rdx", "rcx");

@@ -20,6 +20,7 @@ pub mod marks;
 mod real;
 mod record;
 pub mod start_main;
+mod stub;
 
 /// The library is built to abort; nothing in it panics on the host's input.
 #[cfg(not(test))]

@@ -3,32 +3,17 @@
 //! Programs reference them weakly, so that they are null when nobody watches (`markers/c/mallow.h`). Without a session
 //! that wants marks they do nothing.
 
-use core::arch::naked_asm;
+use crate::stub::export;
 use core::ffi::{CStr, c_char};
 use mallow_recorder::thread::{Entry, enter};
 use mallow_recorder::{Caller, marks, process};
 use mallow_wire::event::Mark;
 use mallow_wire::shared::WATCH_MARKS;
 
-/// Exports a function of one argument that passes it on with its caller's registers.
-macro_rules! export {
-    ($name:ident => $work:ident) => {
-        #[doc = concat!("`", stringify!($name), "`, as the C header declares it.")]
-        ///
-        /// # Safety
-        /// A name is null or a C string.
-        #[unsafe(naked)]
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name() {
-            naked_asm!("mov rsi, rsp", "mov rdx, rbp", "jmp {work}", work = sym $work)
-        }
-    };
-}
-
-export!(mallow_region_begin => work_begin);
-export!(mallow_region_end => work_end);
-export!(mallow_ops => work_operations);
-export!(mallow_quiesce => work_settle);
+export!(mallow_region_begin => work_begin, "rsi", "rdx");
+export!(mallow_region_end => work_end, "rsi", "rdx");
+export!(mallow_ops => work_operations, "rsi", "rdx");
+export!(mallow_quiesce => work_settle, "rsi", "rdx");
 
 unsafe extern "C" fn work_begin(name: *const c_char, sp: usize, bp: usize) {
     // SAFETY: the exported function passed its caller's registers; the program passed a name.

@@ -1,0 +1,53 @@
+//! What the library's exported functions consist of: a few instructions that leave no frame of ours and no register of the
+//! caller's changed.
+
+/// Exports a function that passes its arguments on, followed by the caller's stack pointer and frame pointer,
+/// to the function that works. `$sp` and `$bp` are the registers of the next two arguments.
+macro_rules! export {
+    ($name:ident => $work:ident, $sp:literal, $bp:literal) => {
+        #[doc = concat!("`", stringify!($name), "`, hooked.")]
+        ///
+        /// # Safety
+        /// As the function that it stands for.
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name() {
+            core::arch::naked_asm!(
+                concat!("mov ", $sp, ", rsp"),
+                concat!("mov ", $bp, ", rbp"),
+                "jmp {work}",
+                work = sym $work
+            )
+        }
+    };
+}
+
+/// Exports a function that jumps to its target, the entry `$index` of the table `$targets`. While that is 0, the target is
+/// what `$resolve` gives for the index. Functions of up to five arguments.
+macro_rules! export_by_target {
+    ($name:ident, $index:literal of $targets:ident, $resolve:ident) => {
+        #[doc = concat!("`", stringify!($name), "`, passed on or hooked.")]
+        ///
+        /// # Safety
+        /// As the function that it stands for.
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        #[allow(non_snake_case)]
+        pub unsafe extern "C" fn $name() {
+            core::arch::naked_asm!(
+                "mov rax, qword ptr [rip + {targets} + 8 * {index}]",
+                "test rax, rax",
+                "jz 2f",
+                "jmp rax",
+                "2: push rdi", "push rsi", "push rdx", "push rcx", "push r8",
+                "mov edi, {index}",
+                "call {resolve}",
+                "pop r8", "pop rcx", "pop rdx", "pop rsi", "pop rdi",
+                "jmp rax",
+                targets = sym $targets, resolve = sym $resolve, index = const $index
+            )
+        }
+    };
+}
+
+pub(crate) use {export, export_by_target};

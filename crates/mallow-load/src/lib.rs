@@ -6,13 +6,19 @@
 //!
 //! It contacts loopback addresses only, unless it is told otherwise.
 
+mod address;
+mod base64;
 mod engine;
 mod error;
 mod figures;
 mod generator;
+mod lists;
 mod load;
+pub mod outside;
 
+pub use address::{Url, parse_url};
 pub use error::LoadError;
 pub use figures::{Figures, Latency};
 pub use generator::Generator;
+pub use lists::{UrlFile, parse_access_log, parse_urls, read_access_log, read_urls};
 pub use load::{Amount, Load, Order, Protocol, Target};

@@ -1,0 +1,116 @@
+//! What other load generators print, read for counts and times.
+//!
+//! Each tool has a file of its own. They read the summary that people read, because that is what a command prints that
+//! somebody already has; where a tool can write JSON, that is understood as well. No figure is guessed: what a tool
+//! does not tell is absent.
+
+mod ab;
+mod hey;
+mod oha;
+mod siege;
+mod times;
+mod vegeta;
+mod wrk;
+
+use serde_json::Value;
+
+/// What a load generator said of its run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outside {
+    /// `hey`, `wrk`, `siege`, `ab`, `oha` or `vegeta`.
+    pub tool: &'static str,
+    /// Requests sent, failed ones included; none when it does not say.
+    pub requests: Option<u64>,
+    /// Requests that got no answer, or one with a status of 400 or above.
+    pub failed: u64,
+    /// How long it took.
+    pub seconds: Option<f64>,
+    /// Requests a second, as the tool has it.
+    pub rate: Option<f64>,
+    /// Its latencies; none when it tells none at all.
+    pub latency: Option<OutsideLatency>,
+}
+
+/// Latencies in microseconds, as far as a tool tells them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OutsideLatency {
+    /// The median.
+    pub p50_us: Option<u64>,
+    /// 90 of 100 are not above.
+    pub p90_us: Option<u64>,
+    /// 99 of 100.
+    pub p99_us: Option<u64>,
+    /// 999 of 1,000.
+    pub p999_us: Option<u64>,
+    /// The true maximum.
+    pub worst_us: Option<u64>,
+}
+
+impl Outside {
+    /// Requests that were answered with a status below 400.
+    pub fn succeeded(&self) -> Option<u64> {
+        self.requests.map(|requests| requests.saturating_sub(self.failed))
+    }
+}
+
+impl OutsideLatency {
+    /// None where nothing is known.
+    fn known(self) -> Option<OutsideLatency> {
+        (self != OutsideLatency::default()).then_some(self)
+    }
+}
+
+/// Finds the summary of a load generator in what a command printed, whatever stands around it. None when there is
+/// none that we know.
+pub fn read(output: &str) -> Option<Outside> {
+    hey::read(output)
+        .or_else(|| wrk::read(output))
+        .or_else(|| ab::read(output))
+        .or_else(|| siege::read(output))
+        .or_else(|| vegeta::read(output))
+        .or_else(|| objects(output).find_map(|object| of_json(&object)))
+}
+
+fn of_json(object: &Value) -> Option<Outside> {
+    siege::read_json(object).or_else(|| oha::read_json(object)).or_else(|| vegeta::read_json(object))
+}
+
+/// The JSON objects that begin at the beginning of a line.
+fn objects(output: &str) -> impl Iterator<Item = Value> + '_ {
+    let starts = output.match_indices('{').map(|(at, _)| at);
+    let mut read_until = 0;
+    starts.filter(|at| *at == 0 || output.as_bytes()[*at - 1] == b'\n').filter_map(move |at| {
+        if at < read_until {
+            return None;
+        }
+        let mut values = serde_json::Deserializer::from_str(&output[at..]).into_iter::<Value>();
+        let value = values.next()?.ok()?;
+        read_until = at + values.byte_offset();
+        value.is_object().then_some(value)
+    })
+}
+
+/// What follows `label` on the line that begins with it, blanks around both left out.
+fn after<'a>(output: &'a str, label: &str) -> Option<&'a str> {
+    output.lines().find_map(|line| line.trim().strip_prefix(label)).map(str::trim)
+}
+
+/// The first word that follows `label`, as a figure.
+fn figure<T: std::str::FromStr>(output: &str, label: &str) -> Option<T> {
+    after(output, label)?.split_whitespace().next()?.parse().ok()
+}
+
+/// A figure of a rate or a time; those that are none (`NaN`) count as absent.
+fn finite(output: &str, label: &str) -> Option<f64> {
+    figure::<f64>(output, label).filter(|value| value.is_finite())
+}
+
+/// The part of a status distribution that is no success: codes from 400, and 0 for no answer.
+fn failed_statuses(statuses: impl Iterator<Item = (u64, u64)>) -> u64 {
+    statuses
+        .filter(|(status, _)| !(100..400).contains(status))
+        .fold(0, |sum, (_, count)| sum.saturating_add(count))
+}
+
+#[cfg(test)]
+mod tests;

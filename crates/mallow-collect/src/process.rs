@@ -59,9 +59,6 @@ pub(crate) struct Wanted {
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) index: u32,
-    pub(crate) pid: u32,
-    pub(crate) command: String,
-    pub(crate) exit: Option<Exit>,
     pub(crate) marks: Option<Marks>,
     /// The sites of the whole process, when they are counted.
     pub(crate) whole: Vec<(StackId, RegionFigures)>,
@@ -103,9 +100,6 @@ impl Ended {
     pub(crate) fn for_test(modules: Vec<trace::Module>, nodes: &[trace::StackNode]) -> Ended {
         Ended {
             index: 0,
-            pid: 0,
-            command: String::new(),
-            exit: None,
             marks: None,
             whole: Vec::new(),
             wide: [None, None],
@@ -353,7 +347,7 @@ impl Recorded {
             });
             unfinished = regions.names();
         }
-        let Recorded { index, pid, command, marks, pairing, mut stacks, modules, mapping, .. } = self;
+        let Recorded { index, marks, pairing, mut stacks, modules, mapping, .. } = self;
         let mut outcome = Ok(());
         let folded = pairing.finish(ended_us, |events| {
             outcome = write_taken(index, events, file);
@@ -369,7 +363,7 @@ impl Recorded {
         file.chunk(ChunkKind::PROCESS_END, index, &payload)?;
         let is_counted = marks.as_ref().is_some_and(|marks| marks.counts(Scope::Processes));
         let whole = if is_counted { of_folded(&folded) } else { Vec::new() };
-        Ok(Ended { index, pid, command, exit, marks, whole, wide, unfinished, folded, stacks, modules })
+        Ok(Ended { index, marks, whole, wide, unfinished, folded, stacks, modules })
     }
 
     /// What should be said about this process's recording, if anything.

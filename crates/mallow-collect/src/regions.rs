@@ -3,7 +3,7 @@
 use crate::marks::Ran;
 use crate::process::Ended;
 use mallow_base::Frame;
-use mallow_profile::{Exit, Fold, Folded, FoldedSite, Module, RegionFigures, StackId};
+use mallow_profile::{Fold, Folded, FoldedSite, Module, RegionFigures, StackId};
 use mallow_wire::trace::{SymbolFrame, Symbols};
 use rustc_hash::FxHashMap;
 use std::time::Duration;
@@ -39,12 +39,6 @@ pub struct RegionSite {
 /// A process that was watched.
 #[derive(Clone, Debug)]
 pub struct WatchedProcess {
-    /// Its process id.
-    pub pid: u32,
-    /// Its command line.
-    pub command: String,
-    /// How it ended, as far as anybody knows.
-    pub exit: Option<Exit>,
     /// The program and the libraries that stood on its stacks.
     pub modules: Vec<Module>,
     /// Operations in one run, if it said so.
@@ -131,9 +125,6 @@ impl<'a> Naming<'a> {
             totals.map(|totals| self.run(&process, ran(totals)))
         });
         WatchedProcess {
-            pid: process.pid,
-            command: std::mem::take(&mut process.command),
-            exit: process.exit,
             modules: process
                 .modules
                 .iter()

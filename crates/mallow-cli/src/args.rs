@@ -8,6 +8,7 @@ mod flamegraph;
 mod import;
 mod record;
 mod report;
+mod soak;
 mod stat;
 
 pub(crate) use check::{LowCheck, LowFormat};
@@ -18,6 +19,7 @@ pub(crate) use flamegraph::LowFlamegraph;
 pub(crate) use import::LowImport;
 pub(crate) use record::LowRecord;
 pub(crate) use report::{LowDirection, LowKey, LowRealloc, LowReport, LowSort};
+pub(crate) use soak::{LowCollection, LowFailOn, LowReady, LowSoak, LowSoakFormat, LowSoakShown, duration};
 pub(crate) use stat::LowStat;
 
 use clap::{Parser, Subcommand};
@@ -74,4 +76,9 @@ pub(crate) enum LowCommand {
     #[command(after_help = "Example: mallow check tests/allocations --only 'test_http*'\n\n\
                             The result goes to stdout, with -o to the file; progress goes to stderr.")]
     Check(LowCheck),
+    /// Load a server, look at its memory, and say whether it leaks, and where
+    #[command(after_help = "Example: mallow soak --url http://127.0.0.1:8080/hello -- ./server --port 8080\n\n\
+                            The verdict goes to stdout; progress goes to stderr. Exit code 1 says that it leaks, 3 that \
+                            it cannot be told.")]
+    Soak(Box<LowSoak>),
 }

@@ -13,8 +13,8 @@ mod nio;
 mod outputs;
 pub(crate) mod request;
 #[cfg(test)]
-mod sample;
-mod stack;
+pub(crate) mod sample;
+pub(crate) mod stack;
 mod surroundings;
 mod text;
 mod update;

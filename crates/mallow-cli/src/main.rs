@@ -19,6 +19,7 @@ mod json_diff;
 mod json_events;
 mod open;
 mod output;
+mod plot;
 mod preload;
 mod record;
 mod report;
@@ -26,6 +27,7 @@ mod report_events;
 mod request;
 #[cfg(test)]
 mod sample;
+mod soak;
 mod stat;
 mod suppressions;
 mod symbols;
@@ -45,6 +47,7 @@ fn main() -> ExitCode {
         Request::Import(import) => import::run(&import),
         Request::Check(check) => check::run(&check),
         Request::Export(export) => export::run(&export),
+        Request::Soak(soak) => soak::run(&soak),
     };
     result.map(ExitCode::from).unwrap_or_else(|failure| {
         output::tell(&format!("mallow: {}\n", failure.sentence()));

@@ -4,7 +4,9 @@ mod report;
 
 pub(crate) use report::{Layout, Report, ReportView, Suppressions, TreeView};
 
-use crate::args::{LowArgs, LowCommand, LowExport, LowFlamegraph, LowImport, LowRecord, LowSort, LowStat};
+use crate::args::{
+    LowArgs, LowCommand, LowExport, LowFlamegraph, LowImport, LowRecord, LowSoak, LowSort, LowStat,
+};
 pub(crate) use crate::check::request::Check;
 pub(crate) use crate::diff::request::Diff;
 use mallow_formats::export::ExportFormat;
@@ -13,7 +15,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// One thing to do.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq)]
 pub(crate) enum Request {
     Record(Record),
     Stat(Stat),
@@ -23,6 +25,8 @@ pub(crate) enum Request {
     Import(Import),
     Export(Export),
     Check(Check),
+    /// Its words mean something only together with the environment, so they are read where it is at hand.
+    Soak(Box<LowSoak>),
 }
 
 /// A file to make.
@@ -116,6 +120,7 @@ impl From<LowArgs> for Request {
             LowCommand::Import(low) => Request::Import(low.into()),
             LowCommand::Export(low) => Request::Export(low.into()),
             LowCommand::Check(low) => Request::Check(low.into()),
+            LowCommand::Soak(low) => Request::Soak(low),
         }
     }
 }

@@ -11,6 +11,7 @@
 //! - [`Summary`]: the few figures that a person wants when a program ends, and what to look at next.
 //! - [`diff`]: what changed between two profiles.
 //! - [`check`]: what allocation tests came to.
+//! - [`soak`]: what a leak test under load came to.
 //! - [`folded()`]: whole stacks, outermost call first, for flame graphs.
 //! - [`timeline`], [`window`], [`histogram`], [`threads`], [`chains`], [`brief`], [`leaks`]: what single events tell.
 //! - [`allocator_rows`]: what an allocator says of itself, in plain words.
@@ -31,6 +32,7 @@ mod places;
 pub mod plumbing;
 mod points;
 mod sites;
+pub mod soak;
 mod spread;
 mod summary;
 mod suppressions;

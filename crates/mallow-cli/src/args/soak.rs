@@ -1,0 +1,304 @@
+//! `mallow soak` as typed.
+
+mod quantity;
+
+use clap::{Args, ValueEnum};
+pub(crate) use quantity::duration;
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// `mallow soak`.
+#[derive(Clone, Debug, PartialEq, Args)]
+pub(crate) struct LowSoak {
+    #[command(flatten)]
+    pub(crate) server: LowServer,
+    #[command(flatten)]
+    pub(crate) load: LowLoad,
+    #[command(flatten)]
+    pub(crate) request: LowHttp,
+    #[command(flatten)]
+    pub(crate) course: LowCourse,
+    #[command(flatten)]
+    pub(crate) limits: LowGrowth,
+    #[command(flatten)]
+    pub(crate) shown: LowSoakShown,
+    /// The server to start, with its arguments
+    #[arg(last = true, required_unless_present_any = ["pid", "read"], value_name = "SERVER")]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// What is watched.
+#[derive(Clone, Debug, PartialEq, Args)]
+#[command(next_help_heading = "Server")]
+pub(crate) struct LowServer {
+    /// Watch a process that runs already: its resident memory, not its heap; it is never signalled
+    #[arg(long, value_name = "PID", conflicts_with_all = ["command", "ready_timeout"])]
+    pub(crate) pid: Option<u32>,
+    /// When it is ready: a URL that answers, port:N that somebody listens at, text:WORDS in its output, or now
+    /// (somebody listens where the load goes)
+    #[arg(long, value_name = "HOW", value_parser = ready)]
+    pub(crate) ready: Option<LowReady>,
+    /// How long that may take (30s)
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) ready_timeout: Option<Duration>,
+    /// Variables for the server and for this test, as in the .env that is read when no URL is given
+    #[arg(long, value_name = "FILE")]
+    pub(crate) env_file: Option<PathBuf>,
+    /// Keep what the server prints in FILE instead of dropping it; - for stderr
+    #[arg(long, value_name = "FILE")]
+    pub(crate) server_output: Option<PathBuf>,
+    /// Leave the recorder out of the server: resident memory alone is seen, and no line is named
+    #[arg(long)]
+    pub(crate) no_record: bool,
+}
+
+/// What work it is given.
+#[derive(Clone, Debug, PartialEq, Args)]
+#[command(next_help_heading = "Load")]
+pub(crate) struct LowLoad {
+    /// Ask for this; without it for http://HOST:PORT/, of variables or .env, else 127.0.0.1:3030
+    #[arg(long, value_name = "URL")]
+    pub(crate) url: Option<String>,
+    /// Ask for what FILE lists, in siege's or vegeta's form
+    #[arg(long, value_name = "FILE", conflicts_with = "access_log")]
+    pub(crate) urls: Option<PathBuf>,
+    /// Ask for what a server's access log has, each path as often as it stands there
+    #[arg(long, value_name = "FILE")]
+    pub(crate) access_log: Option<PathBuf>,
+    /// Run a command of the shell for each iteration instead of asking over HTTP
+    #[arg(long, value_name = "COMMAND", conflicts_with_all = ["url", "urls", "access_log", "load_cmd"])]
+    pub(crate) exec: Option<String>,
+    /// Let another generator make the load: hey, wrk, siege, ab, oha, vegeta; {url}, {duration}, {seconds},
+    /// {workers} and {requests} are put in
+    #[arg(long, value_name = "COMMAND", conflicts_with_all = ["urls", "access_log"])]
+    pub(crate) load_cmd: Option<String>,
+    /// Requests under way at once (50)
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) concurrency: Option<u32>,
+    /// Requests a second on a fixed schedule (as many as the server answers)
+    #[arg(long, value_name = "R", value_parser = quantity::positive, conflicts_with_all = ["exec", "load_cmd"])]
+    pub(crate) rate: Option<f64>,
+    /// Requests of an iteration (what a second gives, at least 1,000)
+    #[arg(short = 'n', long, value_name = "N", conflicts_with = "duration", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) requests: Option<u64>,
+    /// How long an iteration is
+    #[arg(short = 'z', long, value_name = "TIME", value_parser = duration)]
+    pub(crate) duration: Option<Duration>,
+}
+
+/// How requests look.
+#[derive(Clone, Debug, PartialEq, Args)]
+#[command(next_help_heading = "Requests")]
+pub(crate) struct LowHttp {
+    /// The method (GET, with a body POST)
+    #[arg(short, long, value_name = "METHOD")]
+    pub(crate) method: Option<String>,
+    /// A header, 'name: value'; may be given several times
+    #[arg(short = 'H', long, value_name = "HEADER")]
+    pub(crate) header: Vec<String>,
+    /// The body
+    #[arg(short = 'd', long, value_name = "BODY", conflicts_with = "body_file")]
+    pub(crate) body: Option<String>,
+    /// The body from a file
+    #[arg(short = 'D', long, value_name = "FILE")]
+    pub(crate) body_file: Option<PathBuf>,
+    /// HTTP/2 without a negotiation
+    #[arg(long, conflicts_with = "no_keep_alive")]
+    pub(crate) http2: bool,
+    /// A new connection for each request
+    #[arg(long)]
+    pub(crate) no_keep_alive: bool,
+    /// Leave connections open between iterations
+    #[arg(long, conflicts_with = "no_keep_alive")]
+    pub(crate) keep_connections: bool,
+    /// Ask in random order, not as they stand; equal seeds give equal orders (1)
+    #[arg(long, value_name = "SEED", num_args = 0..=1, default_missing_value = "1")]
+    pub(crate) random: Option<u64>,
+    /// When a request counts as failed (30s)
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) timeout: Option<Duration>,
+    /// Threads that ask (one for each processor)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(crate) threads: Option<u32>,
+    /// Send load to other machines too
+    #[arg(long)]
+    pub(crate) allow_remote: bool,
+    /// Take requests that change something from an access log too
+    #[arg(long, requires = "access_log")]
+    pub(crate) all_methods: bool,
+}
+
+/// What happens, one after the other.
+#[derive(Clone, Debug, PartialEq, Args)]
+#[command(next_help_heading = "Course")]
+pub(crate) struct LowCourse {
+    /// Iterations that are judged (20)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) iterations: Option<u32>,
+    /// Iterations before them that are not (2)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=1_000_000))]
+    pub(crate) warm_up: Option<u32>,
+    /// Begin without the iteration at one and a half times the concurrency
+    #[arg(long)]
+    pub(crate) no_burst: bool,
+    /// How long the server is left alone before the load, and again after it (2s)
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) idle: Option<Duration>,
+    /// Begin no iteration after this time
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) max_time: Option<Duration>,
+    /// Go on for this time, such as 8h, whatever the verdict
+    #[arg(long = "for", value_name = "TIME", value_parser = duration, conflicts_with_all = ["iterations", "max_time"])]
+    pub(crate) long: Option<Duration>,
+    /// Stay inconclusive rather than go on up to four times as long
+    #[arg(long)]
+    pub(crate) no_extend: bool,
+    /// How a managed heap is collected before each look: auto, never, /path of the server, or a signal such as USR1
+    #[arg(long, value_name = "HOW", default_value = "auto", value_parser = collection)]
+    pub(crate) collect: LowCollection,
+    /// Do not ask the allocator to give back what it does not use
+    #[arg(long)]
+    pub(crate) no_trim: bool,
+}
+
+/// What fails.
+#[derive(Clone, Debug, PartialEq, Args)]
+#[command(next_help_heading = "Limits")]
+pub(crate) struct LowGrowth {
+    /// Growth that is called a leak (4B/req of live heap, 64B/req of resident memory)
+    #[arg(long, value_name = "SIZE", value_parser = quantity::per_request)]
+    pub(crate) threshold: Option<f64>,
+    /// Fail when memory grows by more, leak or not, such as 1B/req
+    #[arg(long, value_name = "SIZE", value_parser = quantity::per_request)]
+    pub(crate) max_growth: Option<f64>,
+    /// Fail when more is kept after trimming than at the first look, such as 64MiB
+    #[arg(long, value_name = "SIZE", value_parser = quantity::bytes)]
+    pub(crate) max_retained: Option<u64>,
+    /// The memory that the server may have, to say when it is reached (that of its cgroup, or of the machine)
+    #[arg(long, value_name = "SIZE", value_parser = quantity::bytes)]
+    pub(crate) memory_limit: Option<u64>,
+    /// Fail on these too
+    #[arg(long, value_name = "WORD,…", value_delimiter = ',')]
+    pub(crate) fail_on: Vec<LowFailOn>,
+    /// Hold against an earlier soak, a file that --json printed; fails when this one is worse
+    #[arg(long, value_name = "FILE", conflicts_with = "against")]
+    pub(crate) baseline: Option<PathBuf>,
+    /// Soak this server first, in the same way, and hold the other one against it; fails when that is worse
+    #[arg(long, value_name = "OLD SERVER", conflicts_with_all = ["pid", "resume", "samples"])]
+    pub(crate) against: Option<String>,
+}
+
+/// How the result is shown.
+#[derive(Clone, Debug, PartialEq, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct LowSoakShown {
+    /// The form of the report
+    #[arg(long, value_name = "FORMAT", default_value = "text", conflicts_with = "json")]
+    pub(crate) format: LowSoakFormat,
+    /// Print JSON (schema mallow.soak/1)
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write a line of JSON for each look to FILE, as they come
+    #[arg(long, value_name = "FILE")]
+    pub(crate) samples: Option<PathBuf>,
+    /// Go on with the samples in FILE: a soak that was cut short
+    #[arg(long, requires = "samples")]
+    pub(crate) resume: bool,
+    /// Judge the samples of a soak that is over or still runs, and run nothing
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["command", "pid", "url", "urls", "access_log", "exec", "load_cmd",
+        "samples", "against", "output"])]
+    pub(crate) read: Option<PathBuf>,
+    /// Write live heap before and after as a pair of profiles for mallow diff: into the folder PREFIX, or as
+    /// PREFIX.before.mallow and PREFIX.after.mallow
+    #[arg(short, long, value_name = "PREFIX")]
+    pub(crate) output: Option<PathBuf>,
+    /// Overwrite these and the samples if they exist
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Draw heap and resident memory against requests
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
+    /// Write Markdown to FILE too
+    #[arg(long, value_name = "FILE")]
+    pub(crate) markdown: Option<PathBuf>,
+    /// Write JUnit's XML to FILE too
+    #[arg(long, value_name = "FILE")]
+    pub(crate) junit: Option<PathBuf>,
+    /// Show at most N stacks (5)
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+}
+
+/// Forms of the report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LowSoakFormat {
+    /// The verdict, what grows, and every plane
+    Text,
+    /// The block of the warp leak test for each iteration, then the verdict
+    Warp,
+    /// As with --json
+    Json,
+    /// As with --markdown
+    Markdown,
+}
+
+/// What fails a soak besides a leak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LowFailOn {
+    Retention,
+    Fragmentation,
+    Plateau,
+    Threads,
+    Throughput,
+    Managed,
+    Inconclusive,
+}
+
+/// How one knows that a server is ready.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum LowReady {
+    Url(String),
+    Port(SocketAddr),
+    Text(String),
+    Now,
+}
+
+/// How managed memory is collected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum LowCollection {
+    Automatic,
+    Never,
+    Path(String),
+    Signal(i32),
+}
+
+fn ready(text: &str) -> Result<LowReady, String> {
+    if text == "now" {
+        return Ok(LowReady::Now);
+    }
+    if text.starts_with("http://") {
+        return Ok(LowReady::Url(text.to_owned()));
+    }
+    match text.split_once(':') {
+        Some(("port", number)) => {
+            let port: u16 = number.parse().map_err(|_| format!("`{number}` is not a port"))?;
+            Ok(LowReady::Port(SocketAddr::from(([127, 0, 0, 1], port))))
+        }
+        Some(("text", words)) if !words.trim().is_empty() => Ok(LowReady::Text(words.to_owned())),
+        _ => Err("a URL, port:N, text:WORDS or now was expected".into()),
+    }
+}
+
+fn collection(text: &str) -> Result<LowCollection, String> {
+    match text {
+        "auto" => Ok(LowCollection::Automatic),
+        "never" => Ok(LowCollection::Never),
+        path if path.starts_with('/') => Ok(LowCollection::Path(path.to_owned())),
+        word => match quantity::signal(word) {
+            Some(signal) => Ok(LowCollection::Signal(signal)),
+            None => Err("auto, never, a path such as /gc, or a signal such as USR1 was expected".into()),
+        },
+    }
+}

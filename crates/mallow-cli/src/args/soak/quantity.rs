@@ -1,0 +1,150 @@
+//! Times, sizes and signals as people type them.
+
+use std::time::Duration;
+
+const DURATION: &str = "a time such as 3s, 500ms, 1m30s or 8h was expected";
+const SIZE: &str = "a size such as 64MiB, 1.5GiB or 512KB was expected";
+const PER_REQUEST: &str = "bytes per request such as 4B/req or 1KiB/req were expected";
+
+/// `3s`, `1m30s` as Go writes it, or a number of seconds.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    const UNITS: [(&str, f64); 9] = [
+        ("d", 86_400.0),
+        ("h", 3600.0),
+        ("min", 60.0),
+        ("m", 60.0),
+        ("s", 1.0),
+        ("ms", 1e-3),
+        ("us", 1e-6),
+        ("µs", 1e-6),
+        ("ns", 1e-9),
+    ];
+    let mut rest = text.trim();
+    let mut seconds = 0.0;
+    if rest.is_empty() {
+        return Err(DURATION.into());
+    }
+    while !rest.is_empty() {
+        let (number, behind) = number(rest).ok_or(DURATION)?;
+        let end = behind.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(behind.len());
+        let unit = behind[..end].trim();
+        let is_whole = rest.len() == text.trim().len() && behind.is_empty();
+        let factor = match UNITS.iter().find(|(name, _)| *name == unit) {
+            Some((_, factor)) => *factor,
+            None if is_whole => 1.0,
+            None => return Err(DURATION.into()),
+        };
+        seconds += number * factor;
+        rest = &behind[end..];
+    }
+    // A hundred years; more is a slip of the finger and no duration that a clock can be moved by.
+    if seconds > 3.2e9 { Err(DURATION.into()) } else { Ok(Duration::from_secs_f64(seconds)) }
+}
+
+/// `64MiB`, `64MB`, `64M`, or bytes.
+pub(super) fn bytes(text: &str) -> Result<u64, String> {
+    let size = size(text).ok_or(SIZE)?;
+    if size < 1.8e19 { Ok(size as u64) } else { Err(SIZE.into()) }
+}
+
+/// `4B/req`; the end may be left out.
+pub(super) fn per_request(text: &str) -> Result<f64, String> {
+    let ends = ["/request", "/req"];
+    let size_text = ends.iter().find_map(|end| text.trim().strip_suffix(end)).unwrap_or(text);
+    size(size_text).ok_or_else(|| PER_REQUEST.into())
+}
+
+/// A number above 0.
+pub(super) fn positive(text: &str) -> Result<f64, String> {
+    match text.trim().parse::<f64>() {
+        Ok(number) if number.is_finite() && number > 0.0 => Ok(number),
+        _ => Err("a number above 0 was expected".into()),
+    }
+}
+
+/// `USR1`, `SIGUSR1` or `10`.
+pub(super) fn signal(text: &str) -> Option<i32> {
+    let name = text.strip_prefix("SIG").unwrap_or(text);
+    let by_name = (1..=31).find(|number| crate::text::signal_name(*number).strip_prefix("SIG") == Some(name));
+    by_name.or_else(|| text.parse().ok().filter(|number| (1..=64).contains(number)))
+}
+
+fn size(text: &str) -> Option<f64> {
+    let (number, unit) = number(text.trim())?;
+    let factor = match unit.trim() {
+        "" | "B" => 1.0,
+        "KiB" | "K" | "k" => 1024.0,
+        "MiB" | "M" => 1_048_576.0,
+        "GiB" | "G" => 1_073_741_824.0,
+        "TiB" | "T" => 1_099_511_627_776.0,
+        "KB" | "kB" => 1e3,
+        "MB" => 1e6,
+        "GB" => 1e9,
+        "TB" => 1e12,
+        _ => return None,
+    };
+    Some(number * factor)
+}
+
+/// The number at the begin, and what is behind it.
+fn number(text: &str) -> Option<(f64, &str)> {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let number: f64 = text[..end].parse().ok()?;
+    number.is_finite().then_some((number, &text[end..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_those_of_the_script_and_of_go() {
+        for (text, milliseconds) in [
+            ("3s", 3000),
+            ("3", 3000),
+            ("500ms", 500),
+            ("1.5m", 90_000),
+            ("1m30s", 90_000),
+            ("8h", 28_800_000),
+            ("2d", 172_800_000),
+            ("10min", 600_000),
+            (" 0.25s ", 250),
+            ("0s", 0),
+        ] {
+            assert_eq!(duration(text), Ok(Duration::from_millis(milliseconds)), "{text}");
+        }
+        for text in ["", "s", "-1s", "1 parsec", "1h30", "1.2.3s", "99999999999h", "infs", "nan"] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn sizes_have_units() {
+        for (text, size) in
+            [("64MiB", 64 << 20), ("512KB", 512_000), ("1.5GiB", 3 << 29), ("7", 7), ("2 M", 2 << 20)]
+        {
+            assert_eq!(bytes(text), Ok(size), "{text}");
+        }
+        for text in ["", "MiB", "64Mb", "-1", "1e9", "99999999999TiB"] {
+            assert!(bytes(text).is_err(), "{text}");
+        }
+        assert_eq!(per_request("4B/req"), Ok(4.0));
+        assert_eq!(per_request("0.5 KiB/request"), Ok(512.0));
+        assert_eq!(per_request("16"), Ok(16.0));
+        assert!(per_request("4B/s").is_err());
+    }
+
+    #[test]
+    fn signals_have_names_and_numbers() {
+        assert_eq!(signal("USR1"), Some(10));
+        assert_eq!(signal("SIGUSR2"), Some(12));
+        assert_eq!(signal("34"), Some(34));
+        assert_eq!((signal("0"), signal("65"), signal("USR9"), signal("")), (None, None, None, None));
+    }
+
+    #[test]
+    fn a_rate_is_above_nothing() {
+        assert_eq!(positive("0.5"), Ok(0.5));
+        assert!(["0", "-1", "inf", "many"].iter().all(|text| positive(text).is_err()));
+    }
+}

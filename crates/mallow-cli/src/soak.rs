@@ -1,0 +1,111 @@
+//! `mallow soak`: loads a server, and shows whether it leaks.
+
+mod baseline;
+mod drawing;
+mod env_file;
+mod figures;
+mod json;
+mod junit;
+mod limit;
+mod live;
+mod markdown;
+mod outputs;
+mod plan;
+#[cfg(test)]
+mod sample;
+mod script;
+mod sentence;
+mod targets;
+mod text;
+mod verdict;
+mod warp;
+
+use crate::args::LowSoak;
+use crate::failure::Failure;
+use crate::output;
+use crate::symbols::Names;
+use crate::text::Style;
+use live::Live;
+use mallow_soak::{Server, SoakOptions, SoakReport, from_journal, read_journal, soak};
+use mallow_view::soak::{Side, compare};
+use plan::{Plan, plan, rules};
+use script::Script;
+use std::ffi::OsString;
+use std::io::IsTerminal;
+use text::Page;
+
+/// Soaks a server, or judges what another soak wrote.
+pub(crate) fn run(low: &LowSoak) -> Result<u8, Failure> {
+    let before = match &low.limits.baseline {
+        Some(path) => Some((baseline::read(path)?, path.display().to_string())),
+        None => None,
+    };
+    if let Some(path) = &low.shown.read {
+        let report = from_journal(read_journal(path)?, &rules(low));
+        return show(low, report, before, None);
+    }
+    outputs::check(&low.shown)?;
+    let variable = |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
+    let Plan { options, settings, notes } = plan(low, &variable)?;
+    for note in &notes {
+        output::tell(&format!("mallow: {note}\n"));
+    }
+    let before = match &low.limits.against {
+        Some(command) => Some(other(&options, command)?),
+        None => before,
+    };
+    let report = soaked(&options)?;
+    show(low, report, before, Some(&settings))
+}
+
+/// The older server, soaked in the same way.
+fn other(options: &SoakOptions, command: &str) -> Result<(Side, String), Failure> {
+    let words: Vec<OsString> = command.split_whitespace().map(OsString::from).collect();
+    if words.is_empty() {
+        return Err(Failure::new("--against needs the command of the older server."));
+    }
+    output::tell(&format!("mallow: first the older server, {command}\n"));
+    let mut options = options.clone();
+    options.server = Server::Command(words);
+    let report = soaked(&options)?;
+    if report.judgement.verdict == mallow_growth::Verdict::Invalid {
+        let sentence = sentence::verdict(&report);
+        return Err(Failure::new(format!("the older server gives nothing to compare with. {sentence}")));
+    }
+    output::tell("mallow: now the other one\n");
+    Ok((Side::of(&report), command.to_owned()))
+}
+
+fn soaked(options: &SoakOptions) -> Result<SoakReport, Failure> {
+    let stderr = std::io::stderr();
+    let mut live = Live::new(Style::of(&stderr), stderr.is_terminal());
+    let mut names = Names::new();
+    let mut resolve = |module: &_, calls: &[u64]| names.of_calls(module, calls);
+    let result = soak(options, &mut resolve, &mut |news| live.tell(&news));
+    live.end();
+    Ok(result?)
+}
+
+/// Compares, writes what was asked for, and gives the exit code.
+fn show(
+    low: &LowSoak,
+    mut report: SoakReport,
+    before: Option<(Side, String)>,
+    settings: Option<&Script>,
+) -> Result<u8, Failure> {
+    if let Some((before, name)) = before {
+        let after = Side::of(&report);
+        // Growth that the older one had not is growth, however little: half of what a leak begins with is beyond noise.
+        let least = rules(low).heap_per_request_min / 2.0;
+        report.comparison = Some(compare(&before, &after, &name, least));
+    }
+    let profiles = outputs::write_pair(&low.shown, report.edges.as_ref())?;
+    let page = Page {
+        report: &report,
+        limit: low.shown.limit.unwrap_or(5),
+        fail_on: &low.limits.fail_on,
+        profiles: profiles.as_ref(),
+    };
+    outputs::write(&low.shown, &page, settings)?;
+    Ok(verdict::exit_code(&report, &low.limits.fail_on))
+}

@@ -1,0 +1,72 @@
+//! An earlier soak, read back from the document that `--json` printed.
+
+use super::json::{FiguresJson, SCHEMA};
+use crate::failure::{Failure, reason};
+use mallow_view::soak::Side;
+use serde::Deserialize;
+use std::path::Path;
+
+/// The part of the document that counts.
+#[derive(Deserialize)]
+struct Document {
+    schema: String,
+    verdict: String,
+    figures: FiguresJson,
+}
+
+/// The figures of an earlier soak.
+pub(crate) fn read(path: &Path) -> Result<Side, Failure> {
+    let name = path.display();
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Failure::new(format!("cannot read {name}: {}.", reason(&error))))?;
+    let document: Document = serde_json::from_str(&text)
+        .map_err(|error| Failure::new(format!("{name} is not what `mallow soak --json` prints: {error}.")))?;
+    if document.schema != SCHEMA {
+        return Err(Failure::new(format!(
+            "{name} has the schema {}; {SCHEMA} was expected.",
+            document.schema
+        )));
+    }
+    if document.verdict == "invalid" {
+        return Err(Failure::new(format!(
+            "{name} is of a soak that proves nothing (INVALID); make another one."
+        )));
+    }
+    Ok(document.figures.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::soak::json::SoakJson;
+    use crate::soak::sample;
+
+    fn read_text(text: &str) -> Result<Side, String> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        let name = file.path().display().to_string();
+        read(file.path()).map_err(|failure| failure.sentence().replace(&name, "FILE"))
+    }
+
+    #[test]
+    fn a_document_is_read_back() {
+        let report = sample::leaking();
+        let text = serde_json::to_string(&SoakJson::of(&report, &[])).unwrap_or_default();
+        assert_eq!(read_text(&text), Ok(Side::of(&report)));
+    }
+
+    #[test]
+    fn other_files_are_refused() {
+        let text = serde_json::to_string(&SoakJson::of(&sample::invalid(), &[])).unwrap_or_default();
+        assert!(read_text(&text).is_err_and(|sentence| sentence.contains("INVALID")));
+        let other = text.replace("mallow.soak/1", "mallow.soak/9");
+        assert_eq!(
+            read_text(&other),
+            Err("FILE has the schema mallow.soak/9; mallow.soak/1 was expected.".into())
+        );
+        assert!(
+            read_text("{}")
+                .is_err_and(|sentence| sentence.starts_with("FILE is not what `mallow soak --json` prints"))
+        );
+    }
+}

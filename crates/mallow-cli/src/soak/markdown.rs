@@ -1,0 +1,120 @@
+//! A soak as Markdown, for a comment on a change: the verdict, the stacks, the rest folded.
+
+use super::sentence;
+use super::text::Page;
+use super::verdict::{finding, of_plane, worse};
+use crate::check::stack;
+use crate::text::{Style, cut_end, printable};
+use mallow_view::soak::growing;
+
+/// Columns of what is folded.
+const WIDTH: usize = 100;
+/// Letters of a line; whatever a server calls itself.
+const LINE_MAX: usize = 400;
+/// Servers cut or refuse more than 65,536 characters.
+const BYTES_MAX: usize = 60_000;
+
+impl Page<'_> {
+    /// The page as Markdown.
+    pub(crate) fn markdown(&self) -> String {
+        let report = self.report;
+        let verdict = sentence::verdict(report);
+        let (word, rest) = verdict.split_once(": ").unwrap_or((&verdict, ""));
+        let mut out = format!("## Soak: {word}\n\n{}\n", inline(&first_upper(rest)));
+        let worse =
+            report.comparison.iter().flat_map(|comparison| &comparison.planes).filter(|plane| plane.worse);
+        let found = worse.map(worse_line).chain(report.judgement.findings.iter().map(finding));
+        let needs = sentence::needs(report).into_iter().map(|need| format!("It would be decided by {need}."));
+        for sentence in found.chain(needs) {
+            out.push_str(&format!("\n- {}", inline(&sentence)));
+        }
+        out.push('\n');
+        self.stack_rows(&mut out);
+        self.comparison_rows(&mut out);
+        let whole = self.text(Style { width: WIDTH, ..Style::PLAIN });
+        let whole: String = whole.replace("```", "'''");
+        let whole = match whole.char_indices().nth(BYTES_MAX - out.len().min(BYTES_MAX / 2)) {
+            Some((at, _)) => format!("{}…\n", &whole[..at]),
+            None => whole,
+        };
+        out.push_str(&format!(
+            "\n<details><summary>The whole report</summary>\n\n```text\n{whole}```\n</details>\n"
+        ));
+        out
+    }
+
+    fn stack_rows(&self, out: &mut String) {
+        let growing = growing(self.report, self.limit.min(20));
+        if growing.rows.is_empty() {
+            return;
+        }
+        out.push_str("\n| share | B/request | where |\n|--:|--:|---|\n");
+        for row in &growing.rows {
+            let bytes = super::figures::small(row.bytes_per_request);
+            let stack = code(&stack::chain(&row.frames, WIDTH)).replace('|', "\\|");
+            out.push_str(&format!("| {:.1}% | {bytes} | {stack} |\n", row.share * 100.0));
+        }
+    }
+
+    fn comparison_rows(&self, out: &mut String) {
+        let Some(comparison) = &self.report.comparison else { return };
+        out.push_str(&format!(
+            "\nAgainst {}:\n\n| | before | now | |\n|---|--:|--:|---|\n",
+            code(&comparison.baseline)
+        ));
+        for plane in &comparison.planes {
+            let [before, after] = [plane.before, plane.after].map(|value| of_plane(plane.unit, value));
+            let worse = if plane.worse { "**worse**" } else { "" };
+            out.push_str(&format!("| {} | {before} | {after} | {worse} |\n", plane.name));
+        }
+    }
+}
+
+fn worse_line(plane: &mallow_soak::Plane) -> String {
+    worse(plane)
+}
+
+fn first_upper(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
+/// A text as code in a line.
+fn code(text: &str) -> String {
+    format!("`{}`", cut_end(&printable(text), LINE_MAX).replace('`', "'"))
+}
+
+/// A text in a line, of which nothing is taken for HTML or Markdown.
+fn inline(text: &str) -> String {
+    let text = cut_end(&printable(text), LINE_MAX);
+    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    text.replace('*', "&#42;").replace('_', "&#95;").replace('`', "&#96;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::soak::sample;
+    use insta::assert_snapshot;
+
+    fn markdown(report: &mallow_soak::SoakReport) -> String {
+        Page { report, limit: 5, fail_on: &[], profiles: None }.markdown()
+    }
+
+    #[test]
+    fn a_leak_for_a_comment() {
+        assert_snapshot!(markdown(&sample::leaking()));
+    }
+
+    #[test]
+    fn every_verdict_closes_what_it_opens_and_fits() {
+        for mut report in sample::all() {
+            report.warnings.push("said: ``` & <b> ".repeat(20_000));
+            report.command.push("|<x>`*_".repeat(500));
+            let text = markdown(&report);
+            assert!(text.len() < 65_000, "{}", text.len());
+            assert_eq!(text.matches("```").count(), 2, "{text}");
+            assert_eq!(text.matches("<details>").count(), text.matches("</details>").count());
+        }
+    }
+}

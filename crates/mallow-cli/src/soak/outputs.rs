@@ -1,0 +1,119 @@
+//! The places that a soak's result goes to.
+
+use super::json::SoakJson;
+use super::script::Script;
+use super::text::Page;
+use super::{drawing, junit, warp};
+use crate::args::{LowSoakFormat, LowSoakShown};
+use crate::failure::Failure;
+use crate::output;
+use crate::text::Style;
+use mallow_formats::native;
+use mallow_profile::Profile;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// Refuses before the server runs what could not be written after it.
+pub(crate) fn check(shown: &LowSoakShown) -> Result<(), Failure> {
+    let pair = shown.output.as_deref().map(pair);
+    let journal = shown.samples.iter().filter(|_| !shown.resume);
+    for path in pair.iter().flat_map(|(before, after)| [before, after]).chain(journal) {
+        if path.exists() && !shown.force {
+            return Err(Failure::new(format!("{} exists; use --force to overwrite it.", path.display())));
+        }
+    }
+    if let Some(path) = shown.samples.as_ref().filter(|path| shown.force && !shown.resume && path.exists()) {
+        std::fs::remove_file(path).map_err(|error| Failure::writing(path, &error))?;
+    }
+    let written = [&shown.svg, &shown.markdown, &shown.junit].into_iter().flatten();
+    for path in written.chain(pair.iter().flat_map(|(before, after)| [before, after])) {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let is_own =
+            shown.output.as_deref().is_some_and(|prefix| is_folder(prefix) && path.starts_with(prefix));
+        if let Some(folder) = folder.filter(|folder| !folder.is_dir() && !is_own) {
+            return Err(Failure::new(format!(
+                "cannot write {}: there is no folder {}.",
+                path.display(),
+                folder.display()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Where the two profiles go: into a folder, or behind a prefix.
+pub(crate) fn pair(prefix: &Path) -> (PathBuf, PathBuf) {
+    if is_folder(prefix) {
+        return (prefix.join("before.mallow"), prefix.join("after.mallow"));
+    }
+    let behind = |end: &str| {
+        let mut name = prefix.as_os_str().to_owned();
+        name.push(end);
+        PathBuf::from(name)
+    };
+    (behind(".before.mallow"), behind(".after.mallow"))
+}
+
+fn is_folder(prefix: &Path) -> bool {
+    prefix.is_dir() || prefix.as_os_str().as_encoded_bytes().ends_with(b"/")
+}
+
+/// Writes the pair of profiles.
+pub(crate) fn write_pair(
+    shown: &LowSoakShown,
+    edges: Option<&(Profile, Profile)>,
+) -> Result<Option<(PathBuf, PathBuf)>, Failure> {
+    let Some(prefix) = &shown.output else { return Ok(None) };
+    let Some((before, after)) = edges else {
+        output::warn(&["no profiles were written: the server's heap was not recorded".to_owned()]);
+        return Ok(None);
+    };
+    let paths = pair(prefix);
+    if is_folder(prefix) {
+        std::fs::create_dir_all(prefix).map_err(|error| Failure::writing(prefix, &error))?;
+    }
+    for (path, profile) in [(&paths.0, before), (&paths.1, after)] {
+        let mut out = BufWriter::new(output::create(path, shown.force)?);
+        native::write(profile, "soak", &mut out)
+            .and_then(|()| out.flush())
+            .map_err(|error| Failure::writing(path, &error))?;
+    }
+    Ok(Some(paths))
+}
+
+/// Writes everything else that was asked for; the report comes last, so that it is read first.
+pub(crate) fn write(shown: &LowSoakShown, page: &Page<'_>, settings: Option<&Script>) -> Result<(), Failure> {
+    let write = |path: &Option<PathBuf>, text: &dyn Fn() -> Result<String, Failure>| match path {
+        Some(path) => std::fs::write(path, text()?).map_err(|error| Failure::writing(path, &error)),
+        None => Ok(()),
+    };
+    write(&shown.svg, &|| Ok(drawing::svg(page.report)))?;
+    write(&shown.markdown, &|| Ok(page.markdown()))?;
+    write(&shown.junit, &|| junit::document(page))?;
+    let format = if shown.json { LowSoakFormat::Json } else { shown.format };
+    let text = match format {
+        LowSoakFormat::Text => page.text(Style::of(&std::io::stdout())),
+        LowSoakFormat::Warp => warp::text(page.report, settings),
+        LowSoakFormat::Json => serde_json::to_string_pretty(&SoakJson::of(page.report, page.fail_on))? + "\n",
+        LowSoakFormat::Markdown => page.markdown(),
+    };
+    output::to_stdout(|out| out.write_all(text.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_or_a_prefix() {
+        let folder = tempfile::tempdir().unwrap();
+        let (before, after) = pair(folder.path());
+        assert_eq!(
+            (before, after),
+            (folder.path().join("before.mallow"), folder.path().join("after.mallow"))
+        );
+        let (before, after) = pair(Path::new("run/one"));
+        assert_eq!((before, after), ("run/one.before.mallow".into(), "run/one.after.mallow".into()));
+        assert_eq!(pair(Path::new("new/")).0, PathBuf::from("new/before.mallow"));
+    }
+}

@@ -1,0 +1,245 @@
+//! What a command line of `mallow soak` means, together with the environment: the second step after [`crate::args`].
+
+use super::env_file;
+use super::limit::memory_limit;
+use super::script::Script;
+use super::targets;
+use crate::args::{LowCollection, LowReady, LowSoak};
+use crate::failure::{Failure, reason};
+use crate::preload;
+use mallow_growth::Rules;
+use mallow_load::{Amount, Load, Url, parse_url};
+use mallow_soak::{Collection, Ready, Server, SoakOptions, Work};
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// What is to be done.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub(crate) options: SoakOptions,
+    /// What the script would call its settings; the warp form shows them.
+    pub(crate) settings: Script,
+    /// Things that the reader should know.
+    pub(crate) notes: Vec<String>,
+}
+
+/// What was found outside of the command line.
+struct Surroundings<'a> {
+    low: &'a LowSoak,
+    /// Of the file; the environment goes before them.
+    file: Vec<(String, String)>,
+    script: Script,
+    /// Whether the script's variables stand for flags that were not given.
+    is_script: bool,
+}
+
+/// Makes a plan of a command line. `variable` looks into the environment.
+pub(crate) fn plan(low: &LowSoak, variable: &dyn Fn(&str) -> Option<String>) -> Result<Plan, Failure> {
+    let load = &low.load;
+    let is_script =
+        load.url.is_none() && load.urls.is_none() && load.access_log.is_none() && load.exec.is_none();
+    let file = file(low, is_script)?;
+    let of_file = |name: &str| file.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
+    let script = match needs_script(low) {
+        true => Script::of(|name| variable(name).or_else(|| of_file(name)))?,
+        false => Script::of(|_| None)?,
+    };
+    let around = Surroundings { low, file, script, is_script };
+    let (work, notes) = around.work()?;
+    let url = around.target(&work);
+    let options = SoakOptions {
+        server: match low.server.pid {
+            Some(pid) => Server::Pid(pid),
+            None => Server::Command(low.command.clone()),
+        },
+        environment: around.environment(url.as_ref(), variable),
+        ready: around.ready(&work)?,
+        work,
+        amount: around.amount()?,
+        iterations: low.course.iterations.unwrap_or(if is_script { around.script.tries } else { 20 }),
+        extend: !low.course.no_extend,
+        warm_up: low.course.warm_up.unwrap_or(2),
+        burst: !low.course.no_burst,
+        idle: low.course.idle.unwrap_or(Duration::from_secs(2)),
+        max_time: low.course.max_time,
+        long: low.course.long,
+        ready_timeout: low.server.ready_timeout.unwrap_or(Duration::from_secs(30)),
+        collection: collection(&low.course.collect),
+        trim: !low.course.no_trim,
+        keep_connections: low.request.keep_connections,
+        record: !low.server.no_record,
+        rules: rules(low),
+        memory_limit_bytes: low.limits.memory_limit.or_else(|| memory_limit(Path::new("/"))),
+        journal: low.shown.samples.clone(),
+        resume: low.shown.resume,
+        server_output: low.server.server_output.as_deref().map(output_file),
+        preload: preload::LIBRARY,
+    };
+    let settings = around.settings(&options, url);
+    Ok(Plan { options, settings, notes })
+}
+
+/// From where on growth is growth, for a journal too.
+pub(crate) fn rules(low: &LowSoak) -> Rules {
+    let mut rules = Rules {
+        growth_per_request_max: low.limits.max_growth,
+        retained_bytes_max: low.limits.max_retained,
+        ..Rules::default()
+    };
+    if let Some(threshold) = low.limits.threshold {
+        rules.heap_per_request_min = threshold;
+        rules.resident_per_request_min = rules.resident_per_request_min.max(threshold);
+    }
+    rules
+}
+
+/// Whether an address is needed that nobody gave.
+fn needs_script(low: &LowSoak) -> bool {
+    low.load.url.is_none() && low.load.exec.is_none()
+}
+
+/// The variables of the named file, or of the `.env` here where the script would read it.
+fn file(low: &LowSoak, is_script: bool) -> Result<Vec<(String, String)>, Failure> {
+    let default = Path::new(".env");
+    let path = match &low.server.env_file {
+        Some(path) => path.as_path(),
+        None if is_script && default.is_file() => default,
+        None => return Ok(Vec::new()),
+    };
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Failure::new(format!("cannot read {}: {}.", path.display(), reason(&error))))?;
+    env_file::parse(&text, path)
+}
+
+fn output_file(path: &Path) -> PathBuf {
+    if path == Path::new("-") { PathBuf::from("/dev/stderr") } else { path.to_owned() }
+}
+
+fn collection(low: &LowCollection) -> Collection {
+    match low {
+        LowCollection::Automatic => Collection::Automatic,
+        LowCollection::Never => Collection::Never,
+        LowCollection::Path(path) => Collection::Path(path.clone()),
+        LowCollection::Signal(signal) => Collection::Signal(*signal),
+    }
+}
+
+impl Surroundings<'_> {
+    fn work(&self) -> Result<(Work, Vec<String>), Failure> {
+        let low = self.low;
+        if let Some(command) = &low.load.exec {
+            return Ok((Work::Command(command.clone()), Vec::new()));
+        }
+        if let Some(template) = &low.load.load_cmd {
+            let url = low.load.url.clone().unwrap_or_else(|| self.script.url());
+            return Ok((
+                Work::External { template: template.clone(), url, workers: self.concurrency() },
+                Vec::new(),
+            ));
+        }
+        let base = match &low.load.url {
+            Some(url) => Some(parse_url(url, low.request.allow_remote)?),
+            None => None,
+        };
+        let asked = targets::asked(low, base, &self.script)?;
+        let load = Load {
+            address: asked.url.address,
+            host: asked.url.host,
+            targets: asked.targets,
+            order: targets::order(low),
+            protocol: targets::protocol(low),
+            connections: self.concurrency(),
+            keep_alive: !low.request.no_keep_alive,
+            rate: low.load.rate,
+            timeout: low.request.timeout.unwrap_or(Duration::from_secs(30)),
+            threads: low.request.threads,
+        };
+        Ok((Work::Http(Box::new(load)), asked.notes))
+    }
+
+    fn concurrency(&self) -> u32 {
+        self.low.load.concurrency.unwrap_or(if self.is_script { self.script.workers } else { 50 })
+    }
+
+    fn amount(&self) -> Result<Option<Amount>, Failure> {
+        match (self.low.load.requests, self.low.load.duration) {
+            (Some(requests), _) => Ok(Some(Amount::Requests(requests))),
+            (None, Some(duration)) if duration.is_zero() => {
+                Err(Failure::new("--duration 0 gives the server nothing to do; give it a second or more."))
+            }
+            (None, Some(duration)) => Ok(Some(Amount::Duration(duration))),
+            (None, None) if self.is_script => Ok(Some(Amount::Duration(self.script.duration))),
+            (None, None) => Ok(None),
+        }
+    }
+
+    /// Where the load goes, if that is known.
+    fn target(&self, work: &Work) -> Option<SocketAddr> {
+        match work {
+            Work::Http(load) => Some(load.address),
+            Work::External { url, .. } => parse_url(url, true).ok().map(|url: Url| url.address),
+            Work::Command(_) => None,
+        }
+    }
+
+    fn ready(&self, work: &Work) -> Result<Ready, Failure> {
+        Ok(match &self.low.server.ready {
+            Some(LowReady::Now) => Ready::AtOnce,
+            Some(LowReady::Port(address)) => Ready::Listens(*address),
+            Some(LowReady::Text(_)) if self.low.server.pid.is_some() => {
+                return Err(Failure::new(
+                    "the output of a process that runs already cannot be read; use --ready port:N.",
+                ));
+            }
+            Some(LowReady::Text(text)) => Ready::Says(text.clone()),
+            Some(LowReady::Url(url)) => {
+                let url = parse_url(url, self.low.request.allow_remote)?;
+                Ready::Answers(url.address, url.path)
+            }
+            None => self.target(work).map_or(Ready::AtOnce, Ready::Listens),
+        })
+    }
+
+    /// The file's variables that the environment lacks, and HOST and PORT. An address that was typed goes before what the
+    /// environment says; one that was made of the environment is equal to it.
+    fn environment(
+        &self,
+        target: Option<&SocketAddr>,
+        variable: &dyn Fn(&str) -> Option<String>,
+    ) -> Vec<(OsString, OsString)> {
+        let is_address = |name: &str| target.is_some() && (name == "HOST" || name == "PORT");
+        let of_file = self.file.iter().filter(|(name, _)| variable(name).is_none() && !is_address(name));
+        let mut all: Vec<(OsString, OsString)> =
+            of_file.map(|(name, value)| (name.into(), value.into())).collect();
+        if let Some(address) = target {
+            let host =
+                if self.low.load.url.is_none() { self.script.host.clone() } else { address.ip().to_string() };
+            all.push(("HOST".into(), host.into()));
+            all.push(("PORT".into(), address.port().to_string().into()));
+        }
+        all
+    }
+
+    /// What the script would print of this plan.
+    fn settings(&self, options: &SoakOptions, target: Option<SocketAddr>) -> Script {
+        let mut settings = self.script.clone();
+        settings.tries = options.iterations;
+        settings.workers = self.concurrency();
+        if let Some(Amount::Duration(duration)) = options.amount {
+            settings.duration = duration;
+        }
+        if let Some(address) = target {
+            settings.port = address.port();
+            if self.low.load.url.is_some() {
+                settings.host = address.ip().to_string();
+            }
+        }
+        settings
+    }
+}
+
+#[cfg(test)]
+#[path = "plan_tests.rs"]
+mod tests;

@@ -1,0 +1,216 @@
+//! Command lines, variables and files, and what they come to.
+
+use super::*;
+use crate::args::LowArgs;
+use crate::request::Request;
+use clap::Parser;
+use mallow_load::{Order, Protocol};
+
+fn low(words: &[&str]) -> LowSoak {
+    let words = ["mallow", "soak"].iter().chain(words);
+    match LowArgs::try_parse_from(words).map(Request::from) {
+        Ok(Request::Soak(low)) => *low,
+        Ok(other) => panic!("{other:?}"),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn planned(words: &[&str], variables: &[(&str, &str)]) -> Result<Plan, String> {
+    let variable =
+        |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
+    plan(&low(words), &variable).map_err(|failure| failure.sentence().to_owned())
+}
+
+#[track_caller]
+fn options(words: &[&str], variables: &[(&str, &str)]) -> SoakOptions {
+    planned(words, variables).unwrap_or_else(|sentence| panic!("{sentence}")).options
+}
+
+fn load(options: &SoakOptions) -> &Load {
+    match &options.work {
+        Work::Http(load) => load,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn variable<'a>(options: &'a SoakOptions, name: &str) -> Option<&'a str> {
+    options.environment.iter().find(|(known, _)| known == name).and_then(|(_, value)| value.to_str())
+}
+
+#[test]
+fn a_server_alone_is_the_script() {
+    let options = options(&["--", "./server"], &[]);
+    let load = load(&options);
+    assert_eq!((load.address.to_string().as_str(), load.connections), ("127.0.0.1:3030", 100));
+    assert_eq!(load.targets[0].path, "/");
+    assert_eq!(options.amount, Some(Amount::Duration(Duration::from_secs(3))));
+    assert_eq!(options.iterations, 10);
+    assert_eq!(options.ready, Ready::Listens(load.address));
+    assert_eq!((variable(&options, "HOST"), variable(&options, "PORT")), (Some("127.0.0.1"), Some("3030")));
+}
+
+#[test]
+fn variables_stand_for_flags_and_flags_go_before_them() {
+    let variables =
+        [("HOST", "localhost"), ("PORT", "8080"), ("DURATION", "500ms"), ("WORKERS", "7"), ("TRIES", "3")];
+    let scripted = options(&["--", "./server"], &variables);
+    assert_eq!(
+        (load(&scripted).address.port(), load(&scripted).connections, scripted.iterations),
+        (8080, 7, 3)
+    );
+    assert_eq!(scripted.amount, Some(Amount::Duration(Duration::from_millis(500))));
+    assert_eq!((variable(&scripted, "HOST"), variable(&scripted, "PORT")), (Some("localhost"), Some("8080")));
+    let words = ["-c", "2", "--iterations", "5", "-n", "40", "--", "./server"];
+    let typed = options(&words, &variables);
+    assert_eq!(
+        (load(&typed).connections, typed.iterations, typed.amount),
+        (2, 5, Some(Amount::Requests(40)))
+    );
+    let sentence = planned(&["--", "./server"], &[("PORT", "http")]).err().unwrap_or_default();
+    assert!(sentence.starts_with("the variable PORT is `http`"), "{sentence}");
+}
+
+#[test]
+fn with_a_url_the_defaults_are_ours() {
+    let variables = [("WORKERS", "7"), ("TRIES", "3"), ("PORT", "9")];
+    let options = options(&["--url", "http://127.0.0.1:8081/a?b=c", "--", "./server"], &variables);
+    let load = load(&options);
+    assert_eq!((load.connections, options.iterations, options.warm_up, options.amount), (50, 20, 2, None));
+    assert_eq!(
+        (options.idle, options.ready_timeout, load.timeout),
+        (Duration::from_secs(2), Duration::from_secs(30), Duration::from_secs(30))
+    );
+    assert!(options.burst && options.extend && options.trim && options.record && load.keep_alive);
+    assert_eq!(load.targets[0].path, "/a?b=c");
+    // The address that was typed is the one that the server is to listen at.
+    assert_eq!(variable(&options, "PORT"), Some("8081"));
+}
+
+#[test]
+fn an_env_file_is_for_the_server_too_and_the_environment_wins() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("test.env");
+    std::fs::write(&path, "PORT=4040\nWORKERS='9'\nexport SECRET=\"a b\"\nSTAGE=test\n").unwrap();
+    let path = path.to_string_lossy().into_owned();
+    let options = options(&["--env-file", &path, "--", "./server"], &[("STAGE", "here"), ("WORKERS", "4")]);
+    assert_eq!((load(&options).address.port(), load(&options).connections), (4040, 4));
+    assert_eq!((variable(&options, "SECRET"), variable(&options, "STAGE")), (Some("a b"), None));
+    assert_eq!(variable(&options, "PORT"), Some("4040"));
+    let sentence = planned(&["--env-file", "/nonexistent/.env", "--", "x"], &[]).err().unwrap_or_default();
+    assert_eq!(sentence, "cannot read /nonexistent/.env: no such file or directory.");
+}
+
+#[test]
+fn requests_look_as_they_are_described() {
+    let url = ["--url", "http://localhost:3030/x"];
+    let words =
+        ["-H", "Accept: text/plain", "-H", "X-A:b", "-d", "{}", "--http2", "--random", "7", "--rate", "0.5"];
+    let words = [&url[..], &words, &["--threads", "2", "--timeout", "5s", "--", "./server"]].concat();
+    let posted = options(&words, &[]);
+    let sent = load(&posted);
+    let target = &sent.targets[0];
+    assert_eq!((target.method.as_str(), target.body.as_ref()), ("POST", &b"{}"[..]));
+    assert_eq!(target.headers.get("accept").and_then(|value| value.to_str().ok()), Some("text/plain"));
+    assert_eq!((sent.order, sent.protocol, sent.rate), (Order::Random(7), Protocol::Http2, Some(0.5)));
+    assert_eq!((sent.threads, sent.timeout), (Some(2), Duration::from_secs(5)));
+    let put = options(&[&url[..], &["-m", "put", "-d", "x", "--", "s"]].concat(), &[]);
+    assert_eq!(load(&put).targets[0].method.as_str(), "PUT");
+    for (flag, sentence) in [
+        (["-H", "no colon"], "`no colon` is not a header; write -H 'name: value'."),
+        (["-m", "G T"], "`G T` is not a method of HTTP."),
+        (["-D", "/nonexistent"], "cannot read /nonexistent: no such file or directory."),
+    ] {
+        let words = [&url[..], &flag, &["--", "s"]].concat();
+        assert_eq!(planned(&words, &[]).err().as_deref(), Some(sentence));
+    }
+}
+
+#[test]
+fn lists_and_logs_are_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let urls = folder.path().join("urls.txt");
+    std::fs::write(&urls, "http://127.0.0.1:5050/a\nhttp://127.0.0.1:5050/b POST x=1\n").unwrap();
+    let urls = urls.to_string_lossy().into_owned();
+    let listed = options(&["--urls", &urls, "-H", "x-y: z", "--", "s"], &[]);
+    assert_eq!((load(&listed).address.port(), load(&listed).targets.len()), (5050, 2));
+    assert!(load(&listed).targets.iter().all(|target| target.headers.contains_key("x-y")));
+    let log = folder.path().join("access.log");
+    std::fs::write(&log, "127.0.0.1 - - [10/Oct/2000:13:55:36 -0700] \"GET /p HTTP/1.0\" 200 2326\n")
+        .unwrap();
+    let log = log.to_string_lossy().into_owned();
+    let replayed = options(&["--access-log", &log, "--", "s"], &[("PORT", "6060")]);
+    assert_eq!((load(&replayed).address.port(), load(&replayed).targets[0].path.as_str()), (6060, "/p"));
+    let elsewhere = options(&["--access-log", &log, "--url", "http://127.0.0.1:7070", "--", "s"], &[]);
+    assert_eq!(load(&elsewhere).address.port(), 7070);
+}
+
+#[test]
+fn other_work_and_other_servers() {
+    let exec = options(&["--exec", "curl x", "--", "./server"], &[]);
+    assert!(matches!(&exec.work, Work::Command(command) if command == "curl x"));
+    assert_eq!((exec.ready.clone(), exec.iterations), (Ready::AtOnce, 20));
+    let outside = options(&["--load-cmd", "hey {url}", "--", "./server"], &[("PORT", "81")]);
+    let Work::External { template, url, workers } = &outside.work else { panic!("{:?}", outside.work) };
+    assert_eq!((template.as_str(), url.as_str(), *workers), ("hey {url}", "http://127.0.0.1:81/", 100));
+    let adopted = options(&["--pid", "77", "--url", "http://127.0.0.1:1/"], &[]);
+    assert!(matches!(adopted.server, Server::Pid(77)));
+    let ready = |word: &str| options(&["--ready", word, "--", "s"], &[]).ready;
+    assert_eq!(ready("port:99"), Ready::Listens(SocketAddr::from(([127, 0, 0, 1], 99))));
+    assert_eq!(ready("text:up: now"), Ready::Says("up: now".into()));
+    assert_eq!(
+        ready("http://127.0.0.1:9/up"),
+        Ready::Answers(SocketAddr::from(([127, 0, 0, 1], 9)), "/up".into())
+    );
+    let collect = |word: &str| options(&["--collect", word, "--", "s"], &[]).collection;
+    assert_eq!(collect("/gc"), Collection::Path("/gc".into()));
+    assert_eq!(collect("SIGUSR1"), Collection::Signal(10));
+    assert_eq!((collect("auto"), collect("never")), (Collection::Automatic, Collection::Never));
+}
+
+#[test]
+fn limits_are_rules() {
+    let words =
+        ["--threshold", "1B/req", "--max-growth", "2", "--max-retained", "1MiB", "--memory-limit", "1GiB"];
+    let options = options(&[&words[..], &["--", "s"]].concat(), &[]);
+    let rules = &options.rules;
+    assert_eq!((rules.heap_per_request_min, rules.resident_per_request_min), (1.0, 64.0));
+    assert_eq!((rules.growth_per_request_max, rules.retained_bytes_max), (Some(2.0), Some(1 << 20)));
+    assert_eq!(options.memory_limit_bytes, Some(1 << 30));
+    let long = self::options(&["--for", "8h", "--", "s"], &[]);
+    assert_eq!(long.long, Some(Duration::from_secs(28_800)));
+}
+
+#[test]
+fn other_machines_are_left_alone() {
+    let sentence = planned(&["--url", "http://192.0.2.1/", "--", "s"], &[]).err().unwrap_or_default();
+    assert_eq!(sentence, "'192.0.2.1' is not this machine; add --allow-remote to send load there.");
+    assert_eq!(
+        planned(&["--duration", "0s", "--", "s"], &[]).err().as_deref(),
+        Some("--duration 0 gives the server nothing to do; give it a second or more.")
+    );
+}
+
+#[test]
+fn what_cannot_be_meant_is_refused() {
+    for line in [
+        "",
+        "--url",
+        "--pid 1 -- ./server",
+        "--exec x --url http://127.0.0.1/ -- s",
+        "--rate 0 -- s",
+        "--collect sometimes -- s",
+        "--ready soon -- s",
+        "-n 0 -- s",
+        "-n 1 -z 1s -- s",
+        "--resume -- s",
+        "--read f -- s",
+        "--baseline f --against g -- s",
+        "--fail-on tuesday -- s",
+        "--max-growth 4B/s -- s",
+        "--iterations 0 -- s",
+        "--no-keep-alive --http2 -- s",
+    ] {
+        let words = ["mallow", "soak"].into_iter().chain(line.split_whitespace());
+        assert!(LowArgs::try_parse_from(words).is_err(), "{line}");
+    }
+}

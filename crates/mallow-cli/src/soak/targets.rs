@@ -1,0 +1,89 @@
+//! What is asked for: one URL with the method, headers and body of the flags, a list of them, or an access log.
+
+use super::script::Script;
+use crate::args::LowSoak;
+use crate::failure::{Failure, reason};
+use bytes::Bytes;
+use hyper::Method;
+use hyper::header::{HeaderMap, HeaderName, HeaderValue};
+use mallow_load::{Order, Protocol, Target, Url, parse_url, read_access_log, read_urls};
+
+/// Targets, and where they are.
+pub(crate) struct Asked {
+    pub(crate) url: Url,
+    pub(crate) targets: Vec<Target>,
+    pub(crate) notes: Vec<String>,
+}
+
+/// What is asked for. `base` is the URL that was given; the script's stands in for it where none is known.
+pub(crate) fn asked(low: &LowSoak, base: Option<Url>, script: &Script) -> Result<Asked, Failure> {
+    let remote = low.request.allow_remote;
+    let list = match (&low.load.urls, &low.load.access_log) {
+        (Some(path), _) => Some(read_urls(path, base.as_ref(), remote)?),
+        (None, Some(path)) => Some(read_access_log(path, low.request.all_methods)?),
+        (None, None) => None,
+    };
+    let here = || parse_url(&script.url(), remote);
+    let Some(list) = list else {
+        let url = base.map_or_else(here, Ok)?;
+        let targets = vec![single(low, &url)?];
+        return Ok(Asked { url, targets, notes: Vec::new() });
+    };
+    let url = base.or(list.base).map_or_else(here, Ok)?;
+    let extra = headers(low)?;
+    let mut targets = list.targets;
+    for target in &mut targets {
+        for (name, value) in &extra {
+            target.headers.append(name, value.clone());
+        }
+    }
+    Ok(Asked { url, targets, notes: list.notes })
+}
+
+/// The order of the flags. Access logs keep no order that means something over several connections.
+pub(crate) fn order(low: &LowSoak) -> Order {
+    low.request.random.map_or(Order::Sequential, Order::Random)
+}
+
+pub(crate) fn protocol(low: &LowSoak) -> Protocol {
+    if low.request.http2 { Protocol::Http2 } else { Protocol::Http1 }
+}
+
+/// One request as the flags describe it.
+fn single(low: &LowSoak, url: &Url) -> Result<Target, Failure> {
+    let body = match (&low.request.body, &low.request.body_file) {
+        (Some(text), _) => Some(Bytes::from(text.clone())),
+        (None, Some(path)) => {
+            let read = std::fs::read(path);
+            Some(Bytes::from(read.map_err(|error| {
+                Failure::new(format!("cannot read {}: {}.", path.display(), reason(&error)))
+            })?))
+        }
+        (None, None) => None,
+    };
+    let method = match (&low.request.method, &body) {
+        (Some(name), _) => Method::from_bytes(name.to_uppercase().as_bytes())
+            .map_err(|_| Failure::new(format!("`{name}` is not a method of HTTP.")))?,
+        (None, Some(_)) => Method::POST,
+        (None, None) => Method::GET,
+    };
+    Ok(Target {
+        method,
+        path: url.path.clone(),
+        headers: headers(low)?,
+        body: body.unwrap_or_default(),
+        weight: 1,
+    })
+}
+
+fn headers(low: &LowSoak) -> Result<HeaderMap, Failure> {
+    let mut headers = HeaderMap::new();
+    for line in &low.request.header {
+        let bad = || Failure::new(format!("`{line}` is not a header; write -H 'name: value'."));
+        let (name, value) = line.split_once(':').ok_or_else(bad)?;
+        let name: HeaderName = name.trim().parse().map_err(|_| bad())?;
+        let value: HeaderValue = value.trim().parse().map_err(|_| bad())?;
+        headers.append(name, value);
+    }
+    Ok(headers)
+}

@@ -1,0 +1,255 @@
+//! What a soak shows: the planes side by side, the stacks that grow, the pace of a leak, latencies.
+//!
+//! Nothing is judged here; what the verdict says is taken apart into rows and brought into units that people plan with.
+
+mod compare;
+mod growth;
+mod latency;
+
+pub use compare::{Interval, Side, compare};
+pub use growth::{Growing, GrowingRow, growing};
+pub use latency::{LatencyRow, latencies};
+
+use mallow_growth::{Judgement, Shape, Trend, Verdict};
+use mallow_soak::{Phase, Sample, SoakReport};
+
+/// What a plane is measured in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlaneUnit {
+    /// Bytes.
+    Bytes,
+    /// Things.
+    Count,
+}
+
+/// One plane over the judged iterations.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PlaneRow {
+    /// A short name.
+    pub name: &'static str,
+    /// A name that a program can rely on.
+    pub key: &'static str,
+    /// What it is measured in.
+    pub unit: PlaneUnit,
+    /// The level at the first observation.
+    pub first: f64,
+    /// The level at the last.
+    pub last: f64,
+    /// Growth for each request with its interval (growth, low, high); none where nobody drew a trend.
+    pub per_request: Option<(f64, f64, f64)>,
+    /// The course; none where nobody drew a trend.
+    pub shape: Option<Shape>,
+}
+
+/// The planes that were looked at, those that the verdict rests on first.
+pub fn planes(report: &SoakReport) -> Vec<PlaneRow> {
+    let judgement = &report.judgement;
+    let bytes = |name, key, trend: Option<Trend>| trend.map(|trend| of_trend(name, key, trend));
+    let observations = &report.evidence.observations;
+    let ends = |name, key, unit, of: fn(&mallow_growth::Observation) -> Option<u64>| {
+        let (first, last) = (of(observations.first()?)?, of(observations.last()?)?);
+        let (first, last) = (first as f64, last as f64);
+        Some(PlaneRow { name, key, unit, first, last, per_request: None, shape: None })
+    };
+    let resident = (!observations.is_empty()).then_some(judgement.resident);
+    [
+        bytes("live heap", "live_heap", judgement.heap),
+        ends("live blocks", "live_blocks", PlaneUnit::Count, |seen| seen.live_blocks),
+        bytes("managed heap", "managed_heap", judgement.managed),
+        bytes("resident", "resident", resident),
+        bytes("  after trimming", "trimmed", judgement.trimmed),
+        bytes("  files, shared", "mapped", judgement.mapped),
+        bytes("allocator holds", "allocator", judgement.allocator),
+        ends("  of that free", "held_free", PlaneUnit::Bytes, |seen| seen.held_free_bytes),
+        ends("descriptors", "descriptors", PlaneUnit::Count, |seen| seen.descriptors),
+        ends("threads", "threads", PlaneUnit::Count, |seen| seen.threads),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn of_trend(name: &'static str, key: &'static str, trend: Trend) -> PlaneRow {
+    let slope = (trend.per_request, trend.per_request_low, trend.per_request_high);
+    PlaneRow {
+        name,
+        key,
+        unit: PlaneUnit::Bytes,
+        first: trend.first,
+        last: trend.last,
+        per_request: Some(slope),
+        shape: Some(trend.shape),
+    }
+}
+
+/// A plane that a verdict rests on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Judged {
+    /// Live heap.
+    Heap,
+    /// The managed heap.
+    Managed,
+    /// Files and shared memory.
+    Mapped,
+    /// Resident memory, after trimming where that was done.
+    Resident,
+}
+
+/// The plane that a verdict of growth rests on, with its trend.
+pub fn judged(judgement: &Judgement) -> (Judged, Trend) {
+    let grows = |trend: &Trend| matches!(trend.shape, Shape::Grows | Shape::Doubles);
+    let heap = judgement.heap.map(|heap| (Judged::Heap, heap));
+    let managed = judgement.managed.map(|managed| (Judged::Managed, managed));
+    let resident = (Judged::Resident, judgement.trimmed.unwrap_or(judgement.resident));
+    if judgement.verdict == Verdict::Mappings {
+        let mapped = judgement.mapped.filter(grows).map(|mapped| (Judged::Mapped, mapped));
+        return mapped.unwrap_or(resident);
+    }
+    // Managed memory may lie outside of malloc; then it is where the growth is.
+    let alone = managed.filter(|managed| grows(&managed.1) && !judgement.heap.as_ref().is_some_and(grows));
+    alone.or(heap).or(managed).unwrap_or(resident)
+}
+
+/// What a growth comes to in time.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Pace {
+    /// Requests a second over the judged iterations; the middle one.
+    pub requests_per_second: f64,
+    /// Bytes a day at this rate.
+    pub bytes_per_day: f64,
+    /// The limit, and the seconds until it is reached at this rate; no seconds when it is not.
+    pub limit: Option<(u64, Option<f64>)>,
+}
+
+/// At which pace the judged plane grows; none when no request was counted.
+pub fn pace(report: &SoakReport) -> Option<Pace> {
+    let requests_per_second = median(rates(&report.samples))?;
+    let judgement = &report.judgement;
+    let per_second = judged(judgement).1.per_request * requests_per_second;
+    let resident = report.evidence.observations.last()?.resident_bytes;
+    let until = |limit: u64| {
+        let left = limit.saturating_sub(resident) as f64;
+        (per_second > 0.0).then(|| left / per_second).filter(|seconds| seconds.is_finite())
+    };
+    Some(Pace {
+        requests_per_second,
+        bytes_per_day: per_second * 86_400.0,
+        limit: report.memory_limit_bytes.map(|limit| (limit, until(limit))),
+    })
+}
+
+/// How growth divides between what a runtime manages, the rest of the live heap, and what the allocator keeps; in bytes for
+/// each request.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Split {
+    /// In the managed heap; none where no runtime told.
+    pub managed: Option<f64>,
+    /// In the live heap outside of that; none without a recorder.
+    pub native: Option<f64>,
+    /// Held by the allocator beyond what lives; none where it was not asked.
+    pub allocator: Option<f64>,
+    /// Resident memory as a whole.
+    pub resident: f64,
+}
+
+/// The split; none where there is nothing to divide.
+pub fn split(report: &SoakReport) -> Option<Split> {
+    let judgement = &report.judgement;
+    let slope = |trend: Option<&Trend>| trend.map(|trend| trend.per_request);
+    let heap = slope(judgement.heap.as_ref());
+    let managed = slope(judgement.managed.as_ref());
+    let last = report.samples.iter().rev().find(|sample| !sample.runtimes.is_empty());
+    let is_in_malloc = last.is_some_and(|sample| sample.runtimes.iter().all(|runtime| runtime.in_malloc));
+    let native = match (heap, managed) {
+        (Some(heap), Some(managed)) if is_in_malloc => Some(heap - managed),
+        (heap, _) => heap,
+    };
+    let allocator = slope(judgement.allocator.as_ref()).zip(heap).map(|(held, live)| held - live);
+    let split = Split { managed, native, allocator, resident: judgement.resident.per_request };
+    (managed.is_some() || allocator.is_some()).then_some(split)
+}
+
+/// Requests and failures of all judged iterations.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Asked {
+    /// Judged iterations.
+    pub iterations: usize,
+    /// Requests in them.
+    pub requests: u64,
+    /// Failures in them, by cause, the most frequent first.
+    pub failures: Vec<(String, u64)>,
+    /// The first and the last iteration's requests a second.
+    pub rates: Option<(f64, f64)>,
+    /// The highest share of its time that the generator was at work.
+    pub generator_busy: Option<f64>,
+    /// The outside generator did not say how many requests it sent.
+    pub uncounted: bool,
+}
+
+/// What was asked of the server in the judged iterations.
+pub fn asked(samples: &[Sample]) -> Asked {
+    let mut asked = Asked::default();
+    let loads: Vec<_> = measured(samples).filter_map(|sample| sample.load.as_ref()).collect();
+    for load in &loads {
+        asked.iterations += 1;
+        asked.requests = asked.requests.saturating_add(load.requests);
+        asked.uncounted |= load.uncounted;
+        let busy = load.generator_busy.into_iter().chain(asked.generator_busy);
+        asked.generator_busy = busy.reduce(f64::max);
+        for (cause, count) in &load.failures {
+            match asked.failures.iter_mut().find(|(known, _)| known == cause) {
+                Some((_, sum)) => *sum = sum.saturating_add(*count),
+                None => asked.failures.push((cause.clone(), *count)),
+            }
+        }
+    }
+    asked.failures.sort_by_key(|failure| std::cmp::Reverse(failure.1));
+    asked.rates = loads.first().zip(loads.last()).map(|(first, last)| (first.rate, last.rate));
+    asked
+}
+
+/// The iterations that count.
+pub fn measured(samples: &[Sample]) -> impl Iterator<Item = &Sample> {
+    samples.iter().filter(|sample| sample.phase == Phase::Measured)
+}
+
+/// By how much live heap grew in an iteration, for each of its requests; none where that was not seen.
+pub fn heap_step(before: &Sample, after: &Sample) -> Option<f64> {
+    let requests =
+        after.requests_total.checked_sub(before.requests_total).filter(|requests| *requests > 0)?;
+    Some((after.heap?.live_bytes as f64 - before.heap?.live_bytes as f64) / requests as f64)
+}
+
+/// The phases over requests: (phase, requests at its begin, requests at its end), neighbours of one phase together.
+pub fn phases(samples: &[Sample]) -> Vec<(Phase, u64, u64)> {
+    let mut phases: Vec<(Phase, u64, u64)> = Vec::new();
+    let mut before = 0;
+    for sample in samples {
+        match phases.last_mut() {
+            Some((phase, _, end)) if *phase == sample.phase => *end = sample.requests_total,
+            _ => phases.push((sample.phase, before, sample.requests_total)),
+        }
+        before = sample.requests_total;
+    }
+    phases
+}
+
+fn rates(samples: &[Sample]) -> Vec<f64> {
+    measured(samples).filter_map(|sample| sample.load.as_ref()).map(|load| load.rate).collect()
+}
+
+/// The middle value; none of none.
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.retain(|value| value.is_finite());
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len() {
+        0 => None,
+        odd if odd % 2 == 1 => values.get(middle).copied(),
+        _ => Some((values[middle - 1] + values[middle]) / 2.0),
+    }
+}
+
+#[cfg(test)]
+#[path = "soak/tests.rs"]
+mod tests;

@@ -10,6 +10,7 @@ use crate::engine::station::{self, Command, Setup};
 use crate::engine::tally::Tally;
 use crate::{Amount, Figures, Load, LoadError};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 use tokio::sync::mpsc::UnboundedSender;
@@ -22,6 +23,7 @@ pub struct Generator {
     /// The end of the list when targets are asked for once.
     requests_max: Option<u64>,
     stations: Vec<Station>,
+    stopped: Arc<AtomicBool>,
 }
 
 /// A thread, as the one that started it sees it.
@@ -47,7 +49,13 @@ impl Generator {
         for index in 0..threads {
             stations.push(Station::start(index, Arc::clone(&setup))?);
         }
-        Ok(Generator { connections: load.connections, rate: load.rate, requests_max, stations })
+        Ok(Generator {
+            connections: load.connections,
+            rate: load.rate,
+            requests_max,
+            stations,
+            stopped: Arc::default(),
+        })
     }
 
     /// Sends load and waits until every request is over. `connections`, when given, stands for the load's own number
@@ -57,7 +65,8 @@ impl Generator {
     /// waits for those that are under way. Connections stay open afterwards, if they are kept at all.
     pub fn run(&mut self, amount: Amount, connections: Option<u32>) -> Figures {
         let connections = connections.unwrap_or(self.connections).max(1);
-        let plan = Arc::new(Plan::new(amount, self.rate, connections, self.requests_max));
+        let plan =
+            Arc::new(Plan::new(amount, self.rate, connections, self.requests_max).stopped_by(&self.stopped));
         let (results, tallies) = mpsc::channel();
         for station in &self.stations {
             // A thread that is gone does not answer, and is missing from the sum below.
@@ -65,6 +74,12 @@ impl Generator {
         }
         drop(results);
         Tally::figures(&tallies.into_iter().collect::<Vec<Tally>>())
+    }
+
+    /// What another thread sets to true to end the run under way before its time, and every later one: no request begins
+    /// any more, those under way are waited for.
+    pub fn stopper(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.stopped)
     }
 
     /// Closes every connection, and waits until that is done. The next run opens new ones.

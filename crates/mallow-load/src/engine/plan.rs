@@ -1,7 +1,8 @@
 //! Which request may begin, and when: the budget of a run, shared by all of its workers.
 
 use crate::Amount;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// One run.
@@ -19,6 +20,8 @@ pub(crate) struct Plan {
     interval_ns: Option<f64>,
     /// How many workers share it.
     pub(crate) workers: u32,
+    /// Somebody wants no request to begin any more.
+    stopped: Arc<AtomicBool>,
 }
 
 /// A request that may begin.
@@ -45,7 +48,13 @@ impl Plan {
             taken: AtomicU64::new(0),
             interval_ns: rate.map(|rate| 1e9 / rate),
             workers,
+            stopped: Arc::default(),
         }
+    }
+
+    /// The same, ended before its time when `stopped` says so.
+    pub(crate) fn stopped_by(self, stopped: &Arc<AtomicBool>) -> Plan {
+        Plan { stopped: Arc::clone(stopped), ..self }
     }
 
     /// The next request of the worker `index` that took `taken` before, seen at `now`; none when it is done.
@@ -53,7 +62,7 @@ impl Plan {
     /// With a rate, each worker owns every `workers`th slot of the schedule, so that a server that stalls one of them
     /// makes that one late and is seen to. Without, whoever is free takes the next.
     pub(crate) fn next(&self, index: u32, taken: u64, now: Instant) -> Option<Slot> {
-        if self.end.is_some_and(|end| now >= end) {
+        if self.end.is_some_and(|end| now >= end) || self.stopped.load(Ordering::Relaxed) {
             return None;
         }
         let Some(interval_ns) = self.interval_ns else {
@@ -93,6 +102,15 @@ mod tests {
             let plan = Plan::new(amount, None, 1, Some(2));
             assert_eq!(std::iter::from_fn(|| plan.next(0, 0, Instant::now())).count(), 2);
         }
+    }
+
+    #[test]
+    fn a_run_that_is_stopped_begins_no_request() {
+        let stop = Arc::new(AtomicBool::new(false));
+        let plan = Plan::new(Amount::Requests(3), None, 1, None).stopped_by(&stop);
+        assert!(plan.next(0, 0, Instant::now()).is_some());
+        stop.store(true, Ordering::Relaxed);
+        assert_eq!(plan.next(0, 1, Instant::now()), None);
     }
 
     #[test]

@@ -1,0 +1,42 @@
+//! The generator's memory does not grow with what it sends. Alone in its process, because it measures that.
+
+mod server;
+
+use mallow_load::{Amount, Generator, Load, Order, Protocol, Target};
+use server::{Reply, Server};
+use std::time::Duration;
+
+/// Ten times this is sent after it.
+const REQUESTS: u64 = 20_000;
+/// What may be added meanwhile: latencies alone, kept one by one, would be 1.6 MB.
+const GROWTH_MAX_BYTES: u64 = 1 << 20;
+
+fn resident_bytes() -> u64 {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+    statm.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096
+}
+
+#[test]
+fn memory_is_bounded() {
+    let server = Server::start(|_| Reply::Answer(200, "hello"));
+    let load = Load {
+        address: server.address,
+        host: "test.example".to_owned(),
+        targets: vec![Target::get("/")],
+        order: Order::Sequential,
+        protocol: Protocol::Http1,
+        connections: 8,
+        keep_alive: true,
+        rate: None,
+        timeout: Duration::from_secs(10),
+        threads: Some(2),
+    };
+    let mut generator = Generator::start(load).unwrap();
+    for _ in 0..3 {
+        assert_eq!(generator.run(Amount::Requests(REQUESTS), None).succeeded, REQUESTS);
+    }
+    let before = resident_bytes();
+    assert_eq!(generator.run(Amount::Requests(10 * REQUESTS), None).succeeded, 10 * REQUESTS);
+    let growth = resident_bytes().saturating_sub(before);
+    assert!(growth <= GROWTH_MAX_BYTES, "{growth} bytes more after {} requests", 10 * REQUESTS);
+}

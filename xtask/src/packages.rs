@@ -65,6 +65,10 @@ const NEEDS: &[Need] = &[
     command(&["nodejs"], "node"),
     command(&["redis-server"], "redis-server"),
     command(&["redis-tools"], "redis-benchmark"),
+    // A server under load, and the load generators that ours is compared with.
+    command(&["nginx-light"], "nginx"),
+    command(&["hey"], "hey"),
+    command(&["wrk"], "wrk"),
     // Test runners that call the gate: `programs/gate/examples`.
     installed(&["python3-pytest"]),
     command(&["cmake"], "cmake"),

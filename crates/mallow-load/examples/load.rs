@@ -28,6 +28,16 @@ fn main() {
     };
     let mut generator = Generator::start(load).expect("a generator");
     let figures = generator.run(amount, None);
-    println!("requests/s {:.1}", figures.rate());
+    println!("Requests/sec: {:.1}", figures.rate());
+    println!("requests {}", figures.requests);
+    println!("failed {}", figures.failed());
+    println!("resident_bytes_max {}", resident_bytes_max());
     println!("{figures:#?}");
+}
+
+/// The high-water mark of our own memory.
+fn resident_bytes_max() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok()).map_or(0, |kib| kib << 10)
 }

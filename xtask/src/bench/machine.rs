@@ -6,6 +6,52 @@ use crate::run;
 use std::path::Path;
 use std::process::Command;
 
+/// Facts about the machine and the source alone.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Machine {
+    /// The day in UTC, as 2026-01-31.
+    pub(super) date: String,
+    pub(super) cpu: String,
+    pub(super) cores: usize,
+    pub(super) kernel: String,
+    pub(super) rustc: String,
+    /// The commit, and whether the checkout differed from it.
+    pub(super) commit: String,
+    /// Processes that wanted a core during the minute before.
+    pub(super) load: f64,
+}
+
+impl Machine {
+    /// # Errors
+    /// A sentence when a tool does not tell its version.
+    pub(super) fn read(root: &Path) -> Result<Machine, String> {
+        let line = |command: &mut Command| -> Result<String, String> {
+            Ok(run::captured(command)?.lines().next().unwrap_or("").trim().to_owned())
+        };
+        let file = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+        let git = |words: &[&str]| run::captured(Command::new("git").args(words).current_dir(root));
+        let mut commit = git(&["rev-parse", "--short=12", "HEAD"])?.trim().to_owned();
+        // What is written down here does not change what is measured.
+        if !git(&["status", "--porcelain", "--", ".", ":!bench"])?.is_empty() {
+            commit.push_str(" with uncommitted changes");
+        }
+        Ok(Machine {
+            date: line(Command::new("date").args(["-u", "+%Y-%m-%d"]))?,
+            cpu: cpu_of(&file("/proc/cpuinfo")),
+            cores: std::thread::available_parallelism().map_or(1, usize::from),
+            kernel: file("/proc/sys/kernel/osrelease").trim().to_owned(),
+            rustc: line(Command::new("rustc").arg("--version").current_dir(root))?,
+            commit,
+            load: file("/proc/loadavg").split(' ').next().and_then(|word| word.parse().ok()).unwrap_or(0.0),
+        })
+    }
+
+    /// The processor's name as a part of a file's name.
+    pub(super) fn cpu_slug(&self) -> String {
+        slug_of(&self.cpu)
+    }
+}
+
 /// Facts about the machine, the tools and the source.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Facts {
@@ -32,23 +78,17 @@ impl Facts {
         let line = |command: &mut Command| -> Result<String, String> {
             Ok(run::captured(command)?.lines().next().unwrap_or("").trim().to_owned())
         };
-        let file = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
-        let git = |words: &[&str]| run::captured(Command::new("git").args(words).current_dir(root));
-        let mut commit = git(&["rev-parse", "--short=12", "HEAD"])?.trim().to_owned();
-        // What is written down here does not change what is measured.
-        if !git(&["status", "--porcelain", "--", ".", ":!bench"])?.is_empty() {
-            commit.push_str(" with uncommitted changes");
-        }
+        let Machine { date, cpu, cores, kernel, rustc, commit, load } = Machine::read(root)?;
         Ok(Facts {
-            date: line(Command::new("date").args(["-u", "+%Y-%m-%d"]))?,
-            cpu: cpu_of(&file("/proc/cpuinfo")),
-            cores: std::thread::available_parallelism().map_or(1, usize::from),
-            kernel: file("/proc/sys/kernel/osrelease").trim().to_owned(),
-            rustc: line(Command::new("rustc").arg("--version").current_dir(root))?,
+            date,
+            cpu,
+            cores,
+            kernel,
+            rustc,
             mallow: line(Command::new(&tools.mallow).arg("--version"))?,
             heaptrack: line(Command::new("heaptrack").arg("--version"))?,
             commit,
-            load: file("/proc/loadavg").split(' ').next().and_then(|word| word.parse().ok()).unwrap_or(0.0),
+            load,
             rounds: plan.rounds,
             is_quick: plan.quick,
         })
@@ -56,9 +96,7 @@ impl Facts {
 
     /// The processor's name as a part of a file's name.
     pub(super) fn cpu_slug(&self) -> String {
-        let words = self.cpu.split(|c: char| !c.is_ascii_alphanumeric());
-        let lower: Vec<String> = words.filter(|it| !it.is_empty()).map(str::to_ascii_lowercase).collect();
-        if lower.is_empty() { "unknown-cpu".to_owned() } else { lower.join("-") }
+        slug_of(&self.cpu)
     }
 
     /// The sentences above the tables.
@@ -79,6 +117,12 @@ impl Facts {
         }
         text
     }
+}
+
+fn slug_of(cpu: &str) -> String {
+    let words = cpu.split(|c: char| !c.is_ascii_alphanumeric());
+    let lower: Vec<String> = words.filter(|it| !it.is_empty()).map(str::to_ascii_lowercase).collect();
+    if lower.is_empty() { "unknown-cpu".to_owned() } else { lower.join("-") }
 }
 
 /// The model's name; Arm's kernels give a part number instead.

@@ -8,6 +8,7 @@
 mod bars;
 mod figures;
 mod large;
+mod load;
 mod machine;
 mod measure;
 mod memory;
@@ -34,6 +35,9 @@ use tools::{Tool, Tools};
 /// # Errors
 /// A sentence when a program or a tool cannot be run or fails. Never because of a slow figure.
 pub(crate) fn run(root: &Path, plan: &Plan) -> Result<(), String> {
+    if plan.is_only(load::NAME) {
+        return load::run(root, plan);
+    }
     let scratch = tempfile::tempdir().map_err(|error| format!("no scratch folder: {error}."))?;
     let tools = Tools::find(mallow(root, plan)?, scratch.path())?;
     let facts = machine::Facts::read(root, &tools, plan)?;
@@ -57,7 +61,7 @@ pub(crate) fn run(root: &Path, plan: &Plan) -> Result<(), String> {
         let written = record::write(&folder, &facts, &page, &samples)?;
         println!("\nwritten: {}", written.display());
     }
-    Ok(())
+    if plan.wants(load::NAME) { load::run(root, plan) } else { Ok(()) }
 }
 
 /// The first round samples memory and counts calls, and warms the caches; the others are timed.

@@ -55,6 +55,11 @@ impl Plan {
         self.only.is_empty() || self.only.iter().any(|start| name.starts_with(start.as_str()))
     }
 
+    /// Whether nothing but what has this name is to be measured.
+    pub(super) fn is_only(&self, name: &str) -> bool {
+        !self.only.is_empty() && self.only.iter().all(|only| only == name)
+    }
+
     /// Where to write the result down. A part of the table, or one of small inputs, is no record unless somebody
     /// asks for it by naming a folder.
     pub(super) fn folder(&self, root: &Path) -> Option<PathBuf> {
@@ -93,6 +98,8 @@ mod tests {
             (Some(Path::new("m")), Some(Path::new("o")))
         );
         assert_eq!(Plan::parse(&["--quick", "--rounds", "3"]).unwrap().rounds, 3);
+        let only = |words: &[&str]| Plan::parse(words).unwrap().is_only("ruby");
+        assert!(only(&["--only", "ruby"]) && !only(&[]) && !only(&["--only", "ruby", "--only", "python3"]));
     }
 
     #[test]

@@ -11,6 +11,7 @@ pub mod allocator;
 mod error;
 pub mod export;
 mod format;
+pub mod gc_log;
 mod import;
 mod lines;
 pub mod native;

@@ -151,7 +151,8 @@ impl Course<'_> {
         amount: Option<Amount>,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<(), SoakError> {
-        let load = self.worker.run(amount, phase == Phase::Burst);
+        let interrupts = self.interrupts;
+        let load = self.worker.run(amount, phase == Phase::Burst, &|| interrupts.heard() > 0);
         if !self.options.keep_connections {
             self.worker.close();
         }

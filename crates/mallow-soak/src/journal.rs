@@ -146,7 +146,7 @@ mod tests {
         std::fs::write(&path, "{}\n").unwrap();
         assert!(read_journal(&path).unwrap_err().to_string().contains("no journal of a soak"));
         let head = serde_json::to_string(&head()).unwrap();
-        std::fs::write(&path, format!("{head}\n[]\n")).unwrap();
+        std::fs::write(&path, format!("{head}\n{{\"number\":true}}\n")).unwrap();
         assert!(read_journal(&path).unwrap_err().to_string().contains("line 2"), "no line");
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::progress::Phase;
 use mallow_load::Latency;
+use mallow_load::outside::OutsideLatency;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -81,9 +82,9 @@ pub struct LatencyFigures {
     pub p90_us: u64,
     /// 99 of 100.
     pub p99_us: u64,
-    /// 999 of 1,000; none when an outside generator does not tell.
+    /// 999 of 1,000; none when another generator does not tell.
     pub p999_us: Option<u64>,
-    /// The true maximum; none when an outside generator does not tell.
+    /// The true maximum; none when another generator does not tell.
     pub worst_us: Option<u64>,
 }
 
@@ -96,6 +97,19 @@ impl From<Latency> for LatencyFigures {
             p999_us: Some(latency.p999_us),
             worst_us: Some(latency.worst_us),
         }
+    }
+}
+
+impl LatencyFigures {
+    /// Those of another load generator; none when it leaves out one of the usual three.
+    pub(crate) fn of_outside(latency: OutsideLatency) -> Option<LatencyFigures> {
+        Some(LatencyFigures {
+            p50_us: latency.p50_us?,
+            p90_us: latency.p90_us?,
+            p99_us: latency.p99_us?,
+            p999_us: latency.p999_us,
+            worst_us: latency.worst_us,
+        })
     }
 }
 

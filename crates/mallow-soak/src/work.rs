@@ -3,9 +3,10 @@
 use crate::error::SoakError;
 use crate::options::{SoakOptions, Work};
 use crate::sample::{LatencyFigures, LoadFigures};
-use mallow_load::{Amount, Figures, Generator, Protocol};
+use mallow_load::{Amount, Figures, Generator, Protocol, outside};
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Who does the work.
@@ -37,14 +38,19 @@ impl Worker {
     }
 
     /// Does one iteration. Without an amount it takes about a second. `burst` is one of more than the working concurrency.
-    pub(crate) fn run(&mut self, amount: Option<Amount>, burst: bool) -> LoadFigures {
+    pub(crate) fn run(
+        &mut self,
+        amount: Option<Amount>,
+        burst: bool,
+        is_cancelled: &(dyn Fn() -> bool + Sync),
+    ) -> LoadFigures {
         match self {
             Worker::Http { generator, connections } => {
                 let amount = amount.unwrap_or(Amount::Duration(NATURAL));
                 let more = burst.then_some(*connections + connections.div_ceil(2));
-                of_generator(&generator.run(amount, more))
+                of_generator(&run_unless(generator, amount, more, is_cancelled))
             }
-            Worker::Command(command) => of_command(command, amount),
+            Worker::Command(command) => of_command(command, amount, is_cancelled),
             Worker::Outside { template, url, workers } => of_outside(template, url, *workers, amount),
         }
     }
@@ -55,6 +61,31 @@ impl Worker {
             generator.close();
         }
     }
+}
+
+/// Sends load until that is done or cancelled.
+fn run_unless(
+    generator: &mut Generator,
+    amount: Amount,
+    connections: Option<u32>,
+    is_cancelled: &(dyn Fn() -> bool + Sync),
+) -> Figures {
+    const LOOK: Duration = Duration::from_millis(20);
+    let (stopper, is_over) = (generator.stopper(), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        let watcher = scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                if is_cancelled() {
+                    stopper.store(true, Ordering::Relaxed);
+                }
+                std::thread::park_timeout(LOOK);
+            }
+        });
+        let figures = generator.run(amount, connections);
+        is_over.store(true, Ordering::Relaxed);
+        watcher.thread().unpark();
+        figures
+    })
 }
 
 /// How long iterations should be, by one of natural length: all of the same number of requests, so that a slow one
@@ -108,7 +139,7 @@ fn of_generator(figures: &Figures) -> LoadFigures {
 }
 
 /// A command is a request; so many of them as the amount says, or one.
-fn of_command(command: &str, amount: Option<Amount>) -> LoadFigures {
+fn of_command(command: &str, amount: Option<Amount>, is_cancelled: &dyn Fn() -> bool) -> LoadFigures {
     let begun = Instant::now();
     let goes_on = |done: u64| match amount {
         Some(Amount::Requests(wanted)) => done < wanted,
@@ -116,7 +147,7 @@ fn of_command(command: &str, amount: Option<Amount>) -> LoadFigures {
         None => done == 0,
     };
     let mut figures = LoadFigures::default();
-    while goes_on(figures.requests) {
+    while goes_on(figures.requests) && !is_cancelled() {
         figures.requests += 1;
         match shell(command) {
             Ok(outcome) if outcome.status.success() => figures.succeeded += 1,
@@ -155,7 +186,21 @@ fn of_outside(template: &str, url: &str, workers: u32, amount: Option<Amount>) -
         figures.requests = 1;
         return figures;
     }
-    LoadFigures { requests: 1, succeeded: 1, uncounted: true, ..figures }
+    let told = outside::read(&String::from_utf8_lossy(&outcome.stdout)).unwrap_or_default();
+    let Some(requests) = told.requests else {
+        return LoadFigures { requests: 1, succeeded: 1, uncounted: true, ..figures };
+    };
+    let seconds = told.seconds.unwrap_or(figures.seconds);
+    let failures = (told.failed > 0).then(|| (format!("counted by {}", told.tool), told.failed));
+    LoadFigures {
+        requests,
+        succeeded: requests.saturating_sub(told.failed),
+        failures: failures.into_iter().collect(),
+        seconds,
+        rate: told.rate.unwrap_or(requests as f64 / seconds.max(1e-9)),
+        latency: told.latency.and_then(LatencyFigures::of_outside),
+        ..LoadFigures::default()
+    }
 }
 
 /// The command line of another load generator. A number of requests that nobody gave is the least that makes an iteration.
@@ -191,10 +236,10 @@ mod tests {
 
     #[test]
     fn commands_are_counted_and_their_failures_named() {
-        let figures = of_command("exit 3", Some(Amount::Requests(2)));
+        let figures = of_command("exit 3", Some(Amount::Requests(2)), &|| false);
         assert_eq!((figures.requests, figures.succeeded), (2, 0));
         assert_eq!(figures.failures["exit status: 3"], 2);
-        assert_eq!(of_command("true", None).succeeded, 1);
+        assert_eq!(of_command("true", None, &|| false).succeeded, 1);
         let unknown = of_outside("echo done", "", 1, None);
         assert!(unknown.uncounted && unknown.succeeded == 1);
     }

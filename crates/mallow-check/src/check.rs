@@ -75,8 +75,6 @@ impl Against {
 /// What a check says while it goes on.
 #[derive(Debug)]
 pub enum Progress<'a> {
-    /// Something that takes a while.
-    Note(&'a str),
     /// A test begins: its name, and its source or program.
     Begins(&'a str, &'a Path),
     /// What came of a test, or of one of its regions. Guards that look at the whole suite may still change it.

@@ -25,7 +25,6 @@ static HELD: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 #[derive(Debug)]
 pub struct Workplace {
     root: PathBuf,
-    notes: Vec<String>,
     /// Unlocked when it is closed, even if this process is killed.
     _lock: File,
 }
@@ -90,11 +89,11 @@ impl Workplace {
             return Err(WorkplaceError::Own { suite_folder: suite_folder.to_owned() });
         }
         let unwritable = |error| WorkplaceError::Unwritable { root: root.clone(), error };
-        let (lock, note) = locked(&root, tell).map_err(unwritable)?;
+        let lock = locked(&root, tell).map_err(unwritable)?;
         if let Ok(mut held) = HELD.lock() {
             held.push(root.clone());
         }
-        let workplace = Workplace { root: root.clone(), notes: note.into_iter().collect(), _lock: lock };
+        let workplace = Workplace { root: root.clone(), _lock: lock };
         shims::write_into(&root).map_err(unwritable)?;
         for folder in ["bin", "objects", "tests"] {
             fs::create_dir_all(root.join(folder)).map_err(unwritable)?;
@@ -105,11 +104,6 @@ impl Workplace {
     /// The folder.
     pub fn root(&self) -> &Path {
         &self.root
-    }
-
-    /// What a person should know, such as that it had to wait.
-    pub fn notes(&self) -> &[String] {
-        &self.notes
     }
 
     /// Where `mallow.h` is.
@@ -148,22 +142,21 @@ fn folder_name(suite_folder: &Path) -> String {
 }
 
 /// Opens the lock and waits for it.
-fn locked(root: &Path, tell: impl FnOnce(&str)) -> io::Result<(File, Option<String>)> {
+fn locked(root: &Path, tell: impl FnOnce(&str)) -> io::Result<File> {
     let lock = File::create(root.join("lock"))?;
     match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => return Ok((lock, None)),
+        Ok(()) => return Ok(lock),
         Err(rustix::io::Errno::WOULDBLOCK) => {}
         Err(error) => return Err(error.into()),
     }
     tell(&format!("another check works in {}: waiting for it", root.display()));
     loop {
         match flock(&lock, FlockOperation::LockExclusive) {
-            Ok(()) => break,
+            Ok(()) => return Ok(lock),
             Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
     }
-    Ok((lock, Some(format!("waited for another check in {}", root.display()))))
 }
 
 /// Where working folders can be, the best first.

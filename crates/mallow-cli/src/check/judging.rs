@@ -155,7 +155,6 @@ pub(crate) fn failure(error: CheckError) -> Failure {
 /// What is said while the check runs. SwiftNIO's lines are the result itself.
 fn tell(form: CheckForm, progress: &Progress<'_>, style: Style) {
     match (form, progress) {
-        (_, Progress::Note(note)) => output::tell(&format!("{note}\n")),
         (CheckForm::Nio, Progress::Begins(_, path)) => nio_line(&nio::program(path)),
         (CheckForm::Nio, Progress::Judged(test)) => nio_line(&nio::test(test)),
         (_, Progress::Begins(..)) => {}

@@ -127,7 +127,7 @@ fn invalid(report: &SoakReport) -> String {
 }
 
 /// Why a run proves nothing.
-fn fault(fault: &Fault) -> String {
+pub(crate) fn fault(fault: &Fault) -> String {
     match fault {
         Fault::Errors { failed, requests, most } => format!(
             "{} of {} failed ({}), most by {most}, so this was not the load that was meant",

@@ -118,13 +118,12 @@ impl Page<'_> {
         let mut out = vec![style.bold(head)];
         for row in &growing.rows {
             out.push(format!(
-                "{:>6.1}%  {} per request in {} blocks; {} in {} now, {} at first",
+                "{:>6.1}%  {} B/request, {} blocks/request; {} to {}",
                 row.share * 100.0,
-                super::figures::bytes_in_words(row.bytes_per_request),
+                small(row.bytes_per_request),
                 small(row.blocks_per_request),
-                Bytes(row.bytes.1),
-                plural(row.blocks.1, "block"),
                 Bytes(row.bytes.0),
+                Bytes(row.bytes.1),
             ));
             let width = style.width.saturating_sub(INDENT);
             let lines = stack::lines(&row.frames, width);

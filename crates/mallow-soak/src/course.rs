@@ -179,7 +179,14 @@ impl Course<'_> {
 
     fn observer(&mut self) -> Observer<'_> {
         let address = address(&self.options.work);
-        Observer { options: self.options, server: &self.server, runtimes: &mut self.runtimes, address }
+        let is_restless = self.samples.last().is_some_and(|sample| sample.unsettled);
+        Observer {
+            options: self.options,
+            server: &self.server,
+            runtimes: &mut self.runtimes,
+            address,
+            is_restless,
+        }
     }
 
     /// Completes a sample with what only the course knows, and keeps it.

@@ -27,8 +27,10 @@ const STILL_BYTES: u64 = 4096;
 const STILL_RESIDENT_BYTES: u64 = 64 * 1024;
 /// ... for so long.
 const STILL: Duration = Duration::from_millis(200);
-/// It is not waited for longer than this.
+/// It is not waited for longer than this, ...
 const STILL_MAX: Duration = Duration::from_secs(3);
+/// ... nor longer than this when it did not come to rest the last time: it will not this time either.
+const STILL_AGAIN_MAX: Duration = Duration::from_millis(600);
 /// Between two looks at whether it moves.
 const STEP: Duration = Duration::from_millis(20);
 /// How long an allocator or a runtime may take.
@@ -41,6 +43,8 @@ pub(crate) struct Observer<'a> {
     pub(crate) runtimes: &'a mut Runtimes,
     /// Where a collection is asked for by a path.
     pub(crate) address: Option<SocketAddr>,
+    /// It did not come to rest the last time.
+    pub(crate) is_restless: bool,
 }
 
 impl Observer<'_> {
@@ -132,7 +136,8 @@ impl Observer<'_> {
         let begun = Instant::now();
         let (limit, mut least, mut most) = (self.stillness(), u64::MAX, 0);
         let mut since = Instant::now();
-        while begun.elapsed() < STILL_MAX {
+        let patience = if self.is_restless { STILL_AGAIN_MAX } else { STILL_MAX };
+        while begun.elapsed() < patience {
             let level = self.level();
             (least, most) = (least.min(level), most.max(level));
             if most - least >= limit {

@@ -80,7 +80,9 @@ pub(crate) fn status_of(address: SocketAddr, path: &str) -> io::Result<u16> {
     let mut stream = TcpStream::connect_timeout(&address, TRY)?;
     stream.set_read_timeout(Some(TRY))?;
     stream.set_write_timeout(Some(TRY))?;
-    write!(stream, "GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n")?;
+    // In one piece: a server may answer and close before it has read a second one.
+    let request = format!("GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes())?;
     let mut answer = Vec::new();
     // The rest is read to its end, or the server would see a broken connection.
     let read = stream.take(1 << 20).read_to_end(&mut answer);

@@ -78,6 +78,7 @@ fn the_guide_is_complete() {
         include_str!("../../../docs/guide/flamegraph.md"),
         include_str!("../../../docs/guide/formats.md"),
         include_str!("../../../docs/guide/check.md"),
+        include_str!("../../../docs/guide/soak.md"),
     ]
     .concat();
     for command in LowArgs::command().get_subcommands() {

@@ -3,7 +3,7 @@
 use crate::bench::redis::free_port;
 use crate::run;
 use std::net::{Ipv4Addr, TcpStream};
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -31,7 +31,7 @@ impl Nginx {
         let is_root = run::captured(Command::new("id").arg("-u"))?.trim() == "0";
         put("nginx.conf", &settings(&folder.path().display().to_string(), port, is_root))?;
         let child = Command::new("nginx")
-            .args(arguments(&folder.path().to_path_buf()))
+            .args(arguments(folder.path()))
             .stdin(Stdio::null())
             .spawn()
             .map_err(|error| format!("nginx could not be started: {error}."))?;
@@ -63,8 +63,7 @@ impl Nginx {
 impl Drop for Nginx {
     fn drop(&mut self) {
         let mut stop = Command::new("nginx");
-        let stopped =
-            run::captured(stop.args(arguments(&self.folder.path().to_path_buf())).args(["-s", "stop"]));
+        let stopped = run::captured(stop.args(arguments(self.folder.path())).args(["-s", "stop"]));
         if let Err(error) = stopped {
             eprintln!("nginx could not be told to stop: {error}");
             let _ = self.child.kill();
@@ -74,7 +73,7 @@ impl Drop for Nginx {
 }
 
 /// Its own folder and settings, and no error log but that of the settings.
-fn arguments(folder: &PathBuf) -> Vec<String> {
+fn arguments(folder: &Path) -> Vec<String> {
     let folder = folder.display().to_string();
     ["-p", &folder, "-c", "nginx.conf", "-e", "error.log"].map(str::to_owned).to_vec()
 }

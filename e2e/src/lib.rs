@@ -13,6 +13,7 @@ pub mod hazard;
 pub mod program;
 pub mod run;
 pub mod session;
+pub mod soak;
 pub mod stacks;
 
 pub use run::{Exit, Finished};

@@ -9,6 +9,7 @@ mod judges;
 mod packages;
 mod recorder;
 mod run;
+mod soak_record;
 mod steps;
 mod tidy;
 mod workspaces;
@@ -31,6 +32,8 @@ cargo xtask COMMAND
                          fuzz the parsers, 60 seconds each unless told otherwise
   bench [--only NAME]… [--rounds N] [--quick] [--mallow FILE] [--output FOLDER]
                          what recording costs, against heaptrack; a complete run is written to bench/record/
+  soak-record [--runs N] [--jobs N] [--only SERVER/MODE]… [--output FILE]
+                         verdicts of mallow soak on servers whose truth is known; 20 runs each, into bench/record/
 ";
 
 fn main() -> ExitCode {
@@ -83,6 +86,7 @@ fn dispatch(arguments: &[String]) -> Result<(), Failure> {
             let plan = bench::Plan::parse(options).map_err(Failure::Usage)?;
             Ok(steps::timed("bench", || bench::run(&root, &plan))?)
         }
+        ("soak-record", options) => Ok(steps::timed("soak-record", || soak_record::run(&root, options))?),
         (name, []) => match steps::STEPS.iter().find(|step| step.name == name) {
             Some(step) => Ok(steps::timed(step.name, || (step.body)(&root))?),
             None => Err(Failure::Usage(format!("There is no command `{name}`."))),

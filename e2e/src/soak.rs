@@ -1,0 +1,214 @@
+//! The servers of `programs/soak`: how they are built and started, and what `mallow soak` may say of them.
+
+use crate::run::{self, Exit, Finished};
+use crate::session::json;
+use serde_json::Value;
+use std::fs;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Where the servers' sources are.
+#[must_use]
+pub fn sources() -> PathBuf {
+    crate::repository().join("programs/soak")
+}
+
+/// A server that does one thing, and what may be said of it: an entry of `expected.toml`.
+#[derive(Clone, Debug)]
+pub struct Mode {
+    /// Which server.
+    pub server: String,
+    /// Which of its modes.
+    pub name: String,
+    /// Its command, as on `mallow soak`'s command line.
+    pub command: Vec<String>,
+    /// What is asked for.
+    pub path: String,
+    /// The verdicts that are right.
+    pub verdicts: Vec<String>,
+    /// What has to be found beside the verdict.
+    pub findings: Vec<String>,
+    /// Of a leak: the lowest and the highest figure in bytes per request that is right.
+    pub per_request: Option<(f64, f64)>,
+    /// Of a leak: the end of the file's path, and the line that has to be named.
+    pub line: Option<(String, u64)>,
+}
+
+/// What one run said.
+#[derive(Clone, Debug)]
+pub struct Said {
+    /// The verdict, as in JSON; empty when there was no document.
+    pub verdict: String,
+    /// What is not as it should be; an inconclusive verdict is no fault.
+    pub faults: Vec<String>,
+    /// Growth of the judged plane in bytes per request.
+    pub per_request: f64,
+    /// Seconds that the soak took.
+    pub seconds: f64,
+    /// Requests a second, the median of the iterations that were judged.
+    pub rate: f64,
+}
+
+/// Builds the servers that are compiled, below `target`, and reads what is expected of all.
+///
+/// # Panics
+/// When a compiler refuses them, or `expected.toml` is not what it should be.
+#[must_use]
+pub fn modes(target: &Path) -> Vec<Mode> {
+    let mut cargo = Command::new(option_env!("CARGO").unwrap_or("cargo"));
+    cargo.args(["build", "--release", "--locked", "--target-dir"]).arg(target);
+    let _ = run::finish(cargo.current_dir(sources().join("rust"))).well();
+    let c = target.join("c");
+    fs::create_dir_all(&c).expect("the target folder takes a folder");
+    let mut gcc = run::command("gcc");
+    // Another test may be running the one that is there.
+    let fresh = c.join(format!("server.{}", std::process::id()));
+    gcc.args(["-g", "-O1", "-Wall", "-Wextra", "-o"]).arg(&fresh).arg(sources().join("c/server.c"));
+    let _ = run::finish(&mut gcc).well();
+    fs::rename(fresh, c.join("server")).expect("a built server can be put in its place");
+    expected(target)
+}
+
+/// What is expected of all, where the compiled ones lie below `target`.
+///
+/// # Panics
+/// When `expected.toml` is not what it should be.
+#[must_use]
+pub fn expected(target: &Path) -> Vec<Mode> {
+    let text = fs::read_to_string(sources().join("expected.toml")).expect("expected.toml can be read");
+    let document: Value = toml::from_str(&text).expect("expected.toml is TOML");
+    let servers = document["server"].as_array().expect("a list of servers");
+    let modes = servers.iter().flat_map(|server| {
+        let modes = server["modes"].as_object().expect("a table of modes");
+        modes.iter().map(|(name, mode)| Mode::read(server, name, mode, target))
+    });
+    modes.collect()
+}
+
+impl Mode {
+    fn read(server: &Value, name: &str, mode: &Value, target: &Path) -> Mode {
+        let filled = |word: &Value| {
+            let word = word.as_str().expect("a word");
+            word.replace("{mode}", name)
+                .replace("{rust}", &target.join("release").to_string_lossy())
+                .replace("{c}", &target.join("c").to_string_lossy())
+                .replace("{soak}", &sources().to_string_lossy())
+        };
+        let words =
+            |list: &Value| -> Vec<String> { list.as_array().into_iter().flatten().map(filled).collect() };
+        let range = mode["per_request"].as_array();
+        Mode {
+            server: server["name"].as_str().expect("a server has a name").to_owned(),
+            name: name.to_owned(),
+            command: words(&server["command"]),
+            path: server["path"].as_str().unwrap_or("/").to_owned(),
+            verdicts: words(&mode["verdicts"]),
+            findings: words(&mode["findings"]),
+            per_request: range.map(|range| (range[0].as_f64().unwrap(), range[1].as_f64().unwrap())),
+            line: mode["source"].as_str().map(|source| {
+                (source.to_owned(), line_of(source, mode["marker"].as_str().expect("a marker")))
+            }),
+        }
+    }
+
+    /// `mallow soak` of this server, with more arguments.
+    #[must_use]
+    pub fn soak(&self, more: &[&str]) -> Finished {
+        let port = free_port();
+        let mut mallow = run::mallow();
+        mallow.args(["soak", "--json", "--url"]).arg(format!("http://127.0.0.1:{port}{}", self.path));
+        mallow.args(more).arg("--").args(&self.command).env("PORT", port.to_string());
+        run::finish(&mut mallow)
+    }
+
+    /// Holds what a soak printed against what is expected.
+    #[must_use]
+    pub fn judge(&self, finished: &Finished) -> Said {
+        let mut faults = Vec::new();
+        if finished.stdout.is_empty() {
+            faults.push(format!("no document\n{finished}"));
+            return Said { verdict: String::new(), faults, per_request: 0.0, seconds: 0.0, rate: 0.0 };
+        }
+        let report = json(&finished.stdout);
+        let verdict = report["verdict"].as_str().unwrap_or_default().to_owned();
+        let per_request = report["growth"]["bytes_per_request"]["value"].as_f64().unwrap_or_default();
+        if verdict != "inconclusive" {
+            if !self.verdicts.contains(&verdict) {
+                faults.push(format!("{verdict}, not {}", self.verdicts.join(" or ")));
+            }
+            if let Some((low, high)) = self.per_request
+                && !(low..=high).contains(&per_request)
+            {
+                faults.push(format!("{per_request:.1} B/request, not {low} to {high}"));
+            }
+            faults.extend(self.line.as_ref().and_then(|line| other_line(&report, line)));
+            faults.extend(self.findings.iter().filter_map(|kind| missing(&report, kind)));
+            if finished.exit != Exit::Status(i32::from(self.exit_code(&verdict))) {
+                faults.push(format!("{verdict} ended with {:?}", finished.exit));
+            }
+        }
+        let seconds = report["seconds"].as_f64().unwrap_or_default();
+        Said { verdict, faults, per_request, seconds, rate: rate(&report) }
+    }
+
+    fn exit_code(&self, verdict: &str) -> u8 {
+        match verdict {
+            "invalid" | "inconclusive" => 3,
+            "leaking" | "mappings" | "grows-when-idle" => 1,
+            _ if self.findings.iter().any(|kind| kind == "descriptors") => 1,
+            _ => 0,
+        }
+    }
+}
+
+/// That the stack that grows most does not pass through this line; none when it does.
+fn other_line(report: &Value, (source, line): &(String, u64)) -> Option<String> {
+    let frames = report["stacks"][0]["frames"].as_array();
+    // The compiler is told paths from where it runs: the last two parts are the same everywhere.
+    let parts: Vec<&str> = source.rsplit('/').take(2).collect();
+    let end = format!("{}/{}", parts[1], parts[0]);
+    let is_it = |frame: &Value| {
+        frame["file"].as_str().is_some_and(|file| file.ends_with(&end))
+            && frame["line"].as_u64() == Some(*line)
+    };
+    let named = frames.is_some_and(|frames| frames.iter().any(is_it));
+    (!named).then(|| format!("{source}:{line} is not in the first stack"))
+}
+
+fn missing(report: &Value, kind: &str) -> Option<String> {
+    let found = report["findings"].as_array().into_iter().flatten().any(|finding| finding["kind"] == kind);
+    (!found).then(|| format!("{kind} were not found"))
+}
+
+fn rate(report: &Value) -> f64 {
+    let samples = report["samples"].as_array().into_iter().flatten();
+    let measured = samples.filter(|sample| sample["phase"] == "measured");
+    let mut rates: Vec<f64> = measured.filter_map(|sample| sample["load"]["rate"].as_f64()).collect();
+    rates.sort_by(f64::total_cmp);
+    rates.get(rates.len() / 2).copied().unwrap_or_default()
+}
+
+/// The line of a source that carries the marker.
+fn line_of(source: &str, marker: &str) -> u64 {
+    let text = fs::read_to_string(sources().join(source)).expect("a source can be read");
+    // A marker may begin like another one: `LEAK leak1k` and `LEAK leak1k_every64`.
+    let is_it = |line: &str| {
+        line.split_once(marker)
+            .is_some_and(|(_, rest)| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
+    };
+    let lines: Vec<u64> =
+        text.lines().zip(1..).filter(|(line, _)| is_it(line)).map(|(_, number)| number).collect();
+    assert_eq!(lines.len(), 1, "{source} has `{marker}` on lines {lines:?}");
+    lines[0]
+}
+
+/// A port that nobody listens at.
+///
+/// # Panics
+/// When there is none.
+#[must_use]
+pub fn free_port() -> u16 {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("there is a free port");
+    listener.local_addr().expect("a listener has an address").port()
+}

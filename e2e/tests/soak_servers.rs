@@ -1,0 +1,140 @@
+//! Servers and inputs that no soak can be made of: a sentence, the exit code, and nothing left running.
+
+use e2e::soak::{Mode, free_port, modes};
+use e2e::{Exit, Finished, Workshop, run};
+use std::fs;
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+fn mode(name: &str) -> &'static Mode {
+    static MODES: OnceLock<Vec<Mode>> = OnceLock::new();
+    let all = MODES.get_or_init(|| modes(&Path::new(env!("CARGO_TARGET_TMPDIR")).join("soak-servers")));
+    all.iter().find(|mode| mode.server == "rust" && mode.name == name).expect("expected.toml has it")
+}
+
+/// Processes whose command line holds this word.
+fn running(word: &str) -> Vec<String> {
+    let processes = fs::read_dir("/proc").unwrap().filter_map(Result::ok).map(|entry| entry.path());
+    let lines = processes.filter_map(|path| {
+        let line = fs::read(path.join("cmdline")).ok()?;
+        Some(format!("{} {}", path.display(), String::from_utf8_lossy(&line).replace('\0', " ")))
+    });
+    let own = format!("/proc/{} ", std::process::id());
+    lines.filter(|line| line.contains(word) && !line.starts_with(&own)).collect()
+}
+
+/// `mallow soak` at this port.
+fn soak(port: u16, more: &[&str], server: &[&str]) -> Finished {
+    let url = format!("http://127.0.0.1:{port}/");
+    run::finish(run::mallow().args(["soak", "--url", &url]).args(more).arg("--").args(server))
+}
+
+/// It is refused in one sentence, with everything that `parts` names, and without a verdict.
+#[track_caller]
+fn is_refused(finished: Finished, parts: &[&str]) {
+    let finished = finished.ended(Exit::Status(2));
+    assert_eq!(finished.stdout, "", "{finished}");
+    for part in parts {
+        assert!(finished.stderr.contains(part), "no `{part}`\n{finished}");
+    }
+    assert!(!finished.stderr.contains("panicked"), "{finished}");
+}
+
+#[test]
+fn a_server_that_never_gets_ready_is_ended() {
+    let port = free_port();
+    let word = format!("60.0{port}");
+    let finished =
+        soak(port, &["--ready-timeout", "1s"], &["/bin/sh", "-c", &format!("echo waiting; sleep {word}")]);
+    is_refused(finished, &["not ready after 1 s", "waiting"]);
+    assert_eq!(running(&word), [] as [&str; 0]);
+}
+
+#[test]
+fn a_server_that_ends_at_once_is_said_to_have_ended() {
+    let started = Instant::now();
+    let finished = soak(free_port(), &[], &["/bin/sh", "-c", "echo no configuration >&2; exit 7"]);
+    is_refused(finished, &["ended before it was ready", "7", "no configuration"]);
+    assert!(started.elapsed() < Duration::from_secs(15), "nobody waits for the dead");
+}
+
+#[test]
+fn a_command_that_does_not_exist_is_named() {
+    is_refused(soak(free_port(), &[], &["no-such-server-here"]), &["no-such-server-here"]);
+}
+
+#[test]
+fn a_server_that_dies_half_way_proves_nothing() {
+    let mode = mode("dies");
+    let finished = mode.soak(&["--iterations", "20", "--requests", "1000"]);
+    let said = mode.judge(&finished);
+    assert!(said.faults.is_empty() && said.verdict == "invalid", "{said:#?}\n{finished}");
+    assert!(finished.stdout.contains("exit status 3"), "{finished}");
+    assert_eq!(running("soak-server --mode dies"), [] as [&str; 0]);
+}
+
+#[test]
+fn a_server_that_answers_500_proves_nothing() {
+    let mode = mode("errors");
+    let finished = mode.soak(&["--iterations", "20", "--requests", "1000"]);
+    let said = mode.judge(&finished);
+    assert!(said.faults.is_empty() && said.verdict == "invalid", "{said:#?}\n{finished}");
+    assert!(finished.stdout.contains("status 500"), "{finished}");
+    assert_eq!(running("soak-server --mode errors"), [] as [&str; 0]);
+}
+
+#[test]
+fn a_port_that_is_taken_is_not_taken_away() {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let workshop = Workshop::new("soak-port");
+    let mark = workshop.file("started");
+    let finished = soak(port, &[], &["/bin/sh", "-c", &format!("touch {}", mark.display())]);
+    is_refused(finished, &["is taken", &port.to_string(), &format!("process {}", std::process::id())]);
+    assert!(!mark.exists(), "the server must not be started");
+    TcpStream::connect((Ipv4Addr::LOCALHOST, port)).expect("who listened still does");
+}
+
+#[test]
+fn a_malformed_list_of_urls_is_refused_with_its_line_before_anything_starts() {
+    let workshop = Workshop::new("soak-urls");
+    let (urls, mark) = (workshop.file("urls.txt"), workshop.file("started"));
+    fs::write(&urls, "http://127.0.0.1:3030/good\nhttp://[broken/\n").unwrap();
+    let server = format!("touch {}; sleep 60", mark.display());
+    let finished = soak(free_port(), &["--urls", &urls.to_string_lossy()], &["/bin/sh", "-c", &server]);
+    is_refused(finished, &["urls.txt", "line 2"]);
+    assert!(!mark.exists(), "the server must not be started");
+}
+
+#[test]
+fn another_machine_is_not_loaded_unless_that_is_allowed() {
+    let finished =
+        run::finish(run::mallow().args(["soak", "--url", "http://192.0.2.1:80/", "--", "sleep", "60"]));
+    is_refused(finished, &["--allow-remote"]);
+}
+
+#[test]
+fn an_interrupted_soak_leaves_no_server() {
+    let mode = mode("clean");
+    let port = free_port();
+    let port_word = port.to_string();
+    let mut mallow = run::mallow();
+    mallow.args(["soak", "--requests", "1000", "--url", &format!("http://127.0.0.1:{port}/"), "--"]);
+    mallow.args(&mode.command).args(["--port", &port_word]).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = mallow.spawn().unwrap();
+    let line = format!("--mode clean --port {port}");
+    let started = Instant::now();
+    while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
+        assert!(started.elapsed() < Duration::from_secs(30), "the server does not listen");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    std::thread::sleep(Duration::from_secs(1));
+    assert!(
+        run::finish(Command::new("kill").args(["-INT", &child.id().to_string()])).exit == Exit::Status(0)
+    );
+    run::wait(&mut child, "mallow soak");
+    assert_eq!(running(&line), [] as [&str; 0]);
+}

@@ -289,17 +289,20 @@ fn failed(name: &str, error: &RunError) -> TestResult {
         | RunError::Collect(mallow_collect::CollectError::CannotPreload { .. }) => Outcome::Blind,
         _ => Outcome::Error,
     };
-    let sentence = error.to_string();
-    let mut letters = sentence.chars();
-    let sentence: String = letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect();
-    TestResult::unmeasured(name, outcome, sentence)
+    TestResult::unmeasured(name, outcome, sentence(&error.to_string()))
 }
 
 fn could_not_be_built(name: &str, error: &BuildError) -> TestResult {
     let output = error.output.trim_end();
-    let sentence = match output {
+    let told = match output {
         "" => error.sentence.clone(),
         output => format!("{}\n{output}", error.sentence),
     };
-    TestResult::unmeasured(name, Outcome::Error, sentence)
+    TestResult::unmeasured(name, Outcome::Error, sentence(&told))
+}
+
+/// An error begins in the middle of a line as a rule; what is said about a test begins one.
+fn sentence(error: &str) -> String {
+    let mut letters = error.chars();
+    letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect()
 }

@@ -13,6 +13,9 @@ use std::path::{Path, PathBuf};
 /// Names another library to use, such as one that checks itself. For developers of mallow.
 const LIBRARY_VARIABLE: &str = "MALLOW_PRELOAD";
 
+/// How the library's file name begins: so its frames are known on a stack.
+pub(crate) const NAME_START: &str = "libmallow_preload";
+
 /// Unpacks the library unless it is there, and gives its path.
 pub(crate) fn unpack(library: &[u8]) -> Result<PathBuf, CollectError> {
     if let Some(path) = std::env::var_os(LIBRARY_VARIABLE) {
@@ -45,7 +48,7 @@ fn unpack_into(directory: &Path, library: &[u8]) -> io::Result<PathBuf> {
     check_ours(directory)?;
     // The name carries the content's checksum, so versions live side by side and running programs keep
     // theirs.
-    let path = directory.join(format!("libmallow_preload-{:08x}.so", crc32fast::hash(library)));
+    let path = directory.join(format!("{NAME_START}-{:08x}.so", crc32fast::hash(library)));
     if holds(&path, library) {
         return Ok(path);
     }

@@ -1,6 +1,7 @@
 //! The runs of a recording's regions, with names in place of addresses.
 
 use crate::marks::Ran;
+use crate::preload::NAME_START;
 use crate::process::Ended;
 use mallow_base::Frame;
 use mallow_profile::{Fold, Folded, FoldedSite, Module, RegionFigures, StackId};
@@ -56,9 +57,6 @@ pub struct WatchedProcess {
     /// Names under which a region was ended that had not begun.
     pub strays: Vec<String>,
 }
-
-/// The recorder's own library: its frames are not the program's.
-const OWN_LIBRARY: &str = "libmallow_preload";
 
 /// Stacks of a run that are named by their allocations, and as many by what they left. A program's start may have ten
 /// thousands, and nobody reads them: the others are one site without frames, so that sums stay complete.
@@ -207,7 +205,8 @@ impl<'a> Naming<'a> {
             }
             at = node.parent;
         }
-        frames.retain(|frame| !frame.module.as_deref().is_some_and(|module| module.contains(OWN_LIBRARY)));
+        // The recorder's own frames are not the program's.
+        frames.retain(|frame| !frame.module.as_deref().is_some_and(|module| module.contains(NAME_START)));
         frames
     }
 

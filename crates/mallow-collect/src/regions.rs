@@ -235,18 +235,20 @@ fn figures_of(site: &FoldedSite) -> RegionFigures {
 
 /// Stacks that differ in addresses only are one; in the order of first calls.
 fn merged(sites: Vec<RegionSite>) -> Vec<RegionSite> {
-    let mut places: FxHashMap<Vec<Frame>, usize> = FxHashMap::default();
-    let mut merged: Vec<RegionSite> = Vec::new();
-    for site in sites {
-        match places.get(&site.frames) {
-            Some(place) => {
-                merged[*place].figures.add(&site.figures);
-                merged[*place].descriptors += site.descriptors;
+    let mut known: FxHashMap<&[Frame], usize> = FxHashMap::default();
+    let mut place = |site| {
+        let next = known.len();
+        *known.entry(site).or_insert(next)
+    };
+    let places: Vec<usize> = sites.iter().map(|site| place(&site.frames)).collect();
+    let mut merged: Vec<RegionSite> = Vec::with_capacity(known.len());
+    for (site, place) in sites.into_iter().zip(places) {
+        match merged.get_mut(place) {
+            Some(known) => {
+                known.figures.add(&site.figures);
+                known.descriptors += site.descriptors;
             }
-            None => {
-                places.insert(site.frames.clone(), merged.len());
-                merged.push(site);
-            }
+            None => merged.push(site),
         }
     }
     merged
@@ -255,6 +257,21 @@ fn merged(sites: Vec<RegionSite>) -> Vec<RegionSite> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn equal_stacks_are_one_site_in_the_order_of_first_calls() {
+        let site = |function: &str, descriptors: u64| RegionSite {
+            frames: vec![Frame { function: function.to_owned(), ..Frame::default() }],
+            figures: RegionFigures { allocations: 1, ..RegionFigures::default() },
+            descriptors,
+        };
+        let merged = merged(vec![site("b", 1), site("a", 2), site("b", 3), site("c", 4), site("a", 5)]);
+        let told: Vec<(&str, u64, u64)> = merged
+            .iter()
+            .map(|site| (site.frames[0].function.as_str(), site.figures.allocations, site.descriptors))
+            .collect();
+        assert_eq!(told, [("b", 2, 4), ("a", 2, 7), ("c", 1, 4)]);
+    }
 
     #[test]
     fn of_very_many_stacks_those_that_matter_are_named_and_sums_stay_whole() {

@@ -63,10 +63,14 @@ impl Source {
     /// What its comment derives: `name=value` after `expect:`.
     fn expected(&self) -> Vec<(&str, u64)> {
         let line = self.text.lines().find_map(|line| line.split_once("expect: ")).expect("an expect line").1;
-        line.split_whitespace()
+        let figures: Vec<(&str, u64)> = line
+            .split_whitespace()
             .map_while(|word| word.split_once('='))
             .map(|(name, value)| (name, value.parse().expect("a number")))
-            .collect()
+            .collect();
+        let has_ops = figures.iter().any(|(name, _)| *name == "ops");
+        assert!(has_ops && figures.len() > 1, "{}: ops and a figure are expected, not {line:?}", self.test);
+        figures
     }
 
     /// The lines that carry a comment.
@@ -190,6 +194,8 @@ fn leads_through(report: &Value, stack: &Value, file: &str, lines: &[u64]) -> bo
 fn every_fault_is_caught(language: &str, folder: &str, has_lines: bool) {
     let workshop = Workshop::new(&format!("seeded-{language}"));
     let suite = copied(&workshop);
+    let sources = Source::all(&suite.join(folder));
+    assert!(!sources.is_empty(), "no tests in {folder}");
     seed(&suite, None);
     let _ = check(&suite, &workshop, language, &["--update"]).well();
     let unchanged = check(&suite, &workshop, language, &[]).well();
@@ -198,7 +204,7 @@ fn every_fault_is_caught(language: &str, folder: &str, has_lines: bool) {
         seed(&suite, Some(fault));
         let finished = check(&suite, &workshop, language, &["--json"]).ended(Exit::Status(1));
         let report = json(&finished.stdout);
-        for source in Source::all(&suite.join(folder)) {
+        for source in &sources {
             let test = test(&report, &source.test);
             assert_eq!(test["outcome"], "REGRESSED", "{fault} in {}: {test:#}", source.test);
             let judgements = test["judgements"].as_array().unwrap();

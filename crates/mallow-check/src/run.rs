@@ -14,12 +14,13 @@ pub use error::RunError;
 
 use crate::build::Prepared;
 use crate::manifest::{Mode, TestSpec};
-use crate::measurement::{Figures, Measurement, Run, Site};
+use crate::measurement::{Environment, Figures, Measurement, Run, Site};
 use mallow_collect::{
     Counted, Output, Patience, RecordOptions, RecordOutcome, RegionRun, Resolve, Scope, Setting,
     WatchedProcess, record,
 };
 use mallow_profile::Exit;
+use std::cell::OnceCell;
 use std::ffi::OsString;
 use std::fs::File;
 use std::path::Path;
@@ -76,10 +77,11 @@ impl Runner<'_> {
 
     fn measure_regions(&mut self, task: &Task<'_>) -> Result<Vec<Measurement>, RunError> {
         let mut regions: Vec<Measurement> = Vec::new();
+        let seen = Seen::new();
         let repeats = task.repeats;
         for _ in 0..repeats.runs.max(1) {
             let started = self.start(task, None)?;
-            let fresh = of_regions(task, &started)?;
+            let fresh = of_regions(task, &started, &seen)?;
             join(&mut regions, fresh);
             let least = regions.iter().map(|region| region.runs.len()).min().unwrap_or(0);
             if least >= repeats.runs as usize {
@@ -95,10 +97,11 @@ impl Runner<'_> {
 
     fn measure_processes(&mut self, task: &Task<'_>) -> Result<Vec<Measurement>, RunError> {
         let mut measured: Option<Measurement> = None;
+        let seen = Seen::new();
         for number in 0..task.repeats.warmups + task.repeats.runs {
             let started = self.start(task, None)?;
             let run = whole_run(&started.outcome.processes, task.test.mode)?;
-            let measured = measured.get_or_insert_with(|| empty(task, &task.test.name, &started));
+            let measured = measured.get_or_insert_with(|| empty(task, &task.test.name, &started, &seen));
             if number < task.repeats.warmups {
                 measured.warmups += 1;
             } else {
@@ -180,8 +183,12 @@ fn patience(test: &TestSpec) -> Patience {
     }
 }
 
+/// What is to be seen of a test's program. Whoever looks reads its libc, so it is looked at once, when the first process
+/// has shown its libraries.
+type Seen = OnceCell<Environment>;
+
 /// The measurements of one process's regions, in the order in which they ended first.
-fn of_regions(task: &Task<'_>, started: &Started) -> Result<Vec<Measurement>, RunError> {
+fn of_regions(task: &Task<'_>, started: &Started, seen: &Seen) -> Result<Vec<Measurement>, RunError> {
     let processes = &started.outcome.processes;
     if let Some(name) = processes.iter().flat_map(|process| &process.unfinished).next() {
         return Err(RunError::Unfinished { region: name.clone() });
@@ -198,7 +205,7 @@ fn of_regions(task: &Task<'_>, started: &Started) -> Result<Vec<Measurement>, Ru
     }
     let strays: Vec<&String> = processes.iter().flat_map(|process| &process.strays).collect();
     let measured = names.iter().map(|region| {
-        let mut measurement = empty(task, &name_of(task.test, region, names.len()), started);
+        let mut measurement = empty(task, &name_of(task.test, region, names.len()), started, seen);
         let own: Vec<Run> = runs.iter().filter(|run| run.name == *region).map(|run| run_of(run)).collect();
         // A region that ran no oftener than it should warm up is cold in each process: all its runs are alike.
         let warmups = if own.len() > task.repeats.warmups as usize { task.repeats.warmups } else { 0 };
@@ -223,13 +230,15 @@ fn name_of(test: &TestSpec, region: &str, regions: usize) -> String {
 }
 
 /// A measurement without runs.
-fn empty(task: &Task<'_>, name: &str, started: &Started) -> Measurement {
+fn empty(task: &Task<'_>, name: &str, started: &Started, seen: &Seen) -> Measurement {
     Measurement {
         name: name.to_owned(),
         ops: started.operations,
         runs: Vec::new(),
         warmups: 0,
-        environment: environment::of(task.test, task.prepared, &started.outcome.processes),
+        environment: seen
+            .get_or_init(|| environment::of(task.test, task.prepared, &started.outcome.processes))
+            .clone(),
         notes: started.outcome.warnings.clone(),
     }
 }

@@ -3,7 +3,7 @@
 //! Starting up, reading a configuration, filling a cache: both processes do it, so it is gone from the difference. A site
 //! that the longer process has no more of than the shorter one has no part in an operation.
 
-use super::{Repeats, RunError, Runner, Task, empty, of_regions, whole_run};
+use super::{Repeats, RunError, Runner, Seen, Task, empty, of_regions, whole_run};
 use crate::manifest::Mode;
 use crate::measurement::{Figures, Measurement, Run, Site};
 use mallow_base::Frame;
@@ -15,11 +15,12 @@ pub(super) fn measure(runner: &mut Runner<'_>, task: &Task<'_>) -> Result<Vec<Me
     let double = operations.saturating_mul(2);
     let once = Task { repeats: Repeats { runs: 1, warmups: 0 }, ..*task };
     let mut measured: Option<Measurement> = None;
+    let seen = Seen::new();
     for number in 0..task.repeats.warmups + task.repeats.runs {
         let mut one = |count: u64| -> Result<_, RunError> {
             let started = runner.start(&once, Some(count))?;
             // A program that marks its work is taken at its word, another one is taken whole.
-            let run = match of_regions(&once, &started) {
+            let run = match of_regions(&once, &started, &seen) {
                 Ok(mut regions) if regions.len() == 1 => regions.remove(0).runs.remove(0),
                 Ok(_) | Err(RunError::NoRegion) => whole_run(&started.outcome.processes, Mode::Process)?,
                 Err(error) => return Err(error),
@@ -28,7 +29,7 @@ pub(super) fn measure(runner: &mut Runner<'_>, task: &Task<'_>) -> Result<Vec<Me
         };
         let (_, short) = one(operations)?;
         let (started, long) = one(double)?;
-        let measured = measured.get_or_insert_with(|| empty(task, &task.test.name, &started));
+        let measured = measured.get_or_insert_with(|| empty(task, &task.test.name, &started, &seen));
         if number < task.repeats.warmups {
             measured.warmups += 1;
         } else {

@@ -27,6 +27,23 @@ struct Reader<'text> {
     folder: &'text Path,
 }
 
+/// What a gate and a test may both say. Their types have fields of the same names and nothing else in common.
+macro_rules! given {
+    ($raw:expr) => {
+        Given {
+            runs: $raw.runs.map(super::values::Positive::small),
+            warmup: $raw.warmup,
+            timeout: $raw.timeout.map(|timeout| timeout.0),
+            quiesce_ms: $raw.quiesce_ms,
+            cpus: $raw.cpus.map(super::values::Positive::small),
+            env: &$raw.env,
+            limit: $raw.limit,
+            tolerance: $raw.tolerance.map(|tolerance| tolerance.0),
+            ignore_sites: &$raw.ignore_sites,
+        }
+    };
+}
+
 impl Reader<'_> {
     fn wrong<T>(&self, span: Range<usize>, reason: String) -> Result<T, ManifestError> {
         Err(ManifestError::at(self.path, self.text, span, reason))
@@ -39,18 +56,7 @@ impl Reader<'_> {
     fn gate(&self, raw: &RawGate) -> Gate {
         let without = Gate::without_manifest(self.folder);
         let mut defaults = without.defaults;
-        let given = Given {
-            runs: raw.runs.map(super::values::Positive::small),
-            warmup: raw.warmup,
-            timeout: raw.timeout.map(|timeout| timeout.0),
-            quiesce_ms: raw.quiesce_ms,
-            cpus: raw.cpus.map(super::values::Positive::small),
-            env: &raw.env,
-            limit: raw.limit,
-            tolerance: raw.tolerance.map(|tolerance| tolerance.0),
-            ignore_sites: &raw.ignore_sites,
-        };
-        given.put_over(&mut defaults);
+        given!(raw).put_over(&mut defaults);
         Gate {
             defaults,
             baselines: raw.baselines.as_deref().map_or(without.baselines, |path| inside(self.folder, path)),
@@ -81,18 +87,7 @@ impl Reader<'_> {
 
     fn test(&self, raw: &RawTest, gate: &Gate) -> Result<TestSpec, ManifestError> {
         let mut settings = gate.defaults.clone();
-        let given = Given {
-            runs: raw.runs.map(super::values::Positive::small),
-            warmup: raw.warmup,
-            timeout: raw.timeout.map(|timeout| timeout.0),
-            quiesce_ms: raw.quiesce_ms,
-            cpus: raw.cpus.map(super::values::Positive::small),
-            env: &raw.env,
-            limit: raw.limit,
-            tolerance: raw.tolerance.map(|tolerance| tolerance.0),
-            ignore_sites: &raw.ignore_sites,
-        };
-        given.put_over(&mut settings);
+        given!(raw).put_over(&mut settings);
         let program = self.program(raw)?;
         let mode = raw.mode.as_ref().map_or(Mode::Region, |mode| mode.as_ref().0);
         if let (Mode::Slope, None, Some(word)) = (mode, raw.ops, &raw.mode) {

@@ -11,7 +11,7 @@ const SHORT: [&str; 4] = ["--iterations", "20", "--requests", "1000"];
 
 fn mode(server: &str, name: &str) -> &'static Mode {
     static MODES: OnceLock<Vec<Mode>> = OnceLock::new();
-    let all = MODES.get_or_init(|| modes(&Path::new(env!("CARGO_TARGET_TMPDIR")).join("soak")));
+    let all = MODES.get_or_init(|| modes(&Path::new(env!("CARGO_TARGET_TMPDIR")).join("soak-servers")));
     all.iter().find(|mode| mode.server == server && mode.name == name).expect("expected.toml has it")
 }
 

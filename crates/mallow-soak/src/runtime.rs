@@ -102,11 +102,6 @@ impl Runtimes {
         figures.sort_by_key(|figures| figures.pid);
         figures
     }
-
-    /// Whether a runtime has shown itself: connected, or found to be a JVM by the last [`Runtimes::collect`].
-    pub(crate) fn any(&self) -> bool {
-        self.hooks.any() || self.jvms.any()
-    }
 }
 
 /// RUBYOPT knows no quoting, so the folder's path must have no blanks.

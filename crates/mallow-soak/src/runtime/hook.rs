@@ -61,12 +61,6 @@ impl Hooks {
         &self.name
     }
 
-    /// Whether somebody has connected, or waits to be let in.
-    pub(super) fn any(&self) -> bool {
-        let mut waiting = [PollFd::new(&self.listener, PollFlags::IN)];
-        !self.connections.is_empty() || poll(&mut waiting, Some(&Timespec::default())).is_ok_and(|n| n > 0)
-    }
-
     /// Asks everybody among `pids` to collect.
     pub(super) fn ask(&mut self, pids: &[u32]) {
         self.connections.retain(|connection| is_alive(connection.pid));

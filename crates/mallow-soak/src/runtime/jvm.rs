@@ -18,25 +18,21 @@ use std::time::{Duration, Instant};
 /// Longer than any of the answers that are asked for.
 const ANSWER_BYTES_MAX: u64 = 1 << 20;
 
-/// The JVMs that have been seen.
+/// What is known of JVMs.
 #[derive(Default)]
 pub(super) struct Jvms {
-    pids: BTreeSet<u32>,
     /// Those that could not be attached to; they are not asked again, since each attempt is a signal.
     refused: BTreeSet<u32>,
 }
 
 impl Jvms {
-    /// Whether there is one.
-    pub(super) fn any(&self) -> bool {
-        !self.pids.is_empty()
-    }
-
     /// Lets the JVMs among `pids` collect one after the other, and asks for their figures.
     pub(super) fn collect(&mut self, pids: &[u32], deadline: Instant) -> Vec<RuntimeFigures> {
-        self.pids = pids.iter().copied().filter(|&pid| is_jvm(pid)).collect();
         let mut all = Vec::new();
-        for &pid in self.pids.difference(&self.refused.clone()) {
+        for &pid in pids.iter().filter(|&&pid| is_jvm(pid)) {
+            if self.refused.contains(&pid) {
+                continue;
+            }
             match figures_of(pid, deadline) {
                 Ok(figures) => all.push(figures),
                 Err(fault) if fault.kind() == ErrorKind::TimedOut => {}

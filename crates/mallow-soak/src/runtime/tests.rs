@@ -76,7 +76,6 @@ fn dropped_objects_are_gone(words: &[&str], bytes: u64) {
     // The first collection sees what loading the program left behind.
     running.figures(&mut runtimes);
     let kept = running.figures(&mut runtimes);
-    assert!(runtimes.any());
     running.child.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
     assert_eq!(running.line(), "dropped");
     running.figures(&mut runtimes);
@@ -254,5 +253,4 @@ fn a_jvm_collects_and_tells() {
     let less = kept.managed_bytes - running.figures(&mut runtimes).managed_bytes;
     assert!(less >= 19 << 20, "{less} bytes less");
     assert!(start.elapsed() < Duration::from_secs(3), "the second time needs no jcmd");
-    assert!(runtimes.any());
 }

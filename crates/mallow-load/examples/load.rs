@@ -1,13 +1,14 @@
 //! The generator on its own, for benchmarks: `load ADDRESS CONNECTIONS SECONDS|REQUESTSn [h2] [threads=N] [rate=R]`.
 
 use mallow_load::{Amount, Generator, Load, Order, Protocol, Target};
+use std::process::ExitCode;
 use std::time::Duration;
 
-fn main() {
+fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let [address, connections, amount, options @ ..] = words.as_slice() else {
         eprintln!("load ADDRESS CONNECTIONS SECONDS|REQUESTSn [h2] [close] [threads=N] [rate=R]");
-        std::process::exit(2);
+        return ExitCode::from(2);
     };
     let option = |name: &str| options.iter().find_map(|word| word.strip_prefix(name));
     let load = Load {
@@ -33,6 +34,7 @@ fn main() {
     println!("failed {}", figures.failed());
     println!("resident_bytes_max {}", resident_bytes_max());
     println!("{figures:#?}");
+    ExitCode::SUCCESS
 }
 
 /// The high-water mark of our own memory.

@@ -5,6 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+/// How long before the first request of a schedule its threads are told of it: otherwise that one would always be late.
+const LEAD: Duration = Duration::from_millis(5);
+
 /// One run.
 #[derive(Debug)]
 pub(crate) struct Plan {
@@ -36,7 +39,7 @@ pub(crate) struct Slot {
 impl Plan {
     /// `requests_max` is where a list that is asked for once ends.
     pub(crate) fn new(amount: Amount, rate: Option<f64>, workers: u32, requests_max: Option<u64>) -> Plan {
-        let begin = Instant::now();
+        let begin = Instant::now() + if rate.is_some() { LEAD } else { Duration::ZERO };
         let (total, end) = match amount {
             Amount::Requests(count) => (count, None),
             Amount::Duration(time) => (u64::MAX, begin.checked_add(time)),

@@ -159,7 +159,7 @@ mod tests {
             let divisor = weights.iter().fold(0, |a, b| greatest_common_divisor(a, u64::from(*b)));
             for (index, weight) in weights.iter().enumerate() {
                 let count = round.iter().filter(|it| **it as usize == index).count() as u64;
-                let expected = if divisor == 0 { 1 } else { u64::from(*weight) / divisor };
+                let expected = u64::from(*weight).checked_div(divisor).unwrap_or(1);
                 prop_assert_eq!(count, expected);
             }
         }

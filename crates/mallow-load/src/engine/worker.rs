@@ -69,14 +69,14 @@ impl Worker {
             match outcome {
                 Ok(answer) => {
                     run.tally.borrow_mut().answered(answer.status, answer.body_bytes, due, begun, end);
-                    now = end;
+                    now = self.wire.part(&run.setup, end).await;
                 }
                 Err(cause) => {
                     run.tally.borrow_mut().failed(cause, due, begun, end);
                     if !matches!(cause, Cause::Timeout | Cause::ClosedEarly | Cause::BadAnswer) {
                         tokio::time::sleep(PAUSE).await;
                     }
-                    now = Instant::now();
+                    now = self.wire.part(&run.setup, Instant::now()).await;
                 }
             }
         }
@@ -144,12 +144,19 @@ impl Wire {
                     sender = lane.sender(setup.address, Some(&sender)).await?;
                     outcome = sender.exchange(template.request()).await;
                 }
-                drop(sender);
-                if !setup.keep_alive {
-                    lane.close().await;
-                }
                 outcome.map_err(|broken| broken.cause)
             }
+        }
+    }
+
+    /// Closes what is not kept after a request that ended at `end`, on nobody's time; tells what time it is then.
+    async fn part(&mut self, setup: &Setup, end: Instant) -> Instant {
+        match self {
+            Wire::Http2(lane) if !setup.keep_alive => {
+                lane.close().await;
+                Instant::now()
+            }
+            _ => end,
         }
     }
 

@@ -41,7 +41,7 @@ fn hey_is_read() {
         ..outside("hey", (200, 200), 0.0383, 5228.2122)
     };
     assert_eq!(read(fixture!("hey-404.txt")), Some(expected));
-    assert_eq!(read(fixture!("hey-refused.txt")), Some(outside("hey", (20, 20), 0.002, 10_230.1162)));
+    assert_eq!(read(fixture!("hey-refused.txt")), Some(outside("hey", (20, 20), 0.002, 10_230.116_2)));
 }
 
 #[test]

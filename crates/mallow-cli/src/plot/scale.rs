@@ -69,11 +69,11 @@ impl Scale {
 
     fn text(&self, value: f64) -> String {
         let sign = if value < -self.step / 2.0 { "-" } else { "" };
-        let size = value.abs();
+        let (size, most) = (value.abs(), self.to.abs().max(self.from.abs()));
         let text = match self.unit {
-            Unit::Bytes => bytes(size, self.step),
-            Unit::Seconds => seconds(size, self.step),
-            Unit::Count => count(size, self.step),
+            Unit::Bytes => bytes(size, self.step, most),
+            Unit::Seconds => seconds(size, self.step, most),
+            Unit::Count => count(size, self.step, most),
         };
         format!("{sign}{text}")
     }
@@ -91,8 +91,9 @@ fn ends(values: impl Iterator<Item = f64>) -> (f64, f64) {
 fn step(span: f64, unit: Unit, steps: f64) -> f64 {
     let rough = (span / steps).max(f64::MIN_POSITIVE);
     let (base, choices): (f64, &[f64]) = match unit {
+        // Doublings are round in every unit above: 512 KiB are 0.5 MiB.
         Unit::Bytes => {
-            (unit_of_bytes(rough), &[1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1024.0])
+            (unit_of_bytes(rough), &[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0])
         }
         Unit::Seconds if rough >= 3600.0 => (3600.0, &[1.0, 2.0, 4.0, 6.0, 12.0, 24.0, 48.0, 120.0, 240.0]),
         Unit::Seconds if rough > 30.0 => (60.0, &[1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0]),
@@ -115,17 +116,17 @@ fn unit_of_bytes(value: f64) -> f64 {
     unit
 }
 
-/// Whole figures of the unit where the step allows them, so that figures beside an axis have the same form.
-fn bytes(value: f64, step: f64) -> String {
+/// All figures of an axis have the unit of its end, and whole figures where the step allows them.
+fn bytes(value: f64, step: f64, most: f64) -> String {
     const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
-    let unit = unit_of_bytes(value.max(step));
+    let unit = unit_of_bytes(most);
     let place = (unit.log2() / 10.0).round() as usize;
     let Some(name) = UNITS.get(place) else { return Bytes(value as u64).to_string() };
     format!("{} {name}", decimals(value / unit, step / unit))
 }
 
-fn count(value: f64, step: f64) -> String {
-    let (unit, name) = match value.max(step) {
+fn count(value: f64, step: f64, most: f64) -> String {
+    let (unit, name) = match most {
         most if most >= 1e9 => (1e9, " G"),
         most if most >= 1e6 => (1e6, " M"),
         most if most >= 1e4 => (1e3, " k"),
@@ -137,9 +138,9 @@ fn count(value: f64, step: f64) -> String {
     format!("{}{name}", decimals(value / unit, step / unit))
 }
 
-fn seconds(value: f64, step: f64) -> String {
-    let (unit, name) = match value.max(step) {
-        most if most >= 7200.0 => (3600.0, "h"),
+fn seconds(value: f64, step: f64, most: f64) -> String {
+    let (unit, name) = match most {
+        most if most > 7200.0 => (3600.0, "h"),
         most if most >= 180.0 => (60.0, "min"),
         _ => (1.0, "s"),
     };

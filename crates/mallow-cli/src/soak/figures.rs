@@ -80,7 +80,7 @@ pub(crate) fn course(shape: Shape) -> &'static str {
     match shape {
         Shape::Grows => "grows",
         Shape::Doubles => "doubles",
-        Shape::RoseThenFlat => "rose, then flat",
+        Shape::RoseThenFlat => "levelled off",
         Shape::Flat => "flat",
         Shape::Falls => "falls",
         Shape::Unclear => "unclear",

@@ -134,9 +134,9 @@ fn doing(now: Phase) -> &'static str {
 
 /// Heads of the columns; where there is room, the median and memory after trimming too.
 fn head(is_wide: bool) -> String {
-    let (p50, trimmed) = if is_wide { ("    p50", "  trimmed") } else { ("", "") };
+    let (p50, trimmed) = if is_wide { ("    p50", "   trimmed") } else { ("", "") };
     format!(
-        "{:>3} {:<7}{:>8}{:>8}{p50}{:>7}{:>7}{:>5}{:>10}{:>7}{:>10}{trimmed}{:>5}{:>4}",
+        "{:>3} {:<7}{:>8}{:>8}{p50}{:>7}{:>7}{:>5}{:>9}{:>7}{:>9}{trimmed}{:>5}{:>4}",
         "#", "phase", "requests", "req/s", "p99", "worst", "err", "heap", "B/req", "RSS", "fds", "thr"
     )
     .trim_end()
@@ -165,7 +165,7 @@ pub(crate) fn line(before: Option<&Sample>, sample: &Sample, is_wide: bool) -> S
         trimmed = format!("{:>10}", or_dash(after));
     }
     format!(
-        "{:>3} {:<7}{requests:>8}{rate:>8}{p50}{p99:>7}{worst:>7}{errors:>5}{heap:>10}{step:>7}{resident:>10}{trimmed}{:>5}{:>4}",
+        "{:>3} {:<7}{requests:>8}{rate:>8}{p50}{p99:>7}{worst:>7}{errors:>5}{heap:>9}{step:>7}{resident:>9}{trimmed}{:>5}{:>4}",
         sample.number,
         phase(sample.phase),
         count(sample.descriptors),

@@ -25,10 +25,10 @@ impl Page<'_> {
             report.comparison.iter().flat_map(|comparison| &comparison.planes).filter(|plane| plane.worse);
         let found = worse.map(worse_line).chain(report.judgement.findings.iter().map(finding));
         let needs = sentence::needs(report).into_iter().map(|need| format!("It would be decided by {need}."));
-        for sentence in found.chain(needs) {
-            out.push_str(&format!("\n- {}", inline(&sentence)));
+        let beside: Vec<String> = found.chain(needs).map(|text| format!("- {}\n", inline(&text))).collect();
+        if !beside.is_empty() {
+            out.push_str(&format!("\n{}", beside.concat()));
         }
-        out.push('\n');
         self.stack_rows(&mut out);
         self.comparison_rows(&mut out);
         let whole = self.text(Style { width: WIDTH, ..Style::PLAIN });

@@ -179,7 +179,7 @@ mod tests {
     fn a_leak_is_told_in_units_that_people_plan_with() {
         assert_eq!(
             verdict(&sample::leaking()),
-            "LEAKING: 16.0 bytes per request (15.9 to 16.1), 6.44 GiB a day at this rate; 512 MiB are reached after 1 h 51 min."
+            "LEAKING: 16.0 bytes per request (15.9 to 16.1), 6.44 GiB a day at this rate; 512 MiB are reached after 1 h 47 min."
         );
     }
 

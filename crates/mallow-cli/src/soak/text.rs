@@ -29,10 +29,12 @@ impl Page<'_> {
     /// The whole page.
     pub(crate) fn text(&self, style: Style) -> String {
         let mut out: Vec<String> = Vec::new();
-        out.extend(wrapped(&sentence::verdict(self.report), style.width).iter().map(|line| style.bold(line)));
+        out.extend(
+            firm_lines(&sentence::verdict(self.report), style.width).iter().map(|line| style.bold(line)),
+        );
         out.extend(self.beside(style));
         out.push(String::new());
-        out.extend(self.what_was_done().iter().map(|line| style.dim(&cut_end(line, style.width))));
+        out.extend(self.what_was_done(style.width).iter().map(|line| style.dim(line)));
         for section in [
             self.stacks(style),
             self.mappings(style),
@@ -76,17 +78,14 @@ impl Page<'_> {
     }
 
     /// `./server: http://127.0.0.1:3030/ (50 connections)`, and how much of that there was.
-    pub(crate) fn what_was_done(&self) -> Vec<String> {
+    fn what_was_done(&self, width: usize) -> Vec<String> {
         let report = self.report;
         let command: Vec<String> = report.command.iter().map(|word| shell_word(&printable(word))).collect();
         let asked = asked(&report.samples);
         let failed = asked.failures.iter().map(|failure| failure.1).fold(0, u64::saturating_add);
         let what = if asked.uncounted { "run" } else { "request" };
-        let mut done = format!(
-            "{} of {} in all",
-            plural(asked.iterations as u64, "iteration"),
-            plural(asked.requests, what),
-        );
+        let mut done =
+            format!("{}, {}", plural(asked.iterations as u64, "iteration"), plural(asked.requests, what));
         if let Some(pace) = pace(report) {
             done.push_str(&format!(", {}/s", small(pace.requests_per_second)));
         }
@@ -102,7 +101,9 @@ impl Page<'_> {
             }
         }
         done.push_str(&format!("; {} in all", super::figures::long_time(report.seconds)));
-        vec![format!("{}: {}", command.join(" "), printable(&report.work)), done]
+        let mut lines = vec![cut_end(&format!("{}: {}", command.join(" "), printable(&report.work)), width)];
+        lines.extend(firm_lines(&done, width));
+        lines
     }
 
     fn stacks(&self, style: Style) -> Vec<String> {
@@ -170,7 +171,7 @@ impl Page<'_> {
             return Vec::new();
         }
         let head = format!(
-            "{:<18}{:>11}{:>11}{:>11}  {:<18}{}",
+            "{:<17}{:>10}{:>10}{:>11}  {:<18}{}",
             "", "first", "last", "B/request", "between", "course"
         );
         let mut out = vec![style.bold(head.trim_end())];
@@ -180,6 +181,10 @@ impl Page<'_> {
 
     fn split(&self, style: Style) -> Vec<String> {
         let Some(split) = split(self.report) else { return Vec::new() };
+        let is_quiet = matches!(self.report.judgement.verdict, Verdict::Clean | Verdict::Plateau);
+        if is_quiet && split.managed.is_none() {
+            return Vec::new();
+        }
         let part = |name: &str, value: Option<f64>| {
             value.map(|value| format!("{name} {}", small(value))).into_iter().collect::<Vec<_>>()
         };
@@ -217,7 +222,7 @@ impl Page<'_> {
     fn warnings(&self, style: Style) -> Vec<String> {
         let end = &self.report.server_end;
         let expected = ["exit status 0", "still running", "killed by signal 15", "killed by SIGTERM", ""];
-        let odd = (!expected.contains(&end.as_str())).then(|| format!("the server ended with {end}"));
+        let odd = (!expected.contains(&end.as_str())).then(|| format!("the server did not end well: {end}"));
         let warnings = self.report.warnings.iter().cloned().chain(odd);
         warnings
             .flat_map(|warning| wrapped(&format!("warning: {}", printable(&warning)), style.width))
@@ -239,9 +244,28 @@ impl Page<'_> {
     }
 }
 
+/// Lines of a sentence in which no figure is parted from its unit.
+fn firm_lines(text: &str, width: usize) -> Vec<String> {
+    /// Stands for a blank while lines are broken.
+    const FIRM: char = '\u{1}';
+    const UNITS: [&str; 12] =
+        ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "bytes", "h", "min", "s", "days", "years"];
+    let mut firm = String::with_capacity(text.len());
+    for word in printable(text).split_whitespace() {
+        let unit = word.trim_end_matches([',', ';', '.', ')']);
+        let before = firm.rsplit([' ', FIRM]).next().unwrap_or_default();
+        let is_figure = before.trim_start_matches(['(', '-', '+']).starts_with(|c: char| c.is_ascii_digit());
+        if !firm.is_empty() {
+            firm.push(if is_figure && UNITS.contains(&unit) { FIRM } else { ' ' });
+        }
+        firm.push_str(word);
+    }
+    wrapped(&firm, width).into_iter().map(|line| line.replace(FIRM, " ")).collect()
+}
+
 /// Lines of a sentence behind a dash.
 fn bullet(text: &str, style: Style) -> Vec<String> {
-    let lines = wrapped(&printable(text), style.width.saturating_sub(2));
+    let lines = firm_lines(text, style.width.saturating_sub(2));
     let mark = |(at, line): (usize, &String)| format!("{} {line}", if at == 0 { "-" } else { " " });
     lines.iter().enumerate().map(mark).collect()
 }
@@ -254,7 +278,7 @@ fn plane(row: &PlaneRow) -> String {
     let (first, last) = (level(row, row.first), level(row, row.last));
     let shape = row.shape.map(course).unwrap_or_default();
     let name = row.name;
-    format!("{name:<18}{first:>11}{last:>11}{slope:>11}  {between:<18}{shape}").trim_end().to_owned()
+    format!("{name:<17}{first:>10}{last:>10}{slope:>11}  {between:<18}{shape}").trim_end().to_owned()
 }
 
 fn latency(row: &LatencyRow) -> String {
@@ -266,7 +290,7 @@ fn latency(row: &LatencyRow) -> String {
         ("worst", row.worst_us.map(|worst| worst as f64)),
     ];
     let told = figures.into_iter().filter_map(|(name, us)| Some(format!("{name} {}", micros(us?))));
-    format!("{name:<22}{}", told.collect::<Vec<_>>().join("  "))
+    format!("{name:<23}{}", told.collect::<Vec<_>>().join("  "))
 }
 
 /// Every compared plane.

@@ -3,6 +3,7 @@
 use super::figures::{bytes_in_words, size, small};
 use crate::args::LowFailOn;
 use crate::exit_code;
+use crate::text::grouped;
 use mallow_growth::{Finding, Verdict};
 use mallow_soak::{Plane, SoakReport};
 
@@ -60,15 +61,11 @@ pub(crate) fn finding(finding: &Finding) -> String {
     match finding {
         Finding::Descriptors { more, per_request } => format!(
             "Open descriptors grow: {} more over the window, one every {}.",
-            small(more.round()),
+            whole(*more),
             every(*per_request)
         ),
         Finding::Threads { more, per_request } => {
-            format!(
-                "Threads grow: {} more over the window, one every {}.",
-                small(more.round()),
-                every(*per_request)
-            )
+            format!("Threads grow: {} more over the window, one every {}.", whole(*more), every(*per_request))
         }
         Finding::Throughput { ratio } => format!(
             "The server becomes slower: its last iterations answered {:.0}% of the requests per second of the first.",
@@ -87,11 +84,16 @@ pub(crate) fn finding(finding: &Finding) -> String {
     }
 }
 
+/// Things cannot be counted in fractions.
+fn whole(count: f64) -> String {
+    grouped(count.max(0.0).round() as u64)
+}
+
 /// `request`, `40 requests`.
 fn every(per_request: f64) -> String {
     let requests = (1.0 / per_request).round();
     if requests > 1.0 && requests.is_finite() {
-        format!("{} requests", small(requests).trim_end_matches(".00").trim_end_matches(".0"))
+        format!("{} requests", whole(requests))
     } else {
         "request".to_owned()
     }
@@ -174,7 +176,7 @@ mod tests {
         let sentence = |found| finding(&found);
         assert_eq!(
             sentence(Finding::Descriptors { more: 80.4, per_request: 0.01 }),
-            "Open descriptors grow: 80.0 more over the window, one every 100 requests."
+            "Open descriptors grow: 80 more over the window, one every 100 requests."
         );
         assert_eq!(
             sentence(Finding::Limit { of: "retained bytes", measured: 2_097_152.0, allowed: 1_048_576.0 }),

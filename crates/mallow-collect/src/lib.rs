@@ -30,6 +30,7 @@ mod marks_tests;
 mod pairing;
 #[cfg(test)]
 mod pairing_tests;
+mod pause;
 mod preload;
 mod process;
 mod questions;

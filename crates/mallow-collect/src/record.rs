@@ -7,6 +7,7 @@ use crate::error::CollectError;
 use crate::interrupts::Interrupts;
 use crate::launch::{Launch, Mode};
 use crate::marks::Counted;
+use crate::pause::Pause;
 use crate::process::{Ended, Recorded, Wanted};
 use crate::questions::Questions;
 use crate::regions::{self, WatchedProcess};
@@ -534,34 +535,6 @@ impl Recording {
         payload.clear();
         trace::FoldedProcess::default().encode(&mut payload);
         self.file.chunk(ChunkKind::FOLDED, index, &payload)
-    }
-}
-
-/// Sleeps between passes: not at all while rings fill quickly, longer and longer while nothing happens.
-#[derive(Debug)]
-struct Pause {
-    current: Duration,
-}
-
-impl Default for Pause {
-    fn default() -> Pause {
-        Pause { current: Pause::MIN }
-    }
-}
-
-impl Pause {
-    const MIN: Duration = Duration::from_micros(100);
-    const MAX: Duration = Duration::from_millis(4);
-
-    fn is_idle(&self) -> bool {
-        self.current > Pause::MIN
-    }
-
-    fn after(&mut self, words: u64) {
-        /// A sixteenth of a ring.
-        const MANY_WORDS: u64 = 4 * 1024;
-        self.current = if words > MANY_WORDS { Pause::MIN } else { (self.current * 2).min(Pause::MAX) };
-        std::thread::sleep(self.current);
     }
 }
 

@@ -1,0 +1,33 @@
+//! How long the collector sleeps between two passes over the rings.
+
+use std::time::Duration;
+
+/// Sleeps between passes: not at all while rings fill quickly, longer and longer while nothing happens.
+#[derive(Debug)]
+pub(crate) struct Pause {
+    current: Duration,
+}
+
+impl Default for Pause {
+    fn default() -> Pause {
+        Pause { current: Pause::MIN }
+    }
+}
+
+impl Pause {
+    const MIN: Duration = Duration::from_micros(100);
+    const MAX: Duration = Duration::from_millis(4);
+
+    /// Whether the last passes found little.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.current > Pause::MIN
+    }
+
+    /// Sleeps after a pass that read so many words.
+    pub(crate) fn after(&mut self, words: u64) {
+        /// A sixteenth of a ring.
+        const MANY_WORDS: u64 = 4 * 1024;
+        self.current = if words > MANY_WORDS { Pause::MIN } else { (self.current * 2).min(Pause::MAX) };
+        std::thread::sleep(self.current);
+    }
+}

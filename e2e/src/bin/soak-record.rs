@@ -1,5 +1,6 @@
 //! Runs every server and mode of `programs/soak/expected.toml` many times, and writes down how often the verdict was
-//! right: `cargo xtask soak-record [--runs N] [--jobs N] [--only SERVER/MODE]… [--output FILE]`.
+//! right: `cargo xtask soak-record [--runs N] [--minutes N] [--pairs N] [--jobs N]
+//! [--only SERVER/MODE]… [--output FILE]`.
 //!
 //! An inconclusive verdict is not wrong, and is counted apart. What the recorder costs a server is measured first, with
 //! nothing else running: the same soak with and without it, in turn.
@@ -10,14 +11,15 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
-
-/// Pairs of soaks with and without the recorder.
-const PAIRS: usize = 10;
+use std::time::{Duration, Instant};
 
 /// What was asked for.
 struct Plan {
     runs: usize,
+    /// No run begins after this time.
+    minutes: u64,
+    /// Pairs of soaks with and without the recorder.
+    pairs: usize,
     jobs: usize,
     only: Vec<String>,
     output: Option<PathBuf>,
@@ -27,12 +29,17 @@ struct Plan {
 impl Plan {
     fn parse(mut words: impl Iterator<Item = String>) -> Result<Plan, String> {
         let target = PathBuf::from("target/soak-servers");
-        let mut plan = Plan { runs: 20, jobs: 4, only: Vec::new(), output: None, target };
+        let mut plan =
+            Plan { runs: 20, minutes: 1_000_000, pairs: 10, jobs: 4, only: Vec::new(), output: None, target };
         while let Some(word) = words.next() {
             let value = words.next().ok_or(format!("{word} needs a value."))?;
             let number = || value.parse().map_err(|_| format!("{word} is `{value}`, which is no number."));
             match word.as_str() {
                 "--runs" => plan.runs = number()?,
+                "--minutes" => {
+                    plan.minutes = value.parse().map_err(|_| format!("`{value}` is no number."))?
+                }
+                "--pairs" => plan.pairs = number()?,
                 "--jobs" => plan.jobs = number()?.max(1),
                 "--only" => plan.only.push(value),
                 "--output" => plan.output = Some(value.into()),
@@ -59,10 +66,19 @@ fn main() -> ExitCode {
     };
     let target = std::path::absolute(&plan.target).expect("the current folder is known");
     let modes: Vec<Mode> = modes(&target).into_iter().filter(|mode| plan.has(mode)).collect();
-    let cost = modes.iter().find(|mode| mode.server == "rust" && mode.name == "clean").map(cost);
+    let cost = modes
+        .iter()
+        .find(|mode| mode.server == "rust" && mode.name == "clean")
+        .map(|mode| cost(mode, plan.pairs));
     let began = Instant::now();
     let all = run_all(&modes, &plan);
-    let page = page(&modes, &all, cost.as_deref(), plan.jobs, began.elapsed().as_secs_f64());
+    let page = page(
+        &modes,
+        &all,
+        cost.as_deref().filter(|pairs| !pairs.is_empty()),
+        plan.jobs,
+        began.elapsed().as_secs_f64(),
+    );
     println!("\n{page}");
     if let Some(path) = &plan.output {
         std::fs::write(path, &page).expect("the record can be written");
@@ -73,6 +89,7 @@ fn main() -> ExitCode {
 
 /// Each mode's runs. Runs of one mode lie far apart in time, so that a busy minute does not meet all of one.
 fn run_all(modes: &[Mode], plan: &Plan) -> Vec<Vec<Said>> {
+    let (began, time) = (Instant::now(), Duration::from_secs(60 * plan.minutes));
     let next = AtomicUsize::new(0);
     let all = Mutex::new(vec![Vec::new(); modes.len()]);
     std::thread::scope(|scope| {
@@ -80,7 +97,7 @@ fn run_all(modes: &[Mode], plan: &Plan) -> Vec<Vec<Said>> {
             scope.spawn(|| {
                 loop {
                     let at = next.fetch_add(1, Ordering::Relaxed);
-                    if at >= modes.len() * plan.runs {
+                    if at >= modes.len() * plan.runs || began.elapsed() > time {
                         break;
                     }
                     let mode = &modes[at % modes.len()];
@@ -102,12 +119,12 @@ fn tell(mode: &Mode, said: &Said) {
 }
 
 /// The rate of the clean server with the recorder over that without: each pair's ratio, in the order of the runs.
-fn cost(mode: &Mode) -> Vec<(f64, f64)> {
+fn cost(mode: &Mode, pairs: usize) -> Vec<(f64, f64)> {
     let rate = |more: &[&str]| {
         let course = ["--iterations", "6", "--requests", "10000", "--no-extend", "--idle", "500ms"];
         mode.judge(&mode.soak(&[&course, more].concat())).rate
     };
-    let pairs = (0..PAIRS).map(|pair| {
+    let pairs = (0..pairs).map(|pair| {
         let (with, without) = match pair % 2 {
             0 => {
                 let with = rate(&[]);

@@ -26,7 +26,7 @@ const STEPS: f64 = 6.0;
 const LETTER: f64 = 7.2;
 
 /// Colours that people with the common kinds of colour blindness tell apart: Okabe and Ito, "Color Universal Design" (2008).
-const COLOURS: [&str; 6] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#b8860b"];
+const COLOURS: [&str; 7] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#b8860b", INK];
 const INK: &str = "#222222";
 const PALE_INK: &str = "#5f5f5f";
 const SHADES: [&str; 2] = ["#f1efe8", "#e3ecf4"];

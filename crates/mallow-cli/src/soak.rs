@@ -41,7 +41,8 @@ pub(crate) fn run(low: &LowSoak) -> Result<u8, Failure> {
         None => None,
     };
     if let Some(path) = &low.shown.read {
-        let report = from_journal(read_journal(path)?, &rules(low));
+        let mut report = from_journal(read_journal(path)?, &rules(low));
+        report.memory_limit_bytes = low.limits.memory_limit;
         return show(low, report, before, None);
     }
     outputs::check(&low.shown)?;

@@ -15,6 +15,7 @@ const HEAP: usize = 0;
 const RESIDENT: usize = 1;
 const TRIMMED: usize = 5;
 const MANAGED: usize = 2;
+const TREND: usize = 6;
 
 /// The drawing of a report.
 pub(crate) fn svg(report: &SoakReport) -> String {
@@ -22,7 +23,9 @@ pub(crate) fn svg(report: &SoakReport) -> String {
 }
 
 fn plot(report: &SoakReport) -> Plot {
-    let samples = &report.samples;
+    // What is seen while nothing is asked has no place of its own over requests.
+    let is_shown = |sample: &&Sample| sample.phase != Phase::IdleControl;
+    let samples: &Vec<&Sample> = &report.samples.iter().filter(is_shown).collect();
     let has_heap = samples.iter().any(|sample| sample.heap.is_some());
     let mut curves = vec![
         curve("RSS at rest", RESIDENT, has_heap, points(samples, |one| Some(one.memory.rss_bytes))),
@@ -56,8 +59,8 @@ fn managed(sample: &Sample) -> Option<u64> {
     (!sample.runtimes.is_empty()).then(|| bytes.fold(0, u64::saturating_add))
 }
 
-fn points(samples: &[Sample], of: impl Fn(&Sample) -> Option<u64>) -> Vec<(f64, f64)> {
-    let point = |sample: &Sample| Some((sample.requests_total as f64, of(sample)? as f64));
+fn points(samples: &[&Sample], of: impl Fn(&Sample) -> Option<u64>) -> Vec<(f64, f64)> {
+    let point = |sample: &&Sample| Some((sample.requests_total as f64, of(sample)? as f64));
     samples.iter().filter_map(point).collect()
 }
 
@@ -83,13 +86,9 @@ fn trend(report: &SoakReport, has_heap: bool) -> Option<Curve> {
     offsets.sort_by(f64::total_cmp);
     let offset = *offsets.get(offsets.len() / 2)?;
     let at = |requests: f64| (requests, offset + trend.per_request * requests);
-    let (colour, is_right) = match plane {
-        Judged::Heap => (HEAP, false),
-        Judged::Managed => (MANAGED, false),
-        Judged::Mapped | Judged::Resident => (TRIMMED, has_heap),
-    };
+    let is_right = has_heap && matches!(plane, Judged::Mapped | Judged::Resident);
     let name = format!("trend: {} B/request", super::figures::small(trend.per_request));
-    Some(Curve { name, is_right, points: vec![at(first), at(last)], stroke: Stroke::Dashed, colour })
+    Some(Curve { name, is_right, points: vec![at(first), at(last)], stroke: Stroke::Dashed, colour: TREND })
 }
 
 /// The phases that have requests, and the half of the load that was judged.

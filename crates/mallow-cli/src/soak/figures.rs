@@ -41,7 +41,7 @@ pub(crate) fn long_time(seconds: f64) -> String {
     match seconds {
         _ if !seconds.is_finite() || seconds > 200.0 * 365.0 * DAY => "centuries".to_owned(),
         _ if seconds >= 730.0 * DAY => format!("{:.0} years", seconds / (365.0 * DAY)),
-        _ if seconds >= 3.0 * DAY => format!("{:.0} days", seconds / DAY),
+        _ if seconds >= 2.0 * DAY => format!("{:.0} days", seconds / DAY),
         _ if seconds >= 60.0 => Micros((seconds * 1e6) as u64).to_string(),
         _ => format!("{:.0} s", seconds),
     }

@@ -89,6 +89,9 @@ impl Live {
     }
 
     fn sample(&mut self, sample: &Sample) -> String {
+        if self.is_told(sample) {
+            return String::new();
+        }
         let is_wide = self.style.width >= WIDE;
         let mut text = String::new();
         if self.lines.is_multiple_of(HEAD_EVERY) {
@@ -104,6 +107,15 @@ impl Live {
         self.resident.push(sample.memory.rss_bytes as f64);
         self.last = Some(sample.clone());
         text
+    }
+
+    /// Whether a look at the idle server shows what the one before it did.
+    fn is_told(&self, sample: &Sample) -> bool {
+        let Some(last) = self.last.as_ref().filter(|_| sample.phase == Phase::IdleControl) else {
+            return false;
+        };
+        let shown = |sample: &Sample| line(None, &Sample { number: 0, ..sample.clone() }, false);
+        last.phase == Phase::IdleControl && shown(last) == shown(sample)
     }
 
     fn courses(&self) -> Vec<String> {

@@ -63,9 +63,12 @@ fn clean(report: &SoakReport) -> String {
     let seen = report.judgement.detectable_per_request;
     match seen {
         Some(least) => {
-            format!("nothing grows; a leak of {} per request would have been seen", bytes_in_words(least))
+            format!(
+                "memory does not grow; a leak of {} per request would have been seen",
+                bytes_in_words(least)
+            )
         }
-        None => "nothing grows".to_owned(),
+        None => "memory does not grow".to_owned(),
     }
 }
 

@@ -7,7 +7,7 @@ use crate::check::stack;
 use crate::text::{Style, cut_end, cut_start, grouped, plural, printable, shell_word, wrapped};
 use mallow_base::{Bytes, Percent};
 use mallow_growth::Verdict;
-use mallow_soak::{Comparison, SoakReport};
+use mallow_soak::{Comparison, MappingGrowth, SoakReport};
 use mallow_view::soak::{LatencyRow, PlaneRow, asked, growing, latencies, pace, planes, split};
 use std::path::PathBuf;
 
@@ -80,7 +80,11 @@ impl Page<'_> {
     /// `./server: http://127.0.0.1:3030/ (50 connections)`, and how much of that there was.
     fn what_was_done(&self, width: usize) -> Vec<String> {
         let report = self.report;
-        let command: Vec<String> = report.command.iter().map(|word| shell_word(&printable(word))).collect();
+        let command: Vec<String> = match report.command.as_slice() {
+            // No command, but words.
+            [process] if process.starts_with("process ") => vec![process.clone()],
+            words => words.iter().map(|word| shell_word(&printable(word))).collect(),
+        };
         let asked = asked(&report.samples);
         let failed = asked.failures.iter().map(|failure| failure.1).fold(0, u64::saturating_add);
         let what = if asked.uncounted { "run" } else { "request" };
@@ -138,8 +142,10 @@ impl Page<'_> {
     }
 
     fn mappings(&self, style: Style) -> Vec<String> {
-        let mappings: Vec<_> =
-            self.report.mappings.iter().filter(|one| one.after_bytes > one.before_bytes).take(5).collect();
+        /// Less than this is every server's noise.
+        const LEAST: u64 = 65_536;
+        let grows = |one: &&MappingGrowth| one.after_bytes.saturating_sub(one.before_bytes) >= LEAST;
+        let mappings: Vec<_> = self.report.mappings.iter().filter(grows).take(5).collect();
         let is_told = matches!(
             self.report.judgement.verdict,
             Verdict::Mappings | Verdict::Fragmentation | Verdict::Retention | Verdict::Inconclusive
@@ -191,7 +197,7 @@ impl Page<'_> {
         let parts = [
             part("managed", split.managed),
             part("native", split.native),
-            part("allocator", split.allocator),
+            part("free in the allocator", split.allocator),
             part("resident in all", Some(split.resident)),
         ];
         wrapped(&format!("Bytes per request: {}", parts.concat().join(", ")), style.width)

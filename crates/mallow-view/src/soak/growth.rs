@@ -38,7 +38,7 @@ pub fn growing(report: &SoakReport, limit: usize) -> Growing<'_> {
     let mut rows: Vec<GrowingRow<'_>> = Vec::new();
     let mut places: FxHashMap<Vec<&Frame>, usize> = FxHashMap::default();
     for growth in &report.growth {
-        let frames = visible(&growth.frames);
+        let frames = without_calls(visible(&growth.frames));
         let at = *places.entry(frames.clone()).or_insert(rows.len());
         if at == rows.len() {
             let none = (0, 0);
@@ -62,6 +62,14 @@ pub fn growing(report: &SoakReport, limit: usize) -> Growing<'_> {
     rows.sort_by(|one, other| other.share.total_cmp(&one.share));
     let rest = rows.split_off(limit.min(rows.len()));
     Growing { rows, more: rest.len(), more_share: rest.iter().map(|row| row.share).sum() }
+}
+
+/// Leaves out how Rust calls a closure or a function behind a pointer, as long as something else remains: servers are made of
+/// that.
+fn without_calls(frames: Vec<&Frame>) -> Vec<&Frame> {
+    let is_call = |frame: &&Frame| frame.function.contains("core::ops::function::Fn");
+    let kept: Vec<&Frame> = frames.iter().copied().filter(|frame| !is_call(frame)).collect();
+    if kept.is_empty() { frames } else { kept }
 }
 
 fn sum(one: (u64, u64), other: (u64, u64)) -> (u64, u64) {

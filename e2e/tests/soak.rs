@@ -73,8 +73,16 @@ fn a_leak_in_c_is_found() {
 }
 
 #[test]
-fn leaks_of_scripts_are_found_in_the_runtimes_heap() {
+fn a_leak_in_python_is_found_in_its_own_heap() {
     is_told("python", "leak");
+}
+
+#[test]
+fn a_leak_in_ruby_is_found() {
     is_told("ruby", "leak");
+}
+
+#[test]
+fn a_leak_in_node_is_found_in_its_own_heap() {
     is_told("node", "leak");
 }

@@ -5,6 +5,7 @@ mod diff;
 mod events;
 mod export;
 mod flamegraph;
+mod gc_log;
 mod import;
 mod record;
 mod report;
@@ -16,6 +17,7 @@ pub(crate) use diff::{LowBy, LowCompat, LowDiff};
 pub(crate) use events::{LowEvents, LowMoment};
 pub(crate) use export::LowExport;
 pub(crate) use flamegraph::LowFlamegraph;
+pub(crate) use gc_log::{LowGcLog, LowRssUnit};
 pub(crate) use import::LowImport;
 pub(crate) use record::LowRecord;
 pub(crate) use report::{LowDirection, LowKey, LowRealloc, LowReport, LowSort};
@@ -81,4 +83,7 @@ pub(crate) enum LowCommand {
                             The verdict goes to stdout; progress goes to stderr. Exit code 1 says that it leaks, 3 that \
                             it cannot be told.")]
     Soak(Box<LowSoak>),
+    /// Tell from a log of Ruby's gc_tracer whether objects or native memory grow
+    #[command(after_help = "Example: mallow gc-log gc_trace.log --svg gc_trace.svg")]
+    GcLog(LowGcLog),
 }

@@ -13,6 +13,7 @@ mod exit_code;
 mod export;
 mod failure;
 mod flamegraph;
+mod gc_log;
 mod import;
 mod json;
 mod json_diff;
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
         Request::Check(check) => check::run(&check),
         Request::Export(export) => export::run(&export),
         Request::Soak(soak) => soak::run(&soak),
+        Request::GcLog(log) => gc_log::run(&log),
     };
     result.map(ExitCode::from).unwrap_or_else(|failure| {
         output::tell(&format!("mallow: {}\n", failure.sentence()));

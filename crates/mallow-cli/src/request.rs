@@ -5,7 +5,7 @@ mod report;
 pub(crate) use report::{Layout, Report, ReportView, Suppressions, TreeView};
 
 use crate::args::{
-    LowArgs, LowCommand, LowExport, LowFlamegraph, LowImport, LowRecord, LowSoak, LowSort, LowStat,
+    LowArgs, LowCommand, LowExport, LowFlamegraph, LowGcLog, LowImport, LowRecord, LowSoak, LowSort, LowStat,
 };
 pub(crate) use crate::check::request::Check;
 pub(crate) use crate::diff::request::Diff;
@@ -27,6 +27,7 @@ pub(crate) enum Request {
     Check(Check),
     /// Its words mean something only together with the environment, so they are read where it is at hand.
     Soak(Box<LowSoak>),
+    GcLog(LowGcLog),
 }
 
 /// A file to make.
@@ -121,6 +122,7 @@ impl From<LowArgs> for Request {
             LowCommand::Export(low) => Request::Export(low.into()),
             LowCommand::Check(low) => Request::Check(low.into()),
             LowCommand::Soak(low) => Request::Soak(low),
+            LowCommand::GcLog(low) => Request::GcLog(low),
         }
     }
 }

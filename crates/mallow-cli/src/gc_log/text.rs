@@ -2,7 +2,7 @@
 
 use super::course::{Axis, Course, Lines, SLOT_BYTES};
 use crate::text::{grouped, wrapped};
-use mallow_base::Bytes;
+use mallow_base::{Bytes, Count};
 use mallow_formats::gc_log::ResidentUnit;
 use mallow_growth::{Need, Observation, Trend, Verdict};
 
@@ -238,6 +238,7 @@ fn count(value: f64) -> String {
     match size {
         _ if size < 0.005 => "0".to_owned(),
         _ if size < 99.95 => format!("{sign}{size:.1}"),
+        _ if size >= 1e6 => format!("{sign}{}", Count(size.round() as u64)),
         _ => format!("{sign}{}", grouped(size.round() as u64)),
     }
 }

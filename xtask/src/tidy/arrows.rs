@@ -19,10 +19,7 @@ const ROWS: &[Row] = &[
     ("mallow-check", &["mallow-profile", "mallow-collect", "mallow-base"]),
     ("mallow-growth", &["mallow-base"]),
     ("mallow-load", &["mallow-base"]),
-    (
-        "mallow-soak",
-        &["mallow-profile", "mallow-collect", "mallow-growth", "mallow-load", "mallow-base"],
-    ),
+    ("mallow-soak", &["mallow-profile", "mallow-collect", "mallow-growth", "mallow-load", "mallow-base"]),
     (
         "mallow-view",
         &["mallow-profile", "mallow-heapsnap", "mallow-check", "mallow-growth", "mallow-soak", "mallow-base"],
@@ -49,7 +46,17 @@ const ROWS: &[Row] = &[
     ("xtask", &["mallow-base"]),
     // Lives in other people's programs.
     ("mallow-markers", &[]),
-    ("mallow-fuzz", &["mallow-check", "mallow-formats", "mallow-load", "mallow-wire", "mallow-symbols", "mallow-heapsnap"]),
+    (
+        "mallow-fuzz",
+        &[
+            "mallow-check",
+            "mallow-formats",
+            "mallow-load",
+            "mallow-wire",
+            "mallow-symbols",
+            "mallow-heapsnap",
+        ],
+    ),
 ];
 
 /// Every arrow between our crates is in the table, and every crate has a row.

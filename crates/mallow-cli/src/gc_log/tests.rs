@@ -23,8 +23,9 @@ fn without(text: &str, names: &[&str]) -> String {
 
 #[test]
 fn verdicts_of_the_stored_logs() {
+    // The interpreter's own memory rises by 400 KiB in the beginning of the clean one.
     for (log, verdict, code) in
-        [(OBJECTS, Verdict::Leaking, 1), (NATIVE, Verdict::Inconclusive, 3), (CLEAN, Verdict::Clean, 0)]
+        [(OBJECTS, Verdict::Leaking, 1), (NATIVE, Verdict::Inconclusive, 3), (CLEAN, Verdict::Plateau, 0)]
     {
         let course = course(log);
         assert_eq!(course.judgement.verdict, verdict, "{}", text::text(&course));
@@ -46,7 +47,9 @@ fn the_document_has_the_published_shape() {
 fn without_requests_it_runs_over_time_and_without_a_clock_over_collections() {
     let timed = course(&without(OBJECTS, &["access"]));
     assert_eq!(timed.axis, course::Axis::Seconds);
-    assert_eq!(timed.judgement.verdict, Verdict::Leaking, "{}", text::text(&timed));
+    // Requests took longer and longer while it was traced, so growth over time slows down.
+    assert_eq!(timed.judgement.verdict, Verdict::Inconclusive, "{}", text::text(&timed));
+    assert!(text::text(&timed).contains("There is no column\nof requests, so they run over time"));
     let blind = without(OBJECTS, &["access"]).replace("\t1795", "\t5");
     let blind = course(&blind);
     assert_eq!(blind.axis, course::Axis::Collections);

@@ -79,9 +79,11 @@ pub(crate) enum LowCommand {
                             The result goes to stdout, with -o to the file; progress goes to stderr.")]
     Check(LowCheck),
     /// Load a server, look at its memory, and say whether it leaks, and where
-    #[command(after_help = "Example: mallow soak --url http://127.0.0.1:8080/hello -- ./server --port 8080\n\n\
+    #[command(
+        after_help = "Example: mallow soak --url http://127.0.0.1:8080/hello -- ./server --port 8080\n\n\
                             The verdict goes to stdout; progress goes to stderr. Exit code 1 says that it leaks, 3 that \
-                            it cannot be told.")]
+                            it cannot be told."
+    )]
     Soak(Box<LowSoak>),
     /// Tell from a log of Ruby's gc_tracer whether objects or native memory grow
     #[command(after_help = "Example: mallow gc-log gc_trace.log --svg gc_trace.svg")]

@@ -7,10 +7,13 @@ use std::path::Path;
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     let text = String::from_utf8_lossy(data);
     // With a base, no name is looked up.
-    let base = Url { address: ([127, 0, 0, 1], 80).into(), host: "localhost".to_owned(), path: "/".to_owned() };
+    let base =
+        Url { address: ([127, 0, 0, 1], 80).into(), host: "localhost".to_owned(), path: "/".to_owned() };
     let mut attach = |_: &Path| Ok(b"attached".to_vec());
     match parse_urls(&text, Path::new("urls.txt"), Some(&base), false, &mut attach) {
-        Ok(file) => assert!(!file.targets.is_empty() && file.targets.iter().all(|it| it.path.starts_with('/'))),
+        Ok(file) => {
+            assert!(!file.targets.is_empty() && file.targets.iter().all(|it| it.path.starts_with('/')))
+        }
         Err(error) => assert!(!error.to_string().is_empty()),
     }
 });

@@ -79,6 +79,7 @@ fn the_guide_is_complete() {
         include_str!("../../../docs/guide/formats.md"),
         include_str!("../../../docs/guide/check.md"),
         include_str!("../../../docs/guide/soak.md"),
+        include_str!("../../../docs/guide/gc-log.md"),
     ]
     .concat();
     for command in LowArgs::command().get_subcommands() {

@@ -103,7 +103,7 @@ pub(crate) fn in_words(work: &Work) -> String {
     let load = match work {
         Work::Http(load) => load,
         Work::Command(command) => return format!("`{command}`"),
-        Work::External { template, url, workers } => return filled(template, url, *workers, None),
+        Work::External { template, .. } => return format!("`{template}`"),
     };
     let path = load.targets.first().map_or("/", |target| target.path.as_str());
     let more = match load.targets.len() {

@@ -146,7 +146,7 @@ pub struct Split {
     pub managed: Option<f64>,
     /// In the live heap outside of that; none without a recorder.
     pub native: Option<f64>,
-    /// Held by the allocator beyond what lives; none where it was not asked.
+    /// Held by the allocator beyond what lives: rounding, headers, and what is free; none where it was not asked.
     pub allocator: Option<f64>,
     /// Resident memory as a whole.
     pub resident: f64,

@@ -75,9 +75,10 @@ pub(crate) fn word(verdict: Verdict) -> &'static str {
     }
 }
 
-/// A course in a word or two.
-pub(crate) fn course(shape: Shape) -> &'static str {
+/// A course in a word or two. What goes up by less than counts has not levelled off.
+pub(crate) fn course(shape: Shape, per_request_low: f64) -> &'static str {
     match shape {
+        Shape::RoseThenFlat | Shape::Flat if per_request_low > 0.0 => "within limit",
         Shape::Grows => "grows",
         Shape::Doubles => "doubles",
         Shape::RoseThenFlat => "levelled off",

@@ -197,7 +197,7 @@ impl Page<'_> {
         let parts = [
             part("managed", split.managed),
             part("native", split.native),
-            part("free in the allocator", split.allocator),
+            part("the allocator's own", split.allocator),
             part("resident in all", Some(split.resident)),
         ];
         wrapped(&format!("Bytes per request: {}", parts.concat().join(", ")), style.width)
@@ -282,7 +282,8 @@ fn plane(row: &PlaneRow) -> String {
         None => (String::new(), String::new()),
     };
     let (first, last) = (level(row, row.first), level(row, row.last));
-    let shape = row.shape.map(course).unwrap_or_default();
+    let low = row.per_request.map_or(0.0, |(_, low, _)| low);
+    let shape = row.shape.map(|shape| course(shape, low)).unwrap_or_default();
     let name = row.name;
     format!("{name:<17}{first:>10}{last:>10}{slope:>11}  {between:<18}{shape}").trim_end().to_owned()
 }

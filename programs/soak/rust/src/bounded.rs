@@ -102,6 +102,7 @@ impl Lazy {
 
 /// Garbage of 256 bytes a request that is thrown away all at once, every so many requests.
 #[derive(Default)]
+#[allow(clippy::vec_box, reason = "each is a block of its own")]
 pub struct Batch(Vec<Box<[u8; 256]>>);
 
 impl Batch {
@@ -117,6 +118,7 @@ impl Batch {
 
 /// Learns most in the beginning: 8 MiB × (1 − e^(−requests / tau)), in blocks of 256 bytes.
 pub struct WarmUp {
+    #[allow(clippy::vec_box, reason = "each is a block of its own")]
     blocks: Vec<Box<[u8; 256]>>,
     tau: f64,
 }

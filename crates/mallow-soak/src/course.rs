@@ -41,7 +41,7 @@ const IDLE_LOOKS: u32 = 10;
 /// A long run has about so many iterations, ...
 const LONG_ITERATIONS: u32 = 240;
 /// ... none shorter than this.
-const LONG_ITERATION_MIN: Duration = Duration::from_secs(10);
+const LONG_ITERATION_MIN: Duration = Duration::from_secs(1);
 /// How often the number of iterations may double.
 const EXTENSION_MAX: u32 = 4;
 

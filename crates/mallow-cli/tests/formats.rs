@@ -48,9 +48,9 @@ fn is_allocator_state(path: &Path) -> bool {
     is_a(path, "malloc-info/") || is_a(path, "jemalloc/stats")
 }
 
-/// Neither a profile nor an allocator's statistics: schemas, licences, expected outputs of other tools.
+/// Neither a profile nor an allocator's statistics: schemas, licences, expected outputs of other tools, what other commands read.
 fn is_no_profile(path: &Path) -> bool {
-    is_a(path, "speedscope/") || is_a(path, "dtrace/nio.txt")
+    ["speedscope/", "dtrace/nio.txt", "gc-log/", "load/"].iter().any(|what| is_a(path, what))
 }
 
 fn profiles() -> Vec<PathBuf> {

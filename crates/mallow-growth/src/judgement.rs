@@ -43,6 +43,20 @@ pub enum Shape {
     Unclear,
 }
 
+impl Shape {
+    /// Its name for programs, such as `rose-then-flat`.
+    pub fn key(self) -> &'static str {
+        match self {
+            Shape::Grows => "grows",
+            Shape::Doubles => "doubles",
+            Shape::RoseThenFlat => "rose-then-flat",
+            Shape::Flat => "flat",
+            Shape::Falls => "falls",
+            Shape::Unclear => "unclear",
+        }
+    }
+}
+
 /// One plane over the requests, in bytes (or descriptors, or threads).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Trend {

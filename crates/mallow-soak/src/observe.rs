@@ -54,16 +54,15 @@ impl Observer<'_> {
         let collected = self.collect();
         let unsettled = !self.settle();
         let settle_ms = begun.elapsed().as_millis() as u64;
-        let (pids, _) = self.server.processes();
-        let (memory, _) = memory_of(&pids);
+        let (pids, threads) = self.server.processes();
+        let (memory, mut mappings) = memory_of(&pids);
         let accounts = self.order();
-        let (memory_trimmed, mappings) = if self.options.trim && !accounts.is_empty() {
-            let (trimmed, mappings) = memory_of(&pids);
-            (Some(trimmed), mappings)
-        } else {
-            (None, memory_of(&pids).1)
-        };
-        let mut seen = self.read(phase);
+        let mut memory_trimmed = None;
+        if self.options.trim && !accounts.is_empty() {
+            let (trimmed, left) = memory_of(&pids);
+            (memory_trimmed, mappings) = (Some(trimmed), left);
+        }
+        let mut seen = self.read(phase, &pids, threads);
         seen.sample = Sample {
             load,
             memory,
@@ -81,15 +80,14 @@ impl Observer<'_> {
 
     /// Reads at once, changing nothing.
     pub(crate) fn in_passing(&mut self, phase: Phase) -> Seen {
-        let mut seen = self.read(phase);
-        let (pids, _) = self.server.processes();
+        let (pids, threads) = self.server.processes();
+        let mut seen = self.read(phase, &pids, threads);
         (seen.sample.memory, seen.mappings) = memory_of(&pids);
         seen
     }
 
-    fn read(&self, phase: Phase) -> Seen {
+    fn read(&self, phase: Phase, pids: &[u32], threads: u64) -> Seen {
         let look = self.server.watched().and_then(|watched| watched.look());
-        let (pids, threads) = self.server.processes();
         let aides = look
             .iter()
             .flat_map(|look| &look.processes)

@@ -2,7 +2,7 @@
 
 use crate::course::Course;
 use crate::error::SoakError;
-use crate::evidence::{evidence, of_samples};
+use crate::evidence::{self, of_samples};
 use crate::growth::{Looks, mapping_growth};
 use crate::journal::{Journal, JournalHead, JournalRead, SCHEMA};
 use crate::options::{Collection, Server, SoakOptions};
@@ -141,7 +141,7 @@ fn conclude(
 ) -> Result<SoakReport, SoakError> {
     let Course { options, mut server, samples, looks, begun, interrupts, .. } = course;
     let has_died = server.has_ended();
-    let mut evidence = evidence(&samples, options, None);
+    let mut evidence = evidence::evidence(&samples, options, None);
     let mut judgement = judge(&evidence, &options.rules);
     let mut report = Parts::default();
     if !has_died {
@@ -150,7 +150,7 @@ fn conclude(
     progress(Progress::Phase(Phase::Stop));
     let server_end = server.stop(&mut |warning| warnings.push(warning));
     if has_died {
-        evidence = crate::evidence::evidence(&samples, options, Some(server_end.clone()));
+        evidence = evidence::evidence(&samples, options, Some(server_end.clone()));
         judgement = judge(&evidence, &options.rules);
         let last = server.last_words();
         if !last.is_empty() {

@@ -3,7 +3,7 @@
 use super::course::{Axis, Course, Lines, SLOT_BYTES};
 use super::{exit_code_of, text};
 use mallow_formats::gc_log::ResidentUnit;
-use mallow_growth::{Need, Observation, Shape, Trend};
+use mallow_growth::{Need, Observation, Trend};
 use serde_json::{Value, json};
 
 pub(crate) fn document(course: &Course) -> Value {
@@ -53,14 +53,7 @@ pub(crate) fn document(course: &Course) -> Value {
 fn trend(course: &Course, trend: &Trend, unit: f64) -> Value {
     let growth = |value: f64| value * course.axis.scale() / unit;
     json!({
-        "shape": match trend.shape {
-            Shape::Grows => "grows",
-            Shape::Doubles => "doubles",
-            Shape::RoseThenFlat => "rose-then-flat",
-            Shape::Flat => "flat",
-            Shape::Falls => "falls",
-            Shape::Unclear => "unclear",
-        },
+        "shape": trend.shape.key(),
         "first": trend.first / unit,
         "last": trend.last / unit,
         "growth": growth(trend.per_request),

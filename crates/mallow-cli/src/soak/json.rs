@@ -250,17 +250,6 @@ fn kind(finding: &Finding) -> &'static str {
     }
 }
 
-fn course(shape: Shape) -> &'static str {
-    match shape {
-        Shape::Grows => "grows",
-        Shape::Doubles => "doubles",
-        Shape::RoseThenFlat => "rose-then-flat",
-        Shape::Flat => "flat",
-        Shape::Falls => "falls",
-        Shape::Unclear => "unclear",
-    }
-}
-
 fn mappings(report: &SoakReport) -> Vec<MappingJson<'_>> {
     let mapping = |one: &'_ mallow_soak::MappingGrowth| ([one.before_bytes, one.after_bytes], one.count);
     let all = report.mappings.iter().map(|one| {
@@ -292,7 +281,7 @@ impl From<&PlaneRow> for PlaneJson {
             first: row.first,
             last: row.last,
             per_request: row.per_request.map(|(value, low, high)| IntervalJson { value, low, high }),
-            course: row.shape.map(course),
+            course: row.shape.map(Shape::key),
         }
     }
 }

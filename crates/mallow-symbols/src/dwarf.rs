@@ -13,6 +13,7 @@ use object::{Object, ObjectSection};
 use rustc_hash::FxHashMap;
 use typed_arena::Arena;
 
+use crate::bare_name::is_fuller;
 use crate::demangle::{demangle, is_mangled};
 use crate::names::Names;
 use crate::split::SplitDwarf;
@@ -154,7 +155,7 @@ impl<'a, 'file: 'a> Worker<'a, 'file> {
         let bare = self.readable(name);
         // Identical functions may share one address under another one's symbol, hence the check of the bare name.
         let fuller = symbol.filter(|symbol| is_mangled(symbol)).map(|symbol| self.readable(symbol));
-        Some(fuller.filter(|fuller| fuller.contains(&bare)).unwrap_or(bare))
+        Some(fuller.filter(|fuller| is_fuller(fuller, &bare)).unwrap_or(bare))
     }
 
     fn readable(&mut self, name: &'a [u8]) -> String {

@@ -9,6 +9,7 @@
 //! `.gnu_debuglink`, shared ones by `.gnu_debugaltlink` (dwz), split DWARF (`.dwo`, `.dwp`), `.symtab` and `.dynsym`.
 //! Not supported: `.gnu_debugdata` (a compressed symbol table that Fedora adds), debuginfod, code made at run time.
 
+mod bare_name;
 mod binary;
 mod demangle;
 mod dwarf;

@@ -40,7 +40,8 @@ pub(crate) struct Recorded {
     readers: Vec<LaneReader>,
     /// How often a ring held what no recorder writes.
     damages: u64,
-    threads: Vec<trace::Thread>,
+    /// None when threads that use a lane one after the other count as one.
+    threads: Option<Vec<trace::Thread>>,
     threads_written: usize,
     samples: Vec<trace::Sample>,
     statm: Option<File>,
@@ -51,6 +52,8 @@ pub(crate) struct Recorded {
 pub(crate) struct Wanted {
     /// Its events, and not only sums.
     pub(crate) events: bool,
+    /// Its threads by themselves. A server may start one for each request, for days, so that they cannot all be kept.
+    pub(crate) threads: bool,
     /// Its regions, and what else is counted.
     pub(crate) regions: Option<Counted>,
 }
@@ -158,7 +161,7 @@ impl Recorded {
             modules_written: 0,
             readers: Vec::new(),
             damages: 0,
-            threads: Vec::new(),
+            threads: wanted.threads.then(Vec::new),
             threads_written: 0,
             samples: Vec::new(),
             statm: File::open(format!("/proc/{pid}/statm")).ok(),
@@ -241,11 +244,13 @@ impl Recorded {
             if self.readers[index].taken_serial == taken_serial {
                 continue;
             }
-            let thread = self.threads.len() as u32;
+            let number = self.threads.as_ref().map_or(index, Vec::len) as u32;
             self.readers[index].taken_serial = taken_serial;
-            self.readers[index].thread = ThreadIndex(thread);
-            let tid = lane.tid.load(Ordering::Relaxed);
-            self.threads.push(trace::Thread { index: thread, tid, name: thread_name(self.pid, tid) });
+            self.readers[index].thread = ThreadIndex(number);
+            if let Some(threads) = &mut self.threads {
+                let tid = lane.tid.load(Ordering::Relaxed);
+                threads.push(trace::Thread { index: number, tid, name: thread_name(self.pid, tid) });
+            }
         }
     }
 
@@ -300,12 +305,12 @@ impl Recorded {
             file.chunk(ChunkKind::MODULES, self.index, &payload)?;
             self.modules_written = self.modules.len();
         }
-        if self.threads_written < self.threads.len() {
+        let threads = self.threads.as_deref().unwrap_or_default();
+        if self.threads_written < threads.len() {
             payload.clear();
-            let threads = self.threads[self.threads_written..].to_vec();
-            trace::Threads { threads }.encode(&mut payload);
+            trace::Threads { threads: threads[self.threads_written..].to_vec() }.encode(&mut payload);
             file.chunk(ChunkKind::THREADS, self.index, &payload)?;
-            self.threads_written = self.threads.len();
+            self.threads_written = threads.len();
         }
         if !self.samples.is_empty() {
             payload.clear();

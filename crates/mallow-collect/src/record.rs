@@ -240,7 +240,11 @@ impl Recording {
             ended: Vec::new(),
             next_index: 0,
             warnings: Vec::new(),
-            wanted: Wanted { events: !options.summary_only, regions: options.regions },
+            wanted: Wanted {
+                events: !options.summary_only,
+                threads: mode != Mode::Soak,
+                regions: options.regions,
+            },
             deadline: options.setting.timeout.map(|timeout| Instant::now() + timeout),
             timed_out: false,
             interrupts_passed: 0,

@@ -54,6 +54,17 @@ fn a_server_that_never_gets_ready_is_ended() {
 }
 
 #[test]
+fn a_server_that_listens_elsewhere_is_found_there() {
+    let (asked, listens) = (free_port(), free_port());
+    let server = ["python3", "-m", "http.server", "--bind", "127.0.0.1", &listens.to_string()];
+    let finished = soak(asked, &["--ready-timeout", "5s"], &server);
+    is_refused(
+        finished,
+        &["not ready after 5 s", &format!("perhaps --url http://127.0.0.1:{listens}/ is meant")],
+    );
+}
+
+#[test]
 fn a_server_that_ends_at_once_is_said_to_have_ended() {
     let started = Instant::now();
     let finished = soak(free_port(), &[], &["/bin/sh", "-c", "echo no configuration >&2; exit 7"]);

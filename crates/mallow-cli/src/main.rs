@@ -33,6 +33,7 @@ mod stat;
 mod suppressions;
 mod symbols;
 mod text;
+mod words;
 
 use clap::Parser;
 use request::Request;

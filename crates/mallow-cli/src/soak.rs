@@ -25,12 +25,12 @@ use crate::failure::Failure;
 use crate::output;
 use crate::symbols::Names;
 use crate::text::Style;
+use crate::words;
 use live::Live;
 use mallow_soak::{Server, SoakOptions, SoakReport, from_journal, read_journal, soak};
 use mallow_view::soak::{Side, compare};
 use plan::{Plan, plan, rules};
 use script::Script;
-use std::ffi::OsString;
 use std::io::IsTerminal;
 use text::Page;
 
@@ -61,10 +61,11 @@ pub(crate) fn run(low: &LowSoak) -> Result<u8, Failure> {
 
 /// The older server, soaked in the same way.
 fn other(options: &SoakOptions, command: &str) -> Result<(Side, String), Failure> {
-    let words: Vec<OsString> = command.split_whitespace().map(OsString::from).collect();
-    if words.is_empty() {
-        return Err(Failure::new("--against needs the command of the older server."));
-    }
+    let Some(words) = words::of_command(command) else {
+        return Err(Failure::new(
+            "--against needs the command of the older server, with every quote closed.",
+        ));
+    };
     output::tell(&format!("mallow: first the older server, {command}\n"));
     let mut options = options.clone();
     options.server = Server::Command(words);

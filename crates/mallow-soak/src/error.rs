@@ -20,12 +20,14 @@ pub enum SoakError {
         by: Option<String>,
     },
     /// It did not become ready.
-    #[error("the server was not ready after {seconds:.0} s: {last}{}", said(said_last))]
+    #[error("the server was not ready after {seconds:.0} s: {last}{}{}", listens(elsewhere), said(said_last))]
     NotReady {
         /// How long we waited.
         seconds: f64,
         /// What was seen last.
         last: String,
+        /// Where it listens instead.
+        elsewhere: Vec<SocketAddr>,
         /// The end of its output.
         said_last: String,
     },
@@ -78,6 +80,12 @@ pub enum SoakError {
         /// The system's reason.
         cause: std::io::Error,
     },
+}
+
+fn listens(elsewhere: &[SocketAddr]) -> String {
+    let Some(first) = elsewhere.first() else { return String::new() };
+    let all: Vec<String> = elsewhere.iter().map(SocketAddr::to_string).collect();
+    format!("; it listens at {}, so perhaps --url http://{first}/ is meant", all.join(" and "))
 }
 
 fn said(text: &str) -> String {

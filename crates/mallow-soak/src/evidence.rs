@@ -72,6 +72,15 @@ fn errors(samples: &[Sample], rules: &Rules) -> Option<Fault> {
     Some(Fault::Errors { failed, requests, most })
 }
 
+/// A word about a load that met nothing but refusals, though they are accepted: it is not the program's work that was tested.
+pub(crate) fn only_refusals(samples: &[Sample]) -> Option<String> {
+    let loads = || samples.iter().filter_map(|sample| sample.load.as_ref());
+    let [accepted, succeeded] =
+        [loads().map(|load| load.accepted).sum::<u64>(), loads().map(|load| load.succeeded).sum()];
+    let words = "every answer had a status of 400 or above: what was tested is how the server refuses, so name a page that it has with --url";
+    (accepted > 0 && accepted == succeeded).then(|| words.to_owned())
+}
+
 /// A generator at its limit says nothing about a schedule that was not kept. Without a schedule there is no such thing:
 /// somebody is always the slower one, and requests are counted, not seconds.
 fn saturation(samples: &[Sample], wanted_rate: Option<f64>, rules: &Rules) -> Option<Fault> {
@@ -109,6 +118,17 @@ mod tests {
         ];
         let most = "status 500".to_owned();
         assert_eq!(errors(&samples, &rules), Some(Fault::Errors { failed: 22, requests: 2000, most }));
+    }
+
+    #[test]
+    fn a_load_that_met_nothing_but_refusals_is_worth_a_word() {
+        let with = |accepted: u64, succeeded: u64| {
+            let mut sample = sample(100, succeeded, &[]);
+            sample.load.as_mut().unwrap().accepted = accepted;
+            only_refusals(&[sample])
+        };
+        assert!(with(100, 100).unwrap().contains("how the server refuses"));
+        assert_eq!((with(50, 100), with(0, 100), with(0, 0)), (None, None, None));
     }
 
     #[test]

@@ -20,6 +20,7 @@ mod runtime;
 mod sample;
 mod server;
 mod soak;
+mod sockets;
 mod tail;
 mod work;
 

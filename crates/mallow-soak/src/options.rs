@@ -4,6 +4,7 @@ use mallow_growth::Rules;
 use mallow_load::{Amount, Load};
 use std::ffi::OsString;
 use std::net::SocketAddr;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -71,6 +72,8 @@ pub struct SoakOptions {
     pub environment: Vec<(OsString, OsString)>,
     /// The work of one iteration.
     pub work: Work,
+    /// Statuses of 400 and above that are answers all the same, of our own load.
+    pub accepted: Vec<RangeInclusive<u16>>,
     /// How long an iteration is; none for what a second of load gives, and at least 1,000 requests.
     pub amount: Option<Amount>,
     /// Iterations that are judged.

@@ -3,7 +3,7 @@
 use crate::error::SoakError;
 use crate::options::{Ready, Server, SoakOptions};
 use crate::server::Running;
-use std::fs;
+use crate::sockets::{listening, owner};
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
@@ -52,7 +52,8 @@ pub(crate) fn wait(
         }
         if begun.elapsed() >= options.ready_timeout {
             let seconds = begun.elapsed().as_secs_f64();
-            return Err(SoakError::NotReady { seconds, last, said_last: server.last_words() });
+            let elsewhere = listening(&server.processes().0);
+            return Err(SoakError::NotReady { seconds, last, elsewhere, said_last: server.last_words() });
         }
         std::thread::sleep(PAUSE);
     }
@@ -96,49 +97,10 @@ pub(crate) fn status_of(address: SocketAddr, path: &str) -> io::Result<u16> {
     }
 }
 
-/// Who listens at an address: `nginx (process 123)`. None when it is somebody else's process.
-fn owner(address: SocketAddr) -> Option<String> {
-    let inode = listening_inode(address.port())?;
-    let link = format!("socket:[{inode}]");
-    let pids =
-        fs::read_dir("/proc").ok()?.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    let holds = |pid: &u32| {
-        let descriptors = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
-        descriptors
-            .filter_map(|entry| fs::read_link(entry.path()).ok())
-            .any(|to| to.as_os_str() == link.as_str())
-    };
-    let pid = pids.into_iter().find(holds)?;
-    let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
-    Some(format!("{} (process {pid})", name.trim()))
-}
-
-/// The inode of a socket that listens at a port, from the kernel's tables: `sl local remote state ... inode`.
-fn listening_inode(port: u16) -> Option<String> {
-    const LISTENING: &str = "0A";
-    ["/proc/net/tcp", "/proc/net/tcp6"].iter().filter_map(|path| fs::read_to_string(path).ok()).find_map(
-        |table| {
-            table.lines().skip(1).find_map(|line| {
-                let fields: Vec<&str> = line.split_ascii_whitespace().collect();
-                let (_, found) = fields.get(1)?.rsplit_once(':')?;
-                let matches = u16::from_str_radix(found, 16).ok()? == port && *fields.get(3)? == LISTENING;
-                matches.then(|| fields.get(9).map(|inode| (*inode).to_owned())).flatten()
-            })
-        },
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::net::TcpListener;
-
-    #[test]
-    fn the_owner_of_a_port_is_named() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let owner = owner(listener.local_addr().unwrap()).unwrap();
-        assert!(owner.ends_with(&format!("(process {})", std::process::id())), "{owner}");
-    }
 
     #[test]
     fn a_status_is_read_and_anything_else_is_no_answer() {

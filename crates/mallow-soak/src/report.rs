@@ -10,6 +10,8 @@ use mallow_profile::Profile;
 pub struct SoakReport {
     /// The server's command, or `process 123`.
     pub command: Vec<String>,
+    /// Its first process.
+    pub pid: u32,
     /// What was asked for, such as `http://127.0.0.1:3030/ (50 connections, HTTP/1.1)`.
     pub work: String,
     /// Wall-clock start, in microseconds since 1970.

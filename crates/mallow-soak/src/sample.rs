@@ -56,6 +56,8 @@ pub struct LoadFigures {
     pub requests: u64,
     /// Those answered well.
     pub succeeded: u64,
+    /// Of those, answers with a status of 400 or above that the user takes for answers.
+    pub accepted: u64,
     /// Failures by cause: `status 500`, `timeout`, ...
     pub failures: BTreeMap<String, u64>,
     /// How long it took.

@@ -157,6 +157,7 @@ fn conclude(
             warnings.push(format!("the server's last words:\n{last}"));
         }
     }
+    warnings.extend(evidence::only_refusals(&samples));
     if interrupts.heard() > 0 {
         warnings.push("interrupted: the verdict is about what was seen until then".to_owned());
     }
@@ -164,6 +165,7 @@ fn conclude(
         looks.edges(&judgement.window).map(|(first, last)| mapping_growth(&first.mappings, &last.mappings));
     Ok(SoakReport {
         command: head.command,
+        pid: head.process.0,
         work: head.work,
         started_unix_us: head.started_unix_us,
         seconds: begun.elapsed().as_secs_f64(),
@@ -223,6 +225,7 @@ pub fn from_journal(read: JournalRead, rules: &Rules) -> SoakReport {
     let judgement = judge(&evidence, rules);
     SoakReport {
         command: read.head.command,
+        pid: read.head.process.0,
         work: read.head.work,
         started_unix_us: read.head.started_unix_us,
         seconds: samples.last().map_or(0.0, |sample| sample.seconds),

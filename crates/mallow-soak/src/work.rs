@@ -5,6 +5,7 @@ use crate::options::{SoakOptions, Work};
 use crate::sample::{LatencyFigures, LoadFigures};
 use mallow_load::{Amount, Figures, Generator, Protocol, outside};
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -12,7 +13,7 @@ use std::time::{Duration, Instant};
 /// Who does the work.
 #[derive(Debug)]
 pub(crate) enum Worker {
-    Http { generator: Box<Generator>, connections: u32 },
+    Http { generator: Box<Generator>, connections: u32, accepted: Vec<RangeInclusive<u16>> },
     Command(String),
     Outside { template: String, url: String, workers: u32 },
 }
@@ -29,6 +30,7 @@ impl Worker {
             Work::Http(load) => Worker::Http {
                 generator: Box::new(Generator::start((**load).clone())?),
                 connections: load.connections,
+                accepted: options.accepted.clone(),
             },
             Work::Command(command) => Worker::Command(command.clone()),
             Work::External { template, url, workers } => {
@@ -45,10 +47,10 @@ impl Worker {
         is_cancelled: &(dyn Fn() -> bool + Sync),
     ) -> LoadFigures {
         match self {
-            Worker::Http { generator, connections } => {
+            Worker::Http { generator, connections, accepted } => {
                 let amount = amount.unwrap_or(Amount::Duration(NATURAL));
                 let more = burst.then_some(*connections + connections.div_ceil(2));
-                of_generator(&run_unless(generator, amount, more, is_cancelled))
+                of_generator(&run_unless(generator, amount, more, is_cancelled), accepted)
             }
             Worker::Command(command) => of_command(command, amount, is_cancelled),
             Worker::Outside { template, url, workers } => of_outside(template, url, *workers, amount),
@@ -120,14 +122,18 @@ pub(crate) fn in_words(work: &Work) -> String {
     format!("http://{}{path}{more} ({connections} connections, {protocol}, {pace}{kept})", load.host)
 }
 
-fn of_generator(figures: &Figures) -> LoadFigures {
-    let statuses = figures.statuses.iter().filter(|(status, _)| **status >= 400);
+fn of_generator(figures: &Figures, accepted: &[RangeInclusive<u16>]) -> LoadFigures {
+    let high = figures.statuses.iter().filter(|(status, _)| **status >= 400);
+    let (taken, refused): (Vec<_>, Vec<_>) =
+        high.partition(|(status, _)| accepted.iter().any(|range| range.contains(status)));
+    let accepted = taken.into_iter().map(|(_, count)| count).sum();
     let mut failures: BTreeMap<String, u64> =
-        statuses.map(|(status, count)| (format!("status {status}"), *count)).collect();
+        refused.into_iter().map(|(status, count)| (format!("status {status}"), *count)).collect();
     failures.extend(figures.failures.iter().map(|(cause, count)| (cause.clone(), *count)));
     LoadFigures {
         requests: figures.requests,
-        succeeded: figures.succeeded,
+        succeeded: figures.succeeded + accepted,
+        accepted,
         failures,
         seconds: figures.elapsed.as_secs_f64(),
         rate: figures.rate(),
@@ -232,6 +238,17 @@ mod tests {
         assert_eq!(line(None), "hey -z 1s -c 7 -n 1000 http://a/");
         assert_eq!(line(Some(Amount::Requests(30))), "hey -z 1s -c 7 -n 30 http://a/");
         assert_eq!(line(Some(Amount::Duration(Duration::from_secs(3)))), "hey -z 3s -c 7 -n 1000 http://a/");
+    }
+
+    #[test]
+    fn a_status_that_is_accepted_is_no_failure() {
+        let statuses = BTreeMap::from([(200, 5), (404, 3), (410, 1), (503, 1)]);
+        let figures = Figures { requests: 10, succeeded: 5, statuses, ..Figures::default() };
+        let strict = of_generator(&figures, &[]);
+        assert_eq!((strict.succeeded, strict.accepted, strict.failures.len()), (5, 0, 3));
+        let lenient = of_generator(&figures, &[404..=404, 410..=419]);
+        assert_eq!((lenient.succeeded, lenient.accepted), (9, 4));
+        assert_eq!(lenient.failures, BTreeMap::from([("status 503".to_owned(), 1)]));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 pub(crate) use quantity::duration;
 use std::ffi::OsString;
 use std::net::SocketAddr;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -116,6 +117,9 @@ pub(crate) struct LowHttp {
     /// Ask in random order, not as they stand; equal seeds give equal orders (1)
     #[arg(long, value_name = "SEED", num_args = 0..=1, default_missing_value = "1")]
     pub(crate) random: Option<u64>,
+    /// Statuses that are answers too, such as 404 or 4xx (none from 400 on; with no URL given 4xx)
+    #[arg(long, value_name = "STATUS,…", value_delimiter = ',', value_parser = quantity::statuses)]
+    pub(crate) accept: Vec<RangeInclusive<u16>>,
     /// When a request counts as failed (30s)
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) timeout: Option<Duration>,

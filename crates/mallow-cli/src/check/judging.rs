@@ -8,7 +8,7 @@ use super::{nio, text, update};
 use crate::failure::Failure;
 use crate::symbols::Names;
 use crate::text::{Style, shell_word};
-use crate::{output, preload};
+use crate::{output, preload, words};
 use mallow_check::baseline::Baselines;
 use mallow_check::build::Tools;
 use mallow_check::check::{Against, CheckError, Options, Progress};
@@ -107,8 +107,7 @@ fn against(check: &Check, tools: &Tools) -> Result<(Option<Against>, Option<Work
 
 /// The words of a command that is put before each test's. Its first must be a program, or it was meant as a folder.
 fn words(text: &OsStr) -> Result<Vec<OsString>, Failure> {
-    let words: Vec<OsString> =
-        text.to_string_lossy().split_whitespace().map(|word| OsString::from(word.to_owned())).collect();
+    let words = words::of_command(&text.to_string_lossy()).unwrap_or_default();
     let is_program = |word: &OsString| {
         let path = std::env::var_os("PATH").unwrap_or_default();
         Path::new(word).is_file() || std::env::split_paths(&path).any(|folder| folder.join(word).is_file())

@@ -12,6 +12,7 @@ use mallow_load::{Amount, Load, Url, parse_url};
 use mallow_soak::{Collection, Ready, Server, SoakOptions, Work};
 use std::ffi::OsString;
 use std::net::SocketAddr;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -57,6 +58,7 @@ pub(crate) fn plan(low: &LowSoak, variable: &dyn Fn(&str) -> Option<String>) -> 
         environment: around.environment(url.as_ref(), variable),
         ready: around.ready(&work)?,
         work,
+        accepted: around.accepted(),
         amount: around.amount()?,
         iterations: low.course.iterations.unwrap_or(if is_script { around.script.tries } else { 20 }),
         extend: !low.course.no_extend,
@@ -161,6 +163,12 @@ impl Surroundings<'_> {
 
     fn concurrency(&self) -> u32 {
         self.low.load.concurrency.unwrap_or(if self.is_script { self.script.workers } else { 50 })
+    }
+
+    /// Nobody said that a server has a page at the address of the script, and the script counts any answer.
+    fn accepted(&self) -> Vec<RangeInclusive<u16>> {
+        let given = &self.low.request.accept;
+        if given.is_empty() && self.is_script { vec![400..=499] } else { given.clone() }
     }
 
     fn amount(&self) -> Result<Option<Amount>, Failure> {

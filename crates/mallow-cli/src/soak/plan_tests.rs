@@ -50,6 +50,20 @@ fn a_server_alone_is_the_script() {
 }
 
 #[test]
+fn refusals_are_failures_unless_they_are_accepted_or_nobody_named_a_page() {
+    let accepted = |words: &[&str]| options(words, &[]).accepted;
+    assert_eq!(accepted(&["--", "./server"]), [400..=499]);
+    assert_eq!(accepted(&["--url", "http://127.0.0.1:1/a", "--", "./server"]), []);
+    let given = ["--url", "http://127.0.0.1:1/a", "--accept", "404,5xx", "--", "./server"];
+    assert_eq!(accepted(&given), [404..=404, 500..=599]);
+    assert_eq!(accepted(&["--accept", "404", "--", "./server"]), [404..=404]);
+    for wrong in ["200", "600", "6xx", "x", "4x", "70000", "999xx"] {
+        let words = ["mallow", "soak", "--accept", wrong, "--", "./server"];
+        assert!(LowArgs::try_parse_from(words).is_err(), "{wrong}");
+    }
+}
+
+#[test]
 fn variables_stand_for_flags_and_flags_go_before_them() {
     let variables =
         [("HOST", "localhost"), ("PORT", "8080"), ("DURATION", "500ms"), ("WORKERS", "7"), ("TRIES", "3")];

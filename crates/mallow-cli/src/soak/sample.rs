@@ -200,6 +200,7 @@ fn soak(verdict: Verdict, per_request: f64) -> SoakReport {
     };
     SoakReport {
         command: vec!["./server".into(), "--port".into(), "3030".into()],
+        pid: 72_930,
         work: "http://127.0.0.1:3030/ (50 connections, HTTP/1.1)".into(),
         started_unix_us: 1_700_000_000_000_000,
         seconds: 41.2,

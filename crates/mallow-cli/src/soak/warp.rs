@@ -4,7 +4,7 @@
 
 use super::script::Script;
 use super::{sentence, verdict};
-use crate::text::wrapped;
+use crate::text::{printable, wrapped};
 use mallow_soak::{Sample, SoakReport};
 use mallow_view::soak::measured;
 
@@ -16,6 +16,7 @@ const RULE: usize = 31;
 /// The settings, a block for each iteration, and the verdict.
 pub(crate) fn text(report: &SoakReport, settings: Option<&Script>) -> String {
     let mut out = settings.map(header).unwrap_or_default();
+    out.push_str(&format!("Server running on PID: {}\n", report.pid));
     let all = measured(&report.samples).count();
     for (at, sample) in measured(&report.samples).enumerate() {
         out.push_str(&block(sample, at + 1, all));
@@ -24,8 +25,9 @@ pub(crate) fn text(report: &SoakReport, settings: Option<&Script>) -> String {
     for line in wrapped(&sentence::verdict(report), WIDTH) {
         out.push_str(&format!("{line}\n"));
     }
-    for finding in &report.judgement.findings {
-        for line in wrapped(&verdict::finding(finding), WIDTH) {
+    let findings = report.judgement.findings.iter().map(verdict::finding);
+    for sentence in findings.chain(report.warnings.iter().cloned()) {
+        for line in wrapped(&printable(&sentence), WIDTH) {
             out.push_str(&format!("{line}\n"));
         }
     }

@@ -66,6 +66,7 @@ fn report() -> SoakReport {
     judgement.managed = None;
     SoakReport {
         command: vec!["./server".into()],
+        pid: 72_930,
         work: String::new(),
         started_unix_us: 0,
         seconds: 4.0,

@@ -1,9 +1,11 @@
 //! Times, sizes and signals as people type them.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 const DURATION: &str = "a time such as 3s, 500ms, 1m30s or 8h was expected";
 const SIZE: &str = "a size such as 64MiB, 1.5GiB or 512KB was expected";
+const STATUS: &str = "a status from 400 to 599, or 4xx or 5xx, was expected";
 const PER_REQUEST: &str = "bytes per request such as 4B/req or 1KiB/req were expected";
 
 /// `3s`, `1m30s` as Go writes it, or a number of seconds.
@@ -52,6 +54,18 @@ pub(super) fn per_request(text: &str) -> Result<f64, String> {
     let ends = ["/request", "/req"];
     let size_text = ends.iter().find_map(|end| text.trim().strip_suffix(end)).unwrap_or(text);
     size(size_text).ok_or_else(|| PER_REQUEST.into())
+}
+
+/// `404`, or `4xx` for a hundred of them.
+pub(super) fn statuses(text: &str) -> Result<RangeInclusive<u16>, String> {
+    let text = text.trim();
+    let range = match text.strip_suffix("xx") {
+        Some(hundred) => {
+            hundred.parse().ok().and_then(|hundred: u16| hundred.checked_mul(100)).map(|low| low..=low + 99)
+        }
+        None => text.parse().ok().map(|status: u16| status..=status),
+    };
+    range.filter(|range| (400..600).contains(range.start())).ok_or_else(|| STATUS.into())
 }
 
 /// A number above 0.

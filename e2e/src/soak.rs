@@ -25,6 +25,8 @@ pub struct Mode {
     pub command: Vec<String>,
     /// What is asked for.
     pub path: String,
+    /// How often in each iteration.
+    pub requests: u64,
     /// The verdicts that are right.
     pub verdicts: Vec<String>,
     /// What has to be found beside the verdict.
@@ -103,6 +105,7 @@ impl Mode {
             name: name.to_owned(),
             command: words(&server["command"]),
             path: server["path"].as_str().unwrap_or("/").to_owned(),
+            requests: server["requests"].as_u64().unwrap_or(1000),
             verdicts: words(&mode["verdicts"]),
             findings: words(&mode["findings"]),
             per_request: range.map(|range| (range[0].as_f64().unwrap(), range[1].as_f64().unwrap())),
@@ -120,6 +123,12 @@ impl Mode {
         mallow.args(["soak", "--json", "--url"]).arg(format!("http://127.0.0.1:{port}{}", self.path));
         mallow.args(more).arg("--").args(&self.command).env("PORT", port.to_string());
         run::finish(&mut mallow)
+    }
+
+    /// The soak that `expected.toml` holds for.
+    #[must_use]
+    pub fn soak_short(&self) -> Finished {
+        self.soak(&["--iterations", "20", "--requests", &self.requests.to_string()])
     }
 
     /// Holds what a soak printed against what is expected.

@@ -1,13 +1,11 @@
 //! `mallow soak` of servers whose truth is known. All of them are in `cargo xtask soak-record`; here are those that stand
 //! for a kind.
 
+use e2e::run::{self, Exit};
 use e2e::soak::{Mode, modes};
 use std::fs;
 use std::path::Path;
 use std::sync::OnceLock;
-
-/// What `expected.toml` holds for.
-const SHORT: [&str; 4] = ["--iterations", "20", "--requests", "1000"];
 
 fn mode(server: &str, name: &str) -> &'static Mode {
     static MODES: OnceLock<Vec<Mode>> = OnceLock::new();
@@ -19,7 +17,7 @@ fn mode(server: &str, name: &str) -> &'static Mode {
 #[track_caller]
 fn is_told(server: &str, name: &str) {
     let mode = mode(server, name);
-    let finished = mode.soak(&SHORT);
+    let finished = mode.soak_short();
     let said = mode.judge(&finished);
     assert!(said.faults.is_empty() && said.verdict != "inconclusive", "{said:#?}\n{finished}");
 }
@@ -65,6 +63,24 @@ fn the_experiment_of_the_report_is_no_leak_and_one_line_makes_it_one() {
     let without: String =
         leaking.lines().filter(|line| !line.contains("// LEAK")).map(|line| format!("{line}\n")).collect();
     assert_eq!(without, plain, "the two differ by one line");
+}
+
+/// The server of the report has no page at `/`, and its script asks for that.
+#[test]
+fn the_workflow_of_the_report_is_one_command() {
+    let mode = mode("hello", "hello");
+    let port = e2e::soak::free_port().to_string();
+    let mut mallow = run::mallow();
+    mallow.args(["soak", "--format", "warp", "--no-extend", "--idle", "0s", "--"]).args(&mode.command);
+    mallow.env("PORT", &port).env("TRIES", "2").env("DURATION", "200ms").env("WORKERS", "4");
+    let finished = run::finish(&mut mallow).ended(Exit::Status(3));
+    let begin = |line: &str| finished.stdout.lines().filter(|found| found.starts_with(line)).count();
+    let lines =
+        ["Server running on PID: ", "Iteration: 1 of 2", "Requests/sec: ", "Memory leaked: ", "INCONCLUSIVE"];
+    assert_eq!(lines.map(begin), [1, 1, 2, 2, 1], "{finished}");
+    assert!(finished.stdout.contains(&format!("Loading 127.0.0.1:{port}")), "{finished}");
+    let words: Vec<&str> = finished.stdout.split_whitespace().collect();
+    assert!(words.join(" ").contains("what was tested is how the server refuses"), "{finished}");
 }
 
 #[test]

@@ -99,7 +99,7 @@ fn run_all(modes: &[Mode], plan: &Plan) -> Vec<Vec<Said>> {
                         break;
                     }
                     let mode = &modes[at % modes.len()];
-                    let said = mode.judge(&mode.soak(&["--iterations", "20", "--requests", "1000"]));
+                    let said = mode.judge(&mode.soak_short());
                     tell(mode, &said);
                     all.lock().expect("nobody panics with it")[at % modes.len()].push(said);
                 }
@@ -154,7 +154,7 @@ fn page(
     let runs: usize = all.iter().map(Vec::len).sum();
     let mut text = format!(
         "# Verdicts of `mallow soak` on servers whose truth is known\n\n\
-         {runs} runs of `mallow soak --iterations 20 --requests 1000` against the servers of `programs/soak`, {jobs} at a \
+         {runs} runs of `mallow soak --iterations 20 --requests 1000` (Node: 4000) against the servers of `programs/soak`, {jobs} at a \
          time, in {:.0} minutes.\nWritten by `cargo xtask soak-record`. A verdict is right when `expected.toml` has it, and \
          with it the bytes per request,\nthe line of a leak and the exit code.\n\n",
         seconds / 60.0

@@ -2,7 +2,7 @@
 #
 # clean    makes strings and drops them
 # leak     appends what it answered to an array: a string of 200 characters a request
-# buffers  builds 200 KB of strings every 50th request and drops them: the heap keeps the room for them
+# buffers  builds a string of 200 KB every 50th request and drops it: the allocator keeps the room, in whole pages
 
 require "socket"
 
@@ -17,7 +17,7 @@ def leak(number)
 end
 
 def buffers(number)
-  Array.new(200) { "x" * 1000 } if (number % 50).zero?
+  "x" * 200_000 if (number % 50).zero?
 end
 
 def answer(socket, work)

@@ -24,7 +24,8 @@ pub(crate) fn evidence(samples: &[Sample], options: &SoakOptions, died: Option<S
 /// The same from samples alone.
 pub(crate) fn of_samples(samples: &[Sample], rules: &Rules) -> Evidence {
     let of_phase = |phase: Phase| {
-        samples.iter().filter(move |sample| sample.phase == phase).map(observation).collect::<Vec<_>>()
+        let seen = samples.iter().filter(move |sample| sample.phase == phase && !sample.is_posthumous());
+        seen.map(observation).collect::<Vec<_>>()
     };
     let is_managed = |sample: &Sample| sample.runtimes.iter().any(|runtime| runtime.managed_bytes > 0);
     Evidence {
@@ -101,6 +102,15 @@ fn saturation(samples: &[Sample], wanted_rate: Option<f64>, rules: &Rules) -> Op
 mod tests {
     use super::*;
     use crate::sample::LoadFigures;
+
+    #[test]
+    fn a_server_that_has_ended_holds_no_memory_that_could_be_judged() {
+        let alive = Sample { phase: Phase::Measured, processes: 1, ..Sample::default() };
+        let mut dead = sample(1000, 0, &[("connection reset", 1000)]);
+        dead.processes = 0;
+        let evidence = of_samples(&[alive, dead], &Rules::default());
+        assert_eq!((evidence.observations.len(), evidence.faults.len()), (1, 1));
+    }
 
     fn sample(requests: u64, succeeded: u64, failures: &[(&str, u64)]) -> Sample {
         let failures = failures.iter().map(|(cause, count)| ((*cause).to_owned(), *count)).collect();

@@ -48,6 +48,13 @@ pub struct Sample {
     pub unsettled: bool,
 }
 
+impl Sample {
+    /// The server had ended: what the load did is all that is known.
+    pub fn is_posthumous(&self) -> bool {
+        self.processes == 0
+    }
+}
+
 /// What a load did.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]

@@ -24,7 +24,7 @@ pub(crate) fn svg(report: &SoakReport) -> String {
 
 fn plot(report: &SoakReport) -> Plot {
     // What is seen while nothing is asked has no place of its own over requests.
-    let is_shown = |sample: &&Sample| sample.phase != Phase::IdleControl;
+    let is_shown = |sample: &&Sample| sample.phase != Phase::IdleControl && !sample.is_posthumous();
     let samples: &Vec<&Sample> = &report.samples.iter().filter(is_shown).collect();
     let has_heap = samples.iter().any(|sample| sample.heap.is_some());
     let mut curves = vec![

@@ -104,7 +104,9 @@ impl Live {
         if let Some(heap) = sample.heap {
             self.heap.push(heap.live_bytes as f64);
         }
-        self.resident.push(sample.memory.rss_bytes as f64);
+        if !sample.is_posthumous() {
+            self.resident.push(sample.memory.rss_bytes as f64);
+        }
         self.last = Some(sample.clone());
         text
     }
@@ -169,7 +171,8 @@ pub(crate) fn line(before: Option<&Sample>, sample: &Sample, is_wide: bool) -> S
     let step = before.and_then(|before| heap_step(before, sample));
     let step =
         or_dash(step.map(|bytes| if bytes.abs() < 99_999.0 { small(bytes) } else { signed_size(bytes) }));
-    let resident = Bytes(sample.memory.rss_bytes).to_string();
+    let living = |text: String| if sample.is_posthumous() { "-".to_owned() } else { text };
+    let resident = living(Bytes(sample.memory.rss_bytes).to_string());
     let (mut p50, mut trimmed) = (String::new(), String::new());
     if is_wide {
         p50 = format!("{:>7}", or_dash(latency.map(|latency| short_time(latency.p50_us))));
@@ -180,8 +183,8 @@ pub(crate) fn line(before: Option<&Sample>, sample: &Sample, is_wide: bool) -> S
         "{:>3} {:<7}{requests:>8}{rate:>8}{p50}{p99:>7}{worst:>7}{errors:>5}{heap:>9}{step:>7}{resident:>9}{trimmed}{:>5}{:>4}",
         sample.number,
         phase(sample.phase),
-        count(sample.descriptors),
-        count(sample.threads),
+        living(count(sample.descriptors)),
+        living(count(sample.threads)),
     )
 }
 

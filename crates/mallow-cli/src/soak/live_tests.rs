@@ -24,6 +24,15 @@ fn plain_lines_for_a_file() {
 }
 
 #[test]
+fn a_server_that_has_ended_has_no_memory_to_show() {
+    let mut report = sample::leaking();
+    let sample = report.samples.last_mut().unwrap();
+    (sample.processes, sample.heap, sample.memory_trimmed) = (0, None, None);
+    let line = line(None, sample, true);
+    assert!(line.ends_with("        -         -    -   -"), "{line}");
+}
+
+#[test]
 fn a_wide_terminal_has_room_for_more() {
     let (_, text) = shown(Style { colour: false, width: 120 }, false);
     let heads: Vec<&str> = text.lines().next().unwrap_or_default().split_whitespace().collect();

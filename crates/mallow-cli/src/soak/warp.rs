@@ -17,9 +17,9 @@ const RULE: usize = 31;
 pub(crate) fn text(report: &SoakReport, settings: Option<&Script>) -> String {
     let mut out = settings.map(header).unwrap_or_default();
     out.push_str(&format!("Server running on PID: {}\n", report.pid));
-    let all = measured(&report.samples).count();
-    for (at, sample) in measured(&report.samples).enumerate() {
-        out.push_str(&block(sample, at + 1, all));
+    let blocks: Vec<&Sample> = measured(&report.samples).filter(|sample| !sample.is_posthumous()).collect();
+    for (at, sample) in blocks.iter().enumerate() {
+        out.push_str(&block(sample, at + 1, blocks.len()));
     }
     out.push_str(&format!("{}\n", "=".repeat(RULE)));
     for line in wrapped(&sentence::verdict(report), WIDTH) {

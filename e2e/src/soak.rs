@@ -48,8 +48,6 @@ pub struct Said {
     pub per_request: f64,
     /// Seconds that the soak took.
     pub seconds: f64,
-    /// Requests a second, the median of the iterations that were judged.
-    pub rate: f64,
 }
 
 /// Builds the servers that are compiled, below `target`, and reads what is expected of all.
@@ -137,7 +135,7 @@ impl Mode {
         let mut faults = Vec::new();
         if finished.stdout.is_empty() {
             faults.push(format!("no document\n{finished}"));
-            return Said { verdict: String::new(), faults, per_request: 0.0, seconds: 0.0, rate: 0.0 };
+            return Said { verdict: String::new(), faults, per_request: 0.0, seconds: 0.0 };
         }
         let report = json(&finished.stdout);
         let verdict = report["verdict"].as_str().unwrap_or_default().to_owned();
@@ -158,7 +156,7 @@ impl Mode {
             }
         }
         let seconds = report["seconds"].as_f64().unwrap_or_default();
-        Said { verdict, faults, per_request, seconds, rate: rate(&report) }
+        Said { verdict, faults, per_request, seconds }
     }
 
     fn exit_code(&self, verdict: &str) -> u8 {
@@ -188,14 +186,6 @@ fn other_line(report: &Value, (source, line): &(String, u64)) -> Option<String> 
 fn missing(report: &Value, kind: &str) -> Option<String> {
     let found = report["findings"].as_array().into_iter().flatten().any(|finding| finding["kind"] == kind);
     (!found).then(|| format!("{kind} were not found"))
-}
-
-fn rate(report: &Value) -> f64 {
-    let samples = report["samples"].as_array().into_iter().flatten();
-    let measured = samples.filter(|sample| sample["phase"] == "measured");
-    let mut rates: Vec<f64> = measured.filter_map(|sample| sample["load"]["rate"].as_f64()).collect();
-    rates.sort_by(f64::total_cmp);
-    rates.get(rates.len() / 2).copied().unwrap_or_default()
 }
 
 /// The line of a source that carries the marker.

@@ -2,10 +2,12 @@
 //! right: `cargo xtask soak-record [--runs N] [--minutes N] [--pairs N] [--jobs N]
 //! [--only SERVER/MODE]… [--output FILE]`.
 //!
-//! An inconclusive verdict is not wrong, and is counted apart. What the recorder costs a server is measured first, with
-//! nothing else running: the same soak with and without it, in turn.
+//! An inconclusive verdict is not wrong, and is counted apart. What the recorder costs a server is measured first (`price.rs`).
+
+mod price;
 
 use e2e::soak::{Mode, Said, modes};
+use price::Pair;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -66,8 +68,8 @@ fn main() -> ExitCode {
     };
     let target = std::path::absolute(&plan.target).expect("the current folder is known");
     let modes: Vec<Mode> = modes(&target).into_iter().filter(|mode| plan.has(mode)).collect();
-    let costs: Vec<(&Mode, Vec<(f64, f64)>)> =
-        modes.iter().filter(|mode| is_priced(mode)).map(|mode| (mode, cost(mode, plan.pairs))).collect();
+    let priced = modes.iter().filter(|mode| price::is_priced(mode));
+    let costs: Vec<(&Mode, Vec<Pair>)> = priced.map(|mode| (mode, price::pairs(mode, plan.pairs))).collect();
     let began = Instant::now();
     let all = run_all(&modes, &plan);
     let page = page(
@@ -116,38 +118,10 @@ fn tell(mode: &Mode, said: &Said) {
     println!("{line}  {}", faults.join("; "));
 }
 
-/// The servers whose rates are compared: a plain one on hyper, and the same with eight small blocks more a request.
-fn is_priced(mode: &Mode) -> bool {
-    [("hello", "hello"), ("rust", "clean")].contains(&(mode.server.as_str(), mode.name.as_str()))
-}
-
-/// The rates of a clean server with the recorder and without, pair by pair.
-fn cost(mode: &Mode, pairs: usize) -> Vec<(f64, f64)> {
-    let rate = |more: &[&str]| {
-        let course = ["--iterations", "6", "--requests", "50000", "--no-extend", "--idle", "500ms"];
-        mode.judge(&mode.soak(&[&course, more].concat())).rate
-    };
-    let pairs = (0..pairs).map(|pair| {
-        let (with, without) = match pair % 2 {
-            0 => {
-                let with = rate(&[]);
-                (with, rate(&["--no-record"]))
-            }
-            _ => {
-                let without = rate(&["--no-record"]);
-                (rate(&[]), without)
-            }
-        };
-        println!("{with:9.0} requests/s with the recorder, {without:9.0} without: {:.3}", with / without);
-        (with, without)
-    });
-    pairs.collect()
-}
-
 fn page(
     modes: &[Mode],
     all: &[Vec<Said>],
-    costs: &[(&Mode, Vec<(f64, f64)>)],
+    costs: &[(&Mode, Vec<Pair>)],
     jobs: usize,
     seconds: f64,
 ) -> String {
@@ -191,8 +165,11 @@ fn page(
     text.push_str(&faults(modes, all));
     if !costs.is_empty() {
         text.push_str("\n## What the recorder costs the server\n\n");
-        text.push_str("Pairs of soaks with and without the recorder, in turn. The load generator shares the processors.\n\n");
-        costs.iter().for_each(|(mode, pairs)| text.push_str(&cost_in_words(mode, pairs)));
+        text.push_str(
+            "Pairs of soaks with and without the recorder, in turn, alone on the machine. Load generator, server and the recorder's \
+             collector\nshare the processors, and the processor time is that of all of them.\n\n",
+        );
+        costs.iter().for_each(|(mode, pairs)| text.push_str(&price::in_words(mode, pairs)));
     }
     text
 }
@@ -207,25 +184,13 @@ fn faults(modes: &[Mode], all: &[Vec<Said>]) -> String {
     if text.is_empty() { text } else { format!("\n## What was wrong\n\n{text}") }
 }
 
-fn cost_in_words(mode: &Mode, pairs: &[(f64, f64)]) -> String {
-    let (low, middle, high) = spread(pairs.iter().map(|(with, without)| with / without));
-    let (_, with, _) = spread(pairs.iter().map(|pair| pair.0));
-    let (_, without, _) = spread(pairs.iter().map(|pair| pair.1));
-    format!(
-        "- `{}/{}`, {} pairs: {with:.0} and {without:.0} requests/s; ratio of a pair {middle:.3} (median; {low:.3} to \
-         {high:.3})\n",
-        mode.server,
-        mode.name,
-        pairs.len()
-    )
-}
-
 /// Lowest, median, highest.
 fn spread(figures: impl Iterator<Item = f64>) -> (f64, f64, f64) {
     let mut figures: Vec<f64> = figures.collect();
     figures.sort_by(f64::total_cmp);
     let at = |place: usize| figures.get(place).copied().unwrap_or_default();
-    (at(0), at(figures.len() / 2), at(figures.len().saturating_sub(1)))
+    let last = figures.len().saturating_sub(1);
+    (at(0), f64::midpoint(at(last / 2), at(last.div_ceil(2))), at(last))
 }
 
 fn machine() -> String {

@@ -21,6 +21,8 @@ pub struct Observation {
     pub allocator_bytes: Option<u64>,
     /// The part of `allocator_bytes` that is free.
     pub held_free_bytes: Option<u64>,
+    /// What is resident of the allocator's own areas after trimming; none where nobody can tell them from other memory.
+    pub areas_bytes: Option<u64>,
     /// What lives in the managed heap after a forced collection.
     pub managed_bytes: Option<u64>,
     /// Open file descriptors.

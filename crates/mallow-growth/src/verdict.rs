@@ -231,8 +231,13 @@ impl Kept {
             None => seen.mapped_bytes,
         };
         let stuck = |seen: &Observation| {
-            let explained = other(seen)?.saturating_add(seen.live_bytes?);
-            Some(seen.trimmed_bytes?.saturating_sub(explained).min(seen.held_free_bytes?))
+            let live = seen.live_bytes?;
+            let unexplained = seen.trimmed_bytes?.saturating_sub(other(seen)?.saturating_add(live));
+            // Stacks of new threads are unexplained too, and what the allocator holds free may be without pages: only what is
+            // resident where the heap lies, beyond what lives, is the allocator's. Large blocks live elsewhere, so that this is
+            // rather too little.
+            let in_areas = seen.areas_bytes.map_or(u64::MAX, |areas| areas.saturating_sub(live));
+            Some(unexplained.min(seen.held_free_bytes?).min(in_areas))
         };
         let above = |seen: &Observation| Some(seen.resident_bytes.saturating_sub(before?.resident_bytes));
         Kept {

@@ -115,6 +115,12 @@ fn what_the_allocator_keeps_all_the_time_has_a_verdict_too() {
         seen.held_free_bytes = Some(40 * MIB);
     });
     assert_eq!(verdict(&stuck), Verdict::Fragmentation);
+    // All of it lies elsewhere, say in the stacks of threads, and what the allocator has free has no pages.
+    let mut elsewhere = stuck.clone();
+    elsewhere.observations.iter_mut().for_each(|seen| seen.areas_bytes = Some(3 * MIB));
+    assert_eq!(verdict(&elsewhere), Verdict::Clean);
+    elsewhere.observations.iter_mut().for_each(|seen| seen.areas_bytes = Some(45 * MIB));
+    assert_eq!(verdict(&elsewhere), Verdict::Fragmentation);
     // It was like that before any work.
     stuck.before = Some(Observation { resident_bytes: 49 * MIB, ..Observation::default() });
     assert_eq!(verdict(&stuck), Verdict::Clean);
@@ -226,6 +232,7 @@ fn any_observation() -> impl Strategy<Value = Observation> {
         mapped_bytes: figures[3],
         allocator_bytes: figures[4],
         held_free_bytes: figures[5],
+        areas_bytes: figures[3],
         managed_bytes: figures[6],
         descriptors: figures[7],
         threads: figures[7],

@@ -49,12 +49,20 @@ fn observation(sample: &Sample) -> Observation {
         trimmed_bytes: sample.memory_trimmed.as_ref().map(occupied),
         mapped_bytes: Some(sample.memory.file_bytes + sample.memory.shared_bytes),
         allocator_bytes: sample.allocator.as_ref().map(|allocator| allocator.held_bytes),
+        areas_bytes: areas_of(sample),
         held_free_bytes: sample.allocator.as_ref().map(|allocator| allocator.free_bytes),
         managed_bytes: (!sample.runtimes.is_empty()).then_some(managed),
         descriptors: Some(sample.descriptors),
         threads: Some(sample.threads),
         requests_per_second: sample.load.as_ref().map(|load| load.rate),
     }
+}
+
+/// What is resident of the areas that glibc's heap lies in. Blocks of their own mappings are not in it; they are never free.
+fn areas_of(sample: &Sample) -> Option<u64> {
+    let memory = sample.memory_trimmed.as_ref()?;
+    let is_glibc = sample.allocator.as_ref().is_some_and(|allocator| allocator.name == "glibc");
+    is_glibc.then_some(memory.brk_bytes + memory.arena_bytes)
 }
 
 fn errors(samples: &[Sample], rules: &Rules) -> Option<Fault> {

@@ -111,6 +111,7 @@ pub(crate) fn add_memory(pid: u32, memory: &mut Memory, mappings: &mut Mappings)
 #[derive(Default)]
 struct Mapping {
     name: String,
+    is_arena: bool,
     rss: u64,
     pss: u64,
     private: u64,
@@ -130,7 +131,12 @@ fn add_smaps(text: &str, memory: &mut Memory, mappings: &mut Mappings) {
             }
             None => {
                 if let Some(name) = mapping_name(line) {
-                    add_mapping(current.replace(Mapping { name, ..Mapping::default() }), memory, mappings);
+                    let is_arena = name == ANONYMOUS && begins_an_arena(line);
+                    add_mapping(
+                        current.replace(Mapping { name, is_arena, ..Mapping::default() }),
+                        memory,
+                        mappings,
+                    );
                 }
             }
         }
@@ -156,7 +162,18 @@ fn mapping_name(line: &str) -> Option<String> {
         rest = behind;
     }
     let name = rest.trim();
-    Some(if name.is_empty() { "[anonymous]".to_owned() } else { name.to_owned() })
+    Some(if name.is_empty() { ANONYMOUS.to_owned() } else { name.to_owned() })
+}
+
+const ANONYMOUS: &str = "[anonymous]";
+
+/// Whether a mapping begins where glibc puts the heaps of its arenas: it aligns them to their greatest size, so as to find
+/// a heap by an address in it (`HEAP_MAX_SIZE` in malloc/arena.c). Others begin there by chance, once in thousands of times.
+fn begins_an_arena(line: &str) -> bool {
+    const ARENA_ALIGNMENT: u64 = 64 << 20;
+    let start = line.split('-').next().and_then(|start| u64::from_str_radix(start, 16).ok());
+    let is_writable = line.split(' ').nth(1).is_some_and(|rights| rights.starts_with("rw"));
+    is_writable && start.is_some_and(|start| start.is_multiple_of(ARENA_ALIGNMENT))
 }
 
 impl Mapping {
@@ -198,6 +215,9 @@ fn add_mapping(mapping: Option<Mapping>, memory: &mut Memory, mappings: &mut Map
     if mapping.name == "[heap]" {
         memory.brk_bytes += mapping.anonymous;
     }
+    if mapping.is_arena {
+        memory.arena_bytes += mapping.anonymous;
+    }
     let sum = mappings.entry(mapping.name).or_default();
     *sum = (sum.0 + mapping.rss + mapping.swap, sum.1 + 1);
 }
@@ -219,6 +239,8 @@ mod tests {
             mapping("55d0-55d1", "[heap]", 100, 100),
             mapping("7f00-7f01", "", 40, 40),
             mapping("7f01-7f02", "", 20, 20),
+            mapping("7f5404000000-7f5404021000", "", 12, 12),
+            mapping("7f5404021000-7f5408000000", "", 0, 0),
             mapping("7f02-7f03", "/usr/lib/with space.so", 30, 10),
             mapping("7f03-7f04", "/memfd:mallow (deleted)", 500, 0),
             mapping("7f04-7f05", "/dev/shm/ring", 8, 0),
@@ -227,11 +249,12 @@ mod tests {
         let (mut memory, mut mappings) = (Memory::default(), Mappings::new());
         add_smaps(&text, &mut memory, &mut mappings);
         let kib = |bytes: u64| bytes / 1024;
-        assert_eq!((kib(memory.rss_bytes), kib(memory.recorder_bytes)), (198, 500));
-        assert_eq!((kib(memory.anonymous_bytes), kib(memory.brk_bytes)), (170, 100));
+        assert_eq!((kib(memory.rss_bytes), kib(memory.recorder_bytes)), (210, 500));
+        assert_eq!((kib(memory.anonymous_bytes), kib(memory.brk_bytes)), (182, 100));
+        assert_eq!(kib(memory.arena_bytes), 12);
         assert_eq!((kib(memory.file_bytes), kib(memory.shared_bytes)), (20, 8));
-        assert_eq!(kib(memory.swap_bytes), 5);
-        assert_eq!(mappings["[anonymous]"], (62 * 1024, 2));
+        assert_eq!(kib(memory.swap_bytes), 7);
+        assert_eq!(mappings["[anonymous]"], (76 * 1024, 4));
         assert_eq!(mappings["/usr/lib/with space.so"], (31 * 1024, 1));
         assert_eq!(mappings.len(), 4);
     }

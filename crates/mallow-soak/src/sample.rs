@@ -156,6 +156,8 @@ pub struct Memory {
     pub huge_bytes: u64,
     /// The part of `anonymous_bytes` in the main heap, the one that `brk` moves.
     pub brk_bytes: u64,
+    /// What is resident of the heaps of glibc's other arenas, told by where they begin.
+    pub arena_bytes: u64,
     /// What the recorder's own mappings take; not in the figures above.
     pub recorder_bytes: u64,
 }

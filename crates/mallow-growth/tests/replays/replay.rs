@@ -125,6 +125,7 @@ impl<'a> Run<'a> {
             mapped_bytes: figure(5e6),
             allocator_bytes: figure(heap + unused),
             held_free_bytes: figure(unused),
+            areas_bytes: None,
             managed_bytes: None,
             descriptors: Some(12 + descriptors as u64),
             threads: Some(3 + threads as u64),

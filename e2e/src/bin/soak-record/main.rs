@@ -20,7 +20,7 @@ struct Plan {
     runs: usize,
     /// No run begins after this time.
     minutes: u64,
-    /// Pairs of soaks with and without the recorder.
+    /// Pairs of seconds with and without the recorder.
     pairs: usize,
     jobs: usize,
     only: Vec<String>,
@@ -32,7 +32,7 @@ impl Plan {
     fn parse(mut words: impl Iterator<Item = String>) -> Result<Plan, String> {
         let target = PathBuf::from("target/soak-servers");
         let mut plan =
-            Plan { runs: 20, minutes: 1_000_000, pairs: 10, jobs: 4, only: Vec::new(), output: None, target };
+            Plan { runs: 20, minutes: 1_000_000, pairs: 40, jobs: 4, only: Vec::new(), output: None, target };
         while let Some(word) = words.next() {
             let value = words.next().ok_or(format!("{word} needs a value."))?;
             let number = || value.parse().map_err(|_| format!("{word} is `{value}`, which is no number."));
@@ -166,8 +166,8 @@ fn page(
     if !costs.is_empty() {
         text.push_str("\n## What the recorder costs the server\n\n");
         text.push_str(
-            "Pairs of soaks with and without the recorder, in turn, alone on the machine. Load generator, server and the recorder's \
-             collector\nshare the processors, and the processor time is that of all of them.\n\n",
+            "Two of the same server side by side, one under `mallow soak`; `wrk -t1 -c50` asks them in turn, a second each. \
+             wrk, server\nand the recorder's collector share the processors.\n\n",
         );
         costs.iter().for_each(|(mode, pairs)| text.push_str(&price::in_words(mode, pairs)));
     }

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-/// Sleeps between passes: not at all while rings fill quickly, longer and longer while nothing happens.
+/// Sleeps between passes: shortly while rings fill quickly, longer and longer while nothing happens.
 #[derive(Debug)]
 pub(crate) struct Pause {
     current: Duration,

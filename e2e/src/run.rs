@@ -3,7 +3,7 @@
 use std::fmt;
 use std::fs::File;
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -77,10 +77,11 @@ impl fmt::Display for Finished {
 }
 
 /// `program` with nothing in its environment but PATH and LC_ALL, so that programs that copy their environment
-/// allocate the same everywhere.
+/// allocate the same everywhere, and with no signal ignored, as tests that a script runs in the background would hand on.
 #[must_use]
 pub fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
-    let mut command = Command::new(program);
+    let mut command = Command::new("/usr/bin/env");
+    command.arg("--default-signal").arg(program);
     command.env_clear().env("PATH", "/usr/bin:/bin").env("LC_ALL", "C").stdin(Stdio::null());
     command
 }
@@ -90,15 +91,24 @@ pub fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
 /// # Panics
 /// When MALLOW_BIN does not name a file.
 #[must_use]
-pub fn mallow() -> Command {
+pub fn mallow_binary() -> PathBuf {
     let binary = std::env::var_os("MALLOW_BIN")
-        .expect("MALLOW_BIN must name the mallow binary; `cargo xtask test` builds it and sets it");
+        .expect("MALLOW_BIN must name the mallow binary; `cargo xtask test e2e` builds it and sets it");
     assert!(
         Path::new(&binary).is_file(),
-        "MALLOW_BIN names {}, which is no file; `cargo xtask test` builds it and sets it",
+        "MALLOW_BIN names {}, which is no file; `cargo xtask test e2e` builds it and sets it",
         binary.display()
     );
-    command(binary)
+    binary.into()
+}
+
+/// A command of the `mallow` under test.
+///
+/// # Panics
+/// As [`mallow_binary`].
+#[must_use]
+pub fn mallow() -> Command {
+    command(mallow_binary())
 }
 
 /// Runs a command to its end.
@@ -182,7 +192,10 @@ mod tests {
     fn a_line_can_be_typed_into_a_shell() {
         let mut run = command("/bin/echo");
         run.args(["a b", "it's"]);
-        assert_eq!(line(&run), r"env -i LC_ALL=C PATH=/usr/bin:/bin /bin/echo 'a b' 'it'\''s'");
+        assert_eq!(
+            line(&run),
+            r"env -i LC_ALL=C PATH=/usr/bin:/bin /usr/bin/env --default-signal /bin/echo 'a b' 'it'\''s'"
+        );
         let repeated = finish(command("/bin/sh").args(["-c", &line(&run)])).well();
         assert_eq!(repeated.stdout, "a b it's\n");
     }

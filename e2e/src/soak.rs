@@ -7,6 +7,7 @@ use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 /// Where the servers' sources are.
 #[must_use]
@@ -68,6 +69,17 @@ pub fn modes(target: &Path) -> Vec<Mode> {
     let _ = run::finish(&mut gcc).well();
     fs::rename(fresh, c.join("server")).expect("a built server can be put in its place");
     expected(target)
+}
+
+/// A server and mode of all; the compiled ones are built once, below the tests' own folder.
+///
+/// # Panics
+/// As [`modes`], and when there is no such mode.
+#[must_use]
+pub fn mode(target: &Path, server: &str, name: &str) -> &'static Mode {
+    static MODES: OnceLock<Vec<Mode>> = OnceLock::new();
+    let all = MODES.get_or_init(|| modes(&target.join("soak-servers")));
+    all.iter().find(|mode| mode.server == server && mode.name == name).expect("expected.toml has it")
 }
 
 /// What is expected of all, where the compiled ones lie below `target`.

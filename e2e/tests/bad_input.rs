@@ -201,7 +201,7 @@ fn in_file_system(workshop: &Workshop, options: &str, job: &[&str]) -> Finished 
     // The user namespace gives the right to mount to those who are not root.
     let mut command = run::command("unshare");
     command.args(["--map-root-user", "--mount", "sh", "-c", script, "sh", options]).arg(&folder);
-    command.arg(run::mallow().get_program()).args(job);
+    command.arg(run::mallow_binary()).args(job);
     run::finish(&mut command)
 }
 
@@ -256,7 +256,7 @@ fn a_closed_pipe_ends_the_report_quietly() {
     let _ = session.record().well();
     let script = format!("\"$0\" report {} | true", Path::new("trace.mallow").display());
     let mut shell = run::command("sh");
-    shell.args(["-c", &script]).arg(run::mallow().get_program()).current_dir(workshop.path());
+    shell.args(["-c", &script]).arg(run::mallow_binary()).current_dir(workshop.path());
     let finished = run::finish(&mut shell).well();
     assert!(!finished.stderr.contains("panicked"), "{finished}");
 }

@@ -161,17 +161,16 @@ fn copied(workshop: &Workshop) -> PathBuf {
     to
 }
 
-/// Writes the copy's manifest, with a fault compiled in.
-fn seed(suite: &Path, fault: Option<&str>) {
-    let flags = match fault {
-        None => String::new(),
-        Some(fault) => format!(
-            "c_flags = [\"-DSEED_{0}\"]\ncxx_flags = [\"-DSEED_{0}\"]\nrust_flags = [\"--cfg\", \"seed_{1}\"]\n",
-            fault.to_uppercase(),
-            fault
-        ),
+/// Writes the copy's manifest, with faults compiled in.
+fn seed(suite: &Path, faults: &[Fault]) {
+    let all = |flag: &dyn Fn(&str) -> String| {
+        faults.iter().map(|(fault, _)| flag(fault)).collect::<Vec<String>>().join(", ")
     };
-    let seed = fault.map(|fault| format!(", GATE_SEED = \"{fault}\"")).unwrap_or_default();
+    let of_c = all(&|fault| format!("\"-DSEED_{}\"", fault.to_uppercase()));
+    let of_rust = all(&|fault| format!("\"--cfg\", \"seed_{fault}\""));
+    let flags = format!("c_flags = [{of_c}]\ncxx_flags = [{of_c}]\nrust_flags = [{of_rust}]\n");
+    let seed =
+        format!(", GATE_SEED = \"{}\"", faults.iter().map(|(fault, _)| *fault).collect::<Vec<_>>().join(" "));
     let node = "flags = [\"--predictable\", \"--no-opt\", \"--no-sparkplug\", \"--single-threaded\", \"--min-semi-space-size=16\"]";
     let text = format!(
         "[gate]\nsuites = [\"c\", \"cxx\", \"rust\", \"python\", \"ruby\", \"node\"]\nruns = 3\n{flags}env = {{ PYTHONMALLOC = \"malloc\"{seed} }}\n\
@@ -189,61 +188,84 @@ fn leads_through(report: &Value, stack: &Value, file: &str, lines: &[u64]) -> bo
     })
 }
 
+/// A fault that can be seeded, and the metric that it moves.
+type Fault = (&'static str, &'static str);
+
+const FAULTS: [Fault; 3] = [("alloc", "allocations"), ("leak", "remaining"), ("fd", "descriptors")];
+
 /// One allocation more per operation, one leak in a hundred, one descriptor: each is caught in each test, and where the
-/// language's stacks have lines, the line that did it is named.
-fn every_fault_is_caught(language: &str, folder: &str, has_lines: bool) {
+/// language's stacks have lines, the line that did it is named. `rounds` says which faults are seeded together.
+fn every_fault_is_caught(language: &str, folder: &str, has_lines: bool, rounds: &[&[Fault]]) {
     let workshop = Workshop::new(&format!("seeded-{language}"));
     let suite = copied(&workshop);
     let sources = Source::all(&suite.join(folder));
     assert!(!sources.is_empty(), "no tests in {folder}");
-    seed(&suite, None);
+    seed(&suite, &[]);
     let _ = check(&suite, &workshop, language, &["--update"]).well();
     let unchanged = check(&suite, &workshop, language, &[]).well();
     assert!(!unchanged.stdout.contains("REGRESSED"), "{unchanged}");
-    for (fault, metric) in [("alloc", "allocations"), ("leak", "remaining"), ("fd", "descriptors")] {
-        seed(&suite, Some(fault));
+    for faults in rounds {
+        seed(&suite, faults);
         let finished = check(&suite, &workshop, language, &["--json"]).ended(Exit::Status(1));
         let report = json(&finished.stdout);
         for source in &sources {
             let test = test(&report, &source.test);
-            assert_eq!(test["outcome"], "REGRESSED", "{fault} in {}: {test:#}", source.test);
-            let judgements = test["judgements"].as_array().unwrap();
-            let judged = judgements.iter().find(|judgement| judgement["metric"] == metric).unwrap();
-            assert_eq!(judged["standing"], "above", "{fault} in {}: {judged:#}", source.test);
-            if !has_lines {
-                continue;
-            }
-            let lines = source.lines(&format!("SEED_{}", fault.to_uppercase()));
-            let field = if fault == "alloc" { "after" } else { "figures" };
-            let sites = &test[if fault == "alloc" { "changes" } else { "left" }];
-            let named = sites.as_array().unwrap().iter().any(|site| {
-                !site[field].is_null() && leads_through(&report, &site["stack"], &source.file, &lines)
-            });
-            assert!(named, "{fault} in {}: none of {lines:?} in {sites:#}", source.test);
+            assert_eq!(test["outcome"], "REGRESSED", "{faults:?} in {}: {test:#}", source.test);
+            faults.iter().for_each(|fault| is_caught(*fault, &report, test, source, has_lines));
         }
     }
 }
 
+/// Its metric is above the limit, and its line is named.
+fn is_caught((fault, metric): Fault, report: &Value, test: &Value, source: &Source, has_lines: bool) {
+    let judgements = test["judgements"].as_array().unwrap();
+    let judged = judgements.iter().find(|judgement| judgement["metric"] == metric).unwrap();
+    assert_eq!(judged["standing"], "above", "{fault} in {}: {judged:#}", source.test);
+    if !has_lines {
+        return;
+    }
+    let lines = source.lines(&format!("SEED_{}", fault.to_uppercase()));
+    let field = if fault == "alloc" { "after" } else { "figures" };
+    let sites = &test[if fault == "alloc" { "changes" } else { "left" }];
+    let named =
+        sites.as_array().unwrap().iter().any(|site| {
+            !site[field].is_null() && leads_through(report, &site["stack"], &source.file, &lines)
+        });
+    assert!(named, "{fault} in {}: none of {lines:?} in {sites:#}", source.test);
+}
+
 #[test]
 fn every_fault_in_c_is_caught_with_its_line() {
-    every_fault_is_caught("c", "c", true);
+    every_fault_is_caught("c", "c", true, &[&FAULTS]);
 }
 
 #[test]
 fn every_fault_in_cxx_is_caught_with_its_line() {
-    every_fault_is_caught("cxx", "cxx", true);
+    every_fault_is_caught("cxx", "cxx", true, &[&FAULTS]);
 }
 
 #[test]
 fn every_fault_in_rust_is_caught_with_its_line() {
-    every_fault_is_caught("rust", "rust", true);
+    every_fault_is_caught("rust", "rust", true, &[&FAULTS]);
 }
 
 /// Stacks of interpreters show the interpreter: its own lines have no part in them.
 #[test]
 fn every_fault_in_a_script_is_caught() {
-    every_fault_is_caught("python", "python", false);
-    every_fault_is_caught("ruby", "ruby", false);
+    every_fault_is_caught("python", "python", false, &[&FAULTS]);
+    every_fault_is_caught("ruby", "ruby", false, &[&FAULTS]);
+}
+
+/// A fault is not caught only because another one was seeded beside it.
+#[test]
+#[ignore = "two minutes: in `cargo xtask long`"]
+fn every_fault_alone_is_caught() {
+    let alone: Vec<&[Fault]> = FAULTS.chunks(1).collect();
+    for (language, has_lines) in
+        [("c", true), ("cxx", true), ("rust", true), ("python", false), ("ruby", false)]
+    {
+        every_fault_is_caught(language, language, has_lines, &alone);
+    }
 }
 
 /// What the collector allocates does not grow with events; what a report costs stays small.
@@ -258,8 +280,7 @@ fn mallow_gates_itself() {
     fs::copy(suite().join("own/mallow.toml"), copy.join("mallow.toml")).unwrap();
     fs::copy(e2e::repository().join("fixtures/dhat/rows.json"), fixture.join("rows.json")).unwrap();
     let mut mallow = run::mallow();
-    let mut path =
-        Path::new(mallow.get_program()).canonicalize().unwrap().parent().unwrap().as_os_str().to_owned();
+    let mut path = run::mallow_binary().canonicalize().unwrap().parent().unwrap().as_os_str().to_owned();
     path.push(":/usr/bin:/bin");
     mallow.env("PATH", path).env("XDG_CACHE_HOME", workshop.file("cache")).env("PYTHONMALLOC", "malloc");
     let finished = run::finish(mallow.arg("check").arg(&copy)).well();

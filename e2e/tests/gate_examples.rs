@@ -39,8 +39,7 @@ fn replace(file: &Path, old: &str, new: &str) {
 
 /// With `mallow` on PATH, and what it keeps in the test's own folder.
 fn with_mallow(mut command: Command, workshop: &Workshop, path: &str) -> Command {
-    let mallow = run::mallow();
-    let folder = Path::new(mallow.get_program()).canonicalize().unwrap();
+    let folder = run::mallow_binary().canonicalize().unwrap();
     let mut paths = OsString::from(folder.parent().unwrap());
     paths.push(format!(":{path}"));
     command.env("PATH", paths).env("XDG_CACHE_HOME", workshop.file("cache"));
@@ -79,7 +78,7 @@ fn cargo_fails_a_test_of_the_crate() {
         let path = std::env::var("PATH").unwrap_or_default();
         // Cargo's own variables say where its toolchain is, so this environment is not cleared.
         let mut command = with_mallow(Command::new(env!("CARGO")), &workshop, &path);
-        command.env("MALLOW_BIN", run::mallow().get_program()).env_remove("CARGO_TARGET_DIR");
+        command.env("MALLOW_BIN", run::mallow_binary()).env_remove("CARGO_TARGET_DIR");
         run::finish(command.args(["test", "--offline"]).current_dir(&example))
     };
     let passed = cargo().well();

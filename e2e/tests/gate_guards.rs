@@ -252,7 +252,7 @@ fn it_works_as_nobody_without_ptrace_and_home_in_a_tree_that_is_read_only() {
     suite.write("test_work.c", &(opening.to_owned() + &source("if (open_one() < 0) abort();")));
     let open_to_all = |path: &Path| fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
     let binary = suite.workshop.file("mallow");
-    fs::copy(run::mallow().get_program(), &binary).unwrap();
+    fs::copy(run::mallow_binary(), &binary).unwrap();
     open_to_all(suite.workshop.path());
     open_to_all(&binary);
     let mut nobody = run::command("setpriv");

@@ -10,7 +10,6 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-const KILLS: usize = 200;
 /// At most so many operations may follow those that a thread of `burst` published last.
 const UNPUBLISHED_MAX: u64 = 64;
 const THREADS: usize = 2;
@@ -107,12 +106,22 @@ impl Moments {
 }
 
 #[test]
+fn forty_kills_lose_nothing() {
+    kills_lose_nothing(40);
+}
+
+#[test]
+#[ignore = "a minute, for the rate: in `cargo xtask long`"]
 fn two_hundred_kills_lose_nothing() {
+    kills_lose_nothing(200);
+}
+
+fn kills_lose_nothing(kills: usize) {
     let workshop = Workshop::new("killed");
     let mut moments = Moments(0x6d61_6c6c_6f77);
     let began = Instant::now();
     let mut with_events = 0;
-    for round in 0..KILLS {
+    for round in 0..kills {
         let mut recording = start(&workshop);
         let delay_us = moments.next_us(20_000);
         std::thread::sleep(Duration::from_micros(delay_us));
@@ -126,8 +135,8 @@ fn two_hundred_kills_lose_nothing() {
         with_events += usize::from(sum.allocations > 0);
     }
     let took_s = began.elapsed().as_secs();
-    println!("{KILLS} kills, {with_events} of them into running work, took {took_s} s");
-    assert!(with_events > KILLS / 2, "only {with_events} kills struck while the program worked");
+    println!("{kills} kills, {with_events} of them into running work, took {took_s} s");
+    assert!(with_events > kills / 2, "only {with_events} kills struck while the program worked");
 }
 
 /// The report must say that the process was killed, and hold what it published and at most 64 operations more per
@@ -168,9 +177,19 @@ fn differences(report: &Value, published: Published) -> Vec<String> {
 
 #[test]
 fn a_trace_of_a_killed_mallow_can_be_read() {
+    traces_of_a_killed_mallow_can_be_read(1);
+}
+
+#[test]
+#[ignore = "half a minute, for the rate: in `cargo xtask long`"]
+fn ten_traces_of_a_killed_mallow_can_be_read() {
+    traces_of_a_killed_mallow_can_be_read(10);
+}
+
+fn traces_of_a_killed_mallow_can_be_read(kills: usize) {
     let workshop = Workshop::new("killer");
     let mut moments = Moments(0x007a_6365);
-    for round in 0..3 {
+    for round in 0..kills {
         let mut recording = start(&workshop);
         let start = Instant::now();
         while published(&recording.board).allocations == 0 && start.elapsed() < Duration::from_secs(20) {

@@ -55,7 +55,7 @@ struct Shell {
 impl Shell {
     fn new() -> Self {
         let workshop = Workshop::new("readme");
-        let mallow = std::fs::canonicalize(run::mallow().get_program()).unwrap();
+        let mallow = std::fs::canonicalize(run::mallow_binary()).unwrap();
         std::fs::create_dir(workshop.file("bin")).unwrap();
         std::os::unix::fs::symlink(mallow, workshop.file("bin/mallow")).unwrap();
         std::os::unix::fs::symlink(e2e::repository().join("programs"), workshop.file("programs")).unwrap();

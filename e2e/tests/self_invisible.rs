@@ -195,7 +195,7 @@ fn signals_that_are_ignored_stay_so() {
         ["handled 1\n", "handled 2\n", "handled 3\n", "handled 15\n"].iter().all(|line| bare.contains(line)),
         "{bare}"
     );
-    let mallow = run::mallow().get_program().to_string_lossy().into_owned();
+    let mallow = run::mallow_binary().to_string_lossy().into_owned();
     assert_eq!(under_trap(&format!("{mallow} record -o t.mallow --")), bare);
     assert_eq!(under_trap(&format!("{mallow} stat --")), bare);
 }

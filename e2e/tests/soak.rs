@@ -1,16 +1,13 @@
-//! `mallow soak` of servers whose truth is known. All of them are in `cargo xtask soak-record`; here are those that stand
-//! for a kind.
+//! `mallow soak` of servers whose truth is known. All of them are in `cargo xtask soak-record`, which the long suite runs; here
+//! are those that stand for a kind of verdict or of server, and of these every run leaves the slow ones to the long suite.
 
 use e2e::run::{self, Exit};
-use e2e::soak::{Mode, modes};
+use e2e::soak::Mode;
 use std::fs;
 use std::path::Path;
-use std::sync::OnceLock;
 
 fn mode(server: &str, name: &str) -> &'static Mode {
-    static MODES: OnceLock<Vec<Mode>> = OnceLock::new();
-    let all = MODES.get_or_init(|| modes(&Path::new(env!("CARGO_TARGET_TMPDIR")).join("soak-servers")));
-    all.iter().find(|mode| mode.server == server && mode.name == name).expect("expected.toml has it")
+    e2e::soak::mode(Path::new(env!("CARGO_TARGET_TMPDIR")), server, name)
 }
 
 /// The verdict is right, and so are its figures, its line and its exit code.
@@ -34,6 +31,7 @@ fn a_container_that_doubles_is_a_leak_and_a_cache_is_none() {
 }
 
 #[test]
+#[ignore = "in `cargo xtask long`, as each of its soaks"]
 fn memory_that_an_allocator_keeps_is_no_leak() {
     is_told("rust", "arena_retain");
 }
@@ -45,8 +43,13 @@ fn holes_are_no_leak() {
 
 #[test]
 fn what_is_not_on_the_heap_is_told_apart() {
-    is_told("rust", "leak_threads");
     is_told("rust", "leak_mmap");
+}
+
+#[test]
+#[ignore = "in `cargo xtask long`, as each of its soaks"]
+fn threads_that_are_not_joined_are_told_apart() {
+    is_told("rust", "leak_threads");
 }
 
 #[test]
@@ -99,6 +102,7 @@ fn a_leak_in_ruby_is_found() {
 }
 
 #[test]
+#[ignore = "a minute: in `cargo xtask long`, as each of its soaks"]
 fn a_leak_in_node_is_found_in_its_own_heap() {
     is_told("node", "leak");
 }

@@ -1,18 +1,15 @@
 //! Servers and inputs that no soak can be made of: a sentence, the exit code, and nothing left running.
 
-use e2e::soak::{Mode, free_port, modes};
+use e2e::soak::{Mode, free_port};
 use e2e::{Exit, Finished, Workshop, run};
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 fn mode(name: &str) -> &'static Mode {
-    static MODES: OnceLock<Vec<Mode>> = OnceLock::new();
-    let all = MODES.get_or_init(|| modes(&Path::new(env!("CARGO_TARGET_TMPDIR")).join("soak-servers")));
-    all.iter().find(|mode| mode.server == "rust" && mode.name == name).expect("expected.toml has it")
+    e2e::soak::mode(Path::new(env!("CARGO_TARGET_TMPDIR")), "rust", name)
 }
 
 /// Processes whose command line holds this word.

@@ -3,7 +3,7 @@
 //! `cargo run --manifest-path fuzz/Cargo.toml --example seeds`.
 
 use mallow_formats::native::read_bytes;
-use mallow_fuzz::{Chunk, bare_chunks, bare_form, trace_of};
+use mallow_fuzz::bare_trace::{Chunk, bare_chunks, bare_form, trace_of};
 use mallow_wire::trace::*;
 use std::path::Path;
 

@@ -1,50 +1,75 @@
-//! Traces as fuzz targets want them: without checksums.
+//! What is fuzzed: a target per parser, found by name.
 //!
-//! A changed byte in a real trace is caught by a checksum before any decoder sees it. In the *bare form* a chunk is
-//! `kind u8 | process u8 (255: none) | payload length u16, little endian | payload`; [`trace_of`] puts the headers and checksums back, so
-//! that the decoders behind them meet what the fuzzer made. It must never refuse an input.
+//! A target is a function that takes any bytes. It must never panic for a sound parser, and must panic when a parser breaks
+//! its promise. All targets are in one program, because building one for each took longer than fuzzing them.
 
-use mallow_wire::trace::{ChunkHeader, ChunkKind, NO_PROCESS, file_header};
+pub mod bare_trace;
+mod targets;
 
-const BARE_HEADER_BYTES: usize = 4;
+pub use targets::TARGETS;
 
-/// A chunk: its kind, its process, and its payload as stored.
-pub type Chunk<'a> = (ChunkKind, u32, &'a [u8]);
-
-/// The chunks of an input in bare form. The last one may be cut short.
-pub fn bare_chunks(data: &[u8]) -> Vec<Chunk<'_>> {
-    let mut chunks = Vec::new();
-    let mut rest = data;
-    while let Some((&[kind, process, low, high], after)) = rest.split_first_chunk::<BARE_HEADER_BYTES>() {
-        let length = usize::from(u16::from_le_bytes([low, high])).min(after.len());
-        let (payload, next) = after.split_at(length);
-        let process = if process == u8::MAX { NO_PROCESS } else { u32::from(process) };
-        chunks.push((ChunkKind(u16::from(kind)), process, payload));
-        rest = next;
-    }
-    chunks
+/// A target: its name, which is that of its folder of seeds, and what it does with an input.
+#[derive(Clone, Copy)]
+pub struct Target {
+    /// As on the command line of `cargo xtask fuzz`.
+    pub name: &'static str,
+    /// Runs the parser over one input.
+    pub run: fn(&[u8]),
 }
 
-/// The same chunks in bare form. Only the lowest byte of a kind and of a process is kept, and 65,535 bytes of a payload.
-pub fn bare_form(chunks: &[Chunk<'_>]) -> Vec<u8> {
-    let mut data = Vec::new();
-    for (kind, process, payload) in chunks {
-        let length = u16::try_from(payload.len()).unwrap_or(u16::MAX);
-        data.extend([kind.0 as u8, *process as u8]);
-        data.extend(length.to_le_bytes());
-        data.extend(&payload[..usize::from(length)]);
+/// The name of the target with the planted fault, which is no parser.
+pub const CANARY: &str = "canary";
+
+/// The variable that names the target to the fuzzing program.
+pub const TARGET_VARIABLE: &str = "MALLOW_FUZZ_TARGET";
+
+/// The target of this name.
+#[must_use]
+pub fn target(name: &str) -> Option<Target> {
+    if name == CANARY {
+        return Some(Target { name: CANARY, run: targets::canary });
     }
-    data
+    TARGETS.iter().find(|target| target.name == name).copied()
 }
 
-/// A trace file of these chunks, with headers and checksums that are right.
-pub fn trace_of(chunks: &[Chunk<'_>]) -> Vec<u8> {
-    let mut trace = file_header().to_vec();
-    for (kind, process, payload) in chunks {
-        // A payload that does not fit 32 bits cannot come out of a fuzzer.
-        let Some(header) = ChunkHeader::new(*kind, *process, payload, None) else { continue };
-        trace.extend(header.to_bytes());
-        trace.extend(*payload);
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+    use std::fs;
+    use std::path::{Path, PathBuf};
+
+    fn corpus() -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus")
     }
-    trace
+
+    #[test]
+    fn every_seed_of_every_target_passes() {
+        for target in TARGETS {
+            let seeds = fs::read_dir(corpus().join(target.name)).expect("each target has a folder of seeds");
+            let mut count = 0;
+            for seed in seeds {
+                (target.run)(&fs::read(seed.unwrap().path()).unwrap());
+                count += 1;
+            }
+            assert!(count > 0, "fuzz/corpus/{} holds no seed", target.name);
+        }
+    }
+
+    #[test]
+    fn every_folder_of_seeds_has_its_target() {
+        let folders: BTreeSet<String> = fs::read_dir(corpus())
+            .unwrap()
+            .map(|it| it.unwrap().file_name().into_string().unwrap())
+            .collect();
+        let names: BTreeSet<String> = TARGETS.iter().map(|target| target.name.to_owned()).collect();
+        assert_eq!(names, folders);
+        assert_eq!(names.len(), TARGETS.len(), "a name stands twice");
+    }
+
+    #[test]
+    #[should_panic(expected = "the planted fault was found")]
+    fn the_canary_has_its_fault() {
+        (target(CANARY).unwrap().run)(b"mallow");
+    }
 }

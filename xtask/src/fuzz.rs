@@ -7,13 +7,18 @@
 use crate::run;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// What `-Zsanitizer` would set: edge coverage counters, and a table that tells libFuzzer their addresses.
 const COVERAGE: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
     -Clink-dead-code";
 
+const PROGRAM: &str = "fuzz";
 const CANARY: &str = "canary";
+/// The variable that names the target to the program.
+const TARGET_VARIABLE: &str = "MALLOW_FUZZ_TARGET";
 /// The reader of our own trace, which everybody meets first.
 const TRACE_TARGETS: &str = "trace_";
 const CANARY_SECONDS: u32 = 60;
@@ -25,20 +30,27 @@ pub(crate) struct Plan {
     seconds: u32,
     /// For the importers of other tools' files, of which there are many.
     seconds_of_importers: u32,
+    /// Whether libraries are instrumented too, which are most of what a build takes.
+    libraries: bool,
     /// Empty for all.
     targets: Vec<String>,
 }
 
 impl Default for Plan {
     fn default() -> Self {
-        Plan { seconds: 60, seconds_of_importers: 60, targets: Vec::new() }
+        Plan { seconds: 60, seconds_of_importers: 60, libraries: true, targets: Vec::new() }
     }
 }
 
 impl Plan {
-    /// What `cargo xtask ci` does: a minute for our own trace, a moment for each importer, so that what breaks at once is seen.
+    /// What `cargo xtask ci` does: some seconds each, through our own code alone, so that what breaks at once is seen.
     pub(crate) fn of_ci() -> Plan {
-        Plan { seconds_of_importers: 5, ..Plan::default() }
+        Plan { seconds: 15, seconds_of_importers: 3, libraries: false, targets: Vec::new() }
+    }
+
+    /// What `cargo xtask long` does.
+    pub(crate) fn of_long(seconds: u32) -> Plan {
+        Plan { seconds, seconds_of_importers: seconds, ..Plan::default() }
     }
 
     fn seconds_of(&self, target: &str) -> u32 {
@@ -67,27 +79,46 @@ impl Plan {
     }
 }
 
-/// Builds the targets, checks that the fuzzer sees, and fuzzes.
+/// Builds the targets, checks that the fuzzer sees, and fuzzes, as many at a time as there are cores.
 ///
 /// # Errors
-/// A sentence that names the target and the input that broke it.
+/// A sentence that names the targets and where the inputs are that broke them.
 pub(crate) fn run(root: &Path, plan: &Plan) -> Result<(), String> {
     let targets = chosen(&every_target(root)?, &plan.targets)?;
-    let programs = build(root)?;
-    find_the_planted_fault(root, &programs)?;
-    targets.iter().try_for_each(|target| fuzz(root, &programs, target, plan.seconds_of(target)))
+    let program = build(root, plan.libraries)?;
+    find_the_planted_fault(root, &program)?;
+    let next = AtomicUsize::new(0);
+    let broken = Mutex::new(Vec::new());
+    let lanes = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..lanes {
+            scope.spawn(|| {
+                while let Some(target) = targets.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if let Err(sentence) = fuzz(root, &program, target, plan.seconds_of(target))
+                        && let Ok(mut broken) = broken.lock()
+                    {
+                        broken.push(sentence);
+                    }
+                }
+            });
+        }
+    });
+    match broken.into_inner() {
+        Ok(broken) if broken.is_empty() => Ok(()),
+        Ok(broken) => Err(broken.join("\n")),
+        Err(_) => Err("a lane of the fuzzer panicked.".to_owned()),
+    }
 }
 
-/// One target per file of `fuzz/fuzz_targets`, except the canary.
+/// One target per folder of seeds; `mallow-fuzz`'s own tests hold that each has a parser.
 fn every_target(root: &Path) -> Result<Vec<String>, String> {
-    let folder = root.join("fuzz/fuzz_targets");
+    let folder = root.join("fuzz/corpus");
     let entries = std::fs::read_dir(&folder)
         .map_err(|error| format!("{} cannot be read: {error}.", folder.display()))?;
-    let mut targets: Vec<String> = entries
-        .filter_map(|entry| Some(entry.ok()?.file_name().to_str()?.strip_suffix(".rs")?.to_owned()))
-        .filter(|name| name != CANARY)
-        .collect();
-    targets.sort();
+    let mut targets: Vec<String> =
+        entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+    // The long ones first, so that no lane ends with one alone.
+    targets.sort_by_key(|name| (!name.starts_with(TRACE_TARGETS), name.clone()));
     Ok(targets)
 }
 
@@ -96,31 +127,38 @@ fn chosen(known: &[String], asked: &[String]) -> Result<Vec<String>, String> {
         return Err(format!("there is no fuzz target `{unknown}`; there are: {}.", known.join(", ")));
     }
     let targets = if asked.is_empty() { known.to_vec() } else { asked.to_vec() };
-    if targets.is_empty() { Err("fuzz/fuzz_targets has no target.".to_owned()) } else { Ok(targets) }
+    if targets.is_empty() { Err("fuzz/corpus has no target.".to_owned()) } else { Ok(targets) }
 }
 
-/// Builds every target and returns the folder of the programs. A target triple is named so that the coverage
-/// flags reach the targets and not the build scripts.
-fn build(root: &Path) -> Result<PathBuf, String> {
+/// Builds the program and returns where it is. With `libraries`, everything is instrumented; a target triple is named so
+/// that the coverage flags do not reach build scripts. Without, only our own crates are, and the libraries are those that
+/// the tests were built with.
+fn build(root: &Path, libraries: bool) -> Result<PathBuf, String> {
+    let output = if libraries { root.join("target/fuzz-all") } else { root.join("target") };
+    let mut cargo = Command::new("cargo");
+    cargo.args(["build", "--package", "mallow-fuzz", "--features", "libfuzzer"]).current_dir(root);
+    cargo.arg("--target-dir").arg(&output);
+    if !libraries {
+        cargo.env("RUSTC_WORKSPACE_WRAPPER", root.join("fuzz/instrumented.sh")).env("COVERAGE", COVERAGE);
+        run::shown(&mut cargo)?;
+        return Ok(output.join("debug").join(PROGRAM));
+    }
     let version = run::captured(Command::new("rustc").arg("-vV"))?;
     let host = version
         .lines()
         .find_map(|line| line.strip_prefix("host: "))
         .ok_or("`rustc -vV` names no host.")?
         .to_owned();
-    let output = root.join("fuzz/target");
-    let mut cargo = Command::new("cargo");
-    cargo.args(["build", "--release", "--manifest-path", "fuzz/Cargo.toml"]);
-    cargo.args(["--target", &host]).arg("--target-dir").arg(&output);
-    run::shown(cargo.env("RUSTFLAGS", COVERAGE).current_dir(root))?;
-    Ok(output.join(host).join("release"))
+    run::shown(cargo.args(["--profile", "fuzz", "--target", &host]).env("RUSTFLAGS", COVERAGE))?;
+    Ok(output.join(host).join("fuzz").join(PROGRAM))
 }
 
 /// The canary must die of its planted fault, and of nothing else.
-fn find_the_planted_fault(root: &Path, programs: &Path) -> Result<(), String> {
-    let artifacts = fresh_folder(&root.join("fuzz/target/canary"))?;
-    let mut canary = Command::new(programs.join(CANARY));
+fn find_the_planted_fault(root: &Path, program: &Path) -> Result<(), String> {
+    let artifacts = fresh_folder(&root.join("target/fuzz/canary"))?;
+    let mut canary = Command::new(program);
     canary.arg(format!("-max_total_time={CANARY_SECONDS}")).arg("-seed=1").arg(prefix_option(&artifacts));
+    canary.env(TARGET_VARIABLE, CANARY);
     println!("    $ {}", run::as_typed(&canary));
     let output = canary
         .stdin(Stdio::null())
@@ -132,34 +170,57 @@ fn find_the_planted_fault(root: &Path, programs: &Path) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "the planted fault of fuzz/fuzz_targets/{CANARY}.rs was not found in {CANARY_SECONDS} s: \
+        "the planted fault of fuzz/src/targets/{CANARY}.rs was not found in {CANARY_SECONDS} s: \
          the fuzzer is blind, so a quiet run of the other targets would say nothing."
     ))
 }
 
-/// New inputs go to a folder under `fuzz/target`; the seeds of the repository stay as they are.
-fn fuzz(root: &Path, programs: &Path, target: &str, seconds: u32) -> Result<(), String> {
+/// New inputs go to a folder under `target/fuzz`; the seeds of the repository stay as they are.
+fn fuzz(root: &Path, program: &Path, target: &str, seconds: u32) -> Result<(), String> {
     let seeds = root.join("fuzz/corpus").join(target);
-    let has_seed = std::fs::read_dir(&seeds).is_ok_and(|mut entries| entries.next().is_some());
-    if !has_seed {
-        return Err(format!(
-            "fuzz/corpus/{target} holds no seed; without one the fuzzer would not get past the first bytes."
-        ));
-    }
-    let found = root.join("fuzz/target/corpus").join(target);
+    let found = root.join("target/fuzz/corpus").join(target);
     let artifacts = root.join("fuzz/artifacts").join(target);
     for folder in [&found, &artifacts] {
         std::fs::create_dir_all(folder)
             .map_err(|error| format!("{} cannot be made: {error}.", folder.display()))?;
     }
-    let mut fuzzer = Command::new(programs.join(target));
+    let mut fuzzer = Command::new(program);
+    fuzzer.env(TARGET_VARIABLE, target);
     fuzzer.args([format!("-max_total_time={seconds}"), prefix_option(&artifacts)]);
     // A fixed seed: what fails on the server fails here too. The inputs kept from earlier runs lead further each time.
     fuzzer.arg("-seed=1");
     fuzzer.args(["-timeout=10", "-rss_limit_mb=1024", "-print_final_stats=1", "-print_funcs=0"]);
-    run::shown(fuzzer.args([&found, &seeds])).map_err(|sentence| {
-        format!("{sentence} The input that broke `{target}` is under fuzz/artifacts/{target}.")
-    })
+    fuzzer.args([&found, &seeds]).stdin(Stdio::null());
+    let line = run::as_typed(&fuzzer);
+    let output = fuzzer.output().map_err(|error| format!("`{line}` could not be started: {error}."))?;
+    // Several run at a time: what belongs together is written at once.
+    let said = String::from_utf8_lossy(&output.stderr);
+    let runs = executed(&said);
+    println!(
+        "    {target:<18}{seconds:>4} s{:>12} inputs",
+        runs.map_or("?".to_owned(), |runs| runs.to_string())
+    );
+    match runs {
+        _ if !output.status.success() => Err(format!(
+            "the fuzz target `{target}` found a fault ({}); the input is under fuzz/artifacts/{target}.\n{}\n\
+             alone: cargo xtask fuzz --seconds {seconds} {target}",
+            output.status,
+            last_lines(&said, 20)
+        )),
+        Some(runs) if runs > 0 => Ok(()),
+        _ => Err(format!("the fuzz target `{target}` ran no input:\n{}", last_lines(&said, 20))),
+    }
+}
+
+/// What libFuzzer counts at the end: `stat::number_of_executed_units: 1234`.
+fn executed(said: &str) -> Option<u64> {
+    let line = said.lines().find_map(|line| line.strip_prefix("stat::number_of_executed_units:"))?;
+    line.trim().parse().ok()
+}
+
+fn last_lines(text: &str, count: usize) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(count)..].join("\n")
 }
 
 fn prefix_option(folder: &Path) -> String {
@@ -186,14 +247,21 @@ mod tests {
     fn seconds_and_targets_are_read() {
         let plan = Plan::parse(&["--seconds", "5", "trace_reader"]).unwrap();
         let targets = vec!["trace_reader".to_owned()];
-        assert_eq!(plan, Plan { seconds: 5, seconds_of_importers: 5, targets });
+        assert_eq!(plan, Plan { seconds: 5, seconds_of_importers: 5, libraries: true, targets });
         assert_eq!(Plan::parse(&[]).unwrap(), Plan::default());
     }
 
     #[test]
-    fn our_own_trace_gets_a_minute_in_every_run_and_importers_a_moment() {
+    fn our_own_trace_gets_most_of_the_time_in_every_run() {
         let seconds = |plan: &Plan| [plan.seconds_of("trace_reader"), plan.seconds_of("heaptrack")];
-        assert_eq!([seconds(&Plan::of_ci()), seconds(&Plan::default())], [[60, 5], [60, 60]]);
+        assert_eq!([seconds(&Plan::of_ci()), seconds(&Plan::default())], [[15, 3], [60, 60]]);
+    }
+
+    #[test]
+    fn inputs_are_counted_by_the_fuzzers_own_word() {
+        assert_eq!(executed("Done\nstat::number_of_executed_units: 1234\n"), Some(1234));
+        assert_eq!(executed("Done\n"), None);
+        assert_eq!(last_lines("a\nb\nc", 2), "b\nc");
     }
 
     #[test]

@@ -6,11 +6,14 @@
 mod bench;
 mod fuzz;
 mod judges;
+mod long;
 mod packages;
+mod quick;
 mod recorder;
 mod run;
 mod soak_record;
 mod steps;
+mod testing;
 mod tidy;
 mod workspaces;
 
@@ -23,13 +26,20 @@ cargo xtask COMMAND
   ci                     every step below, in this order; stops at the first that fails
   packages               install what the tests need from Debian's packages and npm
   fmt [--fix]            formatting of every workspace
-  clippy                 lints of every workspace, warnings as errors
   tidy                   the project's own rules: arrows, headings, lengths, names, licences
+  clippy                 lints of every workspace, warnings as errors
   recorder               what the library that enters other programs asks for and offers
-  test                   every test, the release binary included
+  test                   every test
   doc                    the documentation, warnings as errors
   fuzz [--seconds N] [TARGET…]
                          fuzz the parsers, 60 seconds each unless told otherwise
+
+  test CRATE|FILE [NAME…]
+                         the tests of a crate, or those that belong to a file
+  quick                  within a minute: fmt, tidy, clippy and tests of what differs from main
+  long [--runs N] [--seconds N] [--only tests|fuzz|soaks]…
+                         hours: every test over the release binary, a minute for each fuzz target, 20 soaks of each
+                         server; goes on where it was interrupted, and is written to bench/record/
   bench [--only NAME]… [--rounds N] [--quick] [--mallow FILE] [--output FOLDER]
                          what recording costs, against heaptrack; a complete run is written to bench/record/
   soak-record [--runs N] [--jobs N] [--only SERVER/MODE]… [--output FILE]
@@ -85,6 +95,15 @@ fn dispatch(arguments: &[String]) -> Result<(), Failure> {
         ("bench", options) => {
             let plan = bench::Plan::parse(options).map_err(Failure::Usage)?;
             Ok(steps::timed("bench", || bench::run(&root, &plan))?)
+        }
+        ("test", [word, names @ ..]) => {
+            let choice = testing::Choice::parse(&root, word, names).map_err(Failure::Usage)?;
+            Ok(steps::timed("test", || testing::chosen(&root, &[choice]))?)
+        }
+        ("quick", []) => Ok(quick::run(&root)?),
+        ("long", options) => {
+            let plan = long::Plan::parse(options).map_err(Failure::Usage)?;
+            Ok(long::run(&root, &plan)?)
         }
         ("soak-record", options) => Ok(steps::timed("soak-record", || soak_record::run(&root, options))?),
         (name, []) => match steps::STEPS.iter().find(|step| step.name == name) {

@@ -1,6 +1,7 @@
 //! Running other programs: shown before they start, and their failures said as sentences.
 
-use std::process::{Command, Stdio};
+use std::io::{BufRead, BufReader};
+use std::process::{Command, ExitStatus, Stdio};
 
 /// Runs `command` with its output on ours and no input, so that a tool that would ask a question fails at once
 /// on a machine without a terminal.
@@ -32,6 +33,64 @@ pub(crate) fn captured(command: &mut Command) -> Result<String, String> {
     }
     String::from_utf8(output.stdout)
         .map_err(|_| format!("`{}` wrote something that is not UTF-8.", as_typed(command)))
+}
+
+/// How a command ended, and what it wrote to stdout.
+#[derive(Clone, Debug)]
+pub(crate) struct Outcome {
+    /// What it wrote.
+    pub(crate) text: String,
+    /// How it ended.
+    pub(crate) status: ExitStatus,
+}
+
+impl Outcome {
+    /// Whether it ended with status 0.
+    pub(crate) fn is_success(&self) -> bool {
+        self.status.success()
+    }
+}
+
+/// Runs `command` as [`shown`] does and keeps what it writes to stdout, which is shown line by line as it comes.
+///
+/// # Errors
+/// A sentence when it cannot be started; how it ended is for the caller to judge.
+pub(crate) fn watched(command: &mut Command) -> Result<Outcome, String> {
+    println!("    $ {}", as_typed(command));
+    kept(command, |line| println!("{line}"))
+}
+
+/// Runs `command` and keeps what it writes to stdout.
+///
+/// # Errors
+/// A sentence when it cannot be started or fails; what it wrote to stderr was shown.
+pub(crate) fn printed(command: &mut Command) -> Result<String, String> {
+    println!("    $ {}", as_typed(command));
+    let outcome = kept(command, |_| ())?;
+    if outcome.is_success() {
+        return Ok(outcome.text);
+    }
+    Err(format!("`{}` failed ({}).", as_typed(command), outcome.status))
+}
+
+/// Runs `command`, hands each line of its stdout to `each`, and keeps all of them.
+///
+/// # Errors
+/// A sentence when it cannot be started.
+pub(crate) fn kept(command: &mut Command, mut each: impl FnMut(&str)) -> Result<Outcome, String> {
+    let typed = as_typed(command);
+    let because = |error: std::io::Error| format!("`{typed}` could not be started: {error}.");
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().map_err(because)?;
+    let mut text = String::new();
+    if let Some(stdout) = child.stdout.take() {
+        for line in BufReader::new(stdout).split(b'\n').map_while(Result::ok) {
+            let line = String::from_utf8_lossy(&line);
+            each(&line);
+            text.push_str(&line);
+            text.push('\n');
+        }
+    }
+    Ok(Outcome { text, status: child.wait().map_err(because)? })
 }
 
 /// The command as one would type it into a shell, variables that we set for it included.
@@ -73,6 +132,14 @@ mod tests {
         assert_eq!(fault, "`sh -c 'exit 3'` failed (exit status: 3).");
         let fault = captured(Command::new("sh").args(["-c", "echo because >&2; exit 4"])).unwrap_err();
         assert_eq!(fault, "`sh -c 'echo because >&2; exit 4'` failed (exit status: 4): because");
+    }
+
+    #[test]
+    fn what_a_command_wrote_is_kept_with_its_end() {
+        let outcome = watched(Command::new("sh").args(["-c", "echo one; echo two; exit 5"])).unwrap();
+        assert_eq!((outcome.text.as_str(), outcome.status.code()), ("one\ntwo\n", Some(5)));
+        let fault = printed(Command::new("sh").args(["-c", "exit 6"])).unwrap_err();
+        assert_eq!(fault, "`sh -c 'exit 6'` failed (exit status: 6).");
     }
 
     #[test]

@@ -3,9 +3,8 @@
 //! Cheap steps come first, so that a misspelt line is known in seconds.
 
 use crate::workspaces::{self, Workspace};
-use crate::{fuzz, judges, packages, recorder, run, tidy};
+use crate::{fuzz, judges, packages, recorder, run, testing, tidy};
 use std::path::Path;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// One thing that has to hold, also a subcommand of its own.
@@ -61,7 +60,8 @@ pub(crate) fn timed(name: &str, body: impl FnOnce() -> Result<(), String>) -> Re
     Ok(())
 }
 
-fn with_cure(name: &str, sentence: &str) -> String {
+/// A step's sentence with the command that runs it again.
+pub(crate) fn with_cure(name: &str, sentence: &str) -> String {
     format!("step `{name}` failed: {sentence}\nMend it, then run `cargo xtask {name}` again.")
 }
 
@@ -85,7 +85,11 @@ fn packages(root: &Path) -> Result<(), String> {
     judges::ensure(root)
 }
 
-fn fmt(root: &Path) -> Result<(), String> {
+/// Complains where a workspace is not formatted.
+///
+/// # Errors
+/// A sentence with the command that formats.
+pub(crate) fn fmt(root: &Path) -> Result<(), String> {
     for workspace in workspaces::all(root)? {
         run::shown(workspace.cargo(root, "fmt").args(["--all", "--", "--check"]))
             .map_err(|sentence| format!("{sentence} `cargo xtask fmt --fix` formats everything."))?;
@@ -116,21 +120,8 @@ fn clippy(root: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Unit tests run in the dev profile. The end-to-end tests drive the binary that users get, so it is built
-/// first, and `MALLOW_BIN` tells them where it is, so that they cannot find an old one.
 fn test(root: &Path) -> Result<(), String> {
-    run::shown(
-        Command::new("cargo").args(["build", "--release", "--package", "mallow-cli"]).current_dir(root),
-    )?;
-    let main = Workspace { folder: std::path::PathBuf::new() };
-    let mallow = main.target_folder(root)?.join("release/mallow");
-    for workspace in workspaces::all(root)?.iter().filter(|workspace| !workspace.is_fuzz()) {
-        let mut command = workspace.cargo(root, "test");
-        // Not only for the end-to-end tests: the example of a crate with a gate runs it as well.
-        command.env("MALLOW_BIN", &mallow);
-        run::shown(command.arg("--workspace"))?;
-    }
-    Ok(())
+    testing::all(root, testing::Mallow::Dev)
 }
 
 fn doc(root: &Path) -> Result<(), String> {

@@ -1,7 +1,6 @@
 //! The cargo workspaces of this repository.
 //!
-//! There are several because code that enters other people's processes, programs that are profiled and fuzz
-//! targets are built with other settings than mallow itself. They are found, not listed, so that a new one
+//! There are several because code that enters other people's processes and programs that are profiled are built with other settings than mallow itself. They are found, not listed, so that a new one
 //! cannot be forgotten by a check.
 
 use crate::run;
@@ -42,11 +41,6 @@ impl Workspace {
     /// Whether this is the workspace of mallow's own processes.
     pub(crate) fn is_root(&self) -> bool {
         self.folder.as_os_str().is_empty()
-    }
-
-    /// Whether its programs are fuzz targets, which only `cargo xtask fuzz` can link and run.
-    pub(crate) fn is_fuzz(&self) -> bool {
-        self.folder == Path::new("fuzz")
     }
 }
 
@@ -96,15 +90,15 @@ mod tests {
         let member = "[package]\nname = \"a\"\n";
         assert!(!governs_itself(Path::new("crates/a/Cargo.toml"), member));
         assert!(governs_itself(Path::new("programs/a/Cargo.toml"), member));
-        assert!(governs_itself(Path::new("fuzz/Cargo.toml"), "[workspace]\n[package]\n"));
+        assert!(governs_itself(Path::new("markers/rust/Cargo.toml"), "[workspace]\n[package]\n"));
     }
 
     #[test]
-    fn this_repository_has_its_root_and_its_fuzz_targets() {
+    fn this_repository_has_its_root_and_its_recorder() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
         let folders: Vec<PathBuf> = all(root).unwrap().into_iter().map(|w| w.folder).collect();
         assert_eq!(folders.first(), Some(&PathBuf::new()));
-        assert!(folders.contains(&PathBuf::from("fuzz")), "{folders:?}");
+        assert!(folders.contains(&PathBuf::from("recorder")), "{folders:?}");
     }
 
     #[test]

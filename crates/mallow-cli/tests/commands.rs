@@ -289,7 +289,11 @@ fn an_interrupt_ends_the_program_and_the_result_follows() {
             args.extend(["-r", "9"]);
         }
         args.extend(["--", "sh", "-c", program]);
-        let output = self::command(folder.path(), &args).process_group(0).output().unwrap();
+        // A script that runs the tests in the background lets them ignore interrupts, and what they start with them.
+        let plain = self::command(folder.path(), &args);
+        let mut command = Command::new("/usr/bin/env");
+        command.arg("--default-signal").arg(plain.get_program()).args(plain.get_args());
+        let output = command.current_dir(folder.path()).process_group(0).output().unwrap();
         let text = stderr(&output);
         assert_eq!(output.status.code(), Some(7), "{text}");
         assert!(text.contains(expected), "{text}");

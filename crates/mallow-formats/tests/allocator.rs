@@ -1,8 +1,6 @@
 //! The statistics of allocators.
 
-mod judges;
-
-use judges::fixture;
+use crate::judges::fixture;
 use mallow_formats::allocator::{Allocator, AllocatorFigures, AllocatorState, read};
 use mallow_formats::{Format, ImportError, read_as};
 

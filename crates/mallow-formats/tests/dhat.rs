@@ -1,7 +1,8 @@
 //! DHAT's files: what real ones say, what ours say to the viewer that ships with Valgrind, and what damaged ones do.
 
-mod valgrind_files;
-
+use crate::valgrind_files::{
+    Made, add_made, damaged, exported, fixture, fixture_path, imported, made, sites,
+};
 use mallow_formats::export::ExportFormat;
 use mallow_formats::native::{ReallocBooking, read_file, read_file_with};
 use mallow_formats::{Format, Imported, read_as};
@@ -10,7 +11,6 @@ use proptest::prelude::*;
 use std::io::Write;
 use std::path::Path;
 use std::process::Command;
-use valgrind_files::{Made, add_made, damaged, exported, fixture, fixture_path, imported, made, sites};
 
 fn dhat(name: &str) -> Imported {
     imported(name, Format::Dhat)

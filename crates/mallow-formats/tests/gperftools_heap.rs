@@ -1,8 +1,6 @@
 //! gperftools' heap profiles, and what has their shape, with google-pprof and `go tool pprof` as judges.
 
-mod judges;
-
-use judges::{fixture, fixture_path, run, table_of};
+use crate::judges::{fixture, fixture_path, run, table_of};
 use mallow_formats::{Format, Imported, read_as};
 use mallow_profile::{Address, Known};
 use std::process::Command;

@@ -1,13 +1,13 @@
 //! heaptrack's files in and out, with heaptrack's own analysis as the judge.
 
-mod heaptrack_export;
-mod heaptrack_print;
+mod export;
+mod print;
 
-use heaptrack_export::exported;
-use heaptrack_print::{Judgement, bytes, judge};
+use export::exported;
 use mallow_base::Frame;
 use mallow_formats::{Format, Imported, open, read_as};
 use mallow_profile::{Address, Measure, Profile, ReallocBooking, Site, SiteTotals, StackId, Totals};
+use print::{Judgement, bytes, judge};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

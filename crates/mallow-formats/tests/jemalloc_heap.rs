@@ -1,8 +1,6 @@
 //! jemalloc's heap profiles, with jeprof as the judge in both directions.
 
-mod judges;
-
-use judges::{Judged, fixture, fixture_path, hard_profile, jeprof, table_of};
+use crate::judges::{Judged, fixture, fixture_path, hard_profile, jeprof, table_of};
 use mallow_formats::export::{self, ExportFormat, ExportOptions};
 use mallow_formats::{Format, Imported, read_as};
 use mallow_profile::{Address, Known, Measure, Profile};
@@ -141,7 +139,7 @@ fn jeprof_shows_an_export_exactly() {
 }
 
 /// jeprof marks inlined calls.
-fn without_inline(table: judges::Table) -> judges::Table {
+fn without_inline(table: crate::judges::Table) -> crate::judges::Table {
     let name = |name: String| name.trim_end_matches(" (inline)").to_owned();
     table.into_iter().map(|(key, figures)| (name(key), figures)).collect()
 }

@@ -1,7 +1,8 @@
 //! massif's files: what real ones say, what `ms_print` reads in ours, and what damaged ones do.
 
-mod valgrind_files;
-
+use crate::valgrind_files::{
+    Made, add_made, damaged, exported, fixture, fixture_path, imported, made, sites, stack_of,
+};
 use mallow_formats::export::ExportFormat;
 use mallow_formats::native::read_file;
 use mallow_formats::{Format, Imported, read_as};
@@ -12,9 +13,6 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::process::Command;
-use valgrind_files::{
-    Made, add_made, damaged, exported, fixture, fixture_path, imported, made, sites, stack_of,
-};
 
 const PEAK_AND_END: Known = Known { peak: true, leaked: true, ..Known::NOTHING };
 

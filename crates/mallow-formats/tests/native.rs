@@ -1,14 +1,12 @@
 //! Traces as a recording writes them, whole, cut, and damaged.
 
-mod writer;
-
+use crate::writer::{Running, Writer, folded_chunk};
 use mallow_formats::Imported;
 use mallow_formats::native::{self, EventKind, ReallocBooking, Trace, TraceError};
 use mallow_profile::analysis::{Pass, Plan, WindowFigures};
 use mallow_profile::{Address, Exit, ModuleId, ProcessIndex, Profile, StackId};
 use mallow_wire::trace::*;
 use std::io::Cursor;
-use writer::{Running, Writer, folded_chunk};
 
 /// A whole trace, and where its chunks begin.
 struct Sample {

@@ -1,8 +1,6 @@
 //! pprof's protobuf, with `go tool pprof` as the judge in both directions.
 
-mod judges;
-
-use judges::{Judged, fixture, fixture_path, hard_profile, pprof_top, run, table_of};
+use crate::judges::{Judged, fixture, fixture_path, hard_profile, pprof_top, run, table_of};
 use mallow_formats::export::{self, ExportFormat, ExportOptions};
 use mallow_formats::{Format, Imported, read_as};
 use mallow_profile::{Address, Known, Measure, Profile, SiteTotals};

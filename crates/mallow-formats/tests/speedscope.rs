@@ -1,8 +1,6 @@
 //! speedscope's own importer as the judge of what is written for it: all that its page knows and shows, without a browser.
 
-mod judges;
-
-use judges::{fixture_path, hard_profile};
+use crate::judges::{fixture_path, hard_profile};
 use mallow_base::Frame;
 use mallow_formats::export::{ExportFormat, ExportOptions, write};
 use mallow_formats::open;

@@ -1,9 +1,7 @@
 //! The generator against servers that count.
 
-mod server;
-
+use crate::server::{Reply, Server};
 use mallow_load::{Amount, Generator, Load, LoadError, Order, Protocol, Target};
-use server::{Reply, Server};
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;

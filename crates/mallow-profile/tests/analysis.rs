@@ -1,8 +1,6 @@
 //! Each analysis against a naive twin that keeps every event and works its figures out from the whole list.
 
-mod analysis_twin;
-
-use analysis_twin::{OverTime, Twin, program};
+use crate::analysis_twin::{OverTime, Twin, program};
 use mallow_profile::analysis::{Course, Findings, Pass, Plan, Slices, TimelineSite, Window};
 use mallow_profile::{ReallocBooking, StackId, ThreadIndex};
 use proptest::prelude::*;

@@ -1,13 +1,11 @@
 //! Exact frames of small programs in C, C++, Rust and assembly.
 
-mod toolchain;
-
 use std::path::Path;
 
-use mallow_symbols::{ModuleKey, SearchPaths, Symbolizer};
-use toolchain::{
+use crate::toolchain::{
     C_FRAMES, call_site, compile, compile_c, compile_nameless, key, lines, resolve_one, run, search,
 };
+use mallow_symbols::{ModuleKey, SearchPaths, Symbolizer};
 
 fn folder() -> tempfile::TempDir {
     tempfile::tempdir().expect("a temporary folder")

@@ -1,16 +1,14 @@
 //! Damaged files give fewer names, never a panic, and always one answer per address.
 
-mod toolchain;
-
 use std::fs;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::OnceLock;
 
+use crate::toolchain::{call_site, compile_c, text};
 use mallow_symbols::{ModuleKey, SearchPaths, Symbolizer};
 use object::{Object, ObjectSection};
 use proptest::prelude::*;
-use toolchain::{call_site, compile_c, text};
 
 /// A small whole program: its bytes, and addresses within and around its code.
 fn program() -> &'static (Vec<u8>, Vec<u64>) {

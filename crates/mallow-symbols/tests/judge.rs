@@ -5,16 +5,14 @@
 //! And where DWARF has no linkage names (line tables only), it gives the symbol's name to the innermost inlined call, and
 //! its bare one to the physical function whose symbol that is.
 
-mod toolchain;
-
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::toolchain::{key, run, text};
 use mallow_base::Frame;
 use mallow_symbols::{SearchPaths, Symbolizer};
-use toolchain::{key, run, text};
 
 /// `count` addresses spread evenly over the sized functions that `nm` lists for a file. Addresses with two symbols
 /// serve only where DWARF names them: which of two symbols is the better one is a matter of taste.

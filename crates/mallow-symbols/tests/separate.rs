@@ -1,12 +1,12 @@
 //! Debug files that lie apart from the binary, and binaries that are not the ones that ran.
 
-mod toolchain;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::toolchain::{
+    C_FRAMES, build_id, call_site, compile_c, key, lines, resolve_one, run, search, text,
+};
 use mallow_symbols::{ModuleKey, SearchPaths, Symbolizer};
-use toolchain::{C_FRAMES, build_id, call_site, compile_c, key, lines, resolve_one, run, search, text};
 
 /// A program in `bin/`, its debug root in `debug/`, and the address of a call with two inlined frames.
 struct Case {

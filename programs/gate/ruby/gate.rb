@@ -2,12 +2,13 @@
 
 # What every test of the suite in Ruby shares: which fault is seeded, and where seeded leaks are kept.
 #
-# A fault is seeded with GATE_SEED=alloc, leak or fd. The line that the gate must then name is the one that ends with the
-# comment of that name.
+# A fault is seeded with GATE_SEED=alloc, leak or fd, or several of them between spaces. The line that the gate must then name
+# is the one that ends with the comment of that name.
 module Gate
-  SEED_ALLOC = ENV["GATE_SEED"] == "alloc"
-  SEED_LEAK = ENV["GATE_SEED"] == "leak"
-  SEED_FD = ENV["GATE_SEED"] == "fd"
+  SEEDS = ENV.fetch("GATE_SEED", "").split
+  SEED_ALLOC = SEEDS.include?("alloc")
+  SEED_LEAK = SEEDS.include?("leak")
+  SEED_FD = SEEDS.include?("fd")
 
   # As long as it will ever be: an array that grows allocates.
   LEAKED = Array.new(1000)

@@ -52,6 +52,7 @@ const ROWS: &[Row] = &[
             "mallow-check",
             "mallow-formats",
             "mallow-load",
+            "mallow-profile",
             "mallow-wire",
             "mallow-symbols",
             "mallow-heapsnap",

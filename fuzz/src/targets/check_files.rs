@@ -1,14 +1,14 @@
-//! Any bytes given to the readers of the gate's files (manifest, baseline, report, SwiftNIO's logs and thresholds) end in what they hold or in one
-//! named error: never a panic. The first byte chooses the reader.
-#![no_main]
+//! Any bytes given to the readers of the gate's files (manifest, baseline, report, SwiftNIO's logs and thresholds) end in
+//! what they hold or in one named error: never a panic. The first byte chooses the reader.
 
+use super::said;
 use mallow_check::baseline::Baseline;
 use mallow_check::manifest::Manifest;
 use mallow_check::nio::{Thresholds, check, read_log};
 use mallow_check::report_file::ReportFile;
 use std::path::Path;
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+pub(super) fn check_files(data: &[u8]) {
     let Some((choice, bytes)) = data.split_first() else { return };
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     match choice % 5 {
@@ -29,12 +29,5 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
             let log = read_log(text);
             let _ = check(&log.tests, &Thresholds::of_log(&log.tests));
         }
-    }
-});
-
-/// A message that cannot be printed is as bad as no message.
-fn said(error: Option<impl std::fmt::Display>) {
-    if let Some(error) = error {
-        assert!(!error.to_string().is_empty());
     }
 }

@@ -1,12 +1,24 @@
-//! Any bytes given to the reader of our own trace can be asked for everything that events tell: never a panic, whatever ids,
-//! sizes and times they claim.
-#![no_main]
+//! Any bytes given to the reader of our own trace end in a profile with its warnings or in one named error: never a panic,
+//! never an endless loop, never more memory than the input justifies.
 
+use super::said;
+use crate::bare_trace::{bare_chunks, trace_of};
 use mallow_formats::native::analysis::{Course, Pass, Plan, Slices, Window};
-use mallow_formats::native::{ProcessIndex, Trace};
+use mallow_formats::native::{ProcessIndex, Trace, read_bytes};
 use std::io::Cursor;
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+/// The walk from chunk to chunk.
+pub(super) fn reader(data: &[u8]) {
+    said(read_bytes(data).err());
+}
+
+/// Chunks with any payloads in any order, checksums right: what reaches the decoders.
+pub(super) fn chunks(data: &[u8]) {
+    said(read_bytes(&trace_of(&bare_chunks(data))).err());
+}
+
+/// Everything that events tell, whatever ids, sizes and times they claim.
+pub(super) fn analyses(data: &[u8]) {
     let Ok(mut trace) = Trace::open(Cursor::new(data)) else { return };
     let plan = Plan {
         window: Window { from_us: 100, to_us: 1_000_000 },
@@ -31,4 +43,4 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
             }
         }
     }
-});
+}

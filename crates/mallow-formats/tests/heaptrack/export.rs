@@ -1,6 +1,6 @@
 //! heaptrack's text as we write it: made-up events whose sums are those of the profile.
 
-use super::heaptrack_print::{Judgement, judge};
+use super::print::{Judgement, judge};
 use super::{FILES, by_stack, fixture, folded, held, import, our_judgement};
 use mallow_base::Frame;
 use mallow_formats::export::{ExportFormat, ExportOptions, write};

@@ -1,0 +1,8 @@
+//! The tests of this crate's promises, in one program: it is linked once, and its tests share the cores.
+
+mod commands;
+mod compat;
+mod events;
+mod flamegraph;
+mod formats;
+mod soak;

@@ -1,0 +1,17 @@
+//! The tests of this crate's promises, in one program: it is linked once, and its tests share the cores.
+
+mod allocator;
+mod browser_exports;
+mod dhat;
+mod gperftools_heap;
+mod heaptrack;
+mod jemalloc_heap;
+mod judges;
+mod massif;
+mod native;
+mod pprof;
+mod speedscope;
+mod stackdiff;
+mod text_stacks;
+mod valgrind_files;
+mod writer;

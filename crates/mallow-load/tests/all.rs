@@ -1,0 +1,5 @@
+//! The tests of this crate's promises, in one program: it is linked once, and its tests share the cores.
+
+mod generator;
+mod http2;
+mod server;

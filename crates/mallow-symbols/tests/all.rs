@@ -1,0 +1,7 @@
+//! The tests of this crate's promises, in one program: it is linked once, and its tests share the cores.
+
+mod compiled;
+mod damaged;
+mod judge;
+mod separate;
+mod toolchain;

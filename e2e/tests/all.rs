@@ -1,0 +1,16 @@
+//! Every test that drives the real binary, in one program: it is linked once, and its tests share the cores.
+
+mod bad_input;
+mod diff;
+mod gate;
+mod gate_examples;
+mod gate_guards;
+mod hazards;
+mod judges;
+mod killed;
+mod leaks;
+mod readme;
+mod self_invisible;
+mod soak;
+mod soak_servers;
+mod verified;

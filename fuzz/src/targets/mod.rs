@@ -1,0 +1,46 @@
+//! The targets, by what they read.
+
+mod canary;
+mod check_files;
+mod load_lists;
+mod profiles;
+mod texts;
+mod trace;
+
+pub(crate) use canary::canary;
+
+use crate::Target;
+use mallow_formats::Format;
+use profiles::{import, rewritten, same_sums};
+
+/// Every parser's target.
+pub const TARGETS: &[Target] = &[
+    Target { name: "allocator_state", run: texts::allocator_state },
+    Target { name: "bpftrace", run: |data| import(data, Format::Bpftrace) },
+    Target { name: "check_files", run: check_files::check_files },
+    Target { name: "dhat", run: same_sums::dhat },
+    Target { name: "dtrace", run: |data| import(data, Format::Dtrace) },
+    Target { name: "folded", run: |data| import(data, Format::Folded) },
+    Target { name: "gc_log", run: texts::gc_log },
+    Target { name: "gperftools_heap", run: rewritten::gperftools_heap },
+    Target { name: "heaptrack", run: |data| import(data, Format::Heaptrack) },
+    Target { name: "heaptrack_print", run: |data| import(data, Format::HeaptrackPrint) },
+    Target { name: "jemalloc_heap", run: rewritten::jemalloc_heap },
+    Target { name: "load_log", run: load_lists::access_log },
+    Target { name: "load_outside", run: load_lists::outside },
+    Target { name: "load_urls", run: load_lists::urls },
+    Target { name: "massif", run: same_sums::massif },
+    Target { name: "memcheck_xml", run: |data| import(data, Format::MemcheckXml) },
+    Target { name: "pprof", run: rewritten::pprof },
+    Target { name: "stackdiff", run: texts::stackdiff },
+    Target { name: "trace_analyses", run: trace::analyses },
+    Target { name: "trace_chunks", run: trace::chunks },
+    Target { name: "trace_reader", run: trace::reader },
+];
+
+/// What did not come out as a result came out as a message that can be printed.
+fn said(error: Option<impl std::fmt::Display>) {
+    if let Some(error) = error {
+        assert!(!error.to_string().is_empty());
+    }
+}

@@ -1,0 +1,107 @@
+//! Building and running tests: every test of the repository, those of one crate or file, those of what changed.
+//!
+//! Cargo builds the test programs and says which they are; we run them, because cargo runs one after the other and keeps a
+//! core idle whenever the last test of a program is a long one. It must never pass when no test was run.
+
+mod build;
+mod choice;
+mod failure;
+mod lanes;
+
+pub(crate) use choice::{Choice, choices_of_changes};
+
+use crate::run;
+use crate::workspaces::{self, Workspace};
+use failure::Failed;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Runs every test. The end-to-end tests drive the `mallow` that was built with them; in the long suite they drive the
+/// release binary, and those that are too long for every change run as well.
+///
+/// # Errors
+/// A sentence that names each test that failed, why, and how to run it alone.
+pub(crate) fn all(root: &Path, mallow: Mallow) -> Result<(), String> {
+    let binaries = build::programs(root, &["--workspace"])?;
+    let path = mallow.path(root)?;
+    let mut failed = lanes::run(binaries, &path, mallow == Mallow::Release)?;
+    for workspace in workspaces::all(root)?.iter().filter(|workspace| !workspace.is_root()) {
+        failed.extend(of_workspace(root, workspace, &path)?);
+    }
+    verdict(&failed)
+}
+
+/// Runs the tests that were chosen.
+///
+/// # Errors
+/// As [`all`], and a sentence when what was chosen has no test.
+pub(crate) fn chosen(root: &Path, choices: &[Choice]) -> Result<(), String> {
+    let mut failed = Vec::new();
+    for choice in choices {
+        let workspace = Workspace { folder: choice.workspace.clone() };
+        let mut command = workspace.cargo(root, "test");
+        command.arg("--package").arg(&choice.package).args(&choice.target);
+        if choice.needs_mallow() {
+            run::shown(workspace.cargo(root, "build").args(["--package", "mallow-cli"]))?;
+            command.env("MALLOW_BIN", Mallow::Dev.path(root)?);
+        }
+        command.arg("--").args(&choice.names);
+        if choice.ignored_too {
+            command.arg("--include-ignored");
+        }
+        let outcome = run::watched(&mut command)?;
+        if choice.must_run_some() && failure::tests_run(&outcome.text) == 0 {
+            return Err(format!("`{}` ran no test.", run::as_typed(&command)));
+        }
+        failed.extend(failure::of(&choice.package, &outcome));
+    }
+    verdict(&failed)
+}
+
+/// The `mallow` that end-to-end tests drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mallow {
+    /// Built with the tests: overflow checks and debug assertions are on.
+    Dev,
+    /// What people install, in the long suite.
+    Release,
+}
+
+impl Mallow {
+    /// Where it is; the release binary is built.
+    ///
+    /// # Errors
+    /// A sentence when it cannot be built.
+    pub(crate) fn path(self, root: &Path) -> Result<PathBuf, String> {
+        let target = Workspace { folder: PathBuf::new() }.target_folder(root)?;
+        match self {
+            Mallow::Dev => Ok(target.join("debug/mallow")),
+            Mallow::Release => {
+                let mut cargo = Command::new("cargo");
+                cargo.args(["build", "--release", "--package", "mallow-cli"]).current_dir(root);
+                run::shown(&mut cargo)?;
+                Ok(target.join("release/mallow"))
+            }
+        }
+    }
+}
+
+/// A workspace of its own: small, so cargo may run its tests, those of the documentation included.
+fn of_workspace(root: &Path, workspace: &Workspace, mallow: &Path) -> Result<Vec<Failed>, String> {
+    let mut command = workspace.cargo(root, "test");
+    // The example of a crate with a gate runs it.
+    command.arg("--workspace").env("MALLOW_BIN", mallow);
+    let outcome = run::watched(&mut command)?;
+    Ok(failure::of(&workspace.folder.display().to_string(), &outcome))
+}
+
+fn verdict(failed: &[Failed]) -> Result<(), String> {
+    match failed {
+        [] => Ok(()),
+        [one] => Err(format!("a test failed.\n\n{one}")),
+        many => {
+            let listed: Vec<String> = many.iter().map(ToString::to_string).collect();
+            Err(format!("{} tests failed.\n\n{}", many.len(), listed.join("\n")))
+        }
+    }
+}

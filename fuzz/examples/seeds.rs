@@ -1,6 +1,6 @@
 //! Writes the seeds of the trace's fuzz targets: one small trace with every kind of chunk, once with its footer and once
 //! cut off before it, whole and in bare form. Run it again when the trace's version changes:
-//! `cargo run --manifest-path fuzz/Cargo.toml --example seeds`.
+//! `cargo run --package mallow-fuzz --example seeds`.
 
 use mallow_formats::native::read_bytes;
 use mallow_fuzz::bare_trace::{Chunk, bare_chunks, bare_form, trace_of};

@@ -4,7 +4,7 @@
 //! A step that has passed on a commit is not run again on it, so an interrupted run goes on where it stopped. The record
 //! in `bench/record/` says which commit it was. It must never call a step passed that did not run on that commit.
 
-use crate::testing::{self, Mallow};
+use crate::testing::{self, Lints, Mallow};
 use crate::{fuzz, run, soak_record, steps};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -57,6 +57,7 @@ impl Plan {
     fn asked(&self, step: &str) -> String {
         match step {
             "tests" => "every test, those left out of ci too, over the release binary".to_owned(),
+            "doc" => "the pages of all crates, binaries too".to_owned(),
             "fuzz" => format!("every target {} s, libraries instrumented", self.seconds),
             _ => format!("{} runs of each server and mode", self.runs),
         }
@@ -67,7 +68,8 @@ type Body = fn(&Path, &Plan) -> Result<(), String>;
 
 /// Every step, the cheapest first.
 const STEPS: &[(&str, Body)] = &[
-    ("tests", |root, _| testing::all(root, Mallow::Release)),
+    ("tests", |root, _| testing::all(root, Mallow::Release, Lints::Off)),
+    ("doc", |root, _| steps::doc(root)),
     ("fuzz", |root, plan| fuzz::run(root, &fuzz::Plan::of_long(plan.seconds))),
     ("soaks", |root, plan| soak_record::run(root, &["--runs", &plan.runs.to_string()])),
 ];
@@ -163,7 +165,7 @@ mod tests {
         for (words, fault) in [
             (&["--runs", "no"][..], "`--runs` needs a whole number above 0."),
             (&["--runs"], "`--runs` needs a value."),
-            (&["--only", "dreams"], "there is no long step `dreams`; there are: tests, fuzz, soaks."),
+            (&["--only", "dreams"], "there is no long step `dreams`; there are: tests, doc, fuzz, soaks."),
             (&["--fast", "1"], "`long` does not know the option `--fast`."),
         ] {
             assert_eq!(Plan::parse(words).unwrap_err(), fault);

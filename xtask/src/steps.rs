@@ -2,6 +2,7 @@
 //!
 //! Cheap steps come first, so that a misspelt line is known in seconds.
 
+use crate::testing::{Lints, Mallow};
 use crate::workspaces::{self, Workspace};
 use crate::{fuzz, judges, packages, recorder, run, testing, tidy};
 use std::path::Path;
@@ -13,18 +14,32 @@ pub(crate) struct Step {
     pub(crate) name: &'static str,
     /// Does it, for the repository in this folder.
     pub(crate) body: fn(&Path) -> Result<(), String>,
+    /// The same within `ci`, where another step's build does part of the work.
+    in_ci: fn(&Path) -> Result<(), String>,
+}
+
+impl Step {
+    const fn new(name: &'static str, body: fn(&Path) -> Result<(), String>) -> Step {
+        Step { name, body, in_ci: body }
+    }
+
+    const fn in_ci(self, in_ci: fn(&Path) -> Result<(), String>) -> Step {
+        Step { in_ci, ..self }
+    }
 }
 
 /// Every step, in the order of `ci`.
 pub(crate) const STEPS: &[Step] = &[
-    Step { name: "packages", body: packages },
-    Step { name: "fmt", body: fmt },
-    Step { name: "tidy", body: tidy::run },
-    Step { name: "clippy", body: clippy },
-    Step { name: "recorder", body: recorder::run },
-    Step { name: "test", body: test },
-    Step { name: "doc", body: doc },
-    Step { name: "fuzz", body: |root| fuzz::run(root, &fuzz::Plan::of_ci()) },
+    Step::new("packages", packages),
+    Step::new("fmt", fmt),
+    Step::new("tidy", tidy::run),
+    // The root workspace is most of it, and is linted by the build of its tests.
+    Step::new("clippy", clippy).in_ci(clippy_beside_the_root),
+    Step::new("recorder", recorder::run),
+    Step::new("test", test).in_ci(|root| testing::all(root, Mallow::Dev, Lints::Deny)),
+    // What cargo would check all libraries for again, it has built for the tests.
+    Step::new("doc", doc).in_ci(doc_of_built_libraries),
+    Step::new("fuzz", |root| fuzz::run(root, &fuzz::Plan::of_ci())),
 ];
 
 /// Runs every step and prints what each one took.
@@ -36,7 +51,7 @@ pub(crate) fn ci(root: &Path) -> Result<(), String> {
     for (index, step) in STEPS.iter().enumerate() {
         println!("\n[{}/{}] {}", index + 1, STEPS.len(), step.name);
         let started = Instant::now();
-        let outcome = (step.body)(root);
+        let outcome = (step.in_ci)(root);
         let took = started.elapsed();
         durations.push((step.name, took));
         if let Err(sentence) = outcome {
@@ -108,31 +123,53 @@ pub(crate) fn format_in_place(root: &Path) -> Result<(), String> {
 }
 
 fn clippy(root: &Path) -> Result<(), String> {
-    for workspace in workspaces::all(root)? {
-        run::shown(workspace.cargo(root, "clippy").args([
-            "--workspace",
-            "--all-targets",
-            "--",
-            "-D",
-            "warnings",
-        ]))?;
-    }
-    Ok(())
+    workspaces::all(root)?.iter().try_for_each(|workspace| lint(root, workspace))
+}
+
+fn clippy_beside_the_root(root: &Path) -> Result<(), String> {
+    let all = workspaces::all(root)?;
+    all.iter().filter(|workspace| !workspace.is_root()).try_for_each(|workspace| lint(root, workspace))
+}
+
+fn lint(root: &Path, workspace: &Workspace) -> Result<(), String> {
+    let mut clippy = workspace.cargo(root, "clippy");
+    run::shown(clippy.args(["--workspace", "--all-targets", "--", "-D", "warnings"]))
 }
 
 fn test(root: &Path) -> Result<(), String> {
-    testing::all(root, testing::Mallow::Dev)
+    testing::all(root, Mallow::Dev, Lints::Off)
 }
 
-fn doc(root: &Path) -> Result<(), String> {
-    let documented =
-        |workspace: &&Workspace| workspace.is_root() || workspace.folder == Path::new("recorder");
-    for workspace in workspaces::all(root)?.iter().filter(documented) {
+/// Builds the documentation of every crate, warnings as errors.
+///
+/// # Errors
+/// A sentence with the command.
+pub(crate) fn doc(root: &Path) -> Result<(), String> {
+    for workspace in workspaces::all(root)?.iter().filter(is_documented) {
         let mut command = workspace.cargo(root, "doc");
         command.args(["--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings");
         run::shown(&mut command)?;
     }
     Ok(())
+}
+
+/// The documentation of all library crates, over the libraries that the tests were built with; binaries' pages are left to
+/// [`doc`], which the long suite runs.
+fn doc_of_built_libraries(root: &Path) -> Result<(), String> {
+    for workspace in workspaces::all(root)?.iter().filter(is_documented) {
+        let mut command = workspace.cargo(root, "test");
+        command.args(["--workspace", "--doc", "--quiet"]).env("RUSTDOC", root.join("xtask/rustdoc-pages.sh"));
+        command.env("PAGES", workspace.target_folder(root)?.join("pages"));
+        if workspace.is_root() {
+            Lints::Deny.into_build_of(&mut command);
+        }
+        run::shown(&mut command)?;
+    }
+    Ok(())
+}
+
+fn is_documented(workspace: &&Workspace) -> bool {
+    workspace.is_root() || workspace.folder == Path::new("recorder")
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Builds test programs, and learns from cargo which they are.
 
+use super::Lints;
 use crate::run;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -26,14 +27,15 @@ impl Program {
     }
 }
 
-/// Builds the test programs that `selection` chooses of the root's workspace. What a build says to people is shown.
+/// Builds the test programs of the root's workspace, and the examples, which a test of a benchmark runs. What a build says to
+/// people is shown.
 ///
 /// # Errors
 /// A sentence when something cannot be built, or when there is no test program.
-pub(super) fn programs(root: &Path, selection: &[&str]) -> Result<Vec<Program>, String> {
+pub(super) fn programs(root: &Path, lints: Lints) -> Result<Vec<Program>, String> {
     let mut cargo = Command::new("cargo");
-    cargo.arg("test").args(selection).args(["--tests", "--no-run"]).current_dir(root);
-    // The programs first: what is built beside them (`mallow` itself) is named in the same messages.
+    cargo.args(["test", "--workspace", "--tests", "--examples", "--no-run"]).current_dir(root);
+    lints.into_build_of(&mut cargo);
     let text = run::printed(cargo.arg("--message-format=json-render-diagnostics"))?;
     let programs: Vec<Program> = text.lines().filter_map(program_of).collect();
     if programs.is_empty() {

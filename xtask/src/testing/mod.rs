@@ -21,8 +21,8 @@ use std::process::Command;
 ///
 /// # Errors
 /// A sentence that names each test that failed, why, and how to run it alone.
-pub(crate) fn all(root: &Path, mallow: Mallow) -> Result<(), String> {
-    let binaries = build::programs(root, &["--workspace"])?;
+pub(crate) fn all(root: &Path, mallow: Mallow, lints: Lints) -> Result<(), String> {
+    let binaries = build::programs(root, lints)?;
     let path = mallow.path(root)?;
     let mut failed = lanes::run(binaries, &path, mallow == Mallow::Release)?;
     for workspace in workspaces::all(root)?.iter().filter(|workspace| !workspace.is_root()) {
@@ -56,6 +56,25 @@ pub(crate) fn chosen(root: &Path, choices: &[Choice]) -> Result<(), String> {
         failed.extend(failure::of(&choice.package, &outcome));
     }
     verdict(&failed)
+}
+
+/// Whether the build of the tests lints our crates as well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lints {
+    /// The plain compiler: what a developer's own `cargo build` has built is taken.
+    Off,
+    /// Clippy compiles, and its warnings are errors. One build instead of two, but not the one of a plain `cargo build`.
+    Deny,
+}
+
+impl Lints {
+    /// Says so to cargo, in the words of `cargo clippy`.
+    pub(crate) fn into_build_of(self, cargo: &mut Command) {
+        if self == Lints::Deny {
+            cargo.env("RUSTC_WORKSPACE_WRAPPER", "clippy-driver");
+            cargo.env("CLIPPY_ARGS", "-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__");
+        }
+    }
 }
 
 /// The `mallow` that end-to-end tests drive.

@@ -1,0 +1,177 @@
+/* Hazard: a signal handler that allocates at every single instruction of whatever stands in front of the allocator.
+ * A program sets the trap flag and steps through one call; the handler counts the instructions that lie in the preloaded
+ * library, and at one of them, another one in each round, it allocates, reallocates and frees. Rounds go on until a call has no
+ * instruction left at which it did not. A record that is half written, a state that is half changed, a table entry that is
+ * half there: each of them is met once.
+ *
+ * The handler strikes only inside the preloaded library, never inside the allocator, so nothing here is undefined.
+ *
+ *   single_step OPERATION STACK
+ *     OPERATION  malloc: a block of 100 bytes from one stack
+ *                fresh:  the same from a stack that is new in each round
+ *                free:   of a block of 100 bytes
+ *                realloc: of a block of 100 bytes to 200
+ *                thread: the first call of a new thread
+ *                fork:   the first call of a forked child; each child ends with status 0
+ *     STACK      normal, static (an alternate stack in static memory), frame (one that is a local array of main)
+ *
+ * Printed: `rounds N`, and for `stepped` (the operation's own function) and `struck` (the handler's) what they did.
+ * Each strike is one allocation of 32 bytes, one reallocation to 64, one free: 2 allocations, 96 bytes, 2 frees. */
+#define _GNU_SOURCE
+#include "hazard.h"
+#include <link.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+
+#define ALT_BYTES (64 * 1024)
+
+static unsigned long library_start, library_end;
+static volatile unsigned long in_library, target;
+static volatile int struck_now;
+static unsigned long rounds, struck_count;
+
+/* What main prints must not be guessed by the compiler. */
+static FRAME void *stepped_malloc(void) { void *p = malloc(100); KEEP(p); return p; }
+static FRAME void *stepped_realloc(void *p) { p = realloc(p, 200); KEEP(p); return p; }
+static FRAME void stepped_free(void *p) { free(p); STAY(); }
+static FRAME void *deep_left(unsigned long bits, int levels);
+static FRAME void *deep_right(unsigned long bits, int levels);
+static FRAME void *deep(unsigned long bits, int levels) {
+    void *p;
+    if (levels == 0) p = stepped_malloc();
+    else if (bits & 1) p = deep_right(bits >> 1, levels - 1);
+    else p = deep_left(bits >> 1, levels - 1);
+    STAY();
+    return p;
+}
+static FRAME void *deep_left(unsigned long bits, int levels) { void *p = deep(bits, levels); STAY(); return p; }
+static FRAME void *deep_right(unsigned long bits, int levels) { void *p = deep(bits, levels); STAY(); return p; }
+
+static FRAME void struck(void) {
+    char *p = malloc(32);
+    KEEP(p);
+    p = realloc(p, 64);
+    KEEP(p);
+    free(p);
+    struck_count++;
+}
+
+static void on_step(int number, siginfo_t *info, void *context) {
+    (void)number, (void)info;
+    unsigned long at = (unsigned long)((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
+    if (at < library_start || at >= library_end) return;
+    if (in_library++ != target) return;
+    struck_now = 1;
+    struck();
+    STAY();
+}
+
+static inline void step(int on) {
+    if (on) __asm__ volatile("pushfq; orq $0x100, (%%rsp); popfq" ::: "memory", "cc");
+    else __asm__ volatile("pushfq; andq $~0x100, (%%rsp); popfq" ::: "memory", "cc");
+}
+
+static int find(struct dl_phdr_info *info, size_t size, void *unused) {
+    (void)size, (void)unused;
+    if (!strstr(info->dlpi_name, "mallow")) return 0;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        if (info->dlpi_phdr[i].p_type != PT_LOAD || !(info->dlpi_phdr[i].p_flags & PF_X)) continue;
+        library_start = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+        library_end = library_start + info->dlpi_phdr[i].p_memsz;
+    }
+    return 1;
+}
+
+static void *in_thread(void *unused) {
+    (void)unused;
+    step(1);
+    void *p = stepped_malloc();
+    step(0);
+    free(p);
+    return NULL;
+}
+
+/* One round. In a forked child everything that is counted is the child's own, so main counts for it. */
+static void round_of(const char *operation, unsigned long round) {
+    void *p;
+    if (!strcmp(operation, "malloc")) {
+        step(1);
+        p = stepped_malloc();
+        step(0);
+        free(p);
+    } else if (!strcmp(operation, "fresh")) {
+        step(1);
+        p = deep(round, 12);
+        step(0);
+        free(p);
+    } else if (!strcmp(operation, "free")) {
+        p = stepped_malloc();
+        step(1);
+        stepped_free(p);
+        step(0);
+    } else if (!strcmp(operation, "realloc")) {
+        p = stepped_malloc();
+        step(1);
+        p = stepped_realloc(p);
+        step(0);
+        free(p);
+    } else if (!strcmp(operation, "thread")) {
+        pthread_t thread;
+        EXPECT(pthread_create(&thread, NULL, in_thread, NULL) == 0, 11);
+        EXPECT(pthread_join(thread, NULL) == 0, 12);
+    } else if (!strcmp(operation, "fork")) {
+        int pipe_ends[2], status;
+        char found = 0;
+        EXPECT(pipe(pipe_ends) == 0, 13);
+        pid_t child = fork();
+        EXPECT(child >= 0, 14);
+        if (child == 0) {
+            step(1);
+            p = stepped_malloc();
+            step(0);
+            free(p);
+            found = (char)struck_now;
+            EXPECT(write(pipe_ends[1], &found, 1) == 1, 15);
+            _exit(0);
+        }
+        close(pipe_ends[1]);
+        EXPECT(read(pipe_ends[0], &found, 1) == 1, 16);
+        close(pipe_ends[0]);
+        EXPECT(waitpid(child, &status, 0) == child && status == 0, 17);
+        struck_now = found;
+        struck_count += (unsigned long)found;
+    } else {
+        _exit(18);
+    }
+}
+
+static FRAME void all_rounds(const char *operation) {
+    do {
+        in_library = 0;
+        struck_now = 0;
+        round_of(operation, rounds);
+        rounds++;
+        target++;
+    } while (struck_now);
+}
+
+int main(int count, char **words) {
+    EXPECT(count == 3, 19);
+    static char static_stack[ALT_BYTES];
+    char frame_stack[ALT_BYTES];
+    stack_t alternate = {.ss_sp = words[2][0] == 's' ? static_stack : frame_stack, .ss_size = ALT_BYTES};
+    int flags = SA_SIGINFO;
+    if (words[2][0] != 'n') {
+        EXPECT(sigaltstack(&alternate, NULL) == 0, 20);
+        flags |= SA_ONSTACK;
+    }
+    struct sigaction action = {.sa_sigaction = on_step, .sa_flags = flags};
+    EXPECT(sigaction(SIGTRAP, &action, NULL) == 0, 21);
+    dl_iterate_phdr(find, NULL);
+    all_rounds(words[1]);
+    say_figure("rounds", rounds);
+    say_figure("struck", struck_count);
+    return 0;
+}

@@ -11,6 +11,7 @@ mod killed;
 mod leaks;
 mod readme;
 mod self_invisible;
+mod single_step;
 mod soak;
 mod soak_servers;
 mod verified;

@@ -6,13 +6,14 @@
  *
  * The handler strikes only inside the preloaded library, never inside the allocator, so nothing here is undefined.
  *
- *   single_step OPERATION STACK
+ *   single_step OPERATION STACK [STRIDE]
  *     OPERATION  malloc: a block of 100 bytes from one stack
  *                fresh:  the same from a stack that is new in each round
  *                free:   of a block of 100 bytes
  *                realloc: of a block of 100 bytes to 200
  *                thread: the first call of a new thread
  *                fork:   the first call of a forked child; each child ends with status 0
+ *     STRIDE     strike at every instruction (1), or at every so many
  *     STACK      normal, static (an alternate stack in static memory), frame (one that is a local array of main)
  *
  * Printed: `rounds N`, and for `stepped` (the operation's own function) and `struck` (the handler's) what they did.
@@ -30,9 +31,8 @@
 static unsigned long library_start, library_end;
 static volatile unsigned long in_library, target;
 static volatile int struck_now;
-static unsigned long rounds, struck_count;
+static unsigned long rounds, struck_count, stride = 1;
 
-/* What main prints must not be guessed by the compiler. */
 static FRAME void *stepped_malloc(void) { void *p = malloc(100); KEEP(p); return p; }
 static FRAME void *stepped_realloc(void *p) { p = realloc(p, 200); KEEP(p); return p; }
 static FRAME void stepped_free(void *p) { free(p); STAY(); }
@@ -153,12 +153,13 @@ static FRAME void all_rounds(const char *operation) {
         struck_now = 0;
         round_of(operation, rounds);
         rounds++;
-        target++;
+        target += stride;
     } while (struck_now);
 }
 
 int main(int count, char **words) {
-    EXPECT(count == 3, 19);
+    EXPECT(count == 3 || count == 4, 19);
+    if (count == 4) stride = strtoul(words[3], NULL, 10);
     static char static_stack[ALT_BYTES];
     char frame_stack[ALT_BYTES];
     stack_t alternate = {.ss_sp = words[2][0] == 's' ? static_stack : frame_stack, .ss_size = ALT_BYTES};

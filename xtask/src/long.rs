@@ -183,6 +183,7 @@ mod tests {
             "| tests | every test, those left out of ci too, over the release binary | passed | 2 min 05 s |"
         ));
         assert!(page.contains("| fuzz | x | FAILED | 0 min 09 s |"), "{page}");
+        assert!(page.contains("| doc | | not run on this commit | |"), "{page}");
         assert!(page.contains("| soaks | | not run on this commit | |"), "{page}");
     }
 }

@@ -153,6 +153,12 @@ impl Pass<'_> {
             }
             cursor.ring.prefetch(cursor.at.wrapping_add(AHEAD_WORDS));
             let word0 = cursor.ring.word(cursor.at);
+            if Kind::of(word0) == Some(Kind::Skip) {
+                // Its length is data from outside: at least itself, at most what is there.
+                let words = event::skipped_words(word0).max(1);
+                cursor.at = cursor.at.saturating_add(words).min(cursor.end);
+                continue;
+            }
             let tsc = event::tsc_of(word0);
             let kind = Kind::of(word0).filter(|_| tsc.saturating_sub(now_tsc) <= AHEAD_TICKS_MAX);
             let Some(kind) = kind else {
@@ -213,12 +219,17 @@ impl Pass<'_> {
         match event.kind {
             Kind::Alloc => self.pairing.alloc(thread, address, stack, size, time_us),
             Kind::Free => self.pairing.free(thread, address, time_us),
-            Kind::ReallocBegin => self.pairing.realloc_begin(thread, address, time_us),
+            Kind::ReallocBegin => {
+                let is_nested = event::size_of(event.word1, 0) & 1 != 0;
+                self.pairing.realloc_begin(thread, address, is_nested, time_us)
+            }
             Kind::ReallocMoved => self.pairing.realloc_moved(thread, address, stack, size, time_us),
             Kind::ReallocFreed => self.pairing.realloc_freed(thread, time_us),
             Kind::ReallocFailed => self.pairing.realloc_failed(thread, stack, size, time_us),
             Kind::Failed => self.pairing.failed(thread, stack, size, time_us),
             Kind::Mark | Kind::Text | Kind::Opened => self.apply_mark(event, stack),
+            // Passed over where it was read.
+            Kind::Skip => {}
         }
     }
 

@@ -31,8 +31,8 @@ pub(crate) struct Pairing {
     /// None when nobody asked for the program's regions.
     regions: Option<Box<Regions>>,
     last_us: u64,
-    /// Per thread, the block whose `realloc` has begun.
-    reallocating: Vec<Reallocating>,
+    /// Per thread, the blocks whose `realloc` has begun, a handler's upon the one that it interrupted.
+    reallocating: Vec<Vec<Reallocating>>,
     early: FxHashMap<u64, Early>,
     /// Blocks that another one took the place of, and when.
     overlapped: FxHashMap<u64, (BlockId, u64)>,
@@ -54,6 +54,9 @@ enum Reallocating {
     Block(u64, BlockId),
     Unknown(u64),
 }
+
+/// Handlers within handlers that are followed; what lies deeper is damage.
+const REALLOCATIONS_NESTED_MAX: usize = 64;
 
 impl Pairing {
     /// A process that has done nothing yet.
@@ -178,11 +181,20 @@ impl Pairing {
         }
     }
 
-    pub(crate) fn realloc_begin(&mut self, thread: ThreadIndex, address: u64, time_us: u64) {
+    /// A `realloc` begins; `is_nested` says that a signal handler called it during another one of the same thread.
+    pub(crate) fn realloc_begin(&mut self, thread: ThreadIndex, address: u64, is_nested: bool, time_us: u64) {
         let time_us = self.advance(time_us);
+        let at = thread.0 as usize;
+        if self.reallocating.len() <= at {
+            self.reallocating.resize_with(at + 1, Vec::new);
+        }
         // One before whose end was lost: its block is where it was.
-        if let Reallocating::Block(address, block) = self.begun(thread) {
-            self.place(thread, address, block);
+        while (!is_nested && !self.reallocating[at].is_empty())
+            || self.reallocating[at].len() >= REALLOCATIONS_NESTED_MAX
+        {
+            if let Reallocating::Block(address, block) = self.begun(thread) {
+                self.place(thread, address, block);
+            }
         }
         let state = match self.take(address) {
             Some(block) => Reallocating::Block(address, block),
@@ -191,16 +203,12 @@ impl Pairing {
                 Reallocating::Unknown(address)
             }
         };
-        let at = thread.0 as usize;
-        if self.reallocating.len() <= at {
-            self.reallocating.resize(at + 1, Reallocating::Nothing);
-        }
-        self.reallocating[at] = state;
+        self.reallocating[at].push(state);
     }
 
-    /// What the thread's `realloc` began with; nothing waits for its block any more.
+    /// What the thread's innermost `realloc` began with; nothing waits for its block any more.
     fn begun(&mut self, thread: ThreadIndex) -> Reallocating {
-        let state = self.reallocating.get_mut(thread.0 as usize).map(std::mem::take).unwrap_or_default();
+        let state = self.reallocating.get_mut(thread.0 as usize).and_then(Vec::pop).unwrap_or_default();
         if let Reallocating::Unknown(address) = state
             && self.early.get(&address).is_some_and(|early| early.by_realloc && early.thread == thread)
         {
@@ -312,7 +320,14 @@ impl Pairing {
             self.give_up(early, now_us);
         } else if let Some(block) = self.live.remove(address) {
             if early.by_realloc {
-                self.reallocating[early.thread.0 as usize] = Reallocating::Block(address, block);
+                let begun = self.reallocating.get_mut(early.thread.0 as usize).into_iter().flatten();
+                let waiting =
+                    |begun: &&mut Reallocating| matches!(begun, Reallocating::Unknown(at) if *at == address);
+                match begun.rev().find(waiting) {
+                    Some(begun) => *begun = Reallocating::Block(address, block),
+                    // Its end was lost: the block is where it was.
+                    None => self.place(early.thread, address, block),
+                }
             } else {
                 self.free_block(early.thread, block, now_us);
             }

@@ -22,8 +22,9 @@ pub enum Kind {
     /// A block is about to be freed. Two words, the size bits are zero. Written before the allocator is
     /// called.
     Free = 2,
-    /// `realloc` of a live block is about to run. Two words: the old block. Exactly one of the next three
-    /// follows from the same thread.
+    /// `realloc` of a live block is about to run. Two words: the old block, and in the place of the size 1 when a
+    /// signal handler began it during another one of the same thread. Exactly one of the next three follows from the
+    /// same thread, unless the call was left by a jump.
     ReallocBegin = 3,
     /// ... and returned the block given here. Three words.
     ReallocMoved = 4,
@@ -41,6 +42,9 @@ pub enum Kind {
     Text = 9,
     /// A file descriptor was opened. Three words: the descriptor stands for the address, the size is 0.
     Opened = 10,
+    /// Nothing happened here: a call was left by a jump before its record was whole. As many words as stand in the place
+    /// of the time stamp, see [`skip_word`].
+    Skip = 11,
 }
 
 /// What a [`Kind::Mark`] says. The numbers are part of the layout.
@@ -85,11 +89,11 @@ pub const TEXT_BYTES: usize = 16;
 pub const MARK_NAME_BYTES_MAX: usize = 128;
 
 impl Kind {
-    /// The number of words of a record of this kind.
+    /// The number of words of a record of this kind; of those that a [`Kind::Skip`] skips, the first.
     #[inline(always)]
     pub const fn words(self) -> usize {
         match self {
-            Kind::ReallocFreed => 1,
+            Kind::ReallocFreed | Kind::Skip => 1,
             Kind::Free | Kind::ReallocBegin => 2,
             Kind::Alloc
             | Kind::ReallocMoved
@@ -121,6 +125,7 @@ impl Kind {
             8 => Kind::Mark,
             9 => Kind::Text,
             10 => Kind::Opened,
+            11 => Kind::Skip,
             _ => return None,
         })
     }
@@ -135,6 +140,18 @@ const LOW_48: u64 = (1 << 48) - 1;
 #[inline(always)]
 pub const fn word0(kind: Kind, tsc: u64) -> u64 {
     tsc << 4 | kind as u64
+}
+
+/// The word that stands for `words` words without meaning, itself included.
+#[inline(always)]
+pub const fn skip_word(words: u64) -> u64 {
+    words << 4 | Kind::Skip as u64
+}
+
+/// How many words a [`Kind::Skip`] stands for.
+#[inline(always)]
+pub const fn skipped_words(word0: u64) -> u64 {
+    word0 >> 4
 }
 
 /// Packs word 1. The size is saturated at 48 bits by the caller through [`size_saturated`].
@@ -200,7 +217,7 @@ mod tests {
         for number in 0..16u64 {
             match Kind::of(number) {
                 Some(kind) => assert_eq!(word0(kind, 99) & 0xf, number),
-                None => assert!(number == 0 || number > 10),
+                None => assert!(number == 0 || number > 11),
             }
         }
         assert_eq!(tsc_of(word0(Kind::Free, (1 << 60) - 1)), (1 << 60) - 1);

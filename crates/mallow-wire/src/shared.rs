@@ -22,7 +22,7 @@ pub const SHARED_MAGIC: u64 = u64::from_le_bytes(*b"mallowsm");
 
 /// Bumped with every change of this file or of [`crate::event`]. Recorder and collector travel in one binary,
 /// so a difference means that a child was started by another mallow.
-pub const SHARED_VERSION: u32 = 3;
+pub const SHARED_VERSION: u32 = 4;
 
 /// The page size that the layout is aligned to.
 pub const PAGE_BYTES: usize = 4096;
@@ -123,8 +123,8 @@ pub const RING_BYTES: usize = 512 * 1024;
 /// Words of a thread's ring, a power of two.
 pub const RING_WORDS: usize = RING_BYTES / 8;
 
-/// Threads that can be alive at once in one process. A thread beyond waits until a lane is given back.
-pub const LANE_COUNT_MAX: usize = 2048;
+/// Threads that can be alive at once in one process. The calls of a thread beyond are counted and not recorded.
+pub const LANE_COUNT_MAX: usize = 4096;
 
 /// Bytes of the module log.
 pub const MODULE_LOG_BYTES: usize = 1 << 20;

@@ -16,7 +16,7 @@ use core::ffi::c_char;
 use core::mem::transmute;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use mallow_recorder::thread::{Entry, enter};
-use mallow_recorder::{Caller, process, ring, sys};
+use mallow_recorder::{Caller, process, sys};
 use mallow_wire::event::{Kind, Mark, word0, word1, word2};
 use mallow_wire::shared::WATCH_DESCRIPTORS;
 
@@ -228,7 +228,7 @@ unsafe fn opened(caller: Caller, number: i32) {
             guard.in_hook();
             let node = guard.node(caller);
             let now = core::arch::x86_64::_rdtsc();
-            ring::push(guard.thread(), [word0(Kind::Opened, now), word1(number as u64, 0), word2(0, node)]);
+            guard.push([word0(Kind::Opened, now), word1(number as u64, 0), word2(0, node)]);
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use core::arch::x86_64::_rdtsc;
 use mallow_recorder::Caller;
-use mallow_recorder::ring;
 use mallow_recorder::stat;
 use mallow_recorder::thread::{Entry, Guard, Thread, enter, enter_counting};
 use mallow_wire::event::{Kind, size_saturated, word0, word1, word2};
@@ -95,7 +94,7 @@ unsafe fn freeing_guarded(caller: Caller, block: *mut u8, call: impl FnOnce()) {
         match enter(caller) {
             Entry::Record(guard) => {
                 guard.in_hook();
-                ring::push(guard.thread(), [word0(Kind::Free, now()), word1(block as u64, 0)]);
+                guard.push([word0(Kind::Free, now()), word1(block as u64, 0)]);
                 guard.in_real();
                 call();
             }
@@ -129,12 +128,12 @@ pub(crate) unsafe fn reallocating(
                 guard.in_hook();
                 // The old block is announced first: once the allocator has freed it, another thread may get
                 // its address.
-                ring::push(guard.thread(), [word0(Kind::ReallocBegin, now()), word1(block as u64, 0)]);
+                guard.push([word0(Kind::ReallocBegin, now()), word1(block as u64, guard.is_nested() as u64)]);
                 guard.in_real();
                 let new = call();
                 guard.in_hook();
                 match (new.is_null(), size) {
-                    (true, 0) => ring::push(guard.thread(), [word0(Kind::ReallocFreed, now())]),
+                    (true, 0) => guard.push([word0(Kind::ReallocFreed, now())]),
                     (true, _) => write_sized(&guard, Kind::ReallocFailed, new, size, caller),
                     (false, _) => write_sized(&guard, Kind::ReallocMoved, new, size, caller),
                 }
@@ -181,6 +180,6 @@ unsafe fn write_sized(guard: &Guard, kind: Kind, block: *mut u8, size: usize, ca
     unsafe {
         let node = guard.node(caller);
         let size = size_saturated(size as u64);
-        ring::push(guard.thread(), [word0(kind, now()), word1(block as u64, size), word2(size, node)]);
+        guard.push([word0(kind, now()), word1(block as u64, size), word2(size, node)]);
     }
 }

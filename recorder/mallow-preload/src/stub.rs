@@ -13,9 +13,12 @@ macro_rules! export {
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name() {
             core::arch::naked_asm!(
+                // A signal may strike here too, and its handler's stack be walked.
+                ".cfi_startproc",
                 concat!("mov ", $sp, ", rsp"),
                 concat!("mov ", $bp, ", rbp"),
                 "jmp {work}",
+                ".cfi_endproc",
                 work = sym $work
             )
         }
@@ -35,15 +38,25 @@ macro_rules! export_by_target {
         #[allow(non_snake_case)]
         pub unsafe extern "C" fn $name() {
             core::arch::naked_asm!(
+                ".cfi_startproc",
                 "mov rax, qword ptr [rip + {targets} + 8 * {index}]",
                 "test rax, rax",
                 "jz 2f",
                 "jmp rax",
-                "2: push rdi", "push rsi", "push rdx", "push rcx", "push r8",
+                "2: push rdi", ".cfi_adjust_cfa_offset 8",
+                "push rsi", ".cfi_adjust_cfa_offset 8",
+                "push rdx", ".cfi_adjust_cfa_offset 8",
+                "push rcx", ".cfi_adjust_cfa_offset 8",
+                "push r8", ".cfi_adjust_cfa_offset 8",
                 "mov edi, {index}",
                 "call {resolve}",
-                "pop r8", "pop rcx", "pop rdx", "pop rsi", "pop rdi",
+                "pop r8", ".cfi_adjust_cfa_offset -8",
+                "pop rcx", ".cfi_adjust_cfa_offset -8",
+                "pop rdx", ".cfi_adjust_cfa_offset -8",
+                "pop rsi", ".cfi_adjust_cfa_offset -8",
+                "pop rdi", ".cfi_adjust_cfa_offset -8",
                 "jmp rax",
+                ".cfi_endproc",
                 targets = sym $targets, resolve = sym $resolve, index = const $index
             )
         }

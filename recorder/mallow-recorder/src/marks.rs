@@ -5,7 +5,6 @@
 //! collector raises; a collector that has gone is not waited for.
 
 use crate::process;
-use crate::ring;
 use crate::silence::Silence;
 use crate::sys;
 use crate::thread::Guard;
@@ -26,14 +25,14 @@ pub unsafe fn mark(guard: &Guard, what: Mark, name: &[u8], value: u64) {
             let mut bytes = [0u8; TEXT_BYTES];
             bytes[..piece.len()].copy_from_slice(piece);
             let text = u128::from_le_bytes(bytes);
-            ring::push(thread, [word0(Kind::Text, _rdtsc()), text as u64, (text >> 64) as u64]);
+            guard.push([word0(Kind::Text, _rdtsc()), text as u64, (text >> 64) as u64]);
         }
         let lane = &*(*thread).lane;
         if what.wants_answer() {
             lane.marks_asked.fetch_add(1, Ordering::Relaxed);
         }
         let value = word1(size_saturated(value), 0);
-        ring::push(thread, [word0(Kind::Mark, _rdtsc()), value, word2(0, what as u32)]);
+        guard.push([word0(Kind::Mark, _rdtsc()), value, word2(0, what as u32)]);
         if what.wants_answer() {
             wait_for_answer(guard);
         }

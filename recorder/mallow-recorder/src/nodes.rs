@@ -113,20 +113,23 @@ fn holds(node: &Node, key: u64, parent_word: u64) -> bool {
 }
 
 /// Writes both words of a free entry at once; false when it is no longer free.
+///
+/// The instruction takes its low half from rbx, which belongs to the compiler and cannot be named as an operand, so it is
+/// swapped in and out. Every operand has a register by name: the compiler would be free to choose rbx for one that is
+/// only said to be in a register. (The intrinsic becomes a call to a library that the host need not have.)
 fn claim(node: &Node, key: u64, parent_word: u64) -> bool {
     let claimed: u8;
-    // SAFETY: the entry is 16 bytes, aligned to 16, in memory that is mapped and shared; `lock cmpxchg16b` is
-    // what atomics are made of. rbx belongs to the compiler, so it is swapped in and out around the
-    // instruction.
+    // SAFETY: the entry is 16 bytes, aligned to 16, in memory that is mapped and shared, and made of atomics; `lock
+    // cmpxchg16b` is what atomics of 16 bytes are made of, and every x86-64 processor since 2006 has it.
     unsafe {
         asm!(
-            "xchg {low}, rbx",
-            "lock cmpxchg16b xmmword ptr [{node}]",
-            "sete {claimed}",
-            "mov rbx, {low}",
-            low = inout(reg) key => _,
-            node = in(reg) core::ptr::from_ref(node),
-            claimed = out(reg_byte) claimed,
+            "xchg rsi, rbx",
+            "lock cmpxchg16b xmmword ptr [rdi]",
+            "sete r8b",
+            "mov rbx, rsi",
+            in("rdi") core::ptr::from_ref(node),
+            inout("rsi") key => _,
+            out("r8b") claimed,
             inout("rax") 0u64 => _,
             inout("rdx") 0u64 => _,
             in("rcx") parent_word,

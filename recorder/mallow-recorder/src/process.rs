@@ -4,6 +4,10 @@
 //! not outlive a fork stands in one mapping that the kernel wipes in the child: the child's first call finds
 //! zeros there and starts anew, whichever way the fork was made. `vfork` shares memory with its parent, is
 //! not wiped, and records into the parent's rings: it is the parent's heap that it changes.
+//!
+//! A signal handler may interrupt the start at any instruction, and its calls are recorded like any other: so it does not
+//! wait for the start that it interrupted, but makes one of its own. Whichever is installed first is the
+//! process's; the other one is thrown away. Other threads do wait.
 
 use crate::memo::Memo;
 use crate::modules;
@@ -21,15 +25,15 @@ global_asm!(".weak environ");
 /// What a fork forgets.
 #[repr(C, align(64))]
 struct Wiped {
-    /// 0: not started, [`STARTING`], [`READY`].
+    /// 0: not started; the id of the thread that is starting us; or [`READY`].
     stage: AtomicU32,
-    /// The thread that is starting us.
-    starter_tid: AtomicU32,
+    /// The shared memory of this process; null before there is one.
+    shared: AtomicPtr<u8>,
     threads: [Thread; LANE_COUNT_MAX],
 }
 
-const STARTING: u32 = 1;
-const READY: u32 = 2;
+/// No thread has this id: the kernel's are below 2^22.
+const READY: u32 = u32::MAX;
 
 static WIPED: AtomicPtr<Wiped> = AtomicPtr::new(core::ptr::null_mut());
 static SHARED: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
@@ -108,7 +112,7 @@ pub fn code_was_unloaded() {
 pub fn is_ready() -> bool {
     let wiped = WIPED.load(Ordering::Acquire);
     // SAFETY: mapped for the process's life.
-    !wiped.is_null() && unsafe { (*wiped).stage.load(Ordering::Acquire) } == READY
+    !wiped.is_null() && unsafe { !(*wiped).shared.load(Ordering::Acquire).is_null() }
 }
 
 /// Says how the process is about to end.
@@ -136,18 +140,29 @@ pub fn start() {
     }
 }
 
-/// A lane for the calling thread, starting the process first if need be. None when this thread will not be
-/// recorded.
-pub fn take_lane() -> Option<Place> {
+/// Why a thread has no lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoLane {
+    /// All are taken by threads that live. The call is counted as lost.
+    Full,
+    /// The process is not recorded, or it is too early to tell.
+    NotRecorded,
+}
+
+/// A lane for the calling thread, starting the process first if need be.
+///
+/// # Errors
+/// Why there is none.
+pub fn take_lane() -> Result<Place, NoLane> {
     if STOPPED.load(Ordering::Relaxed) || !started() {
-        return None;
+        return Err(NoLane::NotRecorded);
     }
     let header = header();
     // SAFETY: the lanes lie in the shared memory.
     let lanes = unsafe {
         core::slice::from_raw_parts(shared().add(LANES_OFFSET).cast::<Lane>(), header.lane_count as usize)
     };
-    let index = claim(header, lanes)?;
+    let index = claim(header, lanes).ok_or(NoLane::Full)?;
     let lane = &lanes[index];
     // An owner that died while it waited at a mark may have left one that nobody will answer: it is not ours.
     lane.marks_asked.store(lane.marks_answered.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -158,7 +173,7 @@ pub fn take_lane() -> Option<Place> {
     if counts && index > 0 {
         header.threads_many.store(1, Ordering::SeqCst);
     }
-    Some(Place {
+    Ok(Place {
         // SAFETY: one state and one ring for each lane.
         thread: unsafe { (&raw mut (*WIPED.load(Ordering::Relaxed)).threads).cast::<Thread>().add(index) },
         lane,
@@ -171,10 +186,12 @@ pub fn take_lane() -> Option<Place> {
     })
 }
 
-/// Finds a free lane, waiting for the collector to give back those of dead threads.
+/// Finds a free lane, waiting a moment for the collector to give back those of dead threads. Once that was in vain nobody
+/// waits, until a lane was found again.
 fn claim(header: &Header, lanes: &[Lane]) -> Option<usize> {
     const WAIT_MS: u64 = 1;
-    const WAITS_MAX: u32 = 5_000;
+    const WAITS_MAX: u32 = 50;
+    static FULL: AtomicBool = AtomicBool::new(false);
     let take = || {
         lanes.iter().position(|lane| {
             lane.state.load(Ordering::Relaxed) == LANE_FREE
@@ -187,9 +204,13 @@ fn claim(header: &Header, lanes: &[Lane]) -> Option<usize> {
     let mut waits = 0;
     loop {
         if let Some(index) = take() {
+            if FULL.load(Ordering::Relaxed) {
+                FULL.store(false, Ordering::Relaxed);
+            }
             return Some(index);
         }
-        if waits == WAITS_MAX {
+        if waits == WAITS_MAX || FULL.load(Ordering::Relaxed) {
+            FULL.store(true, Ordering::Relaxed);
             header.events_lost.fetch_add(1, Ordering::Relaxed);
             return None;
         }
@@ -198,6 +219,23 @@ fn claim(header: &Header, lanes: &[Lane]) -> Option<usize> {
         sys::futex_wait(&header.heartbeat, header.heartbeat.load(Ordering::Relaxed), WAIT_MS);
         header.lanes_wanted.fetch_sub(1, Ordering::SeqCst);
     }
+}
+
+/// Whether a thread without a lane should look for one again: now and then, and in a forked child, which has lanes of
+/// its own. Otherwise its call is counted as lost.
+pub fn wants_another_try() -> bool {
+    const CALLS_BETWEEN: u64 = 1024;
+    if STOPPED.load(Ordering::Relaxed) {
+        return false;
+    }
+    if !is_ready() {
+        return true;
+    }
+    let is_turn = header().events_lost.load(Ordering::Relaxed) % CALLS_BETWEEN == CALLS_BETWEEN - 1;
+    if !is_turn {
+        header().events_lost.fetch_add(1, Ordering::Relaxed);
+    }
+    is_turn
 }
 
 fn memo_of(index: usize) -> *mut Memo {
@@ -212,21 +250,24 @@ fn memo_of(index: usize) -> *mut Memo {
 
 /// Whether the process has shared memory, making it if no other thread does.
 fn started() -> bool {
+    const WAIT_MS: u64 = 1;
     let Some(wiped) = wiped() else { return false };
+    if wiped.stage.load(Ordering::Acquire) == READY {
+        return true;
+    }
+    let own_tid = sys::gettid();
     loop {
-        match wiped.stage.compare_exchange(0, STARTING, Ordering::AcqRel, Ordering::Acquire) {
+        match wiped.stage.compare_exchange(0, own_tid, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => break,
             Err(READY) => return true,
-            // A signal handler during our own start: its call passes unrecorded rather than wait for itself.
-            Err(_) if wiped.starter_tid.load(Ordering::Relaxed) == sys::gettid() => return false,
+            // A signal handler during our own start: it makes one of its own.
+            Err(tid) if tid == own_tid => return introduce(wiped).unwrap_or(false),
             Err(_) if STOPPED.load(Ordering::Relaxed) => return false,
-            Err(_) => core::hint::spin_loop(),
+            Err(tid) => sys::futex_wait(&wiped.stage, tid, WAIT_MS),
         }
     }
-    wiped.starter_tid.store(sys::gettid(), Ordering::Relaxed);
     // The loader allocates before libc has set the environment: then it is too early to tell.
-    let outcome = environ().map(|_| introduce());
-    wiped.starter_tid.store(0, Ordering::Relaxed);
+    let outcome = introduce(wiped);
     STOPPED.store(outcome == Some(false), Ordering::Relaxed);
     wiped.stage.store(if outcome == Some(true) { READY } else { 0 }, Ordering::Release);
     outcome == Some(true)
@@ -254,36 +295,63 @@ fn wiped() -> Option<&'static Wiped> {
     }
 }
 
-/// Makes the shared memory and hands it to the collector.
-fn introduce() -> bool {
-    let Some(session) = Session::find() else { return false };
+/// Makes the shared memory and hands it to the collector, unless there is one. None while libc has not set the environment.
+fn introduce(wiped: &Wiped) -> Option<bool> {
+    environ()?;
+    if use_installed(wiped) {
+        return Some(true);
+    }
+    let Some(session) = Session::find() else { return Some(false) };
     let fd = sys::memfd_create(c"mallow");
     if fd < 0 {
-        return false;
+        return Some(false);
     }
-    let mapped = map(fd as i32);
-    let introduced = mapped.is_some_and(|(shared, lane_count)| {
-        let hello =
-            Hello { magic: HELLO_MAGIC, version: SHARED_VERSION, pid: sys::getpid(), token: session.token };
-        let parent = SHARED.load(Ordering::Relaxed);
-        // SAFETY: fresh zeroed memory of the right size, seen by nobody else yet; `parent` is the memory of
-        // the process that we were forked from.
-        unsafe {
-            let mut header = new_header(&session, lane_count);
-            header.is_forked = u32::from(!parent.is_null());
-            shared.cast::<Header>().write(header);
-            if !parent.is_null() {
-                modules::inherit(parent, shared);
-            }
+    let introduced = map(fd as i32).is_some_and(|(shared, lane_count)| {
+        fill(shared, &session, lane_count);
+        let installed =
+            wiped.shared.compare_exchange(core::ptr::null_mut(), shared, Ordering::AcqRel, Ordering::Acquire);
+        if installed.is_err() {
+            // SAFETY: the mapping is ours, and nobody has seen it.
+            unsafe { sys::unmap(shared, file_bytes(lane_count)) };
         }
-        SHARED.store(shared, Ordering::Release);
-        let mut message = [0; Hello::BYTES + COMMAND_BYTES_MAX];
-        message[..Hello::BYTES].copy_from_slice(&hello.to_bytes());
-        let command_bytes = read_command(&mut message[Hello::BYTES..]);
-        sys::send_with_fd(session.name(), &message[..Hello::BYTES + command_bytes], fd as i32)
+        use_installed(wiped) && (installed.is_err() || announce(&session, fd as i32))
     });
     sys::close(fd as i32);
-    introduced
+    Some(introduced)
+}
+
+/// Makes the shared memory that was installed the one that everybody finds; false when there is none.
+fn use_installed(wiped: &Wiped) -> bool {
+    let shared = wiped.shared.load(Ordering::Acquire);
+    if !shared.is_null() {
+        SHARED.store(shared, Ordering::Release);
+    }
+    !shared.is_null()
+}
+
+/// Writes what stands in fresh shared memory before anybody sees it.
+fn fill(shared: *mut u8, session: &Session, lane_count: usize) {
+    let parent = SHARED.load(Ordering::Relaxed);
+    // SAFETY: fresh zeroed memory of the right size, seen by nobody else yet; `parent` is the memory of the process
+    // that we were forked from, or the one that a signal handler has installed since: then this one is thrown away.
+    unsafe {
+        let mut header = new_header(session, lane_count);
+        header.is_forked = u32::from(!parent.is_null());
+        shared.cast::<Header>().write(header);
+        if !parent.is_null() {
+            modules::inherit(parent, shared);
+        }
+    }
+}
+
+/// Hands the shared memory to the collector; false when it has gone.
+fn announce(session: &Session, fd: i32) -> bool {
+    let hello =
+        Hello { magic: HELLO_MAGIC, version: SHARED_VERSION, pid: sys::getpid(), token: session.token };
+    let mut message = [0; Hello::BYTES + COMMAND_BYTES_MAX];
+    message[..Hello::BYTES].copy_from_slice(&hello.to_bytes());
+    let command_bytes = read_command(&mut message[Hello::BYTES..]);
+    sys::send_with_fd(session.name(), &message[..Hello::BYTES + command_bytes], fd)
 }
 
 /// Our own command line. Asked for here because a short-lived process is gone before the collector could
@@ -298,11 +366,13 @@ fn read_command(into: &mut [u8]) -> usize {
     read.max(0) as usize
 }
 
-/// Maps the file with as many lanes as the address space allows.
+/// Maps the file with as many lanes as the limits on files and on the address space allow. The kernel kills who makes a file
+/// longer than it may, so that limit is asked for first.
 fn map(fd: i32) -> Option<(*mut u8, usize)> {
+    let limit_bytes = sys::file_limit_bytes();
     let mut lane_count = LANE_COUNT_MAX;
-    while lane_count >= 16 {
-        if sys::ftruncate(fd, file_bytes(lane_count)) == 0 {
+    while lane_count > 0 {
+        if file_bytes(lane_count) <= limit_bytes && sys::ftruncate(fd, file_bytes(lane_count)) == 0 {
             let shared = sys::map_shared(fd, file_bytes(lane_count));
             if !shared.is_null() {
                 // SAFETY: the mapping is ours.

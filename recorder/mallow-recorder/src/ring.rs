@@ -1,97 +1,368 @@
-//! Writing a record into this thread's ring.
+//! Writing a record into this thread's ring: reserve, write, publish.
 //!
-//! A signal handler may interrupt a write at any instruction and write records of its own. The words of an
-//! interrupted record stand above `head` and are unseen; `head` moves by one compare-and-exchange
-//! instruction, which a signal cannot split. When the handler has moved `head` meanwhile, the exchange fails
-//! and the record is written again behind the handler's.
+//! A signal handler may interrupt a write at any instruction and write records of its own. So a record first takes
+//! its place, by one `xadd` on a word that only this thread knows: a signal cannot split an instruction, and a handler's
+//! records get places behind it. Then its words are written. Then `head`, which the collector reads, moves over it, but only
+//! when everything before it has moved over as well:
 //!
-//! The exchange carries no `lock` prefix: only this thread writes `head`. x86 keeps stores in order, so the
+//! - `head` stands at this record's place: all before it is published. The writer moves `head` over its own record
+//!   and over those that handlers have finished behind it meanwhile.
+//! - `head` stands before it: a handler wrote this record while an outer one was under way. The outer one publishes both.
+//!
+//! `head` never moves back: a writer stores what `reserved` was only if `head` is below it, and a handler that comes between
+//! the look and the store finds `head` below its own place and leaves it alone.
+//!
+//! A handler that leaves by `longjmp` leaves a place behind that is never filled. Whoever notices the jump
+//! ([`crate::thread`]) closes it with a record that says how much to skip: [`Writer::close_hole`].
+//!
+//! No instruction here carries a `lock` prefix: only this thread writes these words. x86 keeps stores in order, so the
 //! collector, which reads `head` with acquire, sees the words below it.
 
 use crate::process;
 use crate::silence::Silence;
 use crate::sys;
-use crate::thread::Thread;
 use core::arch::asm;
 use core::sync::atomic::{AtomicU64, Ordering};
+use mallow_wire::event::skip_word;
 use mallow_wire::shared::{Lane, RING_WORDS};
 
-/// Writes a record of `N` words, waiting for the collector when the ring is full.
-///
-/// # Safety
-/// `thread` is this thread's own state and owns a lane.
-#[inline(always)]
-pub unsafe fn push<const N: usize>(thread: *mut Thread, words: [u64; N]) {
-    // SAFETY: by contract `thread` is valid and nobody else writes it; its lane and ring stay mapped.
-    unsafe {
-        let lane: &Lane = &*(*thread).lane;
-        let ring = (*thread).ring;
+/// The writing end of a thread's ring. Positions count words, as `head` and `tail` do.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Writer {
+    lane: *const Lane,
+    words: *mut u64,
+    /// Behind the last place that was taken.
+    reserved: AtomicU64,
+    /// Up to here the ring is known to have room.
+    limit: AtomicU64,
+    /// Where `head` stood when a handler first finished a record behind an unfinished one, and that record's place.
+    hole: [AtomicU64; 2],
+}
+
+impl Writer {
+    /// The writer of a thread that has no ring.
+    pub const NONE: Writer = Writer {
+        lane: core::ptr::null(),
+        words: core::ptr::null_mut(),
+        reserved: AtomicU64::new(0),
+        limit: AtomicU64::new(0),
+        hole: [AtomicU64::new(0), AtomicU64::new(0)],
+    };
+
+    /// A writer that goes on where the lane's last owner stopped.
+    ///
+    /// # Safety
+    /// The lane and its ring of [`RING_WORDS`] words stay mapped, and belong to the calling thread alone.
+    pub unsafe fn new(lane: *const Lane, words: *mut u64) -> Writer {
+        // SAFETY: by contract.
+        let head = unsafe { (*lane).head.load(Ordering::Relaxed) };
+        Writer { lane, words, reserved: AtomicU64::new(head), ..Writer::NONE }
+    }
+
+    /// Writes a record of `N` words, waiting for the collector when the ring is full.
+    ///
+    /// # Safety
+    /// The writer is the calling thread's.
+    #[inline(always)]
+    pub unsafe fn push<const N: usize>(&self, words: [u64; N]) {
+        let at = self.reserve(N as u64);
+        if at + N as u64 > self.limit.load(Ordering::Relaxed) && !self.make_room(at, N as u64) {
+            return;
+        }
+        for (i, word) in words.iter().enumerate() {
+            // SAFETY: masked to the ring, which is mapped; the place is this record's own.
+            unsafe { self.words.add((at as usize + i) & (RING_WORDS - 1)).write_volatile(*word) };
+        }
+        self.publish(at);
+    }
+
+    fn lane(&self) -> &Lane {
+        // SAFETY: a writer that pushes was made with a lane that stays mapped.
+        unsafe { &*self.lane }
+    }
+
+    /// Takes a place of `n` words.
+    #[inline(always)]
+    fn reserve(&self, n: u64) -> u64 {
+        let at: u64;
+        // SAFETY: a plain write to an atomic that only this thread writes. The asm block is a compiler barrier.
+        unsafe {
+            asm!(
+                "xadd qword ptr [{word}], {n}",
+                word = in(reg) self.reserved.as_ptr(),
+                n = inout(reg) n => at,
+                options(nostack)
+            );
+        }
+        at
+    }
+
+    /// Publishes the finished record at `at`, unless one before it is unfinished.
+    #[inline(always)]
+    fn publish(&self, at: u64) {
+        let head = &self.lane().head;
+        if head.load(Ordering::Relaxed) != at {
+            return self.note_hole(at);
+        }
         loop {
-            let head = lane.head.load(Ordering::Relaxed);
-            if head + N as u64 > (*thread).head_limit && !wait_for_space(thread, lane, head, N as u64) {
+            let reserved = self.reserved.load(Ordering::Relaxed);
+            if head.load(Ordering::Relaxed) >= reserved {
                 return;
             }
-            for (i, word) in words.iter().enumerate() {
-                ring.add((head as usize + i) & (RING_WORDS - 1)).write_volatile(*word);
+            head.store(reserved, Ordering::Release);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn note_hole(&self, at: u64) {
+        let head = self.lane().head.load(Ordering::Relaxed);
+        if self.hole[0].load(Ordering::Relaxed) != head || self.hole[1].load(Ordering::Relaxed) <= head {
+            self.hole[0].store(head, Ordering::Relaxed);
+            self.hole[1].store(at, Ordering::Relaxed);
+        }
+    }
+
+    /// Closes the place of a record that was left by a jump, and publishes what handlers finished behind it. When several
+    /// records were left unfinished one inside the other, with finished ones between them, the words from the
+    /// second on are damage that the collector counts.
+    ///
+    /// # Safety
+    /// The writer is the calling thread's, and no call of its own is under way.
+    pub unsafe fn close_hole(&self) {
+        let (head, reserved) =
+            (self.lane().head.load(Ordering::Relaxed), self.reserved.load(Ordering::Relaxed));
+        if head >= reserved {
+            return;
+        }
+        let finished = self.hole[1].load(Ordering::Relaxed);
+        let is_known = self.hole[0].load(Ordering::Relaxed) == head && finished > head && finished < reserved;
+        let end = if is_known { finished } else { reserved };
+        if end > self.limit.load(Ordering::Relaxed) && !self.make_room(head, end - head) {
+            return;
+        }
+        // SAFETY: as in `push`.
+        unsafe { self.words.add(head as usize & (RING_WORDS - 1)).write_volatile(skip_word(end - head)) };
+        self.publish(head);
+    }
+
+    /// Waits until the place of `need` words at `at` is free. When the collector has gone recording ends, and the place is
+    /// given back.
+    #[cold]
+    #[inline(never)]
+    fn make_room(&self, at: u64, need: u64) -> bool {
+        let lane = self.lane();
+        let mut spins = 0u32;
+        let mut silence = Silence::begin();
+        loop {
+            let tail_futex = lane.tail_futex.load(Ordering::Acquire);
+            let tail = lane.tail.load(Ordering::Acquire);
+            let limit = tail + RING_WORDS as u64;
+            if at + need <= limit {
+                // A handler may have seen a later tail: an older limit is safe.
+                self.limit.store(limit, Ordering::Relaxed);
+                return true;
             }
-            if advance(&lane.head, head, head + N as u64) {
-                return;
+            if spins < 200 {
+                spins += 1;
+                core::hint::spin_loop();
+                continue;
+            }
+            lane.waiting.store(1, Ordering::SeqCst);
+            sys::futex_wait(&lane.tail_futex, tail_futex, Silence::WAIT_MS);
+            lane.waiting.store(0, Ordering::Relaxed);
+            if silence.is_final(lane.tail.load(Ordering::Relaxed) != tail) {
+                process::header().events_lost.fetch_add(1, Ordering::Relaxed);
+                process::stop();
+                self.give_back(at);
+                return false;
             }
         }
     }
-}
 
-/// Moves `word` from `old` to `new` unless it is no longer `old`, in one instruction that signals cannot
-/// split.
-#[inline(always)]
-fn advance(word: &AtomicU64, old: u64, new: u64) -> bool {
-    let moved: u8;
-    // SAFETY: a plain write to an atomic that only this thread writes. The asm block is a compiler barrier.
-    unsafe {
-        asm!(
-            "cmpxchg qword ptr [{word}], {new}",
-            "sete {moved}",
-            word = in(reg) word.as_ptr(),
-            new = in(reg) new,
-            moved = lateout(reg_byte) moved,
-            inout("rax") old => _,
-            options(nostack)
-        );
+    /// What was reserved from `at` on will not be written: handlers that reserved behind it failed as well, or their
+    /// records are lost with this one.
+    fn give_back(&self, at: u64) {
+        self.reserved.store(at, Ordering::Relaxed);
     }
-    moved != 0
 }
 
-/// Waits until `need` words fit above `head`; false when the collector has gone, in which case recording
-/// ends.
-///
-/// # Safety
-/// As [`push`].
-#[cold]
-#[inline(never)]
-unsafe fn wait_for_space(thread: *mut Thread, lane: &Lane, head: u64, need: u64) -> bool {
-    let mut spins = 0u32;
-    let mut silence = Silence::begin();
-    loop {
-        let tail_futex = lane.tail_futex.load(Ordering::Acquire);
-        let tail = lane.tail.load(Ordering::Acquire);
-        let limit = tail + RING_WORDS as u64;
-        if head + need <= limit {
-            // SAFETY: by contract.
-            unsafe { (*thread).head_limit = limit };
-            return true;
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mallow_wire::event::{Kind, skipped_words};
+
+    struct Bench {
+        lane: Box<Lane>,
+        words: Vec<u64>,
+        writer: Writer,
+    }
+
+    /// A ring with room for one lap.
+    fn bench() -> Bench {
+        // SAFETY: integers and atomics of integers: zeros are valid.
+        let lane: Box<Lane> = Box::new(unsafe { core::mem::zeroed() });
+        let mut words = vec![0u64; RING_WORDS];
+        // SAFETY: both outlive the writer in the same struct.
+        let writer = unsafe { Writer::new(&raw const *lane, words.as_mut_ptr()) };
+        writer.limit.store(RING_WORDS as u64, Ordering::Relaxed);
+        Bench { lane, words, writer }
+    }
+
+    impl Bench {
+        fn head(&self) -> u64 {
+            self.lane.head.load(Ordering::Relaxed)
         }
-        if spins < 200 {
-            spins += 1;
-            core::hint::spin_loop();
-            continue;
+
+        fn push(&self, word: u64) {
+            // SAFETY: this thread's own.
+            unsafe { self.writer.push([word, word]) };
         }
-        lane.waiting.store(1, Ordering::SeqCst);
-        sys::futex_wait(&lane.tail_futex, tail_futex, Silence::WAIT_MS);
-        lane.waiting.store(0, Ordering::Relaxed);
-        if silence.is_final(lane.tail.load(Ordering::Relaxed) != tail) {
-            process::header().events_lost.fetch_add(1, Ordering::Relaxed);
-            process::stop();
-            return false;
+    }
+
+    #[test]
+    fn records_stand_one_behind_the_other() {
+        let bench = bench();
+        bench.push(7);
+        bench.push(8);
+        assert_eq!((bench.head(), &bench.words[..5]), (4, &[7, 7, 8, 8, 0][..]));
+    }
+
+    #[test]
+    fn a_record_inside_another_is_published_by_the_outer_one() {
+        let bench = bench();
+        let outer = bench.writer.reserve(2);
+        bench.push(8);
+        assert_eq!(bench.head(), 0, "what stands before it is not written yet");
+        bench.writer.publish(outer);
+        assert_eq!((bench.head(), bench.words[2]), (4, 8));
+    }
+
+    #[test]
+    fn a_place_that_was_left_is_skipped_and_what_is_behind_it_is_kept() {
+        let bench = bench();
+        bench.push(7);
+        let _left = bench.writer.reserve(3);
+        bench.push(8);
+        // SAFETY: this thread's own.
+        unsafe { bench.writer.close_hole() };
+        assert_eq!(Kind::of(bench.words[2]), Some(Kind::Skip));
+        assert_eq!((skipped_words(bench.words[2]), bench.words[5], bench.head()), (3, 8, 7));
+        bench.push(9);
+        assert_eq!(bench.head(), 9);
+    }
+
+    #[test]
+    fn a_place_that_was_left_with_nothing_behind_it_is_skipped() {
+        let bench = bench();
+        let _left = bench.writer.reserve(2);
+        // SAFETY: this thread's own.
+        unsafe { bench.writer.close_hole() };
+        assert_eq!((skipped_words(bench.words[0]), bench.head()), (2, 2));
+        // SAFETY: as above.
+        unsafe { bench.writer.close_hole() };
+        assert_eq!(bench.head(), 2, "there is no hole any more");
+    }
+
+    #[derive(Clone, Copy)]
+    enum Step {
+        Reserve,
+        Write,
+        LookAtHead,
+        LoadReserved,
+        CompareAndStore,
+    }
+
+    #[derive(Clone)]
+    struct Model {
+        reserved: u64,
+        head: u64,
+        /// A bit for each place.
+        written: u64,
+    }
+
+    impl Model {
+        /// What is published is written, and `head` has not moved back.
+        fn check(&self, head_before: u64) {
+            let below_head = (1u64 << self.head) - 1;
+            assert!(self.head >= head_before, "head moved back");
+            assert_eq!(self.written & below_head, below_head, "published before it was written");
         }
+
+        /// The states in which a handler's whole record can leave the ring, `handlers` more having run inside it: one
+        /// behind the other, because each finds `head` as the interrupted one left it.
+        fn after_handler(mut self, handlers: u32) -> Vec<Model> {
+            let mut results = Vec::new();
+            if handlers > 0 {
+                for inner in self.clone().after_handler(handlers - 1) {
+                    results.extend(inner.after_handler(0));
+                }
+            }
+            let at = self.reserved;
+            self.reserved += 1;
+            self.written |= 1 << at;
+            if self.head == at {
+                self.head = self.reserved;
+            }
+            results.push(self);
+            results
+        }
+    }
+
+    /// The outermost record from a step on; handlers may run before each step. Counts how often it comes to its end.
+    fn run(ring: Model, step: Step, at: u64, loaded: u64, handlers: u32) -> u64 {
+        let before = ring.head;
+        let mut ends = 0;
+        if handlers > 0 {
+            for after in ring.clone().after_handler(handlers - 1) {
+                after.check(before);
+                // Look and store are two instructions: the store must not be late.
+                if let Step::CompareAndStore = step
+                    && ring.head < loaded
+                {
+                    assert!(after.head <= loaded, "the store would move head back");
+                }
+                ends += run(after, step, at, loaded, 0);
+            }
+        }
+        let mut next = ring;
+        ends += match step {
+            Step::Reserve => {
+                let at = next.reserved;
+                next.reserved += 1;
+                run(next, Step::Write, at, 0, handlers)
+            }
+            Step::Write => {
+                next.written |= 1 << at;
+                run(next, Step::LookAtHead, at, 0, handlers)
+            }
+            Step::LookAtHead => {
+                assert_eq!(next.head, at, "nothing is under way outside of the outermost record");
+                run(next, Step::LoadReserved, at, 0, handlers)
+            }
+            Step::LoadReserved => {
+                let loaded = next.reserved;
+                run(next, Step::CompareAndStore, at, loaded, handlers)
+            }
+            Step::CompareAndStore if next.head >= loaded => {
+                assert_eq!(next.head, next.reserved, "a record was left unpublished");
+                1
+            }
+            Step::CompareAndStore => {
+                next.head = loaded;
+                next.check(before);
+                run(next, Step::LoadReserved, at, 0, handlers)
+            }
+        };
+        ends
+    }
+
+    /// Every place at which handlers can come between two steps of a writer, up to three of them: a model of `push`, step by
+    /// step.
+    #[test]
+    fn no_interleaving_of_handlers_publishes_what_is_not_written() {
+        let ends = run(Model { reserved: 0, head: 0, written: 0 }, Step::Reserve, 0, 0, 3);
+        assert!(ends > 20, "{ends} interleavings are not all");
     }
 }

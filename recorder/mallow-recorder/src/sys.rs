@@ -7,6 +7,7 @@ use core::arch::asm;
 const READ: usize = 0;
 const CLOSE: usize = 3;
 const MMAP: usize = 9;
+const MUNMAP: usize = 11;
 const RT_SIGPROCMASK: usize = 14;
 const IOCTL: usize = 16;
 const MADVISE: usize = 28;
@@ -62,6 +63,15 @@ pub fn map_shared(fd: i32, bytes: usize) -> *mut u8 {
     // SAFETY: as in `map_private`.
     let at = unsafe { call(MMAP, [0, bytes, READ_WRITE, SHARED_NORESERVE, fd as usize, 0]) };
     if at < 0 { core::ptr::null_mut() } else { at as *mut u8 }
+}
+
+/// Gives a mapping back.
+///
+/// # Safety
+/// `at..at + bytes` is a mapping of ours that nobody uses any more.
+pub unsafe fn unmap(at: *mut u8, bytes: usize) {
+    // SAFETY: by contract.
+    unsafe { call(MUNMAP, [at as usize, bytes, 0, 0, 0, 0]) };
 }
 
 /// Has a mapping read as zeros in a forked child.
@@ -161,10 +171,20 @@ pub unsafe fn ioctl<T>(fd: i32, request: usize, argument: &mut T) -> isize {
 /// The soft limit of the main thread's stack in bytes.
 pub fn stack_limit_bytes() -> usize {
     const RLIMIT_STACK: usize = 3;
+    soft_limit(RLIMIT_STACK).unwrap_or(0)
+}
+
+/// The longest file that this process may make, in bytes.
+pub fn file_limit_bytes() -> usize {
+    const RLIMIT_FSIZE: usize = 1;
+    soft_limit(RLIMIT_FSIZE).unwrap_or(usize::MAX)
+}
+
+fn soft_limit(resource: usize) -> Option<usize> {
     let mut limit = [0usize; 2];
     // SAFETY: reads the limit of this process into 16 bytes of ours.
-    let answer = unsafe { call(PRLIMIT64, [0, RLIMIT_STACK, 0, limit.as_mut_ptr() as usize, 0, 0]) };
-    if answer < 0 { 0 } else { limit[0] }
+    let answer = unsafe { call(PRLIMIT64, [0, resource, 0, limit.as_mut_ptr() as usize, 0, 0]) };
+    (answer >= 0).then_some(limit[0])
 }
 
 /// Reads a word of this process at an address that may not be mapped.

@@ -11,15 +11,25 @@
 //! call that finds IN_REAL comes from a signal handler or from the allocator itself (its `calloc` may call
 //! the exported `malloc`): the stack between the two calls tells, because only a handler has a signal frame
 //! there. Handlers are recorded, allocators are not. A call that was left by `longjmp` never comes back; it
-//! is recognised because the stack is now above it.
+//! is recognised because the stack is now above it, and neither it nor a signal frame is met on the way out. The height
+//! alone would not do: an alternate signal stack may be a local array of `main`, and lie above everything.
+//!
+//! The state is written before everything that it protects, and reset after it: a handler that comes between two
+//! instructions finds either a call that has not begun or one that is under way.
+//!
+//! A thread that finds no lane is parked on a state of its own, so that its further calls cost a count and not a search.
+//!
+//! The doubt: threads of execution that share one thread-local word (a raw `clone(CLONE_VM)` without one, a fiber that a
+//! signal handler moves to another thread) share this state, and their calls are taken for each other's.
 
 use crate::Caller;
 use crate::memo::{self, Memo};
-use crate::process;
+use crate::process::{self, NoLane};
+use crate::ring::Writer;
 use crate::stack_range::StackRange;
 use crate::tls;
 use crate::walk::Surroundings;
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU32, Ordering, compiler_fence};
 use mallow_wire::shared::Lane;
 
 /// What the thread is doing. 0 after a fork.
@@ -29,6 +39,8 @@ const COUNTING: u32 = 2;
 const IN_REAL: u32 = 3;
 const IN_HOOK: u32 = 4;
 const OFF: u32 = 5;
+/// There was no lane for it.
+const PARKED: u32 = 6;
 
 /// A thread's state.
 #[repr(C, align(64))]
@@ -42,9 +54,7 @@ pub struct Thread {
     /// This thread's lane.
     pub lane: *const Lane,
     /// The lane's ring.
-    pub ring: *mut u64,
-    /// The value of the lane's head up to which the ring is known to have room.
-    pub head_limit: u64,
+    pub ring: Writer,
     /// The last stack.
     pub memo: *mut Memo,
     /// What walks need to know.
@@ -95,7 +105,7 @@ pub unsafe fn enter(caller: Caller) -> Entry {
         }
     }
     // SAFETY: by contract.
-    unsafe { enter_slowly(thread, caller) }
+    unsafe { enter_slowly(caller) }
 }
 
 /// A hooked call that is only counted, of a thread that does nothing else of ours meanwhile: nearly every call under
@@ -120,8 +130,9 @@ pub unsafe fn enter_counting(caller: Caller) -> Option<Counted> {
         if (*thread).state.load(Ordering::Relaxed) != COUNTING {
             return None;
         }
-        (*thread).outer_sp = caller.sp;
         (*thread).state.store(IN_REAL, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        (*thread).outer_sp = caller.sp;
     }
     Some(Counted { thread })
 }
@@ -146,9 +157,12 @@ impl Drop for Counted {
 unsafe fn begin(thread: *mut Thread, caller: Caller, back: u32) -> Guard {
     // SAFETY: the caller passes this thread's state.
     unsafe {
+        // The state first: a handler that came between the two would otherwise be taken for a first call, and leave its own
+        // stack pointer behind.
+        (*thread).state.store(IN_REAL, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
         let back_sp = (*thread).outer_sp;
         (*thread).outer_sp = caller.sp;
-        (*thread).state.store(IN_REAL, Ordering::Relaxed);
         Guard { thread, back, back_sp }
     }
 }
@@ -158,6 +172,19 @@ impl Guard {
     #[inline(always)]
     pub fn thread(&self) -> *mut Thread {
         self.thread
+    }
+
+    /// Whether this call interrupts another one of the same thread.
+    #[inline(always)]
+    pub fn is_nested(&self) -> bool {
+        self.back == IN_REAL || self.back == IN_HOOK
+    }
+
+    /// Writes a record.
+    #[inline(always)]
+    pub fn push<const N: usize>(&self, words: [u64; N]) {
+        // SAFETY: the guard's thread is this thread, and owns a lane.
+        unsafe { (*self.thread).ring.push(words) };
     }
 
     /// From here on we are at work, not the allocator.
@@ -203,10 +230,11 @@ impl Drop for Guard {
         // SAFETY: the guard's thread is this thread.
         unsafe {
             let thread = self.thread;
-            let nested = self.back == IN_REAL || self.back == IN_HOOK;
+            let nested = self.is_nested();
             if nested {
                 (*thread).outer_sp = self.back_sp;
             }
+            compiler_fence(Ordering::SeqCst);
             let back = if nested { self.back } else { (*thread).home.load(Ordering::Relaxed) };
             (*thread).state.store(back, Ordering::Relaxed);
         }
@@ -215,23 +243,41 @@ impl Drop for Guard {
 
 #[cold]
 #[inline(never)]
-unsafe fn enter_slowly(thread: *mut Thread, caller: Caller) -> Entry {
+unsafe fn enter_slowly(caller: Caller) -> Entry {
+    // Read again: a handler that came since may have been this thread's first call.
+    let thread = tls::get();
     // SAFETY: as in `enter`.
     unsafe {
         let state = if thread.is_null() { ABSENT } else { (*thread).state.load(Ordering::Relaxed) };
         match state {
             ABSENT => enter_first(caller),
+            RECORDING | COUNTING => enter_known(thread, state, caller),
             IN_REAL | IN_HOOK => enter_nested(thread, state, caller),
+            PARKED if process::wants_another_try() => enter_first(caller),
             _ => Entry::Pass,
         }
     }
+}
+
+/// A call of a thread that is between calls.
+unsafe fn enter_known(thread: *mut Thread, home: u32, caller: Caller) -> Entry {
+    // SAFETY: as in `enter`.
+    let guard = unsafe { begin(thread, caller, home) };
+    if home == COUNTING { Entry::Count(guard) } else { Entry::Record(guard) }
 }
 
 /// The first call of a thread, or of a process.
 unsafe fn enter_first(caller: Caller) -> Entry {
     // SAFETY: as in `enter`.
     unsafe {
-        let Some(place) = process::take_lane() else { return Entry::Pass };
+        let place = match process::take_lane() {
+            Ok(place) => place,
+            Err(NoLane::Full) => {
+                tls::set((&raw const WITHOUT_LANE.0).cast_mut());
+                return Entry::Pass;
+            }
+            Err(NoLane::NotRecorded) => return Entry::Pass,
+        };
         let thread = place.thread;
         let home = if place.counts { COUNTING } else { RECORDING };
         let memo = if place.counts { core::ptr::null_mut() } else { place.memo };
@@ -239,12 +285,12 @@ unsafe fn enter_first(caller: Caller) -> Entry {
             return Entry::Pass;
         }
         thread.write(Thread {
-            state: AtomicU32::new(OFF),
+            // From the moment at which the thread is known, a handler interrupts a call under way.
+            state: AtomicU32::new(IN_HOOK),
             home: AtomicU32::new(home),
-            outer_sp: 0,
+            outer_sp: caller.sp,
             lane: place.lane,
-            ring: place.ring,
-            head_limit: 0,
+            ring: Writer::new(place.lane, place.ring),
             memo,
             around: Surroundings {
                 stack: StackRange::of_this_thread(caller.sp),
@@ -258,8 +304,7 @@ unsafe fn enter_first(caller: Caller) -> Entry {
             Memo::reset(memo);
         }
         tls::set(thread);
-        let guard = begin(thread, caller, home);
-        if place.counts { Entry::Count(guard) } else { Entry::Record(guard) }
+        enter_known(thread, home, caller)
     }
 }
 
@@ -270,17 +315,18 @@ unsafe fn enter_nested(thread: *mut Thread, state: u32, caller: Caller) -> Entry
         let home = (*thread).home.load(Ordering::Relaxed);
         let outer_sp = (*thread).outer_sp;
         let around = &(*thread).around;
-        let both_on_own_stack = around.stack.holds(caller.sp) && around.stack.holds(outer_sp);
-        let back = if both_on_own_stack && caller.sp > outer_sp {
-            // The outer call's frame is gone: it was left by a jump.
-            if !(*thread).memo.is_null() {
-                Memo::reset((*thread).memo);
+        let is_above = around.stack.holds(caller.sp) && around.stack.holds(outer_sp) && caller.sp > outer_sp;
+        let back = match way_out(caller, outer_sp, around) {
+            WayOut::OuterCall if state == IN_REAL => return Entry::Pass,
+            WayOut::Neither if is_above => {
+                // The outer call's frame is gone: it was left by a jump.
+                if home == RECORDING {
+                    Memo::reset((*thread).memo);
+                    (*thread).ring.close_hole();
+                }
+                home
             }
-            home
-        } else if state == IN_REAL && called_by_allocator(caller, outer_sp, around) {
-            return Entry::Pass;
-        } else {
-            state
+            _ => state,
         };
         let guard = begin(thread, caller, back);
         match home {
@@ -291,36 +337,58 @@ unsafe fn enter_nested(thread: *mut Thread, state: u32, caller: Caller) -> Entry
     }
 }
 
-/// Whether the stack leads from `caller` to the outer hooked call without a signal frame between them.
-unsafe fn called_by_allocator(caller: Caller, outer_sp: usize, around: &Surroundings) -> bool {
-    let mut reached = false;
+/// What the stack leads to first from a call during another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum WayOut {
+    /// The other call: it called this one.
+    OuterCall,
+    /// A signal frame: a handler called this one.
+    SignalFrame,
+    /// The end, or code that cannot be walked through.
+    Neither,
+}
+
+/// Walks out from `caller` to the hooked call whose stack pointer was `outer_sp`.
+unsafe fn way_out(caller: Caller, outer_sp: usize, around: &Surroundings) -> WayOut {
+    let mut met = WayOut::Neither;
     // SAFETY: as in `enter`.
     unsafe {
         memo::walk_each(caller, around, |_, frame| {
-            reached = frame.slot == outer_sp;
-            !reached && !frame.exact
+            if frame.exact {
+                met = WayOut::SignalFrame;
+            } else if frame.slot == outer_sp {
+                met = WayOut::OuterCall;
+            }
+            met == WayOut::Neither
         })
     };
-    reached
+    met
 }
 
 /// The state of threads of ours in the program: their calls pass by.
-static OURS: Unrecorded = Unrecorded(Thread {
-    state: AtomicU32::new(OFF),
-    home: AtomicU32::new(OFF),
-    outer_sp: 0,
-    lane: core::ptr::null(),
-    ring: core::ptr::null_mut(),
-    head_limit: 0,
-    memo: core::ptr::null_mut(),
-    around: Surroundings { stack: StackRange { start: 0, end: 0 }, generation: 0, pid: 0 },
-    last_address: 0,
-    tag: 0,
-});
+static OURS: Unrecorded = Unrecorded::new(OFF);
+/// The state of the program's threads for which there was no lane: their calls are counted as lost.
+static WITHOUT_LANE: Unrecorded = Unrecorded::new(PARKED);
 
 struct Unrecorded(Thread);
 
-// SAFETY: nobody writes a state that is OFF, and its pointers are null.
+impl Unrecorded {
+    const fn new(state: u32) -> Unrecorded {
+        Unrecorded(Thread {
+            state: AtomicU32::new(state),
+            home: AtomicU32::new(state),
+            outer_sp: 0,
+            lane: core::ptr::null(),
+            ring: Writer::NONE,
+            memo: core::ptr::null_mut(),
+            around: Surroundings { stack: StackRange { start: 0, end: 0 }, generation: 0, pid: 0 },
+            last_address: 0,
+            tag: 0,
+        })
+    }
+}
+
+// SAFETY: nobody writes a state that is OFF or PARKED, and its pointers are null.
 unsafe impl Sync for Unrecorded {}
 
 /// Makes the calling thread one of ours: it is never recorded.

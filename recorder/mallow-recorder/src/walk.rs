@@ -99,7 +99,7 @@ pub fn rule_of(frame: &Frame, around: &Surroundings) -> Rule {
 }
 
 /// Goes to the caller of a frame whose rule is plain. Every word it reads lies between the frame's stack
-/// pointer and `end`. The place where rbp was saved goes to `bp_slot`, unless it was not.
+/// pointer, of an interrupted frame less the red zone, and `end`. The place where rbp was saved goes to `bp_slot`, unless it was not.
 ///
 /// # Safety
 /// `frame` is a frame of a live call chain of this thread, and `end` is the end of the stack that it lies on.
@@ -112,10 +112,11 @@ pub unsafe fn plain_step(frame: &mut Frame, rule: Rule, end: usize, bp_slot: &mu
         return Outcome::Cut;
     }
     let saved = cfa.wrapping_add(rule.b() as usize);
-    if rule.saves_bp() && (saved < frame.sp || saved >= slot || saved & 7 != 0) {
+    if rule.saves_bp() && (saved < frame.sp || saved >= slot || saved & 7 != 0) && !is_popped(frame, saved) {
         return Outcome::Cut;
     }
-    // SAFETY: both addresses lie between the stack pointer and the end of the stack.
+    // SAFETY: both addresses lie between the stack pointer and the end of the stack, or just below an interrupted one, where
+    // the kernel leaves everything as it was.
     unsafe {
         if rule.saves_bp() {
             frame.bp = *(saved as *const usize);
@@ -125,6 +126,15 @@ pub unsafe fn plain_step(frame: &mut Frame, rule: Rule, end: usize, bp_slot: &mu
     }
     (frame.slot, frame.sp, frame.exact) = (slot, cfa, false);
     if frame.ra == 0 { Outcome::Outermost } else { Outcome::Caller }
+}
+
+/// Whether a word below the stack pointer is the saved rbp of a function that was interrupted between `pop rbp` and `ret`: the
+/// tables of such places still tell where it was, and the kernel puts a handler's frame below the red zone.
+#[cold]
+#[inline(never)]
+fn is_popped(frame: &Frame, saved: usize) -> bool {
+    const RED_ZONE_BYTES: usize = 128;
+    frame.exact && saved & 7 == 0 && saved < frame.sp && saved >= frame.sp.saturating_sub(RED_ZONE_BYTES)
 }
 
 /// Goes to the caller of a frame that is left in an unusual way, and reports each word it read to `read`.

@@ -104,7 +104,7 @@ pub(super) fn run(root: &Path, plan: &Plan) -> Result<(), String> {
 }
 
 /// The generator on its own, which is an example of its crate. A quick run says nothing about speed, so it takes what was
-/// built with the tests, if it was.
+/// built beside the tests, if it was.
 fn generator(root: &Path, quick: bool) -> Result<PathBuf, String> {
     let all = workspaces::all(root)?;
     let workspace = all.iter().find(|workspace| workspace.is_root()).ok_or("there is no root workspace.")?;

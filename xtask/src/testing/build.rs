@@ -27,14 +27,13 @@ impl Program {
     }
 }
 
-/// Builds the test programs of the root's workspace, and the examples, which a test of a benchmark runs. What a build says to
-/// people is shown.
+/// Builds the test programs of the root's workspace, and the examples beside them. What a build says to people is shown.
 ///
 /// # Errors
 /// A sentence when something cannot be built, or when there is no test program.
 pub(super) fn programs(root: &Path, lints: Lints) -> Result<Vec<Program>, String> {
     let mut cargo = Command::new("cargo");
-    cargo.args(["test", "--workspace", "--tests", "--examples", "--no-run"]).current_dir(root);
+    cargo.args(["test", "--workspace", "--no-run"]).current_dir(root);
     lints.into_build_of(&mut cargo);
     let text = run::printed(cargo.arg("--message-format=json-render-diagnostics"))?;
     let programs: Vec<Program> = text.lines().filter_map(program_of).collect();

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Choice {
     /// The folder of the package's workspace, relative to the repository.
     pub(super) workspace: PathBuf,
-    /// The package.
+    /// The package; empty for all of the workspace.
     pub(super) package: String,
     /// Which of its programs, as options of `cargo test`; empty for all.
     pub(super) target: Vec<String>,
@@ -37,6 +37,11 @@ impl Choice {
         self.package == "e2e"
     }
 
+    /// What one gives to `cargo xtask test` for it.
+    pub(super) fn word(&self) -> String {
+        if self.package.is_empty() { self.workspace.display().to_string() } else { self.package.clone() }
+    }
+
     /// The package's name.
     pub(crate) fn package(&self) -> &str {
         &self.package
@@ -57,8 +62,11 @@ impl Choice {
     /// # Errors
     /// A sentence when there is no such package or file, or when no test belongs to it.
     pub(crate) fn parse(root: &Path, word: &str, names: &[&str]) -> Result<Choice, String> {
-        let mut choice = if root.join(word).exists() {
-            of_file(root, Path::new(word.trim_end_matches('/')))?
+        let folder = Path::new(word.trim_end_matches('/'));
+        let mut choice = if workspaces::all(root)?.iter().any(|it| !it.is_root() && it.folder == folder) {
+            Choice { workspace: folder.to_owned(), ..Choice::default() }
+        } else if root.join(word).exists() {
+            of_file(root, folder)?
                 .ok_or_else(|| format!("no test belongs to {word}; name a crate, or a file of one."))?
         } else {
             let packages = packages(root)?;
@@ -69,7 +77,8 @@ impl Choice {
             found.whole()
         };
         if !names.is_empty() {
-            choice.ignored_too = true;
+            // A module is what a developer runs again and again: its long tests are for who names them.
+            choice.ignored_too = names.iter().all(|name| !name.ends_with("::"));
             choice.names = names.iter().map(|name| (*name).to_owned()).collect();
         }
         Ok(choice)
@@ -203,6 +212,7 @@ mod tests {
         assert_eq!(asked("mallow-profile"), "|mallow-profile||");
         assert_eq!(asked("mallow-recorder"), "recorder|mallow-recorder||");
         assert_eq!(asked("crates/mallow-wire/"), "|mallow-wire||");
+        assert_eq!(asked("recorder"), "recorder|||");
     }
 
     #[test]

@@ -72,7 +72,8 @@ fn failed_names(text: &str) -> Vec<&str> {
 fn said_by(text: &str, name: &str) -> Vec<String> {
     let heading = format!("---- {name} stdout ----");
     let lines = text.lines().skip_while(|line| *line != heading).skip(1);
-    let own = lines.take_while(|line| !line.starts_with("---- ") && *line != "failures:");
+    let own = lines
+        .take_while(|line| !line.starts_with("---- ") && !["failures:", "stack backtrace:"].contains(line));
     own.filter(|line| !line.trim().is_empty() && !line.starts_with("note: run with `RUST_BACKTRACE"))
         .take(LINES_MAX)
         .map(str::to_owned)

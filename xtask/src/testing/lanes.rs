@@ -40,7 +40,7 @@ pub(super) fn run(programs: Vec<Program>, mallow: &Path, ignored_too: bool) -> R
             if !outcome.is_success() {
                 println!("{}", outcome.text);
             }
-            failed.extend(failure::of(&program.name(), &outcome));
+            failed.extend(failure::of(&program.package, &outcome));
             rows.lock().map_err(|_| "a lane of tests panicked.")?.push(row);
         }
         Ok(failed)
@@ -69,6 +69,8 @@ pub(super) fn run(programs: Vec<Program>, mallow: &Path, ignored_too: bool) -> R
 fn run_one(program: &Program, mallow: &Path, ignored_too: bool) -> Result<Outcome, String> {
     let mut command = Command::new(&program.path);
     command.current_dir(&program.folder).env("MALLOW_BIN", mallow);
+    // Property tests look at other inputs in each run, so few of them in every run are many in a week.
+    command.env("PROPTEST_CASES", if ignored_too { "1024" } else { "64" });
     if ignored_too {
         command.arg("--include-ignored");
     }

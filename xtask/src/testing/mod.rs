@@ -40,7 +40,11 @@ pub(crate) fn chosen(root: &Path, choices: &[Choice]) -> Result<(), String> {
     for choice in choices {
         let workspace = Workspace { folder: choice.workspace.clone() };
         let mut command = workspace.cargo(root, "test");
-        command.arg("--package").arg(&choice.package).args(&choice.target);
+        match choice.package.as_str() {
+            "" => command.arg("--workspace"),
+            package => command.args(["--package", package]),
+        };
+        command.args(&choice.target);
         if choice.needs_mallow() {
             run::shown(workspace.cargo(root, "build").args(["--package", "mallow-cli"]))?;
             command.env("MALLOW_BIN", Mallow::Dev.path(root)?);
@@ -53,7 +57,7 @@ pub(crate) fn chosen(root: &Path, choices: &[Choice]) -> Result<(), String> {
         if choice.must_run_some() && failure::tests_run(&outcome.text) == 0 {
             return Err(format!("`{}` ran no test.", run::as_typed(&command)));
         }
-        failed.extend(failure::of(&choice.package, &outcome));
+        failed.extend(failure::of(&choice.word(), &outcome));
     }
     verdict(&failed)
 }

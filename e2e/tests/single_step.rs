@@ -1,0 +1,171 @@
+//! A signal handler that allocates at any instruction of the recorder: every count, byte and stack is right. In every run at
+//! some of them, in the long suite at all.
+//!
+//! `programs/hazards/single_step.c` says how it strikes. Its figures follow from the rounds that it prints.
+
+use e2e::session::{Session, figure};
+use e2e::{Workshop, run, stacks};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+
+/// Normal, a static alternate stack, and an alternate stack that is a local array of `main`.
+const STACKS: [&str; 3] = ["normal", "static", "frame"];
+
+fn built(workshop: &Workshop) -> PathBuf {
+    let program = workshop.file("single_step");
+    let mut gcc = run::command("cc");
+    gcc.args([
+        "-O2",
+        "-g",
+        "-Wall",
+        "-Wextra",
+        "-fomit-frame-pointer",
+        "-fno-optimize-sibling-calls",
+        "-pthread",
+    ]);
+    gcc.arg("-o").arg(&program).arg(e2e::repository().join("programs/hazards/single_step.c"));
+    let _ = run::finish(&mut gcc).well();
+    program
+}
+
+/// What the program printed: how many rounds there were, and how many strikes.
+fn printed(text: &str) -> (u64, u64) {
+    let figure = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name)).expect("the program prints it");
+        line.trim().parse().expect("a number")
+    };
+    (figure("rounds "), figure("struck "))
+}
+
+/// Calls and bytes of the program's own functions that a report holds against them.
+struct Expected {
+    function: &'static str,
+    allocations: u64,
+    bytes: u64,
+    /// Each of its stacks leads through these, from the innermost out.
+    through: &'static [&'static str],
+}
+
+fn of_operation(operation: &str, rounds: u64, struck: u64) -> Vec<Expected> {
+    let mut expected = vec![Expected {
+        function: "stepped_malloc",
+        allocations: rounds,
+        bytes: 100 * rounds,
+        through: if operation == "thread" { &["in_thread"] } else { &["all_rounds", "main"] },
+    }];
+    if operation == "realloc" {
+        let (allocations, bytes) = (rounds, 200 * rounds);
+        expected.push(Expected { function: "stepped_realloc", allocations, bytes, through: &["main"] });
+    }
+    // A strike allocates and reallocates, and stands on the stack of what it interrupted.
+    expected.push(Expected {
+        function: "struck",
+        allocations: 2 * struck,
+        bytes: 96 * struck,
+        through: match operation {
+            "thread" => &["on_step", "stepped_malloc", "in_thread"],
+            "free" => &["on_step", "stepped_free", "main"],
+            "realloc" => &["on_step", "stepped_realloc", "main"],
+            _ => &["on_step", "stepped_malloc", "main"],
+        },
+    });
+    expected
+}
+
+fn differences(report: &Value, expected: &[Expected], own: &Path) -> Vec<String> {
+    let mut differences = Vec::new();
+    for site in expected {
+        let rows = stacks::of_site(report, &json!({"function": site.function}), own);
+        let sum = |name: &str| rows.iter().map(|row| figure(row, name)).sum::<u64>();
+        let found = (sum("allocations"), sum("bytes"));
+        if found != (site.allocations, site.bytes) {
+            let wanted = (site.allocations, site.bytes);
+            differences.push(format!("{}: {found:?} instead of {wanted:?}", site.function));
+        }
+        for row in rows {
+            let names = stacks::names(row);
+            let mut rest = names.iter();
+            if !site.through.iter().all(|wanted| rest.any(|name| name == wanted)) {
+                differences
+                    .push(format!("{} does not lead through {:?}: {names:?}", site.function, site.through));
+            }
+        }
+    }
+    differences
+}
+
+/// Strikes at every `stride`th instruction of an operation, on each stack, recorded and counted.
+fn every_count_byte_and_stack_is_right(operation: &str, stride: u64) {
+    let workshop = Workshop::new(&format!("step-{operation}"));
+    let program = built(&workshop);
+    for stack in STACKS {
+        let words = [&program.to_string_lossy(), operation, stack, &stride.to_string()];
+        let session = Session::new(workshop.path(), &words);
+        let recorded = session.record().well();
+        let (rounds, struck) = printed(&recorded.stdout);
+        let report = session.report(&[]);
+        assert_eq!(report["complete"], true, "{recorded}");
+        let mut found = differences(&report, &of_operation(operation, rounds, struck), workshop.path());
+        // A thread's own block is libc's, and lives on.
+        let live = if operation == "thread" { 1 } else { 0 };
+        let totals = &report["totals"];
+        if figure(totals, "allocations") != figure(totals, "frees") + live {
+            found.push(format!("allocations and frees do not meet: {totals}"));
+        }
+        assert!(struck >= 8, "only {struck} strikes\n{recorded}");
+        assert!(found.is_empty(), "{operation} on {stack}: {}\n{recorded}", found.join("\n"));
+
+        let (counted, document) = session.stat();
+        let (rounds, struck) = printed(&counted.well().stdout);
+        let wanted: Vec<(u64, u64)> =
+            of_operation(operation, rounds, struck).iter().map(|it| (it.allocations, it.bytes)).collect();
+        let wanted = wanted.iter().fold((0, 0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
+        let totals = &document["runs"][0]["totals"];
+        let mut found = (figure(totals, "allocations"), figure(totals, "bytes"));
+        if operation == "thread" {
+            // What libc makes for its threads is its own affair, and the same each time.
+            found = (found.0.min(wanted.0), found.1.min(wanted.1));
+        }
+        assert_eq!(found, wanted, "stat: {operation} on {stack}");
+    }
+}
+
+#[test]
+fn a_handler_at_instructions_of_malloc() {
+    every_count_byte_and_stack_is_right("malloc", 3);
+}
+
+#[test]
+fn a_handler_at_every_instruction_of_free() {
+    every_count_byte_and_stack_is_right("free", 1);
+}
+
+#[test]
+fn a_handler_at_instructions_of_realloc() {
+    every_count_byte_and_stack_is_right("realloc", 3);
+}
+
+#[test]
+fn a_handler_at_instructions_of_a_new_stack() {
+    every_count_byte_and_stack_is_right("fresh", 211);
+}
+
+#[test]
+fn a_handler_at_instructions_of_a_threads_first_call() {
+    every_count_byte_and_stack_is_right("thread", 31);
+}
+
+#[test]
+fn a_handler_at_instructions_of_a_forked_childs_first_call() {
+    every_count_byte_and_stack_is_right("fork", 997);
+}
+
+#[test]
+#[ignore = "minutes: in `cargo xtask long`"]
+fn a_handler_at_every_instruction() {
+    every_count_byte_and_stack_is_right("malloc", 1);
+    every_count_byte_and_stack_is_right("realloc", 1);
+    every_count_byte_and_stack_is_right("fresh", 3);
+    every_count_byte_and_stack_is_right("thread", 1);
+    every_count_byte_and_stack_is_right("fork", 17);
+}

@@ -16,6 +16,7 @@ hazard!(exit_now);
 hazard!(failed_and_zero);
 hazard!(family);
 hazard!(family_cxx);
+hazard!(file_limit);
 hazard!(fork_with_threads);
 hazard!(fork_without_exec);
 hazard!(kill_self);

@@ -208,3 +208,57 @@ fn a_child_that_outlives_its_parent_does_not_keep_mallow_from_ending_right() {
     assert_eq!(recorded.stdout.lines().next(), Some("early"), "{recorded}");
     assert_eq!(session.report(&[])["complete"], true);
 }
+
+/// A limit too low for the shared memory: the program is not recorded, and sees nothing of it.
+#[test]
+fn a_limit_on_files_kills_nobody() {
+    let workshop = Workshop::new("file-limit");
+    let script = "ulimit -f 100; /bin/ls / | wc -l; echo still here";
+    let session = Session::new(workshop.path(), &["/bin/sh", "-c", script]);
+    let bare = session.bare().well().stdout;
+    assert!(bare.ends_with("still here\n"), "{bare}");
+    assert_eq!(session.record().well().stdout, bare);
+    assert_eq!(session.stat().0.well().stdout, bare);
+}
+
+/// More threads alive than there are lanes. Their calls are counted as lost, and cost no wait: each of them used to wait
+/// for seconds.
+#[test]
+fn threads_beyond_the_table_are_counted_and_do_not_wait() {
+    const THREADS: u64 = 4200;
+    let workshop = Workshop::new("many-threads");
+    let program = build_text(workshop.path(), "threads", MANY_THREADS);
+    let session = Session::new(workshop.path(), &[&program.to_string_lossy(), &THREADS.to_string()]);
+    let recorded = session.record().well();
+    let report = session.report(&[]);
+    let rows = e2e::stacks::of_site(&report, &serde_json::json!({"function": "work"}), workshop.path());
+    let recorded_calls: u64 = rows.iter().map(|row| figure(row, "allocations")).sum();
+    // Each thread makes and frees ten blocks; libc's own block for each thread is made by main.
+    assert!(recorded_calls >= 10 * 4000 && recorded_calls < 10 * THREADS, "{recorded_calls}\n{recorded}");
+    let lost: u64 = recorded.stderr.lines().filter_map(lost_events).sum();
+    let missing = 2 * (10 * THREADS - recorded_calls);
+    assert_eq!(lost, missing, "{recorded}");
+}
+
+/// The number in `… 123 events were not recorded …`.
+fn lost_events(line: &str) -> Option<u64> {
+    let before = line.split(" events were not recorded").next().filter(|before| before.len() < line.len())?;
+    before.split_whitespace().last()?.replace(',', "").parse().ok()
+}
+
+const MANY_THREADS: &str = "#include <pthread.h>\n#include <stdlib.h>\n\
+static pthread_barrier_t all;\n\
+__attribute__((noinline)) static void work(void) {\n\
+    for (int i = 0; i < 10; i++) { void *p = malloc(24); __asm__ volatile(\"\" : : \"r\"(p) : \"memory\"); free(p); }\n\
+}\n\
+static void *run(void *none) { work(); pthread_barrier_wait(&all); return none; }\n\
+int main(int count, char **words) {\n\
+    int threads = atoi(words[count - 1]);\n\
+    pthread_attr_t small;\n\
+    pthread_attr_init(&small);\n\
+    pthread_attr_setstacksize(&small, 65536);\n\
+    pthread_barrier_init(&all, NULL, threads + 1);\n\
+    for (int i = 0; i < threads; i++) { pthread_t id; if (pthread_create(&id, &small, run, NULL)) return 9; pthread_detach(id); }\n\
+    pthread_barrier_wait(&all);\n\
+    return 0;\n\
+}\n";

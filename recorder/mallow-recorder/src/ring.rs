@@ -42,13 +42,15 @@ pub struct Writer {
 
 impl Writer {
     /// The writer of a thread that has no ring.
-    pub const NONE: Writer = Writer {
-        lane: core::ptr::null(),
-        words: core::ptr::null_mut(),
-        reserved: AtomicU64::new(0),
-        limit: AtomicU64::new(0),
-        hole: [AtomicU64::new(0), AtomicU64::new(0)],
-    };
+    pub const fn none() -> Writer {
+        Writer {
+            lane: core::ptr::null(),
+            words: core::ptr::null_mut(),
+            reserved: AtomicU64::new(0),
+            limit: AtomicU64::new(0),
+            hole: [AtomicU64::new(0), AtomicU64::new(0)],
+        }
+    }
 
     /// A writer that goes on where the lane's last owner stopped.
     ///
@@ -57,7 +59,7 @@ impl Writer {
     pub unsafe fn new(lane: *const Lane, words: *mut u64) -> Writer {
         // SAFETY: by contract.
         let head = unsafe { (*lane).head.load(Ordering::Relaxed) };
-        Writer { lane, words, reserved: AtomicU64::new(head), ..Writer::NONE }
+        Writer { lane, words, reserved: AtomicU64::new(head), ..Writer::none() }
     }
 
     /// Writes a record of `N` words, waiting for the collector when the ring is full.

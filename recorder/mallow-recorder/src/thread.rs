@@ -379,7 +379,7 @@ impl Unrecorded {
             home: AtomicU32::new(state),
             outer_sp: 0,
             lane: core::ptr::null(),
-            ring: Writer::NONE,
+            ring: Writer::none(),
             memo: core::ptr::null_mut(),
             around: Surroundings { stack: StackRange { start: 0, end: 0 }, generation: 0, pid: 0 },
             last_address: 0,

@@ -36,11 +36,29 @@ pub(crate) const STEPS: &[Step] = &[
     // The root workspace is most of it, and is linted by the build of its tests.
     Step::new("clippy", clippy).in_ci(clippy_beside_the_root),
     Step::new("recorder", recorder::run),
-    Step::new("test", test).in_ci(|root| testing::all(root, Mallow::Dev, Lints::Deny)),
-    // What cargo would check all libraries for again, it has built for the tests.
-    Step::new("doc", doc).in_ci(doc_of_built_libraries),
-    Step::new("fuzz", |root| fuzz::run(root, &fuzz::Plan::of_ci())),
+    Step::new("test", test).in_ci(test_with_the_rest_beside),
+    Step::new("doc", doc).in_ci(done_beside_the_tests),
+    Step::new("fuzz", fuzz_shortly).in_ci(done_beside_the_tests),
 ];
+
+/// The end-to-end tests wait for other programs most of the time, and everything else is done meanwhile.
+fn test_with_the_rest_beside(root: &Path) -> Result<(), String> {
+    let rest = || {
+        // What cargo would check all libraries for again, it has built for the tests.
+        timed("doc", || doc_of_built_libraries(root))?;
+        timed("fuzz", || fuzz_shortly(root))
+    };
+    testing::all(root, Mallow::Dev, Lints::Deny, &rest)
+}
+
+fn done_beside_the_tests(_: &Path) -> Result<(), String> {
+    println!("    was done beside the tests");
+    Ok(())
+}
+
+fn fuzz_shortly(root: &Path) -> Result<(), String> {
+    fuzz::run(root, &fuzz::Plan::of_ci())
+}
 
 /// Runs every step and prints what each one took.
 ///
@@ -140,7 +158,7 @@ fn lint(root: &Path, workspace: &Workspace) -> Result<(), String> {
 }
 
 fn test(root: &Path) -> Result<(), String> {
-    testing::all(root, Mallow::Dev, Lints::Off)
+    testing::all(root, Mallow::Dev, Lints::Off, &|| Ok(()))
 }
 
 /// Builds the documentation of every crate, warnings as errors.

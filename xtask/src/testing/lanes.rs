@@ -20,11 +20,16 @@ struct Row {
 }
 
 /// Runs all programs, shows a line for each, and gives the tests that failed. `mallow` is the binary that end-to-end tests
-/// drive; `ignored_too` runs what only the long suite runs.
+/// drive; `ignored_too` runs what only the long suite runs; `then` is done in the lane of the unit tests, behind them.
 ///
 /// # Errors
 /// A sentence when a program cannot be started.
-pub(super) fn run(programs: Vec<Program>, mallow: &Path, ignored_too: bool) -> Result<Vec<Failed>, String> {
+pub(super) fn run(
+    programs: Vec<Program>,
+    mallow: &Path,
+    ignored_too: bool,
+    then: &(dyn Fn() -> Result<Vec<Failed>, String> + Sync),
+) -> Result<Vec<Failed>, String> {
     let (end_to_end, own): (Vec<Program>, Vec<Program>) =
         programs.into_iter().partition(|program| program.package == END_TO_END);
     let rows = Mutex::new(Vec::new());
@@ -46,7 +51,11 @@ pub(super) fn run(programs: Vec<Program>, mallow: &Path, ignored_too: bool) -> R
         Ok(failed)
     };
     let (first, second) = std::thread::scope(|scope| {
-        let other = scope.spawn(|| lane(&own));
+        let other = scope.spawn(|| {
+            let mut failed = lane(&own)?;
+            failed.extend(then()?);
+            Ok(failed)
+        });
         (lane(&end_to_end), other.join().unwrap_or_else(|_| Err("a lane of tests panicked.".to_owned())))
     });
     let mut failed = first?;
@@ -76,7 +85,7 @@ fn run_one(program: &Program, mallow: &Path, ignored_too: bool) -> Result<Outcom
     }
     if program.package == END_TO_END {
         // More than there are cores: most of them wait for others.
-        command.arg("--test-threads=3");
+        command.arg("--test-threads=5");
     }
     // What cargo would say to the tests that it runs.
     command.env("CARGO_MANIFEST_DIR", &program.folder);

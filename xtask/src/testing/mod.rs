@@ -21,15 +21,23 @@ use std::process::Command;
 ///
 /// # Errors
 /// A sentence that names each test that failed, why, and how to run it alone.
-pub(crate) fn all(root: &Path, mallow: Mallow, lints: Lints) -> Result<(), String> {
+pub(crate) fn all(root: &Path, mallow: Mallow, lints: Lints, beside: Beside<'_>) -> Result<(), String> {
     let binaries = build::programs(root, lints)?;
     let path = mallow.path(root)?;
-    let mut failed = lanes::run(binaries, &path, mallow == Mallow::Release)?;
-    for workspace in workspaces::all(root)?.iter().filter(|workspace| !workspace.is_root()) {
-        failed.extend(of_workspace(root, workspace, &path)?);
-    }
-    verdict(&failed)
+    let all = workspaces::all(root)?;
+    let rest = || -> Result<Vec<Failed>, String> {
+        let mut failed = Vec::new();
+        for workspace in all.iter().filter(|workspace| !workspace.is_root()) {
+            failed.extend(of_workspace(root, workspace, &path)?);
+        }
+        beside()?;
+        Ok(failed)
+    };
+    verdict(&lanes::run(binaries, &path, mallow == Mallow::Release, &rest)?)
 }
+
+/// What else is done while the end-to-end tests wait for other programs.
+pub(crate) type Beside<'a> = &'a (dyn Fn() -> Result<(), String> + Sync);
 
 /// Runs the tests that were chosen.
 ///
@@ -114,6 +122,11 @@ fn of_workspace(root: &Path, workspace: &Workspace, mallow: &Path) -> Result<Vec
     let mut command = workspace.cargo(root, "test");
     // The example of a crate with a gate runs it.
     command.arg("--workspace").env("MALLOW_BIN", mallow);
+    if workspace.folder == Path::new("programs/soak/rust") {
+        // As the end-to-end tests build it (`e2e/src/soak.rs`), so that its libraries are built once.
+        let target = Workspace { folder: PathBuf::new() }.target_folder(root)?.join("tmp/soak-servers");
+        Lints::Deny.into_build_of(command.args(["--release", "--target-dir"]).arg(target));
+    }
     let outcome = run::watched(&mut command)?;
     Ok(failure::of(&workspace.folder.display().to_string(), &outcome))
 }

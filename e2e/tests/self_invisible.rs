@@ -237,7 +237,9 @@ fn threads_beyond_the_table_are_counted_and_do_not_wait() {
     assert!((10 * 4000..10 * THREADS).contains(&recorded_calls), "{recorded_calls}\n{recorded}");
     let lost: u64 = recorded.stderr.lines().filter_map(lost_events).sum();
     let missing = 2 * (10 * THREADS - recorded_calls);
-    assert_eq!(lost, missing, "{recorded}");
+    // libc may free a block of another thread's in one that is not recorded.
+    let unrecorded_threads = THREADS - recorded_calls / 10;
+    assert!((missing..=missing + unrecorded_threads).contains(&lost), "{lost} and {missing}\n{recorded}");
 }
 
 /// The number in `… 123 events were not recorded …`.

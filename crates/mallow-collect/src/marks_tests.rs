@@ -5,6 +5,7 @@ use crate::marks::{Counted, Marks};
 use crate::shared_memory::SharedMemory;
 use mallow_profile::{Regions, StackId, ThreadIndex};
 use mallow_wire::event::{self, Mark, TEXT_BYTES};
+use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::Ordering;
 
@@ -21,9 +22,12 @@ const THREAD: ThreadIndex = ThreadIndex(0);
 
 impl Program {
     fn new() -> Program {
-        let mut command = Command::new("sleep");
-        command.arg("100").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let child = command.spawn().unwrap();
+        let mut command = Command::new("cat");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        // Once it echoes, the loader has closed the last library that it opened.
+        child.stdin.as_mut().unwrap().write_all(b"?").unwrap();
+        child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
         Program {
             marks: Marks::new(child.id(), Counted::default()),
             child,

@@ -56,6 +56,24 @@ fn tail(memory: &SharedMemory, lane: usize) -> u64 {
     memory.map().lane(lane).tail.load(Ordering::Relaxed)
 }
 
+/// What a call that was left by a jump leaves behind is passed over, and a length that cannot be is no way out of the ring.
+#[test]
+fn skipped_words_are_no_events_and_no_damage() {
+    let memory = SharedMemory::new(1);
+    memory.alloc(0, 10, 0x1000, 8, u32::MAX);
+    // Three words of which the last two were never written, as `mallow_recorder::ring` closes them.
+    memory.push(0, &[event::skip_word(3), 0xdead_beef, 0xdead_beef]);
+    memory.free(0, 20, 0x1000);
+    let mut reading = Reading::new(1);
+    assert_eq!(reading.pass(&memory, u64::MAX), Passed { words: 8, damages: 0 });
+    for length in [0, u64::MAX >> 4] {
+        memory.push(0, &[event::skip_word(length)]);
+        assert_eq!(reading.pass(&memory, u64::MAX), Passed { words: 1, damages: 0 }, "{length}");
+    }
+    let folded = reading.finish();
+    assert_eq!((folded.totals.allocations, folded.totals.frees, folded.totals.leaked_blocks), (1, 1, 0));
+}
+
 #[test]
 fn stamps_decide_the_order_over_all_lanes() {
     // One address goes from hand to hand: any other order than that of the stamps leaves frees unmatched.

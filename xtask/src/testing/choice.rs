@@ -149,7 +149,7 @@ fn of_file(root: &Path, file: &Path) -> Result<Option<Choice>, String> {
     let owners = packages.iter().filter(|package| file.starts_with(&package.folder));
     if let Some(owner) = owners.max_by_key(|package| package.folder.components().count()) {
         let inside = file.strip_prefix(&owner.folder).unwrap_or(file);
-        return Ok(Some(Choice { ..inside_package(root, owner, inside) }));
+        return Ok(Some(inside_package(root, owner, inside)));
     }
     let text = file.to_string_lossy();
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();

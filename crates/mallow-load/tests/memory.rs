@@ -7,9 +7,9 @@ use server::{Reply, Server};
 use std::time::Duration;
 
 /// Ten times this is sent after it.
-const REQUESTS: u64 = 20_000;
-/// What may be added meanwhile: latencies alone, kept one by one, would be 1.6 MB.
-const GROWTH_MAX_BYTES: u64 = 1 << 20;
+const REQUESTS: u64 = 8_000;
+/// What may be added meanwhile: latencies alone, kept one by one, would be 640 kB.
+const GROWTH_MAX_BYTES: u64 = 320 << 10;
 
 fn resident_bytes() -> u64 {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap();

@@ -9,6 +9,7 @@ use mallow_profile::{
     Address, Known, Measure, Module, Process, Profile, ProfileBuilder, Recording, Sample, SiteTotals, Totals,
 };
 use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
 use std::collections::BTreeMap;
 
 const OPTIONS: ExportOptions = ExportOptions { measure: Measure::Allocations };
@@ -133,15 +134,16 @@ proptest! {
     }
 }
 
-proptest! {
-    #![proptest_config(cases(10))]
-
-    /// So they have for heaptrack; asking it takes longer.
-    #[test]
-    fn heaptrack_sees_any_history_in_its_export(events in histories()) {
+/// So they have for heaptrack. Asking it takes longer, so it is asked about fewer; `proptest!` would look at as many.
+#[test]
+fn heaptrack_sees_any_history_in_its_export() {
+    let few = cases(ProptestConfig::default().cases / 16);
+    let outcome = TestRunner::new(few).run(&histories(), |events| {
         let before = read_as(raw_file(&events).as_bytes(), Format::Heaptrack).unwrap().profile;
         prop_assert_eq!(judge_export(&before), our_judgement(&before));
-    }
+        Ok(())
+    });
+    outcome.unwrap_or_else(|failure| panic!("{failure}"));
 }
 
 /// Equal sizes at one site leave nothing that could stand between a block and its free.

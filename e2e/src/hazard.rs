@@ -83,8 +83,8 @@ fn observed(program: &Program, session: &Session, path: &Path) -> Differences {
         return vec![repeat, recorded.stderr];
     }
     let report = session.report(&[]);
-    if report["complete"] != true {
-        differences.push(format!("record: the trace is not complete: {}", report["warnings"]));
+    if report["complete"] != stated["warnings"].is_null() {
+        differences.push(format!("record: complete is {}: {}", report["complete"], report["warnings"]));
     }
     let processes = processes(stated, &recorded);
     differences.extend(expected::of_processes(&report, &processes, program, path));
@@ -111,6 +111,11 @@ fn of_run(name: &str, run: &Finished, bare: &Finished, stated: &Value, differenc
     };
     if run.exit != Exit::Status(wanted as i32) {
         differences.push(format!("{name}: expected exit status {wanted}, found {:?}", run.exit));
+    }
+    for part in stated["warnings"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+        if !run.stderr.contains(part) {
+            differences.push(format!("{name}: expected a warning with '{part}', found {:?}", run.stderr));
+        }
     }
     if stated["expect_from_stdout"] != true && run.stdout != bare.stdout {
         differences.push(format!("{name}: stdout is {:?}, without mallow {:?}", run.stdout, bare.stdout));

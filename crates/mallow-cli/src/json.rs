@@ -17,6 +17,7 @@ pub(crate) struct StatJson {
     pub(crate) command: Vec<String>,
     pub(crate) runs: Vec<RunJson>,
     pub(crate) equal_counts: bool,
+    pub(crate) warnings: Vec<String>,
 }
 
 /// One run of `mallow stat`.

@@ -28,7 +28,10 @@ pub(crate) fn run(record: Record) -> Result<u8, Failure> {
     let outcome = mallow_collect::record(&options, &mut |module, calls| names.of_calls(module, calls))?;
     output::warn(&outcome.warnings);
     let trace = open::profile(&outcome.trace, ReallocBooking::OwnSite)?;
-    output::warn(&trace.warnings);
+    // The trace says most of it again.
+    let new: Vec<String> =
+        trace.warnings.iter().filter(|sentence| !outcome.warnings.contains(sentence)).cloned().collect();
+    output::warn(&new);
     let shown = outcome.trace.strip_prefix(".").unwrap_or(&outcome.trace).display().to_string();
     let style = Style::of(&std::io::stderr());
     output::tell(&text::summary::summary(&Summary::of(&trace.profile), &shown, style));

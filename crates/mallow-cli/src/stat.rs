@@ -20,11 +20,12 @@ pub(crate) fn run(stat: Stat) -> Result<u8, Failure> {
     // Before the first run, so that nobody waits for a result that cannot be written.
     let mut file = stat.output.as_ref().map(|file| output::create(&file.path, file.force)).transpose()?;
     let outcomes = measure(&stat, &interrupted).inspect_err(|_| {
-        // No half file: this one was made above and holds nothing.
-        if let Some(made) = &stat.output {
+        // No half file: this one was made above and holds nothing. What was there before is not ours to remove.
+        if let Some(made) = stat.output.as_ref().filter(|made| !made.force) {
             let _ = std::fs::remove_file(&made.path);
         }
     })?;
+    outcomes.iter().for_each(|outcome| output::warn(&outcome.warnings));
     let code = outcomes.iter().map(|outcome| exit_code::of_program(outcome.exit)).find(|code| *code != 0);
     let result = if stat.json { json(&stat, outcomes)? } else { table(&stat, &outcomes, file.is_some()) };
     match (&stat.output, &mut file) {
@@ -95,6 +96,7 @@ fn table(stat: &Stat, outcomes: &[StatOutcome], is_file: bool) -> String {
 fn json(stat: &Stat, outcomes: Vec<StatOutcome>) -> Result<String, Failure> {
     let first = outcomes.first().map(totals);
     let equal_counts = outcomes.iter().all(|outcome| Some(totals(outcome)) == first);
+    let warnings = outcomes.iter().flat_map(|outcome| outcome.warnings.clone()).collect();
     let run = |outcome: StatOutcome| RunJson {
         exit: Some(outcome.exit.into()),
         wall_us: outcome.wall_us,
@@ -102,6 +104,6 @@ fn json(stat: &Stat, outcomes: Vec<StatOutcome>) -> Result<String, Failure> {
         processes: outcome.processes.into_iter().map(OwnedProcessJson::from).collect(),
     };
     let runs = outcomes.into_iter().map(run).collect();
-    let document = StatJson { schema: "mallow.stat/1", command: command(stat), runs, equal_counts };
+    let document = StatJson { schema: "mallow.stat/1", command: command(stat), runs, equal_counts, warnings };
     Ok(serde_json::to_string(&document)? + "\n")
 }

@@ -29,6 +29,14 @@ pub enum CollectError {
         /// The file.
         path: PathBuf,
     },
+    /// The trace would go where it cannot be read again.
+    #[error(
+        "'{path}' is no regular file, and a trace is read again when the program has ended; name a file with -o"
+    )]
+    NoFile {
+        /// What was named.
+        path: PathBuf,
+    },
     /// The trace cannot be written.
     #[error("cannot write the trace '{path}': {cause}")]
     CannotWrite {

@@ -1,6 +1,7 @@
 //! Can the preload library get into this program? Better refused in a sentence than recorded as nothing.
 
 use crate::error::CollectError;
+use crate::needed;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -49,7 +50,7 @@ fn check_program(path: &Path, depth: u32) -> Result<(), CollectError> {
     {
         return check_program(&interpreter, depth + 1);
     }
-    let reason = privilege(path).or_else(|| elf_reason(&start));
+    let reason = privilege(path).or_else(|| elf_reason(&start)).or_else(|| sanitizer(path));
     match reason {
         Some(reason) => Err(CollectError::CannotPreload { path: path.to_owned(), reason }),
         None => Ok(()),
@@ -83,6 +84,24 @@ fn privilege(path: &Path) -> Option<&'static str> {
     (changes || has_capabilities).then_some(
         "it is setuid, setgid or has file capabilities, so the loader ignores LD_PRELOAD; record a copy without these \
          rights (cp makes one), or start mallow as the user that the program runs as",
+    )
+}
+
+/// The runtimes of these sanitizers replace the allocator themselves and have to come first.
+fn sanitizer(path: &Path) -> Option<&'static str> {
+    const RUNTIMES: [&[u8]; 6] = [
+        b"libasan.so",
+        b"libtsan.so",
+        b"libhwasan.so",
+        b"libclang_rt.asan",
+        b"libclang_rt.tsan",
+        b"libclang_rt.hwasan",
+    ];
+    let needed = needed::libraries(&File::open(path).ok()?);
+    let is_one = |name: &Vec<u8>| RUNTIMES.iter().any(|runtime| name.starts_with(runtime));
+    needed.iter().any(is_one).then_some(
+        "it is built with a sanitizer whose runtime is a shared library that replaces the allocator and must be loaded first; record a \
+         build without -fsanitize=address or -fsanitize=thread",
     )
 }
 
@@ -133,6 +152,26 @@ mod tests {
         start[32..40].fill(0xff);
         start[54..58].fill(0xff);
         assert!(elf_reason(&start).is_some_and(|reason| reason.starts_with("it is a static program")));
+    }
+
+    #[test]
+    fn a_program_with_the_runtime_of_a_sanitizer_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let source = directory.path().join("empty.c");
+        fs::write(&source, "int main(void) { return 0; }\n").unwrap();
+        let built = |flag: &str| {
+            let program = directory.path().join("program");
+            let ran =
+                std::process::Command::new("cc").arg(flag).arg(&source).arg("-o").arg(&program).status();
+            assert!(ran.unwrap().success(), "cc {flag}");
+            check(program.as_os_str()).map_err(|error| error.to_string())
+        };
+        for flag in ["-fsanitize=address", "-fsanitize=thread"] {
+            assert!(built(flag).unwrap_err().contains("it is built with a sanitizer"), "{flag}");
+        }
+        for flag in ["-O1", "-fsanitize=undefined"] {
+            assert!(built(flag).is_ok(), "{flag}");
+        }
     }
 
     #[test]

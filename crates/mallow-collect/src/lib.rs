@@ -27,6 +27,7 @@ mod mapping;
 mod marks;
 #[cfg(test)]
 mod marks_tests;
+mod needed;
 mod pairing;
 #[cfg(test)]
 mod pairing_tests;
@@ -44,6 +45,7 @@ mod stacks;
 mod stat;
 mod symbols;
 mod trace_file;
+mod unseen;
 mod watch;
 
 pub use error::CollectError;

@@ -2,7 +2,10 @@
 //!
 //! Short sleeps are dear in wake-ups and still the better bargain: with passes only when an eighth of a ring was expected, a
 //! server with twenty events a request kept 0.62 of its rate instead of 0.85 (`cargo xtask soak-record --runs 0 --only rust/clean`).
+//! After a pass that found much there is none: a storm fills a ring in less time than a sleep takes beside other load, and then its
+//! thread waits.
 
+use mallow_wire::shared::RING_WORDS;
 use std::time::Duration;
 
 /// Sleeps between passes: shortly while rings fill quickly, longer and longer while nothing happens.
@@ -29,7 +32,13 @@ impl Pause {
     /// Sleeps after a pass that read so many words.
     pub(crate) fn after(&mut self, words: u64) {
         /// A sixteenth of a ring.
-        const MANY_WORDS: u64 = 4 * 1024;
+        const MANY_WORDS: u64 = RING_WORDS as u64 / 16;
+        /// An eighth of a ring.
+        const STORM_WORDS: u64 = RING_WORDS as u64 / 8;
+        if words >= STORM_WORDS {
+            self.current = Pause::MIN;
+            return;
+        }
         self.current = if words > MANY_WORDS { Pause::MIN } else { (self.current * 2).min(Pause::MAX) };
         std::thread::sleep(self.current);
     }

@@ -7,6 +7,7 @@
 use crate::error::CollectError;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -23,6 +24,10 @@ pub(crate) fn unpack(library: &[u8]) -> Result<PathBuf, CollectError> {
     }
     let mut tried = Vec::new();
     for directory in places() {
+        if ends_names_in_preload(&directory) {
+            tried.push(format!("'{}' (a blank or colon ends a name in LD_PRELOAD)", directory.display()));
+            continue;
+        }
         match unpack_into(&directory, library) {
             Ok(path) => return Ok(path),
             Err(cause) => tried.push(format!("'{}' ({cause})", directory.display())),
@@ -37,7 +42,15 @@ fn places() -> Vec<PathBuf> {
     let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
     let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
     places.extend(cache.or(home).map(|cache| cache.join("mallow")));
+    // For when neither can be used: a name with a blank in it, no home.
+    places.extend(
+        ["/tmp", "/var/tmp", "/dev/shm"].map(|place| Path::new(place).join(format!("mallow-{user}"))),
+    );
     places
+}
+
+fn ends_names_in_preload(directory: &Path) -> bool {
+    directory.as_os_str().as_bytes().iter().any(|byte| b" :\t\n".contains(byte))
 }
 
 fn unpack_into(directory: &Path, library: &[u8]) -> io::Result<PathBuf> {
@@ -97,6 +110,14 @@ mod tests {
         assert_eq!(unpack_into(&place, b"library").unwrap(), path);
         assert_eq!(fs::read(&path).unwrap(), b"library");
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o755);
+    }
+
+    #[test]
+    fn names_that_the_loader_would_cut_are_not_used() {
+        for (name, ends) in [("/tmp/a b", true), ("/tmp/a:b", true), ("/tmp/a\tb", true), ("/tmp/a-b", false)]
+        {
+            assert_eq!(ends_names_in_preload(Path::new(name)), ends, "{name}");
+        }
     }
 
     #[test]

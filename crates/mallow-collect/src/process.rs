@@ -13,6 +13,7 @@ use crate::regions::{of_folded, pruned};
 use crate::session::Arrival;
 use crate::stacks::StackNumbers;
 use crate::trace_file::TraceFile;
+use crate::unseen;
 use mallow_profile::{Exit, Fold, Folded, RegionFigures, RegionTotals, StackId, ThreadIndex};
 use mallow_wire::shared::Header;
 use mallow_wire::trace::{self, ChunkKind};
@@ -371,35 +372,36 @@ impl Recorded {
         Ok(Ended { index, marks, whole, wide, unfinished, folded, stacks, modules })
     }
 
-    /// What should be said about this process's recording, if anything.
+    /// What a recorder that checks itself found.
+    pub(crate) fn verification(&self) -> Option<String> {
+        let (header, pid) = (self.mapping.header(), self.pid);
+        let value = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
+        (value(&header.verify_stacks) > 0).then(|| {
+            format!(
+                "process {pid}: of {} stacks {} differ from a walk from scratch; of {} stacks {} differ from the C runtime's unwinder",
+                value(&header.verify_stacks),
+                header.verify_mismatches.load(Ordering::Relaxed),
+                value(&header.verify_judged),
+                value(&header.verify_judge_mismatches),
+            )
+        })
+    }
+
+    /// What of this process is not in the trace, if anything.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let header = self.mapping.header();
         let pid = self.pid;
-        let mut warnings = Vec::new();
-        let lost = header.events_lost.load(Ordering::Relaxed);
-        if lost > 0 {
-            warnings.push(format!(
-                "process {pid}: at least {lost} events were not recorded, so its figures are too low"
-            ));
-        }
+        let mut warnings = unseen::warnings(header, pid);
         if self.damages > 0 {
             warnings.push(format!(
                 "process {pid}: the program wrote over the recorder's memory ({} times seen), so its figures are not to be relied on",
                 self.damages
             ));
         }
-        let nodes = header.nodes_lost.load(Ordering::Relaxed);
-        if nodes > 0 {
-            warnings.push(format!("process {pid}: the stack table was full, so {nodes} stacks end early"));
-        }
-        if header.verify_stacks.load(Ordering::Relaxed) > 0 {
-            let value = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
+        let cut = self.stacks.cut();
+        if cut > 0 {
             warnings.push(format!(
-                "process {pid}: of {} stacks {} differ from a walk from scratch; of {} stacks {} differ from the C runtime's unwinder",
-                value(&header.verify_stacks),
-                header.verify_mismatches.load(Ordering::Relaxed),
-                value(&header.verify_judged),
-                value(&header.verify_judge_mismatches),
+                "process {pid}: the stack table was full, so the stacks of {cut} events lack their inner frames"
             ));
         }
         warnings

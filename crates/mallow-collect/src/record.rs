@@ -82,16 +82,20 @@ pub struct RecordOutcome {
 /// When the command cannot be run or recorded, nothing is left behind. When the trace cannot be written, the
 /// command goes on unrecorded to its end, and what was written is removed.
 pub fn record(options: &RecordOptions, resolve: Resolve<'_>) -> Result<RecordOutcome, CollectError> {
+    if matches!(&options.output, Output::File { path, .. } if path == Path::new(NO_TRACE)) {
+        return Err(CollectError::NoFile { path: PathBuf::from(NO_TRACE) });
+    }
     let launch = Launch::new(&options.command)?;
     let session = Session::open()?;
     let interrupts = Interrupts::watch()?;
-    let (file, path) = open_output(&options.output)?;
+    let Opened { file, path, is_new } = open_output(&options.output)?;
     let clock = Clock::start();
     let mode = if options.regions.is_some() { Mode::Check } else { Mode::Record };
     let outcome = Recording::begin(options, &launch, mode, session, interrupts, clock, file, &path)
         .and_then(|recording| recording.run(resolve));
     if let Err((error, path)) = &outcome
         && !matches!(error, CollectError::Exists { .. })
+        && is_new
     {
         let _ = std::fs::remove_file(path);
     }
@@ -107,7 +111,7 @@ pub(crate) fn record_asked(
 ) -> Result<(Exit, Vec<String>), CollectError> {
     let launch = Launch::new(&options.command)?;
     let session = Session::open()?;
-    let (file, path) = open_output(&options.output)?;
+    let Opened { file, path, .. } = open_output(&options.output)?;
     let interrupts = Interrupts::deaf();
     let clock = Clock::start();
     Recording::begin(options, &launch, mode, session, interrupts, clock, file, &path)
@@ -115,23 +119,35 @@ pub(crate) fn record_asked(
         .map_err(|(error, _)| error)
 }
 
+/// The trace's file.
+struct Opened {
+    file: File,
+    path: PathBuf,
+    /// It was not there before: it may be removed when nothing comes of it.
+    is_new: bool,
+}
+
 /// Opens the trace's file, under a name of its own while the program's process id is not known.
-fn open_output(output: &Output) -> Result<(File, PathBuf), CollectError> {
+fn open_output(output: &Output) -> Result<Opened, CollectError> {
     let (path, force) = match output {
         Output::File { path, force } => (path.clone(), *force),
         Output::Default(directory) => {
             (directory.join(format!(".recording-{}.mallow", std::process::id())), true)
         }
     };
-    let mut open = OpenOptions::new();
-    open.write(true).mode(0o600);
-    if force {
-        open.create(true).truncate(true);
-    } else {
-        open.create_new(true);
-    }
-    match open.open(&path) {
-        Ok(file) => Ok((file, path)),
+    let open = |options: &mut OpenOptions| options.write(true).mode(0o600).open(&path);
+    let (opened, is_new) = match open(OpenOptions::new().create_new(true)) {
+        Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists && force => {
+            // Looked at before it is opened: opening a FIFO waits for a reader.
+            if !is_overwritable(&path) {
+                return Err(CollectError::NoFile { path });
+            }
+            (open(OpenOptions::new().create(true).truncate(true)), false)
+        }
+        opened => (opened, true),
+    };
+    match opened {
+        Ok(file) => Ok(Opened { file, path, is_new }),
         Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => Err(CollectError::Exists { path }),
         Err(cause) => {
             let path = match output {
@@ -142,6 +158,14 @@ fn open_output(output: &Output) -> Result<(File, PathBuf), CollectError> {
         }
     }
 }
+
+/// A file, or nothing behind a symbolic link. What swallows everything is for those who want no trace.
+fn is_overwritable(path: &Path) -> bool {
+    std::fs::metadata(path).map_or(true, |found| found.is_file()) || path == Path::new(NO_TRACE)
+}
+
+/// Where a trace goes that nobody will read.
+pub(crate) const NO_TRACE: &str = "/dev/null";
 
 /// Renames a trace to `NAME.PID.mallow`. Process ids come again, and a trace is somebody's work, so when that
 /// name is taken `NAME.PID-2.mallow` is tried, and so on.
@@ -191,7 +215,9 @@ struct Recording {
     processes: Vec<Recorded>,
     ended: Vec<Ended>,
     next_index: u32,
-    warnings: Vec<String>,
+    /// What is not in the trace, and is said in it.
+    unseen: trace::Unseen,
+    notes: Vec<String>,
     wanted: Wanted,
     deadline: Option<Instant>,
     timed_out: bool,
@@ -239,7 +265,8 @@ impl Recording {
             processes: Vec::new(),
             ended: Vec::new(),
             next_index: 0,
-            warnings: Vec::new(),
+            unseen: trace::Unseen::default(),
+            notes: Vec::new(),
             wanted: Wanted {
                 events: !options.summary_only,
                 threads: mode != Mode::Soak,
@@ -272,8 +299,8 @@ impl Recording {
                 exit: self.exit.unwrap_or(Exit::Signal(2)),
                 interrupted,
                 timed_out: self.timed_out,
-                processes: self.watched,
-                warnings: self.warnings,
+                processes: std::mem::take(&mut self.watched),
+                warnings: self.into_warnings(),
             }),
             Err(error) => {
                 self.let_go();
@@ -286,7 +313,7 @@ impl Recording {
         questions.started(self.child_pid);
         self.questions = Some(questions);
         match self.collect() {
-            Ok(_) => Ok((self.exit.unwrap_or(Exit::Signal(2)), self.warnings)),
+            Ok(_) => Ok((self.exit.unwrap_or(Exit::Signal(2)), self.into_warnings())),
             Err(error) => {
                 self.let_go();
                 Err((error, self.file.path().to_owned()))
@@ -306,6 +333,10 @@ impl Recording {
             self.reap();
             std::thread::sleep(Duration::from_millis(2));
         }
+    }
+
+    fn into_warnings(self) -> Vec<String> {
+        self.unseen.sentences.into_iter().chain(self.notes).collect()
     }
 
     /// Drains until everybody has ended; gives true when the user did not want to wait for that.
@@ -424,7 +455,7 @@ impl Recording {
                     self.next_index += 1;
                 }
                 Err(error @ CollectError::CannotWrite { .. }) => return Err(error),
-                Err(error) => self.warnings.push(error.to_string()),
+                Err(error) => self.unseen.sentences.push(error.to_string()),
             }
         }
         Ok(any)
@@ -468,7 +499,8 @@ impl Recording {
     }
 
     fn close(&mut self, process: Recorded, exit: Option<Exit>) -> Result<(), CollectError> {
-        self.warnings.extend(process.warnings());
+        self.unseen.sentences.extend(process.warnings());
+        self.notes.extend(process.verification());
         let ended = process.end(exit, &self.clock, &mut self.file)?;
         // A server may start and end processes for days.
         if self.questions.is_none() {
@@ -485,7 +517,7 @@ impl Recording {
             self.close(process, None)?;
         }
         if self.ended.is_empty() {
-            self.warnings.push(
+            self.unseen.sentences.push(
                 "no process took the recorder in, so nothing was recorded: did the program reset LD_PRELOAD or its environment?".into(),
             );
         }
@@ -506,6 +538,11 @@ impl Recording {
             // looks the others up.
             let symbols = symbols_of(&self.ended, Ended::counted_stacks, resolve);
             self.watched = regions::watched(std::mem::take(&mut self.ended), &symbols);
+        }
+        if !self.unseen.sentences.is_empty() {
+            payload.clear();
+            self.unseen.encode(&mut payload);
+            self.file.chunk(ChunkKind::UNSEEN, NO_PROCESS, &payload)?;
         }
         payload.clear();
         trace::End { duration_us }.encode(&mut payload);

@@ -5,7 +5,7 @@
 
 use crate::mapping::Mapping;
 use mallow_profile::{Fold, StackId};
-use mallow_wire::shared::{NODE_EXACT, NODE_ROOT, node_address, node_generation};
+use mallow_wire::shared::{NODE_EXACT, NODE_ROOT, is_node_cut, node_address, node_generation, node_uncut};
 use mallow_wire::trace::{StackNode, Stacks};
 use std::sync::atomic::Ordering;
 
@@ -20,6 +20,8 @@ pub(crate) struct StackNumbers {
     nodes: Vec<StackNode>,
     /// Nodes below this index are in the trace.
     written: usize,
+    /// Events whose stacks lack inner frames, because the recorder's table was full.
+    cut: u64,
 }
 
 impl StackNumbers {
@@ -28,8 +30,20 @@ impl StackNumbers {
     pub(crate) fn number(&mut self, node: u32, mapping: &Mapping) -> StackId {
         match self.numbers.get(node as usize) {
             Some(&number) if number != 0 => StackId(number - 1),
+            _ if is_node_cut(node) => self.number_cut(node, mapping),
             _ => self.assign(node, mapping),
         }
+    }
+
+    #[cold]
+    fn number_cut(&mut self, node: u32, mapping: &Mapping) -> StackId {
+        self.cut += 1;
+        self.number(node_uncut(node), mapping)
+    }
+
+    /// How many events had stacks that lack inner frames.
+    pub(crate) fn cut(&self) -> u64 {
+        self.cut
     }
 
     #[cold]
@@ -100,7 +114,7 @@ impl StackNumbers {
 mod tests {
     use super::*;
     use crate::shared_memory::SharedMemory;
-    use mallow_wire::shared::{NODE_COUNT, node_key};
+    use mallow_wire::shared::{NODE_COUNT, node_cut, node_key};
 
     #[test]
     fn parents_come_before_children_and_each_node_once() {
@@ -119,6 +133,18 @@ mod tests {
         assert_eq!(stacks.nodes(), nodes);
         assert_eq!(stacks.take_new(), Some(Stacks { first: 0, nodes: nodes.to_vec() }));
         assert_eq!(stacks.take_new(), None);
+    }
+
+    #[test]
+    fn events_with_frames_missing_are_counted_and_keep_the_others() {
+        let memory = SharedMemory::new(1);
+        memory.node(9, node_key(0x200, false, 0), 0);
+        let (mapping, mut stacks) = (memory.map(), StackNumbers::default());
+        assert_eq!(stacks.number(node_cut(9), &mapping), StackId(0));
+        assert_eq!(stacks.number(9, &mapping), StackId(0));
+        assert_eq!(stacks.number(node_cut(9), &mapping), StackId(0));
+        assert_eq!(stacks.number(node_cut(NODE_ROOT), &mapping), Fold::NO_STACK);
+        assert_eq!(stacks.cut(), 3);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use crate::launch::{Launch, Mode};
 use crate::mapping::Mapping;
 use crate::session::{Arrival, Session};
 use crate::setting::Setting;
+use crate::unseen;
 use mallow_profile::{Exit, Process, Totals};
 use rustix::process::Pid;
 use std::ffi::OsString;
@@ -31,6 +32,8 @@ pub struct StatOutcome {
     pub exit: Exit,
     /// Its processes, with totals and without sites, threads or samples.
     pub processes: Vec<Process>,
+    /// What the reader of the figures should know.
+    pub warnings: Vec<String>,
 }
 
 /// Runs a command once and counts its allocations.
@@ -49,6 +52,7 @@ pub fn stat(options: &StatOptions) -> Result<StatOutcome, CollectError> {
         exit: None,
         open: Vec::new(),
         processes: Vec::new(),
+        warnings: Vec::new(),
     };
     counting.run();
     // A command that ended before the recorder could introduce it did nothing that we know of, but it was
@@ -63,6 +67,7 @@ pub fn stat(options: &StatOptions) -> Result<StatOutcome, CollectError> {
         wall_us: started.elapsed().as_micros() as u64,
         exit: counting.exit.unwrap_or(Exit::Status(0)),
         processes: counting.processes,
+        warnings: counting.warnings,
     })
 }
 
@@ -73,6 +78,7 @@ struct Counting {
     exit: Option<Exit>,
     open: Vec<Counted>,
     processes: Vec<Process>,
+    warnings: Vec<String>,
 }
 
 struct Counted {
@@ -151,6 +157,7 @@ impl Counting {
     }
 
     fn close(&mut self, counted: &Counted, exit: Option<Exit>) {
+        self.warnings.extend(unseen::warnings(counted.mapping.header(), counted.pid));
         let process = &mut self.processes[counted.index];
         process.exit = exit;
         process.ended_us = self.started.elapsed().as_micros() as u64;

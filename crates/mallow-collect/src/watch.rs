@@ -86,7 +86,7 @@ impl Watched {
         let (started, pid) = channel();
         let options = RecordOptions {
             command,
-            output: Output::File { path: PathBuf::from("/dev/null"), force: true },
+            output: Output::File { path: PathBuf::from(crate::record::NO_TRACE), force: true },
             summary_only: true,
             regions: None,
             setting,

@@ -22,7 +22,7 @@ pub const SHARED_MAGIC: u64 = u64::from_le_bytes(*b"mallowsm");
 
 /// Bumped with every change of this file or of [`crate::event`]. Recorder and collector travel in one binary,
 /// so a difference means that a child was started by another mallow.
-pub const SHARED_VERSION: u32 = 4;
+pub const SHARED_VERSION: u32 = 5;
 
 /// The page size that the layout is aligned to.
 pub const PAGE_BYTES: usize = 4096;
@@ -54,6 +54,31 @@ pub const NODE_COUNT: usize = (1 << 16) + (1 << 19) + (1 << 18) + (1 << 20) + (1
 
 /// The id that stands for "no stack": the parent of outermost frames. No entry has it.
 pub const NODE_ROOT: u32 = u32::MAX;
+
+/// Set in the id of a stack whose inner frames found no place in the table: the rest of the id is the node of those that did.
+const NODE_CUT: u32 = 1 << 31;
+/// A stack of which not even the outermost frame found a place.
+const NODE_CUT_ROOT: u32 = u32::MAX - 1;
+
+const _: () = assert!(NODE_COUNT < (NODE_CUT_ROOT & !NODE_CUT) as usize);
+
+/// The id of a stack that goes on inwards from `node` with frames for which there was no place.
+#[inline(always)]
+pub const fn node_cut(node: u32) -> u32 {
+    if node == NODE_ROOT { NODE_CUT_ROOT } else { node | NODE_CUT }
+}
+
+/// Whether frames are missing at the inner end.
+#[inline(always)]
+pub const fn is_node_cut(node: u32) -> bool {
+    node & NODE_CUT != 0 && node != NODE_ROOT
+}
+
+/// The node of the frames that have a place: [`NODE_ROOT`] or one that is not in the table when none has.
+#[inline(always)]
+pub const fn node_uncut(node: u32) -> u32 {
+    if is_node_cut(node) { node & !NODE_CUT } else { node }
+}
 
 /// A stack node: 16 bytes, written once, both words by one 128-bit compare and exchange.
 ///
@@ -178,8 +203,6 @@ pub struct Header {
     pub generation: AtomicU64,
     /// Bytes of the module log that have been reserved.
     pub modules_reserved: AtomicU64,
-    /// Stack nodes that could not be stored because the table was full. The stacks end early.
-    pub nodes_lost: AtomicU64,
     /// Events that were not recorded because the collector had gone or no lane came free.
     pub events_lost: AtomicU64,
     /// Stacks that ended at code without unwind tables.
@@ -204,6 +227,14 @@ pub struct Header {
     pub watched: u32,
     /// 1 when the process was forked from one that had shared memory of its own, 0 when it began with `exec`.
     pub is_forked: u32,
+    /// Threads that went where nothing of ours can run: seccomp's strict mode, or no time stamps.
+    pub threads_locked_in: AtomicU32,
+    /// Processes that were forked from this one behind a filter of system calls, and that nobody could be told of.
+    pub children_filtered: AtomicU32,
+    /// 1 when the executable, or a library in front of ours, defines `malloc`: its calls do not come to us.
+    pub malloc_is_elsewhere: u32,
+    /// Pad.
+    pub pad: u32,
     /// Live bytes and blocks over all threads, once there are many.
     pub live_bytes: AtomicU64,
     /// See `live_bytes`.

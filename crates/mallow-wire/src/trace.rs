@@ -35,6 +35,7 @@
 //! | 11 | [`End`] | the recording, last |
 //! | 12 | [`Origin`] | the recording, where it came from another tool's file |
 //! | 13 | [`LiveSamples`] | a process, any number, where there are no events |
+//! | 14 | [`Unseen`] | the recording, where something is missing from it |
 //!
 //! For example, a file that holds nothing but an end after 300 µs (`AC 02`) is:
 //!
@@ -62,7 +63,7 @@ pub use folded::{FoldedProcess, FoldedSite, FoldedThread, FoldedTotals};
 pub use process::{
     Exit, LiveSample, LiveSamples, ProcessEnd, ProcessStart, Sample, Samples, Thread, Threads,
 };
-pub use recording::{End, Origin, Recording};
+pub use recording::{End, Origin, Recording, Unseen};
 pub use stacks::{Module, Modules, StackNode, Stacks};
 pub use symbols::{
     SymbolAddress, SymbolFrame, SymbolKey, SymbolLocation, SymbolModule, SymbolProcess, Symbols,

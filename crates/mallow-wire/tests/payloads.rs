@@ -136,6 +136,7 @@ fn the_recordings_chunks_come_back() {
     );
     assert_round_trip!(End, End { duration_us: 1 << 40 });
     assert_round_trip!(Origin, Origin { format: text("massif"), known: 0b1000, time_unit: 1 });
+    assert_round_trip!(Unseen, Unseen { sentences: vec![text("process 7: 3 events"), text("")] });
     let sample = LiveSample { time_us: 7, live_bytes: 1 << 20, overhead_bytes: 300, stack_bytes: 0 };
     assert_round_trip!(LiveSamples, LiveSamples { samples: vec![sample, LiveSample::default()] });
 }

@@ -19,6 +19,7 @@ pub mod family;
 pub mod marks;
 mod real;
 mod record;
+pub mod sandbox;
 pub mod start_main;
 mod stub;
 
@@ -36,5 +37,5 @@ static START: extern "C" fn() = start;
 
 extern "C" fn start() {
     exits::watch();
-    mallow_recorder::process::start();
+    mallow_recorder::process::start(family::malloc as *const () as usize);
 }

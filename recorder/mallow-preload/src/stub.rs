@@ -3,6 +3,9 @@
 
 /// Exports a function that passes its arguments on, followed by the caller's stack pointer and frame pointer,
 /// to the function that works. `$sp` and `$bp` are the registers of the next two arguments.
+///
+/// Code made by hand may call with a stack that is 8 bytes off. Allocators seldom notice, and our code would: such a call gets a
+/// frame of ours that sets it right.
 macro_rules! export {
     ($name:ident => $work:ident, $sp:literal, $bp:literal) => {
         #[doc = concat!("`", stringify!($name), "`, hooked.")]
@@ -17,7 +20,15 @@ macro_rules! export {
                 ".cfi_startproc",
                 concat!("mov ", $sp, ", rsp"),
                 concat!("mov ", $bp, ", rbp"),
+                "test spl, 8",
+                "jz 2f",
                 "jmp {work}",
+                "2: push rbp", ".cfi_def_cfa_offset 16", ".cfi_offset rbp, -16",
+                "mov rbp, rsp", ".cfi_def_cfa_register rbp",
+                "and rsp, -16",
+                "call {work}",
+                "leave", ".cfi_def_cfa rsp, 8", ".cfi_restore rbp",
+                "ret",
                 ".cfi_endproc",
                 work = sym $work
             )

@@ -89,6 +89,16 @@ pub fn next_definition(name: &CStr, own: usize) -> Option<usize> {
     found
 }
 
+/// Whether an object in front of the one that holds `own`, such as the executable, defines `name`: then calls go there.
+pub fn defined_before(name: &CStr, own: usize) -> bool {
+    let mut before = false;
+    each_object(|object| {
+        before = !object.contains(own) && object.defines(name.to_bytes());
+        before || object.contains(own)
+    });
+    before
+}
+
 /// Whether the object behind `own` that holds `address` defines `name` too.
 pub fn defined_beside(address: usize, name: &CStr, own: usize) -> bool {
     let mut beside = false;
@@ -139,10 +149,17 @@ impl LoadedObject {
         self.header(PT_GNU_EH_FRAME).map_or(0, |header| self.bias.wrapping_add(header.address as usize))
     }
 
-    fn definition(&self, name: &[u8]) -> Option<usize> {
+    fn tables(&self) -> Option<Tables> {
         let dynamic = self.bias.wrapping_add(self.header(PT_DYNAMIC)?.address as usize);
-        let tables = Tables::read(self.bias, dynamic as *const [u64; 2])?;
-        tables.find(name).map(|symbol| {
+        Tables::read(self.bias, dynamic as *const [u64; 2])
+    }
+
+    fn defines(&self, name: &[u8]) -> bool {
+        self.tables().is_some_and(|tables| tables.find(name).is_some())
+    }
+
+    fn definition(&self, name: &[u8]) -> Option<usize> {
+        self.tables()?.find(name).map(|symbol| {
             let address = self.bias.wrapping_add(symbol.value as usize);
             const STT_GNU_IFUNC: u8 = 10;
             if symbol.info & 0xf != STT_GNU_IFUNC {

@@ -17,6 +17,7 @@
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
 pub mod branches;
+pub mod cfi;
 pub mod elf;
 pub mod marks;
 pub mod memo;
@@ -26,6 +27,7 @@ pub mod objects;
 pub mod process;
 pub mod ring;
 pub mod rules;
+pub mod sandbox;
 mod silence;
 pub mod stack_range;
 pub mod stat;

@@ -28,12 +28,17 @@ use crate::nodes::{self, EMPTY, Stack};
 use crate::process;
 use crate::rules::BpUse;
 use crate::sys;
-use crate::walk::{CHECKS_PER_STEP, Check, Frame, Outcome, Surroundings, plain_step, rule_of, unusual_step};
+use crate::walk::{
+    CHECKS_PER_STEP, Check, Frame, Outcome, Surroundings, plain_step, rule_of, step_beyond, unusual_step,
+};
 use core::sync::atomic::Ordering;
 use mallow_wire::shared::{ADDRESS_TRUNCATED, node_key, stack_hash};
 
 /// The deepest stack that is followed, in frames.
-pub const FRAMES_MAX: usize = 16 * 1024;
+pub const FRAMES_MAX: usize = 32 * 1024;
+/// How many innermost frames are taken of a deeper one. As many calls may go before the rest is walked through again, and
+/// as many nodes are made at most for each of its turns.
+const FRAMES_OF_DEEPER: usize = 4 * 1024;
 const EXTRAS_MAX: usize = FRAMES_MAX;
 
 /// What is kept of a frame besides its slot and return address.
@@ -100,7 +105,7 @@ impl Memo {
     /// A new memo; null when the kernel gives no memory. Costs address space until used.
     pub fn map() -> *mut Memo {
         let memo = sys::map_private(size_of::<Memo>());
-        if !memo.is_null() {
+        if !memo.is_null() && !process::is_filtered() {
             // SAFETY: the mapping is ours.
             unsafe { sys::keep_out_of_core(memo, size_of::<Memo>()) };
         }
@@ -205,16 +210,24 @@ impl Memo {
     unsafe fn walk(&mut self, mut frame: Frame, around: &Surroundings) -> Walked {
         let (mut join, mut fresh_count, mut extra_count) = (self.frame_count, 0, 0);
         let mut end = around.end_of_stack(&frame);
-        let mut root = EMPTY;
+        let (mut root, mut frames_max) = (EMPTY, FRAMES_MAX);
         loop {
             while join > 0 && self.words[join - 1].address < frame.slot {
                 join -= 1;
             }
             if join > 0 && self.is_kept(join - 1, &frame) {
-                break;
+                if fresh_count + join <= FRAMES_MAX {
+                    break;
+                }
+                (frames_max, join) = (FRAMES_OF_DEEPER, 0);
             }
-            if fresh_count + join >= FRAMES_MAX || extra_count + CHECKS_PER_STEP > EXTRAS_MAX {
+            if fresh_count >= frames_max || extra_count + CHECKS_PER_STEP > EXTRAS_MAX {
+                // Deeper than we follow: of that, a part which leaves room for frames to come.
                 (root, join) = (truncated(around.generation), 0);
+                if fresh_count > FRAMES_OF_DEEPER {
+                    fresh_count = FRAMES_OF_DEEPER;
+                    frame.bp = self.fresh[fresh_count].bp;
+                }
                 break;
             }
             let rule = rule_of(&frame, around);
@@ -231,7 +244,13 @@ impl Memo {
             fresh_count += 1;
             let outcome = if rule.is_plain() {
                 // SAFETY: by contract; each frame is the caller of the one before.
-                unsafe { plain_step(&mut frame, rule, end, &mut fresh.bp_slot) }
+                match unsafe { plain_step(&mut frame, rule, end, &mut fresh.bp_slot) } {
+                    // SAFETY: as above.
+                    Outcome::Beyond => unsafe {
+                        step_beyond(&mut frame, rule, around, &mut end, &mut fresh.bp_slot)
+                    },
+                    outcome => outcome,
+                }
             } else {
                 let extras = &mut self.fresh_extras;
                 // SAFETY: as above.
@@ -253,7 +272,7 @@ impl Memo {
                     self.fresh[fresh_count - 1].extras_end = extra_count as u32 + 1;
                 }
                 Outcome::Outermost => {}
-                Outcome::Cut => {
+                Outcome::Cut | Outcome::Beyond => {
                     process::header().stacks_cut.fetch_add(1, Ordering::Relaxed);
                 }
             }
@@ -284,7 +303,7 @@ impl Memo {
             let fresh = self.fresh[i];
             let key = node_key(fresh.ra as u64, fresh.exact, around.generation);
             // SAFETY: the table of this process.
-            stack = unsafe { nodes::intern(table, stack, key, node_lost) };
+            stack = unsafe { nodes::intern(table, stack, key) };
             let bp_matters = match fresh.bp_use {
                 BpUse::Needed => true,
                 BpUse::HandedOn => outer_bp_matters,
@@ -346,15 +365,11 @@ fn keep_extra(
     fits
 }
 
-fn node_lost() {
-    process::header().nodes_lost.fetch_add(1, Ordering::Relaxed);
-}
-
 /// The stack around those that are deeper than we follow.
 fn truncated(generation: u64) -> Stack {
     let key = node_key(ADDRESS_TRUNCATED, true, generation);
     // SAFETY: the table of this process.
-    unsafe { nodes::intern(process::nodes(), EMPTY, key, node_lost) }
+    unsafe { nodes::intern(process::nodes(), EMPTY, key) }
 }
 
 /// How many of the words, from the first on, still have their values.
@@ -394,8 +409,8 @@ pub unsafe fn node_from_scratch(caller: Caller, around: &Surroundings) -> u32 {
     let mut batch = [(0u64, false); BATCH];
     // SAFETY: by contract.
     let depth = unsafe { walk_each(caller, around, |_, _| true) };
-    let mut stack = if depth == FRAMES_MAX { truncated(around.generation) } else { EMPTY };
-    let mut end = depth;
+    let (mut stack, mut end) =
+        if depth == FRAMES_MAX { (truncated(around.generation), FRAMES_OF_DEEPER) } else { (EMPTY, depth) };
     while end > 0 {
         let start = end.saturating_sub(BATCH);
         // SAFETY: by contract.
@@ -410,7 +425,7 @@ pub unsafe fn node_from_scratch(caller: Caller, around: &Surroundings) -> u32 {
         for (address, exact) in batch[..end - start].iter().rev() {
             let key = node_key(*address, *exact, around.generation);
             // SAFETY: the table of this process.
-            stack = unsafe { nodes::intern(process::nodes(), stack, key, node_lost) };
+            stack = unsafe { nodes::intern(process::nodes(), stack, key) };
         }
         end = start;
     }
@@ -428,17 +443,21 @@ pub unsafe fn walk_each(
 ) -> usize {
     // SAFETY: by contract.
     let mut frame = unsafe { Frame::innermost(caller) };
-    let mut count = 0;
+    let (mut count, mut end) = (0, around.end_of_stack(&frame));
     while count < FRAMES_MAX && visit(count, &frame) {
         count += 1;
         let rule = rule_of(&frame, around);
-        let end = around.end_of_stack(&frame);
         // SAFETY: by contract; each frame is the caller of the one before.
         let outcome = unsafe {
             if rule.is_plain() {
-                plain_step(&mut frame, rule, end, &mut 0)
+                match plain_step(&mut frame, rule, end, &mut 0) {
+                    Outcome::Beyond => step_beyond(&mut frame, rule, around, &mut end, &mut 0),
+                    outcome => outcome,
+                }
             } else {
-                unusual_step(&mut frame, rule, around, |_| ())
+                let outcome = unusual_step(&mut frame, rule, around, |_| ());
+                end = around.end_of_stack(&frame);
+                outcome
             }
         };
         if outcome != Outcome::Caller {

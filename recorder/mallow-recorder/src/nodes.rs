@@ -13,7 +13,9 @@
 use core::arch::asm;
 use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 use core::sync::atomic::{AtomicUsize, Ordering};
-use mallow_wire::shared::{NODE_LINE_ENTRIES, NODE_PROBES, NODE_ROOT, NODE_SEGMENTS, Node, stack_hash};
+use mallow_wire::shared::{
+    NODE_LINE_ENTRIES, NODE_PROBES, NODE_ROOT, NODE_SEGMENTS, Node, is_node_cut, node_cut, stack_hash,
+};
 
 /// A stack as the recorder knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,13 +55,16 @@ fn line(hash: u64, segment: usize) -> usize {
 
 /// The stack of `callers` with one frame more, whose node is inserted when it is new.
 ///
-/// When the table is full the callers' node stands for it, so that the stack ends there, and `lost` is
-/// called.
+/// When the table is full the callers' node stands for it, with a mark that frames are missing. Frames further in are not even
+/// looked for: they cannot be there, and a deep stack would search for each of its frames in vain.
 ///
 /// # Safety
 /// `table` is the node table of the shared memory.
 #[inline(always)]
-pub unsafe fn intern(table: *const Node, callers: Stack, key: u64, lost: impl FnOnce()) -> Stack {
+pub unsafe fn intern(table: *const Node, callers: Stack, key: u64) -> Stack {
+    if is_node_cut(callers.node) {
+        return callers;
+    }
     // The root is the largest id, so that adding 1 to its 32 bits gives the 0 that stands for it.
     let parent_word = callers.node.wrapping_add(1) as u64;
     let hash = stack_hash(key, callers.hash);
@@ -69,10 +74,7 @@ pub unsafe fn intern(table: *const Node, callers: Stack, key: u64, lost: impl Fn
         return Stack { hash, node: first as u32 };
     }
     // SAFETY: by contract.
-    let node = unsafe { search(table, parent_word, key, hash) }.unwrap_or_else(|| {
-        lost();
-        callers.node
-    });
+    let node = unsafe { search(table, parent_word, key, hash) }.unwrap_or(node_cut(callers.node));
     Stack { hash, node }
 }
 
@@ -142,7 +144,7 @@ fn claim(node: &Node, key: u64, parent_word: u64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mallow_wire::shared::{NODE_COUNT, NODE_ROOT, node_key};
+    use mallow_wire::shared::{NODE_COUNT, node_key, node_uncut};
     use std::collections::HashMap;
 
     fn table() -> *const Node {
@@ -157,9 +159,10 @@ mod tests {
         for i in 0..300_000u64 {
             let key = node_key(0x40_0000 + (i * 7919) % 100_000 * 5, false, 0);
             // SAFETY: a zeroed mapping of the table's size.
-            let id = unsafe { intern(table, parent, key, || panic!("full")) };
+            let id = unsafe { intern(table, parent, key) };
             let known = *seen.entry((parent.node, key)).or_insert(id);
             assert_eq!(known, id);
+            assert!(!is_node_cut(id.node), "full");
             parent = if i % 11 == 0 { EMPTY } else { id };
         }
         let ids: std::collections::HashSet<_> = seen.values().map(|stack| stack.node).collect();
@@ -172,11 +175,35 @@ mod tests {
         for generation in 0..5_000 {
             for address in [0x7f00_1234_5678, 0x7f00_1234_6000] {
                 // SAFETY: as above.
-                let id =
-                    unsafe { intern(table, EMPTY, node_key(address, false, generation), || panic!("full")) };
-                assert_ne!(id.node, NODE_ROOT);
+                let id = unsafe { intern(table, EMPTY, node_key(address, false, generation)) };
+                assert!(!is_node_cut(id.node));
             }
         }
+    }
+
+    #[test]
+    fn a_stack_without_a_place_keeps_its_outer_frames_and_is_marked() {
+        let table = table();
+        let intern = |callers, address| {
+            // SAFETY: as above.
+            unsafe { intern(table, callers, node_key(address, false, 0)) }
+        };
+        let outer = intern(EMPTY, 0x1000);
+        // Everything that the search for one more frame may look at is taken by others.
+        let hash = stack_hash(node_key(0x2000, false, 0), outer.hash);
+        let mut segment_start = 0;
+        for (segment, probes) in NODE_SEGMENTS.into_iter().zip(NODE_PROBES) {
+            for probe in 0..probes {
+                // SAFETY: as in `search`.
+                let node = unsafe { &*table.add((segment_start + line(hash, segment)) ^ probe) };
+                node.key.store(1, Ordering::Relaxed);
+            }
+            segment_start += segment;
+        }
+        let cut = intern(outer, 0x2000);
+        assert_eq!((is_node_cut(cut.node), node_uncut(cut.node)), (true, outer.node));
+        assert_eq!(intern(cut, 0x3000), cut, "frames further in are not looked for");
+        assert!(!is_node_cut(intern(outer, 0x3000).node), "others have their place");
     }
 
     #[test]
@@ -190,7 +217,6 @@ mod tests {
                         table as *const Node,
                         Stack { hash: i % 97, node: (i % 97) as u32 },
                         node_key(i, false, 0),
-                        || (),
                     )
                 })
                 .collect::<Vec<_>>()

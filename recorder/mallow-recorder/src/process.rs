@@ -9,6 +9,7 @@
 //! wait for the start that it interrupted, but makes one of its own. Whichever is installed first is the
 //! process's; the other one is thrown away. Other threads do wait.
 
+use crate::elf;
 use crate::memo::Memo;
 use crate::modules;
 use crate::sys;
@@ -39,6 +40,9 @@ static WIPED: AtomicPtr<Wiped> = AtomicPtr::new(core::ptr::null_mut());
 static SHARED: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
 static MEMOS: [AtomicPtr<Memo>; LANE_COUNT_MAX] =
     [const { AtomicPtr::new(core::ptr::null_mut()) }; LANE_COUNT_MAX];
+/// A filter of system calls was set, in this process or one that it was forked from.
+static FILTERED: AtomicBool = AtomicBool::new(false);
+static MALLOC_IS_ELSEWHERE: AtomicBool = AtomicBool::new(false);
 static GENERATION: AtomicU64 = AtomicU64::new(0);
 /// Recording has ended, or never began: nobody asked for it, or the collector has gone.
 static STOPPED: AtomicBool = AtomicBool::new(false);
@@ -133,11 +137,23 @@ pub fn stop() {
     }
 }
 
-/// Starts recording, when a session asked for it, before the program's own code runs.
-pub fn start() {
+/// Starts recording, when a session asked for it, before the program's own code runs. `malloc` is the library's own.
+pub fn start(malloc: usize) {
+    // Asked now, because it takes the loader's lock, and what comes in front of us is settled.
+    MALLOC_IS_ELSEWHERE.store(elf::defined_before(c"malloc", malloc), Ordering::Relaxed);
     if !STOPPED.load(Ordering::Relaxed) {
         started();
     }
+}
+
+/// A filter of system calls is about to be set: no file is opened from here on, and no forked child is introduced.
+pub fn note_filter() {
+    FILTERED.store(true, Ordering::Relaxed);
+}
+
+/// Whether there is one.
+pub fn is_filtered() -> bool {
+    FILTERED.load(Ordering::Relaxed)
 }
 
 /// Why a thread has no lane.
@@ -254,6 +270,13 @@ fn started() -> bool {
     let Some(wiped) = wiped() else { return false };
     if wiped.stage.load(Ordering::Acquire) == READY {
         return true;
+    }
+    if is_filtered() {
+        // Forked behind the filter: nobody can be told but the parent, whose memory we still have.
+        if !STOPPED.swap(true, Ordering::Relaxed) && !shared().is_null() {
+            header().children_filtered.fetch_add(1, Ordering::Relaxed);
+        }
+        return false;
     }
     let own_tid = sys::gettid();
     loop {
@@ -392,6 +415,7 @@ fn new_header(session: &Session, lane_count: usize) -> Header {
     header.version = SHARED_VERSION;
     header.mode = session.mode;
     header.watched = session.watched;
+    header.malloc_is_elsewhere = u32::from(MALLOC_IS_ELSEWHERE.load(Ordering::Relaxed));
     header.pid = sys::getpid();
     header.parent_pid = sys::getppid();
     header.lane_count = lane_count as u32;

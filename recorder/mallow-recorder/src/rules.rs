@@ -12,14 +12,10 @@
 //! The cache is shared by all threads without locks. An entry is two words, the rule and (address ^ rule): a
 //! reader that sees halves of two writes finds that they do not fit and takes it for a miss.
 
+use crate::cfi::{self, FrameAddress, Row, Saved};
 use crate::modules;
 use crate::objects::{self, Object};
 use core::sync::atomic::{AtomicU64, Ordering};
-use gimli::{
-    BaseAddresses, CfaRule, EhFrame, EhFrameHdr, EndianSlice, NativeEndian, Operation, Register,
-    RegisterRule, UnwindContext, UnwindContextStorage, UnwindExpression, UnwindSection, UnwindTableRow,
-    X86_64,
-};
 
 /// The plain ways are told apart by bits, so that a step needs no jump.
 const PLAIN: u64 = 8;
@@ -182,62 +178,37 @@ fn miss(pc: usize, generation: u64, tag: u64, index: usize) -> Rule {
     rule
 }
 
-/// Room for evaluating a table row on the stack: x86-64 has 17 registers, `remember_state` is rarely nested.
-struct OnStack;
-
-impl UnwindContextStorage<usize> for OnStack {
-    type Rules = [(Register, RegisterRule<usize>); 20];
-    type Stack = [UnwindTableRow<usize, Self>; 3];
-}
-
-type Bytes = EndianSlice<'static, NativeEndian>;
-
 /// Reads the tables of an object; none when they do not cover `pc`.
 fn compile(object: &Object, pc: usize) -> Option<Rule> {
-    if object.eh_frame_header == 0 || !(object.start..object.end).contains(&object.eh_frame_header) {
-        return None;
-    }
-    let header_bytes = mapped(object, object.eh_frame_header);
-    let bases = BaseAddresses::default().set_eh_frame_hdr(object.eh_frame_header as u64);
-    let header = EhFrameHdr::new(header_bytes.slice(), NativeEndian).parse(&bases, 8).ok()?;
-    let frames_at = header.eh_frame_ptr().direct().ok()? as usize;
-    if !(object.start..object.end).contains(&frames_at) {
-        return None;
-    }
-    let frames: EhFrame<Bytes> = EhFrame::new(mapped(object, frames_at).slice(), NativeEndian);
-    let bases = bases.set_eh_frame(frames_at as u64);
-    let fde = header.table()?.fde_for_address(&frames, &bases, pc as u64, EhFrame::cie_from_offset).ok()?;
-    let mut context = UnwindContext::<usize, OnStack>::new_in();
-    let row = fde.unwind_info_for_address(&frames, &bases, &mut context, pc as u64).ok()?;
-    Some(if fde.is_signal_trampoline() { signal_rule(row, &frames) } else { plain_rule(row, &frames) })
+    let (row, is_signal) = cfi::row_at(object, pc)?;
+    Some(if is_signal { signal_rule(&row) } else { plain_rule(&row) })
 }
 
-fn plain_rule(row: &UnwindTableRow<usize, OnStack>, frames: &EhFrame<Bytes>) -> Rule {
+fn plain_rule(row: &Row) -> Rule {
     let foreign = Rule(Way::Foreign as u64);
-    match row.register(X86_64::RA) {
-        Some(RegisterRule::Undefined) => return Rule::new(Way::End, 0, 0),
+    match row.ra {
+        Saved::Undefined => return Rule::new(Way::End, 0, 0),
         // The rows of this ABI start with "the return address is at cfa - 8"; anything else is hand-written.
-        Some(RegisterRule::Offset(-8)) => {}
+        Saved::At(-8) => {}
         _ => return foreign,
     }
-    match (row.cfa(), row.register(X86_64::RBP)) {
-        (CfaRule::RegisterAndOffset { register, offset }, bp) => {
-            let (keeps, saves) = match *register {
-                X86_64::RSP => (Way::Sp, Way::SpSavesBp),
-                X86_64::RBP => (Way::Bp, Way::BpSavesBp),
+    match (row.frame, row.bp) {
+        (FrameAddress::Register(register, offset), bp) => {
+            let (keeps, saves) = match register {
+                cfi::RSP => (Way::Sp, Way::SpSavesBp),
+                cfi::RBP => (Way::Bp, Way::BpSavesBp),
                 _ => return foreign,
             };
             match bp {
-                None | Some(RegisterRule::Undefined | RegisterRule::SameValue) => {
-                    Rule::new(keeps, *offset, 0)
-                }
-                Some(RegisterRule::Offset(saved)) => Rule::new(saves, *offset, saved),
+                Saved::Unsaid | Saved::Undefined | Saved::Same => Rule::new(keeps, offset, 0),
+                Saved::At(saved) => Rule::new(saves, offset, saved),
                 _ => foreign,
             }
         }
-        (CfaRule::Expression(cfa), Some(RegisterRule::Expression(bp))) => {
-            match (bp_relative(cfa, frames), bp_relative(&bp, frames)) {
-                (Some((a, true)), Some((b, false))) => Rule::new(Way::Realigned, a, b),
+        (FrameAddress::Expression(frame), Saved::AtExpression(bp)) => {
+            let by_bp = frame.register == Some(cfi::RBP) && bp.register == Some(cfi::RBP);
+            match (by_bp, frame.is_read, bp.is_read) {
+                (true, true, false) => Rule::new(Way::Realigned, frame.offset, bp.offset),
                 _ => foreign,
             }
         }
@@ -245,72 +216,17 @@ fn plain_rule(row: &UnwindTableRow<usize, OnStack>, frames: &EhFrame<Bytes>) -> 
     }
 }
 
-/// An expression `rbp + offset`, and whether it is then read through.
-fn bp_relative(expression: &UnwindExpression<usize>, frames: &EhFrame<Bytes>) -> Option<(i64, bool)> {
-    let (register, offset, deref) = register_relative(expression, frames)?;
-    (register == X86_64::RBP).then_some((offset, deref))
-}
-
-fn register_relative(
-    expression: &UnwindExpression<usize>,
-    frames: &EhFrame<Bytes>,
-) -> Option<(Register, i64, bool)> {
-    let encoding = gimli::Encoding { address_size: 8, format: gimli::Format::Dwarf32, version: 4 };
-    let mut operations = expression.get(frames).ok()?.operations(encoding);
-    let Some(Operation::RegisterOffset { register, offset, .. }) = operations.next().ok()? else {
-        return None;
-    };
-    let deref = match operations.next().ok()? {
-        None => return Some((register, offset, false)),
-        Some(Operation::Deref { size: 8, .. }) => true,
-        Some(_) => return None,
-    };
-    operations.next().ok()?.is_none().then_some((register, offset, deref))
-}
-
 /// The kernel's `ucontext` keeps the registers in a fixed order; the rule needs only the place of the saved
 /// rsp.
-fn signal_rule(row: &UnwindTableRow<usize, OnStack>, frames: &EhFrame<Bytes>) -> Rule {
-    let CfaRule::Expression(cfa) = row.cfa() else { return Rule(Way::Foreign as u64) };
-    match register_relative(cfa, frames) {
-        Some((X86_64::RSP, offset, true)) => Rule::new(Way::Signal, offset, 0),
+fn signal_rule(row: &Row) -> Rule {
+    match row.frame {
+        FrameAddress::Expression(frame) if frame.register == Some(cfi::RSP) && frame.is_read => {
+            Rule::new(Way::Signal, frame.offset, 0)
+        }
         _ => Rule(Way::Foreign as u64),
     }
 }
 
-/// The bytes from `at` to the object's end.
-struct Mapped(&'static [u8]);
-
-impl Mapped {
-    fn slice(&self) -> &'static [u8] {
-        self.0
-    }
-}
-
-fn mapped(object: &Object, at: usize) -> Mapped {
-    // SAFETY: the tables lie in the object's mapping, which stays while code of the object is on a stack. The
-    // slice may span gaps between segments, but the parser reads only within the tables, whose own lengths it
-    // follows; it is dropped before this call returns.
-    Mapped(unsafe { core::slice::from_raw_parts(at as *const u8, object.end - at) })
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rules_give_back_their_offsets() {
-        for (a, b) in [(8, 0), (16, -16), ((1 << 29) - 1, -(1 << 29)), (-8, 7)] {
-            let rule = Rule::new(Way::BpSavesBp, a as i64, b as i64);
-            assert_eq!((rule.way(), rule.a(), rule.b()), (Way::BpSavesBp, a, b));
-        }
-        assert_eq!(Rule::new(Way::Sp, 1 << 29, 0).way(), Way::Foreign);
-    }
-
-    #[test]
-    fn own_code_has_a_rule_and_nowhere_has_none() {
-        let here = own_code_has_a_rule_and_nowhere_has_none as *const () as usize;
-        assert!(matches!(rule_at(here + 1, 0).way(), Way::Sp | Way::SpSavesBp | Way::Bp | Way::BpSavesBp));
-        assert_eq!(rule_at(16, 0).way(), Way::Guess);
-    }
-}
+#[path = "rules_tests.rs"]
+mod tests;

@@ -293,7 +293,11 @@ unsafe fn enter_first(caller: Caller) -> Entry {
             ring: Writer::new(place.lane, place.ring),
             memo,
             around: Surroundings {
-                stack: StackRange::of_this_thread(caller.sp),
+                stack: if process::is_filtered() {
+                    StackRange::default()
+                } else {
+                    StackRange::of_this_thread(caller.sp)
+                },
                 generation: process::generation(),
                 pid: place.pid,
             },
@@ -402,6 +406,34 @@ pub fn unrecorded(work: impl FnOnce()) {
     become_ours();
     work();
     tls::set(own);
+}
+
+/// The calling thread, and those that it starts, will be under a filter of system calls: what needs others than an allocator
+/// does is done now, and left out from now on.
+///
+/// # Safety
+/// As [`enter`].
+pub unsafe fn before_filter(caller: Caller) {
+    // SAFETY: by contract. The call that begins and ends here makes the thread known.
+    drop(unsafe { enter(caller) });
+    process::note_filter();
+}
+
+/// The calling thread will not be able to make any call of ours, or to read the time: it is recorded up to here.
+///
+/// # Safety
+/// As [`enter`].
+pub unsafe fn before_closing(caller: Caller) {
+    // SAFETY: by contract.
+    unsafe {
+        if let Entry::Record(guard) | Entry::Count(guard) = enter(caller) {
+            switch_off(guard.thread());
+            process::header().threads_locked_in.fetch_add(1, Ordering::Relaxed);
+        } else {
+            become_ours();
+        }
+    }
+    process::note_filter();
 }
 
 /// Ends recording on the calling thread for good.

@@ -11,6 +11,7 @@ use core::arch::{asm, global_asm};
 global_asm!(
     ".pushsection .tbss.mallow_thread,\"awT\",@nobits",
     ".balign 8",
+    ".globl mallow_thread",
     ".hidden mallow_thread",
     ".type mallow_thread, @object",
     ".size mallow_thread, 8",

@@ -13,19 +13,22 @@ use core::arch::{asm, global_asm};
 use core::ffi::{c_int, c_void};
 use core::mem::transmute;
 use core::sync::atomic::Ordering;
-use mallow_wire::shared::{NODE_ROOT, node_address};
+use mallow_wire::shared::{NODE_ROOT, is_node_cut, node_address};
 
 global_asm!(".weak _Unwind_Backtrace", ".weak _Unwind_GetIP");
 
 /// How many frames are compared.
 const COMPARED_MAX: usize = 512;
 
-/// Compares the stack that a node stands for with both judges.
+/// Compares the stack that a node stands for with both judges, unless the table had no place for all of it.
 ///
 /// # Safety
 /// As [`walk_each`].
 #[inline(never)]
 pub unsafe fn compare(node: u32, caller: Caller, around: &Surroundings) {
+    if is_node_cut(node) {
+        return;
+    }
     let header = process::header();
     header.verify_stacks.fetch_add(1, Ordering::Relaxed);
     let mut ours = [0u64; COMPARED_MAX];

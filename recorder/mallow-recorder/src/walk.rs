@@ -3,12 +3,15 @@
 //! A step reads one to three words of the stack, and reports each of them: whoever keeps them can tell later
 //! whether the step would go the same way again ([`crate::memo`]). What may be read is decided by where the
 //! frame lies. Within the thread's own stack every word up to its upper end is mapped. On a foreign stack (a
-//! fiber, an alternate signal stack) nothing is known: unwind tables are believed, because correct tables
-//! never leave the stack, and where they are missing the kernel is asked to read.
+//! fiber, an alternate signal stack) only the page of the frame at hand is known to be: before a step reads beyond it the
+//! kernel is asked, page by page, because whatever lies at the top of a stack made by hand may be taken for code with a
+//! frame that reaches into the guard page above.
 
+use crate::process;
 use crate::rules::{self, Rule, Way};
 use crate::stack_range::StackRange;
 use crate::sys;
+use mallow_wire::shared::PAGE_BYTES;
 
 /// A frame of the walk: execution will resume at `ra` with these registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +69,8 @@ pub enum Outcome {
     Outermost,
     /// Nowhere: no table and no plausible frame pointer, or a table that makes no sense.
     Cut,
+    /// Not told: the words lie behind the end that was given.
+    Beyond,
 }
 
 /// What a walk needs to know of its thread.
@@ -83,12 +88,61 @@ pub struct Surroundings {
 const FRAME_BYTES_MAX: usize = 256 << 20;
 
 impl Surroundings {
-    /// The address below which the words of `frame`'s callers lie: the end of the thread's own stack, or as
-    /// far as one frame of a foreign one may reach.
+    /// The address below which the words of `frame`'s callers can be read: the end of the thread's own stack; of a foreign one
+    /// the end of the page that was read last. The place of an interrupted frame was read elsewhere, so that nothing of its
+    /// own stack is known.
     #[inline(always)]
     pub fn end_of_stack(&self, frame: &Frame) -> usize {
-        let at = frame.sp - 8;
-        if self.stack.holds(at) { self.stack.end } else { at.saturating_add(FRAME_BYTES_MAX) }
+        let at = frame.sp.wrapping_sub(8);
+        if self.stack.holds(at) {
+            return self.stack.end;
+        }
+        let page = at & !(PAGE_BYTES - 1);
+        if frame.exact { page } else { page.saturating_add(PAGE_BYTES) }
+    }
+
+    /// Moves the end of a foreign stack up to behind `address`, if all of it can be read.
+    fn reach(&self, frame: &Frame, address: usize, end: &mut usize) -> bool {
+        let is_foreign = !self.stack.holds(frame.sp.wrapping_sub(8));
+        if !is_foreign || address.wrapping_sub(frame.sp) > FRAME_BYTES_MAX {
+            return false;
+        }
+        while *end <= address && sys::is_readable(*end) {
+            *end += PAGE_BYTES;
+        }
+        *end > address
+    }
+}
+
+/// Goes on where [`plain_step`] came to words beyond the end.
+///
+/// # Safety
+/// As [`plain_step`].
+#[cold]
+#[inline(never)]
+pub unsafe fn step_beyond(
+    frame: &mut Frame,
+    rule: Rule,
+    around: &Surroundings,
+    end: &mut usize,
+    bp_slot: &mut usize,
+) -> Outcome {
+    if !around.reach(frame, rule.slot_of(frame), end) {
+        return Outcome::Cut;
+    }
+    // SAFETY: by contract; the words below the new end can be read.
+    match unsafe { plain_step(frame, rule, *end, bp_slot) } {
+        Outcome::Beyond => Outcome::Cut,
+        outcome => outcome,
+    }
+}
+
+impl Rule {
+    /// Where a plain way finds the return address.
+    #[inline(always)]
+    fn slot_of(self, frame: &Frame) -> usize {
+        let base = if self.base_is_bp() { frame.bp } else { frame.sp };
+        base.wrapping_add(self.a() as usize).wrapping_sub(8)
     }
 }
 
@@ -105,11 +159,10 @@ pub fn rule_of(frame: &Frame, around: &Surroundings) -> Rule {
 /// `frame` is a frame of a live call chain of this thread, and `end` is the end of the stack that it lies on.
 #[inline(always)]
 pub unsafe fn plain_step(frame: &mut Frame, rule: Rule, end: usize, bp_slot: &mut usize) -> Outcome {
-    let base = if rule.base_is_bp() { frame.bp } else { frame.sp };
-    let cfa = base.wrapping_add(rule.a() as usize);
-    let slot = cfa.wrapping_sub(8);
+    let slot = rule.slot_of(frame);
+    let cfa = slot.wrapping_add(8);
     if slot < frame.sp || slot >= end || slot & 7 != 0 {
-        return Outcome::Cut;
+        return if slot >= end && slot & 7 == 0 { Outcome::Beyond } else { Outcome::Cut };
     }
     let saved = cfa.wrapping_add(rule.b() as usize);
     if rule.saves_bp() && (saved < frame.sp || saved >= slot || saved & 7 != 0) && !is_popped(frame, saved) {
@@ -153,7 +206,7 @@ pub unsafe fn unusual_step(
     unsafe {
         match rule.way() {
             Way::End => Outcome::Outermost,
-            Way::Realigned => realigned(frame, rule, around.end_of_stack(frame), &mut read),
+            Way::Realigned => realigned(frame, rule, around, &mut read),
             Way::Signal => interrupted(frame, rule, &mut read),
             Way::Guess => by_frame_pointer(frame, around, &mut read),
             _ => Outcome::Cut,
@@ -163,10 +216,20 @@ pub unsafe fn unusual_step(
 
 /// The caller of a frame whose stack was realigned: the pointer to its frame, and its rbp, lie at fixed
 /// distances from rbp.
-unsafe fn realigned(frame: &mut Frame, rule: Rule, end: usize, read: &mut impl FnMut(Check)) -> Outcome {
+unsafe fn realigned(
+    frame: &mut Frame,
+    rule: Rule,
+    around: &Surroundings,
+    read: &mut impl FnMut(Check),
+) -> Outcome {
     let cfa_slot = frame.bp.wrapping_add(rule.a() as usize);
     let bp_slot = frame.bp.wrapping_add(rule.b() as usize);
-    let on_stack = |address: usize| address >= frame.sp - 8 && address < end && address & 7 == 0;
+    let mut end = around.end_of_stack(frame);
+    let mut on_stack = |address: usize| {
+        address >= frame.sp - 8
+            && address & 7 == 0
+            && (address < end || around.reach(frame, address, &mut end))
+    };
     if !on_stack(cfa_slot) || !on_stack(bp_slot) {
         return Outcome::Cut;
     }
@@ -210,13 +273,18 @@ unsafe fn interrupted(frame: &mut Frame, rule: Rule, read: &mut impl FnMut(Check
 /// a return address.
 fn by_frame_pointer(frame: &mut Frame, around: &Surroundings, read: &mut impl FnMut(Check)) -> Outcome {
     let (bp_slot, slot) = (frame.bp, frame.bp.wrapping_add(8));
-    if bp_slot < frame.sp || slot >= around.end_of_stack(frame) || bp_slot & 7 != 0 {
+    let is_own = around.stack.holds(frame.sp - 8);
+    let reach = if is_own { around.stack.end } else { frame.sp.saturating_add(FRAME_BYTES_MAX) };
+    if bp_slot < frame.sp || slot >= reach || bp_slot & 7 != 0 {
         return Outcome::Cut;
     }
     let word = |address: usize| {
-        if around.stack.holds(frame.sp - 8) {
+        if is_own {
             // SAFETY: between this frame and the end of the thread's own stack everything is mapped.
             Some(unsafe { *(address as *const usize) })
+        } else if process::is_filtered() {
+            // SAFETY: it was readable a moment ago, and nobody unmaps a stack in use.
+            sys::is_readable(address).then(|| unsafe { *(address as *const usize) })
         } else {
             sys::read_word_checked(around.pid, address)
         }

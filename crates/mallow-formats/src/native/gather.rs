@@ -8,7 +8,7 @@ use mallow_base::{Count, Micros};
 use mallow_profile::{Fold, Folded, FoldedSite, SiteTotals};
 use mallow_wire::trace::{
     ChunkKind, DecodeError, End, FoldedProcess, LiveSample, LiveSamples, Module, Modules, Origin, ProcessEnd,
-    ProcessStart, Recording, Sample, Samples, StackNode, Stacks, Symbols, Thread, Threads,
+    ProcessStart, Recording, Sample, Samples, StackNode, Stacks, Symbols, Thread, Threads, Unseen,
 };
 use std::collections::BTreeMap;
 use std::io::{Read, Seek};
@@ -39,6 +39,8 @@ pub(super) struct Parts {
     /// Where the profile came from, if from another tool's file.
     pub(super) origin: Option<Origin>,
     pub(super) end: Option<End>,
+    /// What the recorder knows that it did not see.
+    unseen: Vec<String>,
     /// By the index in the chunks.
     pub(super) processes: BTreeMap<u32, ProcessParts>,
     pub(super) symbols: Vec<Symbols>,
@@ -93,6 +95,7 @@ impl Parts {
             ChunkKind::RECORDING => self.recording = Recording::decode(payload)?,
             ChunkKind::SYMBOLS => self.symbols.push(Symbols::decode(payload)?),
             ChunkKind::ORIGIN => self.origin = Some(Origin::decode(payload)?),
+            ChunkKind::UNSEEN => self.unseen.extend(Unseen::decode(payload)?.sentences),
             ChunkKind::END => self.end = Some(End::decode(payload)?),
             kind => return self.take_process(kind, header.process, payload),
         }
@@ -146,6 +149,7 @@ impl Parts {
         if self.end.is_none() {
             warnings.push(self.early_end(replays));
         }
+        warnings.extend(self.unseen.iter().cloned());
         warnings.extend(replays.iter().filter_map(Replay::warning));
         warnings.extend(self.processes.values().filter_map(ProcessParts::warning));
         warnings

@@ -48,6 +48,8 @@ impl ChunkKind {
     pub const ORIGIN: ChunkKind = ChunkKind(12);
     /// [`super::LiveSamples`].
     pub const LIVE_SAMPLES: ChunkKind = ChunkKind(13);
+    /// [`super::Unseen`].
+    pub const UNSEEN: ChunkKind = ChunkKind(14);
 }
 
 /// The header of a file of this version.

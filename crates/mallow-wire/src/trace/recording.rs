@@ -82,6 +82,29 @@ impl Origin {
     }
 }
 
+/// What happened and is not in the trace. Layout: count · that many strings.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unseen {
+    /// A sentence each, for people, without a full stop.
+    pub sentences: Vec<String>,
+}
+
+impl Unseen {
+    /// Appends the payload.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        put(out, self.sentences.len() as u64);
+        self.sentences.iter().for_each(|sentence| put_str(out, sentence));
+    }
+
+    /// Reads a payload.
+    pub fn decode(payload: &[u8]) -> Result<Unseen, DecodeError> {
+        let mut reader = Reader::new(payload);
+        let count = reader.varint("the number of sentences")?;
+        let sentences = (0..count).map(|_| reader.string("a sentence")).collect::<Result<_, _>>()?;
+        Ok(Unseen { sentences })
+    }
+}
+
 /// The recording was closed in order. Layout: duration_us.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct End {

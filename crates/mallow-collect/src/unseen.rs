@@ -1,0 +1,35 @@
+//! What a process did that its recorder could not see, as sentences.
+
+use mallow_wire::shared::Header;
+use std::sync::atomic::Ordering;
+
+/// One sentence for each reason for which figures of a process are not all of it.
+pub(crate) fn warnings(header: &Header, pid: u32) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if header.malloc_is_elsewhere != 0 {
+        warnings.push(format!(
+            "process {pid}: its executable brings its own malloc, which a preloaded library cannot see, so its figures are not \
+             those of its heap; link it against the allocator's shared library to record it"
+        ));
+    }
+    let locked_in = header.threads_locked_in.load(Ordering::Relaxed);
+    if locked_in > 0 {
+        warnings.push(format!(
+            "process {pid}: {locked_in} of its threads went into seccomp's strict mode or gave up time stamps; what they did from \
+             then on is missing"
+        ));
+    }
+    let filtered = header.children_filtered.load(Ordering::Relaxed);
+    if filtered > 0 {
+        warnings.push(format!(
+            "process {pid}: {filtered} processes that it forked behind its seccomp filter were not recorded"
+        ));
+    }
+    let lost = header.events_lost.load(Ordering::Relaxed);
+    if lost > 0 {
+        warnings.push(format!(
+            "process {pid}: at least {lost} events were not recorded, so its figures are too low"
+        ));
+    }
+    warnings
+}

@@ -1,0 +1,461 @@
+//! Call frame information (`.eh_frame`), read for one code address at a time.
+//!
+//! An interpreter of the few things that a walk needs: the frame's address, and where rbp and the return address were saved.
+//! It runs on the program's own stack, which may be a coroutine's of a few kilobytes, so it keeps little: three rules where a
+//! general one keeps a table of all registers. Everything is read within the object that the tables belong to, a table that ends
+//! early or makes no sense gives nothing, and no input makes it panic.
+//!
+//! The format: Linux Standard Base, "Exception Frames"; the instructions: DWARF 5, section 6.4.2.
+
+use crate::objects::Object;
+
+/// DWARF's numbers of the registers that matter.
+pub const RBP: u64 = 6;
+/// See [`RBP`].
+pub const RSP: u64 = 7;
+const RETURN_ADDRESS: u64 = 16;
+
+/// How the caller's value of a register is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Saved {
+    /// The table does not say.
+    Unsaid,
+    /// There is none: the frame is the outermost.
+    Undefined,
+    /// It is what it was.
+    Same,
+    /// At this distance from the frame's address.
+    At(i64),
+    /// At the place that an expression gives.
+    AtExpression(Expression),
+    /// In a way that no compiler uses for these registers.
+    Other,
+}
+
+/// The frame's address: the stack pointer before the call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrameAddress {
+    /// The table does not say.
+    Unsaid,
+    /// A register and a distance.
+    Register(u64, i64),
+    /// What an expression gives.
+    Expression(Expression),
+}
+
+/// The expressions that compilers write: a register and a distance, which may be read through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Expression {
+    /// The register; none when it is another kind of expression.
+    pub register: Option<u64>,
+    /// The distance.
+    pub offset: i64,
+    /// Whether the word at that address is meant.
+    pub is_read: bool,
+}
+
+/// What holds at one code address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The frame's address.
+    pub frame: FrameAddress,
+    /// rbp.
+    pub bp: Saved,
+    /// The return address.
+    pub ra: Saved,
+}
+
+const UNSAID: Row = Row { frame: FrameAddress::Unsaid, bp: Saved::Unsaid, ra: Saved::Unsaid };
+
+/// What an object's tables say of a code address: the row, and whether it is a signal's trampoline. None when they do
+/// not cover it.
+pub fn row_at(object: &Object, pc: usize) -> Option<(Row, bool)> {
+    let fde = find(object, pc)?;
+    let mut machine = Machine { row: UNSAID, initial: UNSAID, saved: [UNSAID; DEPTH_MAX], depth: 0, at: 0 };
+    machine.run(fde.cie.instructions, &fde.cie, usize::MAX)?;
+    machine.initial = machine.row;
+    machine.at = fde.start;
+    machine.run(fde.instructions, &fde.cie, pc)?;
+    Some((machine.row, fde.cie.is_signal))
+}
+
+/// Bytes that can be read, from the front.
+#[derive(Clone, Copy)]
+struct Bytes {
+    at: usize,
+    end: usize,
+}
+
+impl Bytes {
+    /// From `at` to the end of the object; none when that lies elsewhere.
+    fn of(object: &Object, at: usize) -> Option<Bytes> {
+        (object.start..object.end).contains(&at).then_some(Bytes { at, end: object.end })
+    }
+
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let next = self.at.checked_add(N).filter(|next| *next <= self.end)?;
+        // SAFETY: within the object, whose tables are mapped while code of it is on a stack. Bytes have no alignment.
+        let bytes = unsafe { core::ptr::read_unaligned(self.at as *const [u8; N]) };
+        self.at = next;
+        Some(bytes)
+    }
+
+    fn skip(&mut self, bytes: u64) -> Option<()> {
+        self.at = self.at.checked_add(usize::try_from(bytes).ok()?).filter(|next| *next <= self.end)?;
+        Some(())
+    }
+
+    /// The next bytes by themselves.
+    fn part(&mut self, bytes: u64) -> Option<Bytes> {
+        let at = self.at;
+        self.skip(bytes)?;
+        Some(Bytes { at, end: self.at })
+    }
+
+    fn u8(&mut self) -> Option<u8> {
+        self.take::<1>().map(|[byte]| byte)
+    }
+
+    fn u16(&mut self) -> Option<u16> {
+        self.take().map(u16::from_le_bytes)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        self.take().map(u32::from_le_bytes)
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        self.take().map(u64::from_le_bytes)
+    }
+
+    fn uleb(&mut self) -> Option<u64> {
+        self.leb().map(|(value, _, _)| value)
+    }
+
+    fn sleb(&mut self) -> Option<i64> {
+        let (value, bits, is_negative) = self.leb()?;
+        let extension = if is_negative && bits < 64 { u64::MAX << bits } else { 0 };
+        Some((value | extension) as i64)
+    }
+
+    /// Groups of seven bits, the lowest first; how many bits there were, and the sign bit of the last group.
+    fn leb(&mut self) -> Option<(u64, u32, bool)> {
+        let (mut value, mut bits) = (0u64, 0u32);
+        loop {
+            let byte = self.u8()?;
+            if bits < 64 {
+                value |= u64::from(byte & 0x7f) << bits;
+            }
+            bits = bits.saturating_add(7);
+            if byte & 0x80 == 0 {
+                return Some((value, bits, byte & 0x40 != 0));
+            }
+        }
+    }
+
+    /// A pointer in one of the encodings of `.eh_frame`: how it is stored, in the low four bits, and what it is relative to.
+    fn pointer(&mut self, encoding: u8) -> Option<u64> {
+        let base = match encoding & 0xf0 {
+            0x00 => 0,
+            0x10 => self.at as u64,
+            _ => return None,
+        };
+        Some(base.wrapping_add(self.stored(encoding)?))
+    }
+
+    fn stored(&mut self, encoding: u8) -> Option<u64> {
+        Some(match encoding & 0x0f {
+            0x0 | 0x4 | 0xc => self.u64()?,
+            0x1 => self.uleb()?,
+            0x2 => self.u16()?.into(),
+            0x3 => self.u32()?.into(),
+            0x9 => self.sleb()? as u64,
+            0xa => i64::from(self.u16()? as i16) as u64,
+            0xb => i64::from(self.u32()? as i32) as u64,
+            _ => return None,
+        })
+    }
+
+    /// The length at the front of an entry, and the entry itself.
+    fn entry(&mut self) -> Option<Bytes> {
+        const LONG: u32 = u32::MAX;
+        let bytes = match self.u32()? {
+            LONG => self.u64()?,
+            bytes => bytes.into(),
+        };
+        self.part(bytes)
+    }
+}
+
+/// What many functions have in common.
+struct Cie {
+    code_align: u64,
+    data_align: i64,
+    pointer_encoding: u8,
+    has_augmentation: bool,
+    is_signal: bool,
+    instructions: Bytes,
+}
+
+/// The entry of one function.
+struct Fde {
+    start: usize,
+    instructions: Bytes,
+    cie: Cie,
+}
+
+/// Finds the entry that covers `pc` by the sorted table of `.eh_frame_hdr`.
+fn find(object: &Object, pc: usize) -> Option<Fde> {
+    let at = entry_before(object, pc)?;
+    let mut bytes = Bytes::of(object, at)?;
+    let mut entry = bytes.entry()?;
+    let id_at = entry.at;
+    let distance = entry.u32()? as usize;
+    if distance == 0 {
+        return None;
+    }
+    let cie = cie(Bytes::of(object, id_at.checked_sub(distance)?)?)?;
+    let start = entry.pointer(cie.pointer_encoding)? as usize;
+    let length = entry.stored(cie.pointer_encoding)? as usize;
+    if pc.wrapping_sub(start) >= length {
+        return None;
+    }
+    if cie.has_augmentation {
+        let bytes = entry.uleb()?;
+        entry.skip(bytes)?;
+    }
+    Some(Fde { start, instructions: entry, cie })
+}
+
+/// Where the entry lies that is the last to begin at or before `pc`.
+fn entry_before(object: &Object, pc: usize) -> Option<usize> {
+    /// 4 bytes, signed, relative to the table's own address: what every linker writes.
+    const TABLE_ENCODING: u8 = 0x3b;
+    const ROW_BYTES: usize = 8;
+    let header = object.eh_frame_header;
+    let mut bytes = Bytes::of(object, header)?;
+    let [version, frames_encoding, count_encoding, table_encoding] = bytes.take()?;
+    if version != 1 || table_encoding != TABLE_ENCODING {
+        return None;
+    }
+    bytes.pointer(frames_encoding)?;
+    let count = usize::try_from(bytes.stored(count_encoding)?).ok()?;
+    let count = count.min((bytes.end - bytes.at) / ROW_BYTES);
+    let row = |index: usize| -> Option<(usize, usize)> {
+        let mut row = Bytes { at: bytes.at + index * ROW_BYTES, end: bytes.end };
+        let mut address = || Some(header.wrapping_add_signed(row.u32()? as i32 as isize));
+        Some((address()?, address()?))
+    };
+    // All rows below `low` begin at or before `pc`, all from `high` on behind it.
+    let (mut low, mut high) = (0, count);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if row(middle)?.0 <= pc { low = middle + 1 } else { high = middle }
+    }
+    row(low.checked_sub(1)?).map(|(_, entry)| entry)
+}
+
+fn cie(mut bytes: Bytes) -> Option<Cie> {
+    let mut entry = bytes.entry()?;
+    let (id, version) = (entry.u32()?, entry.u8()?);
+    if id != 0 || !matches!(version, 1 | 3) {
+        return None;
+    }
+    let mut letters = entry;
+    while entry.u8()? != 0 {}
+    let code_align = entry.uleb()?;
+    let data_align = entry.sleb()?;
+    let return_address = if version == 1 { entry.u8()?.into() } else { entry.uleb()? };
+    if return_address != RETURN_ADDRESS {
+        return None;
+    }
+    let mut cie = Cie {
+        code_align,
+        data_align,
+        pointer_encoding: 0,
+        has_augmentation: false,
+        is_signal: false,
+        instructions: entry,
+    };
+    match letters.u8()? {
+        0 => return Some(cie),
+        b'z' => cie.has_augmentation = true,
+        _ => return None,
+    }
+    let bytes = entry.uleb()?;
+    let mut data = entry.part(bytes)?;
+    cie.instructions = entry;
+    loop {
+        match letters.u8()? {
+            0 => return Some(cie),
+            b'R' => cie.pointer_encoding = data.u8()?,
+            b'S' => cie.is_signal = true,
+            b'L' => _ = data.u8()?,
+            b'P' => {
+                let encoding = data.u8()?;
+                data.stored(encoding)?;
+            }
+            // What follows cannot be told apart, and was announced by its length.
+            _ => return Some(cie),
+        }
+    }
+}
+
+/// How many rows may be remembered at once. Compilers remember one.
+const DEPTH_MAX: usize = 4;
+
+struct Machine {
+    row: Row,
+    /// The row behind the common instructions, to which registers are restored.
+    initial: Row,
+    saved: [Row; DEPTH_MAX],
+    depth: usize,
+    /// The code address for which the row holds.
+    at: usize,
+}
+
+impl Machine {
+    /// Carries out instructions up to the first that holds behind `pc` only.
+    fn run(&mut self, mut code: Bytes, cie: &Cie, pc: usize) -> Option<()> {
+        while code.at < code.end {
+            let byte = code.u8()?;
+            let low = u64::from(byte & 0x3f);
+            match byte & 0xc0 {
+                0x40 => self.advance(low, cie),
+                0x80 => {
+                    let distance = code.uleb()? as i64;
+                    self.save(low, Saved::At(distance.wrapping_mul(cie.data_align)));
+                }
+                0xc0 => self.restore(low),
+                _ => self.extended(byte, &mut code, cie)?,
+            }
+            if self.at > pc {
+                // The instruction that went past changed nothing but the address.
+                break;
+            }
+        }
+        Some(())
+    }
+
+    fn extended(&mut self, code: u8, bytes: &mut Bytes, cie: &Cie) -> Option<()> {
+        let scaled = |value: i64| value.wrapping_mul(cie.data_align);
+        match code {
+            0x00 => {}
+            0x01 => self.at = bytes.pointer(cie.pointer_encoding)? as usize,
+            0x02 => self.advance(bytes.u8()?.into(), cie),
+            0x03 => self.advance(bytes.u16()?.into(), cie),
+            0x04 => self.advance(bytes.u32()?.into(), cie),
+            0x05 => {
+                let register = bytes.uleb()?;
+                self.save(register, Saved::At(scaled(bytes.uleb()? as i64)));
+            }
+            0x06 => self.restore(bytes.uleb()?),
+            0x07 => self.save(bytes.uleb()?, Saved::Undefined),
+            0x08 => self.save(bytes.uleb()?, Saved::Same),
+            0x09 | 0x14 => {
+                let register = bytes.uleb()?;
+                bytes.uleb()?;
+                self.save(register, Saved::Other);
+            }
+            0x0a => {
+                *self.saved.get_mut(self.depth)? = self.row;
+                self.depth += 1;
+            }
+            0x0b => {
+                self.depth = self.depth.checked_sub(1)?;
+                self.row = *self.saved.get(self.depth)?;
+            }
+            0x0c => self.row.frame = FrameAddress::Register(bytes.uleb()?, bytes.uleb()? as i64),
+            0x0d => self.row.frame = FrameAddress::Register(bytes.uleb()?, self.offset()?),
+            0x0e => self.row.frame = FrameAddress::Register(self.register()?, bytes.uleb()? as i64),
+            0x0f => self.row.frame = FrameAddress::Expression(expression(bytes)?),
+            0x10 => {
+                let register = bytes.uleb()?;
+                self.save(register, Saved::AtExpression(expression(bytes)?));
+            }
+            0x11 => {
+                let register = bytes.uleb()?;
+                self.save(register, Saved::At(scaled(bytes.sleb()?)));
+            }
+            0x12 => self.row.frame = FrameAddress::Register(bytes.uleb()?, scaled(bytes.sleb()?)),
+            0x13 => self.row.frame = FrameAddress::Register(self.register()?, scaled(bytes.sleb()?)),
+            0x15 => {
+                let register = bytes.uleb()?;
+                bytes.sleb()?;
+                self.save(register, Saved::Other);
+            }
+            0x16 => {
+                let register = bytes.uleb()?;
+                expression(bytes)?;
+                self.save(register, Saved::Other);
+            }
+            // The size of arguments on the stack: for those who unwind into a handler.
+            0x2e => _ = bytes.uleb()?,
+            0x2f => {
+                let register = bytes.uleb()?;
+                self.save(register, Saved::At(scaled(bytes.uleb()? as i64).wrapping_neg()));
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
+    fn advance(&mut self, steps: u64, cie: &Cie) {
+        self.at = self.at.saturating_add(steps.saturating_mul(cie.code_align) as usize);
+    }
+
+    fn save(&mut self, register: u64, how: Saved) {
+        match register {
+            RBP => self.row.bp = how,
+            RETURN_ADDRESS => self.row.ra = how,
+            _ => {}
+        }
+    }
+
+    fn restore(&mut self, register: u64) {
+        match register {
+            RBP => self.row.bp = self.initial.bp,
+            RETURN_ADDRESS => self.row.ra = self.initial.ra,
+            _ => {}
+        }
+    }
+
+    fn register(&self) -> Option<u64> {
+        match self.row.frame {
+            FrameAddress::Register(register, _) => Some(register),
+            _ => None,
+        }
+    }
+
+    fn offset(&self) -> Option<i64> {
+        match self.row.frame {
+            FrameAddress::Register(_, offset) => Some(offset),
+            _ => None,
+        }
+    }
+}
+
+/// Reads an expression with its length in front. The address of the frame that some are given to begin with is not used by those
+/// that we know.
+fn expression(bytes: &mut Bytes) -> Option<Expression> {
+    const FIRST_BASE: u8 = 0x70;
+    const LAST_BASE: u8 = 0x8f;
+    const BASE: u8 = 0x92;
+    const READ: u8 = 0x06;
+    let length = bytes.uleb()?;
+    let mut code = bytes.part(length)?;
+    let mut known = || -> Option<Expression> {
+        let register = match code.u8()? {
+            base @ FIRST_BASE..=LAST_BASE => u64::from(base - FIRST_BASE),
+            BASE => code.uleb()?,
+            _ => return None,
+        };
+        let offset = code.sleb()?;
+        let is_read = code.at < code.end;
+        if is_read && (code.u8()? != READ || code.at < code.end) {
+            return None;
+        }
+        Some(Expression { register: Some(register), offset, is_read })
+    };
+    Some(known().unwrap_or(Expression { register: None, offset: 0, is_read: false }))
+}

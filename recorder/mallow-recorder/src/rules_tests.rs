@@ -1,0 +1,212 @@
+//! Rules against those that gimli's reading of the same tables gives, for every function that is loaded into the test.
+
+use super::*;
+use crate::{elf, sys};
+use gimli::{
+    BaseAddresses, CfaRule, CieOrFde, EhFrame, EhFrameHdr, EndianSlice, NativeEndian, Operation, Register,
+    RegisterRule, UnwindContext, UnwindContextStorage, UnwindExpression, UnwindSection, UnwindTableRow,
+    X86_64,
+};
+
+/// Room for evaluating a table row on the stack: x86-64 has 17 registers, `remember_state` is rarely nested.
+struct OnStack;
+
+impl UnwindContextStorage<usize> for OnStack {
+    type Rules = [(Register, RegisterRule<usize>); 20];
+    type Stack = [UnwindTableRow<usize, Self>; 3];
+}
+
+type Bytes = EndianSlice<'static, NativeEndian>;
+
+/// Reads the tables of an object; none when they do not cover `pc`.
+fn judged(object: &Object, pc: usize) -> Option<Rule> {
+    if object.eh_frame_header == 0 || !(object.start..object.end).contains(&object.eh_frame_header) {
+        return None;
+    }
+    let header_bytes = mapped(object, object.eh_frame_header);
+    let bases = BaseAddresses::default().set_eh_frame_hdr(object.eh_frame_header as u64);
+    let header = EhFrameHdr::new(header_bytes, NativeEndian).parse(&bases, 8).ok()?;
+    let frames_at = header.eh_frame_ptr().direct().ok()? as usize;
+    if !(object.start..object.end).contains(&frames_at) {
+        return None;
+    }
+    let frames: EhFrame<Bytes> = EhFrame::new(mapped(object, frames_at), NativeEndian);
+    let bases = bases.set_eh_frame(frames_at as u64);
+    let fde = header.table()?.fde_for_address(&frames, &bases, pc as u64, EhFrame::cie_from_offset).ok()?;
+    let mut context = UnwindContext::<usize, OnStack>::new_in();
+    let row = fde.unwind_info_for_address(&frames, &bases, &mut context, pc as u64).ok()?;
+    Some(if fde.is_signal_trampoline() { judged_signal(row, &frames) } else { judged_plain(row, &frames) })
+}
+
+fn judged_plain(row: &UnwindTableRow<usize, OnStack>, frames: &EhFrame<Bytes>) -> Rule {
+    let foreign = Rule(Way::Foreign as u64);
+    match row.register(X86_64::RA) {
+        Some(RegisterRule::Undefined) => return Rule::new(Way::End, 0, 0),
+        // The rows of this ABI start with "the return address is at cfa - 8"; anything else is hand-written.
+        Some(RegisterRule::Offset(-8)) => {}
+        _ => return foreign,
+    }
+    match (row.cfa(), row.register(X86_64::RBP)) {
+        (CfaRule::RegisterAndOffset { register, offset }, bp) => {
+            let (keeps, saves) = match *register {
+                X86_64::RSP => (Way::Sp, Way::SpSavesBp),
+                X86_64::RBP => (Way::Bp, Way::BpSavesBp),
+                _ => return foreign,
+            };
+            match bp {
+                None | Some(RegisterRule::Undefined | RegisterRule::SameValue) => {
+                    Rule::new(keeps, *offset, 0)
+                }
+                Some(RegisterRule::Offset(saved)) => Rule::new(saves, *offset, saved),
+                _ => foreign,
+            }
+        }
+        (CfaRule::Expression(cfa), Some(RegisterRule::Expression(bp))) => {
+            match (bp_relative(cfa, frames), bp_relative(&bp, frames)) {
+                (Some((a, true)), Some((b, false))) => Rule::new(Way::Realigned, a, b),
+                _ => foreign,
+            }
+        }
+        _ => foreign,
+    }
+}
+
+/// An expression `rbp + offset`, and whether it is then read through.
+fn bp_relative(expression: &UnwindExpression<usize>, frames: &EhFrame<Bytes>) -> Option<(i64, bool)> {
+    let (register, offset, deref) = register_relative(expression, frames)?;
+    (register == X86_64::RBP).then_some((offset, deref))
+}
+
+fn register_relative(
+    expression: &UnwindExpression<usize>,
+    frames: &EhFrame<Bytes>,
+) -> Option<(Register, i64, bool)> {
+    let encoding = gimli::Encoding { address_size: 8, format: gimli::Format::Dwarf32, version: 4 };
+    let mut operations = expression.get(frames).ok()?.operations(encoding);
+    let Some(Operation::RegisterOffset { register, offset, .. }) = operations.next().ok()? else {
+        return None;
+    };
+    let deref = match operations.next().ok()? {
+        None => return Some((register, offset, false)),
+        Some(Operation::Deref { size: 8, .. }) => true,
+        Some(_) => return None,
+    };
+    operations.next().ok()?.is_none().then_some((register, offset, deref))
+}
+
+/// The kernel's `ucontext` keeps the registers in a fixed order; the rule needs only the place of the saved
+/// rsp.
+fn judged_signal(row: &UnwindTableRow<usize, OnStack>, frames: &EhFrame<Bytes>) -> Rule {
+    let CfaRule::Expression(cfa) = row.cfa() else { return Rule(Way::Foreign as u64) };
+    match register_relative(cfa, frames) {
+        Some((X86_64::RSP, offset, true)) => Rule::new(Way::Signal, offset, 0),
+        _ => Rule(Way::Foreign as u64),
+    }
+}
+
+fn mapped(object: &Object, at: usize) -> &'static [u8] {
+    // SAFETY: the tables lie in the object's mapping, and the parser reads only within them.
+    unsafe { core::slice::from_raw_parts(at as *const u8, object.end - at) }
+}
+
+fn loaded() -> Vec<Object> {
+    let mut objects = Vec::new();
+    elf::each_object(|object| {
+        let (start, end) = object.range();
+        objects.push(Object {
+            start,
+            end,
+            bias: object.bias,
+            eh_frame_header: object.eh_frame_header(),
+            name: object.name(),
+        });
+        false
+    });
+    objects
+}
+
+/// The first address and the length of each function that has an entry.
+fn functions(object: &Object) -> Vec<(usize, usize)> {
+    if object.eh_frame_header == 0 {
+        return Vec::new();
+    }
+    let bases = BaseAddresses::default().set_eh_frame_hdr(object.eh_frame_header as u64);
+    let header =
+        EhFrameHdr::new(mapped(object, object.eh_frame_header), NativeEndian).parse(&bases, 8).unwrap();
+    let at = header.eh_frame_ptr().direct().unwrap() as usize;
+    let frames = EhFrame::new(mapped(object, at), NativeEndian);
+    let bases = bases.set_eh_frame(at as u64);
+    let mut entries = frames.entries(&bases);
+    let mut found = Vec::new();
+    // Behind the section comes something else, which is no entry.
+    while let Ok(Some(entry)) = entries.next() {
+        if let CieOrFde::Fde(partial) = entry {
+            let Ok(fde) = partial.parse(EhFrame::cie_from_offset) else { break };
+            found.push((fde.initial_address() as usize, fde.len() as usize));
+        }
+    }
+    found
+}
+
+#[test]
+fn every_loaded_function_has_the_rules_that_gimli_reads() {
+    let mut compared = 0;
+    for object in loaded() {
+        for (start, bytes) in functions(&object) {
+            let (inside, before, behind) =
+                ((0..bytes).step_by((bytes / 40).max(1)), start.wrapping_sub(1), start + bytes);
+            for pc in inside.map(|at| start + at).chain([before, behind]) {
+                assert_eq!(compile(&object, pc), judged(&object, pc), "{pc:#x} of {object:?}");
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 100_000, "{compared} addresses are too few");
+}
+
+/// The tables of a small object, with bytes changed at random: whatever is read lies in them.
+#[test]
+fn damaged_tables_are_read_to_their_end_and_no_further() {
+    let objects = loaded().into_iter().filter(|object| functions(object).len() > 20);
+    let own = objects.min_by_key(|object| object.end - object.eh_frame_header).unwrap();
+    let pages = (own.eh_frame_header..own.end).step_by(4096);
+    let bytes = pages.take_while(|page| sys::is_readable(*page)).count() * 4096 - 4096;
+    let mut copy = mapped(&own, own.eh_frame_header)[..bytes].to_vec();
+    let start = copy.as_ptr() as usize;
+    let shift = start.wrapping_sub(own.eh_frame_header);
+    let object = Object { start, end: start + bytes, eh_frame_header: start, ..own };
+    let functions: Vec<usize> = functions(&own).iter().map(|(at, _)| at.wrapping_add(shift)).collect();
+    let (mut seed, mut found, mut lost) = (7u64, 0, 0);
+    let mut chance = |bound: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) as usize % bound
+    };
+    for _ in 0..2_000 {
+        let changes: Vec<(usize, u8)> =
+            (0..bytes / 50).map(|_| (12 + chance(bytes - 12), chance(256) as u8)).collect();
+        let kept: Vec<u8> =
+            changes.iter().map(|(at, byte)| core::mem::replace(&mut copy[*at], *byte)).collect();
+        for _ in 0..20 {
+            let rule = compile(&object, functions[chance(functions.len())]);
+            (found, lost) = (found + usize::from(rule.is_some()), lost + usize::from(rule.is_none()));
+        }
+        changes.iter().zip(kept).rev().for_each(|((at, _), kept)| copy[*at] = kept);
+    }
+    assert!(found > 1_000 && lost > 1_000, "{found} found, {lost} not");
+}
+
+#[test]
+fn rules_give_back_their_offsets() {
+    for (a, b) in [(8, 0), (16, -16), ((1 << 29) - 1, -(1 << 29)), (-8, 7)] {
+        let rule = Rule::new(Way::BpSavesBp, a as i64, b as i64);
+        assert_eq!((rule.way(), rule.a(), rule.b()), (Way::BpSavesBp, a, b));
+    }
+    assert_eq!(Rule::new(Way::Sp, 1 << 29, 0).way(), Way::Foreign);
+}
+
+#[test]
+fn own_code_has_a_rule_and_nowhere_has_none() {
+    let here = own_code_has_a_rule_and_nowhere_has_none as *const () as usize;
+    assert!(matches!(rule_at(here + 1, 0).way(), Way::Sp | Way::SpSavesBp | Way::Bp | Way::BpSavesBp));
+    assert_eq!(rule_at(16, 0).way(), Way::Guess);
+}

@@ -1,0 +1,59 @@
+//! Which calls lock a thread in.
+
+const SYS_PRCTL: u64 = 157;
+const SYS_SECCOMP: u64 = 317;
+const PR_SET_SECCOMP: u64 = 22;
+const PR_SET_TSC: u64 = 26;
+const PR_TSC_SIGSEGV: u64 = 2;
+const SECCOMP_MODE_STRICT: u64 = 1;
+const SECCOMP_SET_MODE_STRICT: u64 = 0;
+const SECCOMP_SET_MODE_FILTER: u64 = 1;
+
+/// What a call is about to do to its thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Door {
+    /// Nothing.
+    Open,
+    /// System calls are filtered.
+    Filtered,
+    /// No call of ours is possible, or no time stamp.
+    Closed,
+}
+
+/// What `prctl` with these arguments does.
+pub fn of_prctl(option: u64, value: u64) -> Door {
+    match (option, value) {
+        (PR_SET_SECCOMP, SECCOMP_MODE_STRICT) | (PR_SET_TSC, PR_TSC_SIGSEGV) => Door::Closed,
+        (PR_SET_SECCOMP, _) => Door::Filtered,
+        _ => Door::Open,
+    }
+}
+
+/// What a system call with this number and these arguments does.
+pub fn of_syscall(number: u64, first: u64, second: u64) -> Door {
+    match (number, first) {
+        (SYS_PRCTL, _) => of_prctl(first, second),
+        (SYS_SECCOMP, SECCOMP_SET_MODE_STRICT) => Door::Closed,
+        (SYS_SECCOMP, SECCOMP_SET_MODE_FILTER) => Door::Filtered,
+        _ => Door::Open,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_closes_a_door_is_known() {
+        assert_eq!(of_prctl(38, 1), Door::Open);
+        assert_eq!(of_prctl(PR_SET_SECCOMP, 2), Door::Filtered);
+        assert_eq!(of_prctl(PR_SET_SECCOMP, 1), Door::Closed);
+        assert_eq!((of_prctl(PR_SET_TSC, 2), of_prctl(PR_SET_TSC, 1)), (Door::Closed, Door::Open));
+        assert_eq!(of_syscall(SYS_PRCTL, PR_SET_SECCOMP, 2), Door::Filtered);
+        assert_eq!(
+            (of_syscall(SYS_SECCOMP, 0, 0), of_syscall(SYS_SECCOMP, 1, 0)),
+            (Door::Closed, Door::Filtered)
+        );
+        assert_eq!((of_syscall(SYS_SECCOMP, 2, 0), of_syscall(202, 1, 0)), (Door::Open, Door::Open));
+    }
+}

@@ -15,14 +15,14 @@ pub(crate) fn warnings(header: &Header, pid: u32) -> Vec<String> {
     let locked_in = header.threads_locked_in.load(Ordering::Relaxed);
     if locked_in > 0 {
         warnings.push(format!(
-            "process {pid}: {locked_in} of its threads went into seccomp's strict mode or gave up time stamps; what they did from \
-             then on is missing"
+            "process {pid}: went into seccomp's strict mode or gave up time stamps (threads: {locked_in}); what they did from then \
+             on is missing"
         ));
     }
     let filtered = header.children_filtered.load(Ordering::Relaxed);
     if filtered > 0 {
         warnings.push(format!(
-            "process {pid}: {filtered} processes that it forked behind its seccomp filter were not recorded"
+            "process {pid}: what it forked behind its seccomp filter was not recorded (processes: {filtered})"
         ));
     }
     let lost = header.events_lost.load(Ordering::Relaxed);

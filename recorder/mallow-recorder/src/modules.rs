@@ -4,8 +4,9 @@ use crate::elf;
 use crate::objects::Object;
 use crate::process;
 use crate::sys;
+use core::cell::UnsafeCell;
 use core::ffi::CStr;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use mallow_wire::shared::{MODULE_LOG_BYTES, MODULES_OFFSET, ModuleRecord};
 
 /// Modules that have been logged, by the hash of start and generation. A collision only logs a module twice.
@@ -26,13 +27,43 @@ pub fn log(object: &Object, generation: u64) {
     slot.store(mark, Ordering::Relaxed);
 }
 
+/// The executable's path, which the loader leaves empty. Kept, because a call on a small stack has no room for it, and one behind a
+/// filter of system calls cannot ask.
+struct Executable {
+    path: UnsafeCell<[u8; PATH_BYTES_MAX]>,
+    bytes: AtomicUsize,
+}
+
+// SAFETY: whoever writes the path writes the same bytes, and its length behind them.
+unsafe impl Sync for Executable {}
+
+static EXECUTABLE: Executable =
+    Executable { path: UnsafeCell::new([0; PATH_BYTES_MAX]), bytes: AtomicUsize::new(0) };
+
+impl Executable {
+    fn path(&self) -> &[u8] {
+        let mut bytes = self.bytes.load(Ordering::Acquire);
+        if bytes == 0 {
+            // SAFETY: as above.
+            let read = sys::readlink(c"/proc/self/exe", unsafe { &mut *self.path.get() });
+            bytes = read.max(0) as usize;
+            self.bytes.store(bytes, Ordering::Release);
+        }
+        // SAFETY: the kernel wrote so many, and nobody writes others.
+        unsafe { core::slice::from_raw_parts(self.path.get().cast::<u8>(), bytes.min(PATH_BYTES_MAX)) }
+    }
+}
+
+/// Finds out where the executable lies, while that can be asked.
+pub fn note_executable() {
+    EXECUTABLE.path();
+}
+
 fn append(object: &Object, generation: u64) {
-    let mut link = [0u8; PATH_BYTES_MAX];
     // SAFETY: a loaded object's name is a string that lives as long as the object.
     let name = unsafe { CStr::from_ptr(object.name) }.to_bytes();
     let path = if name.is_empty() {
-        let read = sys::readlink(c"/proc/self/exe", &mut link);
-        &link[..read.max(0) as usize]
+        EXECUTABLE.path()
     } else {
         &name[..name.len().min(PATH_BYTES_MAX)]
     };

@@ -141,8 +141,8 @@ pub fn stop() {
 pub fn start(malloc: usize) {
     // Asked now, because it takes the loader's lock, and what comes in front of us is settled.
     MALLOC_IS_ELSEWHERE.store(elf::defined_before(c"malloc", malloc), Ordering::Relaxed);
-    if !STOPPED.load(Ordering::Relaxed) {
-        started();
+    if !STOPPED.load(Ordering::Relaxed) && started() {
+        modules::note_executable();
     }
 }
 

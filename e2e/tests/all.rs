@@ -12,6 +12,7 @@ mod leaks;
 mod readme;
 mod self_invisible;
 mod single_step;
+mod situations;
 mod soak;
 mod soak_servers;
 mod verified;

@@ -126,8 +126,9 @@ pub const fn node_generation(key: u64) -> u64 {
 /// Entries of the node table in a cache line.
 pub const NODE_LINE_ENTRIES: usize = 4;
 /// How many entries a node's search looks at in each segment before it goes to the next: the cache line that the hash chooses, and
-/// behind the first segment its neighbour too, so that a segment fills well before it sends nodes on.
-pub const NODE_PROBES: [usize; 5] = [4, 8, 8, 8, 8];
+/// behind the first segment its neighbour too, so that a segment fills well before it sends nodes on. Behind the last one there is
+/// nothing, and a node without a place costs the deep stacks that go on from it their inner frames.
+pub const NODE_PROBES: [usize; 5] = [4, 8, 8, 8, 64];
 
 /// The hash of a stack: of its innermost frame's key, and of the hash of its callers (0 for none). It says
 /// where the search for its node begins in each segment.

@@ -38,7 +38,7 @@ pub(crate) fn begin() {
 
 /// Runs in every forked child, when libc has put itself in order.
 extern "C" fn forked() {
-    process::start(crate::family::malloc as *const () as usize);
+    process::start();
     if process::watches(WATCH_AIDE) == Some(true) {
         unrecorded(create);
     }

@@ -37,5 +37,6 @@ static START: extern "C" fn() = start;
 
 extern "C" fn start() {
     exits::watch();
-    mallow_recorder::process::start(family::malloc as *const () as usize);
+    mallow_recorder::process::note_malloc(start as *const () as usize);
+    mallow_recorder::process::start();
 }

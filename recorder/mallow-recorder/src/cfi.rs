@@ -10,10 +10,12 @@
 use crate::objects::Object;
 
 /// DWARF's numbers of the registers that matter.
-pub const RBP: u64 = 6;
+pub const RBP: u8 = 6;
 /// See [`RBP`].
-pub const RSP: u64 = 7;
-const RETURN_ADDRESS: u64 = 16;
+pub const RSP: u8 = 7;
+const RETURN_ADDRESS: u8 = 16;
+/// Stands for registers that never matter.
+const OTHER_REGISTER: u8 = u8::MAX;
 
 /// How the caller's value of a register is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +27,7 @@ pub enum Saved {
     /// It is what it was.
     Same,
     /// At this distance from the frame's address.
-    At(i64),
+    At(i32),
     /// At the place that an expression gives.
     AtExpression(Expression),
     /// In a way that no compiler uses for these registers.
@@ -38,7 +40,7 @@ pub enum FrameAddress {
     /// The table does not say.
     Unsaid,
     /// A register and a distance.
-    Register(u64, i64),
+    Register(u8, i32),
     /// What an expression gives.
     Expression(Expression),
 }
@@ -47,9 +49,9 @@ pub enum FrameAddress {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expression {
     /// The register; none when it is another kind of expression.
-    pub register: Option<u64>,
+    pub register: Option<u8>,
     /// The distance.
-    pub offset: i64,
+    pub offset: i32,
     /// Whether the word at that address is meant.
     pub is_read: bool,
 }
@@ -126,6 +128,15 @@ impl Bytes {
 
     fn u64(&mut self) -> Option<u64> {
         self.take().map(u64::from_le_bytes)
+    }
+
+    fn register(&mut self) -> Option<u8> {
+        self.uleb().map(|number| u8::try_from(number).unwrap_or(OTHER_REGISTER))
+    }
+
+    /// A distance without a sign; none when no frame is that large.
+    fn distance(&mut self) -> Option<i32> {
+        i32::try_from(self.uleb()?).ok()
     }
 
     fn uleb(&mut self) -> Option<u64> {
@@ -266,7 +277,7 @@ fn cie(mut bytes: Bytes) -> Option<Cie> {
     let code_align = entry.uleb()?;
     let data_align = entry.sleb()?;
     let return_address = if version == 1 { entry.u8()?.into() } else { entry.uleb()? };
-    if return_address != RETURN_ADDRESS {
+    if return_address != u64::from(RETURN_ADDRESS) {
         return None;
     }
     let mut cie = Cie {
@@ -319,13 +330,10 @@ impl Machine {
     fn run(&mut self, mut code: Bytes, cie: &Cie, pc: usize) -> Option<()> {
         while code.at < code.end {
             let byte = code.u8()?;
-            let low = u64::from(byte & 0x3f);
+            let low = byte & 0x3f;
             match byte & 0xc0 {
-                0x40 => self.advance(low, cie),
-                0x80 => {
-                    let distance = code.uleb()? as i64;
-                    self.save(low, Saved::At(distance.wrapping_mul(cie.data_align)));
-                }
+                0x40 => self.advance(low.into(), cie),
+                0x80 => self.save(low, at_scaled(code.uleb()? as i64, cie)),
                 0xc0 => self.restore(low),
                 _ => self.extended(byte, &mut code, cie)?,
             }
@@ -338,7 +346,6 @@ impl Machine {
     }
 
     fn extended(&mut self, code: u8, bytes: &mut Bytes, cie: &Cie) -> Option<()> {
-        let scaled = |value: i64| value.wrapping_mul(cie.data_align);
         match code {
             0x00 => {}
             0x01 => self.at = bytes.pointer(cie.pointer_encoding)? as usize,
@@ -346,14 +353,14 @@ impl Machine {
             0x03 => self.advance(bytes.u16()?.into(), cie),
             0x04 => self.advance(bytes.u32()?.into(), cie),
             0x05 => {
-                let register = bytes.uleb()?;
-                self.save(register, Saved::At(scaled(bytes.uleb()? as i64)));
+                let register = bytes.register()?;
+                self.save(register, at_scaled(bytes.uleb()? as i64, cie));
             }
-            0x06 => self.restore(bytes.uleb()?),
-            0x07 => self.save(bytes.uleb()?, Saved::Undefined),
-            0x08 => self.save(bytes.uleb()?, Saved::Same),
-            0x09 | 0x14 => {
-                let register = bytes.uleb()?;
+            0x06 => self.restore(bytes.register()?),
+            0x07 => self.save(bytes.register()?, Saved::Undefined),
+            0x08 => self.save(bytes.register()?, Saved::Same),
+            0x09 | 0x14 | 0x15 => {
+                let register = bytes.register()?;
                 bytes.uleb()?;
                 self.save(register, Saved::Other);
             }
@@ -365,35 +372,30 @@ impl Machine {
                 self.depth = self.depth.checked_sub(1)?;
                 self.row = *self.saved.get(self.depth)?;
             }
-            0x0c => self.row.frame = FrameAddress::Register(bytes.uleb()?, bytes.uleb()? as i64),
-            0x0d => self.row.frame = FrameAddress::Register(bytes.uleb()?, self.offset()?),
-            0x0e => self.row.frame = FrameAddress::Register(self.register()?, bytes.uleb()? as i64),
+            0x0c => self.row.frame = FrameAddress::Register(bytes.register()?, bytes.distance()?),
+            0x0d => self.row.frame = FrameAddress::Register(bytes.register()?, self.offset()?),
+            0x0e => self.row.frame = FrameAddress::Register(self.register()?, bytes.distance()?),
             0x0f => self.row.frame = FrameAddress::Expression(expression(bytes)?),
             0x10 => {
-                let register = bytes.uleb()?;
+                let register = bytes.register()?;
                 self.save(register, Saved::AtExpression(expression(bytes)?));
             }
             0x11 => {
-                let register = bytes.uleb()?;
-                self.save(register, Saved::At(scaled(bytes.sleb()?)));
+                let register = bytes.register()?;
+                self.save(register, at_scaled(bytes.sleb()?, cie));
             }
-            0x12 => self.row.frame = FrameAddress::Register(bytes.uleb()?, scaled(bytes.sleb()?)),
-            0x13 => self.row.frame = FrameAddress::Register(self.register()?, scaled(bytes.sleb()?)),
-            0x15 => {
-                let register = bytes.uleb()?;
-                bytes.sleb()?;
-                self.save(register, Saved::Other);
-            }
+            0x12 => self.row.frame = FrameAddress::Register(bytes.register()?, scaled(bytes.sleb()?, cie)?),
+            0x13 => self.row.frame = FrameAddress::Register(self.register()?, scaled(bytes.sleb()?, cie)?),
             0x16 => {
-                let register = bytes.uleb()?;
+                let register = bytes.register()?;
                 expression(bytes)?;
                 self.save(register, Saved::Other);
             }
             // The size of arguments on the stack: for those who unwind into a handler.
             0x2e => _ = bytes.uleb()?,
             0x2f => {
-                let register = bytes.uleb()?;
-                self.save(register, Saved::At(scaled(bytes.uleb()? as i64).wrapping_neg()));
+                let register = bytes.register()?;
+                self.save(register, at_scaled((bytes.uleb()? as i64).wrapping_neg(), cie));
             }
             _ => return None,
         }
@@ -404,7 +406,7 @@ impl Machine {
         self.at = self.at.saturating_add(steps.saturating_mul(cie.code_align) as usize);
     }
 
-    fn save(&mut self, register: u64, how: Saved) {
+    fn save(&mut self, register: u8, how: Saved) {
         match register {
             RBP => self.row.bp = how,
             RETURN_ADDRESS => self.row.ra = how,
@@ -412,7 +414,7 @@ impl Machine {
         }
     }
 
-    fn restore(&mut self, register: u64) {
+    fn restore(&mut self, register: u8) {
         match register {
             RBP => self.row.bp = self.initial.bp,
             RETURN_ADDRESS => self.row.ra = self.initial.ra,
@@ -420,19 +422,28 @@ impl Machine {
         }
     }
 
-    fn register(&self) -> Option<u64> {
+    fn register(&self) -> Option<u8> {
         match self.row.frame {
             FrameAddress::Register(register, _) => Some(register),
             _ => None,
         }
     }
 
-    fn offset(&self) -> Option<i64> {
+    fn offset(&self) -> Option<i32> {
         match self.row.frame {
             FrameAddress::Register(_, offset) => Some(offset),
             _ => None,
         }
     }
+}
+
+/// A distance in the unit of the table; none when no frame is that large.
+fn scaled(value: i64, cie: &Cie) -> Option<i32> {
+    i32::try_from(value.wrapping_mul(cie.data_align)).ok()
+}
+
+fn at_scaled(value: i64, cie: &Cie) -> Saved {
+    scaled(value, cie).map_or(Saved::Other, Saved::At)
 }
 
 /// Reads an expression with its length in front. The address of the frame that some are given to begin with is not used by those
@@ -446,11 +457,11 @@ fn expression(bytes: &mut Bytes) -> Option<Expression> {
     let mut code = bytes.part(length)?;
     let mut known = || -> Option<Expression> {
         let register = match code.u8()? {
-            base @ FIRST_BASE..=LAST_BASE => u64::from(base - FIRST_BASE),
-            BASE => code.uleb()?,
+            base @ FIRST_BASE..=LAST_BASE => base - FIRST_BASE,
+            BASE => code.register()?,
             _ => return None,
         };
-        let offset = code.sleb()?;
+        let offset = i32::try_from(code.sleb()?).ok()?;
         let is_read = code.at < code.end;
         if is_read && (code.u8()? != READ || code.at < code.end) {
             return None;

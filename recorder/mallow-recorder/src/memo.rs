@@ -404,8 +404,8 @@ pub(crate) unsafe fn unchanged(checks: &[Check]) -> usize {
 pub unsafe fn node_from_scratch(caller: Caller, around: &Surroundings) -> u32 {
     // Nodes are made from the outermost frame inwards while a walk goes outwards, and the memo's scratch
     // memory may be in use by the call that was interrupted: so the walk is done twice, first to count the
-    // frames, then batch by batch from the outer end.
-    const BATCH: usize = 64;
+    // frames, then batch by batch from the outer end. A batch lies on the stack of a signal handler.
+    const BATCH: usize = 16;
     let mut batch = [(0u64, false); BATCH];
     // SAFETY: by contract.
     let depth = unsafe { walk_each(caller, around, |_, _| true) };

@@ -62,11 +62,7 @@ pub fn note_executable() {
 fn append(object: &Object, generation: u64) {
     // SAFETY: a loaded object's name is a string that lives as long as the object.
     let name = unsafe { CStr::from_ptr(object.name) }.to_bytes();
-    let path = if name.is_empty() {
-        EXECUTABLE.path()
-    } else {
-        &name[..name.len().min(PATH_BYTES_MAX)]
-    };
+    let path = if name.is_empty() { EXECUTABLE.path() } else { &name[..name.len().min(PATH_BYTES_MAX)] };
     // SAFETY: `start` is the object's first byte.
     let (build_id, build_id_bytes) =
         unsafe { elf::build_id(object.start, object.bias) }.unwrap_or((core::ptr::null(), 0));

@@ -85,9 +85,10 @@ unsafe fn search(table: *const Node, parent_word: u64, key: u64, hash: u64) -> O
     for (i, (segment, probes)) in NODE_SEGMENTS.into_iter().zip(NODE_PROBES).enumerate() {
         let first = segment_start + line(hash, segment);
         for probe in 0..probes {
-            // The chosen line, then the other one of its pair.
+            // The chosen line, then the other one of its pair, then other pairs around it.
             let id = first ^ probe;
-            // SAFETY: segments begin and end at pairs of lines, so the entry lies in the segment, and in the table.
+            // SAFETY: segments begin and end at multiples of as many entries as are looked at, so the entry lies in the
+            // segment, and in the table.
             let node = unsafe { &*table.add(id) };
             // Looked at once: an entry seen free by one look and taken by the next would be passed over, and the
             // same node inserted twice.
@@ -204,6 +205,29 @@ mod tests {
         assert_eq!((is_node_cut(cut.node), node_uncut(cut.node)), (true, outer.node));
         assert_eq!(intern(cut, 0x3000), cut, "frames further in are not looked for");
         assert!(!is_node_cut(intern(outer, 0x3000).node), "others have their place");
+    }
+
+    /// Deep stacks of few functions: keys differ little, and only the hash of the callers tells them apart.
+    #[test]
+    fn two_million_nodes_of_deep_stacks_have_places() {
+        let table = table();
+        let mut state = 88_172_645_463_325_252u64;
+        let keys = [node_key(0x40_1196, false, 0), node_key(0x40_11d6, false, 0)];
+        let mut cut = 0;
+        for _ in 0..100 {
+            let mut stack = EMPTY;
+            for _ in 0..20_000 {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                // SAFETY: as above.
+                let next = unsafe { intern(table, stack, keys[(state >> 63) as usize]) };
+                if is_node_cut(next.node) {
+                    cut += 1;
+                } else {
+                    stack = next;
+                }
+            }
+        }
+        assert_eq!(cut, 0, "nodes without a place");
     }
 
     #[test]

@@ -137,10 +137,14 @@ pub fn stop() {
     }
 }
 
-/// Starts recording, when a session asked for it, before the program's own code runs. `malloc` is the library's own.
-pub fn start(malloc: usize) {
-    // Asked now, because it takes the loader's lock, and what comes in front of us is settled.
-    MALLOC_IS_ELSEWHERE.store(elf::defined_before(c"malloc", malloc), Ordering::Relaxed);
+/// Finds out whether calls of `malloc` come to us at all. `own` is an address in our library, and not that of an exported
+/// function: the name would lead to the program's. Takes the loader's lock; what comes in front of us is settled when we are loaded.
+pub fn note_malloc(own: usize) {
+    MALLOC_IS_ELSEWHERE.store(elf::defined_before(c"malloc", own), Ordering::Relaxed);
+}
+
+/// Starts recording, when a session asked for it, before the program's own code runs.
+pub fn start() {
     if !STOPPED.load(Ordering::Relaxed) && started() {
         modules::note_executable();
     }
@@ -353,14 +357,15 @@ fn use_installed(wiped: &Wiped) -> bool {
 }
 
 /// Writes what stands in fresh shared memory before anybody sees it.
+#[inline(never)]
 fn fill(shared: *mut u8, session: &Session, lane_count: usize) {
     let parent = SHARED.load(Ordering::Relaxed);
     // SAFETY: fresh zeroed memory of the right size, seen by nobody else yet; `parent` is the memory of the process
     // that we were forked from, or the one that a signal handler has installed since: then this one is thrown away.
     unsafe {
-        let mut header = new_header(session, lane_count);
+        let header = &mut *shared.cast::<Header>();
+        fill_header(header, session, lane_count);
         header.is_forked = u32::from(!parent.is_null());
-        shared.cast::<Header>().write(header);
         if !parent.is_null() {
             modules::inherit(parent, shared);
         }
@@ -368,13 +373,16 @@ fn fill(shared: *mut u8, session: &Session, lane_count: usize) {
 }
 
 /// Hands the shared memory to the collector; false when it has gone.
+#[inline(never)]
 fn announce(session: &Session, fd: i32) -> bool {
     let hello =
         Hello { magic: HELLO_MAGIC, version: SHARED_VERSION, pid: sys::getpid(), token: session.token };
-    let mut message = [0; Hello::BYTES + COMMAND_BYTES_MAX];
-    message[..Hello::BYTES].copy_from_slice(&hello.to_bytes());
-    let command_bytes = read_command(&mut message[Hello::BYTES..]);
-    sys::send_with_fd(session.name(), &message[..Hello::BYTES + command_bytes], fd)
+    let Some(mut scratch) = sys::Scratch::map() else { return false };
+    let (message, _) = scratch.bytes().split_at_mut(Hello::BYTES + COMMAND_BYTES_MAX);
+    let (start, command) = message.split_at_mut(Hello::BYTES);
+    start.copy_from_slice(&hello.to_bytes());
+    let command_bytes = read_command(command);
+    sys::send_with_fd(session.name, &message[..Hello::BYTES + command_bytes], fd)
 }
 
 /// Our own command line. Asked for here because a short-lived process is gone before the collector could
@@ -391,6 +399,7 @@ fn read_command(into: &mut [u8]) -> usize {
 
 /// Maps the file with as many lanes as the limits on files and on the address space allow. The kernel kills who makes a file
 /// longer than it may, so that limit is asked for first.
+#[inline(never)]
 fn map(fd: i32) -> Option<(*mut u8, usize)> {
     let limit_bytes = sys::file_limit_bytes();
     let mut lane_count = LANE_COUNT_MAX;
@@ -408,9 +417,8 @@ fn map(fd: i32) -> Option<(*mut u8, usize)> {
     None
 }
 
-fn new_header(session: &Session, lane_count: usize) -> Header {
-    // SAFETY: integers and atomics of integers: zeros are valid.
-    let mut header: Header = unsafe { core::mem::zeroed() };
+/// Fills in a header that is all zeros. In its place, because a header on the stack would be most of what a call takes there.
+fn fill_header(header: &mut Header, session: &Session, lane_count: usize) {
     header.magic = SHARED_MAGIC;
     header.version = SHARED_VERSION;
     header.mode = session.mode;
@@ -421,23 +429,18 @@ fn new_header(session: &Session, lane_count: usize) -> Header {
     header.lane_count = lane_count as u32;
     // SAFETY: the instruction is there on every x86-64 processor.
     header.started_tsc = unsafe { core::arch::x86_64::_rdtsc() };
-    header
 }
 
 /// What the environment says about the collector.
 struct Session {
-    name: [u8; 100],
-    name_bytes: usize,
+    /// As it stands in the environment: there is no room for a copy on a small stack.
+    name: &'static [u8],
     token: [u8; 16],
     mode: u32,
     watched: u32,
 }
 
 impl Session {
-    fn name(&self) -> &[u8] {
-        &self.name[..self.name_bytes]
-    }
-
     fn find() -> Option<Session> {
         let value = variable(SESSION_VARIABLE)?;
         let colon = value.iter().position(|byte| *byte == b':')?;
@@ -448,8 +451,7 @@ impl Session {
             Some(b"soak") => (MODE_RECORD, WATCH_AIDE),
             _ => (MODE_RECORD, 0),
         };
-        let mut session = Session { name: [0; 100], name_bytes: name.len(), token: [0; 16], mode, watched };
-        session.name.get_mut(..name.len())?.copy_from_slice(name);
+        let mut session = Session { name, token: [0; 16], mode, watched };
         if token.len() != 32 {
             return None;
         }

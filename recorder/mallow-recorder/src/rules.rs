@@ -64,12 +64,12 @@ pub enum BpUse {
 pub struct Rule(u64);
 
 impl Rule {
-    fn new(way: Way, a: i64, b: i64) -> Rule {
-        const LIMIT: i64 = 1 << 29;
+    fn new(way: Way, a: i32, b: i32) -> Rule {
+        const LIMIT: i32 = 1 << 29;
         if !(-LIMIT..LIMIT).contains(&a) || !(-LIMIT..LIMIT).contains(&b) {
             return Rule(Way::Foreign as u64);
         }
-        Rule(way as u64 | (a as u64 & 0x3fff_ffff) << 4 | (b as u64) << 34)
+        Rule(way as u64 | (i64::from(a) as u64 & 0x3fff_ffff) << 4 | (i64::from(b) as u64) << 34)
     }
 
     /// How.

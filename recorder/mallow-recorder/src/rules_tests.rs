@@ -54,16 +54,14 @@ fn judged_plain(row: &UnwindTableRow<usize, OnStack>, frames: &EhFrame<Bytes>) -
                 _ => return foreign,
             };
             match bp {
-                None | Some(RegisterRule::Undefined | RegisterRule::SameValue) => {
-                    Rule::new(keeps, *offset, 0)
-                }
-                Some(RegisterRule::Offset(saved)) => Rule::new(saves, *offset, saved),
+                None | Some(RegisterRule::Undefined | RegisterRule::SameValue) => rule(keeps, *offset, 0),
+                Some(RegisterRule::Offset(saved)) => rule(saves, *offset, saved),
                 _ => foreign,
             }
         }
         (CfaRule::Expression(cfa), Some(RegisterRule::Expression(bp))) => {
             match (bp_relative(cfa, frames), bp_relative(&bp, frames)) {
-                (Some((a, true)), Some((b, false))) => Rule::new(Way::Realigned, a, b),
+                (Some((a, true)), Some((b, false))) => rule(Way::Realigned, a, b),
                 _ => foreign,
             }
         }
@@ -99,7 +97,15 @@ fn register_relative(
 fn judged_signal(row: &UnwindTableRow<usize, OnStack>, frames: &EhFrame<Bytes>) -> Rule {
     let CfaRule::Expression(cfa) = row.cfa() else { return Rule(Way::Foreign as u64) };
     match register_relative(cfa, frames) {
-        Some((X86_64::RSP, offset, true)) => Rule::new(Way::Signal, offset, 0),
+        Some((X86_64::RSP, offset, true)) => rule(Way::Signal, offset, 0),
+        _ => Rule(Way::Foreign as u64),
+    }
+}
+
+/// A rule with distances of any size.
+fn rule(way: Way, a: i64, b: i64) -> Rule {
+    match (i32::try_from(a), i32::try_from(b)) {
+        (Ok(a), Ok(b)) => Rule::new(way, a, b),
         _ => Rule(Way::Foreign as u64),
     }
 }
@@ -198,8 +204,8 @@ fn damaged_tables_are_read_to_their_end_and_no_further() {
 #[test]
 fn rules_give_back_their_offsets() {
     for (a, b) in [(8, 0), (16, -16), ((1 << 29) - 1, -(1 << 29)), (-8, 7)] {
-        let rule = Rule::new(Way::BpSavesBp, a as i64, b as i64);
-        assert_eq!((rule.way(), rule.a(), rule.b()), (Way::BpSavesBp, a, b));
+        let rule = Rule::new(Way::BpSavesBp, a, b);
+        assert_eq!((rule.way(), rule.a(), rule.b()), (Way::BpSavesBp, a as isize, b as isize));
     }
     assert_eq!(Rule::new(Way::Sp, 1 << 29, 0).way(), Way::Foreign);
 }

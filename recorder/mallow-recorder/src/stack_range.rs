@@ -125,11 +125,12 @@ fn query_one(fd: i32, address: usize) -> Option<Mapping> {
 
 /// Reads the mappings as text until the one around `sp`; gives the one below it too.
 fn parse(fd: i32, sp: usize) -> (Mapping, Mapping) {
-    let mut buffer = [0u8; 2048];
+    let Some(mut scratch) = sys::Scratch::map() else { return Default::default() };
+    let buffer = scratch.bytes();
     let mut line = LineParser::default();
     let mut below = Mapping::default();
     loop {
-        let read = sys::read(fd, &mut buffer);
+        let read = sys::read(fd, buffer);
         if read <= 0 {
             return (below, Mapping::default());
         }

@@ -56,6 +56,33 @@ pub fn map_private(bytes: usize) -> *mut u8 {
     if at < 0 { core::ptr::null_mut() } else { at as *mut u8 }
 }
 
+/// A page for a moment: what has no room on the stack of a caller, which may be a few kilobytes in all.
+#[derive(Debug)]
+pub struct Scratch(*mut u8);
+
+impl Scratch {
+    const BYTES: usize = 4096;
+
+    /// A zeroed page; none when the kernel gives no memory.
+    pub fn map() -> Option<Scratch> {
+        let at = map_private(Scratch::BYTES);
+        (!at.is_null()).then_some(Scratch(at))
+    }
+
+    /// Its bytes.
+    pub fn bytes(&mut self) -> &mut [u8; Scratch::BYTES] {
+        // SAFETY: the mapping is ours alone while this lives.
+        unsafe { &mut *self.0.cast() }
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // SAFETY: nobody has it any more.
+        unsafe { unmap(self.0, Scratch::BYTES) };
+    }
+}
+
 /// Maps a file, shared, from its start. Null when the kernel refuses.
 pub fn map_shared(fd: i32, bytes: usize) -> *mut u8 {
     const READ_WRITE: usize = 1 | 2;

@@ -267,6 +267,7 @@ unsafe fn enter_known(thread: *mut Thread, home: u32, caller: Caller) -> Entry {
 }
 
 /// The first call of a thread, or of a process.
+#[inline(never)]
 unsafe fn enter_first(caller: Caller) -> Entry {
     // SAFETY: as in `enter`.
     unsafe {
@@ -284,26 +285,24 @@ unsafe fn enter_first(caller: Caller) -> Entry {
         if !place.counts && memo.is_null() {
             return Entry::Pass;
         }
-        thread.write(Thread {
-            // From the moment at which the thread is known, a handler interrupts a call under way.
-            state: AtomicU32::new(IN_HOOK),
-            home: AtomicU32::new(home),
-            outer_sp: caller.sp,
-            lane: place.lane,
-            ring: Writer::new(place.lane, place.ring),
-            memo,
-            around: Surroundings {
-                stack: if process::is_filtered() {
-                    StackRange::default()
-                } else {
-                    StackRange::of_this_thread(caller.sp)
-                },
-                generation: process::generation(),
-                pid: place.pid,
-            },
-            last_address: 0,
-            tag: place.tag,
-        });
+        // From the moment at which the thread is known, a handler interrupts a call under way. Field by field, because a
+        // whole one on the stack would be a good part of what a call takes there.
+        (&raw mut (*thread).state).write(AtomicU32::new(IN_HOOK));
+        (&raw mut (*thread).home).write(AtomicU32::new(home));
+        (&raw mut (*thread).outer_sp).write(caller.sp);
+        (&raw mut (*thread).lane).write(place.lane);
+        (&raw mut (*thread).ring).write(Writer::new(place.lane, place.ring));
+        (&raw mut (*thread).memo).write(memo);
+        (&raw mut (*thread).around.generation).write(process::generation());
+        (&raw mut (*thread).around.pid).write(place.pid);
+        (&raw mut (*thread).last_address).write(0);
+        (&raw mut (*thread).tag).write(place.tag);
+        let stack = if process::is_filtered() {
+            StackRange::default()
+        } else {
+            StackRange::of_this_thread(caller.sp)
+        };
+        (&raw mut (*thread).around.stack).write(stack);
         if !memo.is_null() {
             Memo::reset(memo);
         }
@@ -313,6 +312,7 @@ unsafe fn enter_first(caller: Caller) -> Entry {
 }
 
 /// A call during another call of ours on the same thread.
+#[inline(never)]
 unsafe fn enter_nested(thread: *mut Thread, state: u32, caller: Caller) -> Entry {
     // SAFETY: as in `enter`.
     unsafe {

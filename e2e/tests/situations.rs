@@ -1,0 +1,113 @@
+//! Situations in which a recorder is in the way: small stacks, deep ones, odd outputs and folders, allocators of the program's own.
+
+use e2e::program::build_text;
+use e2e::run::{self, Exit, Finished};
+use e2e::session::figure;
+use e2e::{Session, Workshop};
+use std::fs;
+use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
+use std::process::Command;
+
+/// Builds a program of `programs/hazards` that has no figures beside it.
+fn built(workshop: &Workshop, name: &str) -> String {
+    let source = e2e::repository().join("programs/hazards").join(format!("{name}.c"));
+    let program = workshop.file(name);
+    let mut cc = Command::new("cc");
+    cc.args(["-O2", "-g", "-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-pthread", "-o"]);
+    let _ = run::finish(cc.arg(&program).arg(source)).well();
+    program.to_string_lossy().into_owned()
+}
+
+/// `NAME VALUE` lines.
+fn figures(finished: &Finished) -> Vec<(String, u64)> {
+    let lines = finished.stdout.lines().filter_map(|line| line.split_once(' '));
+    lines.map(|(name, value)| (name.to_owned(), value.parse().unwrap())).collect()
+}
+
+#[test]
+fn a_call_takes_less_than_a_kibibyte_of_its_callers_stack() {
+    let workshop = Workshop::new("painted");
+    let session = Session::new(workshop.path(), &[&built(&workshop, "painted_stack")]);
+    let bare = figures(&session.bare().well());
+    assert_eq!(bare.len(), 4, "{bare:?}");
+    let (counted, _) = session.stat();
+    for observed in [session.record().well(), counted.well()] {
+        for ((name, used), (bare_name, bare_used)) in figures(&observed).iter().zip(&bare) {
+            assert_eq!(name, bare_name);
+            assert!(
+                *used <= bare_used + 1024,
+                "{name}: {used} bytes, {bare_used} without mallow\n{observed}"
+            );
+        }
+    }
+}
+
+#[test]
+fn deep_stacks_by_chance_are_whole_and_cost_no_event() {
+    let workshop = Workshop::new("deep");
+    let session = Session::new(workshop.path(), &[&built(&workshop, "deep_stacks"), "20000", "5"]);
+    let recorded = session.record().well();
+    assert!(!recorded.stderr.contains("warning"), "{recorded}");
+    let report = session.report(&["--limit", "1"]);
+    let totals = ["allocations", "frees", "temporary"].map(|name| figure(&report["totals"], name));
+    assert_eq!(totals, [100_000, 100_000, 100_000]);
+    assert_eq!(report["complete"], true);
+}
+
+/// As a person would name them; nothing of it is the recording's to remove.
+#[test]
+fn outputs_that_are_no_files_are_refused_and_left_alone() {
+    let workshop = Workshop::new("outputs");
+    let fifo = workshop.file("fifo");
+    let _ = run::finish(Command::new("mkfifo").arg(&fifo)).well();
+    let folder = workshop.file("folder");
+    fs::create_dir(&folder).unwrap();
+    for place in [&fifo, &folder, Path::new("/dev/null"), Path::new("/dev/full")] {
+        let mut mallow = run::mallow();
+        mallow.args(["record", "--force", "-o"]).arg(place).args(["--", "/bin/echo", "ran"]);
+        let refused = run::finish(&mut mallow).ended(Exit::Status(2));
+        assert_eq!(refused.stdout, "", "the program ran\n{refused}");
+        assert!(refused.stderr.contains("is no regular file"), "{refused}");
+    }
+    assert!(fs::metadata(&fifo).unwrap().file_type().is_fifo());
+    assert!(fs::metadata("/dev/full").unwrap().file_type().is_char_device());
+}
+
+#[test]
+fn a_temporary_folder_with_a_blank_or_a_colon_does_no_harm() {
+    let workshop = Workshop::new("blank");
+    let program =
+        build_text(workshop.path(), "one", "#include <stdlib.h>\nint main(void) { return !malloc(4321); }\n");
+    for name in ["a b", "a:b"] {
+        let folder = workshop.file(name);
+        fs::create_dir(&folder).unwrap();
+        let session = Session::new(workshop.path(), &[&program.to_string_lossy()])
+            .env("TMPDIR", &folder.to_string_lossy());
+        let recorded = session.record().well();
+        assert!(!recorded.stderr.contains("ERROR"), "{recorded}");
+        assert_eq!(figure(&session.report(&[])["totals"], "bytes"), 4321);
+    }
+}
+
+/// Its calls never come to a preloaded library: nothing was seen, and that is said, then and whenever the trace is read.
+#[test]
+fn a_program_with_a_malloc_of_its_own_is_not_said_to_allocate_nothing() {
+    let workshop = Workshop::new("own-malloc");
+    let text = "#include <stddef.h>\n\
+        static char room[1 << 16];\nstatic size_t used;\n\
+        void *malloc(size_t bytes) { void *p = room + used; used += (bytes + 15) & ~15ul; return p; }\n\
+        void free(void *p) { (void)p; }\n\
+        int main(void) { return !malloc(100); }\n";
+    let program = build_text(workshop.path(), "own", text);
+    let session = Session::new(workshop.path(), &[&program.to_string_lossy()]);
+    let recorded = session.record().well();
+    let told = "its executable brings its own malloc";
+    assert!(recorded.stderr.contains(told), "{recorded}");
+    let report = session.report(&[]);
+    assert_eq!(report["complete"], false);
+    assert!(report["warnings"].to_string().contains(told), "{}", report["warnings"]);
+    let (counted, stat) = session.stat();
+    assert!(counted.well().stderr.contains(told));
+    assert!(stat["warnings"].to_string().contains(told), "{stat}");
+}

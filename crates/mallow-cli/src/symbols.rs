@@ -3,6 +3,8 @@
 use mallow_base::Frame;
 use mallow_profile::{Address, Location, Module, Profile};
 use mallow_symbols::{ModuleKey, SearchPaths, Symbolizer};
+use std::ffi::OsString;
+use std::path::PathBuf;
 
 /// Looks names up.
 pub(crate) struct Names {
@@ -12,7 +14,13 @@ pub(crate) struct Names {
 impl Names {
     /// Opens nothing yet.
     pub(crate) fn new() -> Self {
-        Self { symbolizer: Symbolizer::new(SearchPaths::default()) }
+        let symbolizer = Symbolizer::new(SearchPaths::default());
+        Self {
+            symbolizer: match kept_folder(|name| std::env::var_os(name)) {
+                Some(folder) => symbolizer.keeping(folder),
+                None => symbolizer,
+            },
+        }
     }
 
     /// The frames at addresses inside of calls.
@@ -68,6 +76,19 @@ impl Names {
     }
 }
 
+/// Where answers are kept for the next time: in the user's cache, unless the environment names another folder, or an empty one for none.
+fn kept_folder(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    if let Some(named) = variable(FOLDER_VARIABLE) {
+        return (!named.is_empty()).then(|| named.into());
+    }
+    let absolute = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let cache = absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")));
+    cache.map(|cache| cache.join("mallow/symbols"))
+}
+
+/// Names the folder of answers.
+const FOLDER_VARIABLE: &str = "MALLOW_SYMBOL_CACHE";
+
 fn is_unnamed(location: &Location) -> bool {
     matches!(location.frames.as_slice(), [frame] if is_address(&frame.function))
 }
@@ -80,6 +101,24 @@ fn is_address(function: &str) -> bool {
 mod tests {
     use super::*;
     use mallow_profile::ModuleId;
+
+    #[test]
+    fn answers_are_kept_where_the_environment_says() {
+        let folder = |variables: &[(&str, &str)]| {
+            kept_folder(|name| {
+                variables.iter().find(|(known, _)| *known == name).map(|(_, value)| OsString::from(value))
+            })
+        };
+        let home = ("HOME", "/home/a");
+        assert_eq!(folder(&[home]), Some("/home/a/.cache/mallow/symbols".into()));
+        assert_eq!(folder(&[home, ("XDG_CACHE_HOME", "/c")]), Some("/c/mallow/symbols".into()));
+        assert_eq!(
+            folder(&[home, ("XDG_CACHE_HOME", "relative")]),
+            Some("/home/a/.cache/mallow/symbols".into())
+        );
+        assert_eq!(folder(&[home, (FOLDER_VARIABLE, "/mine")]), Some("/mine".into()));
+        assert_eq!((folder(&[home, (FOLDER_VARIABLE, "")]), folder(&[])), (None, None));
+    }
 
     #[test]
     fn addresses_of_a_file_that_is_gone_stay_addresses() {

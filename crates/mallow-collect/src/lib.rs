@@ -28,6 +28,7 @@ mod marks;
 #[cfg(test)]
 mod marks_tests;
 mod needed;
+mod output;
 mod pairing;
 #[cfg(test)]
 mod pairing_tests;
@@ -53,7 +54,8 @@ pub use interrupts::{Interrupts, is_ignored};
 pub use launch::start_unrecorded;
 pub use live_stacks::LiveStacks;
 pub use marks::{Counted, Patience, Scope};
-pub use record::{Output, RecordOptions, RecordOutcome, record};
+pub use output::Output;
+pub use record::{RecordOptions, RecordOutcome, record};
 pub use regions::{RegionRun, RegionSite, WatchedProcess};
 pub use setting::Setting;
 pub use stat::{StatOptions, StatOutcome, stat};

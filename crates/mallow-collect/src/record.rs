@@ -7,6 +7,7 @@ use crate::error::CollectError;
 use crate::interrupts::Interrupts;
 use crate::launch::{Launch, Mode};
 use crate::marks::Counted;
+use crate::output::{self, NO_TRACE, Opened, Output};
 use crate::pause::Pause;
 use crate::process::{Ended, Recorded, Wanted};
 use crate::questions::Questions;
@@ -20,26 +21,10 @@ use mallow_wire::shared::HEARTBEAT_LEFT;
 use mallow_wire::trace::{self, ChunkKind, NO_PROCESS};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::ffi::OsString;
-use std::fs::{File, OpenOptions};
-use std::io;
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-
-/// Where the trace goes.
-#[derive(Clone, Debug)]
-pub enum Output {
-    /// `NAME.PID.mallow` in this directory.
-    Default(PathBuf),
-    /// This file.
-    File {
-        /// Its path.
-        path: PathBuf,
-        /// Overwrite it when it exists.
-        force: bool,
-    },
-}
 
 /// What to record, and how.
 #[derive(Debug)]
@@ -88,7 +73,7 @@ pub fn record(options: &RecordOptions, resolve: Resolve<'_>) -> Result<RecordOut
     let launch = Launch::new(&options.command)?;
     let session = Session::open()?;
     let interrupts = Interrupts::watch()?;
-    let Opened { file, path, is_new } = open_output(&options.output)?;
+    let Opened { file, path, is_new } = output::open(&options.output)?;
     let clock = Clock::start();
     let mode = if options.regions.is_some() { Mode::Check } else { Mode::Record };
     let outcome = Recording::begin(options, &launch, mode, session, interrupts, clock, file, &path)
@@ -111,92 +96,12 @@ pub(crate) fn record_asked(
 ) -> Result<(Exit, Vec<String>), CollectError> {
     let launch = Launch::new(&options.command)?;
     let session = Session::open()?;
-    let Opened { file, path, .. } = open_output(&options.output)?;
+    let Opened { file, path, .. } = output::open(&options.output)?;
     let interrupts = Interrupts::deaf();
     let clock = Clock::start();
     Recording::begin(options, &launch, mode, session, interrupts, clock, file, &path)
         .and_then(|recording| recording.run_asked(questions))
         .map_err(|(error, _)| error)
-}
-
-/// The trace's file.
-struct Opened {
-    file: File,
-    path: PathBuf,
-    /// It was not there before: it may be removed when nothing comes of it.
-    is_new: bool,
-}
-
-/// Opens the trace's file, under a name of its own while the program's process id is not known.
-fn open_output(output: &Output) -> Result<Opened, CollectError> {
-    let (path, force) = match output {
-        Output::File { path, force } => (path.clone(), *force),
-        Output::Default(directory) => {
-            (directory.join(format!(".recording-{}.mallow", std::process::id())), true)
-        }
-    };
-    let open = |options: &mut OpenOptions| options.write(true).mode(0o600).open(&path);
-    let (opened, is_new) = match open(OpenOptions::new().create_new(true)) {
-        Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists && force => {
-            // Looked at before it is opened: opening a FIFO waits for a reader.
-            if !is_overwritable(&path) {
-                return Err(CollectError::NoFile { path });
-            }
-            (open(OpenOptions::new().create(true).truncate(true)), false)
-        }
-        opened => (opened, true),
-    };
-    match opened {
-        Ok(file) => Ok(Opened { file, path, is_new }),
-        Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => Err(CollectError::Exists { path }),
-        Err(cause) => {
-            let path = match output {
-                Output::Default(directory) => directory.join("NAME.PID.mallow"),
-                Output::File { path, .. } => path.clone(),
-            };
-            Err(CollectError::CannotWrite { path, cause })
-        }
-    }
-}
-
-/// A file, or nothing behind a symbolic link. What swallows everything is for those who want no trace.
-fn is_overwritable(path: &Path) -> bool {
-    std::fs::metadata(path).map_or(true, |found| found.is_file()) || path == Path::new(NO_TRACE)
-}
-
-/// Where a trace goes that nobody will read.
-pub(crate) const NO_TRACE: &str = "/dev/null";
-
-/// Renames a trace to `NAME.PID.mallow`. Process ids come again, and a trace is somebody's work, so when that
-/// name is taken `NAME.PID-2.mallow` is tried, and so on.
-fn name_by_process(path: &Path, directory: &Path, name: &str, pid: u32) -> Result<PathBuf, CollectError> {
-    const NUMBER_MAX: u32 = 1000;
-    let mut named = directory.join(format!("{name}.{pid}.mallow"));
-    for number in 2..=NUMBER_MAX {
-        match rename_to_new(path, &named) {
-            Ok(()) => return Ok(named),
-            Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => {
-                named = directory.join(format!("{name}.{pid}-{number}.mallow"));
-            }
-            Err(cause) => return Err(CollectError::CannotWrite { path: named, cause }),
-        }
-    }
-    Err(CollectError::Exists { path: named })
-}
-
-/// Renames a file unless that would replace another.
-fn rename_to_new(from: &Path, to: &Path) -> io::Result<()> {
-    use rustix::fs::{CWD, RenameFlags, renameat_with};
-    use rustix::io::Errno;
-    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
-        Ok(()) => Ok(()),
-        // Some file systems cannot do this in one step; a second name that replaces nothing is the same in
-        // two.
-        Err(Errno::INVAL | Errno::NOSYS) => {
-            std::fs::hard_link(from, to).and_then(|()| std::fs::remove_file(from))
-        }
-        Err(errno) => Err(errno.into()),
-    }
 }
 
 /// A recording under way.
@@ -279,7 +184,7 @@ impl Recording {
             questions: None,
         };
         if let Output::Default(directory) = &options.output {
-            match name_by_process(path, directory, &launch.name(), child.id()) {
+            match output::name_by_process(path, directory, &launch.name(), child.id()) {
                 Ok(named) => recording.file.renamed(named),
                 Err(error) => {
                     recording.let_go();

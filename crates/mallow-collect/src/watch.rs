@@ -6,8 +6,9 @@
 use crate::error::CollectError;
 use crate::launch::Mode;
 use crate::live_stacks::LiveStacks;
+use crate::output::{NO_TRACE, Output};
 use crate::questions::{Question, Questions};
-use crate::record::{Output, RecordOptions, record_asked};
+use crate::record::{RecordOptions, record_asked};
 use crate::setting::Setting;
 use mallow_profile::{Exit, LiveSite};
 use std::ffi::OsString;
@@ -86,7 +87,7 @@ impl Watched {
         let (started, pid) = channel();
         let options = RecordOptions {
             command,
-            output: Output::File { path: PathBuf::from(crate::record::NO_TRACE), force: true },
+            output: Output::File { path: PathBuf::from(NO_TRACE), force: true },
             summary_only: true,
             regions: None,
             setting,

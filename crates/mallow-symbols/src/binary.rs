@@ -59,6 +59,16 @@ impl Binary {
         self.own = Some(own);
     }
 
+    /// Which files it consists of: answers hold while that is the same. The problem is part of it, because it tells why others
+    /// are not used.
+    pub(crate) fn identity(&self, key: &ModuleKey) -> String {
+        let files = [&self.own, &self.debug, &self.supplementary].map(|file| {
+            file.as_ref().map_or_else(|| "none".to_owned(), |mapped| mapped.identity().to_owned())
+        });
+        let problem = self.problem.as_deref().unwrap_or_default();
+        format!("{}\n{}\n{}\n{problem}", key.path, hex(&key.build_id), files.join("\n"))
+    }
+
     /// The file that holds the DWARF, of whichever kind.
     pub(crate) fn with_dwarf(&self) -> Option<&Mapped> {
         [&self.own, &self.debug]

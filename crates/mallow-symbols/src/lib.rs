@@ -13,6 +13,7 @@ mod bare_name;
 mod binary;
 mod demangle;
 mod dwarf;
+mod kept;
 mod locate;
 mod mapped;
 mod names;
@@ -20,6 +21,8 @@ mod resolve;
 mod split;
 mod suppressions;
 mod symtab;
+
+use std::path::PathBuf;
 
 use mallow_base::Frame;
 use rustc_hash::FxHashMap;
@@ -48,6 +51,8 @@ pub struct Symbolizer {
     search: SearchPaths,
     modules: FxHashMap<ModuleKey, Known>,
     warnings: Vec<String>,
+    kept: Option<kept::Folder>,
+    looked_up: u64,
 }
 
 /// A module that was asked for before.
@@ -59,7 +64,19 @@ struct Known {
 impl Symbolizer {
     /// Opens nothing yet.
     pub fn new(search: SearchPaths) -> Self {
-        Self { search, modules: FxHashMap::default(), warnings: Vec::new() }
+        Self { search, modules: FxHashMap::default(), warnings: Vec::new(), kept: None, looked_up: 0 }
+    }
+
+    /// Keeps answers in this folder, which is made when there is something to keep, and takes those that are there.
+    #[must_use]
+    pub fn keeping(mut self, folder: PathBuf) -> Self {
+        self.kept = Some(kept::Folder::new(folder));
+        self
+    }
+
+    /// How many addresses had to be looked up in the modules' files.
+    pub fn looked_up(&self) -> u64 {
+        self.looked_up
     }
 
     /// The frames at each of `svmas`, innermost (inlined) call first, in the order asked; no answer is empty.
@@ -78,7 +95,11 @@ impl Symbolizer {
         let mut unique = svmas.to_vec();
         unique.sort_unstable();
         unique.dedup();
-        let resolved = resolve::resolve(&known.binary, &module.path, &unique);
+        let (resolved, looked_up) = match &self.kept {
+            Some(folder) => with_kept(folder, &known.binary, module, &unique),
+            None => (resolve::resolve(&known.binary, &module.path, &unique), unique.len()),
+        };
+        self.looked_up += looked_up as u64;
         if let Some(problem) = resolved.problem
             && !known.warned
         {
@@ -96,6 +117,33 @@ impl Symbolizer {
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
+}
+
+/// Resolves what the folder has no answer for; gives how many addresses that were.
+fn with_kept(
+    folder: &kept::Folder,
+    binary: &Binary,
+    module: &ModuleKey,
+    svmas: &[u64],
+) -> (resolve::Resolved, usize) {
+    let identity = binary.identity(module);
+    let mut known = folder.read(&identity, svmas);
+    let missing: Vec<u64> = svmas.iter().copied().filter(|svma| !known.frames.contains_key(svma)).collect();
+    if !missing.is_empty() {
+        let resolved = resolve::resolve(binary, &module.path, &missing);
+        let new = kept::Answers {
+            frames: missing.iter().copied().zip(resolved.frames).collect(),
+            problem: resolved.problem,
+        };
+        // Files of split DWARF are not part of the identity.
+        if !resolved.is_split {
+            folder.add(&identity, &new);
+        }
+        known.problem = new.problem.or(known.problem);
+        known.frames.extend(new.frames);
+    }
+    let frames = svmas.iter().map(|svma| known.frames.remove(svma).unwrap_or_default()).collect();
+    (resolve::Resolved { frames, problem: known.problem, is_split: false }, missing.len())
 }
 
 /// What the kernel writes in place of a path names nothing that could be opened, or worse, something else.

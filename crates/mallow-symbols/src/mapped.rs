@@ -9,9 +9,12 @@ use std::path::{Path, PathBuf};
 
 use memmap2::Mmap;
 
+use crate::kept;
+
 /// The bytes of one ELF file and where they came from.
 pub(crate) struct Mapped {
     path: PathBuf,
+    identity: String,
     bytes: Mmap,
 }
 
@@ -28,7 +31,13 @@ impl Mapped {
         // because a 100 MB library must not be copied to look at a few pages of it. What is read is only ever
         // interpreted by bounds-checked parsers and never assumed to be stable between two reads.
         let bytes = unsafe { Mmap::map(&file)? };
-        Ok(Self { path: path.to_owned(), bytes })
+        let identity = kept::identity(path).unwrap_or_default();
+        Ok(Self { path: path.to_owned(), identity, bytes })
+    }
+
+    /// Which file was opened.
+    pub(crate) fn identity(&self) -> &str {
+        &self.identity
     }
 
     /// The path that was opened.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use mallow_base::Frame;
 use typed_arena::Arena;
@@ -26,6 +26,8 @@ pub(crate) struct Resolved {
     pub(crate) frames: Vec<Vec<Frame>>,
     /// What was missing or damaged.
     pub(crate) problem: Option<String>,
+    /// Files were asked for that the debug information refers to.
+    pub(crate) is_split: bool,
 }
 
 /// Resolves `svmas`, which must be sorted, of the module `path`.
@@ -40,15 +42,20 @@ pub(crate) fn resolve(binary: &Binary, path: &str, svmas: &[u64]) -> Resolved {
         damage = Some(message);
         None
     });
-    let job =
-        Job { has_dwarf: dwarf.is_some(), dwarf, names: &names, binary_path: binary_path(binary, path) };
+    let job = Job {
+        has_dwarf: dwarf.is_some(),
+        dwarf,
+        names: &names,
+        binary_path: binary_path(binary, path),
+        is_split: AtomicBool::new(false),
+    };
     let (frames, later_damage) =
         if job.has_dwarf && svmas.len() > SPLIT_FROM { job.run_split(svmas) } else { job.run(svmas) };
     let problem = binary.problem.clone().or_else(|| {
         let damage = damage.or(later_damage);
         damage.map(|damage| damaged(path, &damage)).or_else(|| nameless(path, &names, job.has_dwarf, &frames))
     });
-    Resolved { frames, problem }
+    Resolved { frames, problem, is_split: job.is_split.into_inner() }
 }
 
 fn binary_path<'a>(binary: &'a Binary, path: &'a str) -> &'a Path {
@@ -74,6 +81,7 @@ struct Job<'a, 'file> {
     has_dwarf: bool,
     names: &'a Names<'file>,
     binary_path: &'a Path,
+    is_split: AtomicBool,
 }
 
 /// Frames of one piece of the list, with its number.
@@ -111,7 +119,7 @@ impl<'file> Job<'_, 'file> {
     /// Takes pieces until none is left; each comes back with its number.
     fn work(&self, pieces: &[&[u64]], next: &AtomicUsize) -> (Vec<Piece>, Option<String>) {
         let store = Store::default();
-        let split = SplitDwarf::new(self.binary_path, &store);
+        let split = SplitDwarf::new(self.binary_path, &store, &self.is_split);
         let mut worker = Worker::new(self.dwarf.clone(), split, self.names);
         let mut done = Vec::new();
         loop {

@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use addr2line::SplitDwarfLoad;
 use typed_arena::Arena;
@@ -21,12 +22,14 @@ pub(crate) struct Store {
 /// Finds the parts of split DWARF for one worker.
 pub(crate) struct SplitDwarf<'a> {
     store: &'a Store,
+    /// Set when anything is asked for.
+    was_asked: &'a AtomicBool,
     package: Option<gimli::DwarfPackage<Slice<'a>>>,
 }
 
 impl<'a> SplitDwarf<'a> {
     /// Looks for a package beside the binary (`app.dwp`); loose files are opened when asked for.
-    pub(crate) fn new(binary: &Path, store: &'a Store) -> Self {
+    pub(crate) fn new(binary: &Path, store: &'a Store, was_asked: &'a AtomicBool) -> Self {
         let mut name = binary.as_os_str().to_owned();
         name.push(".dwp");
         let package = Mapped::open(Path::new(&name)).ok().and_then(|mapped| {
@@ -37,11 +40,12 @@ impl<'a> SplitDwarf<'a> {
             })
             .ok()
         });
-        Self { store, package }
+        Self { store, was_asked, package }
     }
 
     /// The DWARF of one split unit, if it is found and has the id that the binary expects.
     pub(crate) fn load(&self, wanted: &SplitDwarfLoad<Slice<'a>>) -> Option<Arc<gimli::Dwarf<Slice<'a>>>> {
+        self.was_asked.store(true, Ordering::Relaxed);
         let packaged = self.package.as_ref().and_then(|package| {
             let unit = package.find_cu(wanted.dwo_id, &wanted.parent).ok().flatten()?;
             Some(Arc::new(unit))

@@ -3,5 +3,6 @@
 mod compiled;
 mod damaged;
 mod judge;
+mod kept;
 mod separate;
 mod toolchain;

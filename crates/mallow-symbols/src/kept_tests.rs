@@ -1,3 +1,5 @@
+//! Kept answers: what comes back, and what damage does.
+
 use super::*;
 use proptest::prelude::*;
 

@@ -31,7 +31,7 @@ use crate::sys;
 use crate::walk::{
     CHECKS_PER_STEP, Check, Frame, Outcome, Surroundings, plain_step, rule_of, step_beyond, unusual_step,
 };
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicUsize, Ordering};
 use mallow_wire::shared::{ADDRESS_TRUNCATED, node_key, stack_hash};
 
 /// The deepest stack that is followed, in frames.
@@ -104,6 +104,12 @@ struct Walked {
 impl Memo {
     /// A new memo; null when the kernel gives no memory. Costs address space until used.
     pub fn map() -> *mut Memo {
+        static MAPPED: AtomicUsize = AtomicUsize::new(0);
+        let bytes = size_of::<Memo>();
+        // Of a limited address space the program keeps most: threads beyond are counted as lost.
+        if MAPPED.fetch_add(bytes, Ordering::Relaxed) + bytes > process::address_limit_bytes() / 8 {
+            return core::ptr::null_mut();
+        }
         let memo = sys::map_private(size_of::<Memo>());
         if !memo.is_null() && !process::is_filtered() {
             // SAFETY: the mapping is ours.

@@ -17,7 +17,7 @@ use crate::thread::{self, Thread};
 use crate::tls;
 use core::arch::{asm, global_asm};
 use core::ffi::{CStr, c_char};
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use mallow_wire::hello::{COMMAND_BYTES_MAX, HELLO_MAGIC, Hello, SESSION_VARIABLE};
 use mallow_wire::shared::*;
 
@@ -40,6 +40,8 @@ static WIPED: AtomicPtr<Wiped> = AtomicPtr::new(core::ptr::null_mut());
 static SHARED: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
 static MEMOS: [AtomicPtr<Memo>; LANE_COUNT_MAX] =
     [const { AtomicPtr::new(core::ptr::null_mut()) }; LANE_COUNT_MAX];
+/// As it was when the process was introduced: later nobody may be allowed to ask.
+static ADDRESS_LIMIT_BYTES: AtomicUsize = AtomicUsize::new(usize::MAX);
 /// A filter of system calls was set, in this process or one that it was forked from.
 static FILTERED: AtomicBool = AtomicBool::new(false);
 static MALLOC_IS_ELSEWHERE: AtomicBool = AtomicBool::new(false);
@@ -150,6 +152,11 @@ pub fn start() {
     }
 }
 
+/// How much address space the process may have.
+pub fn address_limit_bytes() -> usize {
+    ADDRESS_LIMIT_BYTES.load(Ordering::Relaxed)
+}
+
 /// A filter of system calls is about to be set: no file is opened from here on, and no forked child is introduced.
 pub fn note_filter() {
     FILTERED.store(true, Ordering::Relaxed);
@@ -204,6 +211,18 @@ pub fn take_lane() -> Result<Place, NoLane> {
         counts,
         tag: index as u8,
     })
+}
+
+/// Gives back a lane that was taken and not used, and counts the call that wanted it as lost.
+///
+/// # Safety
+/// `lane` was given by [`take_lane`] to this thread, which has written nothing to its ring.
+pub unsafe fn give_back(lane: *const Lane) {
+    header().events_lost.fetch_add(1, Ordering::Relaxed);
+    // SAFETY: by contract.
+    let lane = unsafe { &*lane };
+    lane.tid.store(0, Ordering::Relaxed);
+    lane.state.store(LANE_FREE, Ordering::Release);
 }
 
 /// Finds a free lane, waiting a moment for the collector to give back those of dead threads. Once that was in vain nobody
@@ -401,7 +420,9 @@ fn read_command(into: &mut [u8]) -> usize {
 /// longer than it may, so that limit is asked for first.
 #[inline(never)]
 fn map(fd: i32) -> Option<(*mut u8, usize)> {
-    let limit_bytes = sys::file_limit_bytes();
+    // Of a limited address space the program keeps most.
+    ADDRESS_LIMIT_BYTES.store(sys::address_limit_bytes(), Ordering::Relaxed);
+    let limit_bytes = sys::file_limit_bytes().min(address_limit_bytes() / 3);
     let mut lane_count = LANE_COUNT_MAX;
     while lane_count > 0 {
         if file_bytes(lane_count) <= limit_bytes && sys::ftruncate(fd, file_bytes(lane_count)) == 0 {

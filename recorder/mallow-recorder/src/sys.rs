@@ -207,6 +207,12 @@ pub fn file_limit_bytes() -> usize {
     soft_limit(RLIMIT_FSIZE).unwrap_or(usize::MAX)
 }
 
+/// How much address space this process may have, in bytes.
+pub fn address_limit_bytes() -> usize {
+    const RLIMIT_AS: usize = 9;
+    soft_limit(RLIMIT_AS).unwrap_or(usize::MAX)
+}
+
 fn soft_limit(resource: usize) -> Option<usize> {
     let mut limit = [0usize; 2];
     // SAFETY: reads the limit of this process into 16 bytes of ours.

@@ -283,6 +283,9 @@ unsafe fn enter_first(caller: Caller) -> Entry {
         let home = if place.counts { COUNTING } else { RECORDING };
         let memo = if place.counts { core::ptr::null_mut() } else { place.memo };
         if !place.counts && memo.is_null() {
+            // The address space is limited. As with lanes, what is not recorded is counted.
+            process::give_back(place.lane);
+            tls::set((&raw const WITHOUT_LANE.0).cast_mut());
             return Entry::Pass;
         }
         // From the moment at which the thread is known, a handler interrupts a call under way. Field by field, because a

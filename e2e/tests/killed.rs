@@ -5,6 +5,7 @@ use e2e::run::{self, Exit};
 use e2e::session::{figure, json, report_of};
 use e2e::{Session, Workshop, stacks};
 use serde_json::{Value, json};
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
@@ -242,4 +243,64 @@ fn a_program_that_ends_before_its_first_instruction_has_an_entry() {
     assert_eq!(processes.len(), 1, "{recorded}");
     assert_eq!(processes[0]["exit"], 127, "{recorded}");
     assert!(processes[0]["command"].as_str().unwrap().ends_with("whole"), "{recorded}");
+}
+
+/// The program goes on without; what it did meanwhile is counted, and what it does when mallow is back is recorded.
+#[test]
+fn a_mallow_that_stood_still_goes_on_and_counts_what_it_missed() {
+    const PAIRS: u64 = 400_000;
+    const LATER: u64 = 1_000;
+    let workshop = Workshop::new("stood-still");
+    let text = format!(
+        "#include <stdlib.h>\n#include <unistd.h>\n\
+         static void pair(void) {{ void *p = malloc(30); __asm__ volatile(\"\" : : \"r\"(p) : \"memory\"); free(p); }}\n\
+         __attribute__((noinline)) void before(void) {{ for (int i = 0; i < {PAIRS}; i++) pair(); __asm__ volatile(\"\"); }}\n\
+         __attribute__((noinline)) void later(void) {{ for (int i = 0; i < {LATER}; i++) pair(); __asm__ volatile(\"\"); }}\n\
+         int main(void) {{\n\
+         char byte;\n\
+         if (read(0, &byte, 1) != 1) return 2;\n\
+         before();\n\
+         if (write(1, \"b\", 1) != 1 || read(0, &byte, 1) != 1) return 3;\n\
+         later();\n\
+         return 0; }}\n"
+    );
+    let program = build_text(workshop.path(), "patient", &text);
+    let trace = workshop.file("patient.mallow");
+    let mut command = run::mallow();
+    command.args(["record", "-o"]).arg(&trace).arg("--").arg(&program);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut mallow = command.spawn().unwrap();
+    let (mut to, mut from) = (mallow.stdin.take().unwrap(), mallow.stdout.take().unwrap());
+    let start = Instant::now();
+    while child_named(mallow.id(), "patient").is_none() {
+        assert!(start.elapsed() < PATIENCE, "`{}` starts no program", run::line(&command));
+        std::thread::yield_now();
+    }
+    let signal = |name: &str| {
+        let _ = run::finish(run::command("kill").args([name, &mallow.id().to_string()])).well();
+    };
+    // The program's own start has been read by then, or is read later: either way it is there.
+    signal("-STOP");
+    to.write_all(b"1").unwrap();
+    let mut byte = [0];
+    from.read_exact(&mut byte).unwrap();
+    signal("-CONT");
+    // Long enough for a collector that runs again to read a ring.
+    std::thread::sleep(Duration::from_secs(1));
+    to.write_all(b"2").unwrap();
+    assert_eq!(run::wait(&mut mallow, &run::line(&command)), Exit::Status(0));
+    let report = json(&report_of(&trace, &[]).well().stdout);
+    let of = |name: &str| {
+        let rows = report["sites"].as_array().unwrap().iter();
+        let rows = rows.filter(|row| stacks::names(row).iter().any(|frame| frame == name));
+        rows.map(|row| figure(row, "allocations")).sum::<u64>()
+    };
+    assert_eq!(of("later"), LATER, "what was done when mallow was back");
+    let recorded = figure(&report["totals"], "allocations") + figure(&report["totals"], "frees");
+    let warning = report["warnings"][0].as_str().unwrap();
+    let (_, lost) = warning.split_once("at least ").unwrap_or_else(|| panic!("{warning}"));
+    let lost: u64 = lost.split(' ').next().unwrap().parse().unwrap();
+    assert!(lost > PAIRS, "a ring holds less than half of it: {lost}");
+    assert_eq!(recorded + lost, 2 * (PAIRS + LATER), "{report:#}");
+    assert_eq!(report["complete"], false);
 }

@@ -68,6 +68,12 @@ impl Mapping {
         unsafe { &*self.base.as_ptr().add(LANES_OFFSET).cast::<Lane>().add(index) }
     }
 
+    /// Calls that the recorder counted and did not record.
+    pub(crate) fn events_lost(&self) -> u64 {
+        let of_lanes = (0..self.lanes_high()).map(|index| self.lane(index).lost.load(Ordering::Relaxed));
+        of_lanes.fold(self.header().events_lost.load(Ordering::Relaxed), u64::saturating_add)
+    }
+
     /// A lane's ring.
     pub(crate) fn ring(&self, index: usize) -> Ring<'_> {
         assert!(index < self.lane_count);

@@ -363,7 +363,7 @@ impl Recorded {
             write_stacks(index, &new, file)?;
         }
         let header = mapping.header();
-        let events_lost = header.events_lost.load(Ordering::Relaxed);
+        let events_lost = mapping.events_lost();
         let mut payload = Vec::new();
         trace::ProcessEnd { ended_us, exit: exit.map(chunks::exit), events_lost }.encode(&mut payload);
         file.chunk(ChunkKind::PROCESS_END, index, &payload)?;
@@ -391,7 +391,7 @@ impl Recorded {
     pub(crate) fn warnings(&self) -> Vec<String> {
         let header = self.mapping.header();
         let pid = self.pid;
-        let mut warnings = unseen::warnings(header, pid);
+        let mut warnings = unseen::warnings(&self.mapping, pid);
         if self.damages > 0 {
             warnings.push(format!(
                 "process {pid}: the program wrote over the recorder's memory ({} times seen), so its figures are not to be relied on",

@@ -488,19 +488,6 @@ impl Recording {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_trace_takes_no_name_that_another_file_has() {
-        let directory = tempfile::tempdir().unwrap();
-        let place = directory.path();
-        for (text, name) in [("a", "app.7.mallow"), ("b", "app.7-2.mallow"), ("c", "app.7-3.mallow")] {
-            let fresh = place.join("fresh");
-            std::fs::write(&fresh, text).unwrap();
-            assert_eq!(name_by_process(&fresh, place, "app", 7).unwrap(), place.join(name));
-            assert!(!fresh.exists());
-        }
-        assert_eq!(std::fs::read_to_string(place.join("app.7.mallow")).unwrap(), "a");
-    }
-
     fn cannot_be_recorded(directory: &Path, command: &str) -> String {
         let options = RecordOptions {
             command: vec![command.into()],

@@ -157,12 +157,12 @@ impl Counting {
     }
 
     fn close(&mut self, counted: &Counted, exit: Option<Exit>) {
-        self.warnings.extend(unseen::warnings(counted.mapping.header(), counted.pid));
+        self.warnings.extend(unseen::warnings(&counted.mapping, counted.pid));
         let process = &mut self.processes[counted.index];
         process.exit = exit;
         process.ended_us = self.started.elapsed().as_micros() as u64;
         process.totals = totals(&counted.mapping);
-        process.events_lost = counted.mapping.header().events_lost.load(Ordering::Relaxed);
+        process.events_lost = counted.mapping.events_lost();
     }
 }
 

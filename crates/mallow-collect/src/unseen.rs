@@ -1,10 +1,11 @@
 //! What a process did that its recorder could not see, as sentences.
 
-use mallow_wire::shared::Header;
+use crate::mapping::Mapping;
 use std::sync::atomic::Ordering;
 
 /// One sentence for each reason for which figures of a process are not all of it.
-pub(crate) fn warnings(header: &Header, pid: u32) -> Vec<String> {
+pub(crate) fn warnings(mapping: &Mapping, pid: u32) -> Vec<String> {
+    let header = mapping.header();
     let mut warnings = Vec::new();
     if header.malloc_is_elsewhere != 0 {
         warnings.push(format!(
@@ -25,7 +26,7 @@ pub(crate) fn warnings(header: &Header, pid: u32) -> Vec<String> {
             "process {pid}: what it forked behind its seccomp filter was not recorded (processes: {filtered})"
         ));
     }
-    let lost = header.events_lost.load(Ordering::Relaxed);
+    let lost = mapping.events_lost();
     if lost > 0 {
         warnings.push(format!(
             "process {pid}: at least {lost} events were not recorded, so its figures are too low"

@@ -338,8 +338,10 @@ pub struct Lane {
     pub taken_serial: AtomicU64,
     /// Words published by the owner.
     pub head: AtomicU64,
+    /// Calls that the lane's owners did not record because the collector stood still and the ring was full.
+    pub lost: AtomicU64,
     /// Pad: `head` is the owner's cache line, `tail` the collector's.
-    pub pad: [u64; 4],
+    pub pad: [u64; 3],
     /// Words consumed by the collector.
     pub tail: AtomicU64,
     /// A word that changes with `tail`, to sleep on.

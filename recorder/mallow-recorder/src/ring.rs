@@ -21,10 +21,11 @@
 use crate::process;
 use crate::silence::Silence;
 use crate::sys;
+use crate::thread;
 use core::arch::asm;
 use core::sync::atomic::{AtomicU64, Ordering};
 use mallow_wire::event::skip_word;
-use mallow_wire::shared::{Lane, RING_WORDS};
+use mallow_wire::shared::{HEARTBEAT_LEFT, Lane, RING_WORDS};
 
 /// The writing end of a thread's ring. Positions count words, as `head` and `tail` do.
 #[derive(Debug)]
@@ -149,12 +150,15 @@ impl Writer {
         self.publish(head);
     }
 
-    /// Waits until the place of `need` words at `at` is free. When the collector has gone recording ends, and the place is
-    /// given back.
+    /// Waits until the place of `need` words at `at` is free. When the collector has gone recording ends; when it gives no sign of
+    /// life the thread goes on without, until it does. Then the place is given back.
     #[cold]
     #[inline(never)]
     fn make_room(&self, at: u64, need: u64) -> bool {
         let lane = self.lane();
+        if thread::is_stalled() {
+            return self.lose(at);
+        }
         let mut spins = 0u32;
         let mut silence = Silence::begin();
         loop {
@@ -175,12 +179,33 @@ impl Writer {
             sys::futex_wait(&lane.tail_futex, tail_futex, Silence::WAIT_MS);
             lane.waiting.store(0, Ordering::Relaxed);
             if silence.is_final(lane.tail.load(Ordering::Relaxed) != tail) {
-                process::header().events_lost.fetch_add(1, Ordering::Relaxed);
-                process::stop();
-                self.give_back(at);
-                return false;
+                match process::header().heartbeat.load(Ordering::Relaxed) {
+                    HEARTBEAT_LEFT => process::stop(),
+                    // It may have been stopped, and come back.
+                    _ => thread::stall(),
+                }
+                return self.lose(at);
             }
         }
+    }
+
+    /// The record that would have stood at `at` is not written.
+    fn lose(&self, at: u64) -> bool {
+        self.note_lost();
+        self.give_back(at);
+        false
+    }
+
+    /// Counts a call that is not recorded. In the lane, so that no two threads write the same word.
+    pub fn note_lost(&self) {
+        self.lane().lost.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Whether a good part of the ring has been read.
+    pub fn has_room(&self) -> bool {
+        let waiting =
+            self.reserved.load(Ordering::Relaxed).wrapping_sub(self.lane().tail.load(Ordering::Acquire));
+        waiting <= RING_WORDS as u64 / 2
     }
 
     /// What was reserved from `at` on will not be written: handlers that reserved behind it failed as well, or their

@@ -41,6 +41,8 @@ const IN_HOOK: u32 = 4;
 const OFF: u32 = 5;
 /// There was no lane for it.
 const PARKED: u32 = 6;
+/// The collector stood still while its ring was full: it goes on unrecorded until there is room.
+const STALLED: u32 = 7;
 
 /// A thread's state.
 #[repr(C, align(64))]
@@ -254,6 +256,15 @@ unsafe fn enter_slowly(caller: Caller) -> Entry {
             RECORDING | COUNTING => enter_known(thread, state, caller),
             IN_REAL | IN_HOOK => enter_nested(thread, state, caller),
             PARKED if process::wants_another_try() => enter_first(caller),
+            STALLED if (*thread).ring.has_room() => {
+                Memo::reset((*thread).memo);
+                (*thread).home.store(RECORDING, Ordering::Relaxed);
+                enter_known(thread, RECORDING, caller)
+            }
+            STALLED => {
+                (*thread).ring.note_lost();
+                Entry::Pass
+            }
             _ => Entry::Pass,
         }
     }
@@ -339,6 +350,10 @@ unsafe fn enter_nested(thread: *mut Thread, state: u32, caller: Caller) -> Entry
         match home {
             RECORDING => Entry::Record(guard),
             COUNTING => Entry::Count(guard),
+            STALLED => {
+                (*thread).ring.note_lost();
+                Entry::Pass
+            }
             _ => Entry::Pass,
         }
     }
@@ -437,6 +452,22 @@ pub unsafe fn before_closing(caller: Caller) {
         }
     }
     process::note_filter();
+}
+
+/// The calling thread's further calls are counted as lost, until there is room in its ring again.
+pub fn stall() {
+    let thread = tls::get();
+    if !thread.is_null() {
+        // SAFETY: this thread's own state.
+        unsafe { (*thread).home.store(STALLED, Ordering::Relaxed) };
+    }
+}
+
+/// Whether the calling thread does not wait for the collector any more.
+pub fn is_stalled() -> bool {
+    let thread = tls::get();
+    // SAFETY: as above.
+    !thread.is_null() && unsafe { (*thread).home.load(Ordering::Relaxed) } == STALLED
 }
 
 /// Ends recording on the calling thread for good.

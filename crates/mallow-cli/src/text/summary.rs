@@ -11,7 +11,10 @@ const LINES_MAX: usize = 23;
 pub(crate) fn summary(summary: &Summary<'_>, trace: &str, style: Style) -> String {
     let mut lines = vec![title(summary, style)];
     if summary.events_lost > 0 {
-        lines.push(format!("figures are too low: {} were lost", plural(summary.events_lost, "event")));
+        let seen = summary.totals.allocations + summary.totals.frees + summary.totals.failed;
+        let share = Percent { part: summary.events_lost, whole: seen.saturating_add(summary.events_lost) };
+        let lost = plural(summary.events_lost, "event");
+        lines.push(format!("figures are too low: {lost} ({share} of all) were lost"));
     }
     for measure in Measure::ALL {
         lines.push(head(summary, measure, style));

@@ -362,7 +362,6 @@ impl Recorded {
         if let Some(new) = stacks.take_new() {
             write_stacks(index, &new, file)?;
         }
-        let header = mapping.header();
         let events_lost = mapping.events_lost();
         let mut payload = Vec::new();
         trace::ProcessEnd { ended_us, exit: exit.map(chunks::exit), events_lost }.encode(&mut payload);
@@ -389,7 +388,6 @@ impl Recorded {
 
     /// What of this process is not in the trace, if anything.
     pub(crate) fn warnings(&self) -> Vec<String> {
-        let header = self.mapping.header();
         let pid = self.pid;
         let mut warnings = unseen::warnings(&self.mapping, pid);
         if self.damages > 0 {

@@ -286,7 +286,7 @@ fn a_mallow_that_stood_still_goes_on_and_counts_what_it_missed() {
     from.read_exact(&mut byte).unwrap();
     signal("-CONT");
     // Long enough for a collector that runs again to read a ring.
-    std::thread::sleep(Duration::from_secs(1));
+    std::thread::sleep(Duration::from_secs(3));
     to.write_all(b"2").unwrap();
     assert_eq!(run::wait(&mut mallow, &run::line(&command)), Exit::Status(0));
     let report = json(&report_of(&trace, &[]).well().stdout);

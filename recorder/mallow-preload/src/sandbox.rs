@@ -7,8 +7,8 @@
 
 use crate::real::Real;
 use core::arch::naked_asm;
-use mallow_recorder::sandbox::{Door, of_prctl, of_syscall};
-use mallow_recorder::{Caller, thread};
+use mallow_recorder::sandbox::{Door, is_exit, of_prctl, of_syscall};
+use mallow_recorder::{Caller, process, thread};
 
 static PRCTL: Real = Real::named(c"prctl");
 static SYSCALL: Real = Real::named(c"syscall");
@@ -64,6 +64,9 @@ unsafe extern "C" fn before_prctl(option: u64, value: u64, _third: u64, sp: usiz
 unsafe extern "C" fn before_syscall(number: u64, first: u64, second: u64, sp: usize, bp: usize) -> usize {
     // SAFETY: as above.
     unsafe { prepare(of_syscall(number, first, second), Caller { sp, bp }) };
+    if is_exit(number, thread::is_main()) {
+        process::will_exit(first as i32);
+    }
     SYSCALL.address()
 }
 

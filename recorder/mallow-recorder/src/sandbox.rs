@@ -29,6 +29,13 @@ pub fn of_prctl(option: u64, value: u64) -> Door {
     }
 }
 
+/// Whether a system call ends the process, which strict mode lets a thread do in this way only.
+pub fn is_exit(number: u64, is_main_thread: bool) -> bool {
+    const SYS_EXIT: u64 = 60;
+    const SYS_EXIT_GROUP: u64 = 231;
+    number == SYS_EXIT_GROUP || number == SYS_EXIT && is_main_thread
+}
+
 /// What a system call with this number and these arguments does.
 pub fn of_syscall(number: u64, first: u64, second: u64) -> Door {
     match (number, first) {
@@ -42,6 +49,14 @@ pub fn of_syscall(number: u64, first: u64, second: u64) -> Door {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_thread_may_end_alone() {
+        assert_eq!(
+            [is_exit(60, true), is_exit(60, false), is_exit(231, false), is_exit(59, true)],
+            [true, false, true, false]
+        );
+    }
 
     #[test]
     fn what_closes_a_door_is_known() {

@@ -470,6 +470,17 @@ pub fn is_stalled() -> bool {
     !thread.is_null() && unsafe { (*thread).home.load(Ordering::Relaxed) } == STALLED
 }
 
+/// Whether the calling thread is the one that began the process, as far as it is known. Makes no system call.
+pub fn is_main() -> bool {
+    let thread = tls::get();
+    // SAFETY: as above; a lane that is not null stays mapped.
+    unsafe {
+        !thread.is_null()
+            && !(*thread).lane.is_null()
+            && (*(*thread).lane).tid.load(Ordering::Relaxed) == process::header().pid
+    }
+}
+
 /// Ends recording on the calling thread for good.
 ///
 /// # Safety

@@ -13,7 +13,7 @@ use mallow_recorder::{Caller, process, thread};
 static PRCTL: Real = Real::named(c"prctl");
 static SYSCALL: Real = Real::named(c"syscall");
 
-/// Exports a function that tells `$work` its first three arguments and its caller's registers, and goes on by a jump to the address
+/// Exports a function that tells `$work` its first four arguments and its caller's registers, and goes on by a jump to the address
 /// that it gives.
 macro_rules! export_before {
     ($name:ident => $work:ident) => {
@@ -34,7 +34,7 @@ macro_rules! export_before {
                 "push r9", ".cfi_adjust_cfa_offset 8",
                 // How many vector registers hold arguments.
                 "push rax", ".cfi_adjust_cfa_offset 8",
-                "lea rcx, [rsp + 56]", "mov r8, rbp",
+                "lea r8, [rsp + 56]", "mov r9, rbp",
                 "call {work}",
                 "mov r11, rax",
                 "pop rax", ".cfi_adjust_cfa_offset -8",
@@ -55,15 +55,29 @@ macro_rules! export_before {
 export_before!(prctl => before_prctl);
 export_before!(syscall => before_syscall);
 
-unsafe extern "C" fn before_prctl(option: u64, value: u64, _third: u64, sp: usize, bp: usize) -> usize {
+unsafe extern "C" fn before_prctl(
+    option: u64,
+    value: u64,
+    pointer: u64,
+    _fourth: u64,
+    sp: usize,
+    bp: usize,
+) -> usize {
     // SAFETY: the registers of the call.
-    unsafe { prepare(of_prctl(option, value), Caller { sp, bp }) };
+    unsafe { prepare(of_prctl(option, value, pointer), Caller { sp, bp }) };
     PRCTL.address()
 }
 
-unsafe extern "C" fn before_syscall(number: u64, first: u64, second: u64, sp: usize, bp: usize) -> usize {
+unsafe extern "C" fn before_syscall(
+    number: u64,
+    first: u64,
+    second: u64,
+    third: u64,
+    sp: usize,
+    bp: usize,
+) -> usize {
     // SAFETY: as above.
-    unsafe { prepare(of_syscall(number, first, second), Caller { sp, bp }) };
+    unsafe { prepare(of_syscall(number, first, second, third), Caller { sp, bp }) };
     if is_exit(number, thread::is_main()) {
         process::will_exit(first as i32);
     }

@@ -6,6 +6,7 @@ const PR_SET_SECCOMP: u64 = 22;
 const PR_SET_TSC: u64 = 26;
 const PR_TSC_SIGSEGV: u64 = 2;
 const SECCOMP_MODE_STRICT: u64 = 1;
+const SECCOMP_MODE_FILTER: u64 = 2;
 const SECCOMP_SET_MODE_STRICT: u64 = 0;
 const SECCOMP_SET_MODE_FILTER: u64 = 1;
 
@@ -20,11 +21,11 @@ pub enum Door {
     Closed,
 }
 
-/// What `prctl` with these arguments does.
-pub fn of_prctl(option: u64, value: u64) -> Door {
+/// What `prctl` with these arguments does. A filter that lies nowhere is not set: libraries ask in this way what the kernel knows.
+pub fn of_prctl(option: u64, value: u64, pointer: u64) -> Door {
     match (option, value) {
         (PR_SET_SECCOMP, SECCOMP_MODE_STRICT) | (PR_SET_TSC, PR_TSC_SIGSEGV) => Door::Closed,
-        (PR_SET_SECCOMP, _) => Door::Filtered,
+        (PR_SET_SECCOMP, SECCOMP_MODE_FILTER) if pointer != 0 => Door::Filtered,
         _ => Door::Open,
     }
 }
@@ -37,11 +38,12 @@ pub fn is_exit(number: u64, is_main_thread: bool) -> bool {
 }
 
 /// What a system call with this number and these arguments does.
-pub fn of_syscall(number: u64, first: u64, second: u64) -> Door {
+pub fn of_syscall(number: u64, first: u64, second: u64, third: u64) -> Door {
     match (number, first) {
-        (SYS_PRCTL, _) => of_prctl(first, second),
-        (SYS_SECCOMP, SECCOMP_SET_MODE_STRICT) => Door::Closed,
-        (SYS_SECCOMP, SECCOMP_SET_MODE_FILTER) => Door::Filtered,
+        (SYS_PRCTL, _) => of_prctl(first, second, third),
+        // With flags the kernel refuses it.
+        (SYS_SECCOMP, SECCOMP_SET_MODE_STRICT) if second == 0 && third == 0 => Door::Closed,
+        (SYS_SECCOMP, SECCOMP_SET_MODE_FILTER) if third != 0 => Door::Filtered,
         _ => Door::Open,
     }
 }
@@ -60,15 +62,22 @@ mod tests {
 
     #[test]
     fn what_closes_a_door_is_known() {
-        assert_eq!(of_prctl(38, 1), Door::Open);
-        assert_eq!(of_prctl(PR_SET_SECCOMP, 2), Door::Filtered);
-        assert_eq!(of_prctl(PR_SET_SECCOMP, 1), Door::Closed);
-        assert_eq!((of_prctl(PR_SET_TSC, 2), of_prctl(PR_SET_TSC, 1)), (Door::Closed, Door::Open));
-        assert_eq!(of_syscall(SYS_PRCTL, PR_SET_SECCOMP, 2), Door::Filtered);
+        use Door::{Closed, Filtered, Open};
         assert_eq!(
-            (of_syscall(SYS_SECCOMP, 0, 0), of_syscall(SYS_SECCOMP, 1, 0)),
-            (Door::Closed, Door::Filtered)
+            [of_prctl(38, 1, 0), of_prctl(PR_SET_SECCOMP, 2, 9), of_prctl(PR_SET_SECCOMP, 1, 9)],
+            [Open, Filtered, Closed]
         );
-        assert_eq!((of_syscall(SYS_SECCOMP, 2, 0), of_syscall(202, 1, 0)), (Door::Open, Door::Open));
+        assert_eq!([of_prctl(PR_SET_TSC, 2, 0), of_prctl(PR_SET_TSC, 1, 0)], [Closed, Open]);
+        assert_eq!(of_syscall(SYS_PRCTL, PR_SET_SECCOMP, 2, 9), Filtered);
+        assert_eq!([of_syscall(SYS_SECCOMP, 0, 0, 0), of_syscall(SYS_SECCOMP, 1, 0, 9)], [Closed, Filtered]);
+        assert_eq!([of_syscall(SYS_SECCOMP, 2, 0, 9), of_syscall(202, 1, 0, 9)], [Open, Open]);
+    }
+
+    /// As libseccomp does before it sets one.
+    #[test]
+    fn who_asks_what_the_kernel_knows_closes_nothing() {
+        assert_eq!(of_syscall(SYS_SECCOMP, 0, 1, 0), Door::Open);
+        assert_eq!(of_syscall(SYS_SECCOMP, 1, 2, 0), Door::Open);
+        assert_eq!(of_prctl(PR_SET_SECCOMP, 2, 0), Door::Open);
     }
 }

@@ -37,6 +37,7 @@ static START: extern "C" fn() = start;
 
 extern "C" fn start() {
     exits::watch();
+    mallow_recorder::modules::note_executable();
     mallow_recorder::process::note_malloc(start as *const () as usize);
     mallow_recorder::process::start();
 }

@@ -34,7 +34,7 @@ struct Executable {
     bytes: AtomicUsize,
 }
 
-// SAFETY: whoever writes the path writes the same bytes, and its length behind them.
+// SAFETY: only the kernel writes the path, and whenever it does it writes the same bytes; the length is stored behind them.
 unsafe impl Sync for Executable {}
 
 static EXECUTABLE: Executable =
@@ -42,15 +42,15 @@ static EXECUTABLE: Executable =
 
 impl Executable {
     fn path(&self) -> &[u8] {
+        let at = self.path.get().cast::<u8>();
         let mut bytes = self.bytes.load(Ordering::Acquire);
-        if bytes == 0 {
-            // SAFETY: as above.
-            let read = sys::readlink(c"/proc/self/exe", unsafe { &mut *self.path.get() });
-            bytes = read.max(0) as usize;
+        if bytes == 0 && !process::is_filtered() {
+            // SAFETY: the room is that long.
+            bytes = unsafe { sys::readlink(c"/proc/self/exe", at, PATH_BYTES_MAX) }.max(0) as usize;
             self.bytes.store(bytes, Ordering::Release);
         }
-        // SAFETY: the kernel wrote so many, and nobody writes others.
-        unsafe { core::slice::from_raw_parts(self.path.get().cast::<u8>(), bytes.min(PATH_BYTES_MAX)) }
+        // SAFETY: the kernel wrote so many.
+        unsafe { core::slice::from_raw_parts(at, bytes.min(PATH_BYTES_MAX)) }
     }
 }
 

@@ -147,8 +147,8 @@ pub fn note_malloc(own: usize) {
 
 /// Starts recording, when a session asked for it, before the program's own code runs.
 pub fn start() {
-    if !STOPPED.load(Ordering::Relaxed) && started() {
-        modules::note_executable();
+    if !STOPPED.load(Ordering::Relaxed) {
+        started();
     }
 }
 

@@ -181,9 +181,12 @@ pub fn read(fd: i32, into: &mut [u8]) -> isize {
 }
 
 /// Reads a symbolic link.
-pub fn readlink(path: &core::ffi::CStr, into: &mut [u8]) -> isize {
-    // SAFETY: the kernel writes at most the slice's length into it.
-    unsafe { call(READLINK, [path.as_ptr() as usize, into.as_mut_ptr() as usize, into.len(), 0, 0, 0]) }
+///
+/// # Safety
+/// The kernel may write `bytes` bytes at `at`.
+pub unsafe fn readlink(path: &core::ffi::CStr, at: *mut u8, bytes: usize) -> isize {
+    // SAFETY: by contract.
+    unsafe { call(READLINK, [path.as_ptr() as usize, at as usize, bytes, 0, 0, 0]) }
 }
 
 /// An ioctl whose argument is a structure that the kernel reads and writes.

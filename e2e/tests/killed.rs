@@ -149,7 +149,13 @@ fn differences(report: &Value, published: Published) -> Vec<String> {
             differences.push(what);
         }
     };
-    expect(report["complete"] == true, format!("the trace is not complete: {}", report["warnings"]));
+    // Killed while the loader was at work: there was no recorder yet, and that is said.
+    let was_too_early = published.allocations == 0
+        && report["warnings"][0]
+            .as_str()
+            .is_some_and(|said| said.starts_with("no process took the recorder in"));
+    let is_whole = report["complete"] == true || was_too_early;
+    expect(is_whole, format!("the trace is not complete: {}", report["warnings"]));
     let processes = report["processes"].as_array().unwrap();
     expect(processes.len() == 1, format!("{} processes", processes.len()));
     for process in processes {

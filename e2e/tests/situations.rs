@@ -33,7 +33,9 @@ fn a_call_takes_less_than_a_kibibyte_of_its_callers_stack() {
     assert_eq!(bare.len(), 4, "{bare:?}");
     let (counted, _) = session.stat();
     for observed in [session.record().well(), counted.well()] {
-        for ((name, used), (bare_name, bare_used)) in figures(&observed).iter().zip(&bare) {
+        let figures = figures(&observed);
+        assert_eq!(figures.len(), bare.len(), "{observed}");
+        for ((name, used), (bare_name, bare_used)) in figures.iter().zip(&bare) {
             assert_eq!(name, bare_name);
             assert!(
                 *used <= bare_used + 1024,

@@ -137,7 +137,7 @@ proptest! {
 /// So they have for heaptrack. Asking it takes longer, so it is asked about fewer; `proptest!` would look at as many.
 #[test]
 fn heaptrack_sees_any_history_in_its_export() {
-    let few = cases(ProptestConfig::default().cases / 16);
+    let few = cases((ProptestConfig::default().cases / 16).max(1));
     let outcome = TestRunner::new(few).run(&histories(), |events| {
         let before = read_as(raw_file(&events).as_bytes(), Format::Heaptrack).unwrap().profile;
         prop_assert_eq!(judge_export(&before), our_judgement(&before));

@@ -119,7 +119,8 @@ impl Model {
 /// Each change runs a compiler, so fewer are looked at than `proptest!` would.
 #[test]
 fn a_program_is_built_again_if_and_only_if_something_in_it_changed() {
-    let few = ProptestConfig { cases: ProptestConfig::default().cases / 8, ..ProptestConfig::default() };
+    let few =
+        ProptestConfig { cases: (ProptestConfig::default().cases / 8).max(1), ..ProptestConfig::default() };
     let outcome = TestRunner::new(few).run(&acts(), |acts| {
         let mut model = Model::new();
         prop_assert_eq!(model.bench.built_one(), (true, model.printed()));

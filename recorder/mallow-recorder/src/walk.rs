@@ -84,6 +84,9 @@ pub struct Surroundings {
     pub pid: u32,
 }
 
+/// Below the stack pointer of an interrupted function, so many bytes are still as they were.
+const RED_ZONE_BYTES: usize = 128;
+
 /// No frame is larger than this; a table that says so is wrong for its code.
 const FRAME_BYTES_MAX: usize = 256 << 20;
 
@@ -101,16 +104,11 @@ impl Surroundings {
         if frame.exact { page } else { page.saturating_add(PAGE_BYTES) }
     }
 
-    /// Moves the end of a foreign stack up to behind `address`, if all of it can be read.
-    fn reach(&self, frame: &Frame, address: usize, end: &mut usize) -> bool {
+    /// Whether a word of `frame`'s own can be read: asked of the kernel where it lies on a foreign stack, on another page.
+    fn may_read(&self, frame: &Frame, address: usize) -> bool {
         let is_foreign = !self.stack.holds(frame.sp.wrapping_sub(8));
-        if !is_foreign || address.wrapping_sub(frame.sp) > FRAME_BYTES_MAX {
-            return false;
-        }
-        while *end <= address && sys::is_readable(*end) {
-            *end += PAGE_BYTES;
-        }
-        *end > address
+        let is_near = address.wrapping_sub(frame.sp.wrapping_sub(RED_ZONE_BYTES)) <= FRAME_BYTES_MAX;
+        address < self.end_of_stack(frame) || is_foreign && is_near && sys::is_readable(address)
     }
 }
 
@@ -127,10 +125,14 @@ pub unsafe fn step_beyond(
     end: &mut usize,
     bp_slot: &mut usize,
 ) -> Outcome {
-    if !around.reach(frame, rule.slot_of(frame), end) {
+    let slot = rule.slot_of(frame);
+    let saved = slot.wrapping_add(8).wrapping_add(rule.b() as usize);
+    if !around.may_read(frame, slot) || rule.saves_bp() && !sys::is_readable(saved) {
         return Outcome::Cut;
     }
-    // SAFETY: by contract; the words below the new end can be read.
+    // Pages in between are not asked for: the callers' words lie above this one.
+    *end = (slot & !(PAGE_BYTES - 1)).saturating_add(PAGE_BYTES);
+    // SAFETY: by contract; the words that the step reads can be read.
     match unsafe { plain_step(frame, rule, *end, bp_slot) } {
         Outcome::Beyond => Outcome::Cut,
         outcome => outcome,
@@ -186,7 +188,6 @@ pub unsafe fn plain_step(frame: &mut Frame, rule: Rule, end: usize, bp_slot: &mu
 #[cold]
 #[inline(never)]
 fn is_popped(frame: &Frame, saved: usize) -> bool {
-    const RED_ZONE_BYTES: usize = 128;
     frame.exact && saved & 7 == 0 && saved < frame.sp && saved >= frame.sp.saturating_sub(RED_ZONE_BYTES)
 }
 
@@ -224,12 +225,8 @@ unsafe fn realigned(
 ) -> Outcome {
     let cfa_slot = frame.bp.wrapping_add(rule.a() as usize);
     let bp_slot = frame.bp.wrapping_add(rule.b() as usize);
-    let mut end = around.end_of_stack(frame);
-    let mut on_stack = |address: usize| {
-        address >= frame.sp - 8
-            && address & 7 == 0
-            && (address < end || around.reach(frame, address, &mut end))
-    };
+    let on_stack =
+        |address: usize| address >= frame.sp - 8 && address & 7 == 0 && around.may_read(frame, address);
     if !on_stack(cfa_slot) || !on_stack(bp_slot) {
         return Outcome::Cut;
     }

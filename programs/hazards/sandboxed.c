@@ -64,6 +64,8 @@ static void wait_for(pid_t child, int status) {
 
 int main(void) {
     asking();
+    if (vfork() == 0) { filter(); _exit(0); } /* has our memory, and locks in itself alone */
+    EXPECT(wait(NULL) > 0, 11);
     pid_t child = fork();
     if (child == 0) {
         filter();

@@ -78,7 +78,7 @@ unsafe extern "C" fn before_syscall(
 ) -> usize {
     // SAFETY: as above.
     unsafe { prepare(of_syscall(number, first, second, third), Caller { sp, bp }) };
-    if is_exit(number, thread::is_main()) {
+    if is_exit(number, thread::is_main) {
         process::will_exit(first as i32);
     }
     SYSCALL.address()
@@ -89,6 +89,7 @@ unsafe fn prepare(door: Door, caller: Caller) {
     unsafe {
         match door {
             Door::Open => {}
+            _ if process::is_borrowed() => {}
             Door::Filtered => thread::before_filter(caller),
             Door::Closed => thread::before_closing(caller),
         }

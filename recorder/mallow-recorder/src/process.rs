@@ -162,6 +162,11 @@ pub fn note_filter() {
     FILTERED.store(true, Ordering::Relaxed);
 }
 
+/// Whether the caller is a `vfork` child, which has its parent's memory: what it does to itself does not become of the parent.
+pub fn is_borrowed() -> bool {
+    is_ready() && header().pid != sys::getpid()
+}
+
 /// Whether there is one.
 pub fn is_filtered() -> bool {
     FILTERED.load(Ordering::Relaxed)

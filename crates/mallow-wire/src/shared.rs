@@ -130,6 +130,17 @@ pub const NODE_LINE_ENTRIES: usize = 4;
 /// nothing, and a node without a place costs the deep stacks that go on from it their inner frames.
 pub const NODE_PROBES: [usize; 5] = [4, 8, 8, 8, 64];
 
+// A search flips the low bits of a place, which stays in its segment when that begins and ends at a multiple of the probes.
+const _: () = {
+    let (mut segment, mut start) = (0, 0);
+    while segment < NODE_SEGMENTS.len() {
+        let probes = NODE_PROBES[segment];
+        assert!(probes.is_power_of_two() && start % probes == 0 && NODE_SEGMENTS[segment] % probes == 0);
+        start += NODE_SEGMENTS[segment];
+        segment += 1;
+    }
+};
+
 /// The hash of a stack: of its innermost frame's key, and of the hash of its callers (0 for none). It says
 /// where the search for its node begins in each segment.
 ///

@@ -133,7 +133,7 @@ pub(crate) unsafe fn reallocating(
                 let new = call();
                 guard.in_hook();
                 match (new.is_null(), size) {
-                    (true, 0) => guard.push([word0(Kind::ReallocFreed, now())]),
+                    (true, 0) => _ = guard.push([word0(Kind::ReallocFreed, now())]),
                     (true, _) => write_sized(&guard, Kind::ReallocFailed, new, size, caller),
                     (false, _) => write_sized(&guard, Kind::ReallocMoved, new, size, caller),
                 }

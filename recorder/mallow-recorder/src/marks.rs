@@ -32,9 +32,12 @@ pub unsafe fn mark(guard: &Guard, what: Mark, name: &[u8], value: u64) {
             lane.marks_asked.fetch_add(1, Ordering::Relaxed);
         }
         let value = word1(size_saturated(value), 0);
-        guard.push([word0(Kind::Mark, _rdtsc()), value, word2(0, what as u32)]);
-        if what.wants_answer() {
+        let is_written = guard.push([word0(Kind::Mark, _rdtsc()), value, word2(0, what as u32)]);
+        if what.wants_answer() && is_written {
             wait_for_answer(guard);
+        } else if what.wants_answer() {
+            // Nobody will answer what nobody reads.
+            lane.marks_asked.fetch_sub(1, Ordering::Relaxed);
         }
     }
 }

@@ -63,21 +63,22 @@ impl Writer {
         Writer { lane, words, reserved: AtomicU64::new(head), ..Writer::none() }
     }
 
-    /// Writes a record of `N` words, waiting for the collector when the ring is full.
+    /// Writes a record of `N` words, waiting for the collector when the ring is full; false when it is lost.
     ///
     /// # Safety
     /// The writer is the calling thread's.
     #[inline(always)]
-    pub unsafe fn push<const N: usize>(&self, words: [u64; N]) {
+    pub unsafe fn push<const N: usize>(&self, words: [u64; N]) -> bool {
         let at = self.reserve(N as u64);
         if at + N as u64 > self.limit.load(Ordering::Relaxed) && !self.make_room(at, N as u64) {
-            return;
+            return false;
         }
         for (i, word) in words.iter().enumerate() {
             // SAFETY: masked to the ring, which is mapped; the place is this record's own.
             unsafe { self.words.add((at as usize + i) & (RING_WORDS - 1)).write_volatile(*word) };
         }
         self.publish(at);
+        true
     }
 
     fn lane(&self) -> &Lane {
@@ -244,7 +245,7 @@ mod tests {
 
         fn push(&self, word: u64) {
             // SAFETY: this thread's own.
-            unsafe { self.writer.push([word, word]) };
+            assert!(unsafe { self.writer.push([word, word]) });
         }
     }
 

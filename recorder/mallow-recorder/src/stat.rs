@@ -74,18 +74,13 @@ fn make_region(region: &AtomicPtr<u32>) -> *mut u32 {
     // Behind a filter of system calls these two may not be allowed, and no forked child counts.
     // SAFETY: the mapping is ours.
     unsafe {
-        if process::is_filtered() {
-            return install(region, fresh.cast());
+        if !process::is_filtered() {
+            sys::wipe_on_fork(fresh, bytes);
+            sys::keep_out_of_core(fresh, bytes);
         }
-        sys::wipe_on_fork(fresh, bytes);
-        sys::keep_out_of_core(fresh, bytes);
     }
-    install(region, fresh.cast())
-}
-
-fn install(region: &AtomicPtr<u32>, fresh: *mut u32) -> *mut u32 {
-    match region.compare_exchange(core::ptr::null_mut(), fresh, Ordering::AcqRel, Ordering::Acquire) {
-        Ok(_) => fresh,
+    match region.compare_exchange(core::ptr::null_mut(), fresh.cast(), Ordering::AcqRel, Ordering::Acquire) {
+        Ok(_) => fresh.cast(),
         Err(other) => other,
     }
 }

@@ -182,11 +182,11 @@ impl Guard {
         self.back == IN_REAL || self.back == IN_HOOK
     }
 
-    /// Writes a record.
+    /// Writes a record; false when it is lost.
     #[inline(always)]
-    pub fn push<const N: usize>(&self, words: [u64; N]) {
+    pub fn push<const N: usize>(&self, words: [u64; N]) -> bool {
         // SAFETY: the guard's thread is this thread, and owns a lane.
-        unsafe { (*self.thread).ring.push(words) };
+        unsafe { (*self.thread).ring.push(words) }
     }
 
     /// From here on we are at work, not the allocator.

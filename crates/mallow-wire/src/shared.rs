@@ -135,7 +135,8 @@ const _: () = {
     let (mut segment, mut start) = (0, 0);
     while segment < NODE_SEGMENTS.len() {
         let probes = NODE_PROBES[segment];
-        assert!(probes.is_power_of_two() && start % probes == 0 && NODE_SEGMENTS[segment] % probes == 0);
+        let (at, entries): (usize, usize) = (start, NODE_SEGMENTS[segment]);
+        assert!(probes.is_power_of_two() && at.is_multiple_of(probes) && entries.is_multiple_of(probes));
         start += NODE_SEGMENTS[segment];
         segment += 1;
     }

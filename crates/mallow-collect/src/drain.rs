@@ -3,7 +3,8 @@
 //! Each ring is in order by itself. Across rings the time stamps decide, and only events stamped before a
 //! moment `until` are taken, where `until` was read *before* any ring's head: whatever led to such an event
 //! was published before it was stamped, so it is in some ring already, and no effect is taken before its
-//! cause. What was stamped earlier but published later has no effect among the events taken.
+//! cause. What was stamped earlier but published later has no effect among the events taken. Events without a stamp have the one of
+//! their predecessor, and no cause in another ring (the recorder's `stamps` says why).
 
 use crate::clock::Clock;
 use crate::mapping::{Mapping, Ring};
@@ -23,6 +24,8 @@ pub(crate) struct LaneReader {
     pub(crate) taken_serial: u64,
     /// Words consumed.
     pub(crate) tail: u64,
+    /// The stamp of the record before, for those that have none.
+    pub(crate) tsc: u64,
 }
 
 /// A lane with something to read.
@@ -35,6 +38,8 @@ struct Cursor<'a> {
     released: u64,
     /// The stamp of the record at `at`.
     tsc: u64,
+    /// The stamp of the record before it.
+    before_tsc: u64,
 }
 
 /// What a pass over the rings consists of.
@@ -133,6 +138,7 @@ impl Pass<'_> {
                     let done = cursors.swap_remove(first);
                     self.release(done.lane, done.at);
                     readers[done.lane].tail = done.at;
+                    readers[done.lane].tsc = done.before_tsc;
                     after += done.at;
                 }
             }
@@ -159,7 +165,7 @@ impl Pass<'_> {
                 cursor.at = cursor.at.saturating_add(words).min(cursor.end);
                 continue;
             }
-            let tsc = event::tsc_of(word0);
+            let tsc = stamp(word0, cursor.before_tsc);
             let kind = Kind::of(word0).filter(|_| tsc.saturating_sub(now_tsc) <= AHEAD_TICKS_MAX);
             let Some(kind) = kind else {
                 // No record begins here: the program wrote over the ring. What follows cannot be told apart.
@@ -180,11 +186,12 @@ impl Pass<'_> {
                 (cursor.ring.word(cursor.at.wrapping_add(1)), cursor.ring.word(cursor.at.wrapping_add(2)));
             *event = Event { kind, thread: cursor.thread, tsc, word1, word2 };
             batch.count += 1;
+            cursor.before_tsc = tsc;
             self.pairing.prefetch(event::address_of(word1));
             cursor.at += words;
         }
         if cursor.at < cursor.end {
-            cursor.tsc = event::tsc_of(cursor.ring.word(cursor.at));
+            cursor.tsc = stamp(cursor.ring.word(cursor.at), cursor.before_tsc);
         }
         Stop::Full
     }
@@ -268,8 +275,18 @@ fn cursor<'a>(mapping: &'a Mapping, lane: usize, reader: &LaneReader) -> Option<
         at,
         end,
         released: at,
-        tsc: event::tsc_of(ring.word(at)),
+        tsc: stamp(ring.word(at), reader.tsc),
+        before_tsc: reader.tsc,
     })
+}
+
+/// When a record was written: it may go without a stamp, and is then read as one with the stamp of the record before it.
+#[inline(always)]
+fn stamp(word0: u64, before_tsc: u64) -> u64 {
+    match event::tsc_of(word0) {
+        0 => before_tsc,
+        tsc => tsc,
+    }
 }
 
 /// The cursor whose next event has the earliest stamp, and the stamp up to which it may be read before

@@ -22,7 +22,7 @@ struct Reading {
 
 impl Reading {
     fn new(lane_count: u32) -> Reading {
-        let reader = |lane| LaneReader { thread: ThreadIndex(lane), taken_serial: 1, tail: 0 };
+        let reader = |lane| LaneReader { thread: ThreadIndex(lane), taken_serial: 1, tail: 0, tsc: 0 };
         let mut clock = Clock::start();
         clock.note();
         Reading {
@@ -92,6 +92,26 @@ fn stamps_decide_the_order_over_all_lanes() {
     assert_eq!((folded.frees_unmatched, folded.totals.leaked_blocks), (0, 0));
     // Out of order, two rounds would be live together.
     assert_eq!((folded.totals.peak_bytes, folded.totals.peak_blocks), (rounds - 1, 1));
+}
+
+/// Records without a stamp are read as those with the stamp of the one before them, in the next pass too.
+#[test]
+fn events_without_a_stamp_stand_behind_the_one_before_them() {
+    let memory = SharedMemory::new(2);
+    memory.alloc(0, 100, 0x1000, 8, u32::MAX);
+    memory.free(0, 0, 0x1000);
+    memory.alloc(0, 0, 0x1000, 100, u32::MAX);
+    memory.free(1, 150, 0x1000);
+    memory.alloc(1, 151, 0x1000, 30, u32::MAX);
+    let mut reading = Reading::new(2);
+    assert_eq!(reading.pass(&memory, 99).words, 0);
+    assert_eq!(reading.pass(&memory, 120).words, 8);
+    memory.alloc(0, 0, 0x2000, 7, u32::MAX);
+    assert_eq!(reading.pass(&memory, 120).words, 3);
+    assert_eq!(reading.pass(&memory, u64::MAX).words, 5);
+    let folded = reading.finish();
+    assert_eq!((folded.totals.allocations, folded.totals.frees, folded.frees_unmatched), (4, 2, 0));
+    assert_eq!((folded.totals.peak_bytes, folded.totals.leaked_blocks), (107, 2));
 }
 
 #[test]

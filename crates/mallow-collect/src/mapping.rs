@@ -56,6 +56,16 @@ impl Mapping {
         unsafe { self.base.cast::<Header>().as_ref() }
     }
 
+    /// Tells the recorder that the collector is alive, and that the next event of each thread is to be stamped.
+    pub(crate) fn beat(&self) {
+        self.header().heartbeat.fetch_add(1, Ordering::Relaxed);
+        let order = &self.header().order.word;
+        if order_owner(order.load(Ordering::Relaxed)) != ORDER_MANY {
+            // Whoever takes the order away in between keeps it: the beat leaves the owner's bits alone.
+            order.fetch_add(ORDER_BEAT, Ordering::Relaxed);
+        }
+    }
+
     /// Lanes that have been used.
     pub(crate) fn lanes_high(&self) -> usize {
         (self.header().lanes_high.load(Ordering::Acquire) as usize).min(self.lane_count)

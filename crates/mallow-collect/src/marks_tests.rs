@@ -33,7 +33,7 @@ impl Program {
             child,
             memory: SharedMemory::new(1),
             regions: Regions::default(),
-            readers: vec![LaneReader { thread: THREAD, taken_serial: 1, tail: 0 }],
+            readers: vec![LaneReader { thread: THREAD, taken_serial: 1, tail: 0, tsc: 0 }],
         }
     }
 

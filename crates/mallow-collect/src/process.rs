@@ -206,7 +206,7 @@ impl Recorded {
         until_tsc: u64,
         file: &mut TraceFile,
     ) -> Result<u64, CollectError> {
-        self.mapping.header().heartbeat.fetch_add(1, Ordering::Relaxed);
+        self.mapping.beat();
         self.meet_threads();
         self.read_modules();
         let (mut outcome, index) = (Ok(()), self.index);
@@ -240,7 +240,7 @@ impl Recorded {
             let lane = self.mapping.lane(index);
             let taken_serial = lane.taken_serial.load(Ordering::Acquire);
             if self.readers.len() <= index {
-                self.readers.push(LaneReader { thread: ThreadIndex(0), taken_serial: 0, tail: 0 });
+                self.readers.push(LaneReader { thread: ThreadIndex(0), taken_serial: 0, tail: 0, tsc: 0 });
             }
             if self.readers[index].taken_serial == taken_serial {
                 continue;

@@ -5,7 +5,9 @@
 
 use crate::mapping::Mapping;
 use mallow_profile::{Fold, StackId};
-use mallow_wire::shared::{NODE_EXACT, NODE_ROOT, is_node_cut, node_address, node_generation, node_uncut};
+use mallow_wire::shared::{
+    NODE_EXACT, NODE_ROOT, is_node_cut, node_address, node_generation, node_parent, node_uncut,
+};
 use mallow_wire::trace::{StackNode, Stacks};
 use std::sync::atomic::Ordering;
 
@@ -70,7 +72,7 @@ impl StackNumbers {
             }
             self.numbers[at as usize] = IN_CHAIN;
             chain.push((at, key));
-            at = (entry.parent.load(Ordering::Relaxed) as u32).wrapping_sub(1);
+            at = node_parent(entry.link.load(Ordering::Relaxed));
         }
         for (id, key) in chain.into_iter().rev() {
             let number = self.nodes.len() as u32;

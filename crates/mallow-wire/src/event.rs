@@ -9,6 +9,8 @@
 //! word 2    |        size, bits 16..48          |  stack node, 32 bits           |
 //! ```
 //!
+//! A time stamp of 0 stands for that of the record before it in the ring: see [`crate::shared::Order`].
+//!
 //! The address is the block's. Addresses of user space and sizes of possible blocks both fit in 48 bits on
 //! x86-64 with four-level page tables and, unless a program asks the kernel for more by hint, with five. A
 //! record that says "failed" keeps the requested size saturated at 48 bits.
@@ -172,7 +174,7 @@ pub const fn size_saturated(size: u64) -> u64 {
     if size > LOW_48 { LOW_48 } else { size }
 }
 
-/// The time stamp in word 0.
+/// The time stamp in word 0; 0 when the record has none of its own.
 #[inline(always)]
 pub const fn tsc_of(word0: u64) -> u64 {
     word0 >> 4

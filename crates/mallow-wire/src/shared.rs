@@ -22,7 +22,7 @@ pub const SHARED_MAGIC: u64 = u64::from_le_bytes(*b"mallowsm");
 
 /// Bumped with every change of this file or of [`crate::event`]. Recorder and collector travel in one binary,
 /// so a difference means that a child was started by another mallow.
-pub const SHARED_VERSION: u32 = 5;
+pub const SHARED_VERSION: u32 = 6;
 
 /// The page size that the layout is aligned to.
 pub const PAGE_BYTES: usize = 4096;
@@ -84,14 +84,41 @@ pub const fn node_uncut(node: u32) -> u32 {
 ///
 /// `key` is 0 while the entry is free. Else it holds, from the low bits: the address (48 bits), one bit that
 /// says whether the address is exact (a program counter) rather than a return address, and the module
-/// generation (15 bits) in which the address was seen. `parent` is the parent's id plus 1, or 0 for the root.
+/// generation (15 bits) in which the address was seen. `link` holds the parent and what is left of the stack's hash:
+/// [`node_link`].
 #[repr(C, align(16))]
 #[derive(Debug)]
 pub struct Node {
     /// Address, exactness, generation.
     pub key: AtomicU64,
-    /// Parent id plus 1; 0 is the root.
-    pub parent: AtomicU64,
+    /// Parent and hash.
+    pub link: AtomicU64,
+}
+
+/// The low bits of a link hold the parent's id plus 1, or 0 for the root.
+const LINK_PARENT_BITS: u32 = 23;
+const LINK_PARENT: u64 = (1 << LINK_PARENT_BITS) - 1;
+
+const _: () = assert!(NODE_COUNT < LINK_PARENT as usize);
+
+/// Packs a node's link: its parent's id, [`NODE_ROOT`] for none, and the upper 41 bits of the [`stack_hash`] of its stack.
+///
+/// The root is the largest id, so that adding 1 to its 32 bits gives the 0 that stands for it.
+#[inline(always)]
+pub const fn node_link(parent: u32, hash: u64) -> u64 {
+    hash & !LINK_PARENT | parent.wrapping_add(1) as u64
+}
+
+/// The parent in a node's link.
+#[inline(always)]
+pub const fn node_parent(link: u64) -> u32 {
+    ((link & LINK_PARENT) as u32).wrapping_sub(1)
+}
+
+/// Whether a link is one of a stack with this hash, as far as it tells.
+#[inline(always)]
+pub const fn is_link_of(link: u64, hash: u64) -> bool {
+    (link ^ hash) >> LINK_PARENT_BITS == 0
 }
 
 const _: () = assert!(size_of::<Node>() == 16);
@@ -258,6 +285,8 @@ pub struct Header {
     pub peak_blocks: AtomicU64,
     /// Under [`WATCH_AIDE`].
     pub aide: Aide,
+    /// Which events need time stamps.
+    pub order: Order,
 }
 
 const _: () = assert!(size_of::<Header>() <= PAGE_BYTES);
@@ -285,6 +314,41 @@ pub struct Aide {
     pub held_bytes: AtomicU64,
     /// Those of them that are in use.
     pub used_bytes: AtomicU64,
+}
+
+/// Which events need time stamps: while one thread alone has recorded, its ring is the order of things, and the counter is read now
+/// and then. Events without a stamp happened between the one before them and the next beat.
+///
+/// ```text
+/// 63                32 31                 0
+/// |       beat        |      owner        |
+/// ```
+///
+/// `owner` is 0 at first, the number of the lane that recorded first plus 1 after it, and [`ORDER_MANY`] as soon as
+/// another lane records, for ever. On a cache line of its own: every event reads it, the collector writes it.
+#[repr(C, align(64))]
+#[derive(Debug)]
+pub struct Order {
+    /// Beat and owner.
+    pub word: AtomicU64,
+}
+
+/// The owner once there have been two: every event has a stamp.
+pub const ORDER_MANY: u32 = u32::MAX;
+
+/// Added to the word of an [`Order`] by each pass of the collector: a thread that finds it changed stamps its next event.
+pub const ORDER_BEAT: u64 = 1 << 32;
+
+/// The owner in an order's word.
+#[inline(always)]
+pub const fn order_owner(word: u64) -> u32 {
+    word as u32
+}
+
+/// The word with another owner.
+#[inline(always)]
+pub const fn with_order_owner(word: u64, owner: u32) -> u64 {
+    word >> 32 << 32 | owner as u64
 }
 
 /// In [`Aide::order`]: give memory that is not used back to the kernel.
@@ -411,6 +475,29 @@ mod tests {
         assert_eq!(node_generation(key), 5);
         assert_ne!(key & NODE_EXACT, 0);
         assert_eq!(node_generation(node_key(1, false, GENERATION_COUNT + 3)), 3);
+    }
+
+    #[test]
+    fn links_give_back_parents_and_know_their_hash() {
+        for parent in [0, 5, NODE_COUNT as u32 - 1, NODE_ROOT] {
+            for hash in [0, 1 << 23, u64::MAX, 0x9e37_79b9_7f4a_7c15] {
+                let link = node_link(parent, hash);
+                assert_eq!(node_parent(link), parent);
+                assert!(
+                    is_link_of(link, hash)
+                        && !is_link_of(link, hash ^ 1 << 23)
+                        && !is_link_of(link, hash ^ 1 << 63)
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_beat_leaves_the_owner_alone() {
+        for owner in [0, 7, ORDER_MANY] {
+            let word = with_order_owner(u64::MAX, owner).wrapping_add(ORDER_BEAT);
+            assert_eq!((order_owner(word), word >> 32), (owner, 0));
+        }
     }
 
     #[test]

@@ -227,8 +227,7 @@ unsafe fn opened(caller: Caller, number: i32) {
         if let Entry::Record(guard) = enter(caller) {
             guard.in_hook();
             let node = guard.node(caller);
-            let now = core::arch::x86_64::_rdtsc();
-            guard.push([word0(Kind::Opened, now), word1(number as u64, 0), word2(0, node)]);
+            guard.push([word0(Kind::Opened, guard.stamp()), word1(number as u64, 0), word2(0, node)]);
         }
     }
 }

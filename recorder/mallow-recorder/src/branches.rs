@@ -4,7 +4,8 @@
 //! turns. The memo holds one path only. A branch is another one: it starts at a call site at a stack depth,
 //! reads a few return addresses, and ends at a kept frame. It is good for a call when all of that is as it
 //! was: the call site, the stack pointer, rbp if the path looks at it, every word that was read, and the kept
-//! frame, which is known by its place and by the walk that found it.
+//! frame: its place, and the hash of its stack. (No frame of the branch restores rbp, so that at the kept frame it is
+//! the innermost one's.) Another walk may have found the kept frame again in the meantime.
 
 use crate::memo::unchanged;
 use crate::walk::{Check, Frame};
@@ -28,10 +29,22 @@ struct Branch {
     node: u32,
     /// The kept frame that the branch leads to is the one below this index; 0 in an empty place.
     join: u32,
-    /// The walk that found it.
-    join_serial: u64,
+    /// That frame.
+    met: Met,
     /// The words between the innermost frame and the kept one.
     words: [Check; BRANCH_FRAMES_MAX - 1],
+}
+
+/// A kept frame as a branch knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct Met {
+    /// Where its return address lies.
+    pub slot: usize,
+    /// Its rbp; 0 when nobody looks at it.
+    pub bp: usize,
+    /// The hash of its stack.
+    pub hash: u64,
 }
 
 /// A thread's branches. Zeroed at first.
@@ -48,19 +61,24 @@ fn place(frame: &Frame) -> usize {
 }
 
 impl Branches {
-    /// The node of a call whose innermost frame is given, when a branch leads from it to one of the kept
-    /// frames, whose walks' serial numbers are given.
+    /// The node of a call whose innermost frame is given, when a branch leads from it to one of the `kept_count` kept
+    /// frames, each of which `kept` describes.
     ///
     /// # Safety
     /// The frame is the innermost of this thread, the kept frames are live and lie on its own stack above it.
     #[inline(always)]
-    pub unsafe fn find(&self, innermost: &Frame, serials: &[u64]) -> Option<u32> {
+    pub unsafe fn find(
+        &self,
+        innermost: &Frame,
+        kept_count: usize,
+        kept: impl Fn(usize) -> Met,
+    ) -> Option<u32> {
         let branch = &self.branches[place(innermost)];
         let join = branch.join as usize;
         let same_start = branch.slot == innermost.slot
             && branch.ra == innermost.ra
             && (branch.bp == innermost.bp || !branch.bp_matters);
-        if !same_start || join == 0 || join > serials.len() || serials[join - 1] != branch.join_serial {
+        if !same_start || join == 0 || join > kept_count || kept(join - 1) != branch.met {
             return None;
         }
         let words = &branch.words[..(branch.word_count as usize).min(BRANCH_FRAMES_MAX - 1)];
@@ -75,7 +93,7 @@ impl Branches {
         innermost: &Frame,
         bp_matters: bool,
         join: usize,
-        join_serial: u64,
+        met: Met,
         words: &[Check],
         node: u32,
     ) {
@@ -87,7 +105,7 @@ impl Branches {
         branch.word_count = words.len() as u8;
         branch.node = node;
         branch.join = join as u32;
-        branch.join_serial = join_serial;
+        branch.met = met;
         branch.words[..words.len()].copy_from_slice(words);
     }
 }

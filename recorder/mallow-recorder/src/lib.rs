@@ -30,6 +30,7 @@ pub mod rules;
 pub mod sandbox;
 mod silence;
 pub mod stack_range;
+pub mod stamps;
 pub mod stat;
 pub mod sys;
 pub mod thread;

@@ -8,7 +8,6 @@ use crate::process;
 use crate::silence::Silence;
 use crate::sys;
 use crate::thread::Guard;
-use core::arch::x86_64::_rdtsc;
 use core::sync::atomic::Ordering;
 use mallow_wire::event::{Kind, MARK_NAME_BYTES_MAX, Mark, TEXT_BYTES, size_saturated, word0, word1, word2};
 
@@ -25,14 +24,14 @@ pub unsafe fn mark(guard: &Guard, what: Mark, name: &[u8], value: u64) {
             let mut bytes = [0u8; TEXT_BYTES];
             bytes[..piece.len()].copy_from_slice(piece);
             let text = u128::from_le_bytes(bytes);
-            guard.push([word0(Kind::Text, _rdtsc()), text as u64, (text >> 64) as u64]);
+            guard.push([word0(Kind::Text, guard.stamp()), text as u64, (text >> 64) as u64]);
         }
         let lane = &*(*thread).lane;
         if what.wants_answer() {
             lane.marks_asked.fetch_add(1, Ordering::Relaxed);
         }
         let value = word1(size_saturated(value), 0);
-        let is_written = guard.push([word0(Kind::Mark, _rdtsc()), value, word2(0, what as u32)]);
+        let is_written = guard.push([word0(Kind::Mark, guard.stamp()), value, word2(0, what as u32)]);
         if what.wants_answer() && is_written {
             wait_for_answer(guard);
         } else if what.wants_answer() {

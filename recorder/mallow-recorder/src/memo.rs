@@ -14,6 +14,9 @@
 //! Programs call in loops: the same few paths lead from one kept frame to the allocator, in turns. The last
 //! paths of that kind are kept as [`crate::branches`], and looked at before a walk.
 //!
+//! A stack that was found by walking has a hash, which is that of its callers and of its innermost frame; the kept frames have theirs, so
+//! the table of nodes is asked once for a call ([`crate::nodes::find`]), and for the frames in between only when the stack is new.
+//!
 //! *Every* word counts. Comparing return addresses alone is wrong: a dead slot below a live `alloca` can hold
 //! the old address while rbp, and with it the rest of the walk, has changed. The one exception is a value of
 //! rbp that no frame further out will look at before it is replaced by one from the stack: code without frame
@@ -23,7 +26,7 @@
 //! handler that interrupted a call to us.
 
 use crate::Caller;
-use crate::branches::{BRANCH_FRAMES_MAX, Branches};
+use crate::branches::{BRANCH_FRAMES_MAX, Branches, Met};
 use crate::nodes::{self, EMPTY, Stack};
 use crate::process;
 use crate::rules::BpUse;
@@ -32,7 +35,7 @@ use crate::walk::{
     CHECKS_PER_STEP, Check, Frame, Outcome, Surroundings, plain_step, rule_of, step_beyond, unusual_step,
 };
 use core::sync::atomic::{AtomicUsize, Ordering};
-use mallow_wire::shared::{ADDRESS_TRUNCATED, node_key, stack_hash};
+use mallow_wire::shared::{ADDRESS_TRUNCATED, NODE_ROOT, is_node_cut, node_key, stack_hash};
 
 /// The deepest stack that is followed, in frames.
 pub const FRAMES_MAX: usize = 32 * 1024;
@@ -47,10 +50,33 @@ const EXTRAS_MAX: usize = FRAMES_MAX;
 struct State {
     /// rbp, as execution resumes in this frame.
     bp: usize,
-    /// The stack from here outwards.
-    stack: Stack,
-    /// Behind the last extra word that was read to leave this frame, `<< 1`, and whether `bp` matters.
+    /// The hash of the stack from here outwards.
+    hash: u64,
+    /// Its node, or [`NOT_ASKED`].
+    node: u32,
+    /// Behind the last extra word that was read to leave this frame, `<< 2`; whether `ra` is exact, `<< 1`; and whether `bp`
+    /// matters.
     mark: u32,
+}
+
+/// In place of a node nobody has looked for: only innermost frames' are wanted, and the callers' of new stacks. No frame has it.
+const NOT_ASKED: u32 = NODE_ROOT;
+
+impl State {
+    #[inline(always)]
+    fn bp_matters(&self) -> bool {
+        self.mark & 1 != 0
+    }
+
+    #[inline(always)]
+    fn is_exact(&self) -> bool {
+        self.mark & 2 != 0
+    }
+
+    #[inline(always)]
+    fn extras_end(&self) -> usize {
+        (self.mark >> 2) as usize
+    }
 }
 
 /// A frame of the walk under way.
@@ -74,13 +100,12 @@ struct Fresh {
 pub struct Memo {
     generation: u64,
     frame_count: usize,
+    /// The stack around the outermost frame: none, or the mark of one that is deeper than we follow.
+    root: Stack,
     /// Each frame's slot with its return address, outermost first. Leaving a frame means reading the word of
     /// the frame before it in this list.
     words: [Check; FRAMES_MAX],
     states: [State; FRAMES_MAX],
-    /// Which walk found each frame, so that a frame in the same place can be told from the same frame.
-    walk_serials: [u64; FRAMES_MAX],
-    walks: u64,
     /// Other ways in which recent calls reached the kept frames.
     branches: Branches,
     /// What else was read: saved values of rbp that matter, and the words of unusual frames.
@@ -145,11 +170,13 @@ impl Memo {
         unsafe { memo.keep_unchanged(caller.sp, around.generation) };
         let count = memo.frame_count;
         if count > 0 && memo.is_kept(count - 1, &innermost) {
-            return memo.states[count - 1].stack.node;
+            return match memo.states[count - 1].node {
+                NOT_ASKED => memo.ask(count).node,
+                node => node,
+            };
         }
-        let serials = &memo.walk_serials[..count];
         // SAFETY: the branch's words lie between `sp` and a kept frame on the thread's own stack.
-        if let Some(node) = unsafe { memo.branches.find(&innermost, serials) } {
+        if let Some(node) = unsafe { memo.branches.find(&innermost, count, |index| memo.met(index)) } {
             return node;
         }
         // SAFETY: by contract.
@@ -159,27 +186,28 @@ impl Memo {
         node
     }
 
+    /// A kept frame as a branch that leads to it knows it.
+    #[inline(always)]
+    fn met(&self, index: usize) -> Met {
+        let state = &self.states[index];
+        let bp = if state.bp_matters() { state.bp } else { 0 };
+        Met { slot: self.words[index].address, bp, hash: state.hash }
+    }
+
     /// Notes the way from the innermost frame to the kept one that was met, if it was short and plain.
     #[inline(always)]
     fn remember_branch(&mut self, walked: &Walked, innermost: &Frame) {
         let (join, end) = (walked.join, walked.join + walked.fresh_count);
         let plain = join > 0
             && self.frame_count == end
-            && self.states[end - 1].mark >> 1 == self.states[join - 1].mark >> 1;
+            && self.states[end - 1].extras_end() == self.states[join - 1].extras_end();
         if plain && walked.fresh_count <= BRANCH_FRAMES_MAX {
             let state = self.states[end - 1];
             // Leaving a frame reads the word of the next one outwards; the kept frame's own word is checked
             // with the kept ones.
             let words = &self.words[join..end - 1];
-            let matters = state.mark & 1 != 0;
-            self.branches.remember(
-                innermost,
-                matters,
-                join,
-                self.walk_serials[join - 1],
-                words,
-                state.stack.node,
-            );
+            let matters = state.bp_matters();
+            self.branches.remember(innermost, matters, join, self.met(join - 1), words, state.node);
         }
     }
 
@@ -187,7 +215,7 @@ impl Memo {
     #[inline(always)]
     fn is_kept(&self, index: usize, frame: &Frame) -> bool {
         let (word, state) = (&self.words[index], &self.states[index]);
-        word.address == frame.slot && word.value == frame.ra && (state.bp == frame.bp || state.mark & 1 == 0)
+        word.address == frame.slot && word.value == frame.ra && (state.bp == frame.bp || !state.bp_matters())
     }
 
     /// Drops what is below `sp` and what has changed.
@@ -200,11 +228,11 @@ impl Memo {
         }
         // SAFETY: by contract of the caller.
         count = unsafe { unchanged(&self.words[..count]) };
-        if count > 0 && self.states[count - 1].mark >> 1 != 0 {
-            let end = (self.states[count - 1].mark >> 1) as usize;
+        if count > 0 && self.states[count - 1].extras_end() != 0 {
+            let end = self.states[count - 1].extras_end();
             // SAFETY: as above.
             let same = unsafe { unchanged(&self.extras[..end]) };
-            while count > 0 && (self.states[count - 1].mark >> 1) as usize > same {
+            while count > 0 && self.states[count - 1].extras_end() > same {
                 count -= 1;
             }
         }
@@ -292,24 +320,22 @@ impl Memo {
     #[inline(always)]
     fn adopt(&mut self, walked: &Walked, around: &Surroundings) -> u32 {
         let mut count = walked.join;
+        if count == 0 {
+            self.root = walked.root;
+        }
         let outer = (count > 0).then(|| self.states[count - 1]);
-        let mut stack = outer.map_or(walked.root, |outer| outer.stack);
-        let mut extra = outer.map_or(0, |outer| (outer.mark >> 1) as usize);
+        let mut hash = outer.map_or(walked.root.hash, |outer| outer.hash);
+        let mut extra = outer.map_or(0, |outer| outer.extras_end());
         // Whether the frame outside of the one at hand needs its rbp, and which it was. A stack that was
         // truncated goes on unseen.
-        let mut outer_bp_matters = outer.map_or(walked.root != EMPTY, |outer| outer.mark & 1 != 0);
+        let mut outer_bp_matters = outer.map_or(walked.root != EMPTY, |outer| outer.bp_matters());
         let mut outer_bp = walked.join_bp;
-        let table = process::nodes();
-        if walked.fresh_count > 1 {
-            self.prefetch_nodes(walked, stack, around.generation);
-        }
+        let mut key = 0;
         let mut complete = true;
-        self.walks += 1;
         for i in (0..walked.fresh_count).rev() {
             let fresh = self.fresh[i];
-            let key = node_key(fresh.ra as u64, fresh.exact, around.generation);
-            // SAFETY: the table of this process.
-            stack = unsafe { nodes::intern(table, stack, key) };
+            key = node_key(fresh.ra as u64, fresh.exact, around.generation);
+            hash = stack_hash(key, hash);
             let bp_matters = match fresh.bp_use {
                 BpUse::Needed => true,
                 BpUse::HandedOn => outer_bp_matters,
@@ -332,15 +358,71 @@ impl Memo {
             }
             if complete {
                 self.words[count] = Check { address: fresh.slot, value: fresh.ra };
-                self.walk_serials[count] = self.walks;
-                self.states[count] =
-                    State { bp: fresh.bp, stack, mark: (extra as u32) << 1 | bp_matters as u32 };
+                let mark = (extra as u32) << 2 | (fresh.exact as u32) << 1 | bp_matters as u32;
+                self.states[count] = State { bp: fresh.bp, hash, node: NOT_ASKED, mark };
                 count += 1;
             }
             (outer_bp_matters, outer_bp) = (bp_matters, fresh.bp);
         }
         self.frame_count = count;
+        let node = self.node_of(walked, key, hash, around.generation);
+        if complete {
+            self.states[count - 1].node = node;
+        }
+        node
+    }
+
+    /// The node of a walk's whole stack: found at once when the stack is known.
+    #[inline(always)]
+    fn node_of(&mut self, walked: &Walked, key: u64, hash: u64, generation: u64) -> u32 {
+        let is_cut = walked.join > 0 && is_node_cut(self.states[walked.join - 1].node);
+        if !is_cut {
+            // SAFETY: the table of this process.
+            if let Some(node) = unsafe { nodes::find(process::nodes(), key, hash) } {
+                return node;
+            }
+        }
+        self.intern_fresh(walked, generation)
+    }
+
+    /// Goes through a new stack frame by frame.
+    #[inline(never)]
+    fn intern_fresh(&mut self, walked: &Walked, generation: u64) -> u32 {
+        let mut stack = if walked.join > 0 { self.ask(walked.join) } else { walked.root };
+        if !is_node_cut(stack.node) {
+            self.prefetch_nodes(walked, stack, generation);
+        }
+        for i in (0..walked.fresh_count).rev() {
+            let fresh = self.fresh[i];
+            let key = node_key(fresh.ra as u64, fresh.exact, generation);
+            // SAFETY: the table of this process.
+            stack = unsafe { nodes::intern(process::nodes(), stack, key) };
+            // Those that were kept lie upon the frame that was met, in order.
+            let index = walked.join + walked.fresh_count - 1 - i;
+            if index < self.frame_count {
+                self.states[index].node = stack.node;
+            }
+        }
         stack.node
+    }
+
+    /// The stack of the kept frame below an index, its node and those of its callers looked for if they have not been.
+    #[cold]
+    #[inline(never)]
+    fn ask(&mut self, count: usize) -> Stack {
+        let is_asked = |state: &State| state.node != NOT_ASKED;
+        let known = self.states[..count].iter().rposition(is_asked).map_or(0, |last| last + 1);
+        let mut stack = match known {
+            0 => self.root,
+            _ => Stack { hash: self.states[known - 1].hash, node: self.states[known - 1].node },
+        };
+        for (state, word) in self.states[known..count].iter_mut().zip(&self.words[known..count]) {
+            let key = node_key(word.value as u64, state.is_exact(), self.generation);
+            // SAFETY: the table of this process.
+            stack = unsafe { nodes::intern(process::nodes(), stack, key) };
+            state.node = stack.node;
+        }
+        stack
     }
 
     /// Asks for the nodes of all fresh frames at once.

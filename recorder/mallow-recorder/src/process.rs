@@ -64,8 +64,8 @@ pub struct Place {
     pub pid: u32,
     /// Count only.
     pub counts: bool,
-    /// The lane's number, cut to 8 bits.
-    pub tag: u8,
+    /// The lane's number.
+    pub index: u32,
 }
 
 /// The shared memory. Only after [`take_lane`] gave a place, or [`is_ready`] said so.
@@ -214,7 +214,7 @@ pub fn take_lane() -> Result<Place, NoLane> {
         memo: if counts { core::ptr::null_mut() } else { memo_of(index) },
         pid: header.pid,
         counts,
-        tag: index as u8,
+        index: index as u32,
     })
 }
 

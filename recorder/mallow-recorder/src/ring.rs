@@ -27,6 +27,10 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use mallow_wire::event::skip_word;
 use mallow_wire::shared::{HEARTBEAT_LEFT, Lane, RING_WORDS};
 
+/// How far ahead of a record the ring is asked for: the collector's processor has the lines that it read last, and a store that waits
+/// for one of them holds up all that come after it.
+const AHEAD_WORDS: usize = 64;
+
 /// The writing end of a thread's ring. Positions count words, as `head` and `tail` do.
 #[derive(Debug)]
 #[repr(C)]
@@ -72,6 +76,11 @@ impl Writer {
         let at = self.reserve(N as u64);
         if at + N as u64 > self.limit.load(Ordering::Relaxed) && !self.make_room(at, N as u64) {
             return false;
+        }
+        // SAFETY: a hint, which faults on no address; this one lies in the ring.
+        unsafe {
+            let ahead = self.words.add((at as usize + AHEAD_WORDS) & (RING_WORDS - 1));
+            asm!("prefetchw byte ptr [{ahead}]", ahead = in(reg) ahead, options(nostack, preserves_flags));
         }
         for (i, word) in words.iter().enumerate() {
             // SAFETY: masked to the ring, which is mapped; the place is this record's own.

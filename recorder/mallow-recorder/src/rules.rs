@@ -152,7 +152,9 @@ static CACHE: [Entry; CACHE_ENTRIES] =
 #[inline(always)]
 pub fn rule_at(pc: usize, generation: u64) -> Rule {
     let tag = pc as u64 | generation << 48;
-    let index = (tag.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48) as usize;
+    // Call sites lie anywhere, so the low bits are as good as a hash, and are there at once: each frame of a walk waits for the one
+    // before it.
+    let index = pc % CACHE_ENTRIES;
     for entry in [&CACHE[index], &CACHE[index ^ 1]] {
         let rule = entry.rule.load(Ordering::Relaxed);
         if entry.tag.load(Ordering::Relaxed) ^ rule == tag && rule != 0 {

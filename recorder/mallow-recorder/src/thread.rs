@@ -27,6 +27,7 @@ use crate::memo::{self, Memo};
 use crate::process::{self, NoLane};
 use crate::ring::Writer;
 use crate::stack_range::StackRange;
+use crate::stamps::Stamps;
 use crate::tls;
 use crate::walk::Surroundings;
 use core::sync::atomic::{AtomicU32, Ordering, compiler_fence};
@@ -61,6 +62,8 @@ pub struct Thread {
     pub memo: *mut Memo,
     /// What walks need to know.
     pub around: Surroundings,
+    /// Which events get a time stamp.
+    pub stamps: Stamps,
     /// The block that this thread allocated last, for counting temporary ones.
     pub last_address: usize,
     /// Marks this thread's blocks among others'.
@@ -189,6 +192,14 @@ impl Guard {
         unsafe { (*self.thread).ring.push(words) }
     }
 
+    /// The time stamp of the event at hand, 0 when it needs none. To be asked for behind the allocator's answer, or before the
+    /// allocator gets a block to free.
+    #[inline(always)]
+    pub fn stamp(&self) -> u64 {
+        // SAFETY: the guard's thread is this thread.
+        unsafe { (*self.thread).stamps.next() }
+    }
+
     /// From here on we are at work, not the allocator.
     #[inline(always)]
     pub fn in_hook(&self) {
@@ -309,8 +320,9 @@ unsafe fn enter_first(caller: Caller) -> Entry {
         (&raw mut (*thread).memo).write(memo);
         (&raw mut (*thread).around.generation).write(process::generation());
         (&raw mut (*thread).around.pid).write(place.pid);
+        (&raw mut (*thread).stamps).write(Stamps::of_lane(place.index));
         (&raw mut (*thread).last_address).write(0);
-        (&raw mut (*thread).tag).write(place.tag);
+        (&raw mut (*thread).tag).write(place.index as u8);
         let stack = if process::is_filtered() {
             StackRange::default()
         } else {
@@ -404,6 +416,7 @@ impl Unrecorded {
             ring: Writer::none(),
             memo: core::ptr::null_mut(),
             around: Surroundings { stack: StackRange { start: 0, end: 0 }, generation: 0, pid: 0 },
+            stamps: Stamps::of_lane(0),
             last_address: 0,
             tag: 0,
         })

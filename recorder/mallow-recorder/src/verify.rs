@@ -13,7 +13,7 @@ use core::arch::{asm, global_asm};
 use core::ffi::{c_int, c_void};
 use core::mem::transmute;
 use core::sync::atomic::Ordering;
-use mallow_wire::shared::{NODE_ROOT, is_node_cut, node_address};
+use mallow_wire::shared::{NODE_ROOT, is_node_cut, node_address, node_parent};
 
 global_asm!(".weak _Unwind_Backtrace", ".weak _Unwind_GetIP");
 
@@ -63,7 +63,7 @@ fn addresses(mut node: u32, into: &mut [u64]) -> usize {
             *place = node_address(entry.key.load(Ordering::Relaxed));
         }
         depth += 1;
-        node = (entry.parent.load(Ordering::Relaxed) as u32).wrapping_sub(1);
+        node = node_parent(entry.link.load(Ordering::Relaxed));
     }
     depth
 }

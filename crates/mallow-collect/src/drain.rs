@@ -24,7 +24,7 @@ pub(crate) struct LaneReader {
     pub(crate) taken_serial: u64,
     /// Words consumed.
     pub(crate) tail: u64,
-    /// The stamp of the record before, for those that have none.
+    /// The time stamp that stood last in the ring: that of the records behind it.
     pub(crate) tsc: u64,
 }
 
@@ -38,8 +38,9 @@ struct Cursor<'a> {
     released: u64,
     /// The stamp of the record at `at`.
     tsc: u64,
-    /// The stamp of the record before it.
-    before_tsc: u64,
+    /// The stamp that was read last, and its time.
+    read_tsc: u64,
+    read_us: u64,
 }
 
 /// What a pass over the rings consists of.
@@ -74,12 +75,12 @@ pub(crate) struct Passed {
 struct Event {
     kind: Kind,
     thread: ThreadIndex,
-    tsc: u64,
+    time_us: u64,
+    word0: u64,
     word1: u64,
-    word2: u64,
 }
 
-const NO_EVENT: Event = Event { kind: Kind::Free, thread: ThreadIndex(0), tsc: 0, word1: 0, word2: 0 };
+const NO_EVENT: Event = Event { kind: Kind::Free, thread: ThreadIndex(0), time_us: 0, word0: 0, word1: 0 };
 
 /// Events that are fetched for at once: about as many as a processor has outstanding memory accesses.
 const BATCH_EVENTS: usize = 16;
@@ -114,8 +115,11 @@ impl Pass<'_> {
     /// Reads all lanes.
     pub(crate) fn run(&mut self, readers: &mut [LaneReader]) -> Passed {
         let mapping = self.mapping;
-        let mut cursors: Vec<Cursor> =
-            readers.iter().enumerate().filter_map(|(lane, reader)| cursor(mapping, lane, reader)).collect();
+        let mut cursors: Vec<Cursor> = readers
+            .iter()
+            .enumerate()
+            .filter_map(|(lane, reader)| cursor(mapping, self.clock, lane, reader))
+            .collect();
         let before: u64 = cursors.iter().map(|cursor| cursor.at).sum();
         let mut passed = Passed::default();
         let mut after = 0;
@@ -138,7 +142,7 @@ impl Pass<'_> {
                     let done = cursors.swap_remove(first);
                     self.release(done.lane, done.at);
                     readers[done.lane].tail = done.at;
-                    readers[done.lane].tsc = done.before_tsc;
+                    readers[done.lane].tsc = done.read_tsc;
                     after += done.at;
                 }
             }
@@ -159,39 +163,44 @@ impl Pass<'_> {
             }
             cursor.ring.prefetch(cursor.at.wrapping_add(AHEAD_WORDS));
             let word0 = cursor.ring.word(cursor.at);
-            if Kind::of(word0) == Some(Kind::Skip) {
-                // Its length is data from outside: at least itself, at most what is there.
-                let words = event::skipped_words(word0).max(1);
-                cursor.at = cursor.at.saturating_add(words).min(cursor.end);
-                continue;
-            }
-            let tsc = stamp(word0, cursor.before_tsc);
-            let kind = Kind::of(word0).filter(|_| tsc.saturating_sub(now_tsc) <= AHEAD_TICKS_MAX);
-            let Some(kind) = kind else {
-                // No record begins here: the program wrote over the ring. What follows cannot be told apart.
-                cursor.at = cursor.end;
-                *damages += 1;
-                return Stop::Done;
+            let kind = match Kind::of(word0) {
+                Some(Kind::Time) if event::tsc_of(word0).saturating_sub(now_tsc) <= AHEAD_TICKS_MAX => {
+                    let tsc = event::tsc_of(word0);
+                    if tsc > limit_tsc {
+                        cursor.tsc = tsc;
+                        return if tsc <= self.until_tsc { Stop::Later } else { Stop::Done };
+                    }
+                    (cursor.read_tsc, cursor.read_us) = (tsc, self.clock.time_us(tsc));
+                    cursor.at += 1;
+                    continue;
+                }
+                Some(Kind::Skip) => {
+                    // Its length is data from outside: at least itself, at most what is there.
+                    let words = event::skipped_words(word0).max(1);
+                    cursor.at = cursor.at.saturating_add(words).min(cursor.end);
+                    continue;
+                }
+                None | Some(Kind::Time) => {
+                    // No record begins here: the program wrote over the ring. What follows cannot be told apart.
+                    cursor.at = cursor.end;
+                    *damages += 1;
+                    return Stop::Done;
+                }
+                Some(kind) => kind,
             };
-            if tsc > limit_tsc {
-                cursor.tsc = tsc;
-                return if tsc <= self.until_tsc { Stop::Later } else { Stop::Done };
-            }
             let words = kind.words() as u64;
             if words > cursor.end - cursor.at {
                 return Stop::Done;
             }
-            // Words behind a short record belong to the next one, or to nobody: they are not looked at.
-            let (word1, word2) =
-                (cursor.ring.word(cursor.at.wrapping_add(1)), cursor.ring.word(cursor.at.wrapping_add(2)));
-            *event = Event { kind, thread: cursor.thread, tsc, word1, word2 };
+            // The word behind a short record belongs to the next one, or to nobody: it is not looked at.
+            let word1 = cursor.ring.word(cursor.at.wrapping_add(1));
+            *event = Event { kind, thread: cursor.thread, time_us: cursor.read_us, word0, word1 };
             batch.count += 1;
-            cursor.before_tsc = tsc;
-            self.pairing.prefetch(event::address_of(word1));
+            self.pairing.prefetch(event::address_of(word0));
             cursor.at += words;
         }
         if cursor.at < cursor.end {
-            cursor.tsc = stamp(cursor.ring.word(cursor.at), cursor.before_tsc);
+            cursor.tsc = stamp(cursor.ring.word(cursor.at), cursor.read_tsc);
         }
         Stop::Full
     }
@@ -202,32 +211,54 @@ impl Pass<'_> {
             let ends = matches!(event.kind, Kind::Free | Kind::ReallocBegin);
             // What was allocated by the event before is in the cache when its free comes, and not in the
             // table yet.
-            if ends && (i == 0 || event::address_of(events[i - 1].word1) != event::address_of(event.word1)) {
-                self.pairing.prefetch_block(event::address_of(event.word1));
+            if ends && (i == 0 || event::address_of(events[i - 1].word0) != event::address_of(event.word0)) {
+                self.pairing.prefetch_block(event::address_of(event.word0));
             }
         }
-        for event in events {
-            self.apply_event(event);
+        let mut rest = events;
+        while let Some((event, behind)) = rest.split_first() {
+            rest = behind;
+            if let Some(free) = behind.first()
+                && self.apply_pair(event, free)
+            {
+                rest = &behind[1..];
+            } else {
+                self.apply_event(event);
+            }
         }
         batch.count = 0;
         (self.flush)(self.pairing, self.stacks);
     }
 
+    /// Applies an allocation and the free that follows it, if that is what they are.
+    #[inline(always)]
+    fn apply_pair(&mut self, event: &Event, free: &Event) -> bool {
+        let address = event::address_of(event.word0);
+        let is_pair =
+            (event.kind, free.kind) == (Kind::Alloc, Kind::Free) && address == event::address_of(free.word0);
+        if !is_pair || !self.pairing.is_free(address) {
+            return false;
+        }
+        let size = event::size_of(event.word0, event.word1);
+        let stack = self.stacks.number(event::node_of(event.word1), self.mapping);
+        self.pairing.temporary(event.thread, stack, size, event.time_us, (free.thread, free.time_us));
+        true
+    }
+
     #[inline(always)]
     fn apply_event(&mut self, event: &Event) {
-        let time_us = self.clock.time_us(event.tsc);
-        let thread = event.thread;
-        let address = event::address_of(event.word1);
+        let Event { thread, time_us, .. } = *event;
+        let address = event::address_of(event.word0);
         let (mut size, mut stack) = (0, mallow_profile::Fold::NO_STACK);
         if event.kind.has_stack() {
-            size = event::size_of(event.word1, event.word2);
-            stack = self.stacks.number(event::node_of(event.word2), self.mapping);
+            size = event::size_of(event.word0, event.word1);
+            stack = self.stacks.number(event::node_of(event.word1), self.mapping);
         }
         match event.kind {
             Kind::Alloc => self.pairing.alloc(thread, address, stack, size, time_us),
             Kind::Free => self.pairing.free(thread, address, time_us),
             Kind::ReallocBegin => {
-                let is_nested = event::size_of(event.word1, 0) & 1 != 0;
+                let is_nested = event::size_of(event.word0, 0) & 1 != 0;
                 self.pairing.realloc_begin(thread, address, is_nested, time_us)
             }
             Kind::ReallocMoved => self.pairing.realloc_moved(thread, address, stack, size, time_us),
@@ -235,8 +266,8 @@ impl Pass<'_> {
             Kind::ReallocFailed => self.pairing.realloc_failed(thread, stack, size, time_us),
             Kind::Failed => self.pairing.failed(thread, stack, size, time_us),
             Kind::Mark | Kind::Text | Kind::Opened => self.apply_mark(event, stack),
-            // Passed over where it was read.
-            Kind::Skip => {}
+            // Passed over where they were read.
+            Kind::Skip | Kind::Time => {}
         }
     }
 
@@ -244,9 +275,12 @@ impl Pass<'_> {
     fn apply_mark(&mut self, event: &Event, stack: StackId) {
         let (Some(marks), Some(regions)) = (&mut self.marks, self.pairing.regions()) else { return };
         match event.kind {
-            Kind::Text => marks.text(event.thread, event.word1, event.word2),
-            Kind::Mark => marks.mark(event.thread, event.word1, event.word2, regions),
-            _ => marks.opened(event::address_of(event.word1), stack),
+            Kind::Text => marks.text(event.thread, event::text_of(event.word0, event.word1)),
+            Kind::Mark => {
+                let value = event::size_of(event.word0, event.word1);
+                marks.mark(event.thread, event::node_of(event.word1), value, regions)
+            }
+            _ => marks.opened(event::address_of(event.word0), stack),
         }
     }
 
@@ -263,7 +297,7 @@ impl Pass<'_> {
 
 /// A lane with something to read. A head that runs away was damaged by the program: only what the ring can
 /// hold is there.
-fn cursor<'a>(mapping: &'a Mapping, lane: usize, reader: &LaneReader) -> Option<Cursor<'a>> {
+fn cursor<'a>(mapping: &'a Mapping, clock: &Clock, lane: usize, reader: &LaneReader) -> Option<Cursor<'a>> {
     let head = mapping.lane(lane).head.load(Ordering::Acquire);
     let at = reader.tail;
     let end = head.min(at.saturating_add(mallow_wire::shared::RING_WORDS as u64));
@@ -276,17 +310,15 @@ fn cursor<'a>(mapping: &'a Mapping, lane: usize, reader: &LaneReader) -> Option<
         end,
         released: at,
         tsc: stamp(ring.word(at), reader.tsc),
-        before_tsc: reader.tsc,
+        read_tsc: reader.tsc,
+        read_us: clock.time_us(reader.tsc),
     })
 }
 
-/// When a record was written: it may go without a stamp, and is then read as one with the stamp of the record before it.
+/// When the record that begins with a word was written.
 #[inline(always)]
-fn stamp(word0: u64, before_tsc: u64) -> u64 {
-    match event::tsc_of(word0) {
-        0 => before_tsc,
-        tsc => tsc,
-    }
+fn stamp(word0: u64, read_tsc: u64) -> u64 {
+    if Kind::of(word0) == Some(Kind::Time) { event::tsc_of(word0) } else { read_tsc }
 }
 
 /// The cursor whose next event has the earliest stamp, and the stamp up to which it may be read before

@@ -60,7 +60,7 @@ fn tail(memory: &SharedMemory, lane: usize) -> u64 {
 #[test]
 fn skipped_words_are_no_events_and_no_damage() {
     let memory = SharedMemory::new(1);
-    memory.alloc(0, 10, 0x1000, 8, u32::MAX);
+    memory.alloc(0, 10, 0x1000, 8, NODE_ROOT);
     // Three words of which the last two were never written, as `mallow_recorder::ring` closes them.
     memory.push(0, &[event::skip_word(3), 0xdead_beef, 0xdead_beef]);
     memory.free(0, 20, 0x1000);
@@ -82,7 +82,7 @@ fn stamps_decide_the_order_over_all_lanes() {
     let rounds = 300;
     for round in 0..rounds {
         let (owner, other) = ((round % HANDS) as usize, ((round + 1) % HANDS) as usize);
-        memory.alloc(owner, 10 + round * 10, 0x1000, round, u32::MAX);
+        memory.alloc(owner, 10 + round * 10, 0x1000, round, NODE_ROOT);
         memory.free(other, 15 + round * 10, 0x1000);
     }
     let mut reading = Reading::new(HANDS as u32);
@@ -98,16 +98,16 @@ fn stamps_decide_the_order_over_all_lanes() {
 #[test]
 fn events_without_a_stamp_stand_behind_the_one_before_them() {
     let memory = SharedMemory::new(2);
-    memory.alloc(0, 100, 0x1000, 8, u32::MAX);
+    memory.alloc(0, 100, 0x1000, 8, NODE_ROOT);
     memory.free(0, 0, 0x1000);
-    memory.alloc(0, 0, 0x1000, 100, u32::MAX);
+    memory.alloc(0, 0, 0x1000, 100, NODE_ROOT);
     memory.free(1, 150, 0x1000);
-    memory.alloc(1, 151, 0x1000, 30, u32::MAX);
+    memory.alloc(1, 151, 0x1000, 30, NODE_ROOT);
     let mut reading = Reading::new(2);
     assert_eq!(reading.pass(&memory, 99).words, 0);
-    assert_eq!(reading.pass(&memory, 120).words, 8);
-    memory.alloc(0, 0, 0x2000, 7, u32::MAX);
-    assert_eq!(reading.pass(&memory, 120).words, 3);
+    assert_eq!(reading.pass(&memory, 120).words, 6);
+    memory.alloc(0, 0, 0x2000, 7, NODE_ROOT);
+    assert_eq!(reading.pass(&memory, 120).words, 2);
     assert_eq!(reading.pass(&memory, u64::MAX).words, 5);
     let folded = reading.finish();
     assert_eq!((folded.totals.allocations, folded.totals.frees, folded.frees_unmatched), (4, 2, 0));
@@ -117,9 +117,9 @@ fn events_without_a_stamp_stand_behind_the_one_before_them() {
 #[test]
 fn events_after_the_moment_stay_and_the_tail_says_so() {
     let memory = SharedMemory::new(2);
-    memory.alloc(0, 100, 0x1000, 8, u32::MAX);
-    memory.alloc(0, 300, 0x2000, 8, u32::MAX);
-    memory.alloc(1, 200, 0x3000, 8, u32::MAX);
+    memory.alloc(0, 100, 0x1000, 8, NODE_ROOT);
+    memory.alloc(0, 300, 0x2000, 8, NODE_ROOT);
+    memory.alloc(1, 200, 0x3000, 8, NODE_ROOT);
     let mut reading = Reading::new(2);
     assert_eq!(reading.pass(&memory, 99).words, 0);
     assert_eq!(reading.pass(&memory, 200).words, 6);
@@ -134,10 +134,9 @@ fn events_after_the_moment_stay_and_the_tail_says_so() {
 fn a_ring_is_read_around_its_end_and_space_comes_back_on_the_way() {
     let memory = SharedMemory::new(1);
     let mut reading = Reading::new(1);
-    let round: Vec<u64> = [event::word0(Kind::Alloc, 5), event::word1(0x1000, 8), event::word2(8, u32::MAX)]
-        .into_iter()
-        .chain([event::word0(Kind::Free, 5), event::word1(0x1000, 0)])
-        .collect();
+    let time = event::time_word(5);
+    let alloc = [event::word0(Kind::Alloc, 0x1000, 8), event::word1(8, NODE_ROOT)];
+    let round = [time, alloc[0], alloc[1], time, event::word0(Kind::Free, 0x1000, 0)];
     let mut words = 0;
     for _ in 0..3 {
         let rounds = round.repeat(RING_WORDS / 5);
@@ -155,22 +154,22 @@ fn a_ring_is_read_around_its_end_and_space_comes_back_on_the_way() {
 #[test]
 fn a_record_that_is_not_whole_waits_for_its_rest() {
     let memory = SharedMemory::new(1);
-    memory.push(0, &[event::word0(Kind::Alloc, 5), event::word1(0x1000, 8)]);
+    memory.push(0, &[event::time_word(5), event::word0(Kind::Alloc, 0x1000, 8)]);
     let mut reading = Reading::new(1);
-    assert_eq!(reading.pass(&memory, u64::MAX), Passed::default());
-    memory.push(0, &[event::word2(8, u32::MAX)]);
-    assert_eq!(reading.pass(&memory, u64::MAX).words, 3);
+    assert_eq!(reading.pass(&memory, u64::MAX), Passed { words: 1, damages: 0 });
+    memory.push(0, &[event::word1(8, NODE_ROOT)]);
+    assert_eq!(reading.pass(&memory, u64::MAX).words, 2);
     assert_eq!(reading.finish().totals.bytes, 8);
 }
 
 #[test]
 fn what_is_no_record_is_skipped_to_the_head_and_counted() {
     let memory = SharedMemory::new(1);
-    memory.alloc(0, 5, 0x1000, 8, u32::MAX);
+    memory.alloc(0, 5, 0x1000, 8, NODE_ROOT);
     memory.push(0, &[0xdead_beef_dead_bee0; 100]);
     let mut reading = Reading::new(1);
     assert_eq!(reading.pass(&memory, u64::MAX), Passed { words: 103, damages: 1 });
-    memory.alloc(0, 6, 0x2000, 8, u32::MAX);
+    memory.alloc(0, 6, 0x2000, 8, NODE_ROOT);
     assert_eq!(reading.pass(&memory, u64::MAX), Passed { words: 3, damages: 0 });
     assert_eq!(reading.finish().totals.allocations, 2);
 }
@@ -178,7 +177,7 @@ fn what_is_no_record_is_skipped_to_the_head_and_counted() {
 #[test]
 fn a_stamp_of_years_ahead_does_not_stop_its_thread() {
     let memory = SharedMemory::new(1);
-    memory.alloc(0, (1 << 60) - 1, 0x1000, 8, u32::MAX);
+    memory.alloc(0, (1 << 60) - 1, 0x1000, 8, NODE_ROOT);
     let mut reading = Reading::new(1);
     let until_tsc = reading.clock.note();
     assert_eq!(reading.pass(&memory, until_tsc), Passed { words: 3, damages: 1 });

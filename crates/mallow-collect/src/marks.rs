@@ -154,19 +154,18 @@ impl Marks {
         }
     }
 
-    /// Sixteen bytes of a name.
-    pub(crate) fn text(&mut self, thread: ThreadIndex, word1: u64, word2: u64) {
+    /// A piece of a name.
+    pub(crate) fn text(&mut self, thread: ThreadIndex, piece: [u8; event::TEXT_BYTES]) {
         let text = self.texts.entry(thread).or_default();
         // A program that writes over its ring must not fill our memory.
         if text.len() < event::MARK_NAME_BYTES_MAX {
-            text.extend_from_slice(&word1.to_le_bytes());
-            text.extend_from_slice(&word2.to_le_bytes());
+            text.extend_from_slice(&piece);
         }
     }
 
     /// A mark, in its place among the events.
-    pub(crate) fn mark(&mut self, thread: ThreadIndex, word1: u64, word2: u64, regions: &mut Regions) {
-        let Some(what) = Mark::of(event::node_of(word2)) else { return };
+    pub(crate) fn mark(&mut self, thread: ThreadIndex, number: u32, value: u64, regions: &mut Regions) {
+        let Some(what) = Mark::of(number) else { return };
         let text = self.texts.remove(&thread).unwrap_or_default();
         let end = text.iter().position(|byte| *byte == 0).unwrap_or(text.len());
         let name = String::from_utf8_lossy(&text[..end]).into_owned();
@@ -177,7 +176,7 @@ impl Marks {
                 regions.begin(&name);
                 begun = self.descriptors.region_begins();
             }
-            Mark::Operations => self.operations = Some(event::address_of(word1)),
+            Mark::Operations => self.operations = Some(value),
             Mark::Main => self.begin_wide(FROM_MAIN, regions),
             Mark::End | Mark::Settle => {}
         }

@@ -4,7 +4,7 @@ use crate::drain::LaneReader;
 use crate::marks::{Counted, Marks};
 use crate::shared_memory::SharedMemory;
 use mallow_profile::{Regions, StackId, ThreadIndex};
-use mallow_wire::event::{self, Mark, TEXT_BYTES};
+use mallow_wire::event::{Mark, TEXT_BYTES};
 use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::Ordering;
@@ -41,9 +41,8 @@ impl Program {
     fn mark(&mut self, what: Mark, name: &str) {
         let mut text = [0u8; TEXT_BYTES];
         text[..name.len()].copy_from_slice(name.as_bytes());
-        let [low, high] = [&text[..8], &text[8..]].map(|half| u64::from_le_bytes(half.try_into().unwrap()));
-        self.marks.text(THREAD, low, high);
-        self.marks.mark(THREAD, event::word1(0, 0), event::word2(0, what as u32), &mut self.regions);
+        self.marks.text(THREAD, text);
+        self.marks.mark(THREAD, what as u32, 0, &mut self.regions);
         let mapping = self.memory.map();
         let answered = || mapping.lane(0).marks_answered.load(Ordering::Relaxed);
         let before = answered();

@@ -129,6 +129,12 @@ impl Pairing {
         size: u64,
         time_us: u64,
     ) {
+        let block = self.born(thread, stack, size, time_us);
+        self.place(thread, address, block);
+    }
+
+    #[inline(always)]
+    fn born(&mut self, thread: ThreadIndex, stack: StackId, size: u64, time_us: u64) -> BlockId {
         let time_us = self.advance(time_us);
         let block = self.fold.alloc(thread, stack, size, time_us);
         if let Some(events) = &mut self.events {
@@ -137,7 +143,29 @@ impl Pairing {
         if let Some(regions) = &mut self.regions {
             regions.born(block, stack, size, false);
         }
-        self.place(thread, address, block);
+        block
+    }
+
+    /// Whether nothing is known of an address, and nothing waits that could be about it.
+    #[inline(always)]
+    pub(crate) fn is_free(&self, address: u64) -> bool {
+        self.early.is_empty() && self.overlapped.is_empty() && self.live.get(address).is_none()
+    }
+
+    /// A block of an address that [`Pairing::is_free`] is allocated, and freed by the next event: it needs no place in the table. `freed`
+    /// says by whom and when.
+    #[inline(always)]
+    pub(crate) fn temporary(
+        &mut self,
+        thread: ThreadIndex,
+        stack: StackId,
+        size: u64,
+        time_us: u64,
+        freed: (ThreadIndex, u64),
+    ) {
+        let block = self.born(thread, stack, size, time_us);
+        let time_us = self.advance(freed.1);
+        self.free_block(freed.0, block, time_us);
     }
 
     #[inline(always)]

@@ -58,17 +58,20 @@ impl SharedMemory {
         mapping.lane(lane).head.store(head + words.len() as u64, Ordering::Release);
     }
 
-    /// Publishes an allocation.
+    /// Publishes an allocation, without a time of its own when the stamp is 0.
     pub(crate) fn alloc(&self, lane: usize, tsc: u64, address: u64, size: u64, node: u32) {
-        self.push(
-            lane,
-            &[event::word0(Kind::Alloc, tsc), event::word1(address, size), event::word2(size, node)],
-        );
+        let words = [event::word0(Kind::Alloc, address, size), event::word1(size, node)];
+        self.push_at(lane, tsc, &words);
     }
 
     /// Publishes a free.
     pub(crate) fn free(&self, lane: usize, tsc: u64, address: u64) {
-        self.push(lane, &[event::word0(Kind::Free, tsc), event::word1(address, 0)]);
+        self.push_at(lane, tsc, &[event::word0(Kind::Free, address, 0)]);
+    }
+
+    fn push_at(&self, lane: usize, tsc: u64, words: &[u64]) {
+        let time = (tsc != 0).then(|| event::time_word(tsc));
+        self.push(lane, &Vec::from_iter(time.into_iter().chain(words.iter().copied())));
     }
 
     /// Writes a node; `parent` is its parent's id plus 1.

@@ -1,52 +1,56 @@
 //! One record of a hooked call, as it stands in a thread's ring.
 //!
-//! Records are whole 64-bit words, one to three of them:
+//! Records are whole 64-bit words, one or two of them:
 //!
 //! ```text
-//!            63                               48 47                      4 3    0
-//! word 0    |            time stamp counter, 60 bits                      | kind |
-//! word 1    |        size, bits 0..16           |           address, 48 bits     |
-//! word 2    |        size, bits 16..48          |  stack node, 32 bits           |
+//!            63          52 51                                    4 3    0
+//! word 0    | size, 0..12  |            address, 48 bits           | kind |
+//! word 1    |     size, bits 12..48      |      stack node, 28 bits       |
+//!            63                        28 27                             0
 //! ```
-//!
-//! A time stamp of 0 stands for that of the record before it in the ring: see [`crate::shared::Order`].
 //!
 //! The address is the block's. Addresses of user space and sizes of possible blocks both fit in 48 bits on
 //! x86-64 with four-level page tables and, unless a program asks the kernel for more by hint, with five. A
 //! record that says "failed" keeps the requested size saturated at 48 bits.
+//!
+//! When a record was written says the [`Kind::Time`] before it, at once or further back: see [`crate::shared::Order`].
+
+use crate::shared::NODE_ROOT;
 
 /// What a record says. The numbers are part of the layout.
 #[repr(u8)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A block was allocated. Three words. Written after the allocator returned.
+    /// A block was allocated. Two words. Written after the allocator returned.
     Alloc = 1,
-    /// A block is about to be freed. Two words, the size bits are zero. Written before the allocator is
+    /// A block is about to be freed. One word, the size bits are zero. Written before the allocator is
     /// called.
     Free = 2,
-    /// `realloc` of a live block is about to run. Two words: the old block, and in the place of the size 1 when a
+    /// `realloc` of a live block is about to run. One word: the old block, and in the place of the size 1 when a
     /// signal handler began it during another one of the same thread. Exactly one of the next three follows from the
     /// same thread, unless the call was left by a jump.
     ReallocBegin = 3,
-    /// ... and returned the block given here. Three words.
+    /// ... and returned the block given here. Two words.
     ReallocMoved = 4,
     /// ... and freed the block, because the new size was 0. One word.
     ReallocFreed = 5,
-    /// ... and failed, the old block lives on. Three words, address 0.
+    /// ... and failed, the old block lives on. Two words, address 0.
     ReallocFailed = 6,
-    /// An allocating call failed. Three words, address 0.
+    /// An allocating call failed. Two words, address 0.
     Failed = 7,
-    /// The program said where it stands: see [`Mark`]. Three words: the second holds its value in 48 bits, the
-    /// third its number.
+    /// The program said where it stands: see [`Mark`]. Two words: its value stands for the size, its number for the stack node.
     Mark = 8,
-    /// Sixteen bytes of the name that the next [`Kind::Mark`] of the same thread has; the last ones are padded
-    /// with zeros. Three words.
+    /// Fifteen bytes of the name that the next [`Kind::Mark`] of the same thread has; the last ones are padded
+    /// with zeros. Two words: the bytes behind the first.
     Text = 9,
-    /// A file descriptor was opened. Three words: the descriptor stands for the address, the size is 0.
+    /// A file descriptor was opened. Two words: the descriptor stands for the address, the size is 0.
     Opened = 10,
     /// Nothing happened here: a call was left by a jump before its record was whole. As many words as stand in the place
-    /// of the time stamp, see [`skip_word`].
+    /// of address and size, see [`skip_word`].
     Skip = 11,
+    /// When the record behind this one was written, and those that follow it without a time of their own. One word: the time stamp
+    /// counter in the place of address and size.
+    Time = 12,
 }
 
 /// What a [`Kind::Mark`] says. The numbers are part of the layout.
@@ -85,7 +89,7 @@ impl Mark {
 }
 
 /// Bytes of a name in one [`Kind::Text`] record.
-pub const TEXT_BYTES: usize = 16;
+pub const TEXT_BYTES: usize = 15;
 
 /// Bytes of the longest name that a mark can have; longer ones are cut.
 pub const MARK_NAME_BYTES_MAX: usize = 128;
@@ -95,22 +99,21 @@ impl Kind {
     #[inline(always)]
     pub const fn words(self) -> usize {
         match self {
-            Kind::ReallocFreed | Kind::Skip => 1,
-            Kind::Free | Kind::ReallocBegin => 2,
+            Kind::Free | Kind::ReallocBegin | Kind::ReallocFreed | Kind::Skip | Kind::Time => 1,
             Kind::Alloc
             | Kind::ReallocMoved
             | Kind::ReallocFailed
             | Kind::Failed
             | Kind::Mark
             | Kind::Text
-            | Kind::Opened => 3,
+            | Kind::Opened => 2,
         }
     }
 
-    /// Whether its third word holds a stack node.
+    /// Whether its second word holds a stack node.
     #[inline(always)]
     pub const fn has_stack(self) -> bool {
-        self.words() == 3 && !matches!(self, Kind::Mark | Kind::Text)
+        self.words() == 2 && !matches!(self, Kind::Mark | Kind::Text)
     }
 
     /// The kind in the low bits of a record's first word; none when the ring is damaged.
@@ -128,20 +131,58 @@ impl Kind {
             9 => Kind::Text,
             10 => Kind::Opened,
             11 => Kind::Skip,
+            12 => Kind::Time,
             _ => return None,
         })
     }
 }
 
 /// The longest record, in words.
-pub const RECORD_WORDS_MAX: usize = 3;
+pub const RECORD_WORDS_MAX: usize = 2;
 
 const LOW_48: u64 = (1 << 48) - 1;
+/// Bits of the size in word 0.
+const SIZE_BITS: u32 = 12;
+/// Bits of the stack node in word 1.
+const NODE_BITS: u32 = 28;
 
-/// Packs word 0.
+const _: () = assert!(NODE_ROOT == (1 << NODE_BITS) - 1);
+
+/// Packs word 0. The size is saturated at 48 bits by the caller through [`size_saturated`].
 #[inline(always)]
-pub const fn word0(kind: Kind, tsc: u64) -> u64 {
-    tsc << 4 | kind as u64
+pub const fn word0(kind: Kind, address: u64, size: u64) -> u64 {
+    size << (64 - SIZE_BITS) | (address & LOW_48) << 4 | kind as u64
+}
+
+/// Packs word 1.
+#[inline(always)]
+pub const fn word1(size: u64, node: u32) -> u64 {
+    size >> SIZE_BITS << NODE_BITS | (node & NODE_ROOT) as u64
+}
+
+/// The word that says when the records behind it were written.
+#[inline(always)]
+pub const fn time_word(tsc: u64) -> u64 {
+    tsc << 4 | Kind::Time as u64
+}
+
+/// Both words of a piece of a name.
+#[inline(always)]
+pub const fn text_words(text: [u8; TEXT_BYTES]) -> [u64; 2] {
+    let mut bytes = [Kind::Text as u8; TEXT_BYTES + 1];
+    let (_, behind) = bytes.split_at_mut(1);
+    behind.copy_from_slice(&text);
+    let words = u128::from_le_bytes(bytes);
+    [words as u64, (words >> 64) as u64]
+}
+
+/// The piece of a name in both words.
+pub const fn text_of(word0: u64, word1: u64) -> [u8; TEXT_BYTES] {
+    let bytes = ((word1 as u128) << 64 | word0 as u128).to_le_bytes();
+    let mut text = [0; TEXT_BYTES];
+    let (_, behind) = bytes.split_at(1);
+    text.copy_from_slice(behind);
+    text
 }
 
 /// The word that stands for `words` words without meaning, itself included.
@@ -156,46 +197,34 @@ pub const fn skipped_words(word0: u64) -> u64 {
     word0 >> 4
 }
 
-/// Packs word 1. The size is saturated at 48 bits by the caller through [`size_saturated`].
-#[inline(always)]
-pub const fn word1(address: u64, size: u64) -> u64 {
-    size << 48 | (address & LOW_48)
-}
-
-/// Packs word 2.
-#[inline(always)]
-pub const fn word2(size: u64, node: u32) -> u64 {
-    (size >> 16) << 32 | node as u64
-}
-
 /// The largest size that a record can hold, or `size` when it is smaller.
 #[inline(always)]
 pub const fn size_saturated(size: u64) -> u64 {
     if size > LOW_48 { LOW_48 } else { size }
 }
 
-/// The time stamp in word 0; 0 when the record has none of its own.
+/// The counter in the word of a [`Kind::Time`].
 #[inline(always)]
 pub const fn tsc_of(word0: u64) -> u64 {
     word0 >> 4
 }
 
-/// The address in word 1.
+/// The address in word 0.
 #[inline(always)]
-pub const fn address_of(word1: u64) -> u64 {
-    word1 & LOW_48
+pub const fn address_of(word0: u64) -> u64 {
+    word0 >> 4 & LOW_48
 }
 
-/// The size that words 1 and 2 hold together.
+/// The size that both words hold together.
 #[inline(always)]
-pub const fn size_of(word1: u64, word2: u64) -> u64 {
-    word1 >> 48 | (word2 >> 32) << 16
+pub const fn size_of(word0: u64, word1: u64) -> u64 {
+    word0 >> (64 - SIZE_BITS) | word1 >> NODE_BITS << SIZE_BITS
 }
 
-/// The stack node in word 2.
+/// The stack node in word 1.
 #[inline(always)]
-pub const fn node_of(word2: u64) -> u32 {
-    word2 as u32
+pub const fn node_of(word1: u64) -> u32 {
+    word1 as u32 & NODE_ROOT
 }
 
 #[cfg(test)]
@@ -205,10 +234,11 @@ mod tests {
     #[test]
     fn a_record_gives_back_what_was_packed() {
         for address in [0, 16, 0x7fff_ffff_fff0, LOW_48] {
-            for size in [0, 1, 0xffff, 0x1_0000, 0x1234_5678_9abc, LOW_48] {
-                for node in [0, 7, u32::MAX] {
-                    let (one, two) = (word1(address, size), word2(size, node));
-                    assert_eq!((address_of(one), size_of(one, two), node_of(two)), (address, size, node));
+            for size in [0, 1, 0xfff, 0x1000, 0x1234_5678_9abc, LOW_48] {
+                for node in [0, 7, NODE_ROOT] {
+                    let (zero, one) = (word0(Kind::Alloc, address, size), word1(size, node));
+                    assert_eq!((address_of(zero), size_of(zero, one), node_of(one)), (address, size, node));
+                    assert_eq!(Kind::of(zero), Some(Kind::Alloc));
                 }
             }
         }
@@ -218,11 +248,19 @@ mod tests {
     fn kinds_survive_the_trip_and_nothing_else_is_a_kind() {
         for number in 0..16u64 {
             match Kind::of(number) {
-                Some(kind) => assert_eq!(word0(kind, 99) & 0xf, number),
-                None => assert!(number == 0 || number > 11),
+                Some(kind) => assert_eq!(word0(kind, 99, 99) & 0xf, number),
+                None => assert!(number == 0 || number > 12),
             }
         }
-        assert_eq!(tsc_of(word0(Kind::Free, (1 << 60) - 1)), (1 << 60) - 1);
+        let word = time_word((1 << 60) - 1);
+        assert_eq!((Kind::of(word), tsc_of(word)), (Some(Kind::Time), (1 << 60) - 1));
+    }
+
+    #[test]
+    fn names_come_back_in_pieces() {
+        let text = *b"fifteen bytes!\xff";
+        let [zero, one] = text_words(text);
+        assert_eq!((Kind::of(zero), text_of(zero, one)), (Some(Kind::Text), text));
     }
 
     #[test]

@@ -52,13 +52,13 @@ pub const NODE_SEGMENTS: [usize; 5] = [1 << 16, 1 << 19, 1 << 18, 1 << 20, 1 << 
 /// Entries in all segments.
 pub const NODE_COUNT: usize = (1 << 16) + (1 << 19) + (1 << 18) + (1 << 20) + (1 << 22);
 
-/// The id that stands for "no stack": the parent of outermost frames. No entry has it.
-pub const NODE_ROOT: u32 = u32::MAX;
+/// The id that stands for "no stack": the parent of outermost frames. No entry has it. Ids have 28 bits.
+pub const NODE_ROOT: u32 = (1 << 28) - 1;
 
 /// Set in the id of a stack whose inner frames found no place in the table: the rest of the id is the node of those that did.
-const NODE_CUT: u32 = 1 << 31;
+const NODE_CUT: u32 = 1 << 27;
 /// A stack of which not even the outermost frame found a place.
-const NODE_CUT_ROOT: u32 = u32::MAX - 1;
+const NODE_CUT_ROOT: u32 = NODE_ROOT - 1;
 
 const _: () = assert!(NODE_COUNT < (NODE_CUT_ROOT & !NODE_CUT) as usize);
 
@@ -103,16 +103,16 @@ const _: () = assert!(NODE_COUNT < LINK_PARENT as usize);
 
 /// Packs a node's link: its parent's id, [`NODE_ROOT`] for none, and the upper 41 bits of the [`stack_hash`] of its stack.
 ///
-/// The root is the largest id, so that adding 1 to its 32 bits gives the 0 that stands for it.
+/// The root has all bits, so that adding 1 to the low ones gives the 0 that stands for it.
 #[inline(always)]
 pub const fn node_link(parent: u32, hash: u64) -> u64 {
-    hash & !LINK_PARENT | parent.wrapping_add(1) as u64
+    hash & !LINK_PARENT | (parent as u64 + 1) & LINK_PARENT
 }
 
 /// The parent in a node's link.
 #[inline(always)]
 pub const fn node_parent(link: u64) -> u32 {
-    ((link & LINK_PARENT) as u32).wrapping_sub(1)
+    ((link & LINK_PARENT) as u32).wrapping_sub(1) & NODE_ROOT
 }
 
 /// Whether a link is one of a stack with this hash, as far as it tells.
@@ -183,7 +183,7 @@ pub const fn stack_hash(key: u64, callers: u64) -> u64 {
     (product >> 64) as u64 ^ product as u64
 }
 
-/// Bytes of a thread's ring. At most 21,845 allocations wait for the collector.
+/// Bytes of a thread's ring. At most 32,768 allocations wait for the collector.
 pub const RING_BYTES: usize = 512 * 1024;
 /// Words of a thread's ring, a power of two.
 pub const RING_WORDS: usize = RING_BYTES / 8;

@@ -17,7 +17,7 @@ use core::mem::transmute;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use mallow_recorder::thread::{Entry, enter};
 use mallow_recorder::{Caller, process, sys};
-use mallow_wire::event::{Kind, Mark, word0, word1, word2};
+use mallow_wire::event::{Kind, Mark, word0, word1};
 use mallow_wire::shared::WATCH_DESCRIPTORS;
 
 /// What a function gives back, and so where the new descriptor is found.
@@ -227,7 +227,7 @@ unsafe fn opened(caller: Caller, number: i32) {
         if let Entry::Record(guard) = enter(caller) {
             guard.in_hook();
             let node = guard.node(caller);
-            guard.push([word0(Kind::Opened, guard.stamp()), word1(number as u64, 0), word2(0, node)]);
+            guard.push([word0(Kind::Opened, number as u64, 0), word1(0, node)]);
         }
     }
 }

@@ -3,7 +3,7 @@
 use mallow_recorder::Caller;
 use mallow_recorder::stat;
 use mallow_recorder::thread::{Entry, Guard, Thread, enter, enter_counting};
-use mallow_wire::event::{Kind, size_saturated, word0, word1, word2};
+use mallow_wire::event::{Kind, size_saturated, word0, word1};
 
 /// An allocating call: `call` gives the block, or null.
 ///
@@ -86,7 +86,7 @@ unsafe fn freeing_guarded(caller: Caller, block: *mut u8, call: impl FnOnce()) {
         match enter(caller) {
             Entry::Record(guard) => {
                 guard.in_hook();
-                guard.push([word0(Kind::Free, guard.stamp()), word1(block as u64, 0)]);
+                guard.push([word0(Kind::Free, block as u64, 0)]);
                 guard.in_real();
                 call();
             }
@@ -120,15 +120,12 @@ pub(crate) unsafe fn reallocating(
                 guard.in_hook();
                 // The old block is announced first: once the allocator has freed it, another thread may get
                 // its address.
-                guard.push([
-                    word0(Kind::ReallocBegin, guard.stamp()),
-                    word1(block as u64, guard.is_nested() as u64),
-                ]);
+                guard.push([word0(Kind::ReallocBegin, block as u64, guard.is_nested() as u64)]);
                 guard.in_real();
                 let new = call();
                 guard.in_hook();
                 match (new.is_null(), size) {
-                    (true, 0) => _ = guard.push([word0(Kind::ReallocFreed, guard.stamp())]),
+                    (true, 0) => _ = guard.push([word0(Kind::ReallocFreed, 0, 0)]),
                     (true, _) => write_sized(&guard, Kind::ReallocFailed, new, size, caller),
                     (false, _) => write_sized(&guard, Kind::ReallocMoved, new, size, caller),
                 }
@@ -175,6 +172,6 @@ unsafe fn write_sized(guard: &Guard, kind: Kind, block: *mut u8, size: usize, ca
     unsafe {
         let node = guard.node(caller);
         let size = size_saturated(size as u64);
-        guard.push([word0(kind, guard.stamp()), word1(block as u64, size), word2(size, node)]);
+        guard.push([word0(kind, block as u64, size), word1(size, node)]);
     }
 }

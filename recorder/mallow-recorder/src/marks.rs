@@ -1,7 +1,7 @@
 //! Marks: the program says where it stands, and waits until the collector has taken note.
 //!
 //! A mark is a record like any other, so it stands among the thread's allocations exactly where the program wrote it.
-//! Its name goes before it in records of sixteen bytes. The answer is a number in the thread's lane that the
+//! Its name goes before it in records of fifteen bytes. The answer is a number in the thread's lane that the
 //! collector raises; a collector that has gone is not waited for.
 
 use crate::process;
@@ -9,7 +9,9 @@ use crate::silence::Silence;
 use crate::sys;
 use crate::thread::Guard;
 use core::sync::atomic::Ordering;
-use mallow_wire::event::{Kind, MARK_NAME_BYTES_MAX, Mark, TEXT_BYTES, size_saturated, word0, word1, word2};
+use mallow_wire::event::{
+    Kind, MARK_NAME_BYTES_MAX, Mark, TEXT_BYTES, size_saturated, text_words, word0, word1,
+};
 
 /// Writes a mark and waits for its answer, if it has one.
 ///
@@ -21,17 +23,16 @@ pub unsafe fn mark(guard: &Guard, what: Mark, name: &[u8], value: u64) {
     unsafe {
         let thread = guard.thread();
         for piece in name.chunks(TEXT_BYTES) {
-            let mut bytes = [0u8; TEXT_BYTES];
-            bytes[..piece.len()].copy_from_slice(piece);
-            let text = u128::from_le_bytes(bytes);
-            guard.push([word0(Kind::Text, guard.stamp()), text as u64, (text >> 64) as u64]);
+            let mut text = [0u8; TEXT_BYTES];
+            text[..piece.len()].copy_from_slice(piece);
+            guard.push(text_words(text));
         }
         let lane = &*(*thread).lane;
         if what.wants_answer() {
             lane.marks_asked.fetch_add(1, Ordering::Relaxed);
         }
-        let value = word1(size_saturated(value), 0);
-        let is_written = guard.push([word0(Kind::Mark, guard.stamp()), value, word2(0, what as u32)]);
+        let value = size_saturated(value);
+        let is_written = guard.push([word0(Kind::Mark, 0, value), word1(value, what as u32)]);
         if what.wants_answer() && is_written {
             wait_for_answer(guard);
         } else if what.wants_answer() {

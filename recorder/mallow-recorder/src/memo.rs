@@ -324,18 +324,17 @@ impl Memo {
             self.root = walked.root;
         }
         let outer = (count > 0).then(|| self.states[count - 1]);
+        let (key, whole) = self.hash_fresh(walked, around.generation);
         let mut hash = outer.map_or(walked.root.hash, |outer| outer.hash);
         let mut extra = outer.map_or(0, |outer| outer.extras_end());
         // Whether the frame outside of the one at hand needs its rbp, and which it was. A stack that was
         // truncated goes on unseen.
         let mut outer_bp_matters = outer.map_or(walked.root != EMPTY, |outer| outer.bp_matters());
         let mut outer_bp = walked.join_bp;
-        let mut key = 0;
         let mut complete = true;
         for i in (0..walked.fresh_count).rev() {
             let fresh = self.fresh[i];
-            key = node_key(fresh.ra as u64, fresh.exact, around.generation);
-            hash = stack_hash(key, hash);
+            hash = stack_hash(node_key(fresh.ra as u64, fresh.exact, around.generation), hash);
             let bp_matters = match fresh.bp_use {
                 BpUse::Needed => true,
                 BpUse::HandedOn => outer_bp_matters,
@@ -365,11 +364,26 @@ impl Memo {
             (outer_bp_matters, outer_bp) = (bp_matters, fresh.bp);
         }
         self.frame_count = count;
-        let node = self.node_of(walked, key, hash, around.generation);
+        let node = self.node_of(walked, key, whole, around.generation);
         if complete {
             self.states[count - 1].node = node;
         }
         node
+    }
+
+    /// The key of a walk's innermost frame and the hash of its whole stack, whose node is asked for: what is kept of the frames
+    /// is written while its memory comes.
+    #[inline(always)]
+    fn hash_fresh(&self, walked: &Walked, generation: u64) -> (u64, u64) {
+        let mut hash = if walked.join > 0 { self.states[walked.join - 1].hash } else { walked.root.hash };
+        let mut key = 0;
+        for fresh in self.fresh[..walked.fresh_count].iter().rev() {
+            key = node_key(fresh.ra as u64, fresh.exact, generation);
+            hash = stack_hash(key, hash);
+        }
+        // SAFETY: the table of this process.
+        unsafe { nodes::prefetch(process::nodes(), hash) };
+        (key, hash)
     }
 
     /// The node of a walk's whole stack: found at once when the stack is known.

@@ -24,7 +24,7 @@ use crate::sys;
 use crate::thread;
 use core::arch::asm;
 use core::sync::atomic::{AtomicU64, Ordering};
-use mallow_wire::event::skip_word;
+use mallow_wire::event::{skip_word, time_word};
 use mallow_wire::shared::{HEARTBEAT_LEFT, Lane, RING_WORDS};
 
 /// How far ahead of a record the ring is asked for: the collector's processor has the lines that it read last, and a store that waits
@@ -67,27 +67,54 @@ impl Writer {
         Writer { lane, words, reserved: AtomicU64::new(head), ..Writer::none() }
     }
 
-    /// Writes a record of `N` words, waiting for the collector when the ring is full; false when it is lost.
+    /// Writes a record of `N` words, with its time in front of it unless that is 0, waiting for the collector when the ring is full;
+    /// false when it is lost.
     ///
     /// # Safety
     /// The writer is the calling thread's.
     #[inline(always)]
-    pub unsafe fn push<const N: usize>(&self, words: [u64; N]) -> bool {
-        let at = self.reserve(N as u64);
-        if at + N as u64 > self.limit.load(Ordering::Relaxed) && !self.make_room(at, N as u64) {
+    pub unsafe fn push<const N: usize>(&self, tsc: u64, words: [u64; N]) -> bool {
+        let need = N as u64 + (tsc != 0) as u64;
+        let at = self.reserve(need);
+        if at + need > self.limit.load(Ordering::Relaxed) && !self.make_room(at, need) {
             return false;
         }
-        // SAFETY: a hint, which faults on no address; this one lies in the ring.
+        // SAFETY: masked to the ring, which is mapped; the places are this record's own.
         unsafe {
-            let ahead = self.words.add((at as usize + AHEAD_WORDS) & (RING_WORDS - 1));
-            asm!("prefetchw byte ptr [{ahead}]", ahead = in(reg) ahead, options(nostack, preserves_flags));
-        }
-        for (i, word) in words.iter().enumerate() {
-            // SAFETY: masked to the ring, which is mapped; the place is this record's own.
-            unsafe { self.words.add((at as usize + i) & (RING_WORDS - 1)).write_volatile(*word) };
+            self.ask_for(at as usize + AHEAD_WORDS);
+            let mut next = at as usize;
+            if tsc != 0 {
+                self.place(next).write_volatile(time_word(tsc));
+                next += 1;
+            }
+            for (i, word) in words.iter().enumerate() {
+                self.place(next + i).write_volatile(*word);
+            }
         }
         self.publish(at);
         true
+    }
+
+    /// The place of a position.
+    ///
+    /// # Safety
+    /// The ring is mapped.
+    #[inline(always)]
+    unsafe fn place(&self, position: usize) -> *mut u64 {
+        // SAFETY: masked to the ring.
+        unsafe { self.words.add(position & (RING_WORDS - 1)) }
+    }
+
+    /// Asks for a cache line of the ring, to write to it.
+    ///
+    /// # Safety
+    /// The ring is mapped.
+    #[inline(always)]
+    unsafe fn ask_for(&self, position: usize) {
+        // SAFETY: a hint, which changes nothing.
+        unsafe {
+            asm!("prefetchw byte ptr [{}]", in(reg) self.place(position), options(nostack, preserves_flags));
+        }
     }
 
     fn lane(&self) -> &Lane {
@@ -156,7 +183,7 @@ impl Writer {
             return;
         }
         // SAFETY: as in `push`.
-        unsafe { self.words.add(head as usize & (RING_WORDS - 1)).write_volatile(skip_word(end - head)) };
+        unsafe { self.place(head as usize).write_volatile(skip_word(end - head)) };
         self.publish(head);
     }
 
@@ -254,8 +281,16 @@ mod tests {
 
         fn push(&self, word: u64) {
             // SAFETY: this thread's own.
-            assert!(unsafe { self.writer.push([word, word]) });
+            assert!(unsafe { self.writer.push(0, [word, word]) });
         }
+    }
+
+    #[test]
+    fn a_time_stands_in_front_of_its_record() {
+        let bench = bench();
+        // SAFETY: as above.
+        assert!(unsafe { bench.writer.push(9, [7]) && bench.writer.push(0, [8]) });
+        assert_eq!((bench.head(), &bench.words[..4]), (3, &[time_word(9), 7, 8, 0][..]));
     }
 
     #[test]

@@ -185,19 +185,12 @@ impl Guard {
         self.back == IN_REAL || self.back == IN_HOOK
     }
 
-    /// Writes a record; false when it is lost.
+    /// Writes a record, with its time when it needs one ([`crate::stamps`]); false when it is lost. To be called behind the
+    /// allocator's answer, or before the allocator gets a block to free.
     #[inline(always)]
     pub fn push<const N: usize>(&self, words: [u64; N]) -> bool {
         // SAFETY: the guard's thread is this thread, and owns a lane.
-        unsafe { (*self.thread).ring.push(words) }
-    }
-
-    /// The time stamp of the event at hand, 0 when it needs none. To be asked for behind the allocator's answer, or before the
-    /// allocator gets a block to free.
-    #[inline(always)]
-    pub fn stamp(&self) -> u64 {
-        // SAFETY: the guard's thread is this thread.
-        unsafe { (*self.thread).stamps.next() }
+        unsafe { (*self.thread).ring.push((*self.thread).stamps.next(), words) }
     }
 
     /// From here on we are at work, not the allocator.

@@ -447,3 +447,20 @@ fn an_interrupt_ends_the_test_and_the_check() {
     let left = run::finish(run::command("pgrep").args(["-f"]).arg(suite.workshop.path()));
     assert_eq!(left.stdout, "", "a program goes on");
 }
+
+/// The program stops the mallow that counts it while it fills its ring many times over: what was lost then is known, so the figure
+/// is not, however equal it is in every run.
+#[test]
+fn a_count_with_events_missing_is_an_error() {
+    let stop = "static int is_first = 1; long j; if (is_first) { is_first = 0; kill(getppid(), SIGSTOP); \
+                for (j = 0; j < 200000; j++) { void *block = malloc(16); mallow_keep(block); free(block); } \
+                kill(getppid(), SIGCONT); }";
+    let suite = Suite::new("stopped", &format!("#include <signal.h>\n{}", source(stop)));
+    suite.write(
+        "mallow.toml",
+        "[gate]\nsuites = [\".\"]\n[[test]]\nname = \"test_work\"\nlimit = { allocations = 10000000 }\n",
+    );
+    let test = suite.only_test(1);
+    assert_eq!(test["outcome"], "ERROR", "{test:#}");
+    assert!(sentences(&test).contains("events were not recorded"), "{test:#}");
+}

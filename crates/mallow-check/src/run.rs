@@ -146,6 +146,9 @@ impl Runner<'_> {
             Exit::Signal(2) => return Err(RunError::Interrupted),
             exit => return Err(RunError::Failed { exit, output: told() }),
         }
+        if !outcome.faults.is_empty() {
+            return Err(RunError::Incomplete { faults: outcome.faults.join("; ") });
+        }
         if outcome.processes.is_empty() {
             return Err(RunError::NotWatched { program: prepared.command[0].to_string_lossy().into_owned() });
         }

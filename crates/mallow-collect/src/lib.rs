@@ -55,7 +55,7 @@ pub use launch::start_unrecorded;
 pub use live_stacks::LiveStacks;
 pub use marks::{Counted, Patience, Scope};
 pub use output::Output;
-pub use record::{RecordOptions, RecordOutcome, record};
+pub use record::{Ending, RecordOptions, RecordOutcome, record};
 pub use regions::{RegionRun, RegionSite, WatchedProcess};
 pub use setting::Setting;
 pub use stat::{StatOptions, StatOutcome, stat};

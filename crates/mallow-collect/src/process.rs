@@ -386,16 +386,26 @@ impl Recorded {
         })
     }
 
+    /// The sentence for what the program wrote over, if it did.
+    fn damage(&self) -> Option<String> {
+        (self.damages > 0).then(|| {
+            format!(
+                "process {}: the program wrote over the recorder's memory ({} times seen), so its figures are not to be relied on",
+                self.pid, self.damages
+            )
+        })
+    }
+
+    /// Why its figures are not those of the program, if they are not: a judgement must not rest on them.
+    pub(crate) fn faults(&self) -> impl Iterator<Item = String> {
+        unseen::loss(&self.mapping, self.pid).into_iter().chain(self.damage())
+    }
+
     /// What of this process is not in the trace, if anything.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let pid = self.pid;
         let mut warnings = unseen::warnings(&self.mapping, pid);
-        if self.damages > 0 {
-            warnings.push(format!(
-                "process {pid}: the program wrote over the recorder's memory ({} times seen), so its figures are not to be relied on",
-                self.damages
-            ));
-        }
+        warnings.extend(self.damage());
         let cut = self.stacks.cut();
         if cut > 0 {
             warnings.push(format!(

@@ -58,6 +58,19 @@ pub struct RecordOutcome {
     pub processes: Vec<WatchedProcess>,
     /// What the reader of the figures should know.
     pub warnings: Vec<String>,
+    /// Those of the warnings after which the figures are not the program's: nothing may be judged by them.
+    pub faults: Vec<String>,
+}
+
+/// How a command ended whose memory was asked about while it ran.
+#[derive(Clone, Debug)]
+pub struct Ending {
+    /// How.
+    pub exit: Exit,
+    /// As in [`RecordOutcome`].
+    pub warnings: Vec<String>,
+    /// As in [`RecordOutcome`].
+    pub faults: Vec<String>,
 }
 
 /// Runs a command under the recorder and writes its trace. `resolve` names the addresses of a module: one
@@ -93,7 +106,7 @@ pub(crate) fn record_asked(
     options: &RecordOptions,
     mode: Mode,
     questions: Questions,
-) -> Result<(Exit, Vec<String>), CollectError> {
+) -> Result<Ending, CollectError> {
     let launch = Launch::new(&options.command)?;
     let session = Session::open()?;
     let Opened { file, path, .. } = output::open(&options.output)?;
@@ -123,6 +136,7 @@ struct Recording {
     /// What is not in the trace, and is said in it.
     unseen: trace::Unseen,
     notes: Vec<String>,
+    faults: Vec<String>,
     wanted: Wanted,
     deadline: Option<Instant>,
     timed_out: bool,
@@ -172,6 +186,7 @@ impl Recording {
             next_index: 0,
             unseen: trace::Unseen::default(),
             notes: Vec::new(),
+            faults: Vec::new(),
             wanted: Wanted {
                 events: !options.summary_only,
                 threads: mode != Mode::Soak,
@@ -205,6 +220,7 @@ impl Recording {
                 interrupted,
                 timed_out: self.timed_out,
                 processes: std::mem::take(&mut self.watched),
+                faults: std::mem::take(&mut self.faults),
                 warnings: self.into_warnings(),
             }),
             Err(error) => {
@@ -214,11 +230,15 @@ impl Recording {
         }
     }
 
-    fn run_asked(mut self, mut questions: Questions) -> Result<(Exit, Vec<String>), Failure> {
+    fn run_asked(mut self, mut questions: Questions) -> Result<Ending, Failure> {
         questions.started(self.child_pid);
         self.questions = Some(questions);
         match self.collect() {
-            Ok(_) => Ok((self.exit.unwrap_or(Exit::Signal(2)), self.into_warnings())),
+            Ok(_) => Ok(Ending {
+                exit: self.exit.unwrap_or(Exit::Signal(2)),
+                faults: std::mem::take(&mut self.faults),
+                warnings: self.into_warnings(),
+            }),
             Err(error) => {
                 self.let_go();
                 Err((error, self.file.path().to_owned()))
@@ -405,6 +425,7 @@ impl Recording {
 
     fn close(&mut self, process: Recorded, exit: Option<Exit>) -> Result<(), CollectError> {
         self.unseen.sentences.extend(process.warnings());
+        self.faults.extend(process.faults());
         self.notes.extend(process.verification());
         let ended = process.end(exit, &self.clock, &mut self.file)?;
         // A server may start and end processes for days.

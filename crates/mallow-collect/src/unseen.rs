@@ -26,11 +26,13 @@ pub(crate) fn warnings(mapping: &Mapping, pid: u32) -> Vec<String> {
             "process {pid}: what it forked behind its seccomp filter was not recorded (processes: {filtered})"
         ));
     }
-    let lost = mapping.events_lost();
-    if lost > 0 {
-        warnings.push(format!(
-            "process {pid}: at least {lost} events were not recorded, so its figures are too low"
-        ));
-    }
+    warnings.extend(loss(mapping, pid));
     warnings
+}
+
+/// The sentence for events that were not recorded, if there are any.
+pub(crate) fn loss(mapping: &Mapping, pid: u32) -> Option<String> {
+    let lost = mapping.events_lost();
+    (lost > 0)
+        .then(|| format!("process {pid}: at least {lost} events were not recorded, so its figures are too low"))
 }

@@ -8,9 +8,9 @@ use crate::launch::Mode;
 use crate::live_stacks::LiveStacks;
 use crate::output::{NO_TRACE, Output};
 use crate::questions::{Question, Questions};
-use crate::record::{RecordOptions, record_asked};
+use crate::record::{Ending, RecordOptions, record_asked};
 use crate::setting::Setting;
-use mallow_profile::{Exit, LiveSite};
+use mallow_profile::LiveSite;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -22,7 +22,7 @@ use std::time::Duration;
 pub struct Watched {
     pid: u32,
     questions: Sender<Question>,
-    recording: JoinHandle<Result<(Exit, Vec<String>), CollectError>>,
+    recording: JoinHandle<Result<Ending, CollectError>>,
 }
 
 /// What lives at a moment.
@@ -145,7 +145,7 @@ impl Watched {
     ///
     /// # Errors
     /// When the recording failed on the way.
-    pub fn wait(self) -> Result<(Exit, Vec<String>), CollectError> {
+    pub fn wait(self) -> Result<Ending, CollectError> {
         join(self.recording)
     }
 }

@@ -67,6 +67,11 @@ pub enum Fault {
         /// Share of its processors that the generator used, 0 to 1.
         busy: f64,
     },
+    /// Events of the program were not recorded, or were written over.
+    Lost {
+        /// What, for each process.
+        what: String,
+    },
     /// The server ended before it was told to.
     Died {
         /// How, such as `exit status 1` or `killed by signal 11`.

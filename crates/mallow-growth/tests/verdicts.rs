@@ -194,6 +194,8 @@ fn a_fault_beyond_the_rules_makes_it_no_test() {
     assert_eq!(verdict(&with(errors(11))), Verdict::Invalid);
     assert_eq!(verdict(&with(Fault::Saturated { busy: 0.9 })), Verdict::Clean);
     assert_eq!(verdict(&with(Fault::Saturated { busy: 0.96 })), Verdict::Invalid);
+    let lost = Fault::Lost { what: "process 7: at least 12 events were not recorded".to_owned() };
+    assert_eq!(verdict(&with(lost)), Verdict::Invalid);
     let died = Fault::Died { how: "exit status 3".to_owned(), requests: 4_000 };
     assert_eq!(verdict(&with(died)), Verdict::Invalid);
 }

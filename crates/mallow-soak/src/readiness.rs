@@ -44,7 +44,7 @@ pub(crate) fn wait(
             Err(last) => last,
         };
         if server.has_ended() {
-            let how = server.stop(&mut |_| {});
+            let how = server.stop().how;
             return Err(SoakError::EndedEarly { how, said_last: server.last_words() });
         }
         if is_cancelled() {

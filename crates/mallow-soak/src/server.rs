@@ -4,7 +4,7 @@ use crate::error::SoakError;
 use crate::options::{Ready, Server, SoakOptions};
 use crate::processes::{self, Process};
 use crate::tail::Tail;
-use mallow_collect::{CollectError, Setting, Watched, start_unrecorded};
+use mallow_collect::{CollectError, Ending, Setting, Watched, start_unrecorded};
 use mallow_profile::Exit;
 use rustc_hash::FxHashSet;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
@@ -135,11 +135,11 @@ impl Running {
     }
 
     /// Ends it: asks, waits, and then kills whatever is left. Gives how it ended.
-    pub(crate) fn stop(&mut self, warn: &mut dyn FnMut(String)) -> String {
-        let Some(life) = self.life.take() else { return String::new() };
+    pub(crate) fn stop(&mut self) -> Stopped {
+        let Some(life) = self.life.take() else { return Stopped::default() };
         if matches!(life, Life::Foreign) {
             self.life = Some(life);
-            return String::from("still running");
+            return Stopped { how: "still running".into(), ..Stopped::default() };
         }
         self.signal(Signal::TERM);
         let asked = Instant::now();
@@ -148,7 +148,7 @@ impl Running {
             std::thread::sleep(Duration::from_millis(10));
         }
         self.kill();
-        how_it_ended(life, warn)
+        how_it_ended(life)
     }
 
     /// Kills what is left. The kernel may hold on to a process for a while; that is not waited for without end.
@@ -177,10 +177,21 @@ impl Drop for Running {
         if matches!(self.life, Some(Life::Recorded(_) | Life::Plain(_))) {
             self.kill();
             if let Some(life) = self.life.take() {
-                how_it_ended(life, &mut |_| {});
+                how_it_ended(life);
             }
         }
     }
+}
+
+/// A server that runs no more.
+#[derive(Debug, Default)]
+pub(crate) struct Stopped {
+    /// How it ended.
+    pub(crate) how: String,
+    /// What should be said about the figures.
+    pub(crate) warnings: Vec<String>,
+    /// Those of the warnings after which nothing may be judged by them.
+    pub(crate) faults: Vec<String>,
 }
 
 fn launch(
@@ -208,12 +219,11 @@ fn launch(
     }
 }
 
-fn how_it_ended(life: Life, warn: &mut dyn FnMut(String)) -> String {
-    match life {
+fn how_it_ended(life: Life) -> Stopped {
+    let how = match life {
         Life::Recorded(watched) => match watched.wait() {
-            Ok((exit, warnings)) => {
-                warnings.into_iter().for_each(warn);
-                in_words(exit)
+            Ok(Ending { exit, warnings, faults }) => {
+                return Stopped { how: in_words(exit), warnings, faults };
             }
             Err(error) => error.to_string(),
         },
@@ -226,7 +236,8 @@ fn how_it_ended(life: Life, warn: &mut dyn FnMut(String)) -> String {
             Err(error) => error.to_string(),
         },
         Life::Foreign => String::from("still running"),
-    }
+    };
+    Stopped { how, ..Stopped::default() }
 }
 
 fn in_words(exit: Exit) -> String {

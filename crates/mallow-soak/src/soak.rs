@@ -15,7 +15,7 @@ use crate::sample::Sample;
 use crate::server::Running;
 use crate::work::{Worker, in_words};
 use mallow_collect::{Interrupts, Resolve};
-use mallow_growth::{Judgement, Rules, judge};
+use mallow_growth::{Fault, Judgement, Rules, judge};
 use mallow_profile::{Profile, Recording};
 use std::ffi::OsString;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -148,10 +148,18 @@ fn conclude(
         report = named(&looks, &server, &evidence.observations, &judgement, options, resolve, &head);
     }
     progress(Progress::Phase(Phase::Stop));
-    let server_end = server.stop(&mut |warning| warnings.push(warning));
+    let stopped = server.stop();
+    warnings.extend(stopped.warnings);
     if has_died {
-        evidence = evidence::evidence(&samples, options, Some(server_end.clone()));
+        evidence = evidence::evidence(&samples, options, Some(stopped.how.clone()));
+    }
+    if !stopped.faults.is_empty() {
+        evidence.faults.push(Fault::Lost { what: stopped.faults.join("; ") });
+    }
+    if has_died || !stopped.faults.is_empty() {
         judgement = judge(&evidence, &options.rules);
+    }
+    if has_died {
         let last = server.last_words();
         if !last.is_empty() {
             warnings.push(format!("the server's last words:\n{last}"));
@@ -176,7 +184,7 @@ fn conclude(
         growth: report.growth,
         mappings: mappings.unwrap_or_default(),
         edges: report.edges,
-        server_end,
+        server_end: stopped.how,
         warnings,
         comparison: None,
     })

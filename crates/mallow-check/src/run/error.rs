@@ -46,6 +46,12 @@ pub enum RunError {
         /// The program.
         program: String,
     },
+    /// Events are missing, or are not the recorder's.
+    #[error("{faults}: nothing can be judged by them, so run the check again")]
+    Incomplete {
+        /// What is missing, for each process.
+        faults: String,
+    },
     /// It marked nothing.
     #[error(
         "the program began no region: it was to call mallow_measure or mallow_region_begin; to count the whole process, say mode = \"process\" in mallow.toml"

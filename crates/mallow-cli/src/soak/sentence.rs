@@ -142,6 +142,7 @@ pub(crate) fn fault(fault: &Fault) -> String {
             "the load generator was busy for {:.0}% of its time and may have been the limit; give it more threads or set a --rate",
             busy * 100.0
         ),
+        Fault::Lost { what } => what.clone(),
         Fault::Died { how, requests } => {
             format!("the server ended before it was told to ({how}), after {}", plural(*requests, "request"))
         }

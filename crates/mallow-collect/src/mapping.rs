@@ -56,13 +56,16 @@ impl Mapping {
         unsafe { self.base.cast::<Header>().as_ref() }
     }
 
-    /// Tells the recorder that the collector is alive, and that the next event of each thread is to be stamped.
-    pub(crate) fn beat(&self) {
+    /// Tells the recorder that the collector is alive, that the next event of each thread is to be stamped, and whether those behind it
+    /// may go without.
+    pub(crate) fn beat(&self, is_busy: bool) {
         self.header().heartbeat.fetch_add(1, Ordering::Relaxed);
         let order = &self.header().order.word;
-        if order_owner(order.load(Ordering::Relaxed)) != ORDER_MANY {
-            // Whoever takes the order away in between keeps it: the beat leaves the owner's bits alone.
-            order.fetch_add(ORDER_BEAT, Ordering::Relaxed);
+        let word = order.load(Ordering::Relaxed);
+        if order_owner(word) != ORDER_MANY {
+            // It changes between the two when a thread takes it, once or twice in a process: then the next pass will do.
+            let next = next_order(word, is_busy);
+            let _ = order.compare_exchange(word, next, Ordering::Relaxed, Ordering::Relaxed);
         }
     }
 

@@ -41,6 +41,10 @@ pub(crate) struct Recorded {
     readers: Vec<LaneReader>,
     /// How often a ring held what no recorder writes.
     damages: u64,
+    /// When the rings were read last.
+    drained_us: u64,
+    /// Whether [`BUSY_WORDS_PER_US`] came since the time before.
+    is_busy: bool,
     /// None when threads that use a lane one after the other count as one.
     threads: Option<Vec<trace::Thread>>,
     threads_written: usize,
@@ -162,6 +166,8 @@ impl Recorded {
             modules_written: 0,
             readers: Vec::new(),
             damages: 0,
+            drained_us: 0,
+            is_busy: false,
             threads: wanted.threads.then(Vec::new),
             threads_written: 0,
             samples: Vec::new(),
@@ -206,7 +212,7 @@ impl Recorded {
         until_tsc: u64,
         file: &mut TraceFile,
     ) -> Result<u64, CollectError> {
-        self.mapping.beat();
+        self.mapping.beat(self.is_busy);
         self.meet_threads();
         self.read_modules();
         let (mut outcome, index) = (Ok(()), self.index);
@@ -228,6 +234,9 @@ impl Recorded {
         };
         let passed = pass.run(&mut self.readers);
         self.damages += passed.damages;
+        let now_us = clock.now_us();
+        self.is_busy = passed.words >= now_us.saturating_sub(self.drained_us) * BUSY_WORDS_PER_US;
+        self.drained_us = now_us;
         if let (Some(marks), Some(regions)) = (&mut self.marks, self.pairing.regions()) {
             marks.answer(&self.mapping, &self.readers, regions);
         }
@@ -415,6 +424,9 @@ impl Recorded {
         warnings
     }
 }
+
+/// From so many words on, half a million events in a second, a time stamp for each is a burden.
+const BUSY_WORDS_PER_US: u64 = 1;
 
 /// Stacks first: no event may name a stack that the reader has not seen.
 fn write_events(

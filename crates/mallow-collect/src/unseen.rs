@@ -33,6 +33,7 @@ pub(crate) fn warnings(mapping: &Mapping, pid: u32) -> Vec<String> {
 /// The sentence for events that were not recorded, if there are any.
 pub(crate) fn loss(mapping: &Mapping, pid: u32) -> Option<String> {
     let lost = mapping.events_lost();
-    (lost > 0)
-        .then(|| format!("process {pid}: at least {lost} events were not recorded, so its figures are too low"))
+    (lost > 0).then(|| {
+        format!("process {pid}: at least {lost} events were not recorded, so its figures are too low")
+    })
 }

@@ -5,8 +5,9 @@
 //! at it where it would read the counter: behind the allocator's answer to an allocation, before the allocator gets a
 //! block to free.
 //!
-//! - The order is this thread's, and the collector has made no pass since the thread's last stamp, which is few events ago: no
-//!   stamp. The collector takes the time of the event before.
+//! - The order is this thread's and busy, and the collector has made no pass since the thread's last stamp, which is few events ago:
+//!   no stamp. The collector takes the time of the event before. A thread that is not busy stamps every event: there the time
+//!   between two of them is worth more than what the stamp costs.
 //! - It is another thread's: it becomes nobody's, for ever, before this event is written. From then on every event has a stamp.
 //!
 //! Let `e` be an event of thread A without a stamp, and `f` one of thread B. If `f` led to `e`, through the program or through an address that
@@ -18,7 +19,7 @@
 use crate::process;
 use core::arch::x86_64::_rdtsc;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use mallow_wire::shared::{ORDER_MANY, order_owner, with_order_owner};
+use mallow_wire::shared::{ORDER_BUSY, ORDER_MANY, order_owner, with_order_owner};
 
 /// How many events in a row may go without a stamp.
 const UNSTAMPED_MAX: u32 = 16;
@@ -76,7 +77,8 @@ impl Stamps {
                 ORDER_MANY => return,
                 owner if owner == self.own => {
                     self.seen.store(now, Ordering::Relaxed);
-                    return self.left.store(UNSTAMPED_MAX, Ordering::Relaxed);
+                    let left = if now & ORDER_BUSY == 0 { 0 } else { UNSTAMPED_MAX };
+                    return self.left.store(left, Ordering::Relaxed);
                 }
                 0 => self.own,
                 _ => ORDER_MANY,

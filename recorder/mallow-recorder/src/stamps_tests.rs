@@ -7,7 +7,7 @@
 //! reordered, so that what happened before a look is seen by it.
 
 use super::*;
-use mallow_wire::shared::ORDER_BEAT;
+use mallow_wire::shared::next_order;
 
 /// What a thread does, one after the other. An allocation takes the first address that is free, a free waits for one that the
 /// call which allocated it has returned.
@@ -73,7 +73,7 @@ impl World {
         };
         World {
             threads: threads.iter().map(actor).collect(),
-            order: 0,
+            order: ORDER_BUSY,
             time: 100,
             blocks: Default::default(),
             passes_left: passes,
@@ -138,7 +138,7 @@ impl World {
         match self.until.take() {
             None => {
                 if order_owner(self.order) != ORDER_MANY {
-                    self.order = self.order.wrapping_add(ORDER_BEAT);
+                    self.order = next_order(self.order, true);
                 }
                 self.time += 1;
                 self.until = Some(self.time);
@@ -229,13 +229,20 @@ fn addresses_that_go_from_hand_to_hand_are_read_in_order() {
     }
 }
 
+#[test]
+fn a_thread_that_is_not_busy_stamps_every_event() {
+    let mut world = World::of(&[PAIRS], 0);
+    world.order = 0;
+    world.explore(&mut |world| assert_eq!(world.stamped, 4));
+}
+
 /// The model can fail: with a thread that never takes the order away from another.
 #[test]
 #[should_panic(expected = "[")]
 fn a_thread_that_leaves_the_order_alone_is_found_out() {
     let mut world = World::of(&[PAIRS, PAIR], 0);
     // The second thread believes to be the first.
-    world.order = with_order_owner(0, 1);
+    world.order = with_order_owner(ORDER_BUSY, 1);
     (world.threads[0].seen, world.threads[0].left) = (world.order, UNSTAMPED_MAX);
     (world.threads[1].seen, world.threads[1].left) = (world.order, UNSTAMPED_MAX);
     world.explore(&mut |world| assert!(world.read.iter().all(|turns| turns.is_sorted()), "{:?}", world.read));

@@ -113,3 +113,65 @@ fn a_program_with_a_malloc_of_its_own_is_not_said_to_allocate_nothing() {
     assert!(counted.well().stderr.contains(told));
     assert!(stat["warnings"].to_string().contains(told), "{stat}");
 }
+
+/// One process after another: of those that have ended mallow keeps figures, and no more.
+#[test]
+fn hundreds_of_short_processes_cost_mallow_little_memory() {
+    const PROCESSES: u64 = 400;
+    const MEGABYTES_MAX: u64 = 160;
+    let workshop = Workshop::new("many-processes");
+    let text = format!(
+        "#include <stdlib.h>\n#include <sys/wait.h>\n#include <unistd.h>\nint main(void) {{\n\
+         \x20   for (int i = 0; i < {PROCESSES}; i++) {{\n        pid_t child = fork();\n        if (child == 0) {{\n\
+         \x20           for (int j = 0; j < 1000; j++) {{ void *volatile block = malloc(10); if (j % 2) free(block); }}\n\
+         \x20           _exit(0);\n        }}\n        waitpid(child, NULL, 0);\n    }}\n    return 0;\n}}\n"
+    );
+    let program = build_text(workshop.path(), "forks", &text);
+    let session = Session::new(workshop.path(), &[&program.to_string_lossy()]);
+    // The largest of all that it waited for, which is mallow: its own memory, and what it shares with the program.
+    let measure = "import resource, subprocess, sys\nended = subprocess.run(sys.argv[1:])\n\
+                   print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1000)\nsys.exit(ended.returncode)\n";
+    let mut python = run::command("python3");
+    python.args(["-c", measure]).arg(run::mallow_binary()).args(["record", "-o"]);
+    python.arg(session.trace()).arg("--").arg(&program);
+    let recorded = run::finish(&mut python).well();
+    let megabytes: u64 = recorded.stdout.trim().parse().unwrap();
+    assert!(megabytes <= MEGABYTES_MAX, "mallow took {megabytes} MB\n{recorded}");
+    let report = session.report(&[]);
+    assert_eq!(report["processes"].as_array().unwrap().len() as u64, PROCESSES + 1);
+    let totals = ["allocations", "frees"].map(|name| figure(&report["totals"], name));
+    assert_eq!(totals, [PROCESSES * 1_000, PROCESSES * 500]);
+}
+
+/// Times are those of the program's own clock, from its first allocation on, and while it does little each event has its own.
+#[test]
+fn times_are_the_programs_own() {
+    const ERROR_US: u64 = 500;
+    let workshop = Workshop::new("times");
+    let text = "#include <stdio.h>\n#include <stdlib.h>\n#include <time.h>\n#include <unistd.h>\n\
+                static long now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec * 1000000000L + t.tv_nsec; }\n\
+                __attribute__((noinline)) static void spins(void) {\n    for (int i = 0; i < 3000; i++) {\n\
+                \x20       void *volatile block = malloc(10); long until = now() + 1000; (void)block; while (now() < until);\n    }\n}\n\
+                __attribute__((noinline)) static void sleeps(void) {\n\
+                \x20   for (int i = 0; i < 5; i++) { void *volatile block = malloc(20); usleep(2000); free(block); }\n}\n\
+                int main(void) {\n    long began = now(); spins(); long took = now() - began; sleeps();\n\
+                \x20   char line[64]; int n = snprintf(line, sizeof line, \"took_us %ld\\n\", took / 1000); write(1, line, n); return 0;\n}\n";
+    let program = build_text(workshop.path(), "times", text);
+    for round in 0..5 {
+        let session = Session::new(&workshop.file(&format!("{round}")), &[&program.to_string_lossy()]);
+        fs::create_dir(workshop.file(&format!("{round}"))).unwrap();
+        let took_us = figures(&session.record().well())[0].1;
+        let report = session.report(&[]);
+        let site = |function: &str| {
+            let rows = report["sites"].as_array().unwrap().iter();
+            rows.into_iter().find(|row| row["frames"][0]["function"] == function).unwrap()
+        };
+        let spins = site("spins");
+        let seen_us = figure(spins, "last") - figure(spins, "first");
+        assert!(
+            seen_us.abs_diff(took_us) <= ERROR_US,
+            "{seen_us} µs, by the program's clock {took_us}: {spins:#}"
+        );
+        assert!(site("sleeps")["lifetime_average"].as_f64().unwrap() >= 1_999.0, "{:#}", site("sleeps"));
+    }
+}

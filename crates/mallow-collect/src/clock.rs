@@ -1,8 +1,9 @@
 //! The processor's time stamps as microseconds since the recording's start.
 //!
 //! Events carry raw time stamp counts. The collector notes the counter beside the system's clock each time it
-//! looks at the rings, and an event lies between two such notes, so its time is a straight line between them.
-//! No rate is assumed, and none has to be measured first.
+//! looks at the rings, and an event's time lies on the straight line through the latest note and one that is at least a
+//! millisecond older. No rate is assumed, and none has to be measured first. Two notes that lie close together make no line: what
+//! passes between the two readings of one note would bend it, and events from before would be moved by milliseconds.
 
 use std::time::Instant;
 
@@ -10,14 +11,23 @@ use std::time::Instant;
 #[derive(Debug)]
 pub(crate) struct Clock {
     started: Instant,
-    /// The note before the last: the counter, nanoseconds since the start, and the same as [`fixed_us`].
-    anchor_tsc: u64,
-    anchor_ns: u64,
-    anchor_us: i128,
+    /// Where the line begins, a millisecond or more before the latest note; the start while that is younger.
+    older: Note,
+    /// Where it will begin.
+    newer: Note,
+    /// [`fixed_us`] of the line's beginning.
+    older_us: i128,
     /// Microseconds per tick, in units of 2^-[`FRACTION_BITS`].
     rate: i64,
     /// The counter at the latest note.
     noted_tsc: u64,
+}
+
+/// The counter, and nanoseconds since the start, at one moment.
+#[derive(Clone, Copy, Debug)]
+struct Note {
+    tsc: u64,
+    ns: u64,
 }
 
 /// Bits behind the point. With them a rate is exact to a billionth, and a time to a microsecond through a
@@ -32,31 +42,31 @@ fn fixed_us(ns: u64) -> i128 {
 impl Clock {
     /// Starts at now.
     pub(crate) fn start() -> Clock {
-        let tsc = now_tsc();
-        Clock {
-            started: Instant::now(),
-            anchor_tsc: tsc,
-            anchor_ns: 0,
-            anchor_us: 0,
-            rate: 0,
-            noted_tsc: tsc,
-        }
+        let started = Instant::now();
+        Clock::at(started, Note::now(started))
+    }
+
+    fn at(started: Instant, first: Note) -> Clock {
+        let (older, newer, older_us) = (first, first, fixed_us(first.ns));
+        Clock { started, older, newer, older_us, rate: 0, noted_tsc: first.tsc }
     }
 
     /// Notes now; gives the counter. Events up to it can be converted until the next note.
     pub(crate) fn note(&mut self) -> u64 {
-        let (tsc, ns) = (now_tsc(), self.started.elapsed().as_nanos() as u64);
-        let ticks = tsc.saturating_sub(self.anchor_tsc).max(1);
-        let passed_ns = ns.saturating_sub(self.anchor_ns);
-        self.rate = (fixed_us(passed_ns) / i128::from(ticks)) as i64;
-        // The line is kept for at least a millisecond, so that a jitter of nanoseconds in the reading does
-        // not bend it.
-        const KEEP_NS: u64 = 1_000_000;
-        if passed_ns >= KEEP_NS {
-            (self.anchor_tsc, self.anchor_ns, self.anchor_us) = (tsc, ns, fixed_us(ns));
+        self.take(Note::now(self.started))
+    }
+
+    fn take(&mut self, note: Note) -> u64 {
+        const APART_NS: u64 = 1_000_000;
+        if note.ns.saturating_sub(self.newer.ns) >= APART_NS {
+            (self.older, self.newer) = (self.newer, note);
+            self.older_us = fixed_us(self.older.ns);
         }
-        self.noted_tsc = tsc;
-        tsc
+        let ticks = note.tsc.saturating_sub(self.older.tsc).max(1);
+        let passed_ns = note.ns.saturating_sub(self.older.ns);
+        self.rate = (fixed_us(passed_ns) / i128::from(ticks)) as i64;
+        self.noted_tsc = note.tsc;
+        note.tsc
     }
 
     /// The counter at the latest note.
@@ -72,9 +82,30 @@ impl Clock {
     /// The time of an event.
     #[inline(always)]
     pub(crate) fn time_us(&self, tsc: u64) -> u64 {
-        let ticks = tsc.wrapping_sub(self.anchor_tsc) as i64;
-        let time_us = (self.anchor_us + i128::from(ticks) * i128::from(self.rate)) >> FRACTION_BITS;
+        let ticks = tsc.wrapping_sub(self.older.tsc) as i64;
+        let time_us = (self.older_us + i128::from(ticks) * i128::from(self.rate)) >> FRACTION_BITS;
         (time_us as i64).max(0) as u64
+    }
+}
+
+impl Note {
+    /// Both clocks, read as close together as a few tries bring it: whoever is interrupted between the two tries again.
+    fn now(started: Instant) -> Note {
+        const TRIES: usize = 4;
+        const CLOSE_TICKS: u64 = 3_000;
+        let mut best: Option<(u64, Note)> = None;
+        for _ in 0..TRIES {
+            let before = now_tsc();
+            let ns = started.elapsed().as_nanos() as u64;
+            let ticks = now_tsc().saturating_sub(before);
+            if best.is_none_or(|(width, _)| ticks < width) {
+                best = Some((ticks, Note { tsc: before + ticks / 2, ns }));
+            }
+            if ticks < CLOSE_TICKS {
+                break;
+            }
+        }
+        best.map_or(Note { tsc: now_tsc(), ns: 0 }, |(_, note)| note)
     }
 }
 
@@ -97,6 +128,21 @@ mod tests {
             clock.note();
             let error_us = clock.time_us(tsc).abs_diff(before_us);
             assert!(error_us < 200, "off by {error_us} µs");
+        }
+    }
+
+    /// A counter of 2 ticks a nanosecond; the second of two notes that follow each other closely was interrupted between its readings.
+    #[test]
+    fn notes_close_together_do_not_bend_the_line() {
+        let mut clock = Clock::at(Instant::now(), Note { tsc: 1_000, ns: 0 });
+        let tsc_of = |ns: u64| 1_000 + 2 * ns;
+        for ns in [1_500_000, 3_000_000] {
+            clock.take(Note { tsc: tsc_of(ns), ns });
+            clock.take(Note { tsc: tsc_of(ns + 100), ns: ns + 5_000 });
+            for us in [200, 700, 1_400] {
+                let error_us = clock.time_us(tsc_of(us * 1_000)).abs_diff(us);
+                assert!(error_us <= 5, "{us} µs was off by {error_us} µs at {ns} ns");
+            }
         }
     }
 

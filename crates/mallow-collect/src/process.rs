@@ -75,19 +75,20 @@ pub(crate) struct Ended {
     /// Regions that were open at the end.
     pub(crate) unfinished: Vec<String>,
     pub(crate) folded: Folded,
-    pub(crate) stacks: StackNumbers,
+    /// Every node of its stacks.
+    pub(crate) stacks: Vec<trace::StackNode>,
     pub(crate) modules: Vec<trace::Module>,
 }
 
 impl Ended {
     /// Every node of its stacks.
     pub(crate) fn all_stacks(&self) -> Vec<trace::StackNode> {
-        self.stacks.nodes().to_vec()
+        self.stacks.clone()
     }
 
     /// The nodes of the stacks that were counted.
     pub(crate) fn counted_stacks(&self) -> Vec<trace::StackNode> {
-        let nodes = self.stacks.nodes();
+        let nodes = &self.stacks;
         let mut seen = vec![false; nodes.len()];
         let wide = self.wide.iter().flatten().flat_map(|totals| &totals.sites);
         let sites = self.whole.iter().chain(wide).map(|(stack, _)| *stack);
@@ -113,7 +114,7 @@ impl Ended {
             wide: [None, None],
             unfinished: Vec::new(),
             folded: Folded::default(),
-            stacks: StackNumbers::from_nodes(nodes),
+            stacks: nodes.to_vec(),
             modules,
         }
     }
@@ -377,7 +378,8 @@ impl Recorded {
         file.chunk(ChunkKind::PROCESS_END, index, &payload)?;
         let is_counted = marks.as_ref().is_some_and(|marks| marks.counts(Scope::Processes));
         let whole = if is_counted { of_folded(&folded) } else { Vec::new() };
-        Ok(Ended { index, marks, whole, wide, unfinished, folded, stacks, modules })
+        // A program may start thousands of processes: of an ended one nothing stays but its figures and their stacks.
+        Ok(Ended { index, marks, whole, wide, unfinished, folded, stacks: stacks.into_nodes(), modules })
     }
 
     /// What a recorder that checks itself found.

@@ -117,6 +117,9 @@ pub(crate) fn record_asked(
         .map_err(|(error, _)| error)
 }
 
+/// From here on those that have ended are looked for in every pass.
+const MANY_PROCESSES: usize = 8;
+
 /// A recording under way.
 struct Recording {
     session: Session,
@@ -274,7 +277,9 @@ impl Recording {
             self.look_at_deadline();
             // The ends are looked for first: what a process did before it ended is then seen by the pass
             // below.
-            let look_at_ends = pause.is_idle() || ends_looked_at.elapsed() > Duration::from_millis(5);
+            let look_at_ends = pause.is_idle()
+                || self.processes.len() > MANY_PROCESSES
+                || ends_looked_at.elapsed() > Duration::from_millis(5);
             let ended: Vec<u32> = if look_at_ends {
                 ends_looked_at = Instant::now();
                 self.reap();
@@ -367,10 +372,13 @@ impl Recording {
         }
     }
 
-    /// Takes in whoever is at the door; gives true when somebody was.
+    /// Takes in who is at the door, some of them at most: while one process after another comes, those that are here have rings
+    /// to be read, and those that have ended hold memory of ours. Gives true when somebody was there.
     fn admit(&mut self) -> Result<bool, CollectError> {
+        const AT_ONCE: usize = 4;
         let mut any = false;
-        while let Some(arrival) = self.session.arrival() {
+        for _ in 0..AT_ONCE {
+            let Some(arrival) = self.session.arrival() else { break };
             any = true;
             self.child_was_met |= arrival.pid == self.child_pid;
             self.succeed(&arrival)?;

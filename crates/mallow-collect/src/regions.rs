@@ -195,7 +195,7 @@ impl<'a> Naming<'a> {
     }
 
     fn frames(&self, process: &Ended, stack: StackId) -> Vec<Frame> {
-        let nodes = process.stacks.nodes();
+        let nodes = &process.stacks;
         let mut frames = Vec::new();
         let mut at = Some(stack.0);
         while let Some(node) = at.and_then(|at| nodes.get(at as usize)) {

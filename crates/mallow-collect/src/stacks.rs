@@ -93,6 +93,12 @@ impl StackNumbers {
         &self.nodes
     }
 
+    /// All nodes, without what was needed to find them.
+    pub(crate) fn into_nodes(mut self) -> Vec<StackNode> {
+        self.nodes.shrink_to_fit();
+        self.nodes
+    }
+
     /// The nodes that are not in the trace yet.
     pub(crate) fn take_new(&mut self) -> Option<Stacks> {
         if self.written == self.nodes.len() {
@@ -101,14 +107,6 @@ impl StackNumbers {
         let stacks = Stacks { first: self.written as u32, nodes: self.nodes[self.written..].to_vec() };
         self.written = self.nodes.len();
         Some(stacks)
-    }
-}
-
-#[cfg(test)]
-impl StackNumbers {
-    /// One that has met these nodes.
-    pub(crate) fn from_nodes(nodes: &[StackNode]) -> StackNumbers {
-        StackNumbers { nodes: nodes.to_vec(), ..StackNumbers::default() }
     }
 }
 

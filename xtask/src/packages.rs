@@ -83,11 +83,29 @@ const NEEDS: &[Need] = &[
     installed(&["libmimalloc-dev"]),
 ];
 
+/// The release whose versions of the packages the expected figures and texts were made with. Mallow itself asks for none of them.
+const WRITTEN_AGAINST: &str = "Debian GNU/Linux 12 (bookworm)";
+
+/// What somebody on another release should know before a test fails; none on the one that the tests were written against.
+fn note_of_release(os_release: &str) -> Option<String> {
+    let name = os_release.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="));
+    let name = name.map_or("a system without a name", |name| name.trim_matches('"'));
+    (name != WRITTEN_AGAINST).then(|| {
+        format!(
+            "this is {name}; the tests were written against the versions of {WRITTEN_AGAINST}. Where a compiler, an interpreter or \
+             another tool of a later version does otherwise, a test that watches it may fail."
+        )
+    })
+}
+
 /// Makes sure that every need is met, installing what is missing.
 ///
 /// # Errors
 /// A sentence that names the packages that are missing and could not be installed, and why.
 pub(crate) fn ensure() -> Result<(), String> {
+    if let Some(note) = note_of_release(&std::fs::read_to_string("/etc/os-release").unwrap_or_default()) {
+        println!("    {note}");
+    }
     let missing: Vec<&Need> = NEEDS.iter().filter(|need| !is_met(need)).collect();
     if missing.is_empty() {
         println!("    all {} packages that the tests need are there", NEEDS.len());
@@ -175,6 +193,16 @@ fn privileged(arguments: &[&str]) -> Result<Command, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn another_release_is_named() {
+        let of = |name: &str| note_of_release(&format!("ID=debian\nPRETTY_NAME=\"{name}\"\n"));
+        assert_eq!(of(WRITTEN_AGAINST), None);
+        assert!(
+            of("Debian GNU/Linux 13 (trixie)").unwrap().starts_with("this is Debian GNU/Linux 13 (trixie); ")
+        );
+        assert!(note_of_release("").unwrap().contains("without a name"));
+    }
 
     #[test]
     fn what_is_absent_is_seen_as_absent() {

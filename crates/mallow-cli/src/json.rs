@@ -26,6 +26,7 @@ pub(crate) struct RunJson {
     pub(crate) exit: Option<ExitJson>,
     pub(crate) wall_us: u64,
     pub(crate) totals: TotalsJson,
+    pub(crate) peak_error_bytes: u64,
     pub(crate) processes: Vec<OwnedProcessJson>,
 }
 

@@ -184,6 +184,7 @@ fn stat_has_the_published_shape() {
     let schema = schema(include_str!("../../../docs/schema/stat.json"));
     let profile = sample::python();
     let run = RunJson {
+        peak_error_bytes: 0,
         exit: Some(Exit::Status(0).into()),
         wall_us: 5,
         totals: (&profile.totals()).into(),

@@ -73,13 +73,16 @@ fn totals(outcome: &StatOutcome) -> Totals {
     totals
 }
 
+fn figures(outcome: &StatOutcome) -> Run {
+    Run { totals: totals(outcome), wall_us: outcome.wall_us, peak_error_bytes: outcome.peak_error_bytes }
+}
+
 fn command(stat: &Stat) -> Vec<String> {
     stat.command.iter().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
 fn table(stat: &Stat, outcomes: &[StatOutcome], is_file: bool) -> String {
-    let runs: Vec<Run> =
-        outcomes.iter().map(|outcome| Run { totals: totals(outcome), wall_us: outcome.wall_us }).collect();
+    let runs: Vec<Run> = outcomes.iter().map(figures).collect();
     let ended =
         |outcome: &StatOutcome| outcome.processes.iter().filter(|p| p.exit != Some(Exit::Exec)).count();
     let measured = Measured {
@@ -94,13 +97,14 @@ fn table(stat: &Stat, outcomes: &[StatOutcome], is_file: bool) -> String {
 }
 
 fn json(stat: &Stat, outcomes: Vec<StatOutcome>) -> Result<String, Failure> {
-    let first = outcomes.first().map(totals);
-    let equal_counts = outcomes.iter().all(|outcome| Some(totals(outcome)) == first);
+    let equal_counts =
+        text::stat::are_equal(&mallow_view::figure_rows(&Vec::from_iter(outcomes.iter().map(figures))));
     let warnings = outcomes.iter().flat_map(|outcome| outcome.warnings.clone()).collect();
     let run = |outcome: StatOutcome| RunJson {
         exit: Some(outcome.exit.into()),
         wall_us: outcome.wall_us,
         totals: (&totals(&outcome)).into(),
+        peak_error_bytes: outcome.peak_error_bytes,
         processes: outcome.processes.into_iter().map(OwnedProcessJson::from).collect(),
     };
     let runs = outcomes.into_iter().map(run).collect();

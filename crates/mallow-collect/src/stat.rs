@@ -32,6 +32,8 @@ pub struct StatOutcome {
     pub exit: Exit,
     /// Its processes, with totals and without sites, threads or samples.
     pub processes: Vec<Process>,
+    /// By how many bytes the sum of the peaks may differ from the true one: 0 unless several threads of a process were busy.
+    pub peak_error_bytes: u64,
     /// What the reader of the figures should know.
     pub warnings: Vec<String>,
 }
@@ -53,6 +55,7 @@ pub fn stat(options: &StatOptions) -> Result<StatOutcome, CollectError> {
         open: Vec::new(),
         processes: Vec::new(),
         warnings: Vec::new(),
+        peak_error_bytes: 0,
     };
     counting.run();
     // A command that ended before the recorder could introduce it did nothing that we know of, but it was
@@ -67,6 +70,7 @@ pub fn stat(options: &StatOptions) -> Result<StatOutcome, CollectError> {
         wall_us: started.elapsed().as_micros() as u64,
         exit: counting.exit.unwrap_or(Exit::Status(0)),
         processes: counting.processes,
+        peak_error_bytes: counting.peak_error_bytes,
         warnings: counting.warnings,
     })
 }
@@ -79,6 +83,7 @@ struct Counting {
     open: Vec<Counted>,
     processes: Vec<Process>,
     warnings: Vec<String>,
+    peak_error_bytes: u64,
 }
 
 struct Counted {
@@ -161,23 +166,26 @@ impl Counting {
         let process = &mut self.processes[counted.index];
         process.exit = exit;
         process.ended_us = self.started.elapsed().as_micros() as u64;
-        process.totals = totals(&counted.mapping);
+        let (totals, peak_error_bytes) = totals(&counted.mapping);
+        process.totals = totals;
+        self.peak_error_bytes += peak_error_bytes;
         process.events_lost = counted.mapping.events_lost();
     }
 }
 
 /// Adds up a process's lanes. A lane's counters go on when it changes hands, so nothing of ended threads is
-/// missing.
-fn totals(mapping: &Mapping) -> Totals {
+/// missing. Also gives by how many bytes the peak may differ from the true one: see the recorder's `stat`.
+fn totals(mapping: &Mapping) -> (Totals, u64) {
     let value = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-    let header = mapping.header();
+    let live = &mapping.header().live;
     let mut totals = Totals {
-        peak_bytes: value(&header.peak_bytes),
-        peak_blocks: value(&header.peak_blocks),
+        peak_bytes: value(&live.peak_bytes),
+        peak_blocks: value(&live.peak_blocks),
+        leaked_bytes: value(&live.bytes),
+        leaked_blocks: value(&live.blocks),
         ..Totals::default()
     };
-    totals.leaked_bytes = value(&header.live_bytes);
-    totals.leaked_blocks = value(&header.live_blocks);
+    let mut peak_error_bytes = 0u64;
     for index in 0..mapping.lanes_high() {
         let counters = &mapping.lane(index).counters;
         totals.allocations += value(&counters.allocations);
@@ -186,8 +194,21 @@ fn totals(mapping: &Mapping) -> Totals {
         totals.reallocations += value(&counters.reallocations);
         totals.temporary += value(&counters.temporary);
         totals.failed += value(&counters.failed);
-        totals.leaked_bytes = totals.leaked_bytes.wrapping_add(value(&counters.live_bytes));
-        totals.leaked_blocks = totals.leaked_blocks.wrapping_add(value(&counters.live_blocks));
+        for live in [&counters.live_bytes, &counters.unpublished_bytes] {
+            totals.leaked_bytes = totals.leaked_bytes.wrapping_add(value(live));
+        }
+        for live in [&counters.live_blocks, &counters.unpublished_blocks] {
+            totals.leaked_blocks = totals.leaked_blocks.wrapping_add(value(live));
+        }
+        peak_error_bytes = peak_error_bytes.saturating_add(value(&counters.slack_bytes));
     }
-    totals
+    // What lives at the end is exact.
+    if totals.leaked_bytes > totals.peak_bytes {
+        (totals.peak_bytes, totals.peak_blocks) = (totals.leaked_bytes, totals.leaked_blocks);
+    }
+    (totals, peak_error_bytes)
 }
+
+#[cfg(test)]
+#[path = "stat_tests.rs"]
+mod tests;

@@ -33,6 +33,15 @@ pub struct FigureRow {
     pub figure: Figure,
     /// Its values.
     pub spread: Spread,
+    /// By how much each value may differ from the true one.
+    pub error: u64,
+}
+
+impl FigureRow {
+    /// Whether its values may all stand for the same one.
+    pub fn is_equal(&self) -> bool {
+        self.spread.max - self.spread.min <= 2 * self.error
+    }
 }
 
 /// The figures of one run.
@@ -42,6 +51,8 @@ pub struct Run {
     pub totals: Totals,
     /// Wall time in microseconds.
     pub wall_us: u64,
+    /// By how many bytes the peak may differ from the true one; then the blocks are those of a moment near it, too.
+    pub peak_error_bytes: u64,
 }
 
 impl Spread {
@@ -83,8 +94,15 @@ const COLUMNS: [Column; 11] = [
 
 /// Every figure of some runs, in the order in which they are shown; empty when there are no runs.
 pub fn figure_rows(runs: &[Run]) -> Vec<FigureRow> {
+    let peak_error = runs.iter().map(|run| run.peak_error_bytes).max().unwrap_or_default();
     let row = |&(name, figure, value): &Column| {
-        Some(FigureRow { name, figure, spread: Spread::of(runs.iter().map(value))? })
+        let error = match name {
+            "peak bytes" => peak_error,
+            // Of blocks nobody knows how small they are.
+            "peak blocks" if peak_error > 0 => u64::MAX / 2,
+            _ => 0,
+        };
+        Some(FigureRow { name, figure, spread: Spread::of(runs.iter().map(value))?, error })
     };
     COLUMNS.iter().filter_map(row).collect()
 }
@@ -103,12 +121,29 @@ mod tests {
 
     #[test]
     fn rows_come_with_every_figure() {
-        let run = |allocations, wall_us| Run { totals: Totals { allocations, ..Totals::default() }, wall_us };
+        let run = |allocations, wall_us| Run {
+            totals: Totals { allocations, ..Totals::default() },
+            wall_us,
+            ..Run::default()
+        };
         let rows = figure_rows(&[run(5, 10), run(7, 30), run(5, 20)]);
         assert_eq!(rows.len(), 11);
         assert_eq!(rows[0].spread, Spread { min: 5, median: 5, max: 7 });
         assert!(!rows[0].spread.is_equal() && rows[1].spread.is_equal());
         assert_eq!(rows[10].spread, Spread { min: 10, median: 20, max: 30 });
         assert_eq!(figure_rows(&[]), []);
+    }
+
+    #[test]
+    fn peaks_are_equal_as_far_as_they_are_known() {
+        let run = |peak_bytes, peak_error_bytes| Run {
+            totals: Totals { peak_bytes, peak_blocks: peak_bytes / 7, ..Totals::default() },
+            peak_error_bytes,
+            ..Run::default()
+        };
+        let equal = |runs: &[Run]| figure_rows(runs).iter().all(FigureRow::is_equal);
+        assert!(!equal(&[run(1_000, 0), run(1_001, 0)]));
+        assert!(equal(&[run(1_000, 50), run(1_100, 50)]));
+        assert!(!equal(&[run(1_000, 50), run(1_101, 50)]));
     }
 }

@@ -253,7 +253,7 @@ pub struct Header {
     pub lanes_wanted: AtomicU32,
     /// Goes up while the collector lives; a waiting thread that sees it stand still for seconds gives up.
     pub heartbeat: AtomicU32,
-    /// Set by the second thread's first call in [`MODE_STAT`]: from then on live bytes are summed atomically.
+    /// Set by the second thread's first call in [`MODE_STAT`]: from then on live bytes are summed in [`Header::live`].
     pub threads_many: AtomicU32,
     /// Memoised stacks that differed from a walk from scratch; counted by a recorder built to check itself.
     pub verify_mismatches: AtomicU32,
@@ -275,18 +275,12 @@ pub struct Header {
     pub malloc_is_elsewhere: u32,
     /// Pad.
     pub pad: u32,
-    /// Live bytes and blocks over all threads, once there are many.
-    pub live_bytes: AtomicU64,
-    /// See `live_bytes`.
-    pub live_blocks: AtomicU64,
-    /// The highest sum of live bytes.
-    pub peak_bytes: AtomicU64,
-    /// The live blocks at that moment.
-    pub peak_blocks: AtomicU64,
     /// Under [`WATCH_AIDE`].
     pub aide: Aide,
     /// Which events need time stamps.
     pub order: Order,
+    /// Under [`MODE_STAT`].
+    pub live: Live,
 }
 
 const _: () = assert!(size_of::<Header>() <= PAGE_BYTES);
@@ -375,6 +369,20 @@ pub const ALLOCATOR_MIMALLOC: u32 = 3;
 /// gperftools' tcmalloc.
 pub const ALLOCATOR_TCMALLOC: u32 = 4;
 
+/// What lives, over all threads. On a cache line of its own: many write it.
+#[repr(C, align(64))]
+#[derive(Debug)]
+pub struct Live {
+    /// Bytes, once there are several threads: what they have published, see [`Counters::unpublished_bytes`].
+    pub bytes: AtomicU64,
+    /// Blocks, likewise.
+    pub blocks: AtomicU64,
+    /// The highest sum of live bytes.
+    pub peak_bytes: AtomicU64,
+    /// The live blocks at that moment.
+    pub peak_blocks: AtomicU64,
+}
+
 /// A thread's counters under [`MODE_STAT`]. Only its owner writes them.
 #[repr(C)]
 #[derive(Debug, Default)]
@@ -395,6 +403,14 @@ pub struct Counters {
     pub live_bytes: AtomicU64,
     /// See `live_bytes`.
     pub live_blocks: AtomicU64,
+    /// What the lane's owners added to the live bytes, less what they freed, and have not put into [`Live`]; wraps below zero.
+    pub unpublished_bytes: AtomicU64,
+    /// Blocks, likewise.
+    pub unpublished_blocks: AtomicU64,
+    /// From so many unpublished bytes on, more or less than zero, the owner publishes. Never becomes less.
+    pub slack_bytes: AtomicU64,
+    /// How often something was published.
+    pub publications: AtomicU64,
 }
 
 /// In [`Header::heartbeat`] when the collector has left on purpose.
@@ -442,7 +458,7 @@ pub struct Lane {
     /// Those of them that the collector has answered. The owner sleeps on it.
     pub marks_answered: AtomicU32,
     /// Pad.
-    pub pad4: [u64; 7],
+    pub pad4: [u64; 3],
 }
 
 const _: () = assert!(size_of::<Lane>() == 256);

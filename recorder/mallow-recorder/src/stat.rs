@@ -1,4 +1,5 @@
-//! Counting without a collector: sizes of live blocks in a shadow of the heap, sums in the thread's lane.
+//! Counting without a collector: sizes of live blocks in a shadow of the heap, sums in the thread's lane. No event of a busy thread
+//! writes what another thread writes.
 //!
 //! `free` does not say how large the block was. The shadow does: four bytes for each granule of address
 //! space, a granule being the distance at which the allocator can place two blocks (16 bytes for glibc, 8 for
@@ -213,56 +214,99 @@ fn forget(address: usize) -> Option<(u64, u8)> {
     }
 }
 
-/// Adds to the live sum and moves the peak. While one thread is alone it keeps the sum in its own lane; from
-/// the second thread's first call on, everybody adds atomically to the header, and the sum is what both hold:
-/// no update is lost at the switch, because nobody but the first thread ever writes its lane.
+/// Adds to the live sum and moves the peak. While one thread is alone it keeps the sum in its own lane. From the second
+/// thread's first call on everybody keeps a balance of its own and publishes it in the header when it has moved by the slack; the sum
+/// is what the header and the first lane hold, and no balance is lost at the switch, because nobody but the first thread ever
+/// writes its lane.
+///
+/// Sums are exact whenever balances are added. The peak is the highest *published* sum: at each moment that differs from the true
+/// one by the balances, each of them at most its lane's slack, and so do their maxima.
 #[inline(always)]
 fn grow(counters: &Counters, size: u64) {
     let header = process::header();
-    let (bytes, blocks) = if header.threads_many.load(Ordering::Relaxed) == 0 {
-        add(&counters.live_bytes, size);
-        add(&counters.live_blocks, 1);
-        (counters.live_bytes.load(Ordering::Relaxed), counters.live_blocks.load(Ordering::Relaxed))
-    } else {
-        let bytes = header.live_bytes.fetch_add(size, Ordering::Relaxed).wrapping_add(size);
-        let blocks = header.live_blocks.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
-        let first = first_counters();
-        (
-            bytes.wrapping_add(first.live_bytes.load(Ordering::Relaxed)),
-            blocks.wrapping_add(first.live_blocks.load(Ordering::Relaxed)),
-        )
-    };
-    if bytes >= header.peak_bytes.load(Ordering::Relaxed) {
-        raise_peak(header, bytes, blocks);
+    if header.threads_many.load(Ordering::Relaxed) != 0 {
+        return add_unpublished(counters, size, 1);
+    }
+    add(&counters.live_bytes, size);
+    add(&counters.live_blocks, 1);
+    let bytes = counters.live_bytes.load(Ordering::Relaxed);
+    if bytes >= header.live.peak_bytes.load(Ordering::Relaxed) {
+        header.live.peak_bytes.store(bytes, Ordering::Relaxed);
+        header.live.peak_blocks.store(counters.live_blocks.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 }
 
 #[inline(always)]
 fn shrink(counters: &Counters, size: u64) {
-    let header = process::header();
-    if header.threads_many.load(Ordering::Relaxed) == 0 {
-        add(&counters.live_bytes, size.wrapping_neg());
-        add(&counters.live_blocks, 1u64.wrapping_neg());
-    } else {
-        header.live_bytes.fetch_sub(size, Ordering::Relaxed);
-        header.live_blocks.fetch_sub(1, Ordering::Relaxed);
+    if process::header().threads_many.load(Ordering::Relaxed) != 0 {
+        return add_unpublished(counters, size.wrapping_neg(), 1u64.wrapping_neg());
+    }
+    add(&counters.live_bytes, size.wrapping_neg());
+    add(&counters.live_blocks, 1u64.wrapping_neg());
+}
+
+#[inline(always)]
+fn add_unpublished(counters: &Counters, bytes: u64, blocks: u64) {
+    add(&counters.unpublished_bytes, bytes);
+    add(&counters.unpublished_blocks, blocks);
+    let balance = counters.unpublished_bytes.load(Ordering::Relaxed) as i64;
+    if balance.unsigned_abs() >= counters.slack_bytes.load(Ordering::Relaxed) {
+        publish(process::header(), counters);
     }
 }
 
-/// Bytes and blocks are two words: with many threads the blocks may be those of a moment a few nanoseconds
-/// from the peak.
-#[inline(always)]
-fn raise_peak(header: &Header, bytes: u64, blocks: u64) {
-    if header.threads_many.load(Ordering::Relaxed) == 0 {
-        header.peak_bytes.store(bytes, Ordering::Relaxed);
-        header.peak_blocks.store(blocks, Ordering::Relaxed);
-    } else if header.peak_bytes.fetch_max(bytes, Ordering::Relaxed) <= bytes {
-        header.peak_blocks.store(blocks, Ordering::Relaxed);
+/// Moves a thread's balance into the header. A signal handler that comes in between finds a balance that is whole or zero.
+#[cold]
+#[inline(never)]
+fn publish(header: &Header, counters: &Counters) {
+    let moved_bytes = counters.unpublished_bytes.swap(0, Ordering::Relaxed);
+    let moved_blocks = counters.unpublished_blocks.swap(0, Ordering::Relaxed);
+    let first = first_counters();
+    let sum = |live: &AtomicU64, moved: u64, first: &AtomicU64| {
+        let others = live.fetch_add(moved, Ordering::Relaxed).wrapping_add(moved);
+        others.wrapping_add(first.load(Ordering::Relaxed))
+    };
+    let bytes = sum(&header.live.bytes, moved_bytes, &first.live_bytes);
+    let blocks = sum(&header.live.blocks, moved_blocks, &first.live_blocks);
+    // Bytes and blocks are two words: the blocks may be those of a moment near the peak.
+    let grows = (moved_bytes as i64) >= 0;
+    if grows && header.live.peak_bytes.fetch_max(bytes, Ordering::Relaxed) <= bytes {
+        header.live.peak_blocks.store(blocks, Ordering::Relaxed);
     }
+    add(&counters.publications, 1);
+    let peak_bytes = header.live.peak_bytes.load(Ordering::Relaxed);
+    let lanes = header.lanes_high.load(Ordering::Relaxed);
+    let slack = slack_bytes(peak_bytes, lanes, counters.publications.load(Ordering::Relaxed));
+    if slack > counters.slack_bytes.load(Ordering::Relaxed) {
+        counters.slack_bytes.store(slack, Ordering::Relaxed);
+    }
+}
+
+/// How far a thread's balance may go: all threads together by a 4096th of the peak, or by 256 bytes each where that is more. A thread that
+/// does little publishes everything: there the peak is exact.
+fn slack_bytes(peak_bytes: u64, lanes: u32, publications: u64) -> u64 {
+    const EXACT_PUBLICATIONS: u64 = 4096;
+    if publications < EXACT_PUBLICATIONS {
+        return 0;
+    }
+    (peak_bytes / 4096 / u64::from(lanes.max(1))).clamp(256, 64 << 10)
 }
 
 fn first_counters() -> &'static Counters {
     use mallow_wire::shared::{LANES_OFFSET, Lane};
     // SAFETY: the first lane lies in the shared memory.
     unsafe { &(*process::shared().add(LANES_OFFSET).cast::<Lane>()).counters }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn little_work_is_exact_and_much_is_within_a_share_of_the_peak() {
+        assert_eq!(slack_bytes(1 << 40, 1, 4095), 0);
+        assert_eq!(slack_bytes(0, 8, 4096), 256);
+        assert_eq!(slack_bytes(1 << 30, 8, 4096), (1 << 30) / 4096 / 8);
+        assert_eq!(slack_bytes(u64::MAX, 1, u64::MAX), 64 << 10);
+    }
 }

@@ -58,6 +58,7 @@ fn single(row: &FigureRow, wall_us: u64) -> String {
         (Figure::Bytes, "bytes") if wall_us > 0 => {
             format!("{}, {}/s", Bytes(value), Bytes(per_second(value)))
         }
+        (Figure::Bytes, _) if row.error > 0 => format!("{}, give or take {}", Bytes(value), Bytes(row.error)),
         (Figure::Bytes, _) if value >= 1024 => Bytes(value).to_string(),
         _ => String::new(),
     };
@@ -66,7 +67,7 @@ fn single(row: &FigureRow, wall_us: u64) -> String {
 
 fn several(row: &FigureRow) -> String {
     let text = |value| exact(row.figure, value);
-    let mark = if row.figure == Figure::Micros || row.spread.is_equal() { "" } else { "  differs" };
+    let mark = if row.figure == Figure::Micros || row.is_equal() { "" } else { "  differs" };
     let spread = row.spread;
     format!(
         "{:<13}{:>18}{:>18}{:>18}{mark}",
@@ -77,9 +78,13 @@ fn several(row: &FigureRow) -> String {
     )
 }
 
+/// Whether everything but the time may be the same in all runs.
+pub(crate) fn are_equal(rows: &[FigureRow]) -> bool {
+    rows.iter().all(|row| row.figure == Figure::Micros || row.is_equal())
+}
+
 fn verdict(rows: &[FigureRow], runs: usize) -> String {
-    let is_equal = |row: &FigureRow| row.figure == Figure::Micros || row.spread.is_equal();
-    if rows.iter().all(is_equal) {
+    if are_equal(rows) {
         format!("Counts were equal in all {runs} runs.")
     } else {
         format!("Counts differed between the {runs} runs.")
@@ -100,7 +105,7 @@ mod tests {
     fn run(allocations: u64, wall_us: u64) -> Run {
         let mut totals = sample::leaky_c().totals();
         totals.allocations = allocations;
-        Run { totals, wall_us }
+        Run { totals, wall_us, ..Run::default() }
     }
 
     fn text(runs: &[Run], processes: usize) -> String {

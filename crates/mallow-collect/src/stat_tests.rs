@@ -1,0 +1,32 @@
+//! Sums of lanes as a recorder leaves them.
+
+use super::*;
+use crate::shared_memory::SharedMemory;
+use std::sync::atomic::AtomicU64;
+
+#[test]
+fn balances_that_were_not_published_are_part_of_the_sum() {
+    let memory = SharedMemory::new(3);
+    let mapping = memory.map();
+    let set = |counter: &AtomicU64, value: i64| counter.store(value as u64, Ordering::Relaxed);
+    let live = &mapping.header().live;
+    set(&live.bytes, 1_000);
+    set(&live.blocks, 10);
+    set(&live.peak_bytes, 5_000);
+    set(&live.peak_blocks, 50);
+    set(&mapping.lane(0).counters.live_bytes, 400);
+    set(&mapping.lane(0).counters.live_blocks, 4);
+    for (lane, bytes, blocks, slack) in [(1, -200, -2, 256), (2, 30, 1, 300)] {
+        let counters = &mapping.lane(lane).counters;
+        set(&counters.unpublished_bytes, bytes);
+        set(&counters.unpublished_blocks, blocks);
+        set(&counters.slack_bytes, slack);
+    }
+    let (totals_now, error_bytes) = totals(&mapping);
+    assert_eq!((totals_now.leaked_bytes, totals_now.leaked_blocks, error_bytes), (1_230, 13, 556));
+    assert_eq!((totals_now.peak_bytes, totals_now.peak_blocks), (5_000, 50));
+    // More cannot have lived at the end than at the peak.
+    set(&live.bytes, 6_000);
+    let (totals_now, _) = totals(&mapping);
+    assert_eq!((totals_now.peak_bytes, totals_now.peak_blocks), (6_230, 13));
+}

@@ -27,6 +27,7 @@ mod mapping;
 mod marks;
 #[cfg(test)]
 mod marks_tests;
+mod module_map;
 mod needed;
 mod output;
 mod pairing;

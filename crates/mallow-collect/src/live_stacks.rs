@@ -1,7 +1,8 @@
 //! The stacks of a recording under way: names for them, and profiles of what lived on them.
 
+use crate::module_map::ModuleMap;
 use crate::process::Recorded;
-use crate::symbols::{Resolve, module_at};
+use crate::symbols::Resolve;
 use crate::watch::{LiveProcess, Look};
 use mallow_base::Frame;
 use mallow_profile::{
@@ -24,6 +25,7 @@ struct StacksOf {
     index: u32,
     command: String,
     modules: Vec<trace::Module>,
+    map: ModuleMap,
     nodes: Vec<StackNode>,
 }
 
@@ -33,6 +35,7 @@ impl LiveStacks {
             index: process.index,
             command: process.command().to_owned(),
             modules: process.modules().to_vec(),
+            map: ModuleMap::of(process.modules()),
             nodes: process.nodes().to_vec(),
         };
         LiveStacks { processes: processes.iter().map(stacks_of).collect(), named: FxHashMap::default() }
@@ -172,7 +175,7 @@ impl StacksOf {
 
     fn at(&self, node: &StackNode) -> At {
         let key = SymbolKey { avma: node.avma, exact: node.exact, generation: node.generation, location: 0 };
-        match module_at(&self.modules, &key) {
+        match self.map.at(&key).map(|at| &self.modules[at]) {
             Some(module) => {
                 let (path, build_id) = (module.path.clone(), module.build_id.clone());
                 At::Module(Module { path, build_id }, node.avma.wrapping_sub(module.bias))

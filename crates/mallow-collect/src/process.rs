@@ -17,6 +17,7 @@ use crate::unseen;
 use mallow_profile::{Exit, Fold, Folded, RegionFigures, RegionTotals, StackId, ThreadIndex};
 use mallow_wire::shared::Header;
 use mallow_wire::trace::{self, ChunkKind};
+use rustc_hash::FxHashSet;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering;
@@ -36,6 +37,8 @@ pub(crate) struct Recorded {
     command: String,
     stacks: StackNumbers,
     modules: Vec<trace::Module>,
+    /// Generation, start and end of each.
+    modules_met: FxHashSet<(u64, u64, u64)>,
     modules_offset: usize,
     modules_written: usize,
     readers: Vec<LaneReader>,
@@ -163,6 +166,7 @@ impl Recorded {
             command: arrival.command,
             stacks: StackNumbers::default(),
             modules: Vec::new(),
+            modules_met: FxHashSet::default(),
             modules_offset: 0,
             modules_written: 0,
             readers: Vec::new(),
@@ -284,7 +288,8 @@ impl Recorded {
 
     fn read_modules(&mut self) {
         while let Some((module, next)) = self.mapping.module(self.modules_offset) {
-            if !self.modules.contains(&module) {
+            // Two threads that meet one at the same time both say so.
+            if self.modules_met.insert((module.generation, module.start_avma, module.end_avma)) {
                 self.modules.push(module);
             }
             self.modules_offset = next;

@@ -1,5 +1,6 @@
 //! Names for all addresses on all stacks, asked for once each when the recording ends.
 
+use crate::module_map::ModuleMap;
 use crate::process::Ended;
 use mallow_base::Frame;
 use mallow_profile::Module;
@@ -53,15 +54,21 @@ impl Tables {
             .collect();
         keys.sort_unstable();
         keys.dedup();
+        let map = ModuleMap::of(&process.modules);
+        let mut numbers = vec![None; process.modules.len()];
         for key in &mut keys {
-            key.location = self.location(process, key);
+            let module = map.at(key).map(|at| {
+                let module = &process.modules[at];
+                let number = *numbers[at].get_or_insert_with(|| self.module(module));
+                (number, key.avma.wrapping_sub(module.bias))
+            });
+            key.location = self.location(module, key);
         }
         keys
     }
 
-    fn location(&mut self, process: &Ended, key: &SymbolKey) -> u32 {
-        let module = module_at(&process.modules, key)
-            .map(|module| (self.module(module), key.avma.wrapping_sub(module.bias)));
+    /// The number of a place: an address in a module, or outside of all.
+    fn location(&mut self, module: Option<(u32, u64)>, key: &SymbolKey) -> u32 {
         let (module, address) = module.unwrap_or((NO_MODULE, key.avma));
         let next = self.symbols.locations.len() as u32;
         let number = *self.locations.entry(((module, address), key.exact)).or_insert(next);
@@ -145,17 +152,6 @@ impl Tables {
         self.strings.insert(text, number);
         number
     }
-}
-
-/// The module that held an address in its generation: of those mapped around it, the one met last before.
-pub(crate) fn module_at<'a>(modules: &'a [trace::Module], key: &SymbolKey) -> Option<&'a trace::Module> {
-    let pc = key.avma.wrapping_sub(u64::from(!key.exact));
-    modules
-        .iter()
-        .filter(|module| {
-            (module.start_avma..module.end_avma).contains(&pc) && module.generation <= key.generation
-        })
-        .max_by_key(|module| module.generation)
 }
 
 #[cfg(test)]

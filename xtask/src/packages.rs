@@ -66,7 +66,8 @@ const NEEDS: &[Need] = &[
     command(&["redis-server"], "redis-server"),
     command(&["redis-tools"], "redis-benchmark"),
     // A server under load, and the load generators that ours is compared with.
-    command(&["nginx-light"], "nginx"),
+    // Not on the PATH of an ordinary user.
+    file(&["nginx-light"], "/usr/sbin/nginx"),
     command(&["hey"], "hey"),
     command(&["wrk"], "wrk"),
     // Test runners that call the gate: `programs/gate/examples`.

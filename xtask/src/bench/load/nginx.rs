@@ -30,7 +30,7 @@ impl Nginx {
         put("index.html", "hello from nginx\n")?;
         let is_root = run::captured(Command::new("id").arg("-u"))?.trim() == "0";
         put("nginx.conf", &settings(&folder.path().display().to_string(), port, is_root))?;
-        let child = Command::new("nginx")
+        let child = Command::new("/usr/sbin/nginx")
             .args(arguments(folder.path()))
             .stdin(Stdio::null())
             .spawn()
@@ -62,7 +62,7 @@ impl Nginx {
 
 impl Drop for Nginx {
     fn drop(&mut self) {
-        let mut stop = Command::new("nginx");
+        let mut stop = Command::new("/usr/sbin/nginx");
         let stopped = run::captured(stop.args(arguments(self.folder.path())).args(["-s", "stop"]));
         if let Err(error) = stopped {
             eprintln!("nginx could not be told to stop: {error}");

@@ -117,9 +117,6 @@ pub(crate) fn record_asked(
         .map_err(|(error, _)| error)
 }
 
-/// From here on those that have ended are looked for in every pass.
-const MANY_PROCESSES: usize = 8;
-
 /// A recording under way.
 struct Recording {
     session: Session,
@@ -271,15 +268,16 @@ impl Recording {
     fn collect(&mut self) -> Result<bool, CollectError> {
         let (mut sampled, mut written, mut ends_looked_at) = (Instant::now(), Instant::now(), Instant::now());
         let mut pause = Pause::default();
+        let mut has_admitted = false;
         loop {
             let interrupted = self.interrupts.look(self.child);
             self.pass_interrupts();
             self.look_at_deadline();
             // The ends are looked for first: what a process did before it ended is then seen by the pass
             // below.
-            let look_at_ends = pause.is_idle()
-                || self.processes.len() > MANY_PROCESSES
-                || ends_looked_at.elapsed() > Duration::from_millis(5);
+            // Where some come, others end, and hold memory of ours.
+            let look_at_ends =
+                has_admitted || pause.is_idle() || ends_looked_at.elapsed() > Duration::from_millis(5);
             let ended: Vec<u32> = if look_at_ends {
                 ends_looked_at = Instant::now();
                 self.reap();
@@ -291,7 +289,7 @@ impl Recording {
             } else {
                 Vec::new()
             };
-            self.admit()?;
+            has_admitted = self.admit()?;
             if let Some(questions) = &mut self.questions {
                 questions.take();
             }
@@ -317,7 +315,10 @@ impl Recording {
                 written = Instant::now();
                 self.write()?;
             }
-            pause.after(words);
+            // More may stand at the door.
+            if !has_admitted {
+                pause.after(words);
+            }
         }
     }
 

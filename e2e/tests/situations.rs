@@ -93,6 +93,23 @@ fn a_temporary_folder_with_a_blank_or_a_colon_does_no_harm() {
     }
 }
 
+/// Where something is not as the recorder believes it always is, it is the recording that ends.
+#[test]
+fn a_fault_of_the_recorder_ends_the_recording_and_not_the_program() {
+    let workshop = Workshop::new("scribbler");
+    let session = Session::new(workshop.path(), &[&built(&workshop, "scribbler")]);
+    assert_eq!(session.bare().well().stdout, "missed\n");
+    let recorded = session.record().well();
+    assert_eq!(recorded.stdout, "hit\n", "{recorded}");
+    let told = "the recorder found a fault of its own and stopped recording";
+    assert!(recorded.stderr.contains(told), "{recorded}");
+    let report = session.report(&[]);
+    assert_eq!(report["complete"], false);
+    assert!(report["warnings"].to_string().contains(told), "{}", report["warnings"]);
+    // The call that found it is the last one.
+    assert_eq!(["allocations", "frees"].map(|name| figure(&report["totals"], name)), [101, 100]);
+}
+
 /// Its calls never come to a preloaded library: nothing was seen, and that is said, then and whenever the trace is read.
 #[test]
 fn a_program_with_a_malloc_of_its_own_is_not_said_to_allocate_nothing() {

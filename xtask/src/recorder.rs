@@ -47,6 +47,9 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     let mut objdump = Command::new("objdump");
     objdump.args(["--disassemble", "--no-show-raw-insn", "-M", "intel"]).arg(&library).env("LC_ALL", "C");
     broken.extend(wrong_exchanges(&run::captured(&mut objdump)?));
+    let mut nm = Command::new("nm");
+    nm.args(["--defined-only", "--format=posix"]).arg(&library).env("LC_ALL", "C");
+    broken.extend(ways_to_panic(&run::captured(&mut nm)?));
     if broken.is_empty() {
         println!("    {} keeps its promises", library.display());
         return Ok(());
@@ -128,6 +131,19 @@ fn wrong_exchanges(assembly: &str) -> Vec<String> {
     wrong.map(|at| format!("its 128-bit exchange uses other registers: {}.", words(*at))).collect()
 }
 
+/// What of the standard library's machinery of panics is in the library: a wrong index, an overflow, an `unwrap` would end the host.
+/// All of them go through functions of `core::panicking`, which are never inlined.
+fn ways_to_panic(symbols: &str) -> Vec<String> {
+    let names: Vec<&str> = symbols.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    if !names.iter().any(|name| name.contains("invariant_broke")) {
+        return vec![
+            "nm shows no `invariant_broke`, so whether the library can panic cannot be told.".to_owned(),
+        ];
+    }
+    let can_panic = names.iter().filter(|name| name.contains("panic"));
+    can_panic.map(|name| format!("it can panic, which ends the host: it holds {name}.")).collect()
+}
+
 /// The list of exports: one name a line, `#` starts a comment.
 fn names_in(list: &str) -> BTreeSet<String> {
     let without_comment = |line: &str| line.split('#').next().unwrap_or("").trim().to_owned();
@@ -185,6 +201,15 @@ mod tests {
     fn a_library_that_asks_for_nothing_keeps_the_promises() {
         let facts = library("int malloc_here(void) { return 1; }", &["-nostdlib"]);
         assert_eq!(broken_promises(&facts, &names_in("malloc_here # the only one\n")), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_panic_is_found() {
+        let own = "_RNvNtCs1_15mallow_recorder7process15invariant_broke t 3a7e0 1f\n";
+        assert_eq!(ways_to_panic(own), Vec::<String>::new());
+        let check = "_RNvNtCsg_4core9panicking18panic_bounds_check t 2fcf9 19\n";
+        assert_eq!(ways_to_panic(&format!("{own}{check}")).len(), 1);
+        assert_eq!(ways_to_panic("").len(), 1, "a library without symbols tells nothing");
     }
 
     #[test]

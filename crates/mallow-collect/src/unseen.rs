@@ -20,6 +20,13 @@ pub(crate) fn warnings(mapping: &Mapping, pid: u32) -> Vec<String> {
              on is missing"
         ));
     }
+    let broken = header.invariants_broken.load(Ordering::Relaxed);
+    if broken > 0 {
+        warnings.push(format!(
+            "process {pid}: the recorder found a fault of its own and stopped recording; the program went on. Please report it, with \
+             the program and this mallow's version"
+        ));
+    }
     let filtered = header.children_filtered.load(Ordering::Relaxed);
     if filtered > 0 {
         warnings.push(format!(

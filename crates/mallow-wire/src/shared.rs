@@ -273,8 +273,8 @@ pub struct Header {
     pub children_filtered: AtomicU32,
     /// 1 when the executable, or a library in front of ours, defines `malloc`: its calls do not come to us.
     pub malloc_is_elsewhere: u32,
-    /// Pad.
-    pub pad: u32,
+    /// How often the recorder found that something is not as it always is. It stopped recording there.
+    pub invariants_broken: AtomicU32,
     /// Under [`WATCH_AIDE`].
     pub aide: Aide,
     /// Which events need time stamps.

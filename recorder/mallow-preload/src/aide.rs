@@ -11,7 +11,7 @@ use core::mem::transmute;
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering;
 use mallow_recorder::thread::{become_ours, unrecorded};
-use mallow_recorder::{process, sys};
+use mallow_recorder::{bootstrap, process, sys};
 use mallow_wire::shared::*;
 
 static CREATE: Real = Real::named(c"pthread_create");
@@ -22,7 +22,7 @@ static AT_FORK: Real = Real::named(c"__register_atfork");
 ///
 /// Only when the process's libraries are set up.
 pub(crate) fn begin() {
-    if process::watches(WATCH_AIDE) != Some(true) {
+    if bootstrap::watches(WATCH_AIDE) != Some(true) {
         return;
     }
     type AtFork = unsafe extern "C" fn(usize, usize, extern "C" fn(), usize) -> c_int;
@@ -38,8 +38,8 @@ pub(crate) fn begin() {
 
 /// Runs in every forked child, when libc has put itself in order.
 extern "C" fn forked() {
-    process::start();
-    if process::watches(WATCH_AIDE) == Some(true) {
+    bootstrap::start();
+    if bootstrap::watches(WATCH_AIDE) == Some(true) {
         unrecorded(create);
     }
 }

@@ -17,6 +17,7 @@ use crate::stub::export_by_target;
 use core::arch::naked_asm;
 use core::mem::transmute;
 use core::sync::atomic::{AtomicUsize, Ordering};
+use mallow_recorder::bounds::at;
 use mallow_recorder::{Caller, elf};
 
 /// Exports operators. Each gets a target, found at its first call, and a hook, which the target may be.
@@ -114,12 +115,15 @@ const ALIGNED_NOTHROW: usize = 6;
 
 /// Finds out where an operator's calls go.
 unsafe extern "C" fn resolve(index: usize) -> usize {
-    let real = REALS[index].address();
+    let real = at(&REALS, index).address();
     let own = core::ptr::from_ref(&TARGETS) as usize;
-    let target =
-        if real != 0 && !elf::defined_beside(real, c"malloc", own) { real } else { HOOKS[index] as usize };
+    let target = if real != 0 && !elf::defined_beside(real, c"malloc", own) {
+        real
+    } else {
+        *at(&HOOKS, index) as usize
+    };
     if real != 0 {
-        TARGETS[index].store(target, Ordering::Relaxed);
+        at(&TARGETS, index).store(target, Ordering::Relaxed);
     }
     target
 }
@@ -127,7 +131,7 @@ unsafe extern "C" fn resolve(index: usize) -> usize {
 /// The real operator, to jump to when the quiet one gave nothing. Without one there is nothing that could
 /// throw.
 unsafe extern "C" fn real_operator(index: usize) -> usize {
-    match REALS[index].address() {
+    match at(&REALS, index).address() {
         0 => mallow_recorder::sys::exit_group(134),
         address => address,
     }
@@ -141,7 +145,7 @@ unsafe extern "C" fn work_new(size: usize, align: usize, index: usize, sp: usize
     let call = || {
         // SAFETY: the operators have these types by the C++ ABI.
         unsafe {
-            match (REALS[quiet].address(), is_aligned) {
+            match (at(&REALS, quiet).address(), is_aligned) {
                 (0, false) => real_malloc(size),
                 (0, true) => real_aligned_alloc(align, size),
                 (address, false) => {
@@ -164,7 +168,7 @@ unsafe extern "C" fn work_delete(block: *mut u8, a: usize, b: usize, sp: usize, 
     let call = || {
         // SAFETY: the operators take up to two arguments after the block.
         unsafe {
-            match REALS[index].address() {
+            match at(&REALS, index).address() {
                 0 => real_free(block),
                 address => {
                     transmute::<usize, unsafe extern "C" fn(*mut u8, usize, usize)>(address)(block, a, b)

@@ -15,8 +15,9 @@ use core::arch::naked_asm;
 use core::ffi::c_char;
 use core::mem::transmute;
 use core::sync::atomic::{AtomicUsize, Ordering};
+use mallow_recorder::bounds::at;
 use mallow_recorder::thread::{Entry, enter};
-use mallow_recorder::{Caller, process, sys};
+use mallow_recorder::{Caller, bootstrap, sys};
 use mallow_wire::event::{Kind, Mark, word0, word1};
 use mallow_wire::shared::WATCH_DESCRIPTORS;
 
@@ -136,16 +137,16 @@ static DIRFD: Real = Real::named(c"dirfd");
 
 /// Finds out where a function's calls go.
 unsafe extern "C" fn resolve(index: usize) -> usize {
-    let real = REALS[index].address();
-    match process::watches(WATCH_DESCRIPTORS) {
+    let real = at(&REALS, index).address();
+    match bootstrap::watches(WATCH_DESCRIPTORS) {
         // A program that refers to it weakly believes by us that it is there.
         _ if real == 0 => missing as *const () as usize,
         // Too early to tell: this call passes, the next one asks again.
         None => real,
         Some(watched) => {
-            REAL_ADDRESSES[index].store(real, Ordering::Release);
-            let target = if watched { HOOKS[index] as usize } else { real };
-            TARGETS[index].store(target, Ordering::Release);
+            at(&REAL_ADDRESSES, index).store(real, Ordering::Release);
+            let target = if watched { *at(&HOOKS, index) as usize } else { real };
+            at(&TARGETS, index).store(target, Ordering::Release);
             target
         }
     }
@@ -174,7 +175,7 @@ unsafe extern "C" fn after(called: *const Called, index: usize, sp: usize, bp: u
     let (caller, number) = (Caller { sp, bp }, result as i32);
     // SAFETY: the hook passed its caller's registers; pointers are those that the real function has used.
     unsafe {
-        match GIVES[index] {
+        match *at(&GIVES, index) {
             Gives::Path if number < 0 => marked(caller, first),
             Gives::PathAt if number < 0 => marked(caller, second),
             Gives::Number | Gives::Path | Gives::PathAt => opened(caller, number),

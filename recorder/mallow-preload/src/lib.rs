@@ -23,7 +23,7 @@ pub mod sandbox;
 pub mod start_main;
 mod stub;
 
-/// The library is built to abort; nothing in it panics on the host's input.
+/// Asked for by the compiler. Nothing panics: `cargo xtask recorder` finds out if anything could.
 #[cfg(not(test))]
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo) -> ! {
@@ -38,6 +38,6 @@ static START: extern "C" fn() = start;
 extern "C" fn start() {
     exits::watch();
     mallow_recorder::modules::note_executable();
-    mallow_recorder::process::note_malloc(start as *const () as usize);
-    mallow_recorder::process::start();
+    mallow_recorder::bootstrap::note_malloc(start as *const () as usize);
+    mallow_recorder::bootstrap::start();
 }

@@ -6,7 +6,7 @@
 use crate::stub::export;
 use core::ffi::{CStr, c_char};
 use mallow_recorder::thread::{Entry, enter};
-use mallow_recorder::{Caller, marks, process};
+use mallow_recorder::{Caller, bootstrap, marks};
 use mallow_wire::event::Mark;
 use mallow_wire::shared::WATCH_MARKS;
 
@@ -48,7 +48,7 @@ unsafe fn text<'a>(name: *const c_char) -> &'a [u8] {
 /// # Safety
 /// `caller` holds the registers at the exported function's entry.
 pub(crate) unsafe fn mark(caller: Caller, what: Mark, name: &[u8], value: u64) {
-    if process::watches(WATCH_MARKS) != Some(true) {
+    if bootstrap::watches(WATCH_MARKS) != Some(true) {
         return;
     }
     // SAFETY: by contract.

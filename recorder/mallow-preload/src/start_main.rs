@@ -8,7 +8,7 @@ use crate::marks;
 use crate::real::Real;
 use core::arch::naked_asm;
 use core::sync::atomic::{AtomicUsize, Ordering};
-use mallow_recorder::{Caller, process};
+use mallow_recorder::{Caller, bootstrap};
 use mallow_wire::event::Mark;
 use mallow_wire::shared::{WATCH_AIDE, WATCH_MARKS};
 
@@ -38,7 +38,7 @@ pub unsafe extern "C" fn __libc_start_main() {
 
 /// Gives the address to call as `main`.
 unsafe extern "C" fn exchange(main: usize) -> usize {
-    if process::watches(WATCH_MARKS | WATCH_AIDE) != Some(true) {
+    if bootstrap::watches(WATCH_MARKS | WATCH_AIDE) != Some(true) {
         return main;
     }
     MAIN.store(main, Ordering::Relaxed);

@@ -7,8 +7,8 @@
 //! frame: its place, and the hash of its stack. (No frame of the branch restores rbp, so that at the kept frame it is
 //! the innermost one's.) Another walk may have found the kept frame again in the meantime.
 
-use crate::memo::unchanged;
-use crate::walk::{Check, Frame};
+use crate::bounds::{at, at_mut, first};
+use crate::walk::{Check, Frame, unchanged};
 
 /// The longest branch, in frames.
 pub const BRANCH_FRAMES_MAX: usize = 8;
@@ -73,7 +73,7 @@ impl Branches {
         kept_count: usize,
         kept: impl Fn(usize) -> Met,
     ) -> Option<u32> {
-        let branch = &self.branches[place(innermost)];
+        let branch = at(&self.branches, place(innermost));
         let join = branch.join as usize;
         let same_start = branch.slot == innermost.slot
             && branch.ra == innermost.ra
@@ -81,7 +81,7 @@ impl Branches {
         if !same_start || join == 0 || join > kept_count || kept(join - 1) != branch.met {
             return None;
         }
-        let words = &branch.words[..(branch.word_count as usize).min(BRANCH_FRAMES_MAX - 1)];
+        let words = first(&branch.words, branch.word_count as usize);
         // SAFETY: the words lie between the innermost frame and the kept one.
         (unsafe { unchanged(words) } == words.len()).then_some(branch.node)
     }
@@ -97,7 +97,7 @@ impl Branches {
         words: &[Check],
         node: u32,
     ) {
-        let branch = &mut self.branches[place(innermost)];
+        let branch = at_mut(&mut self.branches, place(innermost));
         branch.slot = innermost.slot;
         branch.ra = innermost.ra;
         branch.bp = innermost.bp;
@@ -106,6 +106,8 @@ impl Branches {
         branch.node = node;
         branch.join = join as u32;
         branch.met = met;
-        branch.words[..words.len()].copy_from_slice(words);
+        for (place, word) in branch.words.iter_mut().zip(words) {
+            *place = *word;
+        }
     }
 }

@@ -9,16 +9,47 @@
 //! - the host's stack is read, never written; its file descriptors, signals and errno are left alone;
 //! - when something is missing the host goes on and a counter says what was not recorded.
 //!
-//! Reading order: [`thread`] (who is calling, and may we record?), [`ring`] (the record), [`memo`] (the
-//! stack, fast), [`rules`] and [`walk`] (the stack, from scratch), [`nodes`] (stacks as ids), [`process`]
-//! (the start, and forks).
+//! The modules are a chain: each uses only those above it, which `cargo xtask tidy` holds. Read from the top it is a proof, every
+//! step of which rests on what was read before.
+//!
+//! | module | what it knows |
+//! |---|---|
+//! | [`sys`] | system calls |
+//! | [`tls`] | one word for each thread |
+//! | [`elf`] | the loaded objects' symbols and build ids |
+//! | [`objects`] | which of them holds an address |
+//! | [`cfi`] | what its unwind tables say of an address |
+//! | [`sandbox`] | which system calls lock a thread in |
+//! | [`standing`] | what a thread is doing |
+//! | [`process`] | the shared memory, forks, whether recording has ended |
+//! | [`bounds`] | elements of arrays, without a way to panic |
+//! | `silence` | for how long the collector is believed to live |
+//! | [`ring`] | a record, written and published |
+//! | [`stamps`] | which records need a time |
+//! | [`nodes`] | stacks as ids |
+//! | [`modules`] | the log of what is mapped where |
+//! | [`rules`] | how a frame is left, in one word |
+//! | [`stack_range`] | where a thread's stack lies |
+//! | [`walk`] | from a frame to its caller |
+//! | [`branches`] | recent ways to a kept frame |
+//! | [`memo`] | the stack, by comparing it with the last one |
+//! | `verify` | the stack again, in two other ways |
+//! | `session` | what the environment says of the collector |
+//! | [`bootstrap`] | the start, in a process and in a forked child |
+//! | [`lanes`] | a ring and a memo for each thread |
+//! | [`thread`] | who is calling, and may the call be recorded? |
+//! | [`marks`] | where the program says it stands |
+//! | [`stat`] | counting without a collector |
 
 #![cfg_attr(not(test), no_std)]
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
+pub mod bootstrap;
+pub mod bounds;
 pub mod branches;
 pub mod cfi;
 pub mod elf;
+pub mod lanes;
 pub mod marks;
 pub mod memo;
 pub mod modules;
@@ -28,9 +59,11 @@ pub mod process;
 pub mod ring;
 pub mod rules;
 pub mod sandbox;
+mod session;
 mod silence;
 pub mod stack_range;
 pub mod stamps;
+pub mod standing;
 pub mod stat;
 pub mod sys;
 pub mod thread;

@@ -4,10 +4,9 @@
 //! Its name goes before it in records of fifteen bytes. The answer is a number in the thread's lane that the
 //! collector raises; a collector that has gone is not waited for.
 
-use crate::process;
 use crate::silence::Silence;
 use crate::sys;
-use crate::thread::Guard;
+use crate::thread::{self, Guard};
 use core::sync::atomic::Ordering;
 use mallow_wire::event::{
     Kind, MARK_NAME_BYTES_MAX, Mark, TEXT_BYTES, size_saturated, text_words, word0, word1,
@@ -58,7 +57,7 @@ unsafe fn wait_for_answer(guard: &Guard) {
         }
         sys::futex_wait(&lane.marks_answered, answered, Silence::WAIT_MS);
         if silence.is_final(false) {
-            process::stop();
+            thread::stop();
             return;
         }
     }

@@ -26,13 +26,15 @@
 //! handler that interrupted a call to us.
 
 use crate::Caller;
+use crate::bounds::{at, at_mut, first, part};
 use crate::branches::{BRANCH_FRAMES_MAX, Branches, Met};
 use crate::nodes::{self, EMPTY, Stack};
 use crate::process;
 use crate::rules::BpUse;
 use crate::sys;
 use crate::walk::{
-    CHECKS_PER_STEP, Check, Frame, Outcome, Surroundings, plain_step, rule_of, step_beyond, unusual_step,
+    CHECKS_PER_STEP, Check, Frame, Outcome, Surroundings, plain_step, rule_of, step_beyond, unchanged,
+    unusual_step,
 };
 use core::sync::atomic::{AtomicUsize, Ordering};
 use mallow_wire::shared::{ADDRESS_TRUNCATED, NODE_ROOT, is_node_cut, node_key, stack_hash};
@@ -170,7 +172,7 @@ impl Memo {
         unsafe { memo.keep_unchanged(caller.sp, around.generation) };
         let count = memo.frame_count;
         if count > 0 && memo.is_kept(count - 1, &innermost) {
-            return match memo.states[count - 1].node {
+            return match at(&memo.states, count - 1).node {
                 NOT_ASKED => memo.ask(count).node,
                 node => node,
             };
@@ -189,9 +191,9 @@ impl Memo {
     /// A kept frame as a branch that leads to it knows it.
     #[inline(always)]
     fn met(&self, index: usize) -> Met {
-        let state = &self.states[index];
+        let state = at(&self.states, index);
         let bp = if state.bp_matters() { state.bp } else { 0 };
-        Met { slot: self.words[index].address, bp, hash: state.hash }
+        Met { slot: at(&self.words, index).address, bp, hash: state.hash }
     }
 
     /// Notes the way from the innermost frame to the kept one that was met, if it was short and plain.
@@ -200,12 +202,12 @@ impl Memo {
         let (join, end) = (walked.join, walked.join + walked.fresh_count);
         let plain = join > 0
             && self.frame_count == end
-            && self.states[end - 1].extras_end() == self.states[join - 1].extras_end();
+            && at(&self.states, end - 1).extras_end() == at(&self.states, join - 1).extras_end();
         if plain && walked.fresh_count <= BRANCH_FRAMES_MAX {
-            let state = self.states[end - 1];
+            let state = *at(&self.states, end - 1);
             // Leaving a frame reads the word of the next one outwards; the kept frame's own word is checked
             // with the kept ones.
-            let words = &self.words[join..end - 1];
+            let words = part(&self.words, join, end - 1);
             let matters = state.bp_matters();
             self.branches.remember(innermost, matters, join, self.met(join - 1), words, state.node);
         }
@@ -214,7 +216,7 @@ impl Memo {
     /// Whether a walk that reaches `frame` would go on as the kept one did.
     #[inline(always)]
     fn is_kept(&self, index: usize, frame: &Frame) -> bool {
-        let (word, state) = (&self.words[index], &self.states[index]);
+        let (word, state) = (at(&self.words, index), at(&self.states, index));
         word.address == frame.slot && word.value == frame.ra && (state.bp == frame.bp || !state.bp_matters())
     }
 
@@ -223,16 +225,20 @@ impl Memo {
     unsafe fn keep_unchanged(&mut self, sp: usize, generation: u64) {
         let mut count = if self.generation == generation { self.frame_count } else { 0 };
         self.generation = generation;
-        while count > 0 && self.words[count - 1].address < sp {
+        if count > FRAMES_MAX {
+            process::invariant_broke();
+            count = 0;
+        }
+        while count > 0 && at(&self.words, count - 1).address < sp {
             count -= 1;
         }
         // SAFETY: by contract of the caller.
-        count = unsafe { unchanged(&self.words[..count]) };
-        if count > 0 && self.states[count - 1].extras_end() != 0 {
-            let end = self.states[count - 1].extras_end();
+        count = unsafe { unchanged(first(&self.words, count)) };
+        if count > 0 && at(&self.states, count - 1).extras_end() != 0 {
+            let end = at(&self.states, count - 1).extras_end();
             // SAFETY: as above.
-            let same = unsafe { unchanged(&self.extras[..end]) };
-            while count > 0 && self.states[count - 1].extras_end() > same {
+            let same = unsafe { unchanged(first(&self.extras, end)) };
+            while count > 0 && at(&self.states, count - 1).extras_end() > same {
                 count -= 1;
             }
         }
@@ -246,7 +252,7 @@ impl Memo {
         let mut end = around.end_of_stack(&frame);
         let (mut root, mut frames_max) = (EMPTY, FRAMES_MAX);
         loop {
-            while join > 0 && self.words[join - 1].address < frame.slot {
+            while join > 0 && at(&self.words, join - 1).address < frame.slot {
                 join -= 1;
             }
             if join > 0 && self.is_kept(join - 1, &frame) {
@@ -260,12 +266,12 @@ impl Memo {
                 (root, join) = (truncated(around.generation), 0);
                 if fresh_count > FRAMES_OF_DEEPER {
                     fresh_count = FRAMES_OF_DEEPER;
-                    frame.bp = self.fresh[fresh_count].bp;
+                    frame.bp = at(&self.fresh, fresh_count).bp;
                 }
                 break;
             }
             let rule = rule_of(&frame, around);
-            let fresh = &mut self.fresh[fresh_count];
+            let fresh = at_mut(&mut self.fresh, fresh_count);
             *fresh = Fresh {
                 slot: frame.slot,
                 ra: frame.ra,
@@ -290,7 +296,7 @@ impl Memo {
                 // SAFETY: as above.
                 let outcome = unsafe {
                     unusual_step(&mut frame, rule, around, |word| {
-                        extras[extra_count] = word;
+                        *at_mut(extras, extra_count) = word;
                         extra_count += 1;
                     })
                 };
@@ -302,8 +308,8 @@ impl Memo {
                 Outcome::Caller => continue,
                 // The zero that ended the walk is a word like any other.
                 Outcome::Outermost if rule.is_plain() => {
-                    self.fresh_extras[extra_count] = Check { address: frame.slot, value: 0 };
-                    self.fresh[fresh_count - 1].extras_end = extra_count as u32 + 1;
+                    *at_mut(&mut self.fresh_extras, extra_count) = Check { address: frame.slot, value: 0 };
+                    at_mut(&mut self.fresh, fresh_count - 1).extras_end = extra_count as u32 + 1;
                 }
                 Outcome::Outermost => {}
                 Outcome::Cut | Outcome::Beyond => {
@@ -323,7 +329,7 @@ impl Memo {
         if count == 0 {
             self.root = walked.root;
         }
-        let outer = (count > 0).then(|| self.states[count - 1]);
+        let outer = (count > 0).then(|| *at(&self.states, count - 1));
         let (key, whole) = self.hash_fresh(walked, around.generation);
         let mut hash = outer.map_or(walked.root.hash, |outer| outer.hash);
         let mut extra = outer.map_or(0, |outer| outer.extras_end());
@@ -333,7 +339,7 @@ impl Memo {
         let mut outer_bp = walked.join_bp;
         let mut complete = true;
         for i in (0..walked.fresh_count).rev() {
-            let fresh = self.fresh[i];
+            let fresh = *at(&self.fresh, i);
             hash = stack_hash(node_key(fresh.ra as u64, fresh.exact, around.generation), hash);
             let bp_matters = match fresh.bp_use {
                 BpUse::Needed => true,
@@ -351,14 +357,14 @@ impl Memo {
                     Check { address: fresh.bp_slot, value: outer_bp },
                 );
             }
-            let from = if i > 0 { self.fresh[i - 1].extras_end as usize } else { 0 };
-            for word in &self.fresh_extras[from..fresh.extras_end as usize] {
+            let from = if i > 0 { at(&self.fresh, i - 1).extras_end as usize } else { 0 };
+            for word in part(&self.fresh_extras, from, fresh.extras_end as usize) {
                 complete = complete && keep_extra(&mut self.extras, &mut extra, around, *word);
             }
             if complete {
-                self.words[count] = Check { address: fresh.slot, value: fresh.ra };
+                *at_mut(&mut self.words, count) = Check { address: fresh.slot, value: fresh.ra };
                 let mark = (extra as u32) << 2 | (fresh.exact as u32) << 1 | bp_matters as u32;
-                self.states[count] = State { bp: fresh.bp, hash, node: NOT_ASKED, mark };
+                *at_mut(&mut self.states, count) = State { bp: fresh.bp, hash, node: NOT_ASKED, mark };
                 count += 1;
             }
             (outer_bp_matters, outer_bp) = (bp_matters, fresh.bp);
@@ -366,7 +372,7 @@ impl Memo {
         self.frame_count = count;
         let node = self.node_of(walked, key, whole, around.generation);
         if complete {
-            self.states[count - 1].node = node;
+            at_mut(&mut self.states, count - 1).node = node;
         }
         node
     }
@@ -375,9 +381,10 @@ impl Memo {
     /// is written while its memory comes.
     #[inline(always)]
     fn hash_fresh(&self, walked: &Walked, generation: u64) -> (u64, u64) {
-        let mut hash = if walked.join > 0 { self.states[walked.join - 1].hash } else { walked.root.hash };
+        let mut hash =
+            if walked.join > 0 { at(&self.states, walked.join - 1).hash } else { walked.root.hash };
         let mut key = 0;
-        for fresh in self.fresh[..walked.fresh_count].iter().rev() {
+        for fresh in first(&self.fresh, walked.fresh_count).iter().rev() {
             key = node_key(fresh.ra as u64, fresh.exact, generation);
             hash = stack_hash(key, hash);
         }
@@ -389,7 +396,7 @@ impl Memo {
     /// The node of a walk's whole stack: found at once when the stack is known.
     #[inline(always)]
     fn node_of(&mut self, walked: &Walked, key: u64, hash: u64, generation: u64) -> u32 {
-        let is_cut = walked.join > 0 && is_node_cut(self.states[walked.join - 1].node);
+        let is_cut = walked.join > 0 && is_node_cut(at(&self.states, walked.join - 1).node);
         if !is_cut {
             // SAFETY: the table of this process.
             if let Some(node) = unsafe { nodes::find(process::nodes(), key, hash) } {
@@ -407,14 +414,14 @@ impl Memo {
             self.prefetch_nodes(walked, stack, generation);
         }
         for i in (0..walked.fresh_count).rev() {
-            let fresh = self.fresh[i];
+            let fresh = *at(&self.fresh, i);
             let key = node_key(fresh.ra as u64, fresh.exact, generation);
             // SAFETY: the table of this process.
             stack = unsafe { nodes::intern(process::nodes(), stack, key) };
             // Those that were kept lie upon the frame that was met, in order.
             let index = walked.join + walked.fresh_count - 1 - i;
             if index < self.frame_count {
-                self.states[index].node = stack.node;
+                at_mut(&mut self.states, index).node = stack.node;
             }
         }
         stack.node
@@ -425,12 +432,12 @@ impl Memo {
     #[inline(never)]
     fn ask(&mut self, count: usize) -> Stack {
         let is_asked = |state: &State| state.node != NOT_ASKED;
-        let known = self.states[..count].iter().rposition(is_asked).map_or(0, |last| last + 1);
+        let known = first(&self.states, count).iter().rposition(is_asked).map_or(0, |last| last + 1);
         let mut stack = match known {
             0 => self.root,
-            _ => Stack { hash: self.states[known - 1].hash, node: self.states[known - 1].node },
+            _ => Stack { hash: at(&self.states, known - 1).hash, node: at(&self.states, known - 1).node },
         };
-        for (state, word) in self.states[known..count].iter_mut().zip(&self.words[known..count]) {
+        for (state, word) in self.states.iter_mut().zip(&self.words).take(count).skip(known) {
             let key = node_key(word.value as u64, state.is_exact(), self.generation);
             // SAFETY: the table of this process.
             stack = unsafe { nodes::intern(process::nodes(), stack, key) };
@@ -443,7 +450,7 @@ impl Memo {
     #[inline(always)]
     fn prefetch_nodes(&self, walked: &Walked, callers: Stack, generation: u64) {
         let mut hash = callers.hash;
-        for fresh in self.fresh[..walked.fresh_count].iter().rev() {
+        for fresh in first(&self.fresh, walked.fresh_count).iter().rev() {
             hash = stack_hash(node_key(fresh.ra as u64, fresh.exact, generation), hash);
             // SAFETY: the table of this process.
             unsafe { nodes::prefetch(process::nodes(), hash) };
@@ -461,7 +468,7 @@ fn keep_extra(
 ) -> bool {
     let fits = *count < EXTRAS_MAX && around.stack.holds(word.address);
     if fits {
-        extras[*count] = word;
+        *at_mut(extras, *count) = word;
         *count += 1;
     }
     fits
@@ -472,29 +479,6 @@ fn truncated(generation: u64) -> Stack {
     let key = node_key(ADDRESS_TRUNCATED, true, generation);
     // SAFETY: the table of this process.
     unsafe { nodes::intern(process::nodes(), EMPTY, key) }
-}
-
-/// How many of the words, from the first on, still have their values.
-///
-/// # Safety
-/// All addresses can be read.
-#[inline(always)]
-pub(crate) unsafe fn unchanged(checks: &[Check]) -> usize {
-    let mut done = 0;
-    for group in checks.chunks_exact(4) {
-        let mut differences = 0;
-        for check in group {
-            // SAFETY: by contract.
-            differences |= unsafe { (check.address as *const usize).read_volatile() } ^ check.value;
-        }
-        if differences != 0 {
-            break;
-        }
-        done += 4;
-    }
-    // SAFETY: by contract.
-    let same = |check: &Check| unsafe { (check.address as *const usize).read_volatile() } == check.value;
-    done + checks[done..].iter().take_while(|check| same(check)).count()
 }
 
 /// The stack node of a caller on whatever stack, walked from scratch: for signal handlers that interrupted
@@ -519,12 +503,12 @@ pub unsafe fn node_from_scratch(caller: Caller, around: &Surroundings) -> u32 {
         unsafe {
             walk_each(caller, around, |i, frame| {
                 if (start..end).contains(&i) {
-                    batch[i - start] = (frame.ra as u64, frame.exact);
+                    *at_mut(&mut batch, i - start) = (frame.ra as u64, frame.exact);
                 }
                 i < end
             })
         };
-        for (address, exact) in batch[..end - start].iter().rev() {
+        for (address, exact) in first(&batch, end - start).iter().rev() {
             let key = node_key(*address, *exact, around.generation);
             // SAFETY: the table of this process.
             stack = unsafe { nodes::intern(process::nodes(), stack, key) };

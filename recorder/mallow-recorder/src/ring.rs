@@ -21,7 +21,6 @@
 use crate::process;
 use crate::silence::Silence;
 use crate::sys;
-use crate::thread;
 use core::arch::asm;
 use core::sync::atomic::{AtomicU64, Ordering};
 use mallow_wire::event::{skip_word, time_word};
@@ -30,6 +29,15 @@ use mallow_wire::shared::{HEARTBEAT_LEFT, Lane, RING_WORDS};
 /// How far ahead of a record the ring is asked for: the collector's processor has the lines that it read last, and a store that waits
 /// for one of them holds up all that come after it.
 const AHEAD_WORDS: usize = 64;
+
+/// Why a record was not written. It is counted as lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unwritten {
+    /// The ring is full and the collector gives no sign of life. It may have been stopped, and come back.
+    Silent,
+    /// Recording has ended, or the collector has gone.
+    Left,
+}
 
 /// The writing end of a thread's ring. Positions count words, as `head` and `tail` do.
 #[derive(Debug)]
@@ -41,6 +49,8 @@ pub struct Writer {
     reserved: AtomicU64,
     /// Up to here the ring is known to have room.
     limit: AtomicU64,
+    /// Not 0 while the collector, which was silent for too long, is not waited for.
+    silent: AtomicU64,
     /// Where `head` stood when a handler first finished a record behind an unfinished one, and that record's place.
     hole: [AtomicU64; 2],
 }
@@ -53,6 +63,7 @@ impl Writer {
             words: core::ptr::null_mut(),
             reserved: AtomicU64::new(0),
             limit: AtomicU64::new(0),
+            silent: AtomicU64::new(0),
             hole: [AtomicU64::new(0), AtomicU64::new(0)],
         }
     }
@@ -67,17 +78,19 @@ impl Writer {
         Writer { lane, words, reserved: AtomicU64::new(head), ..Writer::none() }
     }
 
-    /// Writes a record of `N` words, with its time in front of it unless that is 0, waiting for the collector when the ring is full;
-    /// false when it is lost.
+    /// Writes a record of `N` words, with its time in front of it unless that is 0, waiting for the collector when the ring is full.
+    ///
+    /// # Errors
+    /// Why it is lost.
     ///
     /// # Safety
     /// The writer is the calling thread's.
     #[inline(always)]
-    pub unsafe fn push<const N: usize>(&self, tsc: u64, words: [u64; N]) -> bool {
+    pub unsafe fn push<const N: usize>(&self, tsc: u64, words: [u64; N]) -> Result<(), Unwritten> {
         let need = N as u64 + (tsc != 0) as u64;
         let at = self.reserve(need);
-        if at + need > self.limit.load(Ordering::Relaxed) && !self.make_room(at, need) {
-            return false;
+        if at + need > self.limit.load(Ordering::Relaxed) {
+            self.make_room(at, need)?;
         }
         // SAFETY: masked to the ring, which is mapped; the places are this record's own.
         unsafe {
@@ -92,7 +105,7 @@ impl Writer {
             }
         }
         self.publish(at);
-        true
+        Ok(())
     }
 
     /// The place of a position.
@@ -168,33 +181,40 @@ impl Writer {
     /// records were left unfinished one inside the other, with finished ones between them, the words from the
     /// second on are damage that the collector counts.
     ///
+    /// # Errors
+    /// Why it could not be closed.
+    ///
     /// # Safety
     /// The writer is the calling thread's, and no call of its own is under way.
-    pub unsafe fn close_hole(&self) {
+    pub unsafe fn close_hole(&self) -> Result<(), Unwritten> {
         let (head, reserved) =
             (self.lane().head.load(Ordering::Relaxed), self.reserved.load(Ordering::Relaxed));
         if head >= reserved {
-            return;
+            return Ok(());
         }
         let finished = self.hole[1].load(Ordering::Relaxed);
         let is_known = self.hole[0].load(Ordering::Relaxed) == head && finished > head && finished < reserved;
         let end = if is_known { finished } else { reserved };
-        if end > self.limit.load(Ordering::Relaxed) && !self.make_room(head, end - head) {
-            return;
+        if end > self.limit.load(Ordering::Relaxed) {
+            self.make_room(head, end - head)?;
         }
         // SAFETY: as in `push`.
         unsafe { self.place(head as usize).write_volatile(skip_word(end - head)) };
         self.publish(head);
+        Ok(())
     }
 
-    /// Waits until the place of `need` words at `at` is free. When the collector has gone recording ends; when it gives no sign of
-    /// life the thread goes on without, until it does. Then the place is given back.
+    /// Waits until the place of `need` words at `at` is free. A collector that gave no sign of life is not waited for again, until
+    /// [`Writer::resume`]. Without room the place is given back.
     #[cold]
     #[inline(never)]
-    fn make_room(&self, at: u64, need: u64) -> bool {
+    fn make_room(&self, at: u64, need: u64) -> Result<(), Unwritten> {
         let lane = self.lane();
-        if thread::is_stalled() {
-            return self.lose(at);
+        if process::has_ended() {
+            return self.lose(at, Unwritten::Left);
+        }
+        if self.silent.load(Ordering::Relaxed) != 0 {
+            return self.lose(at, Unwritten::Silent);
         }
         let mut spins = 0u32;
         let mut silence = Silence::begin();
@@ -205,7 +225,7 @@ impl Writer {
             if at + need <= limit {
                 // A handler may have seen a later tail: an older limit is safe.
                 self.limit.store(limit, Ordering::Relaxed);
-                return true;
+                return Ok(());
             }
             if spins < 200 {
                 spins += 1;
@@ -216,21 +236,20 @@ impl Writer {
             sys::futex_wait(&lane.tail_futex, tail_futex, Silence::WAIT_MS);
             lane.waiting.store(0, Ordering::Relaxed);
             if silence.is_final(lane.tail.load(Ordering::Relaxed) != tail) {
-                match process::header().heartbeat.load(Ordering::Relaxed) {
-                    HEARTBEAT_LEFT => process::stop(),
-                    // It may have been stopped, and come back.
-                    _ => thread::stall(),
+                if process::header().heartbeat.load(Ordering::Relaxed) == HEARTBEAT_LEFT {
+                    return self.lose(at, Unwritten::Left);
                 }
-                return self.lose(at);
+                self.silent.store(1, Ordering::Relaxed);
+                return self.lose(at, Unwritten::Silent);
             }
         }
     }
 
     /// The record that would have stood at `at` is not written.
-    fn lose(&self, at: u64) -> bool {
+    fn lose(&self, at: u64, why: Unwritten) -> Result<(), Unwritten> {
         self.note_lost();
         self.give_back(at);
-        false
+        Err(why)
     }
 
     /// Counts a call that is not recorded. In the lane, so that no two threads write the same word.
@@ -238,11 +257,15 @@ impl Writer {
         self.lane().lost.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Whether a good part of the ring has been read.
-    pub fn has_room(&self) -> bool {
+    /// Waits for the collector again, if a good part of the ring has been read meanwhile.
+    pub fn resume(&self) -> bool {
         let waiting =
             self.reserved.load(Ordering::Relaxed).wrapping_sub(self.lane().tail.load(Ordering::Acquire));
-        waiting <= RING_WORDS as u64 / 2
+        let has_room = waiting <= RING_WORDS as u64 / 2;
+        if has_room {
+            self.silent.store(0, Ordering::Relaxed);
+        }
+        has_room
     }
 
     /// What was reserved from `at` on will not be written: handlers that reserved behind it failed as well, or their
@@ -281,7 +304,7 @@ mod tests {
 
         fn push(&self, word: u64) {
             // SAFETY: this thread's own.
-            assert!(unsafe { self.writer.push(0, [word, word]) });
+            unsafe { self.writer.push(0, [word, word]) }.unwrap();
         }
     }
 
@@ -289,7 +312,7 @@ mod tests {
     fn a_time_stands_in_front_of_its_record() {
         let bench = bench();
         // SAFETY: as above.
-        assert!(unsafe { bench.writer.push(9, [7]) && bench.writer.push(0, [8]) });
+        unsafe { bench.writer.push(9, [7]).and_then(|()| bench.writer.push(0, [8])) }.unwrap();
         assert_eq!((bench.head(), &bench.words[..4]), (3, &[time_word(9), 7, 8, 0][..]));
     }
 
@@ -318,7 +341,7 @@ mod tests {
         let _left = bench.writer.reserve(3);
         bench.push(8);
         // SAFETY: this thread's own.
-        unsafe { bench.writer.close_hole() };
+        unsafe { bench.writer.close_hole() }.unwrap();
         assert_eq!(Kind::of(bench.words[2]), Some(Kind::Skip));
         assert_eq!((skipped_words(bench.words[2]), bench.words[5], bench.head()), (3, 8, 7));
         bench.push(9);
@@ -330,10 +353,10 @@ mod tests {
         let bench = bench();
         let _left = bench.writer.reserve(2);
         // SAFETY: this thread's own.
-        unsafe { bench.writer.close_hole() };
+        unsafe { bench.writer.close_hole() }.unwrap();
         assert_eq!((skipped_words(bench.words[0]), bench.head()), (2, 2));
         // SAFETY: as above.
-        unsafe { bench.writer.close_hole() };
+        unsafe { bench.writer.close_hole() }.unwrap();
         assert_eq!(bench.head(), 2, "there is no hole any more");
     }
 

@@ -7,6 +7,7 @@
 //! end, as glibc and musl lay stacks out. Elsewhere the range is empty, and stacks are walked from scratch
 //! each time.
 
+use crate::bounds::first;
 use crate::sys;
 use crate::tls;
 
@@ -134,7 +135,7 @@ fn parse(fd: i32, sp: usize) -> (Mapping, Mapping) {
         if read <= 0 {
             return (below, Mapping::default());
         }
-        for &byte in &buffer[..read as usize] {
+        for &byte in first(&buffer[..], read as usize) {
             let Some(mapping) = line.feed(byte) else { continue };
             if (mapping.start..mapping.end).contains(&sp) {
                 return (below, mapping);

@@ -23,35 +23,23 @@
 //! signal handler moves to another thread) share this state, and their calls are taken for each other's.
 
 use crate::Caller;
+use crate::lanes::{self, NoLane};
 use crate::memo::{self, Memo};
-use crate::process::{self, NoLane};
-use crate::ring::Writer;
+use crate::process::{self, THREAD_BYTES};
+use crate::ring::{Unwritten, Writer};
 use crate::stack_range::StackRange;
 use crate::stamps::Stamps;
+use crate::standing::{ABSENT, COUNTING, IN_HOOK, IN_REAL, OFF, PARKED, RECORDING, STALLED, Standing};
 use crate::tls;
 use crate::walk::Surroundings;
 use core::sync::atomic::{AtomicU32, Ordering, compiler_fence};
 use mallow_wire::shared::Lane;
 
-/// What the thread is doing. 0 after a fork.
-const ABSENT: u32 = 0;
-const RECORDING: u32 = 1;
-const COUNTING: u32 = 2;
-const IN_REAL: u32 = 3;
-const IN_HOOK: u32 = 4;
-const OFF: u32 = 5;
-/// There was no lane for it.
-const PARKED: u32 = 6;
-/// The collector stood still while its ring was full: it goes on unrecorded until there is room.
-const STALLED: u32 = 7;
-
 /// A thread's state.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct Thread {
-    state: AtomicU32,
-    /// The state between calls.
-    home: AtomicU32,
+    standing: Standing,
     /// The stack pointer of the hooked call under way.
     outer_sp: usize,
     /// This thread's lane.
@@ -68,6 +56,15 @@ pub struct Thread {
     pub last_address: usize,
     /// Marks this thread's blocks among others'.
     pub tag: u8,
+}
+
+const _: () =
+    assert!(size_of::<Thread>() <= THREAD_BYTES && align_of::<Thread>() <= align_of::<process::Wiped>());
+
+/// The calling thread's state; null before its first call.
+#[inline(always)]
+fn current() -> *mut Thread {
+    tls::get().cast()
 }
 
 /// A hooked call that will be recorded. Whoever holds it may use the thread's state; dropping it is leaving.
@@ -96,11 +93,11 @@ pub enum Entry {
 /// `caller` holds the registers at the hooked function's entry.
 #[inline(always)]
 pub unsafe fn enter(caller: Caller) -> Entry {
-    let thread = tls::get();
+    let thread = current();
     if !thread.is_null() {
         // SAFETY: a non-null word points at this thread's state, which stays mapped for the process's life.
         unsafe {
-            let state = (*thread).state.load(Ordering::Relaxed);
+            let state = (*thread).standing.state.load(Ordering::Relaxed);
             if state == RECORDING {
                 return Entry::Record(begin(thread, caller, RECORDING));
             }
@@ -126,16 +123,16 @@ pub struct Counted {
 /// As [`enter`].
 #[inline(always)]
 pub unsafe fn enter_counting(caller: Caller) -> Option<Counted> {
-    let thread = tls::get();
+    let thread = current();
     if thread.is_null() {
         return None;
     }
     // SAFETY: as in `enter`.
     unsafe {
-        if (*thread).state.load(Ordering::Relaxed) != COUNTING {
+        if (*thread).standing.state.load(Ordering::Relaxed) != COUNTING {
             return None;
         }
-        (*thread).state.store(IN_REAL, Ordering::Relaxed);
+        (*thread).standing.state.store(IN_REAL, Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
         (*thread).outer_sp = caller.sp;
     }
@@ -154,7 +151,7 @@ impl Drop for Counted {
     #[inline(always)]
     fn drop(&mut self) {
         // SAFETY: this thread's state.
-        unsafe { (*self.thread).state.store(COUNTING, Ordering::Relaxed) };
+        unsafe { (*self.thread).standing.state.store(COUNTING, Ordering::Relaxed) };
     }
 }
 
@@ -164,7 +161,7 @@ unsafe fn begin(thread: *mut Thread, caller: Caller, back: u32) -> Guard {
     unsafe {
         // The state first: a handler that came between the two would otherwise be taken for a first call, and leave its own
         // stack pointer behind.
-        (*thread).state.store(IN_REAL, Ordering::Relaxed);
+        (*thread).standing.state.store(IN_REAL, Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
         let back_sp = (*thread).outer_sp;
         (*thread).outer_sp = caller.sp;
@@ -190,28 +187,34 @@ impl Guard {
     #[inline(always)]
     pub fn push<const N: usize>(&self, words: [u64; N]) -> bool {
         // SAFETY: the guard's thread is this thread, and owns a lane.
-        unsafe { (*self.thread).ring.push((*self.thread).stamps.next(), words) }
+        unsafe {
+            let thread = self.thread;
+            match (*thread).ring.push((*thread).stamps.next(), words) {
+                Ok(()) => true,
+                Err(why) => go_without(thread, why),
+            }
+        }
     }
 
     /// From here on we are at work, not the allocator.
     #[inline(always)]
     pub fn in_hook(&self) {
         // SAFETY: the guard's thread is this thread.
-        unsafe { (*self.thread).state.store(IN_HOOK, Ordering::Relaxed) };
+        unsafe { (*self.thread).standing.state.store(IN_HOOK, Ordering::Relaxed) };
     }
 
     /// From here on the allocator is at work.
     #[inline(always)]
     pub fn in_real(&self) {
         // SAFETY: the guard's thread is this thread.
-        unsafe { (*self.thread).state.store(IN_REAL, Ordering::Relaxed) };
+        unsafe { (*self.thread).standing.state.store(IN_REAL, Ordering::Relaxed) };
     }
 
     /// The stack node of the caller.
     ///
     /// # Safety
     /// `caller` holds the registers at the hooked function's entry, and the call has not returned.
-    #[inline(always)]
+    #[inline(never)]
     pub unsafe fn node(&self, caller: Caller) -> u32 {
         // SAFETY: the guard is the proof that nobody else uses this thread's memo, unless it interrupts
         // another call.
@@ -241,8 +244,8 @@ impl Drop for Guard {
                 (*thread).outer_sp = self.back_sp;
             }
             compiler_fence(Ordering::SeqCst);
-            let back = if nested { self.back } else { (*thread).home.load(Ordering::Relaxed) };
-            (*thread).state.store(back, Ordering::Relaxed);
+            let back = if nested { self.back } else { (*thread).standing.home.load(Ordering::Relaxed) };
+            (*thread).standing.state.store(back, Ordering::Relaxed);
         }
     }
 }
@@ -251,18 +254,18 @@ impl Drop for Guard {
 #[inline(never)]
 unsafe fn enter_slowly(caller: Caller) -> Entry {
     // Read again: a handler that came since may have been this thread's first call.
-    let thread = tls::get();
+    let thread = current();
     // SAFETY: as in `enter`.
     unsafe {
-        let state = if thread.is_null() { ABSENT } else { (*thread).state.load(Ordering::Relaxed) };
+        let state = if thread.is_null() { ABSENT } else { (*thread).standing.state.load(Ordering::Relaxed) };
         match state {
             ABSENT => enter_first(caller),
             RECORDING | COUNTING => enter_known(thread, state, caller),
             IN_REAL | IN_HOOK => enter_nested(thread, state, caller),
-            PARKED if process::wants_another_try() => enter_first(caller),
-            STALLED if (*thread).ring.has_room() => {
+            PARKED if lanes::wants_another_try() => enter_first(caller),
+            STALLED if (*thread).ring.resume() => {
                 Memo::reset((*thread).memo);
-                (*thread).home.store(RECORDING, Ordering::Relaxed);
+                (*thread).standing.home.store(RECORDING, Ordering::Relaxed);
                 enter_known(thread, RECORDING, caller)
             }
             STALLED => {
@@ -286,27 +289,27 @@ unsafe fn enter_known(thread: *mut Thread, home: u32, caller: Caller) -> Entry {
 unsafe fn enter_first(caller: Caller) -> Entry {
     // SAFETY: as in `enter`.
     unsafe {
-        let place = match process::take_lane() {
+        let place = match lanes::take_lane() {
             Ok(place) => place,
             Err(NoLane::Full) => {
-                tls::set((&raw const WITHOUT_LANE.0).cast_mut());
+                tls::set((&raw const WITHOUT_LANE.0).cast_mut().cast());
                 return Entry::Pass;
             }
             Err(NoLane::NotRecorded) => return Entry::Pass,
         };
-        let thread = place.thread;
+        let thread = place.thread.cast::<Thread>();
         let home = if place.counts { COUNTING } else { RECORDING };
         let memo = if place.counts { core::ptr::null_mut() } else { place.memo };
         if !place.counts && memo.is_null() {
             // The address space is limited. As with lanes, what is not recorded is counted.
-            process::give_back(place.lane);
-            tls::set((&raw const WITHOUT_LANE.0).cast_mut());
+            lanes::give_back(place.lane);
+            tls::set((&raw const WITHOUT_LANE.0).cast_mut().cast());
             return Entry::Pass;
         }
         // From the moment at which the thread is known, a handler interrupts a call under way. Field by field, because a
         // whole one on the stack would be a good part of what a call takes there.
-        (&raw mut (*thread).state).write(AtomicU32::new(IN_HOOK));
-        (&raw mut (*thread).home).write(AtomicU32::new(home));
+        let (state, home_word) = (AtomicU32::new(IN_HOOK), AtomicU32::new(home));
+        (&raw mut (*thread).standing).write(Standing { state, home: home_word });
         (&raw mut (*thread).outer_sp).write(caller.sp);
         (&raw mut (*thread).lane).write(place.lane);
         (&raw mut (*thread).ring).write(Writer::new(place.lane, place.ring));
@@ -325,7 +328,7 @@ unsafe fn enter_first(caller: Caller) -> Entry {
         if !memo.is_null() {
             Memo::reset(memo);
         }
-        tls::set(thread);
+        tls::set(thread.cast());
         enter_known(thread, home, caller)
     }
 }
@@ -335,7 +338,7 @@ unsafe fn enter_first(caller: Caller) -> Entry {
 unsafe fn enter_nested(thread: *mut Thread, state: u32, caller: Caller) -> Entry {
     // SAFETY: as in `enter`.
     unsafe {
-        let home = (*thread).home.load(Ordering::Relaxed);
+        let home = (*thread).standing.home.load(Ordering::Relaxed);
         let outer_sp = (*thread).outer_sp;
         let around = &(*thread).around;
         let is_above = around.stack.holds(caller.sp) && around.stack.holds(outer_sp) && caller.sp > outer_sp;
@@ -345,7 +348,9 @@ unsafe fn enter_nested(thread: *mut Thread, state: u32, caller: Caller) -> Entry
                 // The outer call's frame is gone: it was left by a jump.
                 if home == RECORDING {
                     Memo::reset((*thread).memo);
-                    (*thread).ring.close_hole();
+                    if let Err(why) = (*thread).ring.close_hole() {
+                        go_without(thread, why);
+                    }
                 }
                 home
             }
@@ -402,8 +407,7 @@ struct Unrecorded(Thread);
 impl Unrecorded {
     const fn new(state: u32) -> Unrecorded {
         Unrecorded(Thread {
-            state: AtomicU32::new(state),
-            home: AtomicU32::new(state),
+            standing: Standing { state: AtomicU32::new(state), home: AtomicU32::new(state) },
             outer_sp: 0,
             lane: core::ptr::null(),
             ring: Writer::none(),
@@ -421,15 +425,15 @@ unsafe impl Sync for Unrecorded {}
 
 /// Makes the calling thread one of ours: it is never recorded.
 pub fn become_ours() {
-    tls::set((&raw const OURS.0).cast_mut());
+    tls::set((&raw const OURS.0).cast_mut().cast());
 }
 
 /// Does something on the program's own thread that is not to be recorded.
 pub fn unrecorded(work: impl FnOnce()) {
-    let own = tls::get();
+    let own = current();
     become_ours();
     work();
-    tls::set(own);
+    tls::set(own.cast());
 }
 
 /// The calling thread, and those that it starts, will be under a filter of system calls: what needs others than an allocator
@@ -451,7 +455,7 @@ pub unsafe fn before_closing(caller: Caller) {
     // SAFETY: by contract.
     unsafe {
         if let Entry::Record(guard) | Entry::Count(guard) = enter(caller) {
-            switch_off(guard.thread());
+            (*guard.thread()).standing.switch_off();
             process::header().threads_locked_in.fetch_add(1, Ordering::Relaxed);
         } else {
             become_ours();
@@ -460,38 +464,42 @@ pub unsafe fn before_closing(caller: Caller) {
     process::note_filter();
 }
 
-/// The calling thread's further calls are counted as lost, until there is room in its ring again.
-pub fn stall() {
-    let thread = tls::get();
-    if !thread.is_null() {
-        // SAFETY: this thread's own state.
-        unsafe { (*thread).home.store(STALLED, Ordering::Relaxed) };
+/// A record of the calling thread could not be written: its further calls are counted as lost until there is room again, or pass by for
+/// good. Always false.
+///
+/// # Safety
+/// `thread` is this thread's state.
+#[cold]
+#[inline(never)]
+unsafe fn go_without(thread: *mut Thread, why: Unwritten) -> bool {
+    // SAFETY: by contract.
+    unsafe {
+        match why {
+            Unwritten::Silent => (*thread).standing.home.store(STALLED, Ordering::Relaxed),
+            Unwritten::Left => {
+                process::end();
+                (*thread).standing.switch_off();
+            }
+        }
     }
+    false
 }
 
-/// Whether the calling thread does not wait for the collector any more.
-pub fn is_stalled() -> bool {
-    let thread = tls::get();
-    // SAFETY: as above.
-    !thread.is_null() && unsafe { (*thread).home.load(Ordering::Relaxed) } == STALLED
+/// Ends recording: on this thread now, on others when their rings are full.
+pub fn stop() {
+    process::end();
+    if let Some(thread) = Standing::current() {
+        thread.switch_off();
+    }
 }
 
 /// Whether the calling thread is the one that began the process, as far as it is known. Makes no system call.
 pub fn is_main() -> bool {
-    let thread = tls::get();
+    let thread = current();
     // SAFETY: as above; a lane that is not null stays mapped.
     unsafe {
         !thread.is_null()
             && !(*thread).lane.is_null()
             && (*(*thread).lane).tid.load(Ordering::Relaxed) == process::header().pid
     }
-}
-
-/// Ends recording on the calling thread for good.
-///
-/// # Safety
-/// `thread` is this thread's state.
-pub unsafe fn switch_off(thread: *mut Thread) {
-    // SAFETY: by contract.
-    unsafe { (*thread).home.store(OFF, Ordering::Relaxed) };
 }

@@ -5,7 +5,6 @@
 //! that every thread has from birth, at an offset from `fs` that is known after loading. A preloaded library
 //! may do so.
 
-use crate::thread::Thread;
 use core::arch::{asm, global_asm};
 
 global_asm!(
@@ -22,8 +21,8 @@ global_asm!(
 
 /// This thread's state; null before its first call.
 #[inline(always)]
-pub fn get() -> *mut Thread {
-    let thread: *mut Thread;
+pub fn get() -> *mut () {
+    let thread: *mut ();
     // SAFETY: reads this thread's own word. Not `pure`: the word changes between calls.
     unsafe {
         asm!(
@@ -39,7 +38,7 @@ pub fn get() -> *mut Thread {
 
 /// Sets this thread's state.
 #[inline(always)]
-pub fn set(thread: *mut Thread) {
+pub fn set(thread: *mut ()) {
     // SAFETY: writes this thread's own word.
     unsafe {
         asm!(

@@ -57,6 +57,32 @@ pub struct Check {
     pub value: usize,
 }
 
+/// How many of the words, from the first on, still have their values.
+///
+/// # Safety
+/// All addresses can be read.
+#[inline(always)]
+pub(crate) unsafe fn unchanged(checks: &[Check]) -> usize {
+    let (groups, rest) = checks.as_chunks::<4>();
+    let mut done = 0;
+    for group in groups {
+        let mut differences = 0;
+        for check in group {
+            // SAFETY: by contract.
+            differences |= unsafe { (check.address as *const usize).read_volatile() } ^ check.value;
+        }
+        if differences != 0 {
+            break;
+        }
+        done += group.len();
+    }
+    // SAFETY: by contract.
+    let same = |check: &Check| unsafe { (check.address as *const usize).read_volatile() } == check.value;
+    // Of a group that has changed, or of what makes no whole group.
+    let left = if let Some(group) = groups.get(done / 4) { &group[..] } else { rest };
+    done + left.iter().take_while(|check| same(check)).count()
+}
+
 /// The longest list of words that one step reads.
 pub const CHECKS_PER_STEP: usize = 3;
 

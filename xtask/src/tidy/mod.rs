@@ -3,6 +3,7 @@
 //! Every check looks at a [`Tree`] in memory and returns findings, so each has a test with an example that fails.
 
 mod arrows;
+mod chain;
 mod hazards;
 mod headings;
 mod lengths;
@@ -100,6 +101,7 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     let members = packages::members(root)?;
     let mut findings = Vec::new();
     findings.extend(arrows::check(&members));
+    findings.extend(chain::check(&tree));
     findings.extend(manual::check(&tree, &members));
     findings.extend(headings::check(&tree));
     findings.extend(lengths::check(&tree));

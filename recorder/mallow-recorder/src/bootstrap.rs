@@ -1,0 +1,183 @@
+//! The start of recording in a process, and in every forked child.
+//!
+//! The first hooked call of a process makes its shared memory and hands it to the collector. All that must
+//! not outlive a fork stands in one mapping that the kernel wipes in the child: the child's first call finds
+//! zeros there and starts anew, whichever way the fork was made. `vfork` shares memory with its parent, is
+//! not wiped, and records into the parent's rings: it is the parent's heap that it changes.
+//!
+//! A signal handler may interrupt the start at any instruction, and its calls are recorded like any other: so it does not
+//! wait for the start that it interrupted, but makes one of its own. Whichever is installed first is the
+//! process's; the other one is thrown away. Other threads do wait.
+
+use crate::bounds::first;
+use crate::elf;
+use crate::modules;
+use crate::process::{self, READY, Wiped, use_installed, wiped};
+use crate::session::{Session, environ};
+use crate::sys;
+use core::sync::atomic::{AtomicBool, Ordering};
+use mallow_wire::hello::{COMMAND_BYTES_MAX, HELLO_MAGIC, Hello};
+use mallow_wire::shared::*;
+
+static MALLOC_IS_ELSEWHERE: AtomicBool = AtomicBool::new(false);
+
+/// Finds out whether calls of `malloc` come to us at all. `own` is an address in our library, and not that of an exported
+/// function: the name would lead to the program's. Takes the loader's lock; what comes in front of us is settled when we are loaded.
+pub fn note_malloc(own: usize) {
+    MALLOC_IS_ELSEWHERE.store(elf::defined_before(c"malloc", own), Ordering::Relaxed);
+}
+
+/// Starts recording, when a session asked for it, before the program's own code runs.
+pub fn start() {
+    if !process::has_ended() {
+        started();
+    }
+}
+
+/// Whether the session wants to know of something beside the heap: one of the `WATCH_` bits. None while it is too
+/// early to tell, because libc has not set the environment yet.
+pub fn watches(what: u32) -> Option<bool> {
+    if process::has_ended() {
+        return Some(false);
+    }
+    if !started() {
+        return environ().map(|_| false);
+    }
+    Some(process::header().watched & what != 0)
+}
+
+/// Whether the process has shared memory, making it if no other thread does.
+pub(crate) fn started() -> bool {
+    const WAIT_MS: u64 = 1;
+    let Some(wiped) = wiped() else { return false };
+    if wiped.stage.load(Ordering::Acquire) == READY {
+        return true;
+    }
+    if process::is_filtered() {
+        // Forked behind the filter: nobody can be told but the parent, whose memory we still have.
+        if process::end_first() && !process::shared().is_null() {
+            process::header().children_filtered.fetch_add(1, Ordering::Relaxed);
+        }
+        return false;
+    }
+    let own_tid = sys::gettid();
+    loop {
+        match wiped.stage.compare_exchange(0, own_tid, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => break,
+            Err(READY) => return true,
+            // A signal handler during our own start: it makes one of its own.
+            Err(tid) if tid == own_tid => return introduce(wiped).unwrap_or(false),
+            Err(_) if process::has_ended() => return false,
+            Err(tid) => sys::futex_wait(&wiped.stage, tid, WAIT_MS),
+        }
+    }
+    // The loader allocates before libc has set the environment: then it is too early to tell.
+    let outcome = introduce(wiped);
+    if outcome == Some(false) {
+        process::end();
+    }
+    wiped.stage.store(if outcome == Some(true) { READY } else { 0 }, Ordering::Release);
+    outcome == Some(true)
+}
+
+/// Makes the shared memory and hands it to the collector, unless there is one. None while libc has not set the environment.
+fn introduce(wiped: &Wiped) -> Option<bool> {
+    environ()?;
+    if use_installed(wiped) {
+        return Some(true);
+    }
+    let Some(session) = Session::find() else { return Some(false) };
+    let fd = sys::memfd_create(c"mallow");
+    if fd < 0 {
+        return Some(false);
+    }
+    let introduced = map(fd as i32).is_some_and(|(shared, lane_count)| {
+        fill(shared, &session, lane_count);
+        let installed =
+            wiped.shared.compare_exchange(core::ptr::null_mut(), shared, Ordering::AcqRel, Ordering::Acquire);
+        if installed.is_err() {
+            // SAFETY: the mapping is ours, and nobody has seen it.
+            unsafe { sys::unmap(shared, file_bytes(lane_count)) };
+        }
+        use_installed(wiped) && (installed.is_err() || announce(&session, fd as i32))
+    });
+    sys::close(fd as i32);
+    Some(introduced)
+}
+
+/// Writes what stands in fresh shared memory before anybody sees it.
+#[inline(never)]
+fn fill(shared: *mut u8, session: &Session, lane_count: usize) {
+    let parent = process::shared();
+    // SAFETY: fresh zeroed memory of the right size, seen by nobody else yet; `parent` is the memory of the process
+    // that we were forked from, or the one that a signal handler has installed since: then this one is thrown away.
+    unsafe {
+        let header = &mut *shared.cast::<Header>();
+        fill_header(header, session, lane_count);
+        header.is_forked = u32::from(!parent.is_null());
+        if !parent.is_null() {
+            modules::inherit(parent, shared);
+        }
+    }
+}
+
+/// Hands the shared memory to the collector; false when it has gone.
+#[inline(never)]
+fn announce(session: &Session, fd: i32) -> bool {
+    let hello =
+        Hello { magic: HELLO_MAGIC, version: SHARED_VERSION, pid: sys::getpid(), token: session.token };
+    let Some(mut scratch) = sys::Scratch::map() else { return false };
+    let (message, _) = scratch.bytes().split_at_mut(Hello::BYTES + COMMAND_BYTES_MAX);
+    let (start, command) = message.split_at_mut(Hello::BYTES);
+    start.copy_from_slice(&hello.to_bytes());
+    let command_bytes = read_command(command);
+    sys::send_with_fd(session.name, first(message, Hello::BYTES + command_bytes), fd)
+}
+
+/// Our own command line. Asked for here because a short-lived process is gone before the collector could
+/// look.
+fn read_command(into: &mut [u8]) -> usize {
+    let fd = sys::open_read(c"/proc/self/cmdline");
+    if fd < 0 {
+        return 0;
+    }
+    let read = sys::read(fd as i32, into);
+    sys::close(fd as i32);
+    read.max(0) as usize
+}
+
+/// Maps the file with as many lanes as the limits on files and on the address space allow. The kernel kills who makes a file
+/// longer than it may, so that limit is asked for first.
+#[inline(never)]
+fn map(fd: i32) -> Option<(*mut u8, usize)> {
+    // Of a limited address space the program keeps most.
+    process::note_address_limit();
+    let limit_bytes = sys::file_limit_bytes().min(process::address_limit_bytes() / 3);
+    let mut lane_count = LANE_COUNT_MAX;
+    while lane_count > 0 {
+        if file_bytes(lane_count) <= limit_bytes && sys::ftruncate(fd, file_bytes(lane_count)) == 0 {
+            let shared = sys::map_shared(fd, file_bytes(lane_count));
+            if !shared.is_null() {
+                // SAFETY: the mapping is ours.
+                unsafe { sys::keep_out_of_core(shared, file_bytes(lane_count)) };
+                return Some((shared, lane_count));
+            }
+        }
+        lane_count /= 2;
+    }
+    None
+}
+
+/// Fills in a header that is all zeros. In its place, because a header on the stack would be most of what a call takes there.
+fn fill_header(header: &mut Header, session: &Session, lane_count: usize) {
+    header.magic = SHARED_MAGIC;
+    header.version = SHARED_VERSION;
+    header.mode = session.mode;
+    header.watched = session.watched;
+    header.malloc_is_elsewhere = u32::from(MALLOC_IS_ELSEWHERE.load(Ordering::Relaxed));
+    header.pid = sys::getpid();
+    header.parent_pid = sys::getppid();
+    header.lane_count = lane_count as u32;
+    // SAFETY: the instruction is there on every x86-64 processor.
+    header.started_tsc = unsafe { core::arch::x86_64::_rdtsc() };
+}

@@ -1,0 +1,75 @@
+//! What the environment says about the collector that wants to hear of this process.
+
+use core::arch::{asm, global_asm};
+use core::ffi::{CStr, c_char};
+use mallow_wire::hello::SESSION_VARIABLE;
+use mallow_wire::shared::*;
+
+global_asm!(".weak environ");
+
+/// What the environment says about the collector.
+pub(crate) struct Session {
+    /// As it stands in the environment: there is no room for a copy on a small stack.
+    pub(crate) name: &'static [u8],
+    pub(crate) token: [u8; 16],
+    pub(crate) mode: u32,
+    pub(crate) watched: u32,
+}
+
+impl Session {
+    pub(crate) fn find() -> Option<Session> {
+        let value = variable(SESSION_VARIABLE)?;
+        let colon = value.iter().position(|byte| *byte == b':')?;
+        let (name, token) = (&value[..colon], &value[colon + 1..]);
+        let (mode, watched) = match variable(MODE_VARIABLE) {
+            Some(b"stat") => (MODE_STAT, 0),
+            Some(b"check") => (MODE_RECORD, WATCH_MARKS | WATCH_DESCRIPTORS),
+            Some(b"soak") => (MODE_RECORD, WATCH_AIDE),
+            _ => (MODE_RECORD, 0),
+        };
+        let mut session = Session { name, token: [0; 16], mode, watched };
+        if token.len() != 32 {
+            return None;
+        }
+        for (i, digit) in token.iter().enumerate() {
+            session.token[i / 2] = session.token[i / 2] << 4 | (*digit as char).to_digit(16)? as u8;
+        }
+        Some(session)
+    }
+}
+
+/// A variable of the environment; none while libc has not set `environ` yet, or when it is not there.
+fn variable(name: &str) -> Option<&'static [u8]> {
+    let environ = environ()?;
+    let mut entry = environ;
+    loop {
+        // SAFETY: the environment is a null-terminated list of strings. Another thread may change it, as for
+        // `getenv`.
+        let text = unsafe { *entry };
+        if text.is_null() {
+            return None;
+        }
+        // SAFETY: as above.
+        let bytes = unsafe { CStr::from_ptr(text) }.to_bytes();
+        if let Some(value) = bytes.strip_prefix(name.as_bytes()).and_then(|rest| rest.strip_prefix(b"=")) {
+            return Some(value);
+        }
+        // SAFETY: as above.
+        entry = unsafe { entry.add(1) };
+    }
+}
+
+pub(crate) fn environ() -> Option<*const *const c_char> {
+    let variable: *const *const *const c_char;
+    // SAFETY: reads the global offset table, so that an executable's own copy of the variable is found; 0
+    // when nobody defines it.
+    unsafe {
+        asm!("mov {}, qword ptr [rip + environ@GOTPCREL]", out(reg) variable, options(nostack, preserves_flags, pure, readonly));
+    }
+    if variable.is_null() {
+        return None;
+    }
+    // SAFETY: libc's variable.
+    let environ = unsafe { *variable };
+    (!environ.is_null()).then_some(environ)
+}

@@ -1,3 +1,0 @@
-#include <map>
-#include <string>
-std::map<int,std::string> m; int main(){return m.size();}

@@ -5,7 +5,7 @@
 //! in `bench/record/` says which commit it was. It must never call a step passed that did not run on that commit.
 
 use crate::testing::{self, Lints, Mallow};
-use crate::{fuzz, run, soak_record, steps};
+use crate::{fuzz, miri, run, soak_record, steps};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -57,6 +57,7 @@ impl Plan {
     fn asked(&self, step: &str) -> String {
         match step {
             "tests" => "every test, those left out of ci too, over the release binary".to_owned(),
+            "miri" => "the recorder's unit tests".to_owned(),
             "doc" => "the pages of all crates, binaries too".to_owned(),
             "fuzz" => format!("every target {} s, libraries instrumented", self.seconds),
             _ => format!("{} runs of each server and mode", self.runs),
@@ -69,6 +70,7 @@ type Body = fn(&Path, &Plan) -> Result<(), String>;
 /// Every step, the cheapest first.
 const STEPS: &[(&str, Body)] = &[
     ("tests", |root, _| testing::all(root, Mallow::Release, Lints::Off, &|| Ok(()))),
+    ("miri", |root, _| miri::run(root)),
     ("doc", |root, _| steps::doc(root)),
     ("fuzz", |root, plan| fuzz::run(root, &fuzz::Plan::of_long(plan.seconds))),
     ("soaks", |root, plan| soak_record::run(root, &["--runs", &plan.runs.to_string()])),

@@ -7,6 +7,7 @@ mod bench;
 mod fuzz;
 mod judges;
 mod long;
+mod miri;
 mod packages;
 mod quick;
 mod recorder;
@@ -30,6 +31,7 @@ cargo xtask COMMAND
   clippy                 lints of every workspace, warnings as errors
   recorder               what the library that enters other programs asks for and offers
   test                   every test
+  miri                   the recorder's unit tests under Miri, which a nightly compiler brings
   doc                    the documentation, warnings as errors
   fuzz [--seconds N] [TARGET…]
                          fuzz the parsers, 60 seconds each unless told otherwise
@@ -37,7 +39,7 @@ cargo xtask COMMAND
   test CRATE|FILE [NAME…]
                          the tests of a crate, or those that belong to a file
   quick                  within a minute: fmt, tidy, clippy and tests of what differs from main
-  long [--runs N] [--seconds N] [--only tests|doc|fuzz|soaks]…
+  long [--runs N] [--seconds N] [--only tests|miri|doc|fuzz|soaks]…
                          hours: every test over the release binary, a minute for each fuzz target, 20 soaks of each
                          server; goes on where it was interrupted, and is written to bench/record/
   bench [--only NAME]… [--rounds N] [--quick] [--mallow FILE] [--output FOLDER]

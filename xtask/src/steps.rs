@@ -4,7 +4,7 @@
 
 use crate::testing::{Lints, Mallow};
 use crate::workspaces::{self, Workspace};
-use crate::{fuzz, judges, packages, recorder, run, testing, tidy};
+use crate::{fuzz, judges, miri, packages, recorder, run, testing, tidy};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -48,6 +48,7 @@ pub(crate) const STEPS: &[Step] = &[
     Step::new("clippy", clippy).in_ci(clippy_beside_the_root),
     Step::new("recorder", recorder::run),
     Step::new("test", test).in_ci(test_with_the_rest_beside),
+    Step::new("miri", miri::run).beside("test"),
     Step::new("doc", doc).beside("test"),
     Step::new("fuzz", fuzz_shortly).beside("test"),
 ];
@@ -55,6 +56,7 @@ pub(crate) const STEPS: &[Step] = &[
 /// The end-to-end tests wait for other programs most of the time, and everything else is done meanwhile.
 fn test_with_the_rest_beside(root: &Path) -> Result<(), String> {
     let rest = || {
+        timed("miri", || miri::run_where_it_can_be_had(root))?;
         // What cargo would check all libraries for again, it has built for the tests.
         timed("doc", || doc_of_built_libraries(root))?;
         timed("fuzz", || fuzz_shortly(root))

@@ -21,6 +21,7 @@
 use crate::process;
 use crate::silence::Silence;
 use crate::sys;
+#[cfg(not(miri))]
 use core::arch::asm;
 use core::sync::atomic::{AtomicU64, Ordering};
 use mallow_wire::event::{skip_word, time_word};
@@ -124,9 +125,13 @@ impl Writer {
     /// The ring is mapped.
     #[inline(always)]
     unsafe fn ask_for(&self, position: usize) {
-        // SAFETY: a hint, which changes nothing.
+        // SAFETY: by contract. A hint changes nothing.
         unsafe {
-            asm!("prefetchw byte ptr [{}]", in(reg) self.place(position), options(nostack, preserves_flags));
+            let place = self.place(position);
+            #[cfg(not(miri))]
+            asm!("prefetchw byte ptr [{}]", in(reg) place, options(nostack, preserves_flags));
+            #[cfg(miri)]
+            let _ = place;
         }
     }
 
@@ -138,17 +143,22 @@ impl Writer {
     /// Takes a place of `n` words.
     #[inline(always)]
     fn reserve(&self, n: u64) -> u64 {
-        let at: u64;
-        // SAFETY: a plain write to an atomic that only this thread writes. The asm block is a compiler barrier.
-        unsafe {
-            asm!(
-                "xadd qword ptr [{word}], {n}",
-                word = in(reg) self.reserved.as_ptr(),
-                n = inout(reg) n => at,
-                options(nostack)
-            );
+        #[cfg(miri)]
+        return self.reserved.fetch_add(n, Ordering::Relaxed);
+        #[cfg(not(miri))]
+        {
+            let at: u64;
+            // SAFETY: a plain write to an atomic that only this thread writes. The asm block is a compiler barrier.
+            unsafe {
+                asm!(
+                    "xadd qword ptr [{word}], {n}",
+                    word = in(reg) self.reserved.as_ptr(),
+                    n = inout(reg) n => at,
+                    options(nostack)
+                );
+            }
+            at
         }
-        at
     }
 
     /// Publishes the finished record at `at`, unless one before it is unfinished.
@@ -280,19 +290,20 @@ mod tests {
     use super::*;
     use mallow_wire::event::{Kind, skipped_words};
 
+    /// As in a process, lane and ring are seen through pointers only.
     struct Bench {
-        lane: Box<Lane>,
-        words: Vec<u64>,
+        lane: &'static Lane,
+        words: *mut u64,
         writer: Writer,
     }
 
     /// A ring with room for one lap.
     fn bench() -> Bench {
         // SAFETY: integers and atomics of integers: zeros are valid.
-        let lane: Box<Lane> = Box::new(unsafe { core::mem::zeroed() });
-        let mut words = vec![0u64; RING_WORDS];
-        // SAFETY: both outlive the writer in the same struct.
-        let writer = unsafe { Writer::new(&raw const *lane, words.as_mut_ptr()) };
+        let lane: &'static Lane = Box::leak(Box::new(unsafe { core::mem::zeroed() }));
+        let words = Box::leak(vec![0u64; RING_WORDS].into_boxed_slice()).as_mut_ptr();
+        // SAFETY: nobody frees them.
+        let writer = unsafe { Writer::new(lane, words) };
         writer.limit.store(RING_WORDS as u64, Ordering::Relaxed);
         Bench { lane, words, writer }
     }
@@ -300,6 +311,11 @@ mod tests {
     impl Bench {
         fn head(&self) -> u64 {
             self.lane.head.load(Ordering::Relaxed)
+        }
+
+        fn words<const N: usize>(&self) -> [u64; N] {
+            // SAFETY: the ring is longer.
+            unsafe { self.words.cast::<[u64; N]>().read_volatile() }
         }
 
         fn push(&self, word: u64) {
@@ -313,7 +329,7 @@ mod tests {
         let bench = bench();
         // SAFETY: as above.
         unsafe { bench.writer.push(9, [7]).and_then(|()| bench.writer.push(0, [8])) }.unwrap();
-        assert_eq!((bench.head(), &bench.words[..4]), (3, &[time_word(9), 7, 8, 0][..]));
+        assert_eq!((bench.head(), bench.words()), (3, [time_word(9), 7, 8, 0]));
     }
 
     #[test]
@@ -321,7 +337,7 @@ mod tests {
         let bench = bench();
         bench.push(7);
         bench.push(8);
-        assert_eq!((bench.head(), &bench.words[..5]), (4, &[7, 7, 8, 8, 0][..]));
+        assert_eq!((bench.head(), bench.words()), (4, [7, 7, 8, 8, 0]));
     }
 
     #[test]
@@ -331,7 +347,7 @@ mod tests {
         bench.push(8);
         assert_eq!(bench.head(), 0, "what stands before it is not written yet");
         bench.writer.publish(outer);
-        assert_eq!((bench.head(), bench.words[2]), (4, 8));
+        assert_eq!((bench.head(), bench.words::<8>()[2]), (4, 8));
     }
 
     #[test]
@@ -342,8 +358,8 @@ mod tests {
         bench.push(8);
         // SAFETY: this thread's own.
         unsafe { bench.writer.close_hole() }.unwrap();
-        assert_eq!(Kind::of(bench.words[2]), Some(Kind::Skip));
-        assert_eq!((skipped_words(bench.words[2]), bench.words[5], bench.head()), (3, 8, 7));
+        assert_eq!(Kind::of(bench.words::<8>()[2]), Some(Kind::Skip));
+        assert_eq!((skipped_words(bench.words::<8>()[2]), bench.words::<8>()[5], bench.head()), (3, 8, 7));
         bench.push(9);
         assert_eq!(bench.head(), 9);
     }
@@ -354,7 +370,7 @@ mod tests {
         let _left = bench.writer.reserve(2);
         // SAFETY: this thread's own.
         unsafe { bench.writer.close_hole() }.unwrap();
-        assert_eq!((skipped_words(bench.words[0]), bench.head()), (2, 2));
+        assert_eq!((skipped_words(bench.words::<8>()[0]), bench.head()), (2, 2));
         // SAFETY: as above.
         unsafe { bench.writer.close_hole() }.unwrap();
         assert_eq!(bench.head(), 2, "there is no hole any more");

@@ -19,37 +19,62 @@ global_asm!(
     ".popsection",
 );
 
-/// This thread's state; null before its first call.
-#[inline(always)]
-pub fn get() -> *mut () {
-    let thread: *mut ();
-    // SAFETY: reads this thread's own word. Not `pure`: the word changes between calls.
-    unsafe {
-        asm!(
-            "mov {offset}, qword ptr [rip + mallow_thread@GOTTPOFF]",
-            "mov {thread}, qword ptr fs:[{offset}]",
-            offset = out(reg) _,
-            thread = out(reg) thread,
-            options(nostack, preserves_flags, readonly)
-        );
+#[cfg(not(miri))]
+mod word {
+    use core::arch::asm;
+
+    /// This thread's state; null before its first call.
+    #[inline(always)]
+    pub fn get() -> *mut () {
+        let thread: *mut ();
+        // SAFETY: reads this thread's own word. Not `pure`: the word changes between calls.
+        unsafe {
+            asm!(
+                "mov {offset}, qword ptr [rip + mallow_thread@GOTTPOFF]",
+                "mov {thread}, qword ptr fs:[{offset}]",
+                offset = out(reg) _,
+                thread = out(reg) thread,
+                options(nostack, preserves_flags, readonly)
+            );
+        }
+        thread
     }
-    thread
+
+    /// Sets this thread's state.
+    #[inline(always)]
+    pub fn set(thread: *mut ()) {
+        // SAFETY: writes this thread's own word.
+        unsafe {
+            asm!(
+                "mov {offset}, qword ptr [rip + mallow_thread@GOTTPOFF]",
+                "mov qword ptr fs:[{offset}], {thread}",
+                offset = out(reg) _,
+                thread = in(reg) thread,
+                options(nostack, preserves_flags)
+            );
+        }
+    }
 }
 
-/// Sets this thread's state.
-#[inline(always)]
-pub fn set(thread: *mut ()) {
-    // SAFETY: writes this thread's own word.
-    unsafe {
-        asm!(
-            "mov {offset}, qword ptr [rip + mallow_thread@GOTTPOFF]",
-            "mov qword ptr fs:[{offset}], {thread}",
-            offset = out(reg) _,
-            thread = in(reg) thread,
-            options(nostack, preserves_flags)
-        );
+/// Miri has no assembly.
+#[cfg(miri)]
+mod word {
+    use core::cell::Cell;
+
+    std::thread_local! { static WORD: Cell<*mut ()> = const { Cell::new(core::ptr::null_mut()) } }
+
+    /// As the other one.
+    pub fn get() -> *mut () {
+        WORD.get()
+    }
+
+    /// As the other one.
+    pub fn set(thread: *mut ()) {
+        WORD.set(thread);
     }
 }
+
+pub use word::{get, set};
 
 /// The thread control block's address: on glibc and musl it lies at the upper end of a thread's own stack.
 pub fn control_block() -> usize {

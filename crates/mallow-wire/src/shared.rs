@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! offset 0             Header                                    one page
-//!        NODES_OFFSET   stack nodes, 5 segments of 16-byte entries   93 MiB, touched as used
+//!        NODES_OFFSET   stack nodes, 6 segments of 16-byte entries   94 MiB, touched as used
 //!        MODULES_OFFSET module log, append only                      1 MiB
 //!        LANES_OFFSET   Lane[lane_count]                             256 bytes each
 //!        RINGS_OFFSET   ring[lane_count]                             RING_BYTES each
@@ -22,7 +22,7 @@ pub const SHARED_MAGIC: u64 = u64::from_le_bytes(*b"mallowsm");
 
 /// Bumped with every change of this file or of [`crate::event`]. Recorder and collector travel in one binary,
 /// so a difference means that a child was started by another mallow.
-pub const SHARED_VERSION: u32 = 6;
+pub const SHARED_VERSION: u32 = 7;
 
 /// The page size that the layout is aligned to.
 pub const PAGE_BYTES: usize = 4096;
@@ -45,12 +45,12 @@ pub const MODE_VARIABLE: &str = "MALLOW_MODE";
 
 /// Entries in each segment of the node table. A stack node's id is its index over all segments.
 ///
-/// The third is smaller than the second on purpose: it takes the few nodes whose places in the second are full, close together.
+/// A segment behind a large one is smaller on purpose: it takes the few nodes whose places in the large one are full, close together.
 /// In a larger one each of them would touch a page of its own.
-pub const NODE_SEGMENTS: [usize; 5] = [1 << 16, 1 << 19, 1 << 18, 1 << 20, 1 << 22];
+pub const NODE_SEGMENTS: [usize; 6] = [1 << 16, 1 << 19, 1 << 18, 1 << 16, 1 << 20, 1 << 22];
 
 /// Entries in all segments.
-pub const NODE_COUNT: usize = (1 << 16) + (1 << 19) + (1 << 18) + (1 << 20) + (1 << 22);
+pub const NODE_COUNT: usize = (1 << 16) + (1 << 19) + (1 << 18) + (1 << 16) + (1 << 20) + (1 << 22);
 
 /// The id that stands for "no stack": the parent of outermost frames. No entry has it. Ids have 28 bits.
 pub const NODE_ROOT: u32 = (1 << 28) - 1;
@@ -155,7 +155,7 @@ pub const NODE_LINE_ENTRIES: usize = 4;
 /// How many entries a node's search looks at in each segment before it goes to the next: the cache line that the hash chooses, and
 /// behind the first segment its neighbour too, so that a segment fills well before it sends nodes on. Behind the last one there is
 /// nothing, and a node without a place costs the deep stacks that go on from it their inner frames.
-pub const NODE_PROBES: [usize; 5] = [4, 8, 8, 8, 64];
+pub const NODE_PROBES: [usize; 6] = [4, 8, 8, 8, 8, 64];
 
 // A search flips the low bits of a place, which stays in its segment when that begins and ends at a multiple of the probes.
 const _: () = {

@@ -3,9 +3,12 @@
 //!
 //! `programs/hazards/single_step.c` says how it strikes. Its figures follow from the rounds that it prints.
 
-use e2e::session::{Session, figure};
-use e2e::{Workshop, run, stacks};
-use serde_json::{Value, json};
+use e2e::session::{Session, figure, json};
+use e2e::{Exit, Workshop, run, stacks};
+use mallow_wire::shared::{LANES_OFFSET, Lane, RING_WORDS};
+use serde_json::Value;
+use std::fs;
+use std::mem::offset_of;
 use std::path::{Path, PathBuf};
 
 /// Normal, a static alternate stack, and an alternate stack that is a local array of `main`.
@@ -23,18 +26,19 @@ fn built(workshop: &Workshop) -> PathBuf {
         "-fno-optimize-sibling-calls",
         "-pthread",
     ]);
+    gcc.arg("-I").arg(e2e::repository().join("markers/c"));
     gcc.arg("-o").arg(&program).arg(e2e::repository().join("programs/hazards/single_step.c"));
     let _ = run::finish(&mut gcc).well();
     program
 }
 
-/// What the program printed: how many rounds there were, and how many strikes.
-fn printed(text: &str) -> (u64, u64) {
+/// What the program printed: how many rounds there were, how many strikes, and how many blocks filled the ring.
+fn printed(text: &str) -> [u64; 3] {
     let figure = |name: &str| {
         let line = text.lines().find_map(|line| line.strip_prefix(name)).expect("the program prints it");
         line.trim().parse().expect("a number")
     };
-    (figure("rounds "), figure("struck "))
+    ["rounds ", "struck ", "filled "].map(figure)
 }
 
 /// Calls and bytes of the program's own functions that a report holds against them.
@@ -46,16 +50,21 @@ struct Expected {
     through: &'static [&'static str],
 }
 
-fn of_operation(operation: &str, rounds: u64, struck: u64) -> Vec<Expected> {
+fn of_operation(operation: &str, [rounds, struck, filled]: [u64; 3]) -> Vec<Expected> {
+    let stepped = if operation == "full" { 3 * rounds } else { rounds };
     let mut expected = vec![Expected {
         function: "stepped_malloc",
-        allocations: rounds,
-        bytes: 100 * rounds,
+        allocations: stepped,
+        bytes: 100 * stepped,
         through: if operation == "thread" { &["in_thread"] } else { &["all_rounds", "main"] },
     }];
     if operation == "realloc" {
         let (allocations, bytes) = (rounds, 200 * rounds);
         expected.push(Expected { function: "stepped_realloc", allocations, bytes, through: &["main"] });
+    }
+    if operation == "full" {
+        let (allocations, bytes) = (filled, 8 * filled);
+        expected.push(Expected { function: "filler", allocations, bytes, through: &["main"] });
     }
     // A strike allocates and reallocates, and stands on the stack of what it interrupted.
     expected.push(Expected {
@@ -75,7 +84,7 @@ fn of_operation(operation: &str, rounds: u64, struck: u64) -> Vec<Expected> {
 fn differences(report: &Value, expected: &[Expected], own: &Path) -> Vec<String> {
     let mut differences = Vec::new();
     for site in expected {
-        let rows = stacks::of_site(report, &json!({"function": site.function}), own);
+        let rows = stacks::of_site(report, &serde_json::json!({"function": site.function}), own);
         let sum = |name: &str| rows.iter().map(|row| figure(row, name)).sum::<u64>();
         let found = (sum("allocations"), sum("bytes"));
         if found != (site.allocations, site.bytes) {
@@ -94,34 +103,83 @@ fn differences(report: &Value, expected: &[Expected], own: &Path) -> Vec<String>
     differences
 }
 
+/// Where the first ring's head and tail lie in the shared memory, and how long it is.
+fn ring_words() -> [String; 3] {
+    let [head, tail] = [offset_of!(Lane, head), offset_of!(Lane, tail)].map(|at| LANES_OFFSET + at);
+    [head, tail, RING_WORDS].map(|figure| figure.to_string())
+}
+
 /// Strikes at every `stride`th instruction of an operation, on each stack, recorded and counted.
 fn every_count_byte_and_stack_is_right(operation: &str, stride: u64) {
     let workshop = Workshop::new(&format!("step-{operation}"));
-    let program = built(&workshop);
+    let program = built(&workshop).to_string_lossy().into_owned();
     for stack in STACKS {
-        let words = [&program.to_string_lossy(), operation, stack, &stride.to_string()];
-        let session = Session::new(workshop.path(), &words);
+        let mut words: Vec<String> =
+            vec![program.clone(), operation.into(), stack.into(), stride.to_string()];
+        let session_of = |words: &[String]| {
+            Session::new(workshop.path(), &words.iter().map(String::as_str).collect::<Vec<&str>>())
+        };
+        let counted_words = words.clone();
+        if operation == "full" {
+            words.extend(ring_words());
+        }
+        let session = session_of(&words);
         let recorded = session.record().well();
-        let (rounds, struck) = printed(&recorded.stdout);
+        let figures = printed(&recorded.stdout);
+        let [_, struck, _] = figures;
         let report = session.report(&[]);
         assert_eq!(report["complete"], true, "{recorded}");
-        let mut found = differences(&report, &of_operation(operation, rounds, struck), workshop.path());
+        let mut found = differences(&report, &of_operation(operation, figures), workshop.path());
         // A thread's own block is libc's, and lives on.
-        let live = if operation == "thread" { 1 } else { 0 };
+        let has_thread = ["thread", "full"].contains(&operation);
         let totals = &report["totals"];
-        if figure(totals, "allocations") != figure(totals, "frees") + live {
+        if figure(totals, "allocations") != figure(totals, "frees") + u64::from(has_thread) {
             found.push(format!("allocations and frees do not meet: {totals}"));
         }
         assert!(struck >= 8, "only {struck} strikes\n{recorded}");
         assert!(found.is_empty(), "{operation} on {stack}: {}\n{recorded}", found.join("\n"));
 
         // What libc makes for its threads is its own affair, and the same each time.
-        let of_libc = beyond(&report["totals"], &of_operation(operation, rounds, struck));
-        assert!(operation == "thread" || of_libc == (0, 0), "{operation} on {stack}: {of_libc:?}");
-        let (counted, document) = session.stat();
-        let (rounds, struck) = printed(&counted.well().stdout);
-        let found = beyond(&document["runs"][0]["totals"], &of_operation(operation, rounds, struck));
+        let of_libc = beyond(&report["totals"], &of_operation(operation, figures));
+        assert!(has_thread || of_libc == (0, 0), "{operation} on {stack}: {of_libc:?}");
+        // Counting has no ring that could be full, and no thread that wakes mallow.
+        let of_libc = if operation == "full" { (0, 0) } else { of_libc };
+        let (counted, document) = session_of(&counted_words).stat();
+        let figures = printed(&counted.well().stdout);
+        let found = beyond(&document["runs"][0]["totals"], &of_operation(operation, figures));
         assert_eq!(found, of_libc, "stat: {operation} on {stack}");
+    }
+}
+
+/// Strikes at instructions of a region's begin and end. A strike there falls into the region or beside it; a region around all
+/// rounds holds every one.
+fn every_mark_is_right(stride: u64) {
+    let workshop = Workshop::new("step-mark");
+    let program = built(&workshop);
+    for stack in STACKS {
+        let suite = workshop.file(stack);
+        fs::create_dir(&suite).unwrap();
+        let output = suite.join("printed");
+        let command = format!("{} mark {stack} {stride} > {}", program.display(), output.display());
+        let manifest = format!(
+            "[gate]\nruns = 1\nwarmup = 0\n[[test]]\nname = \"step\"\ncmd = [\"sh\", \"-c\", \"exec {command}\"]\n"
+        );
+        fs::write(suite.join("mallow.toml"), manifest).unwrap();
+        let mut mallow = run::mallow();
+        mallow.env("XDG_CACHE_HOME", workshop.file("cache")).arg("check").arg(&suite).arg("--json");
+        let checked = run::finish(&mut mallow).ended(Exit::Status(3));
+        let [rounds, struck, _] = printed(&fs::read_to_string(&output).unwrap());
+        assert!(struck >= 8, "only {struck} strikes\n{checked}");
+        let report = json(&checked.stdout);
+        let of_all = |metric: &str| {
+            let tests = report["tests"].as_array().unwrap();
+            let test = tests.iter().find(|test| test["name"] == "step.step.all").expect("the outer region");
+            let judgements = test["judgements"].as_array().unwrap();
+            let judgement = judgements.iter().find(|judgement| judgement["metric"] == metric);
+            judgement.expect("each metric is judged")["spread"]["min"].clone()
+        };
+        let expected = [rounds + 2 * struck, 100 * rounds + 96 * struck, 0];
+        assert_eq!(["allocations", "bytes", "remaining"].map(of_all), expected, "{stack}: {checked}");
     }
 }
 
@@ -163,6 +221,16 @@ fn a_handler_at_instructions_of_a_forked_childs_first_call() {
 }
 
 #[test]
+fn a_handler_at_instructions_of_a_full_ring() {
+    every_count_byte_and_stack_is_right("full", 293);
+}
+
+#[test]
+fn a_handler_at_instructions_of_a_regions_marks() {
+    every_mark_is_right(61);
+}
+
+#[test]
 #[ignore = "minutes: in `cargo xtask long`"]
 fn a_handler_at_every_instruction() {
     every_count_byte_and_stack_is_right("malloc", 1);
@@ -170,4 +238,6 @@ fn a_handler_at_every_instruction() {
     every_count_byte_and_stack_is_right("fresh", 3);
     every_count_byte_and_stack_is_right("thread", 1);
     every_count_byte_and_stack_is_right("fork", 17);
+    every_count_byte_and_stack_is_right("full", 7);
+    every_mark_is_right(1);
 }

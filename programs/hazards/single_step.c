@@ -6,13 +6,16 @@
  *
  * The handler strikes only inside the preloaded library, never inside the allocator, so nothing here is undefined.
  *
- *   single_step OPERATION STACK [STRIDE]
+ *   single_step OPERATION STACK [STRIDE [HEAD TAIL WORDS]]
  *     OPERATION  malloc: a block of 100 bytes from one stack
  *                fresh:  the same from a stack that is new in each round
  *                free:   of a block of 100 bytes
  *                realloc: of a block of 100 bytes to 200
  *                thread: the first call of a new thread
  *                fork:   the first call of a forked child; each child ends with status 0
+ *                full:   three blocks of 100 bytes into a ring that is full: mallow, our parent, is stopped, and goes on
+ *                        20 ms later; the words behind STRIDE say where a ring's head and tail lie
+ *                mark:   a region's begin and end with a block of 100 bytes in it, within a region around all rounds
  *     STRIDE     strike at every instruction (1), or at every so many
  *     STACK      normal, static (an alternate stack in static memory), frame (one that is a local array of main)
  *
@@ -20,9 +23,12 @@
  * Each strike is one allocation of 32 bytes, one reallocation to 64, one free: 2 allocations, 96 bytes, 2 frees. */
 #define _GNU_SOURCE
 #include "hazard.h"
+#include "mallow.h"
+#include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/wait.h>
 #include <ucontext.h>
 
@@ -84,6 +90,62 @@ static int find(struct dl_phdr_info *info, size_t size, void *unused) {
     return 1;
 }
 
+static unsigned long filled_count;
+static FRAME void filler(void) { void *p = malloc(8); KEEP(p); free(p); filled_count++; }
+
+/* The first lane's head and tail, in the shared memory that the recorder mapped. `stat` has no ring. */
+static volatile uint64_t *head, *tail;
+static unsigned long ring_words;
+
+static void find_ring(char **words) {
+    static char maps[1 << 20];
+    size_t used = 0;
+    ssize_t got;
+    int fd = open("/proc/self/maps", O_RDONLY);
+    while ((got = read(fd, maps + used, sizeof maps - 1 - used)) > 0) used += (size_t)got;
+    close(fd);
+    char *name = strstr(maps, "memfd:mallow"), *line = name;
+    EXPECT(name, 22);
+    while (line > maps && line[-1] != '\n') line--;
+    char *shared = (char *)strtoul(line, NULL, 16);
+    head = (uint64_t *)(shared + strtoul(words[0], NULL, 10));
+    tail = (uint64_t *)(shared + strtoul(words[1], NULL, 10));
+    ring_words = strtoul(words[2], NULL, 10);
+}
+
+static volatile pid_t stopped;
+
+/* Whoever waits for mallow cannot wake it. */
+static void *waker(void *unused) {
+    (void)unused;
+    for (;;) {
+        usleep(20000);
+        if (stopped) kill(stopped, SIGCONT);
+    }
+    return NULL;
+}
+
+static char state_of(pid_t pid) {
+    char path[64], text[512];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    int fd = open(path, O_RDONLY);
+    ssize_t got = read(fd, text, sizeof text - 1);
+    close(fd);
+    text[got > 0 ? got : 0] = 0;
+    char *behind = strrchr(text, ')');
+    return behind ? behind[2] : '?';
+}
+
+/* Leaves less room in the ring than two records take. */
+static void fill(void) {
+    pid_t mallow = getppid();
+    stopped = 0;
+    kill(mallow, SIGSTOP);
+    while (state_of(mallow) != 'T') usleep(100);
+    while (ring_words - (*head - *tail) >= 5) filler();
+    stopped = mallow;
+}
+
 static void *in_thread(void *unused) {
     (void)unused;
     step(1);
@@ -117,6 +179,21 @@ static void round_of(const char *operation, unsigned long round) {
         p = stepped_realloc(p);
         step(0);
         free(p);
+    } else if (!strcmp(operation, "full")) {
+        void *blocks[3];
+        if (head) fill();
+        step(1);
+        for (int i = 0; i < 3; i++) blocks[i] = stepped_malloc();
+        step(0);
+        stopped = 0;
+        for (int i = 0; i < 3; i++) free(blocks[i]);
+    } else if (!strcmp(operation, "mark")) {
+        step(1);
+        mallow_region_begin("step.round");
+        p = stepped_malloc();
+        free(p);
+        mallow_region_end("step.round");
+        step(0);
     } else if (!strcmp(operation, "thread")) {
         pthread_t thread;
         EXPECT(pthread_create(&thread, NULL, in_thread, NULL) == 0, 11);
@@ -158,8 +235,8 @@ static FRAME void all_rounds(const char *operation) {
 }
 
 int main(int count, char **words) {
-    EXPECT(count == 3 || count == 4, 19);
-    if (count == 4) stride = strtoul(words[3], NULL, 10);
+    EXPECT(count == 3 || count == 4 || count == 7, 19);
+    if (count > 3) stride = strtoul(words[3], NULL, 10);
     static char static_stack[ALT_BYTES];
     char frame_stack[ALT_BYTES];
     stack_t alternate = {.ss_sp = words[2][0] == 's' ? static_stack : frame_stack, .ss_size = ALT_BYTES};
@@ -171,8 +248,16 @@ int main(int count, char **words) {
     struct sigaction action = {.sa_sigaction = on_step, .sa_flags = flags};
     EXPECT(sigaction(SIGTRAP, &action, NULL) == 0, 21);
     dl_iterate_phdr(find, NULL);
+    if (count == 7) {
+        pthread_t thread;
+        find_ring(words + 4);
+        EXPECT(pthread_create(&thread, NULL, waker, NULL) == 0, 23);
+    }
+    mallow_region_begin("step.all");
     all_rounds(words[1]);
+    mallow_region_end("step.all");
     say_figure("rounds", rounds);
     say_figure("struck", struck_count);
+    say_figure("filled", filled_count);
     return 0;
 }

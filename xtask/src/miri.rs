@@ -44,7 +44,9 @@ fn tests(root: &Path) -> Result<(), String> {
     command.args(["--manifest-path", "recorder/Cargo.toml", "--package", "mallow-recorder", "--lib", "--"]);
     command.args(TESTS).args(MODELS.iter().flat_map(|name| ["--skip", name]));
     // The recorder reads addresses that it was given as numbers; tables of tests are never freed.
-    command.env("MIRIFLAGS", "-Zmiri-permissive-provenance -Zmiri-ignore-leaks").env("CARGO_INCREMENTAL", "0");
+    command
+        .env("MIRIFLAGS", "-Zmiri-permissive-provenance -Zmiri-ignore-leaks")
+        .env("CARGO_INCREMENTAL", "0");
     run::shown(&mut command)
 }
 

@@ -183,6 +183,20 @@ fn every_mark_is_right(stride: u64) {
     }
 }
 
+/// A handler that leaves a forked child's first call by a jump, at any instruction, leaves no lock behind: a thread that starts
+/// afterwards is recorded.
+fn no_jump_leaves_a_lock(stride: u64) {
+    let workshop = Workshop::new("step-jump");
+    let program = built(&workshop).to_string_lossy().into_owned();
+    let session = Session::new(workshop.path(), &[&program, "jump", "normal", &stride.to_string()]);
+    let recorded = session.record().well();
+    let [rounds, struck, _] = printed(&recorded.stdout);
+    assert!(struck >= 8, "only {struck} strikes\n{recorded}");
+    let after = Expected { function: "after_jump", allocations: rounds, bytes: 16 * rounds, through: &[] };
+    let found = differences(&session.report(&[]), &[after], workshop.path());
+    assert!(found.is_empty(), "{}\n{recorded}", found.join("\n"));
+}
+
 /// Calls and bytes of a process beyond those that are expected of its own functions.
 fn beyond(totals: &Value, expected: &[Expected]) -> (i64, i64) {
     let sum = |of: fn(&Expected) -> u64| expected.iter().map(of).sum::<u64>() as i64;
@@ -231,13 +245,24 @@ fn a_handler_at_instructions_of_a_regions_marks() {
 }
 
 #[test]
+fn a_handler_that_jumps_out_of_a_forked_childs_first_call() {
+    no_jump_leaves_a_lock(1499);
+}
+
+#[test]
 #[ignore = "minutes: in `cargo xtask long`"]
-fn a_handler_at_every_instruction() {
+fn a_handler_at_every_instruction_of_a_known_stack() {
     every_count_byte_and_stack_is_right("malloc", 1);
     every_count_byte_and_stack_is_right("realloc", 1);
-    every_count_byte_and_stack_is_right("fresh", 3);
-    every_count_byte_and_stack_is_right("thread", 1);
-    every_count_byte_and_stack_is_right("fork", 17);
-    every_count_byte_and_stack_is_right("full", 7);
     every_mark_is_right(1);
+}
+
+#[test]
+#[ignore = "minutes: in `cargo xtask long`"]
+fn a_handler_at_many_instructions_of_a_new_stack_and_of_first_calls() {
+    every_count_byte_and_stack_is_right("fresh", 23);
+    every_count_byte_and_stack_is_right("thread", 3);
+    every_count_byte_and_stack_is_right("fork", 79);
+    every_count_byte_and_stack_is_right("full", 29);
+    no_jump_leaves_a_lock(211);
 }

@@ -13,6 +13,8 @@
  *                realloc: of a block of 100 bytes to 200
  *                thread: the first call of a new thread
  *                fork:   the first call of a forked child; each child ends with status 0
+ *                jump:   the same, but the strike is a signal whose handler leaves by siglongjmp; behind it the child starts a
+ *                        thread, which allocates 16 bytes
  *                full:   three blocks of 100 bytes into a ring that is full: mallow, our parent, is stopped, and goes on
  *                        20 ms later; the words behind STRIDE say where a ring's head and tail lie
  *                mark:   a region's begin and end with a block of 100 bytes in it, within a region around all rounds
@@ -27,6 +29,7 @@
 #include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/wait.h>
@@ -64,13 +67,18 @@ static FRAME void struck(void) {
     struck_count++;
 }
 
+static int jumps;
+static sigjmp_buf landing;
+static void on_jump(int number) { (void)number; siglongjmp(landing, 1); }
+
 static void on_step(int number, siginfo_t *info, void *context) {
     (void)number, (void)info;
     unsigned long at = (unsigned long)((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
     if (at < library_start || at >= library_end) return;
     if (in_library++ != target) return;
     struck_now = 1;
-    struck();
+    if (jumps) kill(getpid(), SIGUSR1);
+    else struck();
     STAY();
 }
 
@@ -155,6 +163,22 @@ static void *in_thread(void *unused) {
     return NULL;
 }
 
+static FRAME void *after_jump(void *unused) { (void)unused; void *p = malloc(16); KEEP(p); free(p); return NULL; }
+
+/* Whoever waits for a start that was left waits until the alarm. */
+static void jump_away(void) {
+    pthread_t thread;
+    alarm(20);
+    if (sigsetjmp(landing, 1) == 0) {
+        step(1);
+        void *p = stepped_malloc();
+        step(0);
+        free(p);
+    }
+    EXPECT(pthread_create(&thread, NULL, after_jump, NULL) == 0, 24);
+    EXPECT(pthread_join(thread, NULL) == 0, 25);
+}
+
 /* One round. In a forked child everything that is counted is the child's own, so main counts for it. */
 static void round_of(const char *operation, unsigned long round) {
     void *p;
@@ -198,17 +222,21 @@ static void round_of(const char *operation, unsigned long round) {
         pthread_t thread;
         EXPECT(pthread_create(&thread, NULL, in_thread, NULL) == 0, 11);
         EXPECT(pthread_join(thread, NULL) == 0, 12);
-    } else if (!strcmp(operation, "fork")) {
+    } else if (!strcmp(operation, "fork") || !strcmp(operation, "jump")) {
         int pipe_ends[2], status;
         char found = 0;
         EXPECT(pipe(pipe_ends) == 0, 13);
         pid_t child = fork();
         EXPECT(child >= 0, 14);
         if (child == 0) {
-            step(1);
-            p = stepped_malloc();
-            step(0);
-            free(p);
+            if (jumps) {
+                jump_away();
+            } else {
+                step(1);
+                p = stepped_malloc();
+                step(0);
+                free(p);
+            }
             found = (char)struck_now;
             EXPECT(write(pipe_ends[1], &found, 1) == 1, 15);
             _exit(0);
@@ -247,6 +275,8 @@ int main(int count, char **words) {
     }
     struct sigaction action = {.sa_sigaction = on_step, .sa_flags = flags};
     EXPECT(sigaction(SIGTRAP, &action, NULL) == 0, 21);
+    jumps = !strcmp(words[1], "jump");
+    EXPECT(signal(SIGUSR1, on_jump) != SIG_ERR, 26);
     dl_iterate_phdr(find, NULL);
     if (count == 7) {
         pthread_t thread;

@@ -5,9 +5,13 @@
 //! zeros there and starts anew, whichever way the fork was made. `vfork` shares memory with its parent, is
 //! not wiped, and records into the parent's rings: it is the parent's heap that it changes.
 //!
-//! A signal handler may interrupt the start at any instruction, and its calls are recorded like any other: so it does not
+//! Signals wait until the start is over, but for those that a thread brings upon itself, a debugger's trap among them. Such a
+//! handler may interrupt the start at any instruction, and its calls are recorded like any other: so it does not
 //! wait for the start that it interrupted, but makes one of its own. Whichever is installed first is the
 //! process's; the other one is thrown away. Other threads do wait.
+//!
+//! The doubt: a handler of a trap or a fault in our own start that leaves by a jump leaves a start behind that is never over. Other
+//! threads would wait for it for ever.
 
 use crate::bounds::first;
 use crate::elf;
@@ -60,6 +64,8 @@ pub(crate) fn started() -> bool {
         }
         return false;
     }
+    // A handler that left by a jump would leave a start behind that nobody ends, and for which other threads wait.
+    let _undisturbed = process::undisturbed();
     let own_tid = sys::gettid();
     loop {
         match wiped.stage.compare_exchange(0, own_tid, Ordering::AcqRel, Ordering::Acquire) {

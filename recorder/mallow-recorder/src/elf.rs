@@ -3,6 +3,7 @@
 //! `dlsym(RTLD_NEXT)` would answer the first question too, but it takes the loader's lock, allocates when it
 //! fails and leaves an error for the host's next `dlerror`. A walk over the loaded objects does none of that.
 
+use crate::process;
 use core::ffi::{CStr, c_char, c_int, c_void};
 
 /// `struct dl_phdr_info`.
@@ -58,6 +59,8 @@ unsafe extern "C" {
 /// Calls `visit` for each loaded object in load order until it gives true. Takes the loader's lock, which the
 /// calling thread may already hold.
 pub fn each_object<F: FnMut(&LoadedObject) -> bool>(mut visit: F) {
+    // The loader holds its lock meanwhile: a handler that left by a jump would leave it locked.
+    let _undisturbed = process::undisturbed();
     extern "C" fn trampoline<F: FnMut(&LoadedObject) -> bool>(
         object: *const LoadedObject,
         _bytes: usize,

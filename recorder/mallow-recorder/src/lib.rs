@@ -16,13 +16,13 @@
 //! |---|---|
 //! | [`sys`] | system calls |
 //! | [`tls`] | one word for each thread |
+//! | [`standing`] | what a thread is doing |
+//! | [`process`] | the shared memory, forks, whether recording has ended |
+//! | [`bounds`] | elements of arrays, without a way to panic |
 //! | [`elf`] | the loaded objects' symbols and build ids |
 //! | [`objects`] | which of them holds an address |
 //! | [`cfi`] | what its unwind tables say of an address |
 //! | [`sandbox`] | which system calls lock a thread in |
-//! | [`standing`] | what a thread is doing |
-//! | [`process`] | the shared memory, forks, whether recording has ended |
-//! | [`bounds`] | elements of arrays, without a way to panic |
 //! | `silence` | for how long the collector is believed to live |
 //! | [`ring`] | a record, written and published |
 //! | [`stamps`] | which records need a time |

@@ -166,6 +166,12 @@ pub fn note_filter() {
     FILTERED.store(true, Ordering::Relaxed);
 }
 
+/// Has signals wait while it lives, so that no handler leaves what is under way by a jump. Behind a filter of system calls no call is
+/// made that need not be.
+pub fn undisturbed() -> Option<sys::Undisturbed> {
+    (!is_filtered()).then(sys::Undisturbed::begin)
+}
+
 /// Whether the caller is a `vfork` child, which has its parent's memory: what it does to itself does not become of the parent.
 pub fn is_borrowed() -> bool {
     is_ready() && header().pid != sys::getpid()

@@ -254,6 +254,13 @@ pub fn futex_wait(word: &core::sync::atomic::AtomicU32, value: u32, timeout_ms: 
     };
 }
 
+const SIGILL: u32 = 4;
+const SIGTRAP: u32 = 5;
+const SIGBUS: u32 = 7;
+const SIGFPE: u32 = 8;
+const SIGSEGV: u32 = 11;
+const SIGSYS: u32 = 31;
+
 /// Changes which signals this thread takes: those whose bit is set in `blocked` wait. Gives what was there.
 pub fn set_blocked_signals(blocked: u64) -> u64 {
     const SETMASK: usize = 2;
@@ -264,6 +271,27 @@ pub fn set_blocked_signals(blocked: u64) -> u64 {
         call(RT_SIGPROCMASK, [SETMASK, new, old, 8, 0, 0])
     };
     before
+}
+
+/// While it lives this thread takes no signal but those that stand for what it does itself: a fault, a trap, a forbidden call. The
+/// kernel would end a process that may not take these.
+pub struct Undisturbed {
+    before: u64,
+}
+
+impl Undisturbed {
+    /// Signals wait from here on.
+    pub fn begin() -> Undisturbed {
+        const OWN: [u32; 6] = [SIGILL, SIGTRAP, SIGBUS, SIGFPE, SIGSEGV, SIGSYS];
+        let own = OWN.into_iter().fold(0, |set, signal| set | 1u64 << (signal - 1));
+        Undisturbed { before: set_blocked_signals(!own) }
+    }
+}
+
+impl Drop for Undisturbed {
+    fn drop(&mut self) {
+        set_blocked_signals(self.before);
+    }
 }
 
 /// Sends one message with one file descriptor over an abstract Unix socket, and closes the socket.

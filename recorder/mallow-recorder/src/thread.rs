@@ -287,6 +287,8 @@ unsafe fn enter_known(thread: *mut Thread, home: u32, caller: Caller) -> Entry {
 /// The first call of a thread, or of a process.
 #[inline(never)]
 unsafe fn enter_first(caller: Caller) -> Entry {
+    // A handler that left by a jump would leave a lane behind that nobody owns.
+    let _undisturbed = process::undisturbed();
     // SAFETY: as in `enter`.
     unsafe {
         let place = match lanes::take_lane() {

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use std::sync::atomic::Ordering;
 
 /// The thread id in a free lane, and in one that is being taken: its new owner has not signed yet.
-const NOBODY: u32 = 0;
+pub(crate) const NOBODY: u32 = 0;
 
 /// Frees the lanes whose owners have ended, if `is_read_up`, which is given the lane's index and its owner's
 /// serial number, agrees.
@@ -21,11 +21,12 @@ pub(crate) fn recycle(mapping: &Mapping, pid: u32, is_read_up: impl Fn(usize, u6
     let owned: Vec<(usize, u32, u64)> = (0..mapping.lanes_high())
         .map(|index| (index, mapping.lane(index)))
         .filter(|(_, lane)| lane.state.load(Ordering::Acquire) == LANE_OWNED)
+        // The id first: it is written last.
         .map(|(index, lane)| {
-            (index, lane.taken_serial.load(Ordering::Acquire), lane.tid.load(Ordering::Relaxed))
+            let tid = lane.tid.load(Ordering::Acquire);
+            (index, tid, lane.taken_serial.load(Ordering::Relaxed))
         })
-        .filter(|(_, _, tid)| *tid != NOBODY)
-        .map(|(index, serial, tid)| (index, tid, serial))
+        .filter(|(_, tid, _)| *tid != NOBODY)
         .collect();
     // A thread id may be in use again: then the lane taken last is the living thread's.
     let mut newest: FxHashMap<u32, u64> = FxHashMap::default();

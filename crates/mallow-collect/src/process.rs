@@ -252,18 +252,19 @@ impl Recorded {
     fn meet_threads(&mut self) {
         for index in 0..self.mapping.lanes_high() {
             let lane = self.mapping.lane(index);
-            let taken_serial = lane.taken_serial.load(Ordering::Acquire);
+            // The id is written behind the serial number.
+            let tid = lane.tid.load(Ordering::Acquire);
+            let taken_serial = lane.taken_serial.load(Ordering::Relaxed);
             if self.readers.len() <= index {
                 self.readers.push(LaneReader { thread: ThreadIndex(0), taken_serial: 0, tail: 0, tsc: 0 });
             }
-            if self.readers[index].taken_serial == taken_serial {
+            if tid == lanes::NOBODY || self.readers[index].taken_serial == taken_serial {
                 continue;
             }
             let number = self.threads.as_ref().map_or(index, Vec::len) as u32;
             self.readers[index].taken_serial = taken_serial;
             self.readers[index].thread = ThreadIndex(number);
             if let Some(threads) = &mut self.threads {
-                let tid = lane.tid.load(Ordering::Relaxed);
                 threads.push(trace::Thread { index: number, tid, name: thread_name(self.pid, tid) });
             }
         }

@@ -427,14 +427,14 @@ pub const LANE_OWNED: u32 = 1;
 pub struct Lane {
     /// [`LANE_FREE`] or [`LANE_OWNED`]. The recorder takes, the collector gives back.
     pub state: AtomicU32,
-    /// The owner's thread id.
+    /// The owner's thread id; 0 in a free lane, and in one that is being taken. Written last.
     pub tid: AtomicU32,
     /// Set while the owner sleeps because the ring is full.
     pub waiting: AtomicU32,
     /// Pad.
     pub pad0: u32,
     /// Which of the process's threads, counted from 1 in the order in which they took their lanes, owns the
-    /// lane. Written last.
+    /// lane.
     pub taken_serial: AtomicU64,
     /// Words published by the owner.
     pub head: AtomicU64,

@@ -187,3 +187,7 @@ fn fill_header(header: &mut Header, session: &Session, lane_count: usize) {
     // SAFETY: the instruction is there on every x86-64 processor.
     header.started_tsc = unsafe { core::arch::x86_64::_rdtsc() };
 }
+
+#[cfg(test)]
+#[path = "bootstrap_tests.rs"]
+mod tests;

@@ -62,9 +62,11 @@ pub fn take_lane() -> Result<Place, NoLane> {
     let lane = lanes.get(index).ok_or(NoLane::Full)?;
     // An owner that died while it waited at a mark may have left one that nobody will answer: it is not ours.
     lane.marks_asked.store(lane.marks_answered.load(Ordering::Relaxed), Ordering::Relaxed);
-    lane.tid.store(sys::gettid(), Ordering::Relaxed);
     header.lanes_high.fetch_max(index as u32 + 1, Ordering::Relaxed);
-    lane.taken_serial.store(header.lanes_taken.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Release);
+    lane.taken_serial.store(header.lanes_taken.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
+    // The id last. Until it is there the lane is nobody's to the collector; with it in front, a thread with the id of one that has
+    // ended would stand behind the serial number of the lane's last owner, and the lane would be given back.
+    lane.tid.store(sys::gettid(), Ordering::Release);
     let counts = header.mode == MODE_STAT;
     if counts && index > 0 {
         header.threads_many.store(1, Ordering::SeqCst);
@@ -155,3 +157,7 @@ fn memo_of(index: usize) -> *mut Memo {
     at(&MEMOS, index).store(memo, Ordering::Release);
     memo
 }
+
+#[cfg(test)]
+#[path = "lanes_tests.rs"]
+mod tests;

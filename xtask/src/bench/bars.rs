@@ -2,6 +2,7 @@
 
 use super::figures::{Row, geometric_mean};
 use super::large::{Analysis, Large};
+use super::parts::{Loop, Parts};
 use super::programs::Kind;
 
 /// What two measurements of the same differ by on a quiet machine; a figure that may not grow may grow so much.
@@ -34,11 +35,11 @@ impl Bar {
 }
 
 /// Every bar, in the order in which the design names them.
-pub(super) fn of(rows: &[Row], large: Option<&Large>) -> Vec<Bar> {
+pub(super) fn of(rows: &[Row], large: Option<&Large>, parts: Option<&Parts>) -> Vec<Bar> {
     let mut bars = wall(rows).to_vec();
     bars.extend(stat(rows));
-    bars.push(growth("record: added CPU per call, 8 threads over 1", rows, |row| row.record.cpu_s));
-    bars.push(growth("stat: added CPU per call, 8 threads over 1", rows, |row| row.stat.cpu_s));
+    bars.extend(per_event(parts));
+    bars.extend(around(parts));
     let of_large = |value: fn(&Large) -> f64| large.map(|large| (value(large), "largest storm".to_owned()));
     bars.push(Bar {
         what: "collector: calls per second of its CPU",
@@ -113,36 +114,64 @@ fn wall(rows: &[Row]) -> [Bar; 2] {
     ]
 }
 
-fn stat(rows: &[Row]) -> [Bar; 2] {
+fn stat(rows: &[Row]) -> [Bar; 1] {
     let real = rows.iter().filter(|row| row.kind == Kind::Real);
-    let loops = rows.iter().filter(|row| matches!(row.kind, Kind::Storm { threads: 1, .. }));
-    [
+    [Bar {
+        what: "stat: added wall, worst real program",
+        limit: 5.0,
+        is_speed: false,
+        unit: "%",
+        measured: greatest(real.map(|row| (row.stat_percent(), row.name.clone()))),
+    }]
+}
+
+/// What one event of a long loop costs.
+fn per_event(parts: Option<&Parts>) -> Vec<Bar> {
+    let of = |threads: u32, value: fn(&Loop) -> f64| {
+        let found = parts?.loops.iter().find(|it| it.threads == threads)?;
+        Some((value(found), format!("{threads} threads")))
+    };
+    let ns = |what, limit, measured| Bar { what, limit, is_speed: false, unit: "ns", measured };
+    let (alone, many) = (of(1, |it| it.stat_ns), of(8, |it| it.stat_ns));
+    let growth = alone
+        .as_ref()
+        .zip(many)
+        .filter(|(alone, _)| alone.0 > 0.0)
+        .map(|(alone, many)| (many.0 / alone.0, many.1));
+    vec![
+        ns("record: added CPU per event in the program", 9.0, of(1, |it| it.record_ns)),
+        ns("record: the same with eight threads", 16.0, of(8, |it| it.record_ns)),
+        ns("collector: CPU per event of a loop", 10.0, of(1, |it| it.collector_ns)),
+        ns("stat: added CPU per event in the program", 3.0, alone),
         Bar {
-            what: "stat: added wall, worst real program",
-            limit: 5.0,
+            what: "stat: the same, 8 threads over 1",
+            limit: NOISE,
             is_speed: false,
-            unit: "%",
-            measured: greatest(real.map(|row| (row.stat_percent(), row.name.clone()))),
-        },
-        Bar {
-            what: "stat: added wall per call of a malloc loop",
-            limit: 3.0,
-            is_speed: false,
-            unit: "ns",
-            measured: greatest(loops.map(|row| (row.per_call_ns(row.stat.wall_s), row.name.clone()))),
+            unit: "x",
+            measured: growth,
         },
     ]
 }
 
-/// How often the added CPU time per call with one thread goes into that with eight: the worse of the depths.
-fn growth(what: &'static str, rows: &[Row], cpu_s: fn(&Row) -> f64) -> Bar {
-    let per_call = |row: &Row| row.per_call_ns(cpu_s(row));
-    let figures = rows.iter().filter_map(|row| {
-        let Kind::Storm { depth, threads: 8 } = row.kind else { return None };
-        let alone = rows.iter().find(|it| it.kind == Kind::Storm { depth, threads: 1 })?;
-        (per_call(alone) > 0.0).then(|| (per_call(row) / per_call(alone), row.name.clone()))
+/// How long mallow takes beside the program's own life.
+fn around(parts: Option<&Parts>) -> Vec<Bar> {
+    const LIMITS: [(&str, &str, &str, f64, f64); 3] = [
+        ("small C program", "around a small C program, warm", "the same, cold", 8.0, 25.0),
+        ("python3", "around python3, warm", "the same, cold", 15.0, 60.0),
+        ("cc1plus", "around cc1plus, warm", "the same, cold", 60.0, 150.0),
+    ];
+    let bars = LIMITS.into_iter().flat_map(|(name, warm, cold, warm_ms, cold_ms)| {
+        let found = parts.and_then(|parts| parts.around.iter().find(|around| around.name == name));
+        let bar = |what, limit, value: Option<f64>| Bar {
+            what,
+            limit,
+            is_speed: false,
+            unit: "ms",
+            measured: value.map(|value| (value, name.to_owned())),
+        };
+        [bar(warm, warm_ms, found.map(|it| it.warm_ms)), bar(cold, cold_ms, found.map(|it| it.cold_ms))]
     });
-    Bar { what, limit: NOISE, is_speed: false, unit: "x", measured: greatest(figures) }
+    bars.collect()
 }
 
 /// The speed of the collector where it is slowest. On a short trace the symbols' time would be all one sees.
@@ -164,6 +193,7 @@ fn greatest(figures: impl Iterator<Item = (f64, String)>) -> Option<(f64, String
 mod tests {
     use super::*;
     use crate::bench::figures::tests::drifting_row;
+    use crate::bench::parts::Around;
 
     #[test]
     fn questions_fit_into_the_table() {
@@ -179,16 +209,13 @@ mod tests {
 
     #[test]
     fn figures_are_held_against_their_bars() {
-        // Ratio 0.125; 125 microseconds of stat per call; 2 bytes per call; nothing added in the target.
-        let bars = of(&[drifting_row()], None);
+        // Ratio 0.125; 2 bytes per call; nothing added in the target.
+        let bars = of(&[drifting_row()], None, None);
         assert_eq!(verdict(&bars, "record: added wall / heaptrack's, geom"), "missed");
         assert_eq!(verdict(&bars, "record: added wall / heaptrack's, worst"), "reached");
-        assert_eq!(verdict(&bars, "stat: added wall per call"), "missed");
         assert_eq!(verdict(&bars, "trace: "), "reached");
         assert_eq!(verdict(&bars, "memory in the target"), "reached");
-        for what in
-            ["stat: added wall, worst real", "collector", "report", "record: added CPU", "stat: added CPU"]
-        {
+        for what in ["stat: added wall, worst real", "collector", "report", "record: added CPU", "around"] {
             assert_eq!(verdict(&bars, what), "unknown");
         }
     }
@@ -206,19 +233,22 @@ mod tests {
     }
 
     #[test]
-    fn growth_compares_storms_of_the_same_depth() {
-        let row = |depth, threads, cpu_s| {
-            let mut row = drifting_row();
-            row.kind = Kind::Storm { depth, threads };
-            row.record.cpu_s = cpu_s;
-            row
-        };
-        let rows = [row(10, 1, 1.0), row(10, 8, 3.0), row(40, 1, 2.0), row(40, 2, 9.0), row(40, 8, 2.0)];
-        let bar = growth("growth", &rows, |row| row.record.cpu_s);
-        assert_eq!((bar.measured.as_ref().unwrap().0, bar.verdict()), (3.0, "missed"));
-        let bar = growth("growth", &rows[2..], |row| row.record.cpu_s);
-        assert_eq!((bar.measured.as_ref().unwrap().0, bar.verdict()), (1.0, "reached"));
-        assert_eq!(growth("growth", &rows[..1], |row| row.record.cpu_s).measured, None);
+    fn parts_are_held_against_their_bars() {
+        let of = |threads, record_ns, stat_ns| Loop { threads, record_ns, collector_ns: 10.0, stat_ns };
+        let cc1plus = Around { name: "cc1plus".to_owned(), warm_ms: 60.0, cold_ms: 151.0 };
+        let parts = Parts { around: vec![cc1plus], loops: vec![of(1, 9.5, 3.0), of(8, 16.0, 3.4)] };
+        let bars = super::of(&[], None, Some(&parts));
+        for (what, expected) in [
+            ("record: added CPU per event", "missed"),
+            ("record: the same with eight", "reached"),
+            ("collector: CPU per event", "reached"),
+            ("stat: added CPU per event", "reached"),
+            ("stat: the same, 8 threads", "missed"),
+            ("around cc1plus, warm", "reached"),
+            ("around python3, warm", "unknown"),
+        ] {
+            assert_eq!(verdict(&bars, what), expected, "{what}");
+        }
     }
 
     #[test]

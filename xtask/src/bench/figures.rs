@@ -7,6 +7,8 @@ use super::tools::Tool;
 
 /// Added wall time below this is noise of starting a process; ratios are made of at least so much.
 const WALL_FLOOR_S: f64 = 0.001;
+/// Below this share of what the bare program takes, a difference is the machine's noise and makes no ratio.
+const NOISE_SHARE: f64 = 0.02;
 
 /// What a tool adds to the bare program: medians of the differences within a round. Negative where the machine's
 /// noise is greater than the cost.
@@ -73,7 +75,8 @@ impl Row {
     /// Added wall time of `record` over that of heaptrack; none where heaptrack's is lost in noise.
     pub(super) fn wall_ratio(&self) -> Option<f64> {
         let heaptrack = self.heaptrack.wall_s;
-        (heaptrack > WALL_FLOOR_S).then(|| self.record.wall_s.max(WALL_FLOOR_S) / heaptrack)
+        (heaptrack > WALL_FLOOR_S.max(NOISE_SHARE * self.bare_wall_s))
+            .then(|| self.record.wall_s.max(WALL_FLOOR_S) / heaptrack)
     }
 
     /// The same of CPU time.
@@ -194,8 +197,10 @@ pub(super) mod tests {
         let mut row = drifting_row();
         row.record.wall_s = -0.3;
         assert_eq!(row.wall_ratio(), Some(0.0005));
-        row.heaptrack.wall_s = 0.0;
-        assert_eq!(row.wall_ratio(), None);
+        for lost in [0.0, 0.03] {
+            row.heaptrack.wall_s = lost;
+            assert_eq!(row.wall_ratio(), None);
+        }
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod load;
 mod machine;
 mod measure;
 mod memory;
+mod parts;
 mod plan;
 mod programs;
 mod record;
@@ -46,7 +47,8 @@ pub(crate) fn run(root: &Path, plan: &Plan) -> Result<(), String> {
         .filter(|it| plan.wants(&it.name))
         .collect();
     let wants_large = plan.wants(large::NAME);
-    if chosen.is_empty() && !wants_large {
+    let wants_parts = plan.wants(parts::NAME);
+    if chosen.is_empty() && !wants_large && !wants_parts {
         return Err("no benchmark has such a name; see `cargo xtask help`.".to_owned());
     }
     let mut samples = Vec::new();
@@ -55,7 +57,8 @@ pub(crate) fn run(root: &Path, plan: &Plan) -> Result<(), String> {
     }
     let rows: Vec<Row> = chosen.iter().map(|program| Row::of(program, &samples)).collect();
     let large = if wants_large { Some(large::measure(root, &tools, plan.quick)?) } else { None };
-    let page = tables::page(&facts, &rows, large.as_ref());
+    let parts = if wants_parts { Some(parts::measure(root, &tools, plan.quick)?) } else { None };
+    let page = tables::page(&facts, &rows, large.as_ref(), parts.as_ref());
     print!("\n{page}");
     if let Some(folder) = plan.folder(root) {
         let written = record::write(&folder, &facts, &page, &samples)?;
@@ -115,7 +118,7 @@ mod tests {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
         let folder = tempfile::tempdir().unwrap();
         let plan = Plan {
-            only: kinds.iter().copied().chain([large::NAME]).map(str::to_owned).collect(),
+            only: kinds.iter().copied().chain([large::NAME, parts::NAME]).map(str::to_owned).collect(),
             quick: true,
             rounds: 1,
             mallow: std::env::var_os("MALLOW_BIN").map(PathBuf::from),

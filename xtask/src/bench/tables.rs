@@ -4,9 +4,10 @@ use super::bars;
 use super::figures::{Row, geometric_mean};
 use super::large::Large;
 use super::machine::Facts;
+use super::parts::Parts;
 
 /// Everything that was found, facts first.
-pub(super) fn page(facts: &Facts, rows: &[Row], large: Option<&Large>) -> String {
+pub(super) fn page(facts: &Facts, rows: &[Row], large: Option<&Large>, parts: Option<&Parts>) -> String {
     let mut text = facts.sentences();
     if !rows.is_empty() {
         text.push_str(&wall(rows));
@@ -17,8 +18,33 @@ pub(super) fn page(facts: &Facts, rows: &[Row], large: Option<&Large>) -> String
     if let Some(large) = large {
         text.push_str(&largest(large));
     }
-    text.push_str(&verdicts(rows, large));
+    if let Some(parts) = parts {
+        text.push_str(&around(parts));
+        text.push_str(&loops(parts));
+    }
+    text.push_str(&verdicts(rows, large, parts));
     text
+}
+
+fn around(parts: &Parts) -> String {
+    let cells = parts.around.iter().map(|around| {
+        vec![around.name.clone(), format!("{:.1}", around.warm_ms), format!("{:.1}", around.cold_ms)]
+    });
+    let note = "\nms of `mallow record` beside the program's own life: before its start and behind its end.\n\
+                warm: with kept answers about symbols; cold: without.\n";
+    format!("\n## Around the program\n\n{}{note}", table(&["program", "warm ms", "cold ms"], cells.collect()))
+}
+
+fn loops(parts: &Parts) -> String {
+    let cells = parts.loops.iter().map(|it| {
+        let mut cells = vec![it.threads.to_string()];
+        cells.extend([it.record_ns, it.collector_ns, it.stat_ns].map(|ns| format!("{ns:.1}")));
+        cells
+    });
+    let heads = ["threads", "record ns", "collector ns", "stat ns"];
+    let note = "\nCPU per event of a loop of malloc and free under 10 frames: what `record` and `stat` add in the\n\
+                program, and what mallow's own process takes under `record`.\n";
+    format!("\n## Per event\n\n{}{note}", table(&heads, cells.collect()))
 }
 
 fn wall(rows: &[Row]) -> String {
@@ -128,8 +154,8 @@ fn largest(large: &Large) -> String {
     text
 }
 
-fn verdicts(rows: &[Row], large: Option<&Large>) -> String {
-    let cells = bars::of(rows, large).into_iter().map(|bar| {
+fn verdicts(rows: &[Row], large: Option<&Large>, parts: Option<&Parts>) -> String {
+    let cells = bars::of(rows, large, parts).into_iter().map(|bar| {
         let verdict = bar.verdict().to_owned();
         let sign = if bar.is_speed { "≥" } else { "≤" };
         let limit = format!("{sign} {} {}", bar.limit, bar.unit);

@@ -101,12 +101,23 @@ impl Tools {
     /// # Errors
     /// A sentence when mallow cannot read its own trace.
     pub(super) fn events(&self) -> Result<u64, String> {
+        calls(&self.report()?["totals"])
+    }
+
+    /// How long the program lived that was recorded last, its children included: the recording's duration.
+    ///
+    /// # Errors
+    /// As [`Tools::events`].
+    pub(super) fn duration_s(&self) -> Result<f64, String> {
+        let duration_us = self.report()?["duration"].as_f64();
+        duration_us.map(|us| us / 1e6).ok_or_else(|| "the report has no `duration`.".to_owned())
+    }
+
+    fn report(&self) -> Result<Value, String> {
         let mut command = Command::new(&self.mallow);
         command.arg("report").arg(self.trace()).args(["--json", "--limit", "1"]);
         let text = run::captured(&mut command)?;
-        let json: Value =
-            serde_json::from_str(&text).map_err(|error| format!("the report's JSON is broken: {error}."))?;
-        calls(&json["totals"])
+        serde_json::from_str(&text).map_err(|error| format!("the report's JSON is broken: {error}."))
     }
 }
 

@@ -1,0 +1,99 @@
+//! What the tables of whole runs cannot tell: the time that `mallow record` takes around a program, and what one event of a long loop
+//! costs the program and the collector.
+//!
+//! The time around a program is that of the whole command less the program's life as the trace tells it: what comes before it and
+//! what comes behind. Warm, the answers about its symbols are kept; cold, the folder in which they are kept is empty.
+
+use super::figures::median;
+use super::measure::{self, MEMORY_ROUND};
+use super::programs::{self, Program, compile_storm, storm_of};
+use super::tools::{Tool, Tools};
+use std::path::Path;
+
+/// Its name for `--only`.
+pub(super) const NAME: &str = "parts";
+
+/// Pairs of malloc and free: enough that starting a process does not show.
+const PAIRS: u64 = 15_000_000;
+const PAIRS_QUICK: u64 = 50_000;
+const ROUNDS: u32 = 5;
+const ROUNDS_QUICK: u32 = 1;
+const THREADS: [u32; 2] = [1, 8];
+
+/// Everything that was found.
+#[derive(Debug, Clone)]
+pub(super) struct Parts {
+    pub(super) around: Vec<Around>,
+    pub(super) loops: Vec<Loop>,
+}
+
+/// Milliseconds of `mallow record` beside the program's own life, medians.
+#[derive(Debug, Clone)]
+pub(super) struct Around {
+    pub(super) name: String,
+    pub(super) warm_ms: f64,
+    pub(super) cold_ms: f64,
+}
+
+/// CPU nanoseconds per event of a loop of malloc and free, medians.
+#[derive(Debug, Clone)]
+pub(super) struct Loop {
+    pub(super) threads: u32,
+    /// Added in the program by `record`.
+    pub(super) record_ns: f64,
+    /// Of mallow's own process under `record`.
+    pub(super) collector_ns: f64,
+    /// Added in the program by `stat`.
+    pub(super) stat_ns: f64,
+}
+
+/// Measures both.
+///
+/// # Errors
+/// A sentence when a program or mallow fails.
+pub(super) fn measure(root: &Path, tools: &Tools, quick: bool) -> Result<Parts, String> {
+    let (pairs, rounds) = if quick { (PAIRS_QUICK, ROUNDS_QUICK) } else { (PAIRS, ROUNDS) };
+    let storm = compile_storm(root, &tools.scratch)?;
+    let mut small = storm_of(&storm, 1, 1, 10);
+    small.name = "small C program".to_owned();
+    let of_all = programs::all(root, &tools.scratch, quick)?;
+    let real = of_all.into_iter().filter(|program| ["python3", "cc1plus"].contains(&program.name.as_str()));
+    let around = std::iter::once(small).chain(real).map(|program| around(&program, tools, rounds));
+
+    let loops = THREADS
+        .into_iter()
+        .map(|threads| of_loop(&storm_of(&storm, 10, threads, pairs), threads, pairs, tools, rounds));
+    Ok(Parts { around: around.collect::<Result<_, String>>()?, loops: loops.collect::<Result<_, String>>()? })
+}
+
+fn around(program: &Program, tools: &Tools, rounds: u32) -> Result<Around, String> {
+    let cache = tools.scratch.join("cache").to_string_lossy().into_owned();
+    let mut program = program.clone();
+    program.environment.push(("XDG_CACHE_HOME", cache.clone().leak()));
+    let once = || -> Result<f64, String> {
+        let whole_s = measure::once(&program, tools, Tool::Record, MEMORY_ROUND + 1)?.whole_s;
+        Ok(1e3 * (whole_s - tools.duration_s()?))
+    };
+    let (mut warm, mut cold) = (Vec::new(), Vec::new());
+    for _ in 0..rounds {
+        // What is not there need not be removed.
+        let _ = std::fs::remove_dir_all(&cache);
+        cold.push(once()?);
+        warm.push(once()?);
+    }
+    let of = |values: Vec<f64>| median(values.into_iter()).unwrap_or(0.0);
+    Ok(Around { name: program.name.clone(), warm_ms: of(warm), cold_ms: of(cold) })
+}
+
+fn of_loop(program: &Program, threads: u32, pairs: u64, tools: &Tools, rounds: u32) -> Result<Loop, String> {
+    let per_event_ns = 1e9 / (2 * pairs) as f64;
+    let mut found = Vec::new();
+    for _ in 0..rounds {
+        let run = |tool| measure::once(program, tools, tool, MEMORY_ROUND + 1);
+        let (bare, record, stat) = (run(Tool::Bare)?, run(Tool::Record)?, run(Tool::Stat)?);
+        let added = |sample: &measure::Sample| (sample.cpu_s - sample.own_cpu_s - bare.cpu_s) * per_event_ns;
+        found.push([added(&record), record.own_cpu_s * per_event_ns, added(&stat)]);
+    }
+    let of = |index: usize| median(found.iter().map(|round| round[index])).unwrap_or(0.0);
+    Ok(Loop { threads, record_ns: of(0), collector_ns: of(1), stat_ns: of(2) })
+}

@@ -245,8 +245,6 @@ pub struct Header {
     pub modules_reserved: AtomicU64,
     /// Events that were not recorded because the collector had gone or no lane came free.
     pub events_lost: AtomicU64,
-    /// Stacks that ended at code without unwind tables.
-    pub stacks_cut: AtomicU64,
     /// Threads that have taken a lane so far.
     pub lanes_taken: AtomicU64,
     /// Threads waiting for a lane.

@@ -311,10 +311,7 @@ impl Memo {
                     *at_mut(&mut self.fresh_extras, extra_count) = Check { address: frame.slot, value: 0 };
                     at_mut(&mut self.fresh, fresh_count - 1).extras_end = extra_count as u32 + 1;
                 }
-                Outcome::Outermost => {}
-                Outcome::Cut | Outcome::Beyond => {
-                    process::header().stacks_cut.fetch_add(1, Ordering::Relaxed);
-                }
+                Outcome::Outermost | Outcome::Cut | Outcome::Beyond => {}
             }
             join = 0;
             break;

@@ -1,5 +1,6 @@
 //! `mallow soak`: loads a server, and shows whether it leaks.
 
+mod advice;
 mod baseline;
 mod drawing;
 mod env_file;
@@ -41,7 +42,7 @@ pub(crate) fn run(low: &LowSoak) -> Result<u8, Failure> {
         None => None,
     };
     if let Some(path) = &low.shown.read {
-        let mut report = from_journal(read_journal(path)?, &rules(low));
+        let mut report = from_journal(read_journal(path)?, &rules(low)?);
         report.memory_limit_bytes = low.limits.memory_limit;
         return show(low, report, before, None);
     }
@@ -98,7 +99,7 @@ fn show(
     if let Some((before, name)) = before {
         let after = Side::of(&report);
         // Growth that the older one had not is growth, however little: half of what a leak begins with is beyond noise.
-        let least = rules(low).heap_per_request_min / 2.0;
+        let least = rules(low)?.heap_per_request_min / 2.0;
         report.comparison = Some(compare(&before, &after, &name, least));
     }
     let profiles = outputs::write_pair(&low.shown, report.edges.as_ref())?;

@@ -1,7 +1,7 @@
 //! What is said beside the verdict: descriptors, threads, throughput, the managed heap, the user's own limits.
 
 use crate::series::{centre, median, plane, thinned};
-use crate::verdict::Planes;
+use crate::planes::Planes;
 use crate::window::{WINDOW_MIN, window_of};
 use crate::{Evidence, Finding, Observation, Rules};
 
@@ -73,7 +73,7 @@ fn throughput(seen: &[Observation]) -> Option<Finding> {
 /// Growth above the user's limit, when it is growth at all and not noise.
 fn growth_limit(planes: &Planes, rules: &Rules) -> Option<Finding> {
     let allowed = rules.growth_per_request_max?;
-    let trend = planes.judged().trend;
+    let trend = planes.judged().1.trend;
     let is_exceeded = trend.per_request > allowed && trend.per_request_low > 0.0;
     let measured = trend.per_request;
     is_exceeded.then_some(Finding::Limit { of: "growth in bytes per request", measured, allowed })
@@ -103,7 +103,7 @@ mod tests {
             retained_bytes_max: Some(100_000),
             ..Rules::default()
         };
-        findings(&evidence, &Planes::of(&evidence.observations, &rules), &rules)
+        findings(&evidence, &Planes::of(&evidence, &rules), &rules)
     }
 
     #[test]

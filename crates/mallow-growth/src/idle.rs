@@ -33,10 +33,11 @@ impl Idle {
     }
 }
 
-/// What was seen in the last idle time, or none when it was not looked at often enough.
-pub(crate) fn idle(evidence: &Evidence, rules: &Rules) -> Option<Idle> {
+/// What was seen in the last idle time, or none when it was not looked at often enough. Of a program whose memory `is_elsewhere`,
+/// resident memory is looked at.
+pub(crate) fn idle(evidence: &Evidence, is_elsewhere: bool, rules: &Rules) -> Option<Idle> {
     let looks = last_rest(&evidence.idle);
-    let has_heap = looks.iter().all(|seen| seen.live_bytes.is_some());
+    let has_heap = !is_elsewhere && looks.iter().all(|seen| seen.live_bytes.is_some());
     let figure = |seen: &Observation| match seen.live_bytes {
         Some(bytes) if has_heap => bytes,
         _ => seen.resident_bytes,
@@ -86,7 +87,7 @@ mod tests {
         // 50 KiB each half second.
         let seen = evidence(&[0, 51_200, 102_400, 153_600, 204_800], true);
         let rate = 102_400.0 * 3_600.0;
-        let found = idle(&seen, &Rules::default()).expect("five looks");
+        let found = idle(&seen, false, &Rules::default()).expect("five looks");
         assert_eq!(found, Idle { per_hour: (rate, rate, rate), grows: true });
         assert_eq!(found.per_second(), 102_400.0);
     }
@@ -94,18 +95,26 @@ mod tests {
     #[test]
     fn rest_one_step_and_little_are_none() {
         for bytes in [[7_000; 6], [0, 0, 0, 90_000, 90_000, 90_000], [0, 100, 200, 300, 400, 500]] {
-            let found = idle(&evidence(&bytes, true), &Rules::default()).expect("six looks");
+            let found = idle(&evidence(&bytes, true), false, &Rules::default()).expect("six looks");
             assert!(!found.grows, "{bytes:?}");
         }
-        assert_eq!(idle(&evidence(&[1, 2, 3], true), &Rules::default()), None);
+        assert_eq!(idle(&evidence(&[1, 2, 3], true), false, &Rules::default()), None);
     }
 
     #[test]
     fn resident_memory_needs_more() {
         let rise = [0, 51_200, 102_400, 153_600, 204_800];
-        assert!(!idle(&evidence(&rise, false), &Rules::default()).expect("five looks").grows);
+        assert!(!idle(&evidence(&rise, false), false, &Rules::default()).expect("five looks").grows);
         let rise = [0, 512_000, 1_024_000, 1_536_000, 2_048_000];
-        assert!(idle(&evidence(&rise, false), &Rules::default()).expect("five looks").grows);
+        assert!(idle(&evidence(&rise, false), false, &Rules::default()).expect("five looks").grows);
+    }
+
+    #[test]
+    fn of_memory_that_is_elsewhere_the_heap_says_nothing() {
+        let mut seen = evidence(&[0, 512_000, 1_024_000, 1_536_000, 2_048_000], true);
+        seen.idle.iter_mut().for_each(|look| look.live_bytes = Some(1_824));
+        assert!(!idle(&seen, false, &Rules::default()).expect("five looks").grows);
+        assert!(idle(&seen, true, &Rules::default()).expect("five looks").grows);
     }
 
     #[test]
@@ -114,7 +123,7 @@ mod tests {
         for look in &mut seen.idle[..4] {
             look.requests = 0;
         }
-        let found = idle(&seen, &Rules::default()).expect("four looks");
+        let found = idle(&seen, false, &Rules::default()).expect("four looks");
         assert_eq!(found, Idle { per_hour: (0.0, 0.0, 0.0), grows: false });
     }
 }

@@ -25,6 +25,23 @@ pub enum Verdict {
     Invalid,
 }
 
+impl Verdict {
+    /// Its name, for people and for programs.
+    pub fn word(self) -> &'static str {
+        match self {
+            Verdict::Leaking => "LEAKING",
+            Verdict::Plateau => "PLATEAU",
+            Verdict::Clean => "CLEAN",
+            Verdict::Retention => "RETENTION",
+            Verdict::Fragmentation => "FRAGMENTATION",
+            Verdict::Mappings => "MAPPINGS",
+            Verdict::GrowsWhenIdle => "GROWS-WHEN-IDLE",
+            Verdict::Inconclusive => "INCONCLUSIVE",
+            Verdict::Invalid => "INVALID",
+        }
+    }
+}
+
 /// The course of one plane.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Shape {
@@ -74,6 +91,22 @@ pub struct Trend {
     pub last: f64,
     /// How far observations lie from the trend: a robust standard deviation.
     pub noise: f64,
+}
+
+/// The plane that a verdict rests on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Basis {
+    /// Live heap, exactly counted.
+    #[default]
+    LiveHeap,
+    /// The stacks of the live heap that grow by a constant, while the rest of it cannot be judged.
+    Stacks,
+    /// The heap that a runtime manages, after a collection.
+    ManagedHeap,
+    /// Resident memory, after trimming where that was done.
+    Resident,
+    /// Files and shared memory.
+    Mapped,
 }
 
 /// Where a rise ended.
@@ -134,6 +167,18 @@ pub enum Need {
     Recorder,
     /// A longer idle phase.
     Idle,
+    /// Iterations with so many times as many requests: nothing grows, but a leak that has to be seen would not have been. None when no
+    /// number would do, because the judged plane's own limit is not below what was asked for.
+    Sensitivity {
+        /// The smallest leak that would have been seen, in bytes per request.
+        seen: f64,
+        /// What has to be seen.
+        wanted: f64,
+        /// How many times as many requests.
+        times: Option<f64>,
+    },
+    /// The program's own tools: its heap is not malloc's, and what resident memory shows of it is too little to be judged.
+    OwnTools,
 }
 
 /// The verdict and its reasons.
@@ -141,10 +186,16 @@ pub enum Need {
 pub struct Judgement {
     /// In one word.
     pub verdict: Verdict,
+    /// The plane that it rests on.
+    pub basis: Basis,
+    /// The program's memory is not on any heap that was looked at: only resident memory shows it.
+    pub is_elsewhere: bool,
     /// The observations that the trends are drawn through: the last half.
     pub window: Range<usize>,
     /// Live heap, when there is a recorder.
     pub heap: Option<Trend>,
+    /// The stacks that grow by a constant for the whole run, together, when they decided.
+    pub steady: Option<Trend>,
     /// Resident and swapped memory.
     pub resident: Trend,
     /// The same after trimming.
@@ -157,7 +208,8 @@ pub struct Judgement {
     pub managed: Option<Trend>,
     /// Bytes an hour while idle, with its confidence interval (low, high), when it was looked at.
     pub idle_per_hour: Option<(f64, f64, f64)>,
-    /// The smallest leak that this run would have called one, in bytes per request.
+    /// The smallest leak that this run would not have passed, in bytes per request: of the planes that hold the memory, on the one that
+    /// shows least.
     pub detectable_per_request: Option<f64>,
     /// Where the rise of the judged plane ended, if it rose.
     pub plateau: Option<Plateau>,
@@ -165,6 +217,20 @@ pub struct Judgement {
     pub findings: Vec<Finding>,
     /// What would decide, when the verdict is inconclusive.
     pub needs: Vec<Need>,
+}
+
+impl Judgement {
+    /// The trend of the plane that the verdict rests on.
+    pub fn trend(&self) -> Trend {
+        let of_basis = match self.basis {
+            Basis::LiveHeap => self.heap,
+            Basis::Stacks => self.steady,
+            Basis::ManagedHeap => self.managed,
+            Basis::Mapped => self.mapped,
+            Basis::Resident => self.trimmed,
+        };
+        of_basis.unwrap_or(self.resident)
+    }
 }
 
 /// A stack whose live bytes grow.

@@ -7,21 +7,24 @@
 
 mod doubling;
 mod findings;
+mod holder;
 mod idle;
 mod judge;
 mod judgement;
 mod observation;
 mod plane;
+mod planes;
 mod rules;
 mod sawtooth;
 mod series;
 mod stacks;
+mod steady;
 mod theil_sen;
 mod verdict;
 mod window;
 
 pub use judge::judge;
-pub use judgement::{Finding, GrowingStack, Judgement, Need, Plateau, Shape, Trend, Verdict};
-pub use observation::{Evidence, Fault, Observation, StackSeries};
+pub use judgement::{Basis, Finding, GrowingStack, Judgement, Need, Plateau, Shape, Trend, Verdict};
+pub use observation::{Evidence, Fault, ForeignHeap, Observation, StackSeries, Stacks};
 pub use rules::Rules;
 pub use stacks::growing_stacks;

@@ -21,7 +21,7 @@ pub struct Observation {
     pub allocator_bytes: Option<u64>,
     /// The part of `allocator_bytes` that is free.
     pub held_free_bytes: Option<u64>,
-    /// What is resident of the allocator's own areas after trimming; none where nobody can tell them from other memory.
+    /// What is resident of the allocator's own areas, after trimming if there was any; none where nobody can tell them from other memory.
     pub areas_bytes: Option<u64>,
     /// What lives in the managed heap after a forced collection.
     pub managed_bytes: Option<u64>,
@@ -48,6 +48,31 @@ pub struct Evidence {
     pub faults: Vec<Fault>,
     /// The program's memory is in part managed by a collector that was not forced: live bytes are then an upper bound.
     pub uncollected: bool,
+    /// Whether it is known to keep its heap outside of malloc.
+    pub foreign_heap: ForeignHeap,
+    /// What single stacks held.
+    pub stacks: Stacks,
+}
+
+/// A heap outside of malloc, under a collector that lets it double before it runs (Go's).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ForeignHeap {
+    /// None is known.
+    #[default]
+    Unknown,
+    /// Nobody made it collect: what has risen by less than there was may be garbage.
+    Uncollected,
+    /// It was made to collect before each look.
+    Collected,
+}
+
+/// What single stacks held at some of the observations.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Stacks {
+    /// At which, in their order.
+    pub observations: Vec<usize>,
+    /// The stacks, each with a figure for each of those.
+    pub series: Vec<StackSeries>,
 }
 
 /// Why a run proves nothing.

@@ -57,6 +57,8 @@ pub(crate) struct Course {
     pub(crate) doubles: bool,
     /// It rises beyond doubt, be it below the limit.
     pub(crate) creeps: bool,
+    /// The smallest leak that would not have been passed, in units for each request.
+    pub(crate) sight: f64,
 }
 
 impl Course {
@@ -89,7 +91,8 @@ pub(crate) fn course(points: &[Point], per_request_min: f64) -> Course {
     };
     (trend.per_request, trend.per_request_low, trend.per_request_high) = (slope.slope, slope.low, slope.high);
     trend.noise = noise_about(&window, slope.slope);
-    let mut look = Look { points, start, window: &window, slope, per_request_min, quiet: trend.noise };
+    let bounded = sawtooth::bounds(&window, per_request_min);
+    let mut look = Look { points, start, window: &window, slope, per_request_min, quiet: trend.noise, bounded };
     look.quiet = trend.noise.min(NEIGHBOURS * neighbour_noise(&window));
     let doubling = look.doubling();
     let plateau = look.plateau();
@@ -109,7 +112,14 @@ pub(crate) fn course(points: &[Point], per_request_min: f64) -> Course {
     } else {
         Shape::Flat
     };
-    Course { trend, requests: look.requests(), plateau, doubles: doubling.is_some(), creeps: look.creeps() }
+    Course {
+        trend,
+        requests: look.requests(),
+        plateau,
+        doubles: doubling.is_some(),
+        creeps: look.creeps(),
+        sight: look.sight(),
+    }
 }
 
 /// Noise as neighbours show it: of a staircase too, where the distance from a line would be that of the steps.
@@ -128,6 +138,8 @@ struct Look<'a> {
     per_request_min: f64,
     /// The smaller of two views of the noise.
     quiet: f64,
+    /// Of memory that is collected in batches: the smallest leak that would have moved its edges.
+    bounded: Option<f64>,
 }
 
 impl Look<'_> {
@@ -203,10 +215,23 @@ impl Look<'_> {
     }
 
     fn is_flat(&self) -> bool {
+        self.is_level() || self.bounded.is_some()
+    }
+
+    /// Flat by its slope.
+    fn is_level(&self) -> bool {
         let rise = self.rise();
         let is_unfinished = rise > SIGMAS * self.quiet && rise > self.per_request_min * self.requests();
         let has_small_slope = self.window.len() >= WINDOW_MIN && self.slope.high < self.per_request_min;
-        (has_small_slope && !is_unfinished) || sawtooth::is_bounded(self.window, self.per_request_min)
+        has_small_slope && !is_unfinished
+    }
+
+    /// A leak adds the same to each pair's slope, so it moves the estimate and both ends of its interval by exactly itself. It is
+    /// called as soon as the lower end passes the limit, and clears the run no longer as soon as the upper one does.
+    fn sight(&self) -> f64 {
+        let Slope { slope, low, high, .. } = self.slope;
+        let by_slope = self.per_request_min + (slope - low).max(high - slope);
+        if self.is_level() { by_slope } else { self.bounded.unwrap_or(by_slope) }
     }
 
     fn falls(&self) -> bool {

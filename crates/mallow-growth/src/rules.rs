@@ -7,6 +7,9 @@ pub struct Rules {
     pub heap_per_request_min: f64,
     /// The same for resident memory, which is noisier.
     pub resident_per_request_min: f64,
+    /// The leak, in bytes per request, that a run has to be able to see before nothing may be called a pass; none for ten times the
+    /// limit of the plane that is judged.
+    pub sensitivity_per_request: Option<f64>,
     /// Bytes an hour below which an idle program is at rest.
     pub idle_per_hour_min: f64,
     /// The share of requests that may fail.
@@ -19,11 +22,22 @@ pub struct Rules {
     pub retained_bytes_max: Option<u64>,
 }
 
+/// How many times the limit a leak may be and go unseen, when nobody said how large it may be.
+const SENSITIVITY: f64 = 10.0;
+
+impl Rules {
+    /// The leak that has to be seen on a plane with this limit.
+    pub(crate) fn sensitivity(&self, per_request_min: f64) -> f64 {
+        self.sensitivity_per_request.unwrap_or(SENSITIVITY * per_request_min)
+    }
+}
+
 impl Default for Rules {
     fn default() -> Rules {
         Rules {
             heap_per_request_min: 4.0,
             resident_per_request_min: 64.0,
+            sensitivity_per_request: None,
             idle_per_hour_min: 1_048_576.0,
             errors_max: 0.01,
             generator_busy_max: 0.95,

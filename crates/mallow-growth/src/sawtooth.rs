@@ -12,31 +12,36 @@ const FALL_SHARE: f64 = 0.3;
 /// Climbs in each half of the window that are needed.
 const CLIMBS_MIN: usize = 4;
 
-/// Whether the series climbs and falls between edges that rise by less than `per_request_min`.
-pub(crate) fn is_bounded(window: &[Point], per_request_min: f64) -> bool {
-    let (Some(first), Some(last)) = (window.first(), window.last()) else { return false };
+/// When the series climbs and falls between edges that rise by less than `per_request_min`: the smallest leak that would have moved
+/// them by more. None when the edges rise, or are not known well enough.
+pub(crate) fn bounds(window: &[Point], per_request_min: f64) -> Option<f64> {
+    let (first, last) = (window.first()?, window.last()?);
     let climbs = climbs(window);
     if climbs.len() < 2 * CLIMBS_MIN {
-        return false;
+        return None;
     }
     let (early, late) = climbs.split_at(climbs.len() / 2);
     // Half of the window lies between the middles of its halves.
-    let allowed = per_request_min * (last.x - first.x) / 2.0;
-    let floors = |climbs: &[&[Point]]| -> Vec<f64> { climbs.iter().map(|climb| lowest(climb)).collect() };
-    let ceilings = |climbs: &[&[Point]]| -> Vec<f64> { climbs.iter().map(|climb| highest(climb)).collect() };
-    is_steady(&floors(early), &floors(late), allowed, f64::min)
-        && is_steady(&ceilings(early), &ceilings(late), allowed, f64::max)
+    let half = (last.x - first.x) / 2.0;
+    let allowed = per_request_min * half;
+    let of = |climbs: &[&[Point]], edge: fn(&[Point]) -> f64| -> Vec<f64> {
+        climbs.iter().map(|climb| edge(climb)).collect()
+    };
+    let floors = rise(&of(early, lowest), &of(late, lowest), allowed, f64::min)?;
+    let ceilings = rise(&of(early, highest), &of(late, highest), allowed, f64::max)?;
+    Some(((allowed - floors) / half).min((allowed - ceilings) / half))
 }
 
-/// Whether the edge of the later climbs is where that of the earlier ones is, and is known well enough to say so: of n edges met by
-/// chance, the outermost lies about a (n + 1)-th of their spread inside the true one.
-fn is_steady(early: &[f64], late: &[f64], allowed: f64, outermost: fn(f64, f64) -> f64) -> bool {
+/// By how much the edge of the later climbs lies above that of the earlier ones; none when that is more than is allowed, or when it is
+/// not known well enough to say so: of n edges met by chance, the outermost lies about a (n + 1)-th of their spread inside the true one.
+fn rise(early: &[f64], late: &[f64], allowed: f64, outermost: fn(f64, f64) -> f64) -> Option<f64> {
     let edge = |edges: &[f64]| edges.iter().copied().reduce(outermost).unwrap_or(0.0);
     let both: Vec<f64> = early.iter().chain(late).copied().collect();
     let spread =
         both.iter().copied().fold(f64::MIN, f64::max) - both.iter().copied().fold(f64::MAX, f64::min);
     let doubt = spread / (early.len().min(late.len()) + 1) as f64;
-    doubt < allowed && (edge(late) - edge(early)).abs() < allowed
+    let rise = edge(late) - edge(early);
+    (doubt < allowed && rise.abs() < allowed).then_some(rise)
 }
 
 /// The series cut at its falls; the first and the last climb may have begun before the window, or go on after it.
@@ -67,15 +72,18 @@ mod tests {
 
     #[test]
     fn teeth_of_one_height_are_bounded() {
-        assert!(is_bounded(&series(teeth), 4.0));
-        assert!(!is_bounded(&series(|x| teeth(x) + 16.0 * x), 4.0), "they climb");
-        assert!(!is_bounded(&series(|x| 20.0 * teeth(x)), 4.0), "too large to say so");
+        let sight = bounds(&series(teeth), 4.0).expect("they are bounded");
+        assert_eq!(bounds(&series(|x| teeth(x) + 16.0 * x), 4.0), None, "they climb");
+        assert_eq!(bounds(&series(|x| 20.0 * teeth(x)), 4.0), None, "too large to say so");
+        // A leak of the size that would have been seen is, and it is at most twice the limit.
+        assert!((0.0..=8.0).contains(&sight), "{sight}");
+        assert_eq!(bounds(&series(|x| teeth(x) + (sight + 0.1) * x), 4.0), None);
     }
 
     #[test]
     fn what_has_no_teeth_is_not_judged() {
-        assert!(!is_bounded(&series(|x| x), 4.0));
-        assert!(!is_bounded(&series(|_| 5.0), 4.0));
-        assert!(!is_bounded(&[], 4.0));
+        assert_eq!(bounds(&series(|x| x), 4.0), None);
+        assert_eq!(bounds(&series(|_| 5.0), 4.0), None);
+        assert_eq!(bounds(&[], 4.0), None);
     }
 }

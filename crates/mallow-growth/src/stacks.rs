@@ -80,7 +80,8 @@ fn by_rise(
     significant.into_iter().map(|candidate| grown(observations, &candidate, least, whole)).collect()
 }
 
-fn series(observations: &[Observation], figures: &[u64]) -> Vec<Point> {
+/// The points of one stack.
+pub(crate) fn series(observations: &[Observation], figures: &[u64]) -> Vec<Point> {
     let point = |(seen, figure): (&Observation, &u64)| Point { x: seen.requests as f64, y: *figure as f64 };
     observations.iter().zip(figures).map(point).collect()
 }

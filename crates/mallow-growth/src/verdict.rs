@@ -1,13 +1,16 @@
 //! From the planes to one word: the matrix.
 //!
 //! Live heap decides. Where it grows, the program leaks; where it stands, resident memory that grows is the allocator's or
-//! nobody's. Resident memory alone never says that a program leaks: allocators keep what was freed, and only live heap knows.
+//! nobody's. Resident memory alone never says that a program leaks: allocators keep what was freed, and only live heap knows. Of a program
+//! whose memory is not malloc's ([`crate::holder`]), resident memory decides, by its own limit; then what grows is a mapping.
 
+use crate::holder::own_bytes;
 use crate::idle::Idle;
-use crate::plane::{Course, GROWTH_OBSERVATIONS_MIN, course};
-use crate::series::{Point, median, plane};
+use crate::plane::{Course, GROWTH_OBSERVATIONS_MIN};
+use crate::planes::Planes;
+use crate::series::median;
 use crate::window::window;
-use crate::{Evidence, Fault, Need, Observation, Rules, Shape, Verdict};
+use crate::{Basis, Evidence, Fault, ForeignHeap, Need, Observation, Rules, Shape, Verdict};
 
 /// From so many observations on, resident memory that neither grows nor stands for certain is taken as standing beside a flat heap.
 const ENOUGH_OBSERVATIONS: usize = 40;
@@ -24,86 +27,142 @@ const KEPT_BYTES_MIN: f64 = 8.0 * 1_048_576.0;
 /// ... and, when nobody knows how much there was before the work, from this part of resident memory on.
 const KEPT_SHARE_MIN: f64 = 0.25;
 
-/// Each plane's course.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Planes {
-    pub(crate) heap: Option<Course>,
-    pub(crate) resident: Course,
-    pub(crate) trimmed: Option<Course>,
-    pub(crate) mapped: Option<Course>,
-    pub(crate) allocator: Option<Course>,
-    pub(crate) managed: Option<Course>,
+/// A collector that nobody forces runs when its heap has doubled: what has risen by less than there was may be garbage, ...
+const GARBAGE_TIMES: f64 = 1.0;
+
+/// ... and so may the first bytes (Go's collector lets 4 MiB come together before it runs at all).
+const GARBAGE_BYTES: f64 = 4.0 * 1_048_576.0;
+
+/// Growth of resident memory below the limit is a doubt from this part of the limit on, where that plane alone shows the memory.
+const DOUBT_SHARE: f64 = 0.25;
+
+/// The verdict, and why.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Decision {
+    pub(crate) verdict: Verdict,
+    pub(crate) basis: Basis,
+    /// What would decide when it is open.
+    pub(crate) needs: Vec<Need>,
 }
 
-impl Planes {
-    pub(crate) fn of(seen: &[Observation], rules: &Rules) -> Planes {
-        let heap = |points: Vec<Point>| course(&points, rules.heap_per_request_min);
-        let pages = |points: Vec<Point>| course(&points, rules.resident_per_request_min);
-        Planes {
-            heap: plane(seen, |seen| seen.live_bytes).map(heap),
-            resident: plane(seen, |seen| Some(seen.resident_bytes)).map(pages).unwrap_or_default(),
-            trimmed: plane(seen, |seen| seen.trimmed_bytes).map(pages),
-            mapped: plane(seen, |seen| seen.mapped_bytes).map(pages),
-            allocator: plane(seen, |seen| seen.allocator_bytes).map(pages),
-            managed: plane(seen, |seen| seen.managed_bytes).map(heap),
-        }
+impl Decision {
+    fn of(verdict: Verdict, basis: Basis) -> Decision {
+        Decision { verdict, basis, needs: Vec::new() }
     }
 
-    /// The plane that decides: live heap, or the managed heap, or resident memory.
-    pub(crate) fn judged(&self) -> &Course {
-        let managed = self.managed.as_ref();
-        // Managed memory may lie outside of malloc; then it is where the growth is.
-        let growing =
-            managed.filter(|managed| managed.grows() && !self.heap.as_ref().is_some_and(Course::grows));
-        growing.or(self.heap.as_ref()).or(managed).unwrap_or_else(|| self.kept())
-    }
-
-    /// Resident memory, after trimming if there was any.
-    pub(crate) fn kept(&self) -> &Course {
-        self.trimmed.as_ref().unwrap_or(&self.resident)
-    }
-
-    /// The part of the resident growth that trimming takes away; none without trimming.
-    fn returned(&self) -> Option<f64> {
-        Some(1.0 - self.trimmed.as_ref()?.growth() / self.resident.growth())
+    fn open(basis: Basis, needs: Vec<Need>) -> Decision {
+        Decision { verdict: Verdict::Inconclusive, basis, needs }
     }
 }
 
-/// The verdict, and what would decide when it is open.
-pub(crate) fn verdict(
-    evidence: &Evidence,
-    rules: &Rules,
-    planes: &Planes,
-    idle: Option<&Idle>,
-) -> (Verdict, Vec<Need>) {
+/// The verdict. What passes has to have been looked at closely enough.
+pub(crate) fn decide(evidence: &Evidence, rules: &Rules, planes: &Planes, idle: Option<&Idle>) -> Decision {
+    let decision = matrix(evidence, rules, planes, idle);
+    let is_pass = matches!(
+        decision.verdict,
+        Verdict::Clean | Verdict::Plateau | Verdict::Retention | Verdict::Fragmentation
+    );
+    let blind = planes.sights(rules).filter(|sight| sight.seen > rules.sensitivity(sight.limit));
+    let worst = blind.max_by(|one, other| one.seen.total_cmp(&other.seen)).filter(|_| is_pass);
+    let Some(sight) = worst else { return decision };
+    let wanted = rules.sensitivity(sight.limit);
+    // Noise does not depend on how much is asked for in an iteration, so its part of a slope becomes smaller.
+    let times = (wanted > sight.limit).then(|| (sight.seen - sight.limit) / (wanted - sight.limit));
+    let needs = vec![
+        Need::Iterations(more_iterations(evidence.observations.len())),
+        Need::Sensitivity { seen: sight.seen, wanted, times },
+    ];
+    // No number of iterations would do.
+    let needs = needs.into_iter().skip(usize::from(times.is_none())).collect();
+    Decision::open(decision.basis, needs)
+}
+
+fn matrix(evidence: &Evidence, rules: &Rules, planes: &Planes, idle: Option<&Idle>) -> Decision {
     let seen = &evidence.observations;
+    let basis = planes.judged().0;
     let more = Need::Iterations(more_iterations(seen.len()));
     let uncollected = evidence.uncollected && planes.managed.is_none();
     if evidence.faults.iter().any(|fault| counts(fault, rules)) {
-        return (Verdict::Invalid, Vec::new());
+        return Decision::of(Verdict::Invalid, basis);
     }
     let idle = idle.filter(|idle| idle.grows);
     let live = [&planes.heap, &planes.managed].map(Option::as_ref);
     if live.iter().flatten().any(|live| live.grows()) {
         if idle.is_some_and(|idle| idle.per_second() >= EXPLAINS * growth_per_second(seen, planes)) {
-            return (Verdict::GrowsWhenIdle, Vec::new());
+            return Decision::of(Verdict::GrowsWhenIdle, basis);
         }
-        let is_overwhelming = planes.judged().doubles && seen.len() >= OVERWHELMING_OBSERVATIONS;
+        let is_overwhelming = planes.judged().1.doubles && seen.len() >= OVERWHELMING_OBSERVATIONS;
         return match uncollected && !is_overwhelming {
-            true => (Verdict::Inconclusive, vec![Need::Collection]),
-            false => (Verdict::Leaking, Vec::new()),
+            true => Decision::open(basis, vec![Need::Collection]),
+            false => Decision::of(Verdict::Leaking, basis),
         };
     }
     if idle.is_some() {
-        return (Verdict::GrowsWhenIdle, Vec::new());
+        return Decision::of(Verdict::GrowsWhenIdle, basis);
+    }
+    if let Some(decision) = by_stacks(planes, uncollected, more.clone()) {
+        return decision;
+    }
+    if planes.is_elsewhere {
+        return outside_of_heaps(evidence, rules, planes, more);
     }
     if live.iter().flatten().any(|live| live.is_unclear()) {
         let collection = uncollected.then_some(Need::Collection);
-        return (Verdict::Inconclusive, collection.into_iter().chain([more]).collect());
+        return Decision::open(basis, collection.into_iter().chain([more]).collect());
     }
     match planes.heap {
         Some(_) => beside_a_flat_heap(evidence, planes, uncollected, more),
         None => resident_alone(evidence, planes, more),
+    }
+}
+
+/// Stacks that grow by a constant decide where the heap as a whole is unclear, or falls because others fall. Where it stands, they
+/// grow at the expense of others.
+fn by_stacks(planes: &Planes, uncollected: bool, more: Need) -> Option<Decision> {
+    let steady = planes.steady?;
+    let shape = planes.heap.as_ref()?.trend.shape;
+    if uncollected || !matches!(shape, Shape::Unclear | Shape::Falls) {
+        return None;
+    }
+    match steady.is_offset {
+        true => Some(Decision::open(Basis::LiveHeap, vec![more])),
+        false => Some(Decision::of(Verdict::Leaking, Basis::Stacks)),
+    }
+}
+
+/// Of memory that is on no heap that was looked at, resident memory is all that is seen.
+fn outside_of_heaps(evidence: &Evidence, rules: &Rules, planes: &Planes, more: Need) -> Decision {
+    let kept = planes.kept();
+    if kept.grows() && evidence.uncollected {
+        return Decision::open(Basis::Resident, vec![Need::Collection]);
+    }
+    let is_uncollected = evidence.foreign_heap == ForeignHeap::Uncollected;
+    if kept.grows() && is_uncollected && may_be_garbage(&evidence.observations, kept) {
+        return Decision::open(Basis::Resident, vec![more, Need::Collection]);
+    }
+    if kept.grows() {
+        return Decision::of(Verdict::Mappings, mapped_or_resident(planes));
+    }
+    let doubt = DOUBT_SHARE * rules.resident_per_request_min;
+    if kept.creeps && kept.trend.per_request >= doubt {
+        return Decision::open(Basis::Resident, vec![Need::OwnTools]);
+    }
+    match kept.stands() {
+        true => Decision::of(at_rest(evidence, planes), Basis::Resident),
+        false => Decision::open(Basis::Resident, vec![more]),
+    }
+}
+
+/// Whether what rose may wait for a collector that runs when its heap has doubled.
+fn may_be_garbage(seen: &[Observation], kept: &Course) -> bool {
+    let before = seen.first().map_or(0.0, own_bytes);
+    kept.trend.last - kept.trend.first < (GARBAGE_TIMES * before).max(GARBAGE_BYTES)
+}
+
+fn mapped_or_resident(planes: &Planes) -> Basis {
+    match planes.mapped.as_ref().is_some_and(Course::grows) {
+        true => Basis::Mapped,
+        false => Basis::Resident,
     }
 }
 
@@ -128,27 +187,24 @@ fn counts(fault: &Fault, rules: &Rules) -> bool {
 fn growth_per_second(seen: &[Observation], planes: &Planes) -> f64 {
     let (Some(first), Some(last)) = (seen.first(), seen.last()) else { return 0.0 };
     let requests = last.requests.saturating_sub(first.requests) as f64;
-    planes.judged().trend.per_request * requests / (last.seconds - first.seconds)
+    planes.judged().1.trend.per_request * requests / (last.seconds - first.seconds)
 }
 
-fn beside_a_flat_heap(
-    evidence: &Evidence,
-    planes: &Planes,
-    uncollected: bool,
-    more: Need,
-) -> (Verdict, Vec<Need>) {
+fn beside_a_flat_heap(evidence: &Evidence, planes: &Planes, uncollected: bool, more: Need) -> Decision {
+    let basis = planes.judged().0;
     if planes.resident.grows() || planes.kept().grows() {
         return match of_resident_growth(planes) {
-            Some(Verdict::Mappings) if uncollected => (Verdict::Inconclusive, vec![Need::Collection]),
-            Some(verdict) => (verdict, Vec::new()),
-            None => (Verdict::Inconclusive, vec![more]),
+            Some(Verdict::Mappings) if uncollected => Decision::open(basis, vec![Need::Collection]),
+            Some(Verdict::Mappings) => Decision::of(Verdict::Mappings, mapped_or_resident(planes)),
+            Some(verdict) => Decision::of(verdict, basis),
+            None => Decision::open(basis, vec![more]),
         };
     }
     let kept = planes.kept();
     let is_settled = kept.stands() || (evidence.observations.len() >= ENOUGH_OBSERVATIONS && !kept.creeps);
     match is_settled {
-        true => (at_rest(evidence, planes), Vec::new()),
-        false => (Verdict::Inconclusive, vec![more]),
+        true => Decision::of(at_rest(evidence, planes), basis),
+        false => Decision::open(basis, vec![more]),
     }
 }
 
@@ -166,26 +222,30 @@ fn of_resident_growth(planes: &Planes) -> Option<Verdict> {
         Some(true) => Some(Verdict::Fragmentation),
         Some(false) => Some(Verdict::Mappings),
         // The allocator was asked, and could give nothing back.
-        None => planes.trimmed.as_ref().map(|_| Verdict::Fragmentation),
+        None if planes.trimmed.is_some() => Some(Verdict::Fragmentation),
+        // Nobody could ask it; but where its areas do not grow, it is not the allocator.
+        None => (planes.heap.is_some() && explains(&planes.areas) == Some(false)).then_some(Verdict::Mappings),
     }
 }
 
-fn resident_alone(evidence: &Evidence, planes: &Planes, more: Need) -> (Verdict, Vec<Need>) {
+fn resident_alone(evidence: &Evidence, planes: &Planes, more: Need) -> Decision {
+    let basis = planes.judged().0;
     let kept = planes.kept();
     if planes.resident.grows() || kept.grows() {
         return match of_resident_growth(planes) {
-            Some(verdict @ (Verdict::Retention | Verdict::Mappings)) => (verdict, Vec::new()),
-            _ => (Verdict::Inconclusive, vec![Need::Recorder]),
+            Some(Verdict::Mappings) => Decision::of(Verdict::Mappings, mapped_or_resident(planes)),
+            Some(Verdict::Retention) => Decision::of(Verdict::Retention, basis),
+            _ => Decision::open(basis, vec![Need::Recorder]),
         };
     }
     if kept.is_unclear() {
-        return (Verdict::Inconclusive, vec![more, Need::Recorder]);
+        return Decision::open(basis, vec![more, Need::Recorder]);
     }
     // Below the limit of this plane, and yet there: a small leak looks like that. So does a pool that fills.
     if kept.creeps {
-        return (Verdict::Inconclusive, vec![Need::Recorder]);
+        return Decision::open(basis, vec![Need::Recorder]);
     }
-    (at_rest(evidence, planes), Vec::new())
+    Decision::of(at_rest(evidence, planes), basis)
 }
 
 /// Nothing grows: is more kept than used, did it rise, or was there nothing at all?

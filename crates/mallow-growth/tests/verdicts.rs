@@ -1,7 +1,7 @@
 //! The matrix, cell by cell, on runs without noise; and that no evidence makes the judge panic.
 
 use mallow_growth::{
-    Evidence, Fault, Finding, Judgement, Need, Observation, Rules, Shape, StackSeries, Verdict,
+    Basis, Evidence, Fault, Finding, ForeignHeap, Judgement, Need, Observation, Rules, Shape, StackSeries, Stacks, Verdict,
     growing_stacks, judge,
 };
 use proptest::prelude::*;
@@ -140,6 +140,165 @@ fn resident_memory_alone_never_leaks() {
     assert_eq!(judgement.resident.per_request, 1_048.576);
 }
 
+/// A Go program: a few kilobytes from malloc, and 7 MiB that the kernel alone knows. Nobody could ask the allocator.
+fn go(iterations: u64, resident: impl Fn(u64) -> u64) -> Evidence {
+    let fill = |i: u64, seen: &mut Observation| {
+        *seen = Observation {
+            requests: seen.requests,
+            seconds: seen.seconds,
+            live_bytes: Some(1_824),
+            live_blocks: Some(6),
+            resident_bytes: 14 * MIB + resident(i),
+            mapped_bytes: Some(7 * MIB),
+            areas_bytes: Some(40_960),
+            ..Observation::default()
+        }
+    };
+    Evidence { foreign_heap: ForeignHeap::Uncollected, ..run(iterations, fill) }
+}
+
+#[test]
+fn a_program_whose_heap_is_not_mallocs_is_judged_by_resident_memory() {
+    for foreign_heap in [ForeignHeap::Uncollected, ForeignHeap::Collected, ForeignHeap::Unknown] {
+        let judgement = judged(&Evidence { foreign_heap, ..go(20, |_| 0) });
+        assert_eq!((judgement.verdict, judgement.basis), (Verdict::Clean, Basis::Resident));
+        // Not 4 bytes: that would be the limit of a heap that it does not use.
+        assert_eq!((judgement.is_elsewhere, judgement.detectable_per_request), (true, Some(64.0)));
+    }
+}
+
+#[test]
+fn its_gross_leak_is_a_mapping_that_grows() {
+    let judgement = judged(&go(20, |i| 500_000 * i));
+    assert_eq!((judgement.verdict, judgement.basis), (Verdict::Mappings, Basis::Resident));
+    assert_eq!((judgement.trend().per_request, judgement.needs), (500.0, vec![]));
+    // A static one, or one that runs already: nothing but resident memory is known.
+    let mut alone = go(20, |i| 500_000 * i);
+    alone.observations.iter_mut().for_each(|seen| (seen.live_bytes, seen.areas_bytes) = (None, None));
+    assert_eq!(verdict(&alone), Verdict::Mappings);
+    alone.foreign_heap = ForeignHeap::Unknown;
+    assert_eq!(judged(&alone).needs, [Need::Recorder]);
+}
+
+#[test]
+fn garbage_that_waits_for_a_heap_to_double_is_no_leak_yet() {
+    // 100 bytes a request over 20 iterations are 2 MB, and there were 7 MiB.
+    let judgement = judged(&go(20, |i| 100_000 * i));
+    assert_eq!((judgement.verdict, judgement.needs), (Verdict::Inconclusive, vec![Need::Iterations(20), Need::Collection]));
+    assert_eq!(verdict(&go(80, |i| 100_000 * i)), Verdict::Mappings);
+    let collected = Evidence { foreign_heap: ForeignHeap::Collected, ..go(20, |i| 100_000 * i) };
+    assert_eq!(verdict(&collected), Verdict::Mappings);
+}
+
+#[test]
+fn a_leak_below_what_resident_memory_can_show_does_not_pass_when_it_is_there() {
+    let judgement = judged(&go(40, |i| 24_000 * i));
+    assert_eq!((judgement.verdict, judgement.needs), (Verdict::Inconclusive, vec![Need::OwnTools]));
+    // A few pages now and then are every program's.
+    assert_eq!(verdict(&go(40, |i| 4_000 * i)), Verdict::Plateau);
+}
+
+/// A heap that falls by so many bytes an iteration, and wavers by so many.
+fn wavering(fall: u64, by: u64) -> Evidence {
+    run(20, move |i, seen| seen.live_bytes = Some(100 * MIB - fall * i + by * (i * 7 % 5)))
+}
+
+#[test]
+fn a_pass_needs_a_sight_that_is_asked_for() {
+    let calm = judged(&wavering(0, 1_000));
+    assert_eq!((calm.verdict, calm.detectable_per_request), (Verdict::Clean, Some(6.0)));
+    // It falls, so nothing grows; but a leak of a kilobyte in each request would have been lost in it.
+    let judgement = judged(&wavering(1_500_000, 700_000));
+    let seen = judgement.detectable_per_request.expect("a window");
+    assert!(seen > 1_000.0, "{seen}");
+    let needs = [
+        Need::Iterations(20),
+        Need::Sensitivity { seen, wanted: 40.0, times: Some((seen - 4.0) / (40.0 - 4.0)) },
+    ];
+    assert_eq!((judgement.verdict, judgement.needs), (Verdict::Inconclusive, needs.to_vec()));
+    for (asked, verdict) in [(5.0, Verdict::Inconclusive), (6.0, Verdict::Clean)] {
+        let rules = Rules { sensitivity_per_request: Some(asked), ..Rules::default() };
+        assert_eq!(judge(&wavering(0, 1_000), &rules).verdict, verdict, "{asked}");
+    }
+    let rules = Rules { sensitivity_per_request: Some(4_000.0), ..Rules::default() };
+    assert_eq!(judge(&wavering(1_500_000, 700_000), &rules).verdict, Verdict::Clean);
+}
+
+#[test]
+fn resident_memory_shows_nothing_below_its_own_limit_however_long_one_looks() {
+    let rules = Rules { sensitivity_per_request: Some(16.0), ..Rules::default() };
+    let judgement = judge(&go(20, |_| 0), &rules);
+    assert_eq!(judgement.verdict, Verdict::Inconclusive);
+    assert_eq!(judgement.needs, [Need::Sensitivity { seen: 64.0, wanted: 16.0, times: None }]);
+}
+
+#[test]
+fn a_managed_heap_has_to_be_seen_as_well_as_the_live_one() {
+    // The live heap is still, and a leak of the runtime's objects would not be on it.
+    let judgement = judged(&run(20, |i, seen| seen.managed_bytes = Some(MIB + 1_000 * (i * 7 % 5))));
+    assert_eq!((judgement.verdict, judgement.detectable_per_request), (Verdict::Clean, Some(6.0)));
+}
+
+/// A restless heap, with what two stacks hold of it.
+fn restless(iterations: u64, rest: impl Fn(u64) -> u64, leak: impl Fn(u64) -> u64) -> Evidence {
+    let mut evidence = run(iterations, |i, seen| {
+        seen.live_bytes = Some(20 * MIB + rest(i) + leak(i));
+        seen.resident_bytes = 80 * MIB;
+    });
+    let stack = |id: u32, bytes: &dyn Fn(u64) -> u64| {
+        let bytes: Vec<u64> = (1..=iterations).map(bytes).collect();
+        StackSeries { id, blocks: bytes.iter().map(|bytes| bytes / 100).collect(), bytes }
+    };
+    evidence.stacks = Stacks {
+        observations: (0..iterations as usize).collect(),
+        series: vec![stack(1, &rest), stack(2, &leak)],
+    };
+    evidence
+}
+
+#[test]
+fn a_stack_that_grows_by_a_constant_decides_however_noisy_the_rest_is() {
+    // A compiler's arenas: megabytes that come, go, and become fewer in the first half.
+    let arenas = |i: u64| (i * 2_654_435_761 >> 7) % 8 * MIB + (40 - i.min(40)) * MIB / 4;
+    let leaking = restless(80, arenas, |i| 122_000 * i);
+    let judgement = judged(&leaking);
+    assert_eq!((judgement.verdict, judgement.basis), (Verdict::Leaking, Basis::Stacks), "{judgement:?}");
+    assert_eq!(judgement.trend().per_request, 122.0);
+    let heap = judgement.heap.expect("a recorder");
+    assert_ne!(heap.shape, Shape::Grows, "it is the stack that decides");
+    // Without the leak nothing does.
+    assert_eq!(verdict(&restless(80, arenas, |_| 0)), Verdict::Inconclusive);
+    // Below the limit it is none; and garbage that waits is none.
+    assert_ne!(verdict(&restless(80, arenas, |i| 3_000 * i)), Verdict::Leaking);
+    assert_ne!(verdict(&Evidence { uncollected: true, ..leaking }), Verdict::Leaking);
+}
+
+#[test]
+fn blocks_that_change_their_owner_are_no_leak() {
+    // What one stack gives up, the other one holds, on a heap that is restless for a third reason.
+    let mut moved = restless(40, |i| (60 - i) * 122_000, |i| i * 122_000);
+    for (i, seen) in moved.observations.iter_mut().enumerate() {
+        let restless = (i as u64 * 2_654_435_761 >> 7) % 8 * MIB;
+        seen.live_bytes = seen.live_bytes.map(|live| live + restless);
+    }
+    let judgement = judged(&moved);
+    assert_eq!((judgement.verdict, judgement.needs), (Verdict::Inconclusive, vec![Need::Iterations(40)]));
+}
+
+#[test]
+fn a_stack_that_slows_down_steps_or_began_late_is_no_constant() {
+    let arenas = |i: u64| (i * 2_654_435_761 >> 7) % 8 * MIB;
+    let shapes: [fn(u64) -> u64; 4] = [
+        |i| (8e6 * (1.0 - (-(i as f64) / 30.0).exp())) as u64,
+        |i| i / 20 * 4_000_000,
+        |i| i.saturating_sub(20) * 122_000,
+        |i| (i % 30) * 122_000,
+    ];
+    for (at, shape) in shapes.into_iter().enumerate() {
+        assert_ne!(verdict(&restless(80, arenas, shape)), Verdict::Leaking, "{at}");
+    }
+}
+
 #[test]
 fn a_heap_that_nobody_collected_is_open_until_its_growth_doubles() {
     let mut evidence = run(20, |i, seen| seen.live_bytes = Some(MIB + 16_000 * i));
@@ -249,6 +408,7 @@ proptest! {
         idle in prop::collection::vec(any_observation(), 0..8),
         before in prop::option::of(any_observation()),
         uncollected: bool,
+        is_foreign: bool,
         limits in prop::option::of((any::<f64>(), any::<u64>())),
     ) {
         let rules = Rules {
@@ -262,8 +422,11 @@ proptest! {
             blocks: observations.iter().map(|seen| seen.requests).collect(),
         };
         let observed = observations.len();
-        growing_stacks(&observations, &[stack], &rules);
-        let evidence = Evidence { before, observations, idle, uncollected, ..Evidence::default() };
+        growing_stacks(&observations, std::slice::from_ref(&stack), &rules);
+        let foreign_heap = if is_foreign { ForeignHeap::Uncollected } else { ForeignHeap::Unknown };
+        let stacks = Stacks { observations: (0..observed).collect(), series: vec![stack] };
+        let evidence =
+            Evidence { before, observations, idle, uncollected, foreign_heap, stacks, ..Evidence::default() };
         let judgement = judge(&evidence, &rules);
         prop_assert!(judgement.window.end == observed && judgement.window.start <= observed);
     }

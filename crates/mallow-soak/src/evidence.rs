@@ -3,16 +3,21 @@
 use crate::options::{SoakOptions, Work};
 use crate::progress::Phase;
 use crate::sample::{Memory, Sample};
-use mallow_growth::{Evidence, Fault, Observation, Rules};
+use mallow_growth::{Evidence, Fault, ForeignHeap, Observation, Rules, Stacks};
 use std::collections::BTreeMap;
 
 /// What a verdict rests on. `died` says how the server ended, if it did before its time.
-pub(crate) fn evidence(samples: &[Sample], options: &SoakOptions, died: Option<String>) -> Evidence {
+pub(crate) fn evidence(
+    samples: &[Sample],
+    stacks: Stacks,
+    options: &SoakOptions,
+    died: Option<String>,
+) -> Evidence {
     let wanted_rate = match &options.work {
         Work::Http(load) => load.rate,
         _ => None,
     };
-    let mut evidence = of_samples(samples, &options.rules);
+    let mut evidence = Evidence { stacks, ..of_samples(samples, &options.rules) };
     evidence.faults.extend(saturation(samples, wanted_rate, &options.rules));
     if let Some(how) = died {
         let requests = samples.last().map_or(0, |sample| sample.requests_total);
@@ -34,6 +39,17 @@ pub(crate) fn of_samples(samples: &[Sample], rules: &Rules) -> Evidence {
         idle: of_phase(Phase::IdleControl),
         faults: errors(samples, rules).into_iter().collect(),
         uncollected: samples.iter().any(|sample| sample.uncollected) && !samples.iter().any(is_managed),
+        foreign_heap: foreign_heap(samples),
+        stacks: Stacks::default(),
+    }
+}
+
+fn foreign_heap(samples: &[Sample]) -> ForeignHeap {
+    let is_asked = |sample: &Sample| sample.phase != Phase::Measured || sample.asked_to_collect;
+    match samples.iter().any(|sample| sample.foreign_heap.is_some()) {
+        true if samples.iter().all(is_asked) => ForeignHeap::Collected,
+        true => ForeignHeap::Uncollected,
+        false => ForeignHeap::Unknown,
     }
 }
 
@@ -58,10 +74,11 @@ fn observation(sample: &Sample) -> Observation {
     }
 }
 
-/// What is resident of the areas that glibc's heap lies in. Blocks of their own mappings are not in it; they are never free.
+/// What is resident of the areas that glibc's heap lies in. Blocks of their own mappings are not in it; they are never free. Where nobody
+/// could be asked, the allocator is glibc's, or the areas are next to empty.
 fn areas_of(sample: &Sample) -> Option<u64> {
-    let memory = sample.memory_trimmed.as_ref()?;
-    let is_glibc = sample.allocator.as_ref().is_some_and(|allocator| allocator.name == "glibc");
+    let memory = sample.memory_trimmed.as_ref().unwrap_or(&sample.memory);
+    let is_glibc = sample.allocator.as_ref().is_none_or(|allocator| allocator.name == "glibc");
     is_glibc.then_some(memory.brk_bytes + memory.arena_bytes)
 }
 

@@ -4,7 +4,7 @@ use crate::processes::Mappings;
 use crate::report::{Growth, MappingGrowth};
 use mallow_base::Frame;
 use mallow_collect::{LiveStacks, Look, Resolve};
-use mallow_growth::{Observation, Rules, StackSeries, growing_stacks};
+use mallow_growth::{Observation, Rules, StackSeries, Stacks, growing_stacks};
 use mallow_profile::StackId;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
@@ -57,6 +57,17 @@ impl Looks {
         inside.next_back().map(|last| (first, last))
     }
 
+    /// What each stack held that holds more or less at the last look than at the first. One that falls may have passed its blocks on to
+    /// one that rises.
+    pub(crate) fn stacks(&self) -> Stacks {
+        let kept: Vec<&Kept> = self.kept.iter().collect();
+        let keys: Vec<Vec<Key>> = changed(&kept, u64::abs_diff).into_iter().map(|key| vec![key]).collect();
+        Stacks {
+            observations: kept.iter().map(|kept| kept.observation).collect(),
+            series: series_of(&keys, &kept),
+        }
+    }
+
     /// The stacks that grow, those that grow most first, by the looks at all observations.
     pub(crate) fn growth(
         &self,
@@ -72,7 +83,8 @@ impl Looks {
         let keys = risen(&kept);
         let frames = stacks.frames(&keys, resolve);
         let groups = grouped(&keys, frames);
-        let series = series_of(&groups, &kept);
+        let members: Vec<Vec<Key>> = groups.iter().map(|group| group.keys.clone()).collect();
+        let series = series_of(&members, &kept);
         let first = kept.iter().position(|kept| window.contains(&kept.observation)).unwrap_or(0);
         let last = kept.len().saturating_sub(1);
         growing_stacks(&axis, &series, rules)
@@ -93,16 +105,20 @@ impl Looks {
 
 /// The stacks that hold more at the last look than at the first, those that rose most first.
 fn risen(kept: &[&Kept]) -> Vec<Key> {
+    changed(kept, |before, after| after.saturating_sub(before))
+}
+
+/// The stacks that `change` finds something of between the first look and the last, those with most of it first.
+fn changed(kept: &[&Kept], change: fn(u64, u64) -> u64) -> Vec<Key> {
     let (Some(first), Some(last)) = (kept.first(), kept.last()) else { return Vec::new() };
-    let before: FxHashMap<Key, u64> = held(&first.look).map(|(key, bytes, _)| (key, bytes)).collect();
-    let rise = |(key, bytes, _): (Key, u64, u64)| {
-        let more = bytes.saturating_sub(before.get(&key).copied().unwrap_or(0));
-        (more > 0).then_some((more, key))
-    };
-    let mut risen: Vec<(u64, Key)> = held(&last.look).filter_map(rise).collect();
-    risen.sort_unstable_by_key(|(more, key)| (std::cmp::Reverse(*more), *key));
-    risen.truncate(NAMED_MAX);
-    risen.into_iter().map(|(_, key)| key).collect()
+    let mut levels: FxHashMap<Key, (u64, u64)> = FxHashMap::default();
+    held(&first.look).for_each(|(key, bytes, _)| levels.entry(key).or_default().0 += bytes);
+    held(&last.look).for_each(|(key, bytes, _)| levels.entry(key).or_default().1 += bytes);
+    let changes = levels.into_iter().map(|(key, (before, after))| (change(before, after), key));
+    let mut changed: Vec<(u64, Key)> = changes.filter(|(change, _)| *change > 0).collect();
+    changed.sort_unstable_by_key(|(change, key)| (std::cmp::Reverse(*change), *key));
+    changed.truncate(NAMED_MAX);
+    changed.into_iter().map(|(_, key)| key).collect()
 }
 
 fn held(look: &Look) -> impl Iterator<Item = (Key, u64, u64)> {
@@ -130,11 +146,12 @@ fn grouped(keys: &[Key], frames: Vec<Vec<Frame>>) -> Vec<Group> {
     groups
 }
 
-fn series_of(groups: &[Group], kept: &[&Kept]) -> Vec<StackSeries> {
+/// The sums over the stacks of each group.
+fn series_of(groups: &[Vec<Key>], kept: &[&Kept]) -> Vec<StackSeries> {
     let group_of: FxHashMap<Key, usize> = groups
         .iter()
         .enumerate()
-        .flat_map(|(at, group)| group.keys.iter().map(move |key| (*key, at)))
+        .flat_map(|(at, group)| group.iter().map(move |key| (*key, at)))
         .collect();
     let empty =
         |id: usize| StackSeries { id: id as u32, bytes: vec![0; kept.len()], blocks: vec![0; kept.len()] };
@@ -218,8 +235,20 @@ mod tests {
         assert_eq!(keys, [(3, StackId(1)), (3, StackId(2)), (3, StackId(4))]);
         let frame = |name: &str| vec![Frame { function: name.into(), ..Frame::default() }];
         let groups = grouped(&keys, vec![frame("a"), frame("a"), frame("b")]);
-        let series = series_of(&groups, &kept);
+        let members: Vec<Vec<Key>> = groups.into_iter().map(|group| group.keys).collect();
+        let series = series_of(&members, &kept);
         assert_eq!((series[0].bytes.as_slice(), series[1].bytes.as_slice()), (&[20, 50][..], &[0, 1][..]));
+    }
+
+    #[test]
+    fn the_judge_sees_stacks_that_fall_as_well() {
+        let mut looks = Looks::default();
+        looks.add(0, Some(look(3, &[(1, 90), (2, 10), (9, 50)])), Mappings::new());
+        looks.add(1, Some(look(3, &[(1, 30), (2, 30), (9, 50)])), Mappings::new());
+        let stacks = looks.stacks();
+        let bytes: Vec<&[u64]> = stacks.series.iter().map(|stack| stack.bytes.as_slice()).collect();
+        assert_eq!(bytes, [&[90, 30][..], &[10, 30]], "what moved most comes first, what stands is left out");
+        assert_eq!(stacks.observations, [0, 1]);
     }
 
     #[test]

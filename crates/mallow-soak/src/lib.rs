@@ -28,7 +28,7 @@ pub use error::SoakError;
 pub use journal::{JournalHead, JournalRead, read_journal};
 pub use options::{Collection, Ready, Server, SoakOptions, Work};
 pub use progress::{Phase, Progress};
-pub use report::{Comparison, Growth, MappingGrowth, Plane, SoakReport};
+pub use report::{Comparison, Growth, MappingGrowth, Plane, SoakReport, Unrecorded};
 pub use sample::{
     AllocatorFigures, HeapFigures, LatencyFigures, LoadFigures, Memory, RuntimeFigures, Sample,
 };

@@ -34,10 +34,23 @@ pub struct SoakReport {
     pub edges: Option<(Profile, Profile)>,
     /// How the server ended: `exit status 0`, `killed by signal 15`, `still running`.
     pub server_end: String,
+    /// Why its live heap is not known, when it is not.
+    pub unrecorded: Option<Unrecorded>,
     /// What the reader of the figures should know.
     pub warnings: Vec<String>,
     /// The comparison with a baseline, when one was given.
     pub comparison: Option<Comparison>,
+}
+
+/// Why a server's live heap is not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unrecorded {
+    /// It ran already.
+    Running,
+    /// Nobody wanted the recorder.
+    Unwanted,
+    /// The recorder does not get into it; a warning says why.
+    Impossible,
 }
 
 /// A stack that grows.

@@ -42,6 +42,10 @@ pub struct Sample {
     pub runtimes: Vec<RuntimeFigures>,
     /// A runtime that manages memory is at work, and nobody made it collect.
     pub uncollected: bool,
+    /// A runtime whose heap is neither malloc's nor tells its figures: `go`.
+    pub foreign_heap: Option<String>,
+    /// The server was asked to collect, by a path or a signal.
+    pub asked_to_collect: bool,
     /// How long the server took to come to rest, in milliseconds.
     pub settle_ms: u64,
     /// It had not come to rest when the time for that was over.

@@ -6,7 +6,7 @@ use crate::processes::{self, Process};
 use crate::tail::Tail;
 use mallow_collect::{CollectError, Ending, Setting, Watched, start_unrecorded};
 use mallow_profile::Exit;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::cell::RefCell;
 use std::ffi::OsString;
@@ -22,6 +22,8 @@ pub(crate) struct Running {
     pid: u32,
     /// Its processes that were ever seen: one that leaves its family is still the server's.
     known: RefCell<FxHashSet<Process>>,
+    /// Of those, what their executables are.
+    is_go: RefCell<FxHashMap<Process, bool>>,
     tail: Option<Tail>,
     began: Instant,
 }
@@ -72,6 +74,7 @@ impl Running {
             life: Some(life),
             pid,
             known: RefCell::default(),
+            is_go: RefCell::default(),
             tail: Some(tail),
             began: Instant::now(),
         };
@@ -87,6 +90,7 @@ impl Running {
             life: Some(Life::Foreign),
             pid,
             known: RefCell::default(),
+            is_go: RefCell::default(),
             tail: None,
             began: Instant::now(),
         })
@@ -127,6 +131,17 @@ impl Running {
         let (alive, threads) = processes::of_server(self.pid, group, &known);
         known.extend(alive.iter().copied());
         (alive.into_iter().map(|process| process.pid).collect(), threads)
+    }
+
+    /// The runtime of one of its processes that keeps its heap outside of malloc and tells nobody about it.
+    pub(crate) fn foreign_heap(&self) -> Option<String> {
+        self.processes();
+        let mut is_go = self.is_go.borrow_mut();
+        let known = self.known.borrow();
+        let mut is_one = |process: &Process| {
+            *is_go.entry(*process).or_insert_with(|| processes::is_go(process.pid))
+        };
+        known.iter().any(&mut is_one).then(|| "go".to_owned())
     }
 
     /// Whether nothing of it is left. Its first process may end while others serve on.

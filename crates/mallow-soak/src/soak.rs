@@ -9,7 +9,7 @@ use crate::options::{Collection, Server, SoakOptions};
 use crate::processes;
 use crate::progress::{Phase, Progress};
 use crate::readiness;
-use crate::report::SoakReport;
+use crate::report::{SoakReport, Unrecorded};
 use crate::runtime::Runtimes;
 use crate::sample::Sample;
 use crate::server::Running;
@@ -141,7 +141,13 @@ fn conclude(
 ) -> Result<SoakReport, SoakError> {
     let Course { options, mut server, samples, looks, begun, interrupts, .. } = course;
     let has_died = server.has_ended();
-    let mut evidence = evidence::evidence(&samples, options, None);
+    let unrecorded = match options.server {
+        _ if server.watched().is_some() => None,
+        Server::Pid(_) => Some(Unrecorded::Running),
+        Server::Command(_) if options.record => Some(Unrecorded::Impossible),
+        Server::Command(_) => Some(Unrecorded::Unwanted),
+    };
+    let mut evidence = evidence::evidence(&samples, looks.stacks(), options, None);
     let mut judgement = judge(&evidence, &options.rules);
     let mut report = Parts::default();
     if !has_died {
@@ -151,7 +157,7 @@ fn conclude(
     let stopped = server.stop();
     warnings.extend(stopped.warnings);
     if has_died {
-        evidence = evidence::evidence(&samples, options, Some(stopped.how.clone()));
+        evidence = evidence::evidence(&samples, looks.stacks(), options, Some(stopped.how.clone()));
     }
     if !stopped.faults.is_empty() {
         evidence.faults.push(Fault::Lost { what: stopped.faults.join("; ") });
@@ -185,6 +191,7 @@ fn conclude(
         mappings: mappings.unwrap_or_default(),
         edges: report.edges,
         server_end: stopped.how,
+        unrecorded,
         warnings,
         comparison: None,
     })
@@ -245,6 +252,7 @@ pub fn from_journal(read: JournalRead, rules: &Rules) -> SoakReport {
         mappings: Vec::new(),
         edges: None,
         server_end: String::from("not in the journal"),
+        unrecorded: None,
         warnings: Vec::new(),
         comparison: None,
     }

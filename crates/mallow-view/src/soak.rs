@@ -10,7 +10,7 @@ pub use compare::{Interval, Side, compare};
 pub use growth::{Growing, GrowingRow, growing};
 pub use latency::{LatencyRow, latencies};
 
-use mallow_growth::{Judgement, Shape, Trend, Verdict};
+use mallow_growth::{Shape, Trend};
 use mallow_soak::{Phase, Sample, SoakReport};
 
 /// What a plane is measured in.
@@ -54,6 +54,7 @@ pub fn planes(report: &SoakReport) -> Vec<PlaneRow> {
     let resident = (!observations.is_empty()).then_some(judgement.resident);
     [
         bytes("live heap", "live_heap", judgement.heap),
+        bytes("  steady stacks", "stacks", judgement.steady),
         ends("live blocks", "live_blocks", PlaneUnit::Count, |seen| seen.live_blocks),
         bytes("managed heap", "managed_heap", judgement.managed),
         bytes("resident", "resident", resident),
@@ -82,32 +83,28 @@ fn of_trend(name: &'static str, key: &'static str, trend: Trend) -> PlaneRow {
     }
 }
 
-/// A plane that a verdict rests on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Judged {
-    /// Live heap.
-    Heap,
-    /// The managed heap.
-    Managed,
-    /// Files and shared memory.
-    Mapped,
-    /// Resident memory, after trimming where that was done.
-    Resident,
+/// A program whose memory is on none of the heaps that were looked at.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Elsewhere<'a> {
+    /// Live heap at the last observation; none without a recorder.
+    pub live_bytes: Option<u64>,
+    /// Resident memory then.
+    pub resident_bytes: u64,
+    /// The runtime that holds it, such as `go`; none when nobody knows.
+    pub runtime: Option<&'a str>,
 }
 
-/// The plane that a verdict of growth rests on, with its trend.
-pub fn judged(judgement: &Judgement) -> (Judged, Trend) {
-    let grows = |trend: &Trend| matches!(trend.shape, Shape::Grows | Shape::Doubles);
-    let heap = judgement.heap.map(|heap| (Judged::Heap, heap));
-    let managed = judgement.managed.map(|managed| (Judged::Managed, managed));
-    let resident = (Judged::Resident, judgement.trimmed.unwrap_or(judgement.resident));
-    if judgement.verdict == Verdict::Mappings {
-        let mapped = judgement.mapped.filter(grows).map(|mapped| (Judged::Mapped, mapped));
-        return mapped.unwrap_or(resident);
-    }
-    // Managed memory may lie outside of malloc; then it is where the growth is.
-    let alone = managed.filter(|managed| grows(&managed.1) && !judgement.heap.as_ref().is_some_and(grows));
-    alone.or(heap).or(managed).unwrap_or(resident)
+/// What is known of memory that lies outside of every heap; none when it does not.
+pub fn elsewhere(report: &SoakReport) -> Option<Elsewhere<'_>> {
+    let last = report.evidence.observations.last().filter(|_| report.judgement.is_elsewhere)?;
+    let runtime = report.samples.iter().find_map(|sample| sample.foreign_heap.as_deref());
+    Some(Elsewhere { live_bytes: last.live_bytes, resident_bytes: last.resident_bytes, runtime })
+}
+
+/// The managed runtimes of the server, each once, in the order of their names.
+pub fn runtimes(samples: &[Sample]) -> Vec<&str> {
+    let names = samples.iter().flat_map(|sample| &sample.runtimes).map(|runtime| runtime.name.as_str());
+    names.collect::<std::collections::BTreeSet<&str>>().into_iter().collect()
 }
 
 /// What a growth comes to in time.
@@ -125,7 +122,7 @@ pub struct Pace {
 pub fn pace(report: &SoakReport) -> Option<Pace> {
     let requests_per_second = median(rates(&report.samples))?;
     let judgement = &report.judgement;
-    let per_second = judged(judgement).1.per_request * requests_per_second;
+    let per_second = judgement.trend().per_request * requests_per_second;
     let resident = report.evidence.observations.last()?.resident_bytes;
     let until = |limit: u64| {
         let left = limit.saturating_sub(resident) as f64;

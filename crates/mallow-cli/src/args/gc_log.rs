@@ -9,7 +9,7 @@ pub(crate) struct LowGcLog {
     /// A log of Ruby's gc_tracer gem
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// Print JSON (schema mallow.gc-log/1)
+    /// Print JSON (schema mallow.gc-log/2)
     #[arg(long)]
     pub(crate) json: bool,
     /// Draw objects and resident memory into FILE

@@ -174,6 +174,9 @@ pub(crate) struct LowGrowth {
     /// Growth that is called a leak (4B/req of live heap, 64B/req of resident memory)
     #[arg(long, value_name = "SIZE", value_parser = quantity::per_request)]
     pub(crate) threshold: Option<f64>,
+    /// The leak that has to have been seen before it may pass as CLEAN (ten times the threshold)
+    #[arg(long, value_name = "SIZE", value_parser = quantity::per_request)]
+    pub(crate) sensitivity: Option<f64>,
     /// Fail when memory grows by more, leak or not, such as 1B/req
     #[arg(long, value_name = "SIZE", value_parser = quantity::per_request)]
     pub(crate) max_growth: Option<f64>,
@@ -184,7 +187,7 @@ pub(crate) struct LowGrowth {
     #[arg(long, value_name = "SIZE", value_parser = quantity::bytes)]
     pub(crate) memory_limit: Option<u64>,
     /// Fail on these too
-    #[arg(long, value_name = "WORD,…", value_delimiter = ',')]
+    #[arg(long, value_name = "WORD,…", value_delimiter = ',', ignore_case = true)]
     pub(crate) fail_on: Vec<LowFailOn>,
     /// Hold against an earlier soak, a file that --json printed; fails when this one is worse
     #[arg(long, value_name = "FILE", conflicts_with = "against")]
@@ -201,7 +204,7 @@ pub(crate) struct LowSoakShown {
     /// The form of the report
     #[arg(long, value_name = "FORMAT", default_value = "text", conflicts_with = "json")]
     pub(crate) format: LowSoakFormat,
-    /// Print JSON (schema mallow.soak/1)
+    /// Print JSON (schema mallow.soak/2)
     #[arg(long)]
     pub(crate) json: bool,
     /// Write a line of JSON for each look to FILE, as they come

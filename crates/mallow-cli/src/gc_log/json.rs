@@ -1,7 +1,7 @@
 //! The document of `mallow gc-log --json`, described by `docs/schema/gc-log.json`.
 
 use super::course::{Axis, Course, Lines, SLOT_BYTES};
-use super::{exit_code_of, text};
+use super::exit_code_of;
 use mallow_formats::gc_log::ResidentUnit;
 use mallow_growth::{Need, Observation, Trend};
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ pub(crate) fn document(course: &Course) -> Value {
     let judgement = &course.judgement;
     let resident = course.resident.as_ref();
     json!({
-        "schema": "mallow.gc-log/1",
+        "schema": "mallow.gc-log/2",
         "file": course.file,
         "lines": course.lines_total,
         "judged_lines": match course.lines {
@@ -37,7 +37,7 @@ pub(crate) fn document(course: &Course) -> Value {
                 _ => None,
             },
         },
-        "verdict": text::word(judgement.verdict),
+        "verdict": judgement.verdict.word(),
         "exit_code": exit_code_of(judgement.verdict),
         "needs": judgement.needs.iter().map(need).collect::<Vec<_>>(),
         "slot_bytes": SLOT_BYTES,
@@ -77,5 +77,7 @@ fn need(need: &Need) -> &'static str {
         Need::Collection => "full-collections",
         Need::Recorder => "recorder",
         Need::Idle => "idle",
+        Need::Sensitivity { .. } => "sensitivity",
+        Need::OwnTools => "own-tools",
     }
 }

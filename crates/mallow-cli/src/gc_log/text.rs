@@ -91,7 +91,7 @@ fn columns(course: &Course) -> String {
 
 /// `LEAKING: objects grow by 200 per request (199 to 201).`
 pub(crate) fn verdict(course: &Course) -> String {
-    let word = word(course.judgement.verdict).to_uppercase();
+    let word = course.judgement.verdict.word();
     let what = match course.judgement.verdict {
         Verdict::Leaking => format!("objects grow by {}", per_unit(course, &course.objects(), true)),
         Verdict::Plateau => match course.judgement.plateau {
@@ -251,17 +251,3 @@ fn bytes(value: f64) -> String {
     }
 }
 
-/// The verdict's word in documents.
-pub(crate) fn word(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Leaking => "leaking",
-        Verdict::Plateau => "plateau",
-        Verdict::Clean => "clean",
-        Verdict::Retention => "retention",
-        Verdict::Fragmentation => "fragmentation",
-        Verdict::Mappings => "mappings",
-        Verdict::GrowsWhenIdle => "grows-when-idle",
-        Verdict::Inconclusive => "inconclusive",
-        Verdict::Invalid => "invalid",
-    }
-}

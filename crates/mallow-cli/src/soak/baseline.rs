@@ -2,9 +2,13 @@
 
 use super::json::{FiguresJson, SCHEMA};
 use crate::failure::{Failure, reason};
+use mallow_growth::Verdict;
 use mallow_view::soak::Side;
 use serde::Deserialize;
 use std::path::Path;
+
+/// The version before, which differs in how verdicts are spelled.
+const BEFORE: &str = "mallow.soak/1";
 
 /// The part of the document that counts.
 #[derive(Deserialize)]
@@ -21,13 +25,13 @@ pub(crate) fn read(path: &Path) -> Result<Side, Failure> {
         .map_err(|error| Failure::new(format!("cannot read {name}: {}.", reason(&error))))?;
     let document: Document = serde_json::from_str(&text)
         .map_err(|error| Failure::new(format!("{name} is not what `mallow soak --json` prints: {error}.")))?;
-    if document.schema != SCHEMA {
+    if ![SCHEMA, BEFORE].contains(&document.schema.as_str()) {
         return Err(Failure::new(format!(
             "{name} has the schema {}; {SCHEMA} was expected.",
             document.schema
         )));
     }
-    if document.verdict == "invalid" {
+    if document.verdict.eq_ignore_ascii_case(Verdict::Invalid.word()) {
         return Err(Failure::new(format!(
             "{name} is of a soak that proves nothing (INVALID); make another one."
         )));
@@ -53,16 +57,20 @@ mod tests {
         let report = sample::leaking();
         let text = serde_json::to_string(&SoakJson::of(&report, &[])).unwrap_or_default();
         assert_eq!(read_text(&text), Ok(Side::of(&report)));
+        let before = text.replace("mallow.soak/2", "mallow.soak/1").replace("\"LEAKING\"", "\"leaking\"");
+        assert_eq!(read_text(&before), Ok(Side::of(&report)), "the version before");
     }
 
     #[test]
     fn other_files_are_refused() {
         let text = serde_json::to_string(&SoakJson::of(&sample::invalid(), &[])).unwrap_or_default();
         assert!(read_text(&text).is_err_and(|sentence| sentence.contains("INVALID")));
-        let other = text.replace("mallow.soak/1", "mallow.soak/9");
+        let before = text.replace("mallow.soak/2", "mallow.soak/1").replace("\"INVALID\"", "\"invalid\"");
+        assert!(read_text(&before).is_err_and(|sentence| sentence.contains("INVALID")));
+        let other = text.replace("mallow.soak/2", "mallow.soak/9");
         assert_eq!(
             read_text(&other),
-            Err("FILE has the schema mallow.soak/9; mallow.soak/1 was expected.".into())
+            Err("FILE has the schema mallow.soak/9; mallow.soak/2 was expected.".into())
         );
         assert!(
             read_text("{}")

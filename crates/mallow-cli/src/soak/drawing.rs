@@ -1,12 +1,12 @@
 //! Heap and resident memory against requests, with the phases and what was judged.
 
-use super::figures::{phase, word};
+use super::figures::phase;
 use super::sentence;
 use crate::plot::{Axis, Band, Curve, Plot, Stroke, Unit};
 use crate::text::cut_end;
-use mallow_growth::{Observation, Trend};
+use mallow_growth::{Basis, Observation};
 use mallow_soak::{Phase, Sample, SoakReport};
-use mallow_view::soak::{Judged, judged, phases};
+use mallow_view::soak::phases;
 
 /// Letters of the second line that fit.
 const SUBTITLE_MAX: usize = 112;
@@ -44,7 +44,7 @@ fn plot(report: &SoakReport) -> Plot {
     let verdict = sentence::verdict(report);
     let sentence = verdict.split_once(": ").map_or(verdict.as_str(), |(_, rest)| rest);
     Plot {
-        title: format!("{}: {}", word(report.judgement.verdict), cut_end(&report.command.join(" "), 60)),
+        title: format!("{}: {}", report.judgement.verdict.word(), cut_end(&report.command.join(" "), 60)),
         subtitle: cut_end(sentence, SUBTITLE_MAX),
         across: Axis { label: "requests answered".into(), unit: Unit::Count },
         left: axis(if has_heap { "live heap" } else { "resident memory" }),
@@ -70,13 +70,14 @@ fn curve(name: &str, colour: usize, is_right: bool, points: Vec<(f64, f64)>) -> 
 
 /// The trend of the judged plane over its window, as a line through the middle of what was seen there.
 fn trend(report: &SoakReport, has_heap: bool) -> Option<Curve> {
-    let (plane, trend): (Judged, Trend) = judged(&report.judgement);
+    let (basis, trend) = (report.judgement.basis, report.judgement.trend());
     let seen = report.evidence.observations.get(report.judgement.window.clone())?;
-    let level = |seen: &Observation| match plane {
-        Judged::Heap => seen.live_bytes,
-        Judged::Managed => seen.managed_bytes,
-        Judged::Mapped => seen.mapped_bytes,
-        Judged::Resident => seen.trimmed_bytes.or(Some(seen.resident_bytes)),
+    let level = |seen: &Observation| match basis {
+        // The line of steady stacks is drawn through the heap that they are part of.
+        Basis::LiveHeap | Basis::Stacks => seen.live_bytes,
+        Basis::ManagedHeap => seen.managed_bytes,
+        Basis::Mapped => seen.mapped_bytes,
+        Basis::Resident => seen.trimmed_bytes.or(Some(seen.resident_bytes)),
     };
     let (first, last) = (seen.first()?.requests as f64, seen.last()?.requests as f64);
     let mut offsets: Vec<f64> = seen
@@ -86,7 +87,7 @@ fn trend(report: &SoakReport, has_heap: bool) -> Option<Curve> {
     offsets.sort_by(f64::total_cmp);
     let offset = *offsets.get(offsets.len() / 2)?;
     let at = |requests: f64| (requests, offset + trend.per_request * requests);
-    let is_right = has_heap && matches!(plane, Judged::Mapped | Judged::Resident);
+    let is_right = has_heap && matches!(basis, Basis::Mapped | Basis::Resident);
     let name = format!("trend: {} B/request", super::figures::small(trend.per_request));
     Some(Curve { name, is_right, points: vec![at(first), at(last)], stroke: Stroke::Dashed, colour: TREND })
 }

@@ -2,7 +2,7 @@
 
 use crate::text::grouped;
 use mallow_base::{Bytes, Micros};
-use mallow_growth::{Shape, Verdict};
+use mallow_growth::Shape;
 use mallow_soak::Phase;
 use mallow_view::soak::{PlaneRow, PlaneUnit};
 
@@ -58,21 +58,6 @@ pub(crate) fn level(row: &PlaneRow, value: f64) -> String {
 /// Microseconds that may be a middle of two.
 pub(crate) fn micros(value: f64) -> String {
     Micros(value.max(0.0).round() as u64).to_string()
-}
-
-/// The verdict as a headline.
-pub(crate) fn word(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Leaking => "LEAKING",
-        Verdict::Plateau => "PLATEAU",
-        Verdict::Clean => "CLEAN",
-        Verdict::Retention => "RETENTION",
-        Verdict::Fragmentation => "FRAGMENTATION",
-        Verdict::Mappings => "MAPPINGS",
-        Verdict::GrowsWhenIdle => "GROWS-WHEN-IDLE",
-        Verdict::Inconclusive => "INCONCLUSIVE",
-        Verdict::Invalid => "INVALID",
-    }
 }
 
 /// A course in a word or two. What goes up by less than counts has not levelled off.

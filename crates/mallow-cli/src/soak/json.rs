@@ -1,28 +1,27 @@
-//! The JSON document of a soak, `mallow.soak/1`, described by `docs/schema/soak.json`.
+//! The JSON document of a soak, `mallow.soak/2`, described by `docs/schema/soak.json`.
 //!
 //! Only samples are serialised as they are: their form is a promise already, made by the lines of `--samples`.
 
-use super::figures::word;
-use super::{sentence, verdict};
+use super::{advice, sentence, verdict};
 use crate::args::LowFailOn;
 use crate::json::FrameJson;
-use mallow_growth::{Finding, Shape};
+use mallow_growth::{Basis, Finding, Shape};
 use mallow_soak::{Comparison, Sample, SoakReport};
 use mallow_view::soak::{
-    GrowingRow, Interval, Judged, LatencyRow, PlaneRow, PlaneUnit, Side, asked, growing, judged, latencies,
-    pace, planes, split,
+    GrowingRow, Interval, LatencyRow, PlaneRow, PlaneUnit, Side, asked, growing, latencies, pace,
+    planes, split,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The name and version of the document.
-pub(crate) const SCHEMA: &str = "mallow.soak/1";
+pub(crate) const SCHEMA: &str = "mallow.soak/2";
 
 /// The document.
 #[derive(Serialize)]
 pub(crate) struct SoakJson<'a> {
     schema: &'static str,
-    verdict: String,
+    verdict: &'static str,
     sentence: String,
     exit_code: u8,
     command: &'a [String],
@@ -38,6 +37,7 @@ pub(crate) struct SoakJson<'a> {
     findings: Vec<FindingJson>,
     faults: Vec<String>,
     needs: Vec<String>,
+    advice: Vec<String>,
     window: [usize; 2],
     planes: Vec<PlaneJson>,
     split: Option<SplitJson>,
@@ -183,7 +183,7 @@ impl<'a> SoakJson<'a> {
         let idle = judgement.idle_per_hour.map(|(value, low, high)| IntervalJson { value, low, high });
         SoakJson {
             schema: SCHEMA,
-            verdict: word(judgement.verdict).to_lowercase(),
+            verdict: judgement.verdict.word(),
             sentence: sentence::verdict(report),
             exit_code: verdict::exit_code(report, fail_on),
             command: &report.command,
@@ -198,7 +198,8 @@ impl<'a> SoakJson<'a> {
             idle_per_hour: idle,
             findings: judgement.findings.iter().map(finding).collect(),
             faults: report.evidence.faults.iter().map(sentence::fault).collect(),
-            needs: sentence::needs(report),
+            needs: advice::needs(report),
+            advice: advice::places(report),
             window: [judgement.window.start, judgement.window.end],
             planes: planes(report).iter().map(PlaneJson::from).collect(),
             split: split(report).map(|split| SplitJson {
@@ -221,14 +222,15 @@ impl<'a> SoakJson<'a> {
 }
 
 fn growth(report: &SoakReport) -> GrowthJson {
-    let (plane, trend) = judged(&report.judgement);
+    let trend = report.judgement.trend();
     let pace = pace(report);
     GrowthJson {
-        plane: match plane {
-            Judged::Heap => "live_heap",
-            Judged::Managed => "managed_heap",
-            Judged::Mapped => "mapped",
-            Judged::Resident => "resident",
+        plane: match report.judgement.basis {
+            Basis::LiveHeap => "live_heap",
+            Basis::Stacks => "stacks",
+            Basis::ManagedHeap => "managed_heap",
+            Basis::Mapped => "mapped",
+            Basis::Resident => "resident",
         },
         bytes_per_request: IntervalJson {
             value: trend.per_request,

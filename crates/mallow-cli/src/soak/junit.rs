@@ -4,7 +4,7 @@
 
 use super::text::Page;
 use super::verdict::{Weight, finding, is_failure, weight, worse};
-use super::{figures, sentence};
+use super::sentence;
 use crate::failure::Failure;
 use crate::text::{Style, printable};
 use mallow_growth::Finding;
@@ -40,7 +40,7 @@ pub(crate) fn document(page: &Page<'_>) -> Result<String, Failure> {
 fn cases(page: &Page<'_>) -> Vec<Case> {
     let report = page.report;
     let judgement = &report.judgement;
-    let word = figures::word(judgement.verdict).to_owned();
+    let word = judgement.verdict.word().to_owned();
     let message = sentence::verdict(report);
     let bad = match weight(judgement.verdict, page.fail_on) {
         Weight::Fine => None,

@@ -1,5 +1,6 @@
 //! A soak as Markdown, for a comment on a change: the verdict, the stacks, the rest folded.
 
+use super::advice;
 use super::sentence;
 use super::text::Page;
 use super::verdict::{finding, of_plane, worse};
@@ -24,8 +25,9 @@ impl Page<'_> {
         let worse =
             report.comparison.iter().flat_map(|comparison| &comparison.planes).filter(|plane| plane.worse);
         let found = worse.map(worse_line).chain(report.judgement.findings.iter().map(finding));
-        let needs = sentence::needs(report).into_iter().map(|need| format!("It would be decided by {need}."));
-        let beside: Vec<String> = found.chain(needs).map(|text| format!("- {}\n", inline(&text))).collect();
+        let needs = advice::needs(report).into_iter().map(|need| format!("It would be decided by {need}."));
+        let said = found.chain(needs).chain(advice::places(report));
+        let beside: Vec<String> = said.map(|text| format!("- {}\n", inline(&text))).collect();
         if !beside.is_empty() {
             out.push_str(&format!("\n{}", beside.concat()));
         }

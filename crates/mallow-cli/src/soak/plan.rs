@@ -72,7 +72,7 @@ pub(crate) fn plan(low: &LowSoak, variable: &dyn Fn(&str) -> Option<String>) -> 
         trim: !low.course.no_trim,
         keep_connections: low.request.keep_connections,
         record: !low.server.no_record,
-        rules: rules(low),
+        rules: rules(low)?,
         memory_limit_bytes: low.limits.memory_limit.or_else(|| memory_limit(Path::new("/"))),
         journal: low.shown.samples.clone(),
         resume: low.shown.resume,
@@ -84,7 +84,7 @@ pub(crate) fn plan(low: &LowSoak, variable: &dyn Fn(&str) -> Option<String>) -> 
 }
 
 /// From where on growth is growth, for a journal too.
-pub(crate) fn rules(low: &LowSoak) -> Rules {
+pub(crate) fn rules(low: &LowSoak) -> Result<Rules, Failure> {
     let mut rules = Rules {
         growth_per_request_max: low.limits.max_growth,
         retained_bytes_max: low.limits.max_retained,
@@ -94,7 +94,16 @@ pub(crate) fn rules(low: &LowSoak) -> Rules {
         rules.heap_per_request_min = threshold;
         rules.resident_per_request_min = rules.resident_per_request_min.max(threshold);
     }
-    rules
+    rules.sensitivity_per_request = low.limits.sensitivity;
+    if let Some(wanted) = low.limits.sensitivity.filter(|wanted| *wanted <= rules.heap_per_request_min) {
+        return Err(Failure::new(format!(
+            "--sensitivity {wanted}B/req needs a lower --threshold, such as {}B/req: what grows by less than that ({}) is never \
+             called a leak.",
+            wanted / 4.0,
+            rules.heap_per_request_min
+        )));
+    }
+    Ok(rules)
 }
 
 /// Whether an address is needed that nobody gave.

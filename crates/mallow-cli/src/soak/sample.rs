@@ -2,7 +2,7 @@
 
 use mallow_base::Frame;
 use mallow_growth::{
-    Evidence, Fault, Finding, GrowingStack, Judgement, Need, Observation, Plateau, Shape, Trend, Verdict,
+    Basis, Evidence, Fault, Finding, GrowingStack, Judgement, Need, Observation, Plateau, Shape, Trend, Verdict,
 };
 use mallow_soak::{
     Comparison, Growth, HeapFigures, LatencyFigures, LoadFigures, MappingGrowth, Memory, Phase, Plane,
@@ -74,6 +74,7 @@ pub(crate) fn fragmentation() -> SoakReport {
 
 pub(crate) fn mappings() -> SoakReport {
     let mut report = soak(Verdict::Mappings, 0.0);
+    report.judgement.basis = Basis::Resident;
     report.judgement.resident = trend(Shape::Grows, 4096.0, 20.0 * MIB, 430.0 * MIB);
     report.judgement.trimmed = Some(trend(Shape::Grows, 4096.0, 20.0 * MIB, 430.0 * MIB));
     let mapping = |name: &str, after: f64, count| MappingGrowth {
@@ -185,8 +186,11 @@ fn soak(verdict: Verdict, per_request: f64) -> SoakReport {
     let shape = if per_request > 4.0 { Shape::Grows } else { Shape::Flat };
     let judgement = Judgement {
         verdict,
+        basis: Basis::LiveHeap,
+        is_elsewhere: false,
         window: 10..20,
         heap: Some(trend(shape, per_request, live(0), live(19))),
+        steady: None,
         resident: trend(shape, per_request * 1.1, 17.0 * MIB, 17.0 * MIB + per_request * 100_000.0),
         trimmed: None,
         mapped: None,
@@ -212,6 +216,7 @@ fn soak(verdict: Verdict, per_request: f64) -> SoakReport {
         mappings: Vec::new(),
         edges: None,
         server_end: "exit status 0".into(),
+        unrecorded: None,
         warnings: Vec::new(),
         comparison: None,
     }

@@ -1,11 +1,11 @@
-//! The verdict in sentences: what it is, what it comes to, and what would decide when it is open.
+//! The verdict in sentences: what it is, and what it comes to.
 
-use super::figures::{bytes_in_words, long_time, size, word};
+use super::figures::{bytes_in_words, long_time, size};
 use crate::text::{grouped, plural};
 use mallow_base::{Bytes, Percent};
-use mallow_growth::{Fault, Need, Verdict};
+use mallow_growth::{Basis, Fault, Verdict};
 use mallow_soak::SoakReport;
-use mallow_view::soak::{Judged, Pace, judged, pace};
+use mallow_view::soak::{Pace, pace};
 
 /// `LEAKING: live heap grows by 16.0 bytes per request (15.9 to 16.1), 1.38 GiB a day at this rate.`
 pub(crate) fn verdict(report: &SoakReport) -> String {
@@ -23,17 +23,18 @@ pub(crate) fn verdict(report: &SoakReport) -> String {
         Verdict::Inconclusive => "what was seen does not decide whether it leaks".to_owned(),
         Verdict::Invalid => invalid(report),
     };
-    format!("{}: {what}.", word(verdict))
+    format!("{}: {what}.", verdict.word())
 }
 
 /// `16.0 bytes per request (15.9 to 16.1), 1.38 GiB a day at this rate; 512 MiB are reached after 9 h 2 min`.
 fn growth(report: &SoakReport) -> String {
-    let (plane, trend) = judged(&report.judgement);
-    let of = match plane {
-        Judged::Heap => "",
-        Judged::Managed => " of the managed heap",
-        Judged::Mapped => " of files and shared memory",
-        Judged::Resident => " of resident memory",
+    let trend = report.judgement.trend();
+    let of = match report.judgement.basis {
+        Basis::LiveHeap => "",
+        Basis::Stacks => " of stacks that grow by a constant for the whole run",
+        Basis::ManagedHeap => " of the managed heap",
+        Basis::Mapped => " of files and shared memory",
+        Basis::Resident => " of resident memory",
     };
     let growth = bytes_in_words(trend.per_request);
     let number = |value: f64| {
@@ -59,27 +60,26 @@ fn until(pace: &Pace) -> String {
     }
 }
 
+/// `resident memory` where that alone shows what the program holds.
+fn memory(report: &SoakReport) -> &'static str {
+    if report.judgement.is_elsewhere { "resident memory" } else { "memory" }
+}
+
 fn clean(report: &SoakReport) -> String {
     let seen = report.judgement.detectable_per_request;
-    match seen {
-        Some(least) => {
-            format!(
-                "memory does not grow; a leak of {} per request would have been seen",
-                bytes_in_words(least)
-            )
-        }
-        None => "memory does not grow".to_owned(),
-    }
+    let sight = |least| format!("; a leak of {} per request would have been seen", bytes_in_words(least));
+    format!("{} does not grow{}", memory(report), seen.map(sight).unwrap_or_default())
 }
 
 fn plateau(report: &SoakReport) -> String {
+    let memory = memory(report);
     let mut text = match &report.judgement.plateau {
         Some(plateau) => format!(
-            "memory rose by {} and then stopped, nine tenths of it within {} requests",
+            "{memory} rose by {} and then stopped, nine tenths of it within {} requests",
             size(plateau.rise_bytes),
             grouped(plateau.after_requests)
         ),
-        None => "memory rose and then stopped".to_owned(),
+        None => format!("{memory} rose and then stopped"),
     };
     if let Some(least) = report.judgement.detectable_per_request {
         text.push_str(&format!(
@@ -147,31 +147,6 @@ pub(crate) fn fault(fault: &Fault) -> String {
             format!("the server ended before it was told to ({how}), after {}", plural(*requests, "request"))
         }
     }
-}
-
-/// What would decide, one sentence each.
-pub(crate) fn needs(report: &SoakReport) -> Vec<String> {
-    let seen = report.evidence.observations.len() as u64;
-    let need = |need: &Need| {
-        match need {
-        Need::Iterations(more) => {
-            let all = seen.saturating_add(u64::from(*more));
-            format!("more iterations: --iterations {all} (there were {})", grouped(seen))
-        }
-        Need::Collection => {
-            "a collection before each look, because garbage that waits looks like a leak: --collect with a signal or \
-             a path that makes the server collect"
-                .to_owned()
-        }
-        Need::Recorder => {
-            "the live heap: resident memory alone cannot tell a leak from what an allocator keeps; soak it without \
-             --pid and --no-record"
-                .to_owned()
-        }
-        Need::Idle => "a longer look at the idle server: --idle 10s".to_owned(),
-    }
-    };
-    report.judgement.needs.iter().map(need).collect()
 }
 
 #[cfg(test)]

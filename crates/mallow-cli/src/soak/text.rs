@@ -1,12 +1,12 @@
 //! A soak for people: the verdict first, what grows, every plane, what to do next.
 
 use super::figures::{course, level, micros, signed_size, size, small};
-use super::{sentence, verdict};
+use super::{advice, sentence, verdict};
 use crate::args::LowFailOn;
 use crate::check::stack;
 use crate::text::{Style, cut_end, cut_start, grouped, plural, printable, shell_word, wrapped};
 use mallow_base::{Bytes, Percent};
-use mallow_growth::Verdict;
+use mallow_growth::{Basis, Verdict};
 use mallow_soak::{Comparison, MappingGrowth, SoakReport};
 use mallow_view::soak::{LatencyRow, PlaneRow, asked, growing, latencies, pace, planes, split};
 use std::path::PathBuf;
@@ -62,12 +62,15 @@ impl Page<'_> {
         for sentence in worse.chain(found) {
             out.extend(bullet(&sentence, style));
         }
-        let needs = sentence::needs(self.report);
+        let needs = advice::needs(self.report);
         if !needs.is_empty() {
             out.push("It would be decided by".to_owned());
         }
         for need in needs {
             out.extend(bullet(&need, style));
+        }
+        for place in advice::places(self.report) {
+            out.extend(bullet(&place, style));
         }
         if self.report.evidence.uncollected && self.report.judgement.verdict != Verdict::Inconclusive {
             let text =
@@ -117,6 +120,9 @@ impl Page<'_> {
         }
         let head = match self.report.judgement.verdict {
             Verdict::Plateau => "What filled it",
+            Verdict::Leaking if self.report.judgement.basis == Basis::ManagedHeap => {
+                "What grows beside it, in the native heap"
+            }
             Verdict::Leaking => "Where the leak is allocated",
             _ => "What grows in the live heap",
         };

@@ -1,0 +1,132 @@
+//! What to do next, in sentences: what would decide an open verdict, and where to look for memory that no stack tells of. Nothing is
+//! advised that the run at hand has already tried, or that cannot help.
+
+use super::figures::bytes_in_words;
+use crate::text::grouped;
+use mallow_base::Bytes;
+use mallow_growth::{Basis, Need, Verdict};
+use mallow_soak::{SoakReport, Unrecorded};
+use mallow_view::soak::{Elsewhere, elsewhere, measured, runtimes};
+
+/// What would decide, one sentence each.
+pub(crate) fn needs(report: &SoakReport) -> Vec<String> {
+    report.judgement.needs.iter().map(|need| in_words(need, report)).collect()
+}
+
+fn in_words(need: &Need, report: &SoakReport) -> String {
+    let seen = report.evidence.observations.len() as u64;
+    match need {
+        Need::Iterations(more) => {
+            let all = seen.saturating_add(u64::from(*more));
+            format!("more iterations: --iterations {all} (there were {})", grouped(seen))
+        }
+        Need::Collection if is_go(report) => {
+            "a collection before each look, because garbage that waits looks like a leak: a page of the server that calls \
+             debug.FreeOSMemory, and --collect with its path"
+                .to_owned()
+        }
+        Need::Collection => {
+            "a collection before each look, because garbage that waits looks like a leak: --collect with a signal or \
+             a path that makes the server collect"
+                .to_owned()
+        }
+        Need::Recorder => recorder(report),
+        Need::Idle => "a longer look at the idle server: --idle 10s".to_owned(),
+        Need::Sensitivity { seen, wanted, times } => sensitivity(report, *seen, *wanted, *times),
+        Need::OwnTools => format!(
+            "the program's own figures: what resident memory rises by, {} per request, is below what it can be judged by",
+            bytes_in_words(report.judgement.trend().per_request)
+        ),
+    }
+}
+
+fn recorder(report: &SoakReport) -> String {
+    let what = "the live heap, because resident memory alone cannot tell a leak from what an allocator keeps";
+    let how = match report.unrecorded {
+        Some(Unrecorded::Running) => "let mallow start the server, without --pid",
+        Some(Unrecorded::Unwanted) => "leave out --no-record",
+        Some(Unrecorded::Impossible) => "a build that the recorder gets into; the warning below says how",
+        None => "soak it without --pid and --no-record",
+    };
+    format!("{what}: {how}")
+}
+
+fn sensitivity(report: &SoakReport, seen: f64, wanted: f64, times: Option<f64>) -> String {
+    let [seen, wanted] = [seen, wanted].map(bytes_in_words);
+    let missed = format!("a leak below {seen} per request would not have been seen, and one of {wanted} has to be");
+    match times.map(|times| times * requests_of_an_iteration(report)) {
+        Some(requests) => {
+            let requests = grouped(two_digits(requests));
+            format!("larger iterations: {missed} (--sensitivity); -n {} would show it", requests.replace(',', ""))
+        }
+        None => format!("another --sensitivity: {missed}, but resident memory is not judged below its own limit"),
+    }
+}
+
+/// The middle one of what was asked for in an iteration.
+fn requests_of_an_iteration(report: &SoakReport) -> f64 {
+    let mut requests: Vec<u64> =
+        measured(&report.samples).filter_map(|sample| sample.load.as_ref()).map(|load| load.requests).collect();
+    requests.sort_unstable();
+    requests.get(requests.len() / 2).copied().unwrap_or(1000) as f64
+}
+
+/// Rounded up to two digits: a figure that people type.
+fn two_digits(value: f64) -> u64 {
+    let unit = 10f64.powf((value.max(1.0).log10().floor() - 1.0).max(0.0));
+    ((value / unit).ceil() * unit) as u64
+}
+
+/// Where to look, when it is not on the live heap: one sentence each.
+pub(crate) fn places(report: &SoakReport) -> Vec<String> {
+    let judgement = &report.judgement;
+    let outside = elsewhere(report).filter(|_| judgement.verdict != Verdict::Invalid);
+    let mut places: Vec<String> = outside.iter().map(|found| outside_of_heaps(found, judgement.verdict)).collect();
+    if judgement.verdict == Verdict::Leaking && judgement.basis == Basis::ManagedHeap {
+        places.extend(runtimes(&report.samples).into_iter().filter_map(tool).map(str::to_owned));
+    }
+    places
+}
+
+fn outside_of_heaps(found: &Elsewhere<'_>, verdict: Verdict) -> String {
+    let held = match found.live_bytes {
+        Some(live) => format!("malloc holds {} of {} resident", Bytes(live), Bytes(found.resident_bytes)),
+        None => format!("{} are resident, and nothing tells what malloc holds of it", Bytes(found.resident_bytes)),
+    };
+    let passes = matches!(verdict, Verdict::Clean | Verdict::Plateau | Verdict::Retention | Verdict::Fragmentation);
+    let (why, place) = match found.runtime {
+        Some(_) => (
+            format!("This is a Go program, whose heap is not malloc's: {held}."),
+            " What grows is told by go tool pprof -diff_base of two heap or goroutine profiles (net/http/pprof).",
+        ),
+        None => (
+            format!("The program's memory is not malloc's: {held}."),
+            " Mappings made by the program, or an allocator of its own, hold the rest; a build that allocates by malloc \
+             would be judged by its live heap, with lines.",
+        ),
+    };
+    format!("{why} So it is judged by resident memory.{}", if passes { "" } else { place })
+}
+
+/// What names the place of a leak on a managed heap.
+fn tool(runtime: &str) -> Option<&'static str> {
+    match runtime {
+        "node" => Some(
+            "What leaks is told by node --heapsnapshot-signal=SIGUSR2: a snapshot before the load and one after it, compared \
+             in the memory panel of Chrome's tools.",
+        ),
+        "python" => Some(
+            "What leaks is told by tracemalloc (PYTHONTRACEMALLOC=10): take_snapshot before the load and after it, then compare_to.",
+        ),
+        "ruby" => Some(
+            "What leaks is told by ObjectSpace.trace_object_allocations_start and ObjectSpace.dump_all (require \"objspace\"), \
+             before the load and after it.",
+        ),
+        "jvm" => Some("What leaks is told by jcmd PID GC.class_histogram, before the load and after it."),
+        _ => None,
+    }
+}
+
+fn is_go(report: &SoakReport) -> bool {
+    elsewhere(report).is_some_and(|found| found.runtime == Some("go"))
+}

@@ -1,0 +1,98 @@
+//! A leak that stands out of any noise: stacks that grow by a constant for each request, for the whole run.
+//!
+//! The live heap as a whole may be too restless to be judged: a compiler's arenas come and go by megabytes. The recorder knows each
+//! stack by itself, and one that holds a straight line needs no judgement of the others. It is asked for from a quarter of the requests
+//! on, which is the octave before the window and the window: until then code may have been compiled anew, and calls from elsewhere. Two
+//! things could make a straight line of a program that does not leak. A cache that is being filled looks like a leak to any
+//! statistic, and is called one here as on the whole heap. And blocks may only have changed their owner: what one stack's blocks
+//! give way to, another's are allocated for. So stacks that fall as steadily as these grow leave it open.
+
+use crate::plane::{Course, GROWTH_OBSERVATIONS_MIN, course};
+use crate::series::{Point, centre, level, noise_about, thinned};
+use crate::stacks::{growing_stacks, series};
+use crate::theil_sen::{Z_995, theil_sen};
+use crate::window::window_of;
+use crate::{Evidence, Observation, Rules, Shape, StackSeries, Trend};
+
+/// How far observations may lie from the line, as a part of the line's rise.
+const NOISE_SHARE_MAX: f64 = 0.02;
+
+/// No observation may lie farther off than this part of the rise: a line has no steps.
+const FARTHEST_SHARE_MAX: f64 = 0.1;
+
+/// The slope of the second half may be so many times that of the first, or the other way round.
+const HALVES_RATIO_MAX: f64 = 1.15;
+
+/// Other stacks may give back so much of the growth.
+const OFFSET_MAX: f64 = 0.5;
+
+/// Stacks that grow by a constant.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Steady {
+    /// The course of all of them together.
+    pub(crate) trend: Trend,
+    /// Others fall while they grow, by so much that it may be the same memory.
+    pub(crate) is_offset: bool,
+}
+
+/// The stacks that grow by a constant for the whole run, when together they grow beyond the limit.
+pub(crate) fn steady(evidence: &Evidence, rules: &Rules) -> Option<Steady> {
+    let stacks = &evidence.stacks;
+    let axis: Vec<Observation> =
+        stacks.observations.iter().filter_map(|at| evidence.observations.get(*at).copied()).collect();
+    if axis.len() < GROWTH_OBSERVATIONS_MIN || axis.len() != stacks.observations.len() {
+        return None;
+    }
+    let growing = growing_stacks(&axis, &stacks.series, rules);
+    let grows = |stack: &StackSeries| {
+        growing.iter().any(|found| found.id == stack.id && found.trend.shape == Shape::Grows)
+            && is_straight(&series(&axis, &stack.bytes))
+    };
+    let (straight, others): (Vec<_>, Vec<_>) = stacks.series.iter().partition(|stack| grows(stack));
+    if straight.is_empty() {
+        return None;
+    }
+    let sum = |at: usize| straight.iter().map(|stack| stack.bytes.get(at).copied().unwrap_or(0)).sum();
+    let sums: Vec<u64> = (0..axis.len()).map(sum).collect();
+    let Course { trend, requests, .. } = course(&series(&axis, &sums), rules.heap_per_request_min);
+    let fall: f64 = others.iter().map(|stack| fall(&series(&axis, &stack.bytes))).sum();
+    let is_offset = fall > OFFSET_MAX * trend.per_request * requests;
+    (trend.shape == Shape::Grows).then_some(Steady { trend, is_offset })
+}
+
+/// Whether a series is a straight line, from a quarter of the requests on.
+fn is_straight(points: &[Point]) -> bool {
+    let quarter = points.last().map_or(0.0, |last| last.x / 4.0);
+    let late: Vec<Point> = points.iter().copied().filter(|point| point.x >= quarter).collect();
+    let points = thinned(&late);
+    let (Some(first), Some(last), Some(slope)) =
+        (points.first(), points.last(), theil_sen(&points, Z_995).map(|slope| slope.slope))
+    else {
+        return false;
+    };
+    let rise = slope * (last.x - first.x);
+    let offset = level(&points.iter().map(|at| Point { x: at.x, y: at.y - slope * at.x }).collect::<Vec<_>>());
+    let farthest = points.iter().map(|at| (at.y - slope * at.x - offset).abs()).fold(0.0, f64::max);
+    rise > 0.0
+        && noise_about(&points, slope) <= NOISE_SHARE_MAX * rise
+        && farthest <= FARTHEST_SHARE_MAX * rise
+        && has_equal_halves(&points)
+}
+
+fn has_equal_halves(points: &[Point]) -> bool {
+    let (early, late) = points.split_at(points.len() / 2);
+    let slope = |half: &[Point]| theil_sen(half, Z_995).map_or(0.0, |slope| slope.slope);
+    let ratio = slope(late) / slope(early);
+    (1.0 / HALVES_RATIO_MAX..=HALVES_RATIO_MAX).contains(&ratio)
+}
+
+/// By how much a stack falls over the window, when it does so beyond doubt.
+fn fall(points: &[Point]) -> f64 {
+    let window = thinned(&points[window_of(points)..]);
+    let Some(slope) = theil_sen(&window, Z_995).filter(|slope| slope.high < 0.0) else { return 0.0 };
+    let third = window.len().div_ceil(3);
+    // A line through a fall that has ended is longer than the fall.
+    let fallen = centre(&window[..third]).y - centre(&window[window.len() - third..]).y;
+    let (Some(first), Some(last)) = (window.first(), window.last()) else { return 0.0 };
+    fallen.max(-slope.slope * (last.x - first.x))
+}

@@ -71,7 +71,31 @@ pub fn modes(target: &Path) -> Vec<Mode> {
     gcc.args(["-g", "-O1", "-Wall", "-Wextra", "-o"]).arg(&fresh).arg(sources().join("c/server.c"));
     let _ = run::finish(&mut gcc).well();
     fs::rename(fresh, c.join("server")).expect("a built server can be put in its place");
+    build_go(target);
+    let java = target.join("java");
+    fs::create_dir_all(&java).expect("the target folder takes a folder");
+    let mut javac = run::command("javac");
+    // The class that it takes memory from malloc by is none of the public ones.
+    javac.args(["-nowarn", "-XDignore.symbol.file", "-d"]).arg(&java).arg(sources().join("java/Server.java"));
+    let _ = run::finish(&mut javac).well();
     expected(target)
+}
+
+/// As one gets it without asking, and static.
+fn build_go(target: &Path) {
+    let go = target.join("go");
+    fs::create_dir_all(&go).expect("the target folder takes a folder");
+    for (name, cgo) in [("server", "1"), ("server-static", "0")] {
+        let fresh = go.join(format!("{name}.{}", std::process::id()));
+        let mut build = run::command("go");
+        build.args(["build", "-o"]).arg(&fresh).arg(sources().join("go/server.go"));
+        // It keeps what it has built, and wants to know where.
+        build.env("CGO_ENABLED", cgo).env("GOCACHE", go.join("cache")).env("GOPATH", go.join("path")).env("GOFLAGS", "-buildvcs=false");
+        // Go itself may be installed from elsewhere than Debian.
+        build.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        let _ = run::finish(&mut build).well();
+        fs::rename(fresh, go.join(name)).expect("a built server can be put in its place");
+    }
 }
 
 /// A server and mode of all; the compiled ones are built once, below the tests' own folder.
@@ -108,6 +132,8 @@ impl Mode {
             word.replace("{mode}", name)
                 .replace("{rust}", &target.join("release").to_string_lossy())
                 .replace("{c}", &target.join("c").to_string_lossy())
+                .replace("{go}", &target.join("go").to_string_lossy())
+                .replace("{java}", &target.join("java").to_string_lossy())
                 .replace("{soak}", &sources().to_string_lossy())
         };
         let words =
@@ -155,7 +181,7 @@ impl Mode {
         let report = json(&finished.stdout);
         let verdict = report["verdict"].as_str().unwrap_or_default().to_owned();
         let per_request = report["growth"]["bytes_per_request"]["value"].as_f64().unwrap_or_default();
-        if verdict != "inconclusive" {
+        if verdict != "INCONCLUSIVE" {
             if !self.verdicts.contains(&verdict) {
                 faults.push(format!("{verdict}, not {}", self.verdicts.join(" or ")));
             }
@@ -176,8 +202,8 @@ impl Mode {
 
     fn exit_code(&self, verdict: &str) -> u8 {
         match verdict {
-            "invalid" | "inconclusive" => 3,
-            "leaking" | "mappings" | "grows-when-idle" => 1,
+            "INVALID" | "INCONCLUSIVE" => 3,
+            "LEAKING" | "MAPPINGS" | "GROWS-WHEN-IDLE" => 1,
             _ if self.findings.iter().any(|kind| kind == "descriptors") => 1,
             _ => 0,
         }

@@ -16,7 +16,7 @@ fn is_told(server: &str, name: &str) {
     let mode = mode(server, name);
     let finished = mode.soak_short();
     let said = mode.judge(&finished);
-    assert!(said.faults.is_empty() && said.verdict != "inconclusive", "{said:#?}\n{finished}");
+    assert!(said.faults.is_empty() && said.verdict != "INCONCLUSIVE", "{said:#?}\n{finished}");
 }
 
 #[test]

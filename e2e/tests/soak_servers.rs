@@ -79,7 +79,7 @@ fn a_server_that_dies_half_way_proves_nothing() {
     let mode = mode("dies");
     let finished = mode.soak(&["--iterations", "20", "--requests", "1000"]);
     let said = mode.judge(&finished);
-    assert!(said.faults.is_empty() && said.verdict == "invalid", "{said:#?}\n{finished}");
+    assert!(said.faults.is_empty() && said.verdict == "INVALID", "{said:#?}\n{finished}");
     assert!(finished.stdout.contains("exit status 3"), "{finished}");
     assert_eq!(running("soak-server --mode dies"), [] as [&str; 0]);
 }
@@ -89,7 +89,7 @@ fn a_server_that_answers_500_proves_nothing() {
     let mode = mode("errors");
     let finished = mode.soak(&["--iterations", "20", "--requests", "1000"]);
     let said = mode.judge(&finished);
-    assert!(said.faults.is_empty() && said.verdict == "invalid", "{said:#?}\n{finished}");
+    assert!(said.faults.is_empty() && said.verdict == "INVALID", "{said:#?}\n{finished}");
     assert!(finished.stdout.contains("status 500"), "{finished}");
     assert_eq!(running("soak-server --mode errors"), [] as [&str; 0]);
 }

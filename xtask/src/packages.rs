@@ -54,6 +54,7 @@ const NEEDS: &[Need] = &[
     // Readers that judge our exports.
     // With jeprof, and to link against.
     installed(&["libjemalloc-dev"]),
+    // And a server to soak is written in it.
     command(&["golang-go"], "go"),
     // Fetches those that are in no distribution: `judges.rs`.
     command(&["npm"], "npm"),
@@ -65,6 +66,8 @@ const NEEDS: &[Need] = &[
     command(&["nodejs"], "node"),
     command(&["redis-server"], "redis-server"),
     command(&["redis-tools"], "redis-benchmark"),
+    // With `jcmd`.
+    command(&["openjdk-17-jdk-headless"], "javac"),
     // A server under load, and the load generators that ours is compared with.
     // Not on the PATH of an ordinary user.
     file(&["nginx-light"], "/usr/sbin/nginx"),

@@ -2,6 +2,8 @@
 //!
 //! `cargo run -p mallow-growth --example error_rates [RUNS] > bench/record/DATE-soak-verdicts.md`
 
+#[path = "../tests/replays/collector.rs"]
+mod collector;
 #[path = "../tests/replays/confusion.rs"]
 mod confusion;
 #[path = "../tests/replays/modes.rs"]
@@ -10,6 +12,8 @@ mod modes;
 mod noise;
 #[path = "../tests/replays/replay.rs"]
 mod replay;
+#[path = "../tests/replays/restless.rs"]
+mod restless;
 
 use confusion::{RUNS, Row, matrix, table};
 use mallow_growth::Verdict;
@@ -40,6 +44,30 @@ fn main() {
         "It never says LEAKING. Growth below 64 bytes a request is below its limit and may pass, so wrong counts"
     );
     println!("leaks of 1 KiB a request or more that passed.\n\n{}", table(&alone));
+    unseen(runs as u64);
+    restless_heaps(runs as u64);
+}
+
+fn unseen(runs: u64) {
+    println!("## A heap that nobody sees, {runs} runs of each program\n");
+    println!("A collector that runs when its heap has doubled, as Go's; leaks in bytes per request.\n");
+    println!("| program | passed | grows | open |\n|---|--:|--:|--:|");
+    for (name, program, piece) in collector::programs() {
+        let [passed, grows, open] = collector::counts(program, piece, runs);
+        println!("| {name} | {passed} | {grows} | {open} |");
+    }
+}
+
+fn restless_heaps(runs: u64) {
+    println!("\n## A leak on one stack of a restless heap, {runs} runs of each\n");
+    println!("Forty other stacks that are noise, fill, shrink, wander, or come and go in batches, by 10 KB to 10 MB each.\n");
+    println!("| leak, bytes per request | LEAKING | passed | open |\n|---|--:|--:|--:|");
+    let programs =
+        [("none", 0.0, false), ("16", 16.0, false), ("122", 122.0, false), ("1,000", 1_000.0, false), ("122 that another stack gives up", 122.0, true)];
+    for (name, leak, moves) in programs {
+        let counts = restless::counts(leak, moves, runs);
+        println!("| {name} | {} | {} | {} |", counts.leaking, counts.passed, counts.open);
+    }
 }
 
 fn errors(rows: &[Row]) -> String {

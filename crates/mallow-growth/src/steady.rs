@@ -7,12 +7,18 @@
 //! statistic, and is called one here as on the whole heap. And blocks may only have changed their owner: what one stack's blocks
 //! give way to, another's are allocated for. So stacks that fall as steadily as these grow leave it open.
 
-use crate::plane::{Course, GROWTH_OBSERVATIONS_MIN, course};
-use crate::series::{Point, centre, level, noise_about, thinned};
-use crate::stacks::{growing_stacks, series};
+use crate::plane::{Course, course};
+use crate::series::{Point, centre, noise_about, thinned};
+use crate::stacks::series;
 use crate::theil_sen::{Z_995, theil_sen};
 use crate::window::window_of;
-use crate::{Evidence, Observation, Rules, Shape, StackSeries, Trend};
+use crate::{Evidence, Observation, Rules, Shape, Trend};
+
+/// With fewer observations, garbage that is thrown away every twenty iterations is a straight line.
+const OBSERVATIONS_MIN: usize = 40;
+
+/// A stack may have this part of the limit, when others have the rest.
+const PART_MIN: f64 = 0.01;
 
 /// How far observations may lie from the line, as a part of the line's rise.
 const NOISE_SHARE_MAX: f64 = 0.02;
@@ -26,6 +32,9 @@ const HALVES_RATIO_MAX: f64 = 1.15;
 /// Other stacks may give back so much of the growth.
 const OFFSET_MAX: f64 = 0.5;
 
+/// How far observations may lie from the line of an even fall, as a part of it.
+const FALL_NOISE_SHARE_MAX: f64 = 0.1;
+
 /// Stacks that grow by a constant.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Steady {
@@ -35,48 +44,55 @@ pub(crate) struct Steady {
     pub(crate) is_offset: bool,
 }
 
-/// The stacks that grow by a constant for the whole run, when together they grow beyond the limit.
+/// The stacks that grow by a constant, when together they grow beyond the limit.
 pub(crate) fn steady(evidence: &Evidence, rules: &Rules) -> Option<Steady> {
     let stacks = &evidence.stacks;
     let axis: Vec<Observation> =
         stacks.observations.iter().filter_map(|at| evidence.observations.get(*at).copied()).collect();
-    if axis.len() < GROWTH_OBSERVATIONS_MIN || axis.len() != stacks.observations.len() {
+    if evidence.observations.len() < OBSERVATIONS_MIN || axis.len() != stacks.observations.len() {
         return None;
     }
-    let growing = growing_stacks(&axis, &stacks.series, rules);
-    let grows = |stack: &StackSeries| {
-        growing.iter().any(|found| found.id == stack.id && found.trend.shape == Shape::Grows)
-            && is_straight(&series(&axis, &stack.bytes))
-    };
-    let (straight, others): (Vec<_>, Vec<_>) = stacks.series.iter().partition(|stack| grows(stack));
+    let limit = rules.heap_per_request_min;
+    let (straight, others): (Vec<_>, Vec<_>) =
+        stacks.series.iter().partition(|stack| is_steady(&series(&axis, &stack.bytes), PART_MIN * limit));
     if straight.is_empty() {
         return None;
     }
     let sum = |at: usize| straight.iter().map(|stack| stack.bytes.get(at).copied().unwrap_or(0)).sum();
     let sums: Vec<u64> = (0..axis.len()).map(sum).collect();
-    let Course { trend, requests, .. } = course(&series(&axis, &sums), rules.heap_per_request_min);
+    let Course { trend, requests, .. } = course(&series(&axis, &sums), limit);
     let fall: f64 = others.iter().map(|stack| fall(&series(&axis, &stack.bytes))).sum();
     let is_offset = fall > OFFSET_MAX * trend.per_request * requests;
     (trend.shape == Shape::Grows).then_some(Steady { trend, is_offset })
 }
 
-/// Whether a series is a straight line, from a quarter of the requests on.
-fn is_straight(points: &[Point]) -> bool {
+/// Whether a stack grows by a constant. No test of chance is needed beside that: noise does not stay within a fiftieth of its own rise
+/// for thirty observations.
+fn is_steady(points: &[Point], least: f64) -> bool {
     let quarter = points.last().map_or(0.0, |last| last.x / 4.0);
     let late: Vec<Point> = points.iter().copied().filter(|point| point.x >= quarter).collect();
-    let points = thinned(&late);
+    // Of thousands of stacks, this leaves few for the rest.
+    near_its_ends_line(&late, least) && is_straight(&thinned(&late)) && course(points, least).trend.shape == Shape::Grows
+}
+
+/// Whether it rises, and no point lies far from the line between its ends.
+fn near_its_ends_line(points: &[Point], least: f64) -> bool {
+    let edge = points.len().min(3);
+    let (first, last) = (centre(&points[..edge]), centre(&points[points.len() - edge..]));
+    let slope = (last.y - first.y) / (last.x - first.x);
+    let far = |at: &Point| (at.y - first.y - slope * (at.x - first.x)).abs();
+    slope > least && points.iter().map(far).fold(0.0, f64::max) <= FARTHEST_SHARE_MAX * (last.y - first.y)
+}
+
+/// Whether a series is a straight line with little noise.
+fn is_straight(points: &[Point]) -> bool {
     let (Some(first), Some(last), Some(slope)) =
-        (points.first(), points.last(), theil_sen(&points, Z_995).map(|slope| slope.slope))
+        (points.first(), points.last(), theil_sen(points, Z_995).map(|slope| slope.slope))
     else {
         return false;
     };
     let rise = slope * (last.x - first.x);
-    let offset = level(&points.iter().map(|at| Point { x: at.x, y: at.y - slope * at.x }).collect::<Vec<_>>());
-    let farthest = points.iter().map(|at| (at.y - slope * at.x - offset).abs()).fold(0.0, f64::max);
-    rise > 0.0
-        && noise_about(&points, slope) <= NOISE_SHARE_MAX * rise
-        && farthest <= FARTHEST_SHARE_MAX * rise
-        && has_equal_halves(&points)
+    rise > 0.0 && noise_about(points, slope) <= NOISE_SHARE_MAX * rise && has_equal_halves(points)
 }
 
 fn has_equal_halves(points: &[Point]) -> bool {
@@ -86,13 +102,15 @@ fn has_equal_halves(points: &[Point]) -> bool {
     (1.0 / HALVES_RATIO_MAX..=HALVES_RATIO_MAX).contains(&ratio)
 }
 
-/// By how much a stack falls over the window, when it does so beyond doubt.
+/// By how much a stack falls over the window, when it does so all the time: what gives way to a constant growth falls as evenly, and what
+/// wanders about does not.
 fn fall(points: &[Point]) -> f64 {
     let window = thinned(&points[window_of(points)..]);
-    let Some(slope) = theil_sen(&window, Z_995).filter(|slope| slope.high < 0.0) else { return 0.0 };
-    let third = window.len().div_ceil(3);
-    // A line through a fall that has ended is longer than the fall.
-    let fallen = centre(&window[..third]).y - centre(&window[window.len() - third..]).y;
-    let (Some(first), Some(last)) = (window.first(), window.last()) else { return 0.0 };
-    fallen.max(-slope.slope * (last.x - first.x))
+    let (Some(first), Some(last), Some(slope)) = (window.first(), window.last(), theil_sen(&window, Z_995))
+    else {
+        return 0.0;
+    };
+    let fall = -slope.slope * (last.x - first.x);
+    let is_even = slope.high < 0.0 && noise_about(&window, slope.slope) <= FALL_NOISE_SHARE_MAX * fall;
+    if is_even { fall } else { 0.0 }
 }

@@ -145,7 +145,7 @@ fn outside_of_heaps(evidence: &Evidence, rules: &Rules, planes: &Planes, more: N
     }
     let doubt = DOUBT_SHARE * rules.resident_per_request_min;
     if kept.creeps && kept.trend.per_request >= doubt {
-        return Decision::open(Basis::Resident, vec![Need::OwnTools]);
+        return Decision::open(Basis::Resident, vec![more, Need::OwnTools]);
     }
     match kept.stands() {
         true => Decision::of(at_rest(evidence, planes), Basis::Resident),

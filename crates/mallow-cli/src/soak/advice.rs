@@ -1,5 +1,5 @@
-//! What to do next, in sentences: what would decide an open verdict, and where to look for memory that no stack tells of. Nothing is
-//! advised that the run at hand has already tried, or that cannot help.
+//! What stands beside the verdict in sentences: what would decide an open one, on which plane it rests when that is not the live heap,
+//! and where to look for what no stack tells of. Nothing is advised that the run at hand has tried, or that cannot help.
 
 use super::figures::bytes_in_words;
 use crate::text::grouped;
@@ -53,13 +53,12 @@ fn recorder(report: &SoakReport) -> String {
 
 fn sensitivity(report: &SoakReport, seen: f64, wanted: f64, times: Option<f64>) -> String {
     let [seen, wanted] = [seen, wanted].map(bytes_in_words);
-    let missed = format!("a leak below {seen} per request would not have been seen, and one of {wanted} has to be");
+    let missed = format!("a leak below {seen} per request would have passed");
     match times.map(|times| times * requests_of_an_iteration(report)) {
         Some(requests) => {
-            let requests = grouped(two_digits(requests));
-            format!("larger iterations: {missed} (--sensitivity); -n {} would show it", requests.replace(',', ""))
+            format!("larger iterations, such as -n {}: {missed}, and {wanted} have to be seen (--sensitivity)", two_digits(requests))
         }
-        None => format!("another --sensitivity: {missed}, but resident memory is not judged below its own limit"),
+        None => format!("a --sensitivity that resident memory can have: {missed}, and {wanted} are below its limit"),
     }
 }
 
@@ -82,6 +81,13 @@ pub(crate) fn places(report: &SoakReport) -> Vec<String> {
     let judgement = &report.judgement;
     let outside = elsewhere(report).filter(|_| judgement.verdict != Verdict::Invalid);
     let mut places: Vec<String> = outside.iter().map(|found| outside_of_heaps(found, judgement.verdict)).collect();
+    if judgement.verdict == Verdict::Leaking && judgement.basis == Basis::Stacks {
+        places.push(
+            "The live heap as a whole is too restless to be judged. What decides are stacks that grow by the same \
+             with each request, all the time."
+                .to_owned(),
+        );
+    }
     if judgement.verdict == Verdict::Leaking && judgement.basis == Basis::ManagedHeap {
         places.extend(runtimes(&report.samples).into_iter().filter_map(tool).map(str::to_owned));
     }
@@ -129,4 +135,49 @@ fn tool(runtime: &str) -> Option<&'static str> {
 
 fn is_go(report: &SoakReport) -> bool {
     elsewhere(report).is_some_and(|found| found.runtime == Some("go"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::soak::sample;
+
+    #[test]
+    fn a_recorder_is_advised_as_it_can_be_had() {
+        let mut report = sample::inconclusive();
+        report.judgement.needs = vec![Need::Recorder];
+        let mut advice = |unrecorded| {
+            report.unrecorded = unrecorded;
+            needs(&report).concat()
+        };
+        assert!(advice(Some(Unrecorded::Running)).ends_with("let mallow start the server, without --pid"));
+        assert!(advice(Some(Unrecorded::Unwanted)).ends_with("leave out --no-record"));
+        assert!(!advice(Some(Unrecorded::Impossible)).contains("--pid"), "nobody gave it");
+    }
+
+    #[test]
+    fn larger_iterations_are_told_by_their_number() {
+        let report = sample::clean();
+        // 5,000 requests, 3.9 times as many, in two digits.
+        assert_eq!(
+            sensitivity(&report, 145.0, 40.0, Some(3.9)),
+            "larger iterations, such as -n 20000: a leak below 145.0 bytes per request would have passed, and 40.0 bytes have to \
+             be seen (--sensitivity)"
+        );
+        assert_eq!([1.0, 99.0, 100.0, 101.0, 12_301.0].map(two_digits), [1, 99, 100, 110, 13_000]);
+    }
+
+    #[test]
+    fn go_is_named_with_what_malloc_holds_and_with_a_tool_that_sees_more() {
+        let told = places(&sample::go(Verdict::Mappings)).concat();
+        assert!(told.starts_with("This is a Go program, whose heap is not malloc's: malloc holds 2.00 KiB of"), "{told}");
+        assert!(told.contains("go tool pprof"), "{told}");
+        // What passes needs no tool.
+        let told = places(&sample::go(Verdict::Clean)).concat();
+        assert!(told.contains("judged by resident memory") && !told.contains("pprof"), "{told}");
+        let mut unknown = sample::go(Verdict::Mappings);
+        unknown.samples.iter_mut().for_each(|sample| sample.foreign_heap = None);
+        assert!(places(&unknown).concat().starts_with("The program's memory is not malloc's"));
+        assert_eq!(places(&sample::leaking()), [] as [&str; 0]);
+    }
 }

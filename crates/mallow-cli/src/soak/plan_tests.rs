@@ -195,6 +195,15 @@ fn limits_are_rules() {
 }
 
 #[test]
+fn a_sensitivity_lies_above_the_threshold() {
+    let wanted = |words: &[&str]| options(&[words, &["--", "s"]].concat(), &[]).rules.sensitivity_per_request;
+    assert_eq!((wanted(&[]), wanted(&["--sensitivity", "16B/req"])), (None, Some(16.0)));
+    assert_eq!(wanted(&["--sensitivity", "2B/req", "--threshold", "1B/req"]), Some(2.0));
+    let sentence = planned(&["--sensitivity", "2B/req", "--", "s"], &[]).unwrap_err();
+    assert!(sentence.starts_with("--sensitivity 2B/req needs a lower --threshold, such as 0.5B/req"), "{sentence}");
+}
+
+#[test]
 fn other_machines_are_left_alone() {
     let sentence = planned(&["--url", "http://192.0.2.1/", "--", "s"], &[]).err().unwrap_or_default();
     assert_eq!(sentence, "'192.0.2.1' is not this machine; add --allow-remote to send load there.");

@@ -6,7 +6,7 @@ use mallow_growth::{
 };
 use mallow_soak::{
     Comparison, Growth, HeapFigures, LatencyFigures, LoadFigures, MappingGrowth, Memory, Phase, Plane,
-    Sample, SoakReport,
+    RuntimeFigures, Sample, SoakReport,
 };
 
 const MIB: f64 = 1_048_576.0;
@@ -24,6 +24,10 @@ pub(crate) fn all() -> Vec<SoakReport> {
         inconclusive(),
         invalid(),
         compared(),
+        go(Verdict::Mappings),
+        go(Verdict::Clean),
+        steady(),
+        managed(),
     ]
 }
 
@@ -85,6 +89,37 @@ pub(crate) fn mappings() -> SoakReport {
     };
     report.mappings =
         vec![mapping("[anonymous]", 414.0, (3, 1203)), mapping("/var/tmp/index.bin", 4.5, (1, 1))];
+    report
+}
+
+/// A Go program: two kilobytes are malloc's.
+pub(crate) fn go(verdict: Verdict) -> SoakReport {
+    let mut report = mappings();
+    report.judgement.verdict = verdict;
+    report.judgement.is_elsewhere = true;
+    report.judgement.detectable_per_request = Some(81.4);
+    report.samples.iter_mut().for_each(|sample| sample.foreign_heap = Some("go".into()));
+    report.evidence.observations.iter_mut().for_each(|seen| seen.live_bytes = Some(2_048));
+    report
+}
+
+/// A leak in a heap that is restless otherwise.
+pub(crate) fn steady() -> SoakReport {
+    let mut report = leaking();
+    report.judgement.basis = Basis::Stacks;
+    report.judgement.steady = report.judgement.heap;
+    report.judgement.heap = Some(trend(Shape::Unclear, -224.0, 23.4 * MIB, 24.7 * MIB));
+    report
+}
+
+/// A leak of a runtime's objects.
+pub(crate) fn managed() -> SoakReport {
+    let mut report = leaking();
+    report.judgement.basis = Basis::ManagedHeap;
+    report.judgement.managed = report.judgement.heap;
+    report.judgement.heap = Some(trend(Shape::Flat, 1.7, 5.0 * MIB, 5.1 * MIB));
+    let runtime = RuntimeFigures { name: "node".into(), managed_bytes: 5 << 20, ..RuntimeFigures::default() };
+    report.samples.iter_mut().for_each(|sample| sample.runtimes = vec![runtime.clone()]);
     report
 }
 

@@ -12,6 +12,9 @@ pub(crate) fn verdict(report: &SoakReport) -> String {
     let verdict = report.judgement.verdict;
     let what = match verdict {
         Verdict::Leaking => growth(report),
+        Verdict::Mappings if report.judgement.is_elsewhere => {
+            format!("memory grows that is not malloc's: {}", growth(report))
+        }
         Verdict::Mappings => {
             format!("memory grows that the allocator does not manage: {}", growth(report))
         }
@@ -30,8 +33,7 @@ pub(crate) fn verdict(report: &SoakReport) -> String {
 fn growth(report: &SoakReport) -> String {
     let trend = report.judgement.trend();
     let of = match report.judgement.basis {
-        Basis::LiveHeap => "",
-        Basis::Stacks => " of stacks that grow by a constant for the whole run",
+        Basis::LiveHeap | Basis::Stacks => "",
         Basis::ManagedHeap => " of the managed heap",
         Basis::Mapped => " of files and shared memory",
         Basis::Resident => " of resident memory",

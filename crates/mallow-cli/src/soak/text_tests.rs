@@ -37,6 +37,20 @@ fn mappings() {
 }
 
 #[test]
+fn a_program_whose_heap_is_not_mallocs() {
+    assert_snapshot!(page(&sample::go(Verdict::Mappings)));
+}
+
+#[test]
+fn verdicts_that_do_not_rest_on_the_live_heap() {
+    let heads: Vec<String> = [sample::go(Verdict::Clean), sample::steady(), sample::managed()]
+        .iter()
+        .map(|report| page(report).split("\n\n").next().unwrap_or_default().to_owned())
+        .collect();
+    assert_snapshot!(heads.join("\n\n"));
+}
+
+#[test]
 fn inconclusive() {
     assert_snapshot!(page(&sample::inconclusive()));
 }

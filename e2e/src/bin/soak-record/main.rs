@@ -140,7 +140,7 @@ fn page(
     let mut sums = [0; 3];
     for (mode, said) in modes.iter().zip(all) {
         let wrong = said.iter().filter(|said| !said.faults.is_empty()).count();
-        let open = said.iter().filter(|said| said.verdict == "inconclusive").count();
+        let open = said.iter().filter(|said| said.verdict == "INCONCLUSIVE").count();
         let counts = [said.len() - wrong - open, open, wrong];
         sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
         let (low, middle, high) = spread(said.iter().map(|said| said.seconds));

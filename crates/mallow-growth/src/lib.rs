@@ -7,6 +7,7 @@
 
 mod doubling;
 mod findings;
+mod floor;
 mod holder;
 mod idle;
 mod judge;

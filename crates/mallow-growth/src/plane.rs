@@ -10,6 +10,7 @@
 //! and more iterations are asked for: doubt is never decided in favour of either side.
 
 use crate::doubling::{Doubling, doubling};
+use crate::floor;
 use crate::sawtooth;
 use crate::series::{Point, centre, level, noise_about, thinned};
 use crate::theil_sen::{Slope, Z_995, theil_sen};
@@ -91,7 +92,7 @@ pub(crate) fn course(points: &[Point], per_request_min: f64) -> Course {
     };
     (trend.per_request, trend.per_request_low, trend.per_request_high) = (slope.slope, slope.low, slope.high);
     trend.noise = noise_about(&window, slope.slope);
-    let bounded = sawtooth::bounds(&window, per_request_min);
+    let bounded = sawtooth::bounds(&window, per_request_min).or_else(|| floor::stands(&window, per_request_min));
     let mut look = Look { points, start, window: &window, slope, per_request_min, quiet: trend.noise, bounded };
     look.quiet = trend.noise.min(NEIGHBOURS * neighbour_noise(&window));
     let doubling = look.doubling();
@@ -138,7 +139,7 @@ struct Look<'a> {
     per_request_min: f64,
     /// The smaller of two views of the noise.
     quiet: f64,
-    /// Of memory that is collected in batches: the smallest leak that would have moved its edges.
+    /// Of memory that comes and goes: the smallest leak that would have moved its edges, or its floor.
     bounded: Option<f64>,
 }
 

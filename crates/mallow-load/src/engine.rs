@@ -6,6 +6,7 @@ pub(crate) mod http1;
 pub(crate) mod http2;
 pub(crate) mod plan;
 pub(crate) mod prepared;
+mod prompt;
 pub(crate) mod sequence;
 pub(crate) mod station;
 pub(crate) mod tally;

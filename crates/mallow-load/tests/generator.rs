@@ -50,6 +50,15 @@ fn exactly_so_many_requests_are_sent_over_so_many_connections() {
     assert!(figures.generator_busy > 0.0 && figures.generator_busy <= 1.0, "{}", figures.generator_busy);
 }
 
+/// The kernel delays an acknowledgement by 40 ms at the least. Where half of the answers came sooner, nobody waited for one.
+#[test]
+fn an_answer_in_two_pieces_waits_for_no_delayed_acknowledgement() {
+    let server = Server::start(|_| Reply::TwoPieces);
+    let figures = Generator::start(load(server.address, 2)).unwrap().run(Amount::Requests(100), None);
+    assert_eq!((figures.succeeded, figures.body_bytes, server.connections()), (100, 300, 2));
+    assert!(figures.latency.p50_us < 40_000, "{:?}", figures.latency);
+}
+
 #[test]
 fn connections_stay_open_between_runs_until_they_are_closed() {
     let server = hello();

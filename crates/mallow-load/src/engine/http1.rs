@@ -5,6 +5,7 @@
 
 use super::cause::Cause;
 use super::prepared::Body;
+use super::prompt::{Debt, Prompt};
 use hyper::body::{Body as _, Incoming};
 use hyper::client::conn::http1::{Builder, Connection, SendRequest};
 use hyper::{Request, Response};
@@ -12,6 +13,7 @@ use hyper_util::rt::TokioIo;
 use std::future::{Future, poll_fn};
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use tokio::net::TcpStream;
 
@@ -36,18 +38,19 @@ pub(crate) struct Broken {
 #[derive(Debug)]
 pub(crate) struct Http1 {
     sender: SendRequest<Body>,
-    connection: Pin<Box<Connection<TokioIo<TcpStream>, Body>>>,
+    connection: Pin<Box<Connection<TokioIo<Prompt>, Body>>>,
+    debt: Arc<Debt>,
     is_over: bool,
 }
 
 impl Http1 {
     pub(crate) async fn open(address: SocketAddr) -> Result<Http1, Cause> {
-        let stream = connect(address).await?;
+        let (stream, debt) = Prompt::new(connect(address).await?);
         let (sender, connection) = Builder::new()
             .handshake(TokioIo::new(stream))
             .await
             .map_err(|error| Cause::of_exchange(&error))?;
-        Ok(Http1 { sender, connection: Box::pin(connection), is_over: false })
+        Ok(Http1 { sender, connection: Box::pin(connection), debt, is_over: false })
     }
 
     /// Whether another request can be sent: the server may have closed it since the last one.
@@ -72,15 +75,21 @@ impl Http1 {
         })
         .await
         .map_err(unsent)?;
+        self.debt.forgive();
         let answer = self.sender.send_request(request);
         let mut answer = pin!(take_in(answer));
-        let (connection, is_over) = (&mut self.connection, &mut self.is_over);
+        let (connection, debt, is_over) = (&mut self.connection, &self.debt, &mut self.is_over);
         poll_fn(|context| {
-            // First the connection, which writes the request and reads the answer, then who waits for it.
-            if !*is_over {
-                *is_over = connection.as_mut().poll(context).is_ready();
+            loop {
+                // First the connection, which writes the request and reads the answer, then who waits for it.
+                if !*is_over {
+                    *is_over = connection.as_mut().poll(context).is_ready();
+                }
+                let answered = answer.as_mut().poll(context);
+                if answered.is_ready() || *is_over || !debt.call_in() {
+                    return answered;
+                }
             }
-            answer.as_mut().poll(context)
         })
         .await
     }

@@ -33,6 +33,8 @@ pub(crate) enum Reply {
     Last { announced: bool },
     /// First wait.
     Late(Duration),
+    /// Head and body in two pieces, of which Nagle's algorithm holds back the second.
+    TwoPieces,
     /// These bytes, and the end of the connection.
     Raw(&'static str),
     /// A reset.
@@ -121,6 +123,13 @@ fn serve(
         }
         match what {
             Reply::Answer(status, body) => writer.write_all(answer(status, body, is_head, "").as_bytes())?,
+            Reply::TwoPieces => {
+                stream.set_nodelay(false)?;
+                let whole = answer(200, "two", is_head, "");
+                let (head, body) = whole.split_at(whole.len() - 3);
+                writer.write_all(head.as_bytes())?;
+                writer.write_all(body.as_bytes())?;
+            }
             Reply::Late(time) => {
                 thread::sleep(time);
                 writer.write_all(answer(200, "late", is_head, "").as_bytes())?;

@@ -90,7 +90,11 @@ fn build_go(target: &Path) {
         let mut build = run::command("go");
         build.args(["build", "-o"]).arg(&fresh).arg(sources().join("go/server.go"));
         // It keeps what it has built, and wants to know where.
-        build.env("CGO_ENABLED", cgo).env("GOCACHE", go.join("cache")).env("GOPATH", go.join("path")).env("GOFLAGS", "-buildvcs=false");
+        build
+            .env("CGO_ENABLED", cgo)
+            .env("GOCACHE", go.join("cache"))
+            .env("GOPATH", go.join("path"))
+            .env("GOFLAGS", "-buildvcs=false");
         // Go itself may be installed from elsewhere than Debian.
         build.env("PATH", std::env::var_os("PATH").unwrap_or_default());
         let _ = run::finish(&mut build).well();

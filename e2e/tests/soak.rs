@@ -106,3 +106,40 @@ fn a_leak_in_ruby_is_found() {
 fn a_leak_in_node_is_found_in_its_own_heap() {
     is_told("node", "leak");
 }
+
+/// It is told which plane was looked at and how closely, and where to look; 4 bytes would be the sight of a heap that it does not use.
+#[track_caller]
+fn is_judged_by_resident_memory(server: &str, name: &str) {
+    let mode = mode(server, name);
+    let finished = mode.soak_short();
+    let said = mode.judge(&finished);
+    assert!(said.faults.is_empty() && said.verdict != "INCONCLUSIVE", "{said:#?}\n{finished}");
+    let report = e2e::json(&finished.stdout);
+    assert_eq!(report["growth"]["plane"], "resident", "{finished}");
+    assert!(report["detectable_per_request"].as_f64().unwrap() >= 64.0, "{finished}");
+    let advice = report["advice"][0].as_str().unwrap();
+    assert!(advice.starts_with("This is a Go program, whose heap is not malloc's"), "{advice}");
+    assert_eq!(advice.contains("go tool pprof"), said.verdict == "MAPPINGS", "{advice}");
+}
+
+#[test]
+fn a_go_program_is_judged_by_resident_memory() {
+    is_judged_by_resident_memory("go", "clean");
+    is_judged_by_resident_memory("go", "slice");
+}
+
+#[test]
+fn a_static_go_program_is_too() {
+    is_judged_by_resident_memory("go-static", "slice");
+}
+
+#[test]
+#[ignore = "in `cargo xtask long`, as each of its soaks"]
+fn goroutines_that_never_end_are_found() {
+    is_judged_by_resident_memory("go", "goroutines");
+}
+
+#[test]
+fn a_native_leak_of_a_jvm_is_found_beside_its_restless_compiler() {
+    is_told("java", "native");
+}

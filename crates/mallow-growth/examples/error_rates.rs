@@ -60,10 +60,17 @@ fn unseen(runs: u64) {
 
 fn restless_heaps(runs: u64) {
     println!("\n## A leak on one stack of a restless heap, {runs} runs of each\n");
-    println!("Forty other stacks that are noise, fill, shrink, wander, or come and go in batches, by 10 KB to 10 MB each.\n");
+    println!(
+        "Forty other stacks that are noise, fill, shrink, wander, or come and go in batches, by 10 KB to 10 MB each.\n"
+    );
     println!("| leak, bytes per request | LEAKING | passed | open |\n|---|--:|--:|--:|");
-    let programs =
-        [("none", 0.0, false), ("16", 16.0, false), ("122", 122.0, false), ("1,000", 1_000.0, false), ("122 that another stack gives up", 122.0, true)];
+    let programs = [
+        ("none", 0.0, false),
+        ("16", 16.0, false),
+        ("122", 122.0, false),
+        ("1,000", 1_000.0, false),
+        ("122 that another stack gives up", 122.0, true),
+    ];
     for (name, leak, moves) in programs {
         let counts = restless::counts(leak, moves, runs);
         println!("| {name} | {} | {} | {} |", counts.leaking, counts.passed, counts.open);

@@ -1,7 +1,7 @@
 //! What is said beside the verdict: descriptors, threads, throughput, the managed heap, the user's own limits.
 
-use crate::series::{centre, median, plane, thinned};
 use crate::planes::Planes;
+use crate::series::{centre, median, plane, thinned};
 use crate::window::{WINDOW_MIN, window_of};
 use crate::{Evidence, Finding, Observation, Rules};
 

@@ -34,7 +34,8 @@ pub(crate) fn stands(window: &[Point], per_request_min: f64) -> Option<f64> {
     if last.y - late.y > alike {
         return None;
     }
-    let slopes = [(early, middle), (middle, late), (early, late)].map(|(one, other)| (other.y - one.y) / (other.x - one.x));
+    let slopes = [(early, middle), (middle, late), (early, late)]
+        .map(|(one, other)| (other.y - one.y) / (other.x - one.x));
     let may = RISE_MAX * per_request_min;
     slopes.iter().all(|slope| slope.abs() < may).then_some(per_request_min)
 }

@@ -82,7 +82,8 @@ mod tests {
 
     #[test]
     fn a_runtime_that_is_known_needs_no_figures() {
-        let known = Evidence { foreign_heap: ForeignHeap::Collected, ..evidence(|seen| seen.live_bytes = None) };
+        let known =
+            Evidence { foreign_heap: ForeignHeap::Collected, ..evidence(|seen| seen.live_bytes = None) };
         assert!(is_elsewhere(&known));
     }
 }

@@ -92,8 +92,10 @@ pub(crate) fn course(points: &[Point], per_request_min: f64) -> Course {
     };
     (trend.per_request, trend.per_request_low, trend.per_request_high) = (slope.slope, slope.low, slope.high);
     trend.noise = noise_about(&window, slope.slope);
-    let bounded = sawtooth::bounds(&window, per_request_min).or_else(|| floor::stands(&window, per_request_min));
-    let mut look = Look { points, start, window: &window, slope, per_request_min, quiet: trend.noise, bounded };
+    let bounded =
+        sawtooth::bounds(&window, per_request_min).or_else(|| floor::stands(&window, per_request_min));
+    let mut look =
+        Look { points, start, window: &window, slope, per_request_min, quiet: trend.noise, bounded };
     look.quiet = trend.noise.min(NEIGHBOURS * neighbour_noise(&window));
     let doubling = look.doubling();
     let plateau = look.plateau();

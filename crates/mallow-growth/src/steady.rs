@@ -72,7 +72,9 @@ fn is_steady(points: &[Point], least: f64) -> bool {
     let quarter = points.last().map_or(0.0, |last| last.x / 4.0);
     let late: Vec<Point> = points.iter().copied().filter(|point| point.x >= quarter).collect();
     // Of thousands of stacks, this leaves few for the rest.
-    near_its_ends_line(&late, least) && is_straight(&thinned(&late)) && course(points, least).trend.shape == Shape::Grows
+    near_its_ends_line(&late, least)
+        && is_straight(&thinned(&late))
+        && course(points, least).trend.shape == Shape::Grows
 }
 
 /// Whether it rises, and no point lies far from the line between its ends.

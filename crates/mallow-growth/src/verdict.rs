@@ -224,7 +224,9 @@ fn of_resident_growth(planes: &Planes) -> Option<Verdict> {
         // The allocator was asked, and could give nothing back.
         None if planes.trimmed.is_some() => Some(Verdict::Fragmentation),
         // Nobody could ask it; but where its areas do not grow, it is not the allocator.
-        None => (planes.heap.is_some() && explains(&planes.areas) == Some(false)).then_some(Verdict::Mappings),
+        None => {
+            (planes.heap.is_some() && explains(&planes.areas) == Some(false)).then_some(Verdict::Mappings)
+        }
     }
 }
 

@@ -1,8 +1,8 @@
 //! The matrix, cell by cell, on runs without noise; and that no evidence makes the judge panic.
 
 use mallow_growth::{
-    Basis, Evidence, Fault, Finding, ForeignHeap, Judgement, Need, Observation, Rules, Shape, StackSeries, Stacks, Verdict,
-    growing_stacks, judge,
+    Basis, Evidence, Fault, Finding, ForeignHeap, Judgement, Need, Observation, Rules, Shape, StackSeries,
+    Stacks, Verdict, growing_stacks, judge,
 };
 use proptest::prelude::*;
 
@@ -184,7 +184,10 @@ fn its_gross_leak_is_a_mapping_that_grows() {
 fn garbage_that_waits_for_a_heap_to_double_is_no_leak_yet() {
     // 100 bytes a request over 20 iterations are 2 MB, and there were 7 MiB.
     let judgement = judged(&go(20, |i| 100_000 * i));
-    assert_eq!((judgement.verdict, judgement.needs), (Verdict::Inconclusive, vec![Need::Iterations(20), Need::Collection]));
+    assert_eq!(
+        (judgement.verdict, judgement.needs),
+        (Verdict::Inconclusive, vec![Need::Iterations(20), Need::Collection])
+    );
     assert_eq!(verdict(&go(80, |i| 100_000 * i)), Verdict::Mappings);
     let collected = Evidence { foreign_heap: ForeignHeap::Collected, ..go(20, |i| 100_000 * i) };
     assert_eq!(verdict(&collected), Verdict::Mappings);
@@ -193,7 +196,10 @@ fn garbage_that_waits_for_a_heap_to_double_is_no_leak_yet() {
 #[test]
 fn a_leak_below_what_resident_memory_can_show_does_not_pass_when_it_is_there() {
     let judgement = judged(&go(40, |i| 24_000 * i));
-    assert_eq!((judgement.verdict, judgement.needs), (Verdict::Inconclusive, vec![Need::Iterations(40), Need::OwnTools]));
+    assert_eq!(
+        (judgement.verdict, judgement.needs),
+        (Verdict::Inconclusive, vec![Need::Iterations(40), Need::OwnTools])
+    );
     // A few pages now and then are every program's.
     assert_eq!(verdict(&go(40, |i| 4_000 * i)), Verdict::Plateau);
 }

@@ -99,7 +99,8 @@ impl Course<'_> {
         if !may {
             return None;
         }
-        let judgement = judge(&evidence(&self.samples, self.looks.stacks(), self.options, None), &self.options.rules);
+        let judgement =
+            judge(&evidence(&self.samples, self.looks.stacks(), self.options, None), &self.options.rules);
         (judgement.verdict == Verdict::Inconclusive).then_some(wanted)
     }
 

@@ -98,6 +98,24 @@ fn errors(samples: &[Sample], rules: &Rules) -> Option<Fault> {
     Some(Fault::Errors { failed, requests, most })
 }
 
+/// A word about workers that ended and were replaced: what they held is not in the series any more.
+pub(crate) fn replaced(samples: &[Sample]) -> Option<String> {
+    /// One that ends may have had its reason.
+    const ENDED_MIN: u32 = 2;
+    let mut looks =
+        samples.iter().filter(|sample| sample.phase == Phase::Measured && !sample.is_posthumous());
+    let first = looks.next()?;
+    let last = looks.next_back()?;
+    let ended = last.processes_ended.saturating_sub(first.processes_ended);
+    let is_replaced = ended >= ENDED_MIN && last.processes >= first.processes;
+    is_replaced.then(|| {
+        format!(
+            "at least {ended} processes of the server ended during the load and others began: memory that a worker loses goes with it, and all of \
+             them together are no steady series; soak it with workers that stay (gunicorn without --max-requests, and their like)"
+        )
+    })
+}
+
 /// A word about a load that met nothing but refusals, though they are accepted: it is not the program's work that was tested.
 pub(crate) fn only_refusals(samples: &[Sample]) -> Option<String> {
     let loads = || samples.iter().filter_map(|sample| sample.load.as_ref());
@@ -135,6 +153,21 @@ mod tests {
         dead.processes = 0;
         let evidence = of_samples(&[alive, dead], &Rules::default());
         assert_eq!((evidence.observations.len(), evidence.faults.len()), (1, 1));
+    }
+
+    #[test]
+    fn workers_that_are_replaced_are_told_of() {
+        let look = |processes_ended, processes| Sample {
+            phase: Phase::Measured,
+            processes,
+            processes_ended,
+            ..Sample::default()
+        };
+        let said = replaced(&[look(1, 4), look(9, 4), look(31, 4)]).unwrap_or_default();
+        assert!(said.starts_with("at least 30 processes of the server ended"), "{said}");
+        assert_eq!(replaced(&[look(7, 4), look(7, 4)]), None, "they ended before");
+        assert_eq!(replaced(&[look(0, 4), look(3, 1)]), None, "nobody came after them");
+        assert_eq!(replaced(&[]), None);
     }
 
     fn sample(requests: u64, succeeded: u64, failures: &[(&str, u64)]) -> Sample {

@@ -148,11 +148,8 @@ fn grouped(keys: &[Key], frames: Vec<Vec<Frame>>) -> Vec<Group> {
 
 /// The sums over the stacks of each group.
 fn series_of(groups: &[Vec<Key>], kept: &[&Kept]) -> Vec<StackSeries> {
-    let group_of: FxHashMap<Key, usize> = groups
-        .iter()
-        .enumerate()
-        .flat_map(|(at, group)| group.iter().map(move |key| (*key, at)))
-        .collect();
+    let group_of: FxHashMap<Key, usize> =
+        groups.iter().enumerate().flat_map(|(at, group)| group.iter().map(move |key| (*key, at))).collect();
     let empty =
         |id: usize| StackSeries { id: id as u32, bytes: vec![0; kept.len()], blocks: vec![0; kept.len()] };
     let mut series: Vec<StackSeries> = (0..groups.len()).map(empty).collect();

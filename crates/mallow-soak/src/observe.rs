@@ -102,6 +102,7 @@ impl Observer<'_> {
             descriptors: pids.iter().map(|pid| processes::descriptors(*pid)).sum(),
             threads: threads.saturating_sub(aides),
             processes: pids.len() as u32,
+            processes_ended: self.server.ended(),
             ..Sample::default()
         };
         Seen { sample, look, mappings: Mappings::new() }

@@ -38,6 +38,8 @@ pub struct Sample {
     pub threads: u64,
     /// Processes of the server.
     pub processes: u32,
+    /// Processes of the server that have ended so far, as far as they were seen.
+    pub processes_ended: u32,
     /// What managed runtimes said after a collection.
     pub runtimes: Vec<RuntimeFigures>,
     /// A runtime that manages memory is at work, and nobody made it collect.

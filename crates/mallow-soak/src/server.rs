@@ -133,14 +133,19 @@ impl Running {
         (alive.into_iter().map(|process| process.pid).collect(), threads)
     }
 
+    /// How many of its processes have ended that were seen at work.
+    pub(crate) fn ended(&self) -> u32 {
+        let alive = self.processes().0.len();
+        self.known.borrow().len().saturating_sub(alive) as u32
+    }
+
     /// The runtime of one of its processes that keeps its heap outside of malloc and tells nobody about it.
     pub(crate) fn foreign_heap(&self) -> Option<String> {
         self.processes();
         let mut is_go = self.is_go.borrow_mut();
         let known = self.known.borrow();
-        let mut is_one = |process: &Process| {
-            *is_go.entry(*process).or_insert_with(|| processes::is_go(process.pid))
-        };
+        let mut is_one =
+            |process: &Process| *is_go.entry(*process).or_insert_with(|| processes::is_go(process.pid));
         known.iter().any(&mut is_one).then(|| "go".to_owned())
     }
 

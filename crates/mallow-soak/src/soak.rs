@@ -172,6 +172,7 @@ fn conclude(
         }
     }
     warnings.extend(evidence::only_refusals(&samples));
+    warnings.extend(evidence::replaced(&samples));
     if interrupts.heard() > 0 {
         warnings.push("interrupted: the verdict is about what was seen until then".to_owned());
     }

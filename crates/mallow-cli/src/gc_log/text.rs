@@ -250,4 +250,3 @@ fn bytes(value: f64) -> String {
         size => format!("{sign}{}", Bytes(size.round() as u64)),
     }
 }
-

@@ -56,16 +56,23 @@ fn sensitivity(report: &SoakReport, seen: f64, wanted: f64, times: Option<f64>) 
     let missed = format!("a leak below {seen} per request would have passed");
     match times.map(|times| times * requests_of_an_iteration(report)) {
         Some(requests) => {
-            format!("larger iterations, such as -n {}: {missed}, and {wanted} have to be seen (--sensitivity)", two_digits(requests))
+            format!(
+                "larger iterations, such as -n {}: {missed}, and {wanted} have to be seen (--sensitivity)",
+                two_digits(requests)
+            )
         }
-        None => format!("a --sensitivity that resident memory can have: {missed}, and {wanted} are below its limit"),
+        None => format!(
+            "a --sensitivity that resident memory can have: {missed}, and {wanted} are below its limit"
+        ),
     }
 }
 
 /// The middle one of what was asked for in an iteration.
 fn requests_of_an_iteration(report: &SoakReport) -> f64 {
-    let mut requests: Vec<u64> =
-        measured(&report.samples).filter_map(|sample| sample.load.as_ref()).map(|load| load.requests).collect();
+    let mut requests: Vec<u64> = measured(&report.samples)
+        .filter_map(|sample| sample.load.as_ref())
+        .map(|load| load.requests)
+        .collect();
     requests.sort_unstable();
     requests.get(requests.len() / 2).copied().unwrap_or(1000) as f64
 }
@@ -80,7 +87,8 @@ fn two_digits(value: f64) -> u64 {
 pub(crate) fn places(report: &SoakReport) -> Vec<String> {
     let judgement = &report.judgement;
     let outside = elsewhere(report).filter(|_| judgement.verdict != Verdict::Invalid);
-    let mut places: Vec<String> = outside.iter().map(|found| outside_of_heaps(found, judgement.verdict)).collect();
+    let mut places: Vec<String> =
+        outside.iter().map(|found| outside_of_heaps(found, judgement.verdict)).collect();
     if judgement.verdict == Verdict::Leaking && judgement.basis == Basis::Stacks {
         places.push(
             "The live heap as a whole is too restless to be judged. What decides are stacks that grow by the same \
@@ -97,9 +105,12 @@ pub(crate) fn places(report: &SoakReport) -> Vec<String> {
 fn outside_of_heaps(found: &Elsewhere<'_>, verdict: Verdict) -> String {
     let held = match found.live_bytes {
         Some(live) => format!("malloc holds {} of {} resident", Bytes(live), Bytes(found.resident_bytes)),
-        None => format!("{} are resident, and nothing tells what malloc holds of it", Bytes(found.resident_bytes)),
+        None => {
+            format!("{} are resident, and nothing tells what malloc holds of it", Bytes(found.resident_bytes))
+        }
     };
-    let passes = matches!(verdict, Verdict::Clean | Verdict::Plateau | Verdict::Retention | Verdict::Fragmentation);
+    let passes =
+        matches!(verdict, Verdict::Clean | Verdict::Plateau | Verdict::Retention | Verdict::Fragmentation);
     let (why, place) = match found.runtime {
         Some(_) => (
             format!("This is a Go program, whose heap is not malloc's: {held}."),
@@ -170,7 +181,10 @@ mod tests {
     #[test]
     fn go_is_named_with_what_malloc_holds_and_with_a_tool_that_sees_more() {
         let told = places(&sample::go(Verdict::Mappings)).concat();
-        assert!(told.starts_with("This is a Go program, whose heap is not malloc's: malloc holds 2.00 KiB of"), "{told}");
+        assert!(
+            told.starts_with("This is a Go program, whose heap is not malloc's: malloc holds 2.00 KiB of"),
+            "{told}"
+        );
         assert!(told.contains("go tool pprof"), "{told}");
         // What passes needs no tool.
         let told = places(&sample::go(Verdict::Clean)).concat();

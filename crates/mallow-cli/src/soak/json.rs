@@ -8,8 +8,8 @@ use crate::json::FrameJson;
 use mallow_growth::{Basis, Finding, Shape};
 use mallow_soak::{Comparison, Sample, SoakReport};
 use mallow_view::soak::{
-    GrowingRow, Interval, LatencyRow, PlaneRow, PlaneUnit, Side, asked, growing, latencies, pace,
-    planes, split,
+    GrowingRow, Interval, LatencyRow, PlaneRow, PlaneUnit, Side, asked, growing, latencies, pace, planes,
+    split,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -2,9 +2,9 @@
 //!
 //! What is inconclusive or invalid is an error: nobody may take it for a pass.
 
+use super::sentence;
 use super::text::Page;
 use super::verdict::{Weight, finding, is_failure, weight, worse};
-use super::sentence;
 use crate::failure::Failure;
 use crate::text::{Style, printable};
 use mallow_growth::Finding;

@@ -200,7 +200,10 @@ fn a_sensitivity_lies_above_the_threshold() {
     assert_eq!((wanted(&[]), wanted(&["--sensitivity", "16B/req"])), (None, Some(16.0)));
     assert_eq!(wanted(&["--sensitivity", "2B/req", "--threshold", "1B/req"]), Some(2.0));
     let sentence = planned(&["--sensitivity", "2B/req", "--", "s"], &[]).unwrap_err();
-    assert!(sentence.starts_with("--sensitivity 2B/req needs a lower --threshold, such as 0.5B/req"), "{sentence}");
+    assert!(
+        sentence.starts_with("--sensitivity 2B/req needs a lower --threshold, such as 0.5B/req"),
+        "{sentence}"
+    );
 }
 
 #[test]

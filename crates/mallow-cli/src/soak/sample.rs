@@ -2,7 +2,8 @@
 
 use mallow_base::Frame;
 use mallow_growth::{
-    Basis, Evidence, Fault, Finding, GrowingStack, Judgement, Need, Observation, Plateau, Shape, Trend, Verdict,
+    Basis, Evidence, Fault, Finding, GrowingStack, Judgement, Need, Observation, Plateau, Shape, Trend,
+    Verdict,
 };
 use mallow_soak::{
     Comparison, Growth, HeapFigures, LatencyFigures, LoadFigures, MappingGrowth, Memory, Phase, Plane,

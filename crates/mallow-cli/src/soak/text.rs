@@ -233,7 +233,15 @@ impl Page<'_> {
 
     fn warnings(&self, style: Style) -> Vec<String> {
         let end = &self.report.server_end;
-        let expected = ["exit status 0", "still running", "killed by signal 15", "killed by SIGTERM", ""];
+        // 143 is what a JVM and a shell make of the SIGTERM that they are ended by.
+        let expected = [
+            "exit status 0",
+            "exit status 143",
+            "still running",
+            "killed by signal 15",
+            "killed by SIGTERM",
+            "",
+        ];
         let odd = (!expected.contains(&end.as_str())).then(|| format!("the server did not end well: {end}"));
         let warnings = self.report.warnings.iter().cloned().chain(odd);
         warnings

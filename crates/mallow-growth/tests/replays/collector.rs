@@ -22,7 +22,8 @@ pub(crate) struct Program {
     pub(crate) warm_up: (f64, f64),
 }
 
-pub(crate) const CLEAN: Program = Program { base: 0.5 * MIB, garbage: 5_000.0, leak: 0.0, warm_up: (0.0, 1.0) };
+pub(crate) const CLEAN: Program =
+    Program { base: 0.5 * MIB, garbage: 5_000.0, leak: 0.0, warm_up: (0.0, 1.0) };
 
 struct Heap {
     live_at_collection: f64,
@@ -65,7 +66,8 @@ pub(crate) fn replay(program: Program, piece: f64, seed: u64) -> (Judgement, usi
             let warm = program.warm_up.0 * (1.0 - (-measured / program.warm_up.1).exp());
             let live = program.base + warm + program.leak * requests;
             let allocated = (program.garbage + program.leak) * pieces * piece / 1_000.0
-                + program.warm_up.0 / program.warm_up.1 * (-measured / program.warm_up.1).exp() * pieces / 1_000.0;
+                + program.warm_up.0 / program.warm_up.1 * (-measured / program.warm_up.1).exp() * pieces
+                    / 1_000.0;
             heap.work(live, allocated);
         }
         let resident = 13e6 + heap.resident + noise.next(&mut chance);

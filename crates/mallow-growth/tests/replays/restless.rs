@@ -88,7 +88,8 @@ fn replay(leak: f64, moves: bool, seed: u64) -> Verdict {
         let wanted = if evidence.observations.is_empty() { 20 } else { 2 * evidence.observations.len() };
         for at in evidence.observations.len()..wanted {
             let iteration = at as f64 + 4.5;
-            let held: Vec<u64> = stacks.iter_mut().map(|stack| stack.held(iteration, piece, &mut chance)).collect();
+            let held: Vec<u64> =
+                stacks.iter_mut().map(|stack| stack.held(iteration, piece, &mut chance)).collect();
             for (series, held) in evidence.stacks.series.iter_mut().zip(&held) {
                 series.bytes.push(*held);
                 series.blocks.push(*held / 64);

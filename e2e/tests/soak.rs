@@ -114,7 +114,7 @@ fn is_judged_by_resident_memory(server: &str, name: &str) {
     let finished = mode.soak_short();
     let said = mode.judge(&finished);
     assert!(said.faults.is_empty() && said.verdict != "INCONCLUSIVE", "{said:#?}\n{finished}");
-    let report = e2e::json(&finished.stdout);
+    let report = e2e::session::json(&finished.stdout);
     assert_eq!(report["growth"]["plane"], "resident", "{finished}");
     assert!(report["detectable_per_request"].as_f64().unwrap() >= 64.0, "{finished}");
     let advice = report["advice"][0].as_str().unwrap();

@@ -14,6 +14,9 @@ const SLIVER: f64 = 0.1;
 /// ... when so much is elsewhere. Every program has some of that: data of its libraries, stacks.
 const ELSEWHERE_BYTES_MIN: f64 = 2.0 * 1_048_576.0;
 
+/// The part of its memory by which a heap can grow before it is collected.
+const HEADROOM: f64 = 0.5;
+
 /// Whether what the program holds lies outside of every heap that was looked at.
 pub(crate) fn is_elsewhere(evidence: &Evidence) -> bool {
     let late = &evidence.observations[window(&evidence.observations)];
@@ -27,6 +30,16 @@ pub(crate) fn is_elsewhere(evidence: &Evidence) -> bool {
 pub(crate) fn own_bytes(seen: &Observation) -> f64 {
     let resident = seen.trimmed_bytes.unwrap_or(seen.resident_bytes);
     resident.saturating_sub(seen.mapped_bytes.unwrap_or(0)) as f64
+}
+
+/// A heap that collects itself when it has doubled may take in half of what is resident before anybody sees it grow: so much of a leak
+/// stays hidden. Nothing of one that was made to collect, or that is none.
+pub(crate) fn headroom(evidence: &Evidence) -> f64 {
+    let late = &evidence.observations[window(&evidence.observations)];
+    match evidence.foreign_heap {
+        ForeignHeap::Uncollected => HEADROOM * median(late.iter().map(own_bytes)),
+        ForeignHeap::Collected | ForeignHeap::Unknown => 0.0,
+    }
 }
 
 /// What the heaps hold that were looked at; none without a recorder. Free memory of the allocator is malloc's too.

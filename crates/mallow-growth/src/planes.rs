@@ -21,6 +21,8 @@ pub(crate) struct Planes {
     pub(crate) steady: Option<Steady>,
     /// The memory is on none of the heaps, see [`crate::holder`].
     pub(crate) is_elsewhere: bool,
+    /// What may hide in resident memory, in bytes for each request, see [`holder::headroom`].
+    pub(crate) hidden: f64,
 }
 
 /// How small a leak a plane shows.
@@ -37,9 +39,11 @@ impl Planes {
         let seen = &evidence.observations;
         let heap = |points: Vec<Point>| course(&points, rules.heap_per_request_min);
         let pages = |points: Vec<Point>| course(&points, rules.resident_per_request_min);
+        let resident = plane(seen, |seen| Some(seen.resident_bytes)).map(pages).unwrap_or_default();
         Planes {
+            hidden: holder::headroom(evidence) / resident.requests.max(1.0),
+            resident,
             heap: plane(seen, |seen| seen.live_bytes).map(heap),
-            resident: plane(seen, |seen| Some(seen.resident_bytes)).map(pages).unwrap_or_default(),
             trimmed: plane(seen, |seen| seen.trimmed_bytes).map(pages),
             mapped: plane(seen, |seen| seen.mapped_bytes).map(pages),
             allocator: plane(seen, |seen| seen.allocator_bytes).map(pages),
@@ -77,11 +81,14 @@ impl Planes {
     /// How small a leak the planes show that hold the memory: each of them has to show it.
     pub(crate) fn sights(&self, rules: &Rules) -> impl Iterator<Item = Sight> {
         let of = |limit: f64| move |course: &Course| Sight { seen: course.sight, limit };
+        let hidden = |sight: Sight| Sight { seen: sight.seen + self.hidden, ..sight };
         let heap = self.heap.as_ref().map(of(rules.heap_per_request_min));
         let managed = self.managed.as_ref().map(of(rules.heap_per_request_min));
         let is_resident = self.heap.is_none() || self.is_elsewhere;
         let resident = is_resident.then_some(self.kept()).map(of(rules.resident_per_request_min));
         // Of a run without two observations there is no slope, and nothing is known of a leak.
-        [heap, managed, resident].into_iter().flatten().filter(|sight| sight.seen > 0.0)
+        let known = |sight: &Sight| sight.seen > 0.0;
+        let heaps = [heap, managed].into_iter().flatten().filter(known);
+        heaps.chain(resident.filter(known).map(hidden))
     }
 }

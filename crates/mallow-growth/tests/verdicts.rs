@@ -159,12 +159,26 @@ fn go(iterations: u64, resident: impl Fn(u64) -> u64) -> Evidence {
 
 #[test]
 fn a_program_whose_heap_is_not_mallocs_is_judged_by_resident_memory() {
-    for foreign_heap in [ForeignHeap::Uncollected, ForeignHeap::Collected, ForeignHeap::Unknown] {
+    for foreign_heap in [ForeignHeap::Collected, ForeignHeap::Unknown] {
         let judgement = judged(&Evidence { foreign_heap, ..go(20, |_| 0) });
         assert_eq!((judgement.verdict, judgement.basis), (Verdict::Clean, Basis::Resident));
         // Not 4 bytes: that would be the limit of a heap that it does not use.
         assert_eq!((judgement.is_elsewhere, judgement.detectable_per_request), (true, Some(64.0)));
     }
+}
+
+#[test]
+fn what_a_heap_may_hide_until_it_is_collected_is_part_of_what_is_not_seen() {
+    // Half of 7 MiB over the 12,000 requests of the window.
+    let judgement = judged(&go(20, |_| 0));
+    let hidden = 3.5 * MIB as f64 / 12_000.0;
+    assert_eq!((judgement.verdict, judgement.detectable_per_request), (Verdict::Clean, Some(64.0 + hidden)));
+    // 100 MiB can hide more than anybody may miss; eight times the requests would show it.
+    let judgement = judged(&go(20, |_| 93 * MIB));
+    let seen = 64.0 + 50.0 * MIB as f64 / 12_000.0;
+    let times = Some((seen - 64.0) / (640.0 - 64.0));
+    let needs = [Need::Iterations(20), Need::Sensitivity { seen, wanted: 640.0, times }];
+    assert_eq!((judgement.verdict, judgement.needs), (Verdict::Inconclusive, needs.to_vec()));
 }
 
 #[test]
@@ -233,7 +247,8 @@ fn a_pass_needs_a_sight_that_is_asked_for() {
 #[test]
 fn resident_memory_shows_nothing_below_its_own_limit_however_long_one_looks() {
     let rules = Rules { sensitivity_per_request: Some(16.0), ..Rules::default() };
-    let judgement = judge(&go(20, |_| 0), &rules);
+    let collected = Evidence { foreign_heap: ForeignHeap::Collected, ..go(20, |_| 0) };
+    let judgement = judge(&collected, &rules);
     assert_eq!(judgement.verdict, Verdict::Inconclusive);
     assert_eq!(judgement.needs, [Need::Sensitivity { seen: 64.0, wanted: 16.0, times: None }]);
 }

@@ -280,7 +280,7 @@ fn restless(iterations: u64, rest: impl Fn(u64) -> u64, leak: impl Fn(u64) -> u6
 #[test]
 fn a_stack_that_grows_by_a_constant_decides_however_noisy_the_rest_is() {
     // A compiler's arenas: megabytes that come, go, and become fewer in the first half.
-    let arenas = |i: u64| (i * 2_654_435_761 >> 7) % 8 * MIB + (40 - i.min(40)) * MIB / 4;
+    let arenas = |i: u64| ((i * 2_654_435_761) >> 7) % 8 * MIB + (40 - i.min(40)) * MIB / 4;
     let leaking = restless(80, arenas, |i| 122_000 * i);
     let judgement = judged(&leaking);
     assert_eq!((judgement.verdict, judgement.basis), (Verdict::Leaking, Basis::Stacks), "{judgement:?}");
@@ -299,7 +299,7 @@ fn blocks_that_change_their_owner_are_no_leak() {
     // What one stack gives up, the other one holds, on a heap that is restless for a third reason.
     let mut moved = restless(40, |i| (60 - i) * 122_000, |i| i * 122_000);
     for (i, seen) in moved.observations.iter_mut().enumerate() {
-        let restless = (i as u64 * 2_654_435_761 >> 7) % 8 * MIB;
+        let restless = ((i as u64 * 2_654_435_761) >> 7) % 8 * MIB;
         seen.live_bytes = seen.live_bytes.map(|live| live + restless);
     }
     let judgement = judged(&moved);
@@ -308,7 +308,7 @@ fn blocks_that_change_their_owner_are_no_leak() {
 
 #[test]
 fn a_stack_that_slows_down_steps_or_began_late_is_no_constant() {
-    let arenas = |i: u64| (i * 2_654_435_761 >> 7) % 8 * MIB;
+    let arenas = |i: u64| ((i * 2_654_435_761) >> 7) % 8 * MIB;
     let shapes: [fn(u64) -> u64; 4] = [
         |i| (8e6 * (1.0 - (-(i as f64) / 30.0).exp())) as u64,
         |i| i / 20 * 4_000_000,

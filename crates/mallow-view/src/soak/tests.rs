@@ -2,7 +2,7 @@
 
 use super::*;
 use mallow_base::Frame;
-use mallow_growth::{Evidence, GrowingStack, Observation};
+use mallow_growth::{Evidence, GrowingStack, Observation, Verdict};
 use mallow_soak::{Growth, HeapFigures, LatencyFigures, LoadFigures};
 
 fn load(rate: f64, p99_us: u64, worst_us: u64) -> LoadFigures {
@@ -78,6 +78,7 @@ fn report() -> SoakReport {
         mappings: Vec::new(),
         edges: None,
         server_end: String::new(),
+        unrecorded: None,
         warnings: Vec::new(),
         comparison: None,
     }
@@ -184,4 +185,15 @@ fn a_report_has_two_sides() {
     let same = compare(&side, &side, "old", 4.0);
     assert!(same.planes.iter().all(|plane| !plane.worse && plane.before == plane.after), "{same:?}");
     assert_eq!(same.planes.len(), 7);
+}
+
+#[test]
+fn memory_elsewhere_is_told_with_its_runtime() {
+    let mut report = report();
+    assert_eq!(elsewhere(&report), None);
+    report.judgement.is_elsewhere = true;
+    let unknown = Elsewhere { live_bytes: Some(80_000), resident_bytes: 1 << 20, runtime: None };
+    assert_eq!(elsewhere(&report), Some(unknown));
+    report.samples[3].foreign_heap = Some("go".into());
+    assert_eq!(elsewhere(&report).and_then(|found| found.runtime), Some("go"));
 }

@@ -9,6 +9,7 @@
 
 pub mod dhat;
 pub mod expected;
+pub mod gate;
 pub mod hazard;
 pub mod program;
 pub mod run;

@@ -5,6 +5,8 @@ mod diff;
 mod gate;
 mod gate_examples;
 mod gate_guards;
+mod gate_open;
+mod gate_selection;
 mod hazards;
 mod judges;
 mod killed;

@@ -1,61 +1,13 @@
 //! What the gate says when it cannot see, cannot run or must not compare: each of these has let somebody's gate stand open.
 
+use e2e::gate::{Suite, sentences, source};
 use e2e::session::json;
-use e2e::{Exit, Finished, Workshop, run};
+use e2e::{Exit, run};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
-
-/// A thousand blocks in a region, and whatever `more` does in it.
-fn source(more: &str) -> String {
-    format!(
-        "#include \"mallow.h\"\n#include <string.h>\n#include <time.h>\n#include <unistd.h>\n\
-         static void run(void *context) {{\n    int i;\n    (void)context;\n\
-         \x20   for (i = 0; i < 1000; i++) {{ void *block = malloc(16); mallow_keep(block); free(block); }}\n    {more}\n}}\n\
-         int main(void) {{ mallow_ops(1000); mallow_measure(\"work\", run, NULL); return 0; }}\n"
-    )
-}
-
-/// A suite of one test, `test_work.c`.
-struct Suite {
-    workshop: Workshop,
-}
-
-impl Suite {
-    fn new(name: &str, source: &str) -> Suite {
-        let suite = Suite { workshop: Workshop::new(&format!("guard-{name}")) };
-        fs::create_dir(suite.workshop.file("suite")).unwrap();
-        suite.write("test_work.c", source);
-        suite
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        fs::write(self.workshop.file("suite").join(name), text).unwrap();
-    }
-
-    fn check(&self, arguments: &[&str]) -> Finished {
-        self.check_in(&[], arguments)
-    }
-
-    fn check_in(&self, environment: &[(&str, &str)], arguments: &[&str]) -> Finished {
-        let mut mallow = run::mallow();
-        mallow.env("XDG_CACHE_HOME", self.workshop.file("cache")).envs(environment.iter().copied());
-        run::finish(mallow.arg("check").arg(self.workshop.file("suite")).args(arguments))
-    }
-
-    /// The one test of a check's report, after it ended with a status.
-    fn only_test(&self, status: i32) -> Value {
-        let report = json(&self.check(&["--json"]).ended(Exit::Status(status)).stdout);
-        report["tests"][0].clone()
-    }
-}
-
-fn sentences(test: &Value) -> String {
-    let sentences = test["sentences"].as_array().unwrap().iter();
-    sentences.map(|sentence| sentence.as_str().unwrap()).collect::<Vec<_>>().join("\n")
-}
 
 #[test]
 fn a_static_program_is_not_seen_and_says_so() {

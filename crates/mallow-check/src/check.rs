@@ -5,6 +5,7 @@
 
 use crate::baseline::{Baseline, BaselineError, Baselines, Found, Machine};
 use crate::build::{self, BuildError, Prepared, Tools};
+use crate::guards;
 use crate::judge;
 use crate::limit::{Limit, Limits};
 use crate::manifest::{Mode, TestSpec};
@@ -12,9 +13,8 @@ use crate::measurement::{Environment, Measurement, Metric};
 use crate::nio::{self, Thresholds};
 use crate::result::{CheckResult, Outcome, TestResult};
 use crate::run::{Repeats, RunError, Runner, Task, watched_environment};
-use crate::suite::Suite;
+use crate::suite::{Suite, SuiteError};
 use crate::workplace::Workplace;
-use crate::{defeated, guards};
 use std::ffi::OsString;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -24,8 +24,6 @@ use std::time::{Duration, Instant};
 pub struct Options {
     /// How the suite was named, as a word of a shell; none when it was not.
     pub suite_words: Option<String>,
-    /// Only some of the suite's tests were asked for.
-    pub is_selection: bool,
     /// Runs that count.
     pub runs: Option<u32>,
     /// Runs before them.
@@ -90,6 +88,9 @@ pub enum CheckError {
     /// The baselines cannot be read.
     #[error("{0}")]
     Baseline(#[from] BaselineError),
+    /// Something that was asked for is not there.
+    #[error("{0}")]
+    NotThere(#[from] SuiteError),
     /// Somebody pressed Ctrl-C.
     #[error("the check was interrupted")]
     Interrupted,
@@ -125,18 +126,32 @@ pub fn check(
         let share = begun.elapsed() / results.len().max(1) as u32;
         for result in &mut results {
             result.duration_us = u64::try_from(share.as_micros()).unwrap_or(u64::MAX);
-            progress(Progress::Judged(result));
+            if suite.selection.names(&test.name, &result.name) {
+                progress(Progress::Judged(result));
+            }
         }
+        note_regions(workplace, &test.name, &results);
         tests.append(&mut results);
     }
+    suite.keep_selected(&mut tests)?;
     let environment = environment_of(&tests);
-    let sentences = guards::look_over(&mut tests, baselines, &environment, options.is_selection)?;
+    let sentences = guards::look_over(&mut tests, baselines, &environment, !suite.selection.is_all())?;
     if let Some(sentence) = guards::no_tests(&tests) {
         return Err(CheckError::NoTests(sentence));
     }
     let words = options.suite_words.as_deref().map(|words| format!(" {words}")).unwrap_or_default();
     let update_command = format!("mallow check{words} --update");
     Ok(CheckResult { tests, environment, sentences, update_command, folder: workplace.root().to_owned() })
+}
+
+/// Keeps the names of what was measured, so that regions can be listed. A test that failed has not lost those it had.
+fn note_regions(workplace: &Workplace, test: &str, results: &[TestResult]) {
+    let measured = results.iter().filter(|result| result.measurement.is_some());
+    let names: Vec<&str> = measured.map(|result| result.name.as_str()).collect();
+    if !names.is_empty() {
+        // A list that cannot be kept is no reason not to check.
+        let _ = workplace.note_regions(test, &names);
+    }
 }
 
 fn path_of<'a>(test: &'a TestSpec, prepared: &'a Prepared) -> &'a Path {
@@ -180,18 +195,7 @@ impl One<'_> {
             Err(RunError::Interrupted) => return Err(CheckError::Interrupted),
             Err(error) => return Ok(vec![failed(&self.test.name, &error)]),
         };
-        let blind = defeated::by_own_allocator(Path::new(&self.prepared.command[0]));
-        measured
-            .iter()
-            .map(|measurement| {
-                let mut result = self.judged(measurement, before.as_deref())?;
-                if let Some(sentence) = &blind {
-                    result.outcome = Outcome::Blind;
-                    result.sentences.insert(0, sentence.clone());
-                }
-                Ok(result)
-            })
-            .collect()
+        measured.iter().map(|measurement| self.judged(measurement, before.as_deref())).collect()
     }
 
     /// The other build's measurements; none when baselines are used.
@@ -261,7 +265,7 @@ impl One<'_> {
         let is_whole = matches!(self.test.mode, Mode::Process | Mode::Repeat);
         if is_whole && !matches!(found, Found::Exact(_)) && limits.of(Metric::Remaining).is_none() {
             // Programs leave it to the kernel to clear up after them: that alone is no leak.
-            limits.by_metric.push((Metric::Remaining, Limit::Absolute { min: None, max: None }));
+            limits.by_metric.push((Metric::Remaining, Limit::None));
         }
         if limits.of(Metric::Allocations).is_some() {
             return limits;

@@ -28,6 +28,31 @@ pub fn matches(glob: &str, text: &str) -> bool {
     glob[at_glob..].iter().all(|c| *c == '*')
 }
 
+/// Whether a glob is a text that begins with `start` and goes on.
+pub fn goes_on_from(glob: &str, start: &str) -> bool {
+    let glob: Vec<char> = glob.chars().collect();
+    // Every place in the glob that what was read up to now may have led to.
+    let mut places: Vec<bool> = vec![false; glob.len() + 1];
+    places[0] = true;
+    let past_stars = |places: &mut Vec<bool>| {
+        (0..glob.len()).for_each(|at| places[at + 1] |= places[at] && glob[at] == '*');
+    };
+    past_stars(&mut places);
+    for letter in start.chars() {
+        let mut next = vec![false; glob.len() + 1];
+        for at in (0..glob.len()).filter(|at| places[*at]) {
+            match glob[at] {
+                '*' => next[at] = true,
+                c if c == '?' || c == letter => next[at + 1] = true,
+                _ => {}
+            }
+        }
+        past_stars(&mut next);
+        places = next;
+    }
+    places[..glob.len()].contains(&true)
+}
+
 /// Whether a glob is a frame's function, its module's file name or its module's path.
 pub fn matches_frame(glob: &str, frame: &Frame) -> bool {
     let module = frame.module.as_deref().unwrap_or("");
@@ -69,6 +94,18 @@ mod tests {
         #[test]
         fn it_is_the_same_as_trying_everything(glob in "[ab*?]{0,8}", text in "[ab]{0,10}") {
             prop_assert_eq!(matches(&glob, &text), naive(glob.as_bytes(), text.as_bytes()));
+        }
+
+        /// Of texts that go on by one to four letters, one matches, for a glob with as few letters of its own.
+        #[test]
+        fn a_glob_goes_on_from_what_some_longer_text_begins_with(glob in "[ab*?]{0,5}", start in "[ab]{0,3}") {
+            let mut texts = vec![start.clone()];
+            let mut matched = false;
+            for _ in 0..5 {
+                texts = texts.iter().flat_map(|text| [format!("{text}a"), format!("{text}b")]).collect();
+                matched |= texts.iter().any(|text| matches(&glob, text));
+            }
+            prop_assert_eq!(goes_on_from(&glob, &start), matched);
         }
     }
 }

@@ -36,11 +36,12 @@ pub fn no_tests(results: &[TestResult]) -> Option<String> {
     is_none.then(|| "No test was run, so nothing was checked: a suite without tests cannot pass.".to_owned())
 }
 
-/// Makes tests BLIND whose allocations are all gone, and every test when all have lost more than half of theirs at
+/// Makes tests BLIND whose allocations are all gone though nothing else tells that they were looked for, and every test when all have lost more than half of theirs at
 /// once. Returns the sentence about the latter.
 pub fn mark_blind(results: &mut [TestResult]) -> Option<String> {
     for result in results.iter_mut() {
-        if let Some((reference, 0)) = allocations(result) {
+        let is_marked = result.measurement.as_ref().is_some_and(|measurement| measurement.is_marked);
+        if let (Some((reference, 0)), false) = (allocations(result), is_marked) {
             let sentence = format!(
                 "No allocation was seen, and the baseline has {}: the hooks probably do not see the program. If it is true, \
                  `--update --accept-blind --only {}` accepts it.",

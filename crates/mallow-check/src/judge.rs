@@ -141,8 +141,20 @@ impl Verdict {
             judgements.push(judged.judgement);
         }
         let has = |standing| judgements.iter().any(|j| j.standing == standing);
-        let outcome = if !window::can_hold_against(baseline, limits) {
-            sentences.insert(0, sentence::missing(&measurement.name));
+        let is_set = |metric| window::is_set(metric, limits, baseline);
+        let is_broken = judgements.iter().any(|j| j.standing == Standing::Above && is_set(j.metric));
+        let is_known = window::is_known(baseline, limits, measurement.ops);
+        if !is_known {
+            // What is broken is said first.
+            let at = if is_broken { sentences.len() } else { 0 };
+            sentences.insert(at, sentence::missing(&measurement.name, limits));
+        }
+        let outcome = if !measurement.unseen.is_empty() {
+            sentences.splice(0..0, measurement.unseen.iter().cloned());
+            Outcome::Blind
+        } else if is_broken {
+            Outcome::Regressed
+        } else if !is_known {
             Outcome::Missing
         } else if has(Standing::Above) {
             Outcome::Regressed

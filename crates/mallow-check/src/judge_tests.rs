@@ -144,14 +144,21 @@ fn bytes_do_not_make_a_test_flaky() {
     let cap = limits(Metric::Bytes, Limit::Absolute { min: None, max: Some(15_999) });
     let result = unlimited(&now, &cap);
     assert_eq!(result.outcome, Outcome::Regressed);
-    assert_eq!(result.sentences, ["bytes: 16,000 per run; its limit allows 15,999."]);
+    assert_eq!(
+        result.sentences,
+        [
+            "bytes: 16,000 per run; its limit allows 15,999.",
+            "There is no baseline and no limit for its allocations; `--update --only encode` makes the baseline.",
+        ]
+    );
 }
 
 #[test]
 fn without_baseline_and_limit_it_is_missing() {
     let result = unlimited(&counts(Some(1000), &[1000; 10]), &Limits::default());
     assert_eq!(result.outcome, Outcome::Missing);
-    let missing = "There is no baseline and no limit for it; `--update --only encode` makes the baseline.";
+    let missing =
+        "There is no baseline and no limit for its allocations; `--update --only encode` makes the baseline.";
     assert_eq!(result.sentences, [missing]);
     let leaking = unlimited(&measurement(Some(1000), &[(1000, 3); 10]), &Limits::default());
     assert_eq!(leaking.outcome, Outcome::Missing);

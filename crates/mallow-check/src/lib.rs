@@ -29,6 +29,7 @@ pub mod result;
 pub mod run;
 #[cfg(test)]
 mod sample;
+pub mod selection;
 pub mod shims;
 pub mod site_diff;
 pub mod spread;

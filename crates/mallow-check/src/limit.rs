@@ -14,6 +14,8 @@ pub enum Limit {
     },
     /// So much to either side of the baseline's value.
     Relative(Tolerance),
+    /// It is not judged.
+    None,
 }
 
 /// How far a value may be from its reference, to either side.

@@ -129,6 +129,10 @@ pub struct Measurement {
     pub environment: Environment,
     /// Sentences that a reader of the figures should see.
     pub notes: Vec<String>,
+    /// What of the program cannot have been seen, in sentences: then the figures are not its own. Not part of a report.
+    pub unseen: Vec<String>,
+    /// Whether the program marked what was measured. Then the recorder was in it, and no allocation means none. Not part of a report.
+    pub is_marked: bool,
 }
 
 /// What counts depend on besides the program. Baselines hold for one of them.

@@ -8,6 +8,7 @@
 mod environment;
 mod error;
 mod slope;
+mod unseen;
 
 pub(crate) use environment::watched_environment;
 pub use error::RunError;
@@ -186,9 +187,15 @@ fn patience(test: &TestSpec) -> Patience {
     }
 }
 
-/// What is to be seen of a test's program. Whoever looks reads its libc, so it is looked at once, when the first process
-/// has shown its libraries.
-type Seen = OnceCell<Environment>;
+/// What is to be seen of a test's program. Whoever looks reads its libc and its symbols, so it is looked at once, when the
+/// first process has shown its libraries.
+type Seen = OnceCell<Look>;
+
+#[derive(Debug)]
+struct Look {
+    environment: Environment,
+    unseen: Vec<String>,
+}
 
 /// The measurements of one process's regions, in the order in which they ended first.
 fn of_regions(task: &Task<'_>, started: &Started, seen: &Seen) -> Result<Vec<Measurement>, RunError> {
@@ -234,15 +241,20 @@ fn name_of(test: &TestSpec, region: &str, regions: usize) -> String {
 
 /// A measurement without runs.
 fn empty(task: &Task<'_>, name: &str, started: &Started, seen: &Seen) -> Measurement {
+    let processes = &started.outcome.processes;
+    let look = seen.get_or_init(|| Look {
+        environment: environment::of(task.test, task.prepared, processes),
+        unseen: unseen::of(task.test.mode, processes),
+    });
     Measurement {
         name: name.to_owned(),
         ops: started.operations,
         runs: Vec::new(),
         warmups: 0,
-        environment: seen
-            .get_or_init(|| environment::of(task.test, task.prepared, &started.outcome.processes))
-            .clone(),
+        environment: look.environment.clone(),
         notes: started.outcome.warnings.clone(),
+        unseen: look.unseen.clone(),
+        is_marked: task.test.mode == Mode::Region,
     }
 }
 

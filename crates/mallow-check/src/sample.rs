@@ -70,6 +70,8 @@ pub(crate) fn of_runs(ops: Option<u64>, runs: Vec<Run>) -> Measurement {
         warmups: 1,
         environment: environment(),
         notes: Vec::new(),
+        unseen: Vec::new(),
+        is_marked: false,
     }
 }
 

@@ -5,12 +5,13 @@
 
 mod error;
 mod found;
-mod only;
 
 #[cfg(test)]
 mod tests;
 
 use crate::manifest::{Gate, MANIFEST_NAME, Manifest, Program, TestSpec};
+use crate::result::TestResult;
+use crate::selection::Selection;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -25,15 +26,18 @@ pub struct Suite {
     pub manifest: Option<PathBuf>,
     /// What holds for all tests.
     pub gate: Gate,
-    /// The tests that were asked for, in the order of the manifest, then of file names. Each has a program.
+    /// The tests that have to be run for what was asked for, in the order of the manifest, then of file names. Each has a
+    /// program.
     pub tests: Vec<TestSpec>,
     /// The names of all tests, asked for or not, in the same order.
     pub names: Vec<String>,
+    /// What was asked for.
+    pub selection: Selection,
 }
 
 impl Suite {
     /// The suite at `path`: a manifest, a folder with one, or a folder with `test_*` files. None stands for the
-    /// current folder. `only` are names or shell-style patterns of tests; an empty list asks for all.
+    /// current folder. `only` are names or shell-style patterns of tests and regions; an empty list asks for all.
     pub fn open(path: Option<&Path>, only: &[String]) -> Result<Suite, SuiteError> {
         let path = path.unwrap_or(Path::new("."));
         let unreadable = |error| SuiteError::Unreadable { path: path.to_owned(), error };
@@ -47,13 +51,36 @@ impl Suite {
         } else {
             return Err(SuiteError::NoManifest { path: path.to_owned() });
         };
-        only::keep(&mut suite.tests, &suite.names, only)?;
+        suite.selection = Selection::of(only);
+        suite.selection.check(&suite.names)?;
+        suite.tests.retain(|test| suite.selection.may_be_of(&test.name));
         Ok(suite)
     }
 
-    /// Whether all tests were asked for. Only then can a baseline be called stale.
-    pub fn is_whole(&self) -> bool {
-        self.tests.len() == self.names.len()
+    /// The same without tests that only may have a region of a name that was asked for, where another test is asked for itself.
+    #[must_use]
+    pub fn without_possible_ones(mut self) -> Suite {
+        let is_named = |test: &TestSpec| self.selection.names_test(&test.name);
+        if self.tests.iter().any(is_named) {
+            self.tests.retain(is_named);
+        }
+        self
+    }
+
+    /// Leaves the results that were asked for.
+    ///
+    /// # Errors
+    /// When something that was asked for is not among them.
+    pub fn keep_selected(&self, results: &mut Vec<TestResult>) -> Result<(), SuiteError> {
+        self.selection.keep(results, |result| self.test_of(&result.name).to_owned())
+    }
+
+    /// Whose result of this name is: a test's own, or that of one of its regions. One that is no test's is its own.
+    pub fn test_of<'name>(&'name self, result: &'name str) -> &'name str {
+        let is_of = |test: &&String| {
+            result.strip_prefix(test.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        self.names.iter().filter(is_of).max_by_key(|test| test.len()).map_or(result, String::as_str)
     }
 }
 
@@ -96,7 +123,7 @@ fn finish(
         return Err(SuiteError::NoTests { place, folders: gate.suites });
     }
     let names = tests.iter().map(|test| test.name.clone()).collect();
-    Ok(Suite { folder, manifest, gate, tests, names })
+    Ok(Suite { folder, manifest, gate, tests, names, selection: Selection::default() })
 }
 
 /// A test for each file, named after its stem, in the order of names.

@@ -9,8 +9,6 @@ use std::path::PathBuf;
 /// How to update.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Only these tests; all when empty.
-    pub only: Vec<String>,
     /// Accept results that look blind.
     pub force: bool,
     /// Whether this is CI (see [`crate::baseline::is_ci`]).
@@ -70,13 +68,7 @@ pub fn plan(check: &CheckResult, baselines: &Baselines, options: &Options) -> Re
         );
         return Ok(update);
     }
-    for name in &options.only {
-        if !check.tests.iter().any(|result| result.name == *name) {
-            update.refused.push(format!("There is no test {name:?} among the results."));
-        }
-    }
-    let is_asked = |result: &&TestResult| options.only.is_empty() || options.only.contains(&result.name);
-    for result in check.tests.iter().filter(is_asked) {
+    for result in &check.tests {
         match of_test(result, check, baselines, options)? {
             Ok(Some(test)) => update.tests.push(test),
             Ok(None) => {}

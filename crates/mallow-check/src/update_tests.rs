@@ -71,16 +71,6 @@ fn new_baselines_are_made_then_changed_and_then_left_alone() {
 }
 
 #[test]
-fn only_what_is_asked_for_is_changed() {
-    let place = place();
-    let options = Options { only: vec!["b".to_owned(), "typo".to_owned()], ..Options::default() };
-    let update = place.plan(&place.check(&[("a", 1), ("b", 2)]), &options);
-    let names: Vec<&str> = update.tests.iter().map(|test| test.name.as_str()).collect();
-    assert_eq!(names, ["b"]);
-    assert_eq!(update.refused, ["There is no test \"typo\" among the results."]);
-}
-
-#[test]
 fn nothing_is_made_in_ci() {
     let place = place();
     let check = place.check(&[("a", 1)]);

@@ -21,6 +21,9 @@ mod tests;
 /// The folders that this process holds. Waiting for one of them would never end.
 static HELD: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
+/// The file of a test's folder with the names of its results.
+const REGIONS: &str = "regions";
+
 /// A working folder, held until it is dropped.
 #[derive(Debug)]
 pub struct Workplace {
@@ -122,6 +125,19 @@ impl Workplace {
         fs::create_dir_all(&folder)?;
         Ok(folder)
     }
+
+    /// Keeps what a test's results were called, for who asks what there is.
+    pub(crate) fn note_regions(&self, test: &str, names: &[&str]) -> io::Result<()> {
+        fs::write(self.test_folder(test)?.join(REGIONS), names.join("\n"))
+    }
+
+    /// What a test's results were called when it was run last; nothing when it was not. Waits for nobody.
+    pub fn noted_regions(suite_folder: &Path, test: &str) -> Vec<String> {
+        let roots = Parents::of_environment().roots(&folder_name(suite_folder));
+        let noted = |root: &PathBuf| fs::read_to_string(root.join("tests").join(test).join(REGIONS)).ok();
+        let text = roots.iter().find_map(noted).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
 }
 
 impl Drop for Workplace {
@@ -176,6 +192,16 @@ impl Parents {
         Parents { own: own.into_iter().collect(), temporary: env::temp_dir() }
     }
 
+    /// Where a folder may be, whether it is there or not.
+    fn roots(&self, name: &str) -> Vec<PathBuf> {
+        let own = self.own.iter().map(|parent| parent.join("mallow/check"));
+        own.chain([self.in_temporary()]).map(|parent| parent.join(name)).collect()
+    }
+
+    fn in_temporary(&self) -> PathBuf {
+        self.temporary.join(format!("mallow-check-{}", rustix::process::geteuid().as_raw()))
+    }
+
     /// Makes the folder in the first place that can be written to.
     fn make_folder(&self, name: &str) -> Result<PathBuf, WorkplaceError> {
         let mut tried = Vec::new();
@@ -186,7 +212,7 @@ impl Parents {
                 Err(error) => tried.push((folder, error)),
             }
         }
-        let folder = self.temporary.join(format!("mallow-check-{}", rustix::process::geteuid().as_raw()));
+        let folder = self.in_temporary();
         match private(&folder).and_then(|()| {
             let folder = folder.join(name);
             fs::create_dir_all(&folder)?;

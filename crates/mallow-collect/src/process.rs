@@ -20,6 +20,7 @@ use mallow_wire::trace::{self, ChunkKind};
 use rustc_hash::FxHashSet;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 /// A process under recording.
@@ -53,6 +54,7 @@ pub(crate) struct Recorded {
     threads_written: usize,
     samples: Vec<trace::Sample>,
     statm: Option<File>,
+    executable: Option<PathBuf>,
 }
 
 /// What is kept of a process.
@@ -81,6 +83,8 @@ pub(crate) struct Ended {
     /// Every node of its stacks.
     pub(crate) stacks: Vec<trace::StackNode>,
     pub(crate) modules: Vec<trace::Module>,
+    /// Its program, where regions are counted.
+    pub(crate) executable: Option<PathBuf>,
 }
 
 impl Ended {
@@ -119,6 +123,7 @@ impl Ended {
             folded: Folded::default(),
             stacks: nodes.to_vec(),
             modules,
+            executable: None,
         }
     }
 }
@@ -177,6 +182,8 @@ impl Recorded {
             threads_written: 0,
             samples: Vec::new(),
             statm: File::open(format!("/proc/{pid}/statm")).ok(),
+            // Who marks a region waits for us at its begin, so it is there still.
+            executable: wanted.regions.and_then(|_| std::fs::read_link(format!("/proc/{pid}/exe")).ok()),
         })
     }
 
@@ -369,7 +376,7 @@ impl Recorded {
             });
             unfinished = regions.names();
         }
-        let Recorded { index, marks, pairing, mut stacks, modules, mapping, .. } = self;
+        let Recorded { index, marks, pairing, mut stacks, modules, mapping, executable, .. } = self;
         let mut outcome = Ok(());
         let folded = pairing.finish(ended_us, |events| {
             outcome = write_taken(index, events, file);
@@ -385,7 +392,17 @@ impl Recorded {
         let is_counted = marks.as_ref().is_some_and(|marks| marks.counts(Scope::Processes));
         let whole = if is_counted { of_folded(&folded) } else { Vec::new() };
         // A program may start thousands of processes: of an ended one nothing stays but its figures and their stacks.
-        Ok(Ended { index, marks, whole, wide, unfinished, folded, stacks: stacks.into_nodes(), modules })
+        Ok(Ended {
+            index,
+            marks,
+            whole,
+            wide,
+            unfinished,
+            folded,
+            stacks: stacks.into_nodes(),
+            modules,
+            executable,
+        })
     }
 
     /// What a recorder that checks itself found.

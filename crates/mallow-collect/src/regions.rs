@@ -7,6 +7,7 @@ use mallow_base::Frame;
 use mallow_profile::{Fold, Folded, FoldedSite, Module, RegionFigures, StackId};
 use mallow_wire::trace::{SymbolFrame, Symbols};
 use rustc_hash::FxHashMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// One run of a region, or of a whole process.
@@ -40,6 +41,8 @@ pub struct RegionSite {
 /// A process that was watched.
 #[derive(Clone, Debug)]
 pub struct WatchedProcess {
+    /// Its program's file; none when the process was gone before it could be asked.
+    pub executable: Option<PathBuf>,
     /// The program and the libraries that stood on its stacks.
     pub modules: Vec<Module>,
     /// Operations in one run, if it said so.
@@ -123,6 +126,7 @@ impl<'a> Naming<'a> {
             totals.map(|totals| self.run(&process, ran(totals)))
         });
         WatchedProcess {
+            executable: process.executable.take(),
             modules: process
                 .modules
                 .iter()

@@ -66,6 +66,21 @@ impl Baselines {
         Ok(names)
     }
 
+    /// The names of all tests that have a baseline for any environment, in order, each once.
+    pub fn all_names(&self) -> Result<Vec<String>, BaselineError> {
+        let mut names = Vec::new();
+        for class in sorted(&self.folder)? {
+            for path in
+                sorted(&class)?.iter().filter(|path| path.extension().is_some_and(|end| end == "json"))
+            {
+                names.extend(read_any(path)?.map(|baseline| baseline.name));
+            }
+        }
+        names.sort();
+        names.dedup();
+        Ok(names)
+    }
+
     /// Writes a baseline to its place: whole or not at all. Returns the file.
     pub fn write(&self, baseline: &Baseline) -> Result<PathBuf, BaselineError> {
         let path = self.path(&baseline.name, &baseline.environment);

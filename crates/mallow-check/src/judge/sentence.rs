@@ -1,8 +1,8 @@
 //! Why a metric is not fine, and what to do about it, as people read it.
 
 use super::standing::Doubt;
-use crate::limit::Limits;
-use crate::measurement::Measurement;
+use crate::limit::{Limit, Limits};
+use crate::measurement::{Measurement, Metric};
 use crate::result::{Judgement, Standing, Window};
 
 /// A number in full, with commas: `75,001`. A gate is about the last digit, so nothing is rounded.
@@ -73,7 +73,7 @@ fn below(judgement: &Judgement, measurement: &Measurement, limits: &Limits) -> S
     let Window { min, .. } = window(judgement);
     let word = judgement.metric.word();
     let cure = match limits.of(judgement.metric) {
-        Some(crate::limit::Limit::Absolute { .. }) => {
+        Some(Limit::Absolute { .. }) => {
             format!("its limit expects at least {}: lower it to keep the win", grouped(min))
         }
         _ => format!("keep the win with `--update --only {}`", measurement.name),
@@ -143,8 +143,15 @@ fn window(judgement: &Judgement) -> Window {
     judgement.window.unwrap_or(Window { min: 0, max: u64::MAX })
 }
 
-pub(super) fn missing(name: &str) -> String {
-    format!("There is no baseline and no limit for it; `--update --only {name}` makes the baseline.")
+/// Nothing says what allocations may cost.
+pub(super) fn missing(name: &str, limits: &Limits) -> String {
+    let without_end = match limits.of(Metric::Allocations) {
+        Some(Limit::Absolute { .. }) => " (a limit without `max` lets everything pass)",
+        _ => "",
+    };
+    format!(
+        "There is no baseline and no limit for its allocations{without_end}; `--update --only {name}` makes the baseline."
+    )
 }
 
 pub(super) fn other_operations(before: Option<u64>, after: Option<u64>, name: &str) -> String {

@@ -11,9 +11,6 @@ const OPERATIONS_PER_STRAY: u64 = 100;
 /// However many operations there are, more strays than this are not chance.
 const STRAYS_MAX: u64 = 50;
 
-/// Everything is allowed.
-const ANY: Window = Window { min: 0, max: u64::MAX };
-
 /// How far allocations may be off the baseline where no limit says so.
 pub(super) fn stray_allocations(ops: Option<u64>) -> u64 {
     (ops.unwrap_or(0) / OPERATIONS_PER_STRAY).min(STRAYS_MAX)
@@ -27,9 +24,15 @@ pub(crate) fn runs_per_hundred(ops: Option<u64>) -> u64 {
     }
 }
 
-/// Whether there is a baseline, or a limit that needs none.
-pub(super) fn can_hold_against(baseline: Option<&Baseline>, limits: &Limits) -> bool {
-    baseline.is_some() || limits.by_metric.iter().any(|(_, limit)| matches!(limit, Limit::Absolute { .. }))
+/// Whether something says what a test may cost: its allocations have an upper end, from a limit or from a baseline. A limit for
+/// another metric does not stand in for it.
+pub(super) fn is_known(baseline: Option<&Baseline>, limits: &Limits, ops: Option<u64>) -> bool {
+    of(Metric::Allocations, limits, baseline, ops).is_some_and(|window| window.max < u64::MAX)
+}
+
+/// Whether a metric's window was set by somebody, by a limit or with a baseline, and is not only what is usual.
+pub(super) fn is_set(metric: Metric, limits: &Limits, baseline: Option<&Baseline>) -> bool {
+    baseline.is_some() || matches!(limits.of(metric), Some(Limit::Absolute { .. }))
 }
 
 /// The window of a metric; none when it is free.
@@ -42,13 +45,13 @@ pub(super) fn of(
     let spread = baseline.map(|baseline| baseline.spread(metric));
     match (limits.of(metric), spread) {
         (Some(Limit::Absolute { min, max }), _) => {
-            Some(Window { min: min.unwrap_or(ANY.min), max: max.unwrap_or(ANY.max) })
+            Some(Window { min: min.unwrap_or(0), max: max.unwrap_or(u64::MAX) })
         }
         (Some(Limit::Relative(tolerance)), Some(spread)) => {
             Some(around(spread.min, spread.min, off_by(&tolerance, spread.min)))
         }
         // Nothing to be relative to.
-        (Some(Limit::Relative(_)), None) => None,
+        (Some(Limit::Relative(_)), None) | (Some(Limit::None), _) => None,
         (None, spread) => match metric {
             Metric::Allocations => spread.map(|s| around(s.min, s.min, stray_allocations(ops))),
             Metric::Remaining | Metric::Descriptors => {

@@ -123,9 +123,28 @@ fn what_is_left_is_exact_and_bytes_are_free() {
 fn a_relative_limit_needs_a_baseline() {
     let limits = relative(Some(50), None, Combine::And);
     assert_eq!(of(METRIC, &limits, None, Some(1000)), None);
-    assert!(!can_hold_against(None, &limits));
-    assert!(can_hold_against(None, &limits_of(METRIC, Limit::Absolute { min: None, max: Some(1) })));
-    assert!(can_hold_against(Some(&baseline(1)), &Limits::default()));
+    assert!(!is_known(None, &limits, None));
+    assert!(is_known(Some(&baseline(1)), &limits, None));
+}
+
+#[test]
+fn only_an_upper_end_for_allocations_says_what_a_test_may_cost() {
+    let absolute = |metric, min, max| limits_of(metric, Limit::Absolute { min, max });
+    for (limits, without, with) in [
+        (Limits::default(), false, true),
+        (absolute(METRIC, None, Some(1)), true, true),
+        (absolute(METRIC, Some(1), Some(2)), true, true),
+        (absolute(METRIC, None, None), false, false),
+        (absolute(METRIC, Some(0), None), false, false),
+        (absolute(METRIC, Some(5), None), false, false),
+        (absolute(METRIC, None, Some(u64::MAX)), false, false),
+        (limits_of(METRIC, Limit::None), false, false),
+        (absolute(Metric::Remaining, None, Some(0)), false, true),
+        (absolute(Metric::Bytes, None, Some(10)), false, true),
+    ] {
+        assert_eq!(is_known(None, &limits, Some(1000)), without, "{limits:?}");
+        assert_eq!(is_known(Some(&baseline(1)), &limits, Some(1000)), with, "{limits:?}");
+    }
 }
 
 const CHAPTER: &str = include_str!("../../../../docs/guide/verdicts.md");

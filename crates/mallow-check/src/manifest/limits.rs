@@ -139,7 +139,7 @@ impl<'de> Deserialize<'de> for RawTolerance {
                 let table = LimitTable::deserialize(de::value::MapAccessDeserializer::new(table))?;
                 match limit(&table).map_err(de::Error::custom)? {
                     Limit::Relative(tolerance) => Ok(RawTolerance(tolerance)),
-                    Limit::Absolute { .. } => Err(de::Error::custom(
+                    Limit::Absolute { .. } | Limit::None => Err(de::Error::custom(
                         "a tolerance is a distance from the baseline: it has `abs` and `rel`, not `min` and `max`",
                     )),
                 }

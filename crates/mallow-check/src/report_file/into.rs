@@ -122,6 +122,8 @@ impl Reader {
             warmups: json.warmups,
             environment: (&json.environment).into(),
             notes: json.notes.clone(),
+            unseen: Vec::new(),
+            is_marked: false,
         })
     }
 

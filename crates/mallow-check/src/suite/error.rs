@@ -59,13 +59,13 @@ pub enum SuiteError {
         /// Why not, as a clause.
         reason: String,
     },
-    /// No test is called what was asked for.
+    /// No test and no region is called what was asked for.
     NotThere {
         /// What was asked for.
         asked: String,
         /// The names that are most like it; all of them when none is, and they are few.
         nearest: Vec<String>,
-        /// How many tests there are.
+        /// How many there are.
         tests: usize,
     },
 }
@@ -125,8 +125,8 @@ fn wanted() -> String {
 fn not_there(f: &mut fmt::Formatter<'_>, asked: &str, nearest: &[String], tests: usize) -> fmt::Result {
     let is_pattern = asked.contains(['*', '?']);
     match is_pattern {
-        true => write!(f, "no test's name matches {asked:?}")?,
-        false => write!(f, "there is no test {asked:?}")?,
+        true => write!(f, "no test or region matches {asked:?}")?,
+        false => write!(f, "there is no test or region {asked:?}")?,
     }
     match nearest {
         [] => write!(f, " among the {tests} of this suite"),

@@ -66,7 +66,7 @@ fn the_test_files_of_a_bare_folder_are_tests() {
     assert_eq!(suite.gate.baselines, folder.path().join("mallow/baselines"));
     let source = folder.path().join("test_ping_pong.c");
     assert_eq!(suite.tests[9].program, Some(Program::Source(source, crate::manifest::Language::C)));
-    assert!(suite.is_whole());
+    assert!(suite.selection.is_all());
 }
 
 #[test]
@@ -174,37 +174,48 @@ fn tests_are_chosen_by_name_by_pattern_and_by_region() {
         Folder::new(&[("test_ping.c", ""), ("test_pong.c", ""), ("test_tcp.c", ""), ("test_udp.c", "")]);
     assert_eq!(folder.names("", &["test_udp", "test_ping"]), ["test_ping", "test_udp"]);
     assert_eq!(folder.names("", &["test_p?ng"]), ["test_ping", "test_pong"]);
-    assert_eq!(folder.names("", &["*p"]), ["test_tcp", "test_udp"]);
-    // A region is a part of its test, which is run whole.
+    // A region is a part of its test, which is run whole, and what regions there are is not known before.
     assert_eq!(folder.names("", &["test_udp.connect"]), ["test_udp"]);
+    assert_eq!(folder.names("", &["*p.connect"]), ["test_ping", "test_pong", "test_tcp", "test_udp"]);
     let suite = folder.open("", &["test_udp"]).unwrap();
-    assert!(!suite.is_whole());
+    assert!(!suite.selection.is_all());
+    assert_eq!(suite.test_of("test_udp.connect"), "test_udp");
+    assert_eq!((suite.test_of("test_udp"), suite.test_of("gone.x")), ("test_udp", "gone.x"));
     assert_eq!(suite.names, ["test_ping", "test_pong", "test_tcp", "test_udp"]);
 }
 
 #[test]
 fn a_name_that_matches_nothing_is_an_error_even_beside_one_that_does() {
     let folder = Folder::new(&[("test_ping.c", ""), ("test_pong.c", ""), ("test_tcp.c", "")]);
-    assert_eq!(folder.said("", &["test_tpc"]), "there is no test \"test_tpc\"; did you mean test_tcp?");
+    assert_eq!(
+        folder.said("", &["test_tpc"]),
+        "there is no test or region \"test_tpc\"; did you mean test_tcp?"
+    );
     assert_eq!(
         folder.said("", &["test_tcp", "test_pingg"]),
-        "there is no test \"test_pingg\"; there are test_ping, test_pong"
+        "there is no test or region \"test_pingg\"; there are test_ping, test_pong"
     );
     assert_eq!(
         folder.said("", &["qwerty"]),
-        "there is no test \"qwerty\"; there are test_ping, test_pong, test_tcp"
+        "there is no test or region \"qwerty\"; there are test_ping, test_pong, test_tcp"
     );
     assert_eq!(
         folder.said("", &["future_*"]),
-        "no test's name matches \"future_*\"; there are test_ping, test_pong, test_tcp"
+        "no test or region matches \"future_*\"; there are test_ping, test_pong, test_tcp"
     );
-    assert_eq!(folder.said("", &[""]), "there is no test \"\"; there are test_ping, test_pong, test_tcp");
+    assert_eq!(
+        folder.said("", &[""]),
+        "there is no test or region \"\"; there are test_ping, test_pong, test_tcp"
+    );
     let many: Vec<String> = (0..9).map(|number| format!("test_{number}{number}{number}{number}.c")).collect();
     let folder = Folder::new(&many.iter().map(|name| (&name[..], "")).collect::<Vec<_>>());
-    assert_eq!(folder.said("", &["qwerty"]), "there is no test \"qwerty\" among the 9 of this suite");
+    assert_eq!(
+        folder.said("", &["qwerty"]),
+        "there is no test or region \"qwerty\" among the 9 of this suite"
+    );
     let folder = Folder::new(&[("test_ping_pong.c", ""), ("test_x.c", "")]);
     assert_eq!(
         folder.said("", &["test_ping_pon"]),
-        "there is no test \"test_ping_pon\"; did you mean test_ping_pong?"
+        "there is no test or region \"test_ping_pon\"; did you mean test_ping_pong?"
     );
 }

@@ -1,8 +1,9 @@
 //! What else can be done with a suite: list it, run it without hooks, open a shell in it, take the markers out.
 
-use super::judging::{tools, workplace};
+use super::judging::{self, tools, workplace};
 use super::request::Check;
 use crate::failure::Failure;
+use crate::text::printable;
 use crate::{exit_code, output};
 use mallow_check::build::{self, Prepared};
 use mallow_check::shims;
@@ -11,10 +12,22 @@ use mallow_check::workplace::Workplace;
 use std::path::Path;
 use std::process::Command;
 
-/// The tests' names, one on a line.
+/// All names that `--only` takes, one on a line: the tests', each with those of its regions behind it, as far as they are known from
+/// the last run or from baselines.
 pub(crate) fn list(check: &Check) -> Result<u8, Failure> {
     let suite = Suite::open(check.suite.as_deref(), &check.only)?;
-    output::to_stdout(|out| suite.tests.iter().try_for_each(|test| writeln!(out, "{}", test.name)))?;
+    let with_baseline = judging::baselines(check, &suite)?.all_names()?;
+    let mut names: Vec<String> = Vec::new();
+    for test in &suite.tests {
+        let mut results = Workplace::noted_regions(&suite.folder, &test.name);
+        if results.is_empty() {
+            results = with_baseline.iter().filter(|name| suite.test_of(name) == test.name).cloned().collect();
+        }
+        results.retain(|result| *result != test.name && suite.test_of(result) == test.name);
+        let all = std::iter::once(test.name.clone()).chain(results);
+        names.extend(all.filter(|name| suite.selection.names(&test.name, name)));
+    }
+    output::to_stdout(|out| names.iter().try_for_each(|name| writeln!(out, "{}", printable(name))))?;
     Ok(exit_code::FINE)
 }
 
@@ -27,7 +40,7 @@ pub(crate) fn markers(folder: &Path) -> Result<u8, Failure> {
 
 /// Builds and runs the tests as anybody would run them; gives the first status that is not 0.
 pub(crate) fn without_hooks(check: &Check) -> Result<u8, Failure> {
-    let suite = Suite::open(check.suite.as_deref(), &check.only)?;
+    let suite = Suite::open(check.suite.as_deref(), &check.only)?.without_possible_ones();
     let workplace = workplace(&suite.folder)?;
     let mut status = exit_code::FINE;
     for prepared in prepared(check, &suite, &workplace)? {
@@ -45,7 +58,7 @@ pub(crate) fn without_hooks(check: &Check) -> Result<u8, Failure> {
 
 /// Leaves the person in the working folder, with the test built and its variables set.
 pub(crate) fn shell(check: &Check, name: &str) -> Result<u8, Failure> {
-    let suite = Suite::open(check.suite.as_deref(), &[name.to_owned()])?;
+    let suite = Suite::open(check.suite.as_deref(), &[name.to_owned()])?.without_possible_ones();
     let workplace = workplace(&suite.folder)?;
     let Some(test) = prepared(check, &suite, &workplace)?.into_iter().next() else {
         return Err(Failure::new(format!("there is no test {name}.")));

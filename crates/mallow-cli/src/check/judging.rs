@@ -47,7 +47,6 @@ fn measured(check: &Check, suite: &Suite, baselines: &Baselines) -> Result<Check
     let (against, _other) = against(check, &tools)?;
     let options = Options {
         suite_words: check.suite.as_ref().map(|suite| shell_word(&suite.to_string_lossy())),
-        is_selection: !suite.is_whole(),
         runs: check.measuring.runs.map(u32::from),
         warmups: check.measuring.warmups,
         timeout: check.measuring.timeout_s.map(|seconds| Duration::from_secs(u32::from(seconds).into())),

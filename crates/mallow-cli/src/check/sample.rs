@@ -65,6 +65,8 @@ fn measured(name: &str, outcome: Outcome, ops: Option<u64>, runs: &[(u64, u64, u
         warmups: 1,
         environment: environment(),
         notes: Vec::new(),
+        unseen: Vec::new(),
+        is_marked: true,
     };
     let judgements = Metric::ALL.map(|metric| judged(&measurement, metric)).to_vec();
     TestResult { measurement: Some(measurement), judgements, ..bare(name, outcome) }

@@ -21,7 +21,6 @@ pub(crate) fn of_result(
     surroundings: &Surroundings,
 ) -> Result<u8, Failure> {
     let options = Options {
-        only: Vec::new(),
         force: accept_blind,
         is_ci: surroundings.ci || check.baselines.ci,
         machine: Machine::of_this_one(),
@@ -33,21 +32,9 @@ pub(crate) fn of_result(
 pub(crate) fn from_report(check: &Check, report: &Path, accept_blind: bool) -> Result<u8, Failure> {
     let surroundings = Surroundings::of(|name| std::env::var_os(name));
     let suite = Suite::open(check.suite.as_deref(), &check.only)?;
-    let result = ReportFile::from_text(&read(report)?, &report.display().to_string())?.to_result()?;
-    let names: Vec<String> = suite.tests.iter().map(|test| test.name.clone()).collect();
-    let is_asked_for = |name: &str| {
-        names.iter().any(|test| {
-            name == test || name.strip_prefix(test.as_str()).is_some_and(|rest| rest.starts_with('.'))
-        })
-    };
-    let only = match check.only.is_empty() {
-        true => Vec::new(),
-        false => {
-            result.tests.iter().map(|test| test.name.clone()).filter(|name| is_asked_for(name)).collect()
-        }
-    };
+    let mut result = ReportFile::from_text(&read(report)?, &report.display().to_string())?.to_result()?;
+    suite.keep_selected(&mut result.tests)?;
     let options = Options {
-        only,
         force: accept_blind,
         is_ci: surroundings.ci || check.baselines.ci,
         machine: Machine::default(),

@@ -1,0 +1,114 @@
+//! A gate must be shut where nothing is known: no baseline, a limit that limits nothing, an allocator that is not seen. And it must not
+//! call a win blindness.
+
+use e2e::Exit;
+use e2e::gate::{Suite, sentences, source};
+
+/// Without markers: a program that is counted whole, and from `main`, and by its slope.
+const PLAIN: &str = "#include <stdlib.h>\nchar *volatile kept;\nint main(void) {\n    long i, n = 100 * strtol(getenv(\"MALLOW_OPS\") ? \
+                     getenv(\"MALLOW_OPS\") : \"1\", NULL, 10);\n    for (i = 0; i < n; i++) free(kept = malloc(16));\n    return 0;\n}\n";
+
+#[test]
+fn without_baseline_and_limit_a_test_is_missing_in_every_mode() {
+    let suite = Suite::empty("modes-missing");
+    suite.write("plain.c", PLAIN);
+    suite.write("test_work.c", &source(""));
+    for limit in ["", "limit.allocations = { min = 0 }\n", "limit.remaining = 0\n", "limit.bytes = 100000\n"]
+    {
+        let test = |mode: &str| {
+            format!("[[test]]\nname = \"{mode}\"\nsource = \"plain.c\"\nops = 5\nmode = \"{mode}\"\n{limit}")
+        };
+        let text = ["process", "repeat", "slope"].map(test).concat();
+        suite.write("mallow.toml", &format!("[gate]\nruns = 2\nsuites = [\".\"]\n{limit}{text}"));
+        let outcomes = suite.outcomes(3, &[]);
+        assert_eq!(outcomes.len(), 4, "{outcomes:?}");
+        assert!(outcomes.iter().all(|(_, outcome)| outcome == "MISSING"), "{limit}: {outcomes:?}");
+    }
+}
+
+/// `limit.remaining = 0` for a whole suite says nothing about allocations: not without a baseline, and not with one of
+/// another environment.
+#[test]
+fn a_limit_of_another_metric_does_not_open_the_gate_for_allocations() {
+    let suite = Suite::new("half-limit", &source(""));
+    let manifest = |cpus: u32| format!("[gate]\nsuites = [\".\"]\nlimit.remaining = 0\ncpus = {cpus}\n");
+    suite.write("mallow.toml", &manifest(1));
+    let test = suite.only_test(3);
+    assert_eq!(test["outcome"], "MISSING", "{test:#}");
+    assert!(sentences(&test).contains("--update --only test_work"), "{test:#}");
+    let _ = suite.check(&["--update"]).well();
+    let _ = suite.check(&[]).well();
+    // Twice as many, on a machine with another number of CPUs.
+    suite.write("test_work.c", &source("").replace("i < 1000", "i < 2000"));
+    suite.write("mallow.toml", &manifest(2));
+    let test = suite.only_test(3);
+    assert_eq!(test["outcome"], "MISSING", "{test:#}");
+    assert!(sentences(&test).contains("it is for 1 processor, here are 2"), "{test:#}");
+    // What is limited is judged all the same.
+    suite.write("test_work.c", &source("mallow_keep(malloc(3));"));
+    let test = suite.only_test(1);
+    assert_eq!(test["outcome"], "REGRESSED", "{test:#}");
+    assert!(sentences(&test).contains("remaining: 1 per run; its limit allows 0"), "{test:#}");
+    assert!(sentences(&test).contains("it is for 1 processor, here are 2"), "{test:#}");
+}
+
+/// Who marks the region is looked at, whatever program a `cmd` starts it with.
+#[test]
+fn an_allocator_of_its_own_is_found_behind_a_wrapper() {
+    let own = "static char pool[1 << 20];\nstatic size_t at;\n\
+               void *malloc(size_t bytes) { void *block = pool + at; at = (at + bytes + 15) % (sizeof pool / 2); return block; }\n\
+               void free(void *block) { (void)block; }\n";
+    let suite = Suite::empty("own-behind");
+    suite.write("own.c", &(source("") + own));
+    suite.write(
+        "mallow.toml",
+        "[gate]\nbuild = \"cc -O1 -I$MALLOW_INCLUDE -o own own.c\"\nlimit.allocations = 1000000\n\
+         [[test]]\nname = \"behind\"\ncmd = [\"sh\", \"-c\", \"./own; true\"]\n",
+    );
+    let test = suite.only_test(1);
+    assert_eq!(test["outcome"], "BLIND", "{test:#}");
+    assert!(sentences(&test).contains("linked with"), "{test:#}");
+    let refused = suite.check(&["--update"]).ended(Exit::Status(1));
+    assert!(refused.stderr.contains("--accept-blind"), "{refused}");
+}
+
+/// The other way round: what starts the marked program is not what is measured.
+#[test]
+fn an_allocator_of_the_wrapper_is_nobodys_business() {
+    let own = "#include <stddef.h>\n#include <unistd.h>\nvoid *mi_malloc(size_t n) { (void)n; return 0; }\n\
+               int main(int count, char **words) { (void)count; execv(words[1], words + 1); return !!mi_malloc(1); }\n";
+    let suite = Suite::empty("own-before");
+    suite.write("wrapper.c", own);
+    suite.write("work.c", &source(""));
+    suite.write(
+        "mallow.toml",
+        "[gate]\nbuild = \"cc -o wrapper wrapper.c && cc -O1 -I$MALLOW_INCLUDE -o work work.c\"\nlimit.allocations = { min = 1000, max = 1000 }\n\
+         [[test]]\nname = \"before\"\ncmd = [\"./wrapper\", \"./work\"]\n",
+    );
+    let finished = suite.check(&[]).well();
+    assert!(finished.stdout.contains("1 OK"), "{finished}");
+}
+
+/// The markers were served, and the hooks see the same process allocate outside of its region: nobody is blind there.
+#[test]
+fn an_optimisation_down_to_nothing_is_an_improvement() {
+    let with = |count: u32| {
+        source("")
+            .replace("i < 1000", &format!("i < {count}"))
+            .replace("int main(void) { ", "int main(void) { void *volatile before = malloc(100); ")
+    };
+    let suite = Suite::new("to-nothing", &with(1000));
+    let _ = suite.check(&["--update"]).well();
+    suite.write("test_work.c", &with(0));
+    let test = suite.only_test(1);
+    assert_eq!(test["outcome"], "IMPROVED", "{test:#}");
+    assert!(sentences(&test).contains("keep the win with `--update --only test_work`"), "{test:#}");
+    let _ = suite.check(&["--update", "--only", "test_work"]).well();
+    let _ = suite.check(&[]).well();
+    // A process that never allocates at all is seen as well: its markers were served, and no allocator of its own is in it.
+    let suite = Suite::new("to-nothing-at-all", &source(""));
+    let _ = suite.check(&["--update"]).well();
+    suite.write("test_work.c", &source("").replace("i < 1000", "i < 0"));
+    let test = suite.only_test(1);
+    assert_eq!(test["outcome"], "IMPROVED", "{test:#}");
+}

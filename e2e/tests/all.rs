@@ -3,9 +3,11 @@
 mod bad_input;
 mod diff;
 mod gate;
+mod gate_blame;
 mod gate_examples;
 mod gate_guards;
 mod gate_open;
+mod gate_runtimes;
 mod gate_selection;
 mod hazards;
 mod judges;

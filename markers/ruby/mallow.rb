@@ -12,9 +12,14 @@
 # The functions that do the work exist only while mallow runs the program. Without mallow a marker is a comparison
 # with nil, and Fiddle is not even loaded.
 #
-# What is counted are the calls of malloc and its family. Ruby keeps its objects in pages of its own; a call is made
-# for what does not fit into an object, such as strings of more than 23 bytes or the table of a hash.
+# What is counted are the calls of malloc and its family, and Ruby's objects, which Ruby keeps in pages of its own: a call
+# is made for what does not fit into an object, such as strings of more than 23 bytes or the table of a hash. Ruby counts
+# the objects that were made, and how many more there are after a run than before.
 module Mallow
+  # What mallow calls what Ruby tells.
+  OBJECTS = "objects"
+  REMAINING_OBJECTS = "remaining_objects"
+
   class << self
     # Runs the block as one run of the region `name`, and returns what it returned.
     #
@@ -26,12 +31,17 @@ module Mallow
       label = "#{name.byteslice(0, 127)}\0"
       address = @begin ? Fiddle::Pointer[label].to_i : 0
       GC.start
+      live = GC.stat(:heap_live_slots)
       @begin&.call(address)
+      made = GC.stat(:total_allocated_objects)
       begin
         yield
       ensure
+        made = GC.stat(:total_allocated_objects) - made
         GC.start
+        live = GC.stat(:heap_live_slots) - live
         @end&.call(address)
+        tell(made, live)
       end
     end
 
@@ -67,6 +77,14 @@ module Mallow
 
     private
 
+    # Tells how many objects the run that ended just now has made, and how many more there are.
+    def tell(made, live)
+      return unless @tell
+
+      @tell.call(OBJECTS, made)
+      @tell.call(REMAINING_OBJECTS, live.positive? ? live : 0)
+    end
+
     # The number in an environment variable if it is one below one million.
     def count(variable, otherwise)
       text = ENV.fetch(variable, "")
@@ -80,13 +98,16 @@ module Mallow
 
       require "fiddle"
       process = Fiddle::Handle::DEFAULT
-      names = %w[mallow_region_begin mallow_region_end mallow_ops mallow_quiesce]
+      names = %w[mallow_region_begin mallow_region_end mallow_ops mallow_quiesce mallow_tell]
       addresses = names.map { |name| process[name] }
-      arguments = [[Fiddle::TYPE_INTPTR_T], [Fiddle::TYPE_INTPTR_T], [Fiddle::TYPE_LONG_LONG], []]
+      arguments = [
+        [Fiddle::TYPE_INTPTR_T], [Fiddle::TYPE_INTPTR_T], [Fiddle::TYPE_LONG_LONG], [],
+        [Fiddle::TYPE_VOIDP, Fiddle::TYPE_LONG_LONG]
+      ]
       functions = addresses.zip(arguments).map do |address, types|
         Fiddle::Function.new(address, types, Fiddle::TYPE_VOID)
       end
-      @begin, @end, @ops, @quiesce = functions
+      @begin, @end, @ops, @quiesce, @tell = functions
     rescue LoadError, StandardError
       # No Fiddle, or no mallow: the markers do nothing.
       nil

@@ -8,11 +8,11 @@ mod read;
 mod store;
 mod write;
 
-use crate::judge;
-use crate::measurement::{Environment, Measurement, Metric, Site};
+use crate::measurement::{Environment, Measurement, Metric, Site, judged_run};
 use crate::result::Spread;
 pub use kept::{as_kept, kept_stack};
 pub(crate) use read::placed;
+use std::collections::BTreeMap;
 pub use store::{Baselines, Found, file_name, is_ci};
 
 /// The schema of the files that this build writes and reads.
@@ -34,8 +34,8 @@ pub struct Baseline {
     pub ops: Option<u64>,
     /// How many runs it is made of.
     pub runs: u32,
-    /// In the order of [`Metric::ALL`].
-    pub spreads: [Spread; 6],
+    /// Of each metric that was known.
+    pub spreads: BTreeMap<Metric, Spread>,
     /// What the judged run is made of, at most [`SITES_MAX`] sites with [`kept_stack`]s, by stack from the outermost frame.
     pub sites: Vec<Site>,
     /// The sites for which there was no room.
@@ -87,7 +87,7 @@ impl Machine {
 impl Baseline {
     /// Of a measurement; none without runs.
     pub fn of(measurement: &Measurement, machine: &Machine) -> Option<Baseline> {
-        let run = judge::judged_run(&measurement.runs)?;
+        let run = judged_run(&measurement.runs)?;
         let (sites, left_out) = kept::table(&run.sites);
         Some(Baseline {
             name: measurement.name.clone(),
@@ -95,24 +95,19 @@ impl Baseline {
             machine: machine.clone(),
             ops: measurement.ops,
             runs: u32::try_from(measurement.runs.len()).unwrap_or(u32::MAX),
-            spreads: Metric::ALL.map(|metric| judge::spread_of(&measurement.runs, metric)),
+            spreads: Metric::ALL
+                .into_iter()
+                .filter_map(|metric| Some((metric, Spread::of_runs(&measurement.runs, metric)?)))
+                .collect(),
             sites,
             left_out,
         })
     }
 
-    /// The runs' values of a metric.
-    pub fn spread(&self, metric: Metric) -> &Spread {
-        &self.spreads[index(metric)]
+    /// The runs' values of a metric; none where it was not known.
+    pub fn spread(&self, metric: Metric) -> Option<&Spread> {
+        self.spreads.get(&metric)
     }
-
-    pub(crate) fn spread_mut(&mut self, metric: Metric) -> &mut Spread {
-        &mut self.spreads[index(metric)]
-    }
-}
-
-fn index(metric: Metric) -> usize {
-    Metric::ALL.iter().position(|of| *of == metric).unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -107,7 +107,7 @@ fn the_judged_run_is_kept() {
     let runs: Vec<Run> = [7, 5, 9].into_iter().map(|count| run(vec![site("f", 1, count, 0)])).collect();
     let baseline = baseline(&of_runs(None, runs));
     assert_eq!(baseline.sites[0].figures.allocations, 5);
-    let spread = baseline.spread(Metric::Allocations);
+    let spread = baseline.spread(Metric::Allocations).unwrap();
     assert_eq!((spread.min, spread.max, spread.runs), (5, 9, 3));
     assert_eq!(Baseline::of(&of_runs(None, Vec::new()), &Machine::default()), None);
 }

@@ -27,8 +27,8 @@ mod window;
 
 use crate::baseline::{Baseline, Found};
 use crate::limit::Limits;
-use crate::measurement::{Measurement, Metric, Run, Site};
-use crate::result::{Judgement, Outcome, Spread, Standing, TestResult};
+use crate::measurement::{Measurement, Metric, Run, Site, judged_run};
+use crate::result::{Judgement, Outcome, Standing, TestResult};
 use crate::{site_diff, spread};
 pub use sentence::{grouped, per_operation};
 use standing::Doubt;
@@ -143,18 +143,18 @@ impl Verdict {
         let has = |standing| judgements.iter().any(|j| j.standing == standing);
         let is_set = |metric| window::is_set(metric, limits, baseline);
         let is_broken = judgements.iter().any(|j| j.standing == Standing::Above && is_set(j.metric));
-        let is_known = window::is_known(baseline, limits, measurement.ops);
-        if !is_known {
+        let unknown = window::unknown(&judgements);
+        if let Some(metric) = unknown {
             // What is broken is said first.
             let at = if is_broken { sentences.len() } else { 0 };
-            sentences.insert(at, sentence::missing(&measurement.name, limits));
+            sentences.insert(at, sentence::missing(&measurement.name, metric, limits));
         }
         let outcome = if !measurement.unseen.is_empty() {
             sentences.splice(0..0, measurement.unseen.iter().cloned());
             Outcome::Blind
         } else if is_broken {
             Outcome::Regressed
-        } else if !is_known {
+        } else if unknown.is_some() {
             Outcome::Missing
         } else if has(Standing::Above) {
             Outcome::Regressed
@@ -200,14 +200,6 @@ fn focus(judgements: &[Judgement]) -> Metric {
     first(Standing::Above).or_else(|| first(Standing::Below)).unwrap_or(Metric::Allocations)
 }
 
-/// The run that stands for all: with the fewest allocations; of those the one that left the least, the first.
-pub fn judged_run(runs: &[Run]) -> Option<&Run> {
-    runs.iter().min_by_key(|run| {
-        let figures = &run.figures;
-        (figures.allocations, figures.remaining_blocks, figures.descriptors)
-    })
-}
-
 fn finish(measurement: Measurement, outcome: Outcome, sentences: Vec<String>) -> TestResult {
     TestResult {
         name: measurement.name.clone(),
@@ -220,11 +212,6 @@ fn finish(measurement: Measurement, outcome: Outcome, sentences: Vec<String>) ->
         measurement: Some(measurement),
         duration_us: 0,
     }
-}
-
-/// The spread of one metric; all zeros without runs.
-pub(crate) fn spread_of(runs: &[Run], metric: Metric) -> Spread {
-    Spread::of_runs(runs, metric).unwrap_or(Spread { min: 0, mode: 0, max: 0, at_min: 0, runs: 0 })
 }
 
 #[cfg(test)]

@@ -27,7 +27,8 @@ fn the_same_is_ok_and_says_nothing() {
     assert_eq!((result.outcome, result.sentences.len()), (Outcome::Ok, 0));
     assert_eq!(result.changes, []);
     let metrics: Vec<Metric> = result.judgements.iter().map(|judgement| judgement.metric).collect();
-    assert_eq!(metrics, Metric::ALL);
+    let known = Metric::ALL.into_iter().filter(|metric| !Metric::OF_RUNTIMES.contains(metric));
+    assert_eq!(metrics, known.collect::<Vec<_>>(), "what no runtime told is not judged");
     let allocations = of(&result, Metric::Allocations);
     assert_eq!(allocations.window.map(|w| (w.min, w.max)), Some((73_990, 74_010)));
     assert_eq!((allocations.reference, allocations.standing), (Some(74_000), Standing::Within));
@@ -327,4 +328,49 @@ fn numbers_are_whole() {
     assert_eq!(texts, ["0", "999", "1,000", "75,001", "1,234,567"]);
     assert_eq!(per_operation(10, 12, 1000), "+0.002");
     assert_eq!(per_operation(12, 10, 0), "-2.000");
+}
+
+/// A thousand allocations in each run, and what a runtime told.
+fn with_objects(objects: crate::measurement::Objects) -> Measurement {
+    let mut measurement = counts(Some(1000), &[1000; 10]);
+    measurement.runs.iter_mut().for_each(|run| run.objects = objects);
+    measurement
+}
+
+#[test]
+fn objects_are_judged_where_a_runtime_tells_them() {
+    use crate::measurement::Objects;
+    let ruby = |made, remaining| {
+        with_objects(Objects { made: Some(made), remaining: Some(remaining), ..Objects::default() })
+    };
+    let node = |bytes, left| {
+        with_objects(Objects { bytes: Some(bytes), remaining_bytes: Some(left), ..Objects::default() })
+    };
+    let outcome = |now: &Measurement, before: &Measurement| judged(now, before).outcome;
+    assert_eq!(outcome(&ruby(5010, 0), &ruby(5000, 0)), Outcome::Ok);
+    assert_eq!(outcome(&ruby(6000, 0), &ruby(5000, 0)), Outcome::Regressed);
+    assert_eq!(outcome(&ruby(4000, 0), &ruby(5000, 0)), Outcome::Improved);
+    assert_eq!(outcome(&ruby(5000, 10), &ruby(5000, 0)), Outcome::Regressed);
+    assert_eq!(outcome(&node(58_000, 100), &node(50_000, 16)), Outcome::Ok);
+    assert_eq!(outcome(&node(66_000, 16), &node(50_000, 16)), Outcome::Regressed);
+    assert_eq!(outcome(&node(50_000, 336), &node(50_000, 16)), Outcome::Regressed);
+    // A baseline from before the runtime told anything, or a limit for allocations, says nothing about objects.
+    let old = judged(&ruby(5000, 0), &counts(Some(1000), &[1000; 10]));
+    assert_eq!(old.outcome, Outcome::Missing);
+    assert_eq!(
+        old.sentences,
+        ["There is no baseline and no limit for its objects; `--update --only encode` makes the baseline."]
+    );
+    let cap = limits(Metric::Allocations, Limit::Absolute { min: None, max: Some(1000) });
+    assert_eq!(unlimited(&ruby(5000, 0), &cap).outcome, Outcome::Missing);
+}
+
+#[test]
+fn what_is_not_seen_is_blind_whatever_the_figures_are() {
+    let mut now = counts(Some(1000), &[1000; 10]);
+    now.unseen = vec!["Its objects are not seen.".to_owned()];
+    let result = judged(&now, &counts(Some(1000), &[1000; 10]));
+    assert_eq!((result.outcome, &result.sentences[..]), (Outcome::Blind, &now.unseen[..]));
+    let worse = judged(&now, &counts(Some(1000), &[10; 10]));
+    assert_eq!(worse.outcome, Outcome::Blind);
 }

@@ -12,6 +12,7 @@
 //! The crate prints nothing. How a result looks is the front end's affair.
 
 pub mod baseline;
+mod blame;
 pub mod build;
 pub mod check;
 mod defeated;

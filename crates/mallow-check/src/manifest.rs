@@ -28,8 +28,10 @@ pub(crate) use values::wrong_name;
 /// The name under which a manifest is looked for; `NAME.mallow.toml` is one, too.
 pub const MANIFEST_NAME: &str = "mallow.toml";
 
-/// Variables that every test sees unless its manifest says otherwise: what changes counts from one machine to the next.
-pub const PINNED: [(&str, &str); 3] = [("LC_ALL", "C"), ("PYTHONHASHSEED", "0"), ("TZ", "UTC")];
+/// Variables that every test sees unless its manifest says otherwise: what changes counts from one machine to the next, and what
+/// makes each of Python's objects an allocation.
+pub const PINNED: [(&str, &str); 4] =
+    [("LC_ALL", "C"), ("PYTHONHASHSEED", "0"), ("PYTHONMALLOC", "malloc"), ("TZ", "UTC")];
 
 /// A manifest as it stands in the file, with defaults filled in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,6 +82,8 @@ pub struct Settings {
     pub quiesce_ms: Option<u32>,
     /// How many processors the program sees; none leaves it all of them.
     pub cpus: Option<u32>,
+    /// Whether the objects of the program's language have to be seen; false when calls of malloc alone are meant.
+    pub objects: bool,
     /// Variables that are set for the program, [`PINNED`] among them.
     pub environment: BTreeMap<String, String>,
     /// What it may cost. Metrics that are missing here have [`Settings::tolerance`] around their baseline.
@@ -96,6 +100,7 @@ impl Default for Settings {
             timeout: Duration::from_secs(60),
             quiesce_ms: None,
             cpus: None,
+            objects: true,
             environment: PINNED
                 .into_iter()
                 .map(|(name, value)| (name.to_owned(), value.to_owned()))

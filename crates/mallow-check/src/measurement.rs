@@ -17,18 +17,34 @@ pub enum Metric {
     RemainingBytes,
     /// File descriptors that were opened in the run and are open at its end.
     Descriptors,
+    /// Objects that the language's runtime made, as it counts them itself.
+    Objects,
+    /// Their bytes.
+    ObjectBytes,
+    /// How many more objects the runtime has after the run than before, when garbage is collected.
+    RemainingObjects,
+    /// How many more bytes they have.
+    RemainingObjectBytes,
 }
 
 impl Metric {
     /// All of them, in the order in which they are shown.
-    pub const ALL: [Metric; 6] = [
+    pub const ALL: [Metric; 10] = [
         Metric::Allocations,
         Metric::Bytes,
         Metric::Peak,
         Metric::Remaining,
         Metric::RemainingBytes,
         Metric::Descriptors,
+        Metric::Objects,
+        Metric::ObjectBytes,
+        Metric::RemainingObjects,
+        Metric::RemainingObjectBytes,
     ];
+
+    /// Those that only a language's runtime can tell, if it can.
+    pub const OF_RUNTIMES: [Metric; 4] =
+        [Metric::Objects, Metric::ObjectBytes, Metric::RemainingObjects, Metric::RemainingObjectBytes];
 
     /// The word for it in `mallow.toml`, in baselines and in JSON.
     pub const fn word(self) -> &'static str {
@@ -39,6 +55,10 @@ impl Metric {
             Metric::Remaining => "remaining",
             Metric::RemainingBytes => "remaining_bytes",
             Metric::Descriptors => "descriptors",
+            Metric::Objects => "objects",
+            Metric::ObjectBytes => "object_bytes",
+            Metric::RemainingObjects => "remaining_objects",
+            Metric::RemainingObjectBytes => "remaining_object_bytes",
         }
     }
 
@@ -66,16 +86,20 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// One of them.
-    pub const fn of(&self, metric: Metric) -> u64 {
-        match metric {
+    /// One of them; none for what only a runtime tells.
+    pub const fn of(&self, metric: Metric) -> Option<u64> {
+        Some(match metric {
             Metric::Allocations => self.allocations,
             Metric::Bytes => self.bytes,
             Metric::Peak => self.peak_bytes,
             Metric::Remaining => self.remaining_blocks,
             Metric::RemainingBytes => self.remaining_bytes,
             Metric::Descriptors => self.descriptors,
-        }
+            Metric::Objects
+            | Metric::ObjectBytes
+            | Metric::RemainingObjects
+            | Metric::RemainingObjectBytes => return None,
+        })
     }
 
     /// Both together. A sum that does not fit stays at the largest number: only a damaged file has such figures.
@@ -88,6 +112,32 @@ impl Figures {
             remaining_blocks: self.remaining_blocks.saturating_add(more.remaining_blocks),
             remaining_bytes: self.remaining_bytes.saturating_add(more.remaining_bytes),
             descriptors: self.descriptors.saturating_add(more.descriptors),
+        }
+    }
+}
+
+/// What the language's runtime told of its objects in one run, each figure where it can tell it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Objects {
+    /// See [`Metric::Objects`].
+    pub made: Option<u64>,
+    /// See [`Metric::ObjectBytes`].
+    pub bytes: Option<u64>,
+    /// See [`Metric::RemainingObjects`].
+    pub remaining: Option<u64>,
+    /// See [`Metric::RemainingObjectBytes`].
+    pub remaining_bytes: Option<u64>,
+}
+
+impl Objects {
+    /// One of them; none for what no runtime tells.
+    pub const fn of(&self, metric: Metric) -> Option<u64> {
+        match metric {
+            Metric::Objects => self.made,
+            Metric::ObjectBytes => self.bytes,
+            Metric::RemainingObjects => self.remaining,
+            Metric::RemainingObjectBytes => self.remaining_bytes,
+            _ => None,
         }
     }
 }
@@ -106,12 +156,29 @@ pub struct Site {
 pub struct Run {
     /// What the whole run came to.
     pub figures: Figures,
+    /// What the language's runtime told.
+    pub objects: Objects,
     /// The stacks that it is made of, each once. Frees of others' blocks have none.
     pub sites: Vec<Site>,
     /// Whether what the run left behind stood still when it was counted. False when waiting was given up.
     pub settled: bool,
     /// How long it was waited for that, in microseconds.
     pub waited_us: u64,
+}
+
+impl Run {
+    /// A figure; none where it is not known.
+    pub fn of(&self, metric: Metric) -> Option<u64> {
+        self.figures.of(metric).or(self.objects.of(metric))
+    }
+}
+
+/// The run that stands for all: with the fewest allocations; of those the one that left the least, the first.
+pub fn judged_run(runs: &[Run]) -> Option<&Run> {
+    runs.iter().min_by_key(|run| {
+        let figures = &run.figures;
+        (figures.allocations, figures.remaining_blocks, figures.descriptors)
+    })
 }
 
 /// A test, measured.

@@ -142,6 +142,9 @@ pub struct ChangeJson {
     pub after: Option<FiguresJson>,
     /// Whether it was matched with the same stack.
     pub exact: bool,
+    /// The place in the stack at which it leaves those of the baseline; left out where the baseline has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blamed: Option<usize>,
 }
 
 /// See [`crate::result::VaryingSite`].
@@ -186,10 +189,33 @@ pub struct MeasurementJson {
 pub struct RunJson {
     /// What it came to.
     pub figures: FiguresJson,
+    /// What the language's runtime told of its objects; left out where it told nothing.
+    #[serde(default, skip_serializing_if = "ObjectsJson::is_empty")]
+    pub objects: ObjectsJson,
     /// Whether what it left stood still when it was counted.
     pub settled: bool,
     /// How long that was waited for, in microseconds.
     pub waited_us: u64,
+}
+
+/// See [`crate::measurement::Objects`]. What is not known is left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the same names as there")]
+pub struct ObjectsJson {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remaining: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remaining_bytes: Option<u64>,
+}
+
+impl ObjectsJson {
+    fn is_empty(&self) -> bool {
+        *self == ObjectsJson::default()
+    }
 }
 
 /// Why a report cannot be used: a sentence.

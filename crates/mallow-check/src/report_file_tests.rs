@@ -44,7 +44,7 @@ fn sample() -> CheckResult {
 /// The result with sites in the judged run only, as a report keeps it.
 fn thinned(mut check: CheckResult) -> CheckResult {
     for measurement in check.tests.iter_mut().filter_map(|test| test.measurement.as_mut()) {
-        let judged = crate::judge::judged_run(&measurement.runs).cloned();
+        let judged = crate::measurement::judged_run(&measurement.runs).cloned();
         let at = measurement.runs.iter().position(|run| Some(run) == judged.as_ref());
         for (index, run) in measurement.runs.iter_mut().enumerate() {
             if Some(index) != at {

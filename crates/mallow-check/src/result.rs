@@ -103,6 +103,8 @@ pub struct SiteChange {
     pub after: Option<Figures>,
     /// Whether it was matched with the same stack, or with one that is alike.
     pub exact: bool,
+    /// Which of the frames is where the stack leaves those of the baseline; none where the baseline has it.
+    pub blamed: Option<usize>,
 }
 
 /// A site whose count differs from run to run.

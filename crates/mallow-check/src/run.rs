@@ -15,7 +15,7 @@ pub use error::RunError;
 
 use crate::build::Prepared;
 use crate::manifest::{Mode, TestSpec};
-use crate::measurement::{Environment, Figures, Measurement, Run, Site};
+use crate::measurement::{Environment, Figures, Measurement, Metric, Objects, Run, Site};
 use mallow_collect::{
     Counted, Output, Patience, RecordOptions, RecordOutcome, RegionRun, Resolve, Scope, Setting,
     WatchedProcess, record,
@@ -195,6 +195,7 @@ type Seen = OnceCell<Look>;
 struct Look {
     environment: Environment,
     unseen: Vec<String>,
+    notes: Vec<String>,
 }
 
 /// The measurements of one process's regions, in the order in which they ended first.
@@ -242,17 +243,27 @@ fn name_of(test: &TestSpec, region: &str, regions: usize) -> String {
 /// A measurement without runs.
 fn empty(task: &Task<'_>, name: &str, started: &Started, seen: &Seen) -> Measurement {
     let processes = &started.outcome.processes;
-    let look = seen.get_or_init(|| Look {
-        environment: environment::of(task.test, task.prepared, processes),
-        unseen: unseen::of(task.test.mode, processes),
+    let look = seen.get_or_init(|| {
+        let mut environment = environment::of(task.test, task.prepared, processes);
+        let mut unseen = unseen::allocators(task.test.mode, processes);
+        let mut notes = Vec::new();
+        if let Some(hidden) = unseen::objects(task, processes, &environment.runtime) {
+            environment.runtime.push_str(hidden.class);
+            match task.test.settings.objects {
+                true => unseen.push(hidden.sentence.to_owned()),
+                false => notes.push(format!("As told by `objects = false`: {}", hidden.sentence)),
+            }
+        }
+        Look { environment, unseen, notes }
     });
+    let told = started.outcome.warnings.iter().chain(&look.notes);
     Measurement {
         name: name.to_owned(),
         ops: started.operations,
         runs: Vec::new(),
         warmups: 0,
         environment: look.environment.clone(),
-        notes: started.outcome.warnings.clone(),
+        notes: told.cloned().collect(),
         unseen: look.unseen.clone(),
         is_marked: task.test.mode == Mode::Region,
     }
@@ -288,9 +299,21 @@ fn run_of(run: &RegionRun) -> Run {
         .map(|site| Site { frames: site.frames.clone(), figures: figures(&site.figures, site.descriptors) });
     Run {
         figures: figures(&run.figures, run.descriptors),
+        objects: objects(&run.told),
         sites: sites.collect(),
         settled: run.settled,
         waited_us: u64::try_from(run.waited.as_micros()).unwrap_or(u64::MAX),
+    }
+}
+
+/// What a runtime told under the words of metrics.
+fn objects(told: &[(String, u64)]) -> Objects {
+    let of = |metric: Metric| told.iter().find(|(word, _)| word == metric.word()).map(|(_, value)| *value);
+    Objects {
+        made: of(Metric::Objects),
+        bytes: of(Metric::ObjectBytes),
+        remaining: of(Metric::RemainingObjects),
+        remaining_bytes: of(Metric::RemainingObjectBytes),
     }
 }
 

@@ -52,7 +52,7 @@ pub(crate) fn site(function: &str, line: u32, allocations: u64, remaining: u64) 
 /// A run whose figures are the sum of its sites.
 pub(crate) fn run(sites: Vec<Site>) -> Run {
     let figures = sites.iter().fold(Figures::default(), |sum, site| sum.plus(&site.figures));
-    Run { figures, sites, settled: true, waited_us: 0 }
+    Run { figures, sites, settled: true, ..Run::default() }
 }
 
 /// Runs with one site each.

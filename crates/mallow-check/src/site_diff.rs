@@ -1,6 +1,9 @@
 //! Which sites changed since the baseline, whatever lines and names did meanwhile.
 
+mod nearest;
+
 use crate::baseline::{Baseline, kept_stack};
+use crate::blame::{self, Before};
 use crate::measurement::{Figures, Metric, Run, Site};
 use crate::result::SiteChange;
 use mallow_base::Frame;
@@ -17,11 +20,13 @@ pub fn changes(baseline: &Baseline, run: &Run, focus: Metric) -> Vec<SiteChange>
     let before: Vec<DiffSite<'_>> = baseline.sites.iter().map(|site| diff_site(&site.frames, site)).collect();
     let after: Vec<DiffSite<'_>> =
         now.iter().zip(&run.sites).map(|(frames, site)| diff_site(frames, site)).collect();
-    let diff = Diff::of(&before, &after, &KNOWN, &[]);
+    let mut diff = Diff::of(&before, &after, &KNOWN, &[]);
+    nearest::by_lines(&mut diff.entries, &baseline.sites, &now);
+    let known = known_before(&diff, baseline, run);
     let mut changes: Vec<SiteChange> = diff
         .entries
         .iter()
-        .map(|entry| change(entry, &baseline.sites, &run.sites))
+        .map(|entry| change(entry, &baseline.sites, &run.sites, &known))
         .filter(|change| change.before != change.after && !is_unknown_before(change, baseline))
         .collect();
     changes
@@ -52,7 +57,16 @@ fn diff_site<'a>(frames: &'a [Frame], site: &Site) -> DiffSite<'a> {
     DiffSite { frames: frames.iter().collect(), totals }
 }
 
-fn change(entry: &DiffEntry, before: &[Site], after: &[Site]) -> SiteChange {
+/// The stacks that the baseline has: those of this build, where it has them still.
+fn known_before<'a>(diff: &Diff, baseline: &'a Baseline, run: &'a Run) -> Before<'a> {
+    let is_kept = |entry: &&DiffEntry| is_exact(entry) && !entry.before.is_empty() && !entry.after.is_empty();
+    let kept = diff.entries.iter().filter(is_kept).flat_map(|entry| entry.after.iter().copied());
+    let gone = diff.entries.iter().filter(|entry| !is_kept(entry));
+    let gone = gone.flat_map(|entry| entry.before.iter().copied());
+    Before { kept: blame::stacks(&run.sites, kept), gone: blame::stacks(&baseline.sites, gone) }
+}
+
+fn change(entry: &DiffEntry, before: &[Site], after: &[Site], known: &Before<'_>) -> SiteChange {
     let shown = match (entry.after.first(), entry.before.first()) {
         (Some(index), _) => &after[*index].frames,
         (None, Some(index)) => &before[*index].frames,
@@ -62,8 +76,13 @@ fn change(entry: &DiffEntry, before: &[Site], after: &[Site]) -> SiteChange {
         frames: shown.clone(),
         before: sum(before, &entry.before),
         after: sum(after, &entry.after),
-        exact: matches!(entry.level, Level::Same | Level::Lines | Level::Files),
+        exact: is_exact(entry),
+        blamed: if entry.before.is_empty() || !is_exact(entry) { known.blamed(shown) } else { None },
     }
+}
+
+fn is_exact(entry: &DiffEntry) -> bool {
+    matches!(entry.level, Level::Same | Level::Lines | Level::Files)
 }
 
 /// None for no sites. The peak is not known by site.
@@ -82,7 +101,7 @@ fn is_unknown_before(change: &SiteChange, baseline: &Baseline) -> bool {
 }
 
 fn weight(change: &SiteChange, metric: Metric) -> u64 {
-    let of = |side: Option<Figures>| side.map_or(0, |figures| figures.of(metric));
+    let of = |side: Option<Figures>| side.and_then(|figures| figures.of(metric)).unwrap_or(0);
     of(change.before).abs_diff(of(change.after))
 }
 

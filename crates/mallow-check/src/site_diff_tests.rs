@@ -92,3 +92,23 @@ fn what_was_left_is_sorted_and_descriptors_count() {
     let names: Vec<&str> = left.iter().map(|site| site.frames[0].function.as_str()).collect();
     assert_eq!(names, ["c", "socket", "b"]);
 }
+
+/// Of two calls in one function the nearer one was there before, and the other one is the line to blame.
+#[test]
+fn of_two_calls_the_one_that_is_nearer_is_the_old_one() {
+    let call = |line, outer| {
+        let mut site = site("grow", 88, 1000, 0);
+        let at = "/srv/demo/src/buf.c";
+        site.frames = vec![frame("grow", at, 88), frame("parse", at, line), frame("main", at, outer)];
+        site
+    };
+    let before = before(vec![call(8, 20)]);
+    for (old, new, outer) in [(8, 9, 21), (10, 11, 23)] {
+        for now in [vec![call(old, outer), call(new, outer)], vec![call(new, outer), call(old, outer)]] {
+            let changes = changes(&before, &run(now), Metric::Allocations);
+            assert_eq!(told(&changes), [("grow", None, Some(1000))]);
+            assert_eq!(changes[0].frames[1].line, Some(new));
+            assert_eq!(changes[0].blamed, Some(1), "{changes:?}");
+        }
+    }
+}

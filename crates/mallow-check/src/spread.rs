@@ -34,10 +34,10 @@ impl Spread {
         Some(Spread { min, mode: mode.0, max, at_min: as_u32(at_min), runs: as_u32(sorted.len()) })
     }
 
-    /// Of one metric of a measurement's runs.
+    /// Of one metric of a measurement's runs; none where a run does not know it.
     pub fn of_runs(runs: &[Run], metric: Metric) -> Option<Spread> {
-        let values: Vec<u64> = runs.iter().map(|run| run.figures.of(metric)).collect();
-        Spread::of(&values)
+        let values: Option<Vec<u64>> = runs.iter().map(|run| run.of(metric)).collect();
+        Spread::of(&values?)
     }
 
     /// How far the runs are apart.
@@ -53,7 +53,9 @@ impl Spread {
     /// Whether the least value is the floor and at least nine in ten of the runs are near it: then the others were
     /// disturbed from outside, however far they are off. A test of which every fifth run costs more is not like that.
     pub fn has_only_outliers(&self, runs: &[Run], metric: Metric) -> bool {
-        let is_near = |run: &&Run| run.figures.of(metric).saturating_sub(self.min) <= self.free_range();
+        let is_near = |run: &&Run| {
+            run.of(metric).is_some_and(|value| value.saturating_sub(self.min) <= self.free_range())
+        };
         let near = runs.iter().filter(is_near).count();
         self.is_floor() && runs.len() >= RUNS_TO_ASK as usize && near * 10 >= runs.len() * 9
     }
@@ -95,7 +97,9 @@ pub fn varying_sites(runs: &[Run]) -> Vec<VaryingSite> {
 /// a leak from a block that is kept once (see [`crate::judge`]).
 pub(crate) fn wants_more_runs(measurement: &Measurement) -> bool {
     let runs = &measurement.runs;
-    let is_unsteady = Spread::of_runs(runs, Metric::Allocations).is_some_and(|spread| !spread.is_steady());
+    let is_unsteady = [Metric::Allocations, Metric::Objects]
+        .into_iter()
+        .any(|metric| Spread::of_runs(runs, metric).is_some_and(|spread| !spread.is_steady()));
     let may_leak = [Metric::Remaining, Metric::Descriptors].into_iter().any(|metric| {
         let differs = Spread::of_runs(runs, metric).is_some_and(|spread| spread.range() > 0);
         differs && crate::judge::runs_per_hundred(measurement.ops) > 1

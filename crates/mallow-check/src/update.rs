@@ -39,7 +39,7 @@ pub struct UpdateTest {
     pub environment: Environment,
     /// The file that is written, or removed.
     pub path: PathBuf,
-    /// In the order of [`Metric::ALL`]; empty for what is removed.
+    /// Of what is known, in the order of [`Metric::ALL`]; empty for what is removed.
     pub rows: Vec<UpdateRow>,
     /// What is written; none when the file is removed because there is no such test.
     pub baseline: Option<Box<Baseline>>,
@@ -109,10 +109,9 @@ fn of_test(
     };
     let rows: Vec<UpdateRow> = Metric::ALL
         .into_iter()
-        .map(|metric| UpdateRow {
-            metric,
-            before: old.as_ref().map(|old| old.spread(metric).min),
-            after: new.spread(metric).min,
+        .filter_map(|metric| {
+            let before = old.as_ref().and_then(|old| old.spread(metric)).map(|spread| spread.min);
+            Some(UpdateRow { metric, before, after: new.spread(metric)?.min })
         })
         .collect();
     Ok(Ok(Some(UpdateTest {

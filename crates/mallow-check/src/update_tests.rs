@@ -42,7 +42,7 @@ impl Place {
 
     fn least(&self, name: &str) -> Option<u64> {
         match self.baselines.find(name, &environment()) {
-            Ok(Found::Exact(baseline)) => Some(baseline.spread(Metric::Allocations).min),
+            Ok(Found::Exact(baseline)) => baseline.spread(Metric::Allocations).map(|spread| spread.min),
             _ => None,
         }
     }

@@ -2,6 +2,7 @@
 
 mod annotations;
 mod asides;
+mod blame;
 mod details;
 mod figures;
 #[cfg(test)]

@@ -71,7 +71,12 @@ pub(crate) struct Ran {
     pub(crate) descriptors: Vec<Option<StackId>>,
     pub(crate) settled: bool,
     pub(crate) waited: Duration,
+    /// What the program's runtime told of it, each with its name.
+    pub(crate) told: Vec<(String, u64)>,
 }
+
+/// Values that a runtime tells of one run; more are not kept.
+const TOLD_MAX: usize = 16;
 
 /// The marks of one process.
 #[derive(Debug)]
@@ -90,6 +95,8 @@ pub(crate) struct Marks {
     pub(crate) operations: Option<u64>,
     /// The runs that have ended.
     pub(crate) runs: Vec<Ran>,
+    /// By thread: the run that it ended last.
+    ended: FxHashMap<ThreadIndex, usize>,
     /// Ends without a begin.
     pub(crate) strays: Vec<String>,
 }
@@ -150,6 +157,7 @@ impl Marks {
             in_vain: Vec::new(),
             operations: None,
             runs: Vec::new(),
+            ended: FxHashMap::default(),
             strays: Vec::new(),
         }
     }
@@ -178,6 +186,12 @@ impl Marks {
             }
             Mark::Operations => self.operations = Some(value),
             Mark::Main => self.begin_wide(FROM_MAIN, regions),
+            Mark::Told => {
+                let run = self.ended.get(&thread).and_then(|run| self.runs.get_mut(*run));
+                if let Some(run) = run.filter(|run| run.told.len() < TOLD_MAX) {
+                    run.told.push((name.clone(), value));
+                }
+            }
             Mark::End | Mark::Settle => {}
         }
         if what.wants_answer() {
@@ -235,7 +249,7 @@ impl Marks {
                     true
                 }
                 Mark::End => self.end(&mut asked, regions),
-                Mark::Settle | Mark::Operations | Mark::Main => match innermost(regions) {
+                Mark::Settle | Mark::Operations | Mark::Main | Mark::Told => match innermost(regions) {
                     Some(name) => {
                         let counts = self.look(&name, regions).counts();
                         !matches!(self.stillness(&mut asked, &name, counts), Stillness::NotYet)
@@ -276,7 +290,8 @@ impl Marks {
         }
         if let Some(mut totals) = regions.end(&name) {
             totals.sites = pruned(totals.sites);
-            self.runs.push(Ran { totals, descriptors, settled, waited });
+            self.ended.insert(asked.thread, self.runs.len());
+            self.runs.push(Ran { totals, descriptors, settled, waited, told: Vec::new() });
         }
         true
     }

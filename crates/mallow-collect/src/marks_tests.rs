@@ -50,6 +50,14 @@ impl Program {
         assert_eq!(answered(), before + 1);
     }
 
+    /// A value that a runtime tells on a thread.
+    fn tell(&mut self, thread: ThreadIndex, name: &str, value: u64) {
+        let mut text = [0u8; TEXT_BYTES];
+        text[..name.len()].copy_from_slice(name.as_bytes());
+        self.marks.text(thread, text);
+        self.marks.mark(thread, Mark::Told as u32, value, &mut self.regions);
+    }
+
     /// The names of the runs so far, and who opened what they left.
     fn left(&self) -> Vec<(&str, &[Option<StackId>])> {
         let runs = self.marks.runs.iter();
@@ -82,4 +90,28 @@ fn a_descriptor_belongs_to_the_regions_in_which_it_was_opened_in_whichever_order
             ("b", [Some(StackId(5)), Some(StackId(6))].as_slice()),
         ]
     );
+}
+
+#[test]
+fn a_told_value_is_of_the_run_that_its_thread_ended_last() {
+    let mut program = Program::new();
+    program.tell(THREAD, "early", 1);
+    program.mark(Mark::Begin, "a");
+    program.tell(THREAD, "inside", 2);
+    program.mark(Mark::End, "a");
+    program.tell(THREAD, "objects", 3);
+    program.mark(Mark::Begin, "b");
+    program.tell(ThreadIndex(7), "strange", 4);
+    program.mark(Mark::End, "b");
+    program.tell(THREAD, "objects", 5);
+    let told: Vec<(&str, Vec<(&str, u64)>)> = program
+        .marks
+        .runs
+        .iter()
+        .map(|run| {
+            let told = run.told.iter().map(|(name, value)| (name.as_str(), *value));
+            (run.totals.name.as_str(), told.collect())
+        })
+        .collect();
+    assert_eq!(told, [("a", vec![("objects", 3)]), ("b", vec![("objects", 5)])]);
 }

@@ -25,6 +25,8 @@ pub struct RegionRun {
     pub settled: bool,
     /// How long was waited for that.
     pub waited: Duration,
+    /// What the program's runtime told of it, each with its name, such as how many objects it made.
+    pub told: Vec<(String, u64)>,
 }
 
 /// What one stack did in a run.
@@ -122,7 +124,13 @@ impl<'a> Naming<'a> {
         let (operations, runs, strays) =
             marks.map_or_else(Default::default, |marks| (marks.operations, marks.runs, marks.strays));
         let [from_main, from_first] = std::mem::take(&mut process.wide).map(|totals| {
-            let ran = |totals| Ran { totals, descriptors: Vec::new(), settled: true, waited: Duration::ZERO };
+            let ran = |totals| Ran {
+                totals,
+                descriptors: Vec::new(),
+                settled: true,
+                waited: Duration::ZERO,
+                told: Vec::new(),
+            };
             totals.map(|totals| self.run(&process, ran(totals)))
         });
         WatchedProcess {
@@ -171,6 +179,7 @@ impl<'a> Naming<'a> {
             sites: merged(sites),
             settled: run.settled,
             waited: run.waited,
+            told: run.told,
         }
     }
 
@@ -195,6 +204,7 @@ impl<'a> Naming<'a> {
             sites: merged(sites.collect()),
             settled: true,
             waited: Duration::ZERO,
+            told: Vec::new(),
         }
     }
 

@@ -2,9 +2,9 @@
 //!
 //! Stacks lose their plumbing and the program's start, and stacks that look the same then are one row.
 
-use crate::{Shown, lines, plumbing};
+use crate::{Shown, is_own, lines, plumbing};
 use mallow_base::Frame;
-use mallow_check::measurement::{Figures, Metric};
+use mallow_check::measurement::{Figures, Metric, judged_run};
 use mallow_check::result::{CheckResult, Judgement, Outcome, Spread, Standing, TestResult};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
@@ -49,6 +49,9 @@ pub fn site_metrics(test: &TestResult) -> Vec<Metric> {
         let (metric, count) = match judgement.metric {
             Metric::Bytes | Metric::Peak => (Metric::Bytes, Metric::Allocations),
             Metric::RemainingBytes => (Metric::RemainingBytes, Metric::Remaining),
+            // Objects have no stacks: those of what was allocated stand in for them.
+            Metric::Objects | Metric::ObjectBytes => (Metric::Allocations, Metric::Allocations),
+            Metric::RemainingObjects | Metric::RemainingObjectBytes => (Metric::Remaining, Metric::Remaining),
             metric => (metric, metric),
         };
         if !metrics.contains(&metric) && !metrics.contains(&count) {
@@ -82,6 +85,8 @@ fn is_marker(frame: &Frame) -> bool {
 pub struct ChangeRow<'a> {
     /// What is visible of it, innermost first.
     pub frames: Vec<&'a Frame>,
+    /// Which of them is the line to blame.
+    pub blamed: usize,
     /// What one run had of the metric.
     pub before: u64,
     /// What one run has of it.
@@ -118,9 +123,10 @@ pub fn changes(test: &TestResult, metric: Metric, limit: usize) -> Changes<'_> {
         let frames = visible(&change.frames);
         let at = *places.entry(frames.clone()).or_insert(rows.len());
         if at == rows.len() {
-            rows.push(ChangeRow { frames, before: 0, after: 0, exact: true });
+            let blamed = blamed(&frames, change.blamed.and_then(|at| change.frames.get(at)));
+            rows.push(ChangeRow { frames, blamed, before: 0, after: 0, exact: true });
         }
-        let of = |figures: Option<Figures>| figures.map_or(0, |figures| figures.of(metric));
+        let of = |figures: Option<Figures>| figures.and_then(|figures| figures.of(metric)).unwrap_or(0);
         let row = &mut rows[at];
         row.before = row.before.saturating_add(of(change.before));
         row.after = row.after.saturating_add(of(change.after));
@@ -136,6 +142,51 @@ pub fn changes(test: &TestResult, metric: Metric, limit: usize) -> Changes<'_> {
         more: rest.len(),
         more_difference: rest.iter().map(ChangeRow::difference).fold(0, i128::saturating_add),
     }
+}
+
+/// The line to blame: where the stack leaves those of the baseline, or else the innermost of the project. What is new inside of
+/// plumbing is its caller's doing.
+fn blamed(visible: &[&Frame], of: Option<&Frame>) -> usize {
+    match of {
+        Some(of) => visible.iter().position(|frame| std::ptr::eq(*frame, of)).unwrap_or(0),
+        None => visible.iter().position(|frame| is_own(frame)).unwrap_or(0),
+    }
+}
+
+/// A stack that made much of a metric.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LargestRow<'a> {
+    /// What is visible of it, innermost first.
+    pub frames: Vec<&'a Frame>,
+    /// Which of them is the innermost of the project.
+    pub blamed: usize,
+    /// What one run has of the metric.
+    pub value: u64,
+}
+
+/// The largest stacks of the judged run in a metric, at most `limit`, where nothing says what was there before: a limit is broken, and
+/// there is no baseline. How many more there are, and what they come to together.
+pub fn largest(test: &TestResult, metric: Metric, limit: usize) -> (Vec<LargestRow<'_>>, usize, u64) {
+    let has_reference = judgement(test, metric).is_none_or(|judgement| judgement.reference.is_some());
+    let run = test.measurement.as_ref().and_then(|measurement| judged_run(&measurement.runs));
+    let Some(run) = run.filter(|_| test.outcome == Outcome::Regressed && !has_reference) else {
+        return (Vec::new(), 0, 0);
+    };
+    let mut rows: Vec<LargestRow<'_>> = Vec::new();
+    let mut places: FxHashMap<Vec<&Frame>, usize> = FxHashMap::default();
+    for site in &run.sites {
+        let frames = visible(&site.frames);
+        let at = *places.entry(frames.clone()).or_insert(rows.len());
+        if at == rows.len() {
+            rows.push(LargestRow { blamed: blamed(&frames, None), frames, value: 0 });
+        }
+        rows[at].value = rows[at].value.saturating_add(site.figures.of(metric).unwrap_or(0));
+    }
+    rows.retain(|row| row.value > 0);
+    rows.sort_by_key(|row| Reverse(row.value));
+    let rest = rows.split_off(limit.min(rows.len()));
+    let together = rest.iter().map(|row| row.value).fold(0, u64::saturating_add);
+    (rows, rest.len(), together)
 }
 
 /// A stack that left something behind in a run.

@@ -29,7 +29,13 @@ fn judged(metric: Metric, standing: Standing) -> Judgement {
 
 fn change(names: &str, before: Option<u64>, after: Option<u64>, exact: bool) -> SiteChange {
     let figures = |allocations| Figures { allocations, bytes: allocations * 8, ..Figures::default() };
-    SiteChange { frames: frames(names), before: before.map(figures), after: after.map(figures), exact }
+    SiteChange {
+        frames: frames(names),
+        before: before.map(figures),
+        after: after.map(figures),
+        exact,
+        blamed: None,
+    }
 }
 
 fn names(frames: &[&Frame]) -> String {

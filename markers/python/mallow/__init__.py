@@ -12,24 +12,25 @@ A region is a stretch of a program whose allocations, leaks and file descriptors
     mallow.measure("encode", encode_all)
 
 The functions that do the work exist only while mallow runs the program. Without mallow a marker is a comparison
-with None, and no other module than `gc` and `os` is imported.
+with None, and no other module than `gc`, `os` and `sys` is imported.
 
-What is counted are the calls of malloc and its family. By default Python serves objects of up to 512 bytes from
-arenas of its own, so one call stands for hundreds of objects: set PYTHONMALLOC=malloc for a test, and each object
-that Python creates is one allocation.
+What is counted are the calls of malloc and its family. By itself Python serves objects of up to 512 bytes from arenas
+of its own, so one call stands for hundreds of objects. So mallow sets PYTHONMALLOC=malloc, and each object that Python
+creates is one allocation; a region tells how many blocks Python has in arenas nevertheless.
 """
 
 import gc
 import os
+import sys
 
 __all__ = ["region", "measure", "ops", "ops_wanted", "quiesce", "is_watching"]
 
-_begin = _end = _ops = _quiesce = None
+_begin = _end = _ops = _quiesce = _tell = None
 
 
 def _look_up():
     """Finds mallow's functions in this process; leaves them None when there are none."""
-    global _begin, _end, _ops, _quiesce
+    global _begin, _end, _ops, _quiesce, _tell
     # mallow sets this for every program that it checks. Importing ctypes costs milliseconds and a thousand
     # objects, which a program without mallow should not pay for.
     if "MALLOW_RUNS" not in os.environ:
@@ -41,13 +42,15 @@ def _look_up():
         process = ctypes.CDLL(None)
         begin, end = process.mallow_region_begin, process.mallow_region_end
         ops, quiesce = process.mallow_ops, process.mallow_quiesce
+        tell = process.mallow_tell
     except (ImportError, OSError, AttributeError):
         return
     # The functions with a name get no argument types: bytes are then passed on without an object made on the way.
-    for function in (begin, end, ops, quiesce):
+    for function in (begin, end, ops, quiesce, tell):
         function.restype = None
     ops.argtypes = [ctypes.c_uint64]
-    _begin, _end, _ops, _quiesce = begin, end, ops, quiesce
+    tell.argtypes = [ctypes.c_char_p, ctypes.c_uint64]
+    _begin, _end, _ops, _quiesce, _tell = begin, end, ops, quiesce, tell
 
 
 _look_up()
@@ -77,6 +80,9 @@ class region:
         gc.collect()
         if _end is not None:
             _end(*self._arguments)
+            # PyPy has no such function.
+            if hasattr(sys, "getallocatedblocks"):
+                _tell(b"hidden_blocks", sys.getallocatedblocks())
 
 
 def _count(variable, otherwise):

@@ -1,6 +1,6 @@
 """Writes into a bytearray that has room and reads from it; two of the reads copy.
 
-With PYTHONMALLOC=malloc, which mallow.toml sets, each object is one allocation.
+With PYTHONMALLOC=malloc, which mallow sets, each object is one allocation.
 1000 operations x (1 bytes + 1 bytes) = 2000; the numbers are below 257, which exist already. The bytearray, its storage and
 the tuple that its size is passed in: + 3. The tuple that unpack_from returns is used again by the next: + 1. The iterator over
 the operations: + 1.

@@ -1,6 +1,6 @@
 """A promise with a chain of 16 futures, each derived from the one before by a callback.
 
-With PYTHONMALLOC=malloc, which mallow.toml sets, each object is one allocation.
+With PYTHONMALLOC=malloc, which mallow sets, each object is one allocation.
 200 operations x (1 promise + 16 futures + 1 iterator over the links) = 3600. The iterator over the operations: + 1. Functions
 and numbers exist already.
 

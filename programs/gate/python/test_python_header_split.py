@@ -1,6 +1,6 @@
 """Splits the value of an HTTP header.
 
-With PYTHONMALLOC=malloc, which mallow.toml sets, each object is one allocation.
+With PYTHONMALLOC=malloc, which mallow sets, each object is one allocation.
 1000 operations x (1 array of the list + 4 strings) = 5000. The lists themselves come from the interpreter's stock of lists,
 which is empty when the region begins; two are in use at a time, the new one and the one that it replaces: + 2. The iterator
 over the operations: + 1.

@@ -1,6 +1,6 @@
 """500 HTTP requests over one connection that is kept alive; client and server take turns in this thread.
 
-With PYTHONMALLOC=malloc, which mallow.toml sets, each object is one allocation.
+With PYTHONMALLOC=malloc, which mallow sets, each object is one allocation.
 Server, per request: 1 message, 1 head, 1 array of the list + 4 lines = 7; the empty body exists already.
 Client, per response: 1 message, 1 head, 1 array of the list + 4 lines, 1 body = 8.
 500 operations x 15 = 7500. From the interpreter's stock, which is empty when the region begins and then serves all operations:

@@ -254,6 +254,11 @@ unsafe fn marked(caller: Caller, path: usize) {
             b"end" => marks::mark(caller, Mark::End, name, 0),
             b"ops" => marks::mark(caller, Mark::Operations, b"", decimal(name)),
             b"quiesce" => marks::mark(caller, Mark::Settle, b"", 0),
+            b"tell" => {
+                let what = name.split(|byte| *byte == b'/').next().unwrap_or_default();
+                let value = name.get(what.len() + 1..).unwrap_or_default();
+                marks::mark(caller, Mark::Told, what, decimal(value));
+            }
             _ => {}
         }
     }

@@ -14,6 +14,7 @@ export!(mallow_region_begin => work_begin, "rsi", "rdx");
 export!(mallow_region_end => work_end, "rsi", "rdx");
 export!(mallow_ops => work_operations, "rsi", "rdx");
 export!(mallow_quiesce => work_settle, "rsi", "rdx");
+export!(mallow_tell => work_tell, "rdx", "rcx");
 
 unsafe extern "C" fn work_begin(name: *const c_char, sp: usize, bp: usize) {
     // SAFETY: the exported function passed its caller's registers; the program passed a name.
@@ -33,6 +34,11 @@ unsafe extern "C" fn work_operations(count: u64, sp: usize, bp: usize) {
 unsafe extern "C" fn work_settle(_: usize, sp: usize, bp: usize) {
     // SAFETY: as in `work_begin`.
     unsafe { mark(Caller { sp, bp }, Mark::Settle, b"", 0) };
+}
+
+unsafe extern "C" fn work_tell(what: *const c_char, value: u64, sp: usize, bp: usize) {
+    // SAFETY: as in `work_begin`.
+    unsafe { mark(Caller { sp, bp }, Mark::Told, text(what), value) };
 }
 
 unsafe fn text<'a>(name: *const c_char) -> &'a [u8] {

@@ -2,11 +2,11 @@
 
 use super::kept::DEPTH_MAX;
 use super::{Baseline, BaselineError, LeftOut, Machine, SCHEMA};
-use crate::measurement::{Environment, Figures, Site};
+use crate::measurement::{Environment, Figures, Metric, Site};
 use crate::result::Spread;
 use mallow_base::Frame;
 use serde::Deserialize;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// More sites than any build writes: stacks that share frames would make much memory of a small file.
 const SITES_READ_MAX: usize = 1000;
@@ -49,6 +49,27 @@ struct FigureLines {
     peak: SpreadLine,
     remaining: SpreadLine,
     remaining_bytes: SpreadLine,
+    objects: Option<SpreadLine>,
+    object_bytes: Option<SpreadLine>,
+    remaining_objects: Option<SpreadLine>,
+    remaining_object_bytes: Option<SpreadLine>,
+}
+
+impl FigureLines {
+    fn by_metric(self) -> [(Metric, Option<SpreadLine>); 10] {
+        [
+            (Metric::Allocations, Some(self.allocations)),
+            (Metric::Bytes, Some(self.bytes)),
+            (Metric::Peak, Some(self.peak)),
+            (Metric::Remaining, Some(self.remaining)),
+            (Metric::RemainingBytes, Some(self.remaining_bytes)),
+            (Metric::Descriptors, Some(self.descriptors)),
+            (Metric::Objects, self.objects),
+            (Metric::ObjectBytes, self.object_bytes),
+            (Metric::RemainingObjects, self.remaining_objects),
+            (Metric::RemainingObjectBytes, self.remaining_object_bytes),
+        ]
+    }
 }
 
 #[derive(Deserialize)]
@@ -124,17 +145,13 @@ pub(crate) fn placed(error: &serde_json::Error) -> String {
 
 impl File {
     fn into_baseline(self) -> Result<Baseline, String> {
-        let figures = self.figures;
         let runs = self.runs;
-        let spread = |line: SpreadLine, word: &str| line.into_spread(runs).ok_or_else(|| contradiction(word));
-        let spreads = [
-            spread(figures.allocations, "allocations")?,
-            spread(figures.bytes, "bytes")?,
-            spread(figures.peak, "peak")?,
-            spread(figures.remaining, "remaining")?,
-            spread(figures.remaining_bytes, "remaining_bytes")?,
-            spread(figures.descriptors, "descriptors")?,
-        ];
+        let mut spreads = BTreeMap::new();
+        for (metric, line) in self.figures.by_metric() {
+            let Some(line) = line else { continue };
+            let spread = line.into_spread(runs).ok_or_else(|| contradiction(metric.word()))?;
+            spreads.insert(metric, spread);
+        }
         let frames: HashMap<String, Frame> =
             self.frames.into_iter().map(|(key, line)| (key, line.into_frame())).collect();
         Ok(Baseline {

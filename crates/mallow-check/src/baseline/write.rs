@@ -104,11 +104,11 @@ impl Baseline {
     fn figures(&self) -> impl Iterator<Item = (&'static str, String)> {
         let mut metrics = Metric::ALL;
         metrics.sort_by_key(|metric| metric.word());
-        metrics.into_iter().map(|metric| {
-            let spread = self.spread(metric);
+        metrics.into_iter().filter_map(|metric| {
+            let spread = self.spread(metric)?;
             let line =
                 SpreadLine { at_min: spread.at_min, max: spread.max, min: spread.min, mode: spread.mode };
-            (metric.word(), json(&line))
+            Some((metric.word(), json(&line)))
         })
     }
 }

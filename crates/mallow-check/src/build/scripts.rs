@@ -31,6 +31,18 @@ const QUESTIONS: [(Language, Kind, &str, &[&str]); 3] = [
     ),
 ];
 
+/// The markers collect garbage before a region begins and ends; and a run does the same as the one before only when V8 compiles
+/// and collects on the same thread at the same places. A test's own flags stand behind these and go before them.
+pub(super) const NODE_FLAGS: [&str; 7] = [
+    "--expose-gc",
+    "--predictable",
+    "--single-threaded",
+    "--no-opt",
+    "--no-sparkplug",
+    "--no-flush-bytecode",
+    "--min-semi-space-size=16",
+];
+
 pub(super) fn plan(place: Place<'_>, source: &Path, language: Language) -> Result<Plan, BuildError> {
     let Some((_, kind, word, question)) = QUESTIONS.into_iter().find(|(known, ..)| *known == language) else {
         return Err(BuildError::new(format!("{} is not interpreted", language.word())));
@@ -45,8 +57,7 @@ pub(super) fn plan(place: Place<'_>, source: &Path, language: Language) -> Resul
         *first = program.into();
     }
     if language == Language::Node {
-        // The markers collect garbage before a region begins and ends.
-        command.push("--expose-gc".into());
+        command.extend(NODE_FLAGS.map(OsString::from));
     }
     command.extend(place.test.flags.iter().map(OsString::from));
     command.push(source.into());

@@ -3,7 +3,7 @@
 use super::grouped;
 use crate::baseline::Baseline;
 use crate::glob;
-use crate::measurement::{Figures, Measurement, Metric, Site};
+use crate::measurement::{Figures, Measurement, Site};
 use std::borrow::Cow;
 
 /// Takes the shares of sites that match a glob out of all runs, and says how much that was in the run where it was
@@ -41,10 +41,10 @@ pub(super) fn without<'a>(baseline: &'a Baseline, globs: &[String]) -> Cow<'a, B
     let mut sites = baseline.sites.clone();
     let Some(gone) = take(&mut sites, globs) else { return Cow::Borrowed(baseline) };
     let mut rest = Baseline { sites, ..baseline.clone() };
-    for metric in Metric::ALL {
-        let spread = rest.spread_mut(metric);
+    for (metric, spread) in &mut rest.spreads {
+        let gone = gone.of(*metric).unwrap_or(0);
         for value in [&mut spread.min, &mut spread.mode, &mut spread.max] {
-            *value = value.saturating_sub(gone.of(metric));
+            *value = value.saturating_sub(gone);
         }
     }
     Cow::Owned(rest)

@@ -52,7 +52,7 @@ fn above(judgement: &Judgement, doubt: Doubt, measurement: &Measurement, limits:
     };
     if spread.min <= max {
         // Fewer than one per run: the sum over the runs is what tells.
-        let values = measurement.runs.iter().map(|run| run.figures.of(judgement.metric));
+        let values = measurement.runs.iter().filter_map(|run| run.of(judgement.metric));
         let (sum, count) = values
             .filter(|value| *value > max)
             .fold((0u64, 0u64), |(sum, count), value| (sum.saturating_add(value), count + 1));
@@ -143,14 +143,18 @@ fn window(judgement: &Judgement) -> Window {
     judgement.window.unwrap_or(Window { min: 0, max: u64::MAX })
 }
 
-/// Nothing says what allocations may cost.
-pub(super) fn missing(name: &str, limits: &Limits) -> String {
-    let without_end = match limits.of(Metric::Allocations) {
+/// Nothing says how much a metric may be.
+pub(super) fn missing(name: &str, metric: Metric, limits: &Limits) -> String {
+    let what = match metric {
+        Metric::Allocations => "allocations",
+        _ => "objects",
+    };
+    let without_end = match limits.of(metric) {
         Some(Limit::Absolute { .. }) => " (a limit without `max` lets everything pass)",
         _ => "",
     };
     format!(
-        "There is no baseline and no limit for its allocations{without_end}; `--update --only {name}` makes the baseline."
+        "There is no baseline and no limit for its {what}{without_end}; `--update --only {name}` makes the baseline."
     )
 }
 

@@ -35,16 +35,18 @@ pub(super) fn judge_metric(
     let spread = Spread::of_runs(&measurement.runs, metric)?;
     let window = window::of(metric, limits, baseline, measurement.ops);
     let (standing, doubt) = match (metric, window) {
-        (Metric::Allocations, None) => (Standing::Free, unsteady_note(&spread)),
+        (Metric::Allocations | Metric::Objects, None) => (Standing::Free, unsteady_note(&spread)),
         (_, None) => (Standing::Free, Doubt::No),
-        (Metric::Allocations, Some(window)) => of_allocations(&measurement.runs, &spread, window),
+        (Metric::Allocations | Metric::Objects, Some(window)) => {
+            of_allocations(&measurement.runs, metric, &spread, window)
+        }
         (Metric::Remaining | Metric::Descriptors, Some(window)) => {
-            let values: Vec<u64> = measurement.runs.iter().map(|run| run.figures.of(metric)).collect();
+            let values: Vec<u64> = measurement.runs.iter().filter_map(|run| run.of(metric)).collect();
             of_left(&values, &spread, window, measurement.ops)
         }
         (_, Some(window)) => (of_value(spread.min, window), Doubt::No),
     };
-    let reference = baseline.map(|baseline| baseline.spread(metric).min);
+    let reference = baseline.and_then(|baseline| baseline.spread(metric)).map(|spread| spread.min);
     Some(Judged { judgement: Judgement { metric, spread, reference, window, standing }, doubt })
 }
 
@@ -65,11 +67,11 @@ fn unsteady_note(spread: &Spread) -> Doubt {
 /// The least value is judged where it is the floor. Where it is not known to be, the verdict still is sure when every
 /// run would have the same: all in the window, all below it, or all so far above it that what the runs differ
 /// by cannot have lifted them there.
-fn of_allocations(runs: &[Run], spread: &Spread, window: Window) -> (Standing, Doubt) {
+fn of_allocations(runs: &[Run], metric: Metric, spread: &Spread, window: Window) -> (Standing, Doubt) {
     let standing = of_value(spread.min, window);
     let doubt = unsteady_note(spread);
     let is_sure = doubt == Doubt::No
-        || spread.has_only_outliers(runs, Metric::Allocations)
+        || spread.has_only_outliers(runs, metric)
         || match standing {
             Standing::Within => spread.max <= window.max,
             Standing::Below => spread.max < window.min,

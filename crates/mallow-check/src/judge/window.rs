@@ -3,10 +3,19 @@
 use crate::baseline::Baseline;
 use crate::limit::{Combine, Limit, Limits, Tolerance};
 use crate::measurement::Metric;
-use crate::result::Window;
+use crate::result::{Judgement, Window};
 
 /// Of so many operations one may be a stray allocation.
 const OPERATIONS_PER_STRAY: u64 = 100;
+
+/// The smallest object of a runtime that counts bytes has four times as many.
+const OBJECT_BYTES_PER_OPERATION: u64 = 4;
+
+/// So many bytes a runtime may make for itself in one run and not in the other: feedback, fillers at the ends of pages.
+const RUNTIME_BYTES: u64 = 4096;
+
+/// And so many of them may stay.
+const RUNTIME_BYTES_LEFT: u64 = 128;
 
 /// However many operations there are, more strays than this are not chance.
 const STRAYS_MAX: u64 = 50;
@@ -24,10 +33,13 @@ pub(crate) fn runs_per_hundred(ops: Option<u64>) -> u64 {
     }
 }
 
-/// Whether something says what a test may cost: its allocations have an upper end, from a limit or from a baseline. A limit for
-/// another metric does not stand in for it.
-pub(super) fn is_known(baseline: Option<&Baseline>, limits: &Limits, ops: Option<u64>) -> bool {
-    of(Metric::Allocations, limits, baseline, ops).is_some_and(|window| window.max < u64::MAX)
+/// The first metric of which nothing says how much a test may have: without an upper end, from a limit or from a baseline, allocations
+/// and objects are not judged. A limit for another metric does not stand in for it.
+pub(super) fn unknown(judgements: &[Judgement]) -> Option<Metric> {
+    const DECIDING: [Metric; 3] = [Metric::Allocations, Metric::Objects, Metric::ObjectBytes];
+    let is_open = |judgement: &&Judgement| judgement.window.is_none_or(|window| window.max == u64::MAX);
+    let deciding = judgements.iter().filter(|judgement| DECIDING.contains(&judgement.metric));
+    deciding.filter(is_open).map(|judgement| judgement.metric).next()
 }
 
 /// Whether a metric's window was set by somebody, by a limit or with a baseline, and is not only what is usual.
@@ -42,7 +54,7 @@ pub(super) fn of(
     baseline: Option<&Baseline>,
     ops: Option<u64>,
 ) -> Option<Window> {
-    let spread = baseline.map(|baseline| baseline.spread(metric));
+    let spread = baseline.and_then(|baseline| baseline.spread(metric));
     match (limits.of(metric), spread) {
         (Some(Limit::Absolute { min, max }), _) => {
             Some(Window { min: min.unwrap_or(0), max: max.unwrap_or(u64::MAX) })
@@ -53,7 +65,18 @@ pub(super) fn of(
         // Nothing to be relative to.
         (Some(Limit::Relative(_)), None) | (Some(Limit::None), _) => None,
         (None, spread) => match metric {
-            Metric::Allocations => spread.map(|s| around(s.min, s.min, stray_allocations(ops))),
+            Metric::Allocations | Metric::Objects => {
+                spread.map(|s| around(s.min, s.min, stray_allocations(ops)))
+            }
+            Metric::ObjectBytes => {
+                let slack = ops.unwrap_or(0).saturating_mul(OBJECT_BYTES_PER_OPERATION);
+                spread.map(|s| around(s.min, s.min, slack.saturating_add(RUNTIME_BYTES)))
+            }
+            Metric::RemainingObjects => spread.map_or(Some(exactly(0)), |s| Some(exactly(s.min))),
+            Metric::RemainingObjectBytes => {
+                let accepted = spread.map_or(0, |s| s.min);
+                Some(around(accepted, accepted, RUNTIME_BYTES_LEFT))
+            }
             Metric::Remaining | Metric::Descriptors => {
                 let accepted = spread.map_or((0, 0), |s| (s.min, s.max));
                 // What only some runs leave was accepted with the baseline as a whole.
@@ -63,6 +86,10 @@ pub(super) fn of(
             Metric::Bytes | Metric::Peak | Metric::RemainingBytes => None,
         },
     }
+}
+
+fn exactly(value: u64) -> Window {
+    Window { min: value, max: value }
 }
 
 fn around(low: u64, high: u64, slack: u64) -> Window {

@@ -27,6 +27,7 @@ pub(super) struct RawGate {
     pub(super) timeout: Option<RawTimeout>,
     pub(super) quiesce_ms: Option<u32>,
     pub(super) cpus: Option<Positive>,
+    pub(super) objects: Option<bool>,
     pub(super) env: Variables,
     pub(super) limit: RawLimits,
     pub(super) tolerance: Option<RawTolerance>,
@@ -57,6 +58,7 @@ pub(super) struct RawTest {
     pub(super) timeout: Option<RawTimeout>,
     pub(super) quiesce_ms: Option<u32>,
     pub(super) cpus: Option<Positive>,
+    pub(super) objects: Option<bool>,
     #[serde(default)]
     pub(super) env: Variables,
     pub(super) cwd: Option<String>,
@@ -86,6 +88,10 @@ pub(super) struct RawLimits {
     remaining: Option<RawLimit>,
     remaining_bytes: Option<RawLimit>,
     descriptors: Option<RawLimit>,
+    objects: Option<RawLimit>,
+    object_bytes: Option<RawLimit>,
+    remaining_objects: Option<RawLimit>,
+    remaining_object_bytes: Option<RawLimit>,
 }
 
 impl RawLimits {
@@ -97,6 +103,10 @@ impl RawLimits {
             Metric::Remaining => self.remaining,
             Metric::RemainingBytes => self.remaining_bytes,
             Metric::Descriptors => self.descriptors,
+            Metric::Objects => self.objects,
+            Metric::ObjectBytes => self.object_bytes,
+            Metric::RemainingObjects => self.remaining_objects,
+            Metric::RemainingObjectBytes => self.remaining_object_bytes,
         }
     }
 }

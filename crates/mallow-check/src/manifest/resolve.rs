@@ -36,6 +36,7 @@ macro_rules! given {
             timeout: $raw.timeout.map(|timeout| timeout.0),
             quiesce_ms: $raw.quiesce_ms,
             cpus: $raw.cpus.map(super::values::Positive::small),
+            objects: $raw.objects,
             env: &$raw.env,
             limit: $raw.limit,
             tolerance: $raw.tolerance.map(|tolerance| tolerance.0),
@@ -162,6 +163,7 @@ struct Given<'raw> {
     timeout: Option<std::time::Duration>,
     quiesce_ms: Option<u32>,
     cpus: Option<u32>,
+    objects: Option<bool>,
     env: &'raw Variables,
     limit: RawLimits,
     tolerance: Option<Tolerance>,
@@ -176,6 +178,7 @@ impl Given<'_> {
         settings.timeout = self.timeout.unwrap_or(settings.timeout);
         settings.quiesce_ms = self.quiesce_ms.or(settings.quiesce_ms);
         settings.cpus = self.cpus.or(settings.cpus);
+        settings.objects = self.objects.unwrap_or(settings.objects);
         settings.tolerance = self.tolerance.or(settings.tolerance);
         for (name, value) in self.env {
             settings.environment.insert(name.0.clone(), value.0.clone());

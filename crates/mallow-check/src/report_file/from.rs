@@ -2,8 +2,7 @@
 
 use super::frames::Table;
 use super::*;
-use crate::judge::judged_run;
-use crate::measurement::{Environment, Figures, Measurement, Site};
+use crate::measurement::{Environment, Figures, Measurement, Objects, Site, judged_run};
 use crate::result::{CheckResult, Judgement, Spread, Standing, TestResult, Window};
 
 impl From<&CheckResult> for ReportFile {
@@ -28,6 +27,7 @@ fn test_json<'a>(test: &'a TestResult, table: &mut Table<'a>) -> TestJson {
         before: change.before.as_ref().map(FiguresJson::from),
         after: change.after.as_ref().map(FiguresJson::from),
         exact: change.exact,
+        blamed: change.blamed,
     };
     TestJson {
         name: test.name.clone(),
@@ -62,6 +62,7 @@ fn measurement_json<'a>(measurement: &'a Measurement, table: &mut Table<'a>) -> 
             .iter()
             .map(|run| RunJson {
                 figures: (&run.figures).into(),
+                objects: (&run.objects).into(),
                 settled: run.settled,
                 waited_us: run.waited_us,
             })
@@ -138,6 +139,13 @@ impl From<&Spread> for SpreadJson {
 impl From<Window> for WindowJson {
     fn from(window: Window) -> Self {
         Self { min: window.min, max: (window.max != u64::MAX).then_some(window.max) }
+    }
+}
+
+impl From<&Objects> for ObjectsJson {
+    fn from(objects: &Objects) -> Self {
+        let Objects { made, bytes, remaining, remaining_bytes } = *objects;
+        Self { made, bytes, remaining, remaining_bytes }
     }
 }
 

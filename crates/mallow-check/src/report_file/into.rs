@@ -3,7 +3,7 @@
 use super::from::standing_word;
 use super::*;
 use crate::baseline::placed;
-use crate::measurement::{Environment, Figures, Measurement, Metric, Run, Site};
+use crate::measurement::{Environment, Figures, Measurement, Metric, Objects, Run, Site};
 use crate::result::{
     CheckResult, Judgement, Outcome, SiteChange, Spread, Standing, TestResult, VaryingSite, Window,
 };
@@ -77,6 +77,7 @@ impl Reader {
                 before: change.before.as_ref().map(Figures::from),
                 after: change.after.as_ref().map(Figures::from),
                 exact: change.exact,
+                blamed: change.blamed,
             });
         }
         let mut varying = Vec::new();
@@ -105,6 +106,7 @@ impl Reader {
             .iter()
             .map(|run| Run {
                 figures: (&run.figures).into(),
+                objects: (&run.objects).into(),
                 sites: Vec::new(),
                 settled: run.settled,
                 waited_us: run.waited_us,
@@ -163,6 +165,13 @@ fn judgement(json: &JudgementJson) -> Result<Judgement, String> {
 fn spread(json: &SpreadJson) -> Spread {
     let SpreadJson { min, mode, max, at_min, runs } = *json;
     Spread { min, mode, max, at_min, runs }
+}
+
+impl From<&ObjectsJson> for Objects {
+    fn from(json: &ObjectsJson) -> Objects {
+        let ObjectsJson { made, bytes, remaining, remaining_bytes } = *json;
+        Objects { made, bytes, remaining, remaining_bytes }
+    }
 }
 
 impl From<&FiguresJson> for Figures {

@@ -5,7 +5,7 @@
 
 use super::{Repeats, RunError, Runner, Seen, Task, empty, of_regions, whole_run};
 use crate::manifest::Mode;
-use crate::measurement::{Figures, Measurement, Run, Site};
+use crate::measurement::{Figures, Measurement, Objects, Run, Site};
 use mallow_base::Frame;
 use std::collections::HashMap;
 
@@ -69,6 +69,7 @@ fn difference(short: &Run, long: &Run) -> Run {
     });
     Run {
         figures: less(&long.figures, &short.figures),
+        objects: Objects::default(),
         sites: sites.collect(),
         settled: short.settled && long.settled,
         waited_us: short.waited_us + long.waited_us,
@@ -105,7 +106,7 @@ mod tests {
 
     fn run(sites: Vec<Site>) -> Run {
         let allocations = sites.iter().map(|site| site.figures.allocations).sum();
-        Run { figures: Figures { allocations, ..Figures::default() }, sites, settled: true, waited_us: 0 }
+        Run { figures: Figures { allocations, ..Figures::default() }, sites, settled: true, ..Run::default() }
     }
 
     #[test]

@@ -1,12 +1,18 @@
 //! What of a program the hooks cannot have seen.
 
+use super::Task;
 use crate::defeated;
 use crate::manifest::Mode;
-use mallow_collect::WatchedProcess;
+use crate::measurement::Metric;
+use mallow_collect::{RegionRun, WatchedProcess};
+use std::ffi::OsStr;
 
-/// A sentence for each reason why counts are not the program's own. Asked of the processes that were measured: those that marked a
-/// region, whatever started them, or all of them.
-pub(super) fn of(mode: Mode, processes: &[WatchedProcess]) -> Vec<String> {
+/// The word under which Python's markers tell how many blocks Python serves from arenas of its own.
+const HIDDEN_BLOCKS: &str = "hidden_blocks";
+
+/// A sentence for each allocator of its own in a process that was measured: those that marked a region, whatever started them, or all
+/// of them.
+pub(super) fn allocators(mode: Mode, processes: &[WatchedProcess]) -> Vec<String> {
     let is_measured = |process: &&WatchedProcess| mode != Mode::Region || !process.runs.is_empty();
     let mut sentences: Vec<String> = Vec::new();
     for process in processes.iter().filter(is_measured) {
@@ -14,4 +20,55 @@ pub(super) fn of(mode: Mode, processes: &[WatchedProcess]) -> Vec<String> {
         sentences.extend(sentence.filter(|sentence| !sentences.contains(sentence)));
     }
     sentences
+}
+
+/// Objects of a language that are not among what was counted.
+pub(super) struct Hidden {
+    /// Why, and the cure.
+    pub(super) sentence: &'static str,
+    /// What the environment's runtime is called then, behind its name: such counts are of another kind.
+    pub(super) class: &'static str,
+}
+
+/// Whether the language's objects are missing: it serves them itself, and nobody told how many there were.
+pub(super) fn objects(task: &Task<'_>, processes: &[WatchedProcess], runtime: &str) -> Option<Hidden> {
+    let runs = || processes.iter().flat_map(|process| &process.runs);
+    let is_told = |metric: Metric| {
+        task.test.mode == Mode::Region && runs().any(|run| told(run, metric.word()).is_some())
+    };
+    let hidden = |sentence, class| Some(Hidden { sentence, class });
+    match runtime.split(' ').next() {
+        Some("python") if python_keeps_arenas(task, runs()) => hidden(
+            "Python serves its objects from arenas of its own, and one call of malloc stands for hundreds of them: run it with \
+             PYTHONMALLOC=malloc, as mallow does unless `env` or the program says otherwise.",
+            " pymalloc",
+        ),
+        Some("ruby") if !is_told(Metric::Objects) => hidden(
+            "Ruby's objects are not malloc's, and only the markers tell how many were made: mark the region in Ruby, with `require \
+             \"mallow\"`, in the mode `region`; or say `objects = false` in mallow.toml when calls of malloc alone are meant.",
+            "",
+        ),
+        Some("node") if !is_told(Metric::ObjectBytes) => hidden(
+            "JavaScript's objects are not malloc's, and only the markers tell how many bytes were made: mark the region in \
+             JavaScript, with `require('mallow')`, in the mode `region`, with node 18.15 or newer and --expose-gc; or say `objects = \
+             false` in mallow.toml when calls of malloc alone are meant.",
+            "",
+        ),
+        _ => None,
+    }
+}
+
+/// What the markers tell goes before what the program was started with.
+fn python_keeps_arenas<'a>(task: &Task<'_>, runs: impl Iterator<Item = &'a RegionRun>) -> bool {
+    if let Some(most) = runs.filter_map(|run| told(run, HIDDEN_BLOCKS)).max() {
+        return most > 0;
+    }
+    let allocator = task.prepared.environment.iter().find(|(name, _)| name == "PYTHONMALLOC");
+    !allocator.is_some_and(|(_, value)| {
+        [OsStr::new("malloc"), OsStr::new("malloc_debug")].contains(&value.as_os_str())
+    })
+}
+
+fn told(run: &RegionRun, word: &str) -> Option<u64> {
+    run.told.iter().find(|(name, _)| name == word).map(|(_, value)| *value)
 }

@@ -7,7 +7,7 @@ use super::stack::chain;
 use super::verdict::{Weight, weight};
 use mallow_base::Frame;
 use mallow_check::result::{CheckResult, TestResult};
-use mallow_view::check::{changes, left, site_metrics, varying, visible, worst_first};
+use mallow_view::check::{changes, largest, left, site_metrics, varying, visible, worst_first};
 use std::path::{Path, PathBuf};
 
 /// Columns of a stack in a mark.
@@ -74,13 +74,21 @@ fn blamed(test: &TestResult) -> Vec<Vec<&Frame>> {
     const STACKS: usize = 3;
     let rows: Vec<_> =
         site_metrics(test).into_iter().flat_map(|metric| changes(test, metric, usize::MAX).rows).collect();
-    let more = rows.iter().filter(|row| row.difference() > 0).map(|row| row.frames.clone());
+    let more = rows.iter().filter(|row| row.difference() > 0).map(|row| from_blamed(&row.frames, row.blamed));
     let left = left(test, STACKS).rows.into_iter().map(|row| row.frames);
     let vary = varying(test, STACKS).0.into_iter().map(|row| row.frames);
-    let less = rows.iter().filter(|row| row.difference() < 0).map(|row| row.frames.clone());
-    let groups: [Vec<Vec<&Frame>>; 4] = [more.collect(), left.collect(), vary.collect(), less.collect()];
+    let less = rows.iter().filter(|row| row.difference() < 0).map(|row| from_blamed(&row.frames, row.blamed));
+    let most = site_metrics(test).into_iter().flat_map(|metric| largest(test, metric, STACKS).0);
+    let most = most.map(|row| from_blamed(&row.frames, row.blamed));
+    let groups: [Vec<Vec<&Frame>>; 5] =
+        [more.collect(), left.collect(), vary.collect(), less.collect(), most.collect()];
     let first = groups.into_iter().find(|group| !group.is_empty()).unwrap_or_default();
     first.into_iter().take(STACKS).collect()
+}
+
+/// A stack from the line to blame on: what it ended in is in the table.
+fn from_blamed<'a>(frames: &[&'a Frame], blamed: usize) -> Vec<&'a Frame> {
+    frames[blamed.min(frames.len())..].to_vec()
 }
 
 /// The innermost line of the first stack to blame that is in the checkout; where there is none, of the test's stack.

@@ -2,16 +2,20 @@
 //!
 //! The same lines stand under the table, in JUnit's failures and in the folded parts of the Markdown.
 
+use super::blame;
 use super::figures::{change, operations};
-use super::stack::lines as lines_of;
 use crate::text::{Style, grouped, plural, printable, wrapped};
 use mallow_base::Bytes;
 use mallow_check::measurement::Metric;
 use mallow_check::result::{Outcome, Standing, TestResult};
-use mallow_view::check::{Changes, changes, judgement, left, site_metrics, varying};
+use mallow_view::check::{ChangeRow, changes, judgement, largest, left, site_metrics, varying};
+use std::cmp::Reverse;
 
 /// Columns of a figure before a stack, so that sections stand under each other.
 const FIGURE_COLUMNS_MIN: usize = 9;
+
+/// Columns before a stack as a rule.
+const STACK_INDENT: usize = FIGURE_COLUMNS_MIN + 4;
 
 /// A figure, and the stack that it is of.
 struct Row<'a> {
@@ -19,6 +23,8 @@ struct Row<'a> {
     /// Before the stack, when it was matched with one that is only alike.
     mark: &'static str,
     frames: Vec<&'a mallow_base::Frame>,
+    /// The place of the frame to begin with.
+    blamed: usize,
 }
 
 /// The lines, without indentation, with at most `limit` stacks in a section.
@@ -30,7 +36,8 @@ pub(crate) fn lines(test: &TestResult, limit: usize, style: Style) -> Vec<String
     for metric in &metrics {
         if !is_left(*metric) || has_reference(test, *metric) {
             let has_heading = metrics.len() > 1 || *metric != Metric::Allocations;
-            out.extend(changed(test, &changes(test, *metric, limit), has_heading, style));
+            out.extend(changed(test, *metric, limit, has_heading, style));
+            out.extend(largest_lines(test, *metric, limit, style));
         }
     }
     out.extend(varying_lines(test, limit, style));
@@ -76,15 +83,29 @@ fn may_have_kept(test: &TestResult) -> bool {
     }
 }
 
-fn changed(test: &TestResult, changes: &Changes<'_>, has_heading: bool, style: Style) -> Vec<String> {
+/// The stacks that changed. Those that look the same in this width are one row.
+fn changed(test: &TestResult, metric: Metric, limit: usize, has_heading: bool, style: Style) -> Vec<String> {
     let ops = operations(test);
-    let rows: Vec<Row<'_>> = changes
-        .rows
-        .iter()
-        .map(|row| Row {
-            figure: change(changes.metric, row.difference(), ops),
+    let all = changes(test, metric, usize::MAX);
+    let width = style.width.saturating_sub(STACK_INDENT);
+    let mut merged: Vec<(Vec<String>, i128, ChangeRow<'_>)> = Vec::new();
+    for row in all.rows {
+        let look = blame::lines(&row.frames, row.blamed, width);
+        match merged.iter_mut().find(|(other, _, first)| *other == look && first.exact == row.exact) {
+            Some((_, difference, _)) => *difference = difference.saturating_add(row.difference()),
+            None => merged.push((look, row.difference(), row)),
+        }
+    }
+    merged.retain(|(_, difference, _)| *difference != 0);
+    merged.sort_by_key(|(_, difference, _)| (Reverse(difference.unsigned_abs()), *difference < 0));
+    let rest = merged.split_off(limit.min(merged.len()));
+    let rows: Vec<Row<'_>> = merged
+        .into_iter()
+        .map(|(_, difference, row)| Row {
+            figure: change(metric, difference, ops),
             mark: if row.exact { "" } else { "≈ " },
-            frames: row.frames.clone(),
+            frames: row.frames,
+            blamed: row.blamed,
         })
         .collect();
     if rows.is_empty() {
@@ -92,15 +113,40 @@ fn changed(test: &TestResult, changes: &Changes<'_>, has_heading: bool, style: S
     }
     let mut out = Vec::new();
     if has_heading {
-        out.push(style.dim(&format!("{}, compared with the baseline:", subject(changes.metric))));
+        out.push(style.dim(&format!("{}, compared with the baseline:", subject(metric))));
     }
     out.extend(table(&rows, style));
-    if changes.more > 0 {
-        let together = change(changes.metric, changes.more_difference, ops);
+    if !rest.is_empty() {
+        let together = rest.iter().map(|(_, difference, _)| *difference).fold(0, i128::saturating_add);
         out.push(style.dim(&format!(
-            "… {} more, {together} together; totals are complete",
-            grouped(changes.more as u64)
+            "… {} more, {} together; totals are complete",
+            grouped(rest.len() as u64),
+            change(metric, together, ops)
         )));
+    }
+    out
+}
+
+/// The largest stacks, where a limit is broken and no baseline says what was there before.
+fn largest_lines(test: &TestResult, metric: Metric, limit: usize, style: Style) -> Vec<String> {
+    let ops = operations(test);
+    let (rows, more, together) = largest(test, metric, limit);
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    let amount = |value: u64| change(metric, i128::from(value), ops).trim_start_matches('+').to_owned();
+    let rows: Vec<Row<'_>> = rows
+        .into_iter()
+        .map(|row| Row { figure: amount(row.value), mark: "", frames: row.frames, blamed: row.blamed })
+        .collect();
+    let mut out =
+        vec![style.dim(&format!("{} by stack; there is no baseline to compare with:", subject(metric)))];
+    out.extend(table(&rows, style));
+    if more > 0 {
+        let together = amount(together);
+        out.push(
+            style.dim(&format!("… {} more, {together} together; totals are complete", grouped(more as u64))),
+        );
     }
     out
 }
@@ -114,6 +160,10 @@ fn subject(metric: Metric) -> &'static str {
         Metric::Remaining => "blocks left behind",
         Metric::RemainingBytes => "bytes left behind",
         Metric::Descriptors => "descriptors left open",
+        Metric::Objects => "objects",
+        Metric::ObjectBytes => "bytes of objects",
+        Metric::RemainingObjects => "objects left behind",
+        Metric::RemainingObjectBytes => "bytes of objects left behind",
     }
 }
 
@@ -128,6 +178,7 @@ fn varying_lines(test: &TestResult, limit: usize, style: Style) -> Vec<String> {
             figure: format!("{}…{}", grouped(row.allocations.min), grouped(row.allocations.max)),
             mark: "",
             frames: row.frames,
+            blamed: 0,
         })
         .collect();
     let mut out = vec![style.dim("allocations that vary from run to run:")];
@@ -150,6 +201,7 @@ fn left_lines(test: &TestResult, limit: usize, style: Style) -> Vec<String> {
             figure: amount(row.blocks, row.bytes, row.descriptors),
             mark: "",
             frames: row.frames.clone(),
+            blamed: 0,
         })
         .collect();
     let mut out = vec![style.dim("left behind in one run:")];
@@ -185,7 +237,7 @@ fn table(rows: &[Row<'_>], style: Style) -> Vec<String> {
         rows.iter().map(|row| row.figure.chars().count()).max().unwrap_or(0).max(FIGURE_COLUMNS_MIN);
     let of_row = |row: &Row<'_>| {
         let left = style.width.saturating_sub(columns + 2 + row.mark.chars().count());
-        let mut stack = lines_of(&row.frames, left).into_iter();
+        let mut stack = blame::lines(&row.frames, row.blamed, left).into_iter();
         let first = stack.next().unwrap_or_default();
         let mut lines =
             vec![format!("{}  {}{first}", style.bold(&format!("{:>columns$}", row.figure)), row.mark)];

@@ -60,7 +60,14 @@ pub(crate) fn steadiness(judgement: &Judgement) -> String {
 }
 
 fn is_bytes(metric: Metric) -> bool {
-    matches!(metric, Metric::Bytes | Metric::Peak | Metric::RemainingBytes)
+    matches!(
+        metric,
+        Metric::Bytes
+            | Metric::Peak
+            | Metric::RemainingBytes
+            | Metric::ObjectBytes
+            | Metric::RemainingObjectBytes
+    )
 }
 
 /// The measure that is written as the metric is.

@@ -174,7 +174,9 @@ fn a_failure_says_which_line_is_to_blame() {
         "REGRESSED: allocations: 3,040 per run, 1,040 more than the baseline's 2,000 (+1.040 per operation); 2,010 allowed."
     );
     assert!(
-        failure.text.contains("\n+1.000/op  Buffer::grow (buf.rs:88) ← encode (codec.rs:12) ← run ← main\n"),
+        failure.text.contains(
+            "\n+1.000/op  Buffer::grow (buf.rs:88) ← encode (codec.rs:12) ← run (test_buffer_rw.rs:9)\n"
+        ),
         "{}",
         failure.text
     );

@@ -23,7 +23,8 @@ pub(crate) fn test(test: &TestResult) -> String {
         return String::new();
     };
     let name = identifier(&test.name);
-    let least = |metric: Metric| measurement.runs.iter().map(|run| run.figures.of(metric)).min().unwrap_or(0);
+    let least =
+        |metric: Metric| measurement.runs.iter().map(|run| run.of(metric).unwrap_or(0)).min().unwrap_or(0);
     let leaked_fds =
         measurement.runs.iter().map(|run| run.figures.descriptors).find(|count| *count > 0).unwrap_or(0);
     let mut text = warnings(measurement);

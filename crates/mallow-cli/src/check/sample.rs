@@ -54,9 +54,9 @@ fn measured(name: &str, outcome: Outcome, ops: Option<u64>, runs: &[(u64, u64, u
             remaining_bytes: remaining * 64,
             descriptors: *descriptors,
         },
-        sites: Vec::new(),
         settled: true,
         waited_us: 900,
+        ..Run::default()
     };
     let measurement = Measurement {
         name: name.to_owned(),
@@ -68,18 +68,18 @@ fn measured(name: &str, outcome: Outcome, ops: Option<u64>, runs: &[(u64, u64, u
         unseen: Vec::new(),
         is_marked: true,
     };
-    let judgements = Metric::ALL.map(|metric| judged(&measurement, metric)).to_vec();
+    let judgements = Metric::ALL.into_iter().filter_map(|metric| judged(&measurement, metric)).collect();
     TestResult { measurement: Some(measurement), judgements, ..bare(name, outcome) }
 }
 
-fn judged(measurement: &Measurement, metric: Metric) -> Judgement {
-    let mut values: Vec<u64> = measurement.runs.iter().map(|run| run.figures.of(metric)).collect();
+fn judged(measurement: &Measurement, metric: Metric) -> Option<Judgement> {
+    let mut values: Vec<u64> = measurement.runs.iter().map(|run| run.of(metric)).collect::<Option<_>>()?;
     values.sort_unstable();
     let (min, max) = (values.first().copied().unwrap_or(0), values.last().copied().unwrap_or(0));
     let at_min = values.iter().filter(|value| **value == min).count() as u32;
     // The samples have at most two values, and the greater one is the more frequent where there are two.
     let spread = Spread { min, mode: max, max, at_min, runs: values.len() as u32 };
-    Judgement { metric, spread, reference: Some(min), window: None, standing: Standing::Within }
+    Some(Judgement { metric, spread, reference: Some(min), window: None, standing: Standing::Within })
 }
 
 /// Says what the baseline has, and so how the test stands; allowed is exactly that.
@@ -101,7 +101,13 @@ fn figures(allocations: u64) -> Figures {
 }
 
 fn change(text: &str, before: Option<u64>, after: Option<u64>, exact: bool) -> SiteChange {
-    SiteChange { frames: stack(text), before: before.map(figures), after: after.map(figures), exact }
+    SiteChange {
+        frames: stack(text),
+        before: before.map(figures),
+        after: after.map(figures),
+        exact,
+        blamed: None,
+    }
 }
 
 fn left(text: &str, blocks: u64, descriptors: u64) -> Site {
@@ -235,7 +241,7 @@ fn missing() -> TestResult {
     let mut test = measured("cow_copy", Outcome::Missing, Some(1000), &[(1000, 1, 0); 10]);
     Metric::ALL.into_iter().for_each(|metric| against(&mut test, metric, None));
     test.sentences = vec![
-        "There is no baseline and no limit for it; `mallow check --update --only cow_copy` makes the baseline.".into(),
+        "There is no baseline and no limit for its allocations; `mallow check --update --only cow_copy` makes the baseline.".into(),
     ];
     test.left = vec![left("malloc table@src/cow.c:3 main@gate/test_cow_copy.c:9", 1, 0)];
     test

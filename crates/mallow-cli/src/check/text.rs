@@ -5,7 +5,7 @@ use super::figures::{each, from_baseline, operations, per_operation, steadiness}
 use crate::text::{Style, cut_end, grouped, plural, printable, shell_word};
 use mallow_check::measurement::Metric;
 use mallow_check::result::{CheckResult, Outcome, TestResult};
-use mallow_view::check::{judgement, tally, worst_first};
+use mallow_view::check::{deciding, judgement, tally, worst_first};
 
 /// Columns of a verdict.
 const VERDICT: usize = 9;
@@ -140,7 +140,9 @@ impl Page<'_> {
     /// Whether there is a test whose figures an update would take over.
     pub(crate) fn has_figures_to_accept(&self) -> bool {
         let is_open = |test: &TestResult| match test.outcome {
-            Outcome::Improved | Outcome::Stale | Outcome::Missing | Outcome::Regressed => true,
+            Outcome::Improved | Outcome::Stale | Outcome::Missing => true,
+            // What is above a limit stays above it, whatever the baseline is.
+            Outcome::Regressed => deciding(test).iter().all(|judgement| judgement.reference.is_some()),
             Outcome::Ok | Outcome::Flaky | Outcome::Blind | Outcome::Error => false,
         };
         self.result.tests.iter().any(is_open) && !self.result.update_command.is_empty()

@@ -1,0 +1,107 @@
+//! The line that is named when a count goes up: the one that a person changed, and not the wrapper around `malloc` that it ends in.
+
+use e2e::Exit;
+use e2e::gate::Suite;
+
+/// A project with its own wrappers around `malloc`, all in one file. `more` is a second copy in `parse`.
+fn wrapped(more: &str) -> String {
+    format!(
+        "#include \"mallow.h\"\n#include <string.h>\n#define KEPT __attribute__((noinline))\n\
+         KEPT static void *raw(size_t n) {{ void *p = malloc(n); mallow_keep(p); return p; }}\n\
+         KEPT static void *pool_alloc(size_t n) {{ void *p = raw(n); mallow_keep(p); return p; }}\n\
+         KEPT static char *lib_dup(const char *s) {{ char *p = pool_alloc(strlen(s) + 1); mallow_keep(p); return strcpy(p, s); }}\n\
+         KEPT static void parse(const char *s) {{\n    char *a = lib_dup(s);\n{more}    free(a);\n}}\n\
+         KEPT static void load(const char *s) {{ char *a = lib_dup(s); mallow_keep(a); free(a); parse(s); mallow_keep(a); }}\n\
+         static void run(void *context) {{ int i; (void)context; for (i = 0; i < 1000; i++) {{ load(\"some words\"); mallow_keep(context); }} }}\n\
+         int main(void) {{ mallow_ops(1000); mallow_measure(\"work\", run, NULL); return 0; }}\n"
+    )
+}
+
+/// The number of the line with a text.
+fn line_of(source: &str, text: &str) -> usize {
+    source.lines().position(|line| line.contains(text)).unwrap() + 1
+}
+
+#[test]
+fn the_changed_line_is_named_and_not_the_wrapper() {
+    let suite = Suite::new("wrappers", &wrapped(""));
+    let _ = suite.check(&["--update"]).well();
+    let changed = wrapped("    char *b = lib_dup(s); /* new */\n    free(b);\n");
+    let line = line_of(&changed, "/* new */");
+    suite.write("test_work.c", &changed);
+    let finished = suite.check(&["--annotations"]).ended(Exit::Status(1));
+    assert!(finished.stdout.contains(&format!("+1.000/op  parse (test_work.c:{line}) ← load")), "{finished}");
+    assert!(finished.stderr.contains(&format!("file=test_work.c,line={line},")), "{finished}");
+    // A call of a wrapper in a function that made none.
+    let changed =
+        wrapped("").replace("load(\"some words\");", "load(\"some words\"); free(lib_dup(\"more\"));");
+    let line = line_of(&changed, "static void run");
+    suite.write("test_work.c", &changed);
+    let finished = suite.check(&["--annotations"]).ended(Exit::Status(1));
+    assert!(finished.stdout.contains(&format!("+1.000/op  run (test_work.c:{line})")), "{finished}");
+    assert!(finished.stderr.contains(&format!("file=test_work.c,line={line},")), "{finished}");
+}
+
+/// Lines that moved are not to blame, and what the wrappers do is told behind the line.
+#[test]
+fn lines_that_moved_are_not_to_blame() {
+    let suite = Suite::new("moved", &wrapped(""));
+    let _ = suite.check(&["--update"]).well();
+    let changed =
+        format!("/* a line */\n/* and another */\n{}", wrapped("    free(lib_dup(s)); /* new */\n"));
+    let line = line_of(&changed, "/* new */");
+    suite.write("test_work.c", &changed);
+    let finished = suite.check(&[]).ended(Exit::Status(1));
+    assert!(finished.stdout.contains(&format!("+1.000/op  parse (test_work.c:{line}) ← load")), "{finished}");
+    let raw = line_of(&changed, "void *raw");
+    assert!(finished.stdout.contains(&format!("by raw (test_work.c:{raw})")), "{finished}");
+}
+
+/// Where a limit is broken and there is no baseline to compare with, the largest stacks are named; and no update mends it.
+#[test]
+fn a_limit_without_a_baseline_names_the_largest_stacks() {
+    let suite = Suite::new("limit", &wrapped(""));
+    suite.write("mallow.toml", "[gate]\nsuites = [\".\"]\nlimit.allocations = 1500\n");
+    let source = wrapped("");
+    let finished = suite.check(&["--annotations"]).ended(Exit::Status(1));
+    assert!(finished.stdout.contains("its limit allows 1,500"), "{finished}");
+    for (function, text) in [("parse", "    char *a"), ("load", "static void load")] {
+        let place = format!("{function} (test_work.c:{})", line_of(&source, text));
+        assert!(finished.stdout.contains(&place), "{place}: {finished}");
+    }
+    assert!(finished.stdout.contains("1.000/op"), "{finished}");
+    assert!(!finished.stdout.contains("To accept these figures"), "{finished}");
+    assert!(finished.stderr.contains("file=test_work.c,line="), "{finished}");
+}
+
+/// However many functions of the project a stack has, none of them is cut away.
+#[test]
+fn functions_of_the_project_are_never_cut_away() {
+    let names: Vec<String> = (0..14).map(|at| format!("step_number_{at}_of_the_whole_work")).collect();
+    let mut source = "#include \"mallow.h\"\n#define KEPT __attribute__((noinline))\n\
+                      KEPT static void last(int more) { void *p = malloc(8); mallow_keep(p); free(p);\n\
+                      if (more) { p = malloc(16); mallow_keep(p); free(p); } }\n"
+        .to_owned();
+    let mut inner = "last".to_owned();
+    for name in &names {
+        source += &format!("KEPT static void {name}(int more) {{ {inner}(more); mallow_keep(&more); }}\n");
+        inner.clone_from(name);
+    }
+    source += &format!(
+        "static void run(void *context) {{ int i; (void)context; for (i = 0; i < 1000; i++) {inner}(MORE); }}\n\
+         int main(void) {{ mallow_ops(1000); mallow_measure(\"work\", run, NULL); return 0; }}\n"
+    );
+    let suite = Suite::new("deep", &source.replace("MORE", "0"));
+    let _ = suite.check(&["--update"]).well();
+    suite.write("test_work.c", &source.replace("MORE", "1"));
+    let finished = suite.check(&[]).ended(Exit::Status(1));
+    for name in &names {
+        assert!(finished.stdout.contains(name.as_str()), "{name} is cut away: {finished}");
+    }
+    assert!(
+        finished.stdout.lines().all(|line| line.chars().count() <= 80
+            || line.starts_with("Working folder")
+            || line.starts_with("To accept")),
+        "{finished}"
+    );
+}

@@ -1,0 +1,149 @@
+//! Objects of Python, Ruby and Node: one more in an operation and one that is kept are regressions, with nothing set, and a test
+//! that cannot see them says so.
+
+use e2e::gate::{Suite, sentences};
+use serde_json::Value;
+
+/// The least value of a metric.
+fn least(test: &Value, metric: &str) -> Option<u64> {
+    let judgements = test["judgements"].as_array().unwrap();
+    let judgement = judgements.iter().find(|judgement| judgement["metric"] == metric)?;
+    judgement["spread"]["min"].as_u64()
+}
+
+/// Whether a metric is above what its baseline allows.
+fn is_above(test: &Value, metric: &str) -> bool {
+    let judgements = test["judgements"].as_array().unwrap();
+    judgements.iter().any(|judgement| judgement["metric"] == metric && judgement["standing"] == "above")
+}
+
+/// Holds a script against its own baseline, and then with a fault: `source` is the script with something more in an operation.
+fn gated(name: &str, file: &str, source: impl Fn(&str) -> String, faults: &[(&str, &str)]) {
+    let suite = Suite::empty(name);
+    suite.write(file, &source(""));
+    let _ = suite.check(&["--update"]).well();
+    for _ in 0..3 {
+        let test = suite.only_test(0);
+        assert_eq!(test["outcome"], "OK", "{test:#}");
+    }
+    for (more, metric) in faults {
+        suite.write(file, &source(more));
+        let test = suite.only_test(1);
+        assert_eq!(test["outcome"], "REGRESSED", "{more}: {test:#}");
+        assert!(is_above(&test, metric), "{more}: {metric}: {test:#}");
+        assert!(sentences(&test).contains(&format!("{metric}: ")), "{test:#}");
+    }
+}
+
+#[test]
+fn an_object_more_in_python_is_seen() {
+    let source = |more: &str| {
+        format!(
+            "import mallow\nKEEP = [None] * 1000\nN = tuple(range(1000))\ndef run():\n    for i in N:\n        \
+             word = ('x', i)\n        {more}\nmallow.ops(1000)\nmallow.measure('tok', run)\n"
+        )
+    };
+    let faults = [("other = [i]", "allocations"), ("KEEP[i] = [i] if i % 100 == 0 else None", "remaining")];
+    gated("python-objects", "test_tok.py", source, &faults);
+}
+
+#[test]
+fn an_object_more_in_ruby_is_seen() {
+    let source = |more: &str| {
+        format!(
+            "require 'mallow'\nKEEP = Array.new(20_000)\n$kept = -1\nMallow.ops(1000)\nMallow.measure('work') {{ 1000.times {{ |i| \
+             a = [i]; {more} }} }}\n"
+        )
+    };
+    let faults = [
+        ("b = [i]", "objects"),
+        ("b = \"#{i}\"", "objects"),
+        ("(KEEP[$kept += 1] = [i]) if i % 100 == 0", "remaining_objects"),
+    ];
+    gated("ruby-objects", "test_work.rb", source, &faults);
+}
+
+#[test]
+fn an_object_more_in_node_is_seen() {
+    let source = |more: &str| {
+        format!(
+            "const mallow = require('mallow');\nconst keep = new Array(20000).fill(null);\nlet kept = 0;\n\
+             mallow.ops(1000);\nmallow.measure('work', () => {{ for (let i = 0; i < 1000; i++) {{ const a = {{ i }}; {more} }} }});\n"
+        )
+    };
+    let faults = [
+        ("const b = { i };", "object_bytes"),
+        ("if (i % 100 === 0) keep[kept++] = { i };", "remaining_object_bytes"),
+    ];
+    gated("node-objects", "test_work.js", source, &faults);
+}
+
+/// What the collector frees during a run was made all the same.
+#[test]
+fn objects_that_are_collected_in_a_run_count() {
+    let suite = Suite::empty("collected");
+    suite.write(
+        "test_node.js",
+        "const mallow = require('mallow');\nmallow.ops(1000);\n\
+         mallow.measure('work', () => { for (let i = 0; i < 1000; i++) { new Array(10000).fill(i); } });\n",
+    );
+    suite.write(
+        "test_ruby.rb",
+        "require 'mallow'\nMallow.ops(1000)\nMallow.measure('work') { 1000.times { |i| a = [i]; GC.start if i == 500 } }\n",
+    );
+    let report = suite.report(3);
+    let (node, ruby) = (&report["tests"][0], &report["tests"][1]);
+    let bytes = least(node, "object_bytes").unwrap();
+    // 10,000 elements of 8 bytes, an array around them, and what is left over of a page of 256 KiB that takes three of them.
+    assert!((80_000_000..88_000_000).contains(&bytes), "{bytes}: {node:#}");
+    assert_eq!(least(node, "remaining_object_bytes").unwrap() / 4096, 0, "{node:#}");
+    assert_eq!(least(ruby, "objects").unwrap() / 1000, 1, "{ruby:#}");
+    assert_eq!(least(ruby, "remaining_objects"), Some(0), "{ruby:#}");
+    // What a runtime does not tell is not 0.
+    assert_eq!((least(node, "objects"), least(ruby, "object_bytes")), (None, None));
+}
+
+/// A process without markers, an interpreter that was told to keep its own allocator: nothing is seen of their objects.
+#[test]
+fn objects_that_are_not_seen_make_a_test_blind() {
+    let suite = Suite::empty("blind-objects");
+    suite.write("work.rb", "100.times { |i| a = [i] }\n");
+    suite.write("work.py", "import mallow\nmallow.measure('work', lambda: [str(i) for i in range(1000)])\n");
+    suite.write(
+        "deaf.py",
+        "import os, sys\nif os.environ.pop('PYTHONMALLOC', None):\n    os.execv(sys.executable, [sys.executable, 'deaf.py'])\nimport work\n",
+    );
+    let manifest = |more: &str| {
+        let of = |name: &str, cmd: &str, rest: &str| {
+            format!(
+                "[[test]]\nname = \"{name}\"\ncmd = {cmd}\nlimit.allocations = 10000000\nlimit.remaining = 10000000\n{rest}\n{more}\n"
+            )
+        };
+        [
+            of("ruby", "[\"ruby\", \"work.rb\"]", "mode = \"process\""),
+            of("arenas", "[\"python3\", \"work.py\"]", "env = { PYTHONMALLOC = \"pymalloc\" }"),
+            of("deaf", "[\"python3\", \"deaf.py\"]", ""),
+            of("seen", "[\"python3\", \"work.py\"]", ""),
+        ]
+        .concat()
+    };
+    suite.write("mallow.toml", &format!("[gate]\nruns = 2\n{}", manifest("")));
+    let report = suite.report(1);
+    let outcomes: Vec<(&str, &str)> = report["tests"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|test| (test["name"].as_str().unwrap(), test["outcome"].as_str().unwrap()))
+        .collect();
+    assert_eq!(
+        outcomes,
+        [("ruby", "BLIND"), ("arenas", "BLIND"), ("deaf", "BLIND"), ("seen", "OK")],
+        "{report:#}"
+    );
+    assert!(sentences(&report["tests"][0]).contains("Ruby's objects"), "{report:#}");
+    assert!(sentences(&report["tests"][1]).contains("PYTHONMALLOC=malloc"), "{report:#}");
+    // Who means the calls of malloc alone says so, and the result says it again.
+    suite.write("mallow.toml", &format!("[gate]\nruns = 2\n{}", manifest("objects = false")));
+    let finished = suite.check(&[]).well();
+    assert!(finished.stdout.contains("4 OK") && finished.stdout.contains("objects = false"), "{finished}");
+}

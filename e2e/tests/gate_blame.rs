@@ -105,3 +105,17 @@ fn functions_of_the_project_are_never_cut_away() {
         "{finished}"
     );
 }
+
+/// Without line tables there is no line to name, and the way to have one is told.
+#[test]
+fn a_program_without_lines_is_told_how_to_have_them() {
+    let suite = Suite::new("lines", &wrapped(""));
+    suite.write("mallow.toml", "[gate]\nsuites = [\".\"]\nc_flags = [\"-g0\"]\n");
+    let _ = suite.check(&["--update"]).well();
+    suite.write("test_work.c", &wrapped("    free(lib_dup(s));\n"));
+    let finished = suite.check(&[]).ended(Exit::Status(1));
+    assert!(finished.stdout.contains("line-tables-only"), "{finished}");
+    suite.write("mallow.toml", "[gate]\nsuites = [\".\"]\n");
+    let finished = suite.check(&[]).ended(Exit::Status(1));
+    assert!(!finished.stdout.contains("line-tables-only"), "{finished}");
+}

@@ -3,6 +3,8 @@
 
 use e2e::Exit;
 use e2e::gate::{Suite, sentences, source};
+use e2e::session::json;
+use serde_json::Value;
 
 /// Without markers: a program that is counted whole, and from `main`, and by its slope.
 const PLAIN: &str = "#include <stdlib.h>\nchar *volatile kept;\nint main(void) {\n    long i, n = 100 * strtol(getenv(\"MALLOW_OPS\") ? \
@@ -111,4 +113,24 @@ fn an_optimisation_down_to_nothing_is_an_improvement() {
     suite.write("test_work.c", &source("").replace("i < 1000", "i < 0"));
     let test = suite.only_test(1);
     assert_eq!(test["outcome"], "IMPROVED", "{test:#}");
+}
+
+/// Yesterday's files must not stay where today nothing could be built.
+#[test]
+fn a_build_that_fails_is_written_into_every_file() {
+    let suite = Suite::new("build-line", &source(""));
+    suite.write("test_other.c", &source(""));
+    suite.write("mallow.toml", "[gate]\nsuites = [\".\"]\nbuild = \"echo no such header; exit 3\"\n");
+    let file = |name: &str| suite.workshop.file(name).to_str().unwrap().to_owned();
+    let (junit, report) = (file("junit.xml"), file("report.json"));
+    let _ = suite.check(&["--junit", &junit, "--json", "-o", &report]).ended(Exit::Status(1));
+    let report = json(&std::fs::read_to_string(&report).unwrap());
+    let outcomes: Vec<&Value> =
+        report["tests"].as_array().unwrap().iter().map(|test| &test["outcome"]).collect();
+    assert_eq!(outcomes, ["ERROR", "ERROR"], "{report:#}");
+    assert!(sentences(&report["tests"][0]).contains("no such header"), "{report:#}");
+    let junit = std::fs::read_to_string(&junit).unwrap();
+    assert!(junit.contains("no such header") && junit.contains("errors=\"2\""), "{junit}");
+    let updated = suite.check(&["--update"]).ended(Exit::Status(1));
+    assert!(updated.stderr.contains("no such header"), "{updated}");
 }

@@ -82,7 +82,7 @@ pub enum Progress<'a> {
 /// Why there is no check at all.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckError {
-    /// What the suite builds before its tests.
+    /// What the other suite builds before its tests.
     #[error("{0}")]
     Build(BuildError),
     /// The baselines cannot be read.
@@ -112,7 +112,8 @@ pub fn check(
     options: &Options,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<CheckResult, CheckError> {
-    let prepared = build::prepare(suite, workplace, tools).map_err(CheckError::Build)?;
+    let prepared = build::prepare(suite, workplace, tools)
+        .unwrap_or_else(|error| not_one_built(&error, suite.tests.len()));
     let mut tests = Vec::new();
     for (test, prepared) in suite.tests.iter().zip(prepared) {
         let begun = Instant::now();
@@ -142,6 +143,14 @@ pub fn check(
     let words = options.suite_words.as_deref().map(|words| format!(" {words}")).unwrap_or_default();
     let update_command = format!("mallow check{words} --update");
     Ok(CheckResult { tests, environment, sentences, update_command, folder: workplace.root().to_owned() })
+}
+
+/// When what the suite builds before its tests fails, it is every test that failed, so that whoever reads results sees it. What was
+/// printed is told once.
+fn not_one_built(error: &BuildError, tests: usize) -> Vec<Result<Prepared, BuildError>> {
+    let told_before =
+        BuildError { sentence: format!("{}; see the first test", error.sentence), output: String::new() };
+    (0..tests).map(|test| Err(if test == 0 { error.clone() } else { told_before.clone() })).collect()
 }
 
 /// Keeps the names of what was measured, so that regions can be listed. A test that failed has not lost those it had.

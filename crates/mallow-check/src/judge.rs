@@ -144,12 +144,13 @@ impl Verdict {
         let is_set = |metric| window::is_set(metric, limits, baseline);
         let is_broken = judgements.iter().any(|j| j.standing == Standing::Above && is_set(j.metric));
         let unknown = window::unknown(&judgements);
-        if let Some(metric) = unknown {
+        let is_seen = measurement.unseen.is_empty();
+        if let Some(metric) = unknown.filter(|_| is_seen) {
             // What is broken is said first.
             let at = if is_broken { sentences.len() } else { 0 };
             sentences.insert(at, sentence::missing(&measurement.name, metric, limits));
         }
-        let outcome = if !measurement.unseen.is_empty() {
+        let outcome = if !is_seen {
             sentences.splice(0..0, measurement.unseen.iter().cloned());
             Outcome::Blind
         } else if is_broken {

@@ -147,10 +147,17 @@ pub fn changes(test: &TestResult, metric: Metric, limit: usize) -> Changes<'_> {
 /// The line to blame: where the stack leaves those of the baseline, or else the innermost of the project. What is new inside of
 /// plumbing is its caller's doing.
 fn blamed(visible: &[&Frame], of: Option<&Frame>) -> usize {
-    match of {
-        Some(of) => visible.iter().position(|frame| std::ptr::eq(*frame, of)).unwrap_or(0),
-        None => visible.iter().position(|frame| is_own(frame)).unwrap_or(0),
-    }
+    let Some(of) = of else { return visible.iter().position(|frame| is_own(frame)).unwrap_or(0) };
+    let at = visible.iter().position(|frame| std::ptr::eq(*frame, of)).unwrap_or(0);
+    let outwards = visible.iter().skip(at);
+    let plumbing = outwards.take_while(|frame| plumbing::leaf_rule(frame).is_some()).count();
+    if at + plumbing < visible.len() { at + plumbing } else { at }
+}
+
+/// Whether nothing of the project has a line in the stacks that changed, so that no line can be blamed.
+pub fn lacks_lines(test: &TestResult) -> bool {
+    let frames = || test.changes.iter().flat_map(|change| &change.frames).filter(|frame| is_own(frame));
+    frames().next().is_some() && frames().all(|frame| frame.line.is_none())
 }
 
 /// A stack that made much of a metric.

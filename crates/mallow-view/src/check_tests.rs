@@ -156,3 +156,59 @@ fn the_loop_that_runs_a_region_is_left_out() {
     python[1].file = Some("src/mallow.hpp".into());
     assert_eq!(shown(&python), "encode measure <module>");
 }
+
+#[test]
+fn the_line_to_blame_is_of_nobodys_plumbing() {
+    let mut test = test("t", Outcome::Regressed);
+    let own = |mut change: SiteChange| {
+        change.frames.iter_mut().for_each(|frame| frame.module = Some("/srv/bench".to_owned()));
+        change
+    };
+    let new = |names: &str, blamed| SiteChange { blamed, ..own(change(names, None, Some(5), true)) };
+    for (names, blamed, expected) in [
+        ("malloc alloc::vec::Vec::push parse main", Some(1), "parse"),
+        ("malloc fill core::iter::fold parse main", Some(2), "parse"),
+        ("malloc fill core::iter::fold parse main", Some(1), "fill"),
+        ("malloc wrapper parse main", Some(2), "parse"),
+        ("malloc wrapper parse main", None, "wrapper"),
+    ] {
+        test.changes = vec![new(names, blamed)];
+        let all = changes(&test, Metric::Allocations, 10);
+        assert_eq!(all.rows[0].frames[all.rows[0].blamed].function, expected, "{names} {blamed:?}");
+    }
+}
+
+#[test]
+fn a_broken_limit_without_a_baseline_has_its_largest_stacks() {
+    let mut test = test("t", Outcome::Regressed);
+    test.judgements = vec![Judgement { reference: None, ..judged(Metric::Allocations, Standing::Above) }];
+    let site = |names: &str, allocations| Site {
+        frames: frames(names),
+        figures: Figures { allocations, ..Figures::default() },
+    };
+    let run = mallow_check::measurement::Run {
+        sites: vec![
+            site("malloc a main", 3),
+            site("malloc b main", 7),
+            site("calloc b main", 2),
+            site("c", 1),
+        ],
+        ..Default::default()
+    };
+    test.measurement = Some(mallow_check::measurement::Measurement {
+        name: "t".to_owned(),
+        ops: None,
+        runs: vec![run],
+        warmups: 0,
+        environment: Environment::default(),
+        notes: Vec::new(),
+        unseen: Vec::new(),
+        is_marked: true,
+    });
+    let (rows, more, together) = largest(&test, Metric::Allocations, 2);
+    let told: Vec<(String, u64)> = rows.iter().map(|row| (names(&row.frames), row.value)).collect();
+    assert_eq!(told, [("b main".to_owned(), 9), ("a main".to_owned(), 3)]);
+    assert_eq!((more, together), (1, 1));
+    test.judgements[0].reference = Some(1);
+    assert_eq!(largest(&test, Metric::Allocations, 2).0, []);
+}

@@ -7,7 +7,7 @@
 // 1000 operations x 1 buffer of 100 bytes x 4 = 4000. Reading into it = 0.
 //
 // Exact is the figure per operation. The collector, which runs before the region ends, allocates about 400 blocks for its own
-// lists and keeps some of them; how many depends on the version of Node. mallow.toml passes the flags that make it collect and
+// lists and keeps some of them; how many depends on the version of Node. mallow passes the flags that make it collect and
 // compile in the same way each time.
 //
 // expect: allocations_per_op=4 descriptors=0 ops=1000

@@ -8,7 +8,7 @@ use crate::text::{Style, grouped, plural, printable, wrapped};
 use mallow_base::Bytes;
 use mallow_check::measurement::Metric;
 use mallow_check::result::{Outcome, Standing, TestResult};
-use mallow_view::check::{ChangeRow, changes, judgement, largest, left, site_metrics, varying};
+use mallow_view::check::{ChangeRow, changes, judgement, lacks_lines, largest, left, site_metrics, varying};
 use std::cmp::Reverse;
 
 /// Columns of a figure before a stack, so that sections stand under each other.
@@ -39,6 +39,11 @@ pub(crate) fn lines(test: &TestResult, limit: usize, style: Style) -> Vec<String
             out.extend(changed(test, *metric, limit, has_heading, style));
             out.extend(largest_lines(test, *metric, limit, style));
         }
+    }
+    if lacks_lines(test) {
+        let hint = "No line of the program is known: build it with line tables, `-g` in C and C++, `debug = \"line-tables-only\"` in \
+                    Cargo's profile, and no baseline has to be made anew.";
+        out.extend(told(hint, style.width).iter().map(|line| style.dim(line)));
     }
     out.extend(varying_lines(test, limit, style));
     if is_left_listed || may_have_kept(test) {

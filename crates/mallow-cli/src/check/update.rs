@@ -4,10 +4,11 @@ use super::request::Check;
 use super::surroundings::Surroundings;
 use super::{judging, read};
 use crate::failure::Failure;
+use crate::text::printable;
 use crate::{exit_code, output};
 use mallow_check::baseline::{Baselines, Machine};
 use mallow_check::report_file::ReportFile;
-use mallow_check::result::CheckResult;
+use mallow_check::result::{CheckResult, Outcome};
 use mallow_check::suite::Suite;
 use mallow_check::update::{Options, Update, UpdateTest, plan};
 use std::path::Path;
@@ -25,6 +26,10 @@ pub(crate) fn of_result(
         is_ci: surroundings.ci || check.baselines.ci,
         machine: Machine::of_this_one(),
     };
+    for test in result.tests.iter().filter(|test| test.outcome == Outcome::Error) {
+        let told = test.sentences.iter().flat_map(|sentence| sentence.lines());
+        told.for_each(|line| output::tell(&format!("{}: {}\n", printable(&test.name), printable(line))));
+    }
     write(&plan(result, baselines, &options)?)
 }
 

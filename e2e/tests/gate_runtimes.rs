@@ -147,3 +147,17 @@ fn objects_that_are_not_seen_make_a_test_blind() {
     let finished = suite.check(&[]).well();
     assert!(finished.stdout.contains("4 OK") && finished.stdout.contains("objects = false"), "{finished}");
 }
+
+/// A helper in another language beside the program that marks the region is not what is measured.
+#[test]
+fn a_script_beside_a_marked_program_hides_nothing() {
+    let suite = Suite::empty("beside");
+    suite.write("work.c", &e2e::gate::source(""));
+    suite.write(
+        "mallow.toml",
+        "[gate]\nruns = 2\nbuild = \"cc -O1 -I$MALLOW_INCLUDE -o work work.c\"\n[[test]]\nname = \"beside\"\n\
+         cmd = [\"sh\", \"-c\", \"ruby -e 'puts [1]' && ./work\"]\nlimit.allocations = { min = 1000, max = 1000 }\n",
+    );
+    let finished = suite.check(&[]).well();
+    assert!(finished.stdout.contains("1 OK"), "{finished}");
+}

@@ -65,7 +65,7 @@ fn name(frame: &Frame) -> &str {
 }
 
 /// The stacks of some of the sites.
-pub(crate) fn stacks<'a>(sites: &'a [Site], indices: impl Iterator<Item = usize>) -> Vec<&'a [Frame]> {
+pub(crate) fn stacks(sites: &[Site], indices: impl Iterator<Item = usize>) -> Vec<&[Frame]> {
     indices.filter_map(|index| sites.get(index)).map(|site| &*site.frames).collect()
 }
 

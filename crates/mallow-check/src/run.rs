@@ -247,7 +247,7 @@ fn empty(task: &Task<'_>, name: &str, started: &Started, seen: &Seen) -> Measure
         let mut environment = environment::of(task.test, task.prepared, processes);
         let mut unseen = unseen::allocators(task.test.mode, processes);
         let mut notes = Vec::new();
-        if let Some(hidden) = unseen::objects(task, processes, &environment.runtime) {
+        if let Some(hidden) = unseen::objects(task, processes) {
             environment.runtime.push_str(hidden.class);
             match task.test.settings.objects {
                 true => unseen.push(hidden.sentence.to_owned()),

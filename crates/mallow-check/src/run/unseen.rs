@@ -1,21 +1,19 @@
 //! What of a program the hooks cannot have seen.
 
 use super::Task;
-use crate::defeated;
 use crate::manifest::Mode;
 use crate::measurement::Metric;
+use crate::{defeated, environment};
 use mallow_collect::{RegionRun, WatchedProcess};
 use std::ffi::OsStr;
 
 /// The word under which Python's markers tell how many blocks Python serves from arenas of its own.
 const HIDDEN_BLOCKS: &str = "hidden_blocks";
 
-/// A sentence for each allocator of its own in a process that was measured: those that marked a region, whatever started them, or all
-/// of them.
+/// A sentence for each allocator of its own in a process that was measured.
 pub(super) fn allocators(mode: Mode, processes: &[WatchedProcess]) -> Vec<String> {
-    let is_measured = |process: &&WatchedProcess| mode != Mode::Region || !process.runs.is_empty();
     let mut sentences: Vec<String> = Vec::new();
-    for process in processes.iter().filter(is_measured) {
+    for process in processes.iter().filter(|process| is_measured(mode, process)) {
         let sentence = process.executable.as_deref().and_then(defeated::by_own_allocator);
         sentences.extend(sentence.filter(|sentence| !sentences.contains(sentence)));
     }
@@ -30,15 +28,24 @@ pub(super) struct Hidden {
     pub(super) class: &'static str,
 }
 
-/// Whether the language's objects are missing: it serves them itself, and nobody told how many there were.
-pub(super) fn objects(task: &Task<'_>, processes: &[WatchedProcess], runtime: &str) -> Option<Hidden> {
-    let runs = || processes.iter().flat_map(|process| &process.runs);
+/// Whether objects are missing: the language of a process that was measured serves them itself, and nobody told how many there were.
+pub(super) fn objects(task: &Task<'_>, processes: &[WatchedProcess]) -> Option<Hidden> {
+    processes
+        .iter()
+        .filter(|process| is_measured(task.test.mode, process))
+        .find_map(|process| of_language(task, process))
+}
+
+fn of_language(task: &Task<'_>, process: &WatchedProcess) -> Option<Hidden> {
     let is_told = |metric: Metric| {
-        task.test.mode == Mode::Region && runs().any(|run| told(run, metric.word()).is_some())
+        task.test.mode == Mode::Region && process.runs.iter().any(|run| told(run, metric.word()).is_some())
     };
     let hidden = |sentence, class| Some(Hidden { sentence, class });
+    let modules: Vec<String> = process.modules.iter().map(|module| module.path.clone()).collect();
+    let executable = process.executable.as_deref().map(|path| path.to_string_lossy().into_owned());
+    let runtime = environment::runtime(&executable.unwrap_or_default(), &modules)?;
     match runtime.split(' ').next() {
-        Some("python") if python_keeps_arenas(task, runs()) => hidden(
+        Some("python") if python_keeps_arenas(task, &process.runs) => hidden(
             "Python serves its objects from arenas of its own, and one call of malloc stands for hundreds of them: run it with \
              PYTHONMALLOC=malloc, as mallow does unless `env` or the program says otherwise.",
             " pymalloc",
@@ -58,9 +65,14 @@ pub(super) fn objects(task: &Task<'_>, processes: &[WatchedProcess], runtime: &s
     }
 }
 
+/// Those that marked a region are, whatever started them; or all of them.
+fn is_measured(mode: Mode, process: &WatchedProcess) -> bool {
+    mode != Mode::Region || !process.runs.is_empty()
+}
+
 /// What the markers tell goes before what the program was started with.
-fn python_keeps_arenas<'a>(task: &Task<'_>, runs: impl Iterator<Item = &'a RegionRun>) -> bool {
-    if let Some(most) = runs.filter_map(|run| told(run, HIDDEN_BLOCKS)).max() {
+fn python_keeps_arenas(task: &Task<'_>, runs: &[RegionRun]) -> bool {
+    if let Some(most) = runs.iter().filter_map(|run| told(run, HIDDEN_BLOCKS)).max() {
         return most > 0;
     }
     let allocator = task.prepared.environment.iter().find(|(name, _)| name == "PYTHONMALLOC");

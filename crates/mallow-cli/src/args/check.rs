@@ -23,10 +23,10 @@ pub(crate) struct LowCheck {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Tests")]
 pub(crate) struct LowTests {
-    /// Only tests of this name; * and ? stand for any letters
+    /// Only tests and regions (TEST.REGION) of this name; * and ? stand for any letters
     #[arg(long, value_name = "NAME")]
     pub(crate) only: Vec<String>,
-    /// Print the names of the tests and run none
+    /// Print the names that --only takes and run nothing
     #[arg(long)]
     pub(crate) list: bool,
     /// Runs that count (10, or what the suite says)

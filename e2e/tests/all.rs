@@ -13,6 +13,7 @@ mod hazards;
 mod judges;
 mod killed;
 mod leaks;
+mod not_recorded;
 mod readme;
 mod self_invisible;
 mod single_step;

@@ -42,6 +42,8 @@ const NEEDS: &[Need] = &[
     // Compilers and the tools that take binaries apart.
     command(&["gcc"], "gcc"),
     command(&["g++"], "g++"),
+    // Programs of 32 bits, which cannot be recorded.
+    installed(&["gcc-multilib"]),
     command(&["binutils"], "readelf"),
     command(&["elfutils"], "eu-strip"),
     command(&["dwz"], "dwz"),

@@ -17,6 +17,8 @@ pub(crate) struct StatJson {
     pub(crate) command: Vec<String>,
     pub(crate) runs: Vec<RunJson>,
     pub(crate) equal_counts: bool,
+    /// Whether every process was counted, and every call of each.
+    pub(crate) complete: bool,
     pub(crate) warnings: Vec<String>,
 }
 

@@ -191,8 +191,14 @@ fn stat_has_the_published_shape() {
         processes: profile.processes.into_iter().map(OwnedProcessJson::from).collect(),
     };
     let command = vec!["true".to_owned()];
-    let document =
-        StatJson { schema: "mallow.stat/1", command, runs: vec![run], equal_counts: true, warnings: vec![] };
+    let document = StatJson {
+        schema: "mallow.stat/1",
+        command,
+        runs: vec![run],
+        equal_counts: true,
+        complete: true,
+        warnings: vec![],
+    };
     let mut document = serde_json::to_value(document).unwrap();
     assert_fits(&document, &schema);
     document["equal_counts"] = json!(1);

@@ -99,7 +99,7 @@ fn table(stat: &Stat, outcomes: &[StatOutcome], is_file: bool) -> String {
 fn json(stat: &Stat, outcomes: Vec<StatOutcome>) -> Result<String, Failure> {
     let equal_counts =
         text::stat::are_equal(&mallow_view::figure_rows(&Vec::from_iter(outcomes.iter().map(figures))));
-    let warnings = outcomes.iter().flat_map(|outcome| outcome.warnings.clone()).collect();
+    let warnings: Vec<String> = outcomes.iter().flat_map(|outcome| outcome.warnings.clone()).collect();
     let run = |outcome: StatOutcome| RunJson {
         exit: Some(outcome.exit.into()),
         wall_us: outcome.wall_us,
@@ -108,6 +108,7 @@ fn json(stat: &Stat, outcomes: Vec<StatOutcome>) -> Result<String, Failure> {
         processes: outcome.processes.into_iter().map(OwnedProcessJson::from).collect(),
     };
     let runs = outcomes.into_iter().map(run).collect();
-    let document = StatJson { schema: "mallow.stat/1", command: command(stat), runs, equal_counts, warnings };
+    let (schema, complete) = ("mallow.stat/1", warnings.is_empty());
+    let document = StatJson { schema, command: command(stat), runs, equal_counts, complete, warnings };
     Ok(serde_json::to_string(&document)? + "\n")
 }

@@ -1,12 +1,12 @@
 //! Can the preload library get into this program? Better refused in a sentence than recorded as nothing.
 
 use crate::error::CollectError;
-use crate::needed;
+use mallow_wire::executable::{Obstacle, obstacle};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// Finds the program that `command` names and checks that it can be recorded.
@@ -50,7 +50,7 @@ fn check_program(path: &Path, depth: u32) -> Result<(), CollectError> {
     {
         return check_program(&interpreter, depth + 1);
     }
-    let reason = privilege(path).or_else(|| elf_reason(&start)).or_else(|| sanitizer(path));
+    let reason = privilege(path).or_else(|| in_file(path));
     match reason {
         Some(reason) => Err(CollectError::CannotPreload { path: path.to_owned(), reason }),
         None => Ok(()),
@@ -81,55 +81,33 @@ fn privilege(path: &Path) -> Option<&'static str> {
         || (file.mode() & SETGID != 0 && file.gid() != group);
     let has_capabilities =
         user != 0 && rustix::fs::getxattr(path, "security.capability", &mut [0u8; 64]).is_ok();
-    (changes || has_capabilities).then_some(
-        "it is setuid, setgid or has file capabilities, so the loader ignores LD_PRELOAD; record a copy without these \
-         rights (cp makes one), or start mallow as the user that the program runs as",
-    )
+    (changes || has_capabilities).then_some(PRIVILEGED)
 }
 
-/// The runtimes of these sanitizers replace the allocator themselves and have to come first.
-fn sanitizer(path: &Path) -> Option<&'static str> {
-    const RUNTIMES: [&[u8]; 6] = [
-        b"libasan.so",
-        b"libtsan.so",
-        b"libhwasan.so",
-        b"libclang_rt.asan",
-        b"libclang_rt.tsan",
-        b"libclang_rt.hwasan",
-    ];
-    let needed = needed::libraries(&File::open(path).ok()?);
-    let is_one = |name: &Vec<u8>| RUNTIMES.iter().any(|runtime| name.starts_with(runtime));
-    needed.iter().any(is_one).then_some(
-        "it is built with a sanitizer whose runtime is a shared library that replaces the allocator and must be loaded first; record a \
-         build without -fsanitize=address or -fsanitize=thread",
-    )
+pub(crate) const PRIVILEGED: &str = "it is setuid, setgid or has file capabilities, so the loader ignores LD_PRELOAD; record a copy \
+    without these rights (cp makes one), or start mallow as the user that the program runs as";
+
+/// What the program's file says against it.
+fn in_file(path: &Path) -> Option<&'static str> {
+    let file = File::open(path).ok()?;
+    obstacle(|offset, into| file.read_at(into, offset).unwrap_or(0)).map(sentence)
 }
 
-/// Reads the few fields of an ELF header that decide.
-fn elf_reason(start: &[u8]) -> Option<&'static str> {
-    const CLASS_64: u8 = 2;
-    const MACHINE_X86_64: u16 = 62;
-    const PT_INTERP: u32 = 3;
-    if start.get(..4) != Some(b"\x7fELF") || start.len() < 64 {
-        return None;
+/// Why, and what to do.
+pub(crate) fn sentence(obstacle: Obstacle) -> &'static str {
+    match obstacle {
+        Obstacle::Static => {
+            "it is a static program, which loads no libraries; link it dynamically (without -static; for Rust's musl targets with \
+             -C target-feature=-crt-static), or use valgrind --tool=dhat, which runs static programs"
+        }
+        Obstacle::OtherMachine => {
+            "it is not a 64-bit x86 program, and this mallow records those only; record a 64-bit build of it"
+        }
+        Obstacle::Sanitizer => {
+            "it is built with a sanitizer whose runtime is a shared library that replaces the allocator and must be loaded first; record a \
+             build without -fsanitize=address or -fsanitize=thread"
+        }
     }
-    let half = |at: usize| u16::from_le_bytes([start[at], start[at + 1]]);
-    if start[4] != CLASS_64 || half(18) != MACHINE_X86_64 {
-        return Some(
-            "it is not a 64-bit x86 program, and this mallow records those only; record a 64-bit build of it",
-        );
-    }
-    let offset = u64::from_le_bytes(start[32..40].try_into().ok()?) as usize;
-    let (bytes, count) = (half(54) as usize, half(56) as usize);
-    let headers = start.get(offset..).unwrap_or_default();
-    let mut headers = (0..count).map(|i| headers.get(i * bytes..i * bytes + 4));
-    if headers.any(|kind| kind == Some(&PT_INTERP.to_le_bytes())) {
-        return None;
-    }
-    Some(
-        "it is a static program, which loads no libraries; link it dynamically (without -static; for Rust's musl targets with \
-         -C target-feature=-crt-static), or use valgrind --tool=dhat, which runs static programs",
-    )
 }
 
 #[cfg(test)]
@@ -142,16 +120,6 @@ mod tests {
         assert_eq!(interpreter(b"#! /usr/bin/env python3\n"), Some("/usr/bin/env".into()));
         assert_eq!(interpreter(b"#!\n"), None);
         assert_eq!(interpreter(b"\x7fELF"), None);
-    }
-
-    #[test]
-    fn program_headers_that_lie_nowhere_hold_no_interpreter() {
-        let mut start = vec![0u8; 4096];
-        start[..5].copy_from_slice(b"\x7fELF\x02");
-        start[18] = 62;
-        start[32..40].fill(0xff);
-        start[54..58].fill(0xff);
-        assert!(elf_reason(&start).is_some_and(|reason| reason.starts_with("it is a static program")));
     }
 
     #[test]

@@ -28,7 +28,6 @@ mod marks;
 #[cfg(test)]
 mod marks_tests;
 mod module_map;
-mod needed;
 mod output;
 mod pairing;
 #[cfg(test)]
@@ -44,6 +43,7 @@ mod setting;
 #[cfg(test)]
 mod shared_memory;
 mod stacks;
+mod starts;
 mod stat;
 mod symbols;
 mod trace_file;

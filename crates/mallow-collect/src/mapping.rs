@@ -5,6 +5,7 @@
 //! and nothing read from it is used unchecked.
 
 use crate::error::CollectError;
+use crate::starts::Noted;
 use mallow_wire::shared::*;
 use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
@@ -96,6 +97,28 @@ impl Mapping {
             &*start.cast::<[AtomicU64; RING_WORDS]>()
         };
         Ring { words }
+    }
+
+    /// Takes a note of a program that is started; none when there is none at this index.
+    pub(crate) fn take_start(&self, index: usize) -> Option<Noted> {
+        assert!(index < START_NOTES);
+        // SAFETY: within the mapping by the check above; all fields are atomics.
+        let note = unsafe { &*self.base.as_ptr().add(STARTS_OFFSET).cast::<StartNote>().add(index) };
+        if note.state.load(Ordering::Acquire) != START_NOTED {
+            return None;
+        }
+        let path_bytes = (note.path_bytes.load(Ordering::Relaxed) as usize).min(note.path.len());
+        let path: Vec<u8> = note.path[..path_bytes].iter().map(|byte| byte.load(Ordering::Relaxed)).collect();
+        let noted = Noted {
+            pid: note.pid.load(Ordering::Relaxed),
+            time_ns: note.time_ns.load(Ordering::Relaxed),
+            network: note.network.load(Ordering::Relaxed),
+            found: note.found.load(Ordering::Relaxed),
+            path: String::from_utf8_lossy(&path).into_owned(),
+        };
+        // Its writer may take it back at the same time: then it was never there.
+        let taken = note.state.compare_exchange(START_NOTED, START_FREE, Ordering::AcqRel, Ordering::Relaxed);
+        taken.is_ok().then_some(noted)
     }
 
     /// A stack node; none when the id is not one.

@@ -12,6 +12,7 @@ use crate::pairing::Pairing;
 use crate::regions::{of_folded, pruned};
 use crate::session::Arrival;
 use crate::stacks::StackNumbers;
+use crate::starts::Starts;
 use crate::trace_file::TraceFile;
 use crate::unseen;
 use mallow_profile::{Exit, Fold, Folded, RegionFigures, RegionTotals, StackId, ThreadIndex};
@@ -55,6 +56,8 @@ pub(crate) struct Recorded {
     samples: Vec<trace::Sample>,
     statm: Option<File>,
     executable: Option<PathBuf>,
+    /// Notes of programs that it starts, as many as were taken.
+    starts_seen: u32,
 }
 
 /// What is kept of a process.
@@ -184,6 +187,7 @@ impl Recorded {
             statm: File::open(format!("/proc/{pid}/statm")).ok(),
             // Who marks a region waits for us at its begin, so it is there still.
             executable: wanted.regions.and_then(|_| std::fs::read_link(format!("/proc/{pid}/exe")).ok()),
+            starts_seen: 0,
         })
     }
 
@@ -215,6 +219,11 @@ impl Recorded {
     /// Whether all of its threads have ended.
     pub(crate) fn has_ended(&self) -> bool {
         self.watch.has_ended()
+    }
+
+    /// Takes the notes of programs that it starts.
+    pub(crate) fn take_starts(&mut self, starts: &mut Starts) {
+        starts.take(&self.mapping, &mut self.starts_seen);
     }
 
     /// Reads the rings up to a time stamp; gives the number of words read.

@@ -14,6 +14,7 @@ use crate::questions::Questions;
 use crate::regions::{self, WatchedProcess};
 use crate::session::{Arrival, Session};
 use crate::setting::Setting;
+use crate::starts::Starts;
 use crate::symbols::{Resolve, symbols_of};
 use crate::trace_file::TraceFile;
 use mallow_profile::Exit;
@@ -135,6 +136,7 @@ struct Recording {
     next_index: u32,
     /// What is not in the trace, and is said in it.
     unseen: trace::Unseen,
+    starts: Starts,
     notes: Vec<String>,
     faults: Vec<String>,
     wanted: Wanted,
@@ -185,6 +187,7 @@ impl Recording {
             ended: Vec::new(),
             next_index: 0,
             unseen: trace::Unseen::default(),
+            starts: Starts::default(),
             notes: Vec::new(),
             faults: Vec::new(),
             wanted: Wanted {
@@ -250,7 +253,7 @@ impl Recording {
     fn let_go(&mut self) {
         self.processes.iter().for_each(Recorded::leave);
         while self.exit.is_none() && !self.interrupts.look(self.child) {
-            while let Some(arrival) = self.session.arrival() {
+            for arrival in self.session.arrivals() {
                 if let Ok(mapping) = crate::mapping::Mapping::new(&arrival.memory) {
                     mapping.header().heartbeat.store(HEARTBEAT_LEFT, Ordering::SeqCst);
                 }
@@ -260,7 +263,8 @@ impl Recording {
         }
     }
 
-    fn into_warnings(self) -> Vec<String> {
+    fn into_warnings(mut self) -> Vec<String> {
+        self.unseen.sentences.extend(self.starts.sentences());
         self.unseen.sentences.into_iter().chain(self.notes).collect()
     }
 
@@ -298,6 +302,7 @@ impl Recording {
             for process in &mut self.processes {
                 let until = if ended.contains(&process.index) || interrupted { u64::MAX } else { until_tsc };
                 words += process.drain(&self.clock, until, &mut self.file)?;
+                process.take_starts(&mut self.starts);
             }
             self.bury(&ended)?;
             if let Some(questions) = &mut self.questions {
@@ -373,18 +378,16 @@ impl Recording {
         }
     }
 
-    /// Takes in who is at the door, some of them at most: while one process after another comes, those that are here have rings
-    /// to be read, and those that have ended hold memory of ours. Gives true when somebody was there.
+    /// Takes in who is at the door. Gives true when somebody was there.
     fn admit(&mut self) -> Result<bool, CollectError> {
-        const AT_ONCE: usize = 4;
-        let mut any = false;
-        for _ in 0..AT_ONCE {
-            let Some(arrival) = self.session.arrival() else { break };
-            any = true;
+        let arrivals = self.session.arrivals();
+        let any = !arrivals.is_empty();
+        for arrival in arrivals {
             self.child_was_met |= arrival.pid == self.child_pid;
             self.succeed(&arrival)?;
             match Recorded::begin(arrival, self.next_index, self.wanted, &self.clock, &mut self.file) {
                 Ok(process) => {
+                    self.starts.meet(process.header().pid, process.header().started_ns);
                     self.processes.push(process);
                     self.next_index += 1;
                 }
@@ -432,7 +435,8 @@ impl Recording {
         self.exit
     }
 
-    fn close(&mut self, process: Recorded, exit: Option<Exit>) -> Result<(), CollectError> {
+    fn close(&mut self, mut process: Recorded, exit: Option<Exit>) -> Result<(), CollectError> {
+        process.take_starts(&mut self.starts);
         self.unseen.sentences.extend(process.warnings());
         self.faults.extend(process.faults());
         self.notes.extend(process.verification());
@@ -456,6 +460,7 @@ impl Recording {
                 "no process took the recorder in, so nothing was recorded: did the program reset LD_PRELOAD or its environment?".into(),
             );
         }
+        self.unseen.sentences.extend(self.starts.sentences());
         self.note_unmet_child()?;
         let mut payload = Vec::new();
         for process in &self.ended {

@@ -6,6 +6,7 @@ use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SocketAddrUnix, SocketFlags,
     SocketType, accept_with, bind, listen, recvmsg, socket_with,
 };
+use std::collections::VecDeque;
 use std::io::IoSliceMut;
 use std::os::fd::OwnedFd;
 
@@ -15,6 +16,8 @@ pub(crate) struct Session {
     socket: OwnedFd,
     name: String,
     token: [u8; 16],
+    /// Connections over which nothing has come yet.
+    silent: VecDeque<OwnedFd>,
 }
 
 /// A process that introduced itself.
@@ -49,7 +52,7 @@ impl Session {
             .map_err(refused("name the session's socket"))?;
         bind(&socket, &address).map_err(refused("bind the session's socket"))?;
         listen(&socket, 4096).map_err(refused("listen on the session's socket"))?;
-        Ok(Session { socket, name, token })
+        Ok(Session { socket, name, token, silent: VecDeque::new() })
     }
 
     /// What children find in their environment.
@@ -57,27 +60,66 @@ impl Session {
         format!("{}:{}", self.name, hex(&self.token))
     }
 
-    /// The next process at the door, if there is one. Strangers are turned away.
-    pub(crate) fn arrival(&self) -> Option<Arrival> {
-        loop {
-            let connection = accept_with(&self.socket, SocketFlags::CLOEXEC).ok()?;
-            if let Some(arrival) = self.receive(&connection) {
-                return Some(arrival);
+    /// Those at the door, some of them at most: while one process after another comes, those that are here want to be looked
+    /// after, and those that have ended hold memory of ours.
+    pub(crate) fn arrivals(&mut self) -> Vec<Arrival> {
+        const AT_ONCE: usize = 4;
+        let mut arrivals = Vec::new();
+        let mut at = 0;
+        while at < self.silent.len() && arrivals.len() < AT_ONCE {
+            match self.receive(&self.silent[at]) {
+                Received::Nothing => at += 1,
+                Received::Stranger => drop(self.silent.remove(at)),
+                Received::Arrival(arrival) => {
+                    arrivals.push(arrival);
+                    self.silent.remove(at);
+                }
+            }
+        }
+        // As many connections again that say nothing, or nothing that we know.
+        for _ in 0..SILENT_MAX {
+            if arrivals.len() >= AT_ONCE {
+                break;
+            }
+            let Ok(connection) = accept_with(&self.socket, SocketFlags::CLOEXEC) else { break };
+            match self.receive(&connection) {
+                Received::Nothing => {
+                    if self.silent.len() == SILENT_MAX {
+                        self.silent.pop_front();
+                    }
+                    self.silent.push_back(connection);
+                }
+                Received::Stranger => {}
+                Received::Arrival(arrival) => arrivals.push(arrival),
+            }
+        }
+        arrivals
+    }
+
+    /// What a connection has to say. Whoever connects sends in the same breath, unless he is stopped, or dies in between.
+    fn receive(&self, connection: &OwnedFd) -> Received {
+        let mut bytes = [0u8; Hello::BYTES + COMMAND_BYTES_MAX];
+        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
+        match recvmsg(connection, &mut [IoSliceMut::new(&mut bytes)], &mut control, flags) {
+            Err(rustix::io::Errno::AGAIN) => Received::Nothing,
+            Err(_) => Received::Stranger,
+            Ok(received) => {
+                let arrival = self.read(connection, &bytes[..received.bytes], &mut control);
+                arrival.map_or(Received::Stranger, Received::Arrival)
             }
         }
     }
 
-    fn receive(&self, connection: &OwnedFd) -> Option<Arrival> {
+    fn read(
+        &self,
+        connection: &OwnedFd,
+        bytes: &[u8],
+        control: &mut RecvAncillaryBuffer<'_>,
+    ) -> Option<Arrival> {
         let pid = rustix::net::sockopt::socket_peercred(connection).ok()?.pid.as_raw_nonzero().get() as u32;
-        let mut bytes = [0u8; Hello::BYTES + COMMAND_BYTES_MAX];
-        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-        let mut control = RecvAncillaryBuffer::new(&mut space);
-        // The sender connects and sends in one breath, so this does not wait for long; a sender that died in
-        // between gives an end of file.
-        let received =
-            recvmsg(connection, &mut [IoSliceMut::new(&mut bytes)], &mut control, RecvFlags::CMSG_CLOEXEC)
-                .ok()?;
-        let (hello, command) = bytes[..received.bytes].split_at_checked(Hello::BYTES)?;
+        let (hello, command) = bytes.split_at_checked(Hello::BYTES)?;
         let hello = Hello::from_bytes(hello)?;
         let command = String::from_utf8_lossy(command).trim_end_matches('\0').replace('\0', " ");
         let memory = control.drain().find_map(|message| match message {
@@ -88,10 +130,91 @@ impl Session {
     }
 }
 
+/// Connections that may be silent at a time; with more of them the oldest is given up.
+const SILENT_MAX: usize = 64;
+
+/// What came over a connection.
+enum Received {
+    /// Nothing yet.
+    Nothing,
+    /// Something that is not ours, or its end.
+    Stranger,
+    /// A process.
+    Arrival(Arrival),
+}
+
 fn odd(what: &'static str) -> CollectError {
     CollectError::System { what, cause: std::io::ErrorKind::InvalidData.into() }
 }
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mallow_wire::hello::HELLO_MAGIC;
+    use mallow_wire::shared::SHARED_VERSION;
+    use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, connect, sendmsg};
+    use std::io::IoSlice;
+    use std::os::fd::AsFd;
+
+    fn connected(session: &Session) -> OwnedFd {
+        let socket =
+            socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap();
+        connect(&socket, &SocketAddrUnix::new_abstract_name(session.name.as_bytes()).unwrap()).unwrap();
+        socket
+    }
+
+    fn introduce(session: &Session, socket: &OwnedFd, command: &[u8]) {
+        let hello = Hello {
+            magic: HELLO_MAGIC,
+            version: SHARED_VERSION,
+            pid: std::process::id(),
+            token: session.token,
+        };
+        let memory = rustix::fs::memfd_create("test", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
+        let files = [memory.as_fd()];
+        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        assert!(control.push(SendAncillaryMessage::ScmRights(&files)));
+        let message =
+            [IoSlice::new(&hello.to_bytes()), IoSlice::new(command)].map(|part| part.to_vec()).concat();
+        sendmsg(socket, &[IoSlice::new(&message)], &mut control, SendFlags::empty()).unwrap();
+    }
+
+    fn commands(session: &mut Session) -> Vec<String> {
+        session.arrivals().into_iter().map(|arrival| arrival.command).collect()
+    }
+
+    #[test]
+    fn who_connects_and_says_nothing_keeps_nobody_waiting() {
+        let mut session = Session::open().unwrap();
+        let silent = connected(&session);
+        assert!(session.arrivals().is_empty());
+        let other = connected(&session);
+        introduce(&session, &other, b"second\0word\0");
+        assert_eq!(commands(&mut session), ["second word"]);
+        // A process that was stopped goes on.
+        introduce(&session, &silent, b"first\0");
+        assert_eq!(commands(&mut session), ["first"]);
+    }
+
+    #[test]
+    fn a_crowd_of_silent_ones_is_given_up_and_the_others_come_a_few_at_a_time() {
+        let mut session = Session::open().unwrap();
+        let silent: Vec<OwnedFd> = (0..3 * SILENT_MAX).map(|_| connected(&session)).collect();
+        let speaking: Vec<OwnedFd> = (0..6).map(|_| connected(&session)).collect();
+        speaking.iter().for_each(|socket| introduce(&session, socket, b"x\0"));
+        let mut passes = Vec::new();
+        while passes.iter().sum::<usize>() < speaking.len() {
+            passes.push(session.arrivals().len());
+            assert!(session.silent.len() <= SILENT_MAX);
+        }
+        assert!(passes.iter().all(|came| *came <= 4), "{passes:?}");
+        drop(silent);
+        assert!(session.arrivals().is_empty());
+        assert!(session.silent.is_empty(), "who has gone is forgotten");
+    }
 }

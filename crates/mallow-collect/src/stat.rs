@@ -7,6 +7,7 @@ use crate::launch::{Launch, Mode};
 use crate::mapping::Mapping;
 use crate::session::{Arrival, Session};
 use crate::setting::Setting;
+use crate::starts::Starts;
 use crate::unseen;
 use mallow_profile::{Exit, Process, Totals};
 use rustix::process::Pid;
@@ -55,9 +56,11 @@ pub fn stat(options: &StatOptions) -> Result<StatOutcome, CollectError> {
         open: Vec::new(),
         processes: Vec::new(),
         warnings: Vec::new(),
+        starts: Starts::default(),
         peak_error_bytes: 0,
     };
     counting.run();
+    counting.warnings.extend(counting.starts.sentences());
     // A command that ended before the recorder could introduce it did nothing that we know of, but it was
     // there.
     if counting.processes.iter().all(|process| process.pid != counting.child_pid) {
@@ -83,6 +86,7 @@ struct Counting {
     open: Vec<Counted>,
     processes: Vec<Process>,
     warnings: Vec<String>,
+    starts: Starts,
     peak_error_bytes: u64,
 }
 
@@ -92,6 +96,8 @@ struct Counted {
     /// Its place in the list of processes.
     index: usize,
     pid: u32,
+    /// Notes of programs that it starts, as many as were taken.
+    starts_seen: u32,
 }
 
 impl Counting {
@@ -104,21 +110,37 @@ impl Counting {
                 self.exit = Pid::from_raw(self.child_pid as i32).and_then(child_exit);
             }
             let child_has_ended = self.exit.is_some();
-            self.admit();
-            self.open.iter().for_each(|counted| lanes::recycle(&counted.mapping, counted.pid, |_, _| true));
+            let has_admitted = self.admit();
+            for counted in &mut self.open {
+                lanes::recycle(&counted.mapping, counted.pid, |_, _| true);
+                self.starts.take(&counted.mapping, &mut counted.starts_seen);
+            }
             self.bury();
-            if child_has_ended && self.open.is_empty() {
+            if child_has_ended && self.open.is_empty() && !has_admitted {
                 return;
             }
-            std::thread::sleep(pause);
-            pause = (pause * 2).min(Duration::from_millis(2));
+            // More may stand at the door.
+            if !has_admitted {
+                std::thread::sleep(pause);
+                pause = (pause * 2).min(Duration::from_millis(2));
+            }
         }
     }
 
-    fn admit(&mut self) {
-        while let Some(arrival) = self.session.arrival() {
+    /// Takes in who is at the door. Gives true when somebody was there.
+    fn admit(&mut self) -> bool {
+        let arrivals = self.session.arrivals();
+        let any = !arrivals.is_empty();
+        for arrival in arrivals {
             self.succeed(&arrival);
-            let Ok(mapping) = Mapping::new(&arrival.memory) else { continue };
+            let mapping = match Mapping::new(&arrival.memory) {
+                Ok(mapping) => mapping,
+                Err(error) => {
+                    self.warnings.push(error.to_string());
+                    continue;
+                }
+            };
+            self.starts.meet(mapping.header().pid, mapping.header().started_ns);
             let pid = arrival.pid;
             self.processes.push(Process {
                 pid,
@@ -127,15 +149,17 @@ impl Counting {
                 started_us: self.started.elapsed().as_micros() as u64,
                 ..Process::default()
             });
-            self.open.push(Counted { mapping, watch: Watch::new(pid), index: self.processes.len() - 1, pid });
+            let (watch, index) = (Watch::new(pid), self.processes.len() - 1);
+            self.open.push(Counted { mapping, watch, index, pid, starts_seen: 0 });
         }
+        any
     }
 
     /// A process that introduces itself again has become another program.
     fn succeed(&mut self, arrival: &Arrival) {
         if let Some(at) = self.open.iter().position(|counted| counted.pid == arrival.pid) {
-            let before = self.open.remove(at);
-            self.close(&before, Some(Exit::Exec));
+            let mut before = self.open.remove(at);
+            self.close(&mut before, Some(Exit::Exec));
         }
     }
 
@@ -144,12 +168,12 @@ impl Counting {
             std::mem::take(&mut self.open).into_iter().partition(|counted| counted.watch.has_ended());
         self.open = open;
         let ended: Vec<Counted> = ended;
-        for counted in ended {
+        for mut counted in ended {
             let exit = match counted.pid == self.child_pid {
                 true => self.wait_for_child(),
                 false => counted.watch.exit(counted.mapping.header()),
             };
-            self.close(&counted, exit);
+            self.close(&mut counted, exit);
         }
     }
 
@@ -161,7 +185,8 @@ impl Counting {
         self.exit
     }
 
-    fn close(&mut self, counted: &Counted, exit: Option<Exit>) {
+    fn close(&mut self, counted: &mut Counted, exit: Option<Exit>) {
+        self.starts.take(&counted.mapping, &mut counted.starts_seen);
         self.warnings.extend(unseen::warnings(&counted.mapping, counted.pid));
         let process = &mut self.processes[counted.index];
         process.exit = exit;

@@ -33,6 +33,19 @@ pub(crate) fn warnings(mapping: &Mapping, pid: u32) -> Vec<String> {
             "process {pid}: what it forked behind its seccomp filter was not recorded (processes: {filtered})"
         ));
     }
+    let unmet = header.children_unmet.load(Ordering::Relaxed);
+    if unmet > 0 {
+        warnings.push(format!(
+            "process {pid}: what it forked could not reach mallow and was not recorded (processes: {unmet}): another network \
+             namespace, or a limit on memory or files"
+        ));
+    }
+    let unnoted = header.starts_lost.load(Ordering::Relaxed);
+    if unnoted > 0 {
+        warnings.push(format!(
+            "process {pid}: whether what it started while mallow stood still was recorded is not known (programs: {unnoted})"
+        ));
+    }
     warnings.extend(loss(mapping, pid));
     warnings
 }

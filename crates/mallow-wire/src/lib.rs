@@ -7,6 +7,7 @@
 //! - [`shared`] is the memory between a profiled process and the collector: header, node table, module log,
 //!   rings.
 //! - [`event`] is the record that a hooked call leaves in its thread's ring.
+//! - [`executable`] says whether a library can be preloaded into a program.
 //! - [`hello`] is the one message that hands the memory over.
 //! - [`trace`] (feature `trace`) is the file: chunks, varints, event columns.
 //!
@@ -18,6 +19,7 @@
 extern crate alloc;
 
 pub mod event;
+pub mod executable;
 pub mod hello;
 pub mod shared;
 #[cfg(feature = "trace")]

@@ -4,7 +4,7 @@ use crate::real::Real;
 use core::arch::{asm, global_asm};
 use core::ffi::{c_int, c_void};
 use core::mem::transmute;
-use mallow_recorder::{process, sys};
+use mallow_recorder::{process, resident, sys};
 
 global_asm!(".weak on_exit");
 
@@ -15,6 +15,7 @@ static EXIT_NOW: Real = Real::named(c"_exit");
 /// ours runs late.
 pub(crate) fn watch() {
     extern "C" fn exiting(status: c_int, _: *mut c_void) {
+        resident::note();
         process::will_exit(status);
     }
     let on_exit: usize;
@@ -34,6 +35,7 @@ pub(crate) fn watch() {
 /// As `_exit`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn _exit(status: c_int) -> ! {
+    resident::note();
     process::will_exit(status);
     let real = EXIT_NOW.address();
     if real != 0 {

@@ -21,6 +21,7 @@ mod real;
 mod record;
 pub mod sandbox;
 pub mod start_main;
+pub mod starts;
 mod stub;
 
 /// Asked for by the compiler. Nothing panics: `cargo xtask recorder` finds out if anything could.

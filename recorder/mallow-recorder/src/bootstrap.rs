@@ -78,9 +78,15 @@ pub(crate) fn started() -> bool {
         }
     }
     // The loader allocates before libc has set the environment: then it is too early to tell.
+    let before = process::shared().cast::<Header>();
     let outcome = introduce(wiped);
     if outcome == Some(false) {
         process::end();
+        if !before.is_null() {
+            // Nobody can be told but the process that we were forked from, as above.
+            // SAFETY: its memory, which we still have.
+            unsafe { (*before).children_unmet.fetch_add(1, Ordering::Relaxed) };
+        }
     }
     wiped.stage.store(if outcome == Some(true) { READY } else { 0 }, Ordering::Release);
     outcome == Some(true)
@@ -186,6 +192,7 @@ fn fill_header(header: &mut Header, session: &Session, lane_count: usize) {
     header.lane_count = lane_count as u32;
     // SAFETY: the instruction is there on every x86-64 processor.
     header.started_tsc = unsafe { core::arch::x86_64::_rdtsc() };
+    header.started_ns = sys::monotonic_ns();
 }
 
 #[cfg(test)]

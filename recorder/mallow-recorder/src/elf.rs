@@ -180,6 +180,8 @@ struct Tables {
     strings: *const c_char,
     gnu_hash: *const u32,
     hash: *const u32,
+    /// The version of each symbol; null when there are none.
+    versions: *const u16,
 }
 
 impl Tables {
@@ -188,7 +190,8 @@ impl Tables {
         const DT_STRTAB: u64 = 5;
         const DT_SYMTAB: u64 = 6;
         const DT_GNU_HASH: u64 = 0x6fff_fef5;
-        let mut tables = [0usize; 4];
+        const DT_VERSYM: u64 = 0x6fff_fff0;
+        let mut tables = [0usize; 5];
         loop {
             // SAFETY: the dynamic section is mapped and ends with a zero tag.
             let [tag, value] = unsafe { *entry };
@@ -200,28 +203,42 @@ impl Tables {
                 DT_STRTAB => tables[1] = address,
                 DT_GNU_HASH => tables[2] = address,
                 DT_HASH => tables[3] = address,
+                DT_VERSYM => tables[4] = address,
                 _ => {}
             }
             // SAFETY: as above.
             entry = unsafe { entry.add(1) };
         }
-        let [symbols, strings, gnu_hash, hash] = tables;
+        let [symbols, strings, gnu_hash, hash, versions] = tables;
         (symbols != 0 && strings != 0).then_some(Tables {
             symbols: symbols as *const Symbol,
             strings: strings as *const c_char,
             gnu_hash: gnu_hash as *const u32,
             hash: hash as *const u32,
+            versions: versions as *const u16,
         })
     }
 
+    /// The newest version, where there are several: `posix_spawn` has an older one that behaves otherwise.
     fn find(&self, name: &[u8]) -> Option<&Symbol> {
+        self.find_if(name, |index| !self.is_old(index)).or_else(|| self.find_if(name, |_| true))
+    }
+
+    fn find_if(&self, name: &[u8], is_wanted: impl Fn(usize) -> bool) -> Option<&Symbol> {
         if !self.gnu_hash.is_null() {
-            self.find_by_gnu_hash(name)
+            self.find_by_gnu_hash(name, is_wanted)
         } else if !self.hash.is_null() {
-            self.find_by_hash(name)
+            self.find_by_hash(name, is_wanted)
         } else {
             None
         }
+    }
+
+    /// Whether this is not the version that a program which is linked today would get.
+    fn is_old(&self, index: usize) -> bool {
+        const HIDDEN: u16 = 0x8000;
+        // SAFETY: the table has an entry for each symbol.
+        !self.versions.is_null() && unsafe { *self.versions.add(index) } & HIDDEN != 0
     }
 
     /// The symbol of that index when it is a function of that name that this object defines.
@@ -239,7 +256,7 @@ impl Tables {
 
     /// Layout: bucket count, first symbol, bloom words, bloom shift; bloom; buckets; hash values, the last of
     /// a chain odd.
-    fn find_by_gnu_hash(&self, name: &[u8]) -> Option<&Symbol> {
+    fn find_by_gnu_hash(&self, name: &[u8], is_wanted: impl Fn(usize) -> bool) -> Option<&Symbol> {
         let wanted = name.iter().fold(5381u32, |hash, byte| hash.wrapping_mul(33).wrapping_add(*byte as u32));
         let table = self.gnu_hash;
         // SAFETY: reads within the table, whose own counts say where its parts lie.
@@ -257,6 +274,7 @@ impl Tables {
             loop {
                 let hash = *chains.add((index - first) as usize);
                 if hash | 1 == wanted | 1
+                    && is_wanted(index as usize)
                     && let Some(symbol) = self.matching(index as usize, name)
                 {
                     return Some(symbol);
@@ -271,10 +289,10 @@ impl Tables {
 
     /// Layout: bucket count, symbol count; buckets; chain. Without the hash function: a walk over all symbols
     /// will do.
-    fn find_by_hash(&self, name: &[u8]) -> Option<&Symbol> {
+    fn find_by_hash(&self, name: &[u8], is_wanted: impl Fn(usize) -> bool) -> Option<&Symbol> {
         // SAFETY: the second word is the number of symbols.
         let count = unsafe { *self.hash.add(1) } as usize;
-        (1..count).find_map(|index| self.matching(index, name))
+        (1..count).filter(|index| is_wanted(*index)).find_map(|index| self.matching(index, name))
     }
 }
 

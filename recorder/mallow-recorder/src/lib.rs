@@ -40,6 +40,8 @@
 //! | [`thread`] | who is calling, and may the call be recorded? |
 //! | [`marks`] | where the program says it stands |
 //! | [`stat`] | counting without a collector |
+//! | [`starts`] | programs that are started, noted |
+//! | [`resident`] | how much memory there was at the end |
 
 #![cfg_attr(not(test), no_std)]
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
@@ -56,14 +58,16 @@ pub mod modules;
 pub mod nodes;
 pub mod objects;
 pub mod process;
+pub mod resident;
 pub mod ring;
 pub mod rules;
 pub mod sandbox;
-mod session;
+pub mod session;
 mod silence;
 pub mod stack_range;
 pub mod stamps;
 pub mod standing;
+pub mod starts;
 pub mod stat;
 pub mod sys;
 pub mod thread;

@@ -39,7 +39,7 @@ impl Session {
 }
 
 /// A variable of the environment; none while libc has not set `environ` yet, or when it is not there.
-fn variable(name: &str) -> Option<&'static [u8]> {
+pub(crate) fn variable(name: &str) -> Option<&'static [u8]> {
     let environ = environ()?;
     let mut entry = environ;
     loop {
@@ -59,7 +59,8 @@ fn variable(name: &str) -> Option<&'static [u8]> {
     }
 }
 
-pub(crate) fn environ() -> Option<*const *const c_char> {
+/// The environment; none while libc has not set it.
+pub fn environ() -> Option<*const *const c_char> {
     let variable: *const *const *const c_char;
     // SAFETY: reads the global offset table, so that an executable's own copy of the variable is found; 0
     // when nobody defines it.

@@ -6,10 +6,14 @@ use core::arch::asm;
 
 const READ: usize = 0;
 const CLOSE: usize = 3;
+const STAT: usize = 4;
+const FSTAT: usize = 5;
 const MMAP: usize = 9;
 const MUNMAP: usize = 11;
 const RT_SIGPROCMASK: usize = 14;
 const IOCTL: usize = 16;
+const PREAD64: usize = 17;
+const ACCESS: usize = 21;
 const MADVISE: usize = 28;
 const GETPID: usize = 39;
 const SOCKET: usize = 41;
@@ -17,9 +21,13 @@ const CONNECT: usize = 42;
 const SENDMSG: usize = 46;
 const FTRUNCATE: usize = 77;
 const READLINK: usize = 89;
+const GETRUSAGE: usize = 98;
+const GETUID: usize = 102;
+const GETGID: usize = 104;
 const GETPPID: usize = 110;
 const GETTID: usize = 186;
 const FUTEX: usize = 202;
+const CLOCK_GETTIME: usize = 228;
 const EXIT_GROUP: usize = 231;
 const OPENAT: usize = 257;
 const PRLIMIT64: usize = 302;
@@ -180,6 +188,70 @@ pub fn read(fd: i32, into: &mut [u8]) -> isize {
     unsafe { call(READ, [fd as usize, into.as_mut_ptr() as usize, into.len(), 0, 0, 0]) }
 }
 
+/// Reads from an offset on.
+pub fn read_at(fd: i32, offset: u64, into: &mut [u8]) -> isize {
+    // SAFETY: the kernel writes at most the slice's length into it.
+    unsafe { call(PREAD64, [fd as usize, into.as_mut_ptr() as usize, into.len(), offset as usize, 0, 0]) }
+}
+
+/// Whether a file is there and may be executed.
+pub fn is_executable(path: &core::ffi::CStr) -> bool {
+    const EXECUTE: usize = 1;
+    // SAFETY: the path is a valid string for the call's duration.
+    unsafe { call(ACCESS, [path.as_ptr() as usize, EXECUTE, 0, 0, 0, 0]) == 0 }
+}
+
+/// Whether a file is there and may be read.
+pub fn is_readable_file(path: &core::ffi::CStr) -> bool {
+    const READ_IT: usize = 4;
+    // SAFETY: as in `is_executable`.
+    unsafe { call(ACCESS, [path.as_ptr() as usize, READ_IT, 0, 0, 0, 0]) == 0 }
+}
+
+/// `struct stat`: 144 bytes, of which the number (word 1), mode and user (word 3), and group (word 4) are looked at.
+type Stat = [u64; 18];
+
+/// The number of a file.
+pub fn file_number(path: &core::ffi::CStr) -> Option<u64> {
+    let mut stat: Stat = [0; 18];
+    // SAFETY: the path is a valid string; the kernel writes a `struct stat`.
+    let answer = unsafe { call(STAT, [path.as_ptr() as usize, stat.as_mut_ptr() as usize, 0, 0, 0, 0]) };
+    (answer == 0).then_some(stat[1])
+}
+
+/// Whether an open file gives who executes it another user or group.
+pub fn gives_rights(fd: i32) -> bool {
+    const SETUID: u64 = 0o4000;
+    const SETGID: u64 = 0o2000;
+    let mut stat: Stat = [0; 18];
+    // SAFETY: the kernel writes a `struct stat`; the others take no arguments.
+    let (answer, user, group) = unsafe {
+        let answer = call(FSTAT, [fd as usize, stat.as_mut_ptr() as usize, 0, 0, 0, 0]);
+        (answer, call(GETUID, [0; 6]) as u64, call(GETGID, [0; 6]) as u64)
+    };
+    let (mode, owner, owners) = (stat[3] & 0xffff_ffff, stat[3] >> 32, stat[4] & 0xffff_ffff);
+    answer == 0 && (mode & SETUID != 0 && owner != user || mode & SETGID != 0 && owners != group)
+}
+
+/// Nanoseconds of the monotonic clock, by a call: the time stamp instruction may be forbidden.
+pub fn monotonic_ns() -> u64 {
+    const MONOTONIC: usize = 1;
+    let mut time = [0u64; 2];
+    // SAFETY: the kernel writes a `struct timespec`.
+    unsafe { call(CLOCK_GETTIME, [MONOTONIC, time.as_mut_ptr() as usize, 0, 0, 0, 0]) };
+    time[0].wrapping_mul(1_000_000_000).wrapping_add(time[1])
+}
+
+/// The most bytes that were resident in this process at once.
+pub fn resident_bytes_max() -> usize {
+    const RUSAGE_SELF: usize = 0;
+    // `struct rusage`: two times, then the maximum in KiB, then 13 words more.
+    let mut usage = [0usize; 18];
+    // SAFETY: the kernel writes a `struct rusage`.
+    unsafe { call(GETRUSAGE, [RUSAGE_SELF, usage.as_mut_ptr() as usize, 0, 0, 0, 0]) };
+    usage[4] << 10
+}
+
 /// Reads a symbolic link.
 ///
 /// # Safety
@@ -214,6 +286,12 @@ pub fn file_limit_bytes() -> usize {
 pub fn address_limit_bytes() -> usize {
     const RLIMIT_AS: usize = 9;
     soft_limit(RLIMIT_AS).unwrap_or(usize::MAX)
+}
+
+/// How many files this process may have open at once.
+pub fn open_files_max() -> usize {
+    const RLIMIT_NOFILE: usize = 7;
+    soft_limit(RLIMIT_NOFILE).unwrap_or(usize::MAX)
 }
 
 fn soft_limit(resource: usize) -> Option<usize> {

@@ -1,0 +1,223 @@
+//! Programs that were started and never introduced themselves, named.
+//!
+//! The recorder notes each program before it takes a process's place. Whoever introduces himself later than that, under the same
+//! number, is that program. The others were not recorded, and the note says why as far as anybody knows.
+
+use crate::executable::{PRIVILEGED, sentence};
+use crate::mapping::Mapping;
+use mallow_wire::executable::Obstacle;
+use mallow_wire::shared::*;
+use std::collections::VecDeque;
+use std::os::unix::fs::MetadataExt;
+
+/// Programs that are named; the others are counted.
+const NAMED_MAX: usize = 10;
+/// Introductions that are kept, for notes that come behind them.
+const MET_MAX: usize = 1024;
+/// Programs of which it is open whether they will introduce themselves.
+const PENDING_MAX: usize = 1024;
+
+/// A note that was taken out of the shared memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Noted {
+    pub(crate) pid: u32,
+    pub(crate) time_ns: u64,
+    pub(crate) network: u64,
+    pub(crate) found: u32,
+    pub(crate) path: String,
+}
+
+/// Who was started, and who came.
+#[derive(Debug)]
+pub(crate) struct Starts {
+    /// The number of our network namespace; 0 when it is not known.
+    network: u64,
+    /// Process and time of introductions.
+    met: VecDeque<(u32, u64)>,
+    pending: VecDeque<Noted>,
+    /// Path, reason, first process, and how many, in the order in which they were found.
+    named: Vec<(String, String, u32, u64)>,
+    others: u64,
+}
+
+impl Default for Starts {
+    fn default() -> Starts {
+        let network = std::fs::metadata("/proc/self/ns/net").map_or(0, |file| file.ino());
+        Starts { network, met: VecDeque::new(), pending: VecDeque::new(), named: Vec::new(), others: 0 }
+    }
+}
+
+impl Starts {
+    /// Somebody has introduced himself.
+    pub(crate) fn meet(&mut self, pid: u32, started_ns: u64) {
+        if self.met.len() == MET_MAX {
+            self.met.pop_front();
+        }
+        self.met.push_back((pid, started_ns));
+        self.pending.retain(|noted| !noted.becomes(pid, started_ns));
+    }
+
+    /// Takes what a process has noted. `seen` is how many notes were taken before.
+    pub(crate) fn take(&mut self, mapping: &Mapping, seen: &mut u32) {
+        let noted = mapping.header().starts_noted.load(std::sync::atomic::Ordering::Acquire);
+        if noted != *seen {
+            *seen = noted;
+            (0..START_NOTES).filter_map(|index| mapping.take_start(index)).for_each(|noted| self.note(noted));
+        }
+    }
+
+    fn note(&mut self, noted: Noted) {
+        if noted.found == FOUND_FAILED {
+            self.pending.retain(|other| other.pid != noted.pid || other.time_ns != noted.time_ns);
+        } else if !self.met.iter().any(|(pid, started_ns)| noted.becomes(*pid, *started_ns)) {
+            if self.pending.len() == PENDING_MAX
+                && let Some(oldest) = self.pending.pop_front()
+            {
+                self.name(oldest);
+            }
+            self.pending.push_back(noted);
+        }
+    }
+
+    fn name(&mut self, noted: Noted) {
+        let reason = noted.reason(self.network);
+        let known = self.named.iter().position(|(path, other, ..)| *path == noted.path && *other == reason);
+        match known {
+            Some(at) => self.named[at].3 += 1,
+            None if self.named.len() < NAMED_MAX => self.named.push((noted.path, reason, noted.pid, 1)),
+            None => self.others += 1,
+        }
+    }
+
+    /// A sentence for each program that never came, once; to be asked when nobody can come any more.
+    pub(crate) fn sentences(&mut self) -> Vec<String> {
+        for noted in std::mem::take(&mut self.pending) {
+            self.name(noted);
+        }
+        let named = std::mem::take(&mut self.named);
+        let sentence = |(path, reason, pid, count): (String, String, u32, u64)| match count {
+            1 => format!("process {pid} ({path}) was not recorded: {reason}"),
+            _ => format!("{count} processes ({path}, the first was {pid}) were not recorded: {reason}"),
+        };
+        let mut sentences: Vec<String> = named.into_iter().map(sentence).collect();
+        let others = std::mem::take(&mut self.others);
+        if others > 0 {
+            sentences.push(format!("{others} more processes of other programs were not recorded"));
+        }
+        sentences
+    }
+}
+
+impl Noted {
+    /// Whether whoever introduces himself like this is the program. One that cannot load the library is not, although it may
+    /// start another one in its own place.
+    fn becomes(&self, pid: u32, started_ns: u64) -> bool {
+        self.pid == pid && started_ns >= self.time_ns && !matches!(self.found, FOUND_STATIC..=FOUND_SANITIZER)
+    }
+
+    fn reason(&self, network: u64) -> String {
+        let reason = match self.found {
+            FOUND_STATIC => sentence(Obstacle::Static),
+            FOUND_OTHER_MACHINE => sentence(Obstacle::OtherMachine),
+            FOUND_SANITIZER => sentence(Obstacle::Sanitizer),
+            FOUND_PRIVILEGED => PRIVILEGED,
+            FOUND_CLEARED => {
+                "it was started with an environment that does not hold LD_PRELOAD and MALLOW_SESSION as mallow set them"
+            }
+            FOUND_ELSEWHERE => {
+                "where it was started mallow's library is not to be found (another root, or another /tmp); TMPDIR names a folder \
+                 for it that is visible there"
+            }
+            FOUND_LIMITED => {
+                "a limit on memory, on the length of files or on their number (ulimit -v, -f, -n) leaves no room for it"
+            }
+            _ if self.network != 0 && network != 0 && self.network != network => {
+                "it was started in another network namespace, from which mallow cannot be reached"
+            }
+            _ => {
+                "it did not introduce itself: it ended before it could, or it cannot reach mallow (another network namespace, a limit \
+                 on memory or files)"
+            }
+        };
+        reason.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn noted(pid: u32, time_ns: u64, found: u32, path: &str) -> Noted {
+        Noted { pid, time_ns, network: 0, found, path: path.into() }
+    }
+
+    fn after(steps: impl FnOnce(&mut Starts)) -> Vec<String> {
+        let mut starts = Starts::default();
+        steps(&mut starts);
+        starts.sentences()
+    }
+
+    #[test]
+    fn who_introduces_himself_later_is_the_program_whichever_is_heard_of_first() {
+        assert!(
+            after(|starts| {
+                starts.note(noted(7, 100, 0, "/a"));
+                starts.meet(7, 101)
+            })
+            .is_empty()
+        );
+        assert!(
+            after(|starts| {
+                starts.meet(7, 101);
+                starts.note(noted(7, 100, 0, "/a"))
+            })
+            .is_empty()
+        );
+        // The process before the start, and another one.
+        for (pid, started_ns) in [(7, 99), (8, 101)] {
+            let told = after(|starts| {
+                starts.meet(pid, started_ns);
+                starts.note(noted(7, 100, 0, "/a"))
+            });
+            assert!(
+                told[0].starts_with("process 7 (/a) was not recorded: it did not introduce itself"),
+                "{told:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_start_that_failed_is_none() {
+        assert!(
+            after(|starts| {
+                starts.note(noted(7, 100, 0, "/a"));
+                starts.note(noted(7, 100, FOUND_FAILED, ""))
+            })
+            .is_empty()
+        );
+    }
+
+    #[test]
+    fn a_static_program_is_named_although_another_follows_in_its_process() {
+        let told = after(|starts| {
+            starts.note(noted(7, 100, FOUND_STATIC, "/a"));
+            starts.meet(7, 101)
+        });
+        assert!(told[0].contains("it is a static program"), "{told:?}");
+    }
+
+    #[test]
+    fn very_many_are_counted() {
+        let told = after(|starts| {
+            for pid in 0..3000 {
+                starts.note(noted(pid, 1, FOUND_STATIC, "/same"));
+            }
+            for pid in 0..30 {
+                starts.note(noted(pid, 1, FOUND_STATIC, &format!("/{pid}")));
+            }
+        });
+        assert_eq!(told.len(), NAMED_MAX + 1);
+        assert!(told[0].starts_with("3000 processes (/same, the first was 0) were not recorded"), "{told:?}");
+        assert_eq!(told[NAMED_MAX], "21 more processes of other programs were not recorded");
+    }
+}

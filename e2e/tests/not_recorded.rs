@@ -1,0 +1,139 @@
+//! What was not recorded is named: every process that a recorded one starts, and that the library cannot or must not enter.
+
+use e2e::program::build_text;
+use e2e::run::{self, Finished};
+use e2e::{Session, Workshop};
+use serde_json::Value;
+use std::path::Path;
+
+const CHILD: &str = "#include <stdlib.h>\n#include <stdio.h>\n\
+    int main(void) { void *volatile block = malloc(100); free(block); puts(\"ran\"); return 3; }\n";
+
+/// The child built with more flags.
+fn child(workshop: &Workshop, name: &str, flags: &[&str]) -> String {
+    let source = workshop.file("child.c");
+    std::fs::write(&source, CHILD).unwrap();
+    let program = workshop.file(name);
+    let mut cc = run::command("cc");
+    let _ = run::finish(cc.args(["-O1", "-o"]).arg(&program).arg(&source).args(flags)).well();
+    program.to_string_lossy().into_owned()
+}
+
+fn shell(workshop: &Workshop, script: &str) -> Session {
+    Session::new(workshop.path(), &["/bin/sh", "-c", script])
+}
+
+/// Runs the command bare, under `record` and under `stat`: it behaves alike, and both say the same of it. Gives what they say.
+#[track_caller]
+fn told(session: &Session) -> Vec<String> {
+    let bare = session.bare();
+    let recorded = session.record();
+    let report = session.report(&[]);
+    let (counted, stat) = session.stat();
+    for observed in [&recorded, &counted] {
+        assert_eq!((observed.exit, &observed.stdout), (bare.exit, &bare.stdout), "{observed}\n{bare}");
+        assert!(
+            !observed.stderr.contains("ld.so") && !observed.stderr.contains("ASan runtime"),
+            "{observed}"
+        );
+    }
+    let warnings = strings(&report["warnings"]);
+    assert_eq!(without_pids(&warnings), without_pids(&strings(&stat["warnings"])), "{stat:#}");
+    for (document, finished) in [(&report, &recorded), (&stat, &counted)] {
+        assert_eq!(document["complete"], document["warnings"] == Value::from([""; 0]), "{document:#}");
+        assert!(warnings.len() == count(finished), "{finished}\n{warnings:#?}");
+    }
+    warnings
+}
+
+fn count(finished: &Finished) -> usize {
+    finished.stderr.lines().filter(|line| line.contains("not recorded")).count()
+}
+
+fn strings(list: &Value) -> Vec<String> {
+    let texts = list.as_array().unwrap().iter().map(|text| text.as_str().unwrap().to_owned());
+    // Programs of the system are stripped, which is said too.
+    texts.filter(|text| text.contains("recorded")).collect()
+}
+
+fn without_pids(sentences: &[String]) -> Vec<String> {
+    sentences.iter().map(|text| text.chars().filter(|c| !c.is_ascii_digit()).collect()).collect()
+}
+
+#[track_caller]
+fn named(sentences: &[String], program: &str, reason: &str) {
+    let is_it = |text: &&String| text.contains(&format!("({program})")) && text.contains(reason);
+    assert_eq!(sentences.iter().filter(is_it).count(), 1, "{program}: {reason}: {sentences:#?}");
+}
+
+#[test]
+fn children_that_the_library_cannot_enter_are_named_each_with_its_reason() {
+    let workshop = Workshop::new("children");
+    let plain = child(&workshop, "plain", &[]);
+    let fixed = child(&workshop, "fixed", &["-static"]);
+    let small = child(&workshop, "small", &["-m32"]);
+    let address = child(&workshop, "address", &["-fsanitize=address"]);
+    let script = format!("{plain}; {fixed}; {small}; {address}; env -i {plain}; exit 0");
+    let sentences = told(&shell(&workshop, &script));
+    named(&sentences, &fixed, "it is a static program");
+    named(&sentences, &small, "it is not a 64-bit x86 program");
+    named(&sentences, &address, "it is built with a sanitizer");
+    named(&sentences, &plain, "it was started with an environment that does not hold LD_PRELOAD");
+    assert_eq!(sentences.len(), 4, "{sentences:#?}");
+}
+
+#[test]
+fn who_starts_programs_in_other_ways_is_noticed_too() {
+    let workshop = Workshop::new("ways");
+    let fixed = child(&workshop, "fixed", &["-static"]);
+    let text = format!(
+        "#define _GNU_SOURCE\n#include <spawn.h>\n#include <sys/wait.h>\n#include <unistd.h>\nextern char **environ;\n\
+         int main(void) {{\n    char *words[] = {{\"{fixed}\", NULL}};\n    for (volatile int way = 0; way < 7; way++) {{\n        pid_t pid = 0;\n\
+         \x20       if (way == 5) posix_spawn(&pid, words[0], NULL, NULL, words, environ);\n\
+         \x20       else if (way == 6) posix_spawnp(NULL, words[0], NULL, NULL, words, environ);\n\
+         \x20       else if ((pid = way == 4 ? vfork() : fork()) == 0) {{\n\
+         \x20           execv(\"/no/such/program\", words);\n\
+         \x20           if (way == 0) execv(words[0], words);\n            if (way == 1) execvp(words[0], words);\n\
+         \x20           if (way == 2) execvpe(words[0], words, environ);\n            execve(words[0], words, environ);\n            _exit(9);\n\
+         \x20       }}\n        wait(NULL);\n    }}\n    return 0;\n}}\n"
+    );
+    let program = build_text(workshop.path(), "ways", &text);
+    let sentences = told(&Session::new(workshop.path(), &[&program.to_string_lossy()]));
+    assert_eq!(sentences.len(), 1, "{sentences:#?}");
+    assert!(sentences[0].starts_with(&format!("7 processes ({fixed}, the first was ")), "{sentences:#?}");
+}
+
+/// Bare programs run there, so a hidden library must not be spoken of in their stderr.
+#[test]
+fn limits_and_namespaces_are_named() {
+    let workshop = Workshop::new("limits");
+    let plain = child(&workshop, "plain", &[]);
+    let sentences =
+        told(&shell(&workshop, &format!("(ulimit -v 30000; {plain}); (ulimit -f 10; {plain}); exit 0")));
+    assert!(sentences.iter().all(|text| text.contains("a limit on memory")), "{sentences:#?}");
+    assert!(!sentences.is_empty(), "{sentences:#?}");
+    if can(&["unshare", "-rn", "true"]) {
+        let sentences = told(&shell(&workshop, &format!("unshare -rn {plain}; exit 0")));
+        named(&sentences, &plain, "another network namespace");
+    }
+    if can(&["unshare", "-rm", "true"]) {
+        let hidden = format!("unshare -rm sh -c 'mount -t tmpfs none /tmp; cd /; /bin/echo ran'; exit 0");
+        let sentences = told(&shell(&workshop, &hidden));
+        named(&sentences, "/bin/echo", "mallow's library is not to be found");
+    }
+}
+
+fn can(words: &[&str]) -> bool {
+    run::finish(run::command(words[0]).args(&words[1..])).exit == run::Exit::Status(0)
+}
+
+#[test]
+fn what_runs_recorded_is_not_spoken_of() {
+    let workshop = Workshop::new("recorded");
+    let plain = child(&workshop, "plain", &[]);
+    let script = format!(
+        "{plain}; {plain} | cat; exec env sh -c 'no-such-program; {plain}; python3 -c \"import subprocess; subprocess.run([\\\"{plain}\\\"])\"; exit 0'"
+    );
+    assert_eq!(told(&shell(&workshop, &script)), [""; 0]);
+    assert!(Path::new(&plain).exists());
+}

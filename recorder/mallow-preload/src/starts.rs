@@ -1,0 +1,233 @@
+//! Programs that take the place of this one, or are started beside it: each is noted before it begins, because one that cannot
+//! load the library will not speak for itself.
+//!
+//! A program that the library would break or make complain is started without it: one for another machine, one with the runtime
+//! of a sanitizer, and any where the library's file is not to be found. What is called is always the next function of the same
+//! kind, and its answer and `errno` are the caller's.
+
+use crate::real::Real;
+use core::ffi::{c_char, c_int, c_void};
+use core::mem::{MaybeUninit, transmute};
+use mallow_recorder::starts::{Search, Start, Strings, without_library};
+use mallow_recorder::{session, sys};
+
+static EXECVE: Real = Real::named(c"execve");
+static EXECV: Real = Real::named(c"execv");
+static EXECVP: Real = Real::named(c"execvp");
+static EXECVPE: Real = Real::named(c"execvpe");
+static SPAWN: Real = Real::named(c"posix_spawn");
+static SPAWNP: Real = Real::named(c"posix_spawnp");
+
+/// Strings of an environment that can be given without the library. With more of them it is given as it is.
+const STRINGS_MAX: usize = 1024;
+
+type Exec = unsafe extern "C" fn(*const c_char, Strings, Strings) -> c_int;
+type ExecHere = unsafe extern "C" fn(*const c_char, Strings) -> c_int;
+type Spawn =
+    unsafe extern "C" fn(*mut c_int, *const c_char, *const c_void, *const c_void, Strings, Strings) -> c_int;
+
+/// `execve`.
+///
+/// # Safety
+/// As `execve`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn execve(path: *const c_char, words: Strings, environment: Strings) -> c_int {
+    // SAFETY: by contract.
+    unsafe { with_environment(&EXECVE, path, Search::Path, words, environment) }
+}
+
+/// `execvpe`.
+///
+/// # Safety
+/// As `execvpe`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn execvpe(name: *const c_char, words: Strings, environment: Strings) -> c_int {
+    // SAFETY: by contract.
+    unsafe { with_environment(&EXECVPE, name, Search::Folders, words, environment) }
+}
+
+/// `execv`.
+///
+/// # Safety
+/// As `execv`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn execv(path: *const c_char, words: Strings) -> c_int {
+    // SAFETY: by contract.
+    unsafe { here(&EXECV, &EXECVE, path, Search::Path, words) }
+}
+
+/// `execvp`.
+///
+/// # Safety
+/// As `execvp`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn execvp(name: *const c_char, words: Strings) -> c_int {
+    // SAFETY: by contract.
+    unsafe { here(&EXECVP, &EXECVPE, name, Search::Folders, words) }
+}
+
+/// `posix_spawn`.
+///
+/// # Safety
+/// As `posix_spawn`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn posix_spawn(
+    pid: *mut c_int,
+    path: *const c_char,
+    actions: *const c_void,
+    attributes: *const c_void,
+    words: Strings,
+    environment: Strings,
+) -> c_int {
+    let start = |pid, environment| {
+        // SAFETY: the function has this type by POSIX; the arguments are the caller's.
+        unsafe { real_spawn(&SPAWN)(pid, path, actions, attributes, words, environment) }
+    };
+    // SAFETY: by contract.
+    unsafe { beside(pid, path, Search::Path, environment, start) }
+}
+
+/// `posix_spawnp`.
+///
+/// # Safety
+/// As `posix_spawnp`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn posix_spawnp(
+    pid: *mut c_int,
+    name: *const c_char,
+    actions: *const c_void,
+    attributes: *const c_void,
+    words: Strings,
+    environment: Strings,
+) -> c_int {
+    let start = |pid, environment| {
+        // SAFETY: as in `posix_spawn`.
+        unsafe { real_spawn(&SPAWNP)(pid, name, actions, attributes, words, environment) }
+    };
+    // SAFETY: by contract.
+    unsafe { beside(pid, name, Search::Folders, environment, start) }
+}
+
+/// `ENOSYS`, as the answer of a function that no library defines.
+const NO_SUCH_FUNCTION: c_int = 38;
+
+unsafe fn real_spawn(real: &Real) -> Spawn {
+    unsafe extern "C" fn none(
+        _: *mut c_int,
+        _: *const c_char,
+        _: *const c_void,
+        _: *const c_void,
+        _: Strings,
+        _: Strings,
+    ) -> c_int {
+        NO_SUCH_FUNCTION
+    }
+    match real.address() {
+        0 => none,
+        // SAFETY: the symbol has this type by POSIX.
+        address => unsafe { transmute::<usize, Spawn>(address) },
+    }
+}
+
+unsafe fn with_environment(
+    real: &Real,
+    name: *const c_char,
+    search: Search,
+    words: Strings,
+    environment: Strings,
+) -> c_int {
+    let address = real.address();
+    if address == 0 {
+        return -1;
+    }
+    // SAFETY: the function has this type by POSIX.
+    let exec = unsafe { transmute::<usize, Exec>(address) };
+    // SAFETY: the arguments are the caller's.
+    let go = |environment| unsafe { exec(name, words, environment) };
+    // SAFETY: by contract.
+    unsafe { in_place(name, search, environment, || go(environment), go) }
+}
+
+/// With this process's own environment.
+unsafe fn here(
+    real: &Real,
+    with_environment: &Real,
+    name: *const c_char,
+    search: Search,
+    words: Strings,
+) -> c_int {
+    let (address, other) = (real.address(), with_environment.address());
+    if address == 0 {
+        return -1;
+    }
+    let environment = session::environ().unwrap_or(core::ptr::null());
+    // SAFETY: the functions have these types by POSIX; the arguments are the caller's.
+    let go = || unsafe { transmute::<usize, ExecHere>(address)(name, words) };
+    let go_with = |environment| match other {
+        0 => go(),
+        // SAFETY: as above.
+        other => unsafe { transmute::<usize, Exec>(other)(name, words, environment) },
+    };
+    // SAFETY: by contract.
+    unsafe { in_place(name, search, environment, go, go_with) }
+}
+
+/// A program takes this process's place, unless that fails.
+unsafe fn in_place(
+    name: *const c_char,
+    search: Search,
+    environment: Strings,
+    as_it_is: impl FnOnce() -> c_int,
+    with: impl FnOnce(Strings) -> c_int,
+) -> c_int {
+    // SAFETY: by contract.
+    let Some(mut start) = (unsafe { Start::of(name, search, environment) }) else { return as_it_is() };
+    let pid = sys::getpid();
+    let note = start.note(pid);
+    let answer = match start.must_go_without() {
+        // SAFETY: by contract.
+        true => unsafe { without(environment, with) },
+        false => as_it_is(),
+    };
+    start.failed(pid, note);
+    answer
+}
+
+/// A program is started in a process of its own.
+unsafe fn beside(
+    pid: *mut c_int,
+    name: *const c_char,
+    search: Search,
+    environment: Strings,
+    start: impl FnOnce(*mut c_int, Strings) -> c_int,
+) -> c_int {
+    let mut own = 0;
+    let place = if pid.is_null() { &raw mut own } else { pid };
+    // SAFETY: by contract.
+    let Some(mut program) = (unsafe { Start::of(name, search, environment) }) else {
+        return start(pid, environment);
+    };
+    let answer = match program.must_go_without() {
+        // SAFETY: by contract.
+        true => unsafe { without(environment, |environment| start(place, environment)) },
+        false => start(place, environment),
+    };
+    if answer == 0 {
+        // SAFETY: the function has written the process's number there.
+        let _ = program.note(unsafe { *place } as u32);
+    }
+    answer
+}
+
+/// Calls `with` with an environment that does not name the library. Apart, because of the room that it takes on the stack.
+#[inline(never)]
+unsafe fn without(environment: Strings, with: impl FnOnce(Strings) -> c_int) -> c_int {
+    let mut room = MaybeUninit::<[*const c_char; STRINGS_MAX]>::uninit();
+    // SAFETY: pointers may hold anything until they are written, and only those that were are read.
+    let room = unsafe { &mut *room.as_mut_ptr() };
+    // SAFETY: by contract.
+    match unsafe { without_library(environment, room) } {
+        true => with(room.as_ptr()),
+        false => with(environment),
+    }
+}

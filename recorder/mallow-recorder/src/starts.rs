@@ -1,0 +1,242 @@
+//! Programs that this process starts: what stands against their being recorded, and a note of each for the collector.
+//!
+//! A program that cannot load the library says nothing of itself, so it is noted before it begins. Everything here may run in a
+//! `vfork` child, on its parent's memory and stack: nothing is kept, and `errno` is not touched.
+
+use crate::process;
+use crate::session;
+use crate::sys;
+use core::ffi::{CStr, c_char};
+use core::sync::atomic::Ordering;
+use mallow_wire::executable::{Obstacle, obstacle};
+use mallow_wire::hello::SESSION_VARIABLE;
+use mallow_wire::shared::*;
+
+/// How the library's file name begins.
+const LIBRARY: &[u8] = b"libmallow_preload";
+const PRELOADS: &[u8] = b"LD_PRELOAD=";
+
+/// A list of strings that ends with a null pointer, as an environment is.
+pub type Strings = *const *const c_char;
+
+/// Where a program is looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Search {
+    /// At its path.
+    Path,
+    /// In the folders of `PATH`, when its name has no slash.
+    Folders,
+}
+
+/// A program that is about to start.
+#[derive(Debug)]
+pub struct Start {
+    found: u32,
+    time_ns: u64,
+    network: u64,
+    path: sys::Scratch,
+    path_bytes: usize,
+}
+
+impl Start {
+    /// Looks at the program. None when this process is not recorded, or when calls of ours may be forbidden here.
+    ///
+    /// # Safety
+    /// `name` is a string or null, `environment` a list of strings or null.
+    pub unsafe fn of(name: *const c_char, search: Search, environment: Strings) -> Option<Start> {
+        if name.is_null() || process::shared().is_null() || process::is_filtered() {
+            return None;
+        }
+        // SAFETY: by contract.
+        let name = unsafe { CStr::from_ptr(name) };
+        let mut path = sys::Scratch::map()?;
+        let folders = if search == Search::Folders { session::variable("PATH") } else { None };
+        let path_bytes = find(name.to_bytes(), folders, &mut path);
+        let file = CStr::from_bytes_until_nul(path.bytes()).unwrap_or(c"");
+        // SAFETY: by contract.
+        let found = unsafe { found(file, environment) };
+        Some(Start { found, time_ns: sys::monotonic_ns(), network: network(), path, path_bytes })
+    }
+
+    /// Whether the program would fail or complain because of the library.
+    pub fn must_go_without(&self) -> bool {
+        matches!(self.found, FOUND_OTHER_MACHINE | FOUND_SANITIZER | FOUND_ELSEWHERE)
+    }
+
+    /// Leaves a note for the collector: the program takes the place of process `pid`.
+    pub fn note(&mut self, pid: u32) -> Option<&'static StartNote> {
+        let Start { found, time_ns, network, path, path_bytes } = self;
+        let name = path.bytes().get(..*path_bytes).unwrap_or(&[]);
+        write(pid, *time_ns, *network, *found, name)
+    }
+
+    /// Takes a note back, because the start has failed.
+    pub fn failed(&mut self, pid: u32, note: Option<&'static StartNote>) {
+        let Some(note) = note else { return };
+        // Whoever reads it a moment later finds another program's note, or none. Nobody has seen this one, unless it is gone.
+        let is_ours = note.time_ns.load(Ordering::Relaxed) == self.time_ns
+            && note.pid.load(Ordering::Relaxed) == pid
+            && note
+                .state
+                .compare_exchange(START_NOTED, START_FREE, Ordering::AcqRel, Ordering::Relaxed)
+                .is_ok();
+        if !is_ours {
+            write(pid, self.time_ns, 0, FOUND_FAILED, &[]);
+        }
+    }
+}
+
+fn write(pid: u32, time_ns: u64, network: u64, found: u32, path: &[u8]) -> Option<&'static StartNote> {
+    let header = process::header();
+    // SAFETY: the notes lie in the shared memory.
+    let notes = unsafe {
+        core::slice::from_raw_parts(process::shared().add(STARTS_OFFSET).cast::<StartNote>(), START_NOTES)
+    };
+    let take = |note: &&StartNote| {
+        note.state.compare_exchange(START_FREE, START_WRITING, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    };
+    let Some(note) = notes.iter().find(take) else {
+        header.starts_lost.fetch_add(1, Ordering::Relaxed);
+        return None;
+    };
+    note.pid.store(pid, Ordering::Relaxed);
+    note.time_ns.store(time_ns, Ordering::Relaxed);
+    note.network.store(network, Ordering::Relaxed);
+    note.found.store(found, Ordering::Relaxed);
+    let end = path.get(path.len().saturating_sub(note.path.len())..).unwrap_or(&[]);
+    note.path.iter().zip(end).for_each(|(place, byte)| place.store(*byte, Ordering::Relaxed));
+    note.path_bytes.store(end.len() as u32, Ordering::Relaxed);
+    note.state.store(START_NOTED, Ordering::Release);
+    header.starts_noted.fetch_add(1, Ordering::Release);
+    Some(note)
+}
+
+/// Writes the program's path and a zero behind it; gives its length. A name that is in no folder stays as it is.
+fn find(name: &[u8], folders: Option<&[u8]>, path: &mut sys::Scratch) -> usize {
+    let folders = folders.filter(|_| !name.is_empty() && !name.contains(&b'/'));
+    for folder in folders.unwrap_or(b"").split(|byte| *byte == b':').filter(|folder| !folder.is_empty()) {
+        let bytes = join(&[folder, b"/", name], path);
+        let is_there = CStr::from_bytes_until_nul(path.bytes()).is_ok_and(sys::is_executable);
+        if bytes > 0 && is_there {
+            return bytes;
+        }
+    }
+    join(&[name], path)
+}
+
+/// The parts one behind the other; 0 when they do not fit.
+fn join(parts: &[&[u8]], path: &mut sys::Scratch) -> usize {
+    let mut at = 0;
+    for part in parts.iter().chain(&[&b"\0"[..]]) {
+        let Some(place) = path.bytes().get_mut(at..at + part.len()) else {
+            path.bytes()[0] = 0;
+            return 0;
+        };
+        place.iter_mut().zip(*part).for_each(|(place, byte)| *place = *byte);
+        at += part.len();
+    }
+    at - 1
+}
+
+/// What stands against the program's being recorded.
+unsafe fn found(path: &CStr, environment: Strings) -> u32 {
+    if let Some(reason) = in_file(path) {
+        return reason;
+    }
+    // SAFETY: by contract of `Start::of`.
+    let (library, session) =
+        unsafe { (library_in(environment), value_in(environment, SESSION_VARIABLE.as_bytes())) };
+    let Some(library) = library.filter(|_| session.is_some()) else { return FOUND_CLEARED };
+    let mut name = [0u8; 256];
+    let Some(place) = name.get_mut(..library.len()).filter(|place| place.len() < 256) else {
+        return FOUND_NOTHING;
+    };
+    place.iter_mut().zip(library).for_each(|(place, byte)| *place = *byte);
+    let is_there = CStr::from_bytes_until_nul(&name).is_ok_and(sys::is_readable_file);
+    match () {
+        () if !is_there => FOUND_ELSEWHERE,
+        () if leaves_no_room() => FOUND_LIMITED,
+        () => FOUND_NOTHING,
+    }
+}
+
+/// What the program's file says.
+fn in_file(path: &CStr) -> Option<u32> {
+    let file = sys::open_read(path);
+    if file < 0 {
+        return None;
+    }
+    let file = file as i32;
+    let in_way = obstacle(|offset, into| sys::read_at(file, offset, into).max(0) as usize);
+    let is_privileged = sys::gives_rights(file);
+    sys::close(file);
+    match in_way {
+        Some(Obstacle::Static) => Some(FOUND_STATIC),
+        Some(Obstacle::OtherMachine) => Some(FOUND_OTHER_MACHINE),
+        Some(Obstacle::Sanitizer) => Some(FOUND_SANITIZER),
+        None => is_privileged.then_some(FOUND_PRIVILEGED),
+    }
+}
+
+fn leaves_no_room() -> bool {
+    /// Its standard streams, and two for us.
+    const FILES_MIN: usize = 5;
+    let bytes = file_bytes(1);
+    sys::file_limit_bytes() < bytes
+        || sys::address_limit_bytes() / 3 < bytes
+        || sys::open_files_max() < FILES_MIN
+}
+
+/// The network namespace: the collector's door is in one of them.
+fn network() -> u64 {
+    sys::file_number(c"/proc/self/ns/net").unwrap_or(0)
+}
+
+/// The library's path in an environment.
+unsafe fn library_in<'a>(environment: Strings) -> Option<&'a [u8]> {
+    // SAFETY: by contract.
+    let preloads = unsafe { value_in(environment, PRELOADS)? };
+    let first = preloads.split(|byte| matches!(byte, b':' | b' ')).next()?;
+    let name = first.rsplit(|byte| *byte == b'/').next()?;
+    name.starts_with(LIBRARY).then_some(first)
+}
+
+/// The value of a variable, whose name may end with the `=`.
+unsafe fn value_in<'a>(environment: Strings, name: &[u8]) -> Option<&'a [u8]> {
+    let mut entry = environment;
+    // SAFETY: by contract a list of strings that ends with a null pointer.
+    unsafe {
+        while !entry.is_null() && !(*entry).is_null() {
+            if let Some(rest) = CStr::from_ptr(*entry).to_bytes().strip_prefix(name) {
+                return Some(rest.strip_prefix(b"=").unwrap_or(rest));
+            }
+            entry = entry.add(1);
+        }
+    }
+    None
+}
+
+/// An environment without the library, in `room`; false when it does not fit, or where the library is not alone: then its
+/// companions are what the program asked for.
+///
+/// # Safety
+/// `environment` is a list of strings.
+pub unsafe fn without_library(environment: Strings, room: &mut [*const c_char]) -> bool {
+    let mut entry = environment;
+    let mut places = room.iter_mut();
+    // SAFETY: by contract.
+    unsafe {
+        while !entry.is_null() && !(*entry).is_null() {
+            let text = *entry;
+            entry = entry.add(1);
+            if CStr::from_ptr(text).to_bytes().starts_with(PRELOADS) {
+                continue;
+            }
+            let Some(place) = places.next() else { return false };
+            *place = text;
+        }
+    }
+    let Some(place) = places.next() else { return false };
+    *place = core::ptr::null();
+    true
+}

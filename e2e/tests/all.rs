@@ -14,6 +14,7 @@ mod judges;
 mod killed;
 mod leaks;
 mod not_recorded;
+mod own_allocators;
 mod readme;
 mod self_invisible;
 mod single_step;

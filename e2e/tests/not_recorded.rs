@@ -117,8 +117,8 @@ fn limits_and_namespaces_are_named() {
         named(&sentences, &plain, "another network namespace");
     }
     if can(&["unshare", "-rm", "true"]) {
-        let hidden = format!("unshare -rm sh -c 'mount -t tmpfs none /tmp; cd /; /bin/echo ran'; exit 0");
-        let sentences = told(&shell(&workshop, &hidden));
+        let hidden = "unshare -rm sh -c 'mount -t tmpfs none /tmp; cd /; /bin/echo ran'; exit 0";
+        let sentences = told(&shell(&workshop, hidden));
         named(&sentences, "/bin/echo", "mallow's library is not to be found");
     }
 }

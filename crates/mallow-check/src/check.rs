@@ -315,7 +315,7 @@ fn could_not_be_built(name: &str, error: &BuildError) -> TestResult {
 }
 
 /// An error begins in the middle of a line as a rule; what is said about a test begins one.
-fn sentence(error: &str) -> String {
+pub(crate) fn sentence(error: &str) -> String {
     let mut letters = error.chars();
     letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect()
 }

@@ -15,7 +15,6 @@ pub mod baseline;
 mod blame;
 pub mod build;
 pub mod check;
-mod defeated;
 pub mod environment;
 pub mod glob;
 pub mod guards;

@@ -108,6 +108,7 @@ impl Runner<'_> {
             } else {
                 measured.runs.push(run);
             }
+            note_blind(measured, started.outcome.processes.iter());
         }
         Ok(Vec::from_iter(measured))
     }
@@ -221,6 +222,8 @@ fn of_regions(task: &Task<'_>, started: &Started, seen: &Seen) -> Result<Vec<Mea
         // A region that ran no oftener than it should warm up is cold in each process: all its runs are alike.
         let warmups = if own.len() > task.repeats.warmups as usize { task.repeats.warmups } else { 0 };
         measurement.warmups = warmups;
+        let of_region = |process: &&WatchedProcess| process.runs.iter().any(|run| run.name == *region);
+        note_blind(&mut measurement, processes.iter().filter(of_region));
         measurement.runs = own.into_iter().skip(warmups as usize).collect();
         measurement.notes.extend(
             strays.iter().map(|stray| format!("The region `{stray}` was ended without having begun.")),
@@ -245,7 +248,7 @@ fn empty(task: &Task<'_>, name: &str, started: &Started, seen: &Seen) -> Measure
     let processes = &started.outcome.processes;
     let look = seen.get_or_init(|| {
         let mut environment = environment::of(task.test, task.prepared, processes);
-        let mut unseen = unseen::allocators(task.test.mode, processes);
+        let mut unseen = Vec::new();
         let mut notes = Vec::new();
         if let Some(hidden) = unseen::objects(task, processes) {
             environment.runtime.push_str(hidden.class);
@@ -266,6 +269,15 @@ fn empty(task: &Task<'_>, name: &str, started: &Started, seen: &Seen) -> Measure
         notes: told.cloned().collect(),
         unseen: look.unseen.clone(),
         is_marked: task.test.mode == Mode::Region,
+    }
+}
+
+/// Puts in front why the figures of some of the processes are not those of their memory.
+fn note_blind<'a>(measurement: &mut Measurement, processes: impl Iterator<Item = &'a WatchedProcess>) {
+    for sentence in processes.filter_map(|process| process.blind.as_deref()).map(crate::check::sentence) {
+        if !measurement.unseen.contains(&sentence) {
+            measurement.unseen.insert(0, sentence);
+        }
     }
 }
 

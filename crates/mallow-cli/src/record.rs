@@ -27,6 +27,7 @@ pub(crate) fn run(record: Record) -> Result<u8, Failure> {
     let mut names = Names::new();
     let outcome = mallow_collect::record(&options, &mut |module, calls| names.of_calls(module, calls))?;
     output::warn(&outcome.warnings);
+    output::warn(&outcome.notes);
     let trace = open::profile(&outcome.trace, ReallocBooking::OwnSite)?;
     // The trace says most of it again.
     let new: Vec<String> =
@@ -34,6 +35,6 @@ pub(crate) fn run(record: Record) -> Result<u8, Failure> {
     output::warn(&new);
     let shown = outcome.trace.strip_prefix(".").unwrap_or(&outcome.trace).display().to_string();
     let style = Style::of(&std::io::stderr());
-    output::tell(&text::summary::summary(&Summary::of(&trace.profile), &shown, style));
+    output::tell(&text::summary::summary(&Summary::of(&trace.profile), &outcome.blind, &shown, style));
     Ok(if outcome.interrupted { exit_code::INTERRUPTED } else { exit_code::of_program(outcome.exit) })
 }

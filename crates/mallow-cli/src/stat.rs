@@ -25,7 +25,7 @@ pub(crate) fn run(stat: Stat) -> Result<u8, Failure> {
             let _ = std::fs::remove_file(&made.path);
         }
     })?;
-    outcomes.iter().for_each(|outcome| output::warn(&outcome.warnings));
+    outcomes.iter().for_each(|outcome| output::warn(&all_sentences(outcome)));
     let code = outcomes.iter().map(|outcome| exit_code::of_program(outcome.exit)).find(|code| *code != 0);
     let result = if stat.json { json(&stat, outcomes)? } else { table(&stat, &outcomes, file.is_some()) };
     match (&stat.output, &mut file) {
@@ -65,6 +65,11 @@ fn measure(stat: &Stat, interrupted: &AtomicBool) -> Result<Vec<StatOutcome>, Fa
     Ok(outcomes)
 }
 
+/// What the reader should know, and below it what is worth knowing.
+fn all_sentences(outcome: &StatOutcome) -> Vec<String> {
+    outcome.warnings.iter().chain(&outcome.notes).cloned().collect()
+}
+
 fn totals(outcome: &StatOutcome) -> Totals {
     let mut totals = Totals::default();
     for process in &outcome.processes {
@@ -91,6 +96,7 @@ fn table(stat: &Stat, outcomes: &[StatOutcome], is_file: bool) -> String {
         planned: stat.runs as usize,
         exit: outcomes.last().map(|outcome| outcome.exit),
         processes: outcomes.iter().map(ended).max().unwrap_or_default(),
+        blind: outcomes.iter().map(|outcome| outcome.blind.len()).max().unwrap_or_default(),
     };
     let style = if is_file { Style::PLAIN } else { Style::of(&std::io::stderr()) };
     text::stat::table(&measured, style)
@@ -99,7 +105,8 @@ fn table(stat: &Stat, outcomes: &[StatOutcome], is_file: bool) -> String {
 fn json(stat: &Stat, outcomes: Vec<StatOutcome>) -> Result<String, Failure> {
     let equal_counts =
         text::stat::are_equal(&mallow_view::figure_rows(&Vec::from_iter(outcomes.iter().map(figures))));
-    let warnings: Vec<String> = outcomes.iter().flat_map(|outcome| outcome.warnings.clone()).collect();
+    let warnings: Vec<String> = outcomes.iter().flat_map(all_sentences).collect();
+    let complete = outcomes.iter().all(|outcome| outcome.warnings.is_empty());
     let run = |outcome: StatOutcome| RunJson {
         exit: Some(outcome.exit.into()),
         wall_us: outcome.wall_us,
@@ -108,7 +115,7 @@ fn json(stat: &Stat, outcomes: Vec<StatOutcome>) -> Result<String, Failure> {
         processes: outcome.processes.into_iter().map(OwnedProcessJson::from).collect(),
     };
     let runs = outcomes.into_iter().map(run).collect();
-    let (schema, complete) = ("mallow.stat/1", warnings.is_empty());
+    let schema = "mallow.stat/1";
     let document = StatJson { schema, command: command(stat), runs, equal_counts, complete, warnings };
     Ok(serde_json::to_string(&document)? + "\n")
 }

@@ -18,6 +18,7 @@ mod drain_tests;
 mod ending;
 mod error;
 mod executable;
+mod heap;
 mod interrupts;
 mod lanes;
 mod launch;
@@ -51,6 +52,7 @@ mod unseen;
 mod watch;
 
 pub use error::CollectError;
+pub use heap::{HeapFigures, HeapSource, heap_source};
 pub use interrupts::{Interrupts, is_ignored};
 pub use launch::start_unrecorded;
 pub use live_stacks::LiveStacks;

@@ -5,6 +5,7 @@ use crate::clock::Clock;
 use crate::drain::{LaneReader, Pass};
 use crate::ending::Watch;
 use crate::error::CollectError;
+use crate::heap::{HeapFigures, HeapSource, Linked, MemoryWatch};
 use crate::lanes;
 use crate::mapping::Mapping;
 use crate::marks::{Counted, FROM_FIRST, FROM_MAIN, Marks, Scope};
@@ -19,10 +20,9 @@ use mallow_profile::{Exit, Fold, Folded, RegionFigures, RegionTotals, StackId, T
 use mallow_wire::shared::Header;
 use mallow_wire::trace::{self, ChunkKind};
 use rustc_hash::FxHashSet;
-use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 
 /// A process under recording.
 #[derive(Debug)]
@@ -54,8 +54,8 @@ pub(crate) struct Recorded {
     threads: Option<Vec<trace::Thread>>,
     threads_written: usize,
     samples: Vec<trace::Sample>,
-    statm: Option<File>,
     executable: Option<PathBuf>,
+    memory: MemoryWatch,
     /// Notes of programs that it starts, as many as were taken.
     starts_seen: u32,
 }
@@ -82,6 +82,8 @@ pub(crate) struct Ended {
     pub(crate) wide: [Option<RegionTotals>; 2],
     /// Regions that were open at the end.
     pub(crate) unfinished: Vec<String>,
+    /// Why its figures are not those of its heap, if they are not.
+    pub(crate) blind: Option<String>,
     pub(crate) folded: Folded,
     /// Every node of its stacks.
     pub(crate) stacks: Vec<trace::StackNode>,
@@ -123,6 +125,7 @@ impl Ended {
             whole: Vec::new(),
             wide: [None, None],
             unfinished: Vec::new(),
+            blind: None,
             folded: Folded::default(),
             stacks: nodes.to_vec(),
             modules,
@@ -137,6 +140,7 @@ impl Recorded {
         arrival: Arrival,
         index: u32,
         wanted: Wanted,
+        linked: Arc<OnceLock<Linked>>,
         clock: &Clock,
         file: &mut TraceFile,
     ) -> Result<Recorded, CollectError> {
@@ -184,9 +188,9 @@ impl Recorded {
             threads: wanted.threads.then(Vec::new),
             threads_written: 0,
             samples: Vec::new(),
-            statm: File::open(format!("/proc/{pid}/statm")).ok(),
             // Who marks a region waits for us at its begin, so it is there still.
             executable: wanted.regions.and_then(|_| std::fs::read_link(format!("/proc/{pid}/exe")).ok()),
+            memory: MemoryWatch::new(pid, linked),
             starts_seen: 0,
         })
     }
@@ -315,17 +319,30 @@ impl Recorded {
 
     /// Notes how much memory is resident, and what names threads have given themselves.
     pub(crate) fn sample(&mut self, clock: &Clock) {
-        let mut text = [0u8; 128];
-        let Some(read) = self.statm.as_ref().and_then(|statm| statm.read_at(&mut text, 0).ok()) else {
-            return;
-        };
-        let pages = std::str::from_utf8(&text[..read])
-            .ok()
-            .and_then(|text| text.split(' ').nth(1)?.parse::<u64>().ok());
-        if let Some(pages) = pages.filter(|pages| *pages > 0) {
-            let rss_bytes = pages * rustix::param::page_size() as u64;
-            self.samples.push(trace::Sample { time_us: clock.now_us(), rss_bytes });
+        if let Some(resident) = self.memory.resident() {
+            self.samples.push(trace::Sample { time_us: clock.now_us(), rss_bytes: resident.bytes });
+            let recorded_bytes = || self.pairing.fold().totals().peak_bytes;
+            self.memory.look(resident, self.mapping.header(), recorded_bytes);
         }
+    }
+
+    /// How much memory it has that could be a heap, and what of it was recorded.
+    pub(crate) fn heap_figures(&self) -> HeapFigures {
+        self.memory.figures(self.header(), self.fold().totals().peak_bytes)
+    }
+
+    /// Where its memory comes from, by what is known up to now.
+    pub(crate) fn heap_source(&self) -> HeapSource {
+        let modules = self.modules.iter().map(|module| module.path.as_str());
+        self.memory.source(&self.heap_figures(), self.header(), modules)
+    }
+
+    /// What is to be said of that at its end: whether the figures are not those of its heap, and the sentence.
+    pub(crate) fn heap_sentence(&self) -> Option<(bool, String)> {
+        self.memory.settle();
+        let source = self.heap_source();
+        let sentence = source.sentence(self.pid, &self.heap_figures())?;
+        Some((source.is_blind(), sentence))
     }
 
     /// Writes everything that is not in the trace yet.
@@ -407,6 +424,7 @@ impl Recorded {
             whole,
             wide,
             unfinished,
+            blind: None,
             folded,
             stacks: stacks.into_nodes(),
             modules,

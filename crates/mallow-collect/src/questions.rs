@@ -82,6 +82,8 @@ fn look(processes: &[Recorded]) -> Look {
             allocations: fold.totals().allocations,
             has_aide: process.header().aide.tid.load(Ordering::Relaxed) != 0,
             sites: fold.live_sites().collect(),
+            heap: process.heap_figures(),
+            source: process.heap_source(),
         }
     };
     Look { processes: processes.iter().map(of).collect() }

@@ -4,6 +4,7 @@ use crate::chunks;
 use crate::clock::Clock;
 use crate::ending::child_exit;
 use crate::error::CollectError;
+use crate::heap::Executables;
 use crate::interrupts::Interrupts;
 use crate::launch::{Launch, Mode};
 use crate::marks::Counted;
@@ -59,6 +60,11 @@ pub struct RecordOutcome {
     pub processes: Vec<WatchedProcess>,
     /// What the reader of the figures should know.
     pub warnings: Vec<String>,
+    /// Those of the warnings, first among them, that say that a process's memory does not come by `malloc`: its figures are not
+    /// those of its heap.
+    pub blind: Vec<String>,
+    /// What is as it should be, and worth knowing: processes that are managed runtimes.
+    pub notes: Vec<String>,
     /// Those of the warnings after which the figures are not the program's: nothing may be judged by them.
     pub faults: Vec<String>,
 }
@@ -137,6 +143,11 @@ struct Recording {
     /// What is not in the trace, and is said in it.
     unseen: trace::Unseen,
     starts: Starts,
+    executables: Executables,
+    /// Of processes whose figures are not those of their heaps.
+    blind: Vec<String>,
+    /// Of processes that are managed runtimes.
+    managed: Vec<String>,
     notes: Vec<String>,
     faults: Vec<String>,
     wanted: Wanted,
@@ -188,6 +199,9 @@ impl Recording {
             next_index: 0,
             unseen: trace::Unseen::default(),
             starts: Starts::default(),
+            executables: Executables::default(),
+            blind: Vec::new(),
+            managed: Vec::new(),
             notes: Vec::new(),
             faults: Vec::new(),
             wanted: Wanted {
@@ -224,6 +238,8 @@ impl Recording {
                 timed_out: self.timed_out,
                 processes: std::mem::take(&mut self.watched),
                 faults: std::mem::take(&mut self.faults),
+                blind: self.blind.clone(),
+                notes: std::mem::take(&mut self.managed),
                 warnings: self.into_warnings(),
             }),
             Err(error) => {
@@ -265,7 +281,8 @@ impl Recording {
 
     fn into_warnings(mut self) -> Vec<String> {
         self.unseen.sentences.extend(self.starts.sentences());
-        self.unseen.sentences.into_iter().chain(self.notes).collect()
+        // First what makes the others small matters.
+        self.blind.into_iter().chain(self.unseen.sentences).chain(self.notes).collect()
     }
 
     /// Drains until everybody has ended; gives true when the user did not want to wait for that.
@@ -385,7 +402,9 @@ impl Recording {
         for arrival in arrivals {
             self.child_was_met |= arrival.pid == self.child_pid;
             self.succeed(&arrival)?;
-            match Recorded::begin(arrival, self.next_index, self.wanted, &self.clock, &mut self.file) {
+            let linked = self.executables.of(arrival.pid);
+            let (index, wanted) = (self.next_index, self.wanted);
+            match Recorded::begin(arrival, index, wanted, linked, &self.clock, &mut self.file) {
                 Ok(process) => {
                     self.starts.meet(process.header().pid, process.header().started_ns);
                     self.processes.push(process);
@@ -440,7 +459,16 @@ impl Recording {
         self.unseen.sentences.extend(process.warnings());
         self.faults.extend(process.faults());
         self.notes.extend(process.verification());
-        let ended = process.end(exit, &self.clock, &mut self.file)?;
+        let heap = process.heap_sentence();
+        let mut ended = process.end(exit, &self.clock, &mut self.file)?;
+        match heap {
+            Some((true, sentence)) => {
+                ended.blind = Some(sentence.clone());
+                self.blind.push(sentence);
+            }
+            Some((false, sentence)) => self.managed.push(sentence),
+            None => {}
+        }
         // A server may start and end processes for days.
         if self.questions.is_none() {
             self.ended.push(ended);
@@ -479,9 +507,10 @@ impl Recording {
             let symbols = symbols_of(&self.ended, Ended::counted_stacks, resolve);
             self.watched = regions::watched(std::mem::take(&mut self.ended), &symbols);
         }
-        if !self.unseen.sentences.is_empty() {
+        let sentences: Vec<String> = self.blind.iter().chain(&self.unseen.sentences).cloned().collect();
+        if !sentences.is_empty() {
             payload.clear();
-            self.unseen.encode(&mut payload);
+            trace::Unseen { sentences }.encode(&mut payload);
             self.file.chunk(ChunkKind::UNSEEN, NO_PROCESS, &payload)?;
         }
         payload.clear();

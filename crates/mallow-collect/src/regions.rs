@@ -61,6 +61,8 @@ pub struct WatchedProcess {
     pub unfinished: Vec<String>,
     /// Names under which a region was ended that had not begun.
     pub strays: Vec<String>,
+    /// Why its figures are not those of its heap, if they are not.
+    pub blind: Option<String>,
 }
 
 /// Stacks of a run that are named by their allocations, and as many by what they left. A program's start may have ten
@@ -147,6 +149,7 @@ impl<'a> Naming<'a> {
             from_first,
             unfinished: std::mem::take(&mut process.unfinished),
             strays,
+            blind: process.blind.take(),
         }
     }
 

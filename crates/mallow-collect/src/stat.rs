@@ -2,6 +2,7 @@
 
 use crate::ending::{Watch, child_exit};
 use crate::error::CollectError;
+use crate::heap::{Executables, MemoryWatch};
 use crate::lanes;
 use crate::launch::{Launch, Mode};
 use crate::mapping::Mapping;
@@ -37,6 +38,11 @@ pub struct StatOutcome {
     pub peak_error_bytes: u64,
     /// What the reader of the figures should know.
     pub warnings: Vec<String>,
+    /// Those of the warnings, first among them, that say that a process's memory does not come by `malloc`: its figures are not
+    /// those of its heap.
+    pub blind: Vec<String>,
+    /// What is as it should be, and worth knowing.
+    pub notes: Vec<String>,
 }
 
 /// Runs a command once and counts its allocations.
@@ -57,10 +63,15 @@ pub fn stat(options: &StatOptions) -> Result<StatOutcome, CollectError> {
         processes: Vec::new(),
         warnings: Vec::new(),
         starts: Starts::default(),
+        executables: Executables::default(),
+        blind: Vec::new(),
+        notes: Vec::new(),
         peak_error_bytes: 0,
     };
     counting.run();
     counting.warnings.extend(counting.starts.sentences());
+    // First what makes the others small matters.
+    counting.warnings.splice(0..0, counting.blind.iter().cloned());
     // A command that ended before the recorder could introduce it did nothing that we know of, but it was
     // there.
     if counting.processes.iter().all(|process| process.pid != counting.child_pid) {
@@ -75,6 +86,8 @@ pub fn stat(options: &StatOptions) -> Result<StatOutcome, CollectError> {
         processes: counting.processes,
         peak_error_bytes: counting.peak_error_bytes,
         warnings: counting.warnings,
+        blind: counting.blind,
+        notes: counting.notes,
     })
 }
 
@@ -87,6 +100,9 @@ struct Counting {
     processes: Vec<Process>,
     warnings: Vec<String>,
     starts: Starts,
+    executables: Executables,
+    blind: Vec<String>,
+    notes: Vec<String>,
     peak_error_bytes: u64,
 }
 
@@ -98,6 +114,29 @@ struct Counted {
     pid: u32,
     /// Notes of programs that it starts, as many as were taken.
     starts_seen: u32,
+    memory: MemoryWatch,
+}
+
+/// How often resident memory is looked at.
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(10);
+
+impl Counted {
+    fn sample(&mut self) {
+        if let Some(resident) = self.memory.resident() {
+            // Sums are taken of all lanes only where they matter.
+            let recorded_bytes = || totals(&self.mapping).0.peak_bytes;
+            self.memory.look(resident, self.mapping.header(), recorded_bytes);
+        }
+    }
+
+    /// Whether the figures are not those of the process's heap, and what is to be said of that.
+    fn heap_sentence(&self, recorded_bytes: u64) -> Option<(bool, String)> {
+        self.memory.settle();
+        let header = self.mapping.header();
+        let figures = self.memory.figures(header, recorded_bytes);
+        let source = self.memory.source(&figures, header, std::iter::empty());
+        Some((source.is_blind(), source.sentence(self.pid, &figures)?))
+    }
 }
 
 impl Counting {
@@ -105,6 +144,7 @@ impl Counting {
     /// short.
     fn run(&mut self) {
         let mut pause = Duration::from_micros(200);
+        let mut sampled = Instant::now();
         loop {
             if self.exit.is_none() {
                 self.exit = Pid::from_raw(self.child_pid as i32).and_then(child_exit);
@@ -114,6 +154,10 @@ impl Counting {
             for counted in &mut self.open {
                 lanes::recycle(&counted.mapping, counted.pid, |_, _| true);
                 self.starts.take(&counted.mapping, &mut counted.starts_seen);
+            }
+            if sampled.elapsed() >= SAMPLE_INTERVAL {
+                sampled = Instant::now();
+                self.open.iter_mut().for_each(Counted::sample);
             }
             self.bury();
             if child_has_ended && self.open.is_empty() && !has_admitted {
@@ -150,7 +194,8 @@ impl Counting {
                 ..Process::default()
             });
             let (watch, index) = (Watch::new(pid), self.processes.len() - 1);
-            self.open.push(Counted { mapping, watch, index, pid, starts_seen: 0 });
+            let memory = MemoryWatch::new(pid, self.executables.of(pid));
+            self.open.push(Counted { mapping, watch, index, pid, starts_seen: 0, memory });
         }
         any
     }
@@ -188,10 +233,15 @@ impl Counting {
     fn close(&mut self, counted: &mut Counted, exit: Option<Exit>) {
         self.starts.take(&counted.mapping, &mut counted.starts_seen);
         self.warnings.extend(unseen::warnings(&counted.mapping, counted.pid));
+        let (totals, peak_error_bytes) = totals(&counted.mapping);
+        match counted.heap_sentence(totals.peak_bytes) {
+            Some((true, sentence)) => self.blind.push(sentence),
+            Some((false, sentence)) => self.notes.push(sentence),
+            None => {}
+        }
         let process = &mut self.processes[counted.index];
         process.exit = exit;
         process.ended_us = self.started.elapsed().as_micros() as u64;
-        let (totals, peak_error_bytes) = totals(&counted.mapping);
         process.totals = totals;
         self.peak_error_bytes += peak_error_bytes;
         process.events_lost = counted.mapping.events_lost();

@@ -7,12 +7,6 @@ use std::sync::atomic::Ordering;
 pub(crate) fn warnings(mapping: &Mapping, pid: u32) -> Vec<String> {
     let header = mapping.header();
     let mut warnings = Vec::new();
-    if header.malloc_is_elsewhere != 0 {
-        warnings.push(format!(
-            "process {pid}: its executable brings its own malloc, which a preloaded library cannot see, so its figures are not \
-             those of its heap; link it against the allocator's shared library to record it"
-        ));
-    }
     let locked_in = header.threads_locked_in.load(Ordering::Relaxed);
     if locked_in > 0 {
         warnings.push(format!(

@@ -4,6 +4,7 @@
 //! memory is bounded by live blocks and distinct stacks, however long the program runs.
 
 use crate::error::CollectError;
+use crate::heap::{HeapFigures, HeapSource};
 use crate::launch::Mode;
 use crate::live_stacks::LiveStacks;
 use crate::output::{NO_TRACE, Output};
@@ -49,6 +50,10 @@ pub struct LiveProcess {
     pub has_aide: bool,
     /// What each stack holds.
     pub sites: Vec<LiveSite>,
+    /// How much memory it has that could be a heap, and what of it was recorded.
+    pub heap: HeapFigures,
+    /// Where that memory comes from, by what is known up to now.
+    pub source: HeapSource,
 }
 
 /// What an allocator is asked for.

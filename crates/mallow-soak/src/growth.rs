@@ -207,6 +207,8 @@ mod tests {
             allocations: 0,
             has_aide: false,
             sites,
+            heap: mallow_collect::HeapFigures::default(),
+            source: mallow_collect::HeapSource::Malloc,
         };
         Look { processes: vec![process] }
     }

@@ -286,6 +286,8 @@ pub struct Header {
     pub starts_noted: AtomicU32,
     /// Programs that were started while there was no room for a note.
     pub starts_lost: AtomicU32,
+    /// Private memory that belongs to no file and was resident when the process introduced itself; 0 when it is not known.
+    pub anonymous_bytes_at_start: AtomicU64,
     /// Private memory that belongs to no file and was resident when the process announced its exit; 0 when it was little, or
     /// is not known. The main thread's stack is part of it.
     pub anonymous_bytes_at_exit: AtomicU64,

@@ -17,6 +17,7 @@ use crate::bounds::first;
 use crate::elf;
 use crate::modules;
 use crate::process::{self, READY, Wiped, use_installed, wiped};
+use crate::resident;
 use crate::session::{Session, environ};
 use crate::sys;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -193,6 +194,7 @@ fn fill_header(header: &mut Header, session: &Session, lane_count: usize) {
     // SAFETY: the instruction is there on every x86-64 processor.
     header.started_tsc = unsafe { core::arch::x86_64::_rdtsc() };
     header.started_ns = sys::monotonic_ns();
+    header.anonymous_bytes_at_start.store(resident::anonymous_bytes(), Ordering::Relaxed);
 }
 
 #[cfg(test)]

@@ -34,6 +34,7 @@
 //! | [`branches`] | recent ways to a kept frame |
 //! | [`memo`] | the stack, by comparing it with the last one |
 //! | `verify` | the stack again, in two other ways |
+//! | [`resident`] | how much memory of its own the process has |
 //! | `session` | what the environment says of the collector |
 //! | [`bootstrap`] | the start, in a process and in a forked child |
 //! | [`lanes`] | a ring and a memo for each thread |
@@ -41,7 +42,6 @@
 //! | [`marks`] | where the program says it stands |
 //! | [`stat`] | counting without a collector |
 //! | [`starts`] | programs that are started, noted |
-//! | [`resident`] | how much memory there was at the end |
 
 #![cfg_attr(not(test), no_std)]
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]

@@ -1,9 +1,31 @@
-//! How much memory of its own a process has when it announces its end: the last moment at which it can be asked, and for many
-//! programs the one at which they have the most.
+//! How much memory of its own a process has when it introduces itself, and when it announces its end: the last moment at which it
+//! can be asked, and for many programs the one at which they have the most.
 
 use crate::process;
 use crate::sys;
 use core::sync::atomic::Ordering;
+use mallow_wire::shared::PAGE_BYTES;
+
+/// Private memory that belongs to no file and is resident; 0 when it is not known. At a process's first call, which may come on a
+/// small stack.
+#[inline(never)]
+pub fn anonymous_bytes() -> u64 {
+    let mut text = [0u8; 96];
+    let read = read_file(c"/proc/self/statm", &mut text);
+    let mut fields = text.get(..read).unwrap_or(&[]).split(|byte| *byte == b' ').map(number).skip(1);
+    let (resident, shared) = (fields.next().unwrap_or(0), fields.next().unwrap_or(0));
+    resident.saturating_sub(shared) * PAGE_BYTES as u64
+}
+
+fn read_file(path: &core::ffi::CStr, into: &mut [u8]) -> usize {
+    let file = sys::open_read(path);
+    if file < 0 {
+        return 0;
+    }
+    let read = sys::read(file as i32, into);
+    sys::close(file as i32);
+    read.max(0) as usize
+}
 
 /// Notes it in the header, unless it is little or calls of ours may be forbidden.
 pub fn note() {
@@ -17,13 +39,8 @@ pub fn note() {
         return;
     }
     let Some(mut page) = sys::Scratch::map() else { return };
-    let file = sys::open_read(c"/proc/self/status");
-    if file < 0 {
-        return;
-    }
-    let read = sys::read(file as i32, page.bytes());
-    sys::close(file as i32);
-    let text = page.bytes().get(..read.max(0) as usize).unwrap_or(&[]);
+    let read = read_file(c"/proc/self/status", page.bytes());
+    let text = page.bytes().get(..read).unwrap_or(&[]);
     header.stack_bytes_at_exit.store(field(text, b"VmStk:"), Ordering::Relaxed);
     header.anonymous_bytes_at_exit.store(field(text, b"RssAnon:"), Ordering::Release);
 }
@@ -31,10 +48,13 @@ pub fn note() {
 /// The value in bytes of the line that begins with `name`; 0 when there is none.
 fn field(text: &[u8], name: &[u8]) -> u64 {
     let line = text.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(name));
-    let digits = line.unwrap_or(&[]).iter().filter(|byte| byte.is_ascii_digit());
-    digits
-        .fold(0u64, |sum, digit| sum.wrapping_mul(10).wrapping_add(u64::from(digit - b'0')))
-        .wrapping_mul(1024)
+    number(line.unwrap_or(&[])).wrapping_mul(1024)
+}
+
+/// The digits of a text as a number.
+fn number(text: &[u8]) -> u64 {
+    let digits = text.iter().filter(|byte| byte.is_ascii_digit());
+    digits.fold(0u64, |sum, digit| sum.wrapping_mul(10).wrapping_add(u64::from(digit - b'0')))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! Starting up, reading a configuration, filling a cache: both processes do it, so it is gone from the difference. A site
 //! that the longer process has no more of than the shorter one has no part in an operation.
 
-use super::{Repeats, RunError, Runner, Seen, Task, empty, of_regions, whole_run};
+use super::{Repeats, RunError, Runner, Seen, Task, empty, note_blind, of_regions, whole_run};
 use crate::manifest::Mode;
 use crate::measurement::{Figures, Measurement, Objects, Run, Site};
 use mallow_base::Frame;
@@ -30,6 +30,7 @@ pub(super) fn measure(runner: &mut Runner<'_>, task: &Task<'_>) -> Result<Vec<Me
         let (_, short) = one(operations)?;
         let (started, long) = one(double)?;
         let measured = measured.get_or_insert_with(|| empty(task, &task.test.name, &started, &seen));
+        note_blind(measured, started.outcome.processes.iter());
         if number < task.repeats.warmups {
             measured.warmups += 1;
         } else {
@@ -40,7 +41,8 @@ pub(super) fn measure(runner: &mut Runner<'_>, task: &Task<'_>) -> Result<Vec<Me
     let is_flat = |measured: &Measurement| {
         measured.runs.iter().all(|run| run.figures == Figures::default() && run.sites.is_empty())
     };
-    match measured.iter().any(is_flat) {
+    // What cannot be seen has no slope either.
+    match measured.iter().any(|measured| measured.unseen.is_empty() && is_flat(measured)) {
         true => Err(RunError::NoSlope { operations, double }),
         false => Ok(measured),
     }

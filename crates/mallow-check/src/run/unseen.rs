@@ -1,24 +1,15 @@
-//! What of a program the hooks cannot have seen.
+//! Which objects of a program the hooks cannot have seen.
 
 use super::Task;
+use crate::environment;
 use crate::manifest::Mode;
 use crate::measurement::Metric;
-use crate::{defeated, environment};
+
 use mallow_collect::{RegionRun, WatchedProcess};
 use std::ffi::OsStr;
 
 /// The word under which Python's markers tell how many blocks Python serves from arenas of its own.
 const HIDDEN_BLOCKS: &str = "hidden_blocks";
-
-/// A sentence for each allocator of its own in a process that was measured.
-pub(super) fn allocators(mode: Mode, processes: &[WatchedProcess]) -> Vec<String> {
-    let mut sentences: Vec<String> = Vec::new();
-    for process in processes.iter().filter(|process| is_measured(mode, process)) {
-        let sentence = process.executable.as_deref().and_then(defeated::by_own_allocator);
-        sentences.extend(sentence.filter(|sentence| !sentences.contains(sentence)));
-    }
-    sentences
-}
 
 /// Objects of a language that are not among what was counted.
 pub(super) struct Hidden {

@@ -1,5 +1,6 @@
 //! The table of `mallow stat`. Counts stand there in full, because their point is to be compared.
 
+use super::summary::not_its_heap;
 use super::{Style, cut_end, exit_text, grouped, plural, printable};
 use mallow_base::{Bytes, Count, Micros};
 use mallow_profile::Exit;
@@ -17,12 +18,17 @@ pub(crate) struct Measured<'a> {
     pub(crate) exit: Option<Exit>,
     /// The most processes that a run became.
     pub(crate) processes: usize,
+    /// The most of them whose figures are not those of their heaps.
+    pub(crate) blind: usize,
 }
 
 /// The table: one column of figures for one run, three for several.
 pub(crate) fn table(measured: &Measured<'_>, style: Style) -> String {
     let rows = figure_rows(measured.runs);
     let mut lines = vec![title(measured, style), String::new()];
+    if measured.blind > 0 {
+        lines.insert(0, style.bold(&not_its_heap(measured.blind)));
+    }
     if measured.runs.len() > 1 {
         let head = format!("{:<13}{:>18}{:>18}{:>18}", "", "min", "median", "max");
         lines.push(style.dim(&head));
@@ -111,7 +117,14 @@ mod tests {
     fn text(runs: &[Run], processes: usize) -> String {
         let command = "./app --rows 37449".to_owned();
         let text = table(
-            &Measured { command, runs, planned: runs.len(), exit: Some(Exit::Status(0)), processes },
+            &Measured {
+                command,
+                runs,
+                planned: runs.len(),
+                exit: Some(Exit::Status(0)),
+                processes,
+                blind: 0,
+            },
             Style::PLAIN,
         );
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");

@@ -7,9 +7,12 @@ use mallow_view::{Measure, Next, Summary, Top, TopRow};
 /// Lines of a small terminal, one of them for the shell's prompt.
 const LINES_MAX: usize = 23;
 
-/// The summary of a trace that lies at `trace`.
-pub(crate) fn summary(summary: &Summary<'_>, trace: &str, style: Style) -> String {
+/// The summary of a trace that lies at `trace`. `blind` says of which processes the figures are not those of their heaps.
+pub(crate) fn summary(summary: &Summary<'_>, blind: &[String], trace: &str, style: Style) -> String {
     let mut lines = vec![title(summary, style)];
+    if !blind.is_empty() {
+        lines.insert(0, style.bold(&not_its_heap(blind.len())));
+    }
     if summary.events_lost > 0 {
         let seen = summary.totals.allocations + summary.totals.frees + summary.totals.failed;
         let share = Percent { part: summary.events_lost, whole: seen.saturating_add(summary.events_lost) };
@@ -17,7 +20,7 @@ pub(crate) fn summary(summary: &Summary<'_>, trace: &str, style: Style) -> Strin
         lines.push(format!("figures are too low: {lost} ({share} of all) were lost"));
     }
     for measure in Measure::ALL {
-        lines.push(head(summary, measure, style));
+        lines.push(head(summary, measure, !blind.is_empty(), style));
         lines.extend(
             summary
                 .tops
@@ -29,11 +32,21 @@ pub(crate) fn summary(summary: &Summary<'_>, trace: &str, style: Style) -> Strin
     let room = LINES_MAX.saturating_sub(lines.len());
     let next = next_lines(&summary.next, trace, room.max(2), style);
     if lines.len() + next.len() + 2 <= LINES_MAX {
-        lines.insert(1, String::new());
+        lines.insert(1 + usize::from(!blind.is_empty()), String::new());
         lines.push(String::new());
     }
     lines.extend(next);
     lines.join("\n") + "\n"
+}
+
+/// Where it says why stands above, among the warnings.
+pub(crate) fn not_its_heap(processes: usize) -> String {
+    match processes {
+        1 => "these are not the figures of its heap, which does not come by malloc".to_owned(),
+        many => {
+            format!("these are not the figures of the heaps of {many} processes, which do not come by malloc")
+        }
+    }
 }
 
 fn title(summary: &Summary<'_>, style: Style) -> String {
@@ -46,7 +59,7 @@ fn title(summary: &Summary<'_>, style: Style) -> String {
 }
 
 /// One measure's total, with what else belongs to it.
-fn head(summary: &Summary<'_>, measure: Measure, style: Style) -> String {
+fn head(summary: &Summary<'_>, measure: Measure, is_blind: bool, style: Style) -> String {
     let totals = &summary.totals;
     let per_second = |text: Option<String>| text.map(|text| format!("{text}/s")).unwrap_or_default();
     let note = match measure {
@@ -64,6 +77,7 @@ fn head(summary: &Summary<'_>, measure: Measure, style: Style) -> String {
         },
         Measure::Peak => peak_note(summary),
         Measure::Leaked => match totals.leaked_blocks {
+            0 if is_blind => "nothing of what was recorded was live at the end".to_owned(),
             0 => "nothing was live at the end".to_owned(),
             blocks => format!("in {}, live at the end", plural(blocks, "block")),
         },
@@ -133,7 +147,11 @@ mod tests {
     use mallow_profile::Profile;
 
     fn text(profile: &Profile) -> String {
-        let text = summary(&Summary::of(profile), "app.4242.mallow", Style::PLAIN);
+        text_of(profile, &[])
+    }
+
+    fn text_of(profile: &Profile, blind: &[String]) -> String {
+        let text = summary(&Summary::of(profile), blind, "app.4242.mallow", Style::PLAIN);
         assert!(text.lines().count() <= LINES_MAX, "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         text
@@ -157,6 +175,13 @@ mod tests {
     #[test]
     fn of_a_program_that_allocates_nothing() {
         assert_snapshot!(text(&sample::nothing()));
+    }
+
+    #[test]
+    fn of_a_program_with_an_allocator_of_its_own() {
+        let text = text_of(&sample::nothing(), &["process 7: it is linked with mimalloc".to_owned()]);
+        assert_snapshot!(text);
+        assert!(!text.contains("  nothing was live"));
     }
 
     #[test]

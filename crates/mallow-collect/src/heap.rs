@@ -1,0 +1,150 @@
+//! Does a process's memory come by `malloc`? If it does not, figures of what was recorded are not those of its heap, and nothing
+//! may be said or judged by them.
+//!
+//! Two witnesses: the names of an allocator in the executable (`linked`), and, where there are no names, resident memory that no
+//! recorded block explains (`resident`). The judgement is a pure function of both.
+
+mod linked;
+mod resident;
+
+pub(crate) use linked::{Executables, Linked};
+pub(crate) use resident::MemoryWatch;
+
+use mallow_base::Bytes;
+
+/// What is known of a process's memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HeapFigures {
+    /// The most private memory that belonged to no file, no stack and no static data.
+    pub resident_bytes: u64,
+    /// The most that lived at once of what was recorded.
+    pub recorded_bytes: u64,
+    /// The threads that allocated, those that came one after another included.
+    pub threads: u64,
+}
+
+/// Where a process's memory comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HeapSource {
+    /// By `malloc`, as far as can be seen.
+    Malloc,
+    /// From an allocator in the executable, which calls it directly.
+    OwnAllocator {
+        /// Such as `mimalloc`; `malloc` for one that goes by that name.
+        name: String,
+    },
+    /// For the greater part from a runtime's own heap.
+    Managed {
+        /// Such as `Go`.
+        runtime: String,
+    },
+    /// For the greater part from the kernel: an allocator of its own that has no names, or mappings of its own.
+    Unexplained,
+}
+
+/// How much resident memory has to be without an explanation before anything is said.
+const UNEXPLAINED_MIN_BYTES: u64 = 8 << 20;
+
+impl HeapFigures {
+    /// How much memory an allocator may hold for what was recorded. It keeps what was freed, and its blocks lie apart: twice what lived
+    /// at once. With several threads some arenas may have had their own most at another time.
+    pub fn explained_bytes(&self) -> u64 {
+        const ARENAS_MAX: u64 = 4;
+        self.recorded_bytes.saturating_mul(2 + self.threads.saturating_sub(1).min(ARENAS_MAX))
+    }
+
+    /// Whether at least half of what is resident was recorded, or there is little of it.
+    pub fn are_mostly_recorded(&self) -> bool {
+        self.resident_bytes < UNEXPLAINED_MIN_BYTES || self.resident_bytes / 2 <= self.recorded_bytes
+    }
+
+    /// Whether what was recorded explains a part of the resident memory that is worth a name, or there is little of it.
+    pub fn are_explained(&self) -> bool {
+        self.resident_bytes < UNEXPLAINED_MIN_BYTES || self.resident_bytes / 4 <= self.explained_bytes()
+    }
+}
+
+/// Where the memory comes from: `allocator` is one whose names stand in the executable, `runtime` the managed runtime that the
+/// process is.
+pub fn heap_source(figures: &HeapFigures, allocator: Option<&str>, runtime: Option<&str>) -> HeapSource {
+    match (allocator, runtime) {
+        (Some(name), _) => HeapSource::OwnAllocator { name: name.to_owned() },
+        (None, Some(runtime)) if !figures.are_mostly_recorded() => {
+            HeapSource::Managed { runtime: runtime.to_owned() }
+        }
+        (None, None) if !figures.are_explained() => HeapSource::Unexplained,
+        (None, _) => HeapSource::Malloc,
+    }
+}
+
+impl HeapSource {
+    /// Whether the recorded figures are not those of the process's heap, so that nothing may be judged by them.
+    pub fn is_blind(&self) -> bool {
+        matches!(self, HeapSource::OwnAllocator { .. } | HeapSource::Unexplained)
+    }
+
+    /// What is to be said of a process; none when its memory comes by `malloc`.
+    pub fn sentence(&self, pid: u32, figures: &HeapFigures) -> Option<String> {
+        let (resident, recorded) = (Bytes(figures.resident_bytes), Bytes(figures.recorded_bytes));
+        match self {
+            HeapSource::Malloc => None,
+            HeapSource::OwnAllocator { name } => {
+                let brings = if name == "malloc" { "brings its own" } else { "is linked with" };
+                Some(format!(
+                    "process {pid}: its executable {brings} {name}, which a preloaded library cannot see, so its figures are not \
+                     those of its heap; link it against the allocator's shared library, or without it, to record it"
+                ))
+            }
+            HeapSource::Managed { runtime } => Some(format!(
+                "process {pid}: {runtime} keeps its objects in a heap of its own, which does not come by malloc: {resident} were \
+                 resident there, and {recorded} at most were recorded"
+            )),
+            HeapSource::Unexplained => Some(format!(
+                "process {pid}: {resident} of its memory did not come by malloc, by which it had {recorded} at most: it has an \
+                 allocator of its own, or takes memory from the kernel itself, so its figures are not those of its heap"
+            )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    fn of(resident_bytes: u64, recorded_bytes: u64, threads: u64) -> HeapSource {
+        heap_source(&HeapFigures { resident_bytes, recorded_bytes, threads }, None, None)
+    }
+
+    #[test]
+    fn memory_that_nothing_explains_is_no_mallocs() {
+        assert_eq!(of(13 * MIB, 10_000, 1), HeapSource::Unexplained);
+        assert_eq!(of(1000 * MIB, 100 * MIB, 1), HeapSource::Unexplained);
+    }
+
+    #[test]
+    fn little_memory_and_what_an_allocator_keeps_are_explained() {
+        assert_eq!(of(7 * MIB, 0, 1), HeapSource::Malloc);
+        // A heap that was freed and is kept, one in pieces, and arenas of threads that came one after another.
+        assert_eq!(of(100 * MIB, 100 * MIB, 1), HeapSource::Malloc);
+        assert_eq!(of(100 * MIB, 13 * MIB, 1), HeapSource::Malloc);
+        assert_eq!(of(100 * MIB, 5 * MIB, 1000), HeapSource::Malloc);
+    }
+
+    #[test]
+    fn names_decide_alone_and_a_runtime_only_where_memory_asks() {
+        let figures = HeapFigures::default();
+        assert!(heap_source(&figures, Some("mimalloc"), Some("Go")).is_blind());
+        assert_eq!(heap_source(&figures, None, Some("Go")), HeapSource::Malloc);
+        let much = HeapFigures { resident_bytes: 50 * MIB, ..figures };
+        let managed = heap_source(&much, None, Some("Go"));
+        assert!(!managed.is_blind());
+        assert!(
+            managed
+                .sentence(7, &much)
+                .unwrap()
+                .starts_with("process 7: Go keeps its objects in a heap of its own")
+        );
+    }
+}

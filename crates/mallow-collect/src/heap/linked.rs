@@ -1,0 +1,208 @@
+//! Allocators that are linked into an executable, by families of names in its tables of symbols.
+//!
+//! A preloaded `malloc` is found before every library's, and never before the executable's own; and who calls `mi_malloc` never
+//! asks for `malloc`. A linker keeps of an allocator what is called, so no single name can be asked for: an allocating function and
+//! a freeing one of the same family are enough. An executable is looked at once, aside, however many processes it becomes.
+
+use object::elf::Sym64;
+use object::read::elf::{ElfFile64, Sym};
+use object::read::{ReadCache, ReadRef, StringTable};
+use object::{LittleEndian, Object, ObjectSection, pod};
+use rustc_hash::FxHashMap;
+use std::fs::File;
+use std::os::unix::fs::MetadataExt;
+use std::sync::{Arc, OnceLock};
+
+/// What an executable's file says of the memory of its processes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Linked {
+    /// The allocator that is linked into it; `malloc` for one that goes by that name.
+    pub(crate) allocator: Option<&'static str>,
+    /// It was made by Go.
+    pub(crate) is_go: bool,
+    /// Bytes of its static data that can be written.
+    pub(crate) static_bytes: u64,
+}
+
+/// How the names of a family begin. With none it is the C library's own.
+const FAMILIES: [(&str, &str); 12] = [
+    ("mi_", "mimalloc"),
+    ("_rjem_", "jemalloc"),
+    ("__je_", "jemalloc"),
+    ("je_", "jemalloc"),
+    ("jemalloc_", "jemalloc"),
+    ("tc_", "tcmalloc"),
+    ("rp", "rpmalloc"),
+    ("sn_rust_", "snmalloc"),
+    ("sn_", "snmalloc"),
+    ("scalable_", "TBB's allocator"),
+    ("xx", "Hoard"),
+    ("", "malloc"),
+];
+
+/// What follows in the name of a function that gives memory.
+const GIVING: [&str; 10] = [
+    "malloc",
+    "zalloc",
+    "calloc",
+    "realloc",
+    "rezalloc",
+    "alloc",
+    "alloc_zeroed",
+    "aligned_alloc",
+    "memalign",
+    "mallocx",
+];
+/// And of one that takes it back.
+const TAKING: [&str; 5] = ["free", "dealloc", "sdallocx", "dallocx", "delete"];
+
+/// The executables that were met.
+#[derive(Debug, Default)]
+pub(crate) struct Executables {
+    /// By device, number and time of change.
+    known: FxHashMap<(u64, u64, i64), Arc<OnceLock<Linked>>>,
+}
+
+impl Executables {
+    /// The executable of a process. What it says is there a little later.
+    pub(crate) fn of(&mut self, pid: u32) -> Arc<OnceLock<Linked>> {
+        let opened = File::open(format!("/proc/{pid}/exe")).and_then(|file| Ok((file.metadata()?, file)));
+        let Ok((about, file)) = opened else { return Arc::default() };
+        let known = self.known.entry((about.dev(), about.ino(), about.mtime_nsec() ^ about.mtime() << 30));
+        Arc::clone(known.or_insert_with(|| {
+            let linked: Arc<OnceLock<Linked>> = Arc::default();
+            let place = Arc::clone(&linked);
+            // Half a million symbols take some milliseconds, in which a ring fills.
+            std::thread::spawn(move || place.get_or_init(|| linked_into(file)).clone());
+            linked
+        }))
+    }
+}
+
+/// What the file says; nothing when it is no executable.
+pub(crate) fn linked_into(file: File) -> Linked {
+    // An interpreter may be 90 MB; only its headers and its tables of symbols are read.
+    let content = ReadCache::new(file);
+    let Ok(file) = ElfFile64::<LittleEndian, _>::parse(&content) else { return Linked::default() };
+    let mut seen = [(false, false); FAMILIES.len()];
+    for (symbols, names) in [(".dynsym", ".dynstr"), (".symtab", ".strtab")] {
+        let _ = each_defined(&file, symbols, names, |name| note(name, &mut seen));
+    }
+    let found = seen.iter().position(|(gives, takes)| *gives && *takes);
+    let is_go = [".gopclntab", ".go.buildinfo"].iter().any(|name| file.section_by_name(name).is_some());
+    Linked { allocator: found.map(|at| FAMILIES[at].1), is_go, static_bytes: static_bytes(&file) }
+}
+
+/// Notes which functions of which families a name stands for.
+fn note(name: &[u8], seen: &mut [(bool, bool); FAMILIES.len()]) {
+    for (at, (prefix, _)) in FAMILIES.iter().enumerate() {
+        let Some(rest) = name.strip_prefix(prefix.as_bytes()) else { continue };
+        let is_one = |stems: &[&str]| {
+            stems.iter().any(|stem| match rest.strip_prefix(stem.as_bytes()) {
+                Some([]) => true,
+                // `mi_malloc_aligned`; but `malloc_usable_size` and `free_list` are no allocator's proof.
+                Some([b'_', ..]) => !prefix.is_empty(),
+                _ => false,
+            })
+        };
+        seen[at].0 |= is_one(&GIVING);
+        seen[at].1 |= is_one(&TAKING);
+    }
+    // jemalloc can be built with any prefix, and has two functions that nobody else has.
+    if name.ends_with(b"sdallocx") && !name.starts_with(b"_Z") && !name.starts_with(b"_R") {
+        seen[1] = (true, true);
+    }
+}
+
+/// Calls `visit` with the name of each function that a table of symbols defines.
+fn each_defined<'a, R: ReadRef<'a>>(
+    file: &ElfFile64<'a, LittleEndian, R>,
+    symbols: &str,
+    names: &str,
+    mut visit: impl FnMut(&[u8]),
+) -> Option<()> {
+    let data = |name: &str| file.section_by_name(name)?.data().ok();
+    let (symbols, names) = (data(symbols)?, data(names)?);
+    let symbols: &[Sym64<LittleEndian>] = pod::slice_from_all_bytes(symbols).ok()?;
+    let names = StringTable::new(names, 0, names.len() as u64);
+    let functions = symbols.iter().filter(|symbol| {
+        matches!(symbol.st_type(), object::elf::STT_FUNC | object::elf::STT_GNU_IFUNC)
+            && symbol.is_definition(LittleEndian, names)
+    });
+    functions.filter_map(|symbol| symbol.name(LittleEndian, names).ok()).for_each(&mut visit);
+    Some(())
+}
+
+fn static_bytes<'a, R: ReadRef<'a>>(file: &ElfFile64<'a, LittleEndian, R>) -> u64 {
+    use object::read::elf::ProgramHeader;
+    let headers = file.elf_program_headers().iter();
+    headers
+        .filter(|header| header.p_type(LittleEndian) == object::elf::PT_LOAD)
+        .filter(|header| header.p_flags(LittleEndian).contains(object::elf::PF_W))
+        .fold(0, |sum, header| sum.saturating_add(header.p_memsz(LittleEndian)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    fn allocator_of(names: &[&str]) -> Option<&'static str> {
+        let mut seen = [(false, false); FAMILIES.len()];
+        names.iter().for_each(|name| note(name.as_bytes(), &mut seen));
+        seen.iter().position(|(gives, takes)| *gives && *takes).map(|at| FAMILIES[at].1)
+    }
+
+    #[test]
+    fn what_linkers_leave_of_allocators_is_enough() {
+        for (names, allocator) in [
+            (&["mi_malloc_aligned", "mi_zalloc_aligned", "mi_free"][..], "mimalloc"),
+            (&["_rjem_malloc", "_rjem_sdallocx"], "jemalloc"),
+            (&["custom_mallocx", "custom_sdallocx"], "jemalloc"),
+            (&["tc_malloc", "tc_free"], "tcmalloc"),
+            (&["rpaligned_alloc", "rpfree"], "rpmalloc"),
+            (&["sn_rust_alloc_zeroed", "sn_rust_dealloc"], "snmalloc"),
+            (&["malloc", "free"], "malloc"),
+        ] {
+            assert_eq!(allocator_of(names), Some(allocator));
+        }
+    }
+
+    #[test]
+    fn other_names_are_none() {
+        for names in [
+            &["mi_create", "mi_open", "mi_free"][..],
+            &["tc_calc_xmittime", "tc_core_init"],
+            &["tcmalloc", "tcfree"],
+            &["dlmalloc", "dlfree"],
+            &["xmalloc", "xfree", "xrealloc"],
+            &["malloc_hook", "free_list"],
+            &["_ZN5folly8sdallocx"],
+        ] {
+            assert_eq!(allocator_of(names), None, "{names:?}");
+        }
+    }
+
+    fn built(source: &str) -> Linked {
+        let folder = tempfile::tempdir().unwrap();
+        let (c, program) = (folder.path().join("own.c"), folder.path().join("own"));
+        std::fs::write(&c, source).unwrap();
+        let status = Command::new("cc").arg("-w").arg("-o").arg(&program).arg(&c).status().unwrap();
+        assert!(status.success());
+        linked_into(File::open(&program).unwrap())
+    }
+
+    #[test]
+    fn a_program_that_defines_functions_is_told_from_one_that_calls_them() {
+        assert_eq!(
+            built("#include <stdlib.h>\nint main(void) { free(malloc(1)); return 0; }").allocator,
+            None
+        );
+        let own = "void *mi_malloc(unsigned long n) { return 0; }\nvoid mi_free(void *p) {}\nchar room[1 << 20];\n\
+                   int main(void) { mi_free(mi_malloc(1)); return 0; }";
+        let linked = built(own);
+        assert_eq!(linked.allocator, Some("mimalloc"));
+        assert!((1 << 20..1 << 21).contains(&linked.static_bytes), "{linked:?}");
+        assert!(!linked.is_go);
+    }
+}

@@ -1,0 +1,270 @@
+//! How much memory of a process is resident that could be a heap: private, and neither a file's nor a stack nor static data.
+//!
+//! The short table of the kernel is read as often as a process is sampled. The long one, with every mapping, is read only when
+//! less than half of the short one was recorded, and again when half as much has come.
+
+use super::{HeapFigures, HeapSource, Linked, UNEXPLAINED_MIN_BYTES, heap_source};
+use mallow_wire::shared::Header;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
+
+/// What a thread of a recorded process takes without `malloc`: its stack, and the recorder's memory of it.
+const THREAD_BYTES: u64 = 512 << 10;
+
+/// One process's memory, watched.
+#[derive(Debug)]
+pub(crate) struct MemoryWatch {
+    pid: u32,
+    statm: Option<File>,
+    linked: Arc<OnceLock<Linked>>,
+    /// Libraries and executable, as far as they tell of a runtime.
+    runtime: Option<&'static str>,
+    /// The most that could be a heap.
+    resident_bytes: u64,
+    /// What the short table said when the long one was read last.
+    looked_at_bytes: u64,
+}
+
+/// What the short table says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Resident {
+    /// All of it.
+    pub(crate) bytes: u64,
+    /// What belongs to no file and is not shared.
+    pub(crate) anonymous_bytes: u64,
+}
+
+impl MemoryWatch {
+    /// Begins to watch a process.
+    pub(crate) fn new(pid: u32, linked: Arc<OnceLock<Linked>>) -> MemoryWatch {
+        let statm = File::open(format!("/proc/{pid}/statm")).ok();
+        let runtime = std::fs::read_link(format!("/proc/{pid}/exe"))
+            .ok()
+            .and_then(|path| runtime_of(&path.file_name()?.to_string_lossy()));
+        MemoryWatch { pid, statm, linked, runtime, resident_bytes: 0, looked_at_bytes: 0 }
+    }
+
+    /// What is resident now; none when the process has gone.
+    pub(crate) fn resident(&self) -> Option<Resident> {
+        let mut text = [0u8; 128];
+        let read = self.statm.as_ref()?.read_at(&mut text, 0).ok()?;
+        let text = std::str::from_utf8(text.get(..read)?).ok()?;
+        let mut pages = text.split(' ').map(str::parse::<u64>).skip(1);
+        let (all, shared) = (pages.next()?.ok()?, pages.next()?.ok()?);
+        let page_bytes = rustix::param::page_size() as u64;
+        let anonymous_bytes = all.saturating_sub(shared) * page_bytes;
+        (all > 0).then_some(Resident { bytes: all * page_bytes, anonymous_bytes })
+    }
+
+    /// Looks more closely when what was recorded, `recorded_bytes` at most at once, does not explain what is resident.
+    pub(crate) fn look(&mut self, resident: Resident, header: &Header, recorded_bytes: impl FnOnce() -> u64) {
+        let start_bytes = header.anonymous_bytes_at_start.load(Ordering::Relaxed);
+        let grown_bytes = resident.anonymous_bytes.saturating_sub(start_bytes);
+        let is_new = grown_bytes / 3 * 2 >= self.looked_at_bytes && grown_bytes > self.resident_bytes;
+        let is_much = is_new && grown_bytes >= UNEXPLAINED_MIN_BYTES;
+        if !is_much || self.figures_of(grown_bytes, header, recorded_bytes()).are_mostly_recorded() {
+            return;
+        }
+        self.looked_at_bytes = grown_bytes;
+        let Ok(table) = std::fs::read_to_string(format!("/proc/{}/smaps", self.pid)) else { return };
+        let mapped = of_mappings(&table);
+        self.runtime = self.runtime.or(mapped.runtime);
+        self.resident_bytes = self.resident_bytes.max(mapped.heap_bytes.min(grown_bytes));
+    }
+
+    fn figures_of(&self, resident_bytes: u64, header: &Header, recorded_bytes: u64) -> HeapFigures {
+        let threads = header.lanes_taken.load(Ordering::Relaxed);
+        let at_once = u64::from(header.lanes_high.load(Ordering::Relaxed));
+        let resident_bytes = resident_bytes.saturating_sub(at_once * THREAD_BYTES);
+        HeapFigures { resident_bytes, recorded_bytes, threads }
+    }
+
+    /// What is known up to now: looks, and what the process noted when it announced its exit.
+    pub(crate) fn figures(&self, header: &Header, recorded_bytes: u64) -> HeapFigures {
+        let value = |figure: &std::sync::atomic::AtomicU64| figure.load(Ordering::Relaxed);
+        // Of the end only sums are known: of static data and of the stack as much is left out as there may be.
+        let known = value(&header.stack_bytes_at_exit)
+            .saturating_add(value(&header.anonymous_bytes_at_start))
+            .saturating_add(self.linked().static_bytes);
+        // A forked child shares pages with its parent until one of the two writes.
+        let is_known = header.is_forked == 0 || value(&header.anonymous_bytes_at_start) > 0;
+        let at_exit = value(&header.anonymous_bytes_at_exit).saturating_sub(known);
+        let at_exit = if is_known { at_exit } else { 0 };
+        self.figures_of(self.resident_bytes.max(at_exit), header, recorded_bytes)
+    }
+
+    fn linked(&self) -> Linked {
+        self.linked.get().cloned().unwrap_or_default()
+    }
+
+    /// Where the memory comes from. `modules` are paths of libraries that stood on the process's stacks.
+    pub(crate) fn source<'a>(
+        &self,
+        figures: &HeapFigures,
+        header: &Header,
+        mut modules: impl Iterator<Item = &'a str>,
+    ) -> HeapSource {
+        let linked = self.linked();
+        let own_malloc = (header.malloc_is_elsewhere != 0).then_some("malloc");
+        let of_modules = || modules.find_map(|path| runtime_of(path.rsplit('/').next()?));
+        let runtime = linked.is_go.then_some("Go").or(self.runtime).or_else(of_modules);
+        heap_source(figures, linked.allocator.or(own_malloc), runtime)
+    }
+
+    /// Waits until it is known what the executable says.
+    pub(crate) fn settle(&self) {
+        // Somebody reads it already, if anybody could open it.
+        let since = std::time::Instant::now();
+        while self.linked.get().is_none() && Arc::strong_count(&self.linked) > 1 {
+            if since.elapsed() > std::time::Duration::from_secs(5) {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_micros(200));
+        }
+    }
+}
+
+/// The managed runtime that a file of this name is, if any.
+fn runtime_of(name: &str) -> Option<&'static str> {
+    const LIBRARIES: [(&str, &str); 9] = [
+        ("libjvm.so", "the JVM"),
+        ("libnode.so", "Node"),
+        ("libpython", "Python"),
+        ("libruby", "Ruby"),
+        ("libcoreclr.so", ".NET"),
+        ("libmono", "Mono"),
+        ("libphp", "PHP"),
+        ("libjulia", "Julia"),
+        ("libluajit", "LuaJIT"),
+    ];
+    const PROGRAMS: [(&str, &str); 17] = [
+        ("java", "the JVM"),
+        ("node", "Node"),
+        ("nodejs", "Node"),
+        ("deno", "Deno"),
+        ("bun", "Bun"),
+        ("python", "Python"),
+        ("pypy", "PyPy"),
+        ("ruby", "Ruby"),
+        ("dotnet", ".NET"),
+        ("mono", "Mono"),
+        ("php", "PHP"),
+        ("julia", "Julia"),
+        ("luajit", "LuaJIT"),
+        ("beam.smp", "Erlang"),
+        ("sbcl", "SBCL"),
+        ("cc1", "GCC"),
+        ("cc1plus", "GCC"),
+    ];
+    let library = LIBRARIES.iter().find(|(start, _)| name.starts_with(start));
+    // A version may follow, a word may not: `python3.11`, but not `nodemon`.
+    let is_version = |rest: &str| rest.chars().all(|c| c.is_ascii_digit() || c == '.' || c == '-');
+    let program = || PROGRAMS.iter().find(|(start, _)| name.strip_prefix(start).is_some_and(is_version));
+    library.or_else(program).map(|(_, runtime)| *runtime)
+}
+
+/// What a process has mapped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Mapped {
+    /// Resident and private, in mappings that could be a heap.
+    heap_bytes: u64,
+    runtime: Option<&'static str>,
+}
+
+/// The long table. Anonymous mappings that go on where a file's ends are its static data; those right above a few pages that
+/// nobody may touch are stacks.
+fn of_mappings(table: &str) -> Mapped {
+    const GUARD_BYTES_MAX: u64 = 1 << 20;
+    let mut mapped = Mapped::default();
+    let (mut is_heap, mut before) = (false, (0, false));
+    for line in table.lines() {
+        if let Some(size) = line.strip_prefix("Anonymous:") {
+            let kib = size.trim().trim_end_matches(" kB").parse::<u64>().unwrap_or(0);
+            mapped.heap_bytes += if is_heap { kib << 10 } else { 0 };
+            continue;
+        }
+        let Some((start, end, access, path)) = mapping(line) else { continue };
+        let (end_before, is_barrier) = before;
+        let is_file = !path.is_empty() && !path.starts_with('[');
+        mapped.runtime = mapped.runtime.or_else(|| runtime_of(path.rsplit('/').next()?).filter(|_| is_file));
+        let is_private = access.starts_with("rw") && access.ends_with('p');
+        let is_anonymous = path.is_empty() || path == "[heap]" || path.starts_with("[anon:");
+        is_heap = is_private && is_anonymous && (path == "[heap]" || start != end_before || !is_barrier);
+        let is_guard = access.starts_with("---") && end - start <= GUARD_BYTES_MAX;
+        before = (end, is_file || is_guard);
+    }
+    mapped
+}
+
+/// Start, end, access and path of a line that begins a mapping.
+fn mapping(line: &str) -> Option<(u64, u64, &str, &str)> {
+    let mut words = line.splitn(6, ' ');
+    let (start, end) = words.next()?.split_once('-')?;
+    let bound = |text: &str| u64::from_str_radix(text, 16).ok();
+    let (start, end) = (bound(start)?, bound(end)?);
+    let access = words.next()?;
+    Some((start, end.max(start), access, words.nth(3).unwrap_or("").trim()))
+}
+
+const _: () = assert!(UNEXPLAINED_MIN_BYTES > 2 * THREAD_BYTES);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLE: &str = "\
+55e0a0000000-55e0a0001000 r-xp 00000000 08:01 10                         /bin/app
+Anonymous:             0 kB
+55e0a0001000-55e0a0002000 rw-p 00001000 08:01 10                         /bin/app
+Anonymous:             4 kB
+55e0a0002000-55e0a4002000 rw-p 00000000 00:00 0
+Anonymous:         65536 kB
+55e0a5000000-55e0a5100000 rw-p 00000000 00:00 0                          [heap]
+Anonymous:           100 kB
+7f0000000000-7f0000001000 ---p 00000000 00:00 0
+Anonymous:             0 kB
+7f0000001000-7f0000801000 rw-p 00000000 00:00 0
+Anonymous:          8000 kB
+7f1000000000-7f1001000000 rw-p 00000000 00:00 0
+Size:              16384 kB
+Anonymous:         16000 kB
+7f2000000000-7f2001000000 rw-s 00000000 00:01 3                          /memfd:mallow (deleted)
+Anonymous:             0 kB
+7f3000000000-7f3001000000 rw-p 00000000 08:01 11                         /data/private
+Anonymous:          1000 kB
+7fff00000000-7fff00100000 rw-p 00000000 00:00 0                          [stack]
+Anonymous:          1000 kB
+";
+
+    #[test]
+    fn static_data_stacks_and_files_are_no_heap() {
+        assert_eq!(of_mappings(TABLE), Mapped { heap_bytes: 16100 << 10, runtime: None });
+    }
+
+    #[test]
+    fn runtimes_are_known_by_their_files_and_words_that_begin_alike_are_not() {
+        for (name, runtime) in [
+            ("python3.11", Some("Python")),
+            ("libpython3.11.so.1.0", Some("Python")),
+            ("libjvm.so", Some("the JVM")),
+            ("node", Some("Node")),
+            ("nodemon", None),
+            ("javascript", None),
+            ("app", None),
+        ] {
+            assert_eq!(runtime_of(name), runtime, "{name}");
+        }
+        let jvm = TABLE.replace("/data/private", "/usr/lib/jvm/libjvm.so");
+        assert_eq!(of_mappings(&jvm).runtime, Some("the JVM"));
+    }
+
+    #[test]
+    fn damaged_tables_are_read_to_their_end() {
+        for cut in 0..TABLE.len() {
+            let _ = of_mappings(&TABLE[cut..]);
+            let _ = of_mappings(&TABLE[..cut]);
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! With mimalloc.
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() {
+    allocators::work();
+}

@@ -1,0 +1,5 @@
+//! With the C library's.
+
+fn main() {
+    allocators::work();
+}

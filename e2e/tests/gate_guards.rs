@@ -37,7 +37,41 @@ fn an_allocator_that_is_linked_in_is_found_out() {
     let suite = Suite::new("own", &(source("") + own));
     let test = suite.only_test(1);
     assert_eq!(test["outcome"], "BLIND", "{test:#}");
-    assert!(sentences(&test).contains("linked with"), "{test:#}");
+    assert!(sentences(&test).contains("its executable brings its own malloc"), "{test:#}");
+    // The command is a shell, and the program that marks its region another one's child.
+    let _ = suite.check(&["--update"]).ended(Exit::Status(1));
+    let program = suite.workshop.file("wrapped");
+    let mut cc = run::command("cc");
+    cc.arg("-I")
+        .arg(e2e::repository().join("markers/c"))
+        .arg("-o")
+        .arg(&program)
+        .arg(suite.workshop.file("suite/test_work.c"));
+    let _ = run::finish(&mut cc).well();
+    fs::remove_file(suite.workshop.file("suite/test_work.c")).unwrap();
+    let command = format!("cmd = [\"sh\", \"-c\", \"{}; true\"]", program.display());
+    suite.write("mallow.toml", &format!("[gate]\nsuites = [\".\"]\n[[test]]\nname = \"work\"\n{command}\n"));
+    let test = suite.only_test(1);
+    assert_eq!(test["outcome"], "BLIND", "{test:#}");
+    assert!(sentences(&test).contains("its executable brings its own malloc"), "{test:#}");
+}
+
+/// A pool that has no name that anybody knows, in a program that marks nothing.
+#[test]
+fn memory_that_does_not_come_by_malloc_is_found_out() {
+    let pool = "#include <string.h>\n#include <sys/mman.h>\n#include <unistd.h>\nint main(void) { long bytes = 20 << 20;\n\
+                memset(mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 1, bytes); return 0; }\n";
+    let suite = Suite::new("pool", pool);
+    let program = suite.workshop.file("pool");
+    let mut cc = run::command("cc");
+    let _ = run::finish(cc.arg("-o").arg(&program).arg(suite.workshop.file("suite/test_work.c"))).well();
+    fs::remove_file(suite.workshop.file("suite/test_work.c")).unwrap();
+    let test = format!("name = \"pool\"\ncmd = [\"{}\"]\nmode = \"process\"\n", program.display());
+    let limit = "limit.allocations = { max = 1000 }\n";
+    suite.write("mallow.toml", &format!("[gate]\nsuites = [\".\"]\n[[test]]\n{test}{limit}"));
+    let test = suite.only_test(1);
+    assert_eq!(test["outcome"], "BLIND", "{test:#}");
+    assert!(sentences(&test).contains("of its memory did not come by malloc"), "{test:#}");
 }
 
 #[test]

@@ -57,6 +57,25 @@ fn warned(finished: Finished) {
     }
 }
 
+/// `-` is stdout, wherever something is written; no file of that name is made.
+#[test]
+fn a_dash_is_stdout() {
+    let workshop = Workshop::new("dash");
+    std::fs::write(workshop.file("trace.mallow"), &trace().0).unwrap();
+    let run = |words: &[&str]| run::finish(run::mallow().args(words).current_dir(workshop.path()));
+    for (words, start) in [
+        (&["flamegraph", "trace.mallow", "-o", "-"][..], "<?xml"),
+        (&["export", "trace.mallow", "--format", "dhat", "-o", "-"], "{"),
+        (&["stat", "--json", "-o", "-", "--", "true"], "{\"schema\""),
+        (&["stat", "-o", "-", "--", "true"], "true: exit status 0"),
+    ] {
+        let finished = run(words).well();
+        assert!(finished.stdout.starts_with(start), "{finished}");
+    }
+    refused(run(&["record", "-o", "-", "--", "true"]), "cannot go to stdout");
+    assert!(!workshop.file("-").exists());
+}
+
 fn report_of_bytes(bytes: &[u8]) -> Finished {
     let workshop = Workshop::new("bytes");
     let file = workshop.file("file.mallow");

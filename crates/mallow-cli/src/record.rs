@@ -1,7 +1,7 @@
 //! `mallow record`: run a command, keep everything, show a summary.
 
 use crate::failure::Failure;
-use crate::request::Record;
+use crate::request::{NewFile, Record};
 use crate::symbols::Names;
 use crate::text::{self, Style};
 use crate::{exit_code, open, output, preload};
@@ -12,6 +12,11 @@ use std::path::PathBuf;
 
 /// Records a command. What people see is read back from the trace, so that it is what the file holds.
 pub(crate) fn run(record: Record) -> Result<u8, Failure> {
+    if record.output.as_ref().is_some_and(NewFile::is_stdout) {
+        return Err(Failure::new(
+            "a trace is read again when the program has ended, so it cannot go to stdout; name a file with -o.",
+        ));
+    }
     let output = match record.output {
         Some(file) => Output::File { path: file.path, force: file.force },
         None => Output::Default(PathBuf::from(".")),

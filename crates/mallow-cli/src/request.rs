@@ -37,6 +37,18 @@ pub(crate) struct NewFile {
     pub(crate) force: bool,
 }
 
+impl NewFile {
+    /// `-` for stdout, as everywhere.
+    pub(crate) fn is_stdout(&self) -> bool {
+        self.path.as_os_str() == "-"
+    }
+}
+
+/// The file that was named; none for stdout, named or not.
+fn file_or_stdout(path: Option<PathBuf>, force: bool) -> Option<NewFile> {
+    path.map(|path| NewFile { path, force }).filter(|file| !file.is_stdout())
+}
+
 /// Record a command.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Record {
@@ -149,7 +161,7 @@ impl From<LowFlamegraph> for Flamegraph {
             other: low.other,
             measure: low.measure.map(Measure::from),
             form: if low.folded { FlamegraphForm::Folded } else { svg },
-            output: low.output.map(|path| NewFile { path, force: low.force }),
+            output: file_or_stdout(low.output, low.force),
             shown: if low.all_frames { Shown::All } else { Shown::WithoutPlumbing },
             filter: Filter { function: low.function, module: low.module },
         }
@@ -168,7 +180,7 @@ impl From<LowExport> for Export {
             file: low.file,
             // The parser lets no other word through.
             format: ExportFormat::of_word(&low.format).unwrap_or(ExportFormat::Mallow),
-            output: low.output.map(|path| NewFile { path, force: low.force }),
+            output: file_or_stdout(low.output, low.force),
             measure: low.measure.into(),
         }
     }

@@ -18,19 +18,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(crate) fn run(stat: Stat) -> Result<u8, Failure> {
     let interrupted = watch_interrupts()?;
     // Before the first run, so that nobody waits for a result that cannot be written.
-    let mut file = stat.output.as_ref().map(|file| output::create(&file.path, file.force)).transpose()?;
+    let place = stat.output.as_ref().filter(|file| !file.is_stdout());
+    let mut file = place.map(|file| output::create(&file.path, file.force)).transpose()?;
     let outcomes = measure(&stat, &interrupted).inspect_err(|_| {
         // No half file: this one was made above and holds nothing. What was there before is not ours to remove.
-        if let Some(made) = stat.output.as_ref().filter(|made| !made.force) {
+        if let Some(made) = place.filter(|made| !made.force) {
             let _ = std::fs::remove_file(&made.path);
         }
     })?;
     outcomes.iter().for_each(|outcome| output::warn(&all_sentences(outcome)));
     let code = outcomes.iter().map(|outcome| exit_code::of_program(outcome.exit)).find(|code| *code != 0);
-    let result = if stat.json { json(&stat, outcomes)? } else { table(&stat, &outcomes, file.is_some()) };
-    match (&stat.output, &mut file) {
+    let result =
+        if stat.json { json(&stat, outcomes)? } else { table(&stat, &outcomes, stat.output.is_some()) };
+    match (place, &mut file) {
         (Some(place), Some(file)) => output::to_file(&place.path, file, &result)?,
-        _ if stat.json => output::to_stdout(|out| out.write_all(result.as_bytes()))?,
+        _ if stat.json || stat.output.is_some() => output::to_stdout(|out| out.write_all(result.as_bytes()))?,
         _ => output::tell(&result),
     }
     Ok(code.unwrap_or(exit_code::FINE))

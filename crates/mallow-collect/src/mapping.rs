@@ -7,7 +7,10 @@
 use crate::error::CollectError;
 use crate::starts::Noted;
 use mallow_wire::shared::*;
+use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -97,6 +100,13 @@ impl Mapping {
             &*start.cast::<[AtomicU64; RING_WORDS]>()
         };
         Ring { words }
+    }
+
+    /// The path of the executable; none when it is not known.
+    pub(crate) fn executable(&self) -> Option<&Path> {
+        let header = self.header();
+        let path = header.executable.get(..header.executable_bytes as usize)?;
+        (!path.is_empty()).then(|| Path::new(OsStr::from_bytes(path)))
     }
 
     /// Takes a note of a program that is started; none when there is none at this index.

@@ -5,7 +5,7 @@ use crate::clock::Clock;
 use crate::drain::{LaneReader, Pass};
 use crate::ending::Watch;
 use crate::error::CollectError;
-use crate::heap::{HeapFigures, HeapSource, Linked, MemoryWatch};
+use crate::heap::{Executables, HeapFigures, HeapSource, MemoryWatch};
 use crate::lanes;
 use crate::mapping::Mapping;
 use crate::marks::{Counted, FROM_FIRST, FROM_MAIN, Marks, Scope};
@@ -22,7 +22,6 @@ use mallow_wire::trace::{self, ChunkKind};
 use rustc_hash::FxHashSet;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, OnceLock};
 
 /// A process under recording.
 #[derive(Debug)]
@@ -140,7 +139,7 @@ impl Recorded {
         arrival: Arrival,
         index: u32,
         wanted: Wanted,
-        linked: Arc<OnceLock<Linked>>,
+        executables: &mut Executables,
         clock: &Clock,
         file: &mut TraceFile,
     ) -> Result<Recorded, CollectError> {
@@ -168,6 +167,7 @@ impl Recorded {
                 regions.begin(FROM_MAIN);
             }
         }
+        let memory = MemoryWatch::new(pid, mapping.executable(), executables);
         Ok(Recorded {
             index,
             pid,
@@ -190,7 +190,7 @@ impl Recorded {
             samples: Vec::new(),
             // Who marks a region waits for us at its begin, so it is there still.
             executable: wanted.regions.and_then(|_| std::fs::read_link(format!("/proc/{pid}/exe")).ok()),
-            memory: MemoryWatch::new(pid, linked),
+            memory,
             starts_seen: 0,
         })
     }

@@ -402,9 +402,9 @@ impl Recording {
         for arrival in arrivals {
             self.child_was_met |= arrival.pid == self.child_pid;
             self.succeed(&arrival)?;
-            let linked = self.executables.of(arrival.pid);
             let (index, wanted) = (self.next_index, self.wanted);
-            match Recorded::begin(arrival, index, wanted, linked, &self.clock, &mut self.file) {
+            let executables = &mut self.executables;
+            match Recorded::begin(arrival, index, wanted, executables, &self.clock, &mut self.file) {
                 Ok(process) => {
                     self.starts.meet(process.header().pid, process.header().started_ns);
                     self.processes.push(process);

@@ -194,7 +194,7 @@ impl Counting {
                 ..Process::default()
             });
             let (watch, index) = (Watch::new(pid), self.processes.len() - 1);
-            let memory = MemoryWatch::new(pid, self.executables.of(pid));
+            let memory = MemoryWatch::new(pid, mapping.executable(), &mut self.executables);
             self.open.push(Counted { mapping, watch, index, pid, starts_seen: 0, memory });
         }
         any

@@ -220,6 +220,9 @@ pub const EXIT_UNKNOWN: u32 = 0;
 /// It ran its exit handlers, or called `_exit`, with the status in [`Header::exit_status`].
 pub const EXIT_STATUS: u32 = 1;
 
+/// The longest path of an executable that is handed over.
+pub const EXECUTABLE_BYTES_MAX: usize = 512;
+
 /// The first page.
 #[repr(C, align(64))]
 #[derive(Debug)]
@@ -293,6 +296,12 @@ pub struct Header {
     pub anonymous_bytes_at_exit: AtomicU64,
     /// The size of that stack then.
     pub stack_bytes_at_exit: AtomicU64,
+    /// Bytes of `executable`; 0 when it is not known.
+    pub executable_bytes: u32,
+    /// Pad.
+    pub pad: u32,
+    /// The path of the executable, unless it is longer.
+    pub executable: [u8; EXECUTABLE_BYTES_MAX],
     /// Under [`WATCH_AIDE`].
     pub aide: Aide,
     /// Which events need time stamps.

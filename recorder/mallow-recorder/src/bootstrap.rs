@@ -194,6 +194,11 @@ fn fill_header(header: &mut Header, session: &Session, lane_count: usize) {
     // SAFETY: the instruction is there on every x86-64 processor.
     header.started_tsc = unsafe { core::arch::x86_64::_rdtsc() };
     header.started_ns = sys::monotonic_ns();
+    let executable = modules::executable();
+    if executable.len() <= EXECUTABLE_BYTES_MAX {
+        header.executable_bytes = executable.len() as u32;
+        header.executable.iter_mut().zip(executable).for_each(|(place, byte)| *place = *byte);
+    }
     header.anonymous_bytes_at_start.store(resident::anonymous_bytes(), Ordering::Relaxed);
 }
 

@@ -54,6 +54,11 @@ impl Executable {
     }
 }
 
+/// The path of the executable, if it is known.
+pub(crate) fn executable() -> &'static [u8] {
+    EXECUTABLE.path()
+}
+
 /// Finds out where the executable lies, while that can be asked.
 pub fn note_executable() {
     EXECUTABLE.path();

@@ -11,6 +11,7 @@ use object::{LittleEndian, Object, ObjectSection, pod};
 use rustc_hash::FxHashMap;
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 /// What an executable's file says of the memory of its processes.
@@ -64,16 +65,22 @@ pub(crate) struct Executables {
 }
 
 impl Executables {
-    /// The executable of a process. What it says is there a little later.
-    pub(crate) fn of(&mut self, pid: u32) -> Arc<OnceLock<Linked>> {
-        let opened = File::open(format!("/proc/{pid}/exe")).and_then(|file| Ok((file.metadata()?, file)));
-        let Ok((about, file)) = opened else { return Arc::default() };
+    /// The executable of a process, which lies at `path` if it can be seen from here. What it says is there a little later.
+    pub(crate) fn of(&mut self, pid: u32, path: Option<&Path>) -> Arc<OnceLock<Linked>> {
+        // The process may have ended, or be somebody else's.
+        let file = File::open(format!("/proc/{pid}/exe")).ok().or_else(|| File::open(path?).ok());
+        let Some((about, file)) = file.and_then(|file| Some((file.metadata().ok()?, file))) else {
+            return Arc::default();
+        };
         let known = self.known.entry((about.dev(), about.ino(), about.mtime_nsec() ^ about.mtime() << 30));
         Arc::clone(known.or_insert_with(|| {
             let linked: Arc<OnceLock<Linked>> = Arc::default();
             let place = Arc::clone(&linked);
             // Half a million symbols take some milliseconds, in which a ring fills.
-            std::thread::spawn(move || place.get_or_init(|| linked_into(file)).clone());
+            std::thread::spawn(move || {
+                let looked_at = std::panic::catch_unwind(|| linked_into(file));
+                let _ = place.set(looked_at.unwrap_or_default());
+            });
             linked
         }))
     }

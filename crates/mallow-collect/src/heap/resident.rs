@@ -3,10 +3,11 @@
 //! The short table of the kernel is read as often as a process is sampled. The long one, with every mapping, is read only when
 //! less than half of the short one was recorded, and again when half as much has come.
 
-use super::{HeapFigures, HeapSource, Linked, UNEXPLAINED_MIN_BYTES, heap_source};
+use super::{Executables, HeapFigures, HeapSource, Linked, UNEXPLAINED_MIN_BYTES, heap_source};
 use mallow_wire::shared::Header;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
@@ -38,11 +39,10 @@ pub(crate) struct Resident {
 
 impl MemoryWatch {
     /// Begins to watch a process.
-    pub(crate) fn new(pid: u32, linked: Arc<OnceLock<Linked>>) -> MemoryWatch {
+    pub(crate) fn new(pid: u32, executable: Option<&Path>, executables: &mut Executables) -> MemoryWatch {
         let statm = File::open(format!("/proc/{pid}/statm")).ok();
-        let runtime = std::fs::read_link(format!("/proc/{pid}/exe"))
-            .ok()
-            .and_then(|path| runtime_of(&path.file_name()?.to_string_lossy()));
+        let runtime = executable.and_then(|path| runtime_of(&path.file_name()?.to_string_lossy()));
+        let linked = executables.of(pid, executable);
         MemoryWatch { pid, statm, linked, runtime, resident_bytes: 0, looked_at_bytes: 0 }
     }
 

@@ -97,7 +97,7 @@ fn mimalloc_in_a_rust_program_is_named_and_without_names_its_memory_is_noticed()
 }
 
 #[test]
-#[ignore = "building jemalloc takes minutes"]
+#[ignore = "jemalloc takes minutes to build: in `cargo xtask long`"]
 fn jemalloc_in_a_rust_program_is_named_and_without_names_its_memory_is_noticed() {
     is_named_or_noticed("jemalloc");
 }

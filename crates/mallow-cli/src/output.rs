@@ -40,6 +40,13 @@ pub(crate) fn tell(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
+/// Tells what is worth knowing and nobody's fault, one line each.
+pub(crate) fn note(sentences: &[String]) {
+    for sentence in sentences {
+        tell(&format!("mallow: note: {sentence}\n"));
+    }
+}
+
 /// Warns, one line each.
 pub(crate) fn warn(sentences: &[String]) {
     for sentence in sentences {

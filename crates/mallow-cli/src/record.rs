@@ -32,7 +32,7 @@ pub(crate) fn run(record: Record) -> Result<u8, Failure> {
     let mut names = Names::new();
     let outcome = mallow_collect::record(&options, &mut |module, calls| names.of_calls(module, calls))?;
     output::warn(&outcome.warnings);
-    output::warn(&outcome.notes);
+    output::note(&outcome.notes);
     let trace = open::profile(&outcome.trace, ReallocBooking::OwnSite)?;
     // The trace says most of it again.
     let new: Vec<String> =

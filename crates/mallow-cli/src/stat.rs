@@ -26,7 +26,10 @@ pub(crate) fn run(stat: Stat) -> Result<u8, Failure> {
             let _ = std::fs::remove_file(&made.path);
         }
     })?;
-    outcomes.iter().for_each(|outcome| output::warn(&all_sentences(outcome)));
+    for outcome in &outcomes {
+        output::warn(&outcome.warnings);
+        output::note(&outcome.notes);
+    }
     let code = outcomes.iter().map(|outcome| exit_code::of_program(outcome.exit)).find(|code| *code != 0);
     let result =
         if stat.json { json(&stat, outcomes)? } else { table(&stat, &outcomes, stat.output.is_some()) };

@@ -53,9 +53,9 @@ impl HeapFigures {
         self.recorded_bytes.saturating_mul(2 + self.threads.saturating_sub(1).min(ARENAS_MAX))
     }
 
-    /// Whether at least half of what is resident was recorded, or there is little of it.
-    pub fn are_mostly_recorded(&self) -> bool {
-        self.resident_bytes < UNEXPLAINED_MIN_BYTES || self.resident_bytes / 2 <= self.recorded_bytes
+    /// Whether a quarter of what is resident was recorded, or there is little of it.
+    pub fn a_quarter_is_recorded(&self) -> bool {
+        self.resident_bytes < UNEXPLAINED_MIN_BYTES || self.resident_bytes / 4 <= self.recorded_bytes
     }
 
     /// Whether what was recorded explains a part of the resident memory that is worth a name, or there is little of it.
@@ -69,7 +69,7 @@ impl HeapFigures {
 pub fn heap_source(figures: &HeapFigures, allocator: Option<&str>, runtime: Option<&str>) -> HeapSource {
     match (allocator, runtime) {
         (Some(name), _) => HeapSource::OwnAllocator { name: name.to_owned() },
-        (None, Some(runtime)) if !figures.are_mostly_recorded() => {
+        (None, Some(runtime)) if !figures.a_quarter_is_recorded() => {
             HeapSource::Managed { runtime: runtime.to_owned() }
         }
         (None, None) if !figures.are_explained() => HeapSource::Unexplained,

@@ -7,6 +7,7 @@
 use crate::error::CollectError;
 use crate::starts::Noted;
 use mallow_wire::shared::*;
+use mallow_wire::starts::*;
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;

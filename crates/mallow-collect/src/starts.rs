@@ -6,7 +6,7 @@
 use crate::executable::{PRIVILEGED, sentence};
 use crate::mapping::Mapping;
 use mallow_wire::executable::Obstacle;
-use mallow_wire::shared::*;
+use mallow_wire::starts::*;
 use std::collections::VecDeque;
 use std::os::unix::fs::MetadataExt;
 

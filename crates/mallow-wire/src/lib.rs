@@ -9,6 +9,7 @@
 //! - [`event`] is the record that a hooked call leaves in its thread's ring.
 //! - [`executable`] says whether a library can be preloaded into a program.
 //! - [`hello`] is the one message that hands the memory over.
+//! - [`starts`] are notes in that memory: programs that are started.
 //! - [`trace`] (feature `trace`) is the file: chunks, varints, event columns.
 //!
 //! The recorder builds this crate without the feature: no allocator, no std, no dependency.
@@ -22,6 +23,7 @@ pub mod event;
 pub mod executable;
 pub mod hello;
 pub mod shared;
+pub mod starts;
 #[cfg(feature = "trace")]
 pub mod trace;
 

@@ -16,14 +16,15 @@
 //! Whoever maps this memory shares it with a program that may do anything, so the collector treats every
 //! field as data from outside: indices are checked, and what makes no sense is counted and skipped.
 
-use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
+use crate::starts::{START_NOTES, StartNote};
+use core::sync::atomic::{AtomicU32, AtomicU64};
 
 /// "mallowsm", little endian.
 pub const SHARED_MAGIC: u64 = u64::from_le_bytes(*b"mallowsm");
 
 /// Bumped with every change of this file or of [`crate::event`]. Recorder and collector travel in one binary,
 /// so a difference means that a child was started by another mallow.
-pub const SHARED_VERSION: u32 = 9;
+pub const SHARED_VERSION: u32 = 8;
 
 /// The page size that the layout is aligned to.
 pub const PAGE_BYTES: usize = 4096;
@@ -201,8 +202,6 @@ pub const NODES_OFFSET: usize = PAGE_BYTES;
 pub const MODULES_OFFSET: usize = NODES_OFFSET + NODE_COUNT * size_of::<Node>();
 /// Offset of the notes of programs that are started.
 pub const STARTS_OFFSET: usize = MODULES_OFFSET + MODULE_LOG_BYTES;
-/// Notes of programs that are started, which the collector has not taken yet.
-pub const START_NOTES: usize = 256;
 /// Offset of the lane headers.
 pub const LANES_OFFSET: usize = STARTS_OFFSET + START_NOTES * size_of::<StartNote>();
 /// Offset of the rings.
@@ -311,57 +310,6 @@ pub struct Header {
 }
 
 const _: () = assert!(size_of::<Header>() <= PAGE_BYTES);
-
-/// A program that takes the place of a process's own, noted before it does. Whether it introduces itself is then to be seen.
-///
-/// A process that was forked and has recorded nothing yet writes into the memory of the one it was forked from, so the writer need
-/// not be the owner.
-#[repr(C)]
-#[derive(Debug)]
-pub struct StartNote {
-    /// [`START_FREE`], [`START_WRITING`] or [`START_NOTED`]. Writers take, the collector gives back.
-    pub state: AtomicU32,
-    /// The process, as it sees itself.
-    pub pid: AtomicU32,
-    /// When, in nanoseconds of the monotonic clock: what introduces itself earlier is not yet the program.
-    pub time_ns: AtomicU64,
-    /// The number of its network namespace; 0 when it is not known.
-    pub network: AtomicU64,
-    /// What stands against its being recorded: one of the `FOUND_` numbers.
-    pub found: AtomicU32,
-    /// Bytes of `path`.
-    pub path_bytes: AtomicU32,
-    /// The program's path, its end when it is longer.
-    pub path: [AtomicU8; 224],
-}
-
-const _: () = assert!(size_of::<StartNote>() == 256);
-
-/// In [`StartNote::state`]: nobody's.
-pub const START_FREE: u32 = 0;
-/// In [`StartNote::state`]: being written.
-pub const START_WRITING: u32 = 1;
-/// In [`StartNote::state`]: for the collector to take.
-pub const START_NOTED: u32 = 2;
-
-/// In [`StartNote::found`]: nothing.
-pub const FOUND_NOTHING: u32 = 0;
-/// [`crate::executable::Obstacle::Static`].
-pub const FOUND_STATIC: u32 = 1;
-/// [`crate::executable::Obstacle::OtherMachine`].
-pub const FOUND_OTHER_MACHINE: u32 = 2;
-/// [`crate::executable::Obstacle::Sanitizer`].
-pub const FOUND_SANITIZER: u32 = 3;
-/// The loader ignores preloaded libraries, because the file gives other rights than its caller's.
-pub const FOUND_PRIVILEGED: u32 = 4;
-/// The environment that it is given does not name the recorder or the session.
-pub const FOUND_CLEARED: u32 = 5;
-/// The recorder's file is not to be found from where it starts.
-pub const FOUND_ELSEWHERE: u32 = 6;
-/// A limit on memory, on the length of files or on their number leaves no room.
-pub const FOUND_LIMITED: u32 = 7;
-/// The start that was noted with the same process and time has failed.
-pub const FOUND_FAILED: u32 = 8;
 
 /// Orders to the thread in the process that speaks to its allocator, and its answers.
 ///

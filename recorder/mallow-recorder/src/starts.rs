@@ -11,6 +11,7 @@ use core::sync::atomic::Ordering;
 use mallow_wire::executable::{Obstacle, obstacle};
 use mallow_wire::hello::SESSION_VARIABLE;
 use mallow_wire::shared::*;
+use mallow_wire::starts::*;
 
 /// How the library's file name begins.
 const LIBRARY: &[u8] = b"libmallow_preload";

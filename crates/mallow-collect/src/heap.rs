@@ -44,6 +44,8 @@ pub enum HeapSource {
 
 /// How much resident memory has to be without an explanation before anything is said.
 const UNEXPLAINED_MIN_BYTES: u64 = 8 << 20;
+/// How large a runtime's own heap has to be to be spoken of.
+const MANAGED_MIN_BYTES: u64 = 32 << 20;
 
 impl HeapFigures {
     /// How much memory an allocator may hold for what was recorded. It keeps what was freed, and its blocks lie apart: twice what lived
@@ -53,9 +55,9 @@ impl HeapFigures {
         self.recorded_bytes.saturating_mul(2 + self.threads.saturating_sub(1).min(ARENAS_MAX))
     }
 
-    /// Whether a quarter of what is resident was recorded, or there is little of it.
+    /// Whether a quarter of what is resident was recorded, or there is little of it. Every runtime has some megabytes of its own.
     pub fn a_quarter_is_recorded(&self) -> bool {
-        self.resident_bytes < UNEXPLAINED_MIN_BYTES || self.resident_bytes / 4 <= self.recorded_bytes
+        self.resident_bytes < MANAGED_MIN_BYTES || self.resident_bytes / 4 <= self.recorded_bytes
     }
 
     /// Whether what was recorded explains a part of the resident memory that is worth a name, or there is little of it.

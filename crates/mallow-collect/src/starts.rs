@@ -62,7 +62,9 @@ impl Starts {
         let noted = mapping.header().starts_noted.load(std::sync::atomic::Ordering::Acquire);
         if noted != *seen {
             *seen = noted;
-            (0..START_NOTES).filter_map(|index| mapping.take_start(index)).for_each(|noted| self.note(noted));
+            let used = mapping.header().starts_high.load(std::sync::atomic::Ordering::Relaxed) as usize;
+            let notes = (0..used.min(START_NOTES)).filter_map(|index| mapping.take_start(index));
+            notes.for_each(|noted| self.note(noted));
         }
     }
 

@@ -286,6 +286,8 @@ pub struct Header {
     pub started_ns: u64,
     /// How often a [`StartNote`] was written.
     pub starts_noted: AtomicU32,
+    /// Notes below this index have been used at least once.
+    pub starts_high: AtomicU32,
     /// Programs that were started while there was no room for a note.
     pub starts_lost: AtomicU32,
     /// Private memory that belongs to no file and was resident when the process introduced itself; 0 when it is not known.
@@ -297,8 +299,6 @@ pub struct Header {
     pub stack_bytes_at_exit: AtomicU64,
     /// Bytes of `executable`; 0 when it is not known.
     pub executable_bytes: u32,
-    /// Pad.
-    pub pad: u32,
     /// The path of the executable, unless it is longer.
     pub executable: [u8; EXECUTABLE_BYTES_MAX],
     /// Under [`WATCH_AIDE`].

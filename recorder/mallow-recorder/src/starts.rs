@@ -93,10 +93,10 @@ fn write(pid: u32, time_ns: u64, network: u64, found: u32, path: &[u8]) -> Optio
     let notes = unsafe {
         core::slice::from_raw_parts(process::shared().add(STARTS_OFFSET).cast::<StartNote>(), START_NOTES)
     };
-    let take = |note: &&StartNote| {
+    let take = |note: &StartNote| {
         note.state.compare_exchange(START_FREE, START_WRITING, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     };
-    let Some(note) = notes.iter().find(take) else {
+    let Some((index, note)) = notes.iter().enumerate().find(|(_, note)| take(note)) else {
         header.starts_lost.fetch_add(1, Ordering::Relaxed);
         return None;
     };
@@ -108,6 +108,7 @@ fn write(pid: u32, time_ns: u64, network: u64, found: u32, path: &[u8]) -> Optio
     note.path.iter().zip(end).for_each(|(place, byte)| place.store(*byte, Ordering::Relaxed));
     note.path_bytes.store(end.len() as u32, Ordering::Relaxed);
     note.state.store(START_NOTED, Ordering::Release);
+    header.starts_high.fetch_max(index as u32 + 1, Ordering::Relaxed);
     header.starts_noted.fetch_add(1, Ordering::Release);
     Some(note)
 }

@@ -1,7 +1,7 @@
 //! How much memory of a process is resident that could be a heap: private, and neither a file's nor a stack nor static data.
 //!
 //! The short table of the kernel is read as often as a process is sampled. The long one, with every mapping, is read only when
-//! less than a quarter of the short one was recorded, and again when half as much has come.
+//! what was recorded does not explain the short one, and again when half as much has come.
 
 use super::{Executables, HeapFigures, HeapSource, Linked, UNEXPLAINED_MIN_BYTES, heap_source};
 use mallow_wire::shared::Header;
@@ -64,7 +64,12 @@ impl MemoryWatch {
         let grown_bytes = resident.anonymous_bytes.saturating_sub(start_bytes);
         let is_new = grown_bytes / 3 * 2 >= self.looked_at_bytes && grown_bytes > self.resident_bytes;
         let is_much = is_new && grown_bytes >= UNEXPLAINED_MIN_BYTES;
-        if !is_much || self.figures_of(grown_bytes, header, recorded_bytes()).a_quarter_is_recorded() {
+        if !is_much {
+            return;
+        }
+        let figures = self.figures_of(grown_bytes, header, recorded_bytes());
+        let is_runtime = self.runtime.is_some() || self.linked().is_go;
+        if if is_runtime { figures.a_quarter_is_recorded() } else { figures.are_explained() } {
             return;
         }
         self.looked_at_bytes = grown_bytes;

@@ -116,6 +116,14 @@ fn limits_and_namespaces_are_named() {
         let sentences = told(&shell(&workshop, &format!("unshare -rn {plain}; exit 0")));
         named(&sentences, &plain, "another network namespace");
     }
+    if can(&["unshare", "-n", "true"]) {
+        let text = "#define _GNU_SOURCE\n#include <sched.h>\n#include <stdlib.h>\n#include <sys/wait.h>\n#include <unistd.h>\n\
+                    int main(void) {\n    if (fork() == 0) { if (unshare(CLONE_NEWNET)) _exit(1); void *volatile block = malloc(10); free(block); _exit(0); }\n\
+                    \x20   wait(NULL);\n    return 0;\n}\n";
+        let program = build_text(workshop.path(), "forks", text);
+        let sentences = told(&Session::new(workshop.path(), &[&program.to_string_lossy()]));
+        assert!(sentences.len() == 1 && sentences[0].contains("could not reach mallow"), "{sentences:#?}");
+    }
     if can(&["unshare", "-rm", "true"]) {
         let hidden = "unshare -rm sh -c 'mount -t tmpfs none /tmp; cd /; /bin/echo ran'; exit 0";
         let sentences = told(&shell(&workshop, hidden));

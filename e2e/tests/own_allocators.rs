@@ -188,7 +188,7 @@ fn other_memory_is_no_allocators() {
             "forks",
             format!(
                 "{head}int main(void) {{ void *all[500]; for (int i = 0; i < 500; i++) {{ all[i] = memset(malloc(100000), 1, 100000); }}\n\
-                 for (int i = 0; i < 4; i++) {{ if (fork() == 0) {{ free(malloc(10)); {wait} return 0; }} }}\n\
+                 for (int i = 0; i < 4; i++) {{ if (fork() == 0) {{ void *volatile block = malloc(10); free(block); {wait} return 0; }} }}\n\
                  while (wait(NULL) > 0) {{}}\n free(all[0]); return 0; }}\n"
             ),
         ),

@@ -144,7 +144,7 @@ fn runtime_of(name: &str) -> Option<&'static str> {
         ("libjulia", "Julia"),
         ("libluajit", "LuaJIT"),
     ];
-    const PROGRAMS: [(&str, &str); 17] = [
+    const PROGRAMS: [(&str, &str); 18] = [
         ("java", "the JVM"),
         ("node", "Node"),
         ("nodejs", "Node"),
@@ -162,6 +162,7 @@ fn runtime_of(name: &str) -> Option<&'static str> {
         ("sbcl", "SBCL"),
         ("cc1", "GCC"),
         ("cc1plus", "GCC"),
+        ("lto1", "GCC"),
     ];
     let library = LIBRARIES.iter().find(|(start, _)| name.starts_with(start));
     // A version may follow, a word may not: `python3.11`, but not `nodemon`.

@@ -80,14 +80,16 @@ impl Folder {
         Some(bytes)
     }
 
-    /// Adds answers to those that are kept. What cannot be written is found out again another time.
-    pub(crate) fn add(&self, module: &str, new: &Answers) {
+    /// Adds those of the answers that are about `new` addresses to those that are kept. What cannot be written is found out again
+    /// another time.
+    pub(crate) fn add(&self, module: &str, answers: &Answers, new: &[u64]) {
         let identity = self.full_identity(module);
         let kept = self.open(&identity).and_then(|bytes| decode(&bytes, &identity, None)).unwrap_or_default();
-        let mut all = kept;
-        all.problem = new.problem.clone().or(all.problem);
-        all.frames.extend(new.frames.iter().map(|(svma, frames)| (*svma, frames.clone())));
-        let bytes = encode(&all, &identity);
+        let of_kept = kept.frames.iter().map(|(svma, frames)| (*svma, &frames[..]));
+        let of_new = new.iter().filter_map(|svma| Some((*svma, &answers.frames.get(svma)?[..])));
+        let all: FxHashMap<u64, &[Frame]> = of_kept.chain(of_new).collect();
+        let problem = answers.problem.as_ref().or(kept.problem.as_ref());
+        let bytes = encode(&all, problem.map(String::as_str), &identity);
         if bytes.len() as u64 <= FILE_BYTES_MAX && self.write(&self.file(&identity), &bytes).is_ok() {
             self.make_room();
         }
@@ -171,16 +173,16 @@ impl Strings {
     }
 }
 
-fn encode(answers: &Answers, identity: &str) -> Vec<u8> {
+fn encode(answers: &FxHashMap<u64, &[Frame]>, problem: Option<&str>, identity: &str) -> Vec<u8> {
     let mut strings = Strings::default();
     let (mut index, mut frames) = (Vec::new(), Vec::new());
-    let mut svmas: Vec<u64> = answers.frames.keys().copied().collect();
+    let mut svmas: Vec<u64> = answers.keys().copied().collect();
     svmas.sort_unstable();
     for svma in svmas {
         index.extend_from_slice(&svma.to_le_bytes());
         index.extend_from_slice(&(frames.len() as u32).to_le_bytes());
         // More calls than that are never inlined into one another.
-        let of_address = &answers.frames[&svma];
+        let of_address = answers[&svma];
         let of_address = &of_address[..of_address.len().min(usize::from(u16::MAX))];
         frames.extend_from_slice(&(of_address.len() as u16).to_le_bytes());
         for frame in of_address {
@@ -197,11 +199,11 @@ fn encode(answers: &Answers, identity: &str) -> Vec<u8> {
     }
     let mut body = Vec::new();
     put_text(&mut body, identity);
-    body.push(u8::from(answers.problem.is_some()));
-    put_text(&mut body, answers.problem.as_deref().unwrap_or_default());
+    body.push(u8::from(problem.is_some()));
+    put_text(&mut body, problem.unwrap_or_default());
     body.extend_from_slice(&(strings.texts.len() as u32).to_le_bytes());
     strings.texts.iter().for_each(|text| put_text(&mut body, text));
-    body.extend_from_slice(&(answers.frames.len() as u32).to_le_bytes());
+    body.extend_from_slice(&(answers.len() as u32).to_le_bytes());
     body.extend(index);
     body.extend(frames);
     [MAGIC.as_slice(), &crc32fast::hash(&body).to_le_bytes(), &body].concat()

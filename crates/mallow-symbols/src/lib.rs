@@ -9,6 +9,7 @@
 //! `.gnu_debuglink`, shared ones by `.gnu_debugaltlink` (dwz), split DWARF (`.dwo`, `.dwp`), `.symtab` and `.dynsym`.
 //! Not supported: `.gnu_debugdata` (a compressed symbol table that Fedora adds), debuginfod, code made at run time.
 
+mod ahead;
 mod bare_name;
 mod binary;
 mod demangle;
@@ -27,9 +28,12 @@ use std::path::PathBuf;
 use mallow_base::Frame;
 use rustc_hash::FxHashMap;
 
+pub use crate::ahead::Ahead;
+use crate::ahead::Found;
 use crate::binary::Binary;
 pub use crate::demangle::demangle;
 pub use crate::locate::SearchPaths;
+use crate::resolve::Resolved;
 pub use crate::suppressions::{NotALiteral, embedded_suppressions, embedded_suppressions_in};
 
 /// One executable or library as it was mapped.
@@ -52,6 +56,7 @@ pub struct Symbolizer {
     modules: FxHashMap<ModuleKey, Known>,
     warnings: Vec<String>,
     kept: Option<kept::Folder>,
+    ahead: Option<Ahead>,
     looked_up: u64,
 }
 
@@ -64,13 +69,27 @@ struct Known {
 impl Symbolizer {
     /// Opens nothing yet.
     pub fn new(search: SearchPaths) -> Self {
-        Self { search, modules: FxHashMap::default(), warnings: Vec::new(), kept: None, looked_up: 0 }
+        Self {
+            search,
+            modules: FxHashMap::default(),
+            warnings: Vec::new(),
+            kept: None,
+            ahead: None,
+            looked_up: 0,
+        }
     }
 
     /// Keeps answers in this folder, which is made when there is something to keep, and takes those that are there.
     #[must_use]
     pub fn keeping(mut self, folder: PathBuf) -> Self {
         self.kept = Some(kept::Folder::new(folder));
+        self
+    }
+
+    /// Takes the answers that another symbolizer leaves here with [`Symbolizer::look_ahead`].
+    #[must_use]
+    pub fn sharing(mut self, ahead: Ahead) -> Self {
+        self.ahead = Some(ahead);
         self
     }
 
@@ -88,17 +107,15 @@ impl Symbolizer {
         if !names_a_file(&module.path) {
             return svmas.iter().map(|&svma| vec![bare_frame(&module.path, svma)]).collect();
         }
-        let known = self.modules.entry(module.clone()).or_insert_with(|| {
-            let binary = dwarf::caught(|| Ok::<_, std::fmt::Error>(Binary::open(module, &self.search)));
-            Known { binary: binary.unwrap_or_else(|_| Binary::damaged(module)), warned: false }
-        });
+        let known = self
+            .modules
+            .entry(module.clone())
+            .or_insert_with(|| Known { binary: open(module, &self.search), warned: false });
         let mut unique = svmas.to_vec();
         unique.sort_unstable();
         unique.dedup();
-        let (resolved, looked_up) = match &self.kept {
-            Some(folder) => with_kept(folder, &known.binary, module, &unique),
-            None => (resolve::resolve(&known.binary, &module.path, &unique), unique.len()),
-        };
+        let stores = Stores { kept: self.kept.as_ref(), ahead: self.ahead.as_ref() };
+        let (resolved, looked_up) = stores.resolve(&known.binary, module, &unique);
         self.looked_up += looked_up as u64;
         if let Some(problem) = resolved.problem
             && !known.warned
@@ -112,6 +129,31 @@ impl Symbolizer {
         svmas.iter().map(|svma| resolved.frames[unique.partition_point(|at| at < svma)].clone()).collect()
     }
 
+    /// Finds answers for whoever asks later, and leaves them where they are shared ([`Symbolizer::sharing`]). The module's files are
+    /// opened anew each time, so that they are what they are now.
+    pub fn look_ahead(&mut self, module: &ModuleKey, svmas: &[u64]) {
+        let Some(ahead) = self.ahead.as_ref().filter(|_| names_a_file(&module.path)) else { return };
+        let binary = open(module, &self.search);
+        let identity = binary.identity(module);
+        let mut found = Found {
+            answers: self.kept.as_ref().map(|folder| folder.read(&identity, svmas)).unwrap_or_default(),
+            new: svmas.to_vec(),
+        };
+        found.new.retain(|svma| !found.answers.frames.contains_key(svma));
+        found.new.sort_unstable();
+        found.new.dedup();
+        if !found.new.is_empty() {
+            let resolved = resolve::resolve(&binary, &module.path, &found.new);
+            if resolved.is_split || resolved.is_damaged {
+                return;
+            }
+            found.answers.frames.extend(found.new.iter().copied().zip(resolved.frames));
+            found.answers.problem = found.answers.problem.or(resolved.problem);
+            self.looked_up += found.new.len() as u64;
+        }
+        ahead.add(identity, found);
+    }
+
     /// Sentences about what was missing, at most one per module: the file is gone, it is another build, it has no
     /// symbols, it is damaged.
     pub fn warnings(&self) -> &[String] {
@@ -119,31 +161,50 @@ impl Symbolizer {
     }
 }
 
-/// Resolves what the folder has no answer for; gives how many addresses that were.
-fn with_kept(
-    folder: &kept::Folder,
-    binary: &Binary,
-    module: &ModuleKey,
-    svmas: &[u64],
-) -> (resolve::Resolved, usize) {
-    let identity = binary.identity(module);
-    let mut known = folder.read(&identity, svmas);
-    let missing: Vec<u64> = svmas.iter().copied().filter(|svma| !known.frames.contains_key(svma)).collect();
-    if !missing.is_empty() {
-        let resolved = resolve::resolve(binary, &module.path, &missing);
-        let new = kept::Answers {
-            frames: missing.iter().copied().zip(resolved.frames).collect(),
-            problem: resolved.problem,
-        };
-        // Files of split DWARF are not part of the identity.
-        if !resolved.is_split {
-            folder.add(&identity, &new);
+/// Opens the files of a module.
+fn open(module: &ModuleKey, search: &SearchPaths) -> Binary {
+    let binary = dwarf::caught(|| Ok::<_, std::fmt::Error>(Binary::open(module, search)));
+    binary.unwrap_or_else(|_| Binary::damaged(module))
+}
+
+/// Where answers may be already.
+struct Stores<'a> {
+    kept: Option<&'a kept::Folder>,
+    ahead: Option<&'a Ahead>,
+}
+
+impl Stores<'_> {
+    /// Resolves what there is no answer for, and keeps what is new; gives how many addresses had to be looked up.
+    fn resolve(&self, binary: &Binary, module: &ModuleKey, svmas: &[u64]) -> (Resolved, usize) {
+        if self.kept.is_none() && self.ahead.is_none() {
+            return (resolve::resolve(binary, &module.path, svmas), svmas.len());
         }
-        known.problem = new.problem.or(known.problem);
-        known.frames.extend(new.frames);
+        let identity = binary.identity(module);
+        let Found { answers: mut known, mut new } =
+            self.ahead.map(|ahead| ahead.take(&identity)).unwrap_or_default();
+        let mut missing = svmas.to_vec();
+        missing.retain(|svma| !known.frames.contains_key(svma));
+        if let Some(folder) = self.kept.filter(|_| !missing.is_empty()) {
+            let kept = folder.read(&identity, &missing);
+            missing.retain(|svma| !kept.frames.contains_key(svma));
+            known.frames.extend(kept.frames);
+            known.problem = known.problem.or(kept.problem);
+        }
+        let mut is_split = false;
+        if !missing.is_empty() {
+            let resolved = resolve::resolve(binary, &module.path, &missing);
+            new.extend(&missing);
+            known.frames.extend(missing.iter().copied().zip(resolved.frames));
+            known.problem = resolved.problem.or(known.problem);
+            is_split = resolved.is_split;
+        }
+        // Files of split DWARF are not part of the identity.
+        if let Some(folder) = self.kept.filter(|_| !new.is_empty() && !is_split) {
+            folder.add(&identity, &known, &new);
+        }
+        let frames = svmas.iter().map(|svma| known.frames.remove(svma).unwrap_or_default()).collect();
+        (Resolved { frames, problem: known.problem, is_split, is_damaged: false }, missing.len())
     }
-    let frames = svmas.iter().map(|svma| known.frames.remove(svma).unwrap_or_default()).collect();
-    (resolve::Resolved { frames, problem: known.problem, is_split: false }, missing.len())
 }
 
 /// What the kernel writes in place of a path names nothing that could be opened, or worse, something else.

@@ -28,6 +28,8 @@ pub(crate) struct Resolved {
     pub(crate) problem: Option<String>,
     /// Files were asked for that the debug information refers to.
     pub(crate) is_split: bool,
+    /// Some of the debug information could not be read.
+    pub(crate) is_damaged: bool,
 }
 
 /// Resolves `svmas`, which must be sorted, of the module `path`.
@@ -51,11 +53,12 @@ pub(crate) fn resolve(binary: &Binary, path: &str, svmas: &[u64]) -> Resolved {
     };
     let (frames, later_damage) =
         if job.has_dwarf && svmas.len() > SPLIT_FROM { job.run_split(svmas) } else { job.run(svmas) };
+    let damage = damage.or(later_damage);
+    let is_damaged = damage.is_some();
     let problem = binary.problem.clone().or_else(|| {
-        let damage = damage.or(later_damage);
         damage.map(|damage| damaged(path, &damage)).or_else(|| nameless(path, &names, job.has_dwarf, &frames))
     });
-    Resolved { frames, problem, is_split: job.is_split.into_inner() }
+    Resolved { frames, problem, is_split: job.is_split.into_inner(), is_damaged }
 }
 
 fn binary_path<'a>(binary: &'a Binary, path: &'a str) -> &'a Path {

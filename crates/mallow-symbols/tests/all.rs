@@ -1,5 +1,6 @@
 //! The tests of this crate's promises, in one program: it is linked once, and its tests share the cores.
 
+mod ahead;
 mod compiled;
 mod damaged;
 mod judge;

@@ -39,6 +39,7 @@ mod summary;
 mod suppressions;
 pub mod threads;
 pub mod timeline;
+mod tops;
 mod tree;
 pub mod window;
 

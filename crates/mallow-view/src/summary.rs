@@ -1,6 +1,7 @@
 //! What a person wants to know when the program has ended, and what to look at next.
 
-use crate::{Filter, Measure, Shown, SiteRow, Sites, plumbing};
+use crate::Measure;
+use crate::tops::tops;
 use mallow_base::{Frame, Percent};
 use mallow_profile::{Exit, Process, Profile, Totals};
 
@@ -8,8 +9,6 @@ use mallow_profile::{Exit, Process, Profile, Totals};
 const LEAKED_SHARE_MIN: f64 = 0.10;
 /// The share of temporary allocations from which they are worth a look.
 const TEMPORARY_SHARE_MIN: f64 = 0.20;
-/// Sites for each measure.
-const SITES_MAX: usize = 3;
 
 /// A recording in a few figures.
 #[derive(Clone, Debug)]
@@ -35,7 +34,7 @@ pub struct Summary<'a> {
 }
 
 /// The top sites by one measure.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Top<'a> {
     /// The measure.
     pub measure: Measure,
@@ -44,7 +43,7 @@ pub struct Top<'a> {
 }
 
 /// One of the top sites.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TopRow<'a> {
     /// The measure's figure.
     pub value: u64,
@@ -68,7 +67,6 @@ impl<'a> Summary<'a> {
     pub fn of(profile: &'a Profile) -> Self {
         let totals = profile.totals();
         let first_pid = profile.processes.first().map(|process| process.pid);
-        let mut sites = Sites::of(profile, Shown::WithoutPlumbing, &Filter::default());
         Self {
             command: profile.recording.command.join(" "),
             exit: profile.processes.iter().rev().find(|p| Some(p.pid) == first_pid).and_then(|p| p.exit),
@@ -81,7 +79,7 @@ impl<'a> Summary<'a> {
                 .iter()
                 .map(|process| process.events_lost)
                 .fold(0, u64::saturating_add),
-            tops: Measure::ALL.iter().filter_map(|&measure| top(&mut sites, measure)).collect(),
+            tops: tops(profile),
             next: next(&totals),
         }
     }
@@ -90,26 +88,6 @@ impl<'a> Summary<'a> {
     pub fn per_second(&self, value: u64) -> Option<u64> {
         (self.duration_us > 0).then(|| (value as f64 * 1e6 / self.duration_us as f64) as u64)
     }
-}
-
-fn top<'a>(sites: &mut Sites<'a>, measure: Measure) -> Option<Top<'a>> {
-    sites.sort(measure);
-    let mut named = sites.by_naming_frame();
-    named.sort(measure);
-    let row = |row: &SiteRow| {
-        let frame = named.frames(row).next();
-        let caller =
-            if frame.is_some_and(has_line) { None } else { named.frames(row).find(|frame| has_line(frame)) };
-        TopRow { value: measure.of_site(&row.totals), frame, caller }
-    };
-    let rows: Vec<TopRow<'a>> =
-        named.rows.iter().filter(|row| measure.concerns(&row.totals)).take(SITES_MAX).map(row).collect();
-    (!rows.is_empty()).then_some(Top { measure, rows })
-}
-
-/// Whether a frame leads to a line of the program. The C library's start has lines too where its debug files are installed.
-fn has_line(frame: &Frame) -> bool {
-    frame.file.is_some() && frame.line.is_some() && plumbing::root_rule(frame).is_none()
 }
 
 fn next(totals: &Totals) -> Vec<Next> {

@@ -138,7 +138,7 @@ impl Runner<'_> {
             },
             preload: self.preload,
         };
-        let outcome = record(&options, self.resolve)?;
+        let outcome = record(&options, self.resolve, None)?;
         let told = || error::tail(&output_path);
         if outcome.timed_out {
             return Err(RunError::TimedOut { after: test.settings.timeout, output: told() });

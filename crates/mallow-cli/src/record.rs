@@ -4,13 +4,12 @@ use crate::failure::Failure;
 use crate::request::{NewFile, Record};
 use crate::symbols::Names;
 use crate::text::{self, Style};
-use crate::{exit_code, open, output, preload};
+use crate::{exit_code, output, preload};
 use mallow_collect::{Output, RecordOptions, Setting};
-use mallow_formats::native::ReallocBooking;
 use mallow_view::Summary;
 use std::path::PathBuf;
 
-/// Records a command. What people see is read back from the trace, so that it is what the file holds.
+/// Records a command. What people see is made from what the collector holds, which is what the trace holds.
 pub(crate) fn run(record: Record) -> Result<u8, Failure> {
     if record.output.as_ref().is_some_and(NewFile::is_stdout) {
         return Err(Failure::new(
@@ -30,16 +29,40 @@ pub(crate) fn run(record: Record) -> Result<u8, Failure> {
         preload: preload::LIBRARY,
     };
     let mut names = Names::new();
-    let outcome = mallow_collect::record(&options, &mut |module, calls| names.of_calls(module, calls))?;
+    let look_ahead = names.looking_ahead();
+    let mut outcome = mallow_collect::record(
+        &options,
+        &mut |module, calls| names.of_calls(module, calls),
+        Some(look_ahead),
+    )?;
     output::warn(&outcome.warnings);
     output::note(&outcome.notes);
-    let trace = open::profile(&outcome.trace, ReallocBooking::OwnSite)?;
-    // The trace says most of it again.
-    let new: Vec<String> =
-        trace.warnings.iter().filter(|sentence| !outcome.warnings.contains(sentence)).cloned().collect();
-    output::warn(&new);
+    let mut profile = outcome.profile.take().unwrap_or_default();
+    #[cfg(debug_assertions)]
+    held_against_the_trace(&profile, &outcome.trace);
+    // As whoever opens the trace does with one that says what it lacks.
+    if !outcome.complete {
+        let mut names = Names::new();
+        names.complete(&mut profile);
+        output::warn(names.warnings());
+    }
     let shown = outcome.trace.strip_prefix(".").unwrap_or(&outcome.trace).display().to_string();
     let style = Style::of(&std::io::stderr());
-    output::tell(&text::summary::summary(&Summary::of(&trace.profile), &outcome.blind, &shown, style));
+    output::tell(&text::summary::summary(&Summary::of(&profile), &outcome.blind, &shown, style));
     Ok(if outcome.interrupted { exit_code::INTERRUPTED } else { exit_code::of_program(outcome.exit) })
+}
+
+/// Every test that records is a test of this: a reader of the trace finds what the summary is made from.
+#[cfg(debug_assertions)]
+fn held_against_the_trace(profile: &mallow_profile::Profile, trace: &std::path::Path) {
+    use mallow_formats::native::{ReallocBooking, read_file_with};
+    let mut read = read_file_with(trace, ReallocBooking::OwnSite).expect("the trace can be read").profile;
+    read.processes.iter_mut().for_each(|process| process.samples.clear());
+    assert_eq!(profile.recording, read.recording);
+    assert_eq!(profile.processes, read.processes);
+    assert_eq!(profile.modules, read.modules);
+    assert_eq!(profile.locations, read.locations);
+    assert_eq!(profile.stacks, read.stacks);
+    assert_eq!(profile.sites, read.sites);
+    assert_eq!(format!("{:?}", profile.known), format!("{:?}", read.known));
 }

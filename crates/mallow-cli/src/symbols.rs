@@ -1,8 +1,9 @@
 //! Names for addresses: what the collector asks for at the end of a recording, and what a trace that was cut short lacks.
 
 use mallow_base::Frame;
+use mallow_collect::LookAhead;
 use mallow_profile::{Address, Location, Module, Profile};
-use mallow_symbols::{ModuleKey, SearchPaths, Symbolizer};
+use mallow_symbols::{Ahead, ModuleKey, SearchPaths, Symbolizer};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -14,19 +15,20 @@ pub(crate) struct Names {
 impl Names {
     /// Opens nothing yet.
     pub(crate) fn new() -> Self {
-        let symbolizer = Symbolizer::new(SearchPaths::default());
-        Self {
-            symbolizer: match kept_folder(|name| std::env::var_os(name)) {
-                Some(folder) => symbolizer.keeping(folder),
-                None => symbolizer,
-            },
-        }
+        Self { symbolizer: symbolizer() }
+    }
+
+    /// Looks names up for these here, before they are asked for.
+    pub(crate) fn looking_ahead(&mut self) -> LookAhead {
+        let ahead = Ahead::default();
+        self.symbolizer = symbolizer().sharing(ahead.clone());
+        let mut early = symbolizer().sharing(ahead);
+        Box::new(move |module, calls| early.look_ahead(&key_of(module), calls))
     }
 
     /// The frames at addresses inside of calls.
     pub(crate) fn of_calls(&mut self, module: &Module, calls: &[u64]) -> Vec<Vec<Frame>> {
-        let key = ModuleKey { path: module.path.clone(), build_id: module.build_id.clone() };
-        self.symbolizer.resolve(&key, calls)
+        self.symbolizer.resolve(&key_of(module), calls)
     }
 
     /// The frames at return addresses of a module. A return address points behind its call, which may be the last
@@ -74,6 +76,18 @@ impl Names {
     pub(crate) fn warnings(&self) -> &[String] {
         self.symbolizer.warnings()
     }
+}
+
+fn symbolizer() -> Symbolizer {
+    let symbolizer = Symbolizer::new(SearchPaths::default());
+    match kept_folder(|name| std::env::var_os(name)) {
+        Some(folder) => symbolizer.keeping(folder),
+        None => symbolizer,
+    }
+}
+
+fn key_of(module: &Module) -> ModuleKey {
+    ModuleKey { path: module.path.clone(), build_id: module.build_id.clone() }
 }
 
 /// Where answers are kept for the next time: in the user's cache, unless the environment names another folder, or an empty one for none.

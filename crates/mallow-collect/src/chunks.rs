@@ -25,19 +25,20 @@ pub(crate) fn recording(command: &[OsString]) -> trace::Recording {
     }
 }
 
-/// A process's figures.
-pub(crate) fn folded(folded: &Folded) -> trace::FoldedProcess {
-    trace::FoldedProcess {
+/// Appends a process's figures.
+pub(crate) fn encode_folded(folded: &Folded, out: &mut Vec<u8>) {
+    let threads = folded
+        .threads
+        .iter()
+        .map(|thread| trace::FoldedThread { allocations: thread.allocations, bytes: thread.bytes });
+    let process = trace::FoldedProcess {
         totals: totals_in_trace(&folded.totals),
         peak_us: folded.peak_us,
         frees_unmatched: folded.frees_unmatched,
-        threads: folded
-            .threads
-            .iter()
-            .map(|thread| trace::FoldedThread { allocations: thread.allocations, bytes: thread.bytes })
-            .collect(),
-        sites: folded.sites.iter().map(site_in_trace).collect(),
-    }
+        threads: threads.collect(),
+        sites: Vec::new(),
+    };
+    process.encode_with(folded.sites.iter().map(site_in_trace), out);
 }
 
 fn totals_in_trace(totals: &Totals) -> trace::FoldedTotals {

@@ -9,6 +9,7 @@
 //! blocks and distinct stacks only. Symbols are somebody else's knowledge: [`record()`] is given a function
 //! that resolves addresses.
 
+mod ahead;
 mod chunks;
 mod clock;
 mod descriptors;
@@ -36,6 +37,7 @@ mod pairing_tests;
 mod pause;
 mod preload;
 mod process;
+mod profile;
 mod questions;
 mod record;
 mod regions;
@@ -43,6 +45,7 @@ mod session;
 mod setting;
 #[cfg(test)]
 mod shared_memory;
+mod stack_table;
 mod stacks;
 mod starts;
 mod stat;
@@ -51,6 +54,7 @@ mod trace_file;
 mod unseen;
 mod watch;
 
+pub use ahead::LookAhead;
 pub use error::CollectError;
 pub use heap::{HeapFigures, HeapSource, heap_source};
 pub use interrupts::{Interrupts, is_ignored};

@@ -2,6 +2,7 @@
 
 use crate::module_map::ModuleMap;
 use crate::process::Recorded;
+use crate::stack_table::StackTable;
 use crate::symbols::Resolve;
 use crate::watch::{LiveProcess, Look};
 use mallow_base::Frame;
@@ -12,6 +13,7 @@ use mallow_profile::{
 use mallow_wire::shared::ADDRESS_TRUNCATED;
 use mallow_wire::trace::{self, StackNode, SymbolKey};
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
 /// Every stack of every process that was recorded when it was asked for. Names are looked up once each.
 #[derive(Clone, Debug, Default)]
@@ -26,7 +28,7 @@ struct StacksOf {
     command: String,
     modules: Vec<trace::Module>,
     map: ModuleMap,
-    nodes: Vec<StackNode>,
+    stacks: Arc<StackTable>,
 }
 
 impl LiveStacks {
@@ -36,7 +38,7 @@ impl LiveStacks {
             command: process.command().to_owned(),
             modules: process.modules().to_vec(),
             map: ModuleMap::of(process.modules()),
-            nodes: process.nodes().to_vec(),
+            stacks: Arc::new(process.stacks().snapshot()),
         };
         LiveStacks { processes: processes.iter().map(stacks_of).collect(), named: FxHashMap::default() }
     }
@@ -49,7 +51,7 @@ impl LiveStacks {
 
     fn frames_of(&self, index: u32, stack: StackId) -> Vec<Frame> {
         let Some(process) = self.process(index) else { return Vec::new() };
-        process.chain(stack).flat_map(|node| self.located(process, node).1).collect()
+        process.chain(stack).flat_map(|node| self.located(process, &node).1).collect()
     }
 
     fn process(&self, index: u32) -> Option<&StacksOf> {
@@ -96,7 +98,7 @@ impl LiveStacks {
         let mut outermost_first: Vec<LocationId> = process
             .chain(stack)
             .map(|node| {
-                let (at, frames) = self.located(process, node);
+                let (at, frames) = self.located(process, &node);
                 let address = match at {
                     At::Module(module, svma) => Address::InModule { module: builder.module(module), svma },
                     At::Nowhere(avma) => Address::Anonymous { avma },
@@ -130,16 +132,16 @@ impl LiveStacks {
     fn name(&mut self, stacks: &[(u32, StackId)], resolve: Resolve<'_>) {
         let mut wanted: FxHashMap<Module, Vec<u64>> = FxHashMap::default();
         for process in &self.processes {
-            let mut seen = vec![false; process.nodes.len()];
+            let mut seen = vec![false; process.stacks.len()];
             for (_, stack) in stacks.iter().filter(|(index, _)| *index == process.index) {
-                let mut at = Some(stack.0 as usize);
-                while let Some(number) = at.filter(|at| seen.get(*at) == Some(&false)) {
-                    seen[number] = true;
-                    let node = &process.nodes[number];
-                    if let At::Module(module, svma) = process.at(node) {
-                        wanted.entry(module).or_default().push(sought(svma, node));
+                let mut at = Some(stack.0);
+                while let Some(number) = at.filter(|at| seen.get(*at as usize) == Some(&false)) {
+                    seen[number as usize] = true;
+                    let Some(node) = process.stacks.node(number) else { break };
+                    if let At::Module(module, svma) = process.at(&node) {
+                        wanted.entry(module).or_default().push(sought(svma, &node));
                     }
-                    at = node.parent.map(|parent| parent as usize);
+                    at = node.parent;
                 }
             }
         }
@@ -167,8 +169,8 @@ enum At {
 
 impl StacksOf {
     /// The nodes of a stack, innermost first.
-    fn chain(&self, stack: StackId) -> impl Iterator<Item = &StackNode> {
-        let node = |number: u32| self.nodes.get(number as usize);
+    fn chain(&self, stack: StackId) -> impl Iterator<Item = StackNode> {
+        let node = |number: u32| self.stacks.node(number);
         // A parent's number is smaller than its child's, so this ends.
         std::iter::successors(node(stack.0), move |at| at.parent.and_then(node))
     }

@@ -1,5 +1,6 @@
 //! One recorded process: its shared memory, its part of the profile, its chunks of the trace.
 
+use crate::ahead::Said;
 use crate::chunks;
 use crate::clock::Clock;
 use crate::drain::{LaneReader, Pass};
@@ -12,6 +13,7 @@ use crate::marks::{Counted, FROM_FIRST, FROM_MAIN, Marks, Scope};
 use crate::pairing::Pairing;
 use crate::regions::{of_folded, pruned};
 use crate::session::Arrival;
+use crate::stack_table::StackTable;
 use crate::stacks::StackNumbers;
 use crate::starts::Starts;
 use crate::trace_file::TraceFile;
@@ -35,8 +37,10 @@ pub(crate) struct Recorded {
     pairing: Pairing,
     /// None when nobody asked for the program's marks.
     marks: Option<Marks>,
-    command: String,
+    start: trace::ProcessStart,
     stacks: StackNumbers,
+    /// What its names were asked for, of those that are looked up while it runs.
+    pub(crate) said: Said,
     modules: Vec<trace::Module>,
     /// Generation, start and end of each.
     modules_met: FxHashSet<(u64, u64, u64)>,
@@ -74,6 +78,9 @@ pub(crate) struct Wanted {
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) index: u32,
+    pub(crate) start: trace::ProcessStart,
+    pub(crate) end: trace::ProcessEnd,
+    pub(crate) threads: Vec<trace::Thread>,
     pub(crate) marks: Option<Marks>,
     /// The sites of the whole process, when they are counted.
     pub(crate) whole: Vec<(StackId, RegionFigures)>,
@@ -85,32 +92,34 @@ pub(crate) struct Ended {
     pub(crate) blind: Option<String>,
     pub(crate) folded: Folded,
     /// Every node of its stacks.
-    pub(crate) stacks: Vec<trace::StackNode>,
+    pub(crate) stacks: StackTable,
     pub(crate) modules: Vec<trace::Module>,
     /// Its program, where regions are counted.
     pub(crate) executable: Option<PathBuf>,
 }
 
 impl Ended {
-    /// Every node of its stacks.
-    pub(crate) fn all_stacks(&self) -> Vec<trace::StackNode> {
-        self.stacks.clone()
+    /// The numbers of all addresses on its stacks.
+    pub(crate) fn all_addresses(&self) -> Vec<u32> {
+        (0..self.stacks.address_count() as u32).collect()
     }
 
-    /// The nodes of the stacks that were counted.
-    pub(crate) fn counted_stacks(&self) -> Vec<trace::StackNode> {
-        let nodes = &self.stacks;
-        let mut seen = vec![false; nodes.len()];
+    /// The numbers of the addresses on the stacks that were counted.
+    pub(crate) fn counted_addresses(&self) -> Vec<u32> {
+        let stacks = &self.stacks;
+        let mut seen = vec![false; stacks.len()];
+        let mut counted = vec![false; stacks.address_count()];
         let wide = self.wide.iter().flatten().flat_map(|totals| &totals.sites);
         let sites = self.whole.iter().chain(wide).map(|(stack, _)| *stack);
         for stack in self.marks.iter().flat_map(Marks::stacks).chain(sites) {
-            let mut at = Some(stack.0 as usize);
-            while let Some(node) = at.filter(|at| seen.get(*at) == Some(&false)) {
-                seen[node] = true;
-                at = nodes[node].parent.map(|parent| parent as usize);
+            let mut at = Some(stack.0);
+            while let Some(node) = at.filter(|at| seen.get(*at as usize) == Some(&false)) {
+                seen[node as usize] = true;
+                stacks.address(node).into_iter().for_each(|address| counted[address as usize] = true);
+                at = stacks.parent(node);
             }
         }
-        nodes.iter().zip(seen).filter(|(_, seen)| *seen).map(|(node, _)| *node).collect()
+        (0..).zip(counted).filter(|(_, counted)| *counted).map(|(address, _)| address).collect()
     }
 }
 
@@ -120,13 +129,16 @@ impl Ended {
     pub(crate) fn for_test(modules: Vec<trace::Module>, nodes: &[trace::StackNode]) -> Ended {
         Ended {
             index: 0,
+            start: trace::ProcessStart::default(),
+            end: trace::ProcessEnd::default(),
+            threads: Vec::new(),
             marks: None,
             whole: Vec::new(),
             wide: [None, None],
             unfinished: Vec::new(),
             blind: None,
             folded: Folded::default(),
-            stacks: nodes.to_vec(),
+            stacks: StackTable::for_test(nodes),
             modules,
             executable: None,
         }
@@ -147,12 +159,8 @@ impl Recorded {
         let header = mapping.header();
         let parent_pid = header.parent_pid;
         let pid = arrival.pid;
-        let start = trace::ProcessStart {
-            pid,
-            parent_pid,
-            command: arrival.command.clone(),
-            started_us: clock.now_us(),
-        };
+        let start =
+            trace::ProcessStart { pid, parent_pid, command: arrival.command, started_us: clock.now_us() };
         let mut payload = Vec::new();
         start.encode(&mut payload);
         file.chunk(ChunkKind::PROCESS_START, index, &payload)?;
@@ -175,8 +183,9 @@ impl Recorded {
             watch: Watch::new(pid),
             pairing,
             marks: wanted.regions.map(|counted| Marks::new(pid, counted)),
-            command: arrival.command,
+            start,
             stacks: StackNumbers::default(),
+            said: Said::default(),
             modules: Vec::new(),
             modules_met: FxHashSet::default(),
             modules_offset: 0,
@@ -207,7 +216,7 @@ impl Recorded {
 
     /// Its command line, blanks between arguments.
     pub(crate) fn command(&self) -> &str {
-        &self.command
+        &self.start.command
     }
 
     /// The executable and libraries that stood on its stacks.
@@ -216,8 +225,8 @@ impl Recorded {
     }
 
     /// Every node of its stacks.
-    pub(crate) fn nodes(&self) -> &[trace::StackNode] {
-        self.stacks.nodes()
+    pub(crate) fn stacks(&self) -> &StackTable {
+        self.stacks.table()
     }
 
     /// Whether all of its threads have ended.
@@ -402,7 +411,9 @@ impl Recorded {
             });
             unfinished = regions.names();
         }
-        let Recorded { index, marks, pairing, mut stacks, modules, mapping, executable, .. } = self;
+        let Recorded {
+            index, start, threads, marks, pairing, mut stacks, modules, mapping, executable, ..
+        } = self;
         let mut outcome = Ok(());
         let folded = pairing.finish(ended_us, |events| {
             outcome = write_taken(index, events, file);
@@ -413,20 +424,24 @@ impl Recorded {
         }
         let events_lost = mapping.events_lost();
         let mut payload = Vec::new();
-        trace::ProcessEnd { ended_us, exit: exit.map(chunks::exit), events_lost }.encode(&mut payload);
+        let end = trace::ProcessEnd { ended_us, exit: exit.map(chunks::exit), events_lost };
+        end.encode(&mut payload);
         file.chunk(ChunkKind::PROCESS_END, index, &payload)?;
         let is_counted = marks.as_ref().is_some_and(|marks| marks.counts(Scope::Processes));
         let whole = if is_counted { of_folded(&folded) } else { Vec::new() };
         // A program may start thousands of processes: of an ended one nothing stays but its figures and their stacks.
         Ok(Ended {
             index,
+            start,
+            end,
+            threads: threads.unwrap_or_default(),
             marks,
             whole,
             wide,
             unfinished,
             blind: None,
             folded,
-            stacks: stacks.into_nodes(),
+            stacks: stacks.into_table(),
             modules,
             executable,
         })

@@ -1,5 +1,6 @@
 //! Recording a command from start to end.
 
+use crate::ahead::{Ahead, LookAhead};
 use crate::chunks;
 use crate::clock::Clock;
 use crate::ending::child_exit;
@@ -11,6 +12,7 @@ use crate::marks::Counted;
 use crate::output::{self, NO_TRACE, Opened, Output};
 use crate::pause::Pause;
 use crate::process::{Ended, Recorded, Wanted};
+use crate::profile::{process_of, profile_of, recording_of};
 use crate::questions::Questions;
 use crate::regions::{self, WatchedProcess};
 use crate::session::{Arrival, Session};
@@ -18,7 +20,7 @@ use crate::setting::Setting;
 use crate::starts::Starts;
 use crate::symbols::{Resolve, symbols_of};
 use crate::trace_file::TraceFile;
-use mallow_profile::Exit;
+use mallow_profile::{Exit, Process, Profile};
 use mallow_wire::shared::HEARTBEAT_LEFT;
 use mallow_wire::trace::{self, ChunkKind, NO_PROCESS};
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -58,6 +60,8 @@ pub struct RecordOutcome {
     pub timed_out: bool,
     /// The processes, when their regions were asked for.
     pub processes: Vec<WatchedProcess>,
+    /// What the trace holds beside events and samples of resident memory; none when regions were asked for.
+    pub profile: Option<Profile>,
     /// What the reader of the figures should know.
     pub warnings: Vec<String>,
     /// Those of the warnings, first among them, that say that a process's memory does not come by `malloc`: its figures are not
@@ -67,6 +71,8 @@ pub struct RecordOutcome {
     pub notes: Vec<String>,
     /// Those of the warnings after which the figures are not the program's: nothing may be judged by them.
     pub faults: Vec<String>,
+    /// The trace says of nothing that it was not seen.
+    pub complete: bool,
 }
 
 /// How a command ended whose memory was asked about while it ran.
@@ -81,12 +87,17 @@ pub struct Ending {
 }
 
 /// Runs a command under the recorder and writes its trace. `resolve` names the addresses of a module: one
-/// list of frames for each address, innermost first; the addresses point into their instructions.
+/// list of frames for each address, innermost first; the addresses point into their instructions. `look_ahead` may look them up
+/// before, on another thread while the command runs, so that `resolve` finds most answers there.
 ///
 /// # Errors
 /// When the command cannot be run or recorded, nothing is left behind. When the trace cannot be written, the
 /// command goes on unrecorded to its end, and what was written is removed.
-pub fn record(options: &RecordOptions, resolve: Resolve<'_>) -> Result<RecordOutcome, CollectError> {
+pub fn record(
+    options: &RecordOptions,
+    resolve: Resolve<'_>,
+    look_ahead: Option<LookAhead>,
+) -> Result<RecordOutcome, CollectError> {
     if matches!(&options.output, Output::File { path, .. } if path == Path::new(NO_TRACE)) {
         return Err(CollectError::NoFile { path: PathBuf::from(NO_TRACE) });
     }
@@ -97,7 +108,7 @@ pub fn record(options: &RecordOptions, resolve: Resolve<'_>) -> Result<RecordOut
     let clock = Clock::start();
     let mode = if options.regions.is_some() { Mode::Check } else { Mode::Record };
     let outcome = Recording::begin(options, &launch, mode, session, interrupts, clock, file, &path)
-        .and_then(|recording| recording.run(resolve));
+        .and_then(|recording| recording.run(resolve, look_ahead));
     if let Err((error, path)) = &outcome
         && !matches!(error, CollectError::Exists { .. })
         && is_new
@@ -137,6 +148,7 @@ struct Recording {
     child_was_met: bool,
     /// The command line, blanks between arguments.
     command: String,
+    about: trace::Recording,
     processes: Vec<Recorded>,
     ended: Vec<Ended>,
     next_index: u32,
@@ -155,6 +167,9 @@ struct Recording {
     timed_out: bool,
     interrupts_passed: usize,
     watched: Vec<WatchedProcess>,
+    profile: Option<Profile>,
+    /// None when nobody looks names up before the end.
+    ahead: Option<Ahead>,
     /// None when a trace is written instead.
     questions: Option<Questions>,
 }
@@ -181,7 +196,8 @@ impl Recording {
         let fail = |error| (error, path.to_owned());
         let mut file = TraceFile::begin(path, file).map_err(fail)?;
         let mut payload = Vec::new();
-        chunks::recording(&options.command).encode(&mut payload);
+        let about = chunks::recording(&options.command);
+        about.encode(&mut payload);
         file.chunk(ChunkKind::RECORDING, NO_PROCESS, &payload).and_then(|()| file.flush()).map_err(fail)?;
         let child = launch.start(&session, options.preload, mode, &options.setting).map_err(fail)?;
         let mut recording = Recording {
@@ -194,6 +210,7 @@ impl Recording {
             child_pid: child.id(),
             child_was_met: false,
             command: launch.line(),
+            about,
             processes: Vec::new(),
             ended: Vec::new(),
             next_index: 0,
@@ -213,6 +230,8 @@ impl Recording {
             timed_out: false,
             interrupts_passed: 0,
             watched: Vec::new(),
+            profile: None,
+            ahead: None,
             questions: None,
         };
         if let Output::Default(directory) = &options.output {
@@ -227,7 +246,8 @@ impl Recording {
         Ok(recording)
     }
 
-    fn run(mut self, resolve: Resolve<'_>) -> Result<RecordOutcome, Failure> {
+    fn run(mut self, resolve: Resolve<'_>, look_ahead: Option<LookAhead>) -> Result<RecordOutcome, Failure> {
+        self.ahead = look_ahead.and_then(Ahead::start);
         let outcome = self.collect().and_then(|interrupted| self.finish(resolve).map(|()| interrupted));
         let path = self.file.path().to_owned();
         match outcome {
@@ -237,9 +257,11 @@ impl Recording {
                 interrupted,
                 timed_out: self.timed_out,
                 processes: std::mem::take(&mut self.watched),
+                profile: self.profile.take(),
                 faults: std::mem::take(&mut self.faults),
                 blind: self.blind.clone(),
                 notes: std::mem::take(&mut self.managed),
+                complete: self.unseen.sentences.is_empty() && self.blind.is_empty(),
                 warnings: self.into_warnings(),
             }),
             Err(error) => {
@@ -377,6 +399,9 @@ impl Recording {
         for process in &mut self.processes {
             process.sample(&self.clock);
             process.recycle_lanes();
+            if let Some(ahead) = &self.ahead {
+                ahead.offer(process);
+            }
         }
     }
 
@@ -456,6 +481,9 @@ impl Recording {
 
     fn close(&mut self, mut process: Recorded, exit: Option<Exit>) -> Result<(), CollectError> {
         process.take_starts(&mut self.starts);
+        if let Some(ahead) = &self.ahead {
+            ahead.offer(&mut process);
+        }
         self.unseen.sentences.extend(process.warnings());
         self.faults.extend(process.faults());
         self.notes.extend(process.verification());
@@ -479,6 +507,7 @@ impl Recording {
     /// Closes what is still open, and adds symbols and figures.
     fn finish(&mut self, resolve: Resolve<'_>) -> Result<(), CollectError> {
         let duration_us = self.clock.now_us();
+        self.ahead = None;
         for process in std::mem::take(&mut self.processes) {
             process.leave();
             self.close(process, None)?;
@@ -489,22 +518,25 @@ impl Recording {
             );
         }
         self.unseen.sentences.extend(self.starts.sentences());
-        self.note_unmet_child()?;
+        let unmet = self.note_unmet_child()?;
         let mut payload = Vec::new();
         for process in &self.ended {
             payload.clear();
-            chunks::folded(&process.folded).encode(&mut payload);
+            chunks::encode_folded(&process.folded, &mut payload);
             self.file.chunk(ChunkKind::FOLDED, process.index, &payload)?;
         }
         self.file.flush()?;
         payload.clear();
         if self.wanted.regions.is_none() {
-            symbols_of(&self.ended, Ended::all_stacks, resolve).encode(&mut payload);
+            let named = symbols_of(&self.ended, Ended::all_addresses, resolve);
+            named.symbols.encode(&mut payload);
             self.file.chunk(ChunkKind::SYMBOLS, NO_PROCESS, &payload)?;
+            let about = recording_of(std::mem::take(&mut self.about), duration_us);
+            self.profile = Some(profile_of(about, std::mem::take(&mut self.ended), unmet, named));
         } else {
             // Whoever waits for a count is not kept waiting for the names of all that happened around it. The trace's reader
             // looks the others up.
-            let symbols = symbols_of(&self.ended, Ended::counted_stacks, resolve);
+            let symbols = symbols_of(&self.ended, Ended::counted_addresses, resolve).symbols;
             self.watched = regions::watched(std::mem::take(&mut self.ended), &symbols);
         }
         let sentences: Vec<String> = self.blind.iter().chain(&self.unseen.sentences).cloned().collect();
@@ -523,9 +555,9 @@ impl Recording {
 impl Recording {
     /// A command that ended before the recorder could introduce it did nothing that we know of, but it was
     /// there: killed at once, or without one of its libraries.
-    fn note_unmet_child(&mut self) -> Result<(), CollectError> {
+    fn note_unmet_child(&mut self) -> Result<Option<Process>, CollectError> {
         if self.child_was_met {
-            return Ok(());
+            return Ok(None);
         }
         let (index, now_us) = (self.next_index, self.clock.now_us());
         self.next_index += 1;
@@ -540,11 +572,13 @@ impl Recording {
         self.file.chunk(ChunkKind::PROCESS_START, index, &payload)?;
         payload.clear();
         let exit = self.exit.map(chunks::exit);
-        trace::ProcessEnd { ended_us: now_us, exit, events_lost: 0 }.encode(&mut payload);
+        let end = trace::ProcessEnd { ended_us: now_us, exit, events_lost: 0 };
+        end.encode(&mut payload);
         self.file.chunk(ChunkKind::PROCESS_END, index, &payload)?;
         payload.clear();
         trace::FoldedProcess::default().encode(&mut payload);
-        self.file.chunk(ChunkKind::FOLDED, index, &payload)
+        self.file.chunk(ChunkKind::FOLDED, index, &payload)?;
+        Ok(Some(process_of(start, end)))
     }
 }
 
@@ -561,7 +595,7 @@ mod tests {
             setting: Setting::default(),
             preload: b"",
         };
-        record(&options, &mut |_, _| Vec::new()).unwrap_err().to_string()
+        record(&options, &mut |_, _| Vec::new(), None).unwrap_err().to_string()
     }
 
     #[test]

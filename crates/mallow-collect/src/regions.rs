@@ -212,10 +212,9 @@ impl<'a> Naming<'a> {
     }
 
     fn frames(&self, process: &Ended, stack: StackId) -> Vec<Frame> {
-        let nodes = &process.stacks;
         let mut frames = Vec::new();
         let mut at = Some(stack.0);
-        while let Some(node) = at.and_then(|at| nodes.get(at as usize)) {
+        while let Some(node) = at.and_then(|at| process.stacks.node(at)) {
             if let Some(location) = self.locations.get(&(node.avma, node.exact, node.generation)) {
                 let location = &self.symbols.locations[*location as usize];
                 frames.extend(location.frames.iter().map(|frame| self.frame(frame)));

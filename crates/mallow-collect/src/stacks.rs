@@ -4,11 +4,10 @@
 //! stack, so nodes are numbered anew, parents before children, and read from shared memory once.
 
 use crate::mapping::Mapping;
+use crate::stack_table::StackTable;
 use mallow_profile::{Fold, StackId};
-use mallow_wire::shared::{
-    NODE_EXACT, NODE_ROOT, is_node_cut, node_address, node_generation, node_parent, node_uncut,
-};
-use mallow_wire::trace::{StackNode, Stacks};
+use mallow_wire::shared::{NODE_ROOT, is_node_cut, node_parent, node_uncut};
+use mallow_wire::trace::Stacks;
 use std::sync::atomic::Ordering;
 
 /// In place of a number while a node's ancestors are followed.
@@ -19,7 +18,7 @@ const IN_CHAIN: u32 = u32::MAX;
 pub(crate) struct StackNumbers {
     /// By the recorder's id: our id plus 1, or 0.
     numbers: Vec<u32>,
-    nodes: Vec<StackNode>,
+    table: StackTable,
     /// Nodes below this index are in the trace.
     written: usize,
     /// Events whose stacks lack inner frames, because the recorder's table was full.
@@ -75,38 +74,30 @@ impl StackNumbers {
             at = node_parent(entry.link.load(Ordering::Relaxed));
         }
         for (id, key) in chain.into_iter().rev() {
-            let number = self.nodes.len() as u32;
+            let number = self.table.push(parent, key);
             self.numbers[id as usize] = number + 1;
-            self.nodes.push(StackNode {
-                parent,
-                avma: node_address(key),
-                exact: key & NODE_EXACT != 0,
-                generation: node_generation(key),
-            });
             parent = Some(number);
         }
         parent.map_or(Fold::NO_STACK, StackId)
     }
 
     /// All nodes.
-    pub(crate) fn nodes(&self) -> &[StackNode] {
-        &self.nodes
+    pub(crate) fn table(&self) -> &StackTable {
+        &self.table
     }
 
     /// All nodes, without what was needed to find them.
-    pub(crate) fn into_nodes(mut self) -> Vec<StackNode> {
-        self.nodes.shrink_to_fit();
-        self.nodes
+    pub(crate) fn into_table(self) -> StackTable {
+        self.table.into_snapshot()
     }
 
     /// The nodes that are not in the trace yet.
     pub(crate) fn take_new(&mut self) -> Option<Stacks> {
-        if self.written == self.nodes.len() {
+        if self.written == self.table.len() {
             return None;
         }
-        let stacks = Stacks { first: self.written as u32, nodes: self.nodes[self.written..].to_vec() };
-        self.written = self.nodes.len();
-        Some(stacks)
+        let first = std::mem::replace(&mut self.written, self.table.len());
+        Some(Stacks { first: first as u32, nodes: self.table.nodes_from(first).collect() })
     }
 }
 
@@ -115,6 +106,7 @@ mod tests {
     use super::*;
     use crate::shared_memory::SharedMemory;
     use mallow_wire::shared::{NODE_COUNT, node_cut, node_key};
+    use mallow_wire::trace::StackNode;
 
     #[test]
     fn parents_come_before_children_and_each_node_once() {
@@ -130,7 +122,7 @@ mod tests {
         let node = |parent, avma, exact, generation| StackNode { parent, avma, exact, generation };
         let nodes =
             [node(None, 0x100, false, 3), node(Some(0), 0x200, true, 0), node(Some(0), 0x300, false, 0)];
-        assert_eq!(stacks.nodes(), nodes);
+        assert_eq!(stacks.table().nodes_from(0).collect::<Vec<_>>(), nodes);
         assert_eq!(stacks.take_new(), Some(Stacks { first: 0, nodes: nodes.to_vec() }));
         assert_eq!(stacks.take_new(), None);
     }
@@ -167,7 +159,7 @@ mod tests {
         assert_eq!(stacks.number(1, &mapping), StackId(1));
         assert_eq!(stacks.number(2, &mapping), StackId(0));
         assert_eq!(stacks.number(7, &mapping), StackId(2));
-        let parents: Vec<Option<u32>> = stacks.nodes().iter().map(|node| node.parent).collect();
+        let parents: Vec<Option<u32>> = stacks.table().links().map(|(parent, _)| parent).collect();
         assert_eq!(parents, [None, Some(0), None]);
     }
 }

@@ -12,24 +12,39 @@ use rustc_hash::FxHashMap;
 /// Resolves the addresses of one module; one list of frames for each, innermost first.
 pub type Resolve<'a> = &'a mut dyn FnMut(&Module, &[u64]) -> Vec<Vec<Frame>>;
 
-/// Builds the symbols chunk of a recording, for those of each process's stacks that `nodes` gives.
+/// What symbols said about the addresses of a recording.
+#[derive(Default)]
+pub(crate) struct Named {
+    /// As the trace holds it.
+    pub(crate) symbols: Symbols,
+    /// The frames of each location of the symbols, innermost first.
+    pub(crate) frames: Vec<Vec<Frame>>,
+    /// For each process, in their order: the location of each address of its stacks; [`NO_LOCATION`] for those that were left out.
+    pub(crate) locations: Vec<Vec<u32>>,
+}
+
+/// Stands for an address that nobody asked about.
+pub(crate) const NO_LOCATION: u32 = u32::MAX;
+
+/// Names the addresses of a recording, those of each process that `addresses` gives the numbers of.
 pub(crate) fn symbols_of(
     processes: &[Ended],
-    nodes: impl Fn(&Ended) -> Vec<trace::StackNode>,
+    addresses: impl Fn(&Ended) -> Vec<u32>,
     resolve: Resolve<'_>,
-) -> Symbols {
+) -> Named {
     let mut tables = Tables::default();
     for process in processes {
-        let keys = tables.keys_of(process, &nodes(process));
-        tables.symbols.processes.push(SymbolProcess { process: process.index, keys });
+        let (keys, locations) = tables.keys_of(process, addresses(process));
+        tables.named.symbols.processes.push(SymbolProcess { process: process.index, keys });
+        tables.named.locations.push(locations);
     }
     tables.resolve(resolve);
-    tables.symbols
+    tables.named
 }
 
 #[derive(Default)]
 struct Tables {
-    symbols: Symbols,
+    named: Named,
     modules: FxHashMap<(String, Vec<u8>), u32>,
     locations: FxHashMap<(SymbolAddressKey, bool), u32>,
     /// Whether each location's address is exact.
@@ -42,52 +57,49 @@ type SymbolAddressKey = (u32, u64);
 const NO_MODULE: u32 = u32::MAX;
 
 impl Tables {
-    fn keys_of(&mut self, process: &Ended, nodes: &[trace::StackNode]) -> Vec<SymbolKey> {
-        let mut keys: Vec<SymbolKey> = nodes
-            .iter()
-            .map(|node| SymbolKey {
-                avma: node.avma,
-                exact: node.exact,
-                generation: node.generation,
-                location: 0,
-            })
-            .collect();
+    /// The keys of these addresses, sorted, and the location of each address of the process.
+    fn keys_of(&mut self, process: &Ended, addresses: Vec<u32>) -> (Vec<SymbolKey>, Vec<u32>) {
+        let all: Vec<SymbolKey> = process.stacks.addresses_from(0).collect();
+        let mut keys: Vec<(SymbolKey, u32)> =
+            addresses.into_iter().map(|address| (all[address as usize], address)).collect();
         keys.sort_unstable();
-        keys.dedup();
         let map = ModuleMap::of(&process.modules);
         let mut numbers = vec![None; process.modules.len()];
-        for key in &mut keys {
+        let mut locations = vec![NO_LOCATION; all.len()];
+        for (key, address) in &mut keys {
             let module = map.at(key).map(|at| {
                 let module = &process.modules[at];
                 let number = *numbers[at].get_or_insert_with(|| self.module(module));
                 (number, key.avma.wrapping_sub(module.bias))
             });
             key.location = self.location(module, key);
+            locations[*address as usize] = key.location;
         }
-        keys
+        (keys.into_iter().map(|(key, _)| key).collect(), locations)
     }
 
     /// The number of a place: an address in a module, or outside of all.
     fn location(&mut self, module: Option<(u32, u64)>, key: &SymbolKey) -> u32 {
         let (module, address) = module.unwrap_or((NO_MODULE, key.avma));
-        let next = self.symbols.locations.len() as u32;
+        let next = self.named.symbols.locations.len() as u32;
         let number = *self.locations.entry(((module, address), key.exact)).or_insert(next);
         if number == next {
             let address = match module {
                 NO_MODULE => SymbolAddress::Anonymous { avma: address },
                 _ => SymbolAddress::InModule { module, svma: address },
             };
-            self.symbols.locations.push(SymbolLocation { address, frames: Vec::new() });
+            self.named.symbols.locations.push(SymbolLocation { address, frames: Vec::new() });
             self.exact.push(key.exact);
         }
         number
     }
 
     fn module(&mut self, module: &trace::Module) -> u32 {
-        let next = self.symbols.modules.len() as u32;
+        let next = self.named.symbols.modules.len() as u32;
         let number = *self.modules.entry((module.path.clone(), module.build_id.clone())).or_insert(next);
         if number == next {
-            self.symbols
+            self.named
+                .symbols
                 .modules
                 .push(SymbolModule { path: module.path.clone(), build_id: module.build_id.clone() });
         }
@@ -95,29 +107,35 @@ impl Tables {
     }
 
     fn resolve(&mut self, resolve: Resolve<'_>) {
-        let mut wanted: Vec<Vec<(usize, u64)>> = vec![Vec::new(); self.symbols.modules.len()];
-        for (i, location) in self.symbols.locations.iter().enumerate() {
+        self.named.frames.resize(self.named.symbols.locations.len(), Vec::new());
+        let mut wanted: Vec<Vec<(usize, u64)>> = vec![Vec::new(); self.named.symbols.modules.len()];
+        for (i, location) in self.named.symbols.locations.iter().enumerate() {
             if let SymbolAddress::InModule { module, svma } = location.address {
                 // A return address points behind the call: one less lies within it.
                 wanted[module as usize].push((i, svma.wrapping_sub(u64::from(!self.exact[i]))));
             }
         }
         for (module, wanted) in wanted.into_iter().enumerate() {
-            let SymbolModule { path, build_id } = self.symbols.modules[module].clone();
+            let SymbolModule { path, build_id } = self.named.symbols.modules[module].clone();
             let svmas: Vec<u64> = wanted.iter().map(|(_, svma)| *svma).collect();
             let frames = resolve(&Module { path, build_id }, &svmas);
             for ((location, _), frames) in wanted.into_iter().zip(frames) {
-                let frames = frames.into_iter().map(|frame| self.frame(frame)).collect();
-                self.symbols.locations[location].frames = frames;
+                self.name(location, frames);
             }
         }
         self.name_the_nameless();
     }
 
+    fn name(&mut self, location: usize, frames: Vec<Frame>) {
+        let in_symbols = frames.iter().map(|frame| self.frame(frame)).collect();
+        self.named.symbols.locations[location].frames = in_symbols;
+        self.named.frames[location] = frames;
+    }
+
     /// Locations that no module holds, or that nobody could resolve, still need one frame.
     fn name_the_nameless(&mut self) {
-        for i in 0..self.symbols.locations.len() {
-            let location = &self.symbols.locations[i];
+        for i in 0..self.named.symbols.locations.len() {
+            let location = &self.named.symbols.locations[i];
             if !location.frames.is_empty() {
                 continue;
             }
@@ -128,28 +146,27 @@ impl Tables {
                 SymbolAddress::Anonymous { avma } => format!("{avma:#x}"),
                 SymbolAddress::InModule { svma, .. } => format!("{svma:#x}"),
             };
-            let frame = self.frame(Frame { function, ..Frame::default() });
-            self.symbols.locations[i].frames.push(frame);
+            self.name(i, vec![Frame { function, ..Frame::default() }]);
         }
     }
 
-    fn frame(&mut self, frame: Frame) -> SymbolFrame {
+    fn frame(&mut self, frame: &Frame) -> SymbolFrame {
         SymbolFrame {
-            function: self.string(frame.function),
-            file: frame.file.map(|file| self.string(file)),
+            function: self.string(&frame.function),
+            file: frame.file.as_ref().map(|file| self.string(file)),
             line: frame.line,
-            module: frame.module.map(|module| self.string(module)),
+            module: frame.module.as_ref().map(|module| self.string(module)),
             inlined: frame.inlined,
         }
     }
 
-    fn string(&mut self, text: String) -> u32 {
-        if let Some(&number) = self.strings.get(&text) {
+    fn string(&mut self, text: &str) -> u32 {
+        if let Some(&number) = self.strings.get(text) {
             return number;
         }
-        let number = self.symbols.strings.len() as u32;
-        self.symbols.strings.push(text.clone());
-        self.strings.insert(text, number);
+        let number = self.named.symbols.strings.len() as u32;
+        self.named.symbols.strings.push(text.to_owned());
+        self.strings.insert(text.to_owned(), number);
         number
     }
 }
@@ -171,10 +188,11 @@ mod tests {
         let node = |avma, exact| trace::StackNode { parent: None, avma, exact, generation: 1 };
         let process = Ended::for_test(vec![module], &[node(0, false), node(0, true), node(9, false)]);
         let mut asked = Vec::new();
-        let symbols = symbols_of(&[process], Ended::all_stacks, &mut |module, svmas| {
+        let symbols = symbols_of(&[process], Ended::all_addresses, &mut |module, svmas| {
             asked.push((module.path.clone(), svmas.to_vec()));
             Vec::new()
-        });
+        })
+        .symbols;
         // Address 0 less one lies in no module; 0 and 9 lie in this one, one byte above its bias.
         assert_eq!(asked, [("odd".to_owned(), vec![1, 9])]);
         let names: Vec<&str> = symbols

@@ -72,6 +72,11 @@ pub struct FoldedProcess {
 impl FoldedProcess {
     /// Appends the payload.
     pub fn encode(&self, out: &mut Vec<u8>) {
+        self.encode_with(self.sites.iter().copied(), out);
+    }
+
+    /// The same with these sites in place of its own, so that a large table need not be copied to be written.
+    pub fn encode_with(&self, sites: impl ExactSizeIterator<Item = FoldedSite> + Clone, out: &mut Vec<u8>) {
         let totals = &self.totals;
         let figures = [
             totals.allocations,
@@ -93,13 +98,13 @@ impl FoldedProcess {
             put(out, thread.allocations);
             put(out, thread.bytes);
         }
-        put(out, self.sites.len() as u64);
+        put(out, sites.len() as u64);
         let mut stack = 0;
-        for site in &self.sites {
+        for site in sites.clone() {
             site.encode(stack, out);
             stack = site.stack;
         }
-        self.sites.iter().for_each(|site| put(out, site.live_blocks_at_max));
+        sites.for_each(|site| put(out, site.live_blocks_at_max));
     }
 
     /// Reads a payload. Stack ids are not checked.

@@ -27,8 +27,11 @@ pub(super) fn put(out: &mut Vec<u8>, value: u64) {
     if value > SHORT_MAX {
         return put_long(out, value);
     }
+    // Four bytes at once and back: a copy of a length that is not known costs a call.
     let (bytes, length) = short_varint(value as u32);
-    out.extend_from_slice(&bytes[..length]);
+    let end = out.len() + length;
+    out.extend_from_slice(&bytes);
+    out.truncate(end);
 }
 
 /// The largest value whose varint is at most four bytes long.

@@ -1,0 +1,224 @@
+//! Names looked up while the program still runs, on a thread of the lowest priority.
+//!
+//! The collector says which addresses are new, once each, and goes on at once. The thread gathers them, so that a module's tables
+//! are read for many addresses and not for each, and rests twenty times as long as it worked: a twentieth of a processor at most, and
+//! only one that nobody else wants. What it finds it leaves with whoever resolves (`mallow_symbols::Ahead`), where it is taken or left
+//! when the recording ends. Nobody waits for it: addresses that it has not come to are looked up at the end, all others are checked
+//! then against the files as they are.
+
+use crate::module_map::ModuleMap;
+use crate::process::Recorded;
+use mallow_profile::Module;
+use mallow_wire::trace::{self, SymbolKey};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+/// Looks up the addresses of one module and leaves the answers for later. The addresses are those that `Resolve` is given.
+pub type LookAhead = Box<dyn FnMut(&Module, &[u64]) + Send>;
+
+/// The collector's end of the thread.
+#[derive(Debug)]
+pub(crate) struct Ahead {
+    new: Sender<New>,
+    has_ended: Arc<AtomicBool>,
+}
+
+/// What is new of one process.
+#[derive(Debug, Default)]
+struct New {
+    process: u32,
+    modules: Vec<trace::Module>,
+    addresses: Vec<SymbolKey>,
+}
+
+/// How much of a process was said.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Said {
+    modules: usize,
+    addresses: usize,
+}
+
+/// How long new addresses are gathered at least.
+const GATHER: Duration = Duration::from_millis(40);
+/// How much longer the thread rests than it worked.
+const REST_FACTOR: u32 = 20;
+/// As much stack as a main thread has: parsers recurse into nested inlined calls.
+const STACK_BYTES: usize = 8 << 20;
+
+impl Ahead {
+    /// Starts the thread; none where there can be no thread more.
+    pub(crate) fn start(look_ahead: LookAhead) -> Option<Ahead> {
+        let (new, news) = channel();
+        let has_ended = Arc::new(AtomicBool::new(false));
+        let worker = Worker { has_ended: Arc::clone(&has_ended), look_ahead, ..Worker::of(news) };
+        let thread = std::thread::Builder::new().name("mallow-names".into()).stack_size(STACK_BYTES);
+        thread.spawn(|| worker.run()).ok()?;
+        Some(Ahead { new, has_ended })
+    }
+
+    /// Says what is new of a process.
+    pub(crate) fn offer(&self, process: &mut Recorded) {
+        let (modules, stacks) = (process.modules(), process.stacks());
+        let said = process.said;
+        if stacks.address_count() == said.addresses {
+            return;
+        }
+        let new = New {
+            process: process.index,
+            modules: modules[said.modules..].to_vec(),
+            addresses: stacks.addresses_from(said.addresses).collect(),
+        };
+        process.said = Said { modules: modules.len(), addresses: stacks.address_count() };
+        let _ = self.new.send(new);
+    }
+}
+
+impl Drop for Ahead {
+    fn drop(&mut self) {
+        self.has_ended.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The thread's end.
+struct Worker {
+    news: Receiver<New>,
+    has_ended: Arc<AtomicBool>,
+    look_ahead: LookAhead,
+    /// The modules of each process.
+    processes: FxHashMap<u32, Vec<trace::Module>>,
+    /// What was looked up, over all processes: most of them run the same libraries.
+    known: FxHashSet<(u32, u64)>,
+    numbers: FxHashMap<Module, u32>,
+}
+
+impl Worker {
+    fn of(news: Receiver<New>) -> Worker {
+        Worker {
+            news,
+            has_ended: Arc::default(),
+            look_ahead: Box::new(|_, _| {}),
+            processes: FxHashMap::default(),
+            known: FxHashSet::default(),
+            numbers: FxHashMap::default(),
+        }
+    }
+
+    fn run(mut self) {
+        // Of this thread alone: Linux has a niceness for each.
+        let _ = rustix::process::setpriority_process(None, 19);
+        let mut rest = GATHER;
+        while let Some(news) = self.gather(rest) {
+            let begun = Instant::now();
+            self.look_up(news);
+            rest = GATHER.max(begun.elapsed() * REST_FACTOR);
+        }
+    }
+
+    /// What comes within a time; none when nothing will come any more.
+    fn gather(&self, rest: Duration) -> Option<Vec<New>> {
+        let until = Instant::now() + rest;
+        let mut news = Vec::new();
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            match self.news.recv_timeout(left) {
+                Ok(new) => news.push(new),
+                Err(RecvTimeoutError::Timeout) if news.is_empty() => news.push(self.news.recv().ok()?),
+                Err(RecvTimeoutError::Timeout) => return Some(news),
+                Err(RecvTimeoutError::Disconnected) => return None,
+            }
+        }
+    }
+
+    fn look_up(&mut self, news: Vec<New>) {
+        for (module, svmas) in self.wanted(news) {
+            if self.has_ended.load(Ordering::Relaxed) {
+                return;
+            }
+            (self.look_ahead)(&module, &svmas);
+        }
+    }
+
+    /// The addresses that nobody has asked about, module by module. Which module held one is found out again when the recording
+    /// ends, so a module that is met late costs a look-up and no wrong name.
+    fn wanted(&mut self, news: Vec<New>) -> Vec<(Module, Vec<u64>)> {
+        let mut wanted: FxHashMap<Module, Vec<u64>> = FxHashMap::default();
+        for new in news {
+            let modules = self.processes.entry(new.process).or_default();
+            modules.extend(new.modules);
+            let map = ModuleMap::of(modules);
+            for key in &new.addresses {
+                let Some(module) = map.at(key).map(|at| &modules[at]) else { continue };
+                // A return address points behind the call: one less lies within it.
+                let svma = key.avma.wrapping_sub(module.bias).wrapping_sub(u64::from(!key.exact));
+                let module = Module { path: module.path.clone(), build_id: module.build_id.clone() };
+                let next = self.numbers.len() as u32;
+                let number = *self.numbers.entry(module.clone()).or_insert(next);
+                if self.known.insert((number, svma)) {
+                    wanted.entry(module).or_default().push(svma);
+                }
+            }
+        }
+        wanted.into_iter().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn module(path: &str, start_avma: u64, generation: u64) -> trace::Module {
+        trace::Module {
+            path: path.into(),
+            build_id: Vec::new(),
+            start_avma,
+            end_avma: start_avma + 0x100,
+            bias: start_avma,
+            generation,
+        }
+    }
+
+    fn key(avma: u64, generation: u64) -> SymbolKey {
+        SymbolKey { avma, exact: false, generation, location: 0 }
+    }
+
+    #[test]
+    fn each_address_is_looked_up_once_in_the_module_of_its_time() {
+        let (_sender, news) = channel();
+        let mut worker = Worker::of(news);
+        let new = |process, modules: &[trace::Module], addresses: &[SymbolKey]| New {
+            process,
+            modules: modules.to_vec(),
+            addresses: addresses.to_vec(),
+        };
+        let mut wanted = |news| {
+            let mut wanted = worker.wanted(news);
+            wanted.sort_by(|a, b| a.0.path.cmp(&b.0.path));
+            wanted.into_iter().map(|(module, svmas)| (module.path, svmas)).collect::<Vec<_>>()
+        };
+        let first = [
+            new(0, &[module("/a", 0x1000, 0)], &[key(0x1010, 0), key(0x1020, 0), key(0x5000, 0)]),
+            new(1, &[module("/a", 0x3000, 0)], &[key(0x3010, 0), key(0x3030, 0)]),
+        ];
+        assert_eq!(wanted(Vec::from(first)), [("/a".to_owned(), vec![0xf, 0x1f, 0x2f])]);
+        // Another library where the first one was.
+        let later = new(0, &[module("/b", 0x1000, 1)], &[key(0x1010, 1), key(0x1020, 0)]);
+        assert_eq!(wanted(vec![later]), [("/b".to_owned(), vec![0xf])]);
+    }
+
+    #[test]
+    fn the_thread_looks_up_what_it_is_told_and_ends_with_the_recording() {
+        let (answered, answers) = channel();
+        let look_ahead: LookAhead = Box::new(move |module: &Module, svmas: &[u64]| {
+            let _ = answered.send((module.path.clone(), svmas.to_vec()));
+        });
+        let ahead = Ahead::start(look_ahead).unwrap();
+        let new = New { process: 0, modules: vec![module("/a", 0x1000, 0)], addresses: vec![key(0x1010, 0)] };
+        ahead.new.send(new).unwrap();
+        assert_eq!(answers.recv().unwrap(), ("/a".to_owned(), vec![0xf]));
+        drop(ahead);
+        assert!(answers.recv().is_err(), "the thread has let go of what it was given");
+    }
+}

@@ -1,0 +1,127 @@
+//! The profile of a recording that has ended, from what the collector holds.
+//!
+//! It is the one that a reader makes of the trace, in the same order, so that whoever recorded need not read back what was
+//! written. Only what grows with time is left out: the samples of resident memory.
+
+use crate::process::Ended;
+use crate::symbols::Named;
+use mallow_base::Frame;
+use mallow_profile::{
+    Address, Exit, Fold, Location, LocationId, Module, ModuleId, Process, ProcessIndex, Profile, Recording,
+    Site, StackId, StackNode, Thread,
+};
+use mallow_wire::trace::{self, SymbolAddress};
+use rustc_hash::FxHashMap;
+
+/// Puts the processes together, in the order in which they introduced themselves; the one that never did comes last.
+pub(crate) fn profile_of(
+    recording: Recording,
+    ended: Vec<Ended>,
+    unmet: Option<Process>,
+    named: Named,
+) -> Profile {
+    let mut profile = Profile { recording, ..Profile::default() };
+    let ids = add_locations(&mut profile, &named.symbols, named.frames);
+    let mut processes: Vec<(Ended, Vec<u32>)> = ended.into_iter().zip(named.locations).collect();
+    processes.sort_by_key(|(process, _)| process.index);
+    for (process, locations) in processes {
+        let ids: Vec<LocationId> = locations.into_iter().map(|location| ids[location as usize]).collect();
+        add_process(&mut profile, process, &ids);
+    }
+    profile.processes.extend(unmet);
+    profile
+}
+
+/// What was recorded, where and when.
+pub(crate) fn recording_of(recording: trace::Recording, duration_us: u64) -> Recording {
+    Recording {
+        command: recording.command,
+        started_unix_us: recording.started_unix_us,
+        duration_us,
+        counting_version: recording.counting_version,
+        recorder_version: recording.recorder_version,
+        environment: recording.environment,
+        ..Recording::default()
+    }
+}
+
+/// The profile's location for each of the symbols'. Two of them may be one address, as a program counter and as where a call
+/// returns to: they are one location when they mean the same.
+fn add_locations(
+    profile: &mut Profile,
+    symbols: &trace::Symbols,
+    frames: Vec<Vec<Frame>>,
+) -> Vec<LocationId> {
+    profile.modules.extend(
+        symbols
+            .modules
+            .iter()
+            .map(|module| Module { path: module.path.clone(), build_id: module.build_id.clone() }),
+    );
+    let mut known: FxHashMap<Address, LocationId> = FxHashMap::default();
+    let locations = symbols.locations.iter().zip(frames).map(|(location, frames)| {
+        let address = match location.address {
+            SymbolAddress::InModule { module, svma } => Address::InModule { module: ModuleId(module), svma },
+            SymbolAddress::Anonymous { avma } => Address::Anonymous { avma },
+        };
+        if let Some(id) = known.get(&address)
+            && profile.locations[id.0 as usize].frames == frames
+        {
+            return *id;
+        }
+        let id = LocationId(profile.locations.len() as u32);
+        profile.locations.push(Location { address, frames });
+        known.insert(address, id);
+        id
+    });
+    locations.collect()
+}
+
+fn add_process(profile: &mut Profile, process: Ended, locations: &[LocationId]) {
+    let Ended { start, end, threads, folded, stacks, .. } = process;
+    let index = ProcessIndex(profile.processes.len() as u32);
+    let base = profile.stacks.len() as u32;
+    profile.stacks.extend(stacks.links().map(|(parent, address)| StackNode {
+        parent: parent.map(|parent| StackId(base + parent)),
+        location: locations[address as usize],
+    }));
+    profile.sites.extend(folded.sites.iter().map(|site| Site {
+        process: index,
+        stack: (site.stack != Fold::NO_STACK).then(|| StackId(base + site.stack.0)),
+        totals: site.totals,
+    }));
+    let mut of_threads: Vec<Thread> = folded
+        .threads
+        .iter()
+        .map(|thread| Thread { allocations: thread.allocations, bytes: thread.bytes, ..Thread::default() })
+        .collect();
+    of_threads.resize_with(of_threads.len().max(threads.len()), Thread::default);
+    for (thread, met) in of_threads.iter_mut().zip(threads) {
+        (thread.tid, thread.name) = (met.tid, met.name);
+    }
+    profile.processes.push(Process {
+        totals: folded.totals,
+        peak_us: folded.peak_us,
+        frees_unmatched: folded.frees_unmatched,
+        threads: of_threads,
+        ..process_of(start, end)
+    });
+}
+
+/// A process of which nothing but its begin and its end is known.
+pub(crate) fn process_of(start: trace::ProcessStart, end: trace::ProcessEnd) -> Process {
+    Process {
+        pid: start.pid,
+        parent_pid: start.parent_pid,
+        command: start.command,
+        started_us: start.started_us,
+        ended_us: end.ended_us,
+        exit: end.exit.map(|exit| match exit {
+            trace::Exit::Status(status) => Exit::Status(status),
+            trace::Exit::Signal(signal) => Exit::Signal(signal),
+            trace::Exit::Exec => Exit::Exec,
+        }),
+        events_lost: end.events_lost,
+        ..Process::default()
+    }
+}

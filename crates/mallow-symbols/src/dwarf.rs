@@ -3,11 +3,12 @@
 //! The parsers are those of gimli and addr2line. They are made for damaged input, but they index and do arithmetic on
 //! what files say: every call into them runs where a panic is caught and becomes a sentence.
 
+use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use addr2line::{Context, LookupContinuation, LookupResult};
-use gimli::SectionId;
+use gimli::{Section, SectionId};
 use mallow_base::Frame;
 use object::{Object, ObjectSection};
 use rustc_hash::FxHashMap;
@@ -17,26 +18,70 @@ use crate::bare_name::is_fuller;
 use crate::demangle::{demangle, is_mangled};
 use crate::names::Names;
 use crate::split::SplitDwarf;
+use crate::units;
 
 /// Bytes of a section as gimli reads them.
 pub(crate) type Slice<'a> = gimli::EndianSlice<'a, gimli::RunTimeEndian>;
 
-/// Loads the sections that lookups need; what is compressed is unpacked into `store`.
+/// Loads the sections that lookups of `svmas` (sorted) need; what is compressed is unpacked into `store`.
 pub(crate) fn load<'a>(
     file: &object::File<'a>,
     supplementary: Option<&object::File<'a>>,
     store: &'a Arena<Vec<u8>>,
+    svmas: &[u64],
 ) -> Result<gimli::Dwarf<Slice<'a>>, object::Error> {
     let section = |id: SectionId, file: &object::File<'a>| {
         let bytes = if is_needed(id) { section_bytes(id.name(), file, store)? } else { &[] };
         Ok::<_, object::Error>(slice(bytes, file))
     };
-    let mut dwarf = gimli::Dwarf::load(|id| section(id, file))?;
+    let mut abbreviations = slice(&[], file);
+    // The largest section takes as long to unpack as all others together.
+    let (info, others) = std::thread::scope(|scope| {
+        let info = || section_data(SectionId::DebugInfo.name(), file);
+        let is_large = is_large(file);
+        let thread = is_large.then(|| std::thread::Builder::new().spawn_scoped(scope, info).ok()).flatten();
+        let others = gimli::Dwarf::load(|id| {
+            let bytes = if id == SectionId::DebugInfo { slice(&[], file) } else { section(id, file)? };
+            if id == SectionId::DebugAbbrev {
+                abbreviations = bytes;
+            }
+            Ok::<_, object::Error>(bytes)
+        });
+        let info = match thread {
+            Some(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            None => info(),
+        };
+        (info, others)
+    });
+    let (mut dwarf, mut info) = (others?, info?);
+    if file.is_little_endian() && info.len() <= COPIED_BYTES_MAX {
+        let aranges = *dwarf.debug_aranges.reader();
+        for range in units::unneeded(&info, aranges, abbreviations, svmas).unwrap_or_default() {
+            units::cover(&mut info.to_mut()[range]);
+        }
+    }
+    let info = match info {
+        Cow::Borrowed(bytes) => bytes,
+        Cow::Owned(bytes) => store.alloc(bytes),
+    };
+    dwarf.debug_info = slice(info, file).into();
     if let Some(supplementary) = supplementary {
         dwarf.load_sup(|id| section(id, supplementary))?;
     }
     dwarf.populate_abbreviations_cache(gimli::AbbreviationsCacheStrategy::Duplicates);
     Ok(dwarf)
+}
+
+/// A section that lies in the file as it is gets copied to be changed, up to this size.
+const COPIED_BYTES_MAX: usize = 64 << 20;
+
+/// Whether unpacking the section of functions is worth a thread.
+fn is_large(file: &object::File<'_>) -> bool {
+    const LARGE_BYTES: usize = 256 << 10;
+    let section = file.section_by_name(SectionId::DebugInfo.name());
+    section.and_then(|section| section.compressed_data().ok()).is_some_and(|section| {
+        section.format != object::CompressionFormat::None && section.data.len() >= LARGE_BYTES
+    })
 }
 
 /// Variables' locations, types and macros say nothing about functions; unpacking them would cost as much as the rest.
@@ -58,11 +103,17 @@ pub(crate) fn section_bytes<'a>(
     file: &object::File<'a>,
     store: &'a Arena<Vec<u8>>,
 ) -> Result<&'a [u8], object::Error> {
-    let Some(section) = file.section_by_name(name) else { return Ok(&[]) };
-    Ok(match section.uncompressed_data()? {
-        std::borrow::Cow::Borrowed(bytes) => bytes,
-        std::borrow::Cow::Owned(bytes) => store.alloc(bytes),
+    Ok(match section_data(name, file)? {
+        Cow::Borrowed(bytes) => bytes,
+        Cow::Owned(bytes) => store.alloc(bytes),
     })
+}
+
+fn section_data<'a>(name: &str, file: &object::File<'a>) -> Result<Cow<'a, [u8]>, object::Error> {
+    match file.section_by_name(name) {
+        Some(section) => section.uncompressed_data(),
+        None => Ok(Cow::Borrowed(&[])),
+    }
 }
 
 /// Bytes with the byte order of the file that they are from.

@@ -22,6 +22,7 @@ mod resolve;
 mod split;
 mod suppressions;
 mod symtab;
+mod units;
 
 use std::path::PathBuf;
 

@@ -40,7 +40,7 @@ pub(crate) fn resolve(binary: &Binary, path: &str, svmas: &[u64]) -> Resolved {
     let names = Names::new(path, own, debug);
     let store = Arena::new();
     let mut damage = None;
-    let dwarf = load_dwarf(binary, &store).unwrap_or_else(|message| {
+    let dwarf = load_dwarf(binary, &store, svmas).unwrap_or_else(|message| {
         damage = Some(message);
         None
     });
@@ -68,12 +68,13 @@ fn binary_path<'a>(binary: &'a Binary, path: &'a str) -> &'a Path {
 fn load_dwarf<'a>(
     binary: &'a Binary,
     store: &'a Arena<Vec<u8>>,
+    svmas: &[u64],
 ) -> Result<Option<Arc<gimli::Dwarf<Slice<'a>>>>, String> {
     let Some(mapped) = binary.with_dwarf() else { return Ok(None) };
     let loaded = caught(|| {
         let file = object::File::parse(&**mapped)?;
         let supplementary = binary.supplementary.as_deref().map(object::File::parse).transpose()?;
-        dwarf::load(&file, supplementary.as_ref(), store)
+        dwarf::load(&file, supplementary.as_ref(), store, svmas)
     });
     loaded.map(|dwarf| Some(Arc::new(dwarf))).map_err(dwarf::Failure::into_message)
 }

@@ -7,3 +7,4 @@ mod judge;
 mod kept;
 mod separate;
 mod toolchain;
+mod units;

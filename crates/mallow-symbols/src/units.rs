@@ -1,0 +1,114 @@
+//! Which units of a file's DWARF are needed for some addresses, so that the others need not be parsed.
+//!
+//! `.debug_aranges` says which unit holds an address. Units that it lists and that hold none of the addresses are covered by the
+//! header of a type unit, which a reader of functions passes over: everything else stays where it is, so that offsets hold. Units
+//! that it does not list (other compilers write none) are all kept. A unit may name its functions by those of any other one; where
+//! a unit that is kept has the form for that, all of them are.
+//!
+//! Layouts: DWARF 5, sections 7.5.1 (unit headers), 7.5.3 (abbreviations) and 7.21 (address ranges).
+
+use std::ops::Range;
+
+use gimli::{DebugAranges, DebugInfo, Reader, UnitType};
+use rustc_hash::FxHashSet;
+
+use crate::dwarf::Slice;
+
+/// Bytes of the header that covers units: length 4, version 2, unit type 1, address size 1, abbreviations 4, signature 8, type 4.
+const COVER_BYTES: usize = 24;
+const COVER_BYTES_MAX: usize = 0xffff_ff00;
+
+/// Runs of units of `.debug_info` that none of `svmas` (sorted) lies in, each to be covered. None where that is not known, or would
+/// not be safe; the bytes must be little-endian.
+pub(crate) fn unneeded(
+    info: &[u8],
+    aranges: Slice<'_>,
+    abbreviations: Slice<'_>,
+    svmas: &[u64],
+) -> Option<Vec<Range<usize>>> {
+    let (listed, needed) = units_of(aranges, svmas)?;
+    runs(info, abbreviations, |unit| needed.contains(&unit) || !listed.contains(&unit))
+}
+
+/// The units that `.debug_aranges` lists, and those of them that hold some of the addresses.
+fn units_of(aranges: Slice<'_>, svmas: &[u64]) -> Option<(FxHashSet<usize>, FxHashSet<usize>)> {
+    let (mut listed, mut needed) = (FxHashSet::default(), FxHashSet::default());
+    let mut headers = DebugAranges::from(aranges).headers();
+    while let Some(header) = headers.next().ok()? {
+        let unit = header.debug_info_offset().0;
+        listed.insert(unit);
+        let mut entries = header.entries();
+        while let Some(entry) = entries.next().ok()? {
+            let Range { start, end } = entry.address()..entry.address().checked_add(entry.length())?;
+            let first = svmas.partition_point(|svma| *svma < start);
+            if svmas.get(first).is_some_and(|svma| *svma < end) {
+                needed.insert(unit);
+            }
+        }
+    }
+    (!listed.is_empty()).then_some((listed, needed))
+}
+
+/// Runs of units that are not kept; none where a unit that is kept may refer to another one.
+fn runs(
+    info: &[u8],
+    abbreviations: Slice<'_>,
+    is_kept: impl Fn(usize) -> bool,
+) -> Option<Vec<Range<usize>>> {
+    let mut runs: Vec<Range<usize>> = Vec::new();
+    let mut harmless = FxHashSet::default();
+    let mut units = DebugInfo::new(info, gimli::RunTimeEndian::Little).units();
+    while let Some(header) = units.next().ok()? {
+        let start = header.debug_info_offset()?.0;
+        let end = start.checked_add(header.length_including_self())?;
+        if header.type_() == UnitType::Compilation && !is_kept(start) {
+            match runs.last_mut() {
+                Some(before) if before.end == start && end - before.start <= COVER_BYTES_MAX => before.end = end,
+                _ => runs.push(start..end),
+            }
+        } else if harmless.insert(header.debug_abbrev_offset().0)
+            && refers_to_units(abbreviations, header.debug_abbrev_offset().0)?
+        {
+            return None;
+        }
+    }
+    runs.retain(|units| (COVER_BYTES..=COVER_BYTES_MAX).contains(&units.len()));
+    Some(runs)
+}
+
+/// Whether a table of abbreviations has an attribute that refers to an entry of any unit.
+fn refers_to_units(abbreviations: Slice<'_>, offset: usize) -> Option<bool> {
+    let mut table = abbreviations;
+    table.skip(offset).ok()?;
+    loop {
+        // The code, 0 behind the last; the tag; whether it has children.
+        if table.read_uleb128().ok()? == 0 {
+            return Some(false);
+        }
+        table.read_uleb128().ok()?;
+        table.read_u8().ok()?;
+        loop {
+            let (name, form) = (table.read_uleb128().ok()?, table.read_uleb128().ok()?);
+            // An indirect form stands beside the value, and may be any.
+            if [gimli::DW_FORM_ref_addr, gimli::DW_FORM_indirect].iter().any(|other| u64::from(other.0) == form) {
+                return Some(true);
+            }
+            if form == u64::from(gimli::DW_FORM_implicit_const.0) {
+                table.read_sleb128().ok()?;
+            }
+            if (name, form) == (0, 0) {
+                break;
+            }
+        }
+    }
+}
+
+/// Writes the header of a type unit over the first of some units; it reaches over all of them.
+pub(crate) fn cover(units: &mut [u8]) {
+    const UNIT_TYPE: u8 = gimli::DW_UT_type.0;
+    const ADDRESS_BYTES: u8 = 8;
+    let length = units.len() as u32 - 4;
+    units[..COVER_BYTES].fill(0);
+    units[..4].copy_from_slice(&length.to_le_bytes());
+    units[4..8].copy_from_slice(&[5, 0, UNIT_TYPE, ADDRESS_BYTES]);
+}

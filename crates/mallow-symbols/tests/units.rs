@@ -1,0 +1,81 @@
+//! Names are the same whether all units of the debug information are parsed or only those that some addresses need.
+
+use crate::toolchain::{build_id, key, run, text};
+use mallow_base::Frame;
+use mallow_symbols::{ModuleKey, SearchPaths, Symbolizer};
+use std::path::Path;
+
+fn resolve(search: &SearchPaths, module: &ModuleKey, svmas: &[u64]) -> Vec<Vec<Frame>> {
+    let mut symbolizer = Symbolizer::new(search.clone());
+    let frames = symbolizer.resolve(module, svmas);
+    assert_eq!(symbolizer.warnings(), [""; 0]);
+    frames
+}
+
+/// Three units that inline each other's functions, and one in assembly.
+fn build(folder: &Path, flags: &[&str]) -> Vec<u8> {
+    let header = "static inline __attribute__((always_inline)) int twice(int x) { return x * 2 + (x >> 3); }\n";
+    std::fs::write(folder.join("twice.h"), header).expect("the folder is writable");
+    for (name, calls) in [("a", "twice(x)"), ("b", "a(twice(x) + 1)"), ("c", "b(x) + twice(a(x))")] {
+        let source = format!(
+            "#include \"twice.h\"\nint a(int); int b(int); int c(int);\nint {name}(int x) {{ return {calls}; }}\n"
+        );
+        std::fs::write(folder.join(format!("{name}.c")), source).expect("the folder is writable");
+    }
+    std::fs::write(folder.join("d.s"), ".globl d\n.text\nd:\n nop\n ret\n").expect("the folder is writable");
+    let main = "int c(int); void d(void); int main(int n, char **v) { d(); (void)v; return c(n); }\n";
+    std::fs::write(folder.join("main.c"), main).expect("the folder is writable");
+    let mut words = vec!["-g", "-O2", "-o", "app", "main.c", "a.c", "b.c", "c.c", "d.s"];
+    words.extend(flags);
+    run(folder, "gcc", &words);
+    std::fs::read(folder.join("app")).expect("the program is there")
+}
+
+#[test]
+fn each_address_alone_is_named_as_among_all_and_as_without_a_list_of_ranges() {
+    for flags in [&["-gz=none"][..], &["-gz=zlib"], &["-gdwarf-4"], &["-flto", "-ffat-lto-objects"]] {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        build(folder.path(), flags);
+        let app = key(&folder.path().join("app"));
+        run(folder.path(), "objcopy", &["--remove-section", ".debug_aranges", "app", "plain"]);
+        let plain = key(&folder.path().join("plain"));
+        let svmas: Vec<u64> = (0x1000..0x1300).collect();
+        let search = SearchPaths::default();
+        let with_paths = |frames: Vec<Vec<Frame>>| -> Vec<Vec<Frame>> {
+            let own = |frame: Frame| Frame { module: None, ..frame };
+            frames.into_iter().map(|frames| frames.into_iter().map(own).collect()).collect()
+        };
+        let expected = with_paths(resolve(&search, &plain, &svmas));
+        assert!(expected.iter().flatten().any(|frame| frame.inlined && frame.function == "twice"), "{flags:?}");
+        assert!(expected.iter().flatten().any(|frame| frame.function == "d" && frame.line.is_some()));
+        assert_eq!(with_paths(resolve(&search, &app, &svmas)), expected, "{flags:?}");
+        for (svma, expected) in svmas.iter().zip(&expected) {
+            let alone = with_paths(resolve(&search, &app, &[*svma]));
+            assert_eq!(alone, [expected.clone()], "{flags:?} {svma:#x}");
+        }
+    }
+}
+
+/// The C library's debug file: two thousand units, some of them in assembly, compressed.
+#[test]
+fn a_few_addresses_of_the_c_library_are_named_as_without_a_list_of_ranges() {
+    let libc = Path::new("/lib/x86_64-linux-gnu/libc.so.6");
+    let digits: String = build_id(libc).iter().map(|byte| format!("{byte:02x}")).collect();
+    let place = format!(".build-id/{}/{}.debug", &digits[..2], &digits[2..]);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let plain = folder.path().join(&place);
+    std::fs::create_dir_all(plain.parent().expect("it has a folder")).expect("the folder is writable");
+    let installed = Path::new("/usr/lib/debug").join(&place);
+    run(
+        folder.path(),
+        "objcopy",
+        &["--remove-section", ".debug_aranges", text(&installed), text(&plain)],
+    );
+    let without = SearchPaths { debug_roots: vec![folder.path().to_owned()], sysroot: None };
+    let svmas: Vec<u64> = (0x26000..0x180000).step_by(0x1e37).collect();
+    let expected = resolve(&without, &key(libc), &svmas);
+    assert!(expected.iter().flatten().filter(|frame| frame.line.is_some()).count() > 100);
+    for (svmas, expected) in svmas.chunks(12).zip(expected.chunks(12)) {
+        assert_eq!(resolve(&SearchPaths::default(), &key(libc), svmas), expected);
+    }
+}

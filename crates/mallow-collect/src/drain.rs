@@ -157,6 +157,7 @@ impl Pass<'_> {
     /// know by itself what later events will look up.
     fn decode(&self, cursor: &mut Cursor, limit_tsc: u64, batch: &mut Batch, damages: &mut u64) -> Stop {
         let now_tsc = self.clock.noted_tsc();
+        let mut address_before = 0;
         while let Some(event) = batch.events.get_mut(batch.count) {
             if cursor.at >= cursor.end {
                 return Stop::Done;
@@ -196,7 +197,12 @@ impl Pass<'_> {
             let word1 = cursor.ring.word(cursor.at.wrapping_add(1));
             *event = Event { kind, thread: cursor.thread, time_us: cursor.read_us, word0, word1 };
             batch.count += 1;
-            self.pairing.prefetch(event::address_of(word0));
+            // What is freed at once was asked for by its allocation.
+            let address = event::address_of(word0);
+            if address != address_before {
+                self.pairing.prefetch(address);
+            }
+            address_before = address;
             cursor.at += words;
         }
         if cursor.at < cursor.end {

@@ -1,4 +1,7 @@
-//! The live blocks: 16 bytes each, freed slots chained through themselves.
+//! The live blocks: 16 bytes each, and the freed slots on a stack.
+//!
+//! The stack is an array of its own, because a chain through the slots would have to be read to be followed: each allocation would
+//! wait for memory that it only writes.
 //!
 //! The time of allocation is not kept: lifetimes are summed per site as (time of free) − (time of
 //! allocation), so each event adds its own half.
@@ -18,39 +21,32 @@ pub(super) struct Block {
     pub(super) size: u64,
     /// The site that it is booked on.
     pub(super) site: u32,
-    /// The thread that allocated it; in a free slot, the next free slot.
+    /// The thread that allocated it.
     pub(super) thread: u32,
 }
 
 const _: () = assert!(size_of::<Block>() == 16);
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Slab {
     blocks: Vec<Block>,
-    free: u32,
+    /// Slots that are not in use, the one freed last at the end.
+    free: Vec<u32>,
 }
 
-impl Default for Slab {
-    fn default() -> Slab {
-        Slab { blocks: Vec::new(), free: NO_BLOCK.0 }
-    }
-}
+/// How many allocations ahead a free slot is fetched.
+const AHEAD: usize = 8;
 
 impl Slab {
     #[inline]
     pub(super) fn insert(&mut self, size: u64, site: u32, thread: ThreadIndex) -> BlockId {
         let block = Block { size, site, thread: thread.0 };
-        let id = self.free;
-        match self.blocks.get_mut(id as usize) {
-            Some(slot) => {
-                self.free = slot.thread;
-                *slot = block;
-                // The chain of free slots leads anywhere: the next allocation will want this one.
-                self.prefetch(BlockId(self.free));
-                BlockId(id)
-            }
-            None => self.push(block),
+        let Some(id) = self.free.pop() else { return self.push(block) };
+        if let Some(ahead) = self.free.len().checked_sub(AHEAD) {
+            self.prefetch(BlockId(self.free[ahead]));
         }
+        self.blocks[id as usize] = block;
+        BlockId(id)
     }
 
     #[inline]
@@ -61,8 +57,7 @@ impl Slab {
         }
         let gone = *slot;
         slot.site = NOT_LIVE;
-        slot.thread = self.free;
-        self.free = id.0;
+        self.free.push(id.0);
         Some(gone)
     }
 

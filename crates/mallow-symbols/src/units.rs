@@ -50,11 +50,7 @@ fn units_of(aranges: Slice<'_>, svmas: &[u64]) -> Option<(FxHashSet<usize>, FxHa
 }
 
 /// Runs of units that are not kept; none where a unit that is kept may refer to another one.
-fn runs(
-    info: &[u8],
-    abbreviations: Slice<'_>,
-    is_kept: impl Fn(usize) -> bool,
-) -> Option<Vec<Range<usize>>> {
+fn runs(info: &[u8], abbreviations: Slice<'_>, is_kept: impl Fn(usize) -> bool) -> Option<Vec<Range<usize>>> {
     let mut runs: Vec<Range<usize>> = Vec::new();
     let mut harmless = FxHashSet::default();
     let mut units = DebugInfo::new(info, gimli::RunTimeEndian::Little).units();
@@ -63,7 +59,9 @@ fn runs(
         let end = start.checked_add(header.length_including_self())?;
         if header.type_() == UnitType::Compilation && !is_kept(start) {
             match runs.last_mut() {
-                Some(before) if before.end == start && end - before.start <= COVER_BYTES_MAX => before.end = end,
+                Some(before) if before.end == start && end - before.start <= COVER_BYTES_MAX => {
+                    before.end = end
+                }
                 _ => runs.push(start..end),
             }
         } else if harmless.insert(header.debug_abbrev_offset().0)
@@ -90,7 +88,10 @@ fn refers_to_units(abbreviations: Slice<'_>, offset: usize) -> Option<bool> {
         loop {
             let (name, form) = (table.read_uleb128().ok()?, table.read_uleb128().ok()?);
             // An indirect form stands beside the value, and may be any.
-            if [gimli::DW_FORM_ref_addr, gimli::DW_FORM_indirect].iter().any(|other| u64::from(other.0) == form) {
+            if [gimli::DW_FORM_ref_addr, gimli::DW_FORM_indirect]
+                .iter()
+                .any(|other| u64::from(other.0) == form)
+            {
                 return Some(true);
             }
             if form == u64::from(gimli::DW_FORM_implicit_const.0) {
@@ -111,4 +112,76 @@ pub(crate) fn cover(units: &mut [u8]) {
     units[..COVER_BYTES].fill(0);
     units[..4].copy_from_slice(&length.to_le_bytes());
     units[4..8].copy_from_slice(&[5, 0, UNIT_TYPE, ADDRESS_BYTES]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use object::{Object, ObjectSection};
+
+    fn slice(bytes: &[u8]) -> Slice<'_> {
+        gimli::EndianSlice::new(bytes, gimli::RunTimeEndian::Little)
+    }
+
+    #[test]
+    fn units_that_are_listed_and_not_needed_are_covered_and_no_other() {
+        let scratch = tempfile::tempdir().unwrap();
+        let app = scratch.path().join("app");
+        let source = |name: &str| {
+            let path = scratch.path().join(format!("{name}.c"));
+            std::fs::write(&path, format!("int {name}(int x) {{ return x + 1; }}\n")).unwrap();
+            path
+        };
+        let status = std::process::Command::new("cc")
+            .args(["-g", "-O0", "-shared", "-fPIC", "-gz=none", "-o"])
+            .arg(&app)
+            .args(["first", "second", "third"].map(source))
+            .status();
+        assert!(status.unwrap().success());
+        let bytes = std::fs::read(&app).unwrap();
+        let file = object::File::parse(&*bytes).unwrap();
+        let section = |name: &str| file.section_by_name(name).unwrap().uncompressed_data().unwrap();
+        let (info, aranges, abbreviations) =
+            (section(".debug_info"), section(".debug_aranges"), section(".debug_abbrev"));
+        let address = |name: &[u8]| {
+            use object::ObjectSymbol;
+            file.symbols().find(|symbol| symbol.name_bytes() == Ok(name)).unwrap().address()
+        };
+        let mut units = DebugInfo::new(&info, gimli::RunTimeEndian::Little).units();
+        let mut starts = Vec::new();
+        while let Some(header) = units.next().unwrap() {
+            starts.push(header.debug_info_offset().unwrap().0);
+        }
+        assert_eq!(starts.len(), 3);
+        let unneeded = |svmas: &[u64]| unneeded(&info, slice(&aranges), slice(&abbreviations), svmas);
+        let second = address(b"second");
+        assert_eq!(unneeded(&[second, second + 1]), Some(vec![0..starts[1], starts[2]..info.len()]));
+        assert_eq!(unneeded(&[address(b"first"), second, address(b"third")]), Some(vec![]));
+        assert_eq!(unneeded(&[1]), Some(vec![0..info.len()]));
+        assert!(super::unneeded(&info, slice(&[]), slice(&abbreviations), &[second]).is_none());
+        // A reader meets one unit where there were two, and it is none of functions.
+        let mut covered = info.to_vec();
+        cover(&mut covered[starts[1]..]);
+        let mut units = DebugInfo::new(&covered, gimli::RunTimeEndian::Little).units();
+        assert_eq!(units.next().unwrap().unwrap().type_(), UnitType::Compilation);
+        let last = units.next().unwrap().unwrap();
+        assert!(matches!(last.type_(), UnitType::Type { .. }));
+        assert_eq!(last.length_including_self(), info.len() - starts[1]);
+        assert!(units.next().unwrap().is_none());
+    }
+
+    #[test]
+    fn a_table_that_refers_to_other_units_is_told_from_one_that_does_not() {
+        let table = |form: gimli::DwForm| {
+            let [name, form] = [gimli::DW_AT_abstract_origin.0 as u8, form.0 as u8];
+            [1, gimli::DW_TAG_inlined_subroutine.0 as u8, 0, name, form, 0, 0, 0]
+        };
+        let refers = |bytes: &[u8]| refers_to_units(slice(bytes), 0);
+        assert_eq!(refers(&table(gimli::DW_FORM_ref4)), Some(false));
+        assert_eq!(refers(&table(gimli::DW_FORM_ref_addr)), Some(true));
+        assert_eq!(refers(&table(gimli::DW_FORM_indirect)), Some(true));
+        assert_eq!(refers(&table(gimli::DW_FORM_ref_addr)[..4]), None);
+        let constant = [1, 0x34, 0, 0x3a, gimli::DW_FORM_implicit_const.0 as u8, 0x10, 0, 0, 0];
+        assert_eq!(refers(&constant), Some(false));
+    }
 }

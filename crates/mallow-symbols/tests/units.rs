@@ -14,7 +14,8 @@ fn resolve(search: &SearchPaths, module: &ModuleKey, svmas: &[u64]) -> Vec<Vec<F
 
 /// Three units that inline each other's functions, and one in assembly.
 fn build(folder: &Path, flags: &[&str]) -> Vec<u8> {
-    let header = "static inline __attribute__((always_inline)) int twice(int x) { return x * 2 + (x >> 3); }\n";
+    let header =
+        "static inline __attribute__((always_inline)) int twice(int x) { return x * 2 + (x >> 3); }\n";
     std::fs::write(folder.join("twice.h"), header).expect("the folder is writable");
     for (name, calls) in [("a", "twice(x)"), ("b", "a(twice(x) + 1)"), ("c", "b(x) + twice(a(x))")] {
         let source = format!(
@@ -46,7 +47,10 @@ fn each_address_alone_is_named_as_among_all_and_as_without_a_list_of_ranges() {
             frames.into_iter().map(|frames| frames.into_iter().map(own).collect()).collect()
         };
         let expected = with_paths(resolve(&search, &plain, &svmas));
-        assert!(expected.iter().flatten().any(|frame| frame.inlined && frame.function == "twice"), "{flags:?}");
+        assert!(
+            expected.iter().flatten().any(|frame| frame.inlined && frame.function == "twice"),
+            "{flags:?}"
+        );
         assert!(expected.iter().flatten().any(|frame| frame.function == "d" && frame.line.is_some()));
         assert_eq!(with_paths(resolve(&search, &app, &svmas)), expected, "{flags:?}");
         for (svma, expected) in svmas.iter().zip(&expected) {
@@ -66,11 +70,7 @@ fn a_few_addresses_of_the_c_library_are_named_as_without_a_list_of_ranges() {
     let plain = folder.path().join(&place);
     std::fs::create_dir_all(plain.parent().expect("it has a folder")).expect("the folder is writable");
     let installed = Path::new("/usr/lib/debug").join(&place);
-    run(
-        folder.path(),
-        "objcopy",
-        &["--remove-section", ".debug_aranges", text(&installed), text(&plain)],
-    );
+    run(folder.path(), "objcopy", &["--remove-section", ".debug_aranges", text(&installed), text(&plain)]);
     let without = SearchPaths { debug_roots: vec![folder.path().to_owned()], sysroot: None };
     let svmas: Vec<u64> = (0x26000..0x180000).step_by(0x1e37).collect();
     let expected = resolve(&without, &key(libc), &svmas);

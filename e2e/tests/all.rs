@@ -16,6 +16,7 @@ mod leaks;
 mod not_recorded;
 mod own_allocators;
 mod readme;
+mod replaced_library;
 mod self_invisible;
 mod single_step;
 mod situations;

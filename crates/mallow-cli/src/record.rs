@@ -9,6 +9,10 @@ use mallow_collect::{Output, RecordOptions, Setting};
 use mallow_view::Summary;
 use std::path::PathBuf;
 
+/// Has all names looked up when the command has ended: how many of them are found before is a matter of time, which whoever counts
+/// what mallow itself does cannot have.
+const AT_END_VARIABLE: &str = "MALLOW_SYMBOLS_AT_END";
+
 /// Records a command. What people see is made from what the collector holds, which is what the trace holds.
 pub(crate) fn run(record: Record) -> Result<u8, Failure> {
     if record.output.as_ref().is_some_and(NewFile::is_stdout) {
@@ -29,11 +33,11 @@ pub(crate) fn run(record: Record) -> Result<u8, Failure> {
         preload: preload::LIBRARY,
     };
     let mut names = Names::new();
-    let look_ahead = names.looking_ahead();
+    let look_ahead = std::env::var_os(AT_END_VARIABLE).is_none().then(|| names.looking_ahead());
     let mut outcome = mallow_collect::record(
         &options,
         &mut |module, calls| names.of_calls(module, calls),
-        Some(look_ahead),
+        look_ahead,
     )?;
     output::warn(&outcome.warnings);
     output::note(&outcome.notes);

@@ -55,7 +55,7 @@ fn each_address_alone_is_named_as_among_all_and_as_without_a_list_of_ranges() {
         assert_eq!(with_paths(resolve(&search, &app, &svmas)), expected, "{flags:?}");
         for (svma, expected) in svmas.iter().zip(&expected) {
             let alone = with_paths(resolve(&search, &app, &[*svma]));
-            assert_eq!(alone, [expected.clone()], "{flags:?} {svma:#x}");
+            assert_eq!(&alone[0], expected, "{flags:?} {svma:#x}");
         }
     }
 }

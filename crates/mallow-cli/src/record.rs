@@ -34,11 +34,8 @@ pub(crate) fn run(record: Record) -> Result<u8, Failure> {
     };
     let mut names = Names::new();
     let look_ahead = std::env::var_os(AT_END_VARIABLE).is_none().then(|| names.looking_ahead());
-    let mut outcome = mallow_collect::record(
-        &options,
-        &mut |module, calls| names.of_calls(module, calls),
-        look_ahead,
-    )?;
+    let mut outcome =
+        mallow_collect::record(&options, &mut |module, calls| names.of_calls(module, calls), look_ahead)?;
     output::warn(&outcome.warnings);
     output::note(&outcome.notes);
     let mut profile = outcome.profile.take().unwrap_or_default();

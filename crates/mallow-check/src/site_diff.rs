@@ -11,7 +11,8 @@ use mallow_profile::{Diff, DiffEntry, DiffSite, Known, Level, SiteTotals};
 use std::cmp::Reverse;
 
 /// What a baseline and a measurement both tell of a site.
-const KNOWN: Known = Known { allocations: true, leaked: true, blocks: true, ..Known::NOTHING };
+const KNOWN: Known =
+    Known { allocations: true, bytes: true, leaked: true, leaked_blocks: true, ..Known::NOTHING };
 
 /// The sites whose figures changed, those with the largest change of `focus` first.
 pub fn changes(baseline: &Baseline, run: &Run, focus: Metric) -> Vec<SiteChange> {

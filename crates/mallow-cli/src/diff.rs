@@ -8,7 +8,7 @@ use crate::json_diff::DiffJson;
 use crate::request::Booking;
 use crate::text::diff::Page;
 use crate::text::{self, Style};
-use crate::{exit_code, open, output};
+use crate::{exit_code, measure, open, output};
 use mallow_formats::Imported;
 use mallow_formats::native::ReallocBooking;
 use mallow_profile::Profile;
@@ -25,10 +25,11 @@ pub(crate) fn run(request: &Diff) -> Result<u8, Failure> {
     let (before, after) =
         (opened(&request.before, request.booking)?, opened(&request.after, request.booking)?);
     warn(request, &before, &after);
-    let by = measure(request, &before.profile, &after.profile)?;
+    let files = [(request.before.as_path(), &before.profile), (request.after.as_path(), &after.profile)];
+    let by = measure::told(request.by, Measure::ALL, &files)?;
     let options = DiffOptions { by, ..request.options.clone() };
     let comparison = Comparison::of(&before.profile, &after.profile, &options);
-    let verdicts = verdicts(request, &comparison)?;
+    let verdicts = verdicts(request, &comparison, &files)?;
     let page = Page {
         request,
         comparison: &comparison,
@@ -87,36 +88,17 @@ fn write(page: &Page<'_>, before: &Imported, after: &Imported) -> Result<(), Fai
     output::to_stdout(|out| out.write_all(text.as_bytes()))
 }
 
-/// The figure that was asked for, or the first that both files know.
-fn measure(request: &Diff, before: &Profile, after: &Profile) -> Result<Measure, Failure> {
-    let ignorant = |measure: Measure| -> Option<&Path> {
-        let sides = [(&request.before, before), (&request.after, after)];
-        sides.iter().find(|(_, side)| !measure.is_known(&side.known)).map(|(path, _)| path.as_path())
-    };
-    match request.by {
-        Some(measure) => match ignorant(measure) {
-            Some(path) => Err(does_not_tell(path, measure)),
-            None => Ok(measure),
-        },
-        None => Measure::ALL.into_iter().find(|measure| ignorant(*measure).is_none()).ok_or_else(|| {
-            let (before, after) = (request.before.display(), request.after.display());
-            Failure::new(format!("there is no figure that both {before} and {after} tell."))
-        }),
-    }
-}
-
 /// Every limit held against the totals. A limit on what a file does not tell cannot be kept or broken.
-fn verdicts(request: &Diff, comparison: &Comparison<'_>) -> Result<Vec<Verdict>, Failure> {
+fn verdicts(
+    request: &Diff,
+    comparison: &Comparison<'_>,
+    files: &[(&Path, &Profile)],
+) -> Result<Vec<Verdict>, Failure> {
     let judge = |limit: &mallow_view::diff::Limit| {
-        limit.judge(comparison, request.per).ok_or_else(|| {
-            let unknown = comparison.unknown.iter().find(|unknown| unknown.measure == limit.measure);
-            let is_before = unknown.is_some_and(|unknown| !unknown.before);
-            does_not_tell(if is_before { &request.before } else { &request.after }, limit.measure)
-        })
+        measure::told(Some(limit.measure), [], files)?;
+        limit
+            .judge(comparison, request.per)
+            .ok_or_else(|| Failure::new(format!("{limit} cannot be judged: it is in no total.")))
     };
     request.fail_on.iter().map(judge).collect()
-}
-
-fn does_not_tell(path: &Path, measure: Measure) -> Failure {
-    Failure::new(format!("{} does not tell {}.", path.display(), text::diff::subject(measure)))
 }

@@ -2,9 +2,11 @@
 
 use crate::failure::Failure;
 use crate::request::Export;
-use crate::{exit_code, open, output};
+use crate::{exit_code, measure, open, output};
 use mallow_formats::export::{self, ExportFormat, ExportOptions, Packing};
 use mallow_formats::native::ReallocBooking;
+use mallow_profile::Profile;
+use mallow_view::Measure;
 use std::io::{BufWriter, IsTerminal, Write};
 
 /// Reads the profile and writes it.
@@ -17,8 +19,11 @@ pub(crate) fn run(request: &Export) -> Result<u8, Failure> {
     }
     let imported = open::profile(&request.file, ReallocBooking::OwnSite)?;
     output::warn(&imported.warnings);
-    let options = ExportOptions { measure: request.measure };
     let profile = &imported.profile;
+    if let Some(reason) = export::unmet(profile, request.format) {
+        return Err(Failure::new(format!("cannot export {}: {reason}.", request.file.display())));
+    }
+    let options = ExportOptions { measure: measure(request, profile)? };
     let mut warnings = Vec::new();
     match &request.output {
         Some(new) => {
@@ -35,6 +40,15 @@ pub(crate) fn run(request: &Export) -> Result<u8, Failure> {
     }
     output::warn(&warnings);
     Ok(exit_code::FINE)
+}
+
+/// The figure of a format that holds only one, or that it shows first; other formats do not ask.
+fn measure(request: &Export, profile: &Profile) -> Result<Measure, Failure> {
+    if request.format == ExportFormat::Mallow {
+        return Ok(Measure::Bytes);
+    }
+    let order = std::iter::once(Measure::Bytes).chain(Measure::ALL);
+    measure::told(request.measure, order, &[(&request.file, profile)])
 }
 
 fn is_binary(format: ExportFormat) -> bool {

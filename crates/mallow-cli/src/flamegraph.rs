@@ -1,6 +1,7 @@
 //! `mallow flamegraph`: a profile, or the difference of two, as an SVG or as folded stacks.
 
 use crate::failure::Failure;
+use crate::measure::{self, subject};
 use crate::request::{Flamegraph, FlamegraphForm};
 use crate::text::figure;
 use crate::{exit_code, open, output};
@@ -84,47 +85,14 @@ fn write(request: &Flamegraph, text: &str) -> Result<u8, Failure> {
     Ok(exit_code::FINE)
 }
 
-/// The figure that was asked for, if all files know it, or the best that they do.
+/// The best figure that all files tell: of those that some file has any of, if there are such.
 fn measure(asked: Option<Measure>, sources: &[Source<'_>]) -> Result<Measure, Failure> {
-    if let Some(measure) = asked {
-        let ignorant = sources.iter().find(|source| !measure.is_known(&source.profile.known));
-        return match ignorant {
-            None => Ok(measure),
-            Some(source) => Err(Failure::new(format!(
-                "{} does not tell {}; it knows {}.",
-                source.path.display(),
-                subject(measure),
-                known_words(&source.profile)
-            ))),
-        };
-    }
-    let knows = |measure: &&Measure| sources.iter().all(|source| measure.is_known(&source.profile.known));
-    let has = |measure: &&Measure| {
+    let has = |measure: &Measure| {
         sources.iter().any(|source| source.profile.sites.iter().any(|site| measure.of_site(&site.totals) > 0))
     };
-    let mut known = PREFERRED.iter().filter(knows).peekable();
-    let first = known.peek().copied().copied();
-    known.find(has).copied().or(first).ok_or_else(|| {
-        let names: Vec<String> = sources.iter().map(|source| source.path.display().to_string()).collect();
-        Failure::new(format!("there is no figure that {} tells by stack.", names.join(" and ")))
-    })
-}
-
-fn known_words(profile: &Profile) -> String {
-    let known = Measure::ALL.iter().filter(|measure| measure.is_known(&profile.known));
-    let words: Vec<&str> = known.map(|measure| measure.word()).collect();
-    if words.is_empty() { String::from("nothing by stack") } else { words.join(", ") }
-}
-
-/// What a measure counts, in the middle of a sentence.
-fn subject(measure: Measure) -> &'static str {
-    match measure {
-        Measure::Allocations => "allocations",
-        Measure::Bytes => "bytes allocated",
-        Measure::Peak => "bytes live at the peak",
-        Measure::Leaked => "bytes live at the end",
-        Measure::Temporary => "temporary allocations",
-    }
+    let files: Vec<(&Path, &Profile)> = sources.iter().map(|source| (source.path, &source.profile)).collect();
+    let order = PREFERRED.into_iter().filter(has).chain(PREFERRED);
+    measure::told(asked, order, &files)
 }
 
 fn unit(measure: Measure) -> &'static str {

@@ -38,18 +38,13 @@ struct ProfileJson<'a> {
     warnings: &'a [String],
 }
 
-/// Both sides of the measures that both files tell.
+/// Both sides of the measures that both files tell; null where one of them does not.
 #[derive(Serialize)]
 struct FiguresJson {
-    #[serde(skip_serializing_if = "Option::is_none")]
     allocations: Option<ChangeJson>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     bytes: Option<ChangeJson>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     peak: Option<ChangeJson>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     leaked: Option<ChangeJson>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     temporary: Option<ChangeJson>,
 }
 

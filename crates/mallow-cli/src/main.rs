@@ -18,6 +18,7 @@ mod import;
 mod json;
 mod json_diff;
 mod json_events;
+mod measure;
 mod open;
 mod output;
 mod plot;

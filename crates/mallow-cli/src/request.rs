@@ -105,7 +105,8 @@ pub(crate) struct Export {
     pub(crate) format: ExportFormat,
     /// None for stdout.
     pub(crate) output: Option<NewFile>,
-    pub(crate) measure: Measure,
+    /// None for bytes, or else the first that the file knows.
+    pub(crate) measure: Option<Measure>,
 }
 
 /// Where `realloc`'s blocks count.
@@ -181,7 +182,7 @@ impl From<LowExport> for Export {
             // The parser lets no other word through.
             format: ExportFormat::of_word(&low.format).unwrap_or(ExportFormat::Mallow),
             output: file_or_stdout(low.output, low.force),
-            measure: low.measure.into(),
+            measure: low.measure.map(Measure::from),
         }
     }
 }

@@ -5,4 +5,5 @@ mod compat;
 mod events;
 mod flamegraph;
 mod formats;
+mod not_told;
 mod soak;

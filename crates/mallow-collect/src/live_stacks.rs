@@ -66,7 +66,8 @@ impl LiveStacks {
             .flat_map(|process| process.sites.iter().map(|site| (process.index, site.stack)))
             .collect();
         self.name(&stacks, resolve);
-        let known = Known { allocations: true, leaked: true, blocks: true, ..Known::NOTHING };
+        let known =
+            Known { allocations: true, bytes: true, leaked: true, leaked_blocks: true, ..Known::NOTHING };
         let mut builder = ProfileBuilder::new(recording, known);
         for live in &look.processes {
             self.add_process(&mut builder, live);

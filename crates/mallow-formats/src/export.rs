@@ -11,12 +11,14 @@ mod jemalloc_heap;
 mod layout;
 mod left_out;
 mod massif;
+mod needs;
 mod packing;
 mod pprof;
 mod rooted;
 mod speedscope;
 mod valgrind_frames;
 
+pub use needs::unmet;
 pub use packing::{Packing, write_packed};
 
 pub use mallow_profile::Measure;
@@ -97,13 +99,16 @@ pub struct ExportOptions {
 /// Writes a profile; gives sentences about what the format could not hold.
 ///
 /// # Errors
-/// What `out` refused.
+/// What `out` refused, and what [`unmet`] says.
 pub fn write(
     profile: &Profile,
     format: ExportFormat,
     options: &ExportOptions,
     out: &mut dyn Write,
 ) -> io::Result<Vec<String>> {
+    if let Some(reason) = unmet(profile, format) {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
+    }
     match format {
         ExportFormat::Dhat => dhat::write(profile, out),
         ExportFormat::Massif => massif::write(profile, out),

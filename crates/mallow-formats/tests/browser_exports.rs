@@ -197,7 +197,7 @@ fn what_is_not_known_is_told() {
     let document: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(document["profiles"].as_array().map(Vec::len), Some(1));
     assert_eq!(violation_of_speedscope(&document), None);
-    let empty = ProfileBuilder::new(Recording::default(), Known::NOTHING).finish();
+    let empty = ProfileBuilder::new(Recording::default(), Known::ALL).finish();
     let document: Value =
         serde_json::from_str(&exported(&empty, ExportFormat::Speedscope, Measure::Peak).0).unwrap();
     assert_eq!(violation_of_speedscope(&document), None);

@@ -61,11 +61,14 @@ fn valgrinds_file_gives_its_figures() {
     );
     let known = Known {
         allocations: true,
+        bytes: true,
         peak: true,
+        peak_blocks: true,
         leaked: true,
+        leaked_blocks: true,
         own_maximum: true,
+        own_maximum_blocks: true,
         lifetimes: true,
-        blocks: true,
         ..Known::NOTHING
     };
     assert_eq!(profile.known, known);
@@ -281,7 +284,7 @@ fn a_file_without_lifetimes_knows_only_totals() {
                 \"te\":9,\"pps\":[{\"tb\":5,\"tbk\":2,\"fs\":[1]}],\"ftbl\":[\"[root]\",\"0x1: main (a.c:1)\"]}";
     let Imported { profile, warnings, .. } = read_as(text.as_bytes(), Format::Dhat).unwrap();
     assert_eq!(warnings, [""; 0]);
-    assert_eq!(profile.known, Known { allocations: true, blocks: true, ..Known::NOTHING });
+    assert_eq!(profile.known, Known { allocations: true, bytes: true, ..Known::NOTHING });
     assert_eq!((profile.totals().bytes, profile.totals().allocations), (5, 2));
     let (text, warnings) = exported(&profile, ExportFormat::Dhat);
     assert_eq!(warnings, [""; 0]);
@@ -500,14 +503,14 @@ fn the_viewer_refuses_a_repeated_location() {
 
 #[test]
 fn what_is_not_known_is_said() {
-    let known = Known { peak: true, ..Known::NOTHING };
-    let figures = SiteTotals { peak_bytes: 12, ..SiteTotals::default() };
+    let known = Known { allocations: true, bytes: true, peak: true, ..Known::NOTHING };
+    let figures = SiteTotals { allocations: 1, bytes: 12, peak_bytes: 12, ..SiteTotals::default() };
     let (text, warnings) = exported(&made(&[(vec![1], figures)], known, TimeUnit::Bytes), ExportFormat::Dhat);
     assert_eq!(
         warnings,
         [
-            "what the profile does not know stands as 0 in the file: total bytes and blocks, numbers of blocks, lifetimes, own \
-          maxima, figures at t-end"
+            "what the profile does not know stands as 0 in the file: lifetimes, own maxima, blocks at own maxima, blocks at \
+          t-gmax, bytes at t-end, blocks at t-end"
         ]
     );
     assert_eq!(view(&[&text]).unwrap()[0].root("gb"), 12);

@@ -38,7 +38,10 @@ fn exact_figures_stay_exact() {
     let totals = profile.totals();
     assert_eq!((totals.allocations, totals.bytes, totals.frees), (11_501, 17_216_320, 1500));
     assert_eq!((totals.leaked_blocks, totals.leaked_bytes), (10_001, 14_216_320));
-    assert_eq!(profile.known, Known { allocations: true, leaked: true, blocks: true, ..Known::NOTHING });
+    assert_eq!(
+        profile.known,
+        Known { allocations: true, bytes: true, leaked: true, leaked_blocks: true, ..Known::NOTHING }
+    );
     assert_eq!(imported.warnings, [] as [String; 0]);
     assert!(imported.complete);
 }

@@ -173,7 +173,7 @@ fn a_file_tells_what_it_can_tell() {
     assert_eq!(live, [(5000, 0x10), (9000, 0x110)]);
     let known = profile.known;
     assert!(known.allocations && known.temporary && known.peak && known.leaked && known.own_maximum);
-    assert!(known.times && known.blocks && !known.calls && !known.lifetimes);
+    assert!(known.times && known.bytes && known.leaked_blocks && !known.calls && !known.lifetimes);
     // Inlined calls stand innermost first, all but the physical function marked.
     let site = profile.sites.iter().find(|site| site.totals.bytes == 0x110 + 0x10).unwrap();
     let frames: Vec<_> = profile

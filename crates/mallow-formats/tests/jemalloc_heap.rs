@@ -74,7 +74,7 @@ fn each_line_is_scaled_by_its_own_mean() {
 #[test]
 fn without_accumulation_only_what_is_live_is_known() {
     let imported = read(&fixture("jemalloc/live.heap"));
-    assert_eq!(imported.profile.known, Known { leaked: true, blocks: true, ..Known::NOTHING });
+    assert_eq!(imported.profile.known, Known { leaked: true, leaked_blocks: true, ..Known::NOTHING });
     assert!(imported.warnings[1].contains("prof_accum:true"), "{:?}", imported.warnings);
     assert!(imported.profile.processes[0].threads.is_empty());
     assert!(
@@ -148,7 +148,10 @@ fn without_inline(table: crate::judges::Table) -> crate::judges::Table {
 fn a_round_trip_keeps_figures_frames_and_addresses() {
     let profile = hard_profile();
     let back = read(&exported(&profile, Measure::Leaked).0).profile;
-    assert_eq!(back.known, Known { leaked: true, blocks: true, allocations: true, ..Known::NOTHING });
+    assert_eq!(
+        back.known,
+        Known { leaked: true, leaked_blocks: true, allocations: true, bytes: true, ..Known::NOTHING }
+    );
     let (before, after) = (profile.totals(), back.totals());
     assert_eq!((before.leaked_blocks, before.leaked_bytes), (after.leaked_blocks, after.leaked_bytes));
     assert_eq!((before.allocations, before.bytes), (after.allocations, after.bytes));

@@ -109,7 +109,7 @@ fn pages_are_called_pages() {
 fn memchecks_tree_is_figures_and_no_moments() {
     let Imported { profile, warnings, .. } = massif("massif/inlined_xtree.ms");
     assert_eq!(warnings, [""; 0]);
-    let known = Known { allocations: true, leaked: true, blocks: true, ..Known::NOTHING };
+    let known = Known { allocations: true, bytes: true, leaked: true, leaked_blocks: true, ..Known::NOTHING };
     assert_eq!((profile.known, &profile.processes[0].live_samples[..]), (known, &[][..]));
     let ours = read_file(&fixture_path("dhat/inlined.mallow")).unwrap().profile;
     let totals = |totals: Totals| Totals { temporary: 0, peak_bytes: 0, peak_blocks: 0, ..totals };
@@ -367,20 +367,19 @@ fn the_process_with_the_highest_peak_is_written() {
 
 #[test]
 fn what_is_not_known_is_said_and_left_out() {
-    let totals = SiteTotals { allocations: 3, bytes: 30, ..SiteTotals::default() };
-    let known = Known { allocations: true, blocks: true, ..Known::NOTHING };
+    let totals = SiteTotals { allocations: 3, bytes: 30, leaked_bytes: 10, ..SiteTotals::default() };
+    let known = Known { allocations: true, bytes: true, leaked: true, ..Known::NOTHING };
     let (text, warnings) =
         exported(&made(&[(vec![1], totals)], known, TimeUnit::Instructions), ExportFormat::Massif);
     assert_eq!(
         warnings,
         [
             "the profile does not know what its peak was made of, so the file has no peak",
-            "the profile does not know what was live at the end, so the file has no tree of it",
             "a massif file has no place for these and they are left out: allocations",
         ]
     );
-    assert!(printed(&text).unwrap().contains("Number of snapshots: 1\n"));
-    assert!(!text.contains("n0:"));
+    assert!(printed(&text).unwrap().contains("Number of snapshots: 2\n"));
+    assert!(!text.contains("heap_tree=peak"));
 }
 
 #[test]

@@ -45,7 +45,7 @@ fn a_heap_profile_of_go_reads_as_pprof_shows_it() {
     }
     assert_eq!(
         imported.profile.known,
-        Known { allocations: true, leaked: true, blocks: true, ..Known::NOTHING }
+        Known { allocations: true, bytes: true, leaked: true, leaked_blocks: true, ..Known::NOTHING }
     );
     assert_eq!(imported.profile.recording.command, ["/srv/demo/go/heaps"]);
     assert_eq!(
@@ -132,7 +132,7 @@ fn a_round_trip_keeps_figures_frames_and_addresses() {
 #[test]
 fn what_is_not_known_is_no_type_of_samples() {
     let mut profile = hard_profile();
-    profile.known = Known { leaked: true, blocks: true, ..Known::NOTHING };
+    profile.known = Known { leaked: true, leaked_blocks: true, ..Known::NOTHING };
     let back = read(&exported(&profile, Measure::Leaked));
     assert_eq!(back.profile.known, profile.known);
     assert_eq!(back.profile.totals().leaked_bytes, profile.totals().leaked_bytes);

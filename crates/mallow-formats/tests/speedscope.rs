@@ -139,8 +139,10 @@ fn speedscope_shows_every_stack_of_what_is_hard() {
 /// Two sites and the program alone: what is asked for first is what is live at the end.
 fn small_profile() -> Profile {
     let recording = Recording { command: vec!["/bin/rows".into(), "-n".into()], ..Recording::default() };
-    let mut builder =
-        ProfileBuilder::new(recording, Known { leaked: true, allocations: true, ..Known::NOTHING });
+    let mut builder = ProfileBuilder::new(
+        recording,
+        Known { leaked: true, allocations: true, bytes: true, ..Known::NOTHING },
+    );
     let process = builder.add_process(Process { command: "/bin/rows -n".into(), ..Process::default() });
     let frame = |function: &str, line| Frame {
         function: function.into(),
@@ -208,11 +210,16 @@ fn speedscope_shows_every_stack_of_what_other_tools_recorded() {
     }
 }
 
+/// speedscope would import it and call it empty.
 #[test]
-fn a_profile_without_figures_is_called_empty() {
+fn a_profile_without_figures_is_not_written() {
     let empty = ProfileBuilder::new(Recording::default(), Known::NOTHING).finish();
-    let said = opened(&exported(&empty, Measure::Bytes)).unwrap_err();
-    assert!(said.contains("Successfully imported profile, but it's empty!"), "{said}");
+    let options = ExportOptions { measure: Measure::Bytes };
+    let error = write(&empty, ExportFormat::Speedscope, &options, &mut Vec::new()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "a speedscope file needs a figure by stack, and the profile does not tell that"
+    );
 }
 
 #[test]

@@ -109,7 +109,7 @@ fn bpftraces_maps() {
     let totals = profile.totals();
     // 1500 of 64 bytes, 500 of 120, 2 of 48, 900, 700, 5 of 10.
     assert_eq!((totals.allocations, totals.bytes), (2009, 157_746));
-    assert_eq!(profile.known, Known { allocations: true, blocks: true, ..Known::NOTHING });
+    assert_eq!(profile.known, Known { allocations: true, bytes: true, ..Known::NOTHING });
     assert!(profile.processes.iter().any(|process| process.pid > 0), "{:?}", profile.processes);
     assert_eq!(
         imported.warnings,
@@ -218,7 +218,7 @@ fn a_group_that_grows_beyond_its_file_is_refused() {
 fn memchecks_leaks() {
     let imported = read(&fixture("memcheck/all.xml"), Format::MemcheckXml);
     let profile = &imported.profile;
-    assert_eq!(profile.known, Known { leaked: true, blocks: true, ..Known::NOTHING });
+    assert_eq!(profile.known, Known { leaked: true, leaked_blocks: true, ..Known::NOTHING });
     let totals = profile.totals();
     assert_eq!((totals.leaked_bytes, totals.leaked_blocks), (1696, 4));
     assert_eq!(profile.recording.command, ["./rows"]);

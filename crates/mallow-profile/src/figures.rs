@@ -58,55 +58,95 @@ pub struct SiteTotals {
     pub last_us: u64,
 }
 
-/// Which figures a profile's source could tell. A report leaves out what is not known instead of showing 0.
+/// Which figures a profile's source could tell, each by itself. What is not known is left out of reports, comparisons,
+/// limits, drawings and exports, and never shown as 0: the figure itself stands at 0 and means nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Known {
-    /// How often and how many bytes were allocated.
+    /// How often was allocated.
     pub allocations: bool,
+    /// How many bytes were allocated.
+    pub bytes: bool,
     /// How many of the calls were `realloc`, and how many failed.
     pub calls: bool,
     /// How many blocks were freed at once.
     pub temporary: bool,
-    /// What was live at the peak, by site.
+    /// Bytes live at the peak, by site.
     pub peak: bool,
-    /// What was live at the end, by site.
+    /// Blocks live at the peak.
+    pub peak_blocks: bool,
+    /// Bytes live at the end, by site.
     pub leaked: bool,
-    /// Each site's own maximum.
+    /// Blocks live at the end.
+    pub leaked_blocks: bool,
+    /// Each site's own maximum of live bytes.
     pub own_maximum: bool,
+    /// The blocks live at that moment.
+    pub own_maximum_blocks: bool,
     /// Lifetimes of blocks.
     pub lifetimes: bool,
     /// When sites allocated first and last.
     pub times: bool,
-    /// Numbers of blocks where there are numbers of bytes, and the other way round; without, one of them is 0.
-    pub blocks: bool,
 }
 
 impl Known {
     /// Nothing; importers switch on what their format holds.
     pub const NOTHING: Known = Known {
         allocations: false,
+        bytes: false,
         calls: false,
         temporary: false,
         peak: false,
+        peak_blocks: false,
         leaked: false,
+        leaked_blocks: false,
         own_maximum: false,
+        own_maximum_blocks: false,
         lifetimes: false,
         times: false,
-        blocks: false,
     };
 
     /// Everything: our own recordings.
     pub const ALL: Known = Known {
         allocations: true,
+        bytes: true,
         calls: true,
         temporary: true,
         peak: true,
+        peak_blocks: true,
         leaked: true,
+        leaked_blocks: true,
         own_maximum: true,
+        own_maximum_blocks: true,
         lifetimes: true,
         times: true,
-        blocks: true,
     };
+
+    /// What both sources could tell.
+    #[must_use]
+    pub fn and(mut self, mut other: Known) -> Known {
+        for (one, other) in self.fields().into_iter().zip(other.fields()) {
+            *one &= *other;
+        }
+        self
+    }
+
+    /// Every field, in an order that files rely on: new ones come last.
+    pub fn fields(&mut self) -> [&mut bool; 12] {
+        [
+            &mut self.allocations,
+            &mut self.calls,
+            &mut self.temporary,
+            &mut self.peak,
+            &mut self.leaked,
+            &mut self.own_maximum,
+            &mut self.lifetimes,
+            &mut self.times,
+            &mut self.bytes,
+            &mut self.peak_blocks,
+            &mut self.leaked_blocks,
+            &mut self.own_maximum_blocks,
+        ]
+    }
 }
 
 impl Default for Known {

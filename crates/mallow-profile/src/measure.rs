@@ -69,10 +69,11 @@ impl Measure {
         }
     }
 
-    /// Whether a profile's source could tell this figure.
+    /// Whether a profile's source could tell this figure. Every front end and every export asks here.
     pub fn is_known(self, known: &Known) -> bool {
         match self {
-            Measure::Allocations | Measure::Bytes => known.allocations,
+            Measure::Allocations => known.allocations,
+            Measure::Bytes => known.bytes,
             Measure::Peak => known.peak,
             Measure::Leaked => known.leaked,
             Measure::Temporary => known.temporary,

@@ -179,7 +179,7 @@ pub struct Unknown {
 impl<'a> Comparison<'a> {
     /// Compares two profiles.
     pub fn of(before: &'a Profile, after: &'a Profile, options: &DiffOptions) -> Self {
-        let known = known_by_both(&before.known, &after.known);
+        let known = before.known.and(after.known);
         let (before, after) = (Side::of(before, options), Side::of(after, options));
         let same_modules = before.modules_of(&after);
         let diff = Diff::of(&before.sites, &after.sites, &known, &same_modules);
@@ -273,20 +273,6 @@ fn section_of(entry: &DiffEntry, change: Change) -> Section {
         _ if is_moved && is_small => Section::Moved,
         _ if difference != 0 => Section::Changed,
         _ => Section::Unchanged,
-    }
-}
-
-fn known_by_both(a: &Known, b: &Known) -> Known {
-    Known {
-        allocations: a.allocations && b.allocations,
-        calls: a.calls && b.calls,
-        temporary: a.temporary && b.temporary,
-        peak: a.peak && b.peak,
-        leaked: a.leaked && b.leaked,
-        own_maximum: a.own_maximum && b.own_maximum,
-        lifetimes: a.lifetimes && b.lifetimes,
-        times: a.times && b.times,
-        blocks: a.blocks && b.blocks,
     }
 }
 

@@ -127,12 +127,12 @@ impl SortKey {
         match self {
             SortKey::Measure(measure) => measure.is_known(known),
             SortKey::Reallocations => known.calls,
-            SortKey::PeakBlocks => known.peak && known.blocks,
-            SortKey::LeakedBlocks => known.leaked && known.blocks,
+            SortKey::PeakBlocks => known.peak_blocks,
+            SortKey::LeakedBlocks => known.leaked_blocks,
             SortKey::Max => known.own_maximum,
-            SortKey::MaxBlocks => known.own_maximum && known.blocks,
-            SortKey::Size => known.allocations && known.blocks,
-            SortKey::Lifetime => known.lifetimes && known.blocks,
+            SortKey::MaxBlocks => known.own_maximum_blocks,
+            SortKey::Size => known.allocations && known.bytes,
+            SortKey::Lifetime => known.lifetimes && known.allocations,
             SortKey::Rate => known.allocations,
         }
     }
@@ -166,18 +166,17 @@ impl Point {
     pub fn of(totals: &SiteTotals, recording: &Recording, known: &Known) -> Point {
         let ratio =
             |part: u64, whole: u64, told: bool| (told && whole > 0).then(|| part as f64 / whole as f64);
-        let lifetime = ratio(totals.lifetime_us_sum, totals.allocations, known.lifetimes);
+        let lifetime = ratio(totals.lifetime_us_sum, totals.allocations, SortKey::Lifetime.is_known(known));
         let duration = recording.duration_us;
-        let rate = |value: u64| {
-            ratio(value, duration, known.allocations)
-                .map(|rate| rate * rate_units(recording.time_unit) as f64)
+        let rate = |value: u64, told: bool| {
+            ratio(value, duration, told).map(|rate| rate * rate_units(recording.time_unit) as f64)
         };
         Point {
-            size: ratio(totals.bytes, totals.allocations, known.allocations && known.blocks),
+            size: ratio(totals.bytes, totals.allocations, SortKey::Size.is_known(known)),
             lifetime,
             lifetime_share: lifetime.filter(|_| duration > 0).map(|time| time / duration as f64),
-            allocations_rate: rate(totals.allocations),
-            bytes_rate: rate(totals.bytes),
+            allocations_rate: rate(totals.allocations, known.allocations),
+            bytes_rate: rate(totals.bytes, known.bytes),
         }
     }
 }

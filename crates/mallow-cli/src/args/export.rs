@@ -21,7 +21,7 @@ pub(crate) struct LowExport {
     /// Overwrite OUT if it exists
     #[arg(long, requires = "output")]
     pub(crate) force: bool,
-    /// The figure of a format that holds only one
-    #[arg(long, value_name = "FIGURE", default_value = "bytes")]
-    pub(crate) measure: LowSort,
+    /// The figure of a format that holds only one, or shows one first (bytes, or what the file knows)
+    #[arg(long, value_name = "FIGURE")]
+    pub(crate) measure: Option<LowSort>,
 }

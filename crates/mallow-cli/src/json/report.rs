@@ -243,54 +243,45 @@ impl TotalsJson {
     /// The figures that the profile's source could tell.
     fn told(totals: &Totals, profile: &Profile) -> Self {
         let known = &profile.known;
-        let tells = |measure: Measure| tells(profile, measure);
+        let told = |measure: Measure| measure.is_known(known).then(|| measure.of_totals(totals));
         Self {
-            allocations: tells(Measure::Allocations).then_some(totals.allocations),
-            bytes: tells(Measure::Bytes).then_some(totals.bytes),
+            allocations: told(Measure::Allocations),
+            bytes: told(Measure::Bytes),
             frees: (known.calls || totals.frees > 0).then_some(totals.frees),
             reallocations: known.calls.then_some(totals.reallocations),
-            temporary: known.temporary.then_some(totals.temporary),
+            temporary: told(Measure::Temporary),
             failed: known.calls.then_some(totals.failed),
-            peak_bytes: known.peak.then_some(totals.peak_bytes),
-            peak_blocks: (known.peak && (known.blocks || totals.peak_blocks > 0))
-                .then_some(totals.peak_blocks),
-            leaked_bytes: known.leaked.then_some(totals.leaked_bytes),
-            leaked_blocks: (known.leaked && (known.blocks || totals.leaked_blocks > 0))
-                .then_some(totals.leaked_blocks),
+            peak_bytes: told(Measure::Peak),
+            peak_blocks: known.peak_blocks.then_some(totals.peak_blocks),
+            leaked_bytes: told(Measure::Leaked),
+            leaked_blocks: known.leaked_blocks.then_some(totals.leaked_blocks),
         }
     }
-}
-
-/// Whether a measure is told; of blocks and bytes a source may tell one, and the other is 0.
-fn tells(profile: &Profile, measure: Measure) -> bool {
-    let one_sided = !profile.known.blocks && matches!(measure, Measure::Allocations | Measure::Bytes);
-    measure.is_known(&profile.known) && !(one_sided && measure.of_totals(&profile.totals()) == 0)
 }
 
 impl Figures<'_> {
     fn figures(&self, totals: &SiteTotals) -> FiguresJson {
         let known = &self.profile.known;
         let point = Point::of(totals, &self.profile.recording, known);
-        let blocks = |told: bool, blocks: u64| (told && (known.blocks || blocks > 0)).then_some(blocks);
-        let called = totals.allocations > 0;
         let told = |key: SortKey| key.is_known(known).then(|| key.of_site(totals));
+        let called = totals.allocations > 0;
         FiguresJson {
-            allocations: blocks(known.allocations, totals.allocations),
-            bytes: (known.allocations && (known.blocks || totals.bytes > 0)).then_some(totals.bytes),
+            allocations: told(Measure::Allocations.into()),
+            bytes: told(Measure::Bytes.into()),
             reallocations: told(SortKey::Reallocations),
             temporary: told(Measure::Temporary.into()),
             failed: known.calls.then_some(totals.failed),
             peak_bytes: told(Measure::Peak.into()),
-            peak_blocks: blocks(known.peak, totals.peak_blocks),
+            peak_blocks: told(SortKey::PeakBlocks),
             leaked_bytes: told(Measure::Leaked.into()),
-            leaked_blocks: blocks(known.leaked, totals.leaked_blocks),
+            leaked_blocks: told(SortKey::LeakedBlocks),
             live_bytes_max: told(SortKey::Max),
-            live_blocks_at_max: blocks(known.own_maximum, totals.live_blocks_at_max),
+            live_blocks_at_max: told(SortKey::MaxBlocks),
             size_average: point.size,
             lifetime_average: point.lifetime,
             lifetime_share: point.lifetime_share,
-            allocations_rate: point.allocations_rate.filter(|_| known.blocks || called),
-            bytes_rate: point.bytes_rate.filter(|_| known.blocks || totals.bytes > 0),
+            allocations_rate: point.allocations_rate,
+            bytes_rate: point.bytes_rate,
             first: (known.times && called).then_some(totals.first_us),
             last: (known.times && called).then_some(totals.last_us),
             per_operation: self.per.map(|per| self.site_per(totals, per)),
@@ -308,16 +299,13 @@ impl Figures<'_> {
     fn per_operation(&self, of: impl Fn(Measure) -> u64, blocks: u64, per: u64) -> PerOperationJson {
         let known = &self.profile.known;
         let each = |value: u64| value as f64 / per as f64;
-        let divided = |measure: Measure| {
-            let one_sided = !known.blocks && of(measure) == 0;
-            (measure.is_known(known) && !one_sided).then(|| each(of(measure)))
-        };
+        let divided = |measure: Measure| measure.is_known(known).then(|| each(of(measure)));
         PerOperationJson {
             allocations: divided(Measure::Allocations),
             bytes: divided(Measure::Bytes),
             temporary: divided(Measure::Temporary),
             leaked_bytes: divided(Measure::Leaked),
-            leaked_blocks: (known.leaked && (known.blocks || blocks > 0)).then(|| each(blocks)),
+            leaked_blocks: known.leaked_blocks.then(|| each(blocks)),
         }
     }
 }

@@ -170,7 +170,7 @@ fn what_a_file_does_not_tell_is_said() {
     let before = profile("a", known, &[("x@a.c:1", 5, 10, false)]);
     let after = profile("a", Known { leaked: false, peak: true, ..known }, &[("x@a.c:1", 5, 10, false)]);
     let text = text(&[before, after], &request(DiffOptions::default()));
-    assert!(text.contains("\nLeft out, because before.mallow does not tell: peak.\nLeft out, because after.mallow does not tell: leaked.\nLeft out, because neither file tells: temporary.\n"), "{text}");
+    assert!(text.contains("\nLeft out, because before.mallow does not tell: peak.\nLeft out, because after.mallow does not tell: leaked.\nLeft out, because neither file tells: bytes, temporary.\n"), "{text}");
 }
 
 #[test]

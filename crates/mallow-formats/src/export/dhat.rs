@@ -136,12 +136,13 @@ fn warnings(profile: &Profile, merged: u64) -> Vec<String> {
     }
     let lifetimes = tells_lifetimes(&known);
     let unknown: Vec<&str> = [
-        (!known.allocations, "total bytes and blocks"),
-        (!known.blocks, "numbers of blocks"),
         (lifetimes && !known.lifetimes, "lifetimes"),
         (lifetimes && !known.own_maximum, "own maxima"),
-        (lifetimes && !known.peak, "figures at t-gmax"),
-        (lifetimes && !known.leaked, "figures at t-end"),
+        (lifetimes && !known.own_maximum_blocks, "blocks at own maxima"),
+        (lifetimes && !known.peak, "bytes at t-gmax"),
+        (lifetimes && !known.peak_blocks, "blocks at t-gmax"),
+        (lifetimes && !known.leaked, "bytes at t-end"),
+        (lifetimes && !known.leaked_blocks, "blocks at t-end"),
     ]
     .into_iter()
     .filter_map(|(is_unknown, name)| is_unknown.then_some(name))

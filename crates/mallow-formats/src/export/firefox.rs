@@ -43,6 +43,14 @@ pub(super) fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<Vec<St
     let mut warnings = vec![String::from(
         "the Firefox Profiler shows bytes; numbers of allocations and source lines are left out",
     )];
+    for (is_known, figure, view) in [
+        (profile.known.bytes, "bytes allocated", "of allocations and deallocations hold only what leaked"),
+        (profile.known.leaked, "what was live at the end", "of retained memory means nothing"),
+    ] {
+        if !is_known {
+            warnings.push(format!("the profile does not tell {figure}: the view {view}"));
+        }
+    }
     warnings.extend(left_out::sentence(profile, "the Firefox Profiler", &["allocations", "peak", "leaked"]));
     Ok(warnings)
 }
@@ -61,8 +69,10 @@ impl Writer<'_> {
         let mut sites: Vec<&Site> =
             self.profile.sites.iter().filter(|site| site.process.0 as usize == index).collect();
         sites.sort_by_key(|site| site.totals.first_us);
-        if self.profile.known.allocations || self.profile.known.leaked {
+        let known = self.profile.known;
+        if known.bytes || known.leaked {
             let thread = self.thread(process, "");
+            // Where only one of the two is known, the other stands at 0.
             let freed = |site: &SiteTotals| site.bytes.saturating_sub(site.leaked_bytes);
             self.allocations(thread, &sites, |site| site.leaked_bytes);
             let (first, ended) = (self.blocks, self.time(process.ended_us));
@@ -73,7 +83,7 @@ impl Writer<'_> {
                 self.sample(thread, site, ended, -signed(freed(&site.totals)));
             }
         }
-        if self.profile.known.peak {
+        if known.peak {
             let thread = self.thread(process, ", live at the peak");
             self.allocations(thread, &sites, |site| site.peak_bytes);
         }

@@ -74,7 +74,8 @@ fn beforehand(profile: &Profile) -> Vec<String> {
     if !profile.known.peak {
         warnings.push(String::from("the profile does not tell the peak: the one in the file means nothing"));
     }
-    if !profile.known.blocks {
+    let known = &profile.known;
+    if !known.allocations || (known.peak && !known.peak_blocks) || (known.leaked && !known.leaked_blocks) {
         warnings.push(String::from(
             "the profile does not tell numbers of blocks: where they are missing, one is written",
         ));

@@ -19,9 +19,15 @@ const MADE_UP_STEP: u64 = 0x10;
 /// Writes a profile.
 pub(super) fn write(profile: &Profile, measure: Measure, out: &mut dyn Write) -> io::Result<Vec<String>> {
     let live = Live::of(profile, measure);
+    let is_accumulated = profile.known.allocations && profile.known.bytes;
     let mut figures: BTreeMap<Option<StackId>, SiteTotals> = BTreeMap::new();
     for site in &profile.sites {
-        figures.entry(site.stack).or_default().add(&site.totals);
+        let mut totals = site.totals;
+        if !is_accumulated {
+            // As jemalloc writes it without prof_accum: both or none of them.
+            (totals.allocations, totals.bytes) = (0, 0);
+        }
+        figures.entry(site.stack).or_default().add(&totals);
     }
     figures.retain(|_, totals| live.has_figures(totals));
     let addresses = Addresses::of(profile, figures.keys().copied());
@@ -38,7 +44,9 @@ pub(super) fn write(profile: &Profile, measure: Measure, out: &mut dyn Write) ->
     }
     write_mappings(profile, &addresses, out)?;
     let mut warnings = live.warnings();
-    warnings.extend(left_out::sentence(profile, "a jemalloc heap profile", &["allocations", live.word()]));
+    let mut held = vec![live.word()];
+    held.extend(is_accumulated.then_some("allocations"));
+    warnings.extend(left_out::sentence(profile, "a jemalloc heap profile", &held));
     if profile.locations.iter().any(|location| location.frames.iter().any(|frame| frame.file.is_some())) {
         warnings.push(String::from("a jemalloc heap profile has no place for source lines"));
     }

@@ -8,7 +8,7 @@ pub(super) fn sentence(profile: &Profile, format: &str, held: &[&str]) -> Option
     let known = &profile.known;
     let times = "first and last times";
     let all = [
-        ("allocations", known.allocations),
+        ("allocations", known.allocations || known.bytes),
         ("reallocations and failed calls", known.calls),
         ("temporary", known.temporary),
         ("peak", known.peak),

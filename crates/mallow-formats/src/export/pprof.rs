@@ -37,14 +37,20 @@ fn columns(profile: &Profile) -> Vec<Column> {
     let (count, bytes) = ("count", "bytes");
     if known.allocations {
         columns.push((value::ALLOC_OBJECTS, count, |totals| totals.allocations, Measure::Allocations));
+    }
+    if known.bytes {
         columns.push((value::ALLOC_SPACE, bytes, |totals| totals.bytes, Measure::Bytes));
     }
-    if known.leaked {
+    if known.leaked_blocks {
         columns.push((value::INUSE_OBJECTS, count, |totals| totals.leaked_blocks, Measure::Leaked));
+    }
+    if known.leaked {
         columns.push((value::INUSE_SPACE, bytes, |totals| totals.leaked_bytes, Measure::Leaked));
     }
-    if known.peak {
+    if known.peak_blocks {
         columns.push((value::PEAK_OBJECTS, count, |totals| totals.peak_blocks, Measure::Peak));
+    }
+    if known.peak {
         columns.push((value::PEAK_SPACE, bytes, |totals| totals.peak_bytes, Measure::Peak));
     }
     if known.temporary {

@@ -32,7 +32,7 @@ enum Role {
 
 /// Reads maps.
 pub(super) fn read(lines: Lines<'_>) -> Result<Imported, ImportError> {
-    let mut stacks = TextStacks::new(Known { allocations: true, ..Known::NOTHING });
+    let mut stacks = TextStacks::new(Known::NOTHING);
     let mut maps: BTreeMap<String, (Role, u64)> = BTreeMap::new();
     let mut entries = Entries::new(lines);
     while let Some(entry) = entries.next()? {
@@ -48,7 +48,11 @@ pub(super) fn read(lines: Lines<'_>) -> Result<Imported, ImportError> {
     if !(has(Role::Allocations) || has(Role::Bytes) || has(Role::Stats)) {
         return Err(entries.expected("a map of numbers by stack, such as @malloc_calls[ustack()] = count()"));
     }
-    stacks.builder().known().blocks = has(Role::Stats) || (has(Role::Allocations) && has(Role::Bytes));
+    *stacks.builder().known() = Known {
+        allocations: has(Role::Stats) || has(Role::Allocations),
+        bytes: has(Role::Stats) || has(Role::Bytes),
+        ..Known::NOTHING
+    };
     Ok(stacks.finish(warnings(&maps, entries.is_cut()), !entries.is_cut()))
 }
 

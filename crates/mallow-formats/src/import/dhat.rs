@@ -37,10 +37,13 @@ pub(crate) fn read(source: Source<'_>) -> Result<Imported, ImportError> {
     let time = |time: Option<u64>| if times_known { time.unwrap_or_default() } else { 0 };
     let known = Known {
         allocations: true,
-        blocks: true,
+        bytes: true,
         peak: header.tells_lifetimes(),
+        peak_blocks: header.tells_lifetimes(),
         leaked: header.tells_lifetimes(),
+        leaked_blocks: header.tells_lifetimes(),
         own_maximum: header.tells_lifetimes(),
+        own_maximum_blocks: header.tells_lifetimes(),
         lifetimes: header.tells_lifetimes() && times_known,
         ..Known::NOTHING
     };

@@ -92,11 +92,14 @@ impl Reader {
     fn new(header: Header) -> Reader {
         let known = Known {
             allocations: true,
+            bytes: true,
             temporary: true,
             peak: true,
+            peak_blocks: true,
             leaked: true,
+            leaked_blocks: true,
             own_maximum: true,
-            blocks: true,
+            own_maximum_blocks: true,
             ..Known::NOTHING
         };
         Reader {
@@ -268,6 +271,7 @@ impl Reader {
         self.builder.recording().duration_us = end_us;
         self.builder.known().times = self.has_clock && !self.is_made_up;
         self.builder.known().own_maximum = !self.is_made_up;
+        self.builder.known().own_maximum_blocks = !self.is_made_up;
         if self.is_made_up {
             self.process.live_samples.clear();
         }

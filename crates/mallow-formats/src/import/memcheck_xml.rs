@@ -15,7 +15,7 @@ use errors::{Document, Leak, Raw};
 use mallow_base::Frame;
 use mallow_profile::{Address, Known, LocationId, Process, ProfileBuilder, Recording, SiteTotals, Totals};
 
-const KNOWN: Known = Known { leaked: true, blocks: true, ..Known::NOTHING };
+const KNOWN: Known = Known { leaked: true, leaked_blocks: true, ..Known::NOTHING };
 
 /// memcheck's judgements: the kind in the file, in words.
 const KINDS: [(&str, &str); 4] = [

@@ -10,7 +10,7 @@ mod places;
 use crate::pprof_proto::{COMMAND_COMMENT, Label};
 use crate::{Format, ImportError, Imported};
 use columns::Columns;
-use mallow_profile::{Process, ProfileBuilder, Recording, SiteTotals, Thread, Totals};
+use mallow_profile::{Known, Process, ProfileBuilder, Recording, SiteTotals, Thread, Totals};
 use messages::Messages;
 use places::Places;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +20,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Imported, ImportError> {
     let messages = Messages::decode(bytes)?;
     let columns = Columns::of(&messages);
     let known = columns.known();
-    if !(known.allocations || known.leaked || known.peak) {
+    if known == Known::NOTHING {
         return Err(ImportError::Unsupported { format: Format::Pprof, reason: no_memory(&columns) });
     }
     let mut builder = ProfileBuilder::new(recording_of(&messages), known);
@@ -38,7 +38,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Imported, ImportError> {
         totals.add(&totals_of(&site));
         builder.add_site(process, stack, &site);
     }
-    if known.allocations && known.leaked && known.blocks {
+    if known.allocations && known.leaked_blocks {
         totals.frees = totals.allocations.saturating_sub(totals.leaked_blocks);
     }
     builder.process(process).totals = totals;
@@ -48,7 +48,8 @@ pub(super) fn read(bytes: &[u8]) -> Result<Imported, ImportError> {
             "the file is a difference of two profiles; what became less is counted as 0 here",
         ));
     }
-    builder.process(process).threads = if known.allocations { labels.threads() } else { Vec::new() };
+    builder.process(process).threads =
+        if known.allocations && known.bytes { labels.threads() } else { Vec::new() };
     Ok(Imported { profile: builder.finish(), warnings, complete: true })
 }
 

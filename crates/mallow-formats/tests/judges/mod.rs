@@ -110,10 +110,12 @@ pub(crate) fn hard_profile() -> Profile {
     };
     let known = Known {
         allocations: true,
+        bytes: true,
         leaked: true,
+        leaked_blocks: true,
         peak: true,
+        peak_blocks: true,
         temporary: true,
-        blocks: true,
         ..Known::NOTHING
     };
     let mut builder = ProfileBuilder::new(recording, known);

@@ -101,11 +101,11 @@ fn paths<'a>(sites: &[DiffSite<'a>]) -> Vec<&'a str> {
 
 /// The two figures that tell most of what both sides know.
 fn figures(known: &Known) -> [Measure; 2] {
-    match (known.allocations, known.leaked) {
-        (true, _) => [Measure::Allocations, Measure::Bytes],
-        (false, true) => [Measure::Leaked, if known.peak { Measure::Peak } else { Measure::Leaked }],
-        (false, false) => [Measure::Peak, Measure::Peak],
-    }
+    const TELLING: [Measure; 5] =
+        [Measure::Allocations, Measure::Bytes, Measure::Leaked, Measure::Peak, Measure::Temporary];
+    let mut known = TELLING.into_iter().filter(|measure| measure.is_known(known));
+    let first = known.next().unwrap_or(Measure::Allocations);
+    [first, known.next().unwrap_or(first)]
 }
 
 #[derive(Default)]

@@ -57,7 +57,7 @@ pub struct Origin {
     /// The format's name, such as `heaptrack`.
     pub format: String,
     /// Which figures it could tell: bit 0 allocations, 1 calls, 2 temporary, 3 peak, 4 leaked, 5 own maximum, 6 lifetimes, 7 times,
-    /// 8 blocks.
+    /// 8 bytes, 9 blocks at the peak, 10 blocks at the end, 11 blocks at the own maximum.
     pub known: u64,
     /// What times are counted in: 0 microseconds, 1 instructions, 2 bytes.
     pub time_unit: u32,

@@ -54,14 +54,15 @@ impl Page<'_> {
     fn grid_head(&self) -> String {
         let known = &self.profile.known;
         let text = |told: bool, text: &str| if told { text.to_owned() } else { String::new() };
+        let live_blocks = known.own_maximum_blocks || known.peak_blocks || known.leaked_blocks;
         let cells = Cells {
             label: "",
             bytes: "bytes".to_owned(),
             bytes_share: String::new(),
-            blocks: text(known.blocks || self.tells(Measure::Allocations), "blocks"),
+            blocks: text(known.allocations || live_blocks, "blocks"),
             blocks_share: String::new(),
-            each: text(known.blocks, "each"),
-            lives: text(known.lifetimes, "lives on average"),
+            each: text(live_blocks || SortKey::Size.is_known(known), "each"),
+            lives: text(SortKey::Lifetime.is_known(known), "lives on average"),
         };
         cells.line()
     }
@@ -71,24 +72,23 @@ impl Page<'_> {
         let (known, whole) = (&self.profile.known, &self.totals);
         let point = Point::of(totals, &self.profile.recording, known);
         let mut lines = Vec::new();
-        if known.allocations {
+        if known.allocations || known.bytes {
             lines.push(self.style.bold(&self.total_cells(totals, &point).line()));
             lines.extend(self.rate_cells(&point).map(|cells| cells.line()));
         }
-        if known.own_maximum {
-            let (bytes, blocks) = (totals.live_bytes_max, totals.live_blocks_at_max);
-            lines.push(self.live_cells("own maximum", (bytes, None), (blocks, None)).line());
-        }
-        if known.peak {
-            let bytes = (totals.peak_bytes, Some(whole.peak_bytes));
-            lines.push(
-                self.live_cells("at the peak", bytes, (totals.peak_blocks, Some(whole.peak_blocks))).line(),
-            );
-        }
-        if known.leaked {
-            let bytes = (totals.leaked_bytes, Some(whole.leaked_bytes));
-            let blocks = (totals.leaked_blocks, Some(whole.leaked_blocks));
-            lines.push(self.live_cells("at the end", bytes, blocks).line());
+        let peak = (Some(whole.peak_bytes), Some(whole.peak_blocks));
+        let end = (Some(whole.leaked_bytes), Some(whole.leaked_blocks));
+        let live = [
+            ("own maximum", SortKey::Max, SortKey::MaxBlocks, (None, None)),
+            ("at the peak", Measure::Peak.into(), SortKey::PeakBlocks, peak),
+            ("at the end", Measure::Leaked.into(), SortKey::LeakedBlocks, end),
+        ];
+        for (label, bytes, blocks, whole) in live {
+            let of = |key: SortKey| key.is_known(known).then(|| key.of_site(totals));
+            let (bytes, blocks) = (of(bytes), of(blocks));
+            if bytes.is_some() || blocks.is_some() {
+                lines.push(live_cells(label, (bytes, whole.0), (blocks, whole.1)).line());
+            }
         }
         lines
     }
@@ -120,40 +120,19 @@ impl Page<'_> {
             0.05..9.95 => format!("{rate:.1}"),
             _ => Count(rate.round() as u64).to_string(),
         });
-        let (bytes, blocks) = (point.bytes_rate?, blocks?);
+        let bytes = point.bytes_rate.map(average_size);
+        if bytes.is_none() && blocks.is_none() {
+            return None;
+        }
         Some(Cells {
             label,
-            bytes: if self.tells(Measure::Bytes) { average_size(bytes) } else { String::new() },
+            bytes: bytes.unwrap_or_default(),
             bytes_share: String::new(),
-            blocks: if self.tells(Measure::Allocations) { blocks } else { String::new() },
+            blocks: blocks.unwrap_or_default(),
             blocks_share: String::new(),
             each: String::new(),
             lives: String::new(),
         })
-    }
-
-    /// Figures of what is live at a moment, with the whole that they are a part of.
-    fn live_cells(
-        &self,
-        label: &'static str,
-        bytes: (u64, Option<u64>),
-        blocks: (u64, Option<u64>),
-    ) -> Cells {
-        let share = |(part, whole): (u64, Option<u64>)| {
-            let share = whole.filter(|_| part > 0).map(|whole| mallow_base::Percent { part, whole });
-            share.map(|share| share.to_string()).unwrap_or_default()
-        };
-        let told = self.profile.known.blocks || blocks.0 > 0;
-        let each = (told && blocks.0 > 0).then(|| average_size(bytes.0 as f64 / blocks.0 as f64));
-        Cells {
-            label,
-            bytes: Bytes(bytes.0).to_string(),
-            bytes_share: share(bytes),
-            blocks: if told { figure(Measure::Allocations, blocks.0) } else { String::new() },
-            blocks_share: if told { share(blocks) } else { String::new() },
-            each: each.unwrap_or_default(),
-            lives: String::new(),
-        }
     }
 
     /// A site's, or many sites', figures in one line of at most `width` columns; what does not fit is left out.
@@ -189,5 +168,30 @@ impl Page<'_> {
             text.push_str(&part);
         }
         text
+    }
+}
+
+/// Figures of what is live at a moment, each with the whole that it is a part of; what is none is not told.
+fn live_cells(
+    label: &'static str,
+    bytes: (Option<u64>, Option<u64>),
+    blocks: (Option<u64>, Option<u64>),
+) -> Cells {
+    let share = |(part, whole): (Option<u64>, Option<u64>)| match (part, whole) {
+        (Some(part), Some(whole)) if part > 0 => mallow_base::Percent { part, whole }.to_string(),
+        _ => String::new(),
+    };
+    let each = match (bytes.0, blocks.0) {
+        (Some(bytes), Some(blocks)) if blocks > 0 => average_size(bytes as f64 / blocks as f64),
+        _ => String::new(),
+    };
+    Cells {
+        label,
+        bytes: bytes.0.map(|bytes| Bytes(bytes).to_string()).unwrap_or_default(),
+        bytes_share: share(bytes),
+        blocks: blocks.0.map(|blocks| figure(Measure::Allocations, blocks)).unwrap_or_default(),
+        blocks_share: share(blocks),
+        each,
+        lives: String::new(),
     }
 }

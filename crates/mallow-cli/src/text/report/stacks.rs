@@ -112,32 +112,35 @@ impl Page<'_> {
         } else {
             String::new()
         };
-        let each = |bytes: u64, blocks: u64| {
-            let each = if blocks > 1 { bytes.checked_div(blocks) } else { None };
-            each.filter(|_| known.blocks).map(|each| format!("{} each", Bytes(each)))
+        let each = |bytes: SortKey, blocks: SortKey| {
+            let are_known = bytes.is_known(known) && blocks.is_known(known) && blocks.of_site(totals) > 1;
+            let each = bytes.of_site(totals).checked_div(blocks.of_site(totals)).filter(|_| are_known);
+            each.map(|each| format!("{} each", Bytes(each)))
         };
-        let of = |blocks: u64| match (known.blocks, allocations.is_empty()) {
+        let of = |blocks: SortKey| match (blocks.is_known(known), allocations.is_empty()) {
             (false, _) => allocations.clone(),
-            (true, true) => plural(blocks, "block"),
-            (true, false) => format!("{} of {allocations}", plural(blocks, "block")),
+            (true, true) => plural(blocks.of_site(totals), "block"),
+            (true, false) => format!("{} of {allocations}", plural(blocks.of_site(totals), "block")),
         };
-        let bytes = (totals.bytes > 0 || known.blocks).then(|| Bytes(totals.bytes).to_string());
-        let size = each(totals.bytes, totals.allocations);
+        let bytes = self.tells(Measure::Bytes).then(|| Bytes(totals.bytes).to_string());
+        let size = each(Measure::Bytes.into(), Measure::Allocations.into());
         let parts = match key {
             SortKey::Measure(Measure::Allocations) | SortKey::Rate => vec![bytes, size],
             SortKey::Measure(Measure::Bytes) => vec![Some(allocations), size],
             SortKey::Measure(Measure::Peak) | SortKey::PeakBlocks => {
-                vec![Some(of(totals.peak_blocks)), each(totals.peak_bytes, totals.peak_blocks)]
+                let blocks = SortKey::PeakBlocks;
+                vec![Some(of(blocks)), each(Measure::Peak.into(), blocks)]
             }
             SortKey::Measure(Measure::Leaked) | SortKey::LeakedBlocks => {
-                vec![Some(of(totals.leaked_blocks)), each(totals.leaked_bytes, totals.leaked_blocks)]
+                let blocks = SortKey::LeakedBlocks;
+                vec![Some(of(blocks)), each(Measure::Leaked.into(), blocks)]
             }
             SortKey::Measure(Measure::Temporary) => {
                 let share = Percent { part: totals.temporary, whole: totals.allocations };
                 vec![Some(format!("{share} of {allocations}")), size]
             }
             SortKey::Reallocations => vec![Some(format!("of {allocations}")), size],
-            SortKey::Max => vec![Some(of(totals.live_blocks_at_max))],
+            SortKey::Max => vec![Some(of(SortKey::MaxBlocks))],
             SortKey::MaxBlocks => vec![Some(format!("of {calls}, {}", Bytes(totals.live_bytes_max)))],
             SortKey::Size => vec![Some(allocations), bytes],
             SortKey::Lifetime => {

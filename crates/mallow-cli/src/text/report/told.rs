@@ -19,7 +19,7 @@ impl Page<'_> {
     /// A sentence about what the file does not tell, and what its times are.
     pub(super) fn not_told(&self) -> Vec<String> {
         let Some(name) = self.foreign_name() else { return Vec::new() };
-        let missing = missing(&self.profile.known, self.totals.allocations > 0, self.totals.bytes > 0);
+        let missing = missing(&self.profile.known);
         let mut words = Vec::new();
         if let Some((last, others)) = missing.split_last() {
             let list = if others.is_empty() {
@@ -41,19 +41,12 @@ impl Page<'_> {
 
     /// Whether a measure can be shown.
     pub(super) fn tells(&self, measure: Measure) -> bool {
-        let known = &self.profile.known;
-        // Without one of blocks and bytes, the one that the source has is told and the other is 0.
-        let is_one_sided = !known.blocks && measure.of_totals(&self.totals) == 0;
-        measure.is_known(known) && !(is_one_sided && matches!(measure, Measure::Allocations | Measure::Bytes))
+        measure.is_known(&self.profile.known)
     }
 
     /// The table of a key, or a line that says why there is none.
     pub(super) fn if_told(&self, key: SortKey, table: impl FnOnce() -> Vec<String>) -> Vec<String> {
-        let told = match key {
-            SortKey::Measure(measure) => self.tells(measure),
-            other => other.is_known(&self.profile.known),
-        };
-        if told {
+        if key.is_known(&self.profile.known) {
             return table();
         }
         let name = self.foreign_name().unwrap_or_else(|| "trace".to_owned());
@@ -61,15 +54,19 @@ impl Page<'_> {
     }
 }
 
-fn missing(known: &Known, has_blocks: bool, has_bytes: bool) -> Vec<&'static str> {
-    let one_sided = match (known.blocks, has_blocks, has_bytes) {
-        (true, ..) => (true, ""),
-        (_, true, false) => (false, "numbers of bytes"),
-        _ => (false, "numbers of blocks"),
+fn missing(known: &Known) -> Vec<&'static str> {
+    let has_blocks = (!known.peak || known.peak_blocks)
+        && (!known.leaked || known.leaked_blocks)
+        && (!known.own_maximum || known.own_maximum_blocks);
+    let allocated = match (known.allocations, known.bytes) {
+        (true, true) => None,
+        (true, false) => Some("bytes allocated"),
+        (false, true) => Some("numbers of allocations"),
+        (false, false) => Some("what was allocated and freed again"),
     };
     let all = [
-        (known.allocations, "what was allocated and freed again"),
-        one_sided,
+        (allocated.is_none(), allocated.unwrap_or_default()),
+        (has_blocks, "numbers of live blocks"),
         (known.temporary, "temporary allocations"),
         (known.peak, "the peak by site"),
         (known.leaked, "leaks"),

@@ -54,7 +54,7 @@ impl Blocks {
         let peak = if_known(known.peak, Sum::with_a_block(totals.peak_blocks, totals.peak_bytes));
         let end = if_known(known.leaked, Sum::with_a_block(totals.leaked_blocks, totals.leaked_bytes));
         let live = peak.saturating_add(end);
-        if !known.allocations {
+        if !known.allocations && !known.bytes {
             // As few as there can be: those live at one of the moments.
             let blocks = split(live, peak, end).unwrap_or_default();
             return Blocks { neither: Sum::default(), ..blocks };
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn without_allocations_there_are_those_that_are_seen() {
-        let known = Known { allocations: false, ..Known::ALL };
+        let known = Known { allocations: false, bytes: false, ..Known::ALL };
         let blocks = Blocks::of(&totals(sum(0, 0), sum(5, 600), sum(3, 300)), &known);
         assert_eq!((blocks.allocations(), blocks.is_forced), (5, false));
     }

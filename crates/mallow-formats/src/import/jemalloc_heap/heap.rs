@@ -93,7 +93,8 @@ impl Heap {
             ));
         }
         let allocations = self.is_accumulated();
-        let known = Known { leaked: true, blocks: true, allocations, ..Known::NOTHING };
+        let known =
+            Known { leaked: true, leaked_blocks: true, allocations, bytes: allocations, ..Known::NOTHING };
         let mappings = self.mappings.unwrap_or_default();
         let program = self.symbols.binary.as_deref().or(mappings.program()).map(str::to_owned);
         let mut builder = ProfileBuilder::new(

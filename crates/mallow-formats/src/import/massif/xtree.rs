@@ -64,8 +64,9 @@ impl Figure {
         match self {
             Figure::LeakedBytes => known.leaked = true,
             Figure::Allocations => known.allocations = true,
-            Figure::LeakedBlocks => known.blocks = true,
-            Figure::Bytes | Figure::FreedBytes | Figure::Frees => {}
+            Figure::LeakedBlocks => known.leaked_blocks = true,
+            Figure::Bytes => known.bytes = true,
+            Figure::FreedBytes | Figure::Frees => {}
         }
     }
 

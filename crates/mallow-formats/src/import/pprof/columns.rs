@@ -44,14 +44,14 @@ impl Columns {
 
     /// What the file can tell.
     pub(super) fn known(&self) -> Known {
-        let bytes = [Figure::Bytes, Figure::LiveBytes, Figure::PeakBytes];
-        let blocks = [Figure::Allocations, Figure::LiveBlocks, Figure::PeakBlocks];
         Known {
-            allocations: self.has(Figure::Allocations) || self.has(Figure::Bytes),
-            leaked: self.has(Figure::LiveBlocks) || self.has(Figure::LiveBytes),
-            peak: self.has(Figure::PeakBlocks) || self.has(Figure::PeakBytes),
+            allocations: self.has(Figure::Allocations),
+            bytes: self.has(Figure::Bytes),
+            leaked: self.has(Figure::LiveBytes),
+            leaked_blocks: self.has(Figure::LiveBlocks),
+            peak: self.has(Figure::PeakBytes),
+            peak_blocks: self.has(Figure::PeakBlocks),
             temporary: self.has(Figure::Temporary),
-            blocks: bytes.iter().zip(blocks).all(|(&bytes, blocks)| self.has(bytes) == self.has(blocks)),
             ..Known::NOTHING
         }
     }

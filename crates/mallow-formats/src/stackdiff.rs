@@ -4,7 +4,7 @@
 //! frames agree up to the first `+`; a stack counts as there when it has 1,000 allocations in its own file; stacks that lie below
 //! that, or did not change, appear in the last line's totals only. `mallow diff` without `--compat nio` has none of these limits.
 
-use crate::import::bpftrace::{Entries, counts_allocations};
+use crate::import::bpftrace::{Entries, Printings, counts_allocations};
 use crate::source::Source;
 use crate::{Format, ImportError, import, native};
 use mallow_base::Frame;
@@ -36,7 +36,7 @@ pub fn of_file(path: &Path) -> Result<(Vec<Counted>, Vec<String>), ImportError> 
     let source = Source::of_file(path)?;
     let format = Format::of_beginning(source.beginning());
     match format {
-        Some(Format::Bpftrace) => Ok((of_maps(source)?, Vec::new())),
+        Some(Format::Bpftrace) => of_maps(source),
         // A program's own output before the first stack may be long, and look like anything.
         Some(Format::Dtrace | Format::Folded) | None => {
             let looks_like = native::looks_like(source.beginning());
@@ -91,10 +91,11 @@ fn stripped(line: &[u8]) -> &[u8] {
     &line[start..end]
 }
 
-fn of_maps(source: Source<'_>) -> Result<Vec<Counted>, ImportError> {
+fn of_maps(source: Source<'_>) -> Result<(Vec<Counted>, Vec<String>), ImportError> {
     let mut entries = Entries::new(source.lines(Format::Bpftrace));
+    let printings = Printings::of(&mut entries)?;
     let mut all = Vec::new();
-    while let Some(entry) = entries.next()? {
+    for entry in printings.entries {
         if let Some(count) = counts_allocations(&entry) {
             all.push(Counted { count, frames: entry.frames.into_iter().map(String::into_bytes).collect() });
         }
@@ -102,7 +103,7 @@ fn of_maps(source: Source<'_>) -> Result<Vec<Counted>, ImportError> {
     if all.is_empty() {
         return Err(entries.expected("a map that counts by stack, such as @malloc_calls[ustack()] = count()"));
     }
-    Ok(all)
+    Ok((all, printings.warnings))
 }
 
 /// The stacks of any profile, each frame as ``module`function``.

@@ -130,6 +130,37 @@ fn bpftraces_statistics_tell_calls_and_bytes() {
     assert_eq!((process.totals.allocations, process.totals.bytes), (2009, 157_746));
 }
 
+/// The program makes 780 blocks, however often its map is printed; bpftrace prints it once more when it ends.
+#[test]
+fn a_map_that_bpftrace_printed_more_than_once_counts_once() {
+    let repeated = |count: u8| format!("@malloc_calls is printed {count} times, each time whole: the last one counts");
+    let cleared = "@malloc_calls is printed 3 times with other numbers, as if it was cleared in between: all count";
+    for (name, warning) in [
+        ("printed-at-end", Some(repeated(2))),
+        ("printed-while-growing", Some(repeated(3))),
+        ("printed-and-cleared", Some(cleared.to_owned())),
+    ] {
+        let imported = read(&fixture(&format!("bpftrace/{name}.txt")), Format::Bpftrace);
+        assert_eq!(imported.profile.totals().allocations, 780, "{name}");
+        assert_eq!(imported.warnings.get(1).cloned(), warning, "{name}: {:?}", imported.warnings);
+    }
+    // Two processes have the same stacks, and each is one entry.
+    let imported = read(&fixture("bpftrace/two-processes.txt"), Format::Bpftrace);
+    assert_eq!((imported.profile.totals().allocations, imported.warnings.len()), (200, 1));
+}
+
+/// As SwiftNIO's script prints it, without the empty lines before bpftrace's own printing, and a file that somebody sorted.
+#[test]
+fn a_map_that_was_printed_twice_is_known_without_empty_lines() {
+    let once = "@malloc_calls[\n    malloc+0\n    a+1\n]: 2\n@malloc_calls[\n    malloc+0\n    b+1\n]: 7\n";
+    let of = |text: &str| read(text.as_bytes(), Format::Bpftrace);
+    assert_eq!(of(once).profile.totals().allocations, 9);
+    assert_eq!(of(&once.repeat(2)).profile.totals().allocations, 9);
+    assert!(of(&once.repeat(2)).warnings[1].contains("printed 2 times"), "{:?}", of(&once.repeat(2)).warnings);
+    let sorted = "@a[\n    x+1\n]: 9\n@a[\n    y+1\n]: 5\n@a[\n    z+1\n]: 7\n";
+    assert_eq!((of(sorted).profile.totals().allocations, of(sorted).warnings.len()), (21, 1));
+}
+
 #[test]
 fn bpftraces_keys_in_any_order_and_frames_of_both_forms() {
     let text = b"Attaching 1 probe...\nhello @you[\n\n@calls[42, \n    malloc+12\n    operator+\n    main+0x1f\n, app]: 5\n\
@@ -184,6 +215,36 @@ fn heaptrack_print_in_both_layouts() {
     }
 }
 
+/// Calls by function, each counted once for a stack.
+fn through(profile: &Profile) -> std::collections::BTreeMap<String, u64> {
+    let mut calls = std::collections::BTreeMap::new();
+    for site in &profile.sites {
+        let functions: std::collections::BTreeSet<&str> =
+            profile.frames(site.stack).map(|frame| frame.function.as_str()).collect();
+        for function in functions {
+            *calls.entry(function.to_owned()).or_default() += site.totals.allocations;
+        }
+    }
+    calls
+}
+
+/// heaptrack_print shows the inlined frames of one of the stacks that it merges. The data file of the same run knows better.
+#[test]
+fn no_function_has_calls_that_it_never_made() {
+    let text = read(&fixture("heaptrack-print/rust-merged.txt"), Format::HeaptrackPrint);
+    let truth = read(&fixture("heaptrack/csv-map-per-row.zst"), Format::Heaptrack);
+    let (told, truth) = (through(&text.profile), through(&truth.profile));
+    let wrong: Vec<_> =
+        told.iter().filter(|(name, calls)| truth.get(*name).is_none_or(|most| *calls > most)).collect();
+    assert_eq!(wrong, []);
+    assert!(told.len() > 60, "{}", told.len());
+    let once = "csv::reader::ReaderBuilder::new::hbad6cbe59351a0a9";
+    assert_eq!((told.get(once), truth.get(once)), (None, Some(&1)));
+    let warning = "heaptrack_print merges stacks of one innermost frame and shows the calls inlined there of one of them: where \
+                   it merged several, these are left out; print each stack by itself with -m 0";
+    assert!(text.warnings.iter().any(|told| told == warning), "{:?}", text.warnings);
+}
+
 #[test]
 fn heaptrack_print_says_what_it_left_out() {
     let imported = read(&fixture("heaptrack-print/cut.txt"), Format::HeaptrackPrint);
@@ -208,7 +269,8 @@ fn heaptrack_prints_inlined_calls_are_known_by_their_missing_module() {
 #[test]
 fn a_group_that_grows_beyond_its_file_is_refused() {
     let mut text = String::from("1 calls to allocation functions with 0B peak consumption from\n");
-    text.push_str(&"f\n".repeat(20_000));
+    text.push_str(&"f".repeat(1 << 20));
+    text.push('\n');
     text.push_str(&"1 calls with 0B peak consumption from:\n".repeat(20_000));
     let error = read_as(text.as_bytes(), Format::HeaptrackPrint).unwrap_err();
     assert!(matches!(error, ImportError::Damaged { .. }), "{error}");

@@ -7,8 +7,10 @@
 //! Source: the output of bpftrace 0.17 itself, see `fixtures/bpftrace`.
 
 mod entries;
+mod printings;
 
 pub(crate) use entries::{Entries, Entry, Value};
+pub(crate) use printings::Printings;
 
 use super::text_stacks::{TextStacks, named, without_offset};
 use crate::lines::Lines;
@@ -35,7 +37,8 @@ pub(super) fn read(lines: Lines<'_>) -> Result<Imported, ImportError> {
     let mut stacks = TextStacks::new(Known::NOTHING);
     let mut maps: BTreeMap<String, (Role, u64)> = BTreeMap::new();
     let mut entries = Entries::new(lines);
-    while let Some(entry) = entries.next()? {
+    let printings = Printings::of(&mut entries)?;
+    for entry in printings.entries {
         let role = role(&entry);
         let seen = maps.entry(entry.map.clone()).or_insert((role, 0));
         *seen = (seen.0.max(role), seen.1 + 1);
@@ -53,7 +56,9 @@ pub(super) fn read(lines: Lines<'_>) -> Result<Imported, ImportError> {
         bytes: has(Role::Stats) || has(Role::Bytes),
         ..Known::NOTHING
     };
-    Ok(stacks.finish(warnings(&maps, entries.is_cut()), !entries.is_cut()))
+    let mut warnings = warnings(&maps, entries.is_cut());
+    warnings.extend(printings.warnings);
+    Ok(stacks.finish(warnings, !entries.is_cut()))
 }
 
 /// Whether an entry counts allocations by stack; also what a comparison of counts is made of.

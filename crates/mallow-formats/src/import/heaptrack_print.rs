@@ -23,6 +23,8 @@ struct Told {
     sites: Vec<(Vec<Frame>, BySection)>,
     totals: Vec<(String, String)>,
     omitted: u64,
+    /// Whether inlined calls were left out, because whose they are cannot be told.
+    inlined: bool,
 }
 
 /// A stack's figures, by the section that told them. Within one section, stacks that look the same are added up.
@@ -51,6 +53,7 @@ pub(super) fn read(lines: Lines<'_>) -> Result<Imported, ImportError> {
         }
         Item::Total(name, value) => told.totals.push((name, value)),
         Item::Omitted => told.omitted += 1,
+        Item::Inlined => told.inlined = true,
     })?;
     if told.sites.is_empty() {
         return Err(
@@ -128,6 +131,12 @@ impl Told {
         if self.omitted > 0 || of_sites < allocations {
             warnings.push(format!(
                 "heaptrack_print showed stacks for {of_sites} of {allocations} calls; print all of them with -n 100000 -s 100000"
+            ));
+        }
+        if self.inlined {
+            warnings.push(String::from(
+                "heaptrack_print merges stacks of one innermost frame and shows the calls inlined there of one of them: where it \
+                 merged several, these are left out; print each stack by itself with -m 0",
             ));
         }
         warnings

@@ -16,6 +16,8 @@ pub(crate) struct Entry {
     pub(crate) frames: Vec<String>,
     /// What the entry holds.
     pub(crate) value: Value,
+    /// Whether two empty lines stand before it, as before all that bpftrace prints when it ends.
+    pub(crate) is_first_of_end: bool,
 }
 
 /// What an entry holds.
@@ -38,29 +40,34 @@ pub(crate) enum Value {
 pub(crate) struct Entries<'a> {
     lines: Lines<'a>,
     is_cut: bool,
+    is_at_end: bool,
 }
 
 impl<'a> Entries<'a> {
     pub(crate) fn new(lines: Lines<'a>) -> Entries<'a> {
-        Entries { lines, is_cut: false }
+        Entries { lines, is_cut: false, is_at_end: false }
     }
 
     /// The next entry; none behind the last.
     pub(crate) fn next(&mut self) -> Result<Option<Entry>, ImportError> {
+        let mut empty = 0;
         loop {
             let Some(line) = self.lines.next_text()? else { return Ok(None) };
             let Some((map, keys)) = line.strip_prefix('@').and_then(|line| line.split_once('[')) else {
+                empty = if line.is_empty() { empty + 1 } else { 0 };
                 continue;
             };
             if !map.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
                 continue;
             }
+            self.is_at_end |= empty >= 2;
             let mut entry = Entry {
                 map: map.to_owned(),
                 keys: Vec::new(),
                 has_stack: false,
                 frames: Vec::new(),
                 value: Value::Other,
+                is_first_of_end: empty >= 2,
             };
             if let Some((keys, value)) = keys.rsplit_once("]: ") {
                 entry.add_keys(keys);
@@ -94,6 +101,11 @@ impl<'a> Entries<'a> {
         }
         self.is_cut = true;
         Ok(None)
+    }
+
+    /// Whether the last entry is of what bpftrace prints when it ends, as far as has been read.
+    pub(crate) fn is_at_end(&self) -> bool {
+        self.is_at_end
     }
 
     /// Whether the file ended within an entry.

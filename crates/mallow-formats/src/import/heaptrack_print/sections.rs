@@ -1,16 +1,18 @@
 //! The entries of `heaptrack_print`'s text, as they are printed. What their figures mean is not decided here.
 //!
-//! With merged backtraces (the default) a group begins with its sum and the frames that its entries share on the inner side; its entries
-//! follow with the rest of their stacks, indented by four blanks. Without, an entry is its sum and its whole stack, indented by two.
+//! With merged backtraces (the default) a group begins with its sum and the innermost frame that its entries share; its entries
+//! follow with the rest of their stacks, indented by four blanks. Behind the shared frame stand the calls that were inlined at it
+//! in one of the entries, whichever that is: they are an entry's only when it is the only one. Without merging, an entry is its sum and
+//! its whole stack, indented by two.
 
 use crate::ImportError;
 use crate::lines::Lines;
 use mallow_base::Frame;
 
-/// What a group's shared frames may grow to when they are repeated in each entry, per line of the file.
-const REPEATED_PER_LINE_MAX: u64 = 64;
+/// Bytes that a group's shared frame may grow to when it is repeated in each entry, per line of the file.
+const REPEATED_PER_LINE_MAX: u64 = 1024;
 /// What any file's may.
-const REPEATED_MIN: u64 = 1 << 16;
+const REPEATED_MIN: u64 = 1 << 20;
 
 /// A figure of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +36,8 @@ pub(crate) enum Item {
     Total(String, String),
     /// `and 509 from 6 other places`.
     Omitted,
+    /// Inlined calls behind a group's shared frame that are not those of each of its entries.
+    Inlined,
 }
 
 /// What was read of an entry or of a group so far.
@@ -47,8 +51,10 @@ struct Open {
 pub(crate) struct Items<'a> {
     lines: Lines<'a>,
     group: Open,
-    /// Whether the group has shown entries of its own.
-    group_has_entries: bool,
+    /// The group's entries so far, without the shared frame.
+    entries: Vec<(Figures, Vec<Frame>)>,
+    /// Whether the group has further entries that are not shown.
+    is_partial: bool,
     entry: Open,
     repeated: u64,
 }
@@ -68,7 +74,7 @@ enum Kind {
 impl<'a> Items<'a> {
     pub(crate) fn new(lines: Lines<'a>) -> Items<'a> {
         let (group, entry) = (Open::default(), Open::default());
-        Items { lines, group, group_has_entries: false, entry, repeated: 0 }
+        Items { lines, group, entries: Vec::new(), is_partial: false, entry, repeated: 0 }
     }
 
     /// Calls `each` with every item.
@@ -80,13 +86,15 @@ impl<'a> Items<'a> {
                     self.group.figures = Some(figures);
                 }
                 Kind::Entry(figures) => {
-                    self.close_entry(&mut each)?;
-                    self.group_has_entries = true;
+                    self.close_entry();
                     self.entry.figures = Some(figures);
                 }
                 Kind::Name(indent) => self.name(line.trim(), indent),
                 Kind::Place => self.place(line.trim()),
-                Kind::Omitted => each(Item::Omitted),
+                Kind::Omitted => {
+                    self.is_partial = true;
+                    each(Item::Omitted);
+                }
                 Kind::Other => {
                     self.close_group(&mut each)?;
                     if let Some((name, value)) = line.split_once(": ") {
@@ -107,7 +115,7 @@ impl<'a> Items<'a> {
         let frame = Frame { function: name.to_owned(), ..Frame::default() };
         if self.entry.figures.is_some() && indent >= 4 {
             self.entry.frames.push(frame);
-        } else if self.group.figures.is_some() && !self.group_has_entries {
+        } else if self.group.figures.is_some() && self.entries.is_empty() && self.entry.figures.is_none() {
             self.group.frames.push(frame);
         }
     }
@@ -124,25 +132,32 @@ impl<'a> Items<'a> {
         }
     }
 
-    fn close_entry(&mut self, each: &mut impl FnMut(Item)) -> Result<(), ImportError> {
+    fn close_entry(&mut self) {
         let entry = std::mem::take(&mut self.entry);
-        let Some(figures) = entry.figures else { return Ok(()) };
-        self.repeated += self.group.frames.len() as u64;
-        if self.repeated > REPEATED_MIN.max(self.lines.number() * REPEATED_PER_LINE_MAX) {
-            return Err(self.lines.expected("a group of fewer frames than the file's size allows"));
-        }
-        let frames = self.group.frames.iter().cloned().chain(entry.frames).collect();
-        each(Item::Entry(figures, with_modules(frames)));
-        Ok(())
+        self.entries.extend(entry.figures.map(|figures| (figures, entry.frames)));
     }
 
     fn close_group(&mut self, each: &mut impl FnMut(Item)) -> Result<(), ImportError> {
-        self.close_entry(each)?;
+        self.close_entry();
         let group = std::mem::take(&mut self.group);
-        if let (Some(figures), false) = (group.figures, self.group_has_entries) {
-            each(Item::Entry(figures, with_modules(group.frames)));
+        let is_partial = std::mem::take(&mut self.is_partial);
+        let mut entries = std::mem::take(&mut self.entries);
+        if entries.is_empty() {
+            entries.extend(group.figures.map(|figures| (figures, Vec::new())));
         }
-        self.group_has_entries = false;
+        let is_certain = entries.len() <= 1 && !is_partial;
+        if !is_certain && group.frames.len() > 1 {
+            each(Item::Inlined);
+        }
+        let shared = if is_certain { &group.frames[..] } else { &group.frames[..group.frames.len().min(1)] };
+        let bytes = shared.iter().map(|frame| frame.function.len() as u64).sum::<u64>();
+        for (figures, frames) in entries {
+            self.repeated = self.repeated.saturating_add(if is_certain { 0 } else { bytes });
+            if self.repeated > REPEATED_MIN.max(self.lines.number() * REPEATED_PER_LINE_MAX) {
+                return Err(self.lines.expected("a group of shorter names than the file's size allows"));
+            }
+            each(Item::Entry(figures, with_modules([shared, &frames[..]].concat())));
+        }
         Ok(())
     }
 }

@@ -16,6 +16,7 @@ mod import;
 mod lines;
 pub mod native;
 mod pprof_proto;
+mod rust_name;
 mod source;
 pub mod stackdiff;
 

@@ -70,12 +70,51 @@ fn our_judgement(profile: &Profile) -> Judgement {
     }
 }
 
+/// Undoes what heaptrack left of Rust's mangling, escape by escape.
+fn rust_name(name: &str) -> String {
+    let name = format!("{:#}", rustc_demangle::demangle(name));
+    if name.contains(['<', ' ', '(']) {
+        return name;
+    }
+    let path = match name.rsplit_once("::h") {
+        Some((path, hash)) if hash.len() == 16 && hash.bytes().all(|c| c.is_ascii_hexdigit()) => path,
+        _ if name.contains('$') => &name,
+        _ => return name,
+    };
+    let element = |element: &str| {
+        let element = element.strip_prefix('_').filter(|rest| rest.starts_with('$')).unwrap_or(element);
+        let mut text = element.to_owned();
+        for (escape, plain) in [
+            ("$LT$", "<"),
+            ("$GT$", ">"),
+            ("$u20$", " "),
+            ("$RF$", "&"),
+            ("$BP$", "*"),
+            ("$C$", ","),
+            ("$LP$", "("),
+            ("$RP$", ")"),
+            ("$u7b$", "{"),
+            ("$u7d$", "}"),
+            ("$u5b$", "["),
+            ("$u5d$", "]"),
+            ("$u27$", "'"),
+            ("$u3b$", ";"),
+            ("$u2b$", "+"),
+            ("..", "::"),
+        ] {
+            text = text.replace(escape, plain);
+        }
+        text
+    };
+    path.split("::").map(element).collect::<Vec<_>>().join("::")
+}
+
 /// heaptrack leaves Rust's names as the linker has them.
 fn readable(judgement: Judgement) -> Judgement {
     let stack = |stack: &str| {
         let name = |call: &str| match call.split_once(' ') {
-            Some((name, file)) => format!("{:#} {file}", rustc_demangle::demangle(name)),
-            None => format!("{:#}", rustc_demangle::demangle(call)),
+            Some((name, file)) => format!("{} {file}", rust_name(name)),
+            None => rust_name(call),
         };
         stack.split(';').map(name).collect::<Vec<_>>().join(";")
     };

@@ -3,6 +3,7 @@
 //! Every such format has processes that show up on the way, frames without addresses, and totals that are nowhere but in the sum.
 
 use crate::Imported;
+use crate::rust_name;
 use mallow_base::Frame;
 use mallow_profile::{Address, Known, Process, ProcessIndex, ProfileBuilder, Recording, SiteTotals, StackId};
 use rustc_hash::FxHashMap;
@@ -65,7 +66,8 @@ impl TextStacks {
 /// A frame that is only a name.
 pub(super) fn named(function: &str) -> Frame {
     let function = if function.is_empty() { "[unknown]" } else { function };
-    Frame { function: function.to_owned(), ..Frame::default() }
+    let readable = rust_name::readable(function);
+    Frame { function: readable.unwrap_or_else(|| function.to_owned()), ..Frame::default() }
 }
 
 /// Cuts the offset at the end of `malloc+12` or `malloc+0xc`. Other pluses, such as that of `operator+`, stay.

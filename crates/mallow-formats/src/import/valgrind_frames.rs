@@ -3,6 +3,7 @@
 //! Calls that were inlined into one another follow each other with one address: together they are one location. It must never let
 //! a file make more text of its frames than the file itself has, times a small number.
 
+use crate::rust_name;
 use mallow_base::Frame;
 use mallow_profile::{Address, LocationId, ProfileBuilder, StackId};
 use rustc_hash::FxHashMap;
@@ -117,7 +118,7 @@ fn parse(text: &str) -> Parsed {
         None => {}
     }
     frame.function = match (known(name), address) {
-        (Some(name), _) => name,
+        (Some(name), _) => rust_name::readable(&name).unwrap_or(name),
         (None, Some(address)) => format!("{address:#x}"),
         (None, None) => String::from("[unknown]"),
     };

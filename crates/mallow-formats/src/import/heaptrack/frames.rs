@@ -3,6 +3,7 @@
 //! Numbers in the file count from 1 in the order of lines; 0 stands for none.
 
 use super::fields::{Fields, NotThere};
+use crate::rust_name;
 use mallow_base::Frame;
 use mallow_profile::{Address, Fold, LocationId, ProfileBuilder, StackId};
 
@@ -10,9 +11,6 @@ use mallow_profile::{Address, Fold, LocationId, ProfileBuilder, StackId};
 const NAME_BYTES_MIN: usize = 64 << 20;
 /// And this much for each byte of the file: frames repeat names that the file holds once, real ones some thirty times.
 const NAME_BYTES_PER_BYTE: usize = 256;
-
-/// A mangled name that says the same part again and again would become far longer than anybody reads.
-const READABLE_BYTES_PER_BYTE: usize = 64;
 
 /// The tables of an interpreted file; of a raw one, only the stacks.
 pub(super) struct Frames {
@@ -45,7 +43,7 @@ impl Frames {
     }
 
     pub(super) fn add_string(&mut self, string: String) {
-        self.strings.push(demangled(&string).unwrap_or(string));
+        self.strings.push(rust_name::readable(&string).unwrap_or(string));
     }
 
     /// `i <address> <module> [<function> [<file> <line> (<function> <file> <line>)*]]`.
@@ -148,15 +146,6 @@ impl Frames {
             )
         })
     }
-}
-
-/// What a Rust name says. heaptrack demangles those of C++, but Rust's only where it finds a library for that.
-fn demangled(name: &str) -> Option<String> {
-    if !name.starts_with("_R") && !name.starts_with("_ZN") {
-        return None;
-    }
-    let readable = rustc_demangle::try_demangle(name).ok().map(|readable| format!("{readable:#}"))?;
-    (readable.len() <= name.len().saturating_mul(READABLE_BYTES_PER_BYTE)).then_some(readable)
 }
 
 /// An entry by its number in the file.

@@ -7,6 +7,7 @@
 
 use crate::ImportError;
 use crate::lines::Lines;
+use crate::rust_name;
 use mallow_base::Frame;
 
 /// Bytes that a group's shared frame may grow to when it is repeated in each entry, per line of the file.
@@ -112,7 +113,8 @@ impl<'a> Items<'a> {
     }
 
     fn name(&mut self, name: &str, indent: usize) {
-        let frame = Frame { function: name.to_owned(), ..Frame::default() };
+        let function = rust_name::readable(name).unwrap_or_else(|| name.to_owned());
+        let frame = Frame { function, ..Frame::default() };
         if self.entry.figures.is_some() && indent >= 4 {
             self.entry.frames.push(frame);
         } else if self.group.figures.is_some() && self.entries.is_empty() && self.entry.figures.is_none() {

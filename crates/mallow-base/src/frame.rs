@@ -16,3 +16,25 @@ pub struct Frame {
     /// True when the compiler inlined this call into the next frame outwards.
     pub inlined: bool,
 }
+
+/// What makes two frames the same line of code: everything but whether the call was inlined. A compiler inlines a function into one
+/// caller and not into another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Place<'a> {
+    function: &'a str,
+    file: Option<&'a str>,
+    line: Option<u32>,
+    module: Option<&'a str>,
+}
+
+impl Frame {
+    /// The line of code that this frame is at.
+    pub fn place(&self) -> Place<'_> {
+        Place {
+            function: &self.function,
+            file: self.file.as_deref(),
+            line: self.line,
+            module: self.module.as_deref(),
+        }
+    }
+}

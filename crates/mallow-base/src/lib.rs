@@ -6,6 +6,8 @@
 
 mod figure;
 mod frame;
+mod glob;
 
 pub use figure::{Bytes, Count, Micros, Percent};
-pub use frame::Frame;
+pub use frame::{Frame, Place};
+pub use glob::glob_matches;

@@ -64,7 +64,7 @@ pub fn site_metrics(test: &TestResult) -> Vec<Metric> {
 /// The frames of a stack that people want to see, innermost first. The loop that runs a region stands in every stack of a
 /// test and is left out, as long as another frame remains.
 pub fn visible(frames: &[Frame]) -> Vec<&Frame> {
-    let kept = frames.iter().skip(plumbing::leading(frames));
+    let kept = frames.iter().skip(plumbing::leading(frames, &[]));
     let shown: Vec<&Frame> = lines(kept, Shown::WithoutPlumbing).into_iter().map(|line| line.frame).collect();
     let without_loop: Vec<&Frame> = shown.iter().copied().filter(|frame| !is_marker(frame)).collect();
     if without_loop.is_empty() { shown } else { without_loop }

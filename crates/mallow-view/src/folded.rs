@@ -135,10 +135,10 @@ fn name(frame: &Frame, shown: Shown) -> String {
     let is_address = frame.function.starts_with("0x") || frame.function.is_empty();
     plain(&match (module, shown) {
         // Addresses differ from build to build; the library does not.
-        (Some(module), Shown::WithoutPlumbing) if is_address => format!("[{module}]"),
         (Some(module), Shown::All) if is_address => format!("{} [{module}]", frame.function),
-        (_, Shown::WithoutPlumbing) => short_name(&frame.function),
+        (Some(module), _) if is_address => format!("[{module}]"),
         (_, Shown::All) => frame.function.clone(),
+        _ => short_name(&frame.function),
     })
 }
 

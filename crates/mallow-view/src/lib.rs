@@ -16,12 +16,13 @@
 //! - [`timeline`], [`window`], [`histogram`], [`threads`], [`chains`], [`brief`], [`leaks`]: what single events tell.
 //! - [`allocator_rows`]: what an allocator says of itself, in plain words.
 //! - [`Spread`]: a figure over several runs.
-//! - [`short_name`] and [`place`]: how a frame is written.
+//! - [`short_name`] and [`place`]: how a frame is written; [`cut()`]: which frames of a long stack.
 
 mod allocator;
 pub mod brief;
 pub mod chains;
 pub mod check;
+mod cut;
 pub mod diff;
 mod folded;
 pub mod histogram;
@@ -44,6 +45,7 @@ mod tree;
 pub mod window;
 
 pub use allocator::{AllocatorRow, allocator_arenas, allocator_bins, allocator_notes, allocator_rows};
+pub use cut::{Piece, cut, is_own};
 pub use folded::{ComparedRow, FoldedRow, compared, folded};
 pub use lines::{Line, lines};
 pub use mallow_profile::Measure;

@@ -18,11 +18,11 @@ pub fn lines<'a>(frames: impl Iterator<Item = &'a Frame>, shown: Shown) -> Vec<L
     let mut lines: Vec<Line<'a>> = Vec::new();
     for frame in frames {
         match lines.last_mut() {
-            Some(last) if last.frame == frame => last.times += 1,
+            Some(last) if last.frame.place() == frame.place() => last.times += 1,
             _ => lines.push(Line { frame, times: 1 }),
         }
     }
-    if shown == Shown::WithoutPlumbing {
+    if shown != Shown::All {
         cut_start(&mut lines);
     }
     lines

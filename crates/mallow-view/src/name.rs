@@ -8,10 +8,42 @@ use mallow_base::Frame;
 /// `reader.rs:12`, or `[libfoo.so.1]` where there is no line, or nothing for code made at run time.
 pub fn place(frame: &Frame) -> String {
     match (&frame.file, frame.line, &frame.module) {
-        (Some(file), Some(line), _) => format!("({}:{line})", base_name(file)),
-        (Some(file), None, _) => format!("({})", base_name(file)),
+        (Some(file), Some(line), _) => format!("({}:{line})", telling_path(file)),
+        (Some(file), None, _) => format!("({})", telling_path(file)),
         (None, _, Some(module)) => format!("[{}]", base_name(module)),
         (None, _, None) => String::new(),
+    }
+}
+
+/// The end of a path from the first component that tells something: many files are called `mod.rs` or lie in `src`.
+fn telling_path(path: &str) -> &str {
+    const ALIKE: [&str; 14] = [
+        "mod.rs",
+        "lib.rs",
+        "impls.rs",
+        "traits.rs",
+        "types.rs",
+        "util.rs",
+        "utils.rs",
+        "error.rs",
+        "__init__.py",
+        "index.js",
+        "index.ts",
+        "src",
+        "lib",
+        "include",
+    ];
+    let mut start = path.len();
+    loop {
+        let folder = path[..start].trim_end_matches('/');
+        let begin = folder.rfind('/').map_or(0, |at| at + 1);
+        if begin >= folder.len() {
+            return &path[start..];
+        }
+        start = begin;
+        if begin == 0 || !ALIKE.contains(&&path[begin..folder.len()]) {
+            return &path[start..];
+        }
     }
 }
 
@@ -219,6 +251,17 @@ mod tests {
     fn a_place_is_a_line_or_a_module() {
         let mut frame = Frame { file: Some("/src/a/reader.rs".into()), line: Some(12), ..Frame::default() };
         assert_eq!(place(&frame), "(reader.rs:12)");
+        for (path, text) in [
+            ("/rustc/1/library/alloc/src/raw_vec/mod.rs", "(raw_vec/mod.rs:12)"),
+            ("/x/csv-1.4.0/src/lib.rs", "(csv-1.4.0/src/lib.rs:12)"),
+            ("src/lib.rs", "(src/lib.rs:12)"),
+            ("/mod.rs", "(mod.rs:12)"),
+            ("/x/serde_core-1.0/src/de/impls.rs", "(de/impls.rs:12)"),
+        ] {
+            frame.file = Some(path.into());
+            assert_eq!(place(&frame), text);
+        }
+        frame.file = Some("/src/a/reader.rs".into());
         frame.line = None;
         assert_eq!(place(&frame), "(reader.rs)");
         frame.file = None;

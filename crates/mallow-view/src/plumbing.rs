@@ -2,10 +2,15 @@
 //!
 //! A table headed by `alloc::raw_vec::finish_grow` or `operator new` tells nobody anything, so the frames of this table
 //! are folded away on the leaf side of a stack until the first that is not in it. On the root side, what a runtime does
-//! before `main` is folded when stacks are shown. Names are compared in their short form ([`crate::short_name`]).
+//! before `main` is folded when stacks are shown. Names are compared in their short form ([`crate::short_name`]). A program's own
+//! wrappers are given as globs.
+
+mod valgrind;
+mod wrappers;
 
 use crate::short_name;
-use mallow_base::Frame;
+use mallow_base::{Frame, glob_matches};
+use wrappers::WRAPPERS;
 
 /// Why a frame is plumbing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,10 +64,6 @@ const LEAF: &[Rule] = &[
     rule("C", Is("xmalloc"), "GNU's malloc that ends the program instead of failing"),
     rule("C", Is("xcalloc"), "GNU's calloc that ends the program instead of failing"),
     rule("C", Is("xrealloc"), "GNU's realloc that ends the program instead of failing"),
-    rule("GLib", Starts("g_malloc"), "GLib's malloc"),
-    rule("GLib", Starts("g_try_malloc"), "GLib's malloc"),
-    rule("GLib", Starts("g_realloc"), "GLib's realloc"),
-    rule("GLib", Starts("g_slice_alloc"), "GLib's allocator of small blocks"),
 
     rule("C++", Starts("operator new"), ALLOCATOR),
     rule("C++", Starts("std::allocator"), "the standard allocator and its traits"),
@@ -129,11 +130,11 @@ const LEAF: &[Rule] = &[
     rule("Rust", Starts("std::collections::"), CONTAINER),
     rule("Rust", Starts("<std::collections::"), CONTAINER),
 
-    rule("Rust", File("/library/alloc/src/"), "Rust's alloc library"),
-    rule("Rust", File("/library/core/src/"), GLUE),
-    rule("Rust", File("/library/std/src/alloc.rs"), ALLOCATOR),
-    rule("Rust", File("/library/std/src/sys/alloc/"), ALLOCATOR),
-    rule("Rust", File("/library/std/src/collections/"), CONTAINER),
+    rule("Rust", File("library/alloc/src/"), "Rust's alloc library"),
+    rule("Rust", File("library/core/src/"), GLUE),
+    rule("Rust", File("library/std/src/alloc.rs"), ALLOCATOR),
+    rule("Rust", File("library/std/src/sys/alloc/"), ALLOCATOR),
+    rule("Rust", File("library/std/src/collections/"), CONTAINER),
     rule("Rust", File("/hashbrown-"), CONTAINER),
 
     rule("Python", Starts("PyMem_"), ALLOCATOR),
@@ -186,36 +187,47 @@ const ROOT: &[Rule] = &[
     rule("Rust", StartsAndHas("<", " as core::ops::function::"), "Rust's call of main or of a thread's closure"),
     rule("Rust", Starts("__rust_try"), "Rust's guard around main and threads"),
     rule("Rust", Is("__rust_begin_short_backtrace"), "Rust's guard around main and threads"),
-    rule("Rust", File("/library/std/src/rt.rs"), "Rust's start"),
-    rule("Rust", File("/library/std/src/panic"), "Rust's guard around main and threads"),
-    rule("Rust", File("/library/std/src/sys/"), "Rust's guard around main and threads"),
-    rule("Rust", File("/library/std/src/thread/"), "Rust's start of a thread"),
-    rule("Rust", File("/library/core/src/ops/function.rs"), "Rust's call of main or of a thread's closure"),
+    rule("Rust", File("library/std/src/rt.rs"), "Rust's start"),
+    rule("Rust", File("library/std/src/panic"), "Rust's guard around main and threads"),
+    rule("Rust", File("library/std/src/sys/"), "Rust's guard around main and threads"),
+    rule("Rust", File("library/std/src/thread/"), "Rust's start of a thread"),
+    rule("Rust", File("library/core/src/ops/function.rs"), "Rust's call of main or of a thread's closure"),
 ];
 
 /// Why a frame on the leaf side is plumbing; none when it is worth showing.
 pub fn leaf_rule(frame: &Frame) -> Option<&'static Rule> {
-    find(LEAF, frame)
+    find(&[LEAF, WRAPPERS], frame)
 }
 
 /// Why a frame on the root side is only a start; none when it is worth showing.
 pub fn root_rule(frame: &Frame) -> Option<&'static Rule> {
-    find(ROOT, frame)
+    find(&[ROOT], frame)
 }
 
-/// How many of the frames, leaf first, are plumbing. Never all of them: the outermost always stays.
-pub fn leading(frames: &[Frame]) -> usize {
-    let plumbing = frames.iter().take_while(|frame| leaf_rule(frame).is_some()).count();
+/// Whether a frame is plumbing by the rules here, or by one of `own`: globs over whole names of functions, or over their short form.
+pub fn is_leaf(frame: &Frame, own: &[String]) -> bool {
+    let is_own = |glob: &String| {
+        glob_matches(glob, &frame.function) || glob_matches(glob, &short_name(&frame.function))
+    };
+    leaf_rule(frame).is_some() || valgrind::is_rust_library(frame) || own.iter().any(is_own)
+}
+
+/// How many of the frames, leaf first, are plumbing, that of `own` included. Never all of them: the outermost always stays.
+pub fn leading(frames: &[Frame], own: &[String]) -> usize {
+    let plumbing = frames.iter().take_while(|frame| is_leaf(frame, own)).count();
     plumbing.min(frames.len().saturating_sub(1))
 }
 
-fn find(rules: &'static [Rule], frame: &Frame) -> Option<&'static Rule> {
+fn find(rules: &[&'static [Rule]], frame: &Frame) -> Option<&'static Rule> {
     let name = short_name(&frame.function);
-    rules.iter().find(|rule| match rule.pattern {
+    rules.iter().copied().flatten().find(|rule| match rule.pattern {
         Is(whole) => name == whole,
         Starts(start) => name.starts_with(start),
         StartsAndHas(start, part) => name.strip_prefix(start).is_some_and(|rest| rest.contains(part)),
-        File(part) => frame.file.as_ref().is_some_and(|file| file.contains(part)),
+        File(part) => frame.file.as_ref().is_some_and(|file| {
+            file.match_indices(part)
+                .any(|(at, _)| at == 0 || part.starts_with('/') || file[..at].ends_with('/'))
+        }),
     })
 }
 

@@ -5,7 +5,7 @@
 //! so that a profile with a million stacks costs one look-up for each of them.
 
 use crate::{SortKey, plumbing, short_name};
-use mallow_base::Frame;
+use mallow_base::{Frame, Place};
 use mallow_profile::{Profile, Site, SiteTotals, StackId};
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
@@ -16,6 +16,24 @@ pub enum Shown {
     All,
     /// Without the allocator's plumbing on the leaf side.
     WithoutPlumbing,
+    /// Without that, and without functions that one of these globs matches.
+    WithoutOwn(&'static [String]),
+}
+
+impl Shown {
+    /// Without plumbing, the program's own included. What it is lives as long as the command that was told it.
+    pub fn without_plumbing(own: Vec<String>) -> Shown {
+        if own.is_empty() { Shown::WithoutPlumbing } else { Shown::WithoutOwn(own.leak()) }
+    }
+
+    /// Whether a frame on the leaf side is folded away.
+    fn hides(self, frame: &Frame) -> bool {
+        match self {
+            Shown::All => false,
+            Shown::WithoutPlumbing => plumbing::is_leaf(frame, &[]),
+            Shown::WithoutOwn(own) => plumbing::is_leaf(frame, own),
+        }
+    }
 }
 
 /// Which sites are wanted. Each part that is given must hold for some frame of the stack, folded ones included.
@@ -143,9 +161,9 @@ impl<'a> Sites<'a> {
     /// row that comes first, so sort before.
     pub fn by_naming_frame(&self) -> Sites<'a> {
         let mut rows: Vec<SiteRow> = Vec::new();
-        let mut by_frame: FxHashMap<Option<&Frame>, usize> = FxHashMap::default();
+        let mut by_frame: FxHashMap<Option<Place<'_>>, usize> = FxHashMap::default();
         for row in &self.rows {
-            let at = *by_frame.entry(self.frames(row).next()).or_insert_with(|| {
+            let at = *by_frame.entry(self.frames(row).next().map(Frame::place)).or_insert_with(|| {
                 rows.push(SiteRow { totals: SiteTotals::default(), ..*row });
                 rows.len() - 1
             });
@@ -239,9 +257,8 @@ impl<'a> Looks<'a> {
             return 0;
         }
         let frames = &self.profile.locations[location].frames;
-        *self.plumbing[location].get_or_insert_with(|| {
-            frames.iter().take_while(|frame| plumbing::leaf_rule(frame).is_some()).count()
-        })
+        *self.plumbing[location]
+            .get_or_insert_with(|| frames.iter().take_while(|frame| self.shown.hides(frame)).count())
     }
 }
 

@@ -27,6 +27,26 @@ fn equal_stacks_of_two_processes_are_one_row() {
 }
 
 #[test]
+fn a_programs_own_wrappers_are_folded_too() {
+    let mut profile = profile();
+    site(&mut profile, 0, &stack(&["malloc", "app::pool::take<u8>(int)", "load", "main"]), allocated(1, 1));
+    let shown = Shown::without_plumbing(vec!["app::pool::*".to_owned()]);
+    assert_eq!(names(&Sites::of(&profile, shown, &Filter::default())), [("load<main".into(), 1)]);
+    let built_in = Sites::of(&profile, Shown::WithoutPlumbing, &Filter::default());
+    assert!(names(&built_in)[0].0.starts_with("app::pool::take"));
+}
+
+#[test]
+fn a_place_is_one_row_though_only_one_of_its_stacks_has_it_inlined() {
+    let mut profile = profile();
+    let inlined = Frame { inlined: true, ..frame("clone", "/bin/app") };
+    site(&mut profile, 0, &[vec![inlined, frame("add", "/bin/app")]], allocated(3, 30));
+    site(&mut profile, 0, &stack(&["clone", "build"]), allocated(4, 40));
+    let sites = Sites::of(&profile, Shown::WithoutPlumbing, &Filter::default());
+    assert_eq!(names(&sites.by_naming_frame()), [("clone<add".into(), 7)]);
+}
+
+#[test]
 fn plumbing_is_folded_and_rows_that_then_look_the_same_are_merged() {
     let mut profile = profile();
     site(&mut profile, 0, &stack(&["operator new(unsigned long)", "load", "main"]), allocated(1, 1));
@@ -140,7 +160,7 @@ fn merging_agrees_with_comparing_whole_stacks() {
             std::iter::successors(site.stack, |id| profile.stacks[id.0 as usize].parent)
                 .map(|id| profile.locations[profile.stacks[id.0 as usize].location.0 as usize].frames.clone())
                 .collect();
-        let mut folded = plumbing::leading(&locations.concat());
+        let mut folded = plumbing::leading(&locations.concat(), &[]);
         while folded > 0 && locations[0].len() <= folded {
             folded -= locations.remove(0).len();
         }

@@ -6,7 +6,7 @@
 //! asked, so walking it by recursion is safe.
 
 use crate::{Line, Shown, SiteRow, Sites, SortKey, plumbing};
-use mallow_base::Frame;
+use mallow_base::{Frame, Place};
 use mallow_profile::SiteTotals;
 use rustc_hash::FxHashMap;
 
@@ -121,7 +121,7 @@ impl<'a> Paths<'a> {
                     _ => paths.calls.push(Call { frame, times: 1 }),
                 }
             }
-            if options.shown == Shown::WithoutPlumbing {
+            if options.shown != Shown::All {
                 paths.calls.truncate(start + numbers.without_start(&paths.calls[start..]));
             }
             paths.ends.push(paths.calls.len());
@@ -153,12 +153,12 @@ impl<'a> Paths<'a> {
     }
 }
 
-/// Numbers for frames, equal where the frames are. Most frames come from a location that was seen before, so the look at
+/// Numbers for frames, equal where their lines of code are. Most frames come from a location that was seen before, so the look at
 /// their texts is spared.
 #[derive(Default)]
 struct Numbers<'a> {
-    by_place: FxHashMap<*const Frame, u32>,
-    by_frame: FxHashMap<&'a Frame, u32>,
+    by_address: FxHashMap<*const Frame, u32>,
+    by_place: FxHashMap<Place<'a>, u32>,
     frames: Vec<&'a Frame>,
     starts: Vec<Start>,
 }
@@ -175,10 +175,10 @@ enum Start {
 
 impl<'a> Numbers<'a> {
     fn of(&mut self, frame: &'a Frame) -> u32 {
-        if let Some(&number) = self.by_place.get(&std::ptr::from_ref(frame)) {
+        if let Some(&number) = self.by_address.get(&std::ptr::from_ref(frame)) {
             return number;
         }
-        let number = *self.by_frame.entry(frame).or_insert_with(|| {
+        let number = *self.by_place.entry(frame.place()).or_insert_with(|| {
             self.frames.push(frame);
             self.starts.push(match plumbing::root_rule(frame) {
                 Some(rule) if rule.language == "Rust" => Start::RustRuntime,
@@ -188,7 +188,7 @@ impl<'a> Numbers<'a> {
             });
             self.frames.len() as u32 - 1
         });
-        self.by_place.insert(std::ptr::from_ref(frame), number);
+        self.by_address.insert(std::ptr::from_ref(frame), number);
         number
     }
 

@@ -35,6 +35,21 @@ fn example() -> Profile {
     ])
 }
 
+#[test]
+fn a_call_is_one_branch_though_only_one_of_its_stacks_has_it_inlined() {
+    let mut profile = profile();
+    let inlined = Frame { inlined: true, ..frame("clone", "/bin/app") };
+    site(&mut profile, 0, &[vec![inlined, frame("add", "/bin/app")]], allocated(3, 30));
+    site(
+        &mut profile,
+        0,
+        &[vec![frame("clone", "/bin/app")], vec![frame("build", "/bin/app")]],
+        allocated(4, 40),
+    );
+    let drawn = drawn(&profile, &OPTIONS);
+    assert_eq!(drawn, [" 7", "  clone*1 7", "    build*1 4", "    add*1 3"]);
+}
+
 /// One line for each node: indentation, calls, allocations.
 fn drawn(profile: &Profile, options: &TreeOptions) -> Vec<String> {
     let sites = Sites::of(profile, options.shown, &Filter::default());

@@ -1,0 +1,153 @@
+//! What is shown of a stack that is too long: the frames that its reader wrote, and of the others those nearest to the allocation.
+//!
+//! A program's own frames are those of its executable and of its own libraries, unless their source is that of a package, of a
+//! language's library or of the system. Where nothing tells, no frame is its own.
+
+use crate::Line;
+use mallow_base::Frame;
+use rustc_hash::FxHashSet;
+
+/// A line that is shown, or some that are not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Piece<'a> {
+    /// A call.
+    Line(Line<'a>),
+    /// So many calls that are left out.
+    Gap(usize),
+}
+
+/// Cuts a stack, leaf first, to `max` pieces. The innermost and the outermost line stay, and each line of code that is the program's own
+/// stays once, if need be beyond `max`; what room is left goes to the innermost of the others.
+pub fn cut<'a>(lines: &[Line<'a>], max: usize) -> Vec<Piece<'a>> {
+    let last = lines.len().saturating_sub(1);
+    let mut seen = FxHashSet::default();
+    let mut kept: Vec<bool> = lines
+        .iter()
+        .enumerate()
+        .map(|(at, line)| at == 0 || at == last || (is_own(line.frame) && seen.insert(line.frame.place())))
+        .collect();
+    if lines.len() <= max {
+        kept.fill(true);
+    }
+    for at in 0..kept.len() {
+        if !kept[at] {
+            kept[at] = true;
+            if pieces(&kept) > max {
+                kept[at] = false;
+            }
+        }
+    }
+    let mut out: Vec<Piece<'a>> = Vec::new();
+    for (line, is_kept) in lines.iter().zip(kept) {
+        match (is_kept, out.last_mut()) {
+            (true, _) => out.push(Piece::Line(*line)),
+            (false, Some(Piece::Gap(count))) => *count += 1,
+            (false, _) => out.push(Piece::Gap(1)),
+        }
+    }
+    out
+}
+
+/// How many pieces are shown: what is kept, and a gap for each run of what is not.
+fn pieces(kept: &[bool]) -> usize {
+    kept.chunk_by(|a, b| a == b).map(|run| if run[0] { run.len() } else { 1 }).sum()
+}
+
+/// Whether a frame is the program's own and not a library's.
+pub fn is_own(frame: &Frame) -> bool {
+    const SYSTEM: [&str; 6] =
+        ["/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/", "/usr/local/lib/", "/nix/store/"];
+    const PACKAGES: [&str; 12] = [
+        "/rustc/",
+        "/.cargo/registry/",
+        "/.cargo/git/",
+        "/index.crates.io-",
+        "/rustlib/src/",
+        "/usr/include/",
+        "/usr/lib/",
+        "/usr/src/",
+        "/site-packages/",
+        "/dist-packages/",
+        "/node_modules/",
+        "/pkg/mod/",
+    ];
+    let is_system = |path: &String| SYSTEM.iter().any(|folder| path.starts_with(folder));
+    let is_packages =
+        |path: &String| PACKAGES.iter().any(|folder| path.contains(folder)) || path.starts_with("library/");
+    match (&frame.file, &frame.module) {
+        (_, Some(module)) if is_system(module) => false,
+        (Some(file), _) => !is_packages(file),
+        (None, Some(_)) => !frame.function.starts_with("0x"),
+        (None, None) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(function: &str, file: &str, module: &str) -> Frame {
+        Frame {
+            function: function.into(),
+            file: Some(file.into()).filter(|file: &String| !file.is_empty()),
+            line: Some(1),
+            module: Some(module.into()),
+            inlined: false,
+        }
+    }
+
+    /// The names of what is shown, and numbers of what is not.
+    fn shown(frames: &[Frame], max: usize) -> Vec<String> {
+        let lines: Vec<Line<'_>> = frames.iter().map(|frame| Line { frame, times: 1 }).collect();
+        let text = |piece: &Piece<'_>| match piece {
+            Piece::Line(line) => line.frame.function.clone(),
+            Piece::Gap(count) => count.to_string(),
+        };
+        cut(&lines, max).iter().map(text).collect()
+    }
+
+    #[test]
+    fn own_frames_stay_and_the_outer_ones_of_libraries_go_first() {
+        let package = "/home/me/.cargo/registry/src/index.crates.io-1/serde-1.0/src/de.rs";
+        let mut frames: Vec<Frame> =
+            (0..9).map(|at| frame(&format!("de{at}"), package, "/home/me/app")).collect();
+        frames.push(frame("read_rows", "/home/me/src/rows.rs", "/home/me/app"));
+        frames.extend((0..4).map(|at| {
+            frame(&format!("and_then{at}"), "/rustc/1/library/core/src/result.rs", "/home/me/app")
+        }));
+        frames.push(frame("main", "/home/me/src/main.rs", "/home/me/app"));
+        assert_eq!(shown(&frames, 7), ["de0", "de1", "de2", "6", "read_rows", "4", "main"]);
+        assert_eq!(shown(&frames, 3), ["de0", "8", "read_rows", "4", "main"]);
+        assert_eq!(shown(&frames, 15).len(), 15);
+    }
+
+    #[test]
+    fn a_place_that_comes_again_is_kept_once() {
+        let frames: Vec<Frame> =
+            (0..40).map(|at| frame(["even", "odd"][at % 2], "/src/a.c", "/home/me/app")).collect();
+        assert_eq!(shown(&frames, 6), ["even", "odd", "even", "odd", "35", "odd"]);
+    }
+
+    #[test]
+    fn where_nothing_tells_the_innermost_stay() {
+        let frames: Vec<Frame> =
+            ('a'..='j').map(|name| Frame { function: name.into(), ..Frame::default() }).collect();
+        assert_eq!(shown(&frames, 5), ["a", "b", "c", "6", "j"]);
+        assert_eq!(shown(&[], 5), [""; 0]);
+    }
+
+    #[test]
+    fn libraries_of_the_system_and_packages_are_not_the_programs_own() {
+        for (file, module, own) in [
+            ("./elf/dl-init.c", "/lib64/ld-linux-x86-64.so.2", false),
+            ("/usr/include/c++/12/bits/stl_vector.h", "/home/me/app", false),
+            ("library/std/src/rt.rs", "/home/me/app", false),
+            ("src/rows.rs", "/home/me/app", true),
+            ("", "/usr/bin/app", true),
+            ("", "/usr/lib/x86_64-linux-gnu/libz.so.1", false),
+            ("/home/me/lib/src/core.c", "/home/me/build/libcore.so", true),
+        ] {
+            assert_eq!(is_own(&frame("f", file, module)), own, "{file} {module}");
+        }
+    }
+}

@@ -88,7 +88,9 @@ impl Shell {
     fn shell(&self, line: &str) -> Finished {
         let mut shell = run::command("/bin/sh");
         let path = format!("{}:/usr/bin:/bin", self.workshop.file("bin").display());
-        run::finish(shell.args(["-c", line]).env("PATH", path).current_dir(self.workshop.path()))
+        run::finish(
+            shell.args(["-c", line]).env("PATH", path).env("COLUMNS", "80").current_dir(self.workshop.path()),
+        )
     }
 
     /// Builds the CSV programs outside of the repository, and puts them where README expects them.

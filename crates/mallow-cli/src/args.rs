@@ -41,6 +41,9 @@ use clap::{Parser, Subcommand};
     disable_help_subcommand = true
 )]
 pub(crate) struct LowArgs {
+    /// Columns of a line of text (the terminal's, or COLUMNS; without either, names are whole)
+    #[arg(long, global = true, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(60..))]
+    pub(crate) width: Option<u16>,
     #[command(subcommand)]
     pub(crate) command: LowCommand,
 }

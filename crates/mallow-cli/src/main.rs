@@ -41,7 +41,9 @@ use request::Request;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let result = match Request::from(args::LowArgs::parse()) {
+    let args = args::LowArgs::parse();
+    args.width.into_iter().for_each(|columns| text::set_width(columns.into()));
+    let result = match Request::from(args) {
         Request::Record(record) => record::run(record),
         Request::Stat(stat) => stat::run(stat),
         Request::Report(report) => report::run(&report),

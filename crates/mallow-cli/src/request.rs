@@ -163,7 +163,7 @@ impl From<LowFlamegraph> for Flamegraph {
             measure: low.measure.map(Measure::from),
             form: if low.folded { FlamegraphForm::Folded } else { svg },
             output: file_or_stdout(low.output, low.force),
-            shown: if low.all_frames { Shown::All } else { Shown::WithoutPlumbing },
+            shown: if low.all_frames { Shown::All } else { Shown::without_plumbing(low.plumbing) },
             filter: Filter { function: low.function, module: low.module },
         }
     }

@@ -211,7 +211,8 @@ pub(crate) fn deep() -> Profile {
     recursive.insert(0, "push@walk.c:3");
     recursive.extend(C_START);
     site(&mut profile, &recursive, (10, 2_000, 0, (2_000, 10), (0, 0)));
-    let names: Vec<String> = (0..40).map(|level| format!("level_{level}@deep.c:{}", level + 1)).collect();
+    let names: Vec<String> =
+        (0..40).map(|level| format!("level_{level}@/usr/include/deep.c:{}", level + 1)).collect();
     let mut stack: Vec<&str> = names.iter().map(String::as_str).collect();
     stack.extend(C_START);
     site(&mut profile, &stack, (1, 1_000, 0, (1_000, 1), (0, 0)));

@@ -5,5 +5,6 @@ mod compat;
 mod events;
 mod flamegraph;
 mod formats;
+mod frames;
 mod not_told;
 mod soak;

@@ -15,7 +15,7 @@ fn mallow(folder: &Path, args: &[&str]) -> Output {
 
 fn command(folder: &Path, args: &[impl AsRef<OsStr>]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_mallow"));
-    command.args(args).current_dir(folder).env_remove("NO_COLOR").stdin(Stdio::null());
+    command.args(args).current_dir(folder).env_remove("NO_COLOR").env("COLUMNS", "80").stdin(Stdio::null());
     command
 }
 

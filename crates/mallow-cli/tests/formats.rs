@@ -7,7 +7,14 @@ use std::process::{Command, Output, Stdio};
 
 fn mallow(folder: &Path, args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_mallow"));
-    command.args(args).current_dir(folder).env("NO_COLOR", "1").stdin(Stdio::null()).output().unwrap()
+    command
+        .args(args)
+        .current_dir(folder)
+        .env("NO_COLOR", "1")
+        .env("COLUMNS", "80")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
 }
 
 #[track_caller]

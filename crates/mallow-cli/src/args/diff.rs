@@ -36,6 +36,9 @@ pub(crate) struct LowDiff {
     /// Compare and show allocator plumbing and the runtime's start too, deep stacks and whole names
     #[arg(long)]
     pub(crate) all_frames: bool,
+    /// Take functions whose name matches PATTERN for plumbing too; * is any text, and it may be given several times
+    #[arg(long, value_name = "PATTERN", conflicts_with = "all_frames")]
+    pub(crate) plumbing: Vec<String>,
     /// Count a block that realloc made where realloc was called, or where the block was first allocated
     #[arg(long, value_name = "WHERE", default_value = "own")]
     pub(crate) realloc: LowRealloc,
@@ -49,7 +52,7 @@ pub(crate) struct LowDiff {
     #[arg(long, conflicts_with = "json")]
     pub(crate) markdown: bool,
     /// Print numbers of allocations as another tool's script does
-    #[arg(long, value_name = "TOOL", conflicts_with_all = ["by", "per", "min", "filter", "depth", "limit", "all_frames", "realloc",
+    #[arg(long, value_name = "TOOL", conflicts_with_all = ["by", "per", "min", "filter", "depth", "limit", "all_frames", "plumbing", "realloc",
         "fail_on", "json", "markdown"])]
     pub(crate) compat: Option<LowCompat>,
 }

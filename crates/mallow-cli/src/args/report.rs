@@ -49,6 +49,9 @@ pub(crate) struct LowReport {
     /// Show allocator plumbing, the runtime's start and deep stacks too, and whole names
     #[arg(long)]
     pub(crate) all_frames: bool,
+    /// Take functions whose name matches PATTERN for plumbing too; * is any text, and it may be given several times
+    #[arg(long, value_name = "PATTERN", conflicts_with = "all_frames")]
+    pub(crate) plumbing: Vec<String>,
     /// Only sites with TEXT in the name of a function on their stack
     #[arg(long, value_name = "TEXT")]
     pub(crate) function: Option<String>,

@@ -51,7 +51,7 @@ fn a_line_for_each_test_while_they_run() {
 fn verdicts_that_are_not_ok_stand_out_in_colour() {
     let result = sample::check();
     let page = Page { result: &result, limit: 10, allow_improvement: false };
-    let coloured = page.text(Style { colour: true, width: 80 });
+    let coloured = page.text(Style { colour: true, ..Style::PLAIN });
     assert!(coloured.contains("\x1b[1mREGRESSED\x1b[0m  \x1b[1mbuffer_rw"), "{coloured}");
     assert!(coloured.contains("\nOK         ping_pong"), "{coloured}");
     // Without its codes it is the very same text: emphasis must not move columns.
@@ -63,7 +63,7 @@ fn verdicts_that_are_not_ok_stand_out_in_colour() {
 fn a_wide_terminal_has_room_for_names() {
     let result = sample::check();
     let page = Page { result: &result, limit: 10, allow_improvement: false };
-    let text = page.text(Style { colour: false, width: 120 });
+    let text = page.text(Style { width: 120, ..Style::PLAIN });
     let row = text.lines().find(|line| line.contains("http_keepalive")).unwrap_or_default();
     assert!(row.ends_with("10 of 10") && row.chars().count() <= 120, "{text}");
 }

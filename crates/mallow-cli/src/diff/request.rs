@@ -56,7 +56,7 @@ impl From<LowDiff> for Diff {
             by: low.by.map(Measure::from),
             options: DiffOptions {
                 by: Measure::Allocations,
-                shown: if low.all_frames { Shown::All } else { Shown::WithoutPlumbing },
+                shown: if low.all_frames { Shown::All } else { Shown::without_plumbing(low.plumbing) },
                 depth: low.depth.map(|depth| depth as usize),
                 min: low.min,
                 filter: low.filter,

@@ -95,7 +95,7 @@ impl From<LowReport> for Report {
         let view = ReportView {
             layout: layout(&low, form),
             limit: low.limit,
-            shown: if low.all_frames { Shown::All } else { Shown::WithoutPlumbing },
+            shown: if low.all_frames { Shown::All } else { Shown::without_plumbing(low.plumbing) },
             filter: Filter { function: low.function, module: low.module },
             per: low.per.map(std::num::NonZeroU64::get),
         };

@@ -34,7 +34,7 @@ fn a_server_that_has_ended_has_no_memory_to_show() {
 
 #[test]
 fn a_wide_terminal_has_room_for_more() {
-    let (_, text) = shown(Style { colour: false, width: 120 }, false);
+    let (_, text) = shown(Style { width: 120, ..Style::PLAIN }, false);
     let heads: Vec<&str> = text.lines().next().unwrap_or_default().split_whitespace().collect();
     assert_eq!(
         heads,

@@ -73,7 +73,7 @@ fn the_other_verdicts_begin_with_a_sentence() {
 fn emphasis_moves_nothing() {
     let report = sample::leaking();
     let page = Page { report: &report, limit: 2, fail_on: &[], profiles: None };
-    let coloured = page.text(Style { colour: true, width: 80 });
+    let coloured = page.text(Style { colour: true, ..Style::PLAIN });
     let plain = coloured.replace("\x1b[1m", "").replace("\x1b[2m", "").replace("\x1b[0m", "");
     assert_eq!(plain, page.text(Style::PLAIN));
     assert!(coloured.starts_with("\x1b[1mLEAKING: "), "{coloured}");

@@ -8,7 +8,7 @@ use crate::diff::request::Diff;
 use mallow_base::{Bytes, Frame};
 use mallow_profile::{Level, Profile, Rename};
 use mallow_view::diff::{Change, Comparison, DiffRow, Section, Tally, Verdict};
-use mallow_view::{Measure, Shown, short_name};
+use mallow_view::{Line, Measure, Piece, Shown, cut, short_name};
 use std::num::NonZeroU64;
 use std::path::Path;
 
@@ -201,19 +201,32 @@ impl Page<'_> {
 
     /// `+1,000 allocations at 2 sites`.
     pub(super) fn amount(&self, tally: Tally) -> String {
-        let figure = signed(self.by(), tally.change.difference(), self.per());
-        format!("{figure}{} at {}", unit(self.by(), &figure), plural(tally.sites as u64, "site"))
+        format!("{} at {}", self.amount_only(tally.change), plural(tally.sites as u64, "site"))
+    }
+
+    fn amount_only(&self, change: Change) -> String {
+        let figure = signed(self.by(), change.difference(), self.per());
+        format!("{figure}{}", unit(self.by(), &figure))
     }
 
     /// `1,000 allocations at 2 sites, no difference`.
     pub(super) fn moved_amount(&self, tally: Tally) -> String {
-        let figure = value(self.by(), tally.change.after, self.per());
         let sites = plural(tally.sites as u64, "site");
-        let difference = match tally.change.difference() {
+        let [figure, difference] = self.moved_parts(tally.change);
+        format!("{figure} at {sites}, {difference}")
+    }
+
+    fn moved_amount_only(&self, change: Change) -> String {
+        self.moved_parts(change).join(", ")
+    }
+
+    fn moved_parts(&self, change: Change) -> [String; 2] {
+        let figure = value(self.by(), change.after, self.per());
+        let difference = match change.difference() {
             0 => "no difference".to_owned(),
             difference => signed(self.by(), difference, self.per()),
         };
-        format!("{figure}{} at {sites}, {difference}", unit(self.by(), &figure))
+        [format!("{figure}{}", unit(self.by(), &figure)), difference]
     }
 
     fn section(&self, section: Section, style: Style) -> Vec<String> {
@@ -232,19 +245,23 @@ impl Page<'_> {
             for (at, row) in rows.iter().take(limit).enumerate() {
                 out.extend(self.row(row, style, at < WITH_STACK));
             }
-            let more = self.not_shown(rows.get(limit..).unwrap_or_default(), style);
+            let more = self.not_shown(rows.get(limit..).unwrap_or_default(), style, Self::amount_only);
             out.extend(more.into_iter().flat_map(|line| [String::new(), line]));
         }
         out
     }
 
-    /// What a limit cuts off.
-    fn not_shown(&self, rest: &[&DiffRow<'_>], style: Style) -> Option<String> {
+    /// What a limit cuts off, by the figure that the rows above it show.
+    fn not_shown(
+        &self,
+        rest: &[&DiffRow<'_>],
+        style: Style,
+        amount: impl Fn(&Self, Change) -> String,
+    ) -> Option<String> {
         let mut tally = Tally::default();
         rest.iter().for_each(|row| tally.add(row.change(self.by())));
-        let figure = signed(self.by(), tally.change.difference(), self.per());
         let more = plural(tally.sites as u64, "more site");
-        let text = format!("{more} with {figure}{}; --limit shows more", unit(self.by(), &figure));
+        let text = format!("{more} with {}; --limit shows more", amount(self, tally.change));
         (tally.sites > 0).then(|| style.dim(&text))
     }
 
@@ -263,7 +280,7 @@ impl Page<'_> {
 
     /// The naming frame, and who called it.
     fn callers(&self, row: &DiffRow<'_>, style: Style) -> Vec<String> {
-        let width = style.width.saturating_sub(INDENT);
+        let width = style.name_width(INDENT);
         let frames = row.after.as_ref().or(row.before.as_ref()).map_or(&[][..], |side| &side.frames);
         let mut out = vec![format!("{:INDENT$}{}", "", frame_text(frames.first().copied(), width))];
         if let Some(was) = was(row) {
@@ -325,7 +342,7 @@ impl Page<'_> {
     }
 
     fn stack(&self, row: &DiffRow<'_>, style: Style) -> Vec<String> {
-        let width = style.width.saturating_sub(INDENT);
+        let width = style.name_width(INDENT);
         let mut out = self.stack_lines(row, width);
         if let Some(was) = was(row) {
             let text = format!("was {}", frame_text(Some(was), width.saturating_sub(4)));
@@ -343,20 +360,19 @@ impl Page<'_> {
         if self.is_all() {
             return frames.iter().map(|frame| whole_frame(frame)).collect();
         }
-        let mut out: Vec<String> = frames.iter().map(|frame| frame_text(Some(frame), width)).collect();
-        if out.len() > STACK_LINES_MAX {
-            let left_out = out.len() - STACK_LINES_MAX + 1;
-            let at = STACK_LINES_MAX - 2;
-            out.splice(at..at + left_out, [format!("… {left_out} more")]);
-        }
-        out
+        let lines: Vec<Line<'_>> = frames.iter().map(|frame| Line { frame, times: 1 }).collect();
+        let piece = |piece: &Piece<'_>| match piece {
+            Piece::Line(line) => frame_text(Some(line.frame), width),
+            Piece::Gap(count) => format!("… {count} more"),
+        };
+        cut(&lines, STACK_LINES_MAX).iter().map(piece).collect()
     }
 
     /// Renamed functions in a line each, then what else is in another place.
     fn moved(&self, rows: &[&DiffRow<'_>], style: Style) -> Vec<String> {
         let limit = self.request.limit.unwrap_or(LIMIT);
         let (renames, others) = self.by_rename(rows);
-        let width = style.width.saturating_sub(INDENT);
+        let width = style.name_width(INDENT);
         let mut out = Vec::new();
         for (names, tally) in renames.iter().take(limit) {
             let figure = self.moved_figure(tally.change);
@@ -378,7 +394,7 @@ impl Page<'_> {
                 style.dim(&mark)
             ));
         }
-        out.extend(self.not_shown(others.get(limit..).unwrap_or_default(), style));
+        out.extend(self.not_shown(others.get(limit..).unwrap_or_default(), style, Self::moved_amount_only));
         out
     }
 

@@ -74,7 +74,8 @@ fn add(
 
 /// A table that reads its rows; the one after has a log, no cache, larger rows, and `load` is called `read` now.
 pub(crate) fn tables() -> [Profile; 2] {
-    let deep: Vec<String> = (0..12).map(|level| format!("level_{level}@deep.c:{level}")).collect();
+    let deep: Vec<String> =
+        (0..12).map(|level| format!("level_{level}@/usr/include/deep.c:{level}")).collect();
     let deep = deep.join(" ");
     let before = [
         ("row@table.c:4 load@table.c:9 main@main.c:3", 37_449, 48, true),
@@ -154,6 +155,24 @@ fn with_a_filter_and_a_limit() {
 fn nothing_differs() {
     let [before, _] = tables();
     assert_snapshot!(text(&[before.clone(), before], &request(DiffOptions::default())));
+}
+
+/// What is not shown is told by the same figure as the rows above it.
+#[test]
+fn moved_sites_beyond_the_limit_keep_their_figure() {
+    let stacks = |file: &str| -> Vec<String> {
+        (0..15).map(|at| format!("f{at}@{file}:{} main@m.c:1", at + 1)).collect()
+    };
+    let [before, after] = [stacks("old.c"), stacks("new.c")].map(|stacks| {
+        let sites: Vec<Made<'_>> = stacks.iter().map(|stack| (stack.as_str(), 20, 40, false)).collect();
+        profile("a", Known::ALL, &sites)
+    });
+    let text = text(&[before, after], &request(DiffOptions::default()));
+    assert!(text.contains("moved: 300 allocations at 15 sites, no difference\n"), "{text}");
+    assert!(
+        text.contains("\n5 more sites with 100 allocations, no difference; --limit shows more\n"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -90,7 +90,7 @@ impl Page<'_> {
 
     /// The frame that names a row, in what `taken` columns leave.
     pub(super) fn name<T>(&self, row: &PlaceRow<T>, taken: usize) -> String {
-        frame_text(row.frames(self.profile).next(), self.style.width.saturating_sub(taken))
+        frame_text(row.frames(self.profile).next(), self.style.name_width(taken))
     }
 
     /// Who called it, below its name; nothing where nobody did.

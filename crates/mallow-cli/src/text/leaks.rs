@@ -30,7 +30,7 @@ pub(crate) fn freed_at_end(profile: &Profile, leaks: &Leaks, limit: Option<usize
         ),
     ];
     for row in rows.iter().take(limit.unwrap_or(LIMIT)) {
-        let name = frame_text(row.frames(profile).next(), style.width.saturating_sub(12));
+        let name = frame_text(row.frames(profile).next(), style.name_width(12));
         out.push(format!("{:>10}  {name}", Bytes(row.figures.freed_at_end_bytes).to_string()));
         let (first, last) = (Micros(row.figures.first_us), Micros(row.figures.last_us));
         let times = format!("first allocated after {first}, last after {last}");

@@ -21,9 +21,14 @@ use mallow_base::{Bytes, Count, Frame};
 use mallow_profile::Exit;
 use mallow_view::{Measure, place, short_name};
 use std::io::IsTerminal;
+use std::sync::OnceLock;
 
 /// Columns where the terminal's width is not known.
 const WIDTH_DEFAULT: usize = 80;
+/// Narrower, and figures have no room.
+const WIDTH_MIN: usize = 60;
+/// Wider, and a line is hard to follow; `--width` may ask for more.
+const WIDTH_MAX: usize = 160;
 
 /// How a stream shows text.
 #[derive(Clone, Copy, Debug)]
@@ -32,22 +37,45 @@ pub(crate) struct Style {
     pub(crate) colour: bool,
     /// Columns of a line.
     pub(crate) width: usize,
+    /// Whether names of functions are whole even where they are longer than a line.
+    pub(crate) whole_names: bool,
+}
+
+/// What `--width` said.
+static WIDTH: OnceLock<usize> = OnceLock::new();
+
+/// Columns of a line whatever the terminal or `COLUMNS` says; only the first call counts.
+pub(crate) fn set_width(columns: usize) {
+    let _ = WIDTH.set(columns);
 }
 
 impl Style {
     /// For tests and files: 80 columns, no emphasis.
-    pub(crate) const PLAIN: Style = Style { colour: false, width: WIDTH_DEFAULT };
+    pub(crate) const PLAIN: Style = Style { colour: false, width: WIDTH_DEFAULT, whole_names: false };
 
     /// For an open stream. `NO_COLOR` is obeyed as <https://no-color.org> defines it.
     pub(crate) fn of(stream: &(impl IsTerminal + std::os::fd::AsFd)) -> Self {
-        if !stream.is_terminal() {
-            return Self::PLAIN;
-        }
         let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        let from_environment = || set("COLUMNS")?.to_str()?.parse().ok().filter(|columns| *columns > 0);
+        let asked: Option<usize> = WIDTH.get().copied().or_else(from_environment);
+        if !stream.is_terminal() {
+            // A pager or an editor can show lines of any length, and a script wants the name.
+            let width = asked.map_or(WIDTH_DEFAULT, |columns| columns.max(WIDTH_MIN));
+            return Self { width, whole_names: asked.is_none(), ..Self::PLAIN };
+        }
         let colour = set("NO_COLOR").is_none() && set("TERM").is_some_and(|term| term != "dumb");
         let columns = rustix::termios::tcgetwinsize(stream).map_or(0, |size| usize::from(size.ws_col));
-        let width = if columns == 0 { WIDTH_DEFAULT } else { columns.clamp(60, 160) };
-        Self { colour, width }
+        let width = match (asked, columns) {
+            (Some(asked), _) => asked.max(WIDTH_MIN),
+            (None, 0) => WIDTH_DEFAULT,
+            (None, columns) => columns.clamp(WIDTH_MIN, WIDTH_MAX),
+        };
+        Self { colour, width, whole_names: false }
+    }
+
+    /// Columns for the name of a function where so many of the line are taken.
+    pub(crate) fn name_width(&self, taken: usize) -> usize {
+        if self.whole_names { usize::MAX } else { self.width.saturating_sub(taken) }
     }
 
     /// A heading.
@@ -248,6 +276,6 @@ mod tests {
     #[test]
     fn plain_text_has_no_codes() {
         assert_eq!(Style::PLAIN.bold("x"), "x");
-        assert_eq!(Style { colour: true, width: 80 }.bold("x"), "\x1b[1mx\x1b[0m");
+        assert_eq!(Style { colour: true, ..Style::PLAIN }.bold("x"), "\x1b[1mx\x1b[0m");
     }
 }

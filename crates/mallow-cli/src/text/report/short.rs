@@ -21,11 +21,11 @@ impl Page<'_> {
         for row in rows.take(self.view.limit.unwrap_or(SHORT_LIMIT)) {
             let value = measure.of_site(&row.totals);
             let share = self.share(measure, value);
-            let name = frame_text(named.frames(row).next(), self.style.width.saturating_sub(20));
+            let name = frame_text(named.frames(row).next(), self.style.name_width(20));
             out.push(format!("{:>10}  {share:>6}  {name}", self.value(measure, value)));
             let callers = self.callers(&named, row);
             if !callers.is_empty() {
-                let text = cut_end(&format!("from {callers}"), self.style.width.saturating_sub(22));
+                let text = cut_end(&format!("from {callers}"), self.style.name_width(22));
                 out.push(format!("{:22}{}", "", self.style.dim(&text)));
             }
             if measure == Measure::Leaked

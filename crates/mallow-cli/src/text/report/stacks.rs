@@ -4,7 +4,7 @@ use super::{LIMIT, Page, average_size};
 use crate::text::{figure, frame_text, leaks, plural, printable};
 use mallow_base::{Bytes, Count, Frame, Percent};
 use mallow_profile::SiteTotals;
-use mallow_view::{Line, Measure, Shown, SiteRow, Sites, SortKey, lines, place};
+use mallow_view::{Line, Measure, Piece, Shown, SiteRow, Sites, SortKey, cut, lines, place};
 
 /// Lines of a stack before its middle is left out.
 const STACK_LINES_MAX: usize = 12;
@@ -77,7 +77,7 @@ impl Page<'_> {
     /// A site's stack, `indent` columns from the left.
     pub(super) fn stack(&self, sites: &Sites<'_>, row: &SiteRow, indent: usize) -> Vec<String> {
         let stack = lines(sites.frames(row), self.view.shown);
-        let width = self.style.width.saturating_sub(indent);
+        let width = self.style.name_width(indent);
         self.calls(&stack, width).into_iter().map(|line| format!("{:indent$}{line}", "")).collect()
     }
 
@@ -91,16 +91,15 @@ impl Page<'_> {
             let text = if all { whole_frame(line.frame) } else { frame_text(Some(line.frame), left) };
             format!("{text}{times}")
         };
-        let mut out: Vec<String> = stack.iter().map(line).collect();
-        if out.is_empty() {
-            out.push(frame_text(None, width));
+        if stack.is_empty() {
+            return vec![frame_text(None, width)];
         }
-        if !all && out.len() > STACK_LINES_MAX {
-            let left_out = out.len() - STACK_LINES_MAX + 1;
-            let mark = self.style.dim(&format!("… {left_out} more; use --all-frames to see them"));
-            out.splice(STACK_LINES_MAX - 2..STACK_LINES_MAX - 2 + left_out, [mark]);
-        }
-        out
+        let max = if all { usize::MAX } else { STACK_LINES_MAX };
+        let piece = |piece: &Piece<'_>| match piece {
+            Piece::Line(shown) => line(shown),
+            Piece::Gap(count) => self.style.dim(&format!("… {count} more; use --all-frames to see them")),
+        };
+        cut(stack, max).iter().map(piece).collect()
     }
 
     /// What else is worth knowing of a site in a table of one figure.

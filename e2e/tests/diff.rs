@@ -103,7 +103,7 @@ fn limits(traces: &[PathBuf; 2]) {
 
 /// The page fits a terminal, and Markdown a comment.
 fn readable(traces: &[PathBuf; 2]) {
-    let page = diff(traces, &[]).well();
+    let page = diff(traces, &["--width", "80"]).well();
     assert!(page.stdout.lines().all(|line| line.chars().count() <= 80), "{page}");
     assert!(page.stdout.contains("\nnew: +1 allocation at 1 site\n"), "{page}");
     assert!(!page.stdout.contains("\ngone: ") && !page.stdout.contains("\nchanged: "), "{page}");

@@ -1,10 +1,8 @@
 //! What is shown of a stack that is too long: the frames that its reader wrote, and of the others those nearest to the allocation.
 //!
-//! A program's own frames are those of its executable and of its own libraries, unless their source is that of a package, of a
-//! language's library or of the system. Where nothing tells, no frame is its own.
+//! Which frames are the program's own is said in [`is_own`]. Where nothing tells, none is.
 
-use crate::Line;
-use mallow_base::Frame;
+use crate::{Line, is_own};
 use rustc_hash::FxHashSet;
 
 /// A line that is shown, or some that are not.
@@ -53,38 +51,10 @@ fn pieces(kept: &[bool]) -> usize {
     kept.chunk_by(|a, b| a == b).map(|run| if run[0] { run.len() } else { 1 }).sum()
 }
 
-/// Whether a frame is the program's own and not a library's.
-pub fn is_own(frame: &Frame) -> bool {
-    const SYSTEM: [&str; 6] =
-        ["/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/", "/usr/local/lib/", "/nix/store/"];
-    const PACKAGES: [&str; 12] = [
-        "/rustc/",
-        "/.cargo/registry/",
-        "/.cargo/git/",
-        "/index.crates.io-",
-        "/rustlib/src/",
-        "/usr/include/",
-        "/usr/lib/",
-        "/usr/src/",
-        "/site-packages/",
-        "/dist-packages/",
-        "/node_modules/",
-        "/pkg/mod/",
-    ];
-    let is_system = |path: &String| SYSTEM.iter().any(|folder| path.starts_with(folder));
-    let is_packages =
-        |path: &String| PACKAGES.iter().any(|folder| path.contains(folder)) || path.starts_with("library/");
-    match (&frame.file, &frame.module) {
-        (_, Some(module)) if is_system(module) => false,
-        (Some(file), _) => !is_packages(file),
-        (None, Some(_)) => !frame.function.starts_with("0x"),
-        (None, None) => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use mallow_base::Frame;
 
     fn frame(function: &str, file: &str, module: &str) -> Frame {
         Frame {
@@ -134,20 +104,5 @@ mod tests {
             ('a'..='j').map(|name| Frame { function: name.into(), ..Frame::default() }).collect();
         assert_eq!(shown(&frames, 5), ["a", "b", "c", "6", "j"]);
         assert_eq!(shown(&[], 5), [""; 0]);
-    }
-
-    #[test]
-    fn libraries_of_the_system_and_packages_are_not_the_programs_own() {
-        for (file, module, own) in [
-            ("./elf/dl-init.c", "/lib64/ld-linux-x86-64.so.2", false),
-            ("/usr/include/c++/12/bits/stl_vector.h", "/home/me/app", false),
-            ("library/std/src/rt.rs", "/home/me/app", false),
-            ("src/rows.rs", "/home/me/app", true),
-            ("", "/usr/bin/app", true),
-            ("", "/usr/lib/x86_64-linux-gnu/libz.so.1", false),
-            ("/home/me/lib/src/core.c", "/home/me/build/libcore.so", true),
-        ] {
-            assert_eq!(is_own(&frame("f", file, module)), own, "{file} {module}");
-        }
     }
 }

@@ -45,7 +45,7 @@ mod tree;
 pub mod window;
 
 pub use allocator::{AllocatorRow, allocator_arenas, allocator_bins, allocator_notes, allocator_rows};
-pub use cut::{Piece, cut, is_own};
+pub use cut::{Piece, cut};
 pub use folded::{ComparedRow, FoldedRow, compared, folded};
 pub use lines::{Line, lines};
 pub use mallow_profile::Measure;

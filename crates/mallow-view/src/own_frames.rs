@@ -5,7 +5,7 @@
 use mallow_base::Frame;
 
 /// Folders in which sources of others lie.
-const OTHERS: [&str; 8] = [
+const OTHERS: [&str; 12] = [
     "/rustc/",
     "/library/std/src/",
     "/library/core/src/",
@@ -14,6 +14,10 @@ const OTHERS: [&str; 8] = [
     "/git/checkouts/",
     "/usr/include/",
     "/include/c++/",
+    "/usr/src/",
+    "/site-packages/",
+    "/dist-packages/",
+    "/node_modules/",
 ];
 
 /// Beginnings of executables' names that run programs of others.
@@ -21,12 +25,17 @@ const INTERPRETERS: [&str; 5] = ["python", "ruby", "node", "perl", "php"];
 
 /// Whether a frame is of the project: in its executable, with a source that is no library's, and no start of a program.
 pub fn is_own(frame: &Frame) -> bool {
-    let is_of_others = |file: &String| OTHERS.iter().any(|folder| file.contains(folder));
+    // Valgrind writes `library/alloc/src/alloc.rs`.
+    let is_of_others =
+        |file: &String| file.starts_with("library/") || OTHERS.iter().any(|folder| file.contains(folder));
     let module = frame.module.as_deref().unwrap_or_default();
     let module = module.rsplit('/').next().unwrap_or(module);
-    let is_library = module.ends_with(".so") || module.contains(".so.") || module.is_empty();
+    let is_library = module.ends_with(".so") || module.contains(".so.");
+    // Tools that tell a line often tell no module.
+    let is_nowhere = module.is_empty() && frame.file.is_none();
     let is_interpreter = INTERPRETERS.iter().any(|name| module.starts_with(name));
     !is_library
+        && !is_nowhere
         && !is_interpreter
         && !frame.file.as_ref().is_some_and(is_of_others)
         && crate::plumbing::leaf_rule(frame).is_none()
@@ -49,6 +58,7 @@ mod tests {
             frame("parse", "src/parse.c", "/srv/demo/bench"),
             frame("parse", "", "/srv/demo/bench"),
             frame("main", "/srv/demo/src/main.rs", "bench"),
+            frame("count", "words.rs", ""),
         ] {
             assert!(is_own(&own), "{own:?}");
         }
@@ -56,6 +66,7 @@ mod tests {
             frame("parse", "src/parse.c", "/usr/lib/libz.so.1"),
             frame("to_vec", "/home/me/.cargo/registry/src/index/serde_json-1/src/ser.rs", "/srv/demo/bench"),
             frame("grow", "/rustc/0123/library/alloc/src/raw_vec.rs", "/srv/demo/bench"),
+            frame("grow", "library/alloc/src/raw_vec.rs", ""),
             frame("malloc", "", "/srv/demo/bench"),
             frame("_start", "", "/srv/demo/bench"),
             frame("_PyEval_EvalFrameDefault", "", "/usr/bin/python3.11"),

@@ -50,6 +50,28 @@ fn true_allocates_what_valgrind_says() {
     assert_eq!(total.replace(',', ""), expected);
 }
 
+/// A program that takes over from a `vfork` child leaves its parent what was mapped on the way.
+#[test]
+fn who_starts_others_by_vfork_does_not_grow() {
+    let workshop = Workshop::new("vfork-grows");
+    let text = "#include <stdio.h>\n#include <sys/wait.h>\n#include <unistd.h>\n\
+        extern char **environ;\n\
+        static long pages(void) {\n\
+        \x20   long pages = -1;\n    FILE *file = fopen(\"/proc/self/statm\", \"r\");\n\
+        \x20   if (fscanf(file, \"%ld\", &pages) != 1) pages = -1;\n    fclose(file);\n    return pages;\n}\n\
+        int main(void) {\n    char *const words[] = {\"true\", NULL};\n    long before = 0;\n\
+        \x20   for (int i = 0; i < 60; i++) {\n        int status;\n        if (i == 10) before = pages();\n\
+        \x20       pid_t child = vfork();\n\
+        \x20       if (child == 0) {\n            execve(\"/nowhere/true\", words, environ);\n\
+        \x20           execve(\"/bin/true\", words, environ);\n            _exit(9);\n        }\n\
+        \x20       waitpid(child, &status, 0);\n        if (status) return 1;\n    }\n\
+        \x20   printf(\"%ld\\n\", pages() - before);\n    return 0;\n}\n";
+    let program = build_text(workshop.path(), "starter", text);
+    let session = Session::new(workshop.path(), &[&program.to_string_lossy()]);
+    assert_eq!(session.record().well().stdout, "0\n");
+    assert_eq!(session.stat().0.well().stdout, "0\n");
+}
+
 #[test]
 fn one_malloc_is_one() {
     let text = "#include <stdlib.h>\nint main(void) { return !malloc(4321); }\n";

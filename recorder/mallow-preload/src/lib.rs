@@ -38,6 +38,7 @@ static START: extern "C" fn() = start;
 
 extern "C" fn start() {
     exits::watch();
+    starts::find_real();
     mallow_recorder::modules::note_executable();
     mallow_recorder::bootstrap::note_malloc(start as *const () as usize);
     mallow_recorder::bootstrap::start();

@@ -18,6 +18,14 @@ static EXECVPE: Real = Real::named(c"execvpe");
 static SPAWN: Real = Real::named(c"posix_spawn");
 static SPAWNP: Real = Real::named(c"posix_spawnp");
 
+/// Finds the real functions. Early, because that takes the loader's lock, which in a forked child may be held by a thread that the
+/// child does not have.
+pub(crate) fn find_real() {
+    for real in [&EXECVE, &EXECV, &EXECVP, &EXECVPE, &SPAWN, &SPAWNP] {
+        let _ = real.address();
+    }
+}
+
 /// Strings of an environment that can be given without the library. With more of them it is given as it is.
 const STRINGS_MAX: usize = 1024;
 

@@ -1,7 +1,8 @@
 //! Programs that this process starts: what stands against their being recorded, and a note of each for the collector.
 //!
 //! A program that cannot load the library says nothing of itself, so it is noted before it begins. Everything here may run in a
-//! `vfork` child, on its parent's memory and stack: nothing is kept, and `errno` is not touched.
+//! `vfork` child, on its parent's memory and stack: what is mapped is unmapped before the program takes over, nothing else is kept,
+//! and `errno` is not touched.
 
 use crate::process;
 use crate::session;
@@ -35,7 +36,8 @@ pub struct Start {
     found: u32,
     time_ns: u64,
     network: u64,
-    path: sys::Scratch,
+    /// Until it is noted.
+    path: Option<sys::Scratch>,
     path_bytes: usize,
 }
 
@@ -56,7 +58,7 @@ impl Start {
         let file = CStr::from_bytes_until_nul(path.bytes()).unwrap_or(c"");
         // SAFETY: by contract.
         let found = unsafe { found(file, environment) };
-        Some(Start { found, time_ns: sys::monotonic_ns(), network: network(), path, path_bytes })
+        Some(Start { found, time_ns: sys::monotonic_ns(), network: network(), path: Some(path), path_bytes })
     }
 
     /// Whether the program would fail or complain because of the library.
@@ -66,9 +68,10 @@ impl Start {
 
     /// Leaves a note for the collector: the program takes the place of process `pid`.
     pub fn note(&mut self, pid: u32) -> Option<&'static StartNote> {
-        let Start { found, time_ns, network, path, path_bytes } = self;
-        let name = path.bytes().get(..*path_bytes).unwrap_or(&[]);
-        write(pid, *time_ns, *network, *found, name)
+        // The memory goes with the end of this call: a program that takes over in a `vfork` child leaves it to the parent.
+        let mut path = self.path.take();
+        let name = path.as_mut().and_then(|path| path.bytes().get(..self.path_bytes)).unwrap_or(&[]);
+        write(pid, self.time_ns, self.network, self.found, name)
     }
 
     /// Takes a note back, because the start has failed.

@@ -167,7 +167,10 @@ mod tests {
         for (words, fault) in [
             (&["--runs", "no"][..], "`--runs` needs a whole number above 0."),
             (&["--runs"], "`--runs` needs a value."),
-            (&["--only", "dreams"], "there is no long step `dreams`; there are: tests, doc, fuzz, soaks."),
+            (
+                &["--only", "dreams"],
+                "there is no long step `dreams`; there are: tests, miri, doc, fuzz, soaks.",
+            ),
             (&["--fast", "1"], "`long` does not know the option `--fast`."),
         ] {
             assert_eq!(Plan::parse(words).unwrap_err(), fault);
@@ -178,7 +181,7 @@ mod tests {
     fn what_did_not_run_is_said_in_the_record() {
         let plan = Plan::parse(&[]).unwrap();
         let tests = row("tests", &plan.asked("tests"), true, 125);
-        let rows = [Some(tests), None, Some(row("fuzz", "x", false, 9)), None];
+        let rows = [Some(tests), None, None, Some(row("fuzz", "x", false, 9)), None];
         assert_eq!(rows.len(), STEPS.len());
         let page = page("abc", "2026-01-02", &rows);
         assert!(page.contains("Commit abc, 2026-01-02."), "{page}");

@@ -17,7 +17,7 @@ static MEMOS: [AtomicPtr<Memo>; LANE_COUNT_MAX] =
 /// A lane and what belongs to it.
 #[derive(Debug)]
 pub struct Place {
-    /// Room of [`process::THREAD_BYTES`] for the thread's state.
+    /// Room of `THREAD_BYTES` for the thread's state.
     pub thread: *mut u8,
     /// The lane.
     pub lane: *const Lane,

@@ -1,7 +1,7 @@
 //! What every part of the recorder knows of its process: the shared memory, how often code was unloaded, whether recording has
 //! ended.
 //!
-//! All that must not outlive a fork stands in one mapping that the kernel wipes in the child ([`Wiped`], and the threads' states
+//! All that must not outlive a fork stands in one mapping that the kernel wipes in the child (`Wiped`, and the threads' states
 //! behind it). What stands in statics is inherited, and true of the child as well.
 
 use crate::standing::Standing;
@@ -73,7 +73,7 @@ pub(crate) fn use_installed(wiped: &Wiped) -> bool {
     !shared.is_null()
 }
 
-/// The shared memory. Only after [`take_lane`] gave a place, or [`is_ready`] said so.
+/// The shared memory. Only after `take_lane` gave a place, or [`is_ready`] said so.
 #[inline(always)]
 pub fn shared() -> *mut u8 {
     SHARED.load(Ordering::Relaxed)

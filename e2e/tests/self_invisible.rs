@@ -59,8 +59,8 @@ fn who_starts_others_by_vfork_does_not_grow() {
         static long pages(void) {\n\
         \x20   long pages = -1;\n    FILE *file = fopen(\"/proc/self/statm\", \"r\");\n\
         \x20   if (fscanf(file, \"%ld\", &pages) != 1) pages = -1;\n    fclose(file);\n    return pages;\n}\n\
-        int main(void) {\n    char *const words[] = {\"true\", NULL};\n    long before = 0;\n\
-        \x20   for (int i = 0; i < 60; i++) {\n        int status;\n        if (i == 10) before = pages();\n\
+        int main(void) {\n    char *const words[] = {\"true\", NULL};\n    volatile long before = 0;\n\
+        \x20   for (volatile int i = 0; i < 60; i++) {\n        int status;\n        if (i == 10) before = pages();\n\
         \x20       pid_t child = vfork();\n\
         \x20       if (child == 0) {\n            execve(\"/nowhere/true\", words, environ);\n\
         \x20           execve(\"/bin/true\", words, environ);\n            _exit(9);\n        }\n\

@@ -177,14 +177,23 @@ impl Memo {
                 node => node,
             };
         }
+        // SAFETY: by contract.
+        unsafe { memo.node_beyond(innermost, around) }
+    }
+
+    /// The node of a caller that is not the frame which was kept last. Out of line: the code of a call that finds its stack as it was
+    /// stands at each entry, that of the others once.
+    #[inline(never)]
+    unsafe fn node_beyond(&mut self, innermost: Frame, around: &Surroundings) -> u32 {
+        let count = self.frame_count;
         // SAFETY: the branch's words lie between `sp` and a kept frame on the thread's own stack.
-        if let Some(node) = unsafe { memo.branches.find(&innermost, count, |index| memo.met(index)) } {
+        if let Some(node) = unsafe { self.branches.find(&innermost, count, |index| self.met(index)) } {
             return node;
         }
         // SAFETY: by contract.
-        let walked = unsafe { memo.walk(innermost, around) };
-        let node = memo.adopt(&walked, around);
-        memo.remember_branch(&walked, &innermost);
+        let walked = unsafe { self.walk(innermost, around) };
+        let node = self.adopt(&walked, around);
+        self.remember_branch(&walked, &innermost);
         node
     }
 

@@ -214,7 +214,7 @@ impl Guard {
     ///
     /// # Safety
     /// `caller` holds the registers at the hooked function's entry, and the call has not returned.
-    #[inline(never)]
+    #[inline(always)]
     pub unsafe fn node(&self, caller: Caller) -> u32 {
         // SAFETY: the guard is the proof that nobody else uses this thread's memo, unless it interrupts
         // another call.

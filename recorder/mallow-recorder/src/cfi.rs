@@ -313,7 +313,7 @@ fn cie(mut bytes: Bytes) -> Option<Cie> {
 }
 
 /// How many rows may be remembered at once. Compilers remember one.
-const DEPTH_MAX: usize = 4;
+const DEPTH_MAX: usize = 2;
 
 struct Machine {
     row: Row,

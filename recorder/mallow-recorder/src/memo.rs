@@ -178,13 +178,15 @@ impl Memo {
             };
         }
         // SAFETY: by contract.
-        unsafe { memo.node_beyond(innermost, around) }
+        unsafe { memo.node_beyond(caller, around) }
     }
 
     /// The node of a caller that is not the frame which was kept last. Out of line: the code of a call that finds its stack as it was
     /// stands at each entry, that of the others once.
     #[inline(never)]
-    unsafe fn node_beyond(&mut self, innermost: Frame, around: &Surroundings) -> u32 {
+    unsafe fn node_beyond(&mut self, caller: Caller, around: &Surroundings) -> u32 {
+        // SAFETY: as in `node`.
+        let innermost = unsafe { Frame::innermost(caller) };
         let count = self.frame_count;
         // SAFETY: the branch's words lie between `sp` and a kept frame on the thread's own stack.
         if let Some(node) = unsafe { self.branches.find(&innermost, count, |index| self.met(index)) } {

@@ -42,7 +42,9 @@ struct LinkMap {
     name: *const c_char,
 }
 
-/// The object that holds `address`; none for code made at run time.
+/// The object that holds `address`; none for code made at run time. Out of line, as what reads
+/// the tables is: the room that both take on the program's stack is not wanted at once.
+#[inline(never)]
 pub fn find(address: usize) -> Option<Object> {
     let finder: usize;
     // SAFETY: reads the global offset table; the entry is 0 when nobody defines the symbol.

@@ -180,7 +180,9 @@ fn miss(pc: usize, generation: u64, tag: u64, index: usize) -> Rule {
     rule
 }
 
-/// Reads the tables of an object; none when they do not cover `pc`.
+/// Reads the tables of an object; none when they do not cover `pc`. Out of line: its room on the program's stack and that of the
+/// look-up before it are not wanted at once.
+#[inline(never)]
 fn compile(object: &Object, pc: usize) -> Option<Rule> {
     let (row, is_signal) = cfi::row_at(object, pc)?;
     Some(if is_signal { signal_rule(&row) } else { plain_rule(&row) })

@@ -1,6 +1,7 @@
 //! What the course of a site's live memory says about what it leaked.
 
-use crate::sites::{Look, Looks, Wanted};
+use crate::looks::{Look, Looks};
+use crate::sites::Wanted;
 use crate::{Filter, PlaceRow, Shown};
 use mallow_profile::analysis::{Course, CourseSite, Findings, Verdict};
 use mallow_profile::{Measure, ProcessIndex, Profile, SiteTotals, StackId};

@@ -28,6 +28,7 @@ mod folded;
 pub mod histogram;
 pub mod leaks;
 mod lines;
+mod looks;
 mod name;
 mod own_frames;
 mod places;

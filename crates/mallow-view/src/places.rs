@@ -1,6 +1,7 @@
 //! Figures of stacks, merged where their visible frames are the same: as [`crate::Sites`] does it for the figures of sites.
 
-use crate::sites::{Looks, Wanted};
+use crate::looks::Looks;
+use crate::sites::Wanted;
 use crate::{Filter, Shown};
 use mallow_base::Frame;
 use mallow_profile::{Profile, StackId};

@@ -1,13 +1,12 @@
 //! What allocated: sites merged by the frames that are shown, filtered, sorted.
 //!
-//! Two sites are one row when their visible frames are the same, whatever process or address they come from. Frames are
-//! never copied here: equal stacks get equal small numbers in one pass over the stack table, which has parents first,
-//! so that a profile with a million stacks costs one look-up for each of them.
+//! Two sites are one row when their visible frames are the same, whatever process or address they come from, and whatever was inlined.
 
+use crate::looks::Looks;
 use crate::{SortKey, plumbing, short_name};
 use mallow_base::{Frame, Place};
 use mallow_profile::{Profile, Site, SiteTotals, StackId};
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::FxHashMap;
 
 /// Which frames of a stack are to be seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +26,7 @@ impl Shown {
     }
 
     /// Whether a frame on the leaf side is folded away.
-    fn hides(self, frame: &Frame) -> bool {
+    pub(crate) fn hides(self, frame: &Frame) -> bool {
         match self {
             Shown::All => false,
             Shown::WithoutPlumbing => plumbing::is_leaf(frame, &[]),
@@ -195,76 +194,6 @@ fn rows<'s>(
         rows[row].totals.add(&site.totals);
     }
     rows
-}
-
-/// A number for each distinct run of frames that a location shows.
-pub(crate) type Run = u32;
-
-/// What a stack looks like: the callers' number, and the frames shown of the innermost visible location.
-pub(crate) type Look = Option<(Option<u32>, Run)>;
-
-/// Numbers for stacks, equal where the frames are equal.
-pub(crate) struct Looks<'a> {
-    profile: &'a Profile,
-    shown: Shown,
-    runs: FxHashMap<&'a [Frame], Run>,
-    /// For each stack node: the number of the whole stack from it outwards.
-    numbers: Vec<u32>,
-    /// For each location: how many frames on its leaf side are plumbing.
-    plumbing: Vec<Option<usize>>,
-}
-
-impl<'a> Looks<'a> {
-    pub(crate) fn of(profile: &'a Profile, shown: Shown) -> Self {
-        let mut runs = FxHashMap::default();
-        let location_runs: Vec<Run> =
-            profile.locations.iter().map(|location| run_of(&mut runs, &location.frames)).collect();
-        let mut by_parent: FxHashMap<(Option<u32>, Run), u32> =
-            FxHashMap::with_capacity_and_hasher(profile.stacks.len(), FxBuildHasher);
-        let mut numbers: Vec<u32> = Vec::with_capacity(profile.stacks.len());
-        for node in &profile.stacks {
-            let parent = node.parent.map(|parent| numbers[parent.0 as usize]);
-            let next = by_parent.len() as u32;
-            numbers.push(*by_parent.entry((parent, location_runs[node.location.0 as usize])).or_insert(next));
-        }
-        Self { profile, shown, runs, numbers, plumbing: vec![None; profile.locations.len()] }
-    }
-
-    /// The look of a stack, and how many frames are folded on its leaf side.
-    pub(crate) fn of_stack(&mut self, stack: Option<StackId>) -> (Look, usize) {
-        let (Some(mut id), mut folded) = (stack, 0) else { return (None, 0) };
-        loop {
-            let node = self.profile.stacks[id.0 as usize];
-            let location = node.location.0 as usize;
-            let frames = &self.profile.locations[location].frames;
-            let plumbing = self.plumbing_of(location);
-            let skip = match node.parent {
-                Some(parent) if plumbing == frames.len() => {
-                    folded += plumbing;
-                    id = parent;
-                    continue;
-                }
-                // The outermost frame stays, whatever it is.
-                _ => plumbing.min(frames.len().saturating_sub(1)),
-            };
-            let parent = node.parent.map(|parent| self.numbers[parent.0 as usize]);
-            return (Some((parent, run_of(&mut self.runs, &frames[skip..]))), folded + skip);
-        }
-    }
-
-    fn plumbing_of(&mut self, location: usize) -> usize {
-        if self.shown == Shown::All {
-            return 0;
-        }
-        let frames = &self.profile.locations[location].frames;
-        *self.plumbing[location]
-            .get_or_insert_with(|| frames.iter().take_while(|frame| self.shown.hides(frame)).count())
-    }
-}
-
-fn run_of<'a>(runs: &mut FxHashMap<&'a [Frame], Run>, frames: &'a [Frame]) -> Run {
-    let next = runs.len() as Run;
-    *runs.entry(frames).or_insert(next)
 }
 
 /// Which stacks a filter wants.

@@ -47,6 +47,32 @@ fn a_place_is_one_row_though_only_one_of_its_stacks_has_it_inlined() {
 }
 
 #[test]
+fn stacks_that_differ_only_in_what_is_inlined_are_one_row() {
+    let mut profile = profile();
+    let inlined = |function: &str| Frame { inlined: true, ..frame(function, "/bin/app") };
+    let plain = |function: &str| frame(function, "/bin/app");
+    // As one address, as three, and with plumbing and another call inlined into it.
+    site(&mut profile, 0, &[vec![inlined("clone"), plain("add")], vec![plain("main")]], allocated(1, 1));
+    site(&mut profile, 0, &stack(&["clone", "add", "main"]), allocated(2, 2));
+    site(
+        &mut profile,
+        0,
+        &[vec![inlined("malloc"), inlined("clone"), plain("add")], vec![plain("main")]],
+        allocated(4, 4),
+    );
+    site(&mut profile, 0, &stack(&["clone", "main"]), allocated(8, 8));
+    for (shown, expected) in [
+        (Shown::WithoutPlumbing, &[("clone<add<main", 7), ("clone<main", 8)][..]),
+        (Shown::All, &[("clone<add<main", 3), ("malloc<clone<add<main", 4), ("clone<main", 8)]),
+    ] {
+        let sites = Sites::of(&profile, shown, &Filter::default());
+        let expected: Vec<(String, u64)> =
+            expected.iter().map(|(name, n)| ((*name).to_owned(), *n)).collect();
+        assert_eq!(names(&sites), expected);
+    }
+}
+
+#[test]
 fn plumbing_is_folded_and_rows_that_then_look_the_same_are_merged() {
     let mut profile = profile();
     site(&mut profile, 0, &stack(&["operator new(unsigned long)", "load", "main"]), allocated(1, 1));
@@ -147,25 +173,20 @@ fn merging_agrees_with_comparing_whole_stacks() {
         };
         let depth = next() % 4 + 1;
         let locations: Vec<Vec<Frame>> = (0..depth)
-            .map(|_| (0..next() % 2 + 1).map(|_| frame(functions[next() % functions.len()], "m")).collect())
+            .map(|_| {
+                let count = next() % 2 + 1;
+                let mut function = || functions[next() % functions.len()];
+                (0..count).map(|at| Frame { inlined: at + 1 < count, ..frame(function(), "m") }).collect()
+            })
             .collect();
         site(&mut profile, 0, &locations, allocated(1, 1));
     }
     let sites = Sites::of(&profile, Shown::WithoutPlumbing, &Filter::default());
-    // Two locations of one frame and one location of two frames look alike but are different code, so the twin
-    // compares frames per location as well.
-    let mut twin: std::collections::HashMap<Vec<Vec<Frame>>, u64> = std::collections::HashMap::new();
+    let mut twin: std::collections::HashMap<Vec<Place<'_>>, u64> = std::collections::HashMap::new();
     for site in &profile.sites {
-        let mut locations: Vec<Vec<Frame>> =
-            std::iter::successors(site.stack, |id| profile.stacks[id.0 as usize].parent)
-                .map(|id| profile.locations[profile.stacks[id.0 as usize].location.0 as usize].frames.clone())
-                .collect();
-        let mut folded = plumbing::leading(&locations.concat(), &[]);
-        while folded > 0 && locations[0].len() <= folded {
-            folded -= locations.remove(0).len();
-        }
-        locations[0].drain(..folded);
-        *twin.entry(locations).or_default() += 1;
+        let frames: Vec<Frame> = profile.frames(site.stack).cloned().collect();
+        let shown = profile.frames(site.stack).skip(plumbing::leading(&frames, &[]));
+        *twin.entry(shown.map(Frame::place).collect()).or_default() += site.totals.allocations;
     }
     assert_eq!(sites.rows.len(), twin.len());
     let mut counts: Vec<u64> = sites.rows.iter().map(|row| row.totals.allocations).collect();

@@ -5,9 +5,10 @@
 //! decides what is shown: between equal figures, and to find the caller of a frame without a line. What comes out is what
 //! [`crate::Sites`], sorted and merged by [`crate::Sites::by_naming_frame`], would show; a test holds it to that.
 
-use crate::{Measure, Top, TopRow, plumbing};
-use mallow_base::Frame;
-use mallow_profile::{Profile, SiteTotals, StackId};
+use crate::looks::Looks;
+use crate::{Measure, Shown, Top, TopRow, plumbing};
+use mallow_base::{Frame, Place};
+use mallow_profile::{Profile, SiteTotals};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
@@ -31,7 +32,7 @@ struct Groups<'a> {
     groups: Vec<Group<'a>>,
     /// The group of each site of the profile.
     of_sites: Vec<GroupId>,
-    stacks: Stacks<'a>,
+    looks: Looks<'a>,
     /// For each stack node whether a frame with a line is at it or outwards of it, once that is asked.
     lined: Option<Vec<bool>>,
 }
@@ -70,18 +71,18 @@ fn row_rank(measure: Measure, row: &Row) -> (Rank, [u64; Measure::ALL.len()], Re
 
 impl<'a> Groups<'a> {
     fn of(profile: &'a Profile) -> Groups<'a> {
-        let mut stacks = Stacks::of(profile);
+        let mut looks = Looks::of(profile, Shown::WithoutPlumbing);
         let (mut groups, mut of_sites) = (Vec::new(), Vec::with_capacity(profile.sites.len()));
-        let mut by_frame: FxHashMap<Option<&Frame>, GroupId> = FxHashMap::default();
+        let mut by_place: FxHashMap<Option<Place<'_>>, GroupId> = FxHashMap::default();
         let mut by_location = vec![UNKNOWN; profile.locations.len()];
         for site in &profile.sites {
-            let named = stacks.naming(site.stack);
+            let named = looks.naming(site.stack);
             let known = named.map_or(UNKNOWN, |named| by_location[named.location]);
             let group = if known != UNKNOWN {
                 known
             } else {
-                let frame = stacks.visible(named).next();
-                let group = *by_frame.entry(frame).or_insert_with(|| {
+                let frame = looks.visible(named).next();
+                let group = *by_place.entry(frame.map(Frame::place)).or_insert_with(|| {
                     groups.push(Group { frame, totals: SiteTotals::default(), rows: None });
                     groups.len() as GroupId - 1
                 });
@@ -93,7 +94,7 @@ impl<'a> Groups<'a> {
             groups[group as usize].totals.add(&site.totals);
             of_sites.push(group);
         }
-        Groups { profile, groups, of_sites, stacks, lined: None }
+        Groups { profile, groups, of_sites, looks, lined: None }
     }
 
     fn top(&mut self, measure: Measure) -> Option<Top<'a>> {
@@ -125,8 +126,8 @@ impl<'a> Groups<'a> {
         let caller = match frame {
             Some(frame) if !has_line(frame) && self.has_lines(group) => {
                 let stack = self.profile.sites[self.best_row(measure, group).first].stack;
-                let named = self.stacks.naming(stack);
-                self.stacks.visible(named).find(|frame| has_line(frame))
+                let named = self.looks.naming(stack);
+                self.looks.visible(named).find(|frame| has_line(frame))
             }
             _ => None,
         };
@@ -145,11 +146,11 @@ impl<'a> Groups<'a> {
 
     /// The row of a group that comes first by a measure.
     fn best_row(&mut self, measure: Measure, group: usize) -> Row {
-        let (stacks, of_sites, sites) = (&mut self.stacks, &self.of_sites, &self.profile.sites);
+        let (looks, of_sites, sites) = (&mut self.looks, &self.of_sites, &self.profile.sites);
         let rows = self.groups[group].rows.get_or_insert_with(|| {
             let (mut rows, mut by_look) = (Vec::new(), FxHashMap::default());
             for (first, site) in sites.iter().enumerate().filter(|(at, _)| of_sites[*at] as usize == group) {
-                let row = *by_look.entry(stacks.look(site.stack)).or_insert_with(|| {
+                let row = *by_look.entry(looks.of_stack(site.stack).0).or_insert_with(|| {
                     rows.push(Row { totals: SiteTotals::default(), first });
                     rows.len() - 1
                 });
@@ -177,111 +178,6 @@ fn lined(profile: &Profile) -> Vec<bool> {
         lined.push(outer || locations[node.location.0 as usize]);
     }
     lined
-}
-
-/// Where the visible part of a stack begins.
-#[derive(Clone, Copy)]
-struct Named {
-    node: StackId,
-    location: usize,
-    /// How many frames of the location are folded away.
-    skip: usize,
-}
-
-/// The stacks of a profile; what they look like is found out for those that are asked about.
-struct Stacks<'a> {
-    profile: &'a Profile,
-    /// For each location: how many frames on its leaf side are plumbing.
-    plumbing: Vec<u32>,
-    runs: FxHashMap<&'a [Frame], u32>,
-    location_runs: Vec<u32>,
-    /// For each stack node: the number of the whole stack from it outwards.
-    numbers: Vec<u32>,
-    by_parent: FxHashMap<(u32, u32), u32>,
-}
-
-impl<'a> Stacks<'a> {
-    fn of(profile: &'a Profile) -> Stacks<'a> {
-        Stacks {
-            profile,
-            plumbing: vec![UNKNOWN; profile.locations.len()],
-            runs: FxHashMap::default(),
-            location_runs: Vec::new(),
-            numbers: Vec::new(),
-            by_parent: FxHashMap::default(),
-        }
-    }
-
-    /// Passes over the plumbing on the leaf side. The outermost frame stays, whatever it is.
-    fn naming(&mut self, stack: Option<StackId>) -> Option<Named> {
-        let mut node = stack?;
-        loop {
-            let at = self.profile.stacks[node.0 as usize];
-            let location = at.location.0 as usize;
-            let count = self.profile.locations[location].frames.len();
-            let plumbing = self.plumbing_of(location);
-            match at.parent {
-                Some(parent) if plumbing == count => node = parent,
-                _ => return Some(Named { node, location, skip: plumbing.min(count.saturating_sub(1)) }),
-            }
-        }
-    }
-
-    fn plumbing_of(&mut self, location: usize) -> usize {
-        if self.plumbing[location] == UNKNOWN {
-            let frames = &self.profile.locations[location].frames;
-            let leading = frames.iter().take_while(|frame| plumbing::leaf_rule(frame).is_some());
-            self.plumbing[location] = leading.count() as u32;
-        }
-        self.plumbing[location] as usize
-    }
-
-    /// The frames that are shown, leaf first.
-    fn visible(&self, named: Option<Named>) -> impl Iterator<Item = &'a Frame> + use<'a> {
-        let (stack, skip) = named.map_or((None, 0), |named| (Some(named.node), named.skip));
-        self.profile.frames(stack).skip(skip)
-    }
-
-    /// Equal where the visible frames are equal.
-    fn look(&mut self, stack: Option<StackId>) -> Option<(u32, u32)> {
-        let named = self.naming(stack)?;
-        let callers = self.number(self.profile.stacks[named.node.0 as usize].parent);
-        let frames = &self.profile.locations[named.location].frames;
-        Some((callers, run_of(&mut self.runs, &frames[named.skip..])))
-    }
-
-    /// The number of a whole stack.
-    fn number(&mut self, stack: Option<StackId>) -> u32 {
-        let profile = self.profile;
-        self.numbers.resize(profile.stacks.len(), UNKNOWN);
-        self.location_runs.resize(profile.locations.len(), UNKNOWN);
-        let (mut chain, mut at) = (Vec::new(), stack);
-        let mut number = loop {
-            match at {
-                None => break UNKNOWN,
-                Some(id) if self.numbers[id.0 as usize] != UNKNOWN => break self.numbers[id.0 as usize],
-                Some(id) => {
-                    chain.push(id);
-                    at = profile.stacks[id.0 as usize].parent;
-                }
-            }
-        };
-        for id in chain.into_iter().rev() {
-            let location = profile.stacks[id.0 as usize].location.0 as usize;
-            if self.location_runs[location] == UNKNOWN {
-                self.location_runs[location] = run_of(&mut self.runs, &profile.locations[location].frames);
-            }
-            let next = self.by_parent.len() as u32;
-            number = *self.by_parent.entry((number, self.location_runs[location])).or_insert(next);
-            self.numbers[id.0 as usize] = number;
-        }
-        number
-    }
-}
-
-fn run_of<'a>(runs: &mut FxHashMap<&'a [Frame], u32>, frames: &'a [Frame]) -> u32 {
-    let next = runs.len() as u32;
-    *runs.entry(frames).or_insert(next)
 }
 
 #[cfg(test)]

@@ -30,11 +30,21 @@ fn naive(profile: &Profile) -> Vec<Top<'_>> {
 /// Few names, so that stacks are often alike: some of them plumbing, some with lines, some at a program's start.
 fn frame() -> impl Strategy<Value = Frame> {
     let names = ["malloc", "operator new(unsigned long)", "main", "_start", "load", "parse", "0x1f"];
-    (prop::sample::select(names.to_vec()), 0..3u32).prop_map(|(function, line)| Frame {
-        file: (line > 0).then(|| "a.c".to_owned()),
-        line: (line > 0).then_some(line),
-        ..example::frame(function, "app")
+    (prop::sample::select(names.to_vec()), 0..3u32, any::<bool>()).prop_map(|(function, line, inlined)| {
+        Frame {
+            inlined,
+            file: (line > 0).then(|| "a.c".to_owned()),
+            line: (line > 0).then_some(line),
+            ..example::frame(function, "app")
+        }
     })
+}
+
+/// What a reader sees of it: not whether a call was inlined.
+fn seen<'a>(tops: &'a [Top<'_>]) -> Vec<(Measure, u64, Option<Place<'a>>, Option<Place<'a>>)> {
+    let rows = tops.iter().flat_map(|top| top.rows.iter().map(|row| (top.measure, row)));
+    rows.map(|(measure, row)| (measure, row.value, row.frame.map(Frame::place), row.caller.map(Frame::place)))
+        .collect()
 }
 
 fn totals() -> impl Strategy<Value = SiteTotals> {
@@ -67,6 +77,7 @@ proptest! {
             builder.add_site(processes[*process as usize], stack, totals);
         }
         let profile = builder.finish();
-        prop_assert_eq!(tops(&profile), naive(&profile));
+        let (short, long) = (tops(&profile), naive(&profile));
+        prop_assert_eq!(seen(&short), seen(&long));
     }
 }

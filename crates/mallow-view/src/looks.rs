@@ -1,0 +1,151 @@
+//! Which stacks look the same: a number for each, equal where the visible frames are.
+//!
+//! Whether a call was inlined is not to be seen, so it makes no difference, and neither does which frames are of one address: a compiler
+//! inlines a function into one caller and not into another. What a stack looks like is found out for those that are asked about, because a
+//! summary asks about few of a large recording's.
+
+use crate::Shown;
+use mallow_base::{Frame, Place};
+use mallow_profile::{Profile, StackId};
+use rustc_hash::FxHashMap;
+
+/// What a stack looks like; none when it has no frame.
+pub(crate) type Look = Option<u32>;
+
+const UNKNOWN: u32 = u32::MAX;
+
+/// Where the visible part of a stack begins.
+#[derive(Clone, Copy)]
+pub(crate) struct Named {
+    pub(crate) node: StackId,
+    pub(crate) location: usize,
+    /// How many frames of the location are folded away.
+    skip: usize,
+    /// How many frames are folded away in all.
+    pub(crate) folded: usize,
+}
+
+/// The stacks of a profile.
+pub(crate) struct Looks<'a> {
+    profile: &'a Profile,
+    shown: Shown,
+    /// For each location: how many frames on its leaf side are plumbing.
+    plumbing: Vec<u32>,
+    places: FxHashMap<Place<'a>, u32>,
+    /// For each location: where the numbers of its frames begin in `of_frames`.
+    begins: Vec<u32>,
+    of_frames: Vec<u32>,
+    /// For each stack node: the number of the whole stack from it outwards.
+    numbers: Vec<u32>,
+    /// A stack's number by that of its callers, [`UNKNOWN`] where there is none, and that of its innermost frame's place.
+    by_callers: FxHashMap<(u32, u32), u32>,
+}
+
+impl<'a> Looks<'a> {
+    pub(crate) fn of(profile: &'a Profile, shown: Shown) -> Looks<'a> {
+        Looks {
+            profile,
+            shown,
+            plumbing: vec![UNKNOWN; profile.locations.len()],
+            places: FxHashMap::default(),
+            begins: Vec::new(),
+            of_frames: Vec::new(),
+            numbers: Vec::new(),
+            by_callers: FxHashMap::default(),
+        }
+    }
+
+    /// Passes over what is hidden on the leaf side. The outermost frame stays, whatever it is.
+    pub(crate) fn naming(&mut self, stack: Option<StackId>) -> Option<Named> {
+        let (mut node, mut folded) = (stack?, 0);
+        loop {
+            let at = self.profile.stacks[node.0 as usize];
+            let location = at.location.0 as usize;
+            let count = self.profile.locations[location].frames.len();
+            let plumbing = self.plumbing_of(location);
+            match at.parent {
+                Some(parent) if plumbing == count => {
+                    folded += plumbing;
+                    node = parent;
+                }
+                _ => {
+                    let skip = plumbing.min(count.saturating_sub(1));
+                    return Some(Named { node, location, skip, folded: folded + skip });
+                }
+            }
+        }
+    }
+
+    fn plumbing_of(&mut self, location: usize) -> usize {
+        if self.shown == Shown::All {
+            return 0;
+        }
+        if self.plumbing[location] == UNKNOWN {
+            let frames = &self.profile.locations[location].frames;
+            let hidden = frames.iter().take_while(|frame| self.shown.hides(frame)).count();
+            self.plumbing[location] = hidden as u32;
+        }
+        self.plumbing[location] as usize
+    }
+
+    /// The frames that are shown, leaf first.
+    pub(crate) fn visible(&self, named: Option<Named>) -> impl Iterator<Item = &'a Frame> + use<'a> {
+        let (stack, skip) = named.map_or((None, 0), |named| (Some(named.node), named.skip));
+        self.profile.frames(stack).skip(skip)
+    }
+
+    /// The look of a stack, and how many frames are folded on its leaf side.
+    pub(crate) fn of_stack(&mut self, stack: Option<StackId>) -> (Look, usize) {
+        let Some(named) = self.naming(stack) else { return (None, 0) };
+        let number = match named.skip {
+            0 => self.number(Some(named.node)),
+            skip => {
+                let callers = self.number(self.profile.stacks[named.node.0 as usize].parent);
+                self.inside(callers, named.location, skip)
+            }
+        };
+        ((number != UNKNOWN).then_some(number), named.folded)
+    }
+
+    /// The number of a whole stack.
+    fn number(&mut self, stack: Option<StackId>) -> u32 {
+        let profile = self.profile;
+        self.numbers.resize(profile.stacks.len(), UNKNOWN);
+        self.begins.resize(profile.locations.len(), UNKNOWN);
+        let (mut chain, mut at) = (Vec::new(), stack);
+        let mut number = loop {
+            match at {
+                None => break UNKNOWN,
+                Some(id) if self.numbers[id.0 as usize] != UNKNOWN => break self.numbers[id.0 as usize],
+                Some(id) => {
+                    chain.push(id);
+                    at = profile.stacks[id.0 as usize].parent;
+                }
+            }
+        };
+        for id in chain.into_iter().rev() {
+            number = self.inside(number, profile.stacks[id.0 as usize].location.0 as usize, 0);
+            self.numbers[id.0 as usize] = number;
+        }
+        number
+    }
+
+    /// The number of what is called at a location, without as many of its innermost frames as are to be skipped.
+    fn inside(&mut self, callers: u32, location: usize, skip: usize) -> u32 {
+        let frames = &self.profile.locations[location].frames;
+        if self.begins[location] == UNKNOWN {
+            self.begins[location] = self.of_frames.len() as u32;
+            for frame in frames {
+                let next = self.places.len() as u32;
+                self.of_frames.push(*self.places.entry(frame.place()).or_insert(next));
+            }
+        }
+        let begin = self.begins[location] as usize;
+        let mut number = callers;
+        for place in self.of_frames[begin + skip..begin + frames.len()].iter().rev() {
+            let next = self.by_callers.len() as u32;
+            number = *self.by_callers.entry((number, *place)).or_insert(next);
+        }
+        number
+    }
+}

@@ -2,6 +2,7 @@
 
 use e2e::Exit;
 use e2e::gate::Suite;
+use e2e::session::json;
 
 /// A project with its own wrappers around `malloc`, all in one file. `more` is a second copy in `parse`.
 fn wrapped(more: &str) -> String {
@@ -118,4 +119,64 @@ fn a_program_without_lines_is_told_how_to_have_them() {
     suite.write("mallow.toml", "[gate]\nsuites = [\".\"]\n");
     let finished = suite.check(&[]).ended(Exit::Status(1));
     assert!(!finished.stdout.contains("line-tables-only"), "{finished}");
+}
+
+/// A project's own allocator that is new itself stands where stacks leave the baseline's; named as plumbing, its caller is the line:
+/// in the table, the annotation, JUnit, Markdown and JSON, by `mallow.toml`, by its test and by the command line.
+#[test]
+fn wrappers_that_are_named_as_plumbing_are_never_the_line() {
+    let suite = Suite::new("plumbing", &wrapped(""));
+    let manifest = |gate: &str, test: &str| {
+        suite.write(
+            "mallow.toml",
+            &format!("[gate]\nsuites = [\".\"]\n{gate}\n[[test]]\nname = \"test_work\"\n{test}\n"),
+        );
+    };
+    manifest("", "");
+    let _ = suite.check(&["--update"]).well();
+    let called =
+        "    int k; char *a = 0; for (k = 0; k < 2; k++) { free(a); a = my_alloc_text(s); } /* new */\n";
+    let source = wrapped("").replace("    char *a = lib_dup(s);\n", called).replace(
+        "KEPT static void parse",
+        "KEPT static char *my_alloc(size_t n) { char *p = raw(n); mallow_keep(p); return p; }\n\
+         KEPT static char *my_alloc_text(const char *s) { char *p = my_alloc(strlen(s) + 1); mallow_keep(p); return p; }\n\
+         KEPT static void parse",
+    );
+    suite.write("test_work.c", &source);
+    let line = line_of(&source, "/* new */");
+    let wrapper = line_of(&source, "static char *my_alloc_text");
+    let blamed = |flags: &[&str]| -> (String, usize) {
+        let (junit, markdown) = (suite.workshop.file("junit.xml"), suite.workshop.file("summary.md"));
+        let files =
+            ["--junit", junit.to_str().unwrap(), "--markdown", markdown.to_str().unwrap(), "--annotations"];
+        let finished = suite.check(&[flags, &files].concat()).ended(Exit::Status(1));
+        let marked =
+            finished.stderr.split("file=test_work.c,line=").nth(1).and_then(|rest| rest.split(',').next());
+        let marked = marked.unwrap().parse().unwrap();
+        let row =
+            finished.stdout.lines().find_map(|line| line.split("+1.000/op  ≈ ").nth(1)).unwrap().to_owned();
+        let place = row.split(" ←").next().unwrap().to_owned();
+        for text in [std::fs::read_to_string(junit).unwrap(), std::fs::read_to_string(markdown).unwrap()] {
+            assert!(text.contains(&place), "{place}: {text}");
+        }
+        let report = json(&suite.check(&[flags, &["--json"]].concat()).ended(Exit::Status(1)).stdout);
+        let change = &report["tests"][0]["changes"][0];
+        let at = change["blamed"].as_u64().unwrap() as usize;
+        let frame = change["stack"][at].as_u64().unwrap() as usize;
+        let frame = &report["frames"][frame];
+        assert_eq!(frame["line"].as_u64(), Some(marked as u64), "{frame}");
+        (place, marked)
+    };
+    let of_wrapper = (format!("my_alloc_text (test_work.c:{wrapper})"), wrapper);
+    let of_caller = (format!("parse (test_work.c:{line})"), line);
+    assert_eq!(blamed(&[]), of_wrapper);
+    assert_eq!(blamed(&["--plumbing", "my_alloc*"]), of_caller);
+    assert_eq!(blamed(&["--plumbing", "other", "--plumbing", "my_alloc_text"]), of_caller);
+    manifest("plumbing = [\"my_*\"]", "");
+    assert_eq!(blamed(&[]), of_caller);
+    manifest("plumbing = [\"raw\"]", "plumbing = [\"my_alloc\", \"my_alloc_text\"]");
+    assert_eq!(blamed(&[]), of_caller);
+    manifest("plumbin = [\"raw\"]", "");
+    let finished = suite.check(&[]).ended(Exit::Status(2));
+    assert!(finished.stderr.contains("did you mean `plumbing`?"), "{finished}");
 }

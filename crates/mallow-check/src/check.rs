@@ -36,6 +36,8 @@ pub struct Options {
     pub thresholds: Option<Thresholds>,
     /// Another build to hold the tests against, in place of the baselines.
     pub against: Option<Against>,
+    /// Globs of functions that allocate on behalf of their caller, beside the suite's.
+    pub plumbing: Vec<String>,
 }
 
 /// Another build of the same tests, which is run just before each of them.
@@ -265,7 +267,9 @@ impl One<'_> {
             }
         };
         let how = judge::Settings { compare_anyway: self.options.compare_anyway };
-        Ok(judge::judge_found(measurement, &found, &self.limits(&measurement.name, &found), &how))
+        let limits = self.limits(&measurement.name, &found);
+        let plumbing = [&self.test.settings.plumbing[..], &self.options.plumbing].concat();
+        Ok(TestResult { plumbing, ..judge::judge_found(measurement, &found, &limits, &how) })
     }
 
     /// The manifest's limits; where it has none for allocations, SwiftNIO's, or the suite's tolerance.

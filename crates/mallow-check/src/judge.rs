@@ -210,6 +210,7 @@ fn finish(measurement: Measurement, outcome: Outcome, sentences: Vec<String>) ->
         changes: Vec::new(),
         varying: Vec::new(),
         left: Vec::<Site>::new(),
+        plumbing: Vec::new(),
         measurement: Some(measurement),
         duration_us: 0,
     }

@@ -90,6 +90,8 @@ pub struct Settings {
     pub limits: Limits,
     /// How far metrics without a limit may be from their baseline; none leaves it to mallow.
     pub tolerance: Option<Tolerance>,
+    /// Globs of functions that allocate on behalf of their caller, which is shown and blamed in their place.
+    pub plumbing: Vec<String>,
 }
 
 impl Default for Settings {
@@ -107,6 +109,7 @@ impl Default for Settings {
                 .collect(),
             limits: Limits::default(),
             tolerance: None,
+            plumbing: Vec::new(),
         }
     }
 }

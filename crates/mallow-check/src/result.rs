@@ -133,6 +133,8 @@ pub struct TestResult {
     pub varying: Vec<VaryingSite>,
     /// The sites that left blocks or descriptors behind in the judged run, the largest first.
     pub left: Vec<crate::measurement::Site>,
+    /// Globs of the project's own functions that allocate on behalf of their caller.
+    pub plumbing: Vec<String>,
     /// The measurement; none when there was none.
     pub measurement: Option<Measurement>,
     /// How long the test took in all, in microseconds.
@@ -150,6 +152,7 @@ impl TestResult {
             changes: Vec::new(),
             varying: Vec::new(),
             left: Vec::new(),
+            plumbing: Vec::new(),
             measurement: None,
             duration_us: 0,
         }

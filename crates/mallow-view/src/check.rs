@@ -62,9 +62,9 @@ pub fn site_metrics(test: &TestResult) -> Vec<Metric> {
 }
 
 /// The frames of a stack that people want to see, innermost first. The loop that runs a region stands in every stack of a
-/// test and is left out, as long as another frame remains.
-pub fn visible(frames: &[Frame]) -> Vec<&Frame> {
-    let kept = frames.iter().skip(plumbing::leading(frames, &[]));
+/// test and is left out, as long as another frame remains. `plumbing` are globs of the project's own.
+pub fn visible<'a>(frames: &'a [Frame], plumbing: &[String]) -> Vec<&'a Frame> {
+    let kept = frames.iter().skip(plumbing::leading(frames, plumbing));
     let shown: Vec<&Frame> = lines(kept, Shown::WithoutPlumbing).into_iter().map(|line| line.frame).collect();
     let without_loop: Vec<&Frame> = shown.iter().copied().filter(|frame| !is_marker(frame)).collect();
     if without_loop.is_empty() { shown } else { without_loop }
@@ -120,10 +120,11 @@ pub fn changes(test: &TestResult, metric: Metric, limit: usize) -> Changes<'_> {
     let mut rows: Vec<ChangeRow<'_>> = Vec::new();
     let mut places: FxHashMap<Vec<&Frame>, usize> = FxHashMap::default();
     for change in &test.changes {
-        let frames = visible(&change.frames);
+        let frames = visible(&change.frames, &test.plumbing);
         let at = *places.entry(frames.clone()).or_insert(rows.len());
         if at == rows.len() {
-            let blamed = blamed(&frames, change.blamed.and_then(|at| change.frames.get(at)));
+            let of = change.blamed.and_then(|at| change.frames.get(at));
+            let blamed = blamed(&frames, of, &test.plumbing);
             rows.push(ChangeRow { frames, blamed, before: 0, after: 0, exact: true });
         }
         let of = |figures: Option<Figures>| figures.and_then(|figures| figures.of(metric)).unwrap_or(0);
@@ -146,12 +147,24 @@ pub fn changes(test: &TestResult, metric: Metric, limit: usize) -> Changes<'_> {
 
 /// The line to blame: where the stack leaves those of the baseline, or else the innermost of the project. What is new inside of
 /// plumbing is its caller's doing.
-fn blamed(visible: &[&Frame], of: Option<&Frame>) -> usize {
+fn blamed(visible: &[&Frame], of: Option<&Frame>, plumbing: &[String]) -> usize {
     let Some(of) = of else { return visible.iter().position(|frame| is_own(frame)).unwrap_or(0) };
     let at = visible.iter().position(|frame| std::ptr::eq(*frame, of)).unwrap_or(0);
     let outwards = visible.iter().skip(at);
-    let plumbing = outwards.take_while(|frame| plumbing::leaf_rule(frame).is_some()).count();
-    if at + plumbing < visible.len() { at + plumbing } else { at }
+    let passed = outwards.take_while(|frame| plumbing::is_leaf(frame, plumbing)).count();
+    if at + passed < visible.len() { at + passed } else { at }
+}
+
+/// Moves the places to blame from plumbing to its caller, so that everybody who is told a place is told the same.
+pub fn settle_blame(result: &mut CheckResult) {
+    for test in &mut result.tests {
+        for change in &mut test.changes {
+            let Some(of) = change.blamed.and_then(|at| change.frames.get(at)) else { continue };
+            let visible = visible(&change.frames, &test.plumbing);
+            let Some(settled) = visible.get(blamed(&visible, Some(of), &test.plumbing)) else { continue };
+            change.blamed = change.frames.iter().position(|frame| std::ptr::eq(frame, *settled));
+        }
+    }
 }
 
 /// Whether nothing of the project has a line in the stacks that changed, so that no line can be blamed.
@@ -182,10 +195,10 @@ pub fn largest(test: &TestResult, metric: Metric, limit: usize) -> (Vec<LargestR
     let mut rows: Vec<LargestRow<'_>> = Vec::new();
     let mut places: FxHashMap<Vec<&Frame>, usize> = FxHashMap::default();
     for site in &run.sites {
-        let frames = visible(&site.frames);
+        let frames = visible(&site.frames, &test.plumbing);
         let at = *places.entry(frames.clone()).or_insert(rows.len());
         if at == rows.len() {
-            rows.push(LargestRow { blamed: blamed(&frames, None), frames, value: 0 });
+            rows.push(LargestRow { blamed: blamed(&frames, None, &test.plumbing), frames, value: 0 });
         }
         rows[at].value = rows[at].value.saturating_add(site.figures.of(metric).unwrap_or(0));
     }
@@ -229,7 +242,7 @@ pub fn left(test: &TestResult, limit: usize) -> Left<'_> {
     let mut rows: Vec<LeftRow<'_>> = Vec::new();
     let mut places: FxHashMap<Vec<&Frame>, usize> = FxHashMap::default();
     for site in &test.left {
-        let frames = visible(&site.frames);
+        let frames = visible(&site.frames, &test.plumbing);
         let at = *places.entry(frames.clone()).or_insert(rows.len());
         if at == rows.len() {
             rows.push(LeftRow { frames, blocks: 0, bytes: 0, descriptors: 0 });
@@ -265,7 +278,10 @@ pub struct VaryingRow<'a> {
 pub fn varying(test: &TestResult, limit: usize) -> (Vec<VaryingRow<'_>>, usize) {
     let shown = test.varying.iter().take(limit);
     let rows = shown
-        .map(|site| VaryingRow { frames: visible(&site.frames), allocations: site.allocations })
+        .map(|site| VaryingRow {
+            frames: visible(&site.frames, &test.plumbing),
+            allocations: site.allocations,
+        })
         .collect();
     (rows, test.varying.len().saturating_sub(limit))
 }

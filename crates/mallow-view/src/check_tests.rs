@@ -146,7 +146,7 @@ fn varying_sites_keep_their_order() {
 
 #[test]
 fn the_loop_that_runs_a_region_is_left_out() {
-    let shown = |frames: &[Frame]| names(&visible(frames));
+    let shown = |frames: &[Frame]| names(&visible(frames, &[]));
     assert_eq!(shown(&frames("malloc encode run mallow_measure main _start")), "encode run main");
     assert_eq!(shown(&frames("malloc run mallow_markers::measure app::main")), "run app::main");
     assert_eq!(shown(&frames("malloc mallow_measure")), "mallow_measure");
@@ -175,6 +175,33 @@ fn the_line_to_blame_is_of_nobodys_plumbing() {
         test.changes = vec![new(names, blamed)];
         let all = changes(&test, Metric::Allocations, 10);
         assert_eq!(all.rows[0].frames[all.rows[0].blamed].function, expected, "{names} {blamed:?}");
+    }
+}
+
+#[test]
+fn own_plumbing_is_passed_wherever_a_stack_is_shown_or_a_line_blamed() {
+    let mut result = result(&[Outcome::Regressed]);
+    let test = &mut result.tests[0];
+    test.plumbing = vec!["my_*".to_owned(), "dup".to_owned()];
+    for (names_of, blamed, shown, line) in [
+        // On the leaf side it is not shown at all.
+        ("malloc my_raw my_alloc parse main", Some(2), "parse main", "parse"),
+        ("malloc my_raw my_alloc parse main", None, "parse main", "parse"),
+        // Further out it is shown, and its caller is blamed.
+        ("malloc fill dup my_alloc parse main", Some(2), "fill dup my_alloc parse main", "parse"),
+        ("malloc fill dup parse main", Some(1), "fill dup parse main", "fill"),
+    ] {
+        let mut change = SiteChange { blamed, ..change(names_of, None, Some(5), true) };
+        change.frames.iter_mut().for_each(|frame| frame.module = Some("/srv/bench".to_owned()));
+        result.tests[0].changes = vec![change];
+        settle_blame(&mut result);
+        let test = &result.tests[0];
+        let all = changes(test, Metric::Allocations, 10);
+        assert_eq!(names(&all.rows[0].frames), shown, "{names_of}");
+        assert_eq!(all.rows[0].frames[all.rows[0].blamed].function, line, "{names_of} {blamed:?}");
+        // What JSON has as `blamed`.
+        let settled = test.changes[0].blamed.map(|at| &*test.changes[0].frames[at].function);
+        assert_eq!(settled, blamed.map(|_| line), "{names_of} {blamed:?}");
     }
 }
 

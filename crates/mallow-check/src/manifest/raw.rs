@@ -32,6 +32,7 @@ pub(super) struct RawGate {
     pub(super) limit: RawLimits,
     pub(super) tolerance: Option<RawTolerance>,
     pub(super) ignore_sites: Vec<String>,
+    pub(super) plumbing: Vec<String>,
     pub(super) baselines: Option<String>,
     pub(super) suites: Vec<String>,
     pub(super) thresholds: Option<String>,
@@ -73,6 +74,8 @@ pub(super) struct RawTest {
     pub(super) tolerance: Option<RawTolerance>,
     #[serde(default)]
     pub(super) ignore_sites: Vec<String>,
+    #[serde(default)]
+    pub(super) plumbing: Vec<String>,
 }
 
 /// `env`

@@ -41,6 +41,7 @@ macro_rules! given {
             limit: $raw.limit,
             tolerance: $raw.tolerance.map(|tolerance| tolerance.0),
             ignore_sites: &$raw.ignore_sites,
+            plumbing: &$raw.plumbing,
         }
     };
 }
@@ -168,6 +169,7 @@ struct Given<'raw> {
     limit: RawLimits,
     tolerance: Option<Tolerance>,
     ignore_sites: &'raw [String],
+    plumbing: &'raw [String],
 }
 
 impl Given<'_> {
@@ -190,6 +192,7 @@ impl Given<'_> {
             }
         }
         settings.limits.ignore_sites.extend_from_slice(self.ignore_sites);
+        settings.plumbing.extend_from_slice(self.plumbing);
     }
 }
 

@@ -36,6 +36,7 @@ limit.remaining = 0
 limit.descriptors = 0
 tolerance = { abs = 50, rel = "0.1%", combine = "or" }
 ignore_sites = ["libssl*"]
+plumbing = ["my_alloc*"]
 baselines = "limits"
 suites = ["tests/allocations", "./more"]
 thresholds = "Thresholds/6.2.json"
@@ -64,6 +65,7 @@ limit.remaining = { max = 4 }
 limit.remaining_bytes = 64
 tolerance = "0.05%"
 ignore_sites = ["re.compile"]
+plumbing = ["dup"]
 
 [[test]]
 name = "parse-1.0"
@@ -94,6 +96,7 @@ fn every_key_is_read() {
     let nothing = Limit::Absolute { min: None, max: Some(0) };
     defaults.limits.by_metric = vec![(Metric::Remaining, nothing), (Metric::Descriptors, nothing)];
     defaults.limits.ignore_sites = words(&["libssl*"]);
+    defaults.plumbing = words(&["my_alloc*"]);
     assert_eq!(
         manifest.gate,
         Gate {
@@ -133,6 +136,7 @@ fn future_chain(defaults: &Settings) -> TestSpec {
         (Metric::RemainingBytes, range(None, 64)),
     ];
     settings.limits.ignore_sites = words(&["libssl*", "re.compile"]);
+    settings.plumbing = words(&["my_alloc*", "dup"]);
     let program = Some(Program::Command(words(&["./bench", "future"])));
     TestSpec {
         ops: Some(1000),

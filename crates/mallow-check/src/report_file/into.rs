@@ -95,6 +95,7 @@ impl Reader {
             changes,
             varying,
             left: self.sites(&test.left)?,
+            plumbing: Vec::new(),
             measurement,
             duration_us: test.duration_us,
         })

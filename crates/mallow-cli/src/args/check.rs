@@ -110,6 +110,9 @@ pub(crate) struct LowShown {
     /// Mark lines in GitHub's view of a change; done anyway where GITHUB_ACTIONS is set
     #[arg(long)]
     pub(crate) annotations: bool,
+    /// Take functions whose name matches PATTERN for plumbing too, and blame their callers; * is any text, and it may be given several times
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) plumbing: Vec<String>,
     /// Show at most N stacks for each test (10)
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,

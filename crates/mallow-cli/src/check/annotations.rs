@@ -95,7 +95,7 @@ fn from_blamed<'a>(frames: &[&'a Frame], blamed: usize) -> Vec<&'a Frame> {
 fn place(test: &TestResult, places: &Places) -> Option<(String, u32)> {
     let stacks = blamed(test);
     let all = stacks.iter().flat_map(|frames| frames.iter().copied());
-    let any = test.changes.iter().flat_map(|change| visible(&change.frames));
+    let any = test.changes.iter().flat_map(|change| visible(&change.frames, &test.plumbing));
     all.chain(any).find_map(|frame| {
         let (file, line) = (frame.file.as_deref()?, frame.line?);
         Some((places.relative(file)?, line))

@@ -17,6 +17,7 @@ use mallow_check::result::CheckResult;
 use mallow_check::run::Runner;
 use mallow_check::suite::Suite;
 use mallow_check::workplace::Workplace;
+use mallow_view::check::settle_blame;
 use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal;
 use std::path::Path;
@@ -53,6 +54,7 @@ fn measured(check: &Check, suite: &Suite, baselines: &Baselines) -> Result<Check
         compare_anyway: check.baselines.compare_anyway,
         thresholds: thresholds(check, suite)?,
         against,
+        plumbing: check.shown.plumbing.clone(),
     };
     let mut names = Names::new();
     let mut resolve = |module: &_, calls: &[u64]| names.of_calls(module, calls);
@@ -67,8 +69,18 @@ fn measured(check: &Check, suite: &Suite, baselines: &Baselines) -> Result<Check
             tell(check.shown.form, &progress, style);
         }
     };
-    mallow_check::check::check(suite, &workplace, &tools, &mut runner, baselines, &options, &mut progress)
-        .map_err(failure)
+    let mut result = mallow_check::check::check(
+        suite,
+        &workplace,
+        &tools,
+        &mut runner,
+        baselines,
+        &options,
+        &mut progress,
+    )
+    .map_err(failure)?;
+    settle_blame(&mut result);
+    Ok(result)
 }
 
 /// The working folder of a suite; says so when another check is in it.

@@ -73,6 +73,8 @@ pub(crate) struct Shown {
     pub(crate) markdown: Option<PathBuf>,
     /// Whether `--annotations` was given; the environment may say so too.
     pub(crate) annotations: bool,
+    /// Functions that are plumbing too, as globs.
+    pub(crate) plumbing: Vec<String>,
     /// Stacks of a test.
     pub(crate) limit: usize,
 }
@@ -117,6 +119,7 @@ impl From<LowCheck> for Check {
                 junit: low.shown.junit,
                 markdown: low.shown.markdown,
                 annotations: low.shown.annotations,
+                plumbing: low.shown.plumbing,
                 limit: low.shown.limit.unwrap_or(LIMIT),
             },
         }
@@ -176,6 +179,7 @@ mod tests {
                 junit: None,
                 markdown: None,
                 annotations: false,
+                plumbing: Vec::new(),
                 limit: 10,
             },
         };
@@ -186,7 +190,7 @@ mod tests {
     fn every_flag_has_its_meaning() {
         let line = "gate --only a --only b* --runs 20 --warmup 0 --jobs 2 --timeout 30 --baselines base --thresholds t.json \
                     --thresholds-from-log l1 --thresholds-from-log l2 --compare-anyway --allow-improvement --ci --format nio \
-                    --output o --junit j --markdown m --annotations --limit 3";
+                    --output o --junit j --markdown m --annotations --plumbing my_* --plumbing x --limit 3";
         let expected = Check {
             suite: Some("gate".into()),
             job: Job::Judge,
@@ -211,6 +215,7 @@ mod tests {
                 junit: Some("j".into()),
                 markdown: Some("m".into()),
                 annotations: true,
+                plumbing: vec!["my_*".into(), "x".into()],
                 limit: 3,
             },
         };

@@ -38,7 +38,7 @@ pub fn growing(report: &SoakReport, limit: usize) -> Growing<'_> {
     let mut rows: Vec<GrowingRow<'_>> = Vec::new();
     let mut places: FxHashMap<Vec<&Frame>, usize> = FxHashMap::default();
     for growth in &report.growth {
-        let frames = without_calls(visible(&growth.frames));
+        let frames = without_calls(visible(&growth.frames, &[]));
         let at = *places.entry(frames.clone()).or_insert(rows.len());
         if at == rows.len() {
             let none = (0, 0);

@@ -134,3 +134,68 @@ fn a_build_that_fails_is_written_into_every_file() {
     let updated = suite.check(&["--update"]).ended(Exit::Status(1));
     assert!(updated.stderr.contains("no such header"), "{updated}");
 }
+
+/// A program whose regions are functions that allocate as often as is said.
+fn of_regions(regions: &[(&str, u32)]) -> String {
+    let mut source = "#include \"mallow.h\"\n".to_owned();
+    let mut main = String::new();
+    for (name, count) in regions {
+        source += &format!(
+            "static void {name}(void *context) {{ int i; (void)context; for (i = 0; i < {count}; i++) \
+             {{ void *block = malloc(16); mallow_keep(block); free(block); }} }}\n"
+        );
+        main += &format!("mallow_measure(\"{name}\", {name}, NULL); ");
+    }
+    format!("{source}int main(void) {{ mallow_ops(1000); {main}return 0; }}\n")
+}
+
+/// A second region does not rename the first, nor does one that is gone rename the other: each is held against its own baseline, what has
+/// none is MISSING, and what only a baseline has is STALE.
+#[test]
+fn a_region_keeps_its_baseline_however_many_there_are() {
+    let told = |list: &[(&str, &str)]| -> Vec<(String, String)> {
+        list.iter().map(|(name, outcome)| ((*name).to_owned(), (*outcome).to_owned())).collect()
+    };
+    let suite = Suite::new("regions", &of_regions(&[("one", 1000)]));
+    let _ = suite.check(&["--update"]).well();
+    // One more, and the first three times as dear.
+    suite.write("test_work.c", &of_regions(&[("one", 3000), ("two", 500)]));
+    assert_eq!(suite.outcomes(1, &[]), told(&[("test_work", "REGRESSED"), ("test_work.two", "MISSING")]));
+    suite.write("test_work.c", &of_regions(&[("one", 1000), ("two", 500)]));
+    assert_eq!(suite.outcomes(3, &[]), told(&[("test_work", "OK"), ("test_work.two", "MISSING")]));
+    let _ = suite.check(&["--update"]).well();
+    assert_eq!(suite.outcomes(0, &[]), told(&[("test_work", "OK"), ("test_work.two", "OK")]));
+    // Either of them gone.
+    suite.write("test_work.c", &of_regions(&[("two", 600)]));
+    assert_eq!(suite.outcomes(1, &[]), told(&[("test_work.two", "REGRESSED"), ("test_work", "STALE")]));
+    suite.write("test_work.c", &of_regions(&[("one", 1000)]));
+    assert_eq!(suite.outcomes(3, &[]), told(&[("test_work", "OK"), ("test_work.two", "STALE")]));
+    let finished = suite.check(&[]).ended(Exit::Status(3));
+    assert!(finished.stdout.contains("a region that the test ran"), "{finished}");
+    let _ = suite.check(&["--update"]).well();
+    assert_eq!(suite.outcomes(0, &[]), told(&[("test_work", "OK")]));
+    // Several from the beginning, of which one stays.
+    let suite = Suite::new("regions-gone", &of_regions(&[("one", 1000), ("two", 500), ("three", 7)]));
+    let _ = suite.check(&["--update"]).well();
+    suite.write("test_work.c", &of_regions(&[("two", 1500)]));
+    let outcomes = suite.outcomes(1, &[]);
+    let stale = [("test_work.one", "STALE"), ("test_work.three", "STALE")];
+    assert_eq!(outcomes, told(&[&[("test_work.two", "REGRESSED")], &stale[..]].concat()));
+}
+
+/// Against another build, too, regions are paired by their own names, and one that this build has no more is told.
+#[test]
+fn regions_are_paired_with_those_of_another_build() {
+    let old = Suite::new("pair-old", &of_regions(&[("one", 1000), ("two", 500)]));
+    let new = Suite::new("pair-new", &of_regions(&[("two", 1500)]));
+    let folder = old.workshop.file("suite");
+    let against = ["--against", folder.to_str().unwrap()];
+    let told = |list: &[(&str, &str)]| -> Vec<(String, String)> {
+        list.iter().map(|(name, outcome)| ((*name).to_owned(), (*outcome).to_owned())).collect()
+    };
+    assert_eq!(new.outcomes(1, &against), told(&[("test_work", "REGRESSED"), ("test_work.one", "STALE")]));
+    new.write("test_work.c", &of_regions(&[("two", 500)]));
+    assert_eq!(new.outcomes(3, &against), told(&[("test_work", "OK"), ("test_work.one", "STALE")]));
+    new.write("test_work.c", &of_regions(&[("two", 500), ("one", 1000)]));
+    assert_eq!(new.outcomes(0, &against), told(&[("test_work.two", "OK"), ("test_work.one", "OK")]));
+}

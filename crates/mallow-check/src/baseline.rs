@@ -26,6 +26,8 @@ pub const SITES_MAX: usize = 200;
 pub struct Baseline {
     /// The test's name.
     pub name: String,
+    /// The region's name as the program has it; empty for a whole process.
+    pub region: String,
     /// Where it was measured; it holds there only.
     pub environment: Environment,
     /// More about the place, for people; not compared.
@@ -91,6 +93,7 @@ impl Baseline {
         let (sites, left_out) = kept::table(&run.sites);
         Some(Baseline {
             name: measurement.name.clone(),
+            region: measurement.region.clone(),
             environment: measurement.environment.clone(),
             machine: machine.clone(),
             ops: measurement.ops,

@@ -11,6 +11,7 @@ use crate::limit::{Limit, Limits};
 use crate::manifest::{Mode, TestSpec};
 use crate::measurement::{Environment, Measurement, Metric};
 use crate::nio::{self, Thresholds};
+use crate::regions;
 use crate::result::{CheckResult, Outcome, TestResult};
 use crate::run::{Repeats, RunError, Runner, Task, watched_environment};
 use crate::suite::{Suite, SuiteError};
@@ -201,12 +202,18 @@ impl One<'_> {
         let both = self.measured_before(runner).and_then(|before| {
             Ok((before, self.measured(runner, self.test, self.prepared, &self.test.name)?))
         });
-        let (before, measured) = match both {
+        let (before, mut measured) = match both {
             Ok(both) => both,
             Err(RunError::Interrupted) => return Err(CheckError::Interrupted),
             Err(error) => return Ok(vec![failed(&self.test.name, &error)]),
         };
-        measured.iter().map(|measurement| self.judged(measurement, before.as_deref())).collect()
+        if before.is_none() {
+            regions::keep_names(&self.test.name, &mut measured, self.baselines)?;
+        }
+        let judged = measured.iter().map(|measurement| self.judged(measurement, before.as_deref()));
+        let mut results = judged.collect::<Result<Vec<_>, _>>()?;
+        results.extend(before.map(|before| regions::vanished(&before, &measured)).unwrap_or_default());
+        Ok(results)
     }
 
     /// The other build's measurements; none when baselines are used.
@@ -261,8 +268,8 @@ impl One<'_> {
         let found = match before {
             None => self.baselines.find(&measurement.name, &measurement.environment)?,
             Some(before) => {
-                let before = before.iter().find(|before| before.name == measurement.name);
-                let baseline = before.and_then(|before| Baseline::of(before, &Machine::default()));
+                let baseline = regions::of_same(measurement, before)
+                    .and_then(|before| Baseline::of(before, &Machine::default()));
                 baseline.map_or(Found::None, |baseline| Found::Exact(Box::new(baseline)))
             }
         };

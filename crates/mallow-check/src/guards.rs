@@ -7,6 +7,7 @@ use crate::baseline::{BaselineError, Baselines};
 use crate::judge::grouped;
 use crate::measurement::{Environment, Metric};
 use crate::result::{Outcome, TestResult};
+use crate::run::name_among_others;
 use std::collections::BTreeSet;
 
 /// With fewer tests than this, that all have dropped says nothing.
@@ -107,17 +108,27 @@ pub fn stale(
     for environment in environments {
         for (name, path) in baselines.names(environment)? {
             if !is_known(&name) && !stale.iter().any(|result: &TestResult| result.name == name) {
-                let sentence = format!(
-                    "{} is the baseline of a test that does not exist; a renamed test needs a new one. \
-                     `--update` removes it.",
-                    path.display()
-                );
+                let what = match has_sibling(&name, results) {
+                    true => "a region that the test ran without: it was left out, renamed or removed.",
+                    false => "a test that does not exist; a renamed test needs a new one.",
+                };
+                let sentence = format!("{} is the baseline of {what} `--update` removes it.", path.display());
                 stale.push(TestResult::unmeasured(&name, Outcome::Stale, sentence));
             }
         }
     }
     stale.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(stale)
+}
+
+/// Whether another region of the same test ran.
+fn has_sibling(name: &str, results: &[TestResult]) -> bool {
+    let of_regions =
+        results.iter().filter_map(|result| Some((&result.name, &result.measurement.as_ref()?.region)));
+    let mut tests = of_regions
+        .filter(|(_, region)| !region.is_empty())
+        .map(|(own, region)| own.strip_suffix(&name_among_others("", region)).unwrap_or(own));
+    tests.any(|test| name == test || name.strip_prefix(test).is_some_and(|rest| rest.starts_with('.')))
 }
 
 #[cfg(test)]

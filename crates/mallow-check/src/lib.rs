@@ -24,6 +24,7 @@ pub mod manifest;
 pub mod measurement;
 mod nearest;
 pub mod nio;
+mod regions;
 pub mod report_file;
 pub mod result;
 pub mod run;

@@ -186,6 +186,8 @@ pub fn judged_run(runs: &[Run]) -> Option<&Run> {
 pub struct Measurement {
     /// The test's name: the region's, and behind a dot what `measure` was told, where a program has several.
     pub name: String,
+    /// What `measure` was told; empty for a whole process.
+    pub region: String,
     /// Operations in one run, by which figures are divided for people.
     pub ops: Option<u64>,
     /// The runs that count, in their order.

@@ -168,6 +168,9 @@ pub struct SiteJson {
 /// See [`crate::measurement::Measurement`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MeasurementJson {
+    /// The region's name as the program has it; left out for a whole process.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub region: String,
     /// Operations in one run.
     pub ops: Option<u64>,
     /// Runs that did not count.

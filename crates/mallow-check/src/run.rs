@@ -217,7 +217,9 @@ fn of_regions(task: &Task<'_>, started: &Started, seen: &Seen) -> Result<Vec<Mea
     }
     let strays: Vec<&String> = processes.iter().flat_map(|process| &process.strays).collect();
     let measured = names.iter().map(|region| {
-        let mut measurement = empty(task, &name_of(task.test, region, names.len()), started, seen);
+        let name = name_of(task.test, region, names.len());
+        let mut measurement =
+            Measurement { region: (*region).to_owned(), ..empty(task, &name, started, seen) };
         let own: Vec<Run> = runs.iter().filter(|run| run.name == *region).map(|run| run_of(run)).collect();
         // A region that ran no oftener than it should warm up is cold in each process: all its runs are alike.
         let warmups = if own.len() > task.repeats.warmups as usize { task.repeats.warmups } else { 0 };
@@ -235,12 +237,20 @@ fn of_regions(task: &Task<'_>, started: &Started, seen: &Seen) -> Result<Vec<Mea
 
 /// A test with one region is that region; with several, each is named behind a dot.
 fn name_of(test: &TestSpec, region: &str, regions: usize) -> String {
-    let short = test.name.strip_prefix("test_").unwrap_or(&test.name);
-    if regions == 1 || region == test.name || region == short || region.is_empty() {
-        return test.name.clone();
+    match regions {
+        1 => test.name.clone(),
+        _ => name_among_others(&test.name, region),
+    }
+}
+
+/// The name of a region beside others; the test's own where the region is called as the test is.
+pub(crate) fn name_among_others(test: &str, region: &str) -> String {
+    let short = test.strip_prefix("test_").unwrap_or(test);
+    if region == test || region == short || region.is_empty() {
+        return test.to_owned();
     }
     let safe = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.') { c } else { '_' };
-    format!("{}.{}", test.name, region.chars().map(safe).collect::<String>())
+    format!("{test}.{}", region.chars().map(safe).collect::<String>())
 }
 
 /// A measurement without runs.
@@ -262,6 +272,7 @@ fn empty(task: &Task<'_>, name: &str, started: &Started, seen: &Seen) -> Measure
     let told = started.outcome.warnings.iter().chain(&look.notes);
     Measurement {
         name: name.to_owned(),
+        region: String::new(),
         ops: started.operations,
         runs: Vec::new(),
         warmups: 0,

@@ -65,6 +65,7 @@ pub(crate) fn measurement(ops: Option<u64>, runs: &[(u64, u64)]) -> Measurement 
 pub(crate) fn of_runs(ops: Option<u64>, runs: Vec<Run>) -> Measurement {
     Measurement {
         name: "encode".to_owned(),
+        region: String::new(),
         ops,
         runs,
         warmups: 1,

@@ -224,6 +224,7 @@ fn a_broken_limit_without_a_baseline_has_its_largest_stacks() {
     };
     test.measurement = Some(mallow_check::measurement::Measurement {
         name: "t".to_owned(),
+        region: String::new(),
         ops: None,
         runs: vec![run],
         warmups: 0,

@@ -27,6 +27,8 @@ struct File {
     machine: MachineLine,
     name: String,
     ops: Option<u64>,
+    #[serde(default)]
+    region: String,
     runs: u32,
     sites: Vec<SiteLine>,
 }
@@ -156,6 +158,7 @@ impl File {
             self.frames.into_iter().map(|(key, line)| (key, line.into_frame())).collect();
         Ok(Baseline {
             name: self.name,
+            region: self.region,
             environment: self.environment.into_environment(),
             machine: Machine {
                 kernel: self.machine.kernel,

@@ -93,6 +93,9 @@ impl Baseline {
         }
         parts.push(("name", json(&self.name)));
         parts.extend(self.ops.map(|ops| ("ops", json(&ops))));
+        if !self.region.is_empty() {
+            parts.push(("region", json(&self.region)));
+        }
         parts.push(("runs", json(&self.runs)));
         parts.push(("schema", json(&SCHEMA)));
         parts.push(("sites", array(site_lines(&self.sites, &keys))));

@@ -54,6 +54,7 @@ fn measurement_json<'a>(measurement: &'a Measurement, table: &mut Table<'a>) -> 
     let judged = judged_run(runs);
     let index = judged.and_then(|judged| runs.iter().position(|run| std::ptr::eq(run, judged)));
     MeasurementJson {
+        region: measurement.region.clone(),
         ops: measurement.ops,
         warmups: measurement.warmups,
         environment: (&measurement.environment).into(),

@@ -120,6 +120,7 @@ impl Reader {
         }
         Ok(Measurement {
             name: name.to_owned(),
+            region: json.region.clone(),
             ops: json.ops,
             runs,
             warmups: json.warmups,

@@ -60,6 +60,7 @@ fn measured(name: &str, outcome: Outcome, ops: Option<u64>, runs: &[(u64, u64, u
     };
     let measurement = Measurement {
         name: name.to_owned(),
+        region: String::new(),
         ops,
         runs: runs.iter().map(run).collect(),
         warmups: 1,

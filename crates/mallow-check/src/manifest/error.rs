@@ -52,7 +52,7 @@ fn position(text: &str, offset: usize) -> (usize, usize) {
 fn told(message: &str) -> String {
     let message = message.replace('\n', ", ");
     if let Some((key, keys)) = unknown_field(&message) {
-        return match nearest(key, keys.iter().copied()) {
+        return match meant(key, &keys) {
             Some(meant) => format!("there is no key `{key}` here; did you mean `{meant}`?"),
             None => format!("there is no key `{key}` here; there are {}", listed(&keys)),
         };
@@ -61,6 +61,15 @@ fn told(message: &str) -> String {
         return format!("{key} is missing");
     }
     unexpected(&message).unwrap_or(message)
+}
+
+/// What other tools call a key, and what it is called here: too unlike to be a slip.
+const SYNONYMS: [(&str, &str); 3] = [("command", "cmd"), ("operations", "ops"), ("iterations", "ops")];
+
+fn meant<'a>(key: &str, keys: &[&'a str]) -> Option<&'a str> {
+    let synonym = SYNONYMS.iter().find(|(other, _)| *other == key).map(|(_, own)| *own);
+    let known = synonym.and_then(|own| keys.iter().copied().find(|known| *known == own));
+    known.or_else(|| nearest(key, keys.iter().copied()))
 }
 
 fn unknown_field(message: &str) -> Option<(&str, Vec<&str>)> {

@@ -178,6 +178,10 @@ fn a_misspelled_key_is_named_with_what_was_meant() {
         said("[gate]\nrun = 5\n"),
         "line 2, column 1: there is no key `run` here; did you mean `runs`?"
     );
+    for (key, own) in [("command", "cmd"), ("iterations", "ops"), ("plumbin", "plumbing")] {
+        let told = said(&format!("[[test]]\nname = \"a\"\n{key} = 1\n"));
+        assert_eq!(told, format!("line 3, column 1: there is no key `{key}` here; did you mean `{own}`?"));
+    }
     assert_eq!(said("[gates]\n"), "line 1, column 2: there is no key `gates` here; did you mean `gate`?");
     assert_eq!(
         said_of_test("limit.allocation = 5"),

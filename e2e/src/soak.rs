@@ -65,12 +65,7 @@ pub fn modes(target: &Path) -> Vec<Mode> {
     let _ = run::finish(cargo.current_dir(sources().join("rust"))).well();
     let c = target.join("c");
     fs::create_dir_all(&c).expect("the target folder takes a folder");
-    let mut gcc = run::command("gcc");
-    // Another test may be running the one that is there.
-    let fresh = c.join(format!("server.{}", std::process::id()));
-    gcc.args(["-g", "-O1", "-Wall", "-Wextra", "-o"]).arg(&fresh).arg(sources().join("c/server.c"));
-    let _ = run::finish(&mut gcc).well();
-    fs::rename(fresh, c.join("server")).expect("a built server can be put in its place");
+    build_c(&c);
     build_go(target);
     let java = target.join("java");
     fs::create_dir_all(&java).expect("the target folder takes a folder");
@@ -79,6 +74,21 @@ pub fn modes(target: &Path) -> Vec<Mode> {
     javac.args(["-nowarn", "-XDignore.symbol.file", "-d"]).arg(&java).arg(sources().join("java/Server.java"));
     let _ = run::finish(&mut javac).well();
     expected(target)
+}
+
+/// On the C library's malloc, on an allocator of its own without a name, and on one that goes by malloc's.
+fn build_c(folder: &Path) {
+    let pool = sources().join("c/pool.h").to_string_lossy().into_owned();
+    let own = ["-include", &pool, "-DPOOL_IS_MALLOC", "-DPOOL_HELD_AT_START=16", "-fno-builtin"];
+    for (name, more) in [("server", &[][..]), ("server-pool", &own[..2]), ("server-malloc", &own[..])] {
+        let mut gcc = run::command("gcc");
+        // Another test may be running the one that is there.
+        let fresh = folder.join(format!("{name}.{}", std::process::id()));
+        gcc.args(["-g", "-O1", "-Wall", "-Wextra"]).args(more);
+        gcc.arg("-o").arg(&fresh).arg(sources().join("c/server.c"));
+        let _ = run::finish(&mut gcc).well();
+        fs::rename(fresh, folder.join(name)).expect("a built server can be put in its place");
+    }
 }
 
 /// As one gets it without asking, and static.

@@ -109,7 +109,8 @@ fn a_leak_in_node_is_found_in_its_own_heap() {
 
 /// It is told which plane was looked at and how closely, and where to look; 4 bytes would be the sight of a heap that it does not use.
 #[track_caller]
-fn is_judged_by_resident_memory(server: &str, name: &str) {
+fn is_judged_by_resident_memory(server: &str, name: &str, who: (&str, &str, &str)) {
+    let (holder, recognised, tool) = who;
     let mode = mode(server, name);
     let finished = mode.soak_short();
     let said = mode.judge(&finished);
@@ -117,26 +118,45 @@ fn is_judged_by_resident_memory(server: &str, name: &str) {
     let report = e2e::session::json(&finished.stdout);
     assert_eq!(report["growth"]["plane"], "resident", "{finished}");
     assert!(report["detectable_per_request"].as_f64().unwrap() >= 64.0, "{finished}");
+    assert_eq!((&report["complete"], &report["holder"]), (&false.into(), &holder.into()), "{finished}");
     let advice = report["advice"][0].as_str().unwrap();
-    assert!(advice.starts_with("This is a Go program, whose heap is not malloc's"), "{advice}");
-    assert_eq!(advice.contains("go tool pprof"), said.verdict == "MAPPINGS", "{advice}");
+    assert!(advice.starts_with(recognised), "{advice}");
+    assert_eq!(advice.contains(tool), said.verdict == "MAPPINGS", "{advice}");
+    let headline = report["sentence"].as_str().unwrap();
+    assert!(headline.starts_with(&format!("{}: the memory is ", said.verdict)), "{headline}");
 }
+
+const GO: (&str, &str, &str) = ("go", "This is a Go program, whose heap is not malloc's", "go tool pprof");
 
 #[test]
 fn a_go_program_is_judged_by_resident_memory() {
-    is_judged_by_resident_memory("go", "clean");
-    is_judged_by_resident_memory("go", "slice");
+    is_judged_by_resident_memory("go", "clean", GO);
+    is_judged_by_resident_memory("go", "slice", GO);
+}
+
+#[test]
+fn a_pool_of_the_programs_own_is_judged_by_resident_memory() {
+    let who = ("unknown", "The program's memory is not malloc's", "a build that allocates by malloc");
+    is_judged_by_resident_memory("c-pool", "clean", who);
+    is_judged_by_resident_memory("c-pool", "leak256", who);
+}
+
+#[test]
+fn a_malloc_of_the_programs_own_is_judged_by_resident_memory_however_small_it_is() {
+    let who = ("malloc", "The program brings a malloc of its own", "A build without it");
+    is_judged_by_resident_memory("c-malloc", "clean", who);
+    is_judged_by_resident_memory("c-malloc", "leak256", who);
 }
 
 #[test]
 fn a_static_go_program_is_too() {
-    is_judged_by_resident_memory("go-static", "slice");
+    is_judged_by_resident_memory("go-static", "slice", GO);
 }
 
 #[test]
 #[ignore = "in `cargo xtask long`, as each of its soaks"]
 fn goroutines_that_never_end_are_found() {
-    is_judged_by_resident_memory("go", "goroutines");
+    is_judged_by_resident_memory("go", "goroutines", GO);
 }
 
 #[test]

@@ -7,7 +7,8 @@
 mod linked;
 mod resident;
 
-pub(crate) use linked::{Executables, Linked};
+pub(crate) use linked::Executables;
+pub use linked::{Linked, linked_into};
 pub(crate) use resident::MemoryWatch;
 
 use mallow_base::Bytes;

@@ -56,7 +56,7 @@ mod watch;
 
 pub use ahead::LookAhead;
 pub use error::CollectError;
-pub use heap::{HeapFigures, HeapSource, heap_source};
+pub use heap::{HeapFigures, HeapSource, Linked, heap_source, linked_into};
 pub use interrupts::{Interrupts, is_ignored};
 pub use launch::start_unrecorded;
 pub use live_stacks::LiveStacks;

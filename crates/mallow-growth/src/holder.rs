@@ -3,6 +3,9 @@
 //! Live heap is exact, but it says nothing about a program that does not allocate by malloc: a Go program, or one with an allocator
 //! of its own that nobody sees. What such a program holds is seen as resident memory and nowhere else, so that plane has to be
 //! judged, with its own limit and its own noise.
+//!
+//! Who looked at the processes may know it ([`ForeignHeap`]), and is believed: by the names in an executable, or by memory that no recorded
+//! block explains. That takes megabytes. The figures here add those that hold less, and never take back what is known.
 
 use crate::series::median;
 use crate::window::window;
@@ -20,10 +23,16 @@ const HEADROOM: f64 = 0.5;
 /// Whether what the program holds lies outside of every heap that was looked at.
 pub(crate) fn is_elsewhere(evidence: &Evidence) -> bool {
     let late = &evidence.observations[window(&evidence.observations)];
-    let shares = late.iter().filter_map(share);
-    let elsewhere = median(late.iter().filter_map(elsewhere));
-    let is_sliver = late.iter().any(|seen| share(seen).is_some()) && median(shares) < SLIVER;
-    evidence.foreign_heap != ForeignHeap::Unknown || (is_sliver && elsewhere >= ELSEWHERE_BYTES_MIN)
+    let is_much = median(late.iter().filter_map(elsewhere)) >= ELSEWHERE_BYTES_MIN;
+    // No page of a heap was ever touched: that it stands says nothing, however small the program is.
+    let is_all = median(late.iter().filter_map(held)) == 0.0;
+    evidence.foreign_heap != ForeignHeap::Unknown || (is_sliver(evidence) && (is_much || is_all))
+}
+
+/// Whether the heaps that were looked at are a sliver of the program's own memory, however small that is.
+pub(crate) fn is_sliver(evidence: &Evidence) -> bool {
+    let late = &evidence.observations[window(&evidence.observations)];
+    late.iter().any(|seen| share(seen).is_some()) && median(late.iter().filter_map(share)) < SLIVER
 }
 
 /// Resident memory without files and shared memory.
@@ -38,7 +47,7 @@ pub(crate) fn headroom(evidence: &Evidence) -> f64 {
     let late = &evidence.observations[window(&evidence.observations)];
     match evidence.foreign_heap {
         ForeignHeap::Uncollected => HEADROOM * median(late.iter().map(own_bytes)),
-        ForeignHeap::Collected | ForeignHeap::Unknown => 0.0,
+        ForeignHeap::Collected | ForeignHeap::Allocator | ForeignHeap::Unknown => 0.0,
     }
 }
 
@@ -91,6 +100,19 @@ mod tests {
         assert!(!is_elsewhere(&evidence(|seen| seen.mapped_bytes = Some(13 * MIB))), "files");
         assert!(!is_elsewhere(&evidence(|seen| seen.live_bytes = None)), "nobody looked");
         assert!(!is_elsewhere(&Evidence::default()));
+    }
+
+    #[test]
+    fn a_small_program_is_judged_by_what_it_uses() {
+        let small = |live: u64, areas: u64| {
+            evidence(|seen| {
+                seen.resident_bytes = 8 * MIB;
+                (seen.live_bytes, seen.areas_bytes) = (Some(live), Some(areas));
+            })
+        };
+        assert!(is_elsewhere(&small(0, 0)), "never a heap");
+        assert!(!is_elsewhere(&small(0, 4096)) && is_sliver(&small(0, 4096)), "next to none");
+        assert!(!is_sliver(&small(MIB / 2, 0)));
     }
 
     #[test]

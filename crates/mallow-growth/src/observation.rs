@@ -54,7 +54,7 @@ pub struct Evidence {
     pub stacks: Stacks,
 }
 
-/// A heap outside of malloc, under a collector that lets it double before it runs (Go's).
+/// A heap outside of malloc: an allocator's, or one under a collector that lets it double before it runs (Go's).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ForeignHeap {
     /// None is known.
@@ -64,6 +64,8 @@ pub enum ForeignHeap {
     Uncollected,
     /// It was made to collect before each look.
     Collected,
+    /// An allocator of the program's own, or mappings: nobody collects there.
+    Allocator,
 }
 
 /// What single stacks held at some of the observations.

@@ -21,6 +21,8 @@ pub(crate) struct Planes {
     pub(crate) steady: Option<Steady>,
     /// The memory is on none of the heaps, see [`crate::holder`].
     pub(crate) is_elsewhere: bool,
+    /// The heaps are a sliver of what the program holds, if that is not much either.
+    pub(crate) is_sliver: bool,
     /// What may hide in resident memory, in bytes for each request, see [`holder::headroom`].
     pub(crate) hidden: f64,
 }
@@ -51,6 +53,7 @@ impl Planes {
             areas: plane(seen, |seen| seen.areas_bytes).map(pages),
             steady: steady(evidence, rules),
             is_elsewhere: holder::is_elsewhere(evidence),
+            is_sliver: holder::is_sliver(evidence),
         }
     }
 

@@ -111,7 +111,7 @@ fn matrix(evidence: &Evidence, rules: &Rules, planes: &Planes, idle: Option<&Idl
         return Decision::open(basis, collection.into_iter().chain([more]).collect());
     }
     match planes.heap {
-        Some(_) => beside_a_flat_heap(evidence, planes, uncollected, more),
+        Some(_) => beside_a_flat_heap(evidence, rules, planes, uncollected, more),
         None => resident_alone(evidence, planes, more),
     }
 }
@@ -143,14 +143,22 @@ fn outside_of_heaps(evidence: &Evidence, rules: &Rules, planes: &Planes, more: N
     if kept.grows() {
         return Decision::of(Verdict::Mappings, mapped_or_resident(planes));
     }
-    let doubt = DOUBT_SHARE * rules.resident_per_request_min;
-    if kept.creeps && kept.trend.per_request >= doubt {
-        return Decision::open(Basis::Resident, vec![more, Need::OwnTools]);
+    if let Some(decision) = in_doubt(kept, rules, &more) {
+        return decision;
     }
     match kept.stands() {
         true => Decision::of(at_rest(evidence, planes), Basis::Resident),
         false => Decision::open(Basis::Resident, vec![more]),
     }
+}
+
+/// What rises in resident memory by too much to be passed is open: by less than the limit, the program's own figures may tell.
+fn in_doubt(kept: &Course, rules: &Rules, more: &Need) -> Option<Decision> {
+    let limit = rules.resident_per_request_min;
+    let own_tools = (kept.trend.per_request < limit).then_some(Need::OwnTools);
+    let needs = [Some(more.clone()), own_tools].into_iter().flatten().collect();
+    let is_open = kept.creeps && kept.trend.per_request >= DOUBT_SHARE * limit;
+    is_open.then(|| Decision::open(Basis::Resident, needs))
 }
 
 /// Whether what rose may wait for a collector that runs when its heap has doubled.
@@ -190,7 +198,13 @@ fn growth_per_second(seen: &[Observation], planes: &Planes) -> f64 {
     planes.judged().1.trend.per_request * requests / (last.seconds - first.seconds)
 }
 
-fn beside_a_flat_heap(evidence: &Evidence, planes: &Planes, uncollected: bool, more: Need) -> Decision {
+fn beside_a_flat_heap(
+    evidence: &Evidence,
+    rules: &Rules,
+    planes: &Planes,
+    uncollected: bool,
+    more: Need,
+) -> Decision {
     let basis = planes.judged().0;
     if planes.resident.grows() || planes.kept().grows() {
         return match of_resident_growth(planes) {
@@ -201,6 +215,10 @@ fn beside_a_flat_heap(evidence: &Evidence, planes: &Planes, uncollected: bool, m
         };
     }
     let kept = planes.kept();
+    // A flat heap says nothing of a program that has next to none.
+    if let Some(decision) = in_doubt(kept, rules, &more).filter(|_| planes.is_sliver) {
+        return decision;
+    }
     let is_settled = kept.stands() || (evidence.observations.len() >= ENOUGH_OBSERVATIONS && !kept.creeps);
     match is_settled {
         true => Decision::of(at_rest(evidence, planes), basis),

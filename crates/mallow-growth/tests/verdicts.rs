@@ -159,7 +159,7 @@ fn go(iterations: u64, resident: impl Fn(u64) -> u64) -> Evidence {
 
 #[test]
 fn a_program_whose_heap_is_not_mallocs_is_judged_by_resident_memory() {
-    for foreign_heap in [ForeignHeap::Collected, ForeignHeap::Unknown] {
+    for foreign_heap in [ForeignHeap::Collected, ForeignHeap::Allocator, ForeignHeap::Unknown] {
         let judgement = judged(&Evidence { foreign_heap, ..go(20, |_| 0) });
         assert_eq!((judgement.verdict, judgement.basis), (Verdict::Clean, Basis::Resident));
         // Not 4 bytes: that would be the limit of a heap that it does not use.
@@ -216,6 +216,23 @@ fn a_leak_below_what_resident_memory_can_show_does_not_pass_when_it_is_there() {
     );
     // A few pages now and then are every program's.
     assert_eq!(verdict(&go(40, |i| 4_000 * i)), Verdict::Plateau);
+}
+
+#[test]
+fn the_flat_heap_of_a_small_program_that_has_next_to_none_passes_nothing() {
+    let small = |per_iteration: u64| {
+        let mut evidence = go(40, |i| per_iteration * i);
+        evidence.foreign_heap = ForeignHeap::Unknown;
+        evidence.observations.iter_mut().for_each(|seen| seen.resident_bytes -= 6 * MIB);
+        judged(&evidence)
+    };
+    let judgement = small(20_000);
+    assert!(!judgement.is_elsewhere);
+    assert_eq!(
+        (judgement.verdict, judgement.needs),
+        (Verdict::Inconclusive, vec![Need::Iterations(40), Need::OwnTools])
+    );
+    assert_eq!(small(0).verdict, Verdict::Clean);
 }
 
 /// A heap that falls by so many bytes an iteration, and wavers by so many.

@@ -46,7 +46,9 @@ pub(crate) fn of_samples(samples: &[Sample], rules: &Rules) -> Evidence {
 
 fn foreign_heap(samples: &[Sample]) -> ForeignHeap {
     let is_asked = |sample: &Sample| sample.phase != Phase::Measured || sample.asked_to_collect;
-    match samples.iter().any(|sample| sample.foreign_heap.is_some()) {
+    let mut holders = samples.iter().filter_map(|sample| sample.foreign_heap.as_deref()).peekable();
+    match holders.peek().is_some() {
+        true if !holders.any(|holder| holder == "go") => ForeignHeap::Allocator,
         true if samples.iter().all(is_asked) => ForeignHeap::Collected,
         true => ForeignHeap::Uncollected,
         false => ForeignHeap::Unknown,
@@ -75,11 +77,16 @@ fn observation(sample: &Sample) -> Observation {
 }
 
 /// What is resident of the areas that glibc's heap lies in. Blocks of their own mappings are not in it; they are never free. Where nobody
-/// could be asked, the allocator is glibc's, or the areas are next to empty.
+/// could be asked, the allocator is glibc's, or the areas are next to empty. Another allocator may lie where glibc's would: of that it says
+/// that it does not hold so much.
 fn areas_of(sample: &Sample) -> Option<u64> {
     let memory = sample.memory_trimmed.as_ref().unwrap_or(&sample.memory);
-    let is_glibc = sample.allocator.as_ref().is_none_or(|allocator| allocator.name == "glibc");
-    is_glibc.then_some(memory.brk_bytes + memory.arena_bytes)
+    let areas = memory.brk_bytes + memory.arena_bytes;
+    match &sample.allocator {
+        Some(allocator) if allocator.name == "glibc" => Some(areas.min(allocator.held_bytes)),
+        Some(_) => None,
+        None => Some(areas),
+    }
 }
 
 fn errors(samples: &[Sample], rules: &Rules) -> Option<Fault> {

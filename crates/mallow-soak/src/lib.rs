@@ -9,6 +9,7 @@ mod course;
 mod error;
 mod evidence;
 mod growth;
+mod holders;
 mod journal;
 mod observe;
 mod options;

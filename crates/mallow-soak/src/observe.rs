@@ -70,7 +70,7 @@ impl Observer<'_> {
             allocator: allocator_of(&accounts),
             uncollected: collected.is_empty() && pids.iter().any(|pid| processes::is_managed(*pid)),
             runtimes: collected,
-            foreign_heap: self.server.foreign_heap(),
+            foreign_heap: self.server.foreign_heap(&pids, seen.look.as_ref()),
             asked_to_collect: matches!(self.options.collection, Collection::Path(_) | Collection::Signal(_)),
             settle_ms,
             unsettled,

@@ -1,7 +1,6 @@
 //! Which processes are the server, and what the kernel counts of them: `/proc`, read at rest.
 
 use crate::sample::Memory;
-use object::Object;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::fs;
@@ -86,16 +85,6 @@ pub(crate) fn is_managed(pid: u32) -> bool {
         name.strip_prefix(runtime)
             .is_some_and(|rest| rest.chars().all(|c| c.is_ascii_digit() || c == '.' || "js-".contains(c)))
     })
-}
-
-/// Whether a process is a Go program: its linker leaves what it was built from in a section of its own, which stripping keeps. Its heap
-/// lies in mappings that the runtime makes by itself.
-pub(crate) fn is_go(pid: u32) -> bool {
-    let has_section = |file: fs::File| {
-        let cache = object::ReadCache::new(file);
-        object::File::parse(&cache).ok().map(|file| file.section_by_name(".go.buildinfo").is_some())
-    };
-    fs::File::open(format!("/proc/{pid}/exe")).ok().and_then(has_section).unwrap_or(false)
 }
 
 /// Resident bytes of a process, from the short table.

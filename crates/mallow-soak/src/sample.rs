@@ -44,7 +44,8 @@ pub struct Sample {
     pub runtimes: Vec<RuntimeFigures>,
     /// A runtime that manages memory is at work, and nobody made it collect.
     pub uncollected: bool,
-    /// A runtime whose heap is neither malloc's nor tells its figures: `go`.
+    /// Who holds memory that is not malloc's: `go`; `mimalloc`, `jemalloc` and their like when they are linked into an executable, and
+    /// `malloc` when that brings one of its own; `unknown` when nothing tells.
     pub foreign_heap: Option<String>,
     /// The server was asked to collect, by a path or a signal.
     pub asked_to_collect: bool,

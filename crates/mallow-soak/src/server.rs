@@ -1,12 +1,13 @@
 //! The server's life: it is started, looked at, and ended with everything that it started.
 
 use crate::error::SoakError;
+use crate::holders::Holders;
 use crate::options::{Ready, Server, SoakOptions};
 use crate::processes::{self, Process};
 use crate::tail::Tail;
-use mallow_collect::{CollectError, Ending, Setting, Watched, start_unrecorded};
+use mallow_collect::{CollectError, Ending, Look, Setting, Watched, start_unrecorded};
 use mallow_profile::Exit;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::cell::RefCell;
 use std::ffi::OsString;
@@ -22,8 +23,7 @@ pub(crate) struct Running {
     pid: u32,
     /// Its processes that were ever seen: one that leaves its family is still the server's.
     known: RefCell<FxHashSet<Process>>,
-    /// Of those, what their executables are.
-    is_go: RefCell<FxHashMap<Process, bool>>,
+    holders: Holders,
     tail: Option<Tail>,
     began: Instant,
 }
@@ -74,7 +74,7 @@ impl Running {
             life: Some(life),
             pid,
             known: RefCell::default(),
-            is_go: RefCell::default(),
+            holders: Holders::default(),
             tail: Some(tail),
             began: Instant::now(),
         };
@@ -90,7 +90,7 @@ impl Running {
             life: Some(Life::Foreign),
             pid,
             known: RefCell::default(),
-            is_go: RefCell::default(),
+            holders: Holders::default(),
             tail: None,
             began: Instant::now(),
         })
@@ -139,14 +139,9 @@ impl Running {
         self.known.borrow().len().saturating_sub(alive) as u32
     }
 
-    /// The runtime of one of its processes that keeps its heap outside of malloc and tells nobody about it.
-    pub(crate) fn foreign_heap(&self) -> Option<String> {
-        self.processes();
-        let mut is_go = self.is_go.borrow_mut();
-        let known = self.known.borrow();
-        let mut is_one =
-            |process: &Process| *is_go.entry(*process).or_insert_with(|| processes::is_go(process.pid));
-        known.iter().any(&mut is_one).then(|| "go".to_owned())
+    /// Who holds the memory of one of its processes, when malloc does not.
+    pub(crate) fn foreign_heap(&self, pids: &[u32], look: Option<&Look>) -> Option<String> {
+        self.holders.of(pids, look)
     }
 
     /// Whether nothing of it is left. Its first process may end while others serve on.

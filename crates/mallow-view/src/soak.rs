@@ -83,6 +83,19 @@ fn of_trend(name: &'static str, key: &'static str, trend: Trend) -> PlaneRow {
     }
 }
 
+/// Who holds memory that is on none of the heaps that were looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holder<'a> {
+    /// Go's runtime.
+    Go,
+    /// An allocator that is linked into the program, by its name.
+    Linked(&'a str),
+    /// A `malloc` of the program's own.
+    OwnMalloc,
+    /// Nobody knows.
+    Unknown,
+}
+
 /// A program whose memory is on none of the heaps that were looked at.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Elsewhere<'a> {
@@ -90,15 +103,22 @@ pub struct Elsewhere<'a> {
     pub live_bytes: Option<u64>,
     /// Resident memory then.
     pub resident_bytes: u64,
-    /// The runtime that holds it, such as `go`; none when nobody knows.
-    pub runtime: Option<&'a str>,
+    /// Who holds it.
+    pub holder: Holder<'a>,
 }
 
 /// What is known of memory that lies outside of every heap; none when it does not.
 pub fn elsewhere(report: &SoakReport) -> Option<Elsewhere<'_>> {
     let last = report.evidence.observations.last().filter(|_| report.judgement.is_elsewhere)?;
-    let runtime = report.samples.iter().find_map(|sample| sample.foreign_heap.as_deref());
-    Some(Elsewhere { live_bytes: last.live_bytes, resident_bytes: last.resident_bytes, runtime })
+    let names = || report.samples.iter().filter_map(|sample| sample.foreign_heap.as_deref());
+    let named = || names().filter(|name| *name != "unknown");
+    let holder = match named().find(|name| *name == "go").or_else(|| named().last()) {
+        Some("go") => Holder::Go,
+        Some("malloc") => Holder::OwnMalloc,
+        Some(name) => Holder::Linked(name),
+        None => Holder::Unknown,
+    };
+    Some(Elsewhere { live_bytes: last.live_bytes, resident_bytes: last.resident_bytes, holder })
 }
 
 /// The managed runtimes of the server, each once, in the order of their names.

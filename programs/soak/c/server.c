@@ -1,7 +1,7 @@
 /* One thread, poll, HTTP/1.1 with keep-alive: server MODE-option port-option, or PORT from the environment.
  *
  * clean  allocates and frees
- * leak   loses one block of 16 bytes a request
+ * leak   loses one block of 16 bytes a request, leak256 one of 256
  * cache  keeps the last 4,000 answers of 256 bytes: full after 4,000 requests
  */
 #define _GNU_SOURCE
@@ -32,9 +32,9 @@ static int polled_count;
 static const char *mode = "clean";
 static unsigned long requests;
 
-static __attribute__((noinline)) void leak_16_bytes(void)
+static __attribute__((noinline)) void lose(size_t bytes)
 {
-    char *lost = malloc(16); /* LEAK c-leak */
+    char *lost = malloc(bytes); /* LEAK c-leak */
     if (lost)
         lost[0] = 1;
     __asm__ volatile("" : : "r"(lost) : "memory");
@@ -65,7 +65,9 @@ static void work(void)
 {
     requests++;
     if (!strcmp(mode, "leak"))
-        leak_16_bytes();
+        lose(16);
+    else if (!strcmp(mode, "leak256"))
+        lose(256);
     else if (!strcmp(mode, "cache"))
         remember();
     else

@@ -6,7 +6,7 @@ use crate::text::grouped;
 use mallow_base::Bytes;
 use mallow_growth::{Basis, Need, Verdict};
 use mallow_soak::{SoakReport, Unrecorded};
-use mallow_view::soak::{Elsewhere, elsewhere, measured, runtimes};
+use mallow_view::soak::{Elsewhere, Holder, elsewhere, measured, runtimes};
 
 /// What would decide, one sentence each.
 pub(crate) fn needs(report: &SoakReport) -> Vec<String> {
@@ -111,16 +111,28 @@ fn outside_of_heaps(found: &Elsewhere<'_>, verdict: Verdict) -> String {
     };
     let passes =
         matches!(verdict, Verdict::Clean | Verdict::Plateau | Verdict::Retention | Verdict::Fragmentation);
-    let (why, place) = match found.runtime {
-        Some(_) => (
-            format!("This is a Go program, whose heap is not malloc's: {held}."),
-            " What grows is told by go tool pprof -diff_base of two heap or goroutine profiles (net/http/pprof).",
-        ),
-        None => (
-            format!("The program's memory is not malloc's: {held}."),
+    let why = match found.holder {
+        Holder::Go => format!("This is a Go program, whose heap is not malloc's: {held}."),
+        Holder::Linked(name) => {
+            format!("The program is linked with {name}, which a recorder cannot see: {held}.")
+        }
+        Holder::OwnMalloc => {
+            format!("The program brings a malloc of its own, which a recorder cannot see: {held}.")
+        }
+        Holder::Unknown => format!("The program's memory is not malloc's: {held}."),
+    };
+    let place = match found.holder {
+        Holder::Go => {
+            " What grows is told by go tool pprof -diff_base of two heap or goroutine profiles (net/http/pprof)."
+        }
+        Holder::Linked(_) => {
+            " A build with the allocator's shared library, or without it, would be judged by its live heap, with lines."
+        }
+        Holder::OwnMalloc => " A build without it would be judged by its live heap, with lines.",
+        Holder::Unknown => {
             " Mappings made by the program, or an allocator of its own, hold the rest; a build that allocates by malloc \
-             would be judged by its live heap, with lines.",
-        ),
+             would be judged by its live heap, with lines."
+        }
     };
     format!("{why} So it is judged by resident memory.{}", if passes { "" } else { place })
 }
@@ -145,7 +157,7 @@ fn tool(runtime: &str) -> Option<&'static str> {
 }
 
 fn is_go(report: &SoakReport) -> bool {
-    elsewhere(report).is_some_and(|found| found.runtime == Some("go"))
+    elsewhere(report).is_some_and(|found| found.holder == Holder::Go)
 }
 
 #[cfg(test)]
@@ -189,9 +201,43 @@ mod tests {
         // What passes needs no tool.
         let told = places(&sample::go(Verdict::Clean)).concat();
         assert!(told.contains("judged by resident memory") && !told.contains("pprof"), "{told}");
-        let mut unknown = sample::go(Verdict::Mappings);
-        unknown.samples.iter_mut().for_each(|sample| sample.foreign_heap = None);
-        assert!(places(&unknown).concat().starts_with("The program's memory is not malloc's"));
+        assert_eq!(places(&sample::leaking()), [] as [&str; 0]);
+    }
+
+    #[test]
+    fn whoever_holds_the_memory_is_named_first_and_the_advice_leads_to_a_build_that_is_seen() {
+        for (holder, said, told, advised) in [
+            (
+                None,
+                "the memory is not malloc's; it grows: ",
+                "The program's memory is not malloc's",
+                "allocates by malloc",
+            ),
+            (
+                Some("unknown"),
+                "the memory is not malloc's; it grows: ",
+                "The program's memory is not malloc's",
+                "by malloc",
+            ),
+            (
+                Some("mimalloc"),
+                "the memory is mimalloc's, not malloc's; it grows: ",
+                "The program is linked with mimalloc",
+                "shared library",
+            ),
+            (
+                Some("malloc"),
+                "the memory is that of a malloc of its own",
+                "The program brings a malloc of its own",
+                "without it",
+            ),
+        ] {
+            let mut report = sample::go(Verdict::Mappings);
+            report.samples.iter_mut().for_each(|sample| sample.foreign_heap = holder.map(str::to_owned));
+            let (headline, place) = (crate::soak::sentence::verdict(&report), places(&report).concat());
+            assert!(headline.starts_with(&format!("MAPPINGS: {said}")), "{headline}");
+            assert!(place.starts_with(told) && place.contains(advised), "{place}");
+        }
         assert_eq!(places(&sample::leaking()), [] as [&str; 0]);
     }
 }

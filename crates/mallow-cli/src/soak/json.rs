@@ -5,11 +5,11 @@
 use super::{advice, sentence, verdict};
 use crate::args::LowFailOn;
 use crate::json::FrameJson;
-use mallow_growth::{Basis, Finding, Shape};
+use mallow_growth::{Basis, Fault, Finding, Shape};
 use mallow_soak::{Comparison, Sample, SoakReport};
 use mallow_view::soak::{
-    GrowingRow, Interval, LatencyRow, PlaneRow, PlaneUnit, Side, asked, growing, latencies, pace, planes,
-    split,
+    GrowingRow, Holder, Interval, LatencyRow, PlaneRow, PlaneUnit, Side, asked, elsewhere, growing,
+    latencies, pace, planes, split,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -49,6 +49,8 @@ pub(crate) struct SoakJson<'a> {
     /// What a later soak is held against.
     figures: FiguresJson,
     uncollected: bool,
+    complete: bool,
+    holder: Option<&'a str>,
     warnings: &'a [String],
     samples: &'a [Sample],
 }
@@ -215,10 +217,21 @@ impl<'a> SoakJson<'a> {
             comparison: report.comparison.as_ref().map(ComparisonJson::from),
             figures: FiguresJson::from(&Side::of(report)),
             uncollected: report.evidence.uncollected,
+            complete: report.unrecorded.is_none() && !judgement.is_elsewhere && !is_lost(report),
+            holder: elsewhere(report).map(|found| match found.holder {
+                Holder::Go => "go",
+                Holder::Linked(name) => name,
+                Holder::OwnMalloc => "malloc",
+                Holder::Unknown => "unknown",
+            }),
             warnings: &report.warnings,
             samples: &report.samples,
         }
     }
+}
+
+fn is_lost(report: &SoakReport) -> bool {
+    report.evidence.faults.iter().any(|fault| matches!(fault, Fault::Lost { .. }))
 }
 
 fn growth(report: &SoakReport) -> GrowthJson {

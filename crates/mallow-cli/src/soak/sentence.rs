@@ -5,7 +5,7 @@ use crate::text::{grouped, plural};
 use mallow_base::{Bytes, Percent};
 use mallow_growth::{Basis, Fault, Verdict};
 use mallow_soak::SoakReport;
-use mallow_view::soak::{Pace, pace};
+use mallow_view::soak::{Holder, Pace, elsewhere, pace};
 
 /// `LEAKING: live heap grows by 16.0 bytes per request (15.9 to 16.1), 1.38 GiB a day at this rate.`
 pub(crate) fn verdict(report: &SoakReport) -> String {
@@ -13,7 +13,7 @@ pub(crate) fn verdict(report: &SoakReport) -> String {
     let what = match verdict {
         Verdict::Leaking => growth(report),
         Verdict::Mappings if report.judgement.is_elsewhere => {
-            format!("memory grows that is not malloc's: {}", growth(report))
+            format!("it grows: {}", growth(report))
         }
         Verdict::Mappings => {
             format!("memory grows that the allocator does not manage: {}", growth(report))
@@ -26,7 +26,24 @@ pub(crate) fn verdict(report: &SoakReport) -> String {
         Verdict::Inconclusive => "what was seen does not decide whether it leaks".to_owned(),
         Verdict::Invalid => invalid(report),
     };
-    format!("{}: {what}.", verdict.word())
+    format!("{}: {}{what}.", verdict.word(), recognised(report))
+}
+
+/// `the memory is mimalloc's, not malloc's; `, where live heap is not what is judged.
+fn recognised(report: &SoakReport) -> String {
+    let is_judged = matches!(report.judgement.basis, Basis::Resident | Basis::Mapped);
+    let found = elsewhere(report).filter(|_| is_judged && report.judgement.verdict != Verdict::Invalid);
+    found.map(|found| format!("the memory is {}; ", whose(found.holder))).unwrap_or_default()
+}
+
+/// `mimalloc's, not malloc's`.
+fn whose(holder: Holder<'_>) -> String {
+    match holder {
+        Holder::Go => "Go's, not malloc's".to_owned(),
+        Holder::Linked(name) => format!("{name}'s, not malloc's"),
+        Holder::OwnMalloc => "that of a malloc of its own, which is not seen".to_owned(),
+        Holder::Unknown => "not malloc's".to_owned(),
+    }
 }
 
 /// `16.0 bytes per request (15.9 to 16.1), 1.38 GiB a day at this rate; 512 MiB are reached after 9 h 2 min`.

@@ -16,13 +16,13 @@ use std::sync::{Arc, OnceLock};
 
 /// What an executable's file says of the memory of its processes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Linked {
+pub struct Linked {
     /// The allocator that is linked into it; `malloc` for one that goes by that name.
-    pub(crate) allocator: Option<&'static str>,
+    pub allocator: Option<&'static str>,
     /// It was made by Go.
-    pub(crate) is_go: bool,
+    pub is_go: bool,
     /// Bytes of its static data that can be written.
-    pub(crate) static_bytes: u64,
+    pub static_bytes: u64,
 }
 
 /// How the names of a family begin. With none it is the C library's own.
@@ -87,7 +87,7 @@ impl Executables {
 }
 
 /// What the file says; nothing when it is no executable.
-pub(crate) fn linked_into(file: File) -> Linked {
+pub fn linked_into(file: File) -> Linked {
     // An interpreter may be 90 MB; only its headers and its tables of symbols are read.
     let content = ReadCache::new(file);
     let Ok(file) = ElfFile64::<LittleEndian, _>::parse(&content) else { return Linked::default() };

@@ -192,8 +192,15 @@ fn memory_elsewhere_is_told_with_its_runtime() {
     let mut report = report();
     assert_eq!(elsewhere(&report), None);
     report.judgement.is_elsewhere = true;
-    let unknown = Elsewhere { live_bytes: Some(80_000), resident_bytes: 1 << 20, runtime: None };
+    let unknown = Elsewhere { live_bytes: Some(80_000), resident_bytes: 1 << 20, holder: Holder::Unknown };
     assert_eq!(elsewhere(&report), Some(unknown));
-    report.samples[3].foreign_heap = Some("go".into());
-    assert_eq!(elsewhere(&report).and_then(|found| found.runtime), Some("go"));
+    for (number, name, holder) in [
+        (1, "unknown", Holder::Unknown),
+        (2, "malloc", Holder::OwnMalloc),
+        (2, "jemalloc", Holder::Linked("jemalloc")),
+        (3, "go", Holder::Go),
+    ] {
+        report.samples[number].foreign_heap = Some(name.into());
+        assert_eq!(elsewhere(&report).map(|found| found.holder), Some(holder));
+    }
 }

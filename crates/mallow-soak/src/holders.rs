@@ -1,0 +1,80 @@
+//! Who holds a process's memory when malloc does not: what a look at its recording says, and its executable.
+
+use mallow_collect::{HeapSource, Linked, Look, linked_into};
+use rustc_hash::FxHashMap;
+use std::cell::RefCell;
+use std::fs::File;
+use std::os::unix::fs::MetadataExt;
+
+/// The executables that were met, by device and number. A process may become another program.
+#[derive(Debug, Default)]
+pub(crate) struct Holders {
+    known: RefCell<FxHashMap<(u64, u64), Linked>>,
+}
+
+impl Holders {
+    /// The name of who holds it, in one of these processes.
+    pub(crate) fn of(&self, pids: &[u32], look: Option<&Look>) -> Option<String> {
+        let is_go = |pid: &u32| self.linked(*pid).is_some_and(|linked| linked.is_go);
+        if pids.iter().any(is_go) {
+            return Some("go".to_owned());
+        }
+        let recorded =
+            || look.iter().flat_map(|look| &look.processes).filter(|seen| pids.contains(&seen.pid));
+        let is_recorded = |pid: u32| recorded().any(|seen| seen.pid == pid);
+        recorded().find_map(|seen| name(&seen.source)).or_else(|| {
+            let unrecorded = pids.iter().filter(|pid| !is_recorded(**pid));
+            // A static program has the C library's own malloc in it.
+            let linked = |pid: &u32| self.linked(*pid)?.allocator.filter(|name| *name != "malloc");
+            unrecorded.copied().find_map(|pid| linked(&pid)).map(str::to_owned)
+        })
+    }
+
+    fn linked(&self, pid: u32) -> Option<Linked> {
+        let file = File::open(format!("/proc/{pid}/exe")).ok()?;
+        let about = file.metadata().ok()?;
+        let mut known = self.known.borrow_mut();
+        Some(known.entry((about.dev(), about.ino())).or_insert_with(|| linked_into(file)).clone())
+    }
+}
+
+fn name(source: &HeapSource) -> Option<String> {
+    match source {
+        HeapSource::OwnAllocator { name } => Some(name.clone()),
+        HeapSource::Unexplained => Some("unknown".to_owned()),
+        // A runtime tells its figures, or is known by its executable.
+        HeapSource::Malloc | HeapSource::Managed { .. } => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mallow_collect::LiveProcess;
+
+    fn process(pid: u32, source: HeapSource) -> LiveProcess {
+        LiveProcess {
+            index: 0,
+            pid,
+            live_bytes: 0,
+            live_blocks: 0,
+            allocations: 0,
+            has_aide: false,
+            sites: Vec::new(),
+            heap: mallow_collect::HeapFigures::default(),
+            source,
+        }
+    }
+
+    #[test]
+    fn every_process_is_asked_that_is_alive() {
+        let own = HeapSource::OwnAllocator { name: "mimalloc".into() };
+        let look = Look { processes: vec![process(1, HeapSource::Malloc), process(2, own)] };
+        let holders = Holders::default();
+        assert_eq!(holders.of(&[1, 2], Some(&look)).as_deref(), Some("mimalloc"));
+        assert_eq!(holders.of(&[1], Some(&look)), None);
+        let look = Look { processes: vec![process(3, HeapSource::Unexplained)] };
+        assert_eq!(holders.of(&[3], Some(&look)).as_deref(), Some("unknown"));
+        assert_eq!(holders.of(&[std::process::id()], None), None);
+    }
+}

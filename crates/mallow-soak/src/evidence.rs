@@ -154,6 +154,19 @@ mod tests {
     use crate::sample::LoadFigures;
 
     #[test]
+    fn what_lies_where_glibcs_areas_would_is_not_all_glibcs() {
+        let memory = Memory { brk_bytes: 1_000, arena_bytes: 8 << 20, ..Memory::default() };
+        let holds = |name: &str, held_bytes: u64| {
+            let name = name.to_owned();
+            let allocator = Some(crate::AllocatorFigures { name, held_bytes, ..Default::default() });
+            areas_of(&Sample { memory: memory.clone(), allocator, ..Sample::default() })
+        };
+        assert_eq!(holds("glibc", 4_096), Some(4_096));
+        assert_eq!(holds("glibc", 16 << 20), Some((8 << 20) + 1_000));
+        assert_eq!(holds("jemalloc", 16 << 20), None);
+    }
+
+    #[test]
     fn a_server_that_has_ended_holds_no_memory_that_could_be_judged() {
         let alive = Sample { phase: Phase::Measured, processes: 1, ..Sample::default() };
         let mut dead = sample(1000, 0, &[("connection reset", 1000)]);

@@ -112,7 +112,7 @@ pub fn elsewhere(report: &SoakReport) -> Option<Elsewhere<'_>> {
     let last = report.evidence.observations.last().filter(|_| report.judgement.is_elsewhere)?;
     let names = || report.samples.iter().filter_map(|sample| sample.foreign_heap.as_deref());
     let named = || names().filter(|name| *name != "unknown");
-    let holder = match named().find(|name| *name == "go").or_else(|| named().last()) {
+    let holder = match named().find(|name| *name == "go").or_else(|| named().next_back()) {
         Some("go") => Holder::Go,
         Some("malloc") => Holder::OwnMalloc,
         Some(name) => Holder::Linked(name),

@@ -159,7 +159,7 @@ mod tests {
         let holds = |name: &str, held_bytes: u64| {
             let name = name.to_owned();
             let allocator = Some(crate::AllocatorFigures { name, held_bytes, ..Default::default() });
-            areas_of(&Sample { memory: memory.clone(), allocator, ..Sample::default() })
+            areas_of(&Sample { memory, allocator, ..Sample::default() })
         };
         assert_eq!(holds("glibc", 4_096), Some(4_096));
         assert_eq!(holds("glibc", 16 << 20), Some((8 << 20) + 1_000));

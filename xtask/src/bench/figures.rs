@@ -8,7 +8,7 @@ use super::tools::Tool;
 /// Added wall time below this is noise of starting a process; ratios are made of at least so much.
 const WALL_FLOOR_S: f64 = 0.001;
 /// Below this share of what the bare program takes, a difference is the machine's noise and makes no ratio.
-const NOISE_SHARE: f64 = 0.02;
+const NOISE_SHARE: f64 = 0.05;
 
 /// What a tool adds to the bare program: medians of the differences within a round. Negative where the machine's
 /// noise is greater than the cost.
@@ -197,7 +197,7 @@ pub(super) mod tests {
         let mut row = drifting_row();
         row.record.wall_s = -0.3;
         assert_eq!(row.wall_ratio(), Some(0.0005));
-        for lost in [0.0, 0.03] {
+        for lost in [0.0, 0.09] {
             row.heaptrack.wall_s = lost;
             assert_eq!(row.wall_ratio(), None);
         }

@@ -1,7 +1,7 @@
 //! `mallow flamegraph`: a profile, or the difference of two, as an SVG or as folded stacks.
 
 use crate::failure::Failure;
-use crate::measure::{self, subject};
+use crate::measure;
 use crate::request::{Flamegraph, FlamegraphForm};
 use crate::text::figure;
 use crate::{exit_code, open, output};
@@ -96,12 +96,12 @@ fn measure(asked: Option<Measure>, sources: &[Source<'_>]) -> Result<Measure, Fa
 }
 
 fn unit(measure: Measure) -> &'static str {
-    if measure.is_bytes() { "bytes" } else { subject(measure) }
+    if measure.is_bytes() { "bytes" } else { measure.subject() }
 }
 
 /// `Bytes live at the peak: sort`, the last word being the program.
 fn heading(measure: Measure, sources: &[Source<'_>]) -> String {
-    let subject = subject(measure);
+    let subject = measure.subject();
     let heading = subject[..1].to_uppercase() + &subject[1..];
     let command = sources.last().and_then(|source| source.profile.recording.command.first());
     match command.and_then(|path| path.rsplit('/').next()) {
@@ -151,7 +151,7 @@ fn drawn(
         Ok(()) => Ok(String::from_utf8_lossy(&svg).into_owned()),
         Err(error) if error.kind() == ErrorKind::InvalidData => {
             let name = sources.last().map(|source| source.path.display().to_string()).unwrap_or_default();
-            Err(Failure::new(format!("cannot draw the {} of {name}: {error}.", subject(measure))))
+            Err(Failure::new(format!("cannot draw the {} of {name}: {error}.", measure.subject())))
         }
         Err(error) => Err(error.into()),
     }

@@ -30,16 +30,5 @@ pub(crate) fn does_not_tell(path: &Path, profile: &Profile, measure: Measure) ->
     let known = Measure::ALL.iter().filter(|measure| measure.is_known(&profile.known));
     let words: Vec<&str> = known.map(|measure| measure.word()).collect();
     let knows = if words.is_empty() { String::from("nothing by stack") } else { words.join(", ") };
-    Failure::new(format!("{} does not tell {}; it knows {knows}.", path.display(), subject(measure)))
-}
-
-/// What a measure counts, in the middle of a sentence.
-pub(crate) fn subject(measure: Measure) -> &'static str {
-    match measure {
-        Measure::Allocations => "allocations",
-        Measure::Bytes => "bytes allocated",
-        Measure::Peak => "bytes live at the peak",
-        Measure::Leaked => "bytes live at the end",
-        Measure::Temporary => "temporary allocations",
-    }
+    Failure::new(format!("{} does not tell {}; it knows {knows}.", path.display(), measure.subject()))
 }

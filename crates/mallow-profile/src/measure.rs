@@ -33,6 +33,17 @@ impl Measure {
         }
     }
 
+    /// What it counts, in the middle of a sentence.
+    pub fn subject(self) -> &'static str {
+        match self {
+            Measure::Allocations => "allocations",
+            Measure::Bytes => "bytes allocated",
+            Measure::Peak => "bytes live at the peak",
+            Measure::Leaked => "bytes live at the end",
+            Measure::Temporary => "temporary allocations",
+        }
+    }
+
     /// Whether it counts bytes; else it counts calls or blocks.
     pub fn is_bytes(self) -> bool {
         matches!(self, Measure::Bytes | Measure::Peak | Measure::Leaked)

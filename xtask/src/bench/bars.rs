@@ -127,20 +127,20 @@ fn stat(rows: &[Row]) -> [Bar; 1] {
 
 /// What one event of a long loop costs.
 fn per_event(parts: Option<&Parts>) -> Vec<Bar> {
-    let of = |threads: u32, value: fn(&Loop) -> f64| {
+    let of = |threads: u32, value: fn(&Loop) -> Option<f64>| {
         let found = parts?.loops.iter().find(|it| it.threads == threads)?;
-        Some((value(found), format!("{threads} threads")))
+        Some((value(found)?, format!("{threads} threads")))
     };
     let ns = |what, limit, measured| Bar { what, limit, is_speed: false, unit: "ns", measured };
-    let (alone, many) = (of(1, |it| it.stat_ns), of(8, |it| it.stat_ns));
+    let (alone, many) = (of(1, |it| Some(it.stat_ns)), of(8, |it| Some(it.stat_ns)));
     let growth = alone
         .as_ref()
         .zip(many)
         .filter(|(alone, _)| alone.0 > 0.0)
         .map(|(alone, many)| (many.0 / alone.0, many.1));
     vec![
-        ns("record: added CPU per event in the program", 9.0, of(1, |it| it.record_ns)),
-        ns("record: the same with eight threads", 16.0, of(8, |it| it.record_ns)),
+        ns("record: added CPU per event in the program", 9.0, of(1, |it| Some(it.record_ns))),
+        ns("record: the same with eight threads", 16.0, of(8, |it| Some(it.record_ns))),
         ns("collector: CPU per event of a loop", 10.0, of(1, |it| it.collector_ns)),
         ns("stat: added CPU per event in the program", 3.0, alone),
         Bar {
@@ -234,7 +234,12 @@ mod tests {
 
     #[test]
     fn parts_are_held_against_their_bars() {
-        let of = |threads, record_ns, stat_ns| Loop { threads, record_ns, collector_ns: 10.0, stat_ns };
+        let of = |threads, record_ns, stat_ns| Loop {
+            threads,
+            record_ns,
+            collector_ns: (threads == 1).then_some(10.0),
+            stat_ns,
+        };
         let cc1plus = Around { name: "cc1plus".to_owned(), warm_ms: 60.0, cold_ms: 151.0 };
         let parts = Parts { around: vec![cc1plus], loops: vec![of(1, 9.5, 3.0), of(8, 16.0, 3.4)] };
         let bars = super::of(&[], None, Some(&parts));

@@ -19,6 +19,8 @@ const PAIRS_QUICK: u64 = 50_000;
 const ROUNDS: u32 = 5;
 const ROUNDS_QUICK: u32 = 1;
 const THREADS: [u32; 2] = [1, 8];
+/// Ten ticks of the clock that tells a process's own CPU time.
+const OWN_CPU_MIN_S: f64 = 0.1;
 
 /// Everything that was found.
 #[derive(Debug, Clone)]
@@ -41,8 +43,8 @@ pub(super) struct Loop {
     pub(super) threads: u32,
     /// Added in the program by `record`.
     pub(super) record_ns: f64,
-    /// Of mallow's own process under `record`.
-    pub(super) collector_ns: f64,
+    /// Of mallow's own process under `record`; none where its clock of hundredths of a second is too coarse.
+    pub(super) collector_ns: Option<f64>,
     /// Added in the program by `stat`.
     pub(super) stat_ns: f64,
 }
@@ -95,5 +97,6 @@ fn of_loop(program: &Program, threads: u32, pairs: u64, tools: &Tools, rounds: u
         found.push([added(&record), record.own_cpu_s * per_event_ns, added(&stat)]);
     }
     let of = |index: usize| median(found.iter().map(|round| round[index])).unwrap_or(0.0);
-    Ok(Loop { threads, record_ns: of(0), collector_ns: of(1), stat_ns: of(2) })
+    let collector_ns = Some(of(1)).filter(|ns| *ns >= OWN_CPU_MIN_S * per_event_ns);
+    Ok(Loop { threads, record_ns: of(0), collector_ns, stat_ns: of(2) })
 }

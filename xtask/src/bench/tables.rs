@@ -38,7 +38,8 @@ fn around(parts: &Parts) -> String {
 fn loops(parts: &Parts) -> String {
     let cells = parts.loops.iter().map(|it| {
         let mut cells = vec![it.threads.to_string()];
-        cells.extend([it.record_ns, it.collector_ns, it.stat_ns].map(|ns| format!("{ns:.1}")));
+        let figure = |ns: Option<f64>| ns.map_or_else(|| "-".to_owned(), |ns| format!("{ns:.1}"));
+        cells.extend([Some(it.record_ns), it.collector_ns, Some(it.stat_ns)].map(figure));
         cells
     });
     let heads = ["threads", "record ns", "collector ns", "stat ns"];

@@ -52,23 +52,13 @@ fn sampled(profile: &Profile, measure: Measure, stacks: &[Vec<usize>]) -> Value 
     let sum = weights.iter().fold(0_u64, |sum, value| sum.saturating_add(*value));
     json!({
         "type": "sampled",
-        "name": name(measure),
+        "name": measure.subject(),
         "unit": if measure.is_bytes() { "bytes" } else { "none" },
         "startValue": 0,
         "endValue": sum,
         "samples": samples,
         "weights": weights,
     })
-}
-
-fn name(measure: Measure) -> &'static str {
-    match measure {
-        Measure::Allocations => "allocations",
-        Measure::Bytes => "bytes allocated",
-        Measure::Peak => "bytes live at the peak",
-        Measure::Leaked => "bytes live at the end",
-        Measure::Temporary => "temporary allocations",
-    }
 }
 
 /// The table that samples refer to.

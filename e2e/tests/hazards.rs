@@ -19,6 +19,7 @@ hazard!(family_cxx);
 hazard!(file_limit);
 hazard!(foreign_tops);
 hazard!(fork_with_threads);
+hazard!(fork_in_loop);
 hazard!(fork_without_exec);
 hazard!(kill_self);
 hazard!(longjmp_out);

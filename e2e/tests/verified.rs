@@ -20,6 +20,7 @@ const HAZARDS: &[&str] = &[
     "deep_recursion",
     "dlclose_same_address",
     "family_cxx",
+    "fork_in_loop",
     "fork_with_threads",
     "longjmp_out",
     "malloc_in_signal",

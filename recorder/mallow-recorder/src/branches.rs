@@ -86,6 +86,13 @@ impl Branches {
         (unsafe { unchanged(words) } == words.len()).then_some(branch.node)
     }
 
+    /// Forgets all branches.
+    pub fn forget(&mut self) {
+        for branch in &mut self.branches {
+            branch.join = 0;
+        }
+    }
+
     /// Keeps a branch in the place of an older one.
     #[inline(always)]
     pub fn remember(

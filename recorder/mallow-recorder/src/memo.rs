@@ -100,6 +100,8 @@ struct Fresh {
 #[repr(C)]
 #[derive(Debug)]
 pub struct Memo {
+    /// Whether a thread has used it.
+    is_used: bool,
     generation: u64,
     frame_count: usize,
     /// The stack around the outermost frame: none, or the mark of one that is deeper than we follow.
@@ -152,6 +154,21 @@ impl Memo {
     pub unsafe fn reset(memo: *mut Memo) {
         // SAFETY: by contract.
         unsafe { (*memo).frame_count = 0 };
+    }
+
+    /// Forgets everything. Stacks are looked for in the table of the process that found them.
+    ///
+    /// # Safety
+    /// As [`Memo::reset`].
+    pub unsafe fn forget(memo: *mut Memo) {
+        // SAFETY: by contract.
+        let memo = unsafe { &mut *memo };
+        memo.frame_count = 0;
+        // What was mapped a moment ago is zeros, and stays untouched.
+        if memo.is_used {
+            memo.branches.forget();
+        }
+        memo.is_used = true;
     }
 
     /// The stack node of a caller. On a foreign stack nothing is kept.

@@ -308,6 +308,12 @@ unsafe fn enter_first(caller: Caller) -> Entry {
             tls::set((&raw const WITHOUT_LANE.0).cast_mut().cast());
             return Entry::Pass;
         }
+        if !memo.is_null() && (*thread).memo == memo {
+            Memo::reset(memo);
+        } else if !memo.is_null() {
+            // The room is wiped by a fork and the memo is not: this one is new, or a copy of what another process found.
+            Memo::forget(memo);
+        }
         // From the moment at which the thread is known, a handler interrupts a call under way. Field by field, because a
         // whole one on the stack would be a good part of what a call takes there.
         let (state, home_word) = (AtomicU32::new(IN_HOOK), AtomicU32::new(home));
@@ -327,9 +333,6 @@ unsafe fn enter_first(caller: Caller) -> Entry {
             StackRange::of_this_thread(caller.sp)
         };
         (&raw mut (*thread).around.stack).write(stack);
-        if !memo.is_null() {
-            Memo::reset(memo);
-        }
         tls::set(thread.cast());
         enter_known(thread, home, caller)
     }

@@ -32,6 +32,7 @@
 //! | [`stack_range`] | where a thread's stack lies |
 //! | [`walk`] | from a frame to its caller |
 //! | [`branches`] | recent ways to a kept frame |
+//! | [`found`] | the nodes of stacks that were walked lately |
 //! | [`memo`] | the stack, by comparing it with the last one |
 //! | `verify` | the stack again, in two other ways |
 //! | [`resident`] | how much memory of its own the process has |
@@ -51,6 +52,7 @@ pub mod bounds;
 pub mod branches;
 pub mod cfi;
 pub mod elf;
+pub mod found;
 pub mod lanes;
 pub mod marks;
 pub mod memo;

@@ -16,6 +16,7 @@
 //!
 //! A stack that was found by walking has a hash, which is that of its callers and of its innermost frame; the kept frames have theirs, so
 //! the table of nodes is asked once for a call ([`crate::nodes::find`]), and for the frames in between only when the stack is new.
+//! Before it the thread's own [`crate::found`] are.
 //!
 //! *Every* word counts. Comparing return addresses alone is wrong: a dead slot below a live `alloca` can hold
 //! the old address while rbp, and with it the rest of the walk, has changed. The one exception is a value of
@@ -28,6 +29,7 @@
 use crate::Caller;
 use crate::bounds::{at, at_mut, first, part};
 use crate::branches::{BRANCH_FRAMES_MAX, Branches, Met};
+use crate::found::FoundStacks;
 use crate::nodes::{self, EMPTY, Stack};
 use crate::process;
 use crate::rules::BpUse;
@@ -100,18 +102,19 @@ struct Fresh {
 #[repr(C)]
 #[derive(Debug)]
 pub struct Memo {
-    /// Whether a thread has used it.
-    is_used: bool,
     generation: u64,
     frame_count: usize,
     /// The stack around the outermost frame: none, or the mark of one that is deeper than we follow.
     root: Stack,
+    /// Whether a thread has used it.
+    is_used: bool,
     /// Each frame's slot with its return address, outermost first. Leaving a frame means reading the word of
     /// the frame before it in this list.
     words: [Check; FRAMES_MAX],
     states: [State; FRAMES_MAX],
     /// Other ways in which recent calls reached the kept frames.
     branches: Branches,
+    found: FoundStacks,
     /// What else was read: saved values of rbp that matter, and the words of unusual frames.
     extras: [Check; EXTRAS_MAX],
     /// The fresh frames of the walk under way, innermost first, and the words that its unusual frames read.
@@ -167,6 +170,7 @@ impl Memo {
         // What was mapped a moment ago is zeros, and stays untouched.
         if memo.is_used {
             memo.branches.forget();
+            memo.found.forget();
         }
         memo.is_used = true;
     }
@@ -413,22 +417,27 @@ impl Memo {
             key = node_key(fresh.ra as u64, fresh.exact, generation);
             hash = stack_hash(key, hash);
         }
-        // SAFETY: the table of this process.
-        unsafe { nodes::prefetch(process::nodes(), hash) };
+        if self.found.find(hash).is_none() {
+            // SAFETY: the table of this process.
+            unsafe { nodes::prefetch(process::nodes(), hash) };
+        }
         (key, hash)
     }
 
     /// The node of a walk's whole stack: found at once when the stack is known.
     #[inline(always)]
     fn node_of(&mut self, walked: &Walked, key: u64, hash: u64, generation: u64) -> u32 {
-        let is_cut = walked.join > 0 && is_node_cut(at(&self.states, walked.join - 1).node);
-        if !is_cut {
-            // SAFETY: the table of this process.
-            if let Some(node) = unsafe { nodes::find(process::nodes(), key, hash) } {
-                return node;
-            }
+        if let Some(node) = self.found.find(hash) {
+            return node;
         }
-        self.intern_fresh(walked, generation)
+        let is_cut = walked.join > 0 && is_node_cut(at(&self.states, walked.join - 1).node);
+        // SAFETY: the table of this process.
+        let known = if is_cut { None } else { unsafe { nodes::find(process::nodes(), key, hash) } };
+        let node = known.unwrap_or_else(|| self.intern_fresh(walked, generation));
+        if !is_node_cut(node) {
+            self.found.remember(hash, node);
+        }
+        node
     }
 
     /// Goes through a new stack frame by frame.

@@ -1,0 +1,46 @@
+//! Stacks that a thread found by walking, by the hash of the whole.
+//!
+//! A program comes back to the same stacks again and again, by ways too long or too many to be kept as [`crate::branches`]. To look one up in
+//! the table of nodes misses the caches several times, once for each of its segments. Two stacks are taken for each other with a
+//! chance of 2^-64.
+
+use crate::bounds::{at, at_mut};
+
+/// A stack, and its node.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+struct Entry {
+    /// No stack's is 0.
+    hash: u64,
+    node: u32,
+}
+
+/// One for each low end of a hash. More of them cost as much by their own misses (cc1plus).
+const FOUND_COUNT: usize = 4096;
+
+/// A thread's stacks. Zeroed at first.
+#[repr(C)]
+#[derive(Debug)]
+pub struct FoundStacks {
+    entries: [Entry; FOUND_COUNT],
+}
+
+impl FoundStacks {
+    /// The node of the stack with this hash, if it was found lately.
+    #[inline(always)]
+    pub fn find(&self, hash: u64) -> Option<u32> {
+        let entry = at(&self.entries, hash as usize % FOUND_COUNT);
+        (entry.hash == hash).then_some(entry.node)
+    }
+
+    /// Keeps a stack in the place of an older one.
+    #[inline(always)]
+    pub fn remember(&mut self, hash: u64, node: u32) {
+        *at_mut(&mut self.entries, hash as usize % FOUND_COUNT) = Entry { hash, node };
+    }
+
+    /// Forgets all of them.
+    pub fn forget(&mut self) {
+        self.entries.fill(Entry { hash: 0, node: 0 });
+    }
+}

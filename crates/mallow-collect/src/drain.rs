@@ -76,11 +76,16 @@ struct Event {
     kind: Kind,
     thread: ThreadIndex,
     time_us: u64,
+    /// When the block that it allocated was freed, if that is the thread's next event, or [`LATER`].
+    freed_us: u64,
     word0: u64,
     word1: u64,
 }
 
-const NO_EVENT: Event = Event { kind: Kind::Free, thread: ThreadIndex(0), time_us: 0, word0: 0, word1: 0 };
+const LATER: u64 = u64::MAX;
+
+const NO_EVENT: Event =
+    Event { kind: Kind::Free, thread: ThreadIndex(0), time_us: 0, freed_us: LATER, word0: 0, word1: 0 };
 
 /// Events that are fetched for at once: about as many as a processor has outstanding memory accesses.
 const BATCH_EVENTS: usize = 16;
@@ -157,7 +162,6 @@ impl Pass<'_> {
     /// know by itself what later events will look up.
     fn decode(&self, cursor: &mut Cursor, limit_tsc: u64, batch: &mut Batch, damages: &mut u64) -> Stop {
         let now_tsc = self.clock.noted_tsc();
-        let mut address_before = 0;
         while let Some(event) = batch.events.get_mut(batch.count) {
             if cursor.at >= cursor.end {
                 return Stop::Done;
@@ -195,15 +199,15 @@ impl Pass<'_> {
             }
             // The word behind a short record belongs to the next one, or to nobody: it is not looked at.
             let word1 = cursor.ring.word(cursor.at.wrapping_add(1));
-            *event = Event { kind, thread: cursor.thread, time_us: cursor.read_us, word0, word1 };
+            *event =
+                Event { kind, thread: cursor.thread, time_us: cursor.read_us, freed_us: LATER, word0, word1 };
             batch.count += 1;
-            // What is freed at once was asked for by its allocation.
             let address = event::address_of(word0);
-            if address != address_before {
-                self.pairing.prefetch(address);
-            }
-            address_before = address;
+            self.pairing.prefetch(address);
             cursor.at += words;
+            if kind == Kind::Alloc {
+                event.freed_us = self.freed_at_once(cursor, address, limit_tsc.min(now_tsc));
+            }
         }
         if cursor.at < cursor.end {
             cursor.tsc = stamp(cursor.ring.word(cursor.at), cursor.read_tsc);
@@ -211,44 +215,57 @@ impl Pass<'_> {
         Stop::Full
     }
 
+    /// Passes the record that frees a block which was allocated just before, with its stamp if it has one of its own that is not behind
+    /// the limit: the two are one event. When it was, or [`LATER`].
+    #[inline(always)]
+    fn freed_at_once(&self, cursor: &mut Cursor, address: u64, limit_tsc: u64) -> u64 {
+        let is_its_free = |word| Kind::of(word) == Some(Kind::Free) && event::address_of(word) == address;
+        if cursor.at >= cursor.end {
+            return LATER;
+        }
+        let next = cursor.ring.word(cursor.at);
+        if is_its_free(next) {
+            cursor.at += 1;
+            return cursor.read_us;
+        }
+        let is_stamp = Kind::of(next) == Some(Kind::Time) && event::tsc_of(next) <= limit_tsc;
+        if !is_stamp || cursor.at + 1 >= cursor.end || !is_its_free(cursor.ring.word(cursor.at + 1)) {
+            return LATER;
+        }
+        cursor.at += 2;
+        cursor.read_tsc = event::tsc_of(next);
+        cursor.read_us = self.clock.time_us(cursor.read_tsc);
+        cursor.read_us
+    }
+
     fn apply(&mut self, batch: &mut Batch) {
-        let events = &batch.events[..batch.count];
-        for (i, event) in events.iter().enumerate() {
-            let ends = matches!(event.kind, Kind::Free | Kind::ReallocBegin);
-            // What was allocated by the event before is in the cache when its free comes, and not in the
-            // table yet.
-            if ends && (i == 0 || event::address_of(events[i - 1].word0) != event::address_of(event.word0)) {
+        for event in &batch.events[..batch.count] {
+            if matches!(event.kind, Kind::Free | Kind::ReallocBegin) {
                 self.pairing.prefetch_block(event::address_of(event.word0));
             }
         }
-        let mut rest = events;
-        while let Some((event, behind)) = rest.split_first() {
-            rest = behind;
-            if let Some(free) = behind.first()
-                && self.apply_pair(event, free)
-            {
-                rest = &behind[1..];
-            } else {
+        for event in &batch.events[..batch.count] {
+            if event.freed_us == LATER {
                 self.apply_event(event);
+            } else {
+                self.apply_pair(event);
             }
         }
         batch.count = 0;
         (self.flush)(self.pairing, self.stacks);
     }
 
-    /// Applies an allocation and the free that follows it, if that is what they are.
+    /// Applies an allocation and the free of its block.
     #[inline(always)]
-    fn apply_pair(&mut self, event: &Event, free: &Event) -> bool {
+    fn apply_pair(&mut self, event: &Event) {
         let address = event::address_of(event.word0);
-        let is_pair =
-            (event.kind, free.kind) == (Kind::Alloc, Kind::Free) && address == event::address_of(free.word0);
-        if !is_pair || !self.pairing.is_free(address) {
-            return false;
+        if !self.pairing.is_free(address) {
+            self.apply_event(event);
+            return self.pairing.free(event.thread, address, event.freed_us);
         }
         let size = event::size_of(event.word0, event.word1);
         let stack = self.stacks.number(event::node_of(event.word1), self.mapping);
-        self.pairing.temporary(event.thread, stack, size, event.time_us, (free.thread, free.time_us));
-        true
+        self.pairing.temporary(event.thread, stack, size, event.time_us, event.freed_us);
     }
 
     #[inline(always)]

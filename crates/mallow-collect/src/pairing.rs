@@ -152,8 +152,8 @@ impl Pairing {
         self.early.is_empty() && self.overlapped.is_empty() && self.live.get(address).is_none()
     }
 
-    /// A block of an address that [`Pairing::is_free`] is allocated, and freed by the next event: it needs no place in the table. `freed`
-    /// says by whom and when.
+    /// A block of an address that [`Pairing::is_free`] is allocated, and freed by the thread's next event, at `freed_us`: it needs no place in
+    /// the table.
     #[inline(always)]
     pub(crate) fn temporary(
         &mut self,
@@ -161,11 +161,18 @@ impl Pairing {
         stack: StackId,
         size: u64,
         time_us: u64,
-        freed: (ThreadIndex, u64),
+        freed_us: u64,
     ) {
-        let block = self.born(thread, stack, size, time_us);
-        let time_us = self.advance(freed.1);
-        self.free_block(freed.0, block, time_us);
+        let time_us = self.advance(time_us);
+        let freed_us = self.advance(freed_us);
+        let block = self.fold.temporary(thread, stack, size, time_us, freed_us);
+        if let Some(events) = &mut self.events {
+            events.temporary(thread.0, block.0, stack.0, size, [time_us, freed_us]);
+        }
+        if let Some(regions) = &mut self.regions {
+            regions.born(block, stack, size, false);
+            regions.gone(block);
+        }
     }
 
     #[inline(always)]

@@ -149,6 +149,39 @@ impl Fold {
         }
     }
 
+    /// An allocation whose block the same thread frees at `freed_us`, with nothing between: [`Fold::alloc`] and [`Fold::free`] in one, without the
+    /// block's slot being written.
+    #[inline]
+    pub fn temporary(
+        &mut self,
+        thread: ThreadIndex,
+        stack: StackId,
+        size: u64,
+        time_us: u64,
+        freed_us: u64,
+    ) -> BlockId {
+        let Some(block) = self.slab.next() else {
+            let block = self.alloc(thread, stack, size, time_us);
+            self.free(thread, block, freed_us);
+            return block;
+        };
+        self.count(Allocation { thread, size, time_us }, block);
+        self.totals.frees += 1;
+        self.totals.temporary += 1;
+        let site = self.sites.index_of(stack);
+        let site = self.sites.at(site);
+        site.pass(size, time_us, freed_us, self.peak_serial);
+        let bytes = self.live_bytes.wrapping_add(size);
+        if bytes >= self.totals.peak_bytes {
+            self.totals.peak_bytes = bytes;
+            self.totals.peak_blocks = self.live_blocks + 1;
+            self.peak_us = time_us;
+            self.peak_serial += 1;
+            site.passed_peak(size, self.peak_serial);
+        }
+        block
+    }
+
     /// A successful `realloc` of a live block to a size above 0: a free, then an allocation.
     pub fn realloc(
         &mut self,
@@ -239,12 +272,7 @@ impl Fold {
     fn add(&mut self, site: u32, allocation: Allocation) -> BlockId {
         let Allocation { thread, size, time_us } = allocation;
         let block = self.slab.insert(size, site, thread);
-        let state = self.thread(thread);
-        state.latest = block;
-        state.figures.allocations += 1;
-        state.figures.bytes = state.figures.bytes.wrapping_add(size);
-        self.totals.allocations += 1;
-        self.totals.bytes = self.totals.bytes.wrapping_add(size);
+        self.count(allocation, block);
         self.live_blocks += 1;
         self.live_bytes = self.live_bytes.wrapping_add(size);
         self.sites.at(site).add(size, time_us, self.peak_serial);
@@ -255,6 +283,17 @@ impl Fold {
             self.peak_serial += 1;
         }
         block
+    }
+
+    /// What only goes up.
+    #[inline(always)]
+    fn count(&mut self, allocation: Allocation, block: BlockId) {
+        let state = self.thread(allocation.thread);
+        state.latest = block;
+        state.figures.allocations += 1;
+        state.figures.bytes = state.figures.bytes.wrapping_add(allocation.size);
+        self.totals.allocations += 1;
+        self.totals.bytes = self.totals.bytes.wrapping_add(allocation.size);
     }
 
     /// Takes a block away and gives the site that it was booked on; none when it is not live.

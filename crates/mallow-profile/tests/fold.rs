@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Alloc { stack: u32, size: u64 },
+    Temporary { stack: u32, size: u64, lived_us: u64 },
     Free { choice: prop::sample::Index },
     Realloc { choice: prop::sample::Index, stack: u32, size: u64 },
     ReallocUnmatched { stack: u32, size: u64 },
@@ -161,6 +162,12 @@ impl Both {
                 let id = self.fold.alloc(at, StackId(stack), size, time_us);
                 self.born(id);
             }
+            Step::Temporary { stack, size, lived_us } => {
+                self.time_us += lived_us;
+                self.twin.alloc(thread, stack, size, time_us);
+                self.twin.free(thread, self.twin.blocks.len() - 1, self.time_us);
+                self.fold.temporary(at, StackId(stack), size, time_us, self.time_us);
+            }
             Step::Free { choice } if !self.twin.live.is_empty() => {
                 let block = choose(choice, &self.twin.live);
                 self.twin.free(thread, block, time_us);
@@ -196,6 +203,8 @@ fn step() -> impl Strategy<Value = Step> {
     let size = || prop_oneof![0..4u64, 0..1000u64];
     prop_oneof![
         6 => (stack(), size()).prop_map(|(stack, size)| Step::Alloc { stack, size }),
+        4 => (stack(), size(), 0..3u64)
+            .prop_map(|(stack, size, lived_us)| Step::Temporary { stack, size, lived_us }),
         5 => any::<prop::sample::Index>().prop_map(|choice| Step::Free { choice }),
         3 => (any::<prop::sample::Index>(), stack(), size())
             .prop_map(|(choice, stack, size)| Step::Realloc { choice, stack, size }),
@@ -251,6 +260,29 @@ proptest! {
         }
         prop_assert_eq!(fold.finish(0).frees_unmatched, unmatched);
     }
+}
+
+/// The reader of a trace sees two events where the collector saw one: ids must not differ.
+#[test]
+fn a_temporary_has_the_id_that_its_two_events_have() {
+    let (mut one, mut two) = (Fold::new(), Fold::new());
+    let thread = ThreadIndex(0);
+    let mut live = Vec::new();
+    for i in 0..40 {
+        let id = one.temporary(thread, StackId(1), i, i, i);
+        assert_eq!(two.alloc(thread, StackId(1), i, i), id);
+        two.free(thread, id, i);
+        if i % 3 == 2 {
+            let oldest = live.remove(0);
+            one.free(thread, oldest, i);
+            two.free(thread, oldest, i);
+        } else {
+            let ids = [&mut one, &mut two].map(|fold| fold.alloc(thread, StackId(2), i, i));
+            assert_eq!(ids[0], ids[1]);
+            live.push(ids[0]);
+        }
+    }
+    assert_eq!(one.finish(50), two.finish(50));
 }
 
 #[test]

@@ -117,6 +117,26 @@ proptest! {
         }
     }
 
+    /// Whether the two events of a block are written in one call or in two cannot be told from the bytes.
+    #[test]
+    fn a_temporary_is_written_as_its_two_events(events in vec((event(), number()), 0..200)) {
+        let (mut one, mut two) = (EventEncoder::new(), EventEncoder::new());
+        for (event, freed_us) in events {
+            event.encode(&mut two);
+            if let Event::Alloc { thread, stack, size, time_us, block } = event {
+                Event::Free { thread, block, time_us: freed_us }.encode(&mut two);
+                one.temporary(thread, block, stack, size, [time_us, freed_us]);
+            } else {
+                event.encode(&mut one);
+            }
+        }
+        prop_assert_eq!(one.len(), two.len());
+        let mut payloads = [Vec::new(), Vec::new()];
+        one.take(&mut payloads[0]);
+        two.take(&mut payloads[1]);
+        prop_assert_eq!(&payloads[0], &payloads[1]);
+    }
+
     #[test]
     fn no_bytes_make_the_decoder_panic(bytes in vec(any::<u8>(), 0..400)) {
         let _ = decode_events(&bytes, &mut Twin::default());

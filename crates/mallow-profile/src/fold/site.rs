@@ -66,6 +66,33 @@ impl SiteFigures {
         }
     }
 
+    /// A block that is added at `time_us` and removed at `freed_us`, with nothing between.
+    #[inline]
+    pub(super) fn pass(&mut self, size: u64, time_us: u64, freed_us: u64, peak_serial: u64) {
+        self.keep_peak(peak_serial);
+        if self.allocations == 0 {
+            self.first_us = time_us;
+        }
+        self.last_us = time_us;
+        self.allocations += 1;
+        self.bytes = self.bytes.wrapping_add(size);
+        let bytes = self.live_bytes.wrapping_add(size);
+        if bytes > self.live_bytes_max || self.allocations == 1 {
+            self.live_bytes_max = bytes;
+            self.live_blocks_at_max = self.live_blocks + 1;
+        }
+        self.lifetime_us = self.lifetime_us.wrapping_add(freed_us.wrapping_sub(time_us));
+        self.temporary += 1;
+    }
+
+    /// The peak with this serial was reached while one block more was live than is now.
+    #[inline]
+    pub(super) fn passed_peak(&mut self, size: u64, peak_serial: u64) {
+        self.peak_serial = peak_serial;
+        self.peak_bytes = self.live_bytes.wrapping_add(size);
+        self.peak_blocks = self.live_blocks + 1;
+    }
+
     #[inline]
     fn keep_peak(&mut self, peak_serial: u64) {
         if self.peak_serial != peak_serial {

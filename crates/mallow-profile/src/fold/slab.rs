@@ -49,6 +49,12 @@ impl Slab {
         BlockId(id)
     }
 
+    /// The slot that is given out next; none when that is a new one.
+    #[inline]
+    pub(super) fn next(&self) -> Option<BlockId> {
+        self.free.last().copied().map(BlockId)
+    }
+
     #[inline]
     pub(super) fn remove(&mut self, id: BlockId) -> Option<Block> {
         let slot = self.blocks.get_mut(id.0 as usize)?;

@@ -80,6 +80,19 @@ impl EventEncoder {
         self.ops.push(FREE | time | code << 5);
     }
 
+    /// [`EventEncoder::alloc`] and [`EventEncoder::free`] of its block in one.
+    #[inline]
+    pub fn temporary(&mut self, thread: u32, block: u32, stack: u32, size: u64, times_us: [u64; 2]) {
+        let time = self.begin(thread, times_us[0]);
+        let site = self.site(stack, size);
+        self.predictor.lane.block = block;
+        self.ops.push(ALLOC | time | site);
+        let time = self.begin(thread, times_us[1]);
+        self.predictor.lane.freed = block;
+        self.predictor.memory(stack).distance = 0;
+        self.ops.push(FREE | time | BLOCK_LATEST << 5);
+    }
+
     /// A successful `realloc` of a live block, which gave `block_new`.
     #[inline]
     pub fn realloc(

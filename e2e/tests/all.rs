@@ -22,4 +22,5 @@ mod single_step;
 mod situations;
 mod soak;
 mod soak_servers;
+mod stat_exact;
 mod verified;

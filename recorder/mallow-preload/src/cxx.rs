@@ -18,6 +18,7 @@ use core::arch::naked_asm;
 use core::mem::transmute;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use mallow_recorder::bounds::at;
+use mallow_recorder::stat::Heap;
 use mallow_recorder::{Caller, elf};
 
 /// Exports operators. Each gets a target, found at its first call, and a hook, which the target may be.
@@ -158,7 +159,7 @@ unsafe extern "C" fn work_new(size: usize, align: usize, index: usize, sp: usize
         }
     };
     // SAFETY: the hook passed its caller's registers.
-    unsafe { allocating(Caller { sp, bp }, size, call) }
+    unsafe { allocating(Heap::Operators, Caller { sp, bp }, size, call) }
 }
 
 unsafe extern "C" fn work_delete(block: *mut u8, a: usize, b: usize, sp: usize, bp: usize, index: usize) {
@@ -177,5 +178,5 @@ unsafe extern "C" fn work_delete(block: *mut u8, a: usize, b: usize, sp: usize, 
         }
     };
     // SAFETY: the hook passed its caller's registers.
-    unsafe { freeing(Caller { sp, bp }, block, call) };
+    unsafe { freeing(Heap::Operators, Caller { sp, bp }, block, call) };
 }

@@ -6,6 +6,7 @@ use crate::stub::export;
 use core::ffi::c_int;
 use core::mem::transmute;
 use mallow_recorder::Caller;
+use mallow_recorder::stat::Heap;
 
 export!(malloc => work_malloc, "rsi", "rdx");
 export!(calloc => work_calloc, "rdx", "rcx");
@@ -85,12 +86,16 @@ pub(crate) unsafe fn real_free(block: *mut u8) {
 
 unsafe extern "C" fn work_malloc(size: usize, sp: usize, bp: usize) -> *mut u8 {
     // SAFETY: the exported function passed its caller's registers.
-    unsafe { allocating(Caller { sp, bp }, size, || call_one(&MALLOC, size)) }
+    unsafe { allocating(Heap::Malloc, Caller { sp, bp }, size, || call_one(&MALLOC, size)) }
 }
 
 unsafe extern "C" fn work_calloc(count: usize, size: usize, sp: usize, bp: usize) -> *mut u8 {
     // SAFETY: as in `work_malloc`.
-    unsafe { allocating(Caller { sp, bp }, count.saturating_mul(size), || call_two(&CALLOC, count, size)) }
+    unsafe {
+        allocating(Heap::Malloc, Caller { sp, bp }, count.saturating_mul(size), || {
+            call_two(&CALLOC, count, size)
+        })
+    }
 }
 
 unsafe extern "C" fn work_realloc(block: *mut u8, size: usize, sp: usize, bp: usize) -> *mut u8 {
@@ -101,7 +106,11 @@ unsafe extern "C" fn work_realloc(block: *mut u8, size: usize, sp: usize, bp: us
     };
     // SAFETY: as in `work_malloc`.
     unsafe {
-        if block.is_null() { allocating(caller, size, call) } else { reallocating(caller, block, size, call) }
+        if block.is_null() {
+            allocating(Heap::Malloc, caller, size, call)
+        } else {
+            reallocating(caller, block, size, call)
+        }
     }
 }
 
@@ -128,7 +137,7 @@ unsafe extern "C" fn work_reallocarray(
     // SAFETY: as in `work_malloc`.
     unsafe {
         if block.is_null() {
-            allocating(caller, bytes, call)
+            allocating(Heap::Malloc, caller, bytes, call)
         } else {
             reallocating(caller, block, bytes, call)
         }
@@ -140,7 +149,7 @@ unsafe extern "C" fn work_free(block: *mut u8, sp: usize, bp: usize) {
         return;
     }
     // SAFETY: as in `work_malloc`.
-    unsafe { freeing(Caller { sp, bp }, block, || real_free(block)) };
+    unsafe { freeing(Heap::Malloc, Caller { sp, bp }, block, || real_free(block)) };
 }
 
 unsafe extern "C" fn work_free_sized(block: *mut u8, _size: usize, sp: usize, bp: usize) {
@@ -179,26 +188,26 @@ unsafe extern "C" fn work_posix_memalign(
         },
     };
     // SAFETY: as in `work_malloc`.
-    unsafe { allocating(Caller { sp, bp }, size, call) };
+    unsafe { allocating(Heap::Malloc, Caller { sp, bp }, size, call) };
     answer
 }
 
 unsafe extern "C" fn work_memalign(align: usize, size: usize, sp: usize, bp: usize) -> *mut u8 {
     // SAFETY: as in `work_malloc`.
-    unsafe { allocating(Caller { sp, bp }, size, || call_two(&MEMALIGN, align, size)) }
+    unsafe { allocating(Heap::Malloc, Caller { sp, bp }, size, || call_two(&MEMALIGN, align, size)) }
 }
 
 unsafe extern "C" fn work_aligned_alloc(align: usize, size: usize, sp: usize, bp: usize) -> *mut u8 {
     // SAFETY: as in `work_malloc`.
-    unsafe { allocating(Caller { sp, bp }, size, || call_two(&ALIGNED_ALLOC, align, size)) }
+    unsafe { allocating(Heap::Malloc, Caller { sp, bp }, size, || call_two(&ALIGNED_ALLOC, align, size)) }
 }
 
 unsafe extern "C" fn work_valloc(size: usize, sp: usize, bp: usize) -> *mut u8 {
     // SAFETY: as in `work_malloc`.
-    unsafe { allocating(Caller { sp, bp }, size, || call_one(&VALLOC, size)) }
+    unsafe { allocating(Heap::Malloc, Caller { sp, bp }, size, || call_one(&VALLOC, size)) }
 }
 
 unsafe extern "C" fn work_pvalloc(size: usize, sp: usize, bp: usize) -> *mut u8 {
     // SAFETY: as in `work_malloc`.
-    unsafe { allocating(Caller { sp, bp }, size, || call_one(&PVALLOC, size)) }
+    unsafe { allocating(Heap::Malloc, Caller { sp, bp }, size, || call_one(&PVALLOC, size)) }
 }

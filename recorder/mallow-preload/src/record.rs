@@ -1,7 +1,7 @@
 //! What each kind of call leaves behind: a record in the ring, or sums in the lane.
 
 use mallow_recorder::Caller;
-use mallow_recorder::stat;
+use mallow_recorder::stat::{self, Heap};
 use mallow_recorder::thread::{Entry, Guard, Thread, enter, enter_counting};
 use mallow_wire::event::{Kind, size_saturated, word0, word1};
 
@@ -10,35 +10,45 @@ use mallow_wire::event::{Kind, size_saturated, word0, word1};
 /// # Safety
 /// `caller` holds the registers at the hooked function's entry.
 #[inline(always)]
-pub(crate) unsafe fn allocating(caller: Caller, size: usize, call: impl FnOnce() -> *mut u8) -> *mut u8 {
+pub(crate) unsafe fn allocating(
+    heap: Heap,
+    caller: Caller,
+    size: usize,
+    call: impl FnOnce() -> *mut u8,
+) -> *mut u8 {
     // SAFETY: by contract.
     unsafe {
         match enter_counting(caller) {
             Some(counted) => {
                 let block = call();
-                count_allocation(counted.thread(), block, size);
+                count_allocation(counted.thread(), heap, block, size);
                 block
             }
-            None => allocating_guarded(caller, size, call),
+            None => allocating_guarded(heap, caller, size, call),
         }
     }
 }
 
 #[inline(always)]
-unsafe fn count_allocation(thread: *mut Thread, block: *mut u8, size: usize) {
+unsafe fn count_allocation(thread: *mut Thread, heap: Heap, block: *mut u8, size: usize) {
     // SAFETY: this thread's state.
     unsafe {
         if block.is_null() {
             stat::failed(thread);
         } else {
-            stat::allocated(thread, block as usize, size);
+            stat::allocated(thread, heap, block as usize, size);
         }
     }
 }
 
 /// Out of line, so that a call that is only counted does not save the registers that recording needs.
 #[inline(never)]
-unsafe fn allocating_guarded(caller: Caller, size: usize, call: impl FnOnce() -> *mut u8) -> *mut u8 {
+unsafe fn allocating_guarded(
+    heap: Heap,
+    caller: Caller,
+    size: usize,
+    call: impl FnOnce() -> *mut u8,
+) -> *mut u8 {
     // SAFETY: by contract; the guards prove that the thread's state is ours to use.
     unsafe {
         match enter(caller) {
@@ -52,7 +62,7 @@ unsafe fn allocating_guarded(caller: Caller, size: usize, call: impl FnOnce() ->
             Entry::Count(guard) => {
                 let block = call();
                 guard.in_hook();
-                count_allocation(guard.thread(), block, size);
+                count_allocation(guard.thread(), heap, block, size);
                 block
             }
             Entry::Pass => call(),
@@ -65,22 +75,22 @@ unsafe fn allocating_guarded(caller: Caller, size: usize, call: impl FnOnce() ->
 /// # Safety
 /// As [`allocating`].
 #[inline(always)]
-pub(crate) unsafe fn freeing(caller: Caller, block: *mut u8, call: impl FnOnce()) {
+pub(crate) unsafe fn freeing(heap: Heap, caller: Caller, block: *mut u8, call: impl FnOnce()) {
     // SAFETY: by contract.
     unsafe {
         match enter_counting(caller) {
             Some(counted) => {
-                stat::freed(counted.thread(), block as usize);
+                stat::freed(counted.thread(), heap, block as usize);
                 call();
             }
-            None => freeing_guarded(caller, block, call),
+            None => freeing_guarded(heap, caller, block, call),
         }
     }
 }
 
 /// Out of line, as [`allocating_guarded`].
 #[inline(never)]
-unsafe fn freeing_guarded(caller: Caller, block: *mut u8, call: impl FnOnce()) {
+unsafe fn freeing_guarded(heap: Heap, caller: Caller, block: *mut u8, call: impl FnOnce()) {
     // SAFETY: as in `allocating`.
     unsafe {
         match enter(caller) {
@@ -92,7 +102,7 @@ unsafe fn freeing_guarded(caller: Caller, block: *mut u8, call: impl FnOnce()) {
             }
             Entry::Count(guard) => {
                 guard.in_hook();
-                stat::freed(guard.thread(), block as usize);
+                stat::freed(guard.thread(), heap, block as usize);
                 guard.in_real();
                 call();
             }
@@ -147,20 +157,20 @@ unsafe fn count_realloc(
     // SAFETY: as in `allocating`.
     unsafe {
         guard.in_hook();
-        let before = stat::set_aside(block as usize);
+        let before = stat::set_aside(Heap::Malloc, block as usize);
         guard.in_real();
         let new = call();
         guard.in_hook();
         let thread = guard.thread();
         if new.is_null() && size > 0 {
-            stat::put_back(block as usize, before);
+            stat::put_back(Heap::Malloc, block as usize, before);
             stat::failed(thread);
             return new;
         }
         stat::freed_aside(thread, block as usize, before);
         if !new.is_null() {
             stat::reallocated(thread);
-            stat::allocated(thread, new as usize, size);
+            stat::allocated(thread, Heap::Malloc, new as usize, size);
         }
         new
     }

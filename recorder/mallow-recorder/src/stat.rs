@@ -1,9 +1,10 @@
 //! Counting without a collector: sizes of live blocks in a shadow of the heap, sums in the thread's lane. No event of a busy thread
 //! writes what another thread writes.
 //!
-//! `free` does not say how large the block was. The shadow does: four bytes for each granule of address
-//! space, a granule being the distance at which the allocator can place two blocks (16 bytes for glibc, 8 for
-//! others). The word of a block's first granule holds
+//! `free` does not say how large the block was. A shadow does: four bytes for each granule of address
+//! space, a granule being the distance at which the allocator can place two blocks: 32 bytes for glibc, whose smallest block takes
+//! as many, and 8 for those that are not known. Operators `new` that do not go by `malloc` have a shadow of their own. The word of a
+//! block's first granule holds
 //!
 //! ```text
 //! 31        24 23                    0
@@ -14,6 +15,7 @@
 //! its first. A word of 0 means that no block begins there. Shadows are mapped for a GiB of addresses at a
 //! time, cost memory where the heap is, and are empty in a forked child.
 
+use crate::elf;
 use crate::process;
 use crate::sys;
 use crate::thread::Thread;
@@ -25,13 +27,33 @@ const REGION_BITS: u32 = 30;
 const REGION_COUNT: usize = 1 << (47 - REGION_BITS);
 const SIZE_MASK: u32 = 0xff_ffff;
 
-static REGIONS: [AtomicPtr<u32>; REGION_COUNT] =
-    [const { AtomicPtr::new(core::ptr::null_mut()) }; REGION_COUNT];
-static GRANULE_BITS: AtomicU32 = AtomicU32::new(3);
+/// Where a block comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heap {
+    /// The functions of C's malloc family.
+    Malloc,
+    /// Operators that do not go by them.
+    Operators,
+}
 
-/// Says how far apart the allocator places blocks at least, as a power of two.
-pub fn set_granule_bits(bits: u32) {
-    GRANULE_BITS.store(bits, Ordering::Relaxed);
+/// The sizes of a heap's live blocks.
+struct Shadow {
+    regions: [AtomicPtr<u32>; REGION_COUNT],
+    /// The granule, as a power of two; 0 until the first region is made.
+    granule_bits: AtomicU32,
+}
+
+const GRANULE_BITS_OF_ANY: u32 = 3;
+const GRANULE_BITS_OF_GLIBC: u32 = 5;
+
+static OF_MALLOC: Shadow = Shadow::new(0);
+static OF_OPERATORS: Shadow = Shadow::new(GRANULE_BITS_OF_ANY);
+
+impl Heap {
+    #[inline(always)]
+    fn shadow(self) -> &'static Shadow {
+        if self == Heap::Malloc { &OF_MALLOC } else { &OF_OPERATORS }
+    }
 }
 
 /// Adds in one instruction, which a signal handler that adds too cannot split. Only this thread writes the
@@ -42,47 +64,71 @@ fn add(word: &AtomicU64, n: u64) {
     unsafe { asm!("add qword ptr [{}], {}", in(reg) word.as_ptr(), in(reg) n, options(nostack)) };
 }
 
-/// The shadow word of an address; null when there is no memory for it, or when nothing was ever counted there
-/// and `make` is false.
-#[inline(always)]
-fn shadow(address: usize, make: bool) -> *mut u32 {
-    let Some(region) = REGIONS.get(address >> REGION_BITS) else { return core::ptr::null_mut() };
-    let mut base = region.load(Ordering::Acquire);
-    if base.is_null() {
-        if !make {
-            return base;
-        }
-        base = make_region(region);
+impl Shadow {
+    const fn new(granule_bits: u32) -> Shadow {
+        let regions = [const { AtomicPtr::new(core::ptr::null_mut()) }; REGION_COUNT];
+        Shadow { regions, granule_bits: AtomicU32::new(granule_bits) }
+    }
+
+    /// The word of an address; null when there is no memory for it, or when nothing was ever counted there
+    /// and `make` is false.
+    #[inline(always)]
+    fn word(&self, address: usize, make: bool) -> *mut u32 {
+        let Some(region) = self.regions.get(address >> REGION_BITS) else { return core::ptr::null_mut() };
+        let mut base = region.load(Ordering::Acquire);
         if base.is_null() {
-            return base;
+            if !make {
+                return base;
+            }
+            base = self.make_region(region);
+            if base.is_null() {
+                return base;
+            }
+        }
+        let granule = (address & ((1 << REGION_BITS) - 1)) >> self.granule_bits.load(Ordering::Relaxed);
+        // SAFETY: a region has a word for each granule.
+        unsafe { base.add(granule) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn make_region(&self, region: &AtomicPtr<u32>) -> *mut u32 {
+        if self.granule_bits.load(Ordering::Relaxed) == 0 {
+            self.granule_bits.store(granule_bits_of_malloc(), Ordering::Relaxed);
+        }
+        // Two words more: the last granule's block may need them.
+        let bytes = (4usize << REGION_BITS >> self.granule_bits.load(Ordering::Relaxed)) + 4096;
+        let fresh = sys::map_private(bytes);
+        if fresh.is_null() {
+            process::header().events_lost.fetch_add(1, Ordering::Relaxed);
+            return core::ptr::null_mut();
+        }
+        // Behind a filter of system calls these two may not be allowed, and no forked child counts.
+        // SAFETY: the mapping is ours.
+        unsafe {
+            if !process::is_filtered() {
+                sys::wipe_on_fork(fresh, bytes);
+                sys::keep_out_of_core(fresh, bytes);
+            }
+        }
+        match region.compare_exchange(
+            core::ptr::null_mut(),
+            fresh.cast(),
+            Ordering::AcqRel,
+            Ordering::Acquire,
+        ) {
+            Ok(_) => fresh.cast(),
+            Err(other) => other,
         }
     }
-    let granule = (address & ((1 << REGION_BITS) - 1)) >> GRANULE_BITS.load(Ordering::Relaxed);
-    // SAFETY: a region has a word for each granule.
-    unsafe { base.add(granule) }
 }
 
-#[cold]
-#[inline(never)]
-fn make_region(region: &AtomicPtr<u32>) -> *mut u32 {
-    // Two words more: the last granule's block may need them.
-    let bytes = (4usize << REGION_BITS >> GRANULE_BITS.load(Ordering::Relaxed)) + 4096;
-    let fresh = sys::map_private(bytes);
-    if fresh.is_null() {
-        process::header().events_lost.fetch_add(1, Ordering::Relaxed);
-        return core::ptr::null_mut();
-    }
-    // Behind a filter of system calls these two may not be allowed, and no forked child counts.
-    // SAFETY: the mapping is ours.
-    unsafe {
-        if !process::is_filtered() {
-            sys::wipe_on_fork(fresh, bytes);
-            sys::keep_out_of_core(fresh, bytes);
-        }
-    }
-    match region.compare_exchange(core::ptr::null_mut(), fresh.cast(), Ordering::AcqRel, Ordering::Acquire) {
-        Ok(_) => fresh.cast(),
-        Err(other) => other,
+/// The granule of the blocks that `malloc` gives: whoever has this symbol beside it is glibc.
+fn granule_bits_of_malloc() -> u32 {
+    let own = core::ptr::from_ref(&OF_MALLOC) as usize;
+    match elf::next_definition(c"malloc", own) {
+        Some(malloc) if elf::defined_beside(malloc, c"gnu_get_libc_version", own) => GRANULE_BITS_OF_GLIBC,
+        _ => GRANULE_BITS_OF_ANY,
     }
 }
 
@@ -96,14 +142,14 @@ fn counters(thread: *const Thread) -> &'static Counters {
 /// # Safety
 /// `thread` is this thread's state, `address` a block that the allocator just gave out.
 #[inline(always)]
-pub unsafe fn allocated(thread: *mut Thread, address: usize, size: usize) {
+pub unsafe fn allocated(thread: *mut Thread, heap: Heap, address: usize, size: usize) {
     let counters = counters(thread);
     add(&counters.allocations, 1);
     add(&counters.bytes, size as u64);
     // SAFETY: by contract.
     unsafe {
         (*thread).last_address = address;
-        remember(address, size, (*thread).tag);
+        remember(heap, address, size, (*thread).tag);
     }
     grow(counters, size as u64);
 }
@@ -113,9 +159,9 @@ pub unsafe fn allocated(thread: *mut Thread, address: usize, size: usize) {
 /// # Safety
 /// `thread` is this thread's state.
 #[inline(always)]
-pub unsafe fn freed(thread: *mut Thread, address: usize) {
+pub unsafe fn freed(thread: *mut Thread, heap: Heap, address: usize) {
     // SAFETY: by contract.
-    unsafe { freed_aside(thread, address, set_aside(address)) };
+    unsafe { freed_aside(thread, address, set_aside(heap, address)) };
 }
 
 /// What the shadow knew of a block.
@@ -128,14 +174,14 @@ pub struct Known {
 /// Takes a block that may be about to be freed out of the shadow: once the allocator has freed it, another
 /// thread may get its address. None when it was not counted when it was allocated.
 #[inline(always)]
-pub fn set_aside(address: usize) -> Option<Known> {
-    forget(address).map(|(size, tag)| Known { size, tag })
+pub fn set_aside(heap: Heap, address: usize) -> Option<Known> {
+    forget(heap, address).map(|(size, tag)| Known { size, tag })
 }
 
 /// Puts a block back that was not freed after all.
-pub fn put_back(address: usize, known: Option<Known>) {
+pub fn put_back(heap: Heap, address: usize, known: Option<Known>) {
     if let Some(known) = known {
-        remember(address, known.size as usize, known.tag);
+        remember(heap, address, known.size as usize, known.tag);
     }
 }
 
@@ -174,8 +220,8 @@ pub unsafe fn reallocated(thread: *mut Thread) {
 }
 
 #[inline(always)]
-fn remember(address: usize, size: usize, tag: u8) {
-    let word = shadow(address, true);
+fn remember(heap: Heap, address: usize, size: usize, tag: u8) {
+    let word = heap.shadow().word(address, true);
     if word.is_null() {
         return;
     }
@@ -194,8 +240,8 @@ fn remember(address: usize, size: usize, tag: u8) {
 
 /// The size and tag of a block, which from now on is unknown.
 #[inline(always)]
-fn forget(address: usize) -> Option<(u64, u8)> {
-    let word = shadow(address, false);
+fn forget(heap: Heap, address: usize) -> Option<(u64, u8)> {
+    let word = heap.shadow().word(address, false);
     if word.is_null() {
         return None;
     }

@@ -13,6 +13,8 @@ struct Entry {
     /// No stack's is 0.
     hash: u64,
     node: u32,
+    /// When it was found, as [`FoundStacks::era`] says.
+    era: u32,
 }
 
 /// One for each low end of a hash. More of them cost as much by their own misses (cc1plus).
@@ -22,6 +24,8 @@ const FOUND_COUNT: usize = 4096;
 #[repr(C)]
 #[derive(Debug)]
 pub struct FoundStacks {
+    /// Stacks of another era are forgotten.
+    era: u32,
     entries: [Entry; FOUND_COUNT],
 }
 
@@ -30,17 +34,17 @@ impl FoundStacks {
     #[inline(always)]
     pub fn find(&self, hash: u64) -> Option<u32> {
         let entry = at(&self.entries, hash as usize % FOUND_COUNT);
-        (entry.hash == hash).then_some(entry.node)
+        (entry.hash == hash && entry.era == self.era).then_some(entry.node)
     }
 
     /// Keeps a stack in the place of an older one.
     #[inline(always)]
     pub fn remember(&mut self, hash: u64, node: u32) {
-        *at_mut(&mut self.entries, hash as usize % FOUND_COUNT) = Entry { hash, node };
+        *at_mut(&mut self.entries, hash as usize % FOUND_COUNT) = Entry { hash, node, era: self.era };
     }
 
-    /// Forgets all of them.
+    /// Forgets all of them, without a touch of their pages.
     pub fn forget(&mut self) {
-        self.entries.fill(Entry { hash: 0, node: 0 });
+        self.era = self.era.wrapping_add(1);
     }
 }

@@ -106,8 +106,6 @@ pub struct Memo {
     frame_count: usize,
     /// The stack around the outermost frame: none, or the mark of one that is deeper than we follow.
     root: Stack,
-    /// Whether a thread has used it.
-    is_used: bool,
     /// Each frame's slot with its return address, outermost first. Leaving a frame means reading the word of
     /// the frame before it in this list.
     words: [Check; FRAMES_MAX],
@@ -167,12 +165,8 @@ impl Memo {
         // SAFETY: by contract.
         let memo = unsafe { &mut *memo };
         memo.frame_count = 0;
-        // What was mapped a moment ago is zeros, and stays untouched.
-        if memo.is_used {
-            memo.branches.forget();
-            memo.found.forget();
-        }
-        memo.is_used = true;
+        memo.branches.forget();
+        memo.found.forget();
     }
 
     /// The stack node of a caller. On a foreign stack nothing is kept.

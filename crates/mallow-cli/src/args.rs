@@ -24,7 +24,9 @@ pub(crate) use report::{LowDirection, LowKey, LowRealloc, LowReport, LowSort};
 pub(crate) use soak::{LowCollection, LowFailOn, LowReady, LowSoak, LowSoakFormat, LowSoakShown, duration};
 pub(crate) use stat::LowStat;
 
+use clap::error::{ContextKind, Error, ErrorKind};
 use clap::{Parser, Subcommand};
+use std::ffi::OsString;
 
 /// The command line.
 #[derive(Debug, Parser)]
@@ -46,6 +48,18 @@ pub(crate) struct LowArgs {
     pub(crate) width: Option<u16>,
     #[command(subcommand)]
     pub(crate) command: LowCommand,
+}
+
+impl LowArgs {
+    /// What was typed. That an unknown flag might be a file's name is never said: it is a slip, or a flag of another command.
+    pub(crate) fn parse_typed(words: impl IntoIterator<Item = OsString>) -> Result<LowArgs, Error> {
+        LowArgs::try_parse_from(words).map_err(|mut error| {
+            if error.kind() == ErrorKind::UnknownArgument {
+                let _ = error.remove(ContextKind::Suggested);
+            }
+            error
+        })
+    }
 }
 
 /// The commands.

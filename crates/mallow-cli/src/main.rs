@@ -36,12 +36,11 @@ mod symbols;
 mod text;
 mod words;
 
-use clap::Parser;
 use request::Request;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let args = args::LowArgs::parse();
+    let args = args::LowArgs::parse_typed(std::env::args_os()).unwrap_or_else(|error| error.exit());
     args.width.into_iter().for_each(|columns| text::set_width(columns.into()));
     let result = match Request::from(args) {
         Request::Record(record) => record::run(record),

@@ -23,6 +23,46 @@ fn a_command_keeps_its_own_flags() {
     assert_eq!(request("record -- ls -l --json -- x"), Ok(Request::Record(expected)));
 }
 
+/// As with perf, heaptrack and strace: everything from the command's name on is the command's.
+#[test]
+fn a_command_needs_no_dashes_before_it() {
+    let of = |line: &str| {
+        let parsed = LowArgs::try_parse_from(line.split(' ')).unwrap_or_else(|error| panic!("{line}: {error}"));
+        match (parsed.width, parsed.command) {
+            (width, LowCommand::Record(low)) => (width, low.output.is_some(), low.command),
+            (width, LowCommand::Stat(low)) => (width, low.output.is_some(), low.command),
+            (width, LowCommand::Soak(low)) => (width, low.load.url.is_some(), low.command),
+            (_, other) => panic!("{other:?}"),
+        }
+    };
+    for name in ["record -o t", "stat -o t", "soak --url http://127.0.0.1:1/"] {
+        for command in ["./app", "./app -o out --width 90 --help", "app - -- x", "app --url=y -c 4 -V"] {
+            let words: Vec<OsString> = command.split(' ').map(OsString::from).collect();
+            for dashes in ["", "-- "] {
+                assert_eq!(of(&format!("mallow {name} {dashes}{command}")), (None, true, words.clone()));
+            }
+        }
+        let before = of(&format!("mallow {name} --width 70 app --width 90"));
+        assert_eq!(before, (Some(70), true, ["app", "--width", "90"].map(OsString::from).to_vec()));
+        for line in [format!("{name} --frobnicate app"), format!("{name} -y -- app"), format!("{name} --")] {
+            assert!(request(&line).is_err(), "{line}");
+        }
+    }
+}
+
+/// A flag that does not exist is nearly always a slip, and never a file's name.
+#[test]
+fn an_unknown_flag_is_not_offered_as_a_value() {
+    for line in ["report f --leaks", "record -r 3 -- ls", "stat -n 3 ls", "check --frob"] {
+        let words = std::iter::once("mallow").chain(line.split(' '));
+        let told = LowArgs::parse_typed(words.map(OsString::from)).unwrap_err().to_string();
+        assert!(told.contains("unexpected argument"), "{told}");
+        assert!(!told.contains("as a value"), "{told}");
+    }
+    let told = LowArgs::parse_typed(["mallow", "report", "--timelin", "f"].map(OsString::from)).unwrap_err();
+    assert!(told.to_string().contains("'--timeline'"), "{told}");
+}
+
 #[test]
 fn a_named_output_may_be_forced() {
     let Ok(Request::Record(record)) = request("record -o a.mallow --force --summary-only -- true") else {
@@ -55,7 +95,6 @@ fn what_is_missing_is_refused() {
         "",
         "record",
         "record --",
-        "record ls",
         "stat",
         "report",
         "report f --sort sizes",

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 /// `mallow record`.
 #[derive(Debug, Args)]
+#[command(override_usage = "mallow record [OPTIONS] [--] <COMMAND>...")]
 pub(crate) struct LowRecord {
     /// Write the trace to FILE instead of APP.PID.mallow in this folder
     #[arg(short, long, value_name = "FILE")]
@@ -16,7 +17,7 @@ pub(crate) struct LowRecord {
     /// Keep the figures of each site but not the single events, for long runs
     #[arg(long)]
     pub(crate) summary_only: bool,
-    /// The command to run, with its arguments
-    #[arg(last = true, required = true, value_name = "COMMAND")]
+    /// The command to run, with its arguments: everything from its name on is its own
+    #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
 }

@@ -25,8 +25,8 @@ pub(crate) struct LowSoak {
     pub(crate) limits: LowGrowth,
     #[command(flatten)]
     pub(crate) shown: LowSoakShown,
-    /// The server to start, with its arguments
-    #[arg(last = true, required_unless_present_any = ["pid", "read"], value_name = "SERVER")]
+    /// The server to start, with its arguments: everything from its name on is its own
+    #[arg(trailing_var_arg = true, required_unless_present_any = ["pid", "read"], value_name = "SERVER")]
     pub(crate) command: Vec<OsString>,
 }
 

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 /// `mallow stat`.
 #[derive(Debug, Args)]
+#[command(override_usage = "mallow stat [OPTIONS] [--] <COMMAND>...")]
 pub(crate) struct LowStat {
     /// Run the command N times; show each figure's least, middle and greatest value
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
@@ -19,7 +20,7 @@ pub(crate) struct LowStat {
     /// Overwrite FILE if it exists
     #[arg(long, requires = "output")]
     pub(crate) force: bool,
-    /// The command to run, with its arguments
-    #[arg(last = true, required = true, value_name = "COMMAND")]
+    /// The command to run, with its arguments: everything from its name on is its own
+    #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
 }

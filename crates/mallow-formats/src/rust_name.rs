@@ -20,6 +20,11 @@ pub(crate) fn readable(name: &str) -> Option<String> {
     (readable.len() <= name.len().saturating_mul(READABLE_BYTES_PER_BYTE)).then_some(readable)
 }
 
+/// The same, and other names as they are.
+pub(crate) fn made_readable(name: &str) -> String {
+    readable(name).unwrap_or_else(|| name.to_owned())
+}
+
 fn demangled(name: &str) -> Option<String> {
     rustc_demangle::try_demangle(name).ok().map(|readable| format!("{readable:#}"))
 }

@@ -129,6 +129,24 @@ fn a_round_trip_keeps_figures_frames_and_addresses() {
     }
 }
 
+/// jemalloc's and tcmalloc's profiles of Rust programs come to pprof with names that it does not demangle.
+#[test]
+fn rust_names_are_readable() {
+    let mut profile = hard_profile();
+    let mangled = ["_RNvNtCs1234_7mycrate3foo3bar", "_ZN4core3fmt5write17h0123456789abcdefE", "_R"];
+    let mut frames = profile.locations.iter_mut().flat_map(|location| &mut location.frames);
+    for name in mangled {
+        frames.next().unwrap().function = name.to_owned();
+    }
+    let back = read(&exported(&profile, Measure::Leaked)).profile;
+    let functions: Vec<&str> =
+        back.locations.iter().flat_map(|of| &of.frames).map(|frame| frame.function.as_str()).collect();
+    for name in ["mycrate::foo::bar", "core::fmt::write", "_R"] {
+        assert!(functions.contains(&name), "{name} is not in {functions:?}");
+    }
+    assert!(mangled[..2].iter().all(|name| !functions.contains(name)), "{functions:?}");
+}
+
 #[test]
 fn what_is_not_known_is_no_type_of_samples() {
     let mut profile = hard_profile();

@@ -66,8 +66,7 @@ impl TextStacks {
 /// A frame that is only a name.
 pub(super) fn named(function: &str) -> Frame {
     let function = if function.is_empty() { "[unknown]" } else { function };
-    let readable = rust_name::readable(function);
-    Frame { function: readable.unwrap_or_else(|| function.to_owned()), ..Frame::default() }
+    Frame { function: rust_name::made_readable(function), ..Frame::default() }
 }
 
 /// Cuts the offset at the end of `malloc+12` or `malloc+0xc`. Other pluses, such as that of `operator+`, stay.

@@ -118,7 +118,7 @@ fn parse(text: &str) -> Parsed {
         None => {}
     }
     frame.function = match (known(name), address) {
-        (Some(name), _) => rust_name::readable(&name).unwrap_or(name),
+        (Some(name), _) => rust_name::made_readable(&name),
         (None, Some(address)) => format!("{address:#x}"),
         (None, None) => String::from("[unknown]"),
     };

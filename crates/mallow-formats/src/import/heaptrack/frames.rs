@@ -43,7 +43,7 @@ impl Frames {
     }
 
     pub(super) fn add_string(&mut self, string: String) {
-        self.strings.push(rust_name::readable(&string).unwrap_or(string));
+        self.strings.push(rust_name::made_readable(&string));
     }
 
     /// `i <address> <module> [<function> [<file> <line> (<function> <file> <line>)*]]`.

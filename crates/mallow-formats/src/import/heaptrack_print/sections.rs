@@ -113,7 +113,7 @@ impl<'a> Items<'a> {
     }
 
     fn name(&mut self, name: &str, indent: usize) {
-        let function = rust_name::readable(name).unwrap_or_else(|| name.to_owned());
+        let function = rust_name::made_readable(name);
         let frame = Frame { function, ..Frame::default() };
         if self.entry.figures.is_some() && indent >= 4 {
             self.entry.frames.push(frame);

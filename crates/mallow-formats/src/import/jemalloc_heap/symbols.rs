@@ -14,6 +14,7 @@
 use super::NO_STACK;
 use crate::ImportError;
 use crate::lines::Lines;
+use crate::rust_name;
 use mallow_base::Frame;
 use rustc_hash::FxHashMap;
 
@@ -81,7 +82,7 @@ impl Symbols {
         let Some(names) = names.filter(|names| !is_bare_address(names)) else { return Vec::new() };
         let functions: Vec<&str> = names.split("--").map(str::trim).filter(|name| !name.is_empty()).collect();
         let frame = |(index, function): (usize, &&str)| Frame {
-            function: without_address(function).to_owned(),
+            function: rust_name::made_readable(without_address(function)),
             inlined: index > 0,
             ..Frame::default()
         };
@@ -113,6 +114,17 @@ mod tests {
         assert_eq!(without_address("leak<00000000000011d8>"), "leak");
         assert_eq!(without_address("Vec<int>"), "Vec<int>");
         assert_eq!(without_address("<00000000000011d8>"), "<00000000000011d8>");
+    }
+
+    #[test]
+    fn rust_names_are_readable() {
+        let names =
+            "main--_RNvNtCs1234_7mycrate3foo3bar--csv::Reader::new::hbad6cbe59351a0a9<00000000000011d8>";
+        let symbols =
+            Symbols { names: FxHashMap::from_iter([(0x10, names.to_owned())]), ..Symbols::default() };
+        let functions: Vec<String> =
+            symbols.frames(0x10, true).into_iter().map(|frame| frame.function).collect();
+        assert_eq!(functions, ["csv::Reader::new", "mycrate::foo::bar", "main"]);
     }
 
     #[test]

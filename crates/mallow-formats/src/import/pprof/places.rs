@@ -3,6 +3,7 @@
 use super::messages::{Messages, expected};
 use crate::import::jemalloc_heap::{NO_STACK, bias_of};
 use crate::pprof_proto::{Function, Line, Location, Mapping};
+use crate::rust_name;
 use crate::{Format, ImportError};
 use mallow_base::Frame;
 use mallow_profile::{Address, LocationId, Module, ModuleId, ProfileBuilder, StackId};
@@ -144,13 +145,14 @@ impl<'a> Names<'a> {
         let function = self.functions.get(&line.function_id)?;
         let name = self.messages.text(function.name);
         let name = if name.is_empty() { self.messages.text(function.system_name) } else { name };
+        let name = rust_name::made_readable(name);
         let file = self.messages.text(function.filename);
         let length = name.len() + file.len() + image.map_or(0, |image| image.path.len());
         if let Err(error) = self.take(length) {
             return Some(Err(error));
         }
         Some(Ok(Frame {
-            function: if name.is_empty() { "[unknown]" } else { name }.to_owned(),
+            function: if name.is_empty() { String::from("[unknown]") } else { name },
             file: (!file.is_empty()).then(|| file.to_owned()),
             line: u32::try_from(line.line).ok().filter(|&line| line > 0),
             module: image.map(|image| image.path.clone()),

@@ -4,10 +4,11 @@
 
 use crate::{Shown, is_own, lines, plumbing};
 use mallow_base::Frame;
-use mallow_check::measurement::{Figures, Metric, judged_run};
+use mallow_check::measurement::{Figures, Metric, Run, judged_run};
 use mallow_check::result::{CheckResult, Judgement, Outcome, Spread, Standing, TestResult};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
+use std::hash::Hash;
 
 /// The tests, the worst first, and those with the same verdict in the order of the suite.
 pub fn worst_first(result: &CheckResult) -> Vec<&TestResult> {
@@ -185,20 +186,27 @@ pub struct LargestRow<'a> {
 }
 
 /// The largest stacks of the judged run in a metric, at most `limit`, where nothing says what was there before: a limit is broken, and
-/// there is no baseline. How many more there are, and what they come to together.
-pub fn largest(test: &TestResult, metric: Metric, limit: usize) -> (Vec<LargestRow<'_>>, usize, u64) {
+/// there is no baseline. How many more there are, and what they come to together. Stacks with the same `look`, from the visible
+/// frames and the one to begin with, are one row.
+pub fn largest<'a, L: Eq + Hash>(
+    test: &'a TestResult,
+    metric: Metric,
+    limit: usize,
+    look: impl Fn(&[&'a Frame], usize) -> L,
+) -> (Vec<LargestRow<'a>>, usize, u64) {
     let has_reference = judgement(test, metric).is_none_or(|judgement| judgement.reference.is_some());
     let run = test.measurement.as_ref().and_then(|measurement| judged_run(&measurement.runs));
     let Some(run) = run.filter(|_| test.outcome == Outcome::Regressed && !has_reference) else {
         return (Vec::new(), 0, 0);
     };
     let mut rows: Vec<LargestRow<'_>> = Vec::new();
-    let mut places: FxHashMap<Vec<&Frame>, usize> = FxHashMap::default();
+    let mut places: FxHashMap<L, usize> = FxHashMap::default();
     for site in &run.sites {
         let frames = visible(&site.frames, &test.plumbing);
-        let at = *places.entry(frames.clone()).or_insert(rows.len());
+        let blamed = blamed(&frames, None, &test.plumbing);
+        let at = *places.entry(look(&frames, blamed)).or_insert(rows.len());
         if at == rows.len() {
-            rows.push(LargestRow { blamed: blamed(&frames, None, &test.plumbing), frames, value: 0 });
+            rows.push(LargestRow { blamed, frames, value: 0 });
         }
         rows[at].value = rows[at].value.saturating_add(site.figures.of(metric).unwrap_or(0));
     }
@@ -237,13 +245,17 @@ pub struct Left<'a> {
     pub more_descriptors: u64,
 }
 
-/// What the judged run left behind, most blocks and descriptors first; at most `limit` stacks.
-pub fn left(test: &TestResult, limit: usize) -> Left<'_> {
+/// What the judged run left behind, most blocks and descriptors first; at most `limit` stacks. Those with the same `look` are one row.
+pub fn left<'a, L: Eq + Hash>(
+    test: &'a TestResult,
+    limit: usize,
+    look: impl Fn(&[&'a Frame]) -> L,
+) -> Left<'a> {
     let mut rows: Vec<LeftRow<'_>> = Vec::new();
-    let mut places: FxHashMap<Vec<&Frame>, usize> = FxHashMap::default();
+    let mut places: FxHashMap<L, usize> = FxHashMap::default();
     for site in &test.left {
         let frames = visible(&site.frames, &test.plumbing);
-        let at = *places.entry(frames.clone()).or_insert(rows.len());
+        let at = *places.entry(look(&frames)).or_insert(rows.len());
         if at == rows.len() {
             rows.push(LeftRow { frames, blocks: 0, bytes: 0, descriptors: 0 });
         }
@@ -274,16 +286,40 @@ pub struct VaryingRow<'a> {
     pub allocations: Spread,
 }
 
-/// The stacks that make a test flaky, the most varying first; and how many more there are than `limit`.
-pub fn varying(test: &TestResult, limit: usize) -> (Vec<VaryingRow<'_>>, usize) {
-    let shown = test.varying.iter().take(limit);
-    let rows = shown
-        .map(|site| VaryingRow {
-            frames: visible(&site.frames, &test.plumbing),
-            allocations: site.allocations,
-        })
-        .collect();
-    (rows, test.varying.len().saturating_sub(limit))
+/// The stacks that make a test flaky, the most varying first; and how many more there are than `limit`. Those with the same `look`
+/// are one row, with what they came to together in each run: their extremes need not fall on the same runs.
+pub fn varying<'a, L: Eq + Hash>(
+    test: &'a TestResult,
+    limit: usize,
+    look: impl Fn(&[&'a Frame]) -> L,
+) -> (Vec<VaryingRow<'a>>, usize) {
+    let mut rows: Vec<(VaryingRow<'_>, Vec<&[Frame]>)> = Vec::new();
+    let mut places: FxHashMap<L, usize> = FxHashMap::default();
+    for site in &test.varying {
+        let frames = visible(&site.frames, &test.plumbing);
+        let at = *places.entry(look(&frames)).or_insert(rows.len());
+        if at == rows.len() {
+            rows.push((VaryingRow { frames, allocations: site.allocations }, Vec::new()));
+        }
+        rows[at].1.push(&site.frames);
+    }
+    for (row, stacks) in rows.iter_mut().filter(|(_, stacks)| stacks.len() > 1) {
+        row.allocations = together(test, stacks).unwrap_or(row.allocations);
+    }
+    let mut rows: Vec<VaryingRow<'_>> = rows.into_iter().map(|(row, _)| row).collect();
+    rows.retain(|row| row.allocations.range() > 0);
+    rows.sort_by_key(|row| Reverse((row.allocations.range(), row.allocations.max)));
+    let more = rows.split_off(limit.min(rows.len())).len();
+    (rows, more)
+}
+
+/// What some stacks allocated together, by run; none where no runs are at hand.
+fn together(test: &TestResult, stacks: &[&[Frame]]) -> Option<Spread> {
+    let sum = |run: &Run| {
+        let sites = run.sites.iter().filter(|site| stacks.contains(&site.frames.as_slice()));
+        sites.map(|site| site.figures.allocations).fold(0, u64::saturating_add)
+    };
+    Spread::of(&test.measurement.as_ref()?.runs.iter().map(sum).collect::<Vec<u64>>())
 }
 
 #[cfg(test)]

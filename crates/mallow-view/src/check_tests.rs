@@ -125,7 +125,7 @@ fn what_is_left_is_sorted_and_summed_up() {
         site("malloc table main", 1, 4096, 0),
         site("nothing main", 0, 0, 0),
     ];
-    let left = left(&test, 1);
+    let left = left(&test, 1, <[_]>::to_vec);
     let rows: Vec<(String, u64, u64, u64)> =
         left.rows.iter().map(|row| (names(&row.frames), row.blocks, row.bytes, row.descriptors)).collect();
     assert_eq!(rows, [("cache main".to_owned(), 7, 104, 0)]);
@@ -139,7 +139,7 @@ fn varying_sites_keep_their_order() {
     test.varying = ["malloc race main", "late main", "rare main"]
         .map(|names| VaryingSite { frames: frames(names), allocations })
         .to_vec();
-    let (rows, more) = varying(&test, 2);
+    let (rows, more) = varying(&test, 2, <[_]>::to_vec);
     assert_eq!(rows.iter().map(|row| names(&row.frames)).collect::<Vec<_>>(), ["race main", "late main"]);
     assert_eq!(more, 1);
 }
@@ -233,10 +233,10 @@ fn a_broken_limit_without_a_baseline_has_its_largest_stacks() {
         unseen: Vec::new(),
         is_marked: true,
     });
-    let (rows, more, together) = largest(&test, Metric::Allocations, 2);
+    let (rows, more, together) = largest(&test, Metric::Allocations, 2, |frames, _| frames.to_vec());
     let told: Vec<(String, u64)> = rows.iter().map(|row| (names(&row.frames), row.value)).collect();
     assert_eq!(told, [("b main".to_owned(), 9), ("a main".to_owned(), 3)]);
     assert_eq!((more, together), (1, 1));
     test.judgements[0].reference = Some(1);
-    assert_eq!(largest(&test, Metric::Allocations, 2).0, []);
+    assert_eq!(largest(&test, Metric::Allocations, 2, |frames, _| frames.to_vec()).0, []);
 }

@@ -75,10 +75,12 @@ fn blamed(test: &TestResult) -> Vec<Vec<&Frame>> {
     let rows: Vec<_> =
         site_metrics(test).into_iter().flat_map(|metric| changes(test, metric, usize::MAX).rows).collect();
     let more = rows.iter().filter(|row| row.difference() > 0).map(|row| from_blamed(&row.frames, row.blamed));
-    let left = left(test, STACKS).rows.into_iter().map(|row| row.frames);
-    let vary = varying(test, STACKS).0.into_iter().map(|row| row.frames);
+    let left = left(test, STACKS, <[_]>::to_vec).rows.into_iter().map(|row| row.frames);
+    let vary = varying(test, STACKS, <[_]>::to_vec).0.into_iter().map(|row| row.frames);
     let less = rows.iter().filter(|row| row.difference() < 0).map(|row| from_blamed(&row.frames, row.blamed));
-    let most = site_metrics(test).into_iter().flat_map(|metric| largest(test, metric, STACKS).0);
+    let most = site_metrics(test)
+        .into_iter()
+        .flat_map(|metric| largest(test, metric, STACKS, |frames, _| frames.to_vec()).0);
     let most = most.map(|row| from_blamed(&row.frames, row.blamed));
     let groups: [Vec<Vec<&Frame>>; 5] =
         [more.collect(), left.collect(), vary.collect(), less.collect(), most.collect()];

@@ -135,7 +135,9 @@ fn changed(test: &TestResult, metric: Metric, limit: usize, has_heading: bool, s
 /// The largest stacks, where a limit is broken and no baseline says what was there before.
 fn largest_lines(test: &TestResult, metric: Metric, limit: usize, style: Style) -> Vec<String> {
     let ops = operations(test);
-    let (rows, more, together) = largest(test, metric, limit);
+    let width = style.width.saturating_sub(STACK_INDENT);
+    let (rows, more, together) =
+        largest(test, metric, limit, |frames, blamed| blame::lines(frames, blamed, width));
     if rows.is_empty() {
         return Vec::new();
     }
@@ -173,7 +175,8 @@ fn subject(metric: Metric) -> &'static str {
 }
 
 fn varying_lines(test: &TestResult, limit: usize, style: Style) -> Vec<String> {
-    let (rows, more) = varying(test, limit);
+    let width = style.width.saturating_sub(STACK_INDENT);
+    let (rows, more) = varying(test, limit, |frames| blame::lines(frames, 0, width));
     if rows.is_empty() {
         return Vec::new();
     }
@@ -195,7 +198,11 @@ fn varying_lines(test: &TestResult, limit: usize, style: Style) -> Vec<String> {
 }
 
 fn left_lines(test: &TestResult, limit: usize, style: Style) -> Vec<String> {
-    let left = left(test, limit);
+    let each = left(test, usize::MAX, <[_]>::to_vec).rows;
+    let figures = each.iter().map(|row| amount(row.blocks, row.bytes, row.descriptors).chars().count());
+    let columns = figures.max().unwrap_or(0).max(FIGURE_COLUMNS_MIN);
+    let width = style.width.saturating_sub(columns + 2);
+    let left = left(test, limit, |frames| blame::lines(frames, 0, width));
     if left.rows.is_empty() {
         return Vec::new();
     }

@@ -225,6 +225,30 @@ pub(crate) fn flaky() -> TestResult {
     test
 }
 
+/// Two ways through `drain` that look the same in text, because only the innermost frame has its line there.
+pub(crate) fn look_alikes() -> TestResult {
+    let mut test = measured("drain", Outcome::Flaky, None, &[(2, 2, 0), (5, 2, 0), (9, 2, 0)]);
+    let of_line = |line: u32| {
+        let mut frames = stack("malloc grow@src/pool.c:9 lib:drain main@gate/test_drain.c:4");
+        (frames[2].module, frames[2].line) = (Some("/usr/lib/libpool.so".into()), Some(line));
+        frames
+    };
+    let by_run = [[2, 0], [0, 5], [4, 5]];
+    for (run, counts) in test.measurement.iter_mut().flat_map(|of| &mut of.runs).zip(by_run) {
+        let lines = [20, 30].into_iter().zip(counts);
+        run.sites =
+            lines.map(|(line, count)| Site { frames: of_line(line), figures: figures(count) }).collect();
+    }
+    for (line, max) in [(20, 4), (30, 5)] {
+        let allocations = Spread { min: 0, mode: max, max, at_min: 1, runs: 3 };
+        test.varying.push(VaryingSite { frames: of_line(line), allocations });
+        let figures = Figures { remaining_blocks: 1, remaining_bytes: 64, ..Figures::default() };
+        test.left.push(Site { frames: of_line(line), figures });
+    }
+    against(&mut test, Metric::Remaining, None);
+    test
+}
+
 fn improved() -> TestResult {
     let mut test = measured("ring_modify", Outcome::Improved, Some(1000), &[(0, 0, 0); 10]);
     against(&mut test, Metric::Allocations, Some(1000));

@@ -39,6 +39,25 @@ fn a_limit_cuts_stacks_but_not_sums() {
     assert!(text.contains("\n           … 1 more\n"), "{text}");
 }
 
+/// Lines that cannot be told apart are one, with the figure of all: 2, 5 and 9 in the three runs, and two blocks left.
+#[test]
+fn stacks_that_look_the_same_are_one_row() {
+    let mut result = sample::fine();
+    result.tests = vec![sample::look_alikes()];
+    for (outcome, figures) in
+        [(Outcome::Flaky, &["2…9"][..]), (Outcome::Missing, &["2…9", "2 blocks, 128 B"])]
+    {
+        result.tests[0].outcome = outcome;
+        let text = text(&result, 10);
+        let rows: Vec<&str> = text
+            .lines()
+            .filter_map(|line| line.trim_start().split_once("  grow (pool.c:9)"))
+            .map(|row| row.0)
+            .collect();
+        assert_eq!(rows, figures, "{text}");
+    }
+}
+
 #[test]
 fn a_line_for_each_test_while_they_run() {
     let result = sample::check();

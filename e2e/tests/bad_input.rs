@@ -40,7 +40,7 @@ fn refused(finished: Finished, reason: &str) -> String {
 }
 
 /// A report with warnings: exit code 0, every line of stderr a warning, JSON that says it is not complete, and no
-/// figure above the truth.
+/// figure above the truth. Either all figures are told, or none is: a file that ends before its first events knows nothing.
 #[track_caller]
 fn warned(finished: Finished) {
     let finished = finished.well();
@@ -50,8 +50,14 @@ fn warned(finished: Finished) {
     assert_eq!(report["complete"], false, "{finished}");
     assert!(!report["warnings"].as_array().unwrap().is_empty(), "{finished}");
     let truth = &trace().1["totals"];
+    let lacks_figures =
+        ["no figures of process", "processes and"].iter().any(|text| finished.stderr.contains(text));
     for figure_name in ["allocations", "bytes", "frees", "reallocations", "temporary", "failed", "peak_bytes"]
     {
+        if lacks_figures {
+            assert_eq!(report["totals"][figure_name], Value::Null, "{finished}");
+            continue;
+        }
         let (found, most) = (figure(&report["totals"], figure_name), figure(truth, figure_name));
         assert!(found <= most, "{figure_name}: {found}, but the program made only {most}\n{finished}");
     }
@@ -105,6 +111,62 @@ fn a_cut_trace_gives_its_report_with_a_warning() {
     assert!(reports >= 20, "only {reports} cut traces gave a report");
     let cut_end = json(&report_of_bytes(&bytes[..bytes.len() - 1]).well().stdout);
     assert_eq!(cut_end["totals"], truth["totals"], "all events are there, only the end is not");
+}
+
+/// What a trace lacks may be what breaks a limit, so only whole traces keep one.
+#[test]
+fn a_cut_trace_neither_keeps_nor_breaks_a_limit() {
+    let workshop = Workshop::new("cutlimit");
+    let bytes = &trace().0;
+    for (name, length) in [("whole.mallow", bytes.len()), ("late.mallow", bytes.len() - 1)] {
+        std::fs::write(workshop.file(name), &bytes[..length]).unwrap();
+    }
+    let run = |words: &str| run::finish(run::mallow().args(words.split(' ')).current_dir(workshop.path()));
+    let _ = run("diff whole.mallow whole.mallow --fail-on allocations>+1%").well();
+    for words in ["late.mallow whole.mallow", "whole.mallow late.mallow"] {
+        let undecided = "the limit allocations>0 cannot be judged: a profile is not complete";
+        let finished = run(&format!("diff {words} --fail-on allocations>0 --json")).ended(Exit::Status(3));
+        assert!(finished.stderr.ends_with(&format!("mallow: {undecided}.\n")), "{finished}");
+        assert_eq!(json(&finished.stdout)["limits"][0]["broken"], Value::Null, "{finished}");
+        let comment = run(&format!("diff {words} --fail-on allocations>0 --markdown")).ended(Exit::Status(3));
+        assert!(comment.stdout.contains(&format!("**T{}.**", &undecided[1..])), "{comment}");
+        assert!(!comment.stdout.contains("All limits hold"), "{comment}");
+    }
+}
+
+/// Where not even a first event is left, no figure is known, and none is 0.
+#[test]
+fn a_trace_that_was_cut_before_its_first_events_tells_nothing() {
+    let workshop = Workshop::new("cutearly");
+    let bytes = &trace().0;
+    let first_chunk = FILE_HEADER_BYTES + 24 + le_u32(bytes, FILE_HEADER_BYTES + 8);
+    std::fs::write(workshop.file("whole.mallow"), bytes).unwrap();
+    let run = |words: &str| run::finish(run::mallow().args(words.split(' ')).current_dir(workshop.path()));
+    let lacks = |cut: usize, sentence: &str| {
+        std::fs::write(workshop.file("early.mallow"), &bytes[..cut]).unwrap();
+        run("report early.mallow").well().stderr.contains(sentence)
+    };
+    assert!(lacks(first_chunk + 1, "processes and the recording's end are missing"));
+    says_nothing(&run);
+    let with_process =
+        (first_chunk..bytes.len()).step_by(16).find(|cut| lacks(*cut, "no figures of process"));
+    assert!(with_process.is_some(), "no cut leaves a process without its events");
+    says_nothing(&run);
+}
+
+/// Whatever is asked of `early.mallow`.
+fn says_nothing(run: &impl Fn(&str) -> Finished) {
+    for words in ["early.mallow whole.mallow", "whole.mallow early.mallow"] {
+        let finished = run(&format!("diff {words} --fail-on allocations>0")).ended(Exit::Status(2));
+        assert!(finished.stderr.contains("there is no figure that"), "{finished}");
+    }
+    let text = run("report early.mallow").well();
+    assert!(!text.stdout.contains("allocations"), "{text}");
+    warned(run("report early.mallow --json"));
+    for view in ["--timeline", "--threads", "--histogram", "--at 1ms"] {
+        let finished = run(&format!("report early.mallow {view}")).ended(Exit::Status(2));
+        assert!(finished.stderr.contains("ends or is damaged before its first events"), "{finished}");
+    }
 }
 
 fn le_u32(bytes: &[u8], at: usize) -> usize {

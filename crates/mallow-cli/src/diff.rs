@@ -29,7 +29,10 @@ pub(crate) fn run(request: &Diff) -> Result<u8, Failure> {
     let by = measure::told(request.by, Measure::ALL, &files)?;
     let options = DiffOptions { by, ..request.options.clone() };
     let comparison = Comparison::of(&before.profile, &after.profile, &options);
-    let verdicts = verdicts(request, &comparison, &files)?;
+    let mut verdicts = verdicts(request, &comparison, &files)?;
+    if !(before.complete && after.complete) {
+        verdicts.iter_mut().for_each(|verdict| verdict.is_broken = None);
+    }
     let page = Page {
         request,
         comparison: &comparison,
@@ -38,12 +41,22 @@ pub(crate) fn run(request: &Diff) -> Result<u8, Failure> {
         verdicts: &verdicts,
     };
     write(&page, &before, &after)?;
+    Ok(told(&verdicts, request))
+}
+
+/// Says which limits are broken, or cannot be judged, and returns the exit code.
+fn told(verdicts: &[Verdict], request: &Diff) -> u8 {
     let mut code = exit_code::FINE;
-    for verdict in verdicts.iter().filter(|verdict| verdict.is_broken) {
-        output::tell(&format!("mallow: {}\n", text::diff::broken(verdict, request.per)));
-        code = exit_code::FAILED;
+    for verdict in verdicts {
+        let sentence = match verdict.is_broken {
+            Some(false) => continue,
+            Some(true) => text::diff::broken(verdict, request.per),
+            None => text::diff::undecided(verdict),
+        };
+        output::tell(&format!("mallow: {sentence}\n"));
+        code = if verdict.is_broken.is_some() { exit_code::FAILED } else { exit_code::INCONCLUSIVE };
     }
-    Ok(code)
+    code
 }
 
 fn opened(path: &Path, booking: Booking) -> Result<Imported, Failure> {

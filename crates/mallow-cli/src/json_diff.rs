@@ -59,7 +59,7 @@ struct ChangeJson {
 struct LimitJson {
     limit: String,
     measure: &'static str,
-    broken: bool,
+    broken: Option<bool>,
     #[serde(flatten)]
     change: ChangeJson,
 }

@@ -14,7 +14,7 @@ use crate::text::events;
 use mallow_formats::Format;
 use mallow_formats::native::{ReallocBooking, Trace, TraceError};
 use mallow_profile::analysis::{Course, Findings, Pass, Plan, Slices, Window};
-use mallow_profile::{Measure, Process, ProcessIndex, Profile};
+use mallow_profile::{Known, Measure, Process, ProcessIndex, Profile};
 use mallow_view::brief::Brief;
 use mallow_view::chains::Chains;
 use mallow_view::histogram::Histograms;
@@ -207,7 +207,7 @@ fn shows<'a>(
             ..Shows::of(profile)
         });
     }
-    if source.format != Format::Mallow {
+    if source.format != Format::Mallow || profile.known == Known::NOTHING {
         return Err(without_events(source));
     }
     let read: Vec<ProcessIndex> =
@@ -323,6 +323,9 @@ fn without_events(source: Source<'_>) -> Failure {
     let path = source.path.display();
     let imported = source.profile.recording.counting_version == 0;
     Failure::new(match source.format {
+        Format::Mallow if source.profile.known == Known::NOTHING => {
+            format!("{path} ends or is damaged before its first events, so this cannot be told.")
+        }
         Format::Mallow if !imported => format!(
             "{path} holds no events, only their sums, so this cannot be told; record again without --summary-only."
         ),

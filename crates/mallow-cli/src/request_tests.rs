@@ -27,7 +27,8 @@ fn a_command_keeps_its_own_flags() {
 #[test]
 fn a_command_needs_no_dashes_before_it() {
     let of = |line: &str| {
-        let parsed = LowArgs::try_parse_from(line.split(' ')).unwrap_or_else(|error| panic!("{line}: {error}"));
+        let parsed =
+            LowArgs::try_parse_from(line.split(' ')).unwrap_or_else(|error| panic!("{line}: {error}"));
         match (parsed.width, parsed.command) {
             (width, LowCommand::Record(low)) => (width, low.output.is_some(), low.command),
             (width, LowCommand::Stat(low)) => (width, low.output.is_some(), low.command),

@@ -117,6 +117,11 @@ pub(crate) fn broken(verdict: &Verdict, per: NonZeroU64) -> String {
     )
 }
 
+/// The sentence for a limit that nobody can judge.
+pub(crate) fn undecided(verdict: &Verdict) -> String {
+    format!("the limit {} cannot be judged: a profile is not complete.", verdict.limit)
+}
+
 impl Page<'_> {
     /// The page for a terminal.
     pub(crate) fn text(&self, style: Style) -> String {

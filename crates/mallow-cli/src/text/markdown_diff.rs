@@ -44,14 +44,17 @@ impl Page<'_> {
 
     fn markdown_head(&self) -> String {
         let mut out = String::from("## Memory: what changed\n\n");
-        let broken: Vec<_> = self.verdicts.iter().filter(|verdict| verdict.is_broken).collect();
-        for verdict in &broken {
-            let sentence = super::diff::broken(verdict, self.per());
+        let news: Vec<_> = self.verdicts.iter().filter(|verdict| verdict.is_broken != Some(false)).collect();
+        for verdict in &news {
+            let sentence = match verdict.is_broken {
+                None => super::diff::undecided(verdict),
+                Some(_) => super::diff::broken(verdict, self.per()),
+            };
             let mut letters = sentence.chars();
             let first = letters.next().map(|first| first.to_ascii_uppercase()).unwrap_or_default();
             out.push_str(&format!("**{first}{}**\n\n", letters.as_str()));
         }
-        if broken.is_empty() && !self.verdicts.is_empty() {
+        if news.is_empty() && !self.verdicts.is_empty() {
             out.push_str("All limits hold.\n\n");
         }
         out.push_str("| | before | after | difference | |\n|---|--:|--:|--:|--:|\n");

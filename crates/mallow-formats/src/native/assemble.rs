@@ -4,8 +4,8 @@ use super::gather::{Parts, ProcessParts};
 use super::locate::Locations;
 use super::origin;
 use mallow_profile::{
-    Exit, Fold, Folded, LiveSample, LocationId, Process, ProcessIndex, Profile, Recording, Sample, Site,
-    StackId, StackNode, Thread,
+    Exit, Fold, Folded, Known, LiveSample, LocationId, Process, ProcessIndex, Profile, Recording, Sample,
+    Site, StackId, StackNode, Thread,
 };
 use mallow_wire::trace as wire;
 
@@ -15,6 +15,9 @@ pub(super) fn profile(parts: Parts) -> Profile {
     parts.symbols.iter().for_each(|symbols| locations.add_symbols(symbols));
     drop(parts.symbols);
     let mut profile = Profile::default();
+    // A file that was cut off before its first events knows of no figure that it is 0.
+    let has_figures = parts.processes.iter().any(|(_, process)| process.folded.is_some());
+    let is_known = has_figures || (parts.processes.is_empty() && parts.end.is_some());
     for (index, process) in parts.processes {
         let nodes = locations.of_nodes(index, &process.stacks, &process.modules);
         add_process(&mut profile, process, nodes);
@@ -24,6 +27,9 @@ pub(super) fn profile(parts: Parts) -> Profile {
     if let Some(origin) = &parts.origin {
         profile.recording.time_unit = origin::time_unit_of(origin.time_unit);
         profile.known = origin::known_of(origin.known);
+    }
+    if !is_known {
+        profile.known = Known::NOTHING;
     }
     profile.modules = locations.modules;
     profile.locations = locations.locations;

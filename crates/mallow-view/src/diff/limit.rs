@@ -68,8 +68,8 @@ pub struct Verdict {
     pub limit: Limit,
     /// The figures that it was held against.
     pub change: Change,
-    /// Whether the limit does not hold.
-    pub is_broken: bool,
+    /// Whether the limit does not hold; none where a profile is not complete, so that nobody can tell.
+    pub is_broken: Option<bool>,
 }
 
 impl fmt::Display for Limit {
@@ -160,7 +160,7 @@ impl Limit {
     /// lets 1000 pass.
     pub fn judge(&self, comparison: &Comparison<'_>, per: NonZeroU64) -> Option<Verdict> {
         let change = comparison.total(self.measure)?;
-        Some(Verdict { limit: self.clone(), change, is_broken: self.is_broken(change, per) })
+        Some(Verdict { limit: self.clone(), change, is_broken: Some(self.is_broken(change, per)) })
     }
 
     fn is_broken(&self, change: Change, per: NonZeroU64) -> bool {

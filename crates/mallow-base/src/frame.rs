@@ -1,5 +1,7 @@
 //! One line of a stack as a person reads it.
 
+use crate::bare_name::last_word;
+
 /// A function call in a stack: what symbols said about one address, or about one call inlined at it.
 ///
 /// An address inside optimised code stands for several frames; all but the outermost of them are `inlined`.
@@ -27,7 +29,22 @@ pub struct Place<'a> {
     module: Option<&'a str>,
 }
 
+/// What makes two frames one row of a table of places: where the line is known, one function there, whichever of its names it has and
+/// whatever its generic arguments are. With line tables only, an inlined function has a shorter name than its symbol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SourceLine<'a>(Place<'a>);
+
 impl Frame {
+    /// The source line that this frame is at.
+    pub fn source_line(&self) -> SourceLine<'_> {
+        let place = self.place();
+        let has_line = place.file.is_some() && place.line.is_some();
+        SourceLine(Place {
+            function: if has_line { last_word(place.function) } else { place.function },
+            ..place
+        })
+    }
+
     /// The line of code that this frame is at.
     pub fn place(&self) -> Place<'_> {
         Place {

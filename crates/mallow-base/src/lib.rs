@@ -4,10 +4,12 @@
 //! type belongs here only when two crates that may not see each other both need it (`mallow-symbols` makes
 //! frames, `mallow-profile` keeps them, and neither imports the other).
 
+mod bare_name;
 mod figure;
 mod frame;
 mod glob;
 
+pub use bare_name::is_fuller;
 pub use figure::{Bytes, Count, Micros, Percent};
-pub use frame::{Frame, Place};
+pub use frame::{Frame, Place, SourceLine};
 pub use glob::glob_matches;

@@ -14,11 +14,11 @@ use object::{Object, ObjectSection};
 use rustc_hash::FxHashMap;
 use typed_arena::Arena;
 
-use crate::bare_name::is_fuller;
 use crate::demangle::{demangle, is_mangled};
 use crate::names::Names;
 use crate::split::SplitDwarf;
 use crate::units;
+use mallow_base::is_fuller;
 
 /// Bytes of a section as gimli reads them.
 pub(crate) type Slice<'a> = gimli::EndianSlice<'a, gimli::RunTimeEndian>;

@@ -10,7 +10,6 @@
 //! Not supported: `.gnu_debugdata` (a compressed symbol table that Fedora adds), debuginfod, code made at run time.
 
 mod ahead;
-mod bare_name;
 mod binary;
 mod demangle;
 mod dwarf;

@@ -4,7 +4,7 @@
 
 use crate::looks::Looks;
 use crate::{SortKey, plumbing, short_name};
-use mallow_base::{Frame, Place};
+use mallow_base::{Frame, SourceLine};
 use mallow_profile::{Profile, Site, SiteTotals, StackId};
 use rustc_hash::FxHashMap;
 
@@ -160,9 +160,9 @@ impl<'a> Sites<'a> {
     /// row that comes first, so sort before.
     pub fn by_naming_frame(&self) -> Sites<'a> {
         let mut rows: Vec<SiteRow> = Vec::new();
-        let mut by_frame: FxHashMap<Option<Place<'_>>, usize> = FxHashMap::default();
+        let mut by_frame: FxHashMap<Option<SourceLine<'_>>, usize> = FxHashMap::default();
         for row in &self.rows {
-            let at = *by_frame.entry(self.frames(row).next().map(Frame::place)).or_insert_with(|| {
+            let at = *by_frame.entry(self.frames(row).next().map(Frame::source_line)).or_insert_with(|| {
                 rows.push(SiteRow { totals: SiteTotals::default(), ..*row });
                 rows.len() - 1
             });

@@ -3,6 +3,7 @@
 use super::*;
 use crate::Measure;
 use crate::example::{allocated, frame, profile, site};
+use mallow_base::Place;
 use mallow_profile::Process;
 
 fn names(sites: &Sites<'_>) -> Vec<(String, u64)> {
@@ -148,6 +149,37 @@ fn rows_merge_by_the_frame_that_names_them() {
     let mut sites = Sites::of(&profile, Shown::WithoutPlumbing, &Filter::default());
     sites.sort(Measure::Bytes);
     assert_eq!(names(&sites.by_naming_frame()), [("dup<b<main".into(), 6)]);
+}
+
+/// With line tables only, rustc calls an inlined function `grow<u8>` and its copy that was not inlined `pool::Pool::grow`.
+#[test]
+fn one_line_is_one_row_whichever_name_its_function_has() {
+    let mut profile = profile();
+    let at = |function: &str, line: u32| {
+        vec![Frame { file: Some("pool.rs".into()), line: Some(line), ..frame(function, "app") }]
+    };
+    let main = || vec![frame("main", "app")];
+    for (function, line, count) in
+        [("grow<u8>", 9, 1), ("pool::Pool::grow", 9, 5), ("pool::Pool::shrink", 9, 2), ("grow<u8>", 10, 3)]
+    {
+        site(&mut profile, 0, &[at(function, line), main()], allocated(count, count));
+    }
+    site(&mut profile, 0, &[vec![frame("grow", "app")], main()], allocated(7, 7));
+    site(&mut profile, 0, &[vec![frame("pool::Pool::grow", "app")], main()], allocated(4, 4));
+    let mut sites = Sites::of(&profile, Shown::WithoutPlumbing, &Filter::default());
+    sites.sort(Measure::Bytes);
+    let rows: Vec<(String, u64)> = names(&sites.by_naming_frame());
+    assert_eq!(
+        rows,
+        [
+            ("grow<main", 7),
+            ("pool::Pool::grow<main", 6),
+            ("pool::Pool::grow<main", 4),
+            ("grow<u8><main", 3),
+            ("pool::Pool::shrink<main", 2)
+        ]
+        .map(|(name, count)| (name.to_owned(), count))
+    );
 }
 
 #[test]

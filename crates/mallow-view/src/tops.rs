@@ -7,7 +7,7 @@
 
 use crate::looks::Looks;
 use crate::{Measure, Shown, Top, TopRow, plumbing};
-use mallow_base::{Frame, Place};
+use mallow_base::{Frame, SourceLine};
 use mallow_profile::{Profile, SiteTotals};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
@@ -40,6 +40,8 @@ struct Groups<'a> {
 struct Group<'a> {
     /// None when no stack was taken.
     frame: Option<&'a Frame>,
+    /// Whether its frames have several names, of which the best row's is shown.
+    has_names: bool,
     totals: SiteTotals,
     /// Once they are asked for.
     rows: Option<Vec<Row>>,
@@ -73,7 +75,7 @@ impl<'a> Groups<'a> {
     fn of(profile: &'a Profile) -> Groups<'a> {
         let mut looks = Looks::of(profile, Shown::WithoutPlumbing);
         let (mut groups, mut of_sites) = (Vec::new(), Vec::with_capacity(profile.sites.len()));
-        let mut by_place: FxHashMap<Option<Place<'_>>, GroupId> = FxHashMap::default();
+        let mut by_line: FxHashMap<Option<SourceLine<'_>>, GroupId> = FxHashMap::default();
         let mut by_location = vec![UNKNOWN; profile.locations.len()];
         for site in &profile.sites {
             let named = looks.naming(site.stack);
@@ -82,10 +84,12 @@ impl<'a> Groups<'a> {
                 known
             } else {
                 let frame = looks.visible(named).next();
-                let group = *by_place.entry(frame.map(Frame::place)).or_insert_with(|| {
-                    groups.push(Group { frame, totals: SiteTotals::default(), rows: None });
+                let group = *by_line.entry(frame.map(Frame::source_line)).or_insert_with(|| {
+                    groups.push(Group { frame, has_names: false, totals: SiteTotals::default(), rows: None });
                     groups.len() as GroupId - 1
                 });
+                groups[group as usize].has_names |=
+                    groups[group as usize].frame.map(Frame::place) != frame.map(Frame::place);
                 if let Some(named) = named {
                     by_location[named.location] = group;
                 }
@@ -121,8 +125,18 @@ impl<'a> Groups<'a> {
         }
     }
 
+    /// The frame that names a group's best row.
+    fn best_frame(&mut self, measure: Measure, group: usize) -> Option<&'a Frame> {
+        let stack = self.profile.sites[self.best_row(measure, group).first].stack;
+        let named = self.looks.naming(stack);
+        self.looks.visible(named).next()
+    }
+
     fn row(&mut self, measure: Measure, value: u64, group: usize) -> TopRow<'a> {
-        let frame = self.groups[group].frame;
+        let frame = match self.groups[group].has_names {
+            true => self.best_frame(measure, group),
+            false => self.groups[group].frame,
+        };
         let caller = match frame {
             Some(frame) if !has_line(frame) && self.has_lines(group) => {
                 let stack = self.profile.sites[self.best_row(measure, group).first].stack;

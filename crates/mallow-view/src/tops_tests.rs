@@ -3,6 +3,7 @@
 use super::*;
 use crate::example;
 use crate::{Filter, Shown, SiteRow, Sites};
+use mallow_base::Place;
 use mallow_profile::{Address, Known, Process, ProfileBuilder, Recording};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -29,7 +30,17 @@ fn naive(profile: &Profile) -> Vec<Top<'_>> {
 
 /// Few names, so that stacks are often alike: some of them plumbing, some with lines, some at a program's start.
 fn frame() -> impl Strategy<Value = Frame> {
-    let names = ["malloc", "operator new(unsigned long)", "main", "_start", "load", "parse", "0x1f"];
+    let names = [
+        "malloc",
+        "operator new(unsigned long)",
+        "main",
+        "_start",
+        "load",
+        "io::load",
+        "load<u8>",
+        "parse",
+        "0x1f",
+    ];
     (prop::sample::select(names.to_vec()), 0..3u32, any::<bool>()).prop_map(|(function, line, inlined)| {
         Frame {
             inlined,

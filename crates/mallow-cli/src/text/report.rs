@@ -78,6 +78,10 @@ pub(crate) fn report(subject: &Subject<'_>, view: &ReportView, style: Style) -> 
     while out.last().is_some_and(String::is_empty) {
         out.pop();
     }
+    // Where nothing has passed a filter, functions without a name may be why.
+    if sites.rows.is_empty() {
+        sites = Sites::of(profile, view.shown, &Filter::default());
+    }
     out.extend(page.without_names(&sites));
     out.join("\n") + "\n"
 }
@@ -247,8 +251,15 @@ impl Page<'_> {
             return Vec::new();
         }
         let selected = sites.totals();
-        let mut lines =
-            vec![self.style.bold(&cut_end(&format!("sites with {}", parts.join(" and ")), self.style.width))];
+        let heading = format!("sites with {}", parts.join(" and "));
+        if sites.rows.is_empty() && !self.profile.sites.is_empty() {
+            let all = plural(self.profile.sites.len() as u64, "recorded stack");
+            return vec![
+                cut_end(&heading, self.style.width.saturating_sub(6)) + ": none",
+                format!("Not one of {all} has it."),
+            ];
+        }
+        let mut lines = vec![self.style.bold(&cut_end(&heading, self.style.width))];
         for measure in Measure::ALL.into_iter().filter(|measure| self.tells(*measure)) {
             let part = measure.of_site(&selected);
             let share = self.share(measure, part);

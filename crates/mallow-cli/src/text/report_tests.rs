@@ -78,6 +78,24 @@ fn a_filter_tells_its_share() {
     ));
 }
 
+/// That no name fits is nothing known of functions that have none.
+#[test]
+fn a_filter_that_nothing_passes_says_so() {
+    let mut profile = sample::leaky_c();
+    for frame in profile.locations.iter_mut().flat_map(|location| &mut location.frames) {
+        if frame.module.as_deref().is_some_and(|path| !path.contains("libc")) {
+            frame.function = String::from("0x1139");
+        }
+    }
+    let filter = Filter { function: Some("nope".into()), module: None };
+    for measure in [None, Some(Measure::Bytes)] {
+        let text = text(&profile, &ReportView { filter: filter.clone(), ..view(measure) });
+        assert!(text.contains("\nsites with function \"nope\": none\nNot one of "), "{text}");
+        assert!(text.contains("\nNo names for functions of "), "{text}");
+        assert!(!text.contains("0.0%"), "{text}");
+    }
+}
+
 #[test]
 fn a_program_that_allocates_nothing() {
     assert_snapshot!(text(&sample::nothing(), &view(None)));

@@ -4,12 +4,12 @@
 //! `io::reader::run::{{closure}}`, because the older of its two manglings has no generic arguments and no numbers.
 
 /// Whether the symbol `fuller` names the function that DWARF calls `bare`.
-pub(crate) fn is_fuller(fuller: &str, bare: &str) -> bool {
+pub fn is_fuller(fuller: &str, bare: &str) -> bool {
     fuller.contains(bare) || last_word(fuller) == last_word(bare)
 }
 
 /// The last part of a path without its generic arguments; all closures are one.
-fn last_word(name: &str) -> &str {
+pub(crate) fn last_word(name: &str) -> &str {
     let name = without_arguments(name);
     let word = &name[last_separator(name)..];
     if word.starts_with("{closure") || word.starts_with("{{closure") { "{closure}" } else { word }

@@ -52,6 +52,9 @@ fn position(text: &str, offset: usize) -> (usize, usize) {
 fn told(message: &str) -> String {
     let message = message.replace('\n', ", ");
     if let Some((key, keys)) = unknown_field(&message) {
+        if let Some(table) = elsewhere(key, &keys) {
+            return format!("`{key}` is a key of {table}, not of this table");
+        }
         return match meant(key, &keys) {
             Some(meant) => format!("there is no key `{key}` here; did you mean `{meant}`?"),
             None => format!("there is no key `{key}` here; there are {}", listed(&keys)),
@@ -65,6 +68,21 @@ fn told(message: &str) -> String {
 
 /// What other tools call a key, and what it is called here: too unlike to be a slip.
 const SYNONYMS: [(&str, &str); 3] = [("command", "cmd"), ("operations", "ops"), ("iterations", "ops")];
+
+/// Keys that only `[gate]` has.
+pub(super) const OF_GATE: [&str; 7] =
+    ["baselines", "suites", "thresholds", "build", "c_flags", "cxx_flags", "rust_flags"];
+/// Keys that only a `[[test]]` has.
+pub(super) const OF_TEST: [&str; 9] =
+    ["name", "cmd", "source", "args", "ops", "mode", "cwd", "flags", "libs"];
+
+/// The table whose key it is, when this table is the other one.
+fn elsewhere(key: &str, keys: &[&str]) -> Option<&'static str> {
+    if OF_GATE.contains(&key) && keys.contains(&"cmd") {
+        return Some("[gate]");
+    }
+    (OF_TEST.contains(&key) && keys.contains(&"baselines")).then_some("[[test]]")
+}
 
 fn meant<'a>(key: &str, keys: &[&'a str]) -> Option<&'a str> {
     let synonym = SYNONYMS.iter().find(|(other, _)| *other == key).map(|(_, own)| *own);

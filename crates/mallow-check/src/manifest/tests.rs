@@ -198,6 +198,25 @@ fn a_misspelled_key_is_named_with_what_was_meant() {
 }
 
 #[test]
+fn a_key_in_the_wrong_table_is_sent_to_its_own() {
+    use super::error::{OF_GATE, OF_TEST};
+    for key in OF_GATE {
+        let told = said(&format!("[[test]]\nname = \"a\"\n{key} = {{}}\n"));
+        assert_eq!(told, format!("line 3, column 1: `{key}` is a key of [gate], not of this table"));
+        assert!(!said(&format!("[gate]\n{key} = 1979-05-27\n")).contains("key"), "{key}");
+    }
+    for key in OF_TEST {
+        let told = said(&format!("[gate]\n{key} = {{}}\n"));
+        assert_eq!(told, format!("line 2, column 1: `{key}` is a key of [[test]], not of this table"));
+        assert!(!said(&format!("[[test]]\n{key} = 1979-05-27\n")).contains("no key"), "{key}");
+    }
+    assert_eq!(
+        said("build = \"make\"\n"),
+        "line 1, column 1: there is no key `build` here; there are `gate` and `test`"
+    );
+}
+
+#[test]
 fn what_is_no_toml_is_said_with_its_place() {
     assert_eq!(said("[gate\n"), "line 1, column 6: unclosed table, expected `]`");
     assert_eq!(said("[gate]\nruns = 5\nruns = 6\n"), "line 3, column 1: duplicate key");

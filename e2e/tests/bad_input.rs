@@ -74,6 +74,7 @@ fn a_dash_is_stdout() {
         (&["export", "trace.mallow", "--format", "dhat", "-o", "-"], "{"),
         (&["stat", "--json", "-o", "-", "--", "true"], "{\"schema\""),
         (&["stat", "-o", "-", "--", "true"], "true: exit status 0"),
+        (&["stat", "-o", "-", "true"], "true: exit status 0"),
     ] {
         let finished = run(words).well();
         assert!(finished.stdout.starts_with(start), "{finished}");
@@ -229,6 +230,9 @@ fn files_of_other_tools_are_named() {
         (std::fs::read(workshop.file("text.gz")).unwrap(), "text"),
         (b"{\"version\": 2}\n".to_vec(), "JSON"),
         (b"plain words\n".to_vec(), "text"),
+        (b"{ lines[NR] = $0 } END { print NR }\n".to_vec(), "text"),
+        (b"[package]\nname = \"app\"\n".to_vec(), "text"),
+        (b"[ 1, 2 ]\n".to_vec(), "JSON"),
     ] {
         let sentence = refused(report_of_bytes(&bytes), kind);
         assert!(sentence.contains("not a profile"), "{sentence}");

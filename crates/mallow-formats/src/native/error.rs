@@ -62,6 +62,17 @@ impl TraceError {
     }
 }
 
+/// Whether it goes on as JSON does: many scripts begin with a brace, and many settings with a bracket.
+fn begins_json(text: &[u8]) -> bool {
+    let Some((first, rest)) = text.split_first() else { return false };
+    let next = rest.trim_ascii_start().first();
+    match first {
+        b'{' => matches!(next, None | Some(b'"' | b'}')),
+        b'[' => matches!(next, None | Some(b'"' | b']' | b'{' | b'[' | b'-' | b'0'..=b'9')),
+        _ => false,
+    }
+}
+
 /// What a file seems to be that is not a trace.
 pub(crate) fn looks_like(bytes: &[u8]) -> &'static str {
     const BEGINNINGS: [(&[u8], &str); 10] = [
@@ -86,7 +97,7 @@ pub(crate) fn looks_like(bytes: &[u8]) -> &'static str {
     match text.first() {
         // Heaptrack's text begins with a line of its version: `v 10500 3`.
         _ if text.starts_with(b"v ") && text.get(2).is_some_and(u8::is_ascii_hexdigit) => "a heaptrack file",
-        Some(b'{' | b'[') => "a JSON file",
+        _ if begins_json(text) => "a JSON file",
         _ if bytes.iter().all(|byte| !byte.is_ascii_control() || byte.is_ascii_whitespace()) => "a text file",
         _ => "a file of an unknown kind",
     }

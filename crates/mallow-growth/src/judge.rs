@@ -34,6 +34,7 @@ pub fn judge(evidence: &Evidence, rules: &Rules) -> Judgement {
         managed: trend(&planes.managed),
         idle_per_hour: idle.map(|idle| idle.per_hour),
         detectable_per_request: planes.sights(rules).map(|sight| sight.seen).reduce(f64::max),
+        detectable_outside_per_request: planes.sight_outside(),
         plateau: planes.judged().1.plateau.or(planes.kept().plateau),
         findings: findings(evidence, &planes, rules),
         needs,

@@ -211,6 +211,9 @@ pub struct Judgement {
     /// The smallest leak that this run would not have passed, in bytes per request: of the planes that hold the memory, on the one that
     /// shows least.
     pub detectable_per_request: Option<f64>,
+    /// Where a heap alone was judged: the smallest leak beside it that this run would not have passed, by resident memory. What a program keeps in
+    /// pools of its own is not on the heap.
+    pub detectable_outside_per_request: Option<f64>,
     /// Where the rise of the judged plane ended, if it rose.
     pub plateau: Option<Plateau>,
     /// What stands beside the verdict.

@@ -94,4 +94,10 @@ impl Planes {
         let heaps = [heap, managed].into_iter().flatten().filter(known);
         heaps.chain(resident.filter(known).map(hidden))
     }
+
+    /// How small a leak resident memory shows where heaps alone are judged.
+    pub(crate) fn sight_outside(&self) -> Option<f64> {
+        let is_heaps = self.heap.is_some() && !self.is_elsewhere;
+        is_heaps.then_some(self.kept().sight).filter(|seen| *seen > 0.0)
+    }
 }

@@ -41,6 +41,7 @@ fn a_still_program_is_clean_and_the_limit_of_sight_is_the_limit() {
     let judgement = judged(&run(20, |_, _| ()));
     assert_eq!(judgement.verdict, Verdict::Clean);
     assert_eq!(judgement.detectable_per_request, Some(4.0));
+    assert_eq!(judgement.detectable_outside_per_request, Some(64.0));
     assert_eq!(judgement.window, 7..20);
     assert_eq!((judgement.needs, judgement.findings, judgement.plateau), (vec![], vec![], None));
 }
@@ -164,6 +165,7 @@ fn a_program_whose_heap_is_not_mallocs_is_judged_by_resident_memory() {
         assert_eq!((judgement.verdict, judgement.basis), (Verdict::Clean, Basis::Resident));
         // Not 4 bytes: that would be the limit of a heap that it does not use.
         assert_eq!((judgement.is_elsewhere, judgement.detectable_per_request), (true, Some(64.0)));
+        assert_eq!(judgement.detectable_outside_per_request, None, "it is the plane that was judged");
     }
 }
 
@@ -481,5 +483,22 @@ proptest! {
         let leaking = run(iterations, |i, seen| seen.live_bytes = Some(level(i) + per_iteration * i));
         let verdict = verdict(&leaking);
         prop_assert!(matches!(verdict, Verdict::Leaking | Verdict::Inconclusive), "{verdict:?}");
+    }
+
+    // Nor is one beside the heap, of the size that is told of resident memory.
+    #[test]
+    fn the_limit_of_sight_beside_the_heap_holds(noise in prop::collection::vec(0..300_000_u64, 20..81)) {
+        let iterations = noise.len() as u64;
+        let held = |leak: u64| {
+            run(iterations, |i, seen| {
+                let bytes = 9 * MIB + noise[i as usize - 1] + leak * i;
+                (seen.resident_bytes, seen.trimmed_bytes) = (MIB + bytes, Some(bytes));
+            })
+        };
+        let judgement = judged(&held(0));
+        prop_assume!(judgement.verdict == Verdict::Clean);
+        let least = judgement.detectable_outside_per_request.expect("there are observations");
+        let verdict = verdict(&held(((least + 0.01) * 1_000.0) as u64));
+        prop_assert!(verdict != Verdict::Clean && verdict != Verdict::Plateau, "{verdict:?}");
     }
 }

@@ -99,6 +99,7 @@ pub(crate) fn go(verdict: Verdict) -> SoakReport {
     report.judgement.verdict = verdict;
     report.judgement.is_elsewhere = true;
     report.judgement.detectable_per_request = Some(81.4);
+    report.judgement.detectable_outside_per_request = None;
     report.samples.iter_mut().for_each(|sample| sample.foreign_heap = Some("go".into()));
     report.evidence.observations.iter_mut().for_each(|seen| seen.live_bytes = Some(2_048));
     report
@@ -234,6 +235,7 @@ fn soak(verdict: Verdict, per_request: f64) -> SoakReport {
         managed: None,
         idle_per_hour: Some((1024.0, 0.0, 4096.0)),
         detectable_per_request: Some(4.2),
+        detectable_outside_per_request: Some(81.4),
         plateau: None,
         findings: Vec::new(),
         needs: Vec::new(),

@@ -85,9 +85,17 @@ fn memory(report: &SoakReport) -> &'static str {
 }
 
 fn clean(report: &SoakReport) -> String {
-    let seen = report.judgement.detectable_per_request;
-    let sight = |least| format!("; a leak of {} per request would have been seen", bytes_in_words(least));
-    format!("{} does not grow{}", memory(report), seen.map(sight).unwrap_or_default())
+    format!("{} does not grow{}", memory(report), sight(report, "; "))
+}
+
+/// The smallest leak that would have been seen; where that is a promise of the heap alone, beside it that of the rest.
+fn sight(report: &SoakReport, lead: &str) -> String {
+    let Some(least) = report.judgement.detectable_per_request else { return String::new() };
+    let mut text = format!("{lead}a leak of {} per request would have been seen", bytes_in_words(least));
+    if let Some(least) = report.judgement.detectable_outside_per_request {
+        text.push_str(&format!(", outside of the heap one of {}", bytes_in_words(least)));
+    }
+    text
 }
 
 fn plateau(report: &SoakReport) -> String {
@@ -100,12 +108,7 @@ fn plateau(report: &SoakReport) -> String {
         ),
         None => format!("{memory} rose and then stopped"),
     };
-    if let Some(least) = report.judgement.detectable_per_request {
-        text.push_str(&format!(
-            "; from there on a leak of {} per request would have been seen",
-            bytes_in_words(least)
-        ));
-    }
+    text.push_str(&sight(report, "; from there on "));
     text
 }
 

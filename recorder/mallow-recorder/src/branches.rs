@@ -127,3 +127,36 @@ impl Branches {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_branch_is_good_while_everything_that_it_read_is_as_it_was() {
+        let stack = [0x1111usize, 0x2222];
+        let words =
+            stack.each_ref().map(|word| Check { address: core::ptr::from_ref(word) as usize, value: *word });
+        let innermost = Frame { slot: 0x7000, sp: 0x7008, ra: 0x4000, bp: 5, exact: false };
+        let met = Met { slot: 0x7100, bp: 9, hash: 11 };
+        // SAFETY: integers: zeros are valid.
+        let mut branches: Box<Branches> = unsafe { Box::new_zeroed().assume_init() };
+        // SAFETY: the words are those of a living array.
+        let found =
+            |branches: &Branches, frame: Frame, kept: Met| unsafe { branches.find(&frame, 3, |_| kept) };
+        assert_eq!(found(&branches, innermost, met), None);
+        branches.remember(&innermost, false, 3, met, &words, 42);
+        assert_eq!(found(&branches, innermost, met), Some(42));
+        assert_eq!(found(&branches, Frame { bp: 6, ..innermost }, met), Some(42), "nobody looks at it");
+        assert_eq!(found(&branches, Frame { ra: 0x4001, ..innermost }, met), None);
+        assert_eq!(found(&branches, innermost, Met { hash: 12, ..met }), None);
+        branches.remember(&innermost, true, 3, met, &words, 42);
+        assert_eq!(found(&branches, Frame { bp: 6, ..innermost }, met), None);
+        let changed = Check { value: 0x3333, ..words[1] };
+        branches.remember(&innermost, false, 3, met, &[words[0], changed], 42);
+        assert_eq!(found(&branches, innermost, met), None);
+        branches.remember(&innermost, false, 3, met, &words, 42);
+        branches.forget();
+        assert_eq!(found(&branches, innermost, met), None);
+    }
+}

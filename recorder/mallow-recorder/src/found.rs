@@ -48,3 +48,23 @@ impl FoundStacks {
         self.era = self.era.wrapping_add(1);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stack_is_found_until_it_is_forgotten_or_another_takes_its_place() {
+        // SAFETY: integers: zeros are valid.
+        let mut found: Box<FoundStacks> = unsafe { Box::new_zeroed().assume_init() };
+        assert_eq!(found.find(7), None);
+        found.remember(7, 70);
+        assert_eq!((found.find(7), found.find(7 + FOUND_COUNT as u64)), (Some(70), None));
+        found.remember(7 + FOUND_COUNT as u64, 71);
+        assert_eq!((found.find(7), found.find(7 + FOUND_COUNT as u64)), (None, Some(71)));
+        found.forget();
+        assert_eq!(found.find(7 + FOUND_COUNT as u64), None);
+        found.remember(7, 72);
+        assert_eq!(found.find(7), Some(72));
+    }
+}

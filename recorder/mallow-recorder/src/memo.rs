@@ -148,19 +148,11 @@ impl Memo {
         memo.cast()
     }
 
-    /// Forgets the last stack.
+    /// Forgets everything: at a thread's start, because what a memo holds may be of the process that this one was forked from, whose nodes are
+    /// others; and when a call of ours was left by a jump, because what it was writing may be half of one stack and half of another.
     ///
     /// # Safety
     /// `memo` is valid and nobody else uses it.
-    pub unsafe fn reset(memo: *mut Memo) {
-        // SAFETY: by contract.
-        unsafe { (*memo).frame_count = 0 };
-    }
-
-    /// Forgets everything. Stacks are looked for in the table of the process that found them.
-    ///
-    /// # Safety
-    /// As [`Memo::reset`].
     pub unsafe fn forget(memo: *mut Memo) {
         // SAFETY: by contract.
         let memo = unsafe { &mut *memo };

@@ -264,7 +264,7 @@ unsafe fn enter_slowly(caller: Caller) -> Entry {
             IN_REAL | IN_HOOK => enter_nested(thread, state, caller),
             PARKED if lanes::wants_another_try() => enter_first(caller),
             STALLED if (*thread).ring.resume() => {
-                Memo::reset((*thread).memo);
+                Memo::forget((*thread).memo);
                 (*thread).standing.home.store(RECORDING, Ordering::Relaxed);
                 enter_known(thread, RECORDING, caller)
             }
@@ -308,10 +308,7 @@ unsafe fn enter_first(caller: Caller) -> Entry {
             tls::set((&raw const WITHOUT_LANE.0).cast_mut().cast());
             return Entry::Pass;
         }
-        if !memo.is_null() && (*thread).memo == memo {
-            Memo::reset(memo);
-        } else if !memo.is_null() {
-            // The room is wiped by a fork and the memo is not: this one is new, or a copy of what another process found.
+        if !memo.is_null() {
             Memo::forget(memo);
         }
         // From the moment at which the thread is known, a handler interrupts a call under way. Field by field, because a
@@ -352,7 +349,7 @@ unsafe fn enter_nested(thread: *mut Thread, state: u32, caller: Caller) -> Entry
             WayOut::Neither if is_above => {
                 // The outer call's frame is gone: it was left by a jump.
                 if home == RECORDING {
-                    Memo::reset((*thread).memo);
+                    Memo::forget((*thread).memo);
                     if let Err(why) = (*thread).ring.close_hole() {
                         go_without(thread, why);
                     }

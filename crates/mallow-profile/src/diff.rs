@@ -19,6 +19,7 @@ mod place;
 mod rename;
 mod rounds;
 mod similar;
+mod spelling;
 mod split;
 
 use crate::{Known, SiteTotals};

@@ -109,6 +109,20 @@ fn a_function_is_renamed_on_all_stacks() {
     assert_eq!((diff.renames[0].before.as_str(), diff.renames[0].after.as_str()), ("load", "fetch"));
 }
 
+/// An inlined function has a short name in one build, and a type got a parameter: neither is new, gone, or renamed.
+#[test]
+fn a_function_with_two_spellings_is_one() {
+    let before =
+        [("cow^@7 parse::Parser::span@4 pass^@3 main@9", 60), ("cow^@7 parse::Parser::link@5 main@9", 60)];
+    let after = [
+        ("parse::Room::cow@9 parse::Parser<F>::span@6 parse::Parser<F>::pass@5 main@9", 65),
+        ("parse::Room::cow@9 parse::Parser<F>::link@8 main@9", 60),
+    ];
+    let files = Some(Level::Files);
+    let diff = check(&before, &after, &[(files, 5), (files, 0)]);
+    assert_eq!(diff.renames, []);
+}
+
 #[test]
 fn another_function_is_not_a_renamed_one() {
     let before = [("parse@1 main@9", 100), ("c@1 main@8", 2)];

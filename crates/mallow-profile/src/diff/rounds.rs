@@ -2,7 +2,7 @@
 
 use super::likeness::Weights;
 use super::node::{NameId, Node, Sides};
-use super::{Level, group, lines, rename, similar, split};
+use super::{Level, group, lines, rename, similar, spelling, split};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Rounds of looking for renamed functions: each one found makes the neighbours' neighbours known.
@@ -55,8 +55,10 @@ pub(super) fn run(sides: &Sides) -> Outcome {
         renamed: FxHashMap::default(),
         matches: Vec::new(),
     };
-    rounds.by_lines(Level::Lines, |_, node| node.frames.iter().map(|frame| frame.place).collect());
-    rounds.by_lines(Level::Files, |_, node| node.frames.iter().map(|frame| frame.name).collect());
+    rounds.by_lines(Level::Lines, |_, node, _| node.frames.iter().map(|frame| frame.place).collect());
+    let spellings = spelling::find(&rounds, &rounds.shared_names());
+    rounds.renamed.extend(spellings);
+    rounds.by_lines(Level::Files, |rounds, node, side| rounds.every_name(node, side));
     let names = rounds.all_names();
     let weights = Weights::of(names.iter().map(Vec::as_slice));
     rounds.by_group(Level::Inlining, &weights, |rounds, node, side| rounds.physical(node, side));
@@ -68,7 +70,7 @@ pub(super) fn run(sides: &Sides) -> Outcome {
         }
         rounds.renamed.extend(found.iter().copied());
         renames.extend(found);
-        rounds.by_lines(Level::Renamed, |rounds, node| rounds.names_after(node));
+        rounds.by_lines(Level::Renamed, |rounds, node, side| rounds.every_name(node, side));
         rounds.by_group(Level::Renamed, &weights, |rounds, node, side| rounds.physical(node, side));
     }
     let shared = rounds.shared_names();
@@ -105,10 +107,16 @@ impl Rounds<'_> {
         }
     }
 
-    /// The names of a node of the side before as the side after has them; those of a node after are
-    /// unchanged, since no name that stands after is ever renamed.
-    fn names_after(&self, node: &Node) -> Vec<NameId> {
-        node.frames.iter().map(|frame| self.name_after(frame.name, Side::Before)).collect()
+    /// The names of a node as the side after has them.
+    fn every_name(&self, node: &Node, side: Side) -> Vec<NameId> {
+        node.frames.iter().map(|frame| self.name_after(frame.name, side)).collect()
+    }
+
+    /// The names that stand on each side.
+    pub(super) fn names_of_sides(&self) -> [FxHashSet<NameId>; 2] {
+        let names =
+            |nodes: &[Node]| nodes.iter().flat_map(|node| &node.frames).map(|frame| frame.name).collect();
+        [names(&self.sides.before), names(&self.sides.after)]
     }
 
     /// All names of a node, recursion once.
@@ -153,8 +161,8 @@ impl Rounds<'_> {
     }
 
     /// A round over nodes whose functions are the same: only lines may differ.
-    fn by_lines(&mut self, level: Level, key: impl Fn(&Self, &Node) -> Vec<u32>) {
-        for (before, after) in self.groups(|rounds, node, _| key(rounds, node)) {
+    fn by_lines(&mut self, level: Level, key: impl Fn(&Self, &Node, Side) -> Vec<u32>) {
+        for (before, after) in self.groups(key) {
             for (before, after) in lines::pair(self.sides, &before, &after) {
                 let is_same = level == Level::Lines
                     && before.len() == 1

@@ -9,7 +9,7 @@ pub fn is_fuller(fuller: &str, bare: &str) -> bool {
 }
 
 /// The last part of a path without its generic arguments; all closures are one.
-pub(crate) fn last_word(name: &str) -> &str {
+pub fn last_word(name: &str) -> &str {
     let name = without_arguments(name);
     let word = &name[last_separator(name)..];
     if word.starts_with("{closure") || word.starts_with("{{closure") { "{closure}" } else { word }

@@ -9,7 +9,7 @@ mod figure;
 mod frame;
 mod glob;
 
-pub use bare_name::is_fuller;
+pub use bare_name::{is_fuller, last_word};
 pub use figure::{Bytes, Count, Micros, Percent};
 pub use frame::{Frame, Place, SourceLine};
 pub use glob::glob_matches;

@@ -10,7 +10,6 @@ use crate::bounds::{at, at_mut};
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 struct Entry {
-    /// No stack's is 0.
     hash: u64,
     node: u32,
     /// When it was found, as [`FoundStacks::era`] says.

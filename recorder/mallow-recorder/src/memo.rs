@@ -346,6 +346,7 @@ impl Memo {
         }
         let outer = (count > 0).then(|| *at(&self.states, count - 1));
         let (key, whole) = self.hash_fresh(walked, around.generation);
+        let found = self.found_or_fetched(whole);
         let mut hash = outer.map_or(walked.root.hash, |outer| outer.hash);
         let mut extra = outer.map_or(0, |outer| outer.extras_end());
         // Whether the frame outside of the one at hand needs its rbp, and which it was. A stack that was
@@ -385,15 +386,14 @@ impl Memo {
             (outer_bp_matters, outer_bp) = (bp_matters, fresh.bp);
         }
         self.frame_count = count;
-        let node = self.node_of(walked, key, whole, around.generation);
+        let node = found.unwrap_or_else(|| self.node_of(walked, key, whole, around.generation));
         if complete {
             at_mut(&mut self.states, count - 1).node = node;
         }
         node
     }
 
-    /// The key of a walk's innermost frame and the hash of its whole stack, whose node is asked for: what is kept of the frames
-    /// is written while its memory comes.
+    /// The key of a walk's innermost frame and the hash of its whole stack.
     #[inline(always)]
     fn hash_fresh(&self, walked: &Walked, generation: u64) -> (u64, u64) {
         let mut hash =
@@ -403,19 +403,23 @@ impl Memo {
             key = node_key(fresh.ra as u64, fresh.exact, generation);
             hash = stack_hash(key, hash);
         }
-        if self.found.find(hash).is_none() {
-            // SAFETY: the table of this process.
-            unsafe { nodes::prefetch(process::nodes(), hash) };
-        }
         (key, hash)
     }
 
-    /// The node of a walk's whole stack: found at once when the stack is known.
+    /// The node of a stack that was found lately. Of another one the memory is asked for: what is kept of the frames is written while it comes.
+    #[inline(always)]
+    fn found_or_fetched(&self, hash: u64) -> Option<u32> {
+        let found = self.found.find(hash);
+        if found.is_none() {
+            // SAFETY: the table of this process.
+            unsafe { nodes::prefetch(process::nodes(), hash) };
+        }
+        found
+    }
+
+    /// The node of a walk's whole stack, which the thread does not know: found at once when the table has it.
     #[inline(always)]
     fn node_of(&mut self, walked: &Walked, key: u64, hash: u64, generation: u64) -> u32 {
-        if let Some(node) = self.found.find(hash) {
-            return node;
-        }
         let is_cut = walked.join > 0 && is_node_cut(at(&self.states, walked.join - 1).node);
         // SAFETY: the table of this process.
         let known = if is_cut { None } else { unsafe { nodes::find(process::nodes(), key, hash) } };

@@ -6,6 +6,7 @@
 
 use super::node::NameId;
 use super::rounds::{Rounds, SharedNames};
+use mallow_base::last_word;
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 
@@ -34,7 +35,7 @@ pub(super) fn find(rounds: &Rounds<'_>, known: &SharedNames) -> Vec<(NameId, Nam
             let (text, had_parameters) = &plain[name as usize];
             if !text.starts_with("0x") {
                 let plain = Plain { id: name, text, had_parameters: *had_parameters };
-                alike.entry(last_part(text)).or_default()[side].push(plain);
+                alike.entry(last_word(text)).or_default()[side].push(plain);
             }
         }
     }
@@ -72,10 +73,6 @@ fn is_spelling(a: Plain<'_>, b: Plain<'_>) -> bool {
 fn is_end(a: Plain<'_>, b: Plain<'_>) -> bool {
     let (short, long) = if a.text.len() < b.text.len() { (a, b) } else { (b, a) };
     long.text.strip_suffix(short.text).is_some_and(|rest| rest.is_empty() || rest.ends_with("::"))
-}
-
-fn last_part(name: &str) -> &str {
-    name.rsplit("::").next().unwrap_or(name)
 }
 
 /// A name without what stands in angle brackets; of `<T as Trait>::f` the `T` stays. Operators and arrows are no brackets: such a name is left as

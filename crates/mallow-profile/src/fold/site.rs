@@ -40,19 +40,25 @@ impl SiteFigures {
     #[inline]
     pub(super) fn add(&mut self, size: u64, time_us: u64, peak_serial: u64) {
         self.keep_peak(peak_serial);
+        self.live_blocks += 1;
+        self.live_bytes = self.live_bytes.wrapping_add(size);
+        self.count(size, time_us, self.live_bytes, self.live_blocks);
+        self.lifetime_us = self.lifetime_us.wrapping_sub(time_us);
+    }
+
+    /// What an allocation moves for good; with it so many bytes and blocks are live.
+    #[inline(always)]
+    fn count(&mut self, size: u64, time_us: u64, live_bytes: u64, live_blocks: u32) {
         if self.allocations == 0 {
             self.first_us = time_us;
         }
         self.last_us = time_us;
         self.allocations += 1;
         self.bytes = self.bytes.wrapping_add(size);
-        self.live_blocks += 1;
-        self.live_bytes = self.live_bytes.wrapping_add(size);
-        if self.live_bytes > self.live_bytes_max || self.allocations == 1 {
-            self.live_bytes_max = self.live_bytes;
-            self.live_blocks_at_max = self.live_blocks;
+        if live_bytes > self.live_bytes_max || self.allocations == 1 {
+            self.live_bytes_max = live_bytes;
+            self.live_blocks_at_max = live_blocks;
         }
-        self.lifetime_us = self.lifetime_us.wrapping_sub(time_us);
     }
 
     #[inline]
@@ -70,17 +76,7 @@ impl SiteFigures {
     #[inline]
     pub(super) fn pass(&mut self, size: u64, time_us: u64, freed_us: u64, peak_serial: u64) {
         self.keep_peak(peak_serial);
-        if self.allocations == 0 {
-            self.first_us = time_us;
-        }
-        self.last_us = time_us;
-        self.allocations += 1;
-        self.bytes = self.bytes.wrapping_add(size);
-        let bytes = self.live_bytes.wrapping_add(size);
-        if bytes > self.live_bytes_max || self.allocations == 1 {
-            self.live_bytes_max = bytes;
-            self.live_blocks_at_max = self.live_blocks + 1;
-        }
+        self.count(size, time_us, self.live_bytes.wrapping_add(size), self.live_blocks + 1);
         self.lifetime_us = self.lifetime_us.wrapping_add(freed_us.wrapping_sub(time_us));
         self.temporary += 1;
     }

@@ -3,21 +3,22 @@
 //! Tests run one at a time, so that they do not disturb one another's threads; programs are built side by side. A test
 //! that fails is a result like any other, and the check goes on.
 
-use crate::baseline::{Baseline, BaselineError, Baselines, Found, Machine};
+use crate::baselines::Baselines;
 use crate::build::{self, BuildError, Prepared, Tools};
-use crate::guards;
-use crate::judge;
-use crate::limit::{Limit, Limits};
-use crate::manifest::{Mode, TestSpec};
-use crate::measurement::{Environment, Measurement, Metric};
-use crate::nio::{self, Thresholds};
-use crate::regions;
-use crate::result::{CheckResult, Outcome, TestResult};
+use crate::manifest::{Mode, Program, TestSpec};
+use crate::regions::keep_names;
 use crate::run::{Repeats, RunError, Runner, Task, watched_environment};
 use crate::suite::{Suite, SuiteError};
 use crate::workplace::Workplace;
+use mallow_gate::baseline::{Baseline, BaselineError, Found, Machine};
+use mallow_gate::limit::{Limit, Limits};
+use mallow_gate::measurement::{Environment, Measurement, Metric};
+use mallow_gate::nio::{self, Thresholds};
+use mallow_gate::result::{CheckResult, Outcome, TestResult};
+use mallow_gate::{guards, judge, regions};
+use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// What overrules the suite.
@@ -102,19 +103,31 @@ pub enum CheckError {
     NoTests(String),
 }
 
+/// What a check is of, and what it is held against.
+#[derive(Clone, Copy, Debug)]
+pub struct CheckContext<'a> {
+    /// The tests.
+    pub suite: &'a Suite,
+    /// Where programs are built and run.
+    pub workplace: &'a Workplace,
+    /// What builds them.
+    pub tools: &'a Tools,
+    /// What they may cost.
+    pub baselines: &'a Baselines,
+    /// What overrules the suite.
+    pub options: &'a Options,
+}
+
 /// Checks a suite.
 ///
 /// # Errors
 /// When there is nothing to judge; what is wrong with a single test is in its result.
 pub fn check(
-    suite: &Suite,
-    workplace: &Workplace,
-    tools: &Tools,
+    context: CheckContext<'_>,
     runner: &mut Runner<'_>,
-    baselines: &Baselines,
-    options: &Options,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<CheckResult, CheckError> {
+    let CheckContext { suite, workplace, tools, baselines, options } = context;
     let prepared = build::prepare(suite, workplace, tools)
         .unwrap_or_else(|error| not_one_built(&error, suite.tests.len()));
     let mut tests = Vec::new();
@@ -123,7 +136,7 @@ pub fn check(
         let mut results = match prepared {
             Ok(prepared) => {
                 progress(Progress::Begins(&test.name, path_of(test, &prepared)));
-                One { test, prepared: &prepared, workplace, baselines, options }.results(runner)?
+                One { test, prepared: &prepared, context }.results(runner)?
             }
             Err(error) => vec![could_not_be_built(&test.name, &error)],
         };
@@ -139,13 +152,41 @@ pub fn check(
     }
     suite.keep_selected(&mut tests)?;
     let environment = environment_of(&tests);
-    let sentences = guards::look_over(&mut tests, baselines, &environment, !suite.selection.is_all())?;
+    let sentences = look_over(&mut tests, baselines, &environment, suite.selection.is_all())?;
     if let Some(sentence) = guards::no_tests(&tests) {
         return Err(CheckError::NoTests(sentence));
     }
     let words = options.suite_words.as_deref().map(|words| format!(" {words}")).unwrap_or_default();
     let update_command = format!("mallow check{words} --update");
     Ok(CheckResult { tests, environment, sentences, update_command, folder: workplace.root().to_owned() })
+}
+
+/// Looks over all results ([`guards`]), the baselines that no test has any more included when all tests were asked for.
+fn look_over(
+    tests: &mut Vec<TestResult>,
+    baselines: &Baselines,
+    environment: &Environment,
+    is_all: bool,
+) -> Result<Vec<String>, BaselineError> {
+    let kept = if is_all { Some(kept_for(tests, baselines, environment)?) } else { None };
+    Ok(guards::look_over(tests, kept.as_deref()))
+}
+
+/// The names and files of all baselines of the environments that tests ran in.
+fn kept_for(
+    tests: &[TestResult],
+    baselines: &Baselines,
+    environment: &Environment,
+) -> Result<Vec<(String, PathBuf)>, BaselineError> {
+    // Tests in other languages have other environments in the same run.
+    let measured = tests.iter().filter_map(|result| result.measurement.as_ref());
+    let mut environments: BTreeSet<&Environment> = measured.map(|measured| &measured.environment).collect();
+    environments.insert(environment);
+    let mut kept = Vec::new();
+    for environment in environments {
+        kept.extend(baselines.names(environment)?);
+    }
+    Ok(kept)
 }
 
 /// When what the suite builds before its tests fails, it is every test that failed, so that whoever reads results sees it. What was
@@ -168,7 +209,7 @@ fn note_regions(workplace: &Workplace, test: &str, results: &[TestResult]) {
 
 fn path_of<'a>(test: &'a TestSpec, prepared: &'a Prepared) -> &'a Path {
     match &test.program {
-        Some(crate::manifest::Program::Source(path, _)) => path,
+        Some(Program::Source(path, _)) => path,
         _ => Path::new(&prepared.command[0]),
     }
 }
@@ -191,9 +232,7 @@ fn environment_of(tests: &[TestResult]) -> Environment {
 struct One<'a> {
     test: &'a TestSpec,
     prepared: &'a Prepared,
-    workplace: &'a Workplace,
-    baselines: &'a Baselines,
-    options: &'a Options,
+    context: CheckContext<'a>,
 }
 
 impl One<'_> {
@@ -208,7 +247,7 @@ impl One<'_> {
             Err(error) => return Ok(vec![failed(&self.test.name, &error)]),
         };
         if before.is_none() {
-            regions::keep_names(&self.test.name, &mut measured, self.baselines)?;
+            keep_names(&self.test.name, &mut measured, self.context.baselines)?;
         }
         let judged = measured.iter().map(|measurement| self.judged(measurement, before.as_deref()));
         let mut results = judged.collect::<Result<Vec<_>, _>>()?;
@@ -218,7 +257,7 @@ impl One<'_> {
 
     /// The other build's measurements; none when baselines are used.
     fn measured_before(&self, runner: &mut Runner<'_>) -> Result<Option<Vec<Measurement>>, RunError> {
-        let Some(against) = &self.options.against else { return Ok(None) };
+        let Some(against) = &self.context.options.against else { return Ok(None) };
         let Some((test, prepared)) = against.of(self.test, self.prepared) else {
             return Ok(Some(Vec::new()));
         };
@@ -236,15 +275,16 @@ impl One<'_> {
     ) -> Result<Vec<Measurement>, RunError> {
         let settings = &test.settings;
         let repeats = Repeats {
-            runs: self.options.runs.unwrap_or(settings.runs),
-            warmups: self.options.warmups.unwrap_or(settings.warmup),
+            runs: self.context.options.runs.unwrap_or(settings.runs),
+            warmups: self.context.options.warmups.unwrap_or(settings.warmup),
         };
         let mut test = test.clone();
-        test.settings.timeout = self.options.timeout.unwrap_or(test.settings.timeout);
+        test.settings.timeout = self.context.options.timeout.unwrap_or(test.settings.timeout);
         let folder = self
+            .context
             .workplace
             .test_folder(folder)
-            .map_err(|cause| RunError::Output { path: self.workplace.root().to_owned(), cause })?;
+            .map_err(|cause| RunError::Output { path: self.context.workplace.root().to_owned(), cause })?;
         let task = Task { test: &test, prepared, repeats, folder: &folder };
         let mut measured = runner.measure(&task)?;
         if measured.iter().any(judge::wants_more_runs) {
@@ -266,16 +306,16 @@ impl One<'_> {
         before: Option<&[Measurement]>,
     ) -> Result<TestResult, CheckError> {
         let found = match before {
-            None => self.baselines.find(&measurement.name, &measurement.environment)?,
+            None => self.context.baselines.find(&measurement.name, &measurement.environment)?,
             Some(before) => {
                 let baseline = regions::of_same(measurement, before)
                     .and_then(|before| Baseline::of(before, &Machine::default()));
                 baseline.map_or(Found::None, |baseline| Found::Exact(Box::new(baseline)))
             }
         };
-        let how = judge::Settings { compare_anyway: self.options.compare_anyway };
+        let how = judge::Settings { compare_anyway: self.context.options.compare_anyway };
         let limits = self.limits(&measurement.name, &found);
-        let plumbing = [&self.test.settings.plumbing[..], &self.options.plumbing].concat();
+        let plumbing = [&self.test.settings.plumbing[..], &self.context.options.plumbing].concat();
         Ok(TestResult { plumbing, ..judge::judge_found(measurement, &found, &limits, &how) })
     }
 
@@ -292,7 +332,7 @@ impl One<'_> {
         }
         let short = name.strip_prefix("test_").unwrap_or(name);
         let of_thresholds = |thresholds: &Thresholds| thresholds.get(name).or_else(|| thresholds.get(short));
-        let threshold = self.options.thresholds.as_ref().and_then(of_thresholds);
+        let threshold = self.context.options.thresholds.as_ref().and_then(of_thresholds);
         let limit = match (threshold, self.test.settings.tolerance, found) {
             (Some(max), ..) => {
                 let min = (max + 1).saturating_sub(nio::WINDOW);
@@ -330,3 +370,7 @@ pub(crate) fn sentence(error: &str) -> String {
     let mut letters = error.chars();
     letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect()
 }
+
+#[cfg(test)]
+#[path = "check_tests.rs"]
+mod tests;

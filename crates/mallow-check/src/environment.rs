@@ -1,12 +1,10 @@
-//! What counts depend on besides the program: recognised, named, compared.
+//! What counts depend on besides the program, recognised.
 //!
 //! This module looks at nothing itself. Callers hand it what they see of a program: its executable, what it has mapped,
 //! the bytes of its libc.
 
-use crate::measurement::Environment;
-
-/// The version of the counting rules that figures of this build follow.
-pub const COUNTING: u32 = 1;
+use mallow_gate::environment::COUNTING;
+use mallow_gate::measurement::Environment;
 
 /// What a caller sees of a program.
 #[derive(Clone, Copy, Debug)]
@@ -25,83 +23,22 @@ pub struct Seen<'a> {
     pub processors: u32,
 }
 
-impl Environment {
-    /// Of a program that a caller sees.
-    pub fn of(seen: &Seen<'_>) -> Environment {
-        let known = seen.runtime.map(str::to_owned);
-        // Whoever asked the interpreter itself knows it better than a look at its file's name.
-        let with_version = known.clone().filter(|known| known.contains(|c: char| c.is_ascii_digit()));
-        Environment {
-            architecture: seen.architecture.to_owned(),
-            libc: libc(seen.modules, seen.libc),
-            runtime: with_version
-                .or_else(|| runtime(seen.executable, seen.modules))
-                .or(known)
-                .unwrap_or_else(|| "native".to_owned()),
-            allocator: allocator(seen.modules).to_owned(),
-            processors: seen.processors,
-            counting: COUNTING,
-        }
+/// The environment of a program that a caller sees.
+pub fn of(seen: &Seen<'_>) -> Environment {
+    let known = seen.runtime.map(str::to_owned);
+    // Whoever asked the interpreter itself knows it better than a look at its file's name.
+    let with_version = known.clone().filter(|known| known.contains(|c: char| c.is_ascii_digit()));
+    Environment {
+        architecture: seen.architecture.to_owned(),
+        libc: libc(seen.modules, seen.libc),
+        runtime: with_version
+            .or_else(|| runtime(seen.executable, seen.modules))
+            .or(known)
+            .unwrap_or_else(|| "native".to_owned()),
+        allocator: allocator(seen.modules).to_owned(),
+        processors: seen.processors,
+        counting: COUNTING,
     }
-
-    /// The class's name, safe as a file's: `x86_64-glibc2.36-python3.11-libc-2cpu-c1`.
-    pub fn class_name(&self) -> String {
-        format!(
-            "{}-{}-{}-{}-{}cpu-c{}",
-            safe(&self.architecture),
-            safe(&self.libc),
-            safe(&self.runtime),
-            safe(&self.allocator),
-            self.processors,
-            self.counting
-        )
-    }
-
-    /// What differs in another environment, one clause each; none when both are of one class. `self` is where the
-    /// baseline is from.
-    pub fn differences(&self, other: &Environment) -> Vec<String> {
-        let texts = [
-            ("architecture", &self.architecture, &other.architecture),
-            ("libc", &self.libc, &other.libc),
-            ("runtime", &self.runtime, &other.runtime),
-            ("allocator", &self.allocator, &other.allocator),
-        ];
-        let mut sentences: Vec<String> = texts
-            .into_iter()
-            .filter(|(_, before, now)| before != now)
-            .map(|(what, before, now)| format!("its {what} is {}, here it is {}", named(before), named(now)))
-            .collect();
-        if self.processors != other.processors {
-            sentences.push(format!(
-                "it is for {}, here are {}",
-                processors(self.processors),
-                other.processors
-            ));
-        }
-        if self.counting != other.counting {
-            let (before, now) = (self.counting, other.counting);
-            sentences.push(format!("its counting rules are version {before}, here they are version {now}"));
-        }
-        sentences
-    }
-}
-
-fn named(text: &str) -> &str {
-    if text.is_empty() { "unknown" } else { text }
-}
-
-fn processors(count: u32) -> String {
-    if count == 1 { "1 processor".to_owned() } else { format!("{count} processors") }
-}
-
-/// Only what file names and shells take without quoting; a dash separates the parts.
-fn safe(text: &str) -> String {
-    let kept: String = text
-        .chars()
-        .filter(|c| !c.is_whitespace())
-        .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '+') { c } else { '_' })
-        .collect();
-    if kept.is_empty() { "unknown".to_owned() } else { kept }
 }
 
 /// The name and version of the libc among the mapped libraries, such as `glibc 2.36` or `musl 1.2.3`. glibc says its version

@@ -1,7 +1,7 @@
-//! What is recognised, how a class is named, what differs.
+//! What is recognised.
 
 use super::*;
-use crate::sample::environment;
+use mallow_gate::sample::environment;
 use proptest::prelude::*;
 
 const GLIBC: &[u8] =
@@ -10,39 +10,6 @@ const MUSL: &[u8] = b"\x7fELF\0musl libc (x86_64)\nVersion %s\n\x001.2\x001.2.3\
 
 fn modules(paths: &[&str]) -> Vec<String> {
     paths.iter().map(|path| (*path).to_owned()).collect()
-}
-
-#[test]
-fn a_class_is_a_file_name() {
-    assert_eq!(environment().class_name(), "x86_64-glibc2.36-native-libc-2cpu-c1");
-    let python = Environment { runtime: "python 3.11".to_owned(), ..environment() };
-    assert_eq!(python.class_name(), "x86_64-glibc2.36-python3.11-libc-2cpu-c1");
-    let odd = Environment { runtime: "../a b-c".to_owned(), allocator: String::new(), ..environment() };
-    assert_eq!(odd.class_name(), "x86_64-glibc2.36-.._ab_c-unknown-2cpu-c1");
-}
-
-#[test]
-fn each_difference_is_a_clause() {
-    assert_eq!(environment().differences(&environment()), [""; 0]);
-    let other = Environment {
-        architecture: "aarch64".to_owned(),
-        libc: "musl 1.2.3".to_owned(),
-        runtime: "python 3.11".to_owned(),
-        allocator: String::new(),
-        processors: 1,
-        counting: 2,
-    };
-    assert_eq!(
-        other.differences(&environment()),
-        [
-            "its architecture is aarch64, here it is x86_64",
-            "its libc is musl 1.2.3, here it is glibc 2.36",
-            "its runtime is python 3.11, here it is native",
-            "its allocator is unknown, here it is libc",
-            "it is for 1 processor, here are 2",
-            "its counting rules are version 2, here they are version 1",
-        ]
-    );
 }
 
 #[test]
@@ -106,8 +73,8 @@ fn all_together() {
         runtime: None,
         processors: 2,
     };
-    assert_eq!(Environment::of(&seen), environment());
-    let rust = Environment::of(&Seen { runtime: Some("rustc 1.88"), ..seen });
+    assert_eq!(of(&seen), environment());
+    let rust = of(&Seen { runtime: Some("rustc 1.88"), ..seen });
     assert_eq!(rust.runtime, "rustc 1.88");
 }
 
@@ -118,7 +85,7 @@ proptest! {
             architecture: &name, executable: &name, modules: std::slice::from_ref(&name), libc: &content, runtime: None,
             processors: 1,
         };
-        let class = Environment::of(&seen).class_name();
+        let class = of(&seen).class_name();
         let is_safe = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '+' | '-');
         prop_assert!(class.chars().all(is_safe), "{}", class);
     }

@@ -1,39 +1,27 @@
-//! The gate: allocation tests of a project, run, measured, compared with what is in the repository, and judged.
+//! The gate at work: allocation tests of a project, built, run, measured, and held against what is in the repository.
 //!
 //! ```text
-//! mallow.toml or a folder of test_*.c ── suite ──> Test ── build ──> command ── run ──> Measurement ─┐
-//!                                                                             baselines ──> Baseline ─┴─ judge ──> TestResult
+//! mallow.toml or a folder of test_*.c ── suite ──> TestSpec ── build ──> command ── run ──> Measurement ─┐
+//!                                                                           baselines ──> Baseline ─┴─ mallow-gate ──> TestResult
 //! ```
 //!
-//! [`manifest`] and [`suite`] say which tests there are, [`build`] makes programs of their sources, [`run`] measures
-//! them, [`baseline`] keeps what they may cost, [`judge`] compares. Judging is a pure function of a measurement, a
-//! baseline and limits.
+//! [`manifest`] and [`suite`] say which tests there are, [`mod@build`] makes programs of their sources, [`run`] measures
+//! them, [`baselines`] is the folder of what they may cost; [`mod@check`] is one whole check, [`update`] makes new baselines of it.
+//! Verdicts are `mallow-gate`'s, which runs nothing: whatever looks at a result needs that crate and not this one.
 //!
 //! The crate prints nothing. How a result looks is the front end's affair.
 
-pub mod baseline;
-mod blame;
+pub mod baselines;
 pub mod build;
 pub mod check;
 pub mod environment;
-pub mod glob;
-pub mod guards;
-pub mod judge;
-pub mod limit;
 pub mod manifest;
-pub mod measurement;
 mod nearest;
-pub mod nio;
 mod regions;
 pub mod report_file;
-pub mod result;
 pub mod run;
-#[cfg(test)]
-mod sample;
 pub mod selection;
 pub mod shims;
-pub mod site_diff;
-pub mod spread;
 pub mod suite;
 pub mod update;
 pub mod workplace;

@@ -17,7 +17,7 @@ mod limit_tests;
 #[cfg(test)]
 mod tests;
 
-use crate::limit::{Limits, Tolerance};
+use mallow_gate::limit::{Limits, Tolerance};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -3,10 +3,10 @@
 //! A program's only region is called as its test is, and several are told apart behind a dot. So a second region would rename the first,
 //! and one that is gone would rename the other: what they cost would be held against nothing.
 
-use crate::baseline::{Baseline, BaselineError, Baselines, Found};
-use crate::measurement::Measurement;
-use crate::result::{Outcome, TestResult};
-use crate::run::name_among_others;
+use crate::baselines::Baselines;
+use mallow_gate::baseline::{Baseline, BaselineError, Found};
+use mallow_gate::measurement::Measurement;
+use mallow_gate::regions::name_among_others;
 
 /// Gives the regions of a test the names that their baselines have.
 pub(crate) fn keep_names(
@@ -37,28 +37,4 @@ fn is_there(
         Found::OtherEnvironment(baselines) => baselines.iter().any(is_wanted),
         Found::None => false,
     })
-}
-
-/// What another build measured of the same region; of the only one when it has another name there.
-pub(crate) fn of_same<'a>(measurement: &Measurement, before: &'a [Measurement]) -> Option<&'a Measurement> {
-    let by = |is_same: fn(&Measurement, &Measurement) -> bool| {
-        before.iter().find(|other| is_same(other, measurement))
-    };
-    by(|a, b| a.region == b.region).or_else(|| by(|a, b| a.name == b.name))
-}
-
-/// A result for each region that another build has and this one has not.
-pub(crate) fn vanished(before: &[Measurement], measured: &[Measurement]) -> Vec<TestResult> {
-    let is_met = |other: &&Measurement| {
-        measured
-            .iter()
-            .any(|measurement| of_same(measurement, before).is_some_and(|same| same.name == other.name))
-    };
-    let gone = before.iter().filter(|other| !is_met(other));
-    let result = |gone: &Measurement| {
-        let sentence =
-            format!("The other build has the region `{}`, and this one ran without it.", gone.region);
-        TestResult::unmeasured(&gone.name, Outcome::Stale, sentence)
-    };
-    gone.map(result).collect()
 }

@@ -37,7 +37,7 @@ pub struct ReportFile {
     pub tests: Vec<TestJson>,
 }
 
-/// See [`crate::measurement::Environment`].
+/// See [`mallow_gate::measurement::Environment`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the same names as there")]
 pub struct EnvironmentJson {
@@ -85,7 +85,7 @@ pub struct TestJson {
     pub measurement: Option<MeasurementJson>,
 }
 
-/// See [`crate::result::Judgement`].
+/// See [`mallow_gate::result::Judgement`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JudgementJson {
     /// Such as `allocations`.
@@ -100,7 +100,7 @@ pub struct JudgementJson {
     pub window: Option<WindowJson>,
 }
 
-/// See [`crate::result::Spread`].
+/// See [`mallow_gate::result::Spread`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the same names as there")]
 pub struct SpreadJson {
@@ -111,7 +111,7 @@ pub struct SpreadJson {
     pub runs: u32,
 }
 
-/// See [`crate::result::Window`]. An end that is not limited is null.
+/// See [`mallow_gate::result::Window`]. An end that is not limited is null.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the same names as there")]
 pub struct WindowJson {
@@ -119,7 +119,7 @@ pub struct WindowJson {
     pub max: Option<u64>,
 }
 
-/// See [`crate::measurement::Figures`].
+/// See [`mallow_gate::measurement::Figures`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the same names as there")]
 pub struct FiguresJson {
@@ -131,7 +131,7 @@ pub struct FiguresJson {
     pub descriptors: u64,
 }
 
-/// See [`crate::result::SiteChange`].
+/// See [`mallow_gate::result::SiteChange`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangeJson {
     /// Innermost first.
@@ -147,7 +147,7 @@ pub struct ChangeJson {
     pub blamed: Option<usize>,
 }
 
-/// See [`crate::result::VaryingSite`].
+/// See [`mallow_gate::result::VaryingSite`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VaryingJson {
     /// Innermost first.
@@ -156,7 +156,7 @@ pub struct VaryingJson {
     pub allocations: SpreadJson,
 }
 
-/// See [`crate::measurement::Site`].
+/// See [`mallow_gate::measurement::Site`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SiteJson {
     /// Innermost first.
@@ -165,7 +165,7 @@ pub struct SiteJson {
     pub figures: FiguresJson,
 }
 
-/// See [`crate::measurement::Measurement`].
+/// See [`mallow_gate::measurement::Measurement`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MeasurementJson {
     /// The region's name as the program has it; left out for a whole process.
@@ -187,7 +187,7 @@ pub struct MeasurementJson {
     pub sites: Vec<SiteJson>,
 }
 
-/// See [`crate::measurement::Run`].
+/// See [`mallow_gate::measurement::Run`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunJson {
     /// What it came to.
@@ -201,7 +201,7 @@ pub struct RunJson {
     pub waited_us: u64,
 }
 
-/// See [`crate::measurement::Objects`]. What is not known is left out.
+/// See [`mallow_gate::measurement::Objects`]. What is not known is left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the same names as there")]
 pub struct ObjectsJson {

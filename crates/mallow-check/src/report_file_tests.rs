@@ -1,11 +1,11 @@
 //! Round trips, the published schema, damage, and that a baseline of a report is the baseline of the check.
 
 use super::*;
-use crate::baseline::{Baseline, Machine};
-use crate::judge::{Settings, judge};
-use crate::limit::Limits;
-use crate::result::{CheckResult, Outcome, TestResult};
-use crate::sample::{baseline, counts, environment, measurement, of_runs, run, site};
+use mallow_gate::baseline::{Baseline, Machine};
+use mallow_gate::judge::{Settings, judge};
+use mallow_gate::limit::Limits;
+use mallow_gate::result::{CheckResult, Outcome, TestResult};
+use mallow_gate::sample::{baseline, counts, environment, measurement, of_runs, run, site};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -44,7 +44,7 @@ fn sample() -> CheckResult {
 /// The result with sites in the judged run only, as a report keeps it.
 fn thinned(mut check: CheckResult) -> CheckResult {
     for measurement in check.tests.iter_mut().filter_map(|test| test.measurement.as_mut()) {
-        let judged = crate::measurement::judged_run(&measurement.runs).cloned();
+        let judged = mallow_gate::measurement::judged_run(&measurement.runs).cloned();
         let at = measurement.runs.iter().position(|run| Some(run) == judged.as_ref());
         for (index, run) in measurement.runs.iter_mut().enumerate() {
             if Some(index) != at {
@@ -90,9 +90,9 @@ fn frames_stand_there_once() {
 
 #[test]
 fn an_open_end_of_a_window_is_null() {
-    let cap = crate::limit::Limit::Absolute { min: Some(5), max: None };
+    let cap = mallow_gate::limit::Limit::Absolute { min: Some(5), max: None };
     let limits =
-        Limits { by_metric: vec![(crate::measurement::Metric::Allocations, cap)], ..Limits::default() };
+        Limits { by_metric: vec![(mallow_gate::measurement::Metric::Allocations, cap)], ..Limits::default() };
     let result = judge(&counts(None, &[7; 10]), None, &limits, &Settings::default());
     let file = ReportFile::from(&check(vec![result]));
     let window = file.tests[0].judgements[0].window;

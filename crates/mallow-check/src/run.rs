@@ -15,11 +15,12 @@ pub use error::RunError;
 
 use crate::build::Prepared;
 use crate::manifest::{Mode, TestSpec};
-use crate::measurement::{Environment, Figures, Measurement, Metric, Objects, Run, Site};
 use mallow_collect::{
     Counted, Output, Patience, RecordOptions, RecordOutcome, RegionRun, Resolve, Scope, Setting,
     WatchedProcess, record,
 };
+use mallow_gate::measurement::{Environment, Figures, Measurement, Metric, Objects, Run, Site};
+use mallow_gate::regions::name_among_others;
 use mallow_profile::Exit;
 use std::cell::OnceCell;
 use std::ffi::OsString;
@@ -241,16 +242,6 @@ fn name_of(test: &TestSpec, region: &str, regions: usize) -> String {
         1 => test.name.clone(),
         _ => name_among_others(&test.name, region),
     }
-}
-
-/// The name of a region beside others; the test's own where the region is called as the test is.
-pub(crate) fn name_among_others(test: &str, region: &str) -> String {
-    let short = test.strip_prefix("test_").unwrap_or(test);
-    if region == test || region == short || region.is_empty() {
-        return test.to_owned();
-    }
-    let safe = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.') { c } else { '_' };
-    format!("{test}.{}", region.chars().map(safe).collect::<String>())
 }
 
 /// A measurement without runs.

@@ -4,10 +4,10 @@
 //! when the program has run. So a test is run when it, or a region that it may turn out to have, is asked for; and of what
 //! came of it only what was asked for is kept.
 
-use crate::glob;
 use crate::nearest::nearest_few;
-use crate::result::TestResult;
 use crate::suite::SuiteError;
+use mallow_gate::glob;
+use mallow_gate::result::TestResult;
 
 /// How many names are offered for one that is not there.
 const OFFERED_MAX: usize = 5;
@@ -110,8 +110,8 @@ fn not_there<'names>(asked: &str, names: impl Iterator<Item = &'names str> + Clo
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::Outcome;
-    use crate::sample;
+    use mallow_gate::result::Outcome;
+    use mallow_gate::sample;
 
     fn selection(words: &[&str]) -> Selection {
         Selection { words: words.iter().map(|word| (*word).to_owned()).collect() }

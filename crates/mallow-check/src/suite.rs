@@ -10,8 +10,8 @@ mod found;
 mod tests;
 
 use crate::manifest::{Gate, MANIFEST_NAME, Manifest, Program, TestSpec};
-use crate::result::TestResult;
 use crate::selection::Selection;
+use mallow_gate::result::TestResult;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

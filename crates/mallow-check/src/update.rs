@@ -1,9 +1,10 @@
 //! New baselines from the results of a check: what would change, whether it may, and doing it.
 
-use crate::baseline::{Baseline, BaselineError, Baselines, Found, Machine};
-use crate::judge::grouped;
-use crate::measurement::{Environment, Metric};
-use crate::result::{CheckResult, Outcome, TestResult};
+use crate::baselines::Baselines;
+use mallow_gate::baseline::{Baseline, BaselineError, Found, Machine};
+use mallow_gate::judge::{grouped, per_operation};
+use mallow_gate::measurement::{Environment, Metric};
+use mallow_gate::result::{CheckResult, Outcome, TestResult};
 use std::path::PathBuf;
 
 /// How to update.
@@ -11,7 +12,7 @@ use std::path::PathBuf;
 pub struct Options {
     /// Accept results that look blind.
     pub force: bool,
-    /// Whether this is CI (see [`crate::baseline::is_ci`]).
+    /// Whether this is CI (see [`crate::baselines::is_ci`]).
     pub is_ci: bool,
     /// Where the results are from.
     pub machine: Machine,
@@ -174,7 +175,7 @@ impl UpdateRow {
         }
         let by_operation = match ops {
             Some(ops) if ops > 0 => {
-                format!(" ({} per operation)", crate::judge::per_operation(before, self.after, ops))
+                format!(" ({} per operation)", per_operation(before, self.after, ops))
             }
             _ => String::new(),
         };

@@ -4,8 +4,8 @@
 
 use crate::{Shown, is_own, lines, plumbing};
 use mallow_base::Frame;
-use mallow_check::measurement::{Figures, Metric, Run, judged_run};
-use mallow_check::result::{CheckResult, Judgement, Outcome, Spread, Standing, TestResult};
+use mallow_gate::measurement::{Figures, Metric, Run, judged_run};
+use mallow_gate::result::{CheckResult, Judgement, Outcome, Spread, Standing, TestResult};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::hash::Hash;

@@ -1,8 +1,8 @@
 //! Order, sums and which stacks are one.
 
 use super::*;
-use mallow_check::measurement::{Environment, Site};
-use mallow_check::result::{SiteChange, VaryingSite, Window};
+use mallow_gate::measurement::{Environment, Site};
+use mallow_gate::result::{SiteChange, VaryingSite, Window};
 
 fn frames(names: &str) -> Vec<Frame> {
     names.split(' ').map(|name| Frame { function: name.to_owned(), ..Frame::default() }).collect()
@@ -213,7 +213,7 @@ fn a_broken_limit_without_a_baseline_has_its_largest_stacks() {
         frames: frames(names),
         figures: Figures { allocations, ..Figures::default() },
     };
-    let run = mallow_check::measurement::Run {
+    let run = mallow_gate::measurement::Run {
         sites: vec![
             site("malloc a main", 3),
             site("malloc b main", 7),
@@ -222,7 +222,7 @@ fn a_broken_limit_without_a_baseline_has_its_largest_stacks() {
         ],
         ..Default::default()
     };
-    test.measurement = Some(mallow_check::measurement::Measurement {
+    test.measurement = Some(mallow_gate::measurement::Measurement {
         name: "t".to_owned(),
         region: String::new(),
         ops: None,

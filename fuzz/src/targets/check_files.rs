@@ -2,10 +2,10 @@
 //! what they hold or in one named error: never a panic. The first byte chooses the reader.
 
 use super::said;
-use mallow_check::baseline::Baseline;
 use mallow_check::manifest::Manifest;
-use mallow_check::nio::{Thresholds, check, read_log};
 use mallow_check::report_file::ReportFile;
+use mallow_gate::baseline::Baseline;
+use mallow_gate::nio::{Thresholds, check, read_log};
 use std::path::Path;
 
 pub(super) fn check_files(data: &[u8]) {

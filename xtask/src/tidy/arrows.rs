@@ -16,13 +16,14 @@ const ROWS: &[Row] = &[
     ("mallow-heapsnap", &["mallow-base"]),
     ("mallow-collect", &["mallow-wire", "mallow-base", "mallow-profile"]),
     ("mallow-formats", &["mallow-wire", "mallow-profile", "mallow-heapsnap", "mallow-base"]),
-    ("mallow-check", &["mallow-profile", "mallow-collect", "mallow-base"]),
+    ("mallow-gate", &["mallow-profile", "mallow-base"]),
+    ("mallow-check", &["mallow-gate", "mallow-profile", "mallow-collect", "mallow-base"]),
     ("mallow-growth", &["mallow-base"]),
     ("mallow-load", &["mallow-base"]),
     ("mallow-soak", &["mallow-profile", "mallow-collect", "mallow-growth", "mallow-load", "mallow-base"]),
     (
         "mallow-view",
-        &["mallow-profile", "mallow-heapsnap", "mallow-check", "mallow-growth", "mallow-soak", "mallow-base"],
+        &["mallow-profile", "mallow-heapsnap", "mallow-gate", "mallow-growth", "mallow-soak", "mallow-base"],
     ),
     (
         "mallow-cli",
@@ -35,6 +36,7 @@ const ROWS: &[Row] = &[
             "mallow-formats",
             "mallow-heapsnap",
             "mallow-check",
+            "mallow-gate",
             "mallow-growth",
             "mallow-load",
             "mallow-soak",
@@ -50,6 +52,7 @@ const ROWS: &[Row] = &[
         "mallow-fuzz",
         &[
             "mallow-check",
+            "mallow-gate",
             "mallow-formats",
             "mallow-load",
             "mallow-profile",

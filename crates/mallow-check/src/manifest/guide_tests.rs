@@ -3,7 +3,7 @@
 
 use super::tests::parse;
 use super::*;
-use crate::measurement::Metric;
+use mallow_gate::measurement::Metric;
 
 const CHAPTER: &str = include_str!("../../../../docs/guide/mallow-toml.md");
 

@@ -2,7 +2,7 @@
 
 use super::raw::{LimitTable, RawTolerance};
 use super::values::one_of;
-use crate::limit::{Combine, Limit, Tolerance};
+use mallow_gate::limit::{Combine, Limit, Tolerance};
 use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 use std::fmt;
 

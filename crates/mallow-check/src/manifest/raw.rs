@@ -2,8 +2,8 @@
 
 use super::limits::{Percent, RawCombine, RawLimit};
 use super::values::{Flags, Name, Positive, RawMode, RawTimeout, Words};
-use crate::limit::Tolerance;
-use crate::measurement::Metric;
+use mallow_gate::limit::Tolerance;
+use mallow_gate::measurement::Metric;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use toml::Spanned;

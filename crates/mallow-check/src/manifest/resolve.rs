@@ -2,8 +2,8 @@
 
 use super::raw::{RawGate, RawLimits, RawManifest, RawTest, Variables};
 use super::{Gate, Language, Manifest, ManifestError, Mode, Program, Settings, TestSpec};
-use crate::limit::Tolerance;
-use crate::measurement::Metric;
+use mallow_gate::limit::Tolerance;
+use mallow_gate::measurement::Metric;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Component, Path, PathBuf};

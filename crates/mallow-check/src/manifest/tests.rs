@@ -1,8 +1,8 @@
 //! Manifests: what is read of a good one, and what is said about each kind of bad one.
 
 use super::*;
-use crate::limit::{Combine, Limit};
-use crate::measurement::Metric;
+use mallow_gate::limit::{Combine, Limit};
+use mallow_gate::measurement::Metric;
 use proptest::prelude::*;
 
 pub(super) fn parse(text: &str) -> Result<Manifest, ManifestError> {

@@ -2,8 +2,8 @@
 
 use super::frames::Table;
 use super::*;
-use crate::measurement::{Environment, Figures, Measurement, Objects, Site, judged_run};
-use crate::result::{CheckResult, Judgement, Spread, Standing, TestResult, Window};
+use mallow_gate::measurement::{Environment, Figures, Measurement, Objects, Site, judged_run};
+use mallow_gate::result::{CheckResult, Judgement, Spread, Standing, TestResult, Window};
 
 impl From<&CheckResult> for ReportFile {
     fn from(check: &CheckResult) -> ReportFile {
@@ -22,7 +22,7 @@ impl From<&CheckResult> for ReportFile {
 }
 
 fn test_json<'a>(test: &'a TestResult, table: &mut Table<'a>) -> TestJson {
-    let change = |change: &'a crate::result::SiteChange, table: &mut Table<'a>| ChangeJson {
+    let change = |change: &'a mallow_gate::result::SiteChange, table: &mut Table<'a>| ChangeJson {
         stack: table.stack(&change.frames),
         before: change.before.as_ref().map(FiguresJson::from),
         after: change.after.as_ref().map(FiguresJson::from),

@@ -2,12 +2,12 @@
 
 use super::from::standing_word;
 use super::*;
-use crate::baseline::placed;
-use crate::measurement::{Environment, Figures, Measurement, Metric, Objects, Run, Site};
-use crate::result::{
+use mallow_base::Frame;
+use mallow_gate::json_error::placed;
+use mallow_gate::measurement::{Environment, Figures, Measurement, Metric, Objects, Run, Site};
+use mallow_gate::result::{
     CheckResult, Judgement, Outcome, SiteChange, Spread, Standing, TestResult, VaryingSite, Window,
 };
-use mallow_base::Frame;
 
 #[derive(Deserialize)]
 struct Head {

@@ -1,10 +1,10 @@
 //! What is to be seen of the program that ran.
 
 use crate::build::Prepared;
-use crate::environment::Seen;
+use crate::environment::{self, Seen};
 use crate::manifest::TestSpec;
-use crate::measurement::Environment;
 use mallow_collect::WatchedProcess;
+use mallow_gate::measurement::Environment;
 use object::{Object, ObjectSection};
 use std::path::Path;
 
@@ -32,7 +32,7 @@ pub(crate) fn watched_environment(
         .or_else(|| loader(executable).filter(|path| is_libc(path)))
         .or_else(own_libc);
     let content = libc.and_then(|path| std::fs::read(path).ok()).unwrap_or_default();
-    Environment::of(&Seen {
+    environment::of(&Seen {
         architecture: std::env::consts::ARCH,
         executable,
         modules,

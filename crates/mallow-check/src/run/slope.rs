@@ -5,8 +5,8 @@
 
 use super::{Repeats, RunError, Runner, Seen, Task, empty, note_blind, of_regions, whole_run};
 use crate::manifest::Mode;
-use crate::measurement::{Figures, Measurement, Objects, Run, Site};
 use mallow_base::Frame;
+use mallow_gate::measurement::{Figures, Measurement, Objects, Run, Site};
 use std::collections::HashMap;
 
 /// One run for each pair of processes; `ops` operations in each.

@@ -3,7 +3,7 @@
 use super::Task;
 use crate::environment;
 use crate::manifest::Mode;
-use crate::measurement::Metric;
+use mallow_gate::measurement::Metric;
 
 use mallow_collect::{RegionRun, WatchedProcess};
 use std::ffi::OsStr;

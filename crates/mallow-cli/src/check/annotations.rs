@@ -6,7 +6,7 @@ use super::details::told;
 use super::stack::chain;
 use super::verdict::{Weight, weight};
 use mallow_base::Frame;
-use mallow_check::result::{CheckResult, TestResult};
+use mallow_gate::result::{CheckResult, TestResult};
 use mallow_view::check::{changes, largest, left, site_metrics, varying, visible, worst_first};
 use std::path::{Path, PathBuf};
 
@@ -118,7 +118,7 @@ fn property(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::check::sample;
-    use mallow_check::result::Outcome;
+    use mallow_gate::result::Outcome;
     use std::fs;
 
     /// A checkout with the sources that the samples name, and the suite in it.

@@ -6,8 +6,8 @@ use super::blame;
 use super::figures::{change, operations};
 use crate::text::{Style, grouped, plural, printable, wrapped};
 use mallow_base::Bytes;
-use mallow_check::measurement::Metric;
-use mallow_check::result::{Outcome, Standing, TestResult};
+use mallow_gate::measurement::Metric;
+use mallow_gate::result::{Outcome, Standing, TestResult};
 use mallow_view::check::{ChangeRow, changes, judgement, lacks_lines, largest, left, site_metrics, varying};
 use std::cmp::Reverse;
 
@@ -80,7 +80,7 @@ fn may_have_kept(test: &TestResult) -> bool {
     let differs = [Metric::Remaining, Metric::Descriptors].into_iter().any(|metric| {
         judgement(test, metric).is_some_and(|judgement| judgement.spread.min < judgement.spread.max)
     });
-    let is_free = |judgement: &mallow_check::result::Judgement| judgement.standing == Standing::Free;
+    let is_free = |judgement: &mallow_gate::result::Judgement| judgement.standing == Standing::Free;
     match test.outcome {
         Outcome::Missing => judgement(test, Metric::Remaining).is_none_or(is_free),
         Outcome::Flaky => differs,

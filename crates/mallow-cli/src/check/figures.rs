@@ -1,8 +1,8 @@
 //! How a check's figures are written: in full for a run, in thousandths for an operation.
 
 use crate::text::{diff, grouped};
-use mallow_check::measurement::Metric;
-use mallow_check::result::{Judgement, TestResult};
+use mallow_gate::measurement::Metric;
+use mallow_gate::result::{Judgement, TestResult};
 use mallow_view::Measure;
 use std::num::NonZeroU64;
 
@@ -78,7 +78,7 @@ fn measure(metric: Metric) -> Measure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mallow_check::result::{Spread, Standing};
+    use mallow_gate::result::{Spread, Standing};
 
     fn judgement(min: u64, max: u64, at_min: u32, reference: Option<u64>) -> Judgement {
         Judgement {

@@ -3,7 +3,7 @@
 use crate::check::sample;
 use crate::json::tests::assert_fits;
 use mallow_check::report_file::ReportFile;
-use mallow_check::result::CheckResult;
+use mallow_gate::result::CheckResult;
 use serde_json::{Value, json};
 
 fn document(result: &CheckResult) -> Value {

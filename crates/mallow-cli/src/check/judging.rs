@@ -9,14 +9,14 @@ use crate::failure::Failure;
 use crate::symbols::Names;
 use crate::text::{Style, shell_word};
 use crate::{output, preload, words};
-use mallow_check::baseline::Baselines;
+use mallow_check::baselines::Baselines;
 use mallow_check::build::Tools;
-use mallow_check::check::{Against, CheckError, Options, Progress};
-use mallow_check::nio::{Thresholds, read_log};
-use mallow_check::result::CheckResult;
+use mallow_check::check::{Against, CheckContext, CheckError, Options, Progress};
 use mallow_check::run::Runner;
 use mallow_check::suite::Suite;
 use mallow_check::workplace::Workplace;
+use mallow_gate::nio::{Thresholds, read_log};
+use mallow_gate::result::CheckResult;
 use mallow_view::check::settle_blame;
 use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal;
@@ -69,16 +69,8 @@ fn measured(check: &Check, suite: &Suite, baselines: &Baselines) -> Result<Check
             tell(check.shown.form, &progress, style);
         }
     };
-    let mut result = mallow_check::check::check(
-        suite,
-        &workplace,
-        &tools,
-        &mut runner,
-        baselines,
-        &options,
-        &mut progress,
-    )
-    .map_err(failure)?;
+    let context = CheckContext { suite, workplace: &workplace, tools: &tools, baselines, options: &options };
+    let mut result = mallow_check::check::check(context, &mut runner, &mut progress).map_err(failure)?;
     settle_blame(&mut result);
     Ok(result)
 }

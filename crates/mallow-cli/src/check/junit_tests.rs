@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::check::sample;
-use mallow_check::result::CheckResult;
+use mallow_gate::result::CheckResult;
 use quick_xml::Reader;
 use quick_xml::events::BytesStart;
 use std::collections::BTreeMap;

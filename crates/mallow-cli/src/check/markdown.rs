@@ -7,8 +7,8 @@ use super::figures::{from_baseline, operations, per_operation, steadiness};
 use super::text::Page;
 use super::verdict::{Weight, weight};
 use crate::text::{Style, cut_end, grouped, plural, printable};
-use mallow_check::measurement::Metric;
-use mallow_check::result::{Outcome, TestResult};
+use mallow_gate::measurement::Metric;
+use mallow_gate::result::{Outcome, TestResult};
 use mallow_view::check::{judgement, worst_first};
 
 /// Bytes up to which the table's rows are added.
@@ -157,7 +157,7 @@ mod tests {
     use super::*;
     use crate::check::sample;
     use insta::assert_snapshot;
-    use mallow_check::result::CheckResult;
+    use mallow_gate::result::CheckResult;
 
     fn markdown(result: &CheckResult) -> String {
         Page { result, limit: 10, allow_improvement: false }.markdown()

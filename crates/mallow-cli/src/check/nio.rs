@@ -5,8 +5,8 @@
 //! left some counts. Verdicts are not part of that output; [`verdicts`] tells them beside it.
 
 use super::details::told;
-use mallow_check::measurement::{Measurement, Metric, Run};
-use mallow_check::result::{CheckResult, Outcome, TestResult};
+use mallow_gate::measurement::{Measurement, Metric, Run};
+use mallow_gate::result::{CheckResult, Outcome, TestResult};
 use mallow_view::check::{tally, worst_first};
 use std::fmt::Write;
 use std::path::Path;
@@ -94,7 +94,7 @@ pub(crate) fn verdicts(result: &CheckResult) -> String {
 mod tests {
     use super::*;
     use crate::check::sample;
-    use mallow_check::measurement::Figures;
+    use mallow_gate::measurement::Figures;
 
     fn run(allocations: u64, bytes: u64, remaining_blocks: u64, descriptors: u64, settled: bool) -> Run {
         let figures = Figures { allocations, bytes, remaining_blocks, descriptors, ..Figures::default() };

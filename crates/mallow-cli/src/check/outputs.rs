@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::text::Style;
 use mallow_check::report_file::ReportFile;
-use mallow_check::result::CheckResult;
+use mallow_gate::result::CheckResult;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::Path;

@@ -1,8 +1,8 @@
 //! Results made by hand, with every verdict, for the tests of what people see.
 
 use mallow_base::Frame;
-use mallow_check::measurement::{Environment, Figures, Measurement, Metric, Run, Site};
-use mallow_check::result::{
+use mallow_gate::measurement::{Environment, Figures, Measurement, Metric, Run, Site};
+use mallow_gate::result::{
     CheckResult, Judgement, Outcome, SiteChange, Spread, Standing, TestResult, VaryingSite, Window,
 };
 

@@ -3,8 +3,8 @@
 use super::details;
 use super::figures::{each, from_baseline, operations, per_operation, steadiness};
 use crate::text::{Style, cut_end, grouped, plural, printable, shell_word};
-use mallow_check::measurement::Metric;
-use mallow_check::result::{CheckResult, Outcome, TestResult};
+use mallow_gate::measurement::Metric;
+use mallow_gate::result::{CheckResult, Outcome, TestResult};
 use mallow_view::check::{deciding, judgement, tally, worst_first};
 
 /// Columns of a verdict.

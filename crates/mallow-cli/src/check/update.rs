@@ -6,11 +6,12 @@ use super::{judging, read};
 use crate::failure::Failure;
 use crate::text::printable;
 use crate::{exit_code, output};
-use mallow_check::baseline::{Baselines, Machine};
+use mallow_check::baselines::{Baselines, this_machine};
 use mallow_check::report_file::ReportFile;
-use mallow_check::result::{CheckResult, Outcome};
 use mallow_check::suite::Suite;
 use mallow_check::update::{Options, Update, UpdateTest, plan};
+use mallow_gate::baseline::Machine;
+use mallow_gate::result::{CheckResult, Outcome};
 use std::path::Path;
 
 /// Of a check that was run just now.
@@ -24,7 +25,7 @@ pub(crate) fn of_result(
     let options = Options {
         force: accept_blind,
         is_ci: surroundings.ci || check.baselines.ci,
-        machine: Machine::of_this_one(),
+        machine: this_machine(),
     };
     for test in result.tests.iter().filter(|test| test.outcome == Outcome::Error) {
         let told = test.sentences.iter().flat_map(|sentence| sentence.lines());

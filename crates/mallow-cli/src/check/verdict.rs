@@ -1,7 +1,7 @@
 //! What a verdict means to a script: the exit code, and whether a test has failed.
 
 use crate::exit_code;
-use mallow_check::result::{CheckResult, Outcome, TestResult};
+use mallow_gate::result::{CheckResult, Outcome, TestResult};
 
 /// What a script should make of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -26,7 +26,7 @@ pub(super) fn stray_allocations(ops: Option<u64>) -> u64 {
 }
 
 /// How many runs it takes to make a hundred operations; 1 where nobody said how many a run makes.
-pub(crate) fn runs_per_hundred(ops: Option<u64>) -> u64 {
+pub(super) fn runs_per_hundred(ops: Option<u64>) -> u64 {
     match ops {
         None | Some(0) => 1,
         Some(ops) => OPERATIONS_PER_STRAY.div_ceil(ops),

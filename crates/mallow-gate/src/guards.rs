@@ -3,32 +3,25 @@
 //! A gate whose hooks no longer see the program reports fewer allocations, which looks like a win. Nobody makes
 //! all programs twice as good in one change, and few make one that allocated allocate nothing at all.
 
-use crate::baseline::{BaselineError, Baselines};
 use crate::judge::grouped;
-use crate::measurement::{Environment, Metric};
+use crate::measurement::Metric;
+use crate::regions::name_among_others;
 use crate::result::{Outcome, TestResult};
-use crate::run::name_among_others;
-use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 /// With fewer tests than this, that all have dropped says nothing.
 const TESTS_TO_COMPARE: usize = 2;
 
 /// Looks over all results of a check, changes those that look blind, adds the stale ones, and returns the sentences
-/// about the whole. `selected` is true when only some tests were asked for: then nothing is stale.
-pub fn look_over(
-    results: &mut Vec<TestResult>,
-    baselines: &Baselines,
-    environment: &Environment,
-    selected: bool,
-) -> Result<Vec<String>, BaselineError> {
+/// about the whole. `kept` are the names and files of the baselines of the environments that the check ran in; none when only
+/// some tests were asked for: then nothing is stale.
+pub fn look_over(results: &mut Vec<TestResult>, kept: Option<&[(String, PathBuf)]>) -> Vec<String> {
     let mut sentences = Vec::new();
     sentences.extend(no_tests(results));
     sentences.extend(mark_blind(results));
-    if !selected {
-        let stale = stale(results, baselines, environment)?;
-        results.extend(stale);
-    }
-    Ok(sentences)
+    let stale = stale(results, kept.unwrap_or_default());
+    results.extend(stale);
+    sentences
 }
 
 /// The sentence for a suite in which nothing ran.
@@ -85,16 +78,8 @@ fn blind(result: &mut TestResult, sentence: String) {
     result.sentences.insert(0, sentence);
 }
 
-/// A result for each baseline of this environment that no test of a full run has.
-pub fn stale(
-    results: &[TestResult],
-    baselines: &Baselines,
-    environment: &Environment,
-) -> Result<Vec<TestResult>, BaselineError> {
-    // Tests in other languages have other environments in the same run.
-    let mut environments: BTreeSet<&Environment> =
-        results.iter().filter_map(|result| result.measurement.as_ref()).map(|m| &m.environment).collect();
-    environments.insert(environment);
+/// A result for each baseline, by its name and file, that no test of a full run has; in the order of the names.
+pub fn stale(results: &[TestResult], kept: &[(String, PathBuf)]) -> Vec<TestResult> {
     // A program that crashed never came to its later regions: theirs are not stale.
     let failed: Vec<&str> =
         results.iter().filter(|r| r.outcome == Outcome::Error).map(|r| r.name.as_str()).collect();
@@ -104,21 +89,19 @@ pub fn stale(
         };
         results.iter().any(|result| result.name == name) || failed.iter().any(is_of_failed)
     };
-    let mut stale = Vec::new();
-    for environment in environments {
-        for (name, path) in baselines.names(environment)? {
-            if !is_known(&name) && !stale.iter().any(|result: &TestResult| result.name == name) {
-                let what = match has_sibling(&name, results) {
-                    true => "a region that the test ran without: it was left out, renamed or removed.",
-                    false => "a test that does not exist; a renamed test needs a new one.",
-                };
-                let sentence = format!("{} is the baseline of {what} `--update` removes it.", path.display());
-                stale.push(TestResult::unmeasured(&name, Outcome::Stale, sentence));
-            }
+    let mut stale: Vec<TestResult> = Vec::new();
+    for (name, path) in kept {
+        if !is_known(name) && !stale.iter().any(|result| result.name == *name) {
+            let what = match has_sibling(name, results) {
+                true => "a region that the test ran without: it was left out, renamed or removed.",
+                false => "a test that does not exist; a renamed test needs a new one.",
+            };
+            let sentence = format!("{} is the baseline of {what} `--update` removes it.", path.display());
+            stale.push(TestResult::unmeasured(name, Outcome::Stale, sentence));
         }
     }
     stale.sort_by(|a, b| a.name.cmp(&b.name));
-    Ok(stale)
+    stale
 }
 
 /// Whether another region of the same test ran.

@@ -1,7 +1,7 @@
 //! The folder of baselines: `CLASS/TEST.json`.
 
-use super::{Baseline, BaselineError};
-use crate::measurement::Environment;
+use mallow_gate::baseline::{Baseline, BaselineError, Found, Machine};
+use mallow_gate::measurement::Environment;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -12,17 +12,6 @@ const FILE_BYTES_MAX: u64 = 16 << 20;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Baselines {
     folder: PathBuf,
-}
-
-/// What there is for a test.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Found {
-    /// For this environment.
-    Exact(Box<Baseline>),
-    /// Only for others, in the order of their names.
-    OtherEnvironment(Vec<Baseline>),
-    /// Nothing.
-    None,
 }
 
 impl Baselines {
@@ -138,6 +127,21 @@ pub fn is_ci(value: Option<&str>) -> bool {
         .is_some_and(|value| !matches!(value.trim().to_ascii_lowercase().as_str(), "" | "0" | "false" | "no"))
 }
 
+/// The machine that this runs on.
+pub fn this_machine() -> Machine {
+    let first = |path: &str, key: &str| {
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        let line = text.lines().find_map(|line| line.strip_prefix(key));
+        line.unwrap_or_default().trim_start_matches([' ', '\t', ':', '=']).trim_matches('"').to_owned()
+    };
+    let release = rustix::system::uname().release().to_string_lossy().into_owned();
+    Machine {
+        kernel: release.split('.').take(2).collect::<Vec<_>>().join("."),
+        distribution: first("/etc/os-release", "PRETTY_NAME"),
+        cpu: first("/proc/cpuinfo", "model name"),
+    }
+}
+
 /// A folder's entries in order; none when it is not there.
 fn sorted(folder: &Path) -> Result<Vec<PathBuf>, BaselineError> {
     let failed = |error: std::io::Error| {
@@ -191,3 +195,7 @@ fn read_any(path: &Path) -> Result<Option<Baseline>, BaselineError> {
 fn is_absent(error: &std::io::Error) -> bool {
     matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory)
 }
+
+#[cfg(test)]
+#[path = "baselines_tests.rs"]
+mod tests;

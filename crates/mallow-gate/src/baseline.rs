@@ -4,16 +4,14 @@
 //! site and each frame, so that a change of one site is a change of one line in a review.
 
 mod kept;
+mod of_measurement;
 mod read;
-mod store;
 mod write;
 
-use crate::measurement::{Environment, Measurement, Metric, Site, judged_run};
+use crate::measurement::{Environment, Metric, Site};
 use crate::result::Spread;
 pub use kept::{as_kept, kept_stack};
-pub(crate) use read::placed;
 use std::collections::BTreeMap;
-pub use store::{Baselines, Found, file_name, is_ci};
 
 /// The schema of the files that this build writes and reads.
 pub const SCHEMA: &str = "mallow.baseline/1";
@@ -64,49 +62,23 @@ pub struct LeftOut {
     pub allocations: u64,
 }
 
+/// What there is for a test.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// For this environment.
+    Exact(Box<Baseline>),
+    /// Only for others, in the order of their names.
+    OtherEnvironment(Vec<Baseline>),
+    /// Nothing.
+    None,
+}
+
 /// Why a baseline cannot be read or written: a sentence with the file and the place in it.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("{0}")]
 pub struct BaselineError(pub String);
 
-impl Machine {
-    /// The one that this runs on.
-    pub fn of_this_one() -> Machine {
-        let first = |path: &str, key: &str| {
-            let text = std::fs::read_to_string(path).unwrap_or_default();
-            let line = text.lines().find_map(|line| line.strip_prefix(key));
-            line.unwrap_or_default().trim_start_matches([' ', '\t', ':', '=']).trim_matches('"').to_owned()
-        };
-        let release = rustix::system::uname().release().to_string_lossy().into_owned();
-        Machine {
-            kernel: release.split('.').take(2).collect::<Vec<_>>().join("."),
-            distribution: first("/etc/os-release", "PRETTY_NAME"),
-            cpu: first("/proc/cpuinfo", "model name"),
-        }
-    }
-}
-
 impl Baseline {
-    /// Of a measurement; none without runs.
-    pub fn of(measurement: &Measurement, machine: &Machine) -> Option<Baseline> {
-        let run = judged_run(&measurement.runs)?;
-        let (sites, left_out) = kept::table(&run.sites);
-        Some(Baseline {
-            name: measurement.name.clone(),
-            region: measurement.region.clone(),
-            environment: measurement.environment.clone(),
-            machine: machine.clone(),
-            ops: measurement.ops,
-            runs: u32::try_from(measurement.runs.len()).unwrap_or(u32::MAX),
-            spreads: Metric::ALL
-                .into_iter()
-                .filter_map(|metric| Some((metric, Spread::of_runs(&measurement.runs, metric)?)))
-                .collect(),
-            sites,
-            left_out,
-        })
-    }
-
     /// The runs' values of a metric; none where it was not known.
     pub fn spread(&self, metric: Metric) -> Option<&Spread> {
         self.spreads.get(&metric)

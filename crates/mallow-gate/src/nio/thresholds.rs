@@ -1,7 +1,7 @@
 //! Files of limits: one flat JSON object, test name to greatest number of allocations.
 
 use super::LogTest;
-use crate::baseline::placed;
+use crate::json_error::placed;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use std::collections::BTreeMap;

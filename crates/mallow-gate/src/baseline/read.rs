@@ -2,6 +2,7 @@
 
 use super::kept::DEPTH_MAX;
 use super::{Baseline, BaselineError, LeftOut, Machine, SCHEMA};
+use crate::json_error::placed;
 use crate::measurement::{Environment, Figures, Metric, Site};
 use crate::result::Spread;
 use mallow_base::Frame;
@@ -136,13 +137,6 @@ impl Baseline {
         let file: File = serde_json::from_str(text).map_err(|error| wrong(placed(&error)))?;
         file.into_baseline().map_err(wrong)
     }
-}
-
-/// The cause and the place: `missing field ... (line 3, column 7)`.
-pub(crate) fn placed(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    let cause = text.rfind(" at line ").map_or(text.as_str(), |at| &text[..at]);
-    format!("{cause} (line {}, column {})", error.line(), error.column())
 }
 
 impl File {

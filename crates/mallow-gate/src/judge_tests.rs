@@ -374,3 +374,21 @@ fn what_is_not_seen_is_blind_whatever_the_figures_are() {
     let worse = judged(&now, &counts(Some(1000), &[10; 10]));
     assert_eq!(worse.outcome, Outcome::Blind);
 }
+
+#[test]
+fn more_runs_are_wanted_when_the_floor_is_not_known() {
+    assert!(!wants_more_runs(&counts(Some(1000), &[5000; 10])));
+    assert!(wants_more_runs(&counts(Some(1000), &[5000, 5000, 5000, 5000, 5007])));
+    assert!(!wants_more_runs(&counts(Some(1000), &[])));
+}
+
+#[test]
+fn more_runs_are_wanted_when_a_leak_may_be_rarer_than_runs() {
+    let mut runs = vec![(50, 0); 10];
+    runs[4].1 = 1;
+    assert!(wants_more_runs(&measurement(Some(10), &runs)));
+    assert!(wants_more_runs(&measurement(Some(99), &runs)));
+    assert!(!wants_more_runs(&measurement(Some(100), &runs)), "with 100 operations each run would have one");
+    assert!(!wants_more_runs(&measurement(None, &runs)));
+    assert!(!wants_more_runs(&measurement(Some(10), &[(50, 3); 10])), "the same in every run is no question");
+}

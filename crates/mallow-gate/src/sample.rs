@@ -1,20 +1,22 @@
-//! Measurements made up for tests.
+//! Measurements made up for tests, of this crate and of those above it.
 
 use crate::baseline::{Baseline, Machine};
 use crate::measurement::{Environment, Figures, Measurement, Run, Site};
 use mallow_base::Frame;
 
 /// Numbers that look random and are the same in each run of the tests.
-pub(crate) struct Chance(pub(crate) u64);
+pub struct Chance(pub u64);
 
 impl Chance {
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+    /// The next one, from 0 on.
+    pub fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % bound.max(1)
     }
 }
 
-pub(crate) fn environment() -> Environment {
+/// A machine with glibc.
+pub fn environment() -> Environment {
     Environment {
         architecture: "x86_64".to_owned(),
         libc: "glibc 2.36".to_owned(),
@@ -25,7 +27,8 @@ pub(crate) fn environment() -> Environment {
     }
 }
 
-pub(crate) fn frame(function: &str, file: &str, line: u32) -> Frame {
+/// A frame of the program that is measured.
+pub fn frame(function: &str, file: &str, line: u32) -> Frame {
     Frame {
         function: function.to_owned(),
         file: Some(file.to_owned()),
@@ -36,7 +39,7 @@ pub(crate) fn frame(function: &str, file: &str, line: u32) -> Frame {
 }
 
 /// A site of `main` with one more frame.
-pub(crate) fn site(function: &str, line: u32, allocations: u64, remaining: u64) -> Site {
+pub fn site(function: &str, line: u32, allocations: u64, remaining: u64) -> Site {
     Site {
         frames: vec![frame(function, "/srv/demo/src/buf.c", line), frame("main", "/srv/demo/src/main.c", 9)],
         figures: Figures {
@@ -50,19 +53,20 @@ pub(crate) fn site(function: &str, line: u32, allocations: u64, remaining: u64) 
 }
 
 /// A run whose figures are the sum of its sites.
-pub(crate) fn run(sites: Vec<Site>) -> Run {
+pub fn run(sites: Vec<Site>) -> Run {
     let figures = sites.iter().fold(Figures::default(), |sum, site| sum.plus(&site.figures));
     Run { figures, sites, settled: true, ..Run::default() }
 }
 
 /// Runs with one site each.
-pub(crate) fn measurement(ops: Option<u64>, runs: &[(u64, u64)]) -> Measurement {
+pub fn measurement(ops: Option<u64>, runs: &[(u64, u64)]) -> Measurement {
     let runs =
         runs.iter().map(|(allocations, remaining)| run(vec![site("grow", 88, *allocations, *remaining)]));
     of_runs(ops, runs.collect())
 }
 
-pub(crate) fn of_runs(ops: Option<u64>, runs: Vec<Run>) -> Measurement {
+/// A measurement of the test `encode`.
+pub fn of_runs(ops: Option<u64>, runs: Vec<Run>) -> Measurement {
     Measurement {
         name: "encode".to_owned(),
         region: String::new(),
@@ -77,11 +81,12 @@ pub(crate) fn of_runs(ops: Option<u64>, runs: Vec<Run>) -> Measurement {
 }
 
 /// Allocations of runs that leave nothing.
-pub(crate) fn counts(ops: Option<u64>, allocations: &[u64]) -> Measurement {
+pub fn counts(ops: Option<u64>, allocations: &[u64]) -> Measurement {
     let runs: Vec<(u64, u64)> = allocations.iter().map(|count| (*count, 0)).collect();
     measurement(ops, &runs)
 }
 
-pub(crate) fn baseline(measurement: &Measurement) -> Baseline {
+/// What a measurement makes; it has runs.
+pub fn baseline(measurement: &Measurement) -> Baseline {
     Baseline::of(measurement, &Machine::default()).expect("it has runs")
 }

@@ -1,6 +1,6 @@
 //! The runs' values of a metric in five numbers, and whether they stand still.
 
-use crate::measurement::{Measurement, Metric, Run};
+use crate::measurement::{Metric, Run};
 use crate::result::{Spread, VaryingSite};
 use mallow_base::Frame;
 use std::collections::BTreeMap;
@@ -90,21 +90,6 @@ pub fn varying_sites(runs: &[Run]) -> Vec<VaryingSite> {
     sites.sort_by_key(|site| std::cmp::Reverse((site.allocations.range(), site.allocations.max)));
     sites.truncate(VARYING_MAX);
     sites
-}
-
-/// Whether a measurement should have as many runs again before it is judged: its least number of allocations is not
-/// known to be the floor, or some runs left behind what others did not, and too few operations were made to tell
-/// a leak from a block that is kept once (see [`crate::judge`]).
-pub(crate) fn wants_more_runs(measurement: &Measurement) -> bool {
-    let runs = &measurement.runs;
-    let is_unsteady = [Metric::Allocations, Metric::Objects]
-        .into_iter()
-        .any(|metric| Spread::of_runs(runs, metric).is_some_and(|spread| !spread.is_steady()));
-    let may_leak = [Metric::Remaining, Metric::Descriptors].into_iter().any(|metric| {
-        let differs = Spread::of_runs(runs, metric).is_some_and(|spread| spread.range() > 0);
-        differs && crate::judge::runs_per_hundred(measurement.ops) > 1
-    });
-    is_unsteady || may_leak
 }
 
 fn as_u32(count: usize) -> u32 {

@@ -28,11 +28,10 @@ mod window;
 use crate::baseline::{Baseline, Found};
 use crate::limit::Limits;
 use crate::measurement::{Measurement, Metric, Run, Site, judged_run};
-use crate::result::{Judgement, Outcome, Standing, TestResult};
+use crate::result::{Judgement, Outcome, Spread, Standing, TestResult};
 use crate::{site_diff, spread};
 pub use sentence::{grouped, per_operation};
 use standing::Doubt;
-pub(crate) use window::runs_per_hundred;
 
 /// How to judge.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -41,9 +40,19 @@ pub struct Settings {
     pub compare_anyway: bool,
 }
 
-/// Whether the runs should be repeated, so that there are twice as many, before they are judged.
+/// Whether a measurement should have as many runs again before it is judged: its least number of allocations is not
+/// known to be the floor, or some runs left behind what others did not, and too few operations were made to tell
+/// a leak from a block that is kept once (see the head of this module).
 pub fn wants_more_runs(measurement: &Measurement) -> bool {
-    spread::wants_more_runs(measurement)
+    let runs = &measurement.runs;
+    let is_unsteady = [Metric::Allocations, Metric::Objects]
+        .into_iter()
+        .any(|metric| Spread::of_runs(runs, metric).is_some_and(|spread| !spread.is_steady()));
+    let may_leak = [Metric::Remaining, Metric::Descriptors].into_iter().any(|metric| {
+        let differs = Spread::of_runs(runs, metric).is_some_and(|spread| spread.range() > 0);
+        differs && window::runs_per_hundred(measurement.ops) > 1
+    });
+    is_unsteady || may_leak
 }
 
 /// Judges what was measured against what was found for it. [`TestResult::duration_us`] is left 0.

@@ -1,7 +1,7 @@
 //! The five numbers exactly, and against sorting by hand.
 
 use super::*;
-use crate::sample::{counts, measurement, of_runs, run, site};
+use crate::sample::{counts, of_runs, run, site};
 use proptest::prelude::*;
 
 fn spread(values: &[u64]) -> Spread {
@@ -42,24 +42,6 @@ fn one_run_in_ten_may_be_disturbed() {
     assert!(!has_only_outliers(&values));
     assert!(!has_only_outliers(&[1, 1, 1, 900]), "too few runs to tell");
     assert!(!has_only_outliers(&[1, 1, 2, 2, 2, 2, 2, 2, 2, 900]), "no floor");
-}
-
-#[test]
-fn more_runs_are_wanted_when_the_floor_is_not_known() {
-    assert!(!wants_more_runs(&counts(Some(1000), &[5000; 10])));
-    assert!(wants_more_runs(&counts(Some(1000), &[5000, 5000, 5000, 5000, 5007])));
-    assert!(!wants_more_runs(&counts(Some(1000), &[])));
-}
-
-#[test]
-fn more_runs_are_wanted_when_a_leak_may_be_rarer_than_runs() {
-    let mut runs = vec![(50, 0); 10];
-    runs[4].1 = 1;
-    assert!(wants_more_runs(&measurement(Some(10), &runs)));
-    assert!(wants_more_runs(&measurement(Some(99), &runs)));
-    assert!(!wants_more_runs(&measurement(Some(100), &runs)), "with 100 operations each run would have one");
-    assert!(!wants_more_runs(&measurement(None, &runs)));
-    assert!(!wants_more_runs(&measurement(Some(10), &[(50, 3); 10])), "the same in every run is no question");
 }
 
 #[test]

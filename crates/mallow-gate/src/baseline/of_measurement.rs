@@ -1,0 +1,57 @@
+//! The baseline that a measurement makes.
+
+use super::{Baseline, LeftOut, Machine, SITES_MAX, kept_stack};
+use crate::measurement::{Figures, Measurement, Metric, Site, judged_run};
+use crate::result::Spread;
+use mallow_base::Frame;
+use std::cmp::{Ordering, Reverse};
+use std::collections::BTreeMap;
+
+impl Baseline {
+    /// Of a measurement; none without runs.
+    pub fn of(measurement: &Measurement, machine: &Machine) -> Option<Baseline> {
+        let run = judged_run(&measurement.runs)?;
+        let (sites, left_out) = table(&run.sites);
+        Some(Baseline {
+            name: measurement.name.clone(),
+            region: measurement.region.clone(),
+            environment: measurement.environment.clone(),
+            machine: machine.clone(),
+            ops: measurement.ops,
+            runs: u32::try_from(measurement.runs.len()).unwrap_or(u32::MAX),
+            spreads: Metric::ALL
+                .into_iter()
+                .filter_map(|metric| Some((metric, Spread::of_runs(&measurement.runs, metric)?)))
+                .collect(),
+            sites,
+            left_out,
+        })
+    }
+}
+
+/// The sites that are kept, and the sum of the others. First what left something behind, then by allocations.
+fn table(sites: &[Site]) -> (Vec<Site>, LeftOut) {
+    let mut merged: BTreeMap<Vec<Frame>, Figures> = BTreeMap::new();
+    for site in sites {
+        let figures = merged.entry(kept_stack(&site.frames)).or_default();
+        *figures = figures.plus(&Figures { peak_bytes: 0, ..site.figures });
+    }
+    let mut kept: Vec<Site> = merged.into_iter().map(|(frames, figures)| Site { frames, figures }).collect();
+    kept.sort_by_key(|site| {
+        let figures = &site.figures;
+        let has_left = figures.remaining_blocks > 0 || figures.descriptors > 0;
+        Reverse((has_left, figures.allocations, figures.bytes))
+    });
+    let rest = kept.split_off(kept.len().min(SITES_MAX));
+    let mut left_out = LeftOut { sites: rest.len() as u64, allocations: 0 };
+    for site in &rest {
+        left_out.allocations = left_out.allocations.saturating_add(site.figures.allocations);
+    }
+    kept.sort_by(|a, b| by_stack(&a.frames, &b.frames));
+    (kept, left_out)
+}
+
+/// From the outermost frame: what has callers in common stands together.
+fn by_stack(a: &[Frame], b: &[Frame]) -> Ordering {
+    a.iter().rev().cmp(b.iter().rev())
+}

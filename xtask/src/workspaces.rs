@@ -4,6 +4,7 @@
 //! cannot be forgotten by a check.
 
 use crate::run;
+use cargo_metadata::{Metadata, MetadataCommand};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -25,17 +26,22 @@ impl Workspace {
         command
     }
 
+    /// What cargo says of it, with these words besides.
+    ///
+    /// # Errors
+    /// A sentence when cargo cannot read a manifest or does not like the words.
+    pub(crate) fn metadata(&self, root: &Path, words: &[&str]) -> Result<Metadata, String> {
+        let mut command = self.cargo(root, "metadata");
+        let text = run::captured(command.args(["--format-version", "1"]).args(words))?;
+        MetadataCommand::parse(text).map_err(|error| format!("cargo metadata cannot be read: {error}."))
+    }
+
     /// Where cargo puts what it builds of this workspace, environment and settings taken into account.
     ///
     /// # Errors
     /// A sentence when cargo cannot read the manifest.
     pub(crate) fn target_folder(&self, root: &Path) -> Result<PathBuf, String> {
-        let mut command = self.cargo(root, "metadata");
-        let text = run::captured(command.args(["--no-deps", "--format-version", "1"]))?;
-        let json: serde_json::Value = serde_json::from_str(&text)
-            .map_err(|error| format!("cargo metadata cannot be read: {error}."))?;
-        let folder = json["target_directory"].as_str();
-        folder.map(PathBuf::from).ok_or_else(|| "cargo metadata names no target directory.".to_owned())
+        Ok(self.metadata(root, &["--no-deps"])?.target_directory.into())
     }
 
     /// Whether this is the workspace of mallow's own processes.

@@ -1,7 +1,8 @@
 //! Every hazard program is tested, and no test is switched off.
 
-use super::rust_text::code_only;
+use super::tokens::{functions, group, line, places, word};
 use super::{Finding, TextFile, Tree};
+use proc_macro2::Delimiter;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -14,12 +15,14 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = untested(tree);
     for file in tree.rust() {
         let runs_long = ["crates", "e2e", "xtask"].iter().any(|place| file.path.starts_with(place));
-        for (index, (line, whole)) in code_only(&file.text).lines().zip(file.text.lines()).enumerate() {
-            let is_long = runs_long && whole.contains("in `cargo xtask long`");
-            if line.trim_start().starts_with("#[ignore") && !is_long {
+        // The first word between the brackets of `#[ignore]`.
+        for attribute in file.runs().iter().filter(|run| places(run, "ignore").next() == Some(0)) {
+            let line = line(&attribute[0]);
+            let whole = file.text.lines().nth(line - 1).unwrap_or("");
+            if !runs_long || !whole.contains("in `cargo xtask long`") {
                 let sentence =
                     "an ignored test checks nothing; mend it, or let `cargo xtask long` run it and say so.";
-                findings.push(file.finding(index + 1, sentence));
+                findings.push(file.finding(line, sentence));
             }
         }
     }
@@ -60,15 +63,14 @@ fn test_name(path: &Path) -> String {
 }
 
 fn tests_of(file: &TextFile) -> Vec<String> {
-    let code = code_only(&file.text);
-    let names_behind = |mark: &str| -> Vec<String> {
-        let name = |(at, _): (usize, &str)| {
-            let rest = code[at + mark.len()..].trim_start();
-            rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or("").to_owned()
-        };
-        code.match_indices(mark).map(name).collect()
-    };
-    [names_behind("hazard!("), names_behind("fn ")].concat()
+    let by_hand = functions(file.runs()).into_iter().map(|function| function.name);
+    let by_macro = file.runs().iter().flat_map(|run| {
+        places(run, "hazard").filter_map(|place| {
+            let arguments = group(run.get(place + 2), Delimiter::Parenthesis)?;
+            word(arguments.stream().into_iter().next().as_ref())
+        })
+    });
+    by_hand.chain(by_macro).collect()
 }
 
 #[cfg(test)]

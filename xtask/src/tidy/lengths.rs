@@ -1,6 +1,6 @@
 //! Files and functions that fit into a head.
 
-use super::rust_text::{code_only, functions};
+use super::tokens::functions;
 use super::{Finding, Tree};
 
 const FILE_LINES_MAX: usize = 600;
@@ -23,7 +23,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
         }
     }
     for file in tree.rust() {
-        for function in functions(&code_only(&file.text)) {
+        for function in functions(file.runs()) {
             let exception = LONGER
                 .iter()
                 .find(|(path, name, _)| file.path == std::path::Path::new(path) && *name == function.name);

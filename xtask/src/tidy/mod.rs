@@ -4,20 +4,24 @@
 
 mod arrows;
 mod chain;
+mod circles;
 mod hazards;
 mod headings;
 mod lengths;
 mod licences;
 mod manual;
+mod modules;
 mod names;
 mod packages;
 mod places;
-mod rust_text;
 mod safety;
+mod tokens;
 
 use crate::workspaces;
+use std::cell::OnceCell;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use tokens::Run;
 
 /// One broken rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,9 +49,19 @@ struct TextFile {
     /// Relative to the repository.
     path: PathBuf,
     text: String,
+    runs: OnceCell<Vec<Run>>,
 }
 
 impl TextFile {
+    fn new(path: PathBuf, text: String) -> TextFile {
+        TextFile { path, text, runs: OnceCell::new() }
+    }
+
+    /// Its tokens as Rust.
+    fn runs(&self) -> &[Run] {
+        self.runs.get_or_init(|| tokens::runs(&self.text))
+    }
+
     fn has_extension(&self, extensions: &[&str]) -> bool {
         let extension = self.path.extension().and_then(|extension| extension.to_str());
         extension.is_some_and(|extension| extensions.contains(&extension))
@@ -71,7 +85,7 @@ impl Tree {
                 .map_err(|error| format!("{} cannot be read: {error}.", path.display()))?;
             // Fixtures of foreign formats are bytes; the rules are about what people read and write.
             if let Ok(text) = String::from_utf8(bytes) {
-                files.push(TextFile { path, text });
+                files.push(TextFile::new(path, text));
             }
         }
         Ok(Tree { files })
@@ -87,7 +101,7 @@ impl Tree {
 
     #[cfg(test)]
     fn of(files: &[(&str, &str)]) -> Tree {
-        let file = |(path, text): &(&str, &str)| TextFile { path: path.into(), text: (*text).to_owned() };
+        let file = |(path, text): &(&str, &str)| TextFile::new(path.into(), (*text).to_owned());
         Tree { files: files.iter().map(file).collect() }
     }
 }
@@ -102,6 +116,7 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     let mut findings = Vec::new();
     findings.extend(arrows::check(&members));
     findings.extend(chain::check(&tree));
+    findings.extend(circles::check(&tree, &members));
     findings.extend(manual::check(&tree, &members));
     findings.extend(headings::check(&tree));
     findings.extend(lengths::check(&tree));

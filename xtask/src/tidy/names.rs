@@ -1,7 +1,8 @@
 //! No drawers: a module is named after the idea it holds.
 
-use super::rust_text::{code_only, word_after};
+use super::tokens::{group, line, places, word};
 use super::{Finding, Tree};
+use proc_macro2::Delimiter;
 
 /// Names that take in anything, and therefore tell nothing.
 const DRAWERS: &[&str] = &["utils", "util", "common", "helpers", "helper", "misc", "manager"];
@@ -15,10 +16,15 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
                 findings.push(file.finding(0, sentence(part)));
             }
         }
-        for (index, line) in code_only(&file.text).lines().enumerate() {
-            // `mod name;` is found again as a file; only a module with its body here is new.
-            if let Some(name) = word_after(line, "mod").filter(|name| line.contains('{') && is_drawer(name)) {
-                findings.push(file.finding(index + 1, sentence(name)));
+        for run in file.runs() {
+            for place in places(run, "mod") {
+                // `mod name;` is found again as a file; only a module with its body here is new.
+                let name = word(run.get(place + 1));
+                if let Some(name) = name.filter(|name| is_drawer(name))
+                    && group(run.get(place + 2), Delimiter::Brace).is_some()
+                {
+                    findings.push(file.finding(line(&run[place]), sentence(&name)));
+                }
             }
         }
     }

@@ -1,8 +1,7 @@
 //! What cargo knows of the packages: ours with their arrows, and all of them with their licences.
 
-use crate::run;
 use crate::workspaces::{self, Workspace};
-use serde_json::Value;
+use cargo_metadata::{Dependency, DependencyKind, Package};
 use std::path::{Path, PathBuf};
 
 /// A package of this repository.
@@ -34,9 +33,8 @@ pub(super) struct Used {
 pub(super) fn members(root: &Path) -> Result<Vec<Member>, String> {
     let mut members = Vec::new();
     for workspace in workspaces::all(root)? {
-        let mut command = workspace.cargo(root, "metadata");
-        let metadata = parsed(&run::captured(command.args(["--no-deps", "--format-version", "1"]))?)?;
-        members.extend(list(&metadata["packages"]).iter().map(|package| member(root, package)));
+        let metadata = workspace.metadata(root, &["--no-deps"])?;
+        members.extend(metadata.packages.iter().map(|package| member(root, package)));
     }
     members.sort_by(|a, b| a.manifest.cmp(&b.manifest));
     Ok(members)
@@ -49,18 +47,14 @@ pub(super) fn members(root: &Path) -> Result<Vec<Member>, String> {
 pub(super) fn everything(root: &Path) -> Result<Vec<Used>, String> {
     let mut used = Vec::new();
     for workspace in workspaces::all(root)? {
-        let mut command = workspace.cargo(root, "metadata");
-        command.args(["--locked", "--format-version", "1", "--filter-platform", "x86_64-unknown-linux-gnu"]);
-        let output =
-            run::captured(&mut command).map_err(|sentence| with_cure_of_lock(&workspace, sentence))?;
-        let metadata = parsed(&output)?;
-        let built: Vec<&str> =
-            list(&metadata["resolve"]["nodes"]).iter().map(|node| text(&node["id"])).collect();
-        let packages = list(&metadata["packages"]).iter();
-        used.extend(packages.filter(|package| built.contains(&text(&package["id"]))).map(|package| Used {
-            name: text(&package["name"]).to_owned(),
-            version: text(&package["version"]).to_owned(),
-            licence: text(&package["license"]).to_owned(),
+        let metadata = workspace
+            .metadata(root, &["--locked", "--filter-platform", "x86_64-unknown-linux-gnu"])
+            .map_err(|sentence| with_cure_of_lock(&workspace, sentence))?;
+        let nodes = metadata.resolve.iter().flat_map(|resolve| &resolve.nodes);
+        used.extend(nodes.map(|node| &metadata[&node.id]).map(|package| Used {
+            name: package.name.to_string(),
+            version: package.version.to_string(),
+            licence: package.license.clone().unwrap_or_default(),
             workspace: workspace.folder.join("Cargo.toml"),
         }));
     }
@@ -79,33 +73,17 @@ fn with_cure_of_lock(workspace: &Workspace, sentence: String) -> String {
     )
 }
 
-fn member(root: &Path, package: &Value) -> Member {
-    let ours = |dependency: &&Value| dependency["path"].is_string() && text(&dependency["kind"]) != "dev";
-    let mut uses: Vec<String> = list(&package["dependencies"])
-        .iter()
-        .filter(ours)
-        .map(|dependency| text(&dependency["name"]).to_owned())
-        .collect();
+fn member(root: &Path, package: &Package) -> Member {
+    let ours = |dependency: &&Dependency| {
+        dependency.path.is_some() && dependency.kind != DependencyKind::Development
+    };
+    let mut uses: Vec<String> =
+        package.dependencies.iter().filter(ours).map(|dependency| dependency.name.clone()).collect();
     uses.sort();
     uses.dedup();
-    let manifest = Path::new(text(&package["manifest_path"]));
-    Member {
-        name: text(&package["name"]).to_owned(),
-        manifest: manifest.strip_prefix(root).unwrap_or(manifest).to_owned(),
-        uses,
-    }
-}
-
-fn parsed(metadata: &str) -> Result<Value, String> {
-    serde_json::from_str(metadata).map_err(|error| format!("cargo metadata cannot be read: {error}."))
-}
-
-fn list(value: &Value) -> &[Value] {
-    value.as_array().map_or(&[], Vec::as_slice)
-}
-
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or("")
+    let manifest = package.manifest_path.as_std_path();
+    let manifest = manifest.strip_prefix(root).unwrap_or(manifest).to_owned();
+    Member { name: package.name.to_string(), manifest, uses }
 }
 
 #[cfg(test)]
@@ -126,14 +104,24 @@ mod tests {
 
     #[test]
     fn arrows_are_path_dependencies_other_than_those_of_tests() {
-        let package = parsed(
-            r#"{"name": "mallow-a", "manifest_path": "/r/crates/mallow-a/Cargo.toml", "dependencies": [
-                {"name": "mallow-b", "path": "/r/crates/mallow-b", "kind": null},
-                {"name": "mallow-c", "path": "/r/crates/mallow-c", "kind": "build"},
-                {"name": "mallow-d", "path": "/r/crates/mallow-d", "kind": "dev"},
-                {"name": "serde", "kind": null}]}"#,
+        let dependency = |name: &str, path: &str, kind: &str| {
+            format!(
+                r#"{{"name": "{name}", "path": {path}, "kind": {kind}, "req": "*", "optional": false,
+                    "uses_default_features": true, "features": []}}"#
+            )
+        };
+        let dependencies = [
+            dependency("mallow-b", "\"/r/crates/mallow-b\"", "null"),
+            dependency("mallow-c", "\"/r/crates/mallow-c\"", "\"build\""),
+            dependency("mallow-d", "\"/r/crates/mallow-d\"", "\"dev\""),
+            dependency("serde", "null", "null"),
+        ];
+        let package = format!(
+            r#"{{"name": "mallow-a", "version": "0.1.0", "id": "a", "targets": [], "features": {{}},
+                "manifest_path": "/r/crates/mallow-a/Cargo.toml", "dependencies": [{}]}}"#,
+            dependencies.join(",")
         );
-        let found = member(Path::new("/r"), &package.unwrap());
+        let found = member(Path::new("/r"), &serde_json::from_str(&package).unwrap());
         assert_eq!(found.uses, ["mallow-b", "mallow-c"]);
         assert_eq!(found.manifest, Path::new("crates/mallow-a/Cargo.toml"));
     }

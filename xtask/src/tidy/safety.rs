@@ -2,8 +2,9 @@
 //!
 //! Clippy says so too, but only of the code that a build's settings let it see; this reads every file.
 
-use super::rust_text::{code_only, word_after};
+use super::tokens::{group, line, places, word};
 use super::{Finding, TextFile, Tree};
+use proc_macro2::{Delimiter, TokenTree};
 
 /// How far above the keyword its `SAFETY:` may begin, in lines that are not comments or attributes: a statement
 /// may put its left side on a line of its own.
@@ -16,20 +17,21 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
 
 fn of_file(file: &TextFile) -> Vec<Finding> {
     let lines: Vec<&str> = file.text.lines().collect();
-    let code = code_only(&file.text);
     let mut findings = Vec::new();
-    for (index, line) in code.lines().enumerate() {
-        if opens_unsafe(line) && !is_argued(&lines, index) {
-            let sentence = "an unsafe block needs a `// SAFETY:` comment that says why it is sound.";
-            findings.push(file.finding(index + 1, sentence));
+    for run in file.runs() {
+        for place in places(run, "unsafe").filter(|place| opens_unsafe(run.get(place + 1))) {
+            let line = line(&run[place]);
+            if !is_argued(&lines, line - 1) {
+                let sentence = "an unsafe block needs a `// SAFETY:` comment that says why it is sound.";
+                findings.push(file.finding(line, sentence));
+            }
         }
     }
     findings
 }
 
-fn opens_unsafe(line: &str) -> bool {
-    let is_block = line.split("unsafe").skip(1).any(|rest| rest.trim_start().starts_with('{'));
-    is_block || word_after(line, "unsafe") == Some("impl")
+fn opens_unsafe(next: Option<&TokenTree>) -> bool {
+    group(next, Delimiter::Brace).is_some() || word(next).is_some_and(|word| word == "impl")
 }
 
 fn is_argued(lines: &[&str], index: usize) -> bool {

@@ -5,12 +5,13 @@
 mod jemalloc_json;
 mod jemalloc_text;
 mod malloc_info;
+mod parts;
 
 pub use mallow_profile::{Allocator, AllocatorFigures, AllocatorState, Arena, Bin};
 
 use crate::native::looks_like;
 use crate::source::Source;
-use crate::{Format, ImportError, Position};
+use crate::{Format, ImportError};
 use std::path::Path;
 
 /// Reads a file.
@@ -40,26 +41,4 @@ fn read_source(source: Source<'_>) -> Result<AllocatorState, ImportError> {
         _ if bytes.trim_ascii_start().starts_with(b"{") => jemalloc_json::read(&bytes),
         _ => jemalloc_text::read(&bytes),
     }
-}
-
-fn damaged(format: Format, position: Position, expected: &str) -> ImportError {
-    ImportError::Damaged { format, position, expected: expected.to_owned() }
-}
-
-/// A size class, by what its slabs could hold.
-fn bin(size: u64, blocks: u64, slabs: u64, blocks_per_slab: u64) -> Bin {
-    let free_blocks = slabs.saturating_mul(blocks_per_slab).saturating_sub(blocks);
-    Bin {
-        size_min: size,
-        size_max: size,
-        blocks: Some(blocks),
-        slabs: Some(slabs),
-        free_blocks,
-        waste_bytes: free_blocks.saturating_mul(size),
-    }
-}
-
-/// What is said when a file holds several states.
-fn several(count: usize) -> Vec<String> {
-    if count < 2 { Vec::new() } else { vec![format!("the file holds {count} states; this is the last one")] }
 }

@@ -8,6 +8,7 @@ pub(crate) mod plan;
 pub(crate) mod prepared;
 mod prompt;
 pub(crate) mod sequence;
+pub(crate) mod setup;
 pub(crate) mod station;
 pub(crate) mod tally;
 pub(crate) mod worker;

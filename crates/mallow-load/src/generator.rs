@@ -6,7 +6,8 @@
 
 use crate::engine::plan::Plan;
 use crate::engine::prepared::Prepared;
-use crate::engine::station::{self, Command, Setup};
+use crate::engine::setup::Setup;
+use crate::engine::station::{self, Command};
 use crate::engine::tally::Tally;
 use crate::{Amount, Figures, Load, LoadError};
 use std::sync::Arc;

@@ -6,6 +6,7 @@
 
 mod ab;
 mod hey;
+mod labels;
 mod oha;
 mod siege;
 mod times;
@@ -88,28 +89,6 @@ fn objects(output: &str) -> impl Iterator<Item = Value> + '_ {
         read_until = at + values.byte_offset();
         value.is_object().then_some(value)
     })
-}
-
-/// What follows `label` on the line that begins with it, blanks around both left out.
-fn after<'a>(output: &'a str, label: &str) -> Option<&'a str> {
-    output.lines().find_map(|line| line.trim().strip_prefix(label)).map(str::trim)
-}
-
-/// The first word that follows `label`, as a figure.
-fn figure<T: std::str::FromStr>(output: &str, label: &str) -> Option<T> {
-    after(output, label)?.split_whitespace().next()?.parse().ok()
-}
-
-/// A figure of a rate or a time; those that are none (`NaN`) count as absent.
-fn finite(output: &str, label: &str) -> Option<f64> {
-    figure::<f64>(output, label).filter(|value| value.is_finite())
-}
-
-/// The part of a status distribution that is no success: codes from 400, and 0 for no answer.
-fn failed_statuses(statuses: impl Iterator<Item = (u64, u64)>) -> u64 {
-    statuses
-        .filter(|(status, _)| !(100..400).contains(status))
-        .fold(0, |sum, (_, count)| sum.saturating_add(count))
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@
 //! at `to_us` is not, so windows side by side count every event once. Times that step back by some microseconds, as they
 //! may between threads, count as they are stamped in windows and as the latest time so far in slices.
 
+mod block;
 mod blocks;
 mod brief;
 mod chains;
@@ -93,57 +94,4 @@ impl Findings {
             (thread.live_blocks, thread.live_bytes) = (0, 0);
         }
     }
-}
-
-/// A site's place in the tables of one pass.
-type SiteIndex = usize;
-
-/// A block as long as it lives.
-#[derive(Clone, Copy, Debug)]
-struct Block {
-    /// Requested bytes.
-    size: u64,
-    /// When it was allocated.
-    born_us: u64,
-    /// Its thread's how manyth allocation it is.
-    number: u64,
-    /// See [`SiteIndex`].
-    site: u32,
-    /// The thread that allocated it.
-    thread: u32,
-}
-
-/// How a block ended.
-#[derive(Clone, Copy, Debug)]
-struct Death {
-    time_us: u64,
-    /// The thread that freed it.
-    thread: u32,
-    /// Allocations that its own thread had made since.
-    allocations_since: u64,
-}
-
-impl Block {
-    fn site(&self) -> SiteIndex {
-        self.site as usize
-    }
-}
-
-impl Death {
-    fn by_own_thread(&self, block: &Block) -> bool {
-        self.thread == block.thread
-    }
-
-    /// How long the block had lived. A processor's clock may be some nanoseconds behind another's.
-    fn lifetime_us(&self, block: &Block) -> u64 {
-        self.time_us.saturating_sub(block.born_us)
-    }
-}
-
-/// The entry of a site or thread in a table that grows as they are met.
-fn entry<T: Clone + Default>(table: &mut Vec<T>, index: usize) -> &mut T {
-    if index >= table.len() {
-        table.resize(index + 1, T::default());
-    }
-    &mut table[index]
 }

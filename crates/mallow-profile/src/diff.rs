@@ -21,6 +21,7 @@ mod rounds;
 mod similar;
 mod spelling;
 mod split;
+mod state;
 
 use crate::{Known, SiteTotals};
 use mallow_base::Frame;

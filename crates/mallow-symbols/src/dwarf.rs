@@ -4,7 +4,6 @@
 //! what files say: every call into them runs where a panic is caught and becomes a sentence.
 
 use std::borrow::Cow;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use addr2line::{Context, LookupContinuation, LookupResult};
@@ -16,12 +15,10 @@ use typed_arena::Arena;
 
 use crate::demangle::{demangle, is_mangled};
 use crate::names::Names;
+use crate::sections::{Failure, Slice, caught, section_bytes, section_data, slice};
 use crate::split::SplitDwarf;
 use crate::units;
 use mallow_base::is_fuller;
-
-/// Bytes of a section as gimli reads them.
-pub(crate) type Slice<'a> = gimli::EndianSlice<'a, gimli::RunTimeEndian>;
 
 /// Loads the sections that lookups of `svmas` (sorted) need; what is compressed is unpacked into `store`.
 pub(crate) fn load<'a>(
@@ -95,32 +92,6 @@ fn is_needed(id: SectionId) -> bool {
             | SectionId::DebugNames
             | SectionId::DebugTypes
     )
-}
-
-/// A section's bytes, unpacked if need be; empty if the file has no such section.
-pub(crate) fn section_bytes<'a>(
-    name: &str,
-    file: &object::File<'a>,
-    store: &'a Arena<Vec<u8>>,
-) -> Result<&'a [u8], object::Error> {
-    Ok(match section_data(name, file)? {
-        Cow::Borrowed(bytes) => bytes,
-        Cow::Owned(bytes) => store.alloc(bytes),
-    })
-}
-
-fn section_data<'a>(name: &str, file: &object::File<'a>) -> Result<Cow<'a, [u8]>, object::Error> {
-    match file.section_by_name(name) {
-        Some(section) => section.uncompressed_data(),
-        None => Ok(Cow::Borrowed(&[])),
-    }
-}
-
-/// Bytes with the byte order of the file that they are from.
-pub(crate) fn slice<'a>(bytes: &'a [u8], file: &object::File<'_>) -> Slice<'a> {
-    let order =
-        if file.is_little_endian() { gimli::RunTimeEndian::Little } else { gimli::RunTimeEndian::Big };
-    gimli::EndianSlice::new(bytes, order)
 }
 
 /// One worker: everything it parses it keeps for its next address.
@@ -257,29 +228,4 @@ fn calls_at<'a>(
         });
     }
     Ok(calls)
-}
-
-/// How a parser failed.
-pub(crate) enum Failure {
-    /// It noticed the damage.
-    Error(String),
-    /// It did not.
-    Panic(String),
-}
-
-impl Failure {
-    pub(crate) fn into_message(self) -> String {
-        match self {
-            Self::Error(message) | Self::Panic(message) => message,
-        }
-    }
-}
-
-/// Runs a parser over bytes that nobody has checked.
-pub(crate) fn caught<T, E: std::fmt::Display>(parse: impl FnOnce() -> Result<T, E>) -> Result<T, Failure> {
-    match catch_unwind(AssertUnwindSafe(parse)) {
-        Ok(Ok(value)) => Ok(value),
-        Ok(Err(error)) => Err(Failure::Error(error.to_string())),
-        Err(_) => Err(Failure::Panic("its contents contradict each other".to_owned())),
-    }
 }

@@ -18,6 +18,7 @@ mod locate;
 mod mapped;
 mod names;
 mod resolve;
+mod sections;
 mod split;
 mod suppressions;
 mod symtab;
@@ -163,7 +164,7 @@ impl Symbolizer {
 
 /// Opens the files of a module.
 fn open(module: &ModuleKey, search: &SearchPaths) -> Binary {
-    let binary = dwarf::caught(|| Ok::<_, std::fmt::Error>(Binary::open(module, search)));
+    let binary = sections::caught(|| Ok::<_, std::fmt::Error>(Binary::open(module, search)));
     binary.unwrap_or_else(|_| Binary::damaged(module))
 }
 

@@ -4,7 +4,7 @@
 
 use std::sync::OnceLock;
 
-use crate::dwarf::caught;
+use crate::sections::caught;
 use crate::symtab::SymbolTable;
 
 /// Which functions a table names.

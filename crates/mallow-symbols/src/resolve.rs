@@ -8,8 +8,9 @@ use mallow_base::Frame;
 use typed_arena::Arena;
 
 use crate::binary::Binary;
-use crate::dwarf::{self, Slice, Worker, caught};
+use crate::dwarf::{self, Worker};
 use crate::names::{Coverage, Names};
+use crate::sections::{Failure, Slice, caught};
 use crate::split::{SplitDwarf, Store};
 
 /// From this many addresses on a second worker pays for reading the unit headers a second time.
@@ -76,7 +77,7 @@ fn load_dwarf<'a>(
         let supplementary = binary.supplementary.as_deref().map(object::File::parse).transpose()?;
         dwarf::load(&file, supplementary.as_ref(), store, svmas)
     });
-    loaded.map(|dwarf| Some(Arc::new(dwarf))).map_err(dwarf::Failure::into_message)
+    loaded.map(|dwarf| Some(Arc::new(dwarf))).map_err(Failure::into_message)
 }
 
 /// What all workers share.

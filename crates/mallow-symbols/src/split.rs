@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use addr2line::SplitDwarfLoad;
 use typed_arena::Arena;
 
-use crate::dwarf::{Slice, caught, section_bytes, slice};
 use crate::mapped::Mapped;
+use crate::sections::{Slice, caught, section_bytes, slice};
 
 /// Owns what is loaded while addresses are resolved. References into it stay valid as it grows.
 #[derive(Default)]

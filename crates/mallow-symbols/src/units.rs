@@ -12,7 +12,7 @@ use std::ops::Range;
 use gimli::{DebugAranges, DebugInfo, Reader, UnitType};
 use rustc_hash::FxHashSet;
 
-use crate::dwarf::Slice;
+use crate::sections::Slice;
 
 /// Bytes of the header that covers units: length 4, version 2, unit type 1, address size 1, abbreviations 4, signature 8, type 4.
 const COVER_BYTES: usize = 24;

@@ -1,7 +1,7 @@
 //! Any bytes given to the readers of the gate's files (manifest, baseline, report, SwiftNIO's logs and thresholds) end in
 //! what they hold or in one named error: never a panic. The first byte chooses the reader.
 
-use super::said;
+use super::said::said;
 use mallow_check::manifest::Manifest;
 use mallow_check::report_file::ReportFile;
 use mallow_gate::baseline::Baseline;

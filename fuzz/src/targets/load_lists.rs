@@ -1,7 +1,7 @@
 //! Any bytes given to the readers of lists of requests end in targets or in one named error: never a panic, never a loop
 //! without end, never more memory than the input justifies.
 
-use super::said;
+use super::said::said;
 use mallow_load::{Url, parse_access_log, parse_urls};
 use std::path::Path;
 

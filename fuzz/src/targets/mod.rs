@@ -4,6 +4,7 @@ mod canary;
 mod check_files;
 mod load_lists;
 mod profiles;
+mod said;
 mod texts;
 mod trace;
 
@@ -37,10 +38,3 @@ pub const TARGETS: &[Target] = &[
     Target { name: "trace_chunks", run: trace::chunks },
     Target { name: "trace_reader", run: trace::reader },
 ];
-
-/// What did not come out as a result came out as a message that can be printed.
-fn said(error: Option<impl std::fmt::Display>) {
-    if let Some(error) = error {
-        assert!(!error.to_string().is_empty());
-    }
-}

@@ -1,7 +1,7 @@
 //! Any bytes given to the reader of another tool's profiles end in a profile with its warnings or in one named error: never
 //! a panic, never an endless loop, never more memory than the input justifies.
 
-use super::said;
+use super::said::said;
 use mallow_formats::export::{self, ExportFormat, ExportOptions, Measure};
 use mallow_formats::{Format, Imported, read_as};
 use mallow_profile::Totals;

@@ -1,7 +1,7 @@
 //! Any bytes given to the readers of what allocators, collectors and scripts print end in what they hold or in one named
 //! error: never a panic, never an endless loop, never more than the input justifies.
 
-use super::said;
+use super::said::said;
 use mallow_formats::gc_log::{self, Choice};
 use mallow_formats::stackdiff::{aggregation, nio};
 

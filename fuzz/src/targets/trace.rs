@@ -1,7 +1,7 @@
 //! Any bytes given to the reader of our own trace end in a profile with its warnings or in one named error: never a panic,
 //! never an endless loop, never more memory than the input justifies.
 
-use super::said;
+use super::said::said;
 use crate::bare_trace::{bare_chunks, trace_of};
 use mallow_formats::native::analysis::{Course, Pass, Plan, Slices, Window};
 use mallow_formats::native::{ProcessIndex, Trace, read_bytes};

@@ -3,7 +3,8 @@
 //! With `stats_interval` a file holds one document after the other; the last whole one counts. Options leave parts out, and versions
 //! differ in keys, so every key may be missing.
 
-use super::{Allocator, AllocatorFigures, AllocatorState, Arena, bin, damaged, several};
+use super::parts::{bin, damaged, several};
+use super::{Allocator, AllocatorFigures, AllocatorState, Arena};
 use crate::{Format, ImportError, Position};
 use mallow_profile::Bin;
 use serde_json::Value;

@@ -18,7 +18,8 @@
 //!
 //! A file may hold several of them, among whatever else the program printed to stderr; the last one counts.
 
-use super::{Allocator, AllocatorFigures, AllocatorState, Arena, bin, damaged, several};
+use super::parts::{bin, damaged, several};
+use super::{Allocator, AllocatorFigures, AllocatorState, Arena};
 use crate::{Format, ImportError, Position};
 use mallow_profile::Bin;
 

@@ -19,7 +19,8 @@
 //!
 //! Chunks in threads' caches count as used. The totals behind the arenas are of all of them together.
 
-use super::{Allocator, AllocatorFigures, AllocatorState, Arena, damaged};
+use super::parts::damaged;
+use super::{Allocator, AllocatorFigures, AllocatorState, Arena};
 use crate::{Format, ImportError, Position};
 use mallow_profile::Bin;
 use quick_xml::Reader;

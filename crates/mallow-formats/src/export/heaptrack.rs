@@ -19,7 +19,7 @@ use super::left_out;
 use mallow_profile::{Profile, Sample, TimeUnit};
 use schedule::Schedule;
 use std::io::{self, Write};
-use tables::Pairs;
+use tables::{Pairs, one_line};
 
 /// Written behind the version.
 pub(crate) const MADE_UP_COMMENT: &str = "# mallow export: the sums are real, the order of events is made up";
@@ -127,9 +127,4 @@ fn write_samples(samples: &[Sample], out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "c {:x}\nR {:x}", sample.time_us / 1000, sample.rss_bytes.div_ceil(PAGE_BYTES))?;
     }
     Ok(())
-}
-
-/// A line's end would end the record.
-fn one_line(text: &str) -> String {
-    text.replace(['\n', '\r'], " ")
 }

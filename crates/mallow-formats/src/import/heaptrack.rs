@@ -36,7 +36,7 @@ use crate::export::heaptrack::MADE_UP_COMMENT;
 use crate::lines::Lines;
 use crate::source::Source;
 use crate::{Format, ImportError, Imported};
-use events::Events;
+use events::{Events, counted};
 use fields::{Fields, NotThere};
 use frames::Frames;
 use header::Header;
@@ -336,9 +336,4 @@ impl Skipped {
             )
         })
     }
-}
-
-/// `1 line`, `2 lines`.
-fn counted(count: u64, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
 }

@@ -19,7 +19,7 @@ mod mappings;
 mod sampling;
 mod symbols;
 
-pub(super) use heap::{Figures, Heap};
+pub(super) use heap::{Figures, Heap, addresses_of};
 pub(super) use mappings::Mappings;
 pub(crate) use mappings::NO_ADDRESS;
 pub(super) use mappings::bias_of;
@@ -106,10 +106,4 @@ fn add(heap: &mut Heap, entry: Entry<'_>, stack: Option<&[u64]>, sampling: Sampl
         (Some(stack), None) => heap.add_stack(stack, figures),
         (Some(_), Some(thread)) => heap.add_to_thread(thread, figures),
     }
-}
-
-/// Hexadecimal addresses with blanks between them.
-pub(super) fn addresses_of(text: &str) -> Option<Vec<u64>> {
-    let address = |word: &str| u64::from_str_radix(word.strip_prefix("0x").unwrap_or(word), 16).ok();
-    text.split_ascii_whitespace().map(address).collect()
 }

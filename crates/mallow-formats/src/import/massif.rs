@@ -4,19 +4,20 @@
 //! samples; the peak's tree becomes what sites held at the peak, the last snapshot's tree what they had not freed. A tree has bytes
 //! and no blocks. It must never take memory by a number in the file.
 
+mod built;
 mod snapshot;
+mod text;
 mod tree;
 mod xtree;
 
 use crate::import::valgrind_frames::{Frames, Overgrown};
 use crate::lines::Lines;
-use crate::{Format, ImportError, Imported};
+use crate::{ImportError, Imported};
+use built::{add_site, builder_of, overgrown, process_of};
 use mallow_base::Bytes;
-use mallow_profile::{
-    Known, LiveSample, Process, ProcessIndex, ProfileBuilder, Recording, SiteTotals, TimeUnit,
-};
+use mallow_profile::{Known, LiveSample, Process, ProcessIndex, ProfileBuilder, SiteTotals};
 use snapshot::{Clock, Snapshot};
-use tree::{Leaf, Names};
+use tree::Names;
 
 /// What the file says before the first snapshot.
 struct Head {
@@ -39,7 +40,7 @@ struct Found {
 
 /// Reads a file.
 pub(crate) fn read(lines: Lines<'_>) -> Result<Imported, ImportError> {
-    let mut text = snapshot::Text::new(lines);
+    let mut text = text::Text::new(lines);
     let head = read_head(&mut text)?;
     let mut names = Names::default();
     if head.is_xtree {
@@ -60,27 +61,8 @@ pub(crate) fn read(lines: Lines<'_>) -> Result<Imported, ImportError> {
     Ok(Imported { profile: builder.finish(), warnings, complete: true })
 }
 
-fn builder_of(head: &Head, last: &Snapshot, known: Known) -> ProfileBuilder {
-    let recording = Recording {
-        command: head.command.split_ascii_whitespace().map(str::to_owned).collect(),
-        duration_us: last.sample.time_us,
-        time_unit: head.clock.unit(),
-        ..Recording::default()
-    };
-    ProfileBuilder::new(recording, known)
-}
-
-fn process_of(head: &Head, last: &Snapshot) -> Process {
-    Process { command: head.command.clone(), ended_us: last.sample.time_us, ..Process::default() }
-}
-
-fn overgrown(_: Overgrown) -> ImportError {
-    let reason = String::from("its inlined frames unfold to far more than its size allows");
-    ImportError::Unsupported { format: Format::Massif, reason }
-}
-
 /// Three lines; a command may have lines of its own.
-fn read_head(text: &mut snapshot::Text<'_>) -> Result<Head, ImportError> {
+fn read_head(text: &mut text::Text<'_>) -> Result<Head, ImportError> {
     let mut line = text.next()?;
     let mut is_xtree = false;
     while let Some(desc) = line.as_deref().and_then(|line| line.strip_prefix("desc:")) {
@@ -181,27 +163,5 @@ impl Found {
             }
         }
         Ok(())
-    }
-}
-
-fn add_site(
-    builder: &mut ProfileBuilder,
-    process: ProcessIndex,
-    frames: &mut Frames,
-    leaf: &Leaf,
-    totals: &SiteTotals,
-) -> Result<(), Overgrown> {
-    let stack = frames.stack(builder, &leaf.innermost_first)?;
-    builder.add_site(process, stack, totals);
-    Ok(())
-}
-
-impl Clock {
-    fn unit(self) -> TimeUnit {
-        match self {
-            Clock::Instructions => TimeUnit::Instructions,
-            Clock::Bytes => TimeUnit::Bytes,
-            Clock::Milliseconds => TimeUnit::Microseconds,
-        }
     }
 }

@@ -2,12 +2,11 @@
 
 use super::http2::{Lane, STREAMS_MAX};
 use super::plan::Plan;
-use super::prepared::Prepared;
+use super::setup::Setup;
 use super::tally::Tally;
 use super::worker::{Run, Wire, Worker};
-use crate::{Load, Protocol};
+use crate::Protocol;
 use std::cell::RefCell;
-use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
@@ -23,34 +22,6 @@ pub(crate) enum Command {
     Run(Arc<Plan>, Sender<Tally>),
     /// Close every connection; the sender is dropped when that is done.
     Close(Sender<()>),
-}
-
-/// What all threads know.
-#[derive(Debug)]
-pub(crate) struct Setup {
-    pub(crate) address: SocketAddr,
-    pub(crate) prepared: Prepared,
-    pub(crate) protocol: Protocol,
-    pub(crate) keep_alive: bool,
-    pub(crate) timeout: Duration,
-    pub(crate) connections: u32,
-    pub(crate) threads: u32,
-    is_scheduled: bool,
-}
-
-impl Setup {
-    pub(crate) fn of(load: &Load, prepared: Prepared, threads: u32) -> Setup {
-        Setup {
-            address: load.address,
-            prepared,
-            protocol: load.protocol,
-            keep_alive: load.keep_alive,
-            timeout: load.timeout,
-            connections: load.connections,
-            threads,
-            is_scheduled: load.rate.is_some(),
-        }
-    }
 }
 
 /// A runtime that never leaves its thread.

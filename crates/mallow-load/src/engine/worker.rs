@@ -7,7 +7,7 @@ use super::http2::Lane;
 use super::plan::{Plan, Slot};
 use super::prepared::Template;
 use super::sequence::Cursor;
-use super::station::Setup;
+use super::setup::Setup;
 use super::tally::Tally;
 use std::cell::RefCell;
 use std::rc::Rc;

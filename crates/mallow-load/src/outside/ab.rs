@@ -3,7 +3,8 @@
 //! ab calls an answer failed whose length differs from the first one's, as that of every page with a date in it does:
 //! those are not counted as failed here. It tells whole milliseconds.
 
-use super::{Outside, OutsideLatency, after, figure, finite};
+use super::labels::{after, figure, finite};
+use super::{Outside, OutsideLatency};
 
 pub(super) fn read(output: &str) -> Option<Outside> {
     let requests: u64 = figure(output, "Complete requests:")?;

@@ -1,7 +1,8 @@
 //! hey's summary (<https://github.com/rakyll/hey>, 0.1.4).
 
+use super::labels::{failed_statuses, finite};
 use super::times::us_of_seconds;
-use super::{Outside, OutsideLatency, failed_statuses, finite};
+use super::{Outside, OutsideLatency};
 
 pub(super) fn read(output: &str) -> Option<Outside> {
     let summary = &output[output.find("Summary:\n")?..];

@@ -2,8 +2,9 @@
 //!
 //! Requests that it broke off because its time was over are neither answered nor failed.
 
+use super::labels::failed_statuses;
 use super::times::us_of_seconds;
-use super::{Outside, OutsideLatency, failed_statuses};
+use super::{Outside, OutsideLatency};
 use serde_json::Value;
 
 const BROKEN_OFF: &str = "aborted due to deadline";

@@ -3,8 +3,9 @@
 //! Its transactions are the answers, those of 400 and above included; "successful" ones are those below 400, and
 //! "failed" ones got no answer. It tells hundredths of seconds, and no percentiles.
 
+use super::labels::{figure, finite};
 use super::times::us_of_seconds;
-use super::{Outside, OutsideLatency, figure, finite};
+use super::{Outside, OutsideLatency};
 use serde_json::Value;
 
 pub(super) fn read(output: &str) -> Option<Outside> {

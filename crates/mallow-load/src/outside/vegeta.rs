@@ -1,7 +1,8 @@
 //! `vegeta report` (<https://github.com/tsenart/vegeta>, 12), as text and as JSON. Its code 0 is no answer.
 
+use super::labels::{after, failed_statuses};
 use super::times::{seconds, us_of_ns, us_of_seconds};
-use super::{Outside, OutsideLatency, after, failed_statuses};
+use super::{Outside, OutsideLatency};
 use serde_json::Value;
 
 pub(super) fn read(output: &str) -> Option<Outside> {

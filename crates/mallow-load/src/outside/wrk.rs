@@ -3,8 +3,9 @@
 //! wrk counts answers; requests that ended with a socket error stand apart. Those that it calls timeouts may still have
 //! been answered, so that they are failures and no further requests.
 
+use super::labels::{after, figure, finite};
 use super::times::{seconds, us_of_seconds};
-use super::{Outside, OutsideLatency, after, figure, finite};
+use super::{Outside, OutsideLatency};
 
 pub(super) fn read(output: &str) -> Option<Outside> {
     let (count, time) = output.lines().find_map(|line| line.trim().split_once(" requests in "))?;

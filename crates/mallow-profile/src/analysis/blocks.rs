@@ -3,7 +3,7 @@
 //! A fold keeps 16 bytes for each block, without its time of birth; a pass needs that, and the allocation's number in
 //! its thread.
 
-use super::Block;
+use super::block::Block;
 use crate::BlockId;
 
 /// In [`Block::site`] of a slot that is not in use.

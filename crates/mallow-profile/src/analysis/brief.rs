@@ -1,6 +1,6 @@
 //! Blocks that did not live long: by what their thread did meanwhile, or by the clock.
 
-use super::{Block, entry};
+use super::block::{Block, entry};
 use crate::StackId;
 
 /// A site and how many of its blocks lived briefly.

@@ -4,7 +4,7 @@
 //! allocated the block first, in a window to the one whose block it was when the window began. How much `realloc` copied is not seen: it may have grown a block where it stood. At most it
 //! copied what both the old and the new block hold.
 
-use super::{Block, entry};
+use super::block::{Block, entry};
 use crate::{BlockId, StackId};
 
 /// Figures over chains.

@@ -25,9 +25,9 @@
 //! 8. nine tenths of the rise are in the last part, and less than half as much was live before: [`Verdict::AtEnd`];
 //! 9. else [`Verdict::Irregular`].
 
+use super::block::{Block, Death, entry};
 use super::series::{Level, Series, SeriesFold};
 use super::slices::{Cursor, Slices};
-use super::{Block, Death, entry};
 use crate::StackId;
 
 /// The share of a run, at its end, in which programs tidy up.

@@ -1,6 +1,6 @@
 //! How large blocks are and how long they live, in buckets that double.
 
-use super::{Block, Death};
+use super::block::{Block, Death};
 
 /// Buckets: one for 0, then one for each power of two up to 2^64.
 const BUCKETS: usize = 66;

@@ -1,5 +1,6 @@
 //! The events of one process, handed to every analysis that was asked for.
 
+use super::block::{Block, Death, entry};
 use super::blocks::Blocks;
 use super::brief::BriefFold;
 use super::chains::ChainsFold;
@@ -8,7 +9,7 @@ use super::histogram::Histogram;
 use super::threads::ThreadsFold;
 use super::timeline::TimelineFold;
 use super::window::WindowFold;
-use super::{Block, Death, Findings, Plan, entry};
+use super::{Findings, Plan};
 use crate::{BlockId, Fold, ReallocBooking, StackId, ThreadIndex};
 
 /// Takes the events of one process in order. Ids of blocks are given as a [`Fold`] gives them, so a pass can take its place.

@@ -2,8 +2,8 @@
 //!
 //! Only slices in which a site changed are kept, 24 bytes for each: most sites are still most of the time.
 
+use super::block::{SiteIndex, entry};
 use super::slices::Slices;
-use super::{SiteIndex, entry};
 
 /// Live bytes in one slice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

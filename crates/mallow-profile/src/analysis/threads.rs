@@ -1,6 +1,7 @@
 //! What each thread did in a window.
 
-use super::{Block, Death, Window, entry};
+use super::Window;
+use super::block::{Block, Death, entry};
 
 /// The figures of a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! Memory over time: slices of a window, and what each site held in them.
 
+use super::block::{Block, Death, entry};
 use super::series::{Series, SeriesFold};
 use super::slices::{Cursor, Slices, Window};
-use super::{Block, Death, entry};
 use crate::StackId;
 
 /// What happened in a slice of time.

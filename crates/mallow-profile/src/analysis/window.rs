@@ -1,6 +1,7 @@
 //! What each site did in a window, and what it held at the window's end.
 
-use super::{Block, Death, Window, entry};
+use super::Window;
+use super::block::{Block, Death, entry};
 use crate::StackId;
 
 /// Figures of a site in a window.

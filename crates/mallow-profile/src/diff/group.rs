@@ -5,8 +5,8 @@
 //! also allocate in the same function, or allocate as much.
 
 use super::likeness::{Weights, agreement, is_plausible};
-use super::rounds::{Rounds, Side};
 use super::split;
+use super::state::{Rounds, Side};
 
 /// Pairs of one group that are weighed against each other; above, nodes are paired in the order of their figures.
 const PAIRS_MAX: usize = 1 << 14;

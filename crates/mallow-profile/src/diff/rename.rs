@@ -6,7 +6,7 @@
 
 use super::likeness::{FIGURES_AGREE, agreement, of_names};
 use super::node::NameId;
-use super::rounds::{Rounds, SharedNames, Side};
+use super::state::{Rounds, SharedNames, Side};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Stands for every unknown name.

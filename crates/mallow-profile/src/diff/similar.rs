@@ -7,7 +7,7 @@
 
 use super::likeness::{ALIKE, STACKS_ALIKE, Weights, agreement, is_plausible, same_leaf};
 use super::node::NameId;
-use super::rounds::{Match, Rounds, Side};
+use super::state::{Match, Rounds, Side};
 use super::{Level, group};
 use rustc_hash::FxHashMap;
 

@@ -5,7 +5,7 @@
 //! them stands on one side only, and no other name of that side could be meant.
 
 use super::node::NameId;
-use super::rounds::{Rounds, SharedNames};
+use super::state::{Rounds, SharedNames};
 use mallow_base::last_word;
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;

@@ -2,7 +2,7 @@
 
 use super::Level;
 use super::node::{NameId, Node, Sides};
-use super::rounds::{Match, Rounds, SharedNames, Side};
+use super::state::{Match, Rounds, SharedNames, Side};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// By how much figures differ, added over what is looked at, without regard to the sign.

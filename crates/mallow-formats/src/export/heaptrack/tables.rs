@@ -1,6 +1,5 @@
 //! Strings, addresses with their frames, stacks, and pairs of size and stack: what events refer to by number.
 
-use super::one_line;
 use mallow_base::Frame;
 use mallow_profile::{Address, Location, Profile, StackId};
 use rustc_hash::FxHashMap;
@@ -101,4 +100,9 @@ impl Pairs {
         }
         Ok(())
     }
+}
+
+/// A line's end would end the record.
+pub(super) fn one_line(text: &str) -> String {
+    text.replace(['\n', '\r'], " ")
 }

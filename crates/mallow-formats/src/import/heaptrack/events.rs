@@ -1,6 +1,5 @@
 //! Allocations and frees on their way into a fold, paired by pointer or by pair of size and stack.
 
-use super::counted;
 use super::fields::NotThere;
 use mallow_profile::{
     BlockId, Fold, LiveSample, ProcessIndex, ProfileBuilder, SiteTotals, StackId, ThreadIndex,
@@ -136,4 +135,9 @@ impl Events {
 fn pair(pairs: &mut [Pair], number: u64) -> Result<&mut Pair, NotThere> {
     let index = usize::try_from(number).ok();
     index.and_then(|index| pairs.get_mut(index)).ok_or(NotThere("the number of an earlier `a` line"))
+}
+
+/// `1 line`, `2 lines`.
+pub(super) fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
 }

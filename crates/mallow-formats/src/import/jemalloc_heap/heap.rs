@@ -234,3 +234,9 @@ fn bare(address: Address) -> Frame {
     };
     Frame { function, ..Frame::default() }
 }
+
+/// Hexadecimal addresses with blanks between them.
+pub(crate) fn addresses_of(text: &str) -> Option<Vec<u64>> {
+    let address = |word: &str| u64::from_str_radix(word.strip_prefix("0x").unwrap_or(word), 16).ok();
+    text.split_ascii_whitespace().map(address).collect()
+}

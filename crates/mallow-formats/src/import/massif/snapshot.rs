@@ -1,8 +1,8 @@
 //! One moment in a massif file.
 
+use super::text::Text;
 use super::tree::{self, Leaf, Names, Tree};
 use crate::ImportError;
-use crate::lines::Lines;
 use mallow_profile::LiveSample;
 use std::rc::Rc;
 
@@ -12,13 +12,6 @@ pub(super) enum Clock {
     Instructions,
     Milliseconds,
     Bytes,
-}
-
-/// Lines that say something: neither empty nor comments.
-pub(super) struct Text<'a> {
-    lines: Lines<'a>,
-    bytes: u64,
-    has_ended: bool,
 }
 
 /// What was live at a moment.
@@ -46,52 +39,6 @@ impl Clock {
             Clock::Instructions | Clock::Bytes => text.parse().ok(),
             Clock::Milliseconds => text.parse::<u64>().ok().map(|ms| ms.saturating_mul(1000)),
         }
-    }
-}
-
-impl<'a> Text<'a> {
-    pub(super) fn new(lines: Lines<'a>) -> Text<'a> {
-        Text { lines, bytes: 0, has_ended: false }
-    }
-
-    /// The next line; none at the end.
-    pub(super) fn next(&mut self) -> Result<Option<String>, ImportError> {
-        while let Some(line) = self.lines.next_text()? {
-            self.bytes = self.bytes.saturating_add(line.len() as u64 + 1);
-            if !line.starts_with('#') && !line.trim().is_empty() {
-                return Ok(Some(line));
-            }
-        }
-        self.has_ended = true;
-        Ok(None)
-    }
-
-    /// How many bytes have been read.
-    pub(super) fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    /// An error about the line that was given last.
-    pub(super) fn expected(&self, expected: impl Into<String>) -> ImportError {
-        let mut expected = expected.into();
-        if self.has_ended {
-            expected.push_str(" behind it");
-        }
-        self.lines.expected(expected)
-    }
-
-    /// The value of the next line, which has to have this name.
-    fn value(&mut self, name: &str) -> Result<String, ImportError> {
-        let line = self.next()?;
-        let value = line.as_deref().and_then(|line| line.strip_prefix(name)?.strip_prefix('='));
-        value
-            .map(|value| value.trim().to_owned())
-            .ok_or_else(|| self.expected(format!("{name}= and a value")))
-    }
-
-    fn number(&mut self, name: &str) -> Result<u64, ImportError> {
-        let value = self.value(name)?;
-        value.parse().map_err(|_| self.expected(format!("{name}= and a whole number below 2^64")))
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A line's depth is the number of blanks before it, which is checked: a tree without them could name deep stacks in few bytes.
 
-use super::snapshot::Text;
+use super::text::Text;
 use crate::ImportError;
 use crate::import::valgrind_frames::Frames;
 use rustc_hash::FxHashMap;

@@ -1,9 +1,11 @@
 //! The heap tree of memcheck or helgrind in massif's format (`--xtree-memory` with a file name that ends in `.ms`): what stands as a
 //! snapshot is not a moment but a figure, such as all bytes ever allocated.
 
-use super::snapshot::{self, Snapshot, Text};
+use super::Head;
+use super::built::{add_site, builder_of, overgrown, process_of};
+use super::snapshot::{self, Snapshot};
+use super::text::Text;
 use super::tree::Names;
-use super::{Head, add_site, builder_of, overgrown, process_of};
 use crate::{Format, ImportError, Imported};
 use mallow_profile::{Known, SiteTotals, Totals};
 

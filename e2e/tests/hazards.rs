@@ -28,6 +28,7 @@ hazard!(malloc_in_signal);
 hazard!(many_stacks);
 hazard!(misaligned_stack);
 hazard!(overaligned_frames);
+hazard!(plugin_cycles);
 hazard!(posix_spawn_child);
 hazard!(realloc_chain);
 hazard!(sandboxed);

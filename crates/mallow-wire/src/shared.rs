@@ -147,6 +147,12 @@ pub const fn node_address(key: u64) -> u64 {
     key & (NODE_EXACT - 1)
 }
 
+/// Whether the address is a program counter.
+#[inline(always)]
+pub const fn is_node_exact(key: u64) -> bool {
+    key & NODE_EXACT != 0
+}
+
 /// The module generation in a node's key.
 pub const fn node_generation(key: u64) -> u64 {
     key >> 49

@@ -4,6 +4,7 @@ use crate::real::Real;
 use core::arch::{asm, global_asm};
 use core::ffi::{c_int, c_void};
 use core::mem::transmute;
+use mallow_recorder::unloads::Unload;
 use mallow_recorder::{process, resident, sys};
 
 global_asm!(".weak on_exit");
@@ -55,7 +56,7 @@ pub unsafe extern "C" fn _Exit(status: c_int) -> ! {
     unsafe { _exit(status) }
 }
 
-/// `dlclose`. When it unloads code, what is known about addresses is forgotten.
+/// `dlclose`. When it unloads code, what is known about its addresses is forgotten.
 ///
 /// # Safety
 /// As `dlclose`.
@@ -65,10 +66,9 @@ pub unsafe extern "C" fn dlclose(handle: *mut c_void) -> c_int {
     if real == 0 {
         return -1;
     }
+    let unload = Unload::begin();
     // SAFETY: the symbol has this type by POSIX.
     let answer = unsafe { transmute::<usize, unsafe extern "C" fn(*mut c_void) -> c_int>(real)(handle) };
-    if mallow_recorder::elf::code_was_unloaded() {
-        process::code_was_unloaded();
-    }
+    unload.finish();
     answer
 }

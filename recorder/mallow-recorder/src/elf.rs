@@ -355,14 +355,10 @@ unsafe fn build_id_note(at: usize, bytes: usize, align: usize) -> Option<Bytes> 
     None
 }
 
-/// Whether an object was unloaded since the last time this was asked. Takes the loader's lock.
-pub fn code_was_unloaded() -> bool {
-    use core::sync::atomic::{AtomicU64, Ordering};
-    static UNLOADS: AtomicU64 = AtomicU64::new(0);
-    let mut unloads = 0;
+/// Hands on how many objects were ever loaded and unloaded, under the loader's lock: neither changes meanwhile.
+pub fn with_counts(mut with: impl FnMut(u64, u64)) {
     each_object(|object| {
-        unloads = object.unload_count;
+        with(object.load_count, object.unload_count);
         true
     });
-    UNLOADS.swap(unloads, Ordering::SeqCst) != unloads
 }

@@ -21,6 +21,7 @@
 //! | [`bounds`] | elements of arrays, without a way to panic |
 //! | [`elf`] | the loaded objects' symbols and build ids |
 //! | [`objects`] | which of them holds an address |
+//! | [`unloads`] | since when an address means what it means |
 //! | [`cfi`] | what its unwind tables say of an address |
 //! | [`sandbox`] | which system calls lock a thread in |
 //! | `silence` | for how long the collector is believed to live |
@@ -74,6 +75,7 @@ pub mod stat;
 pub mod sys;
 pub mod thread;
 pub mod tls;
+pub mod unloads;
 #[cfg(feature = "verify")]
 pub mod verify;
 pub mod walk;

@@ -35,11 +35,11 @@ use crate::process;
 use crate::rules::BpUse;
 use crate::sys;
 use crate::walk::{
-    CHECKS_PER_STEP, Check, Frame, Outcome, Surroundings, plain_step, rule_of, step_beyond, unchanged,
-    unusual_step,
+    CHECKS_PER_STEP, Check, Frame, Outcome, Surroundings, key_of, plain_step, rule_and_key, step_beyond,
+    unchanged, unusual_step,
 };
 use core::sync::atomic::{AtomicUsize, Ordering};
-use mallow_wire::shared::{ADDRESS_TRUNCATED, NODE_ROOT, is_node_cut, node_key, stack_hash};
+use mallow_wire::shared::{ADDRESS_TRUNCATED, NODE_ROOT, is_node_cut, is_node_exact, node_key, stack_hash};
 
 /// The deepest stack that is followed, in frames.
 pub const FRAMES_MAX: usize = 32 * 1024;
@@ -89,12 +89,13 @@ impl State {
 struct Fresh {
     slot: usize,
     ra: usize,
+    /// How the table of nodes knows it.
+    key: u64,
     bp: usize,
     /// Where the caller's rbp was read to leave this frame; 0 when it was not.
     bp_slot: usize,
     /// Behind the last extra word of this frame.
     extras_end: u32,
-    exact: bool,
     bp_use: BpUse,
 }
 
@@ -238,11 +239,22 @@ impl Memo {
         word.address == frame.slot && word.value == frame.ra && (state.bp == frame.bp || !state.bp_matters())
     }
 
+    /// Code was unloaded. What is there now may return to the same addresses and be another's: neither kept frames nor branches can tell.
+    #[cold]
+    #[inline(never)]
+    fn forget_unloaded(&mut self, generation: u64) {
+        self.frame_count = 0;
+        self.branches.forget();
+        self.generation = generation;
+    }
+
     /// Drops what is below `sp` and what has changed.
     #[inline(always)]
     unsafe fn keep_unchanged(&mut self, sp: usize, generation: u64) {
-        let mut count = if self.generation == generation { self.frame_count } else { 0 };
-        self.generation = generation;
+        if self.generation != generation {
+            self.forget_unloaded(generation);
+        }
+        let mut count = self.frame_count;
         if count > FRAMES_MAX {
             process::invariant_broke();
             count = 0;
@@ -281,22 +293,22 @@ impl Memo {
             }
             if fresh_count >= frames_max || extra_count + CHECKS_PER_STEP > EXTRAS_MAX {
                 // Deeper than we follow: of that, a part which leaves room for frames to come.
-                (root, join) = (truncated(around.generation), 0);
+                (root, join) = (truncated(), 0);
                 if fresh_count > FRAMES_OF_DEEPER {
                     fresh_count = FRAMES_OF_DEEPER;
                     frame.bp = at(&self.fresh, fresh_count).bp;
                 }
                 break;
             }
-            let rule = rule_of(&frame, around);
+            let (rule, key) = rule_and_key(&frame);
             let fresh = at_mut(&mut self.fresh, fresh_count);
             *fresh = Fresh {
                 slot: frame.slot,
                 ra: frame.ra,
+                key,
                 bp: frame.bp,
                 bp_slot: 0,
                 extras_end: extra_count as u32,
-                exact: frame.exact,
                 bp_use: rule.bp_use(),
             };
             fresh_count += 1;
@@ -345,7 +357,7 @@ impl Memo {
             self.root = walked.root;
         }
         let outer = (count > 0).then(|| *at(&self.states, count - 1));
-        let (key, whole) = self.hash_fresh(walked, around.generation);
+        let (key, whole) = self.hash_fresh(walked);
         let found = self.found_or_fetched(whole);
         let mut hash = outer.map_or(walked.root.hash, |outer| outer.hash);
         let mut extra = outer.map_or(0, |outer| outer.extras_end());
@@ -356,7 +368,7 @@ impl Memo {
         let mut complete = true;
         for i in (0..walked.fresh_count).rev() {
             let fresh = *at(&self.fresh, i);
-            hash = stack_hash(node_key(fresh.ra as u64, fresh.exact, around.generation), hash);
+            hash = stack_hash(fresh.key, hash);
             let bp_matters = match fresh.bp_use {
                 BpUse::Needed => true,
                 BpUse::HandedOn => outer_bp_matters,
@@ -379,14 +391,14 @@ impl Memo {
             }
             if complete {
                 *at_mut(&mut self.words, count) = Check { address: fresh.slot, value: fresh.ra };
-                let mark = (extra as u32) << 2 | (fresh.exact as u32) << 1 | bp_matters as u32;
+                let mark = (extra as u32) << 2 | (is_node_exact(fresh.key) as u32) << 1 | bp_matters as u32;
                 *at_mut(&mut self.states, count) = State { bp: fresh.bp, hash, node: NOT_ASKED, mark };
                 count += 1;
             }
             (outer_bp_matters, outer_bp) = (bp_matters, fresh.bp);
         }
         self.frame_count = count;
-        let node = found.unwrap_or_else(|| self.node_of(walked, key, whole, around.generation));
+        let node = found.unwrap_or_else(|| self.node_of(walked, key, whole));
         if complete {
             at_mut(&mut self.states, count - 1).node = node;
         }
@@ -395,12 +407,12 @@ impl Memo {
 
     /// The key of a walk's innermost frame and the hash of its whole stack.
     #[inline(always)]
-    fn hash_fresh(&self, walked: &Walked, generation: u64) -> (u64, u64) {
+    fn hash_fresh(&self, walked: &Walked) -> (u64, u64) {
         let mut hash =
             if walked.join > 0 { at(&self.states, walked.join - 1).hash } else { walked.root.hash };
         let mut key = 0;
         for fresh in first(&self.fresh, walked.fresh_count).iter().rev() {
-            key = node_key(fresh.ra as u64, fresh.exact, generation);
+            key = fresh.key;
             hash = stack_hash(key, hash);
         }
         (key, hash)
@@ -419,11 +431,11 @@ impl Memo {
 
     /// The node of a walk's whole stack, which the thread does not know: found at once when the table has it.
     #[inline(always)]
-    fn node_of(&mut self, walked: &Walked, key: u64, hash: u64, generation: u64) -> u32 {
+    fn node_of(&mut self, walked: &Walked, key: u64, hash: u64) -> u32 {
         let is_cut = walked.join > 0 && is_node_cut(at(&self.states, walked.join - 1).node);
         // SAFETY: the table of this process.
         let known = if is_cut { None } else { unsafe { nodes::find(process::nodes(), key, hash) } };
-        let node = known.unwrap_or_else(|| self.intern_fresh(walked, generation));
+        let node = known.unwrap_or_else(|| self.intern_fresh(walked));
         if !is_node_cut(node) {
             self.found.remember(hash, node);
         }
@@ -432,16 +444,15 @@ impl Memo {
 
     /// Goes through a new stack frame by frame.
     #[inline(never)]
-    fn intern_fresh(&mut self, walked: &Walked, generation: u64) -> u32 {
+    fn intern_fresh(&mut self, walked: &Walked) -> u32 {
         let mut stack = if walked.join > 0 { self.ask(walked.join) } else { walked.root };
         if !is_node_cut(stack.node) {
-            self.prefetch_nodes(walked, stack, generation);
+            self.prefetch_nodes(walked, stack);
         }
         for i in (0..walked.fresh_count).rev() {
             let fresh = *at(&self.fresh, i);
-            let key = node_key(fresh.ra as u64, fresh.exact, generation);
             // SAFETY: the table of this process.
-            stack = unsafe { nodes::intern(process::nodes(), stack, key) };
+            stack = unsafe { nodes::intern(process::nodes(), stack, fresh.key) };
             // Those that were kept lie upon the frame that was met, in order.
             let index = walked.join + walked.fresh_count - 1 - i;
             if index < self.frame_count {
@@ -462,7 +473,7 @@ impl Memo {
             _ => Stack { hash: at(&self.states, known - 1).hash, node: at(&self.states, known - 1).node },
         };
         for (state, word) in self.states.iter_mut().zip(&self.words).take(count).skip(known) {
-            let key = node_key(word.value as u64, state.is_exact(), self.generation);
+            let key = key_of(word.value, state.is_exact());
             // SAFETY: the table of this process.
             stack = unsafe { nodes::intern(process::nodes(), stack, key) };
             state.node = stack.node;
@@ -472,10 +483,10 @@ impl Memo {
 
     /// Asks for the nodes of all fresh frames at once.
     #[inline(always)]
-    fn prefetch_nodes(&self, walked: &Walked, callers: Stack, generation: u64) {
+    fn prefetch_nodes(&self, walked: &Walked, callers: Stack) {
         let mut hash = callers.hash;
         for fresh in first(&self.fresh, walked.fresh_count).iter().rev() {
-            hash = stack_hash(node_key(fresh.ra as u64, fresh.exact, generation), hash);
+            hash = stack_hash(fresh.key, hash);
             // SAFETY: the table of this process.
             unsafe { nodes::prefetch(process::nodes(), hash) };
         }
@@ -499,8 +510,8 @@ fn keep_extra(
 }
 
 /// The stack around those that are deeper than we follow.
-fn truncated(generation: u64) -> Stack {
-    let key = node_key(ADDRESS_TRUNCATED, true, generation);
+fn truncated() -> Stack {
+    let key = node_key(ADDRESS_TRUNCATED, true, 0);
     // SAFETY: the table of this process.
     unsafe { nodes::intern(process::nodes(), EMPTY, key) }
 }
@@ -516,24 +527,24 @@ pub unsafe fn node_from_scratch(caller: Caller, around: &Surroundings) -> u32 {
     // memory may be in use by the call that was interrupted: so the walk is done twice, first to count the
     // frames, then batch by batch from the outer end. A batch lies on the stack of a signal handler.
     const BATCH: usize = 16;
-    let mut batch = [(0u64, false); BATCH];
+    let mut batch = [(0usize, false); BATCH];
     // SAFETY: by contract.
     let depth = unsafe { walk_each(caller, around, |_, _| true) };
     let (mut stack, mut end) =
-        if depth == FRAMES_MAX { (truncated(around.generation), FRAMES_OF_DEEPER) } else { (EMPTY, depth) };
+        if depth == FRAMES_MAX { (truncated(), FRAMES_OF_DEEPER) } else { (EMPTY, depth) };
     while end > 0 {
         let start = end.saturating_sub(BATCH);
         // SAFETY: by contract.
         unsafe {
             walk_each(caller, around, |i, frame| {
                 if (start..end).contains(&i) {
-                    *at_mut(&mut batch, i - start) = (frame.ra as u64, frame.exact);
+                    *at_mut(&mut batch, i - start) = (frame.ra, frame.exact);
                 }
                 i < end
             })
         };
         for (address, exact) in first(&batch, end - start).iter().rev() {
-            let key = node_key(*address, *exact, around.generation);
+            let key = key_of(*address, *exact);
             // SAFETY: the table of this process.
             stack = unsafe { nodes::intern(process::nodes(), stack, key) };
         }
@@ -556,7 +567,7 @@ pub unsafe fn walk_each(
     let (mut count, mut end) = (0, around.end_of_stack(&frame));
     while count < FRAMES_MAX && visit(count, &frame) {
         count += 1;
-        let rule = rule_of(&frame, around);
+        let (rule, _) = rule_and_key(&frame);
         // SAFETY: by contract; each frame is the caller of the one before.
         let outcome = unsafe {
             if rule.is_plain() {

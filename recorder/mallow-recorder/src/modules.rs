@@ -15,7 +15,7 @@ static LOGGED: [AtomicU64; 1024] = [const { AtomicU64::new(0) }; 1024];
 /// The longest path that is kept.
 const PATH_BYTES_MAX: usize = 1024;
 
-/// Logs an object unless that was done in this generation.
+/// Logs an object unless that was done in this generation: the one since which one of its addresses means what it means.
 #[inline(never)]
 pub fn log(object: &Object, generation: u64) {
     let mark = object.start as u64 | (generation & 0xfff);
@@ -117,6 +117,5 @@ pub unsafe fn inherit(old: *const u8, new: *mut u8) {
         let used = (from.modules_reserved.load(Ordering::Acquire) as usize).min(MODULE_LOG_BYTES);
         core::ptr::copy_nonoverlapping(old.add(MODULES_OFFSET), new.add(MODULES_OFFSET), used);
         to.modules_reserved.store(used as u64, Ordering::Release);
-        to.generation.store(from.generation.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 }

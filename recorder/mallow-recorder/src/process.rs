@@ -1,12 +1,11 @@
-//! What every part of the recorder knows of its process: the shared memory, how often code was unloaded, whether recording has
-//! ended.
+//! What every part of the recorder knows of its process: the shared memory, whether recording has ended.
 //!
 //! All that must not outlive a fork stands in one mapping that the kernel wipes in the child (`Wiped`, and the threads' states
 //! behind it). What stands in statics is inherited, and true of the child as well.
 
 use crate::standing::Standing;
 use crate::sys;
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use mallow_wire::shared::*;
 
 /// What a fork forgets, in front of the states of all threads.
@@ -30,7 +29,6 @@ static SHARED: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
 static ADDRESS_LIMIT_BYTES: AtomicUsize = AtomicUsize::new(usize::MAX);
 /// A filter of system calls was set, in this process or one that it was forked from.
 static FILTERED: AtomicBool = AtomicBool::new(false);
-static GENERATION: AtomicU64 = AtomicU64::new(0);
 /// Recording has ended, or never began: nobody asked for it, or the collector has gone.
 static STOPPED: AtomicBool = AtomicBool::new(false);
 
@@ -91,20 +89,6 @@ pub fn header() -> &'static Header {
 pub fn nodes() -> *const Node {
     // SAFETY: within the shared memory.
     unsafe { shared().add(NODES_OFFSET).cast() }
-}
-
-/// How often code was unloaded.
-#[inline(always)]
-pub fn generation() -> u64 {
-    GENERATION.load(Ordering::Relaxed)
-}
-
-/// Says that code was unloaded: what is known about addresses is no longer true.
-pub fn code_was_unloaded() {
-    let generation = GENERATION.fetch_add(1, Ordering::SeqCst) + 1;
-    if is_ready() {
-        header().generation.store(generation, Ordering::Release);
-    }
 }
 
 /// Whether this process, not one that it was forked from, has shared memory.

@@ -15,6 +15,7 @@
 use crate::cfi::{self, FrameAddress, Row, Saved};
 use crate::modules;
 use crate::objects::{self, Object};
+use crate::unloads;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 /// The plain ways are told apart by bits, so that a step needs no jump.
@@ -147,8 +148,8 @@ struct Entry {
 static CACHE: [Entry; CACHE_ENTRIES] =
     [const { Entry { tag: AtomicU64::new(0), rule: AtomicU64::new(0) } }; CACHE_ENTRIES];
 
-/// The rule for a program counter, which must point into the instruction that is being executed. `generation`
-/// changes when code is unloaded.
+/// The rule for a program counter, which must point into the instruction that is being executed. `generation` is that of the code
+/// around it ([`unloads::since`]).
 #[inline(always)]
 pub fn rule_at(pc: usize, generation: u64) -> Rule {
     let tag = pc as u64 | generation << 48;
@@ -169,6 +170,8 @@ pub fn rule_at(pc: usize, generation: u64) -> Rule {
 fn miss(pc: usize, generation: u64, tag: u64, index: usize) -> Rule {
     let object = objects::find(pc);
     if let Some(object) = &object {
+        // Before anything is known of its addresses.
+        unloads::meet(object);
         modules::log(object, generation);
     }
     let rule = object.and_then(|object| compile(&object, pc)).unwrap_or(Rule::new(Way::Guess, 0, 0));

@@ -31,6 +31,7 @@ use crate::stack_range::StackRange;
 use crate::stamps::Stamps;
 use crate::standing::{ABSENT, COUNTING, IN_HOOK, IN_REAL, OFF, PARKED, RECORDING, STALLED, Standing};
 use crate::tls;
+use crate::unloads;
 use crate::walk::Surroundings;
 use core::sync::atomic::{AtomicU32, Ordering, compiler_fence};
 use mallow_wire::shared::Lane;
@@ -220,7 +221,7 @@ impl Guard {
         // another call.
         unsafe {
             let around = &mut (*self.thread).around;
-            around.generation = process::generation();
+            around.generation = unloads::generation();
             let node = if self.back == RECORDING {
                 Memo::node((*self.thread).memo, caller, around)
             } else {
@@ -319,7 +320,7 @@ unsafe fn enter_first(caller: Caller) -> Entry {
         (&raw mut (*thread).lane).write(place.lane);
         (&raw mut (*thread).ring).write(Writer::new(place.lane, place.ring));
         (&raw mut (*thread).memo).write(memo);
-        (&raw mut (*thread).around.generation).write(process::generation());
+        (&raw mut (*thread).around.generation).write(unloads::generation());
         (&raw mut (*thread).around.pid).write(place.pid);
         (&raw mut (*thread).stamps).write(Stamps::of_lane(place.index));
         (&raw mut (*thread).last_address).write(0);

@@ -11,7 +11,8 @@ use crate::process;
 use crate::rules::{self, Rule, Way};
 use crate::stack_range::StackRange;
 use crate::sys;
-use mallow_wire::shared::PAGE_BYTES;
+use crate::unloads;
+use mallow_wire::shared::{PAGE_BYTES, node_key};
 
 /// A frame of the walk: execution will resume at `ra` with these registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +29,18 @@ pub struct Frame {
     pub exact: bool,
 }
 
+/// How the table of nodes knows an address on a stack, and whether it is that of an interrupted instruction.
+#[inline(always)]
+pub fn key_of(ra: usize, exact: bool) -> u64 {
+    node_key(ra as u64, exact, unloads::since(pc_of(ra, exact)))
+}
+
+/// An address within the instruction that was being executed.
+#[inline(always)]
+fn pc_of(ra: usize, exact: bool) -> usize {
+    ra.wrapping_sub(!exact as usize)
+}
+
 impl Frame {
     /// The caller of a hooked function.
     ///
@@ -38,12 +51,6 @@ impl Frame {
         // SAFETY: the stack pointer at a function's entry points at its return address.
         let ra = unsafe { *(caller.sp as *const usize) };
         Frame { slot: caller.sp, sp: caller.sp + 8, ra, bp: caller.bp, exact: false }
-    }
-
-    /// An address within the instruction that was being executed.
-    #[inline(always)]
-    fn pc(&self) -> usize {
-        self.ra - !self.exact as usize
     }
 }
 
@@ -104,7 +111,7 @@ pub enum Outcome {
 pub struct Surroundings {
     /// The thread's own stack.
     pub stack: StackRange,
-    /// The module generation.
+    /// How often code was unloaded.
     pub generation: u64,
     /// The process id, for reads that the kernel checks.
     pub pid: u32,
@@ -174,10 +181,12 @@ impl Rule {
     }
 }
 
-/// The rule by which a frame is left.
+/// The rule by which a frame is left, and how the table of nodes knows it.
 #[inline(always)]
-pub fn rule_of(frame: &Frame, around: &Surroundings) -> Rule {
-    rules::rule_at(frame.pc(), around.generation)
+pub fn rule_and_key(frame: &Frame) -> (Rule, u64) {
+    let pc = pc_of(frame.ra, frame.exact);
+    let since = unloads::since(pc);
+    (rules::rule_at(pc, since), node_key(frame.ra as u64, frame.exact, since))
 }
 
 /// Goes to the caller of a frame whose rule is plain. Every word it reads lies between the frame's stack

@@ -28,7 +28,8 @@ use crate::symbols::Names;
 use crate::text::Style;
 use crate::words;
 use live::Live;
-use mallow_soak::{Server, SoakOptions, SoakReport, from_journal, read_journal, soak};
+use mallow_evidence::SoakReport;
+use mallow_soak::{Server, SoakOptions, read_journal, soak};
 use mallow_view::soak::{Side, compare};
 use plan::{Plan, plan, rules};
 use script::Script;
@@ -42,7 +43,7 @@ pub(crate) fn run(low: &LowSoak) -> Result<u8, Failure> {
         None => None,
     };
     if let Some(path) = &low.shown.read {
-        let mut report = from_journal(read_journal(path)?, &rules(low)?);
+        let mut report = SoakReport::from_journal(read_journal(path)?, &rules(low)?);
         report.memory_limit_bytes = low.limits.memory_limit;
         return show(low, report, before, None);
     }

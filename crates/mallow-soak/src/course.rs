@@ -1,17 +1,16 @@
 //! The phases between the server's start and its end.
 
 use crate::error::SoakError;
-use crate::evidence::evidence;
 use crate::growth::Looks;
 use crate::journal::Journal;
 use crate::observe::{Observer, Seen};
 use crate::options::{SoakOptions, Work};
-use crate::progress::{Phase, Progress};
+use crate::progress::Progress;
 use crate::runtime::Runtimes;
-use crate::sample::{LoadFigures, Memory, Sample};
 use crate::server::Running;
 use crate::work::{Worker, natural_amount};
 use mallow_collect::Interrupts;
+use mallow_evidence::{LoadFigures, Memory, Phase, Sample, evidence};
 use mallow_growth::{Verdict, judge};
 use mallow_load::Amount;
 use std::net::SocketAddr;
@@ -99,8 +98,9 @@ impl Course<'_> {
         if !may {
             return None;
         }
-        let judgement =
-            judge(&evidence(&self.samples, self.looks.stacks(), self.options, None), &self.options.rules);
+        let (rules, wanted_rate) = (&self.options.rules, self.options.wanted_rate());
+        let evidence = evidence(&self.samples, self.looks.stacks(), wanted_rate, rules, None);
+        let judgement = judge(&evidence, rules);
         (judgement.verdict == Verdict::Inconclusive).then_some(wanted)
     }
 

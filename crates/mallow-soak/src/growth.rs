@@ -1,9 +1,9 @@
 //! Which stacks grow: series of what each held, at the looks that are kept, and names for those that matter.
 
 use crate::processes::Mappings;
-use crate::report::{Growth, MappingGrowth};
 use mallow_base::Frame;
 use mallow_collect::{LiveStacks, Look, Resolve};
+use mallow_evidence::{Growth, MappingGrowth};
 use mallow_growth::{Observation, Rules, StackSeries, Stacks, growing_stacks};
 use mallow_profile::StackId;
 use rustc_hash::FxHashMap;

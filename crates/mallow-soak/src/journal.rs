@@ -1,44 +1,12 @@
-//! The journal: samples as they are taken, a line of JSON each, so that a run of hours can be read while it goes on, and
-//! gone on with when it was broken off.
-//!
-//! The first line says what is soaked; every further one is a [`Sample`]. A line that was cut off in the middle, which a
-//! machine that went down leaves behind, is left out.
+//! The journal as a file: written line by line while a soak runs, read back, and gone on with.
 
 use crate::error::SoakError;
-use crate::sample::Sample;
-use serde::{Deserialize, Serialize};
+use mallow_evidence::{JournalHead, JournalRead, Sample};
+use serde::Serialize;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-
-/// The first line.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct JournalHead {
-    /// `mallow.soak-samples/1`.
-    pub schema: String,
-    /// The server's command, or `process 123`.
-    pub command: Vec<String>,
-    /// What was asked for.
-    pub work: String,
-    /// Wall-clock start, in microseconds since 1970.
-    pub started_unix_us: u64,
-    /// The server's process id, and when it started, in clock ticks since the machine did: by these a server that runs on
-    /// is known again.
-    pub process: (u32, u64),
-}
-
-/// The schema of the lines.
-pub(crate) const SCHEMA: &str = "mallow.soak-samples/1";
-
-/// A journal as it was read.
-#[derive(Clone, Debug, PartialEq)]
-pub struct JournalRead {
-    /// The first line.
-    pub head: JournalHead,
-    /// The samples, in the order of time.
-    pub samples: Vec<Sample>,
-}
 
 /// A journal that is written.
 #[derive(Debug)]
@@ -92,25 +60,13 @@ impl Journal {
 pub fn read_journal(path: &Path) -> Result<JournalRead, SoakError> {
     let wrong = |cause: String| SoakError::CannotRead { path: path.to_owned(), cause };
     let text = std::fs::read_to_string(path).map_err(|cause| wrong(cause.to_string()))?;
-    let whole = text.rfind('\n').map_or("", |at| &text[..at]);
-    let mut lines = whole.lines().enumerate();
-    let head: JournalHead = lines
-        .next()
-        .and_then(|(_, line)| serde_json::from_str(line).ok())
-        .filter(|head: &JournalHead| head.schema == SCHEMA)
-        .ok_or_else(|| wrong(format!("it is no journal of a soak (its first line does not say {SCHEMA})")))?;
-    let samples = lines
-        .map(|(at, line)| {
-            serde_json::from_str(line).map_err(|error| wrong(format!("line {}: {error}", at + 1)))
-        })
-        .collect::<Result<_, _>>()?;
-    Ok(JournalRead { head, samples })
+    JournalRead::from_text(&text).map_err(|error| wrong(error.to_string()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::progress::Phase;
+    use mallow_evidence::{Phase, SCHEMA};
 
     fn head() -> JournalHead {
         JournalHead {

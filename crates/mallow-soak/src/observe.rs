@@ -2,12 +2,11 @@
 
 use crate::options::{Collection, SoakOptions};
 use crate::processes::{self, Mappings};
-use crate::progress::Phase;
 use crate::readiness;
 use crate::runtime::Runtimes;
-use crate::sample::{AllocatorFigures, HeapFigures, LoadFigures, Memory, RuntimeFigures, Sample};
 use crate::server::Running;
 use mallow_collect::{AllocatorAccount, Look, Order};
+use mallow_evidence::{AllocatorFigures, HeapFigures, LoadFigures, Memory, Phase, RuntimeFigures, Sample};
 use rustix::process::{Pid, Signal, kill_process};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};

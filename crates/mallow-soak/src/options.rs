@@ -115,3 +115,13 @@ pub struct SoakOptions {
     /// The preload library's bytes.
     pub preload: &'static [u8],
 }
+
+impl SoakOptions {
+    /// The load's schedule in requests a second; none without one.
+    pub(crate) fn wanted_rate(&self) -> Option<f64> {
+        match &self.work {
+            Work::Http(load) => load.rate,
+            Work::Command(_) | Work::External { .. } => None,
+        }
+    }
+}

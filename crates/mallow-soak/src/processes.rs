@@ -1,6 +1,6 @@
 //! Which processes are the server, and what the kernel counts of them: `/proc`, read at rest.
 
-use crate::sample::Memory;
+use mallow_evidence::Memory;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::fs;

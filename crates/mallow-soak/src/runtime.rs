@@ -10,9 +10,9 @@
 mod hook;
 mod jvm;
 
-use crate::RuntimeFigures;
 use hook::Hooks;
 use jvm::Jvms;
+use mallow_evidence::RuntimeFigures;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, Permissions};
 use std::io;

@@ -2,20 +2,19 @@
 
 use crate::course::Course;
 use crate::error::SoakError;
-use crate::evidence::{self, of_samples};
 use crate::growth::{Looks, mapping_growth};
-use crate::journal::{Journal, JournalHead, JournalRead, SCHEMA};
+use crate::journal::Journal;
 use crate::options::{Collection, Server, SoakOptions};
 use crate::processes;
-use crate::progress::{Phase, Progress};
+use crate::progress::Progress;
 use crate::readiness;
-use crate::report::{SoakReport, Unrecorded};
 use crate::runtime::Runtimes;
-use crate::sample::Sample;
 use crate::server::Running;
 use crate::work::{Worker, in_words};
 use mallow_collect::{Interrupts, Resolve};
-use mallow_growth::{Fault, Judgement, Rules, judge};
+use mallow_evidence::{Growth, JournalHead, JournalRead, Phase, SCHEMA, SoakReport, Unrecorded};
+use mallow_evidence::{evidence, only_refusals, replaced};
+use mallow_growth::{Fault, Judgement, judge};
 use mallow_profile::{Profile, Recording};
 use std::ffi::OsString;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -110,7 +109,7 @@ fn open_journal(
 }
 
 /// Goes on with a journal: with its samples when the same server still runs, else behind them.
-fn go_on(course: &mut Course<'_>, read: JournalRead, head: &JournalHead, warnings: &mut Vec<String>) {
+fn go_on(course: &mut Course<'_>, mut read: JournalRead, head: &JournalHead, warnings: &mut Vec<String>) {
     let (last_number, last_server) =
         read.samples.last().map_or((0, 0), |sample| (sample.number, sample.server));
     course.number = last_number;
@@ -118,17 +117,14 @@ fn go_on(course: &mut Course<'_>, read: JournalRead, head: &JournalHead, warning
         let since = Duration::from_micros(now_unix_us().saturating_sub(read.head.started_unix_us));
         course.seconds_before = since.as_secs_f64();
         course.server_number = last_server.max(1);
-        course.samples = of_server(read.samples, course.server_number);
+        read.keep_server(course.server_number);
+        course.samples = read.samples;
     } else {
         course.server_number = last_server + 1;
         warnings.push(format!(
             "the journal's {last_number} samples are of a server that has ended, so they are kept but not judged"
         ));
     }
-}
-
-fn of_server(samples: Vec<Sample>, server: u32) -> Vec<Sample> {
-    samples.into_iter().filter(|sample| sample.server == server).collect()
 }
 
 /// Judges, names what grows, ends the server.
@@ -147,7 +143,10 @@ fn conclude(
         Server::Command(_) if options.record => Some(Unrecorded::Impossible),
         Server::Command(_) => Some(Unrecorded::Unwanted),
     };
-    let mut evidence = evidence::evidence(&samples, looks.stacks(), options, None);
+    let evidence_of = |died: Option<String>| {
+        evidence(&samples, looks.stacks(), options.wanted_rate(), &options.rules, died)
+    };
+    let mut evidence = evidence_of(None);
     let mut judgement = judge(&evidence, &options.rules);
     let mut report = Parts::default();
     if !has_died {
@@ -157,7 +156,7 @@ fn conclude(
     let stopped = server.stop();
     warnings.extend(stopped.warnings);
     if has_died {
-        evidence = evidence::evidence(&samples, looks.stacks(), options, Some(stopped.how.clone()));
+        evidence = evidence_of(Some(stopped.how.clone()));
     }
     if !stopped.faults.is_empty() {
         evidence.faults.push(Fault::Lost { what: stopped.faults.join("; ") });
@@ -171,8 +170,8 @@ fn conclude(
             warnings.push(format!("the server's last words:\n{last}"));
         }
     }
-    warnings.extend(evidence::only_refusals(&samples));
-    warnings.extend(evidence::replaced(&samples));
+    warnings.extend(only_refusals(&samples));
+    warnings.extend(replaced(&samples));
     if interrupts.heard() > 0 {
         warnings.push("interrupted: the verdict is about what was seen until then".to_owned());
     }
@@ -201,7 +200,7 @@ fn conclude(
 /// What only a server that still runs can tell.
 #[derive(Default)]
 struct Parts {
-    growth: Vec<crate::report::Growth>,
+    growth: Vec<Growth>,
     edges: Option<(Profile, Profile)>,
 }
 
@@ -231,30 +230,4 @@ fn named(
         )
     });
     Parts { growth, edges }
-}
-
-/// What a journal tells: the verdict on its last server as far as it goes. Stacks are not in it.
-pub fn from_journal(read: JournalRead, rules: &Rules) -> SoakReport {
-    let server = read.samples.last().map_or(1, |sample| sample.server);
-    let samples = of_server(read.samples, server);
-    let evidence = of_samples(&samples, rules);
-    let judgement = judge(&evidence, rules);
-    SoakReport {
-        command: read.head.command,
-        pid: read.head.process.0,
-        work: read.head.work,
-        started_unix_us: read.head.started_unix_us,
-        seconds: samples.last().map_or(0.0, |sample| sample.seconds),
-        samples,
-        evidence,
-        judgement,
-        memory_limit_bytes: None,
-        growth: Vec::new(),
-        mappings: Vec::new(),
-        edges: None,
-        server_end: String::from("not in the journal"),
-        unrecorded: None,
-        warnings: Vec::new(),
-        comparison: None,
-    }
 }

@@ -2,8 +2,8 @@
 
 use crate::error::SoakError;
 use crate::options::{SoakOptions, Work};
-use crate::sample::{LatencyFigures, LoadFigures};
-use mallow_load::{Amount, Figures, Generator, Protocol, outside};
+use mallow_evidence::{LatencyFigures, LoadFigures};
+use mallow_load::{Amount, Figures, Generator, Latency, Protocol, outside};
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::process::{Command, Stdio};
@@ -137,11 +137,32 @@ fn of_generator(figures: &Figures, accepted: &[RangeInclusive<u16>]) -> LoadFigu
         failures,
         seconds: figures.elapsed.as_secs_f64(),
         rate: figures.rate(),
-        latency: Some(figures.latency.into()),
-        corrected: figures.corrected.map(LatencyFigures::from),
+        latency: Some(measured(figures.latency)),
+        corrected: figures.corrected.map(measured),
         generator_busy: Some(figures.generator_busy),
         uncounted: false,
     }
+}
+
+fn measured(latency: Latency) -> LatencyFigures {
+    LatencyFigures {
+        p50_us: latency.p50_us,
+        p90_us: latency.p90_us,
+        p99_us: latency.p99_us,
+        p999_us: Some(latency.p999_us),
+        worst_us: Some(latency.worst_us),
+    }
+}
+
+/// Those of another load generator; none when it leaves out one of the usual three.
+fn of_other(latency: outside::OutsideLatency) -> Option<LatencyFigures> {
+    Some(LatencyFigures {
+        p50_us: latency.p50_us?,
+        p90_us: latency.p90_us?,
+        p99_us: latency.p99_us?,
+        p999_us: latency.p999_us,
+        worst_us: latency.worst_us,
+    })
 }
 
 /// A command is a request; so many of them as the amount says, or one.
@@ -204,7 +225,7 @@ fn of_outside(template: &str, url: &str, workers: u32, amount: Option<Amount>) -
         failures: failures.into_iter().collect(),
         seconds,
         rate: told.rate.unwrap_or(requests as f64 / seconds.max(1e-9)),
-        latency: told.latency.and_then(LatencyFigures::of_outside),
+        latency: told.latency.and_then(of_other),
         ..LoadFigures::default()
     }
 }

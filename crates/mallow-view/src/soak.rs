@@ -10,8 +10,8 @@ pub use compare::{Interval, Side, compare};
 pub use growth::{Growing, GrowingRow, growing};
 pub use latency::{LatencyRow, latencies};
 
+use mallow_evidence::{Phase, Sample, SoakReport};
 use mallow_growth::{Shape, Trend};
-use mallow_soak::{Phase, Sample, SoakReport};
 
 /// What a plane is measured in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,8 +4,8 @@
 use super::figures::bytes_in_words;
 use crate::text::grouped;
 use mallow_base::Bytes;
+use mallow_evidence::{SoakReport, Unrecorded};
 use mallow_growth::{Basis, Need, Verdict};
-use mallow_soak::{SoakReport, Unrecorded};
 use mallow_view::soak::{Elsewhere, Holder, elsewhere, measured, runtimes};
 
 /// What would decide, one sentence each.

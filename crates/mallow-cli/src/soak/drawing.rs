@@ -4,8 +4,8 @@ use super::figures::phase;
 use super::sentence;
 use crate::plot::{Axis, Band, Curve, Plot, Stroke, Unit};
 use crate::text::cut_end;
+use mallow_evidence::{Phase, Sample, SoakReport};
 use mallow_growth::{Basis, Observation};
-use mallow_soak::{Phase, Sample, SoakReport};
 use mallow_view::soak::phases;
 
 /// Letters of the second line that fit.

@@ -2,8 +2,8 @@
 
 use crate::text::grouped;
 use mallow_base::{Bytes, Micros};
+use mallow_evidence::Phase;
 use mallow_growth::Shape;
-use mallow_soak::Phase;
 use mallow_view::soak::{PlaneRow, PlaneUnit};
 
 /// `16.0`, `0.70`, `-3.2`; bytes for a request, or anything else that is small.

@@ -5,8 +5,8 @@
 use super::{advice, sentence, verdict};
 use crate::args::LowFailOn;
 use crate::json::FrameJson;
+use mallow_evidence::{Comparison, Sample, SoakReport};
 use mallow_growth::{Basis, Fault, Finding, Shape};
-use mallow_soak::{Comparison, Sample, SoakReport};
 use mallow_view::soak::{
     GrowingRow, Holder, Interval, LatencyRow, PlaneRow, PlaneUnit, Side, asked, elsewhere, growing,
     latencies, pace, planes, split,
@@ -270,7 +270,7 @@ fn kind(finding: &Finding) -> &'static str {
 }
 
 fn mappings(report: &SoakReport) -> Vec<MappingJson<'_>> {
-    let mapping = |one: &'_ mallow_soak::MappingGrowth| ([one.before_bytes, one.after_bytes], one.count);
+    let mapping = |one: &'_ mallow_evidence::MappingGrowth| ([one.before_bytes, one.after_bytes], one.count);
     let all = report.mappings.iter().map(|one| {
         let (bytes, count) = mapping(one);
         MappingJson { name: &one.name, bytes, count: [count.0, count.1] }
@@ -333,7 +333,7 @@ impl From<&LatencyRow> for LatencyJson {
 
 impl<'a> From<&'a Comparison> for ComparisonJson<'a> {
     fn from(comparison: &'a Comparison) -> Self {
-        let plane = |plane: &mallow_soak::Plane| ComparedJson {
+        let plane = |plane: &mallow_evidence::Plane| ComparedJson {
             name: plane.name,
             unit: plane.unit,
             before: plane.before,

@@ -142,7 +142,7 @@ mod tests {
     use super::*;
     use crate::soak::sample;
 
-    fn of(report: &mallow_soak::SoakReport) -> String {
+    fn of(report: &mallow_evidence::SoakReport) -> String {
         document(&Page { report, limit: 5, fail_on: &[], profiles: None })
             .unwrap_or_else(|failure| panic!("{}", failure.sentence()))
     }

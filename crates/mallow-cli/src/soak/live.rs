@@ -6,7 +6,8 @@ use super::figures::{phase, signed_size, small};
 use crate::output;
 use crate::text::{Style, cut_end, grouped, printable};
 use mallow_base::{Bytes, Count};
-use mallow_soak::{Phase, Progress, Sample};
+use mallow_evidence::{Phase, Sample};
+use mallow_soak::Progress;
 use mallow_view::soak::heap_step;
 
 /// Lines from which on columns that are nice to have are shown.

@@ -72,7 +72,7 @@ impl Page<'_> {
     }
 }
 
-fn worse_line(plane: &mallow_soak::Plane) -> String {
+fn worse_line(plane: &mallow_evidence::Plane) -> String {
     worse(plane)
 }
 
@@ -99,7 +99,7 @@ mod tests {
     use crate::soak::sample;
     use insta::assert_snapshot;
 
-    fn markdown(report: &mallow_soak::SoakReport) -> String {
+    fn markdown(report: &mallow_evidence::SoakReport) -> String {
         Page { report, limit: 5, fail_on: &[], profiles: None }.markdown()
     }
 

@@ -1,13 +1,13 @@
 //! Soaks made by hand, one for each verdict, for the tests of what people see.
 
 use mallow_base::Frame;
+use mallow_evidence::{
+    Comparison, Growth, HeapFigures, LatencyFigures, LoadFigures, MappingGrowth, Memory, Phase, Plane,
+    RuntimeFigures, Sample, SoakReport,
+};
 use mallow_growth::{
     Basis, Evidence, Fault, Finding, GrowingStack, Judgement, Need, Observation, Plateau, Shape, Trend,
     Verdict,
-};
-use mallow_soak::{
-    Comparison, Growth, HeapFigures, LatencyFigures, LoadFigures, MappingGrowth, Memory, Phase, Plane,
-    RuntimeFigures, Sample, SoakReport,
 };
 
 const MIB: f64 = 1_048_576.0;

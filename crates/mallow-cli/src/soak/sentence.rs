@@ -3,8 +3,8 @@
 use super::figures::{bytes_in_words, long_time, size};
 use crate::text::{grouped, plural};
 use mallow_base::{Bytes, Percent};
+use mallow_evidence::SoakReport;
 use mallow_growth::{Basis, Fault, Verdict};
-use mallow_soak::SoakReport;
 use mallow_view::soak::{Holder, Pace, elsewhere, pace};
 
 /// `LEAKING: live heap grows by 16.0 bytes per request (15.9 to 16.1), 1.38 GiB a day at this rate.`

@@ -6,8 +6,8 @@ use crate::args::LowFailOn;
 use crate::check::stack;
 use crate::text::{Style, cut_end, cut_start, grouped, plural, printable, shell_word, wrapped};
 use mallow_base::{Bytes, Percent};
+use mallow_evidence::{Comparison, MappingGrowth, SoakReport};
 use mallow_growth::{Basis, Verdict};
-use mallow_soak::{Comparison, MappingGrowth, SoakReport};
 use mallow_view::soak::{LatencyRow, PlaneRow, asked, growing, latencies, pace, planes, split};
 use std::path::PathBuf;
 

@@ -4,8 +4,8 @@ use super::figures::{bytes_in_words, size, small};
 use crate::args::LowFailOn;
 use crate::exit_code;
 use crate::text::grouped;
+use mallow_evidence::{Plane, SoakReport};
 use mallow_growth::{Finding, Verdict};
-use mallow_soak::{Plane, SoakReport};
 
 /// How heavy the end weighs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@
 use super::script::Script;
 use super::{sentence, verdict};
 use crate::text::{printable, wrapped};
-use mallow_soak::{Sample, SoakReport};
+use mallow_evidence::{Sample, SoakReport};
 use mallow_view::soak::measured;
 
 const WIDTH: usize = 80;

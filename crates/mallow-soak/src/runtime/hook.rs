@@ -3,7 +3,7 @@
 //! A request is the line `collect`, an answer one line of JSON. Several requests may be under way on one connection when
 //! a process was too busy to answer in time; what counts is the last answer.
 
-use crate::RuntimeFigures;
+use mallow_evidence::RuntimeFigures;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Deserialize;
 use std::collections::BTreeMap;

@@ -7,7 +7,7 @@
 
 mod figures;
 
-use crate::RuntimeFigures;
+use mallow_evidence::RuntimeFigures;
 use std::collections::BTreeSet;
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;

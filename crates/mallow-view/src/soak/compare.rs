@@ -4,8 +4,8 @@
 //! software aging", 2014), and it sees growth below the threshold of a leak.
 
 use super::{measured, median};
+use mallow_evidence::{Comparison, Plane, SoakReport};
 use mallow_growth::Trend;
-use mallow_soak::{Comparison, Plane, SoakReport};
 
 /// A figure with its confidence interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -65,12 +65,12 @@ fn slope(trend: Trend) -> Interval {
 
 fn allocations_per_request(report: &SoakReport) -> Vec<f64> {
     let pairs = report.samples.windows(2);
-    let share = |pair: &[mallow_soak::Sample]| {
+    let share = |pair: &[mallow_evidence::Sample]| {
         let [before, after] = pair else { return None };
         let more = after.heap?.allocations.checked_sub(before.heap?.allocations)?;
         let requests =
             after.requests_total.checked_sub(before.requests_total).filter(|requests| *requests > 0)?;
-        (after.phase == mallow_soak::Phase::Measured).then(|| more as f64 / requests as f64)
+        (after.phase == mallow_evidence::Phase::Measured).then(|| more as f64 / requests as f64)
     };
     pairs.filter_map(share).collect()
 }

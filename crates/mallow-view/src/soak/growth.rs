@@ -2,7 +2,7 @@
 
 use crate::check::visible;
 use mallow_base::Frame;
-use mallow_soak::SoakReport;
+use mallow_evidence::SoakReport;
 use rustc_hash::FxHashMap;
 
 /// A stack that grows.

@@ -4,7 +4,7 @@
 //! worst latency can: it is the greatest of all, and never a percentile.
 
 use super::{measured, median};
-use mallow_soak::{LatencyFigures, Sample};
+use mallow_evidence::{LatencyFigures, Sample};
 
 /// One way of measuring latency; none for what an outside generator does not tell.
 #[derive(Clone, Debug, PartialEq)]

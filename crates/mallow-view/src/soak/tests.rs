@@ -2,8 +2,8 @@
 
 use super::*;
 use mallow_base::Frame;
+use mallow_evidence::{Growth, HeapFigures, LatencyFigures, LoadFigures};
 use mallow_growth::{Evidence, GrowingStack, Observation, Verdict};
-use mallow_soak::{Growth, HeapFigures, LatencyFigures, LoadFigures};
 
 fn load(rate: f64, p99_us: u64, worst_us: u64) -> LoadFigures {
     let latency =

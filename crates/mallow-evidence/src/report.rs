@@ -1,8 +1,9 @@
 //! What comes of a soak.
 
-use crate::Sample;
+use crate::evidence::of_samples;
+use crate::{JournalRead, Sample};
 use mallow_base::Frame;
-use mallow_growth::{Evidence, GrowingStack, Judgement};
+use mallow_growth::{Evidence, GrowingStack, Judgement, Rules, judge};
 use mallow_profile::Profile;
 
 /// Everything that was seen, and what it means.
@@ -40,6 +41,35 @@ pub struct SoakReport {
     pub warnings: Vec<String>,
     /// The comparison with a baseline, when one was given.
     pub comparison: Option<Comparison>,
+}
+
+impl SoakReport {
+    /// What a journal tells: the verdict on its last server as far as it goes. Stacks are not in it.
+    pub fn from_journal(mut read: JournalRead, rules: &Rules) -> SoakReport {
+        let server = read.samples.last().map_or(1, |sample| sample.server);
+        read.keep_server(server);
+        let JournalRead { head, samples } = read;
+        let evidence = of_samples(&samples, rules);
+        let judgement = judge(&evidence, rules);
+        SoakReport {
+            command: head.command,
+            pid: head.process.0,
+            work: head.work,
+            started_unix_us: head.started_unix_us,
+            seconds: samples.last().map_or(0.0, |sample| sample.seconds),
+            samples,
+            evidence,
+            judgement,
+            memory_limit_bytes: None,
+            growth: Vec::new(),
+            mappings: Vec::new(),
+            edges: None,
+            server_end: String::from("not in the journal"),
+            unrecorded: None,
+            warnings: Vec::new(),
+            comparison: None,
+        }
+    }
 }
 
 /// Why a server's live heap is not known.

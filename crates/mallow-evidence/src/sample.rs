@@ -1,10 +1,30 @@
 //! One look at the server, and what happened since the last one.
 
-use crate::progress::Phase;
-use mallow_load::Latency;
-use mallow_load::outside::OutsideLatency;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+
+/// The phases, in their order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Phase {
+    /// Ports and command are looked at.
+    #[default]
+    Preflight,
+    /// The server starts.
+    Start,
+    /// It is left alone.
+    Idle,
+    /// More load than later, so that pools and arenas reach their size.
+    Burst,
+    /// Iterations that are not judged.
+    WarmUp,
+    /// Iterations that are.
+    Measured,
+    /// It is left alone again.
+    IdleControl,
+    /// It is ended.
+    Stop,
+}
 
 /// The state at the end of an iteration, when the server had come to rest.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -102,31 +122,6 @@ pub struct LatencyFigures {
     pub p999_us: Option<u64>,
     /// The true maximum; none when another generator does not tell.
     pub worst_us: Option<u64>,
-}
-
-impl From<Latency> for LatencyFigures {
-    fn from(latency: Latency) -> LatencyFigures {
-        LatencyFigures {
-            p50_us: latency.p50_us,
-            p90_us: latency.p90_us,
-            p99_us: latency.p99_us,
-            p999_us: Some(latency.p999_us),
-            worst_us: Some(latency.worst_us),
-        }
-    }
-}
-
-impl LatencyFigures {
-    /// Those of another load generator; none when it leaves out one of the usual three.
-    pub(crate) fn of_outside(latency: OutsideLatency) -> Option<LatencyFigures> {
-        Some(LatencyFigures {
-            p50_us: latency.p50_us?,
-            p90_us: latency.p90_us?,
-            p99_us: latency.p99_us?,
-            p999_us: latency.p999_us,
-            worst_us: latency.worst_us,
-        })
-    }
 }
 
 /// The live heap of all processes.

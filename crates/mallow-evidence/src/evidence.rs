@@ -1,24 +1,20 @@
 //! From samples to what the judge wants to see.
 
-use crate::options::{SoakOptions, Work};
-use crate::progress::Phase;
-use crate::sample::{Memory, Sample};
+use crate::sample::{Memory, Phase, Sample};
 use mallow_growth::{Evidence, Fault, ForeignHeap, Observation, Rules, Stacks};
 use std::collections::BTreeMap;
 
-/// What a verdict rests on. `died` says how the server ended, if it did before its time.
-pub(crate) fn evidence(
+/// What a verdict rests on. `wanted_rate` is the load's schedule in requests a second; `died` says how the server ended, if it did
+/// before its time.
+pub fn evidence(
     samples: &[Sample],
     stacks: Stacks,
-    options: &SoakOptions,
+    wanted_rate: Option<f64>,
+    rules: &Rules,
     died: Option<String>,
 ) -> Evidence {
-    let wanted_rate = match &options.work {
-        Work::Http(load) => load.rate,
-        _ => None,
-    };
-    let mut evidence = Evidence { stacks, ..of_samples(samples, &options.rules) };
-    evidence.faults.extend(saturation(samples, wanted_rate, &options.rules));
+    let mut evidence = Evidence { stacks, ..of_samples(samples, rules) };
+    evidence.faults.extend(saturation(samples, wanted_rate, rules));
     if let Some(how) = died {
         let requests = samples.last().map_or(0, |sample| sample.requests_total);
         evidence.faults.push(Fault::Died { how, requests });
@@ -27,7 +23,7 @@ pub(crate) fn evidence(
 }
 
 /// The same from samples alone.
-pub(crate) fn of_samples(samples: &[Sample], rules: &Rules) -> Evidence {
+pub fn of_samples(samples: &[Sample], rules: &Rules) -> Evidence {
     let of_phase = |phase: Phase| {
         let seen = samples.iter().filter(move |sample| sample.phase == phase && !sample.is_posthumous());
         seen.map(observation).collect::<Vec<_>>()
@@ -106,7 +102,7 @@ fn errors(samples: &[Sample], rules: &Rules) -> Option<Fault> {
 }
 
 /// A word about workers that ended and were replaced: what they held is not in the series any more.
-pub(crate) fn replaced(samples: &[Sample]) -> Option<String> {
+pub fn replaced(samples: &[Sample]) -> Option<String> {
     /// One that ends may have had its reason.
     const ENDED_MIN: u32 = 2;
     let mut looks =
@@ -124,7 +120,7 @@ pub(crate) fn replaced(samples: &[Sample]) -> Option<String> {
 }
 
 /// A word about a load that met nothing but refusals, though they are accepted: it is not the program's work that was tested.
-pub(crate) fn only_refusals(samples: &[Sample]) -> Option<String> {
+pub fn only_refusals(samples: &[Sample]) -> Option<String> {
     let loads = || samples.iter().filter_map(|sample| sample.load.as_ref());
     let [accepted, succeeded] =
         [loads().map(|load| load.accepted).sum::<u64>(), loads().map(|load| load.succeeded).sum()];

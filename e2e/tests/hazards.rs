@@ -43,3 +43,4 @@ hazard!(swapcontext_fibers);
 hazard!(thread_churn);
 hazard!(tls_destructors);
 hazard!(vfork_child);
+hazard!(wide_frames);

@@ -1,6 +1,6 @@
 //! Situations in which a recorder is in the way: small stacks, deep ones, odd outputs and folders, allocators of the program's own.
 
-use e2e::program::build_text;
+use e2e::program::{Program, build_text};
 use e2e::run::{self, Exit, Finished};
 use e2e::session::figure;
 use e2e::{Session, Workshop};
@@ -44,6 +44,17 @@ fn a_call_takes_less_than_a_kibibyte_of_its_callers_stack() {
             );
         }
     }
+}
+
+/// Whose addresses all change with each unload has the stacks of the program's own code 500 times: 99 kB.
+#[test]
+fn code_that_stays_keeps_its_stacks_while_a_plug_in_comes_and_goes() {
+    let workshop = Workshop::new("plugins");
+    let path = Program::load("plugin_cycles").build(workshop.path(), &Value::Null);
+    let session = Session::new(workshop.path(), &[&path.to_string_lossy()]);
+    let _ = session.record().well();
+    let trace_bytes = fs::metadata(session.trace()).unwrap().len();
+    assert!(trace_bytes < 30_000, "the trace has {trace_bytes} bytes");
 }
 
 #[test]

@@ -32,6 +32,7 @@ const HAZARDS: &[&str] = &[
     "thread_churn",
     "tls_destructors",
     "vfork_child",
+    "wide_frames",
 ];
 
 /// The recorder that checks itself.

@@ -2,16 +2,17 @@
 //!
 //! On x86-64 nearly every frame is left in one of five ways, because compilers address the frame through
 //! `rsp` or `rbp` and save `rbp`, the only register that later rules may need, at a fixed place. A rule packs
-//! the way and two offsets into 64 bits:
+//! the way and two offsets into 32 bits:
 //!
 //! ```text
-//! 63                    34 33                     4 3    0
-//! |   b, 30 bits, signed  |   a, 30 bits, signed   |  way |
+//! 31              20 19               4 3    0
+//! |   b / 8, signed  |  a / 8, signed  |  way |
 //! ```
 //!
-//! The cache is shared by all threads without locks. An entry is two words, the rule and (address ^ rule): a
-//! reader that sees halves of two writes finds that they do not fit and takes it for a miss.
+//! The cache is shared by all threads without locks. An entry is one word: the rule, and above it all bits of the address that its
+//! place does not tell. So it holds no generation. When code is unloaded the rules of what has gone are taken out ([`forget_vacated`]).
 
+use crate::bounds::at;
 use crate::cfi::{self, FrameAddress, Row, Saved};
 use crate::modules;
 use crate::objects::{self, Object};
@@ -19,13 +20,13 @@ use crate::unloads;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 /// The plain ways are told apart by bits, so that a step needs no jump.
-const PLAIN: u64 = 8;
-const BASE_IS_BP: u64 = 1;
-const SAVES_BP: u64 = 2;
+const PLAIN: u32 = 8;
+const BASE_IS_BP: u32 = 1;
+const SAVES_BP: u32 = 2;
 
 /// How to leave a frame. `cfa` is the stack pointer before the call: the return address lies 8 bytes below
 /// it.
-#[repr(u64)]
+#[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// `cfa = rsp + a`, rbp unchanged.
@@ -47,6 +48,8 @@ pub enum Way {
     Guess = 4,
     /// The table says something that does not fit above.
     Foreign = 5,
+    /// A plain way whose offsets do not fit into a rule: the tables are read each time ([`full_at`]).
+    Wide = 6,
 }
 
 /// What leaving a frame has to do with rbp.
@@ -60,19 +63,37 @@ pub enum BpUse {
     Replaced,
 }
 
-/// A way with its offsets.
+/// A way with its offsets, as the tables have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rule(u64);
+pub struct FullRule {
+    /// How.
+    pub way: Way,
+    /// The first offset.
+    pub a: i32,
+    /// The second offset.
+    pub b: i32,
+}
+
+impl FullRule {
+    const FOREIGN: FullRule = FullRule { way: Way::Foreign, a: 0, b: 0 };
+    const GUESS: FullRule = FullRule { way: Way::Guess, a: 0, b: 0 };
+
+    fn packed(self) -> Rule {
+        const A_LIMIT: i32 = 8 << 15;
+        const B_LIMIT: i32 = 8 << 11;
+        let fits = (-A_LIMIT..A_LIMIT).contains(&self.a) && (-B_LIMIT..B_LIMIT).contains(&self.b);
+        if fits && (self.a | self.b) % 8 == 0 {
+            return Rule(self.way as u32 | ((self.a / 8) as u32 & 0xffff) << 4 | ((self.b / 8) as u32) << 20);
+        }
+        Rule(if self.way as u32 & PLAIN != 0 { Way::Wide } else { Way::Foreign } as u32)
+    }
+}
+
+/// A rule of one word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rule(u32);
 
 impl Rule {
-    fn new(way: Way, a: i32, b: i32) -> Rule {
-        const LIMIT: i32 = 1 << 29;
-        if !(-LIMIT..LIMIT).contains(&a) || !(-LIMIT..LIMIT).contains(&b) {
-            return Rule(Way::Foreign as u64);
-        }
-        Rule(way as u64 | (i64::from(a) as u64 & 0x3fff_ffff) << 4 | (i64::from(b) as u64) << 34)
-    }
-
     /// How.
     #[inline(always)]
     pub fn way(self) -> Way {
@@ -85,6 +106,7 @@ impl Rule {
             2 => Way::Signal,
             3 => Way::End,
             4 => Way::Guess,
+            6 => Way::Wide,
             _ => Way::Foreign,
         }
     }
@@ -125,13 +147,13 @@ impl Rule {
     /// The first offset.
     #[inline(always)]
     pub fn a(self) -> isize {
-        ((self.0 << 30) as i64 >> 34) as isize
+        (((self.0 << 12) as i32 >> 13) & !7) as isize
     }
 
     /// The second offset.
     #[inline(always)]
     pub fn b(self) -> isize {
-        (self.0 as i64 >> 34) as isize
+        ((self.0 as i32 >> 17) & !7) as isize
     }
 }
 
@@ -139,62 +161,94 @@ impl Rule {
 /// that reading the tables again cost more than the walks.
 const CACHE_ENTRIES: usize = 1 << 16;
 
-#[repr(C, align(16))]
-struct Entry {
-    tag: AtomicU64,
-    rule: AtomicU64,
+static CACHE: [AtomicU64; CACHE_ENTRIES] = [const { AtomicU64::new(0) }; CACHE_ENTRIES];
+
+/// Where a program counter's rule is kept first; the other place is the neighbour in its pair. Call sites lie anywhere, so the low bits are as
+/// good as a hash, and are there at once: each frame of a walk waits for the one before it. (To have the call sites of a function in one
+/// cache line, by places of 2 to 16 bytes of code, brings nothing: cc1plus.)
+#[inline(always)]
+fn place(pc: usize) -> usize {
+    pc % CACHE_ENTRIES
 }
 
-static CACHE: [Entry; CACHE_ENTRIES] =
-    [const { Entry { tag: AtomicU64::new(0), rule: AtomicU64::new(0) } }; CACHE_ENTRIES];
+/// The bits of a program counter that its place does not tell: 31 above it, and the lowest, by which the places of a pair differ. More
+/// than 32 for what is no address of a program, which matches no entry.
+#[inline(always)]
+fn tag(pc: usize) -> u64 {
+    ((pc / CACHE_ENTRIES * 2) | (pc % 2)) as u64
+}
+
+/// The program counter of a place and a tag.
+fn pc_of(place: usize, tag: u64) -> usize {
+    (tag as usize / 2 * CACHE_ENTRIES) | (place & !1) | (tag as usize % 2)
+}
 
 /// The rule for a program counter, which must point into the instruction that is being executed. `generation` is that of the code
 /// around it ([`unloads::since`]).
 #[inline(always)]
 pub fn rule_at(pc: usize, generation: u64) -> Rule {
-    let tag = pc as u64 | generation << 48;
-    // Call sites lie anywhere, so the low bits are as good as a hash, and are there at once: each frame of a walk waits for the one
-    // before it.
-    let index = pc % CACHE_ENTRIES;
-    for entry in [&CACHE[index], &CACHE[index ^ 1]] {
-        let rule = entry.rule.load(Ordering::Relaxed);
-        if entry.tag.load(Ordering::Relaxed) ^ rule == tag && rule != 0 {
-            return Rule(rule);
+    for place in [place(pc), place(pc) ^ 1] {
+        let entry = at(&CACHE, place).load(Ordering::Relaxed);
+        if entry >> 32 == tag(pc) && entry as u32 != 0 {
+            return Rule(entry as u32);
         }
     }
-    miss(pc, generation, tag, index)
+    miss(pc, generation)
 }
 
 #[cold]
 #[inline(never)]
-fn miss(pc: usize, generation: u64, tag: u64, index: usize) -> Rule {
+fn miss(pc: usize, generation: u64) -> Rule {
     let object = objects::find(pc);
     if let Some(object) = &object {
         // Before anything is known of its addresses.
         unloads::meet(object);
         modules::log(object, generation);
     }
-    let rule = object.and_then(|object| compile(&object, pc)).unwrap_or(Rule::new(Way::Guess, 0, 0));
-    // The pair of entries is a tiny set: prefer the empty one, else replace the second.
-    let entry =
-        if CACHE[index].rule.load(Ordering::Relaxed) == 0 { &CACHE[index] } else { &CACHE[index ^ 1] };
-    entry.rule.store(rule.0, Ordering::Relaxed);
-    entry.tag.store(tag ^ rule.0, Ordering::Relaxed);
+    let full = object.and_then(|object| compile(&object, pc)).unwrap_or(FullRule::GUESS);
+    let rule = full.packed();
+    if tag(pc) >> 32 == 0 {
+        // The pair of entries is a tiny set: prefer the empty one, else replace the second.
+        let first = at(&CACHE, place(pc));
+        let is_free = first.load(Ordering::Relaxed) == 0;
+        let entry = if is_free { first } else { at(&CACHE, place(pc) ^ 1) };
+        entry.store(tag(pc) << 32 | u64::from(rule.0), Ordering::SeqCst);
+        // Code that went in the meantime had its rules taken out before this one came.
+        if unloads::since(pc) != generation {
+            entry.store(0, Ordering::Relaxed);
+        }
+    }
     rule
+}
+
+/// What the tables say of a program counter whose rule is [`Way::Wide`].
+#[inline(never)]
+pub fn full_at(pc: usize) -> Option<FullRule> {
+    compile(&objects::find(pc)?, pc)
+}
+
+/// Takes out the rules of addresses that were just vacated, whose stamp is `generation`. Called where nothing can be loaded meanwhile.
+pub fn forget_vacated(generation: u64) {
+    for (place, entry) in CACHE.iter().enumerate() {
+        let word = entry.load(Ordering::Relaxed);
+        if word != 0 && unloads::since(pc_of(place, word >> 32)) == generation {
+            entry.store(0, Ordering::Relaxed);
+        }
+    }
 }
 
 /// Reads the tables of an object; none when they do not cover `pc`. Out of line: its room on the program's stack and that of the
 /// look-up before it are not wanted at once.
 #[inline(never)]
-fn compile(object: &Object, pc: usize) -> Option<Rule> {
+fn compile(object: &Object, pc: usize) -> Option<FullRule> {
     let (row, is_signal) = cfi::row_at(object, pc)?;
     Some(if is_signal { signal_rule(&row) } else { plain_rule(&row) })
 }
 
-fn plain_rule(row: &Row) -> Rule {
-    let foreign = Rule(Way::Foreign as u64);
+fn plain_rule(row: &Row) -> FullRule {
+    let foreign = FullRule::FOREIGN;
     match row.ra {
-        Saved::Undefined => return Rule::new(Way::End, 0, 0),
+        Saved::Undefined => return FullRule { way: Way::End, a: 0, b: 0 },
         // The rows of this ABI start with "the return address is at cfa - 8"; anything else is hand-written.
         Saved::At(-8) => {}
         _ => return foreign,
@@ -207,15 +261,15 @@ fn plain_rule(row: &Row) -> Rule {
                 _ => return foreign,
             };
             match bp {
-                Saved::Unsaid | Saved::Undefined | Saved::Same => Rule::new(keeps, offset, 0),
-                Saved::At(saved) => Rule::new(saves, offset, saved),
+                Saved::Unsaid | Saved::Undefined | Saved::Same => FullRule { way: keeps, a: offset, b: 0 },
+                Saved::At(saved) => FullRule { way: saves, a: offset, b: saved },
                 _ => foreign,
             }
         }
         (FrameAddress::Expression(frame), Saved::AtExpression(bp)) => {
             let by_bp = frame.register == Some(cfi::RBP) && bp.register == Some(cfi::RBP);
             match (by_bp, frame.is_read, bp.is_read) {
-                (true, true, false) => Rule::new(Way::Realigned, frame.offset, bp.offset),
+                (true, true, false) => FullRule { way: Way::Realigned, a: frame.offset, b: bp.offset },
                 _ => foreign,
             }
         }
@@ -225,12 +279,12 @@ fn plain_rule(row: &Row) -> Rule {
 
 /// The kernel's `ucontext` keeps the registers in a fixed order; the rule needs only the place of the saved
 /// rsp.
-fn signal_rule(row: &Row) -> Rule {
+fn signal_rule(row: &Row) -> FullRule {
     match row.frame {
         FrameAddress::Expression(frame) if frame.register == Some(cfi::RSP) && frame.is_read => {
-            Rule::new(Way::Signal, frame.offset, 0)
+            FullRule { way: Way::Signal, a: frame.offset, b: 0 }
         }
-        _ => Rule(Way::Foreign as u64),
+        _ => FullRule::FOREIGN,
     }
 }
 

@@ -19,7 +19,7 @@ impl UnwindContextStorage<usize> for OnStack {
 type Bytes = EndianSlice<'static, NativeEndian>;
 
 /// Reads the tables of an object; none when they do not cover `pc`.
-fn judged(object: &Object, pc: usize) -> Option<Rule> {
+fn judged(object: &Object, pc: usize) -> Option<FullRule> {
     if object.eh_frame_header == 0 || !(object.start..object.end).contains(&object.eh_frame_header) {
         return None;
     }
@@ -38,10 +38,10 @@ fn judged(object: &Object, pc: usize) -> Option<Rule> {
     Some(if fde.is_signal_trampoline() { judged_signal(row, &frames) } else { judged_plain(row, &frames) })
 }
 
-fn judged_plain(row: &UnwindTableRow<usize, OnStack>, frames: &EhFrame<Bytes>) -> Rule {
-    let foreign = Rule(Way::Foreign as u64);
+fn judged_plain(row: &UnwindTableRow<usize, OnStack>, frames: &EhFrame<Bytes>) -> FullRule {
+    let foreign = FullRule::FOREIGN;
     match row.register(X86_64::RA) {
-        Some(RegisterRule::Undefined) => return Rule::new(Way::End, 0, 0),
+        Some(RegisterRule::Undefined) => return FullRule { way: Way::End, a: 0, b: 0 },
         // The rows of this ABI start with "the return address is at cfa - 8"; anything else is hand-written.
         Some(RegisterRule::Offset(-8)) => {}
         _ => return foreign,
@@ -94,19 +94,19 @@ fn register_relative(
 
 /// The kernel's `ucontext` keeps the registers in a fixed order; the rule needs only the place of the saved
 /// rsp.
-fn judged_signal(row: &UnwindTableRow<usize, OnStack>, frames: &EhFrame<Bytes>) -> Rule {
-    let CfaRule::Expression(cfa) = row.cfa() else { return Rule(Way::Foreign as u64) };
+fn judged_signal(row: &UnwindTableRow<usize, OnStack>, frames: &EhFrame<Bytes>) -> FullRule {
+    let CfaRule::Expression(cfa) = row.cfa() else { return FullRule::FOREIGN };
     match register_relative(cfa, frames) {
         Some((X86_64::RSP, offset, true)) => rule(Way::Signal, offset, 0),
-        _ => Rule(Way::Foreign as u64),
+        _ => FullRule::FOREIGN,
     }
 }
 
 /// A rule with distances of any size.
-fn rule(way: Way, a: i64, b: i64) -> Rule {
+fn rule(way: Way, a: i64, b: i64) -> FullRule {
     match (i32::try_from(a), i32::try_from(b)) {
-        (Ok(a), Ok(b)) => Rule::new(way, a, b),
-        _ => Rule(Way::Foreign as u64),
+        (Ok(a), Ok(b)) => FullRule { way, a, b },
+        _ => FullRule::FOREIGN,
     }
 }
 
@@ -202,12 +202,31 @@ fn damaged_tables_are_read_to_their_end_and_no_further() {
 }
 
 #[test]
-fn rules_give_back_their_offsets() {
-    for (a, b) in [(8, 0), (16, -16), ((1 << 29) - 1, -(1 << 29)), (-8, 7)] {
-        let rule = Rule::new(Way::BpSavesBp, a, b);
-        assert_eq!((rule.way(), rule.a(), rule.b()), (Way::BpSavesBp, a as isize, b as isize));
+fn rules_give_back_their_offsets_or_are_wide() {
+    for (a, b) in [(8, 0), (16, -16), ((8 << 15) - 8, -(8 << 11)), (-(8 << 15), (8 << 11) - 8), (-8, 8)] {
+        for way in [Way::Sp, Way::Bp, Way::SpSavesBp, Way::BpSavesBp, Way::Realigned, Way::Signal] {
+            let rule = FullRule { way, a, b }.packed();
+            assert_eq!((rule.way(), rule.a(), rule.b()), (way, a as isize, b as isize));
+        }
     }
-    assert_eq!(Rule::new(Way::Sp, 1 << 29, 0).way(), Way::Foreign);
+    for (a, b) in [(8 << 15, 0), (-(8 << 15) - 8, 0), (8, 8 << 11), (8, -(8 << 11) - 8), (12, 0), (16, 4)] {
+        assert_eq!(FullRule { way: Way::BpSavesBp, a, b }.packed().way(), Way::Wide);
+        assert_eq!(FullRule { way: Way::Realigned, a, b }.packed().way(), Way::Foreign);
+    }
+}
+
+#[test]
+fn an_entry_of_the_cache_tells_its_whole_address() {
+    for pc in [0x1000usize, 0x5555_5555_4321, 0x7fff_ffff_fffe, 0x7f12_3456_789a] {
+        for other in (0..47).map(|bit| pc ^ 1 << bit) {
+            let meets = [place(pc), place(pc) ^ 1].contains(&place(other)) || place(other) ^ 1 == place(pc);
+            assert!(!meets || tag(pc) != tag(other), "{pc:#x} {other:#x}");
+        }
+        for place in [place(pc), place(pc) ^ 1] {
+            assert_eq!(pc_of(place, tag(pc)), pc);
+        }
+        assert!(tag(pc) >> 32 == 0 && tag(pc | 1 << 47) >> 32 != 0);
+    }
 }
 
 #[test]

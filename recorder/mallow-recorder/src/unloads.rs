@@ -106,8 +106,9 @@ impl AddressSpace {
     }
 
     /// Begins a generation: the modules that are gone have vacated their granules; all have, if that cannot be told.
-    /// The stamps stand before the generation is raised, and a module is forgotten behind its stamps.
-    fn vacate(&self, can_tell: bool, is_loaded: impl Fn(Range) -> bool) {
+    /// The stamps stand before the generation is raised, and a module is forgotten behind its stamps. Returns
+    /// the stamp.
+    fn vacate(&self, can_tell: bool, is_loaded: impl Fn(Range) -> bool) -> u64 {
         let generation = self.generation.load(Ordering::Relaxed) + 1;
         let stamp = (generation % GENERATION_COUNT) as u16;
         if self.has_unnoted.swap(false, Ordering::Relaxed) || !can_tell {
@@ -126,6 +127,7 @@ impl AddressSpace {
             }
         }
         self.generation.store(generation, Ordering::SeqCst);
+        u64::from(stamp)
     }
 }
 
@@ -151,8 +153,9 @@ impl Unload {
         unload
     }
 
-    /// Behind it. The loader's lock is held meanwhile, so that one thread does this at a time, and nothing is loaded.
-    pub fn finish(self) {
+    /// Behind it. The loader's lock is held meanwhile, so that one thread does this at a time, and nothing is loaded. `forget` is called with the
+    /// stamp of what has just been vacated.
+    pub fn finish(self, forget: impl Fn(u64)) {
         elf::with_counts(|loads, unloads| {
             let unloads_seen = UNLOADS_SEEN.load(Ordering::Relaxed);
             if unloads_seen != unloads {
@@ -160,7 +163,7 @@ impl Unload {
                 let is_first = unloads_seen == self.unloads_before;
                 let loads_then =
                     if is_first { self.loads_before } else { LOADS_SEEN.load(Ordering::Relaxed) };
-                ADDRESS_SPACE.vacate(loads_then == loads, is_loaded);
+                forget(ADDRESS_SPACE.vacate(loads_then == loads, is_loaded));
             }
             UNLOADS_SEEN.store(unloads, Ordering::Relaxed);
             LOADS_SEEN.store(loads, Ordering::Relaxed);

@@ -8,7 +8,7 @@
 //! frame that reaches into the guard page above.
 
 use crate::process;
-use crate::rules::{self, Rule, Way};
+use crate::rules::{self, FullRule, Rule, Way};
 use crate::stack_range::StackRange;
 use crate::sys;
 use crate::unloads;
@@ -245,6 +245,7 @@ pub unsafe fn unusual_step(
             Way::Realigned => realigned(frame, rule, around, &mut read),
             Way::Signal => interrupted(frame, rule, &mut read),
             Way::Guess => by_frame_pointer(frame, around, &mut read),
+            Way::Wide => far(frame, around, &mut read),
             _ => Outcome::Cut,
         }
     }
@@ -299,6 +300,34 @@ unsafe fn interrupted(frame: &mut Frame, rule: Rule, read: &mut impl FnMut(Check
     read(Check { address: rsp_slot, value: frame.sp });
     read(Check { address: bp_slot, value: frame.bp });
     Outcome::Caller
+}
+
+/// The caller of a frame that is large, or of an odd size: a plain step by what the tables say.
+unsafe fn far(frame: &mut Frame, around: &Surroundings, read: &mut impl FnMut(Check)) -> Outcome {
+    let Some(FullRule { way, a, b }) = rules::full_at(pc_of(frame.ra, frame.exact)) else {
+        return Outcome::Cut;
+    };
+    let base = if matches!(way, Way::Bp | Way::BpSavesBp) { frame.bp } else { frame.sp };
+    let cfa = base.wrapping_add(a as usize);
+    let (slot, saved) = (cfa.wrapping_sub(8), cfa.wrapping_add(b as usize));
+    let can_read = |at: usize| at >= frame.sp && at & 7 == 0 && around.may_read(frame, at);
+    if !can_read(slot) {
+        return Outcome::Cut;
+    }
+    let mut bp = frame.bp;
+    if matches!(way, Way::SpSavesBp | Way::BpSavesBp) {
+        if saved >= slot || !can_read(saved) {
+            return Outcome::Cut;
+        }
+        // SAFETY: between the stack pointer and the return address.
+        bp = unsafe { *(saved as *const usize) };
+        read(Check { address: saved, value: bp });
+    }
+    // SAFETY: it lies between the stack pointer and the end of the stack.
+    let ra = unsafe { *(slot as *const usize) };
+    read(Check { address: slot, value: ra });
+    *frame = Frame { slot, sp: cfa, ra, bp, exact: false };
+    if ra == 0 { Outcome::Outermost } else { Outcome::Caller }
 }
 
 /// Follows rbp when it can be a frame pointer: it points into the stack, above this frame, at a saved rbp and

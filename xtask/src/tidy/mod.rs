@@ -14,6 +14,7 @@ mod modules;
 mod names;
 mod packages;
 mod places;
+mod retired;
 mod safety;
 mod tokens;
 
@@ -123,6 +124,7 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     findings.extend(names::check(&tree));
     findings.extend(safety::check(&tree));
     findings.extend(places::check(&tree));
+    findings.extend(retired::check(&tree));
     findings.extend(hazards::check(&tree));
     findings.extend(licences::check(&tree, &packages::everything(root)?));
     for finding in &findings {
@@ -131,6 +133,9 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     match findings.len() {
         0 => {
             println!("    {} files and {} crates keep the rules", tree.files.len(), members.len());
+            let leaving: Vec<String> =
+                retired::leaving(&tree).iter().map(|(word, count)| format!("{word} {count}")).collect();
+            println!("    words to be given up, with the names that have them: {}", leaving.join(", "));
             Ok(())
         }
         1 => Err("one rule is broken, in the line above.".to_owned()),

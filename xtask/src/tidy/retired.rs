@@ -1,0 +1,191 @@
+//! Words that the project gave up for the field's own, and does not take back in names.
+//!
+//! An identifier or a file's name is taken apart (`lastLook`, `last_look`, `LAST_LOOKS`: last, look), and no part, nor parts
+//! that follow each other, may be a retired word; an `s` at its end makes no difference. A word that is written as a type
+//! (`Look`) is retired in names of types only: as a verb or a plain word it stays. Comments and texts are free. Programs that
+//! are profiled in tests have names of their own.
+
+use super::tokens::{line, word};
+use super::{Finding, TextFile, Tree};
+use std::collections::BTreeMap;
+
+/// Words that are gone, with what is said instead.
+const GONE: &[(&str, &str)] = &[("defeated", "unhookable"), ("stacks_cut", "stacks truncated")];
+
+/// Words that are on their way out. The run says in how many names they still occur, those of each file counted once;
+/// a word without any belongs above.
+const LEAVING: &[(&str, &str)] = &[
+    ("Arrival", "registration"),
+    ("Course", "trend, timeline"),
+    ("Cut", "truncated"),
+    ("Ended", "exited process"),
+    ("Fold", "aggregator"),
+    ("Known", "availability"),
+    ("Look", "heap snapshot"),
+    ("Outside", "external"),
+    ("Pause", "poll backoff"),
+    ("Questions", "live queries"),
+    ("Recorded", "traced process"),
+    ("Setting", "spawn options"),
+    ("Shown", "frame visibility"),
+    ("Shows", "event report"),
+    ("Standing", "position, thread state"),
+    ("Told", "missing data"),
+    ("Way", "rule kind"),
+    ("adopt", "commit"),
+    ("aide", "helper thread"),
+    ("alarm", "timer"),
+    ("asides", "a module for each action"),
+    ("booking", "attribution"),
+    ("bp_use", "fp use"),
+    ("brief", "short-lived"),
+    ("bury", "finalize"),
+    ("deaf", "ignored"),
+    ("doubt", "confidence"),
+    ("events_view", "event options"),
+    ("figure", "metric"),
+    ("folded_process", "process summary"),
+    ("folded_site", "site summary"),
+    ("folded_thread", "thread summary"),
+    ("folded_totals", "totals"),
+    ("handed_on", "preserved"),
+    ("hello", "handshake"),
+    ("introduce", "register"),
+    ("judgement", "verdict"),
+    ("keep_unchanged", "revalidate"),
+    ("lane", "thread slot"),
+    ("let_go", "detach"),
+    ("meet_early", "resolve pending"),
+    ("order_trim", "request trim"),
+    ("overlapped", "displaced"),
+    ("patience_us", "reorder window"),
+    ("plane", "series, metric"),
+    ("posthumous", "after exit"),
+    ("realloc_moved", "realloc done"),
+    ("silence", "collector timeout"),
+    ("sites_view", "site options"),
+    ("station", "worker thread"),
+    ("succeed", "replace image"),
+    ("surroundings", "unwind context, environment"),
+    ("tally", "stats"),
+    ("unmet", "missing"),
+    ("watched", "features"),
+    ("wiped", "cleared by fork"),
+    ("workplace", "work directory"),
+];
+
+/// Where names are ours.
+const FOLDERS: &[&str] = &["crates", "e2e", "fuzz", "markers", "recorder", "xtask"];
+
+/// One finding for each retired word in a name.
+pub(super) fn check(tree: &Tree) -> Vec<Finding> {
+    files(tree).flat_map(|file| found(file, GONE)).map(|(finding, _)| finding).collect()
+}
+
+/// Words that are on their way out, with in how many names of files they occur, the most frequent first.
+pub(super) fn leaving(tree: &Tree) -> Vec<(&'static str, usize)> {
+    let mut counts: BTreeMap<&str, usize> = LEAVING.iter().map(|(word, _)| (*word, 0)).collect();
+    for (_, word) in files(tree).flat_map(|file| found(file, LEAVING)) {
+        *counts.entry(word).or_default() += 1;
+    }
+    let mut counts: Vec<_> = counts.into_iter().collect();
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    counts
+}
+
+fn files(tree: &Tree) -> impl Iterator<Item = &TextFile> {
+    tree.rust().filter(|file| FOLDERS.iter().any(|folder| file.path.starts_with(folder)))
+}
+
+type Rows = [(&'static str, &'static str)];
+
+fn found(file: &TextFile, rows: &Rows) -> Vec<(Finding, &'static str)> {
+    let path = file.path.with_extension("");
+    // Each name once, with the line where it stands first.
+    let mut names: BTreeMap<String, usize> =
+        path.iter().filter_map(|part| Some((part.to_str()?.to_owned(), 0))).collect();
+    for token in file.runs().iter().flatten() {
+        if let Some(name) = word(Some(token)) {
+            names.entry(name).or_insert_with(|| line(token));
+        }
+    }
+    let rows: Vec<_> = rows.iter().map(|(retired, instead)| (*retired, *instead, parts(retired))).collect();
+    let mut findings = Vec::new();
+    for (name, line) in names {
+        let parts = parts(&name);
+        for (retired, instead, wanted) in &rows {
+            if (is_of_type(&name) || !is_of_type(retired)) && has(&parts, wanted) {
+                let sentence = format!("`{name}`: `{retired}` is retired; say {instead}.");
+                findings.push((file.finding(line, sentence), *retired));
+            }
+        }
+    }
+    findings
+}
+
+fn is_of_type(name: &str) -> bool {
+    name.starts_with(char::is_uppercase) && name.contains(char::is_lowercase) && !name.contains('_')
+}
+
+fn has(parts: &[String], wanted: &[String]) -> bool {
+    let same = |(part, wanted): (&String, &String)| {
+        part == wanted || part.strip_suffix('s') == Some(wanted) || wanted.strip_suffix('s') == Some(part)
+    };
+    parts.windows(wanted.len()).any(|window| window.iter().zip(wanted).all(same))
+}
+
+/// A name's words in small letters.
+fn parts(name: &str) -> Vec<String> {
+    let mut spaced = String::new();
+    for c in name.chars() {
+        if c.is_uppercase() && !spaced.ends_with(char::is_uppercase) {
+            spaced.push('_');
+        }
+        spaced.push(c);
+    }
+    let parts = spaced.split(['_', '-']).filter(|part| !part.is_empty());
+    parts.map(str::to_lowercase).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROWS: &Rows = &[("Look", "snapshot"), ("lane", "slot"), ("let_go", "detach")];
+
+    fn words(path: &str, text: &str) -> Vec<String> {
+        let tree = Tree::of(&[(path, text)]);
+        tree.rust().flat_map(|file| found(file, ROWS)).map(|(finding, _)| finding.to_string()).collect()
+    }
+
+    #[test]
+    fn names_of_the_field_pass() {
+        let text = "//! Of lanes.\n/// Let go.\nfn look_ahead(planes: Lookup, airlane: u8) { \"lane\"; let letgo = go; }\n";
+        assert_eq!(words("crates/a/src/slot.rs", text), [""; 0]);
+    }
+
+    #[test]
+    fn a_retired_word_is_found_in_every_spelling() {
+        for (name, retired) in [
+            ("LANE_COUNT", "lane"),
+            ("lanes", "lane"),
+            ("LaneReader", "lane"),
+            ("lastLane", "lane"),
+            ("may_let_go", "let_go"),
+            ("LetGo", "let_go"),
+            ("LastLooks", "Look"),
+        ] {
+            let found = words("crates/a/src/b.rs", &format!("//! A.\nconst {name}: u8 = 1;\n"));
+            assert_eq!(found.len(), 1, "{name}");
+            assert!(
+                found[0].starts_with(&format!("crates/a/src/b.rs:2: `{name}`: `{retired}` is retired; say "))
+            );
+        }
+    }
+
+    #[test]
+    fn a_file_has_no_retired_name() {
+        let found = words("crates/a/src/lanes/mod.rs", "");
+        assert_eq!(found, ["crates/a/src/lanes/mod.rs: `lanes`: `lane` is retired; say slot."]);
+    }
+}

@@ -96,8 +96,13 @@ fn three_digits(value: f64) -> String {
     }
 }
 
-/// `12,345`.
-fn grouped(value: u64) -> String {
+/// Bytes as lower-case hexadecimal digits, the way build ids are written.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Every digit, in groups of three: `12,345`.
+pub fn grouped(value: u64) -> String {
     let digits = value.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (i, digit) in digits.chars().enumerate() {
@@ -125,6 +130,13 @@ mod tests {
             (u64::MAX, "16.0 EiB"),
         ] {
             assert_eq!(Bytes(bytes).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn digits_stand_in_groups_of_three() {
+        for (value, text) in [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")] {
+            assert_eq!(grouped(value), text);
         }
     }
 

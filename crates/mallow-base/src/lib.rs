@@ -1,4 +1,4 @@
-//! Words that every crate speaks: frames, and how figures are shown to people.
+//! Words that every crate speaks: frames, how figures are shown to people, and how people type them.
 //!
 //! This crate knows nothing of processes, files or traces, and depends on nothing. It must stay a leaf: a
 //! type belongs here only when two crates that may not see each other both need it (`mallow-symbols` makes
@@ -8,8 +8,11 @@ mod bare_name;
 mod figure;
 mod frame;
 mod glob;
+mod median;
+pub mod quantity;
 
 pub use bare_name::{is_fuller, last_word};
-pub use figure::{Bytes, Count, Micros, Percent};
+pub use figure::{Bytes, Count, Micros, Percent, grouped, hex};
 pub use frame::{Frame, Place, SourceLine};
 pub use glob::glob_matches;
+pub use median::median;

@@ -1,8 +1,9 @@
 //! New baselines from the results of a check: what would change, whether it may, and doing it.
 
 use crate::baselines::Baselines;
+use mallow_base::grouped;
 use mallow_gate::baseline::{Baseline, BaselineError, Found, Machine};
-use mallow_gate::judge::{grouped, per_operation};
+use mallow_gate::judge::per_operation;
 use mallow_gate::measurement::{Environment, Metric};
 use mallow_gate::result::{CheckResult, Outcome, TestResult};
 use std::path::PathBuf;

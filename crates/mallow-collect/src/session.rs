@@ -1,6 +1,7 @@
 //! The door at which processes hand over their shared memory.
 
 use crate::error::CollectError;
+use mallow_base::hex;
 use mallow_wire::hello::{COMMAND_BYTES_MAX, Hello};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SocketAddrUnix, SocketFlags,
@@ -145,10 +146,6 @@ enum Received {
 
 fn odd(what: &'static str) -> CollectError {
     CollectError::System { what, cause: std::io::ErrorKind::InvalidData.into() }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -3,10 +3,10 @@
 //! A gate whose hooks no longer see the program reports fewer allocations, which looks like a win. Nobody makes
 //! all programs twice as good in one change, and few make one that allocated allocate nothing at all.
 
-use crate::judge::grouped;
 use crate::measurement::Metric;
 use crate::regions::name_among_others;
 use crate::result::{Outcome, TestResult};
+use mallow_base::grouped;
 use std::path::PathBuf;
 
 /// With fewer tests than this, that all have dropped says nothing.

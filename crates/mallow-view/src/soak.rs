@@ -10,6 +10,7 @@ pub use compare::{Interval, Side, compare};
 pub use growth::{Growing, GrowingRow, growing};
 pub use latency::{LatencyRow, latencies};
 
+use mallow_base::median;
 use mallow_evidence::{Phase, Sample, SoakReport};
 use mallow_growth::{Shape, Trend};
 
@@ -252,19 +253,11 @@ pub fn phases(samples: &[Sample]) -> Vec<(Phase, u64, u64)> {
 }
 
 fn rates(samples: &[Sample]) -> Vec<f64> {
-    measured(samples).filter_map(|sample| sample.load.as_ref()).map(|load| load.rate).collect()
-}
-
-/// The middle value; none of none.
-fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.retain(|value| value.is_finite());
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    match values.len() {
-        0 => None,
-        odd if odd % 2 == 1 => values.get(middle).copied(),
-        _ => Some((values[middle - 1] + values[middle]) / 2.0),
-    }
+    measured(samples)
+        .filter_map(|sample| sample.load.as_ref())
+        .map(|load| load.rate)
+        .filter(|rate| rate.is_finite())
+        .collect()
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use super::measure::{MEMORY_ROUND, Sample};
 use super::memory::Peaks;
 use super::programs::{Kind, Program};
 use super::tools::Tool;
+use mallow_base::median;
 
 /// Added wall time below this is noise of starting a process; ratios are made of at least so much.
 const WALL_FLOOR_S: f64 = 0.001;
@@ -128,15 +129,6 @@ fn added(samples: &[&Sample], tool: Tool) -> Added {
     }
 }
 
-/// The middle value, or the mean of the two in the middle; none of nothing.
-pub(super) fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    let above = values.len() / 2;
-    let (first, second) = (values.get(above.checked_sub(1 - values.len() % 2)?)?, values.get(above)?);
-    Some(f64::midpoint(*first, *second))
-}
-
 /// The geometric mean of positive values; none of nothing.
 pub(super) fn geometric_mean(values: &[f64]) -> Option<f64> {
     let sum: f64 = values.iter().map(|value| value.ln()).sum();
@@ -204,11 +196,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn medians_and_means_are_right() {
-        assert_eq!(median([3.0, 1.0, 2.0].into_iter()), Some(2.0));
-        assert_eq!(median([4.0, 1.0, 2.0, 3.0].into_iter()), Some(2.5));
-        assert_eq!(median([7.0].into_iter()), Some(7.0));
-        assert_eq!(median(std::iter::empty()), None);
+    fn means_are_right() {
         assert_eq!(geometric_mean(&[]), None);
         assert!((geometric_mean(&[1.0, 4.0]).unwrap() - 2.0).abs() < 1e-12);
     }

@@ -76,7 +76,7 @@ pub(super) fn measure(root: &Path, tools: &Tools, quick: bool) -> Result<Large, 
         record_wall_s: sample.wall_s,
         collector_cpu_s: sample.own_cpu_s,
         trace_bytes: sample.trace_bytes,
-        report_wall_s: super::figures::median(openings.iter().map(|it| it.0)).unwrap_or(0.0),
+        report_wall_s: mallow_base::median(openings.iter().map(|it| it.0)).unwrap_or(0.0),
         report_bytes: openings.iter().map(|it| it.1).max().unwrap_or(0),
         analyses,
     })
@@ -86,7 +86,7 @@ fn analysis(tools: &Tools, flags: &[&str]) -> Result<Analysis, String> {
     let runs = (0..ANALYSES).map(|_| open(tools, flags)).collect::<Result<Vec<_>, String>>()?;
     Ok(Analysis {
         flags: flags.join(" "),
-        wall_s: super::figures::median(runs.iter().map(|it| it.0)).unwrap_or(0.0),
+        wall_s: mallow_base::median(runs.iter().map(|it| it.0)).unwrap_or(0.0),
         bytes: runs.iter().map(|it| it.1).max().unwrap_or(0),
     })
 }

@@ -4,10 +4,10 @@
 //! The time around a program is that of the whole command less the program's life as the trace tells it: what comes before it and
 //! what comes behind. Warm, the answers about its symbols are kept; cold, the folder in which they are kept is empty.
 
-use super::figures::median;
 use super::measure::{self, MEMORY_ROUND};
 use super::programs::{self, Program, compile_storm, storm_of};
 use super::tools::{Tool, Tools};
+use mallow_base::median;
 use std::path::Path;
 
 /// Its name for `--only`.
@@ -83,7 +83,7 @@ fn around(program: &Program, tools: &Tools, rounds: u32) -> Result<Around, Strin
         cold.push(once()?);
         warm.push(once()?);
     }
-    let of = |values: Vec<f64>| median(values.into_iter()).unwrap_or(0.0);
+    let of = |values: Vec<f64>| median(values).unwrap_or(0.0);
     Ok(Around { name: program.name.clone(), warm_ms: of(warm), cold_ms: of(cold) })
 }
 

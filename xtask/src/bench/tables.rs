@@ -5,6 +5,7 @@ use super::figures::{Row, geometric_mean};
 use super::large::Large;
 use super::machine::Facts;
 use super::parts::Parts;
+use mallow_base::grouped;
 
 /// Everything that was found, facts first.
 pub(super) fn page(facts: &Facts, rows: &[Row], large: Option<&Large>, parts: Option<&Parts>) -> String {
@@ -207,19 +208,6 @@ fn megabytes(bytes: i64) -> String {
     format!("{:.1}", bytes as f64 / 1e6)
 }
 
-/// 1234567 as 1,234,567.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -239,10 +227,5 @@ mod tests {
 ratio: mallow record / heaptrack; geometric mean 0.125, worst 0.125.
 "
         );
-    }
-
-    #[test]
-    fn thousands_are_grouped() {
-        assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
     }
 }

@@ -142,7 +142,7 @@ pub(super) fn one_of<E: de::Error>(what: &str, word: &str, known: &[&str]) -> E 
     E::custom(format!("there is no {what} {word:?}; {meant}"))
 }
 
-/// A length of time: a number with `ms`, `s` or `min`.
+/// A length of time with its unit; no time at all is none.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RawTimeout(pub(super) Duration);
 
@@ -157,24 +157,12 @@ impl<'de> Deserialize<'de> for RawTimeout {
             }
 
             fn visit_str<E: de::Error>(self, text: &str) -> Result<RawTimeout, E> {
-                time(text).map(RawTimeout).ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))
+                let time = mallow_base::quantity::duration(text).filter(|time| !time.is_zero());
+                time.map(RawTimeout).ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))
             }
         }
         source.deserialize_any(Time)
     }
-}
-
-/// None for nonsense and for no time at all.
-fn time(text: &str) -> Option<Duration> {
-    let digits = text.find(|letter: char| !letter.is_ascii_digit())?;
-    let number: u64 = text[..digits].parse().ok()?;
-    let time_ms = match text[digits..].trim_start() {
-        "ms" => number,
-        "s" => number.checked_mul(1000)?,
-        "min" => number.checked_mul(60_000)?,
-        _ => return None,
-    };
-    (time_ms > 0).then(|| Duration::from_millis(time_ms))
 }
 
 /// The name of a variable.

@@ -1,6 +1,7 @@
 //! The part of `mallow report` that asks for what single events tell.
 
 use clap::Args;
+use mallow_base::quantity;
 
 /// A moment of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,14 +56,8 @@ const DURATION: &str = "a time such as 1.5s, 200ms, 300us, 2min or 1h was expect
 
 /// `1.5s` as microseconds.
 fn duration_us(text: &str) -> Result<u64, String> {
-    const UNITS: [(&str, f64); 6] =
-        [("min", 6e7), ("ms", 1e3), ("us", 1.0), ("µs", 1.0), ("s", 1e6), ("h", 3.6e9)];
-    let text = text.trim();
-    let unit = UNITS.iter().find_map(|(unit, us)| text.strip_suffix(unit).map(|number| (number, us)));
-    let (number, us) = unit.ok_or(DURATION)?;
-    let number: f64 = number.trim().parse().map_err(|_| DURATION)?;
-    let micros = (number * us).round();
-    if micros.is_finite() && (0.0..1e18).contains(&micros) { Ok(micros as u64) } else { Err(DURATION.into()) }
+    let micros = quantity::micros(text).map(f64::round).filter(|us| *us < 1e18);
+    micros.map(|us| us as u64).ok_or_else(|| DURATION.into())
 }
 
 /// `1.5s` or `10%`.

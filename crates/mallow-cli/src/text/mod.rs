@@ -17,6 +17,7 @@ mod threads;
 mod timeline;
 mod window;
 
+pub(crate) use mallow_base::grouped;
 use mallow_base::{Bytes, Count, Frame};
 use mallow_profile::Exit;
 use mallow_view::{Measure, place, short_name};
@@ -100,19 +101,6 @@ pub(crate) fn figure(measure: Measure, value: u64) -> String {
         0..100_000_000 => grouped(value),
         _ => Count(value).to_string(),
     }
-}
-
-/// Every digit, in groups of three.
-pub(crate) fn grouped(value: u64) -> String {
-    let digits = value.to_string();
-    let mut text = String::with_capacity(digits.len() * 4 / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// `1 site`, `2 sites`, `2 processes`.

@@ -1,9 +1,9 @@
 //! Sites that a test's limits tell to leave out.
 
-use super::grouped;
 use crate::baseline::Baseline;
 use crate::glob;
 use crate::measurement::{Figures, Measurement, Site};
+use mallow_base::grouped;
 use std::borrow::Cow;
 
 /// Takes the shares of sites that match a glob out of all runs, and says how much that was in the run where it was

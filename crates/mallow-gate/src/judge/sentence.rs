@@ -4,19 +4,7 @@ use super::standing::Doubt;
 use crate::limit::{Limit, Limits};
 use crate::measurement::{Measurement, Metric};
 use crate::result::{Judgement, Standing, Window};
-
-/// A number in full, with commas: `75,001`. A gate is about the last digit, so nothing is rounded.
-pub fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
+use mallow_base::grouped;
 
 /// A difference by operation, such as `+1.000`.
 pub fn per_operation(before: u64, after: u64, ops: u64) -> String {

@@ -1,5 +1,7 @@
 //! Times as tools print them.
 
+use mallow_base::quantity;
+
 /// Microseconds of seconds; none when there is no such time.
 pub(super) fn us_of_seconds(seconds: f64) -> Option<u64> {
     us(seconds * 1e6)
@@ -16,26 +18,8 @@ fn us(us: f64) -> Option<u64> {
 
 /// Seconds of a time such as `507.00us`, `1.2ms`, `1m2.5s` or `2.981s`, as wrk and Go print them.
 pub(super) fn seconds(text: &str) -> Option<f64> {
-    let mut total = 0.0;
-    let mut rest = text;
-    while !rest.is_empty() {
-        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-        let value: f64 = rest[..digits].parse().ok()?;
-        rest = &rest[digits..];
-        let end = rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len());
-        total += value
-            * match &rest[..end] {
-                "h" => 3600.0,
-                "m" => 60.0,
-                "s" => 1.0,
-                "ms" => 1e-3,
-                "us" | "µs" | "μs" => 1e-6,
-                "ns" => 1e-9,
-                _ => return None,
-            };
-        rest = &rest[end..];
-    }
-    (!text.is_empty()).then_some(total)
+    let is_one_word = !text.contains(char::is_whitespace);
+    quantity::micros(text).filter(|_| is_one_word).map(|us| us / 1e6)
 }
 
 #[cfg(test)]

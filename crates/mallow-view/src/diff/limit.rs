@@ -7,13 +7,14 @@
 //!         | "+" NUMBER [UNIT]     more than N above before
 //!         | NUMBER [UNIT]         more than N after, whatever it was before
 //! NUMBER  = digits ["." digits]
-//! UNIT    = "k" | "M" | "G"  for counts,  "B" | "KiB" | "MiB" | "GiB"  for bytes
+//! UNIT    = "k" | "M" | "G"  for counts,  "B" | "KiB" | "MiB" | "GiB" | …  for bytes
 //! ```
 //!
 //! Everything is compared in whole numbers, never in floating point: a limit that is met exactly holds.
 
 use super::{Change, Comparison};
 use crate::Measure;
+use mallow_base::quantity;
 use std::fmt;
 use std::num::NonZeroU64;
 use std::str::FromStr;
@@ -141,10 +142,10 @@ fn unit_of(unit: &str, kind: Kind, measure: Measure) -> Result<u64, String> {
     let is_count = !measure.is_bytes() && kind != Kind::Percent;
     match unit {
         "" => Ok(1),
-        "B" if is_bytes => Ok(1),
-        "KiB" if is_bytes => Ok(1 << 10),
-        "MiB" if is_bytes => Ok(1 << 20),
-        "GiB" if is_bytes => Ok(1 << 30),
+        // A `k` alone is a thousand of counts, so no one needs to guess what it is of bytes.
+        _ if is_bytes && unit.ends_with('B') && quantity::byte_unit(unit).is_some() => {
+            Ok(quantity::byte_unit(unit).unwrap_or(1))
+        }
         "k" if is_count => Ok(1_000),
         "M" if is_count => Ok(1_000_000),
         "G" if is_count => Ok(1_000_000_000),

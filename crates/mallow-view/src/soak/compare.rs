@@ -3,7 +3,8 @@
 //! Comparing with a version that is known to be sound beats any test of one version's trend (Matias et al., "Differential
 //! software aging", 2014), and it sees growth below the threshold of a leak.
 
-use super::{measured, median};
+use super::measured;
+use mallow_base::median;
 use mallow_evidence::{Comparison, Plane, SoakReport};
 use mallow_growth::Trend;
 
@@ -79,8 +80,8 @@ fn allocations_per_request(report: &SoakReport) -> Vec<f64> {
 /// the root of n.
 fn spread(values: Vec<f64>) -> Option<Interval> {
     let count = values.len() as f64;
-    let value = median(values.clone())?;
-    let deviation = median(values.iter().map(|one| (one - value).abs()).collect())? * 1.4826;
+    let value = median(values.iter().copied())?;
+    let deviation = median(values.iter().map(|one| (one - value).abs()))? * 1.4826;
     let half = 2.576 * 1.2533 * deviation / count.sqrt();
     Some(Interval { value, low: value - half, high: value + half })
 }

@@ -3,7 +3,8 @@
 //! Percentiles of parts cannot be added up to one of the whole, so those shown are the middle ones of the iterations. The
 //! worst latency can: it is the greatest of all, and never a percentile.
 
-use super::{measured, median};
+use super::measured;
+use mallow_base::median;
 use mallow_evidence::{LatencyFigures, Sample};
 
 /// One way of measuring latency; none for what an outside generator does not tell.
@@ -34,7 +35,7 @@ pub fn latencies(samples: &[Sample]) -> Vec<LatencyRow> {
 fn row(figures: &[LatencyFigures], is_corrected: bool) -> Option<LatencyRow> {
     // A figure that one iteration lacks is not one of all.
     let all = |of: fn(&LatencyFigures) -> Option<u64>| figures.iter().map(of).collect::<Option<Vec<u64>>>();
-    let middle = |of| all(of).and_then(|values| median(values.into_iter().map(|us| us as f64).collect()));
+    let middle = |of| all(of).and_then(|values| median(values.into_iter().map(|us| us as f64)));
     let row = LatencyRow {
         is_corrected,
         p50_us: middle(|one| Some(one.p50_us)),

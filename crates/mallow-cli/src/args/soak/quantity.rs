@@ -1,5 +1,6 @@
 //! Times, sizes and signals as people type them.
 
+use mallow_base::quantity;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -10,50 +11,23 @@ const PER_REQUEST: &str = "bytes per request such as 4B/req or 1KiB/req were exp
 
 /// `3s`, `1m30s` as Go writes it, or a number of seconds.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    const UNITS: [(&str, f64); 9] = [
-        ("d", 86_400.0),
-        ("h", 3600.0),
-        ("min", 60.0),
-        ("m", 60.0),
-        ("s", 1.0),
-        ("ms", 1e-3),
-        ("us", 1e-6),
-        ("µs", 1e-6),
-        ("ns", 1e-9),
-    ];
-    let mut rest = text.trim();
-    let mut seconds = 0.0;
-    if rest.is_empty() {
-        return Err(DURATION.into());
-    }
-    while !rest.is_empty() {
-        let (number, behind) = number(rest).ok_or(DURATION)?;
-        let end = behind.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(behind.len());
-        let unit = behind[..end].trim();
-        let is_whole = rest.len() == text.trim().len() && behind.is_empty();
-        let factor = match UNITS.iter().find(|(name, _)| *name == unit) {
-            Some((_, factor)) => *factor,
-            None if is_whole => 1.0,
-            None => return Err(DURATION.into()),
-        };
-        seconds += number * factor;
-        rest = &behind[end..];
-    }
+    let bare = || quantity::number(text.trim()).filter(|(_, behind)| behind.is_empty()).map(|(s, _)| s * 1e6);
     // A hundred years; more is a slip of the finger and no duration that a clock can be moved by.
-    if seconds > 3.2e9 { Err(DURATION.into()) } else { Ok(Duration::from_secs_f64(seconds)) }
+    let micros = quantity::micros(text).or_else(bare).filter(|us| (0.0..=3.2e15).contains(us));
+    micros.map(|us| Duration::from_secs_f64(us / 1e6)).ok_or_else(|| DURATION.into())
 }
 
 /// `64MiB`, `64MB`, `64M`, or bytes.
 pub(super) fn bytes(text: &str) -> Result<u64, String> {
-    let size = size(text).ok_or(SIZE)?;
-    if size < 1.8e19 { Ok(size as u64) } else { Err(SIZE.into()) }
+    let size = quantity::bytes(text).filter(|size| *size < 1.8e19);
+    size.map(|size| size as u64).ok_or_else(|| SIZE.into())
 }
 
 /// `4B/req`; the end may be left out.
 pub(super) fn per_request(text: &str) -> Result<f64, String> {
     let ends = ["/request", "/req"];
     let size_text = ends.iter().find_map(|end| text.trim().strip_suffix(end)).unwrap_or(text);
-    size(size_text).ok_or_else(|| PER_REQUEST.into())
+    quantity::bytes(size_text).ok_or_else(|| PER_REQUEST.into())
 }
 
 /// `404`, or `4xx` for a hundred of them.
@@ -81,30 +55,6 @@ pub(super) fn signal(text: &str) -> Option<i32> {
     let name = text.strip_prefix("SIG").unwrap_or(text);
     let by_name = (1..=31).find(|number| crate::text::signal_name(*number).strip_prefix("SIG") == Some(name));
     by_name.or_else(|| text.parse().ok().filter(|number| (1..=64).contains(number)))
-}
-
-fn size(text: &str) -> Option<f64> {
-    let (number, unit) = number(text.trim())?;
-    let factor = match unit.trim() {
-        "" | "B" => 1.0,
-        "KiB" | "K" | "k" => 1024.0,
-        "MiB" | "M" => 1_048_576.0,
-        "GiB" | "G" => 1_073_741_824.0,
-        "TiB" | "T" => 1_099_511_627_776.0,
-        "KB" | "kB" => 1e3,
-        "MB" => 1e6,
-        "GB" => 1e9,
-        "TB" => 1e12,
-        _ => return None,
-    };
-    Some(number * factor)
-}
-
-/// The number at the begin, and what is behind it.
-fn number(text: &str) -> Option<(f64, &str)> {
-    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let number: f64 = text[..end].parse().ok()?;
-    number.is_finite().then_some((number, &text[end..]))
 }
 
 #[cfg(test)]

@@ -1,0 +1,154 @@
+//! Times and sizes as people type them and as tools print them: one grammar for all flags, files and readers.
+
+use std::time::Duration;
+
+/// Units of time in microseconds. Both signs for micro: the one of Latin-1, and the Greek letter.
+const TIMES: [(&str, f64); 10] = [
+    ("d", 8.64e10),
+    ("h", 3.6e9),
+    ("min", 6e7),
+    ("m", 6e7),
+    ("s", 1e6),
+    ("ms", 1e3),
+    ("us", 1.0),
+    ("µs", 1.0),
+    ("μs", 1.0),
+    ("ns", 1e-3),
+];
+
+/// Microseconds of `1.5s`, `200 ms`, `2min` or, as Go writes it, `1m30s`. Every number has a unit; none for what is no
+/// time or below 0.
+pub fn micros(text: &str) -> Option<f64> {
+    let mut rest = text.trim();
+    let mut total = 0.0;
+    let is_empty = rest.is_empty();
+    while !rest.is_empty() {
+        let (value, behind) = scientific(rest)?;
+        let end = behind.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(behind.len());
+        let (_, factor) = TIMES.iter().find(|(name, _)| *name == behind[..end].trim())?;
+        total += value * factor;
+        rest = &behind[end..];
+    }
+    (!is_empty && total.is_finite() && total >= 0.0).then_some(total)
+}
+
+/// The same as a duration; none for what is too long for one.
+pub fn duration(text: &str) -> Option<Duration> {
+    Duration::try_from_secs_f64(micros(text)? / 1e6).ok()
+}
+
+/// Bytes of `64MiB`, `1.5 GB`, `512K` (which is binary) or `7`.
+pub fn bytes(text: &str) -> Option<f64> {
+    let (value, unit) = number(text.trim())?;
+    Some(value * byte_unit(unit.trim())? as f64)
+}
+
+/// How many bytes a unit of size has. No unit is a byte.
+pub fn byte_unit(unit: &str) -> Option<u64> {
+    Some(match unit {
+        "" | "B" => 1,
+        "KiB" | "K" | "k" => 1 << 10,
+        "MiB" | "M" => 1 << 20,
+        "GiB" | "G" => 1 << 30,
+        "TiB" | "T" => 1 << 40,
+        "KB" | "kB" => 1_000,
+        "MB" => 1_000_000,
+        "GB" => 1_000_000_000,
+        "TB" => 1_000_000_000_000,
+        _ => return None,
+    })
+}
+
+/// The number that a text begins with, and what stands behind it.
+pub fn number(text: &str) -> Option<(f64, &str)> {
+    split(text, |_, c| c.is_ascii_digit() || c == '.')
+}
+
+/// The same where the number may have a sign, or an exponent as in `1e3`.
+fn scientific(text: &str) -> Option<(f64, &str)> {
+    split(text, |before, c| {
+        let is_first = before.is_empty() || before.ends_with(['e', 'E']);
+        c.is_ascii_digit()
+            || c == '.'
+            || (is_first && "+-".contains(c))
+            || (!before.is_empty() && "eE".contains(c))
+    })
+}
+
+fn split(text: &str, goes_on: impl Fn(&str, char) -> bool) -> Option<(f64, &str)> {
+    let end = text.char_indices().find(|(at, c)| !goes_on(&text[..*at], *c)).map_or(text.len(), |(at, _)| at);
+    let value: f64 = text[..end].parse().ok()?;
+    value.is_finite().then_some((value, &text[end..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every spelling that any flag, file or reader has taken.
+    #[test]
+    fn times_have_units() {
+        for (text, us) in [
+            ("3s", 3e6),
+            ("500ms", 5e5),
+            ("1.5m", 9e7),
+            ("1m30s", 9e7),
+            ("1m2.5s", 6.25e7),
+            ("1m 30 s", 9e7),
+            ("8h", 2.88e10),
+            ("2d", 1.728e11),
+            ("10min", 6e8),
+            ("60 s", 6e7),
+            (" 0.25s ", 2.5e5),
+            ("300us", 300.0),
+            ("7 µs", 7.0),
+            ("7μs", 7.0),
+            ("250ns", 0.25),
+            (".5s", 5e5),
+            ("1.s", 1e6),
+            ("+1s", 1e6),
+            ("1e3ms", 1e6),
+            ("2.5E-1s", 2.5e5),
+            ("9007199254740991us", 9_007_199_254_740_991.0),
+            ("0s", 0.0),
+        ] {
+            assert_eq!(micros(text), Some(us), "{text}");
+        }
+        for text in [
+            "", "12", "s", "-1s", "1 parsec", "1h30", "1.2.3s", "1e400h", "infs", "nans", "µ", "10%", "1-2s",
+            "1em",
+        ] {
+            assert_eq!(micros(text), None, "{text}");
+        }
+        assert_eq!(duration("500ms"), Some(Duration::from_millis(500)));
+        assert_eq!(duration("123ms"), Some(Duration::from_millis(123)));
+        assert_eq!(duration("1e30h"), None);
+    }
+
+    #[test]
+    fn sizes_have_units_or_are_bytes() {
+        for (text, size) in [
+            ("64MiB", 67_108_864.0),
+            ("512KB", 512e3),
+            ("512kB", 512e3),
+            ("1.5GiB", 1_610_612_736.0),
+            ("7", 7.0),
+            ("7 B", 7.0),
+            ("2 M", 2_097_152.0),
+            ("1k", 1024.0),
+            ("1K", 1024.0),
+            ("1G", 1_073_741_824.0),
+            ("1T", 1_099_511_627_776.0),
+            ("1TiB", 1_099_511_627_776.0),
+            ("0.5KiB", 512.0),
+            ("3MB", 3e6),
+            ("3GB", 3e9),
+            ("3TB", 3e12),
+        ] {
+            assert_eq!(bytes(text), Some(size), "{text}");
+        }
+        for text in ["", "MiB", "64Mb", "-1", "1e9", "1 bit", "1.2.3"] {
+            assert_eq!(bytes(text), None, "{text}");
+        }
+    }
+}

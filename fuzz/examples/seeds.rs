@@ -2,9 +2,12 @@
 //! cut off before it, whole and in bare form. Run it again when the trace's version changes:
 //! `cargo run --package mallow-fuzz --example seeds`.
 
-use mallow_formats::native::read_bytes;
 use mallow_fuzz::bare_trace::{Chunk, bare_chunks, bare_form, trace_of};
-use mallow_wire::trace::*;
+use mallow_profile::{
+    Address, Exit, Folded, FoldedSite, FoldedThread, Module, ModuleId, Recording, Sample, SiteTotals,
+    StackId, Totals,
+};
+use mallow_trace::*;
 use std::path::Path;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -40,7 +43,7 @@ fn payloads() -> Vec<(ChunkKind, u32, Vec<u8>)> {
     put(ChunkKind::PROCESS_START, 0, &|out| start.encode(out));
     put(ChunkKind::MODULES, 0, &|out| modules().encode(out));
     put(ChunkKind::STACKS, 0, &|out| stacks().encode(out));
-    let thread = Thread { index: 0, tid: 100, name: "app".to_owned() };
+    let thread = ThreadName { index: 0, tid: 100, name: "app".to_owned() };
     put(ChunkKind::THREADS, 0, &|out| Threads { threads: vec![thread.clone()] }.encode(out));
     put(ChunkKind::EVENTS, 0, &events);
     let samples = vec![Sample { time_us: 10, rss_bytes: 4096 }, Sample { time_us: 20, rss_bytes: 8192 }];
@@ -60,16 +63,17 @@ fn recording() -> Recording {
         counting_version: 1,
         recorder_version: "0.1.0".to_owned(),
         environment: vec![("kernel".to_owned(), "6.1".to_owned())],
+        ..Recording::default()
     }
 }
 
 fn modules() -> Modules {
-    let app = Module {
+    let app = MappedModule {
         path: "/usr/bin/app".to_owned(),
         build_id: vec![1, 2, 3, 4],
         start_avma: 0x1000,
         end_avma: 0x9000,
-        ..Module::default()
+        ..MappedModule::default()
     };
     Modules { modules: vec![app] }
 }
@@ -92,19 +96,21 @@ fn events(out: &mut Vec<u8>) {
 
 fn symbols() -> Symbols {
     let frame = SymbolFrame { function: 0, file: Some(1), line: Some(7), module: Some(2), inlined: false };
-    let at =
-        |svma| SymbolLocation { address: SymbolAddress::InModule { module: 0, svma }, frames: vec![frame] };
+    let at = |svma| SymbolLocation {
+        address: Address::InModule { module: ModuleId(0), svma },
+        frames: vec![frame],
+    };
     let key = |avma, location| SymbolKey { avma, exact: false, generation: 0, location };
     Symbols {
         strings: ["main", "app.c", "/usr/bin/app"].map(str::to_owned).to_vec(),
-        modules: vec![SymbolModule { path: "/usr/bin/app".to_owned(), build_id: vec![1, 2, 3, 4] }],
+        modules: vec![Module { path: "/usr/bin/app".to_owned(), build_id: vec![1, 2, 3, 4] }],
         locations: vec![at(0x10ff), at(0x11ff)],
         processes: vec![SymbolProcess { process: 0, keys: vec![key(0x1100, 0), key(0x1200, 1)] }],
     }
 }
 
-fn folded() -> FoldedProcess {
-    let totals = FoldedTotals {
+fn folded() -> Folded {
+    let totals = Totals {
         allocations: 2,
         bytes: 192,
         frees: 2,
@@ -113,10 +119,9 @@ fn folded() -> FoldedProcess {
         failed: 1,
         peak_bytes: 128,
         peak_blocks: 1,
-        ..FoldedTotals::default()
+        ..Totals::default()
     };
-    let site = FoldedSite {
-        stack: 1,
+    let site = SiteTotals {
         allocations: 2,
         bytes: 192,
         reallocations: 1,
@@ -128,8 +133,9 @@ fn folded() -> FoldedProcess {
         lifetime_us_sum: 30,
         first_us: 10,
         last_us: 20,
-        ..FoldedSite::default()
+        ..SiteTotals::default()
     };
+    let site = FoldedSite { stack: StackId(1), totals: site };
     let threads = vec![FoldedThread { allocations: 2, bytes: 192 }];
-    FoldedProcess { totals, peak_us: 20, frees_unmatched: 1, threads, sites: vec![site] }
+    Folded { totals, peak_us: 20, frees_unmatched: 1, threads, sites: vec![site] }
 }

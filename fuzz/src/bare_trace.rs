@@ -4,7 +4,7 @@
 //! `kind u8 | process u8 (255: none) | payload length u16, little endian | payload`; [`trace_of`] puts the headers and checksums back, so
 //! that the decoders behind them meet what the fuzzer made. It must never refuse an input.
 
-use mallow_wire::trace::{ChunkHeader, ChunkKind, NO_PROCESS, file_header};
+use mallow_trace::{ChunkHeader, ChunkKind, NO_PROCESS, file_header};
 
 const BARE_HEADER_BYTES: usize = 4;
 

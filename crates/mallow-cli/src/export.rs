@@ -4,8 +4,8 @@ use crate::failure::Failure;
 use crate::request::Export;
 use crate::{exit_code, measure, open, output};
 use mallow_formats::export::{self, ExportFormat, ExportOptions, Packing};
-use mallow_formats::native::ReallocBooking;
 use mallow_profile::Profile;
+use mallow_profile::ReallocBooking;
 use mallow_view::Measure;
 use std::io::{BufWriter, IsTerminal, Write};
 

@@ -5,8 +5,8 @@ use crate::open::refused;
 use crate::request::{Import, NewFile};
 use crate::text::{self, Style, plural};
 use crate::{exit_code, output};
-use mallow_formats::native::{self, ReallocBooking};
 use mallow_formats::{Format, ImportError, allocator};
+use mallow_profile::ReallocBooking;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -24,7 +24,7 @@ pub(crate) fn run(import: &Import) -> Result<u8, Failure> {
             let path = import.output.clone().unwrap_or_else(|| beside(&import.file));
             let new = NewFile { path, force: import.force };
             let mut out = BufWriter::new(output::create(&new.path, new.force)?);
-            native::write(&imported.profile, format.word(), &mut out)
+            mallow_trace::write_profile(&imported.profile, format.word(), &mut out)
                 .and_then(|()| out.flush())
                 .map_err(|error| Failure::writing(&new.path, &error))?;
             let sites = plural(imported.profile.sites.len() as u64, "site");

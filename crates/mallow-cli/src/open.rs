@@ -2,8 +2,9 @@
 
 use crate::failure::{Failure, reason};
 use crate::symbols::Names;
-use mallow_formats::native::{ReallocBooking, TraceError};
 use mallow_formats::{Format, ImportError, Imported};
+use mallow_profile::ReallocBooking;
+use mallow_trace::TraceError;
 use std::path::Path;
 
 /// Reads a file of any known format; what a trace of ours has no names for is looked up now.

@@ -9,7 +9,7 @@ use crate::suppressions::Applied;
 use crate::text::report::Subject;
 use crate::text::{self, Style};
 use crate::{exit_code, open, output};
-use mallow_formats::native::ReallocBooking;
+use mallow_profile::ReallocBooking;
 
 /// Shows a profile.
 pub(crate) fn run(report: &Report) -> Result<u8, Failure> {

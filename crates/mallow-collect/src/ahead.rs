@@ -9,7 +9,7 @@
 use crate::module_map::ModuleMap;
 use crate::process::Recorded;
 use mallow_profile::Module;
-use mallow_wire::trace::{self, SymbolKey};
+use mallow_trace::{MappedModule, SymbolKey};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,7 +30,7 @@ pub(crate) struct Ahead {
 #[derive(Debug, Default)]
 struct New {
     process: u32,
-    modules: Vec<trace::Module>,
+    modules: Vec<MappedModule>,
     addresses: Vec<SymbolKey>,
 }
 
@@ -88,7 +88,7 @@ struct Worker {
     has_ended: Arc<AtomicBool>,
     look_ahead: LookAhead,
     /// The modules of each process.
-    processes: FxHashMap<u32, Vec<trace::Module>>,
+    processes: FxHashMap<u32, Vec<MappedModule>>,
     /// What was looked up, over all processes: most of them run the same libraries.
     known: FxHashSet<(u32, u64)>,
     numbers: FxHashMap<Module, u32>,
@@ -169,8 +169,8 @@ impl Worker {
 mod tests {
     use super::*;
 
-    fn module(path: &str, start_avma: u64, generation: u64) -> trace::Module {
-        trace::Module {
+    fn module(path: &str, start_avma: u64, generation: u64) -> MappedModule {
+        MappedModule {
             path: path.into(),
             build_id: Vec::new(),
             start_avma,
@@ -188,7 +188,7 @@ mod tests {
     fn each_address_is_looked_up_once_in_the_module_of_its_time() {
         let (_sender, news) = channel();
         let mut worker = Worker::of(news);
-        let new = |process, modules: &[trace::Module], addresses: &[SymbolKey]| New {
+        let new = |process, modules: &[MappedModule], addresses: &[SymbolKey]| New {
             process,
             modules: modules.to_vec(),
             addresses: addresses.to_vec(),

@@ -9,8 +9,8 @@
 //! blocks and distinct stacks only. Symbols are somebody else's knowledge: [`record()`] is given a function
 //! that resolves addresses.
 
+mod about;
 mod ahead;
-mod chunks;
 mod clock;
 mod descriptors;
 mod drain;

@@ -10,8 +10,8 @@ use mallow_profile::{
     Address, Known, LiveSite, LocationId, Module, Process, Profile, ProfileBuilder, Recording, SiteTotals,
     StackId, Totals,
 };
+use mallow_trace::{MappedModule, StackNode, SymbolKey};
 use mallow_wire::shared::ADDRESS_TRUNCATED;
-use mallow_wire::trace::{self, StackNode, SymbolKey};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub struct LiveStacks {
 struct StacksOf {
     index: u32,
     command: String,
-    modules: Vec<trace::Module>,
+    modules: Vec<MappedModule>,
     map: ModuleMap,
     stacks: Arc<StackTable>,
 }

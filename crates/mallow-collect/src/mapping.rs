@@ -6,6 +6,7 @@
 
 use crate::error::CollectError;
 use crate::starts::Noted;
+use mallow_trace::MappedModule;
 use mallow_wire::shared::*;
 use mallow_wire::starts::*;
 use std::ffi::OsStr;
@@ -143,7 +144,7 @@ impl Mapping {
 
     /// The next record of the module log behind `offset`, and the offset behind it. None when it is not there
     /// yet.
-    pub(crate) fn module(&self, offset: usize) -> Option<(mallow_wire::trace::Module, usize)> {
+    pub(crate) fn module(&self, offset: usize) -> Option<(MappedModule, usize)> {
         let used = (self.header().modules_reserved.load(Ordering::Acquire) as usize).min(MODULE_LOG_BYTES);
         let fixed = size_of::<ModuleRecord>();
         if offset + fixed > used {
@@ -165,7 +166,7 @@ impl Mapping {
             std::slice::from_raw_parts(start, path_bytes + id_bytes)
         };
         let (path, build_id) = text.split_at(path_bytes);
-        let module = mallow_wire::trace::Module {
+        let module = MappedModule {
             path: String::from_utf8_lossy(path).into_owned(),
             build_id: build_id.to_vec(),
             start_avma: record.start_avma,

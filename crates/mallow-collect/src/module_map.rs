@@ -3,7 +3,7 @@
 //! A program may load and unload libraries thousands of times. Each time is a generation, in which the modules on its stacks are
 //! met again, mostly at the same addresses.
 
-use mallow_wire::trace::{Module, SymbolKey};
+use mallow_trace::{MappedModule, SymbolKey};
 use std::collections::BTreeMap;
 
 /// The modules of a process by what they cover.
@@ -26,7 +26,7 @@ struct Range {
 
 impl ModuleMap {
     /// The map of these modules.
-    pub(crate) fn of(modules: &[Module]) -> ModuleMap {
+    pub(crate) fn of(modules: &[MappedModule]) -> ModuleMap {
         let mut by_range: BTreeMap<(u64, u64), Vec<(u64, usize)>> = BTreeMap::new();
         for (index, module) in modules.iter().enumerate() {
             let range = (module.start_avma, module.end_avma);
@@ -61,18 +61,18 @@ mod tests {
     use proptest::prelude::*;
 
     /// One module after the other.
-    fn naive(modules: &[Module], key: &SymbolKey) -> Option<usize> {
+    fn naive(modules: &[MappedModule], key: &SymbolKey) -> Option<usize> {
         let pc = key.avma.wrapping_sub(u64::from(!key.exact));
-        let holds = |module: &Module| {
+        let holds = |module: &MappedModule| {
             (module.start_avma..module.end_avma).contains(&pc) && module.generation <= key.generation
         };
         let around = modules.iter().enumerate().filter(|(_, module)| holds(module));
         around.max_by_key(|(index, module)| (module.generation, *index)).map(|(index, _)| index)
     }
 
-    fn module((start_avma, bytes, generation): (u64, u64, u64)) -> Module {
+    fn module((start_avma, bytes, generation): (u64, u64, u64)) -> MappedModule {
         let end_avma = start_avma + bytes;
-        Module { path: String::new(), build_id: Vec::new(), start_avma, end_avma, bias: 0, generation }
+        MappedModule { path: String::new(), build_id: Vec::new(), start_avma, end_avma, bias: 0, generation }
     }
 
     proptest! {

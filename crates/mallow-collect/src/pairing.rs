@@ -14,7 +14,7 @@
 
 use crate::live::LiveBlocks;
 use mallow_profile::{BlockId, Fold, Regions, StackId, ThreadIndex};
-use mallow_wire::trace::EventEncoder;
+use mallow_trace::EventEncoder;
 use rustc_hash::FxHashMap;
 
 /// How long a free waits for an allocation by another thread, in microseconds. Processors disagree by

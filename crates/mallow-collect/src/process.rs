@@ -1,7 +1,6 @@
 //! One recorded process: its shared memory, its part of the profile, its chunks of the trace.
 
 use crate::ahead::Said;
-use crate::chunks;
 use crate::clock::Clock;
 use crate::drain::{LaneReader, Pass};
 use crate::ending::Watch;
@@ -18,9 +17,9 @@ use crate::stacks::StackNumbers;
 use crate::starts::Starts;
 use crate::trace_file::TraceFile;
 use crate::unseen;
-use mallow_profile::{Exit, Fold, Folded, RegionFigures, RegionTotals, StackId, ThreadIndex};
+use mallow_profile::{Exit, Fold, Folded, RegionFigures, RegionTotals, Sample, StackId, ThreadIndex};
+use mallow_trace::{self as trace, MappedModule, ThreadName};
 use mallow_wire::shared::Header;
-use mallow_wire::trace::{self, ChunkKind};
 use rustc_hash::FxHashSet;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -41,7 +40,7 @@ pub(crate) struct Recorded {
     stacks: StackNumbers,
     /// What its names were asked for, of those that are looked up while it runs.
     pub(crate) said: Said,
-    modules: Vec<trace::Module>,
+    modules: Vec<MappedModule>,
     /// Generation, start and end of each.
     modules_met: FxHashSet<(u64, u64, u64)>,
     modules_offset: usize,
@@ -54,9 +53,9 @@ pub(crate) struct Recorded {
     /// Whether [`BUSY_WORDS_PER_US`] came since the time before.
     is_busy: bool,
     /// None when threads that use a lane one after the other count as one.
-    threads: Option<Vec<trace::Thread>>,
+    threads: Option<Vec<ThreadName>>,
     threads_written: usize,
-    samples: Vec<trace::Sample>,
+    samples: Vec<Sample>,
     executable: Option<PathBuf>,
     memory: MemoryWatch,
     /// Notes of programs that it starts, as many as were taken.
@@ -80,7 +79,7 @@ pub(crate) struct Ended {
     pub(crate) index: u32,
     pub(crate) start: trace::ProcessStart,
     pub(crate) end: trace::ProcessEnd,
-    pub(crate) threads: Vec<trace::Thread>,
+    pub(crate) threads: Vec<ThreadName>,
     pub(crate) marks: Option<Marks>,
     /// The sites of the whole process, when they are counted.
     pub(crate) whole: Vec<(StackId, RegionFigures)>,
@@ -93,7 +92,7 @@ pub(crate) struct Ended {
     pub(crate) folded: Folded,
     /// Every node of its stacks.
     pub(crate) stacks: StackTable,
-    pub(crate) modules: Vec<trace::Module>,
+    pub(crate) modules: Vec<MappedModule>,
     /// Its program, where regions are counted.
     pub(crate) executable: Option<PathBuf>,
 }
@@ -126,7 +125,7 @@ impl Ended {
 #[cfg(test)]
 impl Ended {
     /// One with these modules and stacks.
-    pub(crate) fn for_test(modules: Vec<trace::Module>, nodes: &[trace::StackNode]) -> Ended {
+    pub(crate) fn for_test(modules: Vec<MappedModule>, nodes: &[trace::StackNode]) -> Ended {
         Ended {
             index: 0,
             start: trace::ProcessStart::default(),
@@ -161,9 +160,7 @@ impl Recorded {
         let pid = arrival.pid;
         let start =
             trace::ProcessStart { pid, parent_pid, command: arrival.command, started_us: clock.now_us() };
-        let mut payload = Vec::new();
-        start.encode(&mut payload);
-        file.chunk(ChunkKind::PROCESS_START, index, &payload)?;
+        file.put(index, &start)?;
         let mut pairing = Pairing::new(wanted.events);
         if let Some(counted) = wanted.regions {
             pairing.watch_regions();
@@ -220,7 +217,7 @@ impl Recorded {
     }
 
     /// The executable and libraries that stood on its stacks.
-    pub(crate) fn modules(&self) -> &[trace::Module] {
+    pub(crate) fn modules(&self) -> &[MappedModule] {
         &self.modules
     }
 
@@ -294,7 +291,7 @@ impl Recorded {
             self.readers[index].taken_serial = taken_serial;
             self.readers[index].thread = ThreadIndex(number);
             if let Some(threads) = &mut self.threads {
-                threads.push(trace::Thread { index: number, tid, name: thread_name(self.pid, tid) });
+                threads.push(ThreadName { index: number, tid, name: thread_name(self.pid, tid) });
             }
         }
     }
@@ -329,7 +326,7 @@ impl Recorded {
     /// Notes how much memory is resident, and what names threads have given themselves.
     pub(crate) fn sample(&mut self, clock: &Clock) {
         if let Some(resident) = self.memory.resident() {
-            self.samples.push(trace::Sample { time_us: clock.now_us(), rss_bytes: resident.bytes });
+            self.samples.push(Sample { time_us: clock.now_us(), rss_bytes: resident.bytes });
             let recorded_bytes = || self.pairing.fold().totals().peak_bytes;
             self.memory.look(resident, self.mapping.header(), recorded_bytes);
         }
@@ -357,24 +354,18 @@ impl Recorded {
     /// Writes everything that is not in the trace yet.
     pub(crate) fn write(&mut self, file: &mut TraceFile) -> Result<(), CollectError> {
         write_events(self.index, &mut self.pairing, &mut self.stacks, file)?;
-        let mut payload = Vec::new();
         if self.modules_written < self.modules.len() {
             let modules = self.modules[self.modules_written..].to_vec();
-            trace::Modules { modules }.encode(&mut payload);
-            file.chunk(ChunkKind::MODULES, self.index, &payload)?;
+            file.put(self.index, &trace::Modules { modules })?;
             self.modules_written = self.modules.len();
         }
         let threads = self.threads.as_deref().unwrap_or_default();
         if self.threads_written < threads.len() {
-            payload.clear();
-            trace::Threads { threads: threads[self.threads_written..].to_vec() }.encode(&mut payload);
-            file.chunk(ChunkKind::THREADS, self.index, &payload)?;
+            file.put(self.index, &trace::Threads { threads: threads[self.threads_written..].to_vec() })?;
             self.threads_written = threads.len();
         }
         if !self.samples.is_empty() {
-            payload.clear();
-            trace::Samples { samples: std::mem::take(&mut self.samples) }.encode(&mut payload);
-            file.chunk(ChunkKind::SAMPLES, self.index, &payload)?;
+            file.put(self.index, &trace::Samples { samples: std::mem::take(&mut self.samples) })?;
         }
         Ok(())
     }
@@ -420,13 +411,11 @@ impl Recorded {
         });
         outcome?;
         if let Some(new) = stacks.take_new() {
-            write_stacks(index, &new, file)?;
+            file.put(index, &new)?;
         }
         let events_lost = mapping.events_lost();
-        let mut payload = Vec::new();
-        let end = trace::ProcessEnd { ended_us, exit: exit.map(chunks::exit), events_lost };
-        end.encode(&mut payload);
-        file.chunk(ChunkKind::PROCESS_END, index, &payload)?;
+        let end = trace::ProcessEnd { ended_us, exit, events_lost };
+        file.put(index, &end)?;
         let is_counted = marks.as_ref().is_some_and(|marks| marks.counts(Scope::Processes));
         let whole = if is_counted { of_folded(&folded) } else { Vec::new() };
         // A program may start thousands of processes: of an ended one nothing stays but its figures and their stacks.
@@ -503,7 +492,7 @@ fn write_events(
     file: &mut TraceFile,
 ) -> Result<(), CollectError> {
     if let Some(new) = stacks.take_new() {
-        write_stacks(index, &new, file)?;
+        file.put(index, &new)?;
     }
     match pairing.events() {
         Some(events) => write_taken(index, events, file),
@@ -519,15 +508,7 @@ fn write_taken(
     if events.is_empty() {
         return Ok(());
     }
-    let mut payload = Vec::with_capacity(events.raw_bytes() + 64);
-    events.take(&mut payload);
-    file.chunk(ChunkKind::EVENTS, index, &payload)
-}
-
-fn write_stacks(index: u32, stacks: &trace::Stacks, file: &mut TraceFile) -> Result<(), CollectError> {
-    let mut payload = Vec::new();
-    stacks.encode(&mut payload);
-    file.chunk(ChunkKind::STACKS, index, &payload)
+    file.put_events(index, |payload| events.take(payload))
 }
 
 fn thread_name(pid: u32, tid: u32) -> String {

@@ -7,10 +7,10 @@ use crate::process::Ended;
 use crate::symbols::Named;
 use mallow_base::Frame;
 use mallow_profile::{
-    Address, Exit, Fold, Location, LocationId, Module, ModuleId, Process, ProcessIndex, Profile, Recording,
-    Site, StackId, StackNode, Thread,
+    Address, Fold, Location, LocationId, Process, ProcessIndex, Profile, Recording, Site, StackId, StackNode,
+    Thread,
 };
-use mallow_wire::trace::{self, SymbolAddress};
+use mallow_trace as trace;
 use rustc_hash::FxHashMap;
 
 /// Puts the processes together, in the order in which they introduced themselves; the one that never did comes last.
@@ -32,19 +32,6 @@ pub(crate) fn profile_of(
     profile
 }
 
-/// What was recorded, where and when.
-pub(crate) fn recording_of(recording: trace::Recording, duration_us: u64) -> Recording {
-    Recording {
-        command: recording.command,
-        started_unix_us: recording.started_unix_us,
-        duration_us,
-        counting_version: recording.counting_version,
-        recorder_version: recording.recorder_version,
-        environment: recording.environment,
-        ..Recording::default()
-    }
-}
-
 /// The profile's location for each of the symbols'. Two of them may be one address, as a program counter and as where a call
 /// returns to: they are one location when they mean the same.
 fn add_locations(
@@ -52,18 +39,10 @@ fn add_locations(
     symbols: &trace::Symbols,
     frames: Vec<Vec<Frame>>,
 ) -> Vec<LocationId> {
-    profile.modules.extend(
-        symbols
-            .modules
-            .iter()
-            .map(|module| Module { path: module.path.clone(), build_id: module.build_id.clone() }),
-    );
+    profile.modules.clone_from(&symbols.modules);
     let mut known: FxHashMap<Address, LocationId> = FxHashMap::default();
     let locations = symbols.locations.iter().zip(frames).map(|(location, frames)| {
-        let address = match location.address {
-            SymbolAddress::InModule { module, svma } => Address::InModule { module: ModuleId(module), svma },
-            SymbolAddress::Anonymous { avma } => Address::Anonymous { avma },
-        };
+        let address = location.address;
         if let Some(id) = known.get(&address)
             && profile.locations[id.0 as usize].frames == frames
         {
@@ -116,11 +95,7 @@ pub(crate) fn process_of(start: trace::ProcessStart, end: trace::ProcessEnd) -> 
         command: start.command,
         started_us: start.started_us,
         ended_us: end.ended_us,
-        exit: end.exit.map(|exit| match exit {
-            trace::Exit::Status(status) => Exit::Status(status),
-            trace::Exit::Signal(signal) => Exit::Signal(signal),
-            trace::Exit::Exec => Exit::Exec,
-        }),
+        exit: end.exit,
         events_lost: end.events_lost,
         ..Process::default()
     }

@@ -2,8 +2,8 @@
 
 mod finish;
 
+use crate::about::recording_of;
 use crate::ahead::{Ahead, LookAhead};
-use crate::chunks;
 use crate::clock::Clock;
 use crate::ending::child_exit;
 use crate::error::CollectError;
@@ -22,8 +22,8 @@ use crate::starts::Starts;
 use crate::symbols::Resolve;
 use crate::trace_file::TraceFile;
 use mallow_profile::{Exit, Profile};
+use mallow_trace as trace;
 use mallow_wire::shared::HEARTBEAT_LEFT;
-use mallow_wire::trace::{self, ChunkKind, NO_PROCESS};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::ffi::OsString;
 use std::fs::File;
@@ -149,7 +149,7 @@ struct Recording {
     child_was_met: bool,
     /// The command line, blanks between arguments.
     command: String,
-    about: trace::Recording,
+    about: mallow_profile::Recording,
     processes: Vec<Recorded>,
     ended: Vec<Ended>,
     next_index: u32,
@@ -196,10 +196,8 @@ impl Recording {
     ) -> Result<Recording, Failure> {
         let fail = |error| (error, path.to_owned());
         let mut file = TraceFile::begin(path, file).map_err(fail)?;
-        let mut payload = Vec::new();
-        let about = chunks::recording(&options.command);
-        about.encode(&mut payload);
-        file.chunk(ChunkKind::RECORDING, NO_PROCESS, &payload).and_then(|()| file.flush()).map_err(fail)?;
+        let about = recording_of(&options.command);
+        file.put_whole(&about).and_then(|()| file.flush()).map_err(fail)?;
         let child = launch.start(&session, options.preload, mode, &options.setting).map_err(fail)?;
         let mut recording = Recording {
             session,

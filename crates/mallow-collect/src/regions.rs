@@ -5,7 +5,7 @@ use crate::preload::NAME_START;
 use crate::process::Ended;
 use mallow_base::Frame;
 use mallow_profile::{Fold, Folded, FoldedSite, Module, RegionFigures, StackId};
-use mallow_wire::trace::{SymbolFrame, Symbols};
+use mallow_trace::{SymbolFrame, Symbols};
 use rustc_hash::FxHashMap;
 use std::path::PathBuf;
 use std::time::Duration;

@@ -3,8 +3,8 @@
 //! A large program has half a million nodes and a few thousand addresses on them. What is asked of addresses (their names, the
 //! modules that hold them) is asked once each then, and the nodes stay small enough to be gone through when the program has ended.
 
+use mallow_trace::{StackNode, SymbolKey};
 use mallow_wire::shared::{NODE_EXACT, node_address, node_generation};
-use mallow_wire::trace::{StackNode, SymbolKey};
 use rustc_hash::FxHashMap;
 
 /// Nodes by number, parents before their children.

@@ -6,8 +6,8 @@
 use crate::mapping::Mapping;
 use crate::stack_table::StackTable;
 use mallow_profile::{Fold, StackId};
+use mallow_trace::Stacks;
 use mallow_wire::shared::{NODE_ROOT, is_node_cut, node_parent, node_uncut};
-use mallow_wire::trace::Stacks;
 use std::sync::atomic::Ordering;
 
 /// In place of a number while a node's ancestors are followed.
@@ -105,8 +105,8 @@ impl StackNumbers {
 mod tests {
     use super::*;
     use crate::shared_memory::SharedMemory;
+    use mallow_trace::StackNode;
     use mallow_wire::shared::{NODE_COUNT, node_cut, node_key};
-    use mallow_wire::trace::StackNode;
 
     #[test]
     fn parents_come_before_children_and_each_node_once() {

@@ -3,10 +3,8 @@
 use crate::module_map::ModuleMap;
 use crate::process::Ended;
 use mallow_base::Frame;
-use mallow_profile::Module;
-use mallow_wire::trace::{
-    self, SymbolAddress, SymbolFrame, SymbolKey, SymbolLocation, SymbolModule, SymbolProcess, Symbols,
-};
+use mallow_profile::{Address, Module, ModuleId};
+use mallow_trace::{MappedModule, SymbolKey, SymbolLocation, SymbolProcess, SymbolStrings, Symbols};
 use rustc_hash::FxHashMap;
 
 /// Resolves the addresses of one module; one list of frames for each, innermost first.
@@ -39,6 +37,7 @@ pub(crate) fn symbols_of(
         tables.named.locations.push(locations);
     }
     tables.resolve(resolve);
+    tables.named.symbols.strings = tables.strings.into_table();
     tables.named
 }
 
@@ -49,7 +48,7 @@ struct Tables {
     locations: FxHashMap<(SymbolAddressKey, bool), u32>,
     /// Whether each location's address is exact.
     exact: Vec<bool>,
-    strings: FxHashMap<String, u32>,
+    strings: SymbolStrings,
 }
 
 type SymbolAddressKey = (u32, u64);
@@ -85,8 +84,8 @@ impl Tables {
         let number = *self.locations.entry(((module, address), key.exact)).or_insert(next);
         if number == next {
             let address = match module {
-                NO_MODULE => SymbolAddress::Anonymous { avma: address },
-                _ => SymbolAddress::InModule { module, svma: address },
+                NO_MODULE => Address::Anonymous { avma: address },
+                _ => Address::InModule { module: ModuleId(module), svma: address },
             };
             self.named.symbols.locations.push(SymbolLocation { address, frames: Vec::new() });
             self.exact.push(key.exact);
@@ -94,14 +93,14 @@ impl Tables {
         number
     }
 
-    fn module(&mut self, module: &trace::Module) -> u32 {
+    fn module(&mut self, module: &MappedModule) -> u32 {
         let next = self.named.symbols.modules.len() as u32;
         let number = *self.modules.entry((module.path.clone(), module.build_id.clone())).or_insert(next);
         if number == next {
             self.named
                 .symbols
                 .modules
-                .push(SymbolModule { path: module.path.clone(), build_id: module.build_id.clone() });
+                .push(Module { path: module.path.clone(), build_id: module.build_id.clone() });
         }
         number
     }
@@ -110,15 +109,14 @@ impl Tables {
         self.named.frames.resize(self.named.symbols.locations.len(), Vec::new());
         let mut wanted: Vec<Vec<(usize, u64)>> = vec![Vec::new(); self.named.symbols.modules.len()];
         for (i, location) in self.named.symbols.locations.iter().enumerate() {
-            if let SymbolAddress::InModule { module, svma } = location.address {
+            if let Address::InModule { module, svma } = location.address {
                 // A return address points behind the call: one less lies within it.
-                wanted[module as usize].push((i, svma.wrapping_sub(u64::from(!self.exact[i]))));
+                wanted[module.0 as usize].push((i, svma.wrapping_sub(u64::from(!self.exact[i]))));
             }
         }
         for (module, wanted) in wanted.into_iter().enumerate() {
-            let SymbolModule { path, build_id } = self.named.symbols.modules[module].clone();
             let svmas: Vec<u64> = wanted.iter().map(|(_, svma)| *svma).collect();
-            let frames = resolve(&Module { path, build_id }, &svmas);
+            let frames = resolve(&self.named.symbols.modules[module], &svmas);
             for ((location, _), frames) in wanted.into_iter().zip(frames) {
                 self.name(location, frames);
             }
@@ -127,7 +125,7 @@ impl Tables {
     }
 
     fn name(&mut self, location: usize, frames: Vec<Frame>) {
-        let in_symbols = frames.iter().map(|frame| self.frame(frame)).collect();
+        let in_symbols = frames.iter().map(|frame| self.strings.frame(frame)).collect();
         self.named.symbols.locations[location].frames = in_symbols;
         self.named.frames[location] = frames;
     }
@@ -140,34 +138,15 @@ impl Tables {
                 continue;
             }
             let function = match location.address {
-                SymbolAddress::Anonymous { avma: mallow_wire::shared::ADDRESS_TRUNCATED } => {
+                Address::Anonymous { avma: mallow_wire::shared::ADDRESS_TRUNCATED } => {
                     "[deeper frames were cut]".to_owned()
                 }
-                SymbolAddress::Anonymous { avma } => format!("{avma:#x}"),
-                SymbolAddress::InModule { svma, .. } => format!("{svma:#x}"),
+                Address::Anonymous { avma } => format!("{avma:#x}"),
+                Address::InModule { svma, .. } => format!("{svma:#x}"),
+                Address::Unknown => "[unknown]".to_owned(),
             };
             self.name(i, vec![Frame { function, ..Frame::default() }]);
         }
-    }
-
-    fn frame(&mut self, frame: &Frame) -> SymbolFrame {
-        SymbolFrame {
-            function: self.string(&frame.function),
-            file: frame.file.as_ref().map(|file| self.string(file)),
-            line: frame.line,
-            module: frame.module.as_ref().map(|module| self.string(module)),
-            inlined: frame.inlined,
-        }
-    }
-
-    fn string(&mut self, text: &str) -> u32 {
-        if let Some(&number) = self.strings.get(text) {
-            return number;
-        }
-        let number = self.named.symbols.strings.len() as u32;
-        self.named.symbols.strings.push(text.to_owned());
-        self.strings.insert(text.to_owned(), number);
-        number
     }
 }
 
@@ -177,7 +156,7 @@ mod tests {
 
     #[test]
     fn addresses_and_modules_that_make_no_sense_have_names_too() {
-        let module = trace::Module {
+        let module = MappedModule {
             path: "odd".into(),
             build_id: Vec::new(),
             start_avma: 0,
@@ -185,7 +164,7 @@ mod tests {
             bias: u64::MAX,
             generation: 0,
         };
-        let node = |avma, exact| trace::StackNode { parent: None, avma, exact, generation: 1 };
+        let node = |avma, exact| mallow_trace::StackNode { parent: None, avma, exact, generation: 1 };
         let process = Ended::for_test(vec![module], &[node(0, false), node(0, true), node(9, false)]);
         let mut asked = Vec::new();
         let symbols = symbols_of(&[process], Ended::all_addresses, &mut |module, svmas| {

@@ -9,9 +9,9 @@ mod parts;
 
 pub use mallow_profile::{Allocator, AllocatorFigures, AllocatorState, Arena, Bin};
 
-use crate::native::looks_like;
 use crate::source::Source;
 use crate::{Format, ImportError};
+use mallow_trace::looks_like;
 use std::path::Path;
 
 /// Reads a file.

@@ -1,7 +1,7 @@
 //! Why a file could not be read: one sentence with the place.
 
 use crate::Format;
-use crate::native::TraceError;
+use mallow_trace::TraceError;
 use std::fmt;
 use std::io;
 

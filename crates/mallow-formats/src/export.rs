@@ -113,7 +113,7 @@ pub fn write(
         ExportFormat::Dhat => dhat::write(profile, out),
         ExportFormat::Massif => massif::write(profile, out),
         ExportFormat::Heaptrack => heaptrack::write(profile, out),
-        ExportFormat::Mallow => crate::native::write(profile, "mallow", out).map(|()| Vec::new()),
+        ExportFormat::Mallow => mallow_trace::write_profile(profile, "mallow", out).map(|()| Vec::new()),
         ExportFormat::JemallocHeap => jemalloc_heap::write(profile, options.measure, out),
         ExportFormat::Pprof => pprof::write(profile, options.measure, out),
         ExportFormat::Folded => folded::write(profile, options.measure, out),

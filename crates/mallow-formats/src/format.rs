@@ -86,7 +86,7 @@ impl Format {
 
     /// The format of a file that begins with these bytes, its compression undone. Some kilobytes are enough.
     pub fn of_beginning(bytes: &[u8]) -> Option<Format> {
-        if bytes.starts_with(&mallow_wire::trace::TRACE_MAGIC) {
+        if bytes.starts_with(&mallow_trace::TRACE_MAGIC) {
             return Some(Format::Mallow);
         }
         if bytes.contains(&0) || std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_some()) {

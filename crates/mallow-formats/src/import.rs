@@ -16,9 +16,10 @@ mod valgrind_frames;
 
 pub(crate) use jemalloc_heap::{NO_ADDRESS, NO_STACK};
 
-use crate::native::{self, ReallocBooking};
 use crate::source::Source;
 use crate::{Format, ImportError, Imported};
+use mallow_profile::ReallocBooking;
+use mallow_trace::{Trace, looks_like};
 use std::io::{BufReader, Cursor};
 use std::path::Path;
 
@@ -29,11 +30,11 @@ use std::path::Path;
 pub fn open(path: &Path, booking: ReallocBooking) -> Result<(Format, Imported), ImportError> {
     let source = Source::of_file(path)?;
     let beginning = source.beginning();
-    let unknown = || ImportError::Unknown { looks_like: native::looks_like(beginning) };
+    let unknown = || ImportError::Unknown { looks_like: looks_like(beginning) };
     let format = Format::of_beginning(beginning).ok_or_else(unknown)?;
     if format == Format::Mallow {
         let file = BufReader::new(std::fs::File::open(path)?);
-        return Ok((format, native::Trace::open(file)?.import(booking)?));
+        return Ok((format, Trace::open(file)?.import(booking)?));
     }
     Ok((format, read(source, format)?))
 }
@@ -44,7 +45,7 @@ pub fn open(path: &Path, booking: ReallocBooking) -> Result<(Format, Imported), 
 /// See [`ImportError`].
 pub fn read_as(bytes: &[u8], format: Format) -> Result<Imported, ImportError> {
     if format == Format::Mallow {
-        return Ok(native::Trace::open(Cursor::new(bytes))?.import(ReallocBooking::OwnSite)?);
+        return Ok(Trace::open(Cursor::new(bytes))?.import(ReallocBooking::OwnSite)?);
     }
     read(Source::of_bytes(bytes)?, format)
 }
@@ -64,6 +65,6 @@ fn read(source: Source<'_>, format: Format) -> Result<Imported, ImportError> {
         Format::Dhat => dhat::read(source),
         Format::Massif => massif::read(source.lines(format)),
         // Both callers open our own trace themselves: it needs a file that can be sought in.
-        Format::Mallow => Err(ImportError::Unknown { looks_like: native::looks_like(source.beginning()) }),
+        Format::Mallow => Err(ImportError::Unknown { looks_like: looks_like(source.beginning()) }),
     }
 }

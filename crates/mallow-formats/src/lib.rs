@@ -1,4 +1,4 @@
-//! Profile files in and out, one file per format; our own trace is one of them.
+//! Profile files in and out, one file per format; our own trace is one of them, and `mallow_trace` reads it.
 //!
 //! [`open`] is the door: it looks at a file's first bytes, undoes its compression, and hands it to the reader of its format. A
 //! reader gives an [`Imported`] profile with its warnings, or one [`ImportError`] that names the place: never a panic, never
@@ -14,7 +14,6 @@ mod format;
 pub mod gc_log;
 mod import;
 mod lines;
-pub mod native;
 mod pprof_proto;
 mod rust_name;
 mod source;
@@ -23,16 +22,4 @@ pub mod stackdiff;
 pub use error::{ImportError, Position};
 pub use format::Format;
 pub use import::{open, read_as};
-
-use mallow_profile::Profile;
-
-/// What a file gave.
-#[derive(Clone, Debug)]
-pub struct Imported {
-    /// The profile.
-    pub profile: Profile,
-    /// Sentences about what is missing or doubtful, for people.
-    pub warnings: Vec<String>,
-    /// Whether the file was closed in order and is undamaged.
-    pub complete: bool,
-}
+pub use mallow_profile::Imported;

@@ -6,9 +6,9 @@
 
 use crate::import::bpftrace::{Entries, Printings, counts_allocations};
 use crate::source::Source;
-use crate::{Format, ImportError, import, native};
+use crate::{Format, ImportError, import};
 use mallow_base::Frame;
-use mallow_profile::Profile;
+use mallow_profile::{Profile, ReallocBooking};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::Path;
@@ -39,7 +39,7 @@ pub fn of_file(path: &Path) -> Result<(Vec<Counted>, Vec<String>), ImportError> 
         Some(Format::Bpftrace) => of_maps(source),
         // A program's own output before the first stack may be long, and look like anything.
         Some(Format::Dtrace | Format::Folded) | None => {
-            let looks_like = native::looks_like(source.beginning());
+            let looks_like = mallow_trace::looks_like(source.beginning());
             let bytes = source.whole(format.unwrap_or(Format::Dtrace))?;
             let counted = aggregation(&bytes);
             match format {
@@ -52,7 +52,7 @@ pub fn of_file(path: &Path) -> Result<(Vec<Counted>, Vec<String>), ImportError> 
             }
         }
         Some(_) => {
-            let (_, imported) = import::open(path, native::ReallocBooking::OwnSite)?;
+            let (_, imported) = import::open(path, ReallocBooking::OwnSite)?;
             Ok((of_profile(&imported.profile), imported.warnings))
         }
     }

@@ -4,9 +4,10 @@ use crate::valgrind_files::{
     Made, add_made, damaged, exported, fixture, fixture_path, imported, made, sites,
 };
 use mallow_formats::export::ExportFormat;
-use mallow_formats::native::{ReallocBooking, read_file, read_file_with};
 use mallow_formats::{Format, Imported, read_as};
+use mallow_profile::ReallocBooking;
 use mallow_profile::{Known, Process, ProfileBuilder, Recording, SiteTotals, TimeUnit, Totals};
+use mallow_trace::{read_file, read_file_with};
 use proptest::prelude::*;
 use std::io::Write;
 use std::path::Path;

@@ -4,11 +4,11 @@ use crate::valgrind_files::{
     Made, add_made, damaged, exported, fixture, fixture_path, imported, made, sites, stack_of,
 };
 use mallow_formats::export::ExportFormat;
-use mallow_formats::native::read_file;
 use mallow_formats::{Format, Imported, read_as};
 use mallow_profile::{
     Known, LiveSample, Process, Profile, ProfileBuilder, Recording, SiteTotals, TimeUnit, Totals,
 };
+use mallow_trace::read_file;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::io::Write;

@@ -1,7 +1,7 @@
 //! Stacks that other tools print as text: exact figures of real files, one sentence for damaged ones.
 
-use mallow_formats::native::ReallocBooking;
 use mallow_formats::{Format, ImportError, Imported, read_as};
+use mallow_profile::ReallocBooking;
 use mallow_profile::{Known, Measure, Profile};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,5 +1,8 @@
 //! What is counted: of a process, of a site, and which of it a source can tell.
 
+/// The version of the counting rules (the guide's page on counting states them). Traces and baselines carry it.
+pub const COUNTING_VERSION: u32 = 1;
+
 /// The figures of a process or of a whole recording. The counting rules, version 1, define each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {

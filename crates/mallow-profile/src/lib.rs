@@ -21,12 +21,12 @@ mod suppressions;
 pub use allocator::{Allocator, AllocatorFigures, AllocatorState, Arena, Bin};
 pub use builder::ProfileBuilder;
 pub use diff::{Diff, DiffEntry, DiffSite, Level, Rename};
-pub use figures::{Known, SiteTotals, Totals};
+pub use figures::{COUNTING_VERSION, Known, SiteTotals, Totals};
 pub use fold::{BlockId, Fold, Folded, FoldedSite, FoldedThread, LiveSite, ReallocBooking, ThreadIndex};
 pub use measure::Measure;
 pub use model::{
-    Address, Exit, LiveSample, Location, LocationId, Module, ModuleId, Process, ProcessIndex, Profile,
-    Recording, Sample, Site, StackId, StackNode, Thread, TimeUnit,
+    Address, Exit, Imported, LiveSample, Location, LocationId, Module, ModuleId, Process, ProcessIndex,
+    Profile, Recording, Sample, Site, StackId, StackNode, Thread, TimeUnit,
 };
 pub use region::{RegionFigures, RegionTotals, Regions};
 pub use suppressions::{SuppressedSite, Suppression, SuppressionError, suppress_leaks};

@@ -41,6 +41,17 @@ pub struct Profile {
     pub known: Known,
 }
 
+/// A profile as a file holds it.
+#[derive(Clone, Debug)]
+pub struct Imported {
+    /// The profile.
+    pub profile: Profile,
+    /// Sentences about what is missing or doubtful, for people.
+    pub warnings: Vec<String>,
+    /// Whether the file was closed in order and is undamaged.
+    pub complete: bool,
+}
+
 /// What was recorded, where and when.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recording {

@@ -3,8 +3,9 @@
 
 use super::said::said;
 use crate::bare_trace::{bare_chunks, trace_of};
-use mallow_formats::native::analysis::{Course, Pass, Plan, Slices, Window};
-use mallow_formats::native::{ProcessIndex, Trace, read_bytes};
+use mallow_profile::ProcessIndex;
+use mallow_profile::analysis::{Course, Pass, Plan, Slices, Window};
+use mallow_trace::{Trace, read_bytes};
 use std::io::Cursor;
 
 /// The walk from chunk to chunk.

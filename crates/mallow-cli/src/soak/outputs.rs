@@ -8,7 +8,6 @@ use crate::args::{LowSoakFormat, LowSoakShown};
 use crate::failure::Failure;
 use crate::output;
 use crate::text::Style;
-use mallow_formats::native;
 use mallow_profile::Profile;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -74,7 +73,7 @@ pub(crate) fn write_pair(
     }
     for (path, profile) in [(&paths.0, before), (&paths.1, after)] {
         let mut out = BufWriter::new(output::create(path, shown.force)?);
-        native::write(profile, "soak", &mut out)
+        mallow_trace::write_profile(profile, "soak", &mut out)
             .and_then(|()| out.flush())
             .map_err(|error| Failure::writing(path, &error))?;
     }

@@ -1,14 +1,13 @@
 //! The end of a recording: what is still open is closed, and names and figures go behind the events.
 
 use super::Recording;
-use crate::chunks;
 use crate::error::CollectError;
 use crate::process::Ended;
-use crate::profile::{process_of, profile_of, recording_of};
+use crate::profile::{process_of, profile_of};
 use crate::regions;
 use crate::symbols::{Resolve, symbols_of};
-use mallow_profile::Process;
-use mallow_wire::trace::{self, ChunkKind, NO_PROCESS};
+use mallow_profile::{Folded, Process};
+use mallow_trace as trace;
 
 impl Recording {
     /// Closes what is still open, and adds symbols and figures.
@@ -26,19 +25,14 @@ impl Recording {
         }
         self.unseen.sentences.extend(self.starts.sentences());
         let unmet = self.note_unmet_child()?;
-        let mut payload = Vec::new();
         for process in &self.ended {
-            payload.clear();
-            chunks::encode_folded(&process.folded, &mut payload);
-            self.file.chunk(ChunkKind::FOLDED, process.index, &payload)?;
+            self.file.put(process.index, &process.folded)?;
         }
         self.file.flush()?;
-        payload.clear();
         if self.wanted.regions.is_none() {
             let named = symbols_of(&self.ended, Ended::all_addresses, resolve);
-            named.symbols.encode(&mut payload);
-            self.file.chunk(ChunkKind::SYMBOLS, NO_PROCESS, &payload)?;
-            let about = recording_of(std::mem::take(&mut self.about), duration_us);
+            self.file.put_whole(&named.symbols)?;
+            let about = mallow_profile::Recording { duration_us, ..std::mem::take(&mut self.about) };
             self.profile = Some(profile_of(about, std::mem::take(&mut self.ended), unmet, named));
         } else {
             // Whoever waits for a count is not kept waiting for the names of all that happened around it. The trace's reader
@@ -48,13 +42,9 @@ impl Recording {
         }
         let sentences: Vec<String> = self.blind.iter().chain(&self.unseen.sentences).cloned().collect();
         if !sentences.is_empty() {
-            payload.clear();
-            trace::Unseen { sentences }.encode(&mut payload);
-            self.file.chunk(ChunkKind::UNSEEN, NO_PROCESS, &payload)?;
+            self.file.put_whole(&trace::Unseen { sentences })?;
         }
-        payload.clear();
-        trace::End { duration_us }.encode(&mut payload);
-        self.file.chunk(ChunkKind::END, NO_PROCESS, &payload)?;
+        self.file.put_whole(&trace::End { duration_us })?;
         self.file.flush()
     }
 
@@ -66,23 +56,16 @@ impl Recording {
         }
         let (index, now_us) = (self.next_index, self.clock.now_us());
         self.next_index += 1;
-        let mut payload = Vec::new();
         let start = trace::ProcessStart {
             pid: self.child_pid,
             parent_pid: std::process::id(),
             command: self.command.clone(),
             started_us: 0,
         };
-        start.encode(&mut payload);
-        self.file.chunk(ChunkKind::PROCESS_START, index, &payload)?;
-        payload.clear();
-        let exit = self.exit.map(chunks::exit);
-        let end = trace::ProcessEnd { ended_us: now_us, exit, events_lost: 0 };
-        end.encode(&mut payload);
-        self.file.chunk(ChunkKind::PROCESS_END, index, &payload)?;
-        payload.clear();
-        trace::FoldedProcess::default().encode(&mut payload);
-        self.file.chunk(ChunkKind::FOLDED, index, &payload)?;
+        self.file.put(index, &start)?;
+        let end = trace::ProcessEnd { ended_us: now_us, exit: self.exit, events_lost: 0 };
+        self.file.put(index, &end)?;
+        self.file.put(index, &Folded::default())?;
         Ok(Some(process_of(start, end)))
     }
 }

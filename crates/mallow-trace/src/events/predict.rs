@@ -1,0 +1,105 @@
+//! What both sides of the event columns remember within a chunk.
+
+/// Stacks whose ids differ by this share a place. A collision costs bytes, never truth.
+const PLACES: usize = 1 << 15;
+/// Threads whose indices differ by this share a place.
+const LANES: usize = 64;
+
+/// What is remembered of a stack.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub(super) struct Memory {
+    /// The stacks that followed it, the latest first.
+    pub(super) next: [u32; 2],
+    /// The last size allocated there.
+    pub(super) size: u64,
+    /// The block freed last after an allocation there, less that allocation's block; wrapping.
+    pub(super) distance: u32,
+    /// The chunk in which this was written; older memories count as empty.
+    chunk: u32,
+}
+
+/// What is remembered of a thread.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Lane {
+    /// The latest allocation's stack.
+    pub(super) stack: u32,
+    /// The latest allocation's block.
+    pub(super) block: u32,
+    /// The block freed last.
+    pub(super) freed: u32,
+}
+
+#[derive(Debug)]
+pub(super) struct Predictor {
+    memories: Box<[Memory; PLACES]>,
+    lanes: Box<[Lane; LANES]>,
+    chunk: u32,
+    /// The thread that the next event belongs to; none at a chunk's start.
+    pub(super) thread: Option<u32>,
+    /// That thread's lane, out of the table while it runs.
+    pub(super) lane: Lane,
+    /// The latest event's time.
+    pub(super) time_us: u64,
+}
+
+/// By way of a vector, because an array of this size is too large for a stack.
+fn memories() -> Box<[Memory; PLACES]> {
+    match vec![Memory::default(); PLACES].into_boxed_slice().try_into() {
+        Ok(memories) => memories,
+        Err(_) => unreachable!("a slice of as many memories as the array has"),
+    }
+}
+
+impl Predictor {
+    pub(super) fn new() -> Predictor {
+        Predictor {
+            memories: memories(),
+            lanes: Box::new([Lane::default(); LANES]),
+            chunk: 1,
+            thread: None,
+            lane: Lane::default(),
+            time_us: 0,
+        }
+    }
+
+    /// Forgets everything: a chunk begins.
+    pub(super) fn begin(&mut self) {
+        self.chunk = self.chunk.wrapping_add(1);
+        if self.chunk == 0 {
+            self.memories.fill(Memory::default());
+            self.chunk = 1;
+        }
+        self.lanes.fill(Lane::default());
+        self.lane = Lane::default();
+        self.thread = None;
+        self.time_us = 0;
+    }
+
+    /// The events that follow are of this thread.
+    #[inline]
+    pub(super) fn switch(&mut self, thread: u32) {
+        if let Some(before) = self.thread {
+            self.lanes[before as usize % LANES] = self.lane;
+        }
+        self.lane = self.lanes[thread as usize % LANES];
+        self.thread = Some(thread);
+    }
+
+    #[inline(always)]
+    pub(super) fn memory(&mut self, stack: u32) -> &mut Memory {
+        let memory = &mut self.memories[stack as usize % PLACES];
+        if memory.chunk != self.chunk {
+            *memory = Memory { chunk: self.chunk, ..Memory::default() };
+        }
+        memory
+    }
+
+    /// Remembers that a block was freed.
+    #[inline(always)]
+    pub(super) fn freed(&mut self, block: u32) {
+        let distance = block.wrapping_sub(self.lane.block);
+        self.lane.freed = block;
+        self.memory(self.lane.stack).distance = distance;
+    }
+}

@@ -1,0 +1,106 @@
+//! A process's figures as the recording's end folded them, so that a report need not replay events.
+//!
+//! Layout: the ten totals · peak_us · frees_unmatched · list of threads (allocations · bytes) · list of sites: the stack id as a
+//! signed difference to the one before (0; `u32::MAX` when no stack was taken), the twelve figures of [`site_columns`], and last_us as
+//! a signed difference to first_us · live_blocks_at_max of each site.
+//!
+//! Sites are best in the order of stack ids, and stack ids are not checked.
+
+use crate::varint::{DecodeError, Reader, put, zigzag};
+use crate::{ChunkKind, Payload};
+use mallow_profile::{Folded, FoldedSite, FoldedThread, SiteTotals, StackId, Totals};
+
+/// A column: the figure, and what a reader expects there.
+type Column<'a> = (&'a mut u64, &'static str);
+
+/// The columns of a process's totals.
+fn columns(totals: &mut Totals) -> [Column<'_>; 10] {
+    [
+        (&mut totals.allocations, "the allocations"),
+        (&mut totals.bytes, "the bytes"),
+        (&mut totals.frees, "the frees"),
+        (&mut totals.reallocations, "the reallocations"),
+        (&mut totals.temporary, "the temporary blocks"),
+        (&mut totals.failed, "the failed calls"),
+        (&mut totals.peak_bytes, "the peak's bytes"),
+        (&mut totals.peak_blocks, "the peak's blocks"),
+        (&mut totals.leaked_bytes, "the leaked bytes"),
+        (&mut totals.leaked_blocks, "the leaked blocks"),
+    ]
+}
+
+/// The columns of a site that stand as they are.
+fn site_columns(totals: &mut SiteTotals) -> [Column<'_>; 12] {
+    [
+        (&mut totals.allocations, "a site's allocations"),
+        (&mut totals.bytes, "a site's bytes"),
+        (&mut totals.reallocations, "a site's reallocations"),
+        (&mut totals.temporary, "a site's temporary blocks"),
+        (&mut totals.failed, "a site's failed calls"),
+        (&mut totals.peak_bytes, "a site's bytes at the peak"),
+        (&mut totals.peak_blocks, "a site's blocks at the peak"),
+        (&mut totals.leaked_bytes, "a site's leaked bytes"),
+        (&mut totals.leaked_blocks, "a site's leaked blocks"),
+        (&mut totals.live_bytes_max, "a site's maximum of live bytes"),
+        (&mut totals.lifetime_us_sum, "a site's lifetimes"),
+        (&mut totals.first_us, "a site's first allocation"),
+    ]
+}
+
+impl Payload for Folded {
+    const KIND: ChunkKind = ChunkKind::FOLDED;
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        columns(&mut self.totals.clone()).iter().for_each(|(figure, _)| put(out, **figure));
+        put(out, self.peak_us);
+        put(out, self.frees_unmatched);
+        put(out, self.threads.len() as u64);
+        for thread in &self.threads {
+            put(out, thread.allocations);
+            put(out, thread.bytes);
+        }
+        put(out, self.sites.len() as u64);
+        let mut stack = 0;
+        for site in &self.sites {
+            put(out, zigzag(u64::from(site.stack.0).wrapping_sub(stack)));
+            let mut totals = site.totals;
+            site_columns(&mut totals).iter().for_each(|(figure, _)| put(out, **figure));
+            put(out, zigzag(totals.last_us.wrapping_sub(totals.first_us)));
+            stack = u64::from(site.stack.0);
+        }
+        self.sites.iter().for_each(|site| put(out, site.totals.live_blocks_at_max));
+    }
+
+    fn decode(payload: &[u8]) -> Result<Folded, DecodeError> {
+        let mut reader = Reader::new(payload);
+        let mut folded = Folded::default();
+        for (figure, expected) in columns(&mut folded.totals) {
+            *figure = reader.varint(expected)?;
+        }
+        folded.peak_us = reader.varint("the peak's time")?;
+        folded.frees_unmatched = reader.varint("the unmatched frees")?;
+        folded.threads = reader.list(2, "the threads' figures", |reader| {
+            let allocations = reader.varint("a thread's allocations")?;
+            Ok(FoldedThread { allocations, bytes: reader.varint("a thread's bytes")? })
+        })?;
+        let mut stack = 0u64;
+        folded.sites = reader.list(14, "the sites", |reader| {
+            let start = *reader;
+            stack = stack.wrapping_add(reader.signed("a site's stack")?);
+            let id = u32::try_from(stack).map_err(|_| start.expected("a stack id of 32 bits"))?;
+            let mut totals = SiteTotals::default();
+            for (figure, expected) in site_columns(&mut totals) {
+                *figure = reader.varint(expected)?;
+            }
+            totals.last_us = totals.first_us.wrapping_add(reader.signed("a site's last allocation")?);
+            Ok(FoldedSite { stack: StackId(id), totals })
+        })?;
+        // The first traces end here.
+        if !reader.is_at_end() {
+            for site in &mut folded.sites {
+                site.totals.live_blocks_at_max = reader.varint("a site's blocks at its own maximum")?;
+            }
+        }
+        Ok(folded)
+    }
+}

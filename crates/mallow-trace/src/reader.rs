@@ -1,0 +1,83 @@
+//! Reads a trace.
+//!
+//! A whole trace is opened from its footer of folded figures: every chunk is read once to check it, in one buffer, and no event
+//! is decoded. Where the footer is missing because the recording was cut off, the events are folded again, by the same
+//! code that ran beside the program, and a warning says what is missing.
+//!
+//! A damaged chunk is passed over when the one behind it is intact. Figures that depended on it are folded from
+//! the events before it, with a warning that names the place. When nothing precedes the damage, reading fails.
+
+mod analyse;
+mod assemble;
+mod gather;
+mod locate;
+mod replay;
+mod scan;
+mod warnings;
+
+pub use replay::{Event, EventKind};
+
+use crate::TraceError;
+use gather::Parts;
+use mallow_profile::{Imported, ProcessIndex, ReallocBooking, analysis};
+use scan::Scan;
+use std::fs::File;
+use std::io::{BufReader, Cursor, Read, Seek};
+use std::path::Path;
+
+/// Reads a trace file.
+pub fn read_file(path: &Path) -> Result<Imported, TraceError> {
+    read_file_with(path, ReallocBooking::OwnSite)
+}
+
+/// Reads a trace that is in memory.
+pub fn read_bytes(bytes: &[u8]) -> Result<Imported, TraceError> {
+    read_bytes_with(bytes, ReallocBooking::OwnSite)
+}
+
+/// Reads a trace file with a choice of where reallocations are booked. Any other than the recorded one folds all events
+/// again, and fails on a trace without events.
+pub fn read_file_with(path: &Path, booking: ReallocBooking) -> Result<Imported, TraceError> {
+    Trace::open(BufReader::new(File::open(path)?))?.import(booking)
+}
+
+/// As [`read_file_with`], from memory.
+pub fn read_bytes_with(bytes: &[u8], booking: ReallocBooking) -> Result<Imported, TraceError> {
+    Trace::open(Cursor::new(bytes))?.import(booking)
+}
+
+/// A trace whose chunks have been checked.
+#[derive(Debug)]
+pub struct Trace<R> {
+    scan: Scan<R>,
+    parts: Parts,
+}
+
+impl<R: Read + Seek> Trace<R> {
+    /// Reads and checks all chunks; keeps what is not events.
+    pub fn open(source: R) -> Result<Trace<R>, TraceError> {
+        let mut scan = Scan::open(source)?;
+        let parts = Parts::gather(&mut scan)?;
+        Ok(Trace { scan, parts })
+    }
+
+    /// Makes the profile.
+    pub fn import(mut self, booking: ReallocBooking) -> Result<Imported, TraceError> {
+        let replays = replay::fold_missing(&mut self.scan, &mut self.parts, booking)?;
+        let warnings = self.parts.warnings(&replays);
+        let complete = self.parts.is_closed() && warnings.is_empty();
+        Ok(Imported { profile: assemble::profile(self.parts), warnings, complete })
+    }
+
+    /// Gives all events of one process in order, and returns their number. Processes and stacks are numbered as in the profile
+    /// that [`Trace::import`] makes. Stops where the trace is damaged.
+    pub fn events(&mut self, process: ProcessIndex, take: impl FnMut(Event)) -> Result<u64, TraceError> {
+        replay::events(&mut self.scan, &self.parts, process, take)
+    }
+
+    /// Gives all events of one process to a pass of analyses, and returns their number. As [`Trace::events`], but faster: figures
+    /// that the footer has are not folded again.
+    pub fn analyse(&mut self, process: ProcessIndex, pass: &mut analysis::Pass) -> Result<u64, TraceError> {
+        analyse::analyse(&mut self.scan, &self.parts, process, pass)
+    }
+}

@@ -1,0 +1,90 @@
+//! A trace's parts, put together as a profile: each process's numbering becomes part of one.
+
+use super::gather::{Parts, ProcessParts};
+use super::locate::Locations;
+use crate::ThreadName;
+use mallow_profile::{
+    Fold, Folded, Known, LocationId, Process, ProcessIndex, Profile, Site, StackId, StackNode, Thread,
+};
+use std::collections::BTreeMap;
+
+/// The profile of parts whose figures are all folded.
+pub(super) fn profile(parts: Parts) -> Profile {
+    let mut locations = Locations::default();
+    parts.symbols.iter().for_each(|symbols| locations.add_symbols(symbols));
+    drop(parts.symbols);
+    let mut profile = Profile::default();
+    // A file that was cut off before its first events knows of no figure that it is 0.
+    let has_figures = parts.processes.iter().any(|(_, process)| process.folded.is_some());
+    let is_known = has_figures || (parts.processes.is_empty() && parts.end.is_some());
+    for (index, process) in parts.processes {
+        let nodes = locations.of_nodes(index, &process.stacks, &process.modules);
+        add_process(&mut profile, process, nodes);
+    }
+    let ended_us = profile.processes.iter().map(|process| process.ended_us).max().unwrap_or(0);
+    profile.recording = parts.recording;
+    profile.recording.duration_us = parts.end.map_or(ended_us, |end| end.duration_us);
+    if let Some(origin) = &parts.origin {
+        profile.recording.time_unit = origin.time_unit;
+        profile.known = origin.known;
+    }
+    if !is_known {
+        profile.known = Known::NOTHING;
+    }
+    profile.modules = locations.modules;
+    profile.locations = locations.locations;
+    profile
+}
+
+fn add_process(profile: &mut Profile, process: ProcessParts, nodes: Vec<LocationId>) {
+    let index = ProcessIndex(profile.processes.len() as u32);
+    let base = profile.stacks.len() as u32;
+    profile.stacks.extend(process.stacks.iter().zip(nodes).map(|(node, location)| StackNode {
+        parent: node.parent.map(|parent| StackId(base + parent)),
+        location,
+    }));
+    let folded = process.folded.unwrap_or_default();
+    profile.sites.extend(folded.sites.iter().map(|site| Site {
+        process: index,
+        stack: (site.stack != Fold::NO_STACK).then(|| StackId(base + site.stack.0)),
+        totals: site.totals,
+    }));
+    // Nobody saw the end: the process lived at least as long as it allocated.
+    let last_us =
+        folded.sites.iter().map(|site| site.totals.last_us).max().unwrap_or(process.start.started_us);
+    profile.processes.push(Process {
+        pid: process.start.pid,
+        parent_pid: process.start.parent_pid,
+        command: process.start.command,
+        started_us: process.start.started_us,
+        ended_us: process.end.map_or(last_us.max(process.last_event_us), |end| end.ended_us),
+        exit: process.end.and_then(|end| end.exit),
+        totals: folded.totals,
+        peak_us: folded.peak_us,
+        events_lost: process.end.map_or(0, |end| end.events_lost),
+        frees_unmatched: folded.frees_unmatched,
+        threads: threads_of(&folded, process.threads),
+        samples: process.samples,
+        live_samples: process.live_samples,
+    });
+}
+
+/// The threads' figures with their names. Indices are dense, so one far beyond the others is a damage.
+fn threads_of(folded: &Folded, names: BTreeMap<u32, ThreadName>) -> Vec<Thread> {
+    let figures = |thread: &mallow_profile::FoldedThread| Thread {
+        allocations: thread.allocations,
+        bytes: thread.bytes,
+        ..Thread::default()
+    };
+    let mut threads: Vec<Thread> = folded.threads.iter().map(figures).collect();
+    let count_max = threads.len() + names.len();
+    for (index, name) in names {
+        let index = index as usize;
+        if index < count_max {
+            threads.resize_with(threads.len().max(index + 1), Thread::default);
+            threads[index].tid = name.tid;
+            threads[index].name = name.name;
+        }
+    }
+    threads
+}

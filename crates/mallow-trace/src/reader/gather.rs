@@ -1,0 +1,170 @@
+//! Everything that a trace holds beside events, sorted by process.
+
+use super::scan::{Found, Place, Scan};
+use crate::TraceError;
+use crate::{
+    ChunkKind, DecodeError, End, LiveSamples, MappedModule, Modules, Origin, Payload, ProcessEnd,
+    ProcessStart, Samples, StackNode, Stacks, Symbols, ThreadName, Threads, Unseen,
+};
+use mallow_profile::{Fold, Folded, FoldedSite, LiveSample, Recording, Sample, SiteTotals};
+use std::collections::BTreeMap;
+use std::io::{Read, Seek};
+
+/// One process's chunks.
+#[derive(Debug, Default)]
+pub(super) struct ProcessParts {
+    pub(super) start: ProcessStart,
+    pub(super) end: Option<ProcessEnd>,
+    pub(super) modules: Vec<MappedModule>,
+    pub(super) stacks: Vec<StackNode>,
+    /// Set when stack nodes are missing: later ones have no place.
+    stacks_broken: bool,
+    pub(super) threads: BTreeMap<u32, ThreadName>,
+    pub(super) samples: Vec<Sample>,
+    pub(super) live_samples: Vec<LiveSample>,
+    pub(super) folded: Option<Folded>,
+    /// Where its events are.
+    pub(super) events: Vec<u64>,
+    /// When the last event was, where they had to be replayed.
+    pub(super) last_event_us: u64,
+}
+
+/// A trace without its events.
+#[derive(Debug, Default)]
+pub(super) struct Parts {
+    pub(super) recording: Recording,
+    /// Where the profile came from, if from another tool's file.
+    pub(super) origin: Option<Origin>,
+    pub(super) end: Option<End>,
+    /// What the recorder knows that it did not see.
+    pub(super) unseen: Vec<String>,
+    /// By the index in the chunks.
+    pub(super) processes: BTreeMap<u32, ProcessParts>,
+    pub(super) symbols: Vec<Symbols>,
+    /// The first damaged chunk.
+    pub(super) damaged: Option<u64>,
+    /// Where the file breaks off within a chunk.
+    torn: Option<u64>,
+}
+
+impl Parts {
+    /// Walks through the file.
+    pub(super) fn gather<R: Read + Seek>(scan: &mut Scan<R>) -> Result<Parts, TraceError> {
+        let mut parts = Parts::default();
+        let (mut intact, mut damaged_before) = (0u64, false);
+        loop {
+            let damaged = match scan.next()? {
+                Found::Chunk(place) => match parts.take(&place, scan) {
+                    Ok(()) => None,
+                    Err(_) => Some(place.offset),
+                },
+                Found::Damaged(place) => Some(place.offset),
+                Found::Torn(offset) => {
+                    parts.torn = Some(offset);
+                    break;
+                }
+                Found::End => break,
+            };
+            intact += u64::from(damaged.is_none());
+            parts.damaged = parts.damaged.or(damaged);
+            // Two in a row: the lengths lead nowhere, so there are no chunks to be found any more.
+            if damaged.is_some() && damaged_before {
+                break;
+            }
+            damaged_before = damaged.is_some();
+        }
+        match parts.damaged.or(parts.torn) {
+            Some(offset) if intact == 0 => Err(TraceError::Damaged { offset }),
+            _ => Ok(parts),
+        }
+    }
+
+    fn take<R: Read + Seek>(&mut self, place: &Place, scan: &mut Scan<R>) -> Result<(), DecodeError> {
+        let header = &place.header;
+        if header.kind == ChunkKind::EVENTS {
+            // Events stay where they are until somebody needs them.
+            self.processes.entry(header.process).or_default().events.push(place.offset);
+            return Ok(());
+        }
+        let expected = DecodeError { offset: 0, expected: "a payload of the stated length" };
+        let payload = scan.payload(header).ok_or(expected)?;
+        match header.kind {
+            ChunkKind::RECORDING => self.recording = Recording::decode(payload)?,
+            ChunkKind::SYMBOLS => self.symbols.push(Symbols::decode(payload)?),
+            ChunkKind::ORIGIN => self.origin = Some(Origin::decode(payload)?),
+            ChunkKind::UNSEEN => self.unseen.extend(Unseen::decode(payload)?.sentences),
+            ChunkKind::END => self.end = Some(End::decode(payload)?),
+            kind => return self.take_process(kind, header.process, payload),
+        }
+        Ok(())
+    }
+
+    fn take_process(&mut self, kind: ChunkKind, process: u32, payload: &[u8]) -> Result<(), DecodeError> {
+        // A newer mallow's chunk, which this version's reports do not need.
+        let known = matches!(kind, ChunkKind::FOLDED | ChunkKind::LIVE_SAMPLES)
+            || (ChunkKind::PROCESS_START..=ChunkKind::PROCESS_END).contains(&kind);
+        if !known {
+            return Ok(());
+        }
+        let process = self.processes.entry(process).or_default();
+        match kind {
+            ChunkKind::PROCESS_START => process.start = ProcessStart::decode(payload)?,
+            ChunkKind::MODULES => process.modules.extend(Modules::decode(payload)?.modules),
+            ChunkKind::STACKS => process.take_stacks(Stacks::decode(payload)?)?,
+            ChunkKind::THREADS => {
+                let threads = Threads::decode(payload)?.threads;
+                process.threads.extend(threads.into_iter().map(|thread| (thread.index, thread)));
+            }
+            ChunkKind::SAMPLES => process.samples.extend(Samples::decode(payload)?.samples),
+            ChunkKind::LIVE_SAMPLES => process.live_samples.extend(LiveSamples::decode(payload)?.samples),
+            ChunkKind::PROCESS_END => process.end = Some(ProcessEnd::decode(payload)?),
+            ChunkKind::FOLDED => {
+                process.folded = Some(process.with_known_stacks(Folded::decode(payload)?));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Whether the recording was closed in order.
+    pub(super) fn is_closed(&self) -> bool {
+        self.end.is_some() && self.torn.is_none() && self.damaged.is_none()
+    }
+}
+
+impl ProcessParts {
+    /// Figures whose stacks were lost to a damage stay, as those of no stack.
+    fn with_known_stacks(&self, mut folded: Folded) -> Folded {
+        let lost =
+            |site: &FoldedSite| site.stack != Fold::NO_STACK && site.stack.0 as usize >= self.stacks.len();
+        if folded.sites.iter().any(lost) {
+            let (gone, mut known): (Vec<FoldedSite>, Vec<FoldedSite>) =
+                folded.sites.drain(..).partition(|site| lost(site) || site.stack == Fold::NO_STACK);
+            let mut totals = SiteTotals::default();
+            gone.iter().for_each(|site| totals.add(&site.totals));
+            known.push(FoldedSite { stack: Fold::NO_STACK, totals });
+            folded.sites = known;
+        }
+        folded
+    }
+
+    /// Adds stack nodes, unless some before them are missing.
+    fn take_stacks(&mut self, stacks: Stacks) -> Result<(), DecodeError> {
+        self.stacks_broken |= stacks.first as usize != self.stacks.len();
+        if self.stacks_broken {
+            return Err(DecodeError { offset: 0, expected: "stack nodes that follow those before" });
+        }
+        self.stacks.extend(stacks.nodes);
+        Ok(())
+    }
+
+    /// Fails when there were events and only their sums were kept.
+    pub(super) fn require_events(&self) -> Result<(), TraceError> {
+        match &self.folded {
+            Some(folded) if self.events.is_empty() && *folded != Folded::default() => {
+                Err(TraceError::NoEvents)
+            }
+            _ => Ok(()),
+        }
+    }
+}

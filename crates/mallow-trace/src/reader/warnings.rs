@@ -1,0 +1,72 @@
+//! What a person should know before trusting a trace's figures.
+
+use super::gather::{Parts, ProcessParts};
+use super::replay::Replay;
+use mallow_base::{Count, Micros};
+
+impl Parts {
+    /// A sentence each.
+    pub(super) fn warnings(&self, replays: &[Replay]) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if let Some(offset) = self.damaged {
+            let figures = if replays.is_empty() {
+                "the figures come from intact parts of it"
+            } else {
+                "figures that had to be folded from events hold up to there"
+            };
+            warnings.push(format!("the trace is damaged at byte {offset}; {figures}"));
+        }
+        if self.end.is_none() {
+            warnings.push(self.early_end(replays));
+        }
+        warnings.extend(self.unseen.iter().cloned());
+        warnings.extend(replays.iter().filter_map(Replay::warning));
+        warnings.extend(self.processes.values().filter_map(ProcessParts::warning));
+        warnings
+    }
+
+    fn early_end(&self, replays: &[Replay]) -> String {
+        let missing = match &self.missing()[..] {
+            [one] => format!("{one} is missing"),
+            [many @ .., last] => format!("{} and {last} are missing", many.join(", ")),
+            [] => String::new(),
+        };
+        let Some(last_us) = replays.iter().map(|replay| replay.last_us).max() else {
+            return format!("the trace ends early: {missing}");
+        };
+        let events: u64 = replays.iter().map(|replay| replay.events).sum();
+        let s = if events == 1 { "" } else { "s" };
+        let (events, time) = (Count(events), Micros(last_us));
+        format!(
+            "the trace ends early, after {events} event{s} at {time}: {missing}; figures hold up to there"
+        )
+    }
+
+    /// What a trace that is not closed lacks.
+    fn missing(&self) -> Vec<&'static str> {
+        let mut missing = Vec::new();
+        if self.symbols.is_empty() {
+            missing.push("symbols");
+        }
+        if self.processes.is_empty() {
+            missing.push("processes");
+        }
+        if self.processes.values().any(|process| process.end.is_none()) {
+            missing.push("the exit status");
+        }
+        missing.push("the recording's end");
+        missing
+    }
+}
+
+impl ProcessParts {
+    fn warning(&self) -> Option<String> {
+        let lacks_figures = self.folded.is_none();
+        lacks_figures.then(|| {
+            format!(
+                "no figures of process {} were kept: the trace ends or is damaged before them",
+                self.start.pid
+            )
+        })
+    }
+}

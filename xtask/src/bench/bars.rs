@@ -2,7 +2,7 @@
 
 use super::figures::{Row, geometric_mean};
 use super::large::{Analysis, Large};
-use super::parts::{Loop, Parts};
+use super::parts::{Around, Loop, Parts};
 use super::programs::Kind;
 
 /// What two measurements of the same differ by on a quiet machine; a figure that may not grow may grow so much.
@@ -20,7 +20,7 @@ pub(super) struct Bar {
     pub(super) is_speed: bool,
     pub(super) unit: &'static str,
     /// The figure with the program that gave it; none where it was not measured.
-    pub(super) measured: Option<(f64, String)>,
+    pub(super) measured: Measured,
 }
 
 impl Bar {
@@ -34,63 +34,47 @@ impl Bar {
     }
 }
 
+type Measured = Option<(f64, String)>;
+
+fn at_most(what: &'static str, limit: f64, unit: &'static str, measured: Measured) -> Bar {
+    Bar { what, limit, is_speed: false, unit, measured }
+}
+
+fn at_least(what: &'static str, limit: f64, unit: &'static str, measured: Measured) -> Bar {
+    Bar { what, limit, is_speed: true, unit, measured }
+}
+
 /// Every bar, in the order in which the design names them.
 pub(super) fn of(rows: &[Row], large: Option<&Large>, parts: Option<&Parts>) -> Vec<Bar> {
     let mut bars = wall(rows).to_vec();
-    bars.extend(stat(rows));
+    let real = rows.iter().filter(|row| row.kind == Kind::Real);
+    let stat = greatest(real.map(|row| (row.stat_percent(), row.name.clone())));
+    bars.push(at_most("stat: added wall, worst real program", 5.0, "%", stat));
     bars.extend(per_event(parts));
     bars.extend(around(parts));
     let of_large = |value: fn(&Large) -> f64| large.map(|large| (value(large), "largest storm".to_owned()));
-    bars.push(Bar {
-        what: "collector: calls per second of its CPU",
-        limit: 20.0,
-        is_speed: true,
-        unit: "M/s",
-        measured: of_large(|it| it.events as f64 / 1e6 / it.collector_cpu_s.max(0.01)),
-    });
-    bars.push(Bar {
-        what: "collector: the same, slowest long program",
-        limit: 20.0,
-        is_speed: true,
-        unit: "M/s",
-        measured: slowest_collector(rows),
-    });
-    bars.push(Bar {
-        what: "trace: bytes per call, worst program",
-        limit: 4.0,
-        is_speed: false,
-        unit: "B",
-        measured: greatest(rows.iter().map(|row| (row.trace_bytes_per_call(), row.name.clone()))),
-    });
-    let report =
-        |what, limit, unit, value| Bar { what, limit, is_speed: false, unit, measured: of_large(value) };
-    bars.push(report("report: opening 30 million calls", 1.0, "s", |it| it.report_wall_s));
-    bars.push(report("report: its memory meanwhile", 200.0, "MB", |it| it.report_bytes as f64 / 1e6));
-    bars.push(of_events("report: slowest question about events", 2.0, "s", large, |it| it.wall_s));
-    bars.push(of_events("report: the most memory of a question", 300.0, "MB", large, |it| {
-        it.bytes as f64 / 1e6
-    }));
-    bars.push(Bar {
-        what: "memory in the target above 1 MB per thread",
-        limit: 16.0,
-        is_speed: false,
-        unit: "MB",
-        measured: greatest(rows.iter().map(|row| (above_threads_mb(row), row.name.clone()))),
-    });
+    let worst_of_events = |value: fn(&Analysis) -> f64| {
+        let analyses = large.map_or(&[][..], |large| &large.analyses);
+        greatest(analyses.iter().map(|analysis| (value(analysis), question(&analysis.flags).to_owned())))
+    };
+    let worst = |value: fn(&Row) -> f64| greatest(rows.iter().map(|row| (value(row), row.name.clone())));
+    let speed = of_large(|it| it.events as f64 / 1e6 / it.collector_cpu_s.max(0.01));
+    bars.extend([
+        at_least("collector: calls per second of its CPU", 20.0, "M/s", speed),
+        at_least("collector: the same, slowest long program", 20.0, "M/s", slowest_collector(rows)),
+        at_most("trace: bytes per call, worst program", 4.0, "B", worst(Row::trace_bytes_per_call)),
+        at_most("report: opening 30 million calls", 1.0, "s", of_large(|it| it.report_wall_s)),
+        at_most("report: its memory meanwhile", 200.0, "MB", of_large(|it| it.report_bytes as f64 / 1e6)),
+        at_most("report: slowest question about events", 2.0, "s", worst_of_events(|it| it.wall_s)),
+        at_most(
+            "report: the most memory of a question",
+            300.0,
+            "MB",
+            worst_of_events(|it| it.bytes as f64 / 1e6),
+        ),
+        at_most("memory in the target above 1 MB per thread", 16.0, "MB", worst(above_threads_mb)),
+    ]);
     bars
-}
-
-/// The worst of all questions about the largest storm's events.
-fn of_events(
-    what: &'static str,
-    limit: f64,
-    unit: &'static str,
-    large: Option<&Large>,
-    value: fn(&Analysis) -> f64,
-) -> Bar {
-    let analyses = large.map_or(&[][..], |large| &large.analyses);
-    let values = analyses.iter().map(|analysis| (value(analysis), question(&analysis.flags).to_owned()));
-    Bar { what, limit, is_speed: false, unit, measured: greatest(values) }
 }
 
 /// A question's flags in the few letters that a table has: not more than the longest name of a program.
@@ -107,75 +91,50 @@ fn wall(rows: &[Row]) -> [Bar; 2] {
         rows.iter().filter_map(|row| Some((row.wall_ratio()?, row.name.clone()))).collect();
     let values: Vec<f64> = ratios.iter().map(|(ratio, _)| *ratio).collect();
     let mean = geometric_mean(&values).map(|mean| (mean, format!("{} programs", values.len())));
-    let bar = |what, limit, measured| Bar { what, limit, is_speed: false, unit: "x", measured };
     [
-        bar("record: added wall / heaptrack's, geom. mean", 0.1, mean),
-        bar("record: added wall / heaptrack's, worst", 0.2, greatest(ratios.into_iter())),
+        at_most("record: added wall / heaptrack's, geom. mean", 0.1, "x", mean),
+        at_most("record: added wall / heaptrack's, worst", 0.2, "x", greatest(ratios.into_iter())),
     ]
 }
 
-fn stat(rows: &[Row]) -> [Bar; 1] {
-    let real = rows.iter().filter(|row| row.kind == Kind::Real);
-    [Bar {
-        what: "stat: added wall, worst real program",
-        limit: 5.0,
-        is_speed: false,
-        unit: "%",
-        measured: greatest(real.map(|row| (row.stat_percent(), row.name.clone()))),
-    }]
-}
-
 /// What one event of a long loop costs.
-fn per_event(parts: Option<&Parts>) -> Vec<Bar> {
+fn per_event(parts: Option<&Parts>) -> [Bar; 5] {
     let of = |threads: u32, value: fn(&Loop) -> Option<f64>| {
         let found = parts?.loops.iter().find(|it| it.threads == threads)?;
         Some((value(found)?, format!("{threads} threads")))
     };
-    let ns = |what, limit, measured| Bar { what, limit, is_speed: false, unit: "ns", measured };
     let (alone, many) = (of(1, |it| Some(it.stat_ns)), of(8, |it| Some(it.stat_ns)));
-    let growth = alone
-        .as_ref()
-        .zip(many)
-        .filter(|(alone, _)| alone.0 > 0.0)
-        .map(|(alone, many)| (many.0 / alone.0, many.1));
-    vec![
-        ns("record: added CPU per event in the program", 9.0, of(1, |it| Some(it.record_ns))),
-        ns("record: the same with eight threads", 16.0, of(8, |it| Some(it.record_ns))),
-        ns("collector: CPU per event of a loop", 10.0, of(1, |it| it.collector_ns)),
-        ns("stat: added CPU per event in the program", 3.0, alone),
-        Bar {
-            what: "stat: the same, 8 threads over 1",
-            limit: NOISE,
-            is_speed: false,
-            unit: "x",
-            measured: growth,
-        },
+    let pair = alone.as_ref().zip(many).filter(|(alone, _)| alone.0 > 0.0);
+    let growth = pair.map(|(alone, many)| (many.0 / alone.0, many.1));
+    [
+        at_most("record: added CPU per event in the program", 9.0, "ns", of(1, |it| Some(it.record_ns))),
+        at_most("record: the same with eight threads", 16.0, "ns", of(8, |it| Some(it.record_ns))),
+        at_most("collector: CPU per event of a loop", 10.0, "ns", of(1, |it| it.collector_ns)),
+        at_most("stat: added CPU per event in the program", 3.0, "ns", alone),
+        at_most("stat: the same, 8 threads over 1", NOISE, "x", growth),
     ]
 }
 
 /// How long mallow takes beside the program's own life.
 fn around(parts: Option<&Parts>) -> Vec<Bar> {
-    const LIMITS: [(&str, &str, &str, f64, f64); 3] = [
-        ("small C program", "around a small C program, warm", "the same, cold", 8.0, 25.0),
-        ("python3", "around python3, warm", "the same, cold", 15.0, 60.0),
-        ("cc1plus", "around cc1plus, warm", "the same, cold", 60.0, 150.0),
+    const LIMITS: [(&str, &str, f64, f64); 3] = [
+        ("small C program", "around a small C program, warm", 8.0, 25.0),
+        ("python3", "around python3, warm", 15.0, 60.0),
+        ("cc1plus", "around cc1plus, warm", 60.0, 150.0),
     ];
-    let bars = LIMITS.into_iter().flat_map(|(name, warm, cold, warm_ms, cold_ms)| {
+    let bars = LIMITS.into_iter().flat_map(|(name, what, warm_ms, cold_ms)| {
         let found = parts.and_then(|parts| parts.around.iter().find(|around| around.name == name));
-        let bar = |what, limit, value: Option<f64>| Bar {
-            what,
-            limit,
-            is_speed: false,
-            unit: "ms",
-            measured: value.map(|value| (value, name.to_owned())),
-        };
-        [bar(warm, warm_ms, found.map(|it| it.warm_ms)), bar(cold, cold_ms, found.map(|it| it.cold_ms))]
+        let of = |value: fn(&Around) -> f64| found.map(|it| (value(it), name.to_owned()));
+        [
+            at_most(what, warm_ms, "ms", of(|it| it.warm_ms)),
+            at_most("the same, cold", cold_ms, "ms", of(|it| it.cold_ms)),
+        ]
     });
     bars.collect()
 }
 
 /// The speed of the collector where it is slowest. On a short trace the symbols' time would be all one sees.
-fn slowest_collector(rows: &[Row]) -> Option<(f64, String)> {
+fn slowest_collector(rows: &[Row]) -> Measured {
     let long = rows.iter().filter(|row| row.events >= LONG_CALLS);
     let speeds = long.filter_map(|row| Some((row.collector_millions()?, row.name.clone())));
     speeds.min_by(|one, other| one.0.total_cmp(&other.0))
@@ -185,7 +144,7 @@ fn above_threads_mb(row: &Row) -> f64 {
     row.target_added_bytes() as f64 / 1e6 - row.record_peaks.threads as f64
 }
 
-fn greatest(figures: impl Iterator<Item = (f64, String)>) -> Option<(f64, String)> {
+fn greatest(figures: impl Iterator<Item = (f64, String)>) -> Measured {
     figures.max_by(|one, other| one.0.total_cmp(&other.0))
 }
 
@@ -193,7 +152,6 @@ fn greatest(figures: impl Iterator<Item = (f64, String)>) -> Option<(f64, String
 mod tests {
     use super::*;
     use crate::bench::figures::tests::drifting_row;
-    use crate::bench::parts::Around;
 
     #[test]
     fn questions_fit_into_the_table() {
@@ -222,13 +180,7 @@ mod tests {
 
     #[test]
     fn a_speed_is_good_when_it_is_great() {
-        let bar = |value: f64| Bar {
-            what: "speed",
-            limit: 20.0,
-            is_speed: true,
-            unit: "M/s",
-            measured: Some((value, String::new())),
-        };
+        let bar = |value: f64| at_least("speed", 20.0, "M/s", Some((value, String::new())));
         assert_eq!([19.9, 20.0, 20.1].map(|value| bar(value).verdict()), ["missed", "reached", "reached"]);
     }
 

@@ -1,10 +1,10 @@
 //! The largest storm: how fast the collector takes it in, and how fast its trace opens.
 
 use super::measure;
-use super::memory;
 use super::programs::{compile_storm, storm_of};
 use super::tools::{Tool, Tools};
 use crate::run;
+use procfs::process::Process;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
@@ -100,8 +100,8 @@ fn open(tools: &Tools, flags: &[&str]) -> Result<(f64, u64), String> {
     let mut child = command.spawn().map_err(|error| format!("mallow could not be started: {error}."))?;
     let mut bytes = 0;
     let status = loop {
-        let text = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
-        bytes = memory::kilobytes(&text, "VmHWM:").map_or(bytes, |kilobytes| kilobytes * 1024);
+        let status = Process::new(child.id().cast_signed()).and_then(|process| process.status());
+        bytes = status.ok().and_then(|status| status.vmhwm).map_or(bytes, |kilobytes| kilobytes * 1024);
         match child.try_wait() {
             Ok(Some(status)) => break status,
             Ok(None) => thread::sleep(Duration::from_micros(200)),

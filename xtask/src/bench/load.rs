@@ -8,6 +8,7 @@ mod page;
 
 use super::machine;
 use super::plan::Plan;
+use super::record;
 use crate::run;
 use crate::workspaces;
 use nginx::Nginx;
@@ -96,8 +97,8 @@ pub(super) fn run(root: &Path, plan: &Plan) -> Result<(), String> {
     print!("\n{page}");
     let folder = plan.output.clone().or_else(|| (!plan.quick).then(|| root.join("bench/record")));
     if let Some(folder) = folder {
-        let stem = format!("{}-{}-{NAME}", machine.date, machine.cpu_slug());
-        let written = page::write(&folder, &stem, &page, &measured)?;
+        let stem = format!("{}-{NAME}", machine.stem());
+        let written = record::write(&folder, &stem, &page, &page::csv(&measured))?;
         println!("\nwritten: {}", written.display());
     }
     Ok(())

@@ -25,9 +25,6 @@ impl Machine {
     /// # Errors
     /// A sentence when a tool does not tell its version.
     pub(super) fn read(root: &Path) -> Result<Machine, String> {
-        let line = |command: &mut Command| -> Result<String, String> {
-            Ok(run::captured(command)?.lines().next().unwrap_or("").trim().to_owned())
-        };
         let file = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
         let git = |words: &[&str]| run::captured(Command::new("git").args(words).current_dir(root));
         let mut commit = git(&["rev-parse", "--short=12", "HEAD"])?.trim().to_owned();
@@ -36,37 +33,39 @@ impl Machine {
             commit.push_str(" with uncommitted changes");
         }
         Ok(Machine {
-            date: line(Command::new("date").args(["-u", "+%Y-%m-%d"]))?,
+            date: first_line(Command::new("date").args(["-u", "+%Y-%m-%d"]))?,
             cpu: cpu_of(&file("/proc/cpuinfo")),
             cores: std::thread::available_parallelism().map_or(1, usize::from),
             kernel: file("/proc/sys/kernel/osrelease").trim().to_owned(),
-            rustc: line(Command::new("rustc").arg("--version").current_dir(root))?,
+            rustc: first_line(Command::new("rustc").arg("--version").current_dir(root))?,
             commit,
             load: file("/proc/loadavg").split(' ').next().and_then(|word| word.parse().ok()).unwrap_or(0.0),
         })
     }
 
-    /// The processor's name as a part of a file's name.
-    pub(super) fn cpu_slug(&self) -> String {
-        slug_of(&self.cpu)
+    /// The name of a record of today on this machine.
+    pub(super) fn stem(&self) -> String {
+        format!("{}-{}", self.date, slug_of(&self.cpu))
+    }
+
+    /// What has to be said when the figures mean little.
+    pub(super) fn doubts(&self, is_quick: bool) -> &'static str {
+        if is_quick {
+            "\n**Small inputs (`--quick`): this only shows that everything runs.**\n"
+        } else if self.load > 0.5 {
+            "\n**The machine was busy with something else when this began.**\n"
+        } else {
+            ""
+        }
     }
 }
 
 /// Facts about the machine, the tools and the source.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Facts {
-    /// The day in UTC, as 2026-01-31.
-    pub(super) date: String,
-    pub(super) cpu: String,
-    pub(super) cores: usize,
-    pub(super) kernel: String,
-    pub(super) rustc: String,
+    pub(super) machine: Machine,
     pub(super) mallow: String,
     pub(super) heaptrack: String,
-    /// The commit, and whether the checkout differed from it.
-    pub(super) commit: String,
-    /// Processes that wanted a core during the minute before.
-    pub(super) load: f64,
     pub(super) rounds: u32,
     pub(super) is_quick: bool,
 }
@@ -75,48 +74,33 @@ impl Facts {
     /// # Errors
     /// A sentence when a tool does not tell its version.
     pub(super) fn read(root: &Path, tools: &Tools, plan: &Plan) -> Result<Facts, String> {
-        let line = |command: &mut Command| -> Result<String, String> {
-            Ok(run::captured(command)?.lines().next().unwrap_or("").trim().to_owned())
-        };
-        let Machine { date, cpu, cores, kernel, rustc, commit, load } = Machine::read(root)?;
         Ok(Facts {
-            date,
-            cpu,
-            cores,
-            kernel,
-            rustc,
-            mallow: line(Command::new(&tools.mallow).arg("--version"))?,
-            heaptrack: line(Command::new("heaptrack").arg("--version"))?,
-            commit,
-            load,
+            machine: Machine::read(root)?,
+            mallow: first_line(Command::new(&tools.mallow).arg("--version"))?,
+            heaptrack: first_line(Command::new("heaptrack").arg("--version"))?,
             rounds: plan.rounds,
             is_quick: plan.quick,
         })
     }
 
-    /// The processor's name as a part of a file's name.
-    pub(super) fn cpu_slug(&self) -> String {
-        slug_of(&self.cpu)
-    }
-
     /// The sentences above the tables.
     pub(super) fn sentences(&self) -> String {
-        let Facts { date, cpu, cores, kernel, rustc, mallow, heaptrack, commit, load, rounds, .. } = self;
-        let mut text = format!(
+        let Facts { machine, mallow, heaptrack, rounds, is_quick } = self;
+        let Machine { date, cpu, cores, kernel, rustc, commit, load } = machine;
+        format!(
             "# What recording costs, {date}\n\n\
              - {cpu}, {cores} cores, Linux {kernel}\n\
              - {mallow}, commit {commit}\n\
              - {rustc}; {heaptrack}\n\
              - timed rounds: {rounds}; in each bare, mallow record, heaptrack, mallow stat in turn; medians of the\n  \
-             differences within a round. Memory was sampled in a round of its own. Load before: {load:.2}.\n"
-        );
-        if self.is_quick {
-            text.push_str("\n**Small inputs (`--quick`): this only shows that everything runs.**\n");
-        } else if *load > 0.5 {
-            text.push_str("\n**The machine was busy with something else when this began.**\n");
-        }
-        text
+             differences within a round. Memory was sampled in a round of its own. Load before: {load:.2}.\n{}",
+            machine.doubts(*is_quick)
+        )
     }
+}
+
+fn first_line(command: &mut Command) -> Result<String, String> {
+    Ok(run::captured(command)?.lines().next().unwrap_or("").trim().to_owned())
 }
 
 fn slug_of(cpu: &str) -> String {
@@ -143,17 +127,16 @@ mod tests {
     fn the_processor_is_named_and_fits_into_a_file_name() {
         let cpu = cpu_of("processor\t: 0\nmodel name\t: Some(R) CPU @ 2.50GHz\nprocessor\t: 1\n");
         assert_eq!(cpu, "Some(R) CPU @ 2.50GHz");
-        let facts = Facts { cpu, ..Facts::default() };
-        assert_eq!(facts.cpu_slug(), "some-r-cpu-2-50ghz");
+        assert_eq!(slug_of(&cpu), "some-r-cpu-2-50ghz");
         assert!(cpu_of("CPU part\t: 0xd0c\n").ends_with(" part 0xd0c"));
-        assert_eq!(Facts::default().cpu_slug(), "unknown-cpu");
+        assert_eq!(slug_of(""), "unknown-cpu");
     }
 
     #[test]
     fn a_busy_machine_and_small_inputs_are_admitted() {
-        let sentences = |load, is_quick| Facts { load, is_quick, ..Facts::default() }.sentences();
-        assert!(!sentences(0.1, false).contains("**"));
-        assert!(sentences(2.0, false).contains("busy"));
-        assert!(sentences(0.1, true).contains("--quick"));
+        let doubts = |load, is_quick| Machine { load, ..Machine::default() }.doubts(is_quick);
+        assert_eq!(doubts(0.1, false), "");
+        assert!(doubts(2.0, false).contains("busy"));
+        assert!(doubts(0.1, true).contains("--quick"));
     }
 }

@@ -8,6 +8,7 @@ use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::Pid;
+use procfs::process::Process;
 use std::fs::File;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -113,10 +114,10 @@ fn children_cpu_s() -> Result<f64, String> {
     Ok(microseconds as f64 / 1e6)
 }
 
-/// What the process itself used, its children left out: fields 14 and 15 of proc(5)'s `stat`.
+/// What the process itself used, its children left out.
 fn own_cpu_s(pid: u32) -> Option<f64> {
-    let ticks = memory::stat_fields(pid, [14, 15])?;
-    Some((ticks[0] + ticks[1]) as f64 / TICKS_PER_SECOND)
+    let stat = Process::new(pid.cast_signed()).and_then(|process| process.stat()).ok()?;
+    Some((stat.utime + stat.stime) as f64 / TICKS_PER_SECOND)
 }
 
 fn with_complaints(sentence: &str, program: &Program, tool: Tool, complaints: &Path) -> String {

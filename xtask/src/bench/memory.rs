@@ -1,5 +1,6 @@
 //! Memory of a process and everything below it, sampled from outside while it runs.
 
+use procfs::process::{Process, all_processes};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,6 +31,7 @@ pub(super) struct Watch {
 
 /// Samples the process `root` and everything below it; those that run `executable` are the measured program.
 pub(super) fn watch(root: u32, executable: &Path) -> Watch {
+    let root = root.cast_signed();
     // What `/proc` names is the file behind all links.
     let executable = executable.canonicalize().unwrap_or_else(|_| executable.to_owned());
     let is_over = Arc::new(AtomicBool::new(false));
@@ -59,15 +61,15 @@ impl Watch {
     }
 }
 
-fn sample(pids: &[u32], executable: &Path, peaks: &mut Peaks) {
+fn sample(pids: &[i32], executable: &Path, peaks: &mut Peaks) {
     let (mut together, mut program, mut threads) = (0, 0, 0);
     for &pid in pids {
         // One that ended meanwhile holds nothing.
-        let Some((proportional, resident)) = sizes(pid) else { continue };
+        let Some((process, proportional, resident)) = sizes(pid) else { continue };
         together += proportional;
-        if std::fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|path| path == executable) {
+        if process.exe().is_ok_and(|path| path == executable) {
             program += resident;
-            threads += stat_fields(pid, [20]).map_or(0, |[threads]| threads);
+            threads += process.stat().map_or(0, |stat| stat.num_threads.cast_unsigned());
         }
     }
     peaks.together_bytes = peaks.together_bytes.max(together);
@@ -75,27 +77,23 @@ fn sample(pids: &[u32], executable: &Path, peaks: &mut Peaks) {
     peaks.threads = peaks.threads.max(threads);
 }
 
-/// Proportional and full resident bytes of a process.
-fn sizes(pid: u32) -> Option<(u64, u64)> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
-    Some((kilobytes(&text, "Pss:")? * 1024, kilobytes(&text, "Rss:")? * 1024))
-}
-
-/// The figure of a line such as `Rss:    1234 kB`.
-pub(super) fn kilobytes(text: &str, name: &str) -> Option<u64> {
-    let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
-    rest.split_whitespace().next()?.parse().ok()
+/// A process with its proportional and its full resident bytes.
+fn sizes(pid: i32) -> Option<(Process, u64, u64)> {
+    let process = Process::new(pid).ok()?;
+    let rollup = process.smaps_rollup().ok()?;
+    let sizes = &rollup.memory_map_rollup.iter().next()?.extension.map;
+    let (proportional, resident) = (*sizes.get("Pss")?, *sizes.get("Rss")?);
+    Some((process, proportional, resident))
 }
 
 /// (process, parent) of every process.
-fn parents() -> Vec<(u32, u32)> {
-    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
-    let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-    pids.filter_map(|pid| Some((pid, u32::try_from(stat_fields(pid, [4])?[0]).ok()?))).collect()
+fn parents() -> Vec<(i32, i32)> {
+    let stats = all_processes().into_iter().flatten().filter_map(|process| process.ok()?.stat().ok());
+    stats.map(|stat| (stat.pid, stat.ppid)).collect()
 }
 
 /// `root` and everything below it.
-fn tree(root: u32, parents: &[(u32, u32)]) -> Vec<u32> {
+fn tree(root: i32, parents: &[(i32, i32)]) -> Vec<i32> {
     let mut found = vec![root];
     let mut next = 0;
     while let Some(&parent) = found.get(next) {
@@ -103,21 +101,6 @@ fn tree(root: u32, parents: &[(u32, u32)]) -> Vec<u32> {
         next += 1;
     }
     found
-}
-
-/// Numbers of `/proc/PID/stat`, counted from 1 as proc(5) does. The second field, the name, may hold anything, so
-/// the others are looked for behind its bracket; fields before 4 cannot be had.
-pub(super) fn stat_fields<const N: usize>(pid: u32, fields: [usize; N]) -> Option<[u64; N]> {
-    fields_of(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?, fields)
-}
-
-fn fields_of<const N: usize>(text: &str, fields: [usize; N]) -> Option<[u64; N]> {
-    let words: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
-    let mut numbers = [0; N];
-    for (number, field) in numbers.iter_mut().zip(fields) {
-        *number = words.get(field.checked_sub(3)?)?.parse().ok()?;
-    }
-    Some(numbers)
 }
 
 #[cfg(test)]
@@ -131,27 +114,13 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_found_behind_any_name() {
-        let text = "77 (a) S 1 (b) R 42 1 1 0 -1 4194560 1 2 3 4 250 7 0 0 20 0 6 0 1 2 3\n";
-        assert_eq!(fields_of(text, [4, 14, 15, 20]), Some([42, 250, 7, 6]));
-        assert_eq!(fields_of(text, [60]), None);
-        assert_eq!(fields_of("garbage", [4]), None);
-    }
-
-    #[test]
-    fn kilobytes_are_read() {
-        assert_eq!(kilobytes("Rss:  12 kB\nPss:   7 kB\n", "Pss:"), Some(7));
-        assert_eq!(kilobytes("Rss:  12 kB\n", "Pss:"), None);
-    }
-
-    #[test]
     fn a_process_that_holds_memory_is_seen() {
         let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
         let executable = super::super::programs::executable("sleep").unwrap().canonicalize().unwrap();
         let mut peaks = Peaks::default();
         // Between fork and exec it is still this program.
         for _ in 0..1000 {
-            sample(&tree(child.id(), &parents()), &executable, &mut peaks);
+            sample(&tree(child.id().cast_signed(), &parents()), &executable, &mut peaks);
             if peaks.program_bytes > 0 {
                 break;
             }

@@ -61,7 +61,7 @@ pub(crate) fn run(root: &Path, plan: &Plan) -> Result<(), String> {
     let page = tables::page(&facts, &rows, large.as_ref(), parts.as_ref());
     print!("\n{page}");
     if let Some(folder) = plan.folder(root) {
-        let written = record::write(&folder, &facts, &page, &samples)?;
+        let written = record::write(&folder, &facts.machine.stem(), &page, &record::csv(&samples))?;
         println!("\nwritten: {}", written.display());
     }
     if plan.wants(load::NAME) { load::run(root, plan) } else { Ok(()) }

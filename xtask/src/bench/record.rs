@@ -1,17 +1,14 @@
 //! The dated files: the tables for people, the single runs for whoever wants to compute again.
 
-use super::machine::Facts;
 use super::measure::Sample;
 use std::path::{Path, PathBuf};
 
-/// Writes `DATE-CPU.md` and `DATE-CPU.csv` into `folder` and returns the first. A later run on the same day
-/// replaces an earlier one.
+/// Writes `STEM.csv` and `STEM.md` into `folder` and returns the second. A later run on the same day replaces an earlier one.
 ///
 /// # Errors
 /// A sentence when a file cannot be written.
-pub(super) fn write(folder: &Path, facts: &Facts, page: &str, samples: &[Sample]) -> Result<PathBuf, String> {
+pub(super) fn write(folder: &Path, stem: &str, page: &str, csv: &str) -> Result<PathBuf, String> {
     std::fs::create_dir_all(folder).map_err(|error| format!("{}: {error}.", folder.display()))?;
-    let stem = format!("{}-{}", facts.date, facts.cpu_slug());
     let put = |ending: &str, text: &str| -> Result<PathBuf, String> {
         let path = folder.join(format!("{stem}.{ending}"));
         match std::fs::write(&path, text) {
@@ -19,12 +16,12 @@ pub(super) fn write(folder: &Path, facts: &Facts, page: &str, samples: &[Sample]
             Err(error) => Err(format!("{} cannot be written: {error}.", path.display())),
         }
     };
-    put("csv", &csv(samples))?;
+    put("csv", csv)?;
     put("md", page)
 }
 
 /// One line per run. Round 0 sampled memory and is in no time of the tables.
-fn csv(samples: &[Sample]) -> String {
+pub(super) fn csv(samples: &[Sample]) -> String {
     let mut text = String::from(
         "program,tool,round,wall_s,whole_s,cpu_s,own_cpu_s,trace_bytes,together_peak_bytes,\
          program_peak_bytes,threads,calls\n",

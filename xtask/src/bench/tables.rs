@@ -172,7 +172,7 @@ fn verdicts(rows: &[Row], large: Option<&Large>, parts: Option<&Parts>) -> Strin
 }
 
 /// A Markdown table with padded cells: the first column to the left, the others to the right.
-fn table(heads: &[&str], cells: Vec<Vec<String>>) -> String {
+pub(super) fn table(heads: &[&str], cells: Vec<Vec<String>>) -> String {
     let mut lines = vec![heads.iter().map(|&head| head.to_owned()).collect::<Vec<String>>()];
     lines.extend(cells);
     let widths: Vec<usize> = (0..heads.len())

@@ -3,7 +3,8 @@
 use super::{CONNECTIONS, Measured, Tool};
 use crate::bench::machine::Machine;
 use crate::bench::plan::Plan;
-use std::path::{Path, PathBuf};
+use crate::bench::tables::table;
+use mallow_base::median;
 
 /// What ours has to reach: all of hey's rate and 70 % of wrk's.
 const BARS: [(Tool, f64); 2] = [(Tool::Hey, 1.0), (Tool::Wrk, 0.7)];
@@ -17,22 +18,17 @@ pub(super) fn page(machine: &Machine, measured: &Measured, plan: &Plan) -> Strin
          - {cpu}, {cores} cores, Linux {kernel}\n\
          - commit {commit}; {rustc}\n\
          - nginx with one worker and a file of 17 bytes on the same cores; {CONNECTIONS} connections, kept\n\
-         - rounds: {}; in each round every tool once, beginning with another one. Load before: {load:.2}.\n",
-        plan.rounds
+         - rounds: {}; in each round every tool once, beginning with another one. Load before: {load:.2}.\n{}",
+        plan.rounds,
+        machine.doubts(plan.quick)
     );
-    if plan.quick {
-        text.push_str("\n**Small inputs (`--quick`): this only shows that everything runs.**\n");
-    } else if *load > 0.5 {
-        text.push_str("\n**The machine was busy with something else when this began.**\n");
-    }
-    text.push_str(
-        "\n| tool   | requests/s | lowest | highest |\n| ------ | ---------: | -----: | ------: |\n",
-    );
-    for tool in Tool::ALL {
-        let rates = rates(measured, tool);
-        let (median, lowest, highest) = summary(&rates);
-        text.push_str(&format!("| {:<6} | {median:>10.0} | {lowest:>6.0} | {highest:>7.0} |\n", tool.name()));
-    }
+    let cells = Tool::ALL.map(|tool| {
+        let (median, lowest, highest) = summary(&rates(measured, tool));
+        let rate = |value: f64| format!("{value:.0}");
+        vec![tool.name().to_owned(), rate(median), rate(lowest), rate(highest)]
+    });
+    text.push('\n');
+    text.push_str(&table(&["tool", "requests/s", "lowest", "highest"], cells.into()));
     text.push('\n');
     for (tool, bar) in BARS {
         let ratios: Vec<f64> = rates(measured, Tool::Mallow)
@@ -74,16 +70,12 @@ fn rates(measured: &Measured, tool: Tool) -> Vec<f64> {
 
 /// Median, lowest and highest.
 fn summary(values: &[f64]) -> (f64, f64, f64) {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let (Some(first), Some(last)) = (sorted.first(), sorted.last()) else { return (0.0, 0.0, 0.0) };
-    let (low, high) = (sorted[(sorted.len() - 1) / 2], sorted[sorted.len() / 2]);
-    (f64::midpoint(low, high), *first, *last)
+    let (lowest, highest) =
+        (values.iter().copied().reduce(f64::min), values.iter().copied().reduce(f64::max));
+    (median(values.iter().copied()).unwrap_or(0.0), lowest.unwrap_or(0.0), highest.unwrap_or(0.0))
 }
 
-/// Writes `STEM.md` and `STEM.csv` and returns the first.
-pub(super) fn write(folder: &Path, stem: &str, page: &str, measured: &Measured) -> Result<PathBuf, String> {
-    std::fs::create_dir_all(folder).map_err(|error| format!("{}: {error}.", folder.display()))?;
+pub(super) fn csv(measured: &Measured) -> String {
     let mut csv = String::from("tool,round,requests_per_s,requests,resident_bytes_max\n");
     for turn in &measured.turns {
         csv.push_str(&format!("{},{},{:.1},,\n", turn.tool.name(), turn.round, turn.rate));
@@ -91,14 +83,7 @@ pub(super) fn write(folder: &Path, stem: &str, page: &str, measured: &Measured) 
     for peak in &measured.peaks {
         csv.push_str(&format!("mallow,,,{},{}\n", peak.requests, peak.bytes));
     }
-    let put = |ending: &str, text: &str| {
-        let path = folder.join(format!("{stem}.{ending}"));
-        std::fs::write(&path, text)
-            .map_err(|error| format!("{} cannot be written: {error}.", path.display()))?;
-        Ok(path)
-    };
-    put("csv", &csv)?;
-    put("md", page)
+    csv
 }
 
 #[cfg(test)]

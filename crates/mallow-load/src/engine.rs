@@ -1,6 +1,5 @@
 //! What happens on a generator's threads, from the plan of a run down to the bytes of a connection.
 
-pub(crate) mod alarm;
 pub(crate) mod cause;
 pub(crate) mod http1;
 pub(crate) mod http2;
@@ -9,6 +8,7 @@ pub(crate) mod prepared;
 mod prompt;
 pub(crate) mod sequence;
 pub(crate) mod setup;
-pub(crate) mod station;
 pub(crate) mod tally;
+pub(crate) mod timer;
 pub(crate) mod worker;
+pub(crate) mod worker_thread;

@@ -7,8 +7,8 @@
 use crate::engine::plan::Plan;
 use crate::engine::prepared::Prepared;
 use crate::engine::setup::Setup;
-use crate::engine::station::{self, Command};
 use crate::engine::tally::Tally;
+use crate::engine::worker_thread::{self, Command};
 use crate::{Amount, Figures, Load, LoadError};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -23,15 +23,15 @@ pub struct Generator {
     rate: Option<f64>,
     /// The end of the list when targets are asked for once.
     requests_max: Option<u64>,
-    stations: Vec<Station>,
+    threads: Vec<WorkerThread>,
     stopped: Arc<AtomicBool>,
 }
 
 /// A thread, as the one that started it sees it.
 #[derive(Debug)]
-struct Station {
+struct WorkerThread {
     commands: UnboundedSender<Command>,
-    thread: Option<JoinHandle<()>>,
+    handle: Option<JoinHandle<()>>,
 }
 
 impl Generator {
@@ -43,18 +43,18 @@ impl Generator {
     pub fn start(load: Load) -> Result<Generator, LoadError> {
         let prepared = Prepared::of(&load)?;
         let processors = thread::available_parallelism().map_or(1, |count| count.get() as u32);
-        let threads = load.threads.unwrap_or(processors).clamp(1, load.connections);
-        let setup = Arc::new(Setup::of(&load, prepared, threads));
+        let count = load.threads.unwrap_or(processors).clamp(1, load.connections);
+        let setup = Arc::new(Setup::of(&load, prepared, count));
         let requests_max = setup.prepared.requests_max();
-        let mut stations = Vec::new();
-        for index in 0..threads {
-            stations.push(Station::start(index, Arc::clone(&setup))?);
+        let mut threads = Vec::new();
+        for index in 0..count {
+            threads.push(WorkerThread::start(index, Arc::clone(&setup))?);
         }
         Ok(Generator {
             connections: load.connections,
             rate: load.rate,
             requests_max,
-            stations,
+            threads,
             stopped: Arc::default(),
         })
     }
@@ -69,9 +69,9 @@ impl Generator {
         let plan =
             Arc::new(Plan::new(amount, self.rate, connections, self.requests_max).stopped_by(&self.stopped));
         let (results, tallies) = mpsc::channel();
-        for station in &self.stations {
+        for thread in &self.threads {
             // A thread that is gone does not answer, and is missing from the sum below.
-            let _ = station.commands.send(Command::Run(Arc::clone(&plan), results.clone()));
+            let _ = thread.commands.send(Command::Run(Arc::clone(&plan), results.clone()));
         }
         drop(results);
         Tally::figures(&tallies.into_iter().collect::<Vec<Tally>>())
@@ -86,8 +86,8 @@ impl Generator {
     /// Closes every connection, and waits until that is done. The next run opens new ones.
     pub fn close(&mut self) {
         let (done, all) = mpsc::channel::<()>();
-        for station in &self.stations {
-            let _ = station.commands.send(Command::Close(done.clone()));
+        for thread in &self.threads {
+            let _ = thread.commands.send(Command::Close(done.clone()));
         }
         drop(done);
         // Ends when the last thread has let go of its end.
@@ -95,28 +95,28 @@ impl Generator {
     }
 }
 
-impl Station {
-    fn start(index: u32, setup: Arc<Setup>) -> Result<Station, LoadError> {
-        let runtime = station::runtime()
+impl WorkerThread {
+    fn start(index: u32, setup: Arc<Setup>) -> Result<WorkerThread, LoadError> {
+        let runtime = worker_thread::runtime()
             .map_err(|cause| LoadError::System { what: "wait for its connections", cause })?;
         let (commands, received) = tokio::sync::mpsc::unbounded_channel();
-        let thread = thread::Builder::new()
+        let handle = thread::Builder::new()
             .name(format!("load-{index}"))
-            .spawn(move || station::serve(&runtime, index, setup, received))
+            .spawn(move || worker_thread::serve(&runtime, index, setup, received))
             .map_err(|cause| LoadError::System { what: "start a thread", cause })?;
-        Ok(Station { commands, thread: Some(thread) })
+        Ok(WorkerThread { commands, handle: Some(handle) })
     }
 }
 
 impl Drop for Generator {
     fn drop(&mut self) {
-        for station in &mut self.stations {
+        for thread in &mut self.threads {
             // Without a sender the thread's list of commands ends, and with it the thread.
-            station.commands = tokio::sync::mpsc::unbounded_channel().0;
+            thread.commands = tokio::sync::mpsc::unbounded_channel().0;
         }
-        for station in &mut self.stations {
-            if let Some(thread) = station.thread.take() {
-                let _ = thread.join();
+        for thread in &mut self.threads {
+            if let Some(handle) = thread.handle.take() {
+                let _ = handle.join();
             }
         }
     }

@@ -10,7 +10,12 @@ use super::{Finding, TextFile, Tree};
 use std::collections::BTreeMap;
 
 /// Words that are gone, with what is said instead.
-const GONE: &[(&str, &str)] = &[("defeated", "unhookable"), ("stacks_cut", "stacks truncated")];
+const GONE: &[(&str, &str)] = &[
+    ("Alarm", "timer"),
+    ("station", "worker thread"),
+    ("defeated", "unhookable"),
+    ("stacks_cut", "stacks truncated"),
+];
 
 /// Words that are on their way out. The run says in how many names they still occur, those of each file counted once;
 /// a word without any belongs above.
@@ -34,7 +39,6 @@ const LEAVING: &[(&str, &str)] = &[
     ("Way", "rule kind"),
     ("adopt", "commit"),
     ("aide", "helper thread"),
-    ("alarm", "timer"),
     ("asides", "a module for each action"),
     ("booking", "attribution"),
     ("bp_use", "fp use"),
@@ -64,7 +68,6 @@ const LEAVING: &[(&str, &str)] = &[
     ("realloc_moved", "realloc done"),
     ("silence", "collector timeout"),
     ("sites_view", "site options"),
-    ("station", "worker thread"),
     ("succeed", "replace image"),
     ("surroundings", "unwind context, environment"),
     ("tally", "stats"),

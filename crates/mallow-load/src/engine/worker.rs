@@ -1,6 +1,5 @@
 //! One request under way at a time, over and over.
 
-use super::alarm::Alarm;
 use super::cause::Cause;
 use super::http1::{Answer, Broken, Http1};
 use super::http2::Lane;
@@ -9,6 +8,7 @@ use super::prepared::Template;
 use super::sequence::Cursor;
 use super::setup::Setup;
 use super::tally::Tally;
+use super::timer::Timer;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub(crate) struct Worker {
     index: u32,
     cursor: Cursor,
     wire: Wire,
-    alarm: Alarm,
+    timer: Timer,
 }
 
 /// Where a worker's requests go.
@@ -48,7 +48,7 @@ pub(crate) enum Wire {
 impl Worker {
     pub(crate) fn new(index: u32, wire: Wire, setup: &Setup) -> Worker {
         let cursor = setup.prepared.sequence.cursor(index, setup.connections);
-        Worker { index, cursor, wire, alarm: Alarm::new(setup.timeout) }
+        Worker { index, cursor, wire, timer: Timer::new(setup.timeout) }
     }
 
     /// Takes part in a run until there is nothing left to ask.
@@ -60,7 +60,7 @@ impl Worker {
             let (due, begun) = wait_for(slot, now).await;
             let target = run.setup.prepared.sequence.next(&mut self.cursor, slot.number);
             let template = run.setup.prepared.template(target);
-            let outcome = self.alarm.guard(begun, self.wire.ask(&run.setup, template)).await;
+            let outcome = self.timer.guard(begun, self.wire.ask(&run.setup, template)).await;
             let end = Instant::now();
             let outcome = outcome.unwrap_or_else(|| {
                 self.wire.give_up();

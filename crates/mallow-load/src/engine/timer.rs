@@ -11,16 +11,16 @@ use tokio::time::Sleep;
 
 /// A worker's one timer.
 #[derive(Debug)]
-pub(crate) struct Alarm {
+pub(crate) struct Timer {
     limit: Duration,
     /// Never later than the end of the request under way: requests begin one after another, and their limit is one.
     sleep: Pin<Box<Sleep>>,
 }
 
-impl Alarm {
+impl Timer {
     /// To be called on a runtime's thread.
-    pub(crate) fn new(limit: Duration) -> Alarm {
-        Alarm { limit, sleep: Box::pin(tokio::time::sleep(limit)) }
+    pub(crate) fn new(limit: Duration) -> Timer {
+        Timer { limit, sleep: Box::pin(tokio::time::sleep(limit)) }
     }
 
     /// What `work` comes to; none when it has not come to an end within the limit after `begun`.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! offset 0             Header                                    one page
-//!        NODES_OFFSET   stack nodes, 6 segments of 16-byte entries   94 MiB, touched as used
+//!        NODES_OFFSET   stack nodes, 7 segments of 16-byte entries   97 MiB, touched as used
 //!        MODULES_OFFSET module log, append only                      1 MiB
 //!        STARTS_OFFSET  StartNote[START_NOTES]                       64 KiB
 //!        LANES_OFFSET   Lane[lane_count]                             256 bytes each
@@ -49,10 +49,10 @@ pub const MODE_VARIABLE: &str = "MALLOW_MODE";
 ///
 /// A segment behind a large one is smaller on purpose: it takes the few nodes whose places in the large one are full, close together.
 /// In a larger one each of them would touch a page of its own.
-pub const NODE_SEGMENTS: [usize; 6] = [1 << 16, 1 << 19, 1 << 18, 1 << 16, 1 << 20, 1 << 22];
+pub const NODE_SEGMENTS: [usize; 7] = [1 << 16, 1 << 19, 1 << 17, 1 << 18, 1 << 16, 1 << 20, 1 << 22];
 
 /// Entries in all segments.
-pub const NODE_COUNT: usize = (1 << 16) + (1 << 19) + (1 << 18) + (1 << 16) + (1 << 20) + (1 << 22);
+pub const NODE_COUNT: usize = (1 << 16) + (1 << 19) + (1 << 17) + (1 << 18) + (1 << 16) + (1 << 20) + (1 << 22);
 
 /// The id that stands for "no stack": the parent of outermost frames. No entry has it. Ids have 28 bits.
 pub const NODE_ROOT: u32 = (1 << 28) - 1;
@@ -98,7 +98,7 @@ pub struct Node {
 }
 
 /// The low bits of a link hold the parent's id plus 1, or 0 for the root.
-const LINK_PARENT_BITS: u32 = 23;
+pub const LINK_PARENT_BITS: u32 = 23;
 const LINK_PARENT: u64 = (1 << LINK_PARENT_BITS) - 1;
 
 const _: () = assert!(NODE_COUNT < LINK_PARENT as usize);
@@ -163,7 +163,7 @@ pub const NODE_LINE_ENTRIES: usize = 4;
 /// How many entries a node's search looks at in each segment before it goes to the next: the cache line that the hash chooses, and
 /// behind the first segment its neighbour too, so that a segment fills well before it sends nodes on. Behind the last one there is
 /// nothing, and a node without a place costs the deep stacks that go on from it their inner frames.
-pub const NODE_PROBES: [usize; 6] = [4, 8, 8, 8, 8, 64];
+pub const NODE_PROBES: [usize; 7] = [4, 8, 8, 8, 8, 8, 64];
 
 // A search flips the low bits of a place, which stays in its segment when that begins and ends at a multiple of the probes.
 const _: () = {

@@ -13,13 +13,14 @@
 //! with the same innermost frame are therefore taken for each other with a chance of 2^-55 at most: for a million
 //! stacks of one allocating line, 2^39 pairs, once in 65,000 recordings. `intern` compares parents, and is exact.
 
+use crate::bounds::at;
 #[cfg(not(miri))]
 use core::arch::asm;
 use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 use core::sync::atomic::{AtomicUsize, Ordering};
 use mallow_wire::shared::{
-    NODE_LINE_ENTRIES, NODE_PROBES, NODE_ROOT, NODE_SEGMENTS, Node, is_link_of, is_node_cut, node_cut,
-    node_link, stack_hash,
+    LINK_PARENT_BITS, NODE_LINE_ENTRIES, NODE_PROBES, NODE_ROOT, NODE_SEGMENTS, Node, is_link_of,
+    is_node_cut, node_cut, node_link, stack_hash,
 };
 
 /// A stack as the recorder knows it.
@@ -44,18 +45,22 @@ static SEGMENTS_USED: AtomicUsize = AtomicUsize::new(1);
 /// `table` is the node table of the shared memory.
 #[inline(always)]
 pub unsafe fn prefetch(table: *const Node, hash: u64) {
-    let mut segment_start = 0;
-    for segment in &NODE_SEGMENTS[..SEGMENTS_USED.load(Ordering::Relaxed).min(NODE_SEGMENTS.len())] {
+    let (mut segment_start, used) = (0, SEGMENTS_USED.load(Ordering::Relaxed));
+    for (i, segment) in NODE_SEGMENTS.into_iter().enumerate().take(used) {
         // SAFETY: a prefetch is a hint and faults on no address; this one lies in the table.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(table.add(segment_start + line(hash, *segment)).cast()) };
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(table.add(segment_start + line(hash, i)).cast()) };
         segment_start += segment;
     }
 }
 
-/// The first entry of the cache line that a hash chooses in a segment.
+/// The first entry of the cache line that a hash chooses in a segment: by the lower end of the bits that no link keeps in one, by
+/// their upper end in the next. Nodes that had no room in one place of a segment would else meet in one place of the next too.
 #[inline(always)]
 fn line(hash: u64, segment: usize) -> usize {
-    hash as usize & (segment - NODE_LINE_ENTRIES)
+    let entries = at(&NODE_SEGMENTS, segment);
+    let bits = entries.ilog2();
+    let shift = if segment.is_multiple_of(2) { 0 } else { LINK_PARENT_BITS - bits };
+    (hash >> shift) as usize & (entries - NODE_LINE_ENTRIES)
 }
 
 /// The node of a stack that is in the table, by its innermost frame's key and its hash.
@@ -64,7 +69,7 @@ fn line(hash: u64, segment: usize) -> usize {
 /// `table` is the node table of the shared memory.
 #[inline(always)]
 pub unsafe fn find(table: *const Node, key: u64, hash: u64) -> Option<u32> {
-    let first = line(hash, NODE_SEGMENTS[0]);
+    let first = line(hash, 0);
     // SAFETY: within the table's first segment.
     let node = unsafe { &*table.add(first) };
     if node.key.load(Ordering::Acquire) == key && is_link_of(node.link.load(Ordering::Relaxed), hash) {
@@ -103,7 +108,7 @@ pub unsafe fn intern(table: *const Node, callers: Stack, key: u64) -> Stack {
     }
     let hash = stack_hash(key, callers.hash);
     let link = node_link(callers.node, hash);
-    let first = line(hash, NODE_SEGMENTS[0]);
+    let first = line(hash, 0);
     // SAFETY: within the table's first segment.
     if holds(unsafe { &*table.add(first) }, key, link) {
         return Stack { hash, node: first as u32 };
@@ -152,7 +157,7 @@ unsafe fn search(
 ) -> Option<(u32, usize)> {
     let mut segment_start = 0;
     for (i, (segment, probes)) in NODE_SEGMENTS.into_iter().zip(NODE_PROBES).enumerate() {
-        let first = segment_start + line(hash, segment);
+        let first = segment_start + line(hash, i);
         for probe in 0..probes {
             // The chosen line, then the other one of its pair, then other pairs around it.
             let id = first ^ probe;
@@ -305,10 +310,10 @@ mod tests {
         // Everything that the search for one more frame may look at is taken by others.
         let hash = stack_hash(node_key(0x2000, false, 0), outer.hash);
         let mut segment_start = 0;
-        for (segment, probes) in NODE_SEGMENTS.into_iter().zip(NODE_PROBES) {
+        for (i, (segment, probes)) in NODE_SEGMENTS.into_iter().zip(NODE_PROBES).enumerate() {
             for probe in 0..probes {
                 // SAFETY: as in `search`.
-                let node = unsafe { &*table.add((segment_start + line(hash, segment)) ^ probe) };
+                let node = unsafe { &*table.add((segment_start + line(hash, i)) ^ probe) };
                 node.key.store(1, Ordering::Relaxed);
             }
             segment_start += segment;

@@ -45,23 +45,24 @@ fn ancestors<'a>(stat: &Stat, all: &'a FxHashMap<u32, Stat>) -> impl Iterator<It
 }
 
 fn everybody() -> impl Iterator<Item = Stat> {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter_map(stat)
+    let all = procfs::process::all_processes().into_iter().flatten();
+    all.filter_map(|process| Some(Stat::of(&process.ok()?.stat().ok()?)))
 }
 
-/// `/proc/PID/stat`: the name, in brackets, may hold anything, so fields are counted behind the last bracket.
 fn stat(pid: u32) -> Option<Stat> {
-    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let (_, rest) = text.rsplit_once(')')?;
-    let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
-    let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
-    Some(Stat {
-        process: Process { pid, started_ticks: number(19)? },
-        parent: number(1)? as u32,
-        group: number(2)? as u32,
-        is_zombie: matches!(*fields.first()?, "Z" | "X"),
-        threads: number(17)?,
-    })
+    Some(Stat::of(&procfs::process::Process::new(pid.cast_signed()).ok()?.stat().ok()?))
+}
+
+impl Stat {
+    fn of(stat: &procfs::process::Stat) -> Stat {
+        Stat {
+            process: Process { pid: stat.pid.cast_unsigned(), started_ticks: stat.starttime },
+            parent: stat.ppid.cast_unsigned(),
+            group: stat.pgrp.cast_unsigned(),
+            is_zombie: matches!(stat.state, 'Z' | 'X'),
+            threads: stat.num_threads.cast_unsigned(),
+        }
+    }
 }
 
 /// The process of that number, if there is one that is no zombie.

@@ -11,11 +11,11 @@
 #![no_std]
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
-mod aide;
 pub mod cxx;
 pub mod descriptors;
 pub mod exits;
 pub mod family;
+mod helper_thread;
 pub mod marks;
 mod real;
 mod record;

@@ -1,9 +1,9 @@
-//! The moment at which `main` is called, for those who count from there, and for the aide, which begins there.
+//! The moment at which `main` is called, for those who count from there, and for the helper_thread, which begins there.
 //!
 //! libc's start function is given the address of `main`. It is given one of ours instead, which leaves its mark and goes
 //! on by a jump, so no frame of ours stands below `main`. Sessions that want neither never see this.
 
-use crate::aide;
+use crate::helper_thread;
 use crate::marks;
 use crate::real::Real;
 use core::arch::naked_asm;
@@ -69,6 +69,6 @@ unsafe extern "C" fn entered() {
 unsafe extern "C" fn work(sp: usize, bp: usize) -> usize {
     // SAFETY: the registers of libc's call.
     unsafe { marks::mark(Caller { sp, bp }, Mark::Main, b"", 0) };
-    aide::begin();
+    helper_thread::begin();
     MAIN.load(Ordering::Relaxed)
 }

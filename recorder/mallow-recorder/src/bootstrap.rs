@@ -3,7 +3,7 @@
 //! The first hooked call of a process makes its shared memory and hands it to the collector. All that must
 //! not outlive a fork stands in one mapping that the kernel wipes in the child: the child's first call finds
 //! zeros there and starts anew, whichever way the fork was made. `vfork` shares memory with its parent, is
-//! not wiped, and records into the parent's rings: it is the parent's heap that it changes.
+//! not fork_cleared, and records into the parent's rings: it is the parent's heap that it changes.
 //!
 //! Signals wait until the start is over, but for those that a thread brings upon itself, a debugger's trap among them. Such a
 //! handler may interrupt the start at any instruction, and its calls are recorded like any other: so it does not
@@ -16,7 +16,7 @@
 use crate::bounds::first;
 use crate::elf;
 use crate::modules;
-use crate::process::{self, READY, Wiped, use_installed, wiped};
+use crate::process::{self, ForkCleared, READY, fork_cleared, use_installed};
 use crate::resident;
 use crate::session::{Session, environ};
 use crate::sys;
@@ -54,8 +54,8 @@ pub fn watches(what: u32) -> Option<bool> {
 /// Whether the process has shared memory, making it if no other thread does.
 pub(crate) fn started() -> bool {
     const WAIT_MS: u64 = 1;
-    let Some(wiped) = wiped() else { return false };
-    if wiped.stage.load(Ordering::Acquire) == READY {
+    let Some(fork_cleared) = fork_cleared() else { return false };
+    if fork_cleared.stage.load(Ordering::Acquire) == READY {
         return true;
     }
     if process::is_filtered() {
@@ -69,18 +69,18 @@ pub(crate) fn started() -> bool {
     let _undisturbed = process::undisturbed();
     let own_tid = sys::gettid();
     loop {
-        match wiped.stage.compare_exchange(0, own_tid, Ordering::AcqRel, Ordering::Acquire) {
+        match fork_cleared.stage.compare_exchange(0, own_tid, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => break,
             Err(READY) => return true,
             // A signal handler during our own start: it makes one of its own.
-            Err(tid) if tid == own_tid => return introduce(wiped).unwrap_or(false),
+            Err(tid) if tid == own_tid => return introduce(fork_cleared).unwrap_or(false),
             Err(_) if process::has_ended() => return false,
-            Err(tid) => sys::futex_wait(&wiped.stage, tid, WAIT_MS),
+            Err(tid) => sys::futex_wait(&fork_cleared.stage, tid, WAIT_MS),
         }
     }
     // The loader allocates before libc has set the environment: then it is too early to tell.
     let before = process::shared().cast::<Header>();
-    let outcome = introduce(wiped);
+    let outcome = introduce(fork_cleared);
     if outcome == Some(false) {
         process::end();
         if !before.is_null() {
@@ -89,14 +89,14 @@ pub(crate) fn started() -> bool {
             unsafe { (*before).children_unmet.fetch_add(1, Ordering::Relaxed) };
         }
     }
-    wiped.stage.store(if outcome == Some(true) { READY } else { 0 }, Ordering::Release);
+    fork_cleared.stage.store(if outcome == Some(true) { READY } else { 0 }, Ordering::Release);
     outcome == Some(true)
 }
 
 /// Makes the shared memory and hands it to the collector, unless there is one. None while libc has not set the environment.
-fn introduce(wiped: &Wiped) -> Option<bool> {
+fn introduce(fork_cleared: &ForkCleared) -> Option<bool> {
     environ()?;
-    if use_installed(wiped) {
+    if use_installed(fork_cleared) {
         return Some(true);
     }
     let Some(session) = Session::find() else { return Some(false) };
@@ -106,13 +106,17 @@ fn introduce(wiped: &Wiped) -> Option<bool> {
     }
     let introduced = map(fd as i32).is_some_and(|(shared, lane_count)| {
         fill(shared, &session, lane_count);
-        let installed =
-            wiped.shared.compare_exchange(core::ptr::null_mut(), shared, Ordering::AcqRel, Ordering::Acquire);
+        let installed = fork_cleared.shared.compare_exchange(
+            core::ptr::null_mut(),
+            shared,
+            Ordering::AcqRel,
+            Ordering::Acquire,
+        );
         if installed.is_err() {
             // SAFETY: the mapping is ours, and nobody has seen it.
             unsafe { sys::unmap(shared, file_bytes(lane_count)) };
         }
-        use_installed(wiped) && (installed.is_err() || announce(&session, fd as i32))
+        use_installed(fork_cleared) && (installed.is_err() || announce(&session, fd as i32))
     });
     sys::close(fd as i32);
     Some(introduced)

@@ -1,6 +1,6 @@
 //! Stacks that a thread found by walking, by the hash of the whole.
 //!
-//! A program comes back to the same stacks again and again, by ways too long or too many to be kept as [`crate::branches`]. To look one up in
+//! A program comes back to the same stacks again and again, by ways too long or too many to be kept as [`crate::path_cache`]. To look one up in
 //! the table of nodes misses the caches several times, once for each of its segments. Two stacks are taken for each other with a
 //! chance of 2^-64.
 

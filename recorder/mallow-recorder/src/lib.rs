@@ -16,7 +16,7 @@
 //! |---|---|
 //! | [`sys`] | system calls |
 //! | [`tls`] | one word for each thread |
-//! | [`standing`] | what a thread is doing |
+//! | [`thread_status`] | what a thread is doing |
 //! | [`process`] | the shared memory, forks, whether recording has ended |
 //! | [`bounds`] | elements of arrays, without a way to panic |
 //! | [`elf`] | the loaded objects' symbols and build ids |
@@ -24,7 +24,7 @@
 //! | [`unloads`] | since when an address means what it means |
 //! | [`cfi`] | what its unwind tables say of an address |
 //! | [`sandbox`] | which system calls lock a thread in |
-//! | `silence` | for how long the collector is believed to live |
+//! | `collector_timeout` | for how long the collector is believed to live |
 //! | [`ring`] | a record, written and published |
 //! | [`stamps`] | which records need a time |
 //! | [`nodes`] | stacks as ids |
@@ -32,7 +32,7 @@
 //! | [`rules`] | how a frame is left, in one word |
 //! | [`stack_range`] | where a thread's stack lies |
 //! | [`walk`] | from a frame to its caller |
-//! | [`branches`] | recent ways to a kept frame |
+//! | [`path_cache`] | recent paths to a kept frame |
 //! | [`found`] | the nodes of stacks that were walked lately |
 //! | [`memo`] | the stack, by comparing it with the last one |
 //! | `verify` | the stack again, in two other ways |
@@ -50,8 +50,8 @@
 
 pub mod bootstrap;
 pub mod bounds;
-pub mod branches;
 pub mod cfi;
+mod collector_timeout;
 pub mod elf;
 pub mod found;
 pub mod lanes;
@@ -60,20 +60,20 @@ pub mod memo;
 pub mod modules;
 pub mod nodes;
 pub mod objects;
+pub mod path_cache;
 pub mod process;
 pub mod resident;
 pub mod ring;
 pub mod rules;
 pub mod sandbox;
 pub mod session;
-mod silence;
 pub mod stack_range;
 pub mod stamps;
-pub mod standing;
 pub mod starts;
 pub mod stat;
 pub mod sys;
 pub mod thread;
+pub mod thread_status;
 pub mod tls;
 pub mod unloads;
 #[cfg(feature = "verify")]

@@ -4,7 +4,7 @@
 //! Its name goes before it in records of fifteen bytes. The answer is a number in the thread's lane that the
 //! collector raises; a collector that has gone is not waited for.
 
-use crate::silence::Silence;
+use crate::collector_timeout::CollectorTimeout;
 use crate::sys;
 use crate::thread::{self, Guard};
 use core::sync::atomic::Ordering;
@@ -49,14 +49,14 @@ unsafe fn wait_for_answer(guard: &Guard) {
     // SAFETY: the guard's thread is this thread, and its lane stays mapped.
     let lane = unsafe { &*(*guard.thread()).lane };
     let asked = lane.marks_asked.load(Ordering::Relaxed);
-    let mut silence = Silence::begin();
+    let mut collector_timeout = CollectorTimeout::begin();
     loop {
         let answered = lane.marks_answered.load(Ordering::Acquire);
         if answered == asked {
             return;
         }
-        sys::futex_wait(&lane.marks_answered, answered, Silence::WAIT_MS);
-        if silence.is_final(false) {
+        sys::futex_wait(&lane.marks_answered, answered, CollectorTimeout::WAIT_MS);
+        if collector_timeout.is_final(false) {
             thread::stop();
             return;
         }

@@ -12,7 +12,7 @@
 //!    itself, and the kept frames are taken.
 //!
 //! Programs call in loops: the same few paths lead from one kept frame to the allocator, in turns. The last
-//! paths of that kind are kept as [`crate::branches`], and looked at before a walk.
+//! paths of that kind are kept as [`crate::path_cache`], and looked at before a walk.
 //!
 //! A stack that was found by walking has a hash, which is that of its callers and of its innermost frame; the kept frames have theirs, so
 //! the table of nodes is asked once for a call ([`crate::nodes::find`]), and for the frames in between only when the stack is new.
@@ -28,14 +28,14 @@
 
 use crate::Caller;
 use crate::bounds::{at, at_mut, first, part};
-use crate::branches::{BRANCH_FRAMES_MAX, Branches, Met};
 use crate::found::FoundStacks;
 use crate::nodes::{self, EMPTY, Stack};
+use crate::path_cache::{Met, PATH_FRAMES_MAX, PathCache};
 use crate::process;
-use crate::rules::BpUse;
+use crate::rules::FpUse;
 use crate::sys;
 use crate::walk::{
-    CHECKS_PER_STEP, Check, Frame, Outcome, Surroundings, key_of, plain_step, rule_and_key, step_beyond,
+    CHECKS_PER_STEP, Check, Frame, Outcome, UnwindContext, key_of, plain_step, rule_and_key, step_beyond,
     unchanged, unusual_step,
 };
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -86,7 +86,7 @@ impl State {
 /// A frame of the walk under way.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-struct Fresh {
+struct NewFrame {
     slot: usize,
     ra: usize,
     /// How the table of nodes knows it.
@@ -96,7 +96,7 @@ struct Fresh {
     bp_slot: usize,
     /// Behind the last extra word of this frame.
     extras_end: u32,
-    bp_use: BpUse,
+    fp_use: FpUse,
 }
 
 /// A thread's memo. Lives in memory of its own, zeroed at first.
@@ -112,23 +112,23 @@ pub struct Memo {
     words: [Check; FRAMES_MAX],
     states: [State; FRAMES_MAX],
     /// Other ways in which recent calls reached the kept frames.
-    branches: Branches,
+    path_cache: PathCache,
     found: FoundStacks,
     /// What else was read: saved values of rbp that matter, and the words of unusual frames.
     extras: [Check; EXTRAS_MAX],
-    /// The fresh frames of the walk under way, innermost first, and the words that its unusual frames read.
-    fresh: [Fresh; FRAMES_MAX],
-    fresh_extras: [Check; EXTRAS_MAX],
+    /// The new frames of the walk under way, innermost first, and the words that its unusual frames read.
+    new_frames: [NewFrame; FRAMES_MAX],
+    new_extras: [Check; EXTRAS_MAX],
 }
 
 /// How a walk ended.
 struct Walked {
-    fresh_count: usize,
+    new_count: usize,
     /// The kept frame that was met is the one below this index; 0 when none was.
     join: usize,
     /// rbp at the frame that was met.
     join_bp: usize,
-    /// The stack around the outermost fresh frame when no kept frame was met.
+    /// The stack around the outermost new frame when no kept frame was met.
     root: Stack,
 }
 
@@ -158,7 +158,7 @@ impl Memo {
         // SAFETY: by contract.
         let memo = unsafe { &mut *memo };
         memo.frame_count = 0;
-        memo.branches.forget();
+        memo.path_cache.forget();
         memo.found.forget();
     }
 
@@ -168,16 +168,16 @@ impl Memo {
     /// The memo belongs to the calling thread, `caller` holds the registers of a live frame, and no other
     /// call on this memo is under way.
     #[inline(always)]
-    pub unsafe fn node(memo: *mut Memo, caller: Caller, around: &Surroundings) -> u32 {
+    pub unsafe fn node(memo: *mut Memo, caller: Caller, cx: &UnwindContext) -> u32 {
         // SAFETY: by contract the memo is ours alone.
         let memo = unsafe { &mut *memo };
         // SAFETY: by contract `sp` points at the return address.
         let innermost = unsafe { Frame::innermost(caller) };
-        if !around.stack.holds(caller.sp) {
+        if !cx.stack.holds(caller.sp) {
             memo.frame_count = 0;
         }
         // SAFETY: the kept slots at or above `sp` lie on the thread's own stack.
-        unsafe { memo.keep_unchanged(caller.sp, around.generation) };
+        unsafe { memo.revalidate(caller.sp, cx.generation) };
         let count = memo.frame_count;
         if count > 0 && memo.is_kept(count - 1, &innermost) {
             return match at(&memo.states, count - 1).node {
@@ -186,28 +186,28 @@ impl Memo {
             };
         }
         // SAFETY: by contract.
-        unsafe { memo.node_beyond(caller, around) }
+        unsafe { memo.node_beyond(caller, cx) }
     }
 
     /// The node of a caller that is not the frame which was kept last. Out of line: the code of a call that finds its stack as it was
     /// stands at each entry, that of the others once.
     #[inline(never)]
-    unsafe fn node_beyond(&mut self, caller: Caller, around: &Surroundings) -> u32 {
+    unsafe fn node_beyond(&mut self, caller: Caller, cx: &UnwindContext) -> u32 {
         // SAFETY: as in `node`.
         let innermost = unsafe { Frame::innermost(caller) };
         let count = self.frame_count;
-        // SAFETY: the branch's words lie between `sp` and a kept frame on the thread's own stack.
-        if let Some(node) = unsafe { self.branches.find(&innermost, count, |index| self.met(index)) } {
+        // SAFETY: the path's words lie between `sp` and a kept frame on the thread's own stack.
+        if let Some(node) = unsafe { self.path_cache.find(&innermost, count, |index| self.met(index)) } {
             return node;
         }
         // SAFETY: by contract.
-        let walked = unsafe { self.walk(innermost, around) };
-        let node = self.adopt(&walked, around);
-        self.remember_branch(&walked, &innermost);
+        let walked = unsafe { self.walk(innermost, cx) };
+        let node = self.commit(&walked, cx);
+        self.remember_path(&walked, &innermost);
         node
     }
 
-    /// A kept frame as a branch that leads to it knows it.
+    /// A kept frame as a path that leads to it knows it.
     #[inline(always)]
     fn met(&self, index: usize) -> Met {
         let state = at(&self.states, index);
@@ -217,18 +217,18 @@ impl Memo {
 
     /// Notes the way from the innermost frame to the kept one that was met, if it was short and plain.
     #[inline(always)]
-    fn remember_branch(&mut self, walked: &Walked, innermost: &Frame) {
-        let (join, end) = (walked.join, walked.join + walked.fresh_count);
+    fn remember_path(&mut self, walked: &Walked, innermost: &Frame) {
+        let (join, end) = (walked.join, walked.join + walked.new_count);
         let plain = join > 0
             && self.frame_count == end
             && at(&self.states, end - 1).extras_end() == at(&self.states, join - 1).extras_end();
-        if plain && walked.fresh_count <= BRANCH_FRAMES_MAX {
+        if plain && walked.new_count <= PATH_FRAMES_MAX {
             let state = *at(&self.states, end - 1);
             // Leaving a frame reads the word of the next one outwards; the kept frame's own word is checked
             // with the kept ones.
             let words = part(&self.words, join, end - 1);
             let matters = state.bp_matters();
-            self.branches.remember(innermost, matters, join, self.met(join - 1), words, state.node);
+            self.path_cache.remember(innermost, matters, join, self.met(join - 1), words, state.node);
         }
     }
 
@@ -239,18 +239,18 @@ impl Memo {
         word.address == frame.slot && word.value == frame.ra && (state.bp == frame.bp || !state.bp_matters())
     }
 
-    /// Code was unloaded. What is there now may return to the same addresses and be another's: neither kept frames nor branches can tell.
+    /// Code was unloaded. What is there now may return to the same addresses and be another's: neither kept frames nor cached paths can tell.
     #[cold]
     #[inline(never)]
     fn forget_unloaded(&mut self, generation: u64) {
         self.frame_count = 0;
-        self.branches.forget();
+        self.path_cache.forget();
         self.generation = generation;
     }
 
     /// Drops what is below `sp` and what has changed.
     #[inline(always)]
-    unsafe fn keep_unchanged(&mut self, sp: usize, generation: u64) {
+    unsafe fn revalidate(&mut self, sp: usize, generation: u64) {
         if self.generation != generation {
             self.forget_unloaded(generation);
         }
@@ -277,87 +277,87 @@ impl Memo {
 
     /// Walks from `frame` until a kept frame is met.
     #[inline(always)]
-    unsafe fn walk(&mut self, mut frame: Frame, around: &Surroundings) -> Walked {
-        let (mut join, mut fresh_count, mut extra_count) = (self.frame_count, 0, 0);
-        let mut end = around.end_of_stack(&frame);
+    unsafe fn walk(&mut self, mut frame: Frame, cx: &UnwindContext) -> Walked {
+        let (mut join, mut new_count, mut extra_count) = (self.frame_count, 0, 0);
+        let mut end = cx.end_of_stack(&frame);
         let (mut root, mut frames_max) = (EMPTY, FRAMES_MAX);
         loop {
             while join > 0 && at(&self.words, join - 1).address < frame.slot {
                 join -= 1;
             }
             if join > 0 && self.is_kept(join - 1, &frame) {
-                if fresh_count + join <= FRAMES_MAX {
+                if new_count + join <= FRAMES_MAX {
                     break;
                 }
                 (frames_max, join) = (FRAMES_OF_DEEPER, 0);
             }
-            if fresh_count >= frames_max || extra_count + CHECKS_PER_STEP > EXTRAS_MAX {
+            if new_count >= frames_max || extra_count + CHECKS_PER_STEP > EXTRAS_MAX {
                 // Deeper than we follow: of that, a part which leaves room for frames to come.
                 (root, join) = (truncated(), 0);
-                if fresh_count > FRAMES_OF_DEEPER {
-                    fresh_count = FRAMES_OF_DEEPER;
-                    frame.bp = at(&self.fresh, fresh_count).bp;
+                if new_count > FRAMES_OF_DEEPER {
+                    new_count = FRAMES_OF_DEEPER;
+                    frame.bp = at(&self.new_frames, new_count).bp;
                 }
                 break;
             }
             let (rule, key) = rule_and_key(&frame);
-            let fresh = at_mut(&mut self.fresh, fresh_count);
-            *fresh = Fresh {
+            let new = at_mut(&mut self.new_frames, new_count);
+            *new = NewFrame {
                 slot: frame.slot,
                 ra: frame.ra,
                 key,
                 bp: frame.bp,
                 bp_slot: 0,
                 extras_end: extra_count as u32,
-                bp_use: rule.bp_use(),
+                fp_use: rule.fp_use(),
             };
-            fresh_count += 1;
+            new_count += 1;
             let outcome = if rule.is_plain() {
                 // SAFETY: by contract; each frame is the caller of the one before.
-                match unsafe { plain_step(&mut frame, rule, end, &mut fresh.bp_slot) } {
+                match unsafe { plain_step(&mut frame, rule, end, &mut new.bp_slot) } {
                     // SAFETY: as above.
                     Outcome::Beyond => unsafe {
-                        step_beyond(&mut frame, rule, around, &mut end, &mut fresh.bp_slot)
+                        step_beyond(&mut frame, rule, cx, &mut end, &mut new.bp_slot)
                     },
                     outcome => outcome,
                 }
             } else {
-                let extras = &mut self.fresh_extras;
+                let extras = &mut self.new_extras;
                 // SAFETY: as above.
                 let outcome = unsafe {
-                    unusual_step(&mut frame, rule, around, |word| {
+                    unusual_step(&mut frame, rule, cx, |word| {
                         *at_mut(extras, extra_count) = word;
                         extra_count += 1;
                     })
                 };
-                fresh.extras_end = extra_count as u32;
-                end = around.end_of_stack(&frame);
+                new.extras_end = extra_count as u32;
+                end = cx.end_of_stack(&frame);
                 outcome
             };
             match outcome {
                 Outcome::Caller => continue,
                 // The zero that ended the walk is a word like any other.
                 Outcome::Outermost if rule.is_plain() => {
-                    *at_mut(&mut self.fresh_extras, extra_count) = Check { address: frame.slot, value: 0 };
-                    at_mut(&mut self.fresh, fresh_count - 1).extras_end = extra_count as u32 + 1;
+                    *at_mut(&mut self.new_extras, extra_count) = Check { address: frame.slot, value: 0 };
+                    at_mut(&mut self.new_frames, new_count - 1).extras_end = extra_count as u32 + 1;
                 }
-                Outcome::Outermost | Outcome::Cut | Outcome::Beyond => {}
+                Outcome::Outermost | Outcome::Truncated | Outcome::Beyond => {}
             }
             join = 0;
             break;
         }
-        Walked { fresh_count, join, join_bp: frame.bp, root }
+        Walked { new_count, join, join_bp: frame.bp, root }
     }
 
-    /// Puts the fresh frames, outermost first, upon the kept ones, and gives the innermost node.
+    /// Puts the new frames, outermost first, upon the kept ones, and gives the innermost node.
     #[inline(always)]
-    fn adopt(&mut self, walked: &Walked, around: &Surroundings) -> u32 {
+    fn commit(&mut self, walked: &Walked, cx: &UnwindContext) -> u32 {
         let mut count = walked.join;
         if count == 0 {
             self.root = walked.root;
         }
         let outer = (count > 0).then(|| *at(&self.states, count - 1));
-        let (key, whole) = self.hash_fresh(walked);
+        let (key, whole) = self.hash_new_frames(walked);
         let found = self.found_or_fetched(whole);
         let mut hash = outer.map_or(walked.root.hash, |outer| outer.hash);
         let mut extra = outer.map_or(0, |outer| outer.extras_end());
@@ -366,36 +366,36 @@ impl Memo {
         let mut outer_bp_matters = outer.map_or(walked.root != EMPTY, |outer| outer.bp_matters());
         let mut outer_bp = walked.join_bp;
         let mut complete = true;
-        for i in (0..walked.fresh_count).rev() {
-            let fresh = *at(&self.fresh, i);
-            hash = stack_hash(fresh.key, hash);
-            let bp_matters = match fresh.bp_use {
-                BpUse::Needed => true,
-                BpUse::HandedOn => outer_bp_matters,
-                BpUse::Replaced => false,
+        for i in (0..walked.new_count).rev() {
+            let new = *at(&self.new_frames, i);
+            hash = stack_hash(new.key, hash);
+            let bp_matters = match new.fp_use {
+                FpUse::Required => true,
+                FpUse::Preserved => outer_bp_matters,
+                FpUse::Restored => false,
             };
             // Words outside the thread's own stack (a fiber's, seen by a signal handler) must not be looked
             // at again.
-            complete &= count < FRAMES_MAX && around.stack.holds(fresh.slot);
-            if complete && fresh.bp_slot != 0 && outer_bp_matters {
+            complete &= count < FRAMES_MAX && cx.stack.holds(new.slot);
+            if complete && new.bp_slot != 0 && outer_bp_matters {
                 complete = keep_extra(
                     &mut self.extras,
                     &mut extra,
-                    around,
-                    Check { address: fresh.bp_slot, value: outer_bp },
+                    cx,
+                    Check { address: new.bp_slot, value: outer_bp },
                 );
             }
-            let from = if i > 0 { at(&self.fresh, i - 1).extras_end as usize } else { 0 };
-            for word in part(&self.fresh_extras, from, fresh.extras_end as usize) {
-                complete = complete && keep_extra(&mut self.extras, &mut extra, around, *word);
+            let from = if i > 0 { at(&self.new_frames, i - 1).extras_end as usize } else { 0 };
+            for word in part(&self.new_extras, from, new.extras_end as usize) {
+                complete = complete && keep_extra(&mut self.extras, &mut extra, cx, *word);
             }
             if complete {
-                *at_mut(&mut self.words, count) = Check { address: fresh.slot, value: fresh.ra };
-                let mark = (extra as u32) << 2 | (is_node_exact(fresh.key) as u32) << 1 | bp_matters as u32;
-                *at_mut(&mut self.states, count) = State { bp: fresh.bp, hash, node: NOT_ASKED, mark };
+                *at_mut(&mut self.words, count) = Check { address: new.slot, value: new.ra };
+                let mark = (extra as u32) << 2 | (is_node_exact(new.key) as u32) << 1 | bp_matters as u32;
+                *at_mut(&mut self.states, count) = State { bp: new.bp, hash, node: NOT_ASKED, mark };
                 count += 1;
             }
-            (outer_bp_matters, outer_bp) = (bp_matters, fresh.bp);
+            (outer_bp_matters, outer_bp) = (bp_matters, new.bp);
         }
         self.frame_count = count;
         let node = found.unwrap_or_else(|| self.node_of(walked, key, whole));
@@ -407,12 +407,12 @@ impl Memo {
 
     /// The key of a walk's innermost frame and the hash of its whole stack.
     #[inline(always)]
-    fn hash_fresh(&self, walked: &Walked) -> (u64, u64) {
+    fn hash_new_frames(&self, walked: &Walked) -> (u64, u64) {
         let mut hash =
             if walked.join > 0 { at(&self.states, walked.join - 1).hash } else { walked.root.hash };
         let mut key = 0;
-        for fresh in first(&self.fresh, walked.fresh_count).iter().rev() {
-            key = fresh.key;
+        for new in first(&self.new_frames, walked.new_count).iter().rev() {
+            key = new.key;
             hash = stack_hash(key, hash);
         }
         (key, hash)
@@ -435,7 +435,7 @@ impl Memo {
         let is_cut = walked.join > 0 && is_node_cut(at(&self.states, walked.join - 1).node);
         // SAFETY: the table of this process.
         let known = if is_cut { None } else { unsafe { nodes::find(process::nodes(), key, hash) } };
-        let node = known.unwrap_or_else(|| self.intern_fresh(walked));
+        let node = known.unwrap_or_else(|| self.intern_new_frames(walked));
         if !is_node_cut(node) {
             self.found.remember(hash, node);
         }
@@ -444,17 +444,17 @@ impl Memo {
 
     /// Goes through a new stack frame by frame.
     #[inline(never)]
-    fn intern_fresh(&mut self, walked: &Walked) -> u32 {
+    fn intern_new_frames(&mut self, walked: &Walked) -> u32 {
         let mut stack = if walked.join > 0 { self.ask(walked.join) } else { walked.root };
         if !is_node_cut(stack.node) {
             self.prefetch_nodes(walked, stack);
         }
-        for i in (0..walked.fresh_count).rev() {
-            let fresh = *at(&self.fresh, i);
+        for i in (0..walked.new_count).rev() {
+            let new = *at(&self.new_frames, i);
             // SAFETY: the table of this process.
-            stack = unsafe { nodes::intern(process::nodes(), stack, fresh.key) };
+            stack = unsafe { nodes::intern(process::nodes(), stack, new.key) };
             // Those that were kept lie upon the frame that was met, in order.
-            let index = walked.join + walked.fresh_count - 1 - i;
+            let index = walked.join + walked.new_count - 1 - i;
             if index < self.frame_count {
                 at_mut(&mut self.states, index).node = stack.node;
             }
@@ -481,12 +481,12 @@ impl Memo {
         stack
     }
 
-    /// Asks for the nodes of all fresh frames at once.
+    /// Asks for the nodes of all new frames at once.
     #[inline(always)]
     fn prefetch_nodes(&self, walked: &Walked, callers: Stack) {
         let mut hash = callers.hash;
-        for fresh in first(&self.fresh, walked.fresh_count).iter().rev() {
-            hash = stack_hash(fresh.key, hash);
+        for new in first(&self.new_frames, walked.new_count).iter().rev() {
+            hash = stack_hash(new.key, hash);
             // SAFETY: the table of this process.
             unsafe { nodes::prefetch(process::nodes(), hash) };
         }
@@ -495,13 +495,8 @@ impl Memo {
 
 /// Adds a word to the kept ones; false when it must not be, or cannot be, looked at again.
 #[inline(always)]
-fn keep_extra(
-    extras: &mut [Check; EXTRAS_MAX],
-    count: &mut usize,
-    around: &Surroundings,
-    word: Check,
-) -> bool {
-    let fits = *count < EXTRAS_MAX && around.stack.holds(word.address);
+fn keep_extra(extras: &mut [Check; EXTRAS_MAX], count: &mut usize, cx: &UnwindContext, word: Check) -> bool {
+    let fits = *count < EXTRAS_MAX && cx.stack.holds(word.address);
     if fits {
         *at_mut(extras, *count) = word;
         *count += 1;
@@ -522,21 +517,21 @@ fn truncated() -> Stack {
 /// # Safety
 /// `caller` holds the registers of a live frame of this thread.
 #[inline(never)]
-pub unsafe fn node_from_scratch(caller: Caller, around: &Surroundings) -> u32 {
+pub unsafe fn node_from_scratch(caller: Caller, cx: &UnwindContext) -> u32 {
     // Nodes are made from the outermost frame inwards while a walk goes outwards, and the memo's scratch
     // memory may be in use by the call that was interrupted: so the walk is done twice, first to count the
     // frames, then batch by batch from the outer end. A batch lies on the stack of a signal handler.
     const BATCH: usize = 16;
     let mut batch = [(0usize, false); BATCH];
     // SAFETY: by contract.
-    let depth = unsafe { walk_each(caller, around, |_, _| true) };
+    let depth = unsafe { walk_each(caller, cx, |_, _| true) };
     let (mut stack, mut end) =
         if depth == FRAMES_MAX { (truncated(), FRAMES_OF_DEEPER) } else { (EMPTY, depth) };
     while end > 0 {
         let start = end.saturating_sub(BATCH);
         // SAFETY: by contract.
         unsafe {
-            walk_each(caller, around, |i, frame| {
+            walk_each(caller, cx, |i, frame| {
                 if (start..end).contains(&i) {
                     *at_mut(&mut batch, i - start) = (frame.ra, frame.exact);
                 }
@@ -559,12 +554,12 @@ pub unsafe fn node_from_scratch(caller: Caller, around: &Surroundings) -> u32 {
 /// As [`node_from_scratch`].
 pub unsafe fn walk_each(
     caller: Caller,
-    around: &Surroundings,
+    cx: &UnwindContext,
     mut visit: impl FnMut(usize, &Frame) -> bool,
 ) -> usize {
     // SAFETY: by contract.
     let mut frame = unsafe { Frame::innermost(caller) };
-    let (mut count, mut end) = (0, around.end_of_stack(&frame));
+    let (mut count, mut end) = (0, cx.end_of_stack(&frame));
     while count < FRAMES_MAX && visit(count, &frame) {
         count += 1;
         let (rule, _) = rule_and_key(&frame);
@@ -572,12 +567,12 @@ pub unsafe fn walk_each(
         let outcome = unsafe {
             if rule.is_plain() {
                 match plain_step(&mut frame, rule, end, &mut 0) {
-                    Outcome::Beyond => step_beyond(&mut frame, rule, around, &mut end, &mut 0),
+                    Outcome::Beyond => step_beyond(&mut frame, rule, cx, &mut end, &mut 0),
                     outcome => outcome,
                 }
             } else {
-                let outcome = unusual_step(&mut frame, rule, around, |_| ());
-                end = around.end_of_stack(&frame);
+                let outcome = unusual_step(&mut frame, rule, cx, |_| ());
+                end = cx.end_of_stack(&frame);
                 outcome
             }
         };

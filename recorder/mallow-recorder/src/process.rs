@@ -1,16 +1,16 @@
 //! What every part of the recorder knows of its process: the shared memory, whether recording has ended.
 //!
-//! All that must not outlive a fork stands in one mapping that the kernel wipes in the child (`Wiped`, and the threads' states
+//! All that must not outlive a fork stands in one mapping that the kernel wipes in the child (`ForkCleared`, and the threads' states
 //! behind it). What stands in statics is inherited, and true of the child as well.
 
-use crate::standing::Standing;
 use crate::sys;
+use crate::thread_status::ThreadStatus;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use mallow_wire::shared::*;
 
 /// What a fork forgets, in front of the states of all threads.
 #[repr(C, align(64))]
-pub(crate) struct Wiped {
+pub(crate) struct ForkCleared {
     /// 0: not started; the id of the thread that is starting us; or [`READY`].
     pub(crate) stage: AtomicU32,
     /// The shared memory of this process; null before there is one.
@@ -21,9 +21,10 @@ pub(crate) struct Wiped {
 pub(crate) const READY: u32 = u32::MAX;
 /// The room for a thread's state.
 pub(crate) const THREAD_BYTES: usize = 256;
-const WIPED_BYTES: usize = (size_of::<Wiped>() + LANE_COUNT_MAX * THREAD_BYTES).next_multiple_of(PAGE_BYTES);
+const FORK_CLEARED_BYTES: usize =
+    (size_of::<ForkCleared>() + LANE_COUNT_MAX * THREAD_BYTES).next_multiple_of(PAGE_BYTES);
 
-static WIPED: AtomicPtr<Wiped> = AtomicPtr::new(core::ptr::null_mut());
+static FORK_CLEARED: AtomicPtr<ForkCleared> = AtomicPtr::new(core::ptr::null_mut());
 static SHARED: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
 /// As it was when the process was introduced: later nobody may be allowed to ask.
 static ADDRESS_LIMIT_BYTES: AtomicUsize = AtomicUsize::new(usize::MAX);
@@ -33,19 +34,24 @@ static FILTERED: AtomicBool = AtomicBool::new(false);
 static STOPPED: AtomicBool = AtomicBool::new(false);
 
 /// The mapping that forks wipe, made by whichever thread comes first. Without it recording ends.
-pub(crate) fn wiped() -> Option<&'static Wiped> {
-    let known = WIPED.load(Ordering::Acquire);
+pub(crate) fn fork_cleared() -> Option<&'static ForkCleared> {
+    let known = FORK_CLEARED.load(Ordering::Acquire);
     if !known.is_null() {
         // SAFETY: mapped for the process's life; zeros are a valid value.
         return Some(unsafe { &*known });
     }
-    let fresh = sys::map_private(WIPED_BYTES);
+    let fresh = sys::map_private(FORK_CLEARED_BYTES);
     // SAFETY: the mapping is ours.
-    if fresh.is_null() || unsafe { sys::wipe_on_fork(fresh, WIPED_BYTES) } != 0 {
+    if fresh.is_null() || unsafe { sys::wipe_on_fork(fresh, FORK_CLEARED_BYTES) } != 0 {
         end();
         return None;
     }
-    match WIPED.compare_exchange(core::ptr::null_mut(), fresh.cast(), Ordering::AcqRel, Ordering::Acquire) {
+    match FORK_CLEARED.compare_exchange(
+        core::ptr::null_mut(),
+        fresh.cast(),
+        Ordering::AcqRel,
+        Ordering::Acquire,
+    ) {
         // SAFETY: as above. A mapping that lost the race stays unused: it costs address space only.
         Ok(_) => Some(unsafe { &*fresh.cast() }),
         // SAFETY: as above.
@@ -58,13 +64,13 @@ pub(crate) fn wiped() -> Option<&'static Wiped> {
 /// # Safety
 /// The process has started, and `index` is one of its lanes.
 pub(crate) unsafe fn thread_room(index: usize) -> *mut u8 {
-    // SAFETY: by contract; there is room for each lane's thread behind `Wiped`.
-    unsafe { WIPED.load(Ordering::Relaxed).add(1).cast::<u8>().add(index * THREAD_BYTES) }
+    // SAFETY: by contract; there is room for each lane's thread behind `ForkCleared`.
+    unsafe { FORK_CLEARED.load(Ordering::Relaxed).add(1).cast::<u8>().add(index * THREAD_BYTES) }
 }
 
 /// Makes the shared memory that was installed the one that everybody finds; false when there is none.
-pub(crate) fn use_installed(wiped: &Wiped) -> bool {
-    let shared = wiped.shared.load(Ordering::Acquire);
+pub(crate) fn use_installed(fork_cleared: &ForkCleared) -> bool {
+    let shared = fork_cleared.shared.load(Ordering::Acquire);
     if !shared.is_null() {
         SHARED.store(shared, Ordering::Release);
     }
@@ -93,9 +99,9 @@ pub fn nodes() -> *const Node {
 
 /// Whether this process, not one that it was forked from, has shared memory.
 pub fn is_ready() -> bool {
-    let wiped = WIPED.load(Ordering::Acquire);
+    let fork_cleared = FORK_CLEARED.load(Ordering::Acquire);
     // SAFETY: mapped for the process's life.
-    !wiped.is_null() && unsafe { !(*wiped).shared.load(Ordering::Acquire).is_null() }
+    !fork_cleared.is_null() && unsafe { !(*fork_cleared).shared.load(Ordering::Acquire).is_null() }
 }
 
 /// Says how the process is about to end.
@@ -122,7 +128,7 @@ pub(crate) fn end_first() -> bool {
 #[inline(never)]
 pub(crate) fn invariant_broke() {
     end();
-    if let Some(thread) = Standing::current() {
+    if let Some(thread) = ThreadStatus::current() {
         thread.switch_off();
     }
     if is_ready() {

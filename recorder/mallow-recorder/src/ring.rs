@@ -18,8 +18,8 @@
 //! No instruction here carries a `lock` prefix: only this thread writes these words. x86 keeps stores in order, so the
 //! collector, which reads `head` with acquire, sees the words below it.
 
+use crate::collector_timeout::CollectorTimeout;
 use crate::process;
-use crate::silence::Silence;
 use crate::sys;
 #[cfg(not(miri))]
 use core::arch::asm;
@@ -240,7 +240,7 @@ impl Writer {
             return self.lose(at, Unwritten::Silent);
         }
         let mut spins = 0u32;
-        let mut silence = Silence::begin();
+        let mut collector_timeout = CollectorTimeout::begin();
         loop {
             let tail_futex = lane.tail_futex.load(Ordering::Acquire);
             let tail = lane.tail.load(Ordering::Acquire);
@@ -256,9 +256,9 @@ impl Writer {
                 continue;
             }
             lane.waiting.store(1, Ordering::SeqCst);
-            sys::futex_wait(&lane.tail_futex, tail_futex, Silence::WAIT_MS);
+            sys::futex_wait(&lane.tail_futex, tail_futex, CollectorTimeout::WAIT_MS);
             lane.waiting.store(0, Ordering::Relaxed);
-            if silence.is_final(lane.tail.load(Ordering::Relaxed) != tail) {
+            if collector_timeout.is_final(lane.tail.load(Ordering::Relaxed) != tail) {
                 if process::header().heartbeat.load(Ordering::Relaxed) == HEARTBEAT_LEFT {
                     return self.lose(at, Unwritten::Left);
                 }

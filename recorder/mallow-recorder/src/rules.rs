@@ -1,12 +1,12 @@
 //! How to leave a frame: unwind tables, compiled into one word per code address and cached.
 //!
-//! On x86-64 nearly every frame is left in one of five ways, because compilers address the frame through
+//! On x86-64 nearly every frame is left in one of five ways (kinds), because compilers address the frame through
 //! `rsp` or `rbp` and save `rbp`, the only register that later rules may need, at a fixed place. A rule packs
-//! the way and two offsets into 32 bits:
+//! the kind and two offsets into 32 bits:
 //!
 //! ```text
 //! 31              20 19               4 3    0
-//! |   b / 8, signed  |  a / 8, signed  |  way |
+//! |   b / 8, signed  |  a / 8, signed  | kind |
 //! ```
 //!
 //! The cache is shared by all threads without locks. An entry is one word: the rule, and above it all bits of the address that its
@@ -19,7 +19,7 @@ use crate::objects::{self, Object};
 use crate::unloads;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// The plain ways are told apart by bits, so that a step needs no jump.
+/// The plain kinds are told apart by bits, so that a step needs no jump.
 const PLAIN: u32 = 8;
 const BASE_IS_BP: u32 = 1;
 const SAVES_BP: u32 = 2;
@@ -28,7 +28,7 @@ const SAVES_BP: u32 = 2;
 /// it.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum RuleKind {
     /// `cfa = rsp + a`, rbp unchanged.
     Sp = PLAIN,
     /// `cfa = rbp + a`, rbp unchanged.
@@ -42,32 +42,32 @@ pub enum Way {
     /// A signal's frame: rip, rsp and rbp lie in the context that the kernel saved, `a` bytes above rsp.
     Signal = 2,
     /// The outermost frame.
-    End = 3,
+    Root = 3,
     /// No table covers the address: code made at run time or by hand. rbp is taken for a frame pointer if it
     /// can be one.
-    Guess = 4,
+    FramePointer = 4,
     /// The table says something that does not fit above.
-    Foreign = 5,
-    /// A plain way whose offsets do not fit into a rule: the tables are read each time ([`full_at`]).
+    Unsupported = 5,
+    /// A plain kind whose offsets do not fit into a rule: the tables are read each time ([`full_at`]).
     Wide = 6,
 }
 
 /// What leaving a frame has to do with rbp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BpUse {
+pub enum FpUse {
     /// Its value decides where the caller's frame is.
-    Needed,
+    Required,
     /// It is not looked at, and handed on to the caller's frame.
-    HandedOn,
+    Preserved,
     /// It is not looked at; the caller's value comes from the stack.
-    Replaced,
+    Restored,
 }
 
-/// A way with its offsets, as the tables have it.
+/// A kind with its offsets, as the tables have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FullRule {
     /// How.
-    pub way: Way,
+    pub kind: RuleKind,
     /// The first offset.
     pub a: i32,
     /// The second offset.
@@ -75,17 +75,19 @@ pub struct FullRule {
 }
 
 impl FullRule {
-    const FOREIGN: FullRule = FullRule { way: Way::Foreign, a: 0, b: 0 };
-    const GUESS: FullRule = FullRule { way: Way::Guess, a: 0, b: 0 };
+    const UNSUPPORTED: FullRule = FullRule { kind: RuleKind::Unsupported, a: 0, b: 0 };
+    const FRAME_POINTER: FullRule = FullRule { kind: RuleKind::FramePointer, a: 0, b: 0 };
 
     fn packed(self) -> Rule {
         const A_LIMIT: i32 = 8 << 15;
         const B_LIMIT: i32 = 8 << 11;
         let fits = (-A_LIMIT..A_LIMIT).contains(&self.a) && (-B_LIMIT..B_LIMIT).contains(&self.b);
         if fits && (self.a | self.b) % 8 == 0 {
-            return Rule(self.way as u32 | ((self.a / 8) as u32 & 0xffff) << 4 | ((self.b / 8) as u32) << 20);
+            return Rule(
+                self.kind as u32 | ((self.a / 8) as u32 & 0xffff) << 4 | ((self.b / 8) as u32) << 20,
+            );
         }
-        Rule(if self.way as u32 & PLAIN != 0 { Way::Wide } else { Way::Foreign } as u32)
+        Rule(if self.kind as u32 & PLAIN != 0 { RuleKind::Wide } else { RuleKind::Unsupported } as u32)
     }
 }
 
@@ -96,34 +98,34 @@ pub struct Rule(u32);
 impl Rule {
     /// How.
     #[inline(always)]
-    pub fn way(self) -> Way {
+    pub fn kind(self) -> RuleKind {
         match self.0 & 0xf {
-            0x8 => Way::Sp,
-            0x9 => Way::Bp,
-            0xa => Way::SpSavesBp,
-            0xb => Way::BpSavesBp,
-            1 => Way::Realigned,
-            2 => Way::Signal,
-            3 => Way::End,
-            4 => Way::Guess,
-            6 => Way::Wide,
-            _ => Way::Foreign,
+            0x8 => RuleKind::Sp,
+            0x9 => RuleKind::Bp,
+            0xa => RuleKind::SpSavesBp,
+            0xb => RuleKind::BpSavesBp,
+            1 => RuleKind::Realigned,
+            2 => RuleKind::Signal,
+            3 => RuleKind::Root,
+            4 => RuleKind::FramePointer,
+            6 => RuleKind::Wide,
+            _ => RuleKind::Unsupported,
         }
     }
 
-    /// Whether it is one of the four plain ways.
+    /// Whether it is one of the four plain kinds.
     #[inline(always)]
     pub fn is_plain(self) -> bool {
         self.0 & PLAIN != 0
     }
 
-    /// In a plain way: whether the frame is addressed through rbp.
+    /// In a plain kind: whether the frame is addressed through rbp.
     #[inline(always)]
     pub fn base_is_bp(self) -> bool {
         self.0 & BASE_IS_BP != 0
     }
 
-    /// In a plain way: whether rbp was saved.
+    /// In a plain kind: whether rbp was saved.
     #[inline(always)]
     pub fn saves_bp(self) -> bool {
         self.0 & SAVES_BP != 0
@@ -131,15 +133,15 @@ impl Rule {
 
     /// What leaving has to do with rbp.
     #[inline(always)]
-    pub fn bp_use(self) -> BpUse {
-        let plain = if self.saves_bp() { BpUse::Replaced } else { BpUse::HandedOn };
+    pub fn fp_use(self) -> FpUse {
+        let plain = if self.saves_bp() { FpUse::Restored } else { FpUse::Preserved };
         match self.is_plain() {
-            true if self.0 & BASE_IS_BP != 0 => BpUse::Needed,
+            true if self.0 & BASE_IS_BP != 0 => FpUse::Required,
             true => plain,
-            false => match self.way() {
-                Way::End => BpUse::HandedOn,
-                Way::Signal => BpUse::Replaced,
-                _ => BpUse::Needed,
+            false => match self.kind() {
+                RuleKind::Root => FpUse::Preserved,
+                RuleKind::Signal => FpUse::Restored,
+                _ => FpUse::Required,
             },
         }
     }
@@ -205,7 +207,7 @@ fn miss(pc: usize, generation: u64) -> Rule {
         unloads::meet(object);
         modules::log(object, generation);
     }
-    let full = object.and_then(|object| compile(&object, pc)).unwrap_or(FullRule::GUESS);
+    let full = object.and_then(|object| compile(&object, pc)).unwrap_or(FullRule::FRAME_POINTER);
     let rule = full.packed();
     if tag(pc) >> 32 == 0 {
         // The pair of entries is a tiny set: prefer the empty one, else replace the second.
@@ -221,7 +223,7 @@ fn miss(pc: usize, generation: u64) -> Rule {
     rule
 }
 
-/// What the tables say of a program counter whose rule is [`Way::Wide`].
+/// What the tables say of a program counter whose rule is [`RuleKind::Wide`].
 #[inline(never)]
 pub fn full_at(pc: usize) -> Option<FullRule> {
     compile(&objects::find(pc)?, pc)
@@ -246,34 +248,34 @@ fn compile(object: &Object, pc: usize) -> Option<FullRule> {
 }
 
 fn plain_rule(row: &Row) -> FullRule {
-    let foreign = FullRule::FOREIGN;
+    let unsupported = FullRule::UNSUPPORTED;
     match row.ra {
-        Saved::Undefined => return FullRule { way: Way::End, a: 0, b: 0 },
+        Saved::Undefined => return FullRule { kind: RuleKind::Root, a: 0, b: 0 },
         // The rows of this ABI start with "the return address is at cfa - 8"; anything else is hand-written.
         Saved::At(-8) => {}
-        _ => return foreign,
+        _ => return unsupported,
     }
     match (row.frame, row.bp) {
         (FrameAddress::Register(register, offset), bp) => {
             let (keeps, saves) = match register {
-                cfi::RSP => (Way::Sp, Way::SpSavesBp),
-                cfi::RBP => (Way::Bp, Way::BpSavesBp),
-                _ => return foreign,
+                cfi::RSP => (RuleKind::Sp, RuleKind::SpSavesBp),
+                cfi::RBP => (RuleKind::Bp, RuleKind::BpSavesBp),
+                _ => return unsupported,
             };
             match bp {
-                Saved::Unsaid | Saved::Undefined | Saved::Same => FullRule { way: keeps, a: offset, b: 0 },
-                Saved::At(saved) => FullRule { way: saves, a: offset, b: saved },
-                _ => foreign,
+                Saved::Unsaid | Saved::Undefined | Saved::Same => FullRule { kind: keeps, a: offset, b: 0 },
+                Saved::At(saved) => FullRule { kind: saves, a: offset, b: saved },
+                _ => unsupported,
             }
         }
         (FrameAddress::Expression(frame), Saved::AtExpression(bp)) => {
             let by_bp = frame.register == Some(cfi::RBP) && bp.register == Some(cfi::RBP);
             match (by_bp, frame.is_read, bp.is_read) {
-                (true, true, false) => FullRule { way: Way::Realigned, a: frame.offset, b: bp.offset },
-                _ => foreign,
+                (true, true, false) => FullRule { kind: RuleKind::Realigned, a: frame.offset, b: bp.offset },
+                _ => unsupported,
             }
         }
-        _ => foreign,
+        _ => unsupported,
     }
 }
 
@@ -282,9 +284,9 @@ fn plain_rule(row: &Row) -> FullRule {
 fn signal_rule(row: &Row) -> FullRule {
     match row.frame {
         FrameAddress::Expression(frame) if frame.register == Some(cfi::RSP) && frame.is_read => {
-            FullRule { way: Way::Signal, a: frame.offset, b: 0 }
+            FullRule { kind: RuleKind::Signal, a: frame.offset, b: 0 }
         }
-        _ => FullRule::FOREIGN,
+        _ => FullRule::UNSUPPORTED,
     }
 }
 

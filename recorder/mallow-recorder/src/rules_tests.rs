@@ -39,33 +39,33 @@ fn judged(object: &Object, pc: usize) -> Option<FullRule> {
 }
 
 fn judged_plain(row: &UnwindTableRow<usize, OnStack>, frames: &EhFrame<Bytes>) -> FullRule {
-    let foreign = FullRule::FOREIGN;
+    let unsupported = FullRule::UNSUPPORTED;
     match row.register(X86_64::RA) {
-        Some(RegisterRule::Undefined) => return FullRule { way: Way::End, a: 0, b: 0 },
+        Some(RegisterRule::Undefined) => return FullRule { kind: RuleKind::Root, a: 0, b: 0 },
         // The rows of this ABI start with "the return address is at cfa - 8"; anything else is hand-written.
         Some(RegisterRule::Offset(-8)) => {}
-        _ => return foreign,
+        _ => return unsupported,
     }
     match (row.cfa(), row.register(X86_64::RBP)) {
         (CfaRule::RegisterAndOffset { register, offset }, bp) => {
             let (keeps, saves) = match *register {
-                X86_64::RSP => (Way::Sp, Way::SpSavesBp),
-                X86_64::RBP => (Way::Bp, Way::BpSavesBp),
-                _ => return foreign,
+                X86_64::RSP => (RuleKind::Sp, RuleKind::SpSavesBp),
+                X86_64::RBP => (RuleKind::Bp, RuleKind::BpSavesBp),
+                _ => return unsupported,
             };
             match bp {
                 None | Some(RegisterRule::Undefined | RegisterRule::SameValue) => rule(keeps, *offset, 0),
                 Some(RegisterRule::Offset(saved)) => rule(saves, *offset, saved),
-                _ => foreign,
+                _ => unsupported,
             }
         }
         (CfaRule::Expression(cfa), Some(RegisterRule::Expression(bp))) => {
             match (bp_relative(cfa, frames), bp_relative(&bp, frames)) {
-                (Some((a, true)), Some((b, false))) => rule(Way::Realigned, a, b),
-                _ => foreign,
+                (Some((a, true)), Some((b, false))) => rule(RuleKind::Realigned, a, b),
+                _ => unsupported,
             }
         }
-        _ => foreign,
+        _ => unsupported,
     }
 }
 
@@ -95,18 +95,18 @@ fn register_relative(
 /// The kernel's `ucontext` keeps the registers in a fixed order; the rule needs only the place of the saved
 /// rsp.
 fn judged_signal(row: &UnwindTableRow<usize, OnStack>, frames: &EhFrame<Bytes>) -> FullRule {
-    let CfaRule::Expression(cfa) = row.cfa() else { return FullRule::FOREIGN };
+    let CfaRule::Expression(cfa) = row.cfa() else { return FullRule::UNSUPPORTED };
     match register_relative(cfa, frames) {
-        Some((X86_64::RSP, offset, true)) => rule(Way::Signal, offset, 0),
-        _ => FullRule::FOREIGN,
+        Some((X86_64::RSP, offset, true)) => rule(RuleKind::Signal, offset, 0),
+        _ => FullRule::UNSUPPORTED,
     }
 }
 
 /// A rule with distances of any size.
-fn rule(way: Way, a: i64, b: i64) -> FullRule {
+fn rule(kind: RuleKind, a: i64, b: i64) -> FullRule {
     match (i32::try_from(a), i32::try_from(b)) {
-        (Ok(a), Ok(b)) => FullRule { way, a, b },
-        _ => FullRule::FOREIGN,
+        (Ok(a), Ok(b)) => FullRule { kind, a, b },
+        _ => FullRule::UNSUPPORTED,
     }
 }
 
@@ -204,14 +204,21 @@ fn damaged_tables_are_read_to_their_end_and_no_further() {
 #[test]
 fn rules_give_back_their_offsets_or_are_wide() {
     for (a, b) in [(8, 0), (16, -16), ((8 << 15) - 8, -(8 << 11)), (-(8 << 15), (8 << 11) - 8), (-8, 8)] {
-        for way in [Way::Sp, Way::Bp, Way::SpSavesBp, Way::BpSavesBp, Way::Realigned, Way::Signal] {
-            let rule = FullRule { way, a, b }.packed();
-            assert_eq!((rule.way(), rule.a(), rule.b()), (way, a as isize, b as isize));
+        for kind in [
+            RuleKind::Sp,
+            RuleKind::Bp,
+            RuleKind::SpSavesBp,
+            RuleKind::BpSavesBp,
+            RuleKind::Realigned,
+            RuleKind::Signal,
+        ] {
+            let rule = FullRule { kind, a, b }.packed();
+            assert_eq!((rule.kind(), rule.a(), rule.b()), (kind, a as isize, b as isize));
         }
     }
     for (a, b) in [(8 << 15, 0), (-(8 << 15) - 8, 0), (8, 8 << 11), (8, -(8 << 11) - 8), (12, 0), (16, 4)] {
-        assert_eq!(FullRule { way: Way::BpSavesBp, a, b }.packed().way(), Way::Wide);
-        assert_eq!(FullRule { way: Way::Realigned, a, b }.packed().way(), Way::Foreign);
+        assert_eq!(FullRule { kind: RuleKind::BpSavesBp, a, b }.packed().kind(), RuleKind::Wide);
+        assert_eq!(FullRule { kind: RuleKind::Realigned, a, b }.packed().kind(), RuleKind::Unsupported);
     }
 }
 
@@ -232,6 +239,9 @@ fn an_entry_of_the_cache_tells_its_whole_address() {
 #[test]
 fn own_code_has_a_rule_and_nowhere_has_none() {
     let here = own_code_has_a_rule_and_nowhere_has_none as *const () as usize;
-    assert!(matches!(rule_at(here + 1, 0).way(), Way::Sp | Way::SpSavesBp | Way::Bp | Way::BpSavesBp));
-    assert_eq!(rule_at(16, 0).way(), Way::Guess);
+    assert!(matches!(
+        rule_at(here + 1, 0).kind(),
+        RuleKind::Sp | RuleKind::SpSavesBp | RuleKind::Bp | RuleKind::BpSavesBp
+    ));
+    assert_eq!(rule_at(16, 0).kind(), RuleKind::FramePointer);
 }

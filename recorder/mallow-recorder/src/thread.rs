@@ -29,10 +29,12 @@ use crate::process::{self, THREAD_BYTES};
 use crate::ring::{Unwritten, Writer};
 use crate::stack_range::StackRange;
 use crate::stamps::Stamps;
-use crate::standing::{ABSENT, COUNTING, IN_HOOK, IN_REAL, OFF, PARKED, RECORDING, STALLED, Standing};
+use crate::thread_status::{
+    ABSENT, COUNTING, IN_HOOK, IN_REAL, OFF, PARKED, RECORDING, STALLED, ThreadStatus,
+};
 use crate::tls;
 use crate::unloads;
-use crate::walk::Surroundings;
+use crate::walk::UnwindContext;
 use core::sync::atomic::{AtomicU32, Ordering, compiler_fence};
 use mallow_wire::shared::Lane;
 
@@ -40,7 +42,7 @@ use mallow_wire::shared::Lane;
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct Thread {
-    standing: Standing,
+    status: ThreadStatus,
     /// The stack pointer of the hooked call under way.
     outer_sp: usize,
     /// This thread's lane.
@@ -50,7 +52,7 @@ pub struct Thread {
     /// The last stack.
     pub memo: *mut Memo,
     /// What walks need to know.
-    pub around: Surroundings,
+    pub cx: UnwindContext,
     /// Which events get a time stamp.
     pub stamps: Stamps,
     /// The block that this thread allocated last, for counting temporary ones.
@@ -59,8 +61,9 @@ pub struct Thread {
     pub tag: u8,
 }
 
-const _: () =
-    assert!(size_of::<Thread>() <= THREAD_BYTES && align_of::<Thread>() <= align_of::<process::Wiped>());
+const _: () = assert!(
+    size_of::<Thread>() <= THREAD_BYTES && align_of::<Thread>() <= align_of::<process::ForkCleared>()
+);
 
 /// The calling thread's state; null before its first call.
 #[inline(always)]
@@ -98,7 +101,7 @@ pub unsafe fn enter(caller: Caller) -> Entry {
     if !thread.is_null() {
         // SAFETY: a non-null word points at this thread's state, which stays mapped for the process's life.
         unsafe {
-            let state = (*thread).standing.state.load(Ordering::Relaxed);
+            let state = (*thread).status.state.load(Ordering::Relaxed);
             if state == RECORDING {
                 return Entry::Record(begin(thread, caller, RECORDING));
             }
@@ -130,10 +133,10 @@ pub unsafe fn enter_counting(caller: Caller) -> Option<Counted> {
     }
     // SAFETY: as in `enter`.
     unsafe {
-        if (*thread).standing.state.load(Ordering::Relaxed) != COUNTING {
+        if (*thread).status.state.load(Ordering::Relaxed) != COUNTING {
             return None;
         }
-        (*thread).standing.state.store(IN_REAL, Ordering::Relaxed);
+        (*thread).status.state.store(IN_REAL, Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
         (*thread).outer_sp = caller.sp;
     }
@@ -152,7 +155,7 @@ impl Drop for Counted {
     #[inline(always)]
     fn drop(&mut self) {
         // SAFETY: this thread's state.
-        unsafe { (*self.thread).standing.state.store(COUNTING, Ordering::Relaxed) };
+        unsafe { (*self.thread).status.state.store(COUNTING, Ordering::Relaxed) };
     }
 }
 
@@ -162,7 +165,7 @@ unsafe fn begin(thread: *mut Thread, caller: Caller, back: u32) -> Guard {
     unsafe {
         // The state first: a handler that came between the two would otherwise be taken for a first call, and leave its own
         // stack pointer behind.
-        (*thread).standing.state.store(IN_REAL, Ordering::Relaxed);
+        (*thread).status.state.store(IN_REAL, Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
         let back_sp = (*thread).outer_sp;
         (*thread).outer_sp = caller.sp;
@@ -201,14 +204,14 @@ impl Guard {
     #[inline(always)]
     pub fn in_hook(&self) {
         // SAFETY: the guard's thread is this thread.
-        unsafe { (*self.thread).standing.state.store(IN_HOOK, Ordering::Relaxed) };
+        unsafe { (*self.thread).status.state.store(IN_HOOK, Ordering::Relaxed) };
     }
 
     /// From here on the allocator is at work.
     #[inline(always)]
     pub fn in_real(&self) {
         // SAFETY: the guard's thread is this thread.
-        unsafe { (*self.thread).standing.state.store(IN_REAL, Ordering::Relaxed) };
+        unsafe { (*self.thread).status.state.store(IN_REAL, Ordering::Relaxed) };
     }
 
     /// The stack node of the caller.
@@ -220,15 +223,15 @@ impl Guard {
         // SAFETY: the guard is the proof that nobody else uses this thread's memo, unless it interrupts
         // another call.
         unsafe {
-            let around = &mut (*self.thread).around;
-            around.generation = unloads::generation();
+            let cx = &mut (*self.thread).cx;
+            cx.generation = unloads::generation();
             let node = if self.back == RECORDING {
-                Memo::node((*self.thread).memo, caller, around)
+                Memo::node((*self.thread).memo, caller, cx)
             } else {
-                memo::node_from_scratch(caller, around)
+                memo::node_from_scratch(caller, cx)
             };
             #[cfg(feature = "verify")]
-            crate::verify::compare(node, caller, around);
+            crate::verify::compare(node, caller, cx);
             node
         }
     }
@@ -245,8 +248,8 @@ impl Drop for Guard {
                 (*thread).outer_sp = self.back_sp;
             }
             compiler_fence(Ordering::SeqCst);
-            let back = if nested { self.back } else { (*thread).standing.home.load(Ordering::Relaxed) };
-            (*thread).standing.state.store(back, Ordering::Relaxed);
+            let back = if nested { self.back } else { (*thread).status.home.load(Ordering::Relaxed) };
+            (*thread).status.state.store(back, Ordering::Relaxed);
         }
     }
 }
@@ -258,7 +261,7 @@ unsafe fn enter_slowly(caller: Caller) -> Entry {
     let thread = current();
     // SAFETY: as in `enter`.
     unsafe {
-        let state = if thread.is_null() { ABSENT } else { (*thread).standing.state.load(Ordering::Relaxed) };
+        let state = if thread.is_null() { ABSENT } else { (*thread).status.state.load(Ordering::Relaxed) };
         match state {
             ABSENT => enter_first(caller),
             RECORDING | COUNTING => enter_known(thread, state, caller),
@@ -266,7 +269,7 @@ unsafe fn enter_slowly(caller: Caller) -> Entry {
             PARKED if lanes::wants_another_try() => enter_first(caller),
             STALLED if (*thread).ring.resume() => {
                 Memo::forget((*thread).memo);
-                (*thread).standing.home.store(RECORDING, Ordering::Relaxed);
+                (*thread).status.home.store(RECORDING, Ordering::Relaxed);
                 enter_known(thread, RECORDING, caller)
             }
             STALLED => {
@@ -315,13 +318,13 @@ unsafe fn enter_first(caller: Caller) -> Entry {
         // From the moment at which the thread is known, a handler interrupts a call under way. Field by field, because a
         // whole one on the stack would be a good part of what a call takes there.
         let (state, home_word) = (AtomicU32::new(IN_HOOK), AtomicU32::new(home));
-        (&raw mut (*thread).standing).write(Standing { state, home: home_word });
+        (&raw mut (*thread).status).write(ThreadStatus { state, home: home_word });
         (&raw mut (*thread).outer_sp).write(caller.sp);
         (&raw mut (*thread).lane).write(place.lane);
         (&raw mut (*thread).ring).write(Writer::new(place.lane, place.ring));
         (&raw mut (*thread).memo).write(memo);
-        (&raw mut (*thread).around.generation).write(unloads::generation());
-        (&raw mut (*thread).around.pid).write(place.pid);
+        (&raw mut (*thread).cx.generation).write(unloads::generation());
+        (&raw mut (*thread).cx.pid).write(place.pid);
         (&raw mut (*thread).stamps).write(Stamps::of_lane(place.index));
         (&raw mut (*thread).last_address).write(0);
         (&raw mut (*thread).tag).write(place.index as u8);
@@ -330,7 +333,7 @@ unsafe fn enter_first(caller: Caller) -> Entry {
         } else {
             StackRange::of_this_thread(caller.sp)
         };
-        (&raw mut (*thread).around.stack).write(stack);
+        (&raw mut (*thread).cx.stack).write(stack);
         tls::set(thread.cast());
         enter_known(thread, home, caller)
     }
@@ -341,11 +344,11 @@ unsafe fn enter_first(caller: Caller) -> Entry {
 unsafe fn enter_nested(thread: *mut Thread, state: u32, caller: Caller) -> Entry {
     // SAFETY: as in `enter`.
     unsafe {
-        let home = (*thread).standing.home.load(Ordering::Relaxed);
+        let home = (*thread).status.home.load(Ordering::Relaxed);
         let outer_sp = (*thread).outer_sp;
-        let around = &(*thread).around;
-        let is_above = around.stack.holds(caller.sp) && around.stack.holds(outer_sp) && caller.sp > outer_sp;
-        let back = match way_out(caller, outer_sp, around) {
+        let cx = &(*thread).cx;
+        let is_above = cx.stack.holds(caller.sp) && cx.stack.holds(outer_sp) && caller.sp > outer_sp;
+        let back = match way_out(caller, outer_sp, cx) {
             WayOut::OuterCall if state == IN_REAL => return Entry::Pass,
             WayOut::Neither if is_above => {
                 // The outer call's frame is gone: it was left by a jump.
@@ -384,11 +387,11 @@ enum WayOut {
 }
 
 /// Walks out from `caller` to the hooked call whose stack pointer was `outer_sp`.
-unsafe fn way_out(caller: Caller, outer_sp: usize, around: &Surroundings) -> WayOut {
+unsafe fn way_out(caller: Caller, outer_sp: usize, cx: &UnwindContext) -> WayOut {
     let mut met = WayOut::Neither;
     // SAFETY: as in `enter`.
     unsafe {
-        memo::walk_each(caller, around, |_, frame| {
+        memo::walk_each(caller, cx, |_, frame| {
             if frame.exact {
                 met = WayOut::SignalFrame;
             } else if frame.slot == outer_sp {
@@ -410,12 +413,12 @@ struct Unrecorded(Thread);
 impl Unrecorded {
     const fn new(state: u32) -> Unrecorded {
         Unrecorded(Thread {
-            standing: Standing { state: AtomicU32::new(state), home: AtomicU32::new(state) },
+            status: ThreadStatus { state: AtomicU32::new(state), home: AtomicU32::new(state) },
             outer_sp: 0,
             lane: core::ptr::null(),
             ring: Writer::none(),
             memo: core::ptr::null_mut(),
-            around: Surroundings { stack: StackRange { start: 0, end: 0 }, generation: 0, pid: 0 },
+            cx: UnwindContext { stack: StackRange { start: 0, end: 0 }, generation: 0, pid: 0 },
             stamps: Stamps::of_lane(0),
             last_address: 0,
             tag: 0,
@@ -458,7 +461,7 @@ pub unsafe fn before_closing(caller: Caller) {
     // SAFETY: by contract.
     unsafe {
         if let Entry::Record(guard) | Entry::Count(guard) = enter(caller) {
-            (*guard.thread()).standing.switch_off();
+            (*guard.thread()).status.switch_off();
             process::header().threads_locked_in.fetch_add(1, Ordering::Relaxed);
         } else {
             become_ours();
@@ -478,10 +481,10 @@ unsafe fn go_without(thread: *mut Thread, why: Unwritten) -> bool {
     // SAFETY: by contract.
     unsafe {
         match why {
-            Unwritten::Silent => (*thread).standing.home.store(STALLED, Ordering::Relaxed),
+            Unwritten::Silent => (*thread).status.home.store(STALLED, Ordering::Relaxed),
             Unwritten::Left => {
                 process::end();
-                (*thread).standing.switch_off();
+                (*thread).status.switch_off();
             }
         }
     }
@@ -491,7 +494,7 @@ unsafe fn go_without(thread: *mut Thread, why: Unwritten) -> bool {
 /// Ends recording: on this thread now, on others when their rings are full.
 pub fn stop() {
     process::end();
-    if let Some(thread) = Standing::current() {
+    if let Some(thread) = ThreadStatus::current() {
         thread.switch_off();
     }
 }

@@ -8,7 +8,7 @@
 use crate::Caller;
 use crate::memo::{FRAMES_MAX, walk_each};
 use crate::process;
-use crate::walk::Surroundings;
+use crate::walk::UnwindContext;
 use core::arch::{asm, global_asm};
 use core::ffi::{c_int, c_void};
 use core::mem::transmute;
@@ -25,7 +25,7 @@ const COMPARED_MAX: usize = 512;
 /// # Safety
 /// As [`walk_each`].
 #[inline(never)]
-pub unsafe fn compare(node: u32, caller: Caller, around: &Surroundings) {
+pub unsafe fn compare(node: u32, caller: Caller, cx: &UnwindContext) {
     if is_node_cut(node) {
         return;
     }
@@ -36,7 +36,7 @@ pub unsafe fn compare(node: u32, caller: Caller, around: &Surroundings) {
     let mut same = true;
     // SAFETY: by contract.
     let walked_depth = unsafe {
-        walk_each(caller, around, |i, frame| {
+        walk_each(caller, cx, |i, frame| {
             same &= i >= COMPARED_MAX || ours[i] == frame.ra as u64;
             true
         })

@@ -8,7 +8,7 @@
 //! frame that reaches into the guard page above.
 
 use crate::process;
-use crate::rules::{self, FullRule, Rule, Way};
+use crate::rules::{self, FullRule, Rule, RuleKind};
 use crate::stack_range::StackRange;
 use crate::sys;
 use crate::unloads;
@@ -101,14 +101,14 @@ pub enum Outcome {
     /// Nowhere: the frame is the outermost.
     Outermost,
     /// Nowhere: no table and no plausible frame pointer, or a table that makes no sense.
-    Cut,
+    Truncated,
     /// Not told: the words lie behind the end that was given.
     Beyond,
 }
 
 /// What a walk needs to know of its thread.
 #[derive(Clone, Copy, Debug)]
-pub struct Surroundings {
+pub struct UnwindContext {
     /// The thread's own stack.
     pub stack: StackRange,
     /// How often code was unloaded.
@@ -123,7 +123,7 @@ const RED_ZONE_BYTES: usize = 128;
 /// No frame is larger than this; a table that says so is wrong for its code.
 const FRAME_BYTES_MAX: usize = 256 << 20;
 
-impl Surroundings {
+impl UnwindContext {
     /// The address below which the words of `frame`'s callers can be read: the end of the thread's own stack; of a foreign one
     /// the end of the page that was read last. The place of an interrupted frame was read elsewhere, so that nothing of its
     /// own stack is known.
@@ -154,26 +154,26 @@ impl Surroundings {
 pub unsafe fn step_beyond(
     frame: &mut Frame,
     rule: Rule,
-    around: &Surroundings,
+    cx: &UnwindContext,
     end: &mut usize,
     bp_slot: &mut usize,
 ) -> Outcome {
     let slot = rule.slot_of(frame);
     let saved = slot.wrapping_add(8).wrapping_add(rule.b() as usize);
-    if !around.may_read(frame, slot) || rule.saves_bp() && !sys::is_readable(saved) {
-        return Outcome::Cut;
+    if !cx.may_read(frame, slot) || rule.saves_bp() && !sys::is_readable(saved) {
+        return Outcome::Truncated;
     }
     // Pages in between are not asked for: the callers' words lie above this one.
     *end = (slot & !(PAGE_BYTES - 1)).saturating_add(PAGE_BYTES);
     // SAFETY: by contract; the words that the step reads can be read.
     match unsafe { plain_step(frame, rule, *end, bp_slot) } {
-        Outcome::Beyond => Outcome::Cut,
+        Outcome::Beyond => Outcome::Truncated,
         outcome => outcome,
     }
 }
 
 impl Rule {
-    /// Where a plain way finds the return address.
+    /// Where a plain rule finds the return address.
     #[inline(always)]
     fn slot_of(self, frame: &Frame) -> usize {
         let base = if self.base_is_bp() { frame.bp } else { frame.sp };
@@ -199,11 +199,11 @@ pub unsafe fn plain_step(frame: &mut Frame, rule: Rule, end: usize, bp_slot: &mu
     let slot = rule.slot_of(frame);
     let cfa = slot.wrapping_add(8);
     if slot < frame.sp || slot >= end || slot & 7 != 0 {
-        return if slot >= end && slot & 7 == 0 { Outcome::Beyond } else { Outcome::Cut };
+        return if slot >= end && slot & 7 == 0 { Outcome::Beyond } else { Outcome::Truncated };
     }
     let saved = cfa.wrapping_add(rule.b() as usize);
     if rule.saves_bp() && (saved < frame.sp || saved >= slot || saved & 7 != 0) && !is_popped(frame, saved) {
-        return Outcome::Cut;
+        return Outcome::Truncated;
     }
     // SAFETY: both addresses lie between the stack pointer and the end of the stack, or just below an interrupted one, where
     // the kernel leaves everything as it was.
@@ -235,18 +235,18 @@ fn is_popped(frame: &Frame, saved: usize) -> bool {
 pub unsafe fn unusual_step(
     frame: &mut Frame,
     rule: Rule,
-    around: &Surroundings,
+    cx: &UnwindContext,
     mut read: impl FnMut(Check),
 ) -> Outcome {
     // SAFETY: tables of live code describe live frames.
     unsafe {
-        match rule.way() {
-            Way::End => Outcome::Outermost,
-            Way::Realigned => realigned(frame, rule, around, &mut read),
-            Way::Signal => interrupted(frame, rule, &mut read),
-            Way::Guess => by_frame_pointer(frame, around, &mut read),
-            Way::Wide => far(frame, around, &mut read),
-            _ => Outcome::Cut,
+        match rule.kind() {
+            RuleKind::Root => Outcome::Outermost,
+            RuleKind::Realigned => realigned(frame, rule, cx, &mut read),
+            RuleKind::Signal => interrupted(frame, rule, &mut read),
+            RuleKind::FramePointer => by_frame_pointer(frame, cx, &mut read),
+            RuleKind::Wide => far(frame, cx, &mut read),
+            _ => Outcome::Truncated,
         }
     }
 }
@@ -256,15 +256,15 @@ pub unsafe fn unusual_step(
 unsafe fn realigned(
     frame: &mut Frame,
     rule: Rule,
-    around: &Surroundings,
+    cx: &UnwindContext,
     read: &mut impl FnMut(Check),
 ) -> Outcome {
     let cfa_slot = frame.bp.wrapping_add(rule.a() as usize);
     let bp_slot = frame.bp.wrapping_add(rule.b() as usize);
     let on_stack =
-        |address: usize| address >= frame.sp - 8 && address & 7 == 0 && around.may_read(frame, address);
+        |address: usize| address >= frame.sp - 8 && address & 7 == 0 && cx.may_read(frame, address);
     if !on_stack(cfa_slot) || !on_stack(bp_slot) {
-        return Outcome::Cut;
+        return Outcome::Truncated;
     }
     // SAFETY: both addresses lie between the stack pointer and the end of the stack.
     let (cfa, bp) = unsafe { (*(cfa_slot as *const usize), *(bp_slot as *const usize)) };
@@ -272,7 +272,7 @@ unsafe fn realigned(
     read(Check { address: bp_slot, value: bp });
     let slot = cfa.wrapping_sub(8);
     if slot < frame.sp || !on_stack(slot) {
-        return Outcome::Cut;
+        return Outcome::Truncated;
     }
     // SAFETY: as above.
     let ra = unsafe { *(slot as *const usize) };
@@ -303,21 +303,21 @@ unsafe fn interrupted(frame: &mut Frame, rule: Rule, read: &mut impl FnMut(Check
 }
 
 /// The caller of a frame that is large, or of an odd size: a plain step by what the tables say.
-unsafe fn far(frame: &mut Frame, around: &Surroundings, read: &mut impl FnMut(Check)) -> Outcome {
-    let Some(FullRule { way, a, b }) = rules::full_at(pc_of(frame.ra, frame.exact)) else {
-        return Outcome::Cut;
+unsafe fn far(frame: &mut Frame, cx: &UnwindContext, read: &mut impl FnMut(Check)) -> Outcome {
+    let Some(FullRule { kind, a, b }) = rules::full_at(pc_of(frame.ra, frame.exact)) else {
+        return Outcome::Truncated;
     };
-    let base = if matches!(way, Way::Bp | Way::BpSavesBp) { frame.bp } else { frame.sp };
+    let base = if matches!(kind, RuleKind::Bp | RuleKind::BpSavesBp) { frame.bp } else { frame.sp };
     let cfa = base.wrapping_add(a as usize);
     let (slot, saved) = (cfa.wrapping_sub(8), cfa.wrapping_add(b as usize));
-    let can_read = |at: usize| at >= frame.sp && at & 7 == 0 && around.may_read(frame, at);
+    let can_read = |at: usize| at >= frame.sp && at & 7 == 0 && cx.may_read(frame, at);
     if !can_read(slot) {
-        return Outcome::Cut;
+        return Outcome::Truncated;
     }
     let mut bp = frame.bp;
-    if matches!(way, Way::SpSavesBp | Way::BpSavesBp) {
+    if matches!(kind, RuleKind::SpSavesBp | RuleKind::BpSavesBp) {
         if saved >= slot || !can_read(saved) {
-            return Outcome::Cut;
+            return Outcome::Truncated;
         }
         // SAFETY: between the stack pointer and the return address.
         bp = unsafe { *(saved as *const usize) };
@@ -332,12 +332,12 @@ unsafe fn far(frame: &mut Frame, around: &Surroundings, read: &mut impl FnMut(Ch
 
 /// Follows rbp when it can be a frame pointer: it points into the stack, above this frame, at a saved rbp and
 /// a return address.
-fn by_frame_pointer(frame: &mut Frame, around: &Surroundings, read: &mut impl FnMut(Check)) -> Outcome {
+fn by_frame_pointer(frame: &mut Frame, cx: &UnwindContext, read: &mut impl FnMut(Check)) -> Outcome {
     let (bp_slot, slot) = (frame.bp, frame.bp.wrapping_add(8));
-    let is_own = around.stack.holds(frame.sp - 8);
-    let reach = if is_own { around.stack.end } else { frame.sp.saturating_add(FRAME_BYTES_MAX) };
+    let is_own = cx.stack.holds(frame.sp - 8);
+    let reach = if is_own { cx.stack.end } else { frame.sp.saturating_add(FRAME_BYTES_MAX) };
     if bp_slot < frame.sp || slot >= reach || bp_slot & 7 != 0 {
-        return Outcome::Cut;
+        return Outcome::Truncated;
     }
     let word = |address: usize| {
         if is_own {
@@ -347,14 +347,14 @@ fn by_frame_pointer(frame: &mut Frame, around: &Surroundings, read: &mut impl Fn
             // SAFETY: it was readable a moment ago, and nobody unmaps a stack in use.
             sys::is_readable(address).then(|| unsafe { *(address as *const usize) })
         } else {
-            sys::read_word_checked(around.pid, address)
+            sys::read_word_checked(cx.pid, address)
         }
     };
-    let (Some(bp), Some(ra)) = (word(bp_slot), word(slot)) else { return Outcome::Cut };
+    let (Some(bp), Some(ra)) = (word(bp_slot), word(slot)) else { return Outcome::Truncated };
     read(Check { address: slot, value: ra });
     read(Check { address: bp_slot, value: bp });
     if ra < 4096 || ra >> 47 != 0 {
-        return Outcome::Cut;
+        return Outcome::Truncated;
     }
     *frame = Frame { slot, sp: slot + 8, ra, bp, exact: false };
     Outcome::Caller

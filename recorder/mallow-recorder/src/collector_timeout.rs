@@ -5,29 +5,29 @@ use core::sync::atomic::Ordering;
 use mallow_wire::shared::HEARTBEAT_LEFT;
 
 /// For how long one wait has seen no sign of life.
-pub(crate) struct Silence {
+pub(crate) struct CollectorTimeout {
     heartbeat: u32,
     silent_ms: u64,
 }
 
-impl Silence {
+impl CollectorTimeout {
     /// How long a thread sleeps between two looks, in milliseconds.
     pub(crate) const WAIT_MS: u64 = 50;
     /// The collector is not waited for any longer than this, in milliseconds.
     const MAX_MS: u64 = 5_000;
 
     /// A wait begins.
-    pub(crate) fn begin() -> Silence {
-        Silence { heartbeat: process::header().heartbeat.load(Ordering::Relaxed), silent_ms: 0 }
+    pub(crate) fn begin() -> CollectorTimeout {
+        CollectorTimeout { heartbeat: process::header().heartbeat.load(Ordering::Relaxed), silent_ms: 0 }
     }
 
-    /// Whether the collector has gone, after another sleep of [`Silence::WAIT_MS`]: it has said so, or was silent too long.
+    /// Whether the collector has gone, after another sleep of [`CollectorTimeout::WAIT_MS`]: it has said so, or was silent too long.
     /// `has_moved` is a sign of life that only the caller sees.
     pub(crate) fn is_final(&mut self, has_moved: bool) -> bool {
         let heartbeat = process::header().heartbeat.load(Ordering::Relaxed);
         let is_silent = heartbeat == self.heartbeat && !has_moved;
-        self.silent_ms = if is_silent { self.silent_ms + Silence::WAIT_MS } else { 0 };
+        self.silent_ms = if is_silent { self.silent_ms + CollectorTimeout::WAIT_MS } else { 0 };
         self.heartbeat = heartbeat;
-        heartbeat == HEARTBEAT_LEFT || self.silent_ms >= Silence::MAX_MS
+        heartbeat == HEARTBEAT_LEFT || self.silent_ms >= CollectorTimeout::MAX_MS
     }
 }

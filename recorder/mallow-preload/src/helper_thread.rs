@@ -1,4 +1,4 @@
-//! The aide: a thread of ours in the program, which asks its allocator for things when the collector wants them.
+//! The helper_thread: a thread of ours in the program, which asks its allocator for things when the collector wants them.
 //!
 //! Only a thread of the process can ask its allocator to give memory back, and a program at rest has none that passes
 //! by. So a session that wants this (a soak) has one made when `main` is called, and in every forked child; it sleeps
@@ -18,7 +18,7 @@ static CREATE: Real = Real::named(c"pthread_create");
 static DETACH: Real = Real::named(c"pthread_detach");
 static AT_FORK: Real = Real::named(c"__register_atfork");
 
-/// Starts the aide, when the session wants one, and has forked children start theirs.
+/// Starts the helper_thread, when the session wants one, and has forked children start theirs.
 ///
 /// Only when the process's libraries are set up.
 pub(crate) fn begin() {
@@ -73,24 +73,24 @@ extern "C" fn serve(_: *mut c_void) -> *mut c_void {
     if !process::is_ready() {
         return null_mut();
     }
-    let aide = &process::header().aide;
-    aide.tid.store(sys::gettid(), Ordering::Release);
+    let helper_thread = &process::header().aide;
+    helper_thread.tid.store(sys::gettid(), Ordering::Release);
     loop {
-        let asked = aide.asked.load(Ordering::Acquire);
-        if asked == aide.answered.load(Ordering::Relaxed) {
+        let asked = helper_thread.asked.load(Ordering::Acquire);
+        if asked == helper_thread.answered.load(Ordering::Relaxed) {
             if process::header().heartbeat.load(Ordering::Relaxed) == HEARTBEAT_LEFT {
                 return null_mut();
             }
-            sys::futex_wait(&aide.asked, asked, WAIT_MS);
+            sys::futex_wait(&helper_thread.asked, asked, WAIT_MS);
             continue;
         }
-        carry_out(aide);
-        aide.answered.store(asked, Ordering::Release);
+        carry_out(helper_thread);
+        helper_thread.answered.store(asked, Ordering::Release);
     }
 }
 
-fn carry_out(aide: &Aide) {
-    let order = aide.order.load(Ordering::Relaxed);
+fn carry_out(helper_thread: &Aide) {
+    let order = helper_thread.order.load(Ordering::Relaxed);
     let allocator = Allocator::find();
     if order & ORDER_TRIM != 0 {
         allocator.trim();
@@ -98,10 +98,10 @@ fn carry_out(aide: &Aide) {
     if order & ORDER_ACCOUNT != 0
         && let Some(account) = allocator.account()
     {
-        aide.held_bytes.store(account.held_bytes as u64, Ordering::Relaxed);
-        aide.used_bytes.store(account.used_bytes as u64, Ordering::Relaxed);
+        helper_thread.held_bytes.store(account.held_bytes as u64, Ordering::Relaxed);
+        helper_thread.used_bytes.store(account.used_bytes as u64, Ordering::Relaxed);
     }
-    aide.allocator.store(allocator.number(), Ordering::Relaxed);
+    helper_thread.allocator.store(allocator.number(), Ordering::Relaxed);
 }
 
 static MALLOC_TRIM: Real = Real::named(c"malloc_trim");

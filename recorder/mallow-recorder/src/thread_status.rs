@@ -26,17 +26,17 @@ pub const STALLED: u32 = 7;
 /// Of one thread.
 #[derive(Debug)]
 #[repr(C)]
-pub struct Standing {
+pub struct ThreadStatus {
     /// What it is doing.
     pub state: AtomicU32,
     /// What it is doing between calls.
     pub home: AtomicU32,
 }
 
-impl Standing {
+impl ThreadStatus {
     /// The calling thread's; none before its first call.
-    pub fn current() -> Option<&'static Standing> {
-        let thread = tls::get().cast::<Standing>();
+    pub fn current() -> Option<&'static ThreadStatus> {
+        let thread = tls::get().cast::<ThreadStatus>();
         // SAFETY: a word that is not null points at this thread's state, which begins with its standing and stays mapped.
         (!thread.is_null()).then(|| unsafe { &*thread })
     }

@@ -52,7 +52,8 @@ pub const MODE_VARIABLE: &str = "MALLOW_MODE";
 pub const NODE_SEGMENTS: [usize; 7] = [1 << 16, 1 << 19, 1 << 17, 1 << 18, 1 << 16, 1 << 20, 1 << 22];
 
 /// Entries in all segments.
-pub const NODE_COUNT: usize = (1 << 16) + (1 << 19) + (1 << 17) + (1 << 18) + (1 << 16) + (1 << 20) + (1 << 22);
+pub const NODE_COUNT: usize =
+    (1 << 16) + (1 << 19) + (1 << 17) + (1 << 18) + (1 << 16) + (1 << 20) + (1 << 22);
 
 /// The id that stands for "no stack": the parent of outermost frames. No entry has it. Ids have 28 bits.
 pub const NODE_ROOT: u32 = (1 << 28) - 1;

@@ -13,6 +13,8 @@ use std::collections::BTreeMap;
 const GONE: &[(&str, &str)] = &[
     ("Alarm", "timer"),
     ("station", "worker thread"),
+    ("folded_process", "process summary"),
+    ("folded_totals", "totals"),
     ("defeated", "unhookable"),
     ("stacks_cut", "stacks truncated"),
 ];
@@ -48,10 +50,8 @@ const LEAVING: &[(&str, &str)] = &[
     ("doubt", "confidence"),
     ("events_view", "event options"),
     ("figure", "metric"),
-    ("folded_process", "process summary"),
     ("folded_site", "site summary"),
     ("folded_thread", "thread summary"),
-    ("folded_totals", "totals"),
     ("handed_on", "preserved"),
     ("hello", "handshake"),
     ("introduce", "register"),

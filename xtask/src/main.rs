@@ -16,6 +16,7 @@ mod soak_record;
 mod steps;
 mod testing;
 mod tidy;
+mod wasm;
 mod workspaces;
 
 use std::path::PathBuf;
@@ -32,6 +33,7 @@ cargo xtask COMMAND
   recorder               what the library that enters other programs asks for and offers
   test                   every test
   miri                   the recorder's unit tests under Miri, which a nightly compiler brings
+  wasm                   the rows of every front end build where there are no processes, sockets and files
   doc                    the documentation, warnings as errors
   fuzz [--seconds N] [TARGET…]
                          fuzz the parsers, 60 seconds each unless told otherwise

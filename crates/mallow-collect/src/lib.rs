@@ -22,6 +22,7 @@ mod executable;
 mod heap;
 mod interrupts;
 mod lanes;
+mod large_pages;
 mod launch;
 mod live;
 mod live_stacks;

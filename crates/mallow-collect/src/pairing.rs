@@ -12,6 +12,7 @@
 //! Either way each free meets its own block, and what never resolves is counted as a free without allocation,
 //! or as a block that went unseen.
 
+use crate::large_pages;
 use crate::live::LiveBlocks;
 use mallow_profile::{BlockId, Fold, Regions, StackId, ThreadIndex};
 use mallow_trace::EventEncoder;
@@ -63,7 +64,7 @@ impl Pairing {
     pub(crate) fn new(keep_events: bool) -> Pairing {
         Pairing {
             live: LiveBlocks::new(),
-            fold: Fold::new(),
+            fold: Fold::new().advised(large_pages::want),
             events: keep_events.then(Box::default),
             regions: None,
             last_us: 0,

@@ -34,6 +34,10 @@ pub enum ReallocBooking {
     Origin,
 }
 
+/// Is told where new memory begins and how many bytes it has, before any of it is touched: the place to ask the system for large
+/// pages. This crate asks no system for anything.
+pub type MemoryAdvice = fn(start: *mut u8, bytes: usize);
+
 /// The running figures of one process.
 #[derive(Debug, Default)]
 pub struct Fold {
@@ -127,6 +131,13 @@ impl Fold {
     /// The same, with a choice of where reallocations are booked.
     pub fn with_booking(booking: ReallocBooking) -> Fold {
         Fold { booking, ..Fold::default() }
+    }
+
+    /// The same, with advice on its memory.
+    #[must_use]
+    pub fn advised(mut self, advice: MemoryAdvice) -> Fold {
+        self.slab.advise = Some(advice);
+        self
     }
 
     /// What each stack holds now, in the order of first calls; those that hold nothing are left out.

@@ -22,7 +22,9 @@ pub use allocator::{Allocator, AllocatorFigures, AllocatorState, Arena, Bin};
 pub use builder::ProfileBuilder;
 pub use diff::{Diff, DiffEntry, DiffSite, Level, Rename};
 pub use figures::{COUNTING_VERSION, Known, SiteTotals, Totals};
-pub use fold::{BlockId, Fold, Folded, FoldedSite, FoldedThread, LiveSite, ReallocBooking, ThreadIndex};
+pub use fold::{
+    BlockId, Fold, Folded, FoldedSite, FoldedThread, LiveSite, MemoryAdvice, ReallocBooking, ThreadIndex,
+};
 pub use measure::Measure;
 pub use model::{
     Address, Exit, Imported, LiveSample, Location, LocationId, Module, ModuleId, Process, ProcessIndex,

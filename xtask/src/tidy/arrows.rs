@@ -1,7 +1,8 @@
 //! Which crate may use which: the arrows of ARCHITECTURE.md as data.
 
 use super::Finding;
-use super::packages::Member;
+use super::packages::{Member, Tree};
+use std::collections::BTreeMap;
 
 /// A crate and the crates that it may use. Those of tests alone are free.
 type Row = (&'static str, &'static [&'static str]);
@@ -83,6 +84,51 @@ const ROWS: &[Row] = &[
     ),
 ];
 
+/// Packages that a crate must not be built on, however far below: a page in a browser shows the same rows as a terminal, so what
+/// they are made of has no sockets, signals, threads or files.
+const NEVER: &[Row] = &[("mallow-view", &["hyper", "rustix", "signal-hook", "tokio", "zstd"])];
+
+/// Nothing below a crate is what it must never be built on.
+pub(super) fn check_tree(tree: &Tree) -> Vec<Finding> {
+    let of_row = |(name, never): &Row| {
+        let below = below(tree, name);
+        let ways = never.iter().filter_map(|forbidden| way(&below, forbidden)).collect::<Vec<_>>();
+        let path = format!("crates/{name}/Cargo.toml");
+        let finding = move |way: String| Finding {
+            path: path.clone().into(),
+            line: 0,
+            sentence: format!("{name} must have nothing of this below it: {way}."),
+        };
+        ways.into_iter().map(finding).collect::<Vec<_>>()
+    };
+    NEVER.iter().flat_map(of_row).collect()
+}
+
+/// Every package below one, with the package that leads to it.
+fn below<'a>(tree: &'a Tree, name: &'a str) -> BTreeMap<&'a str, &'a str> {
+    let mut by = BTreeMap::new();
+    let mut next = vec![name];
+    while let Some(user) = next.pop() {
+        for used in tree.get(user).into_iter().flatten() {
+            by.entry(used.as_str()).or_insert_with(|| {
+                next.push(used);
+                user
+            });
+        }
+    }
+    by
+}
+
+/// `mallow-view, mallow-soak, tokio`; none where there is no way.
+fn way(below: &BTreeMap<&str, &str>, forbidden: &str) -> Option<String> {
+    let mut way = vec![*below.get_key_value(forbidden)?.0];
+    while let Some(user) = below.get(way[way.len() - 1]) {
+        way.push(user);
+    }
+    way.reverse();
+    Some(way.join(", "))
+}
+
 /// Every arrow between our crates is in the table, and every crate has a row.
 pub(super) fn check(members: &[Member]) -> Vec<Finding> {
     members.iter().flat_map(of_one).collect()
@@ -153,6 +199,31 @@ mod tests {
         program.manifest = "programs/csv-aggregate/Cargo.toml".into();
         let found = check(&[program]);
         assert!(found[0].sentence.ends_with("it may use none of our crates."), "{}", found[0]);
+    }
+
+    #[test]
+    fn what_is_forbidden_is_found_however_far_below() {
+        let uses = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let mut tree = Tree::from([
+            ("mallow-view".to_owned(), uses(&["mallow-base", "mallow-soak"])),
+            ("mallow-soak".to_owned(), uses(&["mallow-load"])),
+            ("mallow-load".to_owned(), uses(&["tokio"])),
+            ("mallow-cli".to_owned(), uses(&["mallow-view", "rustix"])),
+        ]);
+        let found = check_tree(&tree);
+        assert_eq!(
+            found[0].to_string(),
+            "crates/mallow-view/Cargo.toml: mallow-view must have nothing of this below it: \
+             mallow-view, mallow-soak, mallow-load, tokio."
+        );
+        assert_eq!(found.len(), 1);
+        tree.remove("mallow-load");
+        assert_eq!(check_tree(&tree), []);
+    }
+
+    #[test]
+    fn every_crate_that_is_held_pure_has_a_row() {
+        assert!(NEVER.iter().all(|(name, _)| ROWS.iter().any(|(row, _)| row == name)));
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod modules;
 mod names;
 mod packages;
 mod places;
+mod pure;
 mod retired;
 mod safety;
 mod tokens;
@@ -116,6 +117,7 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     let members = packages::members(root)?;
     let mut findings = Vec::new();
     findings.extend(arrows::check(&members));
+    findings.extend(arrows::check_tree(&packages::tree(root)?));
     findings.extend(chain::check(&tree));
     findings.extend(circles::check(&tree, &members));
     findings.extend(manual::check(&tree, &members));
@@ -124,6 +126,7 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     findings.extend(names::check(&tree));
     findings.extend(safety::check(&tree));
     findings.extend(places::check(&tree));
+    findings.extend(pure::check(&tree, &members));
     findings.extend(retired::check(&tree));
     findings.extend(hazards::check(&tree));
     findings.extend(licences::check(&tree, &packages::everything(root)?));

@@ -1,7 +1,8 @@
 //! What cargo knows of the packages: ours with their arrows, and all of them with their licences.
 
 use crate::workspaces::{self, Workspace};
-use cargo_metadata::{Dependency, DependencyKind, Package};
+use cargo_metadata::{Dependency, DependencyKind, NodeDep, Package};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// A package of this repository.
@@ -38,6 +39,26 @@ pub(super) fn members(root: &Path) -> Result<Vec<Member>, String> {
     }
     members.sort_by(|a, b| a.manifest.cmp(&b.manifest));
     Ok(members)
+}
+
+/// What each package of the root workspace, ours and others', is built on when it is built on Linux; what only tests use left out.
+pub(super) type Tree = BTreeMap<String, BTreeSet<String>>;
+
+/// The whole tree of dependencies.
+///
+/// # Errors
+/// A sentence when cargo cannot read a manifest.
+pub(super) fn tree(root: &Path) -> Result<Tree, String> {
+    let metadata = Workspace { folder: PathBuf::new() }
+        .metadata(root, &["--filter-platform", "x86_64-unknown-linux-gnu"])?;
+    let is_built = |one: &&NodeDep| one.dep_kinds.iter().any(|it| it.kind != DependencyKind::Development);
+    let name = |id| metadata[id].name.to_string();
+    let mut tree = Tree::new();
+    for node in metadata.resolve.iter().flat_map(|resolve| &resolve.nodes) {
+        let uses = node.deps.iter().filter(is_built).map(|one| name(&one.pkg));
+        tree.entry(name(&node.id)).or_default().extend(uses);
+    }
+    Ok(tree)
 }
 
 /// Everything that is built here on Linux, over all workspaces. The lock files decide, so they must be up to date.

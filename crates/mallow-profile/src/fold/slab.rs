@@ -6,7 +6,7 @@
 //! The time of allocation is not kept: lifetimes are summed per site as (time of free) − (time of
 //! allocation), so each event adds its own half.
 
-use super::{BlockId, ThreadIndex};
+use super::{BlockId, MemoryAdvice, ThreadIndex};
 
 /// No slot has this id.
 pub(super) const NO_BLOCK: BlockId = BlockId(u32::MAX);
@@ -32,6 +32,8 @@ pub(super) struct Slab {
     blocks: Vec<Block>,
     /// Slots that are not in use, the one freed last at the end.
     free: Vec<u32>,
+    /// Told of new slots before they are touched.
+    pub(super) advise: Option<MemoryAdvice>,
 }
 
 /// How many allocations ahead a free slot is fetched.
@@ -96,25 +98,13 @@ impl Slab {
     #[cold]
     fn grow(&mut self) {
         const SLOTS_MIN: usize = 1024;
-        let mut grown = Vec::with_capacity((self.blocks.len() * 2).max(SLOTS_MIN));
-        want_huge_pages(&mut grown);
+        let mut grown: Vec<Block> = Vec::with_capacity((self.blocks.len() * 2).max(SLOTS_MIN));
+        // Slots of many megabytes, wanted at random, otherwise miss the processor's page table cache each time.
+        if let Some(advise) = self.advise {
+            let memory = grown.spare_capacity_mut();
+            advise(memory.as_mut_ptr().cast(), size_of_val(memory));
+        }
         grown.append(&mut self.blocks);
         self.blocks = grown;
     }
-}
-
-/// Asks for large pages while the memory is untouched: slots of many megabytes, wanted at random, otherwise
-/// miss the processor's page table cache each time.
-fn want_huge_pages(blocks: &mut Vec<Block>) {
-    const WORTH_BYTES: usize = 4 << 20;
-    const PAGE_BYTES: usize = 4096;
-    let memory = blocks.spare_capacity_mut();
-    let bytes = size_of_val(memory);
-    if bytes < WORTH_BYTES {
-        return;
-    }
-    let start = (memory.as_ptr() as usize).next_multiple_of(PAGE_BYTES);
-    let end = (memory.as_ptr() as usize + bytes) / PAGE_BYTES * PAGE_BYTES;
-    // SAFETY: advice on whole pages of our own allocation changes how they are mapped, not what they hold.
-    let _ = unsafe { rustix::mm::madvise(start as *mut _, end - start, rustix::mm::Advice::LinuxHugepage) };
 }

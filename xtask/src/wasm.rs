@@ -1,0 +1,25 @@
+//! `cargo xtask wasm`: the rows of every front end are checked for a target without processes, sockets, signals and files, as a page
+//! in a browser has it. `tidy` holds which packages are below them; this holds what they use of the standard library's neighbours.
+
+use crate::run;
+use std::path::Path;
+use std::process::Command;
+
+const TARGET: &str = "wasm32-unknown-unknown";
+
+/// What is checked, with everything below it.
+const PACKAGES: [&str; 1] = ["mallow-view"];
+
+/// Checks it. The target's library is installed when it is not there.
+///
+/// # Errors
+/// A sentence when something does not build, or when the target cannot be had: then nothing is known.
+pub(crate) fn run(root: &Path) -> Result<(), String> {
+    let installed = run::captured(Command::new("rustup").args(["target", "list", "--installed"]))?;
+    if !installed.lines().any(|line| line == TARGET) {
+        run::captured(Command::new("timeout").args(["300", "rustup", "target", "add", TARGET]))?;
+    }
+    let mut cargo = Command::new("cargo");
+    cargo.current_dir(root).args(["check", "--locked", "--target", TARGET]);
+    run::shown(cargo.args(PACKAGES.iter().flat_map(|name| ["--package", name])))
+}

@@ -10,6 +10,7 @@ mod dependencies;
 mod error;
 mod native;
 mod parallel;
+mod place;
 mod plan;
 mod rust;
 mod scripts;
@@ -30,7 +31,7 @@ pub use error::BuildError;
 pub use tools::Tools;
 
 use contents::Contents;
-use plan::Plan;
+use place::Plan;
 use step::Step;
 
 /// A test that can be run.

@@ -7,7 +7,7 @@ use crate::baselines::Baselines;
 use crate::build::{self, BuildError, Prepared, Tools};
 use crate::manifest::{Mode, Program, TestSpec};
 use crate::regions::keep_names;
-use crate::run::{Repeats, RunError, Runner, Task, watched_environment};
+use crate::run::{Repeats, RunError, Runner, Task, sentence, watched_environment};
 use crate::suite::{Suite, SuiteError};
 use crate::workplace::Workplace;
 use mallow_gate::baseline::{Baseline, BaselineError, Found, Machine};
@@ -363,12 +363,6 @@ fn could_not_be_built(name: &str, error: &BuildError) -> TestResult {
         output => format!("{}\n{output}", error.sentence),
     };
     TestResult::unmeasured(name, Outcome::Error, sentence(&told))
-}
-
-/// An error begins in the middle of a line as a rule; what is said about a test begins one.
-pub(crate) fn sentence(error: &str) -> String {
-    let mut letters = error.chars();
-    letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect()
 }
 
 #[cfg(test)]

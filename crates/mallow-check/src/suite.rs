@@ -9,7 +9,7 @@ mod found;
 #[cfg(test)]
 mod tests;
 
-use crate::manifest::{Gate, MANIFEST_NAME, Manifest, Program, TestSpec};
+use crate::manifest::{Gate, Manifest, Program, TestSpec};
 use crate::selection::Selection;
 use mallow_gate::result::TestResult;
 use std::collections::BTreeMap;
@@ -46,7 +46,7 @@ impl Suite {
                 Some(manifest) => of_manifest(&manifest)?,
                 None => of_folder(path)?,
             }
-        } else if is_manifest(path) {
+        } else if found::is_manifest(path) {
             of_manifest(path)?
         } else {
             return Err(SuiteError::NoManifest { path: path.to_owned() });
@@ -82,11 +82,6 @@ impl Suite {
         };
         self.names.iter().filter(is_of).max_by_key(|test| test.len()).map_or(result, String::as_str)
     }
-}
-
-fn is_manifest(path: &Path) -> bool {
-    let name = path.file_name().map(|name| name.to_string_lossy());
-    name.is_some_and(|name| name == MANIFEST_NAME || name.ends_with(&format!(".{MANIFEST_NAME}")))
 }
 
 fn of_folder(path: &Path) -> Result<Suite, SuiteError> {

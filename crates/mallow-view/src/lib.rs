@@ -34,6 +34,7 @@ mod own_frames;
 mod places;
 pub mod plumbing;
 mod points;
+mod shown;
 mod sites;
 pub mod soak;
 mod spread;
@@ -54,10 +55,12 @@ pub use name::{place, short_name};
 pub use own_frames::is_own;
 pub use places::PlaceRow;
 pub use points::{Point, SortKey, rate_units};
-pub use sites::{Filter, Shown, SiteRow, Sites};
+pub use shown::Shown;
+pub use sites::{Filter, SiteRow, Sites};
 pub use spread::{Figure, FigureRow, Run, Spread, figure_rows};
-pub use summary::{Next, Summary, Top, TopRow};
+pub use summary::{Next, Summary};
 pub use suppressions::{SuppressedBy, SuppressedLeaks};
+pub use tops::{Top, TopRow};
 pub use tree::{Direction, Rest, TreeNode, TreeOptions, Under, tree};
 
 #[cfg(test)]

@@ -5,41 +5,16 @@
 //! before `main` is folded when stacks are shown. Names are compared in their short form ([`crate::short_name`]). A program's own
 //! wrappers are given as globs.
 
+mod rule;
 mod valgrind;
 mod wrappers;
 
 use crate::short_name;
 use mallow_base::{Frame, glob_matches};
+use rule::Pattern::{File, Is, Starts, StartsAndHas};
+pub use rule::Rule;
+use rule::rule;
 use wrappers::WRAPPERS;
-
-/// Why a frame is plumbing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rule {
-    /// The language or library whose plumbing it is.
-    pub language: &'static str,
-    pattern: Pattern,
-    /// What such a frame does.
-    pub reason: &'static str,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Pattern {
-    /// The whole name.
-    Is(&'static str),
-    /// The beginning of the name.
-    Starts(&'static str),
-    /// The beginning of the name, and something further on in it.
-    StartsAndHas(&'static str, &'static str),
-    /// Part of the source file's path. Line tables alone name inlined calls without their namespace (`to_vec`), so
-    /// that only the file tells whose they are.
-    File(&'static str),
-}
-
-const fn rule(language: &'static str, pattern: Pattern, reason: &'static str) -> Rule {
-    Rule { language, pattern, reason }
-}
-
-use Pattern::{File, Is, Starts, StartsAndHas};
 
 const ALLOCATOR: &str = "the allocator's own entry";
 const CONTAINER: &str = "a container that stores what its caller gives it";

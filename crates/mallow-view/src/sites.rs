@@ -3,37 +3,10 @@
 //! Two sites are one row when their visible frames are the same, whatever process or address they come from, and whatever was inlined.
 
 use crate::looks::Looks;
-use crate::{SortKey, plumbing, short_name};
+use crate::{Shown, SortKey, short_name};
 use mallow_base::{Frame, SourceLine};
 use mallow_profile::{Profile, Site, SiteTotals, StackId};
 use rustc_hash::FxHashMap;
-
-/// Which frames of a stack are to be seen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shown {
-    /// Every frame.
-    All,
-    /// Without the allocator's plumbing on the leaf side.
-    WithoutPlumbing,
-    /// Without that, and without functions that one of these globs matches.
-    WithoutOwn(&'static [String]),
-}
-
-impl Shown {
-    /// Without plumbing, the program's own included. What it is lives as long as the command that was told it.
-    pub fn without_plumbing(own: Vec<String>) -> Shown {
-        if own.is_empty() { Shown::WithoutPlumbing } else { Shown::WithoutOwn(own.leak()) }
-    }
-
-    /// Whether a frame on the leaf side is folded away.
-    pub(crate) fn hides(self, frame: &Frame) -> bool {
-        match self {
-            Shown::All => false,
-            Shown::WithoutPlumbing => plumbing::is_leaf(frame, &[]),
-            Shown::WithoutOwn(own) => plumbing::is_leaf(frame, own),
-        }
-    }
-}
 
 /// Which sites are wanted. Each part that is given must hold for some frame of the stack, folded ones included.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -217,7 +217,7 @@ fn merging_agrees_with_comparing_whole_stacks() {
     let mut twin: std::collections::HashMap<Vec<Place<'_>>, u64> = std::collections::HashMap::new();
     for site in &profile.sites {
         let frames: Vec<Frame> = profile.frames(site.stack).cloned().collect();
-        let shown = profile.frames(site.stack).skip(plumbing::leading(&frames, &[]));
+        let shown = profile.frames(site.stack).skip(crate::plumbing::leading(&frames, &[]));
         *twin.entry(shown.map(Frame::place).collect()).or_default() += site.totals.allocations;
     }
     assert_eq!(sites.rows.len(), twin.len());

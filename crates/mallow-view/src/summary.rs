@@ -1,8 +1,8 @@
 //! What a person wants to know when the program has ended, and what to look at next.
 
 use crate::Measure;
-use crate::tops::tops;
-use mallow_base::{Frame, Percent};
+use crate::tops::{Top, tops};
+use mallow_base::Percent;
 use mallow_profile::{Exit, Process, Profile, Totals};
 
 /// The leaked share of the peak from which leaks are worth a look.
@@ -31,26 +31,6 @@ pub struct Summary<'a> {
     pub tops: Vec<Top<'a>>,
     /// What to look at next; the most telling first.
     pub next: Vec<Next>,
-}
-
-/// The top sites by one measure.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Top<'a> {
-    /// The measure.
-    pub measure: Measure,
-    /// At most three, highest first.
-    pub rows: Vec<TopRow<'a>>,
-}
-
-/// One of the top sites.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TopRow<'a> {
-    /// The measure's figure.
-    pub value: u64,
-    /// The frame that names it; none when no stack was taken.
-    pub frame: Option<&'a Frame>,
-    /// Where that frame has no line: the nearest caller that has one, on the stack with the highest figure.
-    pub caller: Option<&'a Frame>,
 }
 
 /// A report worth opening.

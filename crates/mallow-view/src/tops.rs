@@ -6,7 +6,7 @@
 //! [`crate::Sites`], sorted and merged by [`crate::Sites::by_naming_frame`], would show; a test holds it to that.
 
 use crate::looks::Looks;
-use crate::{Measure, Shown, Top, TopRow, plumbing};
+use crate::{Measure, Shown, plumbing};
 use mallow_base::{Frame, SourceLine};
 use mallow_profile::{Profile, SiteTotals};
 use rustc_hash::FxHashMap;
@@ -14,6 +14,26 @@ use std::cmp::Reverse;
 
 /// Sites for each measure.
 const ROWS_MAX: usize = 3;
+
+/// The top sites by one measure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Top<'a> {
+    /// The measure.
+    pub measure: Measure,
+    /// At most three, highest first.
+    pub rows: Vec<TopRow<'a>>,
+}
+
+/// One of the top sites.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TopRow<'a> {
+    /// The measure's figure.
+    pub value: u64,
+    /// The frame that names it; none when no stack was taken.
+    pub frame: Option<&'a Frame>,
+    /// Where that frame has no line: the nearest caller that has one, on the stack with the highest figure.
+    pub caller: Option<&'a Frame>,
+}
 
 /// The top sites by each measure that has any.
 pub(crate) fn tops(profile: &Profile) -> Vec<Top<'_>> {

@@ -1,7 +1,7 @@
 //! C and C++: each file to an object of its own, which tests with the same flags share, then linked.
 
 use super::BuildError;
-use super::plan::{Place, Plan};
+use super::place::{Place, Plan};
 use super::step::{Rules, Step, number_of, with_ending};
 use super::tools::{CC, CXX, Tool};
 use crate::manifest::Language;

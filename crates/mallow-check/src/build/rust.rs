@@ -2,7 +2,7 @@
 
 use super::BuildError;
 use super::native::file_of;
-use super::plan::{Place, Plan};
+use super::place::{Place, Plan};
 use super::step::{Rules, Step, number_of, with_ending};
 use super::tools::{RUSTC, Tool};
 use crate::shims;

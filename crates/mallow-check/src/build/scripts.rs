@@ -1,7 +1,7 @@
 //! Python, Ruby and Node: nothing is built; the interpreter finds the markers where its variable says.
 
 use super::BuildError;
-use super::plan::{Place, Plan};
+use super::place::{Place, Plan};
 use super::tools::{Kind, NODE, PYTHON, RUBY};
 use crate::manifest::Language;
 use std::env;

@@ -1,7 +1,7 @@
 //! Swift: by `swiftc` alone, with the C header as a bridge.
 
 use super::BuildError;
-use super::plan::{Place, Plan};
+use super::place::{Place, Plan};
 use super::step::{Rules, Step};
 use super::tools::SWIFTC;
 use crate::shims;

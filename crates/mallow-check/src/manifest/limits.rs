@@ -1,9 +1,9 @@
 //! What a test may cost, as a manifest says it: limits, tolerances, percentages.
 
-use super::raw::{LimitTable, RawTolerance};
 use super::values::one_of;
 use mallow_gate::limit::{Combine, Limit, Tolerance};
-use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
+use serde::Deserialize;
+use serde::de::{self, Deserializer, MapAccess, Visitor};
 use std::fmt;
 
 /// `combine`
@@ -53,6 +53,21 @@ fn percent(text: &str) -> Option<u64> {
     // A percent is ten thousand millionths: four decimals more.
     format!("{whole}{decimals:0<DECIMALS$}").parse().ok()
 }
+
+/// A limit written as a table.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LimitTable {
+    min: Option<u64>,
+    max: Option<u64>,
+    abs: Option<u64>,
+    rel: Option<Percent>,
+    combine: Option<RawCombine>,
+}
+
+/// `tolerance`: what `limit` has, without a range.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RawTolerance(pub(super) Tolerance);
 
 /// A limit: a number, which is the most that is allowed, or a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,7 @@
 //! The tables of a manifest, key by key. Every key of `mallow.toml` is a field here and a row in the guide.
 
-use super::limits::{Percent, RawCombine, RawLimit};
+use super::limits::{RawLimit, RawTolerance};
 use super::values::{Flags, Name, Positive, RawMode, RawTimeout, Words};
-use mallow_gate::limit::Tolerance;
 use mallow_gate::measurement::Metric;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -113,18 +112,3 @@ impl RawLimits {
         }
     }
 }
-
-/// A limit written as a table.
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct LimitTable {
-    pub(super) min: Option<u64>,
-    pub(super) max: Option<u64>,
-    pub(super) abs: Option<u64>,
-    pub(super) rel: Option<Percent>,
-    pub(super) combine: Option<RawCombine>,
-}
-
-/// `tolerance`: what `limit` has, without a range.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct RawTolerance(pub(super) Tolerance);

@@ -3,7 +3,8 @@
 //! Starting up, reading a configuration, filling a cache: both processes do it, so it is gone from the difference. A site
 //! that the longer process has no more of than the shorter one has no part in an operation.
 
-use super::{Repeats, RunError, Runner, Seen, Task, empty, note_blind, of_regions, whole_run};
+use super::counted::{Seen, empty, note_blind, of_regions, whole_run};
+use super::{Repeats, RunError, Runner, Task};
 use crate::manifest::Mode;
 use mallow_base::Frame;
 use mallow_gate::measurement::{Figures, Measurement, Objects, Run, Site};

@@ -1,6 +1,6 @@
 //! What lies in a folder: manifests and source files of tests. Folders below are not looked into.
 
-use super::{SuiteError, is_manifest};
+use super::SuiteError;
 use crate::manifest::{Language, MANIFEST_NAME, wrong_name};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,6 +14,12 @@ pub(super) struct File {
     pub(super) name: String,
     pub(super) path: PathBuf,
     pub(super) language: Language,
+}
+
+/// Whether a file is called as a manifest is.
+pub(super) fn is_manifest(path: &Path) -> bool {
+    let name = path.file_name().map(|name| name.to_string_lossy());
+    name.is_some_and(|name| name == MANIFEST_NAME || name.ends_with(&format!(".{MANIFEST_NAME}")))
 }
 
 /// The manifest of a folder: `mallow.toml`, or else the only `*.mallow.toml`.

@@ -1,7 +1,7 @@
 //! Allocation wrappers of well-known libraries and programs: each calls the allocator on behalf of whoever called it.
 
-use super::Pattern::{Is, Starts};
-use super::{Rule, rule};
+use super::rule::Pattern::{Is, Starts};
+use super::rule::{Rule, rule};
 
 /// The rules, library by library.
 #[rustfmt::skip]

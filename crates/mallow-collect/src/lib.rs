@@ -22,7 +22,6 @@ mod executable;
 mod heap;
 mod interrupts;
 mod lanes;
-mod large_pages;
 mod launch;
 mod live;
 mod live_stacks;

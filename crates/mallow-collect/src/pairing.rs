@@ -12,10 +12,9 @@
 //! Either way each free meets its own block, and what never resolves is counted as a free without allocation,
 //! or as a block that went unseen.
 
-use crate::large_pages;
 use crate::live::LiveBlocks;
 use mallow_profile::{BlockId, Fold, Regions, StackId, ThreadIndex};
-use mallow_trace::EventEncoder;
+use mallow_trace::{EventEncoder, want_large_pages};
 use rustc_hash::FxHashMap;
 
 /// How long a free waits for an allocation by another thread, in microseconds. Processors disagree by
@@ -64,7 +63,7 @@ impl Pairing {
     pub(crate) fn new(keep_events: bool) -> Pairing {
         Pairing {
             live: LiveBlocks::new(),
-            fold: Fold::new().advised(large_pages::want),
+            fold: Fold::new().advised(want_large_pages),
             events: keep_events.then(Box::default),
             regions: None,
             last_us: 0,

@@ -59,6 +59,7 @@ mod chunk;
 mod error;
 mod events;
 mod folded;
+mod large_pages;
 mod looks_like;
 mod payload;
 mod process;
@@ -76,6 +77,7 @@ pub use chunk::{
 };
 pub use error::TraceError;
 pub use events::{EVENTS_PER_CHUNK, EventDecoder, EventEncoder, EventVisitor, decode_events};
+pub use large_pages::want_large_pages;
 pub use looks_like::looks_like;
 pub use payload::Payload;
 pub use process::{LiveSamples, ProcessEnd, ProcessStart, Samples, ThreadName, Threads};

@@ -3,7 +3,7 @@
 use super::gather::{Parts, ProcessParts};
 use super::scan::{Found, Scan};
 use crate::TraceError;
-use crate::{ChunkKind, EventDecoder, EventVisitor};
+use crate::{ChunkKind, EventDecoder, EventVisitor, want_large_pages};
 use mallow_base::Micros;
 use mallow_profile::{BlockId, Fold, ProcessIndex, ReallocBooking, StackId, ThreadIndex};
 use std::io::{Read, Seek};
@@ -119,7 +119,7 @@ struct Checker<F> {
 impl<F: FnMut(Event)> Checker<F> {
     fn new(process: &ProcessParts, booking: ReallocBooking, take: F) -> Checker<F> {
         Checker {
-            fold: Fold::with_booking(booking),
+            fold: Fold::with_booking(booking).advised(want_large_pages),
             take,
             stack_base: 0,
             stack_count: process.stacks.len(),

@@ -1,7 +1,8 @@
-//! Large pages for memory of many megabytes that is wanted at random.
+//! Large pages for memory of many megabytes that is wanted at random, as the live blocks of a fold are, whether they are
+//! written or read.
 
 /// Asks for them where memory is untouched; see [`mallow_profile::MemoryAdvice`].
-pub(crate) fn want(start: *mut u8, bytes: usize) {
+pub fn want_large_pages(start: *mut u8, bytes: usize) {
     const WORTH_BYTES: usize = 4 << 20;
     const PAGE_BYTES: usize = 4096;
     if bytes < WORTH_BYTES {

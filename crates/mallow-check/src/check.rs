@@ -10,12 +10,14 @@ use crate::regions::keep_names;
 use crate::run::{Repeats, RunError, Runner, Task, sentence, watched_environment};
 use crate::suite::{Suite, SuiteError};
 use crate::workplace::Workplace;
+use mallow_collect::CollectError;
 use mallow_gate::baseline::{Baseline, BaselineError, Found, Machine};
 use mallow_gate::limit::{Limit, Limits};
 use mallow_gate::measurement::{Environment, Measurement, Metric};
 use mallow_gate::nio::{self, Thresholds};
 use mallow_gate::result::{CheckResult, Outcome, TestResult};
 use mallow_gate::{guards, judge, regions};
+use mallow_launch::LaunchError;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -350,7 +352,7 @@ fn failed(name: &str, error: &RunError) -> TestResult {
     let outcome = match error {
         // The program may be fine; it is we who see nothing of it.
         RunError::NotWatched { .. }
-        | RunError::Collect(mallow_collect::CollectError::CannotPreload { .. }) => Outcome::Blind,
+        | RunError::Collect(CollectError::Launch(LaunchError::CannotPreload { .. })) => Outcome::Blind,
         _ => Outcome::Error,
     };
     TestResult::unmeasured(name, outcome, sentence(&error.to_string()))

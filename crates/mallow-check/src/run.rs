@@ -18,10 +18,9 @@ pub use error::RunError;
 
 use crate::build::Prepared;
 use crate::manifest::{Mode, TestSpec};
-use mallow_collect::{
-    Counted, Output, Patience, RecordOptions, RecordOutcome, Resolve, Scope, Setting, record,
-};
+use mallow_collect::{Counted, Output, Patience, RecordOptions, RecordOutcome, Resolve, Scope, record};
 use mallow_gate::measurement::Measurement;
+use mallow_launch::SpawnOptions;
 use mallow_profile::Exit;
 use std::ffi::OsString;
 use std::fs::File;
@@ -129,7 +128,7 @@ impl Runner<'_> {
             output: Output::File { path: folder.join("trace.mallow"), force: true },
             summary_only: true,
             regions: Some(Counted { patience: patience(test), scope: scope(test.mode) }),
-            setting: Setting {
+            spawn: SpawnOptions {
                 environment,
                 directory: Some(prepared.directory.clone()),
                 output: Some(output),

@@ -5,7 +5,8 @@ use crate::request::{NewFile, Record};
 use crate::symbols::Names;
 use crate::text::{self, Style};
 use crate::{exit_code, output, preload};
-use mallow_collect::{Output, RecordOptions, Setting};
+use mallow_collect::{Output, RecordOptions};
+use mallow_launch::SpawnOptions;
 use mallow_view::Summary;
 use std::path::PathBuf;
 
@@ -29,7 +30,7 @@ pub(crate) fn run(record: Record) -> Result<u8, Failure> {
         output,
         summary_only: record.summary_only,
         regions: None,
-        setting: Setting::default(),
+        spawn: SpawnOptions::default(),
         preload: preload::LIBRARY,
     };
     let mut names = Names::new();

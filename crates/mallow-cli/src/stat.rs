@@ -45,7 +45,7 @@ pub(crate) fn run(stat: Stat) -> Result<u8, Failure> {
 fn watch_interrupts() -> Result<Arc<AtomicBool>, Failure> {
     let interrupted = Arc::new(AtomicBool::new(false));
     // What we were told to ignore, the program is to ignore as well.
-    for signal in [SIGINT, SIGQUIT].into_iter().filter(|signal| !mallow_collect::is_ignored(*signal)) {
+    for signal in [SIGINT, SIGQUIT].into_iter().filter(|signal| !mallow_launch::is_ignored(*signal)) {
         // In this order: the second signal must see what the first has set.
         flag::register_conditional_shutdown(
             signal,

@@ -6,8 +6,9 @@
 //! when the recording ends. Nobody waits for it: addresses that it has not come to are looked up at the end, all others are checked
 //! then against the files as they are.
 
+use crate::collector::Observer;
 use crate::module_map::ModuleMap;
-use crate::process::Recorded;
+use crate::process::TracedProcess;
 use mallow_profile::Module;
 use mallow_trace::{MappedModule, SymbolKey};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -24,6 +25,8 @@ pub type LookAhead = Box<dyn FnMut(&Module, &[u64]) + Send>;
 pub(crate) struct Ahead {
     new: Sender<New>,
     has_ended: Arc<AtomicBool>,
+    /// By the process's index: how much of it was said.
+    said: FxHashMap<u32, Said>,
 }
 
 /// What is new of one process.
@@ -36,7 +39,7 @@ struct New {
 
 /// How much of a process was said.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Said {
+struct Said {
     modules: usize,
     addresses: usize,
 }
@@ -56,13 +59,15 @@ impl Ahead {
         let worker = Worker { has_ended: Arc::clone(&has_ended), look_ahead, ..Worker::of(news) };
         let thread = std::thread::Builder::new().name("mallow-names".into()).stack_size(STACK_BYTES);
         thread.spawn(|| worker.run()).ok()?;
-        Some(Ahead { new, has_ended })
+        Some(Ahead { new, has_ended, said: FxHashMap::default() })
     }
+}
 
+impl Observer for Ahead {
     /// Says what is new of a process.
-    pub(crate) fn offer(&self, process: &mut Recorded) {
+    fn sampled(&mut self, process: &TracedProcess) {
         let (modules, stacks) = (process.modules(), process.stacks());
-        let said = process.said;
+        let said = self.said.entry(process.index).or_default();
         if stacks.address_count() == said.addresses {
             return;
         }
@@ -71,7 +76,7 @@ impl Ahead {
             modules: modules[said.modules..].to_vec(),
             addresses: stacks.addresses_from(said.addresses).collect(),
         };
-        process.said = Said { modules: modules.len(), addresses: stacks.address_count() };
+        *said = Said { modules: modules.len(), addresses: stacks.address_count() };
         let _ = self.new.send(new);
     }
 }

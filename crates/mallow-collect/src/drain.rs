@@ -7,6 +7,7 @@
 //! their predecessor, and no cause in another ring (the recorder's `stamps` says why).
 
 use crate::clock::Clock;
+use crate::lanes::LaneReader;
 use crate::mapping::{Mapping, Ring};
 use crate::marks::Marks;
 use crate::pairing::Pairing;
@@ -14,19 +15,6 @@ use crate::stacks::StackNumbers;
 use mallow_profile::{StackId, ThreadIndex};
 use mallow_wire::event::{self, Kind};
 use std::sync::atomic::Ordering;
-
-/// Where the reading of a lane stands, and whose lane it is.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct LaneReader {
-    /// The thread that owns the lane.
-    pub(crate) thread: ThreadIndex,
-    /// The owner's serial number; 0 before the first owner was met.
-    pub(crate) taken_serial: u64,
-    /// Words consumed.
-    pub(crate) tail: u64,
-    /// The time stamp that stood last in the ring: that of the records behind it.
-    pub(crate) tsc: u64,
-}
 
 /// A lane with something to read.
 struct Cursor<'a> {

@@ -1,7 +1,8 @@
 //! Rings in shared memory as a recorder writes them, and as a program that writes anywhere leaves them.
 
 use crate::clock::Clock;
-use crate::drain::{LaneReader, Pass, Passed};
+use crate::drain::{Pass, Passed};
+use crate::lanes::LaneReader;
 use crate::pairing::Pairing;
 use crate::shared_memory::SharedMemory;
 use crate::stacks::StackNumbers;

@@ -7,10 +7,10 @@
 use mallow_profile::Exit;
 use mallow_wire::shared::{EXIT_STATUS, Header};
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, pidfd_open, pidfd_send_signal, waitpid,
-};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
 use std::sync::atomic::Ordering;
 
 /// Watches one process that may not be our child.
@@ -93,18 +93,9 @@ fn exit_from_proc(pid: u32) -> Option<i32> {
     fields.split_whitespace().last()?.parse().ok()
 }
 
-/// Our child's end, once it is there.
-pub(crate) fn child_exit(child: Pid) -> Option<Exit> {
-    match waitpid(Some(child), WaitOptions::NOHANG) {
-        Ok(Some((_, status))) => Some(exit_of(status)),
-        Ok(None) => None,
-        // Nobody else waits for our child, so it cannot be gone; if the system says so, its status is lost.
-        Err(_) => Some(Exit::Status(0)),
-    }
-}
-
-fn exit_of(status: WaitStatus) -> Exit {
-    from_wait_status(status.as_raw())
+/// How a child of ours ended.
+pub(crate) fn exit_of_status(status: ExitStatus) -> Exit {
+    from_wait_status(status.into_raw())
 }
 
 #[cfg(test)]

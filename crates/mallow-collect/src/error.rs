@@ -1,28 +1,16 @@
 //! What can keep a recording from being made. Each error is a sentence with its cause and, where there is
 //! one, its cure.
 
+use mallow_launch::LaunchError;
 use std::io;
 use std::path::PathBuf;
 
 /// A recording that could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum CollectError {
-    /// No such program.
-    #[error("cannot run '{command}': {cause}")]
-    CannotRun {
-        /// The command's first word.
-        command: String,
-        /// What the system said.
-        cause: io::Error,
-    },
-    /// The program is there, but the preload library cannot get into it.
-    #[error("cannot record '{path}' by preload: {reason}")]
-    CannotPreload {
-        /// The program.
-        path: PathBuf,
-        /// Why, and what to do instead.
-        reason: &'static str,
-    },
+    /// The command could not be started.
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
     /// The trace's file exists.
     #[error("'{path}' exists; choose another name with -o, or overwrite it with --force")]
     Exists {
@@ -44,14 +32,6 @@ pub enum CollectError {
         path: PathBuf,
         /// What the system said.
         cause: io::Error,
-    },
-    /// The preload library could not be unpacked.
-    #[error(
-        "cannot unpack the recorder into {places}; a directory that allows execution is needed, name one with TMPDIR"
-    )]
-    CannotUnpack {
-        /// What was tried, with what the system said.
-        places: String,
     },
     /// Something else that the system refused.
     #[error("cannot {what}: {cause}")]

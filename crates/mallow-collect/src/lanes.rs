@@ -1,12 +1,26 @@
-//! Giving the lanes of ended threads back to the process.
+//! The lanes of a process: how far each is read, and giving those of ended threads back.
 //!
 //! The recorder hooks no thread's end, because by then thread-local destructors may still allocate. The
 //! kernel knows better who is gone.
 
 use crate::mapping::Mapping;
+use mallow_profile::ThreadIndex;
 use mallow_wire::shared::{LANE_FREE, LANE_OWNED};
 use rustc_hash::FxHashMap;
 use std::sync::atomic::Ordering;
+
+/// Where the reading of a lane stands, and whose lane it is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LaneReader {
+    /// The thread that owns the lane.
+    pub(crate) thread: ThreadIndex,
+    /// The owner's serial number; 0 before the first owner was met.
+    pub(crate) taken_serial: u64,
+    /// Words consumed.
+    pub(crate) tail: u64,
+    /// The time stamp that stood last in the ring: that of the records behind it.
+    pub(crate) tsc: u64,
+}
 
 /// The thread id in a free lane, and in one that is being taken: its new owner has not signed yet.
 pub(crate) const NOBODY: u32 = 0;

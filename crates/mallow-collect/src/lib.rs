@@ -1,29 +1,35 @@
-//! Runs a program with the recorder in it, and turns what its rings say into a trace and a profile.
+//! Collects what the recorder writes in the processes of a command, and turns it into a trace and a profile.
 //!
-//! The crate owns everything that happens outside the profiled process while it runs: it unpacks the preload
-//! library, starts the command, takes the shared memory that each process hands over (`session`), drains the
-//! rings in the order in which things happened (`drain`), pairs frees with allocations (`pairing`), folds the
-//! profile, and writes the trace (`trace_file`).
+//! Everything that happens outside the profiled processes while they run: each registers and hands its shared memory over
+//! (`session`), its rings are read in the order in which things happened (`drain`), frees are paired with allocations (`pairing`), and the
+//! profile is folded. The `collector` does that in passes, without a child and without a file: a `target` says whose processes they are,
+//! a `sink` takes what is read, an observer looks on. [`record()`] is a collector that writes a trace, [`LiveSession`] one that answers
+//! queries and writes none; [`stat()`] reads sums that the recorder keeps itself. `mallow-launch` starts the commands.
 //!
 //! It trusts nothing that it reads from shared memory, never stops the program, and holds memory for live
 //! blocks and distinct stacks only. Symbols are somebody else's knowledge: [`record()`] is given a function
 //! that resolves addresses.
+//!
+//! In reading order: `session`, `mapping`, `drain`, `pairing`, `process`, `collector`, `record`.
 
 mod about;
 mod ahead;
 mod clock;
+mod collector;
 mod descriptors;
 mod drain;
 #[cfg(test)]
 mod drain_tests;
 mod ending;
 mod error;
-mod executable;
+mod exited;
+mod findings;
 mod heap;
-mod interrupts;
 mod lanes;
-mod launch;
 mod live;
+mod live_heap;
+mod live_queries;
+mod live_session;
 mod live_stacks;
 mod mapping;
 mod marks;
@@ -34,37 +40,35 @@ mod output;
 mod pairing;
 #[cfg(test)]
 mod pairing_tests;
-mod pause;
-mod preload;
+mod poll_backoff;
 mod process;
+mod process_writer;
 mod profile;
-mod questions;
 mod record;
+mod region_sites;
 mod regions;
 mod session;
-mod setting;
 #[cfg(test)]
 mod shared_memory;
+mod sink;
 mod stack_table;
 mod stacks;
 mod starts;
 mod stat;
 mod symbols;
+mod target;
 mod trace_file;
 mod unseen;
-mod watch;
 
 pub use ahead::LookAhead;
 pub use error::CollectError;
 pub use heap::{HeapFigures, HeapSource, Linked, heap_source, linked_into};
-pub use interrupts::{Interrupts, is_ignored};
-pub use launch::start_unrecorded;
+pub use live_heap::{AllocatorAccount, LiveHeap, LiveProcess, Order};
+pub use live_session::{Ending, LiveSession};
 pub use live_stacks::LiveStacks;
 pub use marks::{Counted, Patience, Scope};
 pub use output::Output;
-pub use record::{Ending, RecordOptions, RecordOutcome, record};
+pub use record::{RecordOptions, RecordOutcome, record};
 pub use regions::{RegionRun, RegionSite, WatchedProcess};
-pub use setting::Setting;
 pub use stat::{StatOptions, StatOutcome, stat};
 pub use symbols::Resolve;
-pub use watch::{AllocatorAccount, LiveProcess, Look, Order, Watched};

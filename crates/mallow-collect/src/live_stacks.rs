@@ -1,10 +1,10 @@
 //! The stacks of a recording under way: names for them, and profiles of what lived on them.
 
+use crate::live_heap::{LiveHeap, LiveProcess};
 use crate::module_map::ModuleMap;
-use crate::process::Recorded;
+use crate::process::TracedProcess;
 use crate::stack_table::StackTable;
 use crate::symbols::Resolve;
-use crate::watch::{LiveProcess, Look};
 use mallow_base::Frame;
 use mallow_profile::{
     Address, Known, LiveSite, LocationId, Module, Process, Profile, ProfileBuilder, Recording, SiteTotals,
@@ -32,8 +32,8 @@ struct StacksOf {
 }
 
 impl LiveStacks {
-    pub(crate) fn of(processes: &[Recorded]) -> LiveStacks {
-        let stacks_of = |process: &Recorded| StacksOf {
+    pub(crate) fn of(processes: &[TracedProcess]) -> LiveStacks {
+        let stacks_of = |process: &TracedProcess| StacksOf {
             index: process.index,
             command: process.command().to_owned(),
             modules: process.modules().to_vec(),
@@ -58,9 +58,9 @@ impl LiveStacks {
         self.processes.iter().find(|process| process.index == index)
     }
 
-    /// A profile of what lived at a look: live bytes stand where other profiles have leaked ones.
-    pub fn profile(&mut self, look: &Look, recording: Recording, resolve: Resolve<'_>) -> Profile {
-        let stacks: Vec<(u32, StackId)> = look
+    /// A profile of what lived: live bytes stand where other profiles have leaked ones.
+    pub fn profile(&mut self, heap: &LiveHeap, recording: Recording, resolve: Resolve<'_>) -> Profile {
+        let stacks: Vec<(u32, StackId)> = heap
             .processes
             .iter()
             .flat_map(|process| process.sites.iter().map(|site| (process.index, site.stack)))
@@ -69,7 +69,7 @@ impl LiveStacks {
         let known =
             Known { allocations: true, bytes: true, leaked: true, leaked_blocks: true, ..Known::NOTHING };
         let mut builder = ProfileBuilder::new(recording, known);
-        for live in &look.processes {
+        for live in &heap.processes {
             self.add_process(&mut builder, live);
         }
         builder.finish()

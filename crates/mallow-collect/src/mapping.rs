@@ -5,7 +5,6 @@
 //! and nothing read from it is used unchecked.
 
 use crate::error::CollectError;
-use crate::starts::Noted;
 use mallow_trace::MappedModule;
 use mallow_wire::shared::*;
 use mallow_wire::starts::*;
@@ -15,6 +14,16 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A note that was taken out of the shared memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Noted {
+    pub(crate) pid: u32,
+    pub(crate) time_ns: u64,
+    pub(crate) network: u64,
+    pub(crate) found: u32,
+    pub(crate) path: String,
+}
 
 /// A mapping of a process's shared memory.
 #[derive(Debug)]

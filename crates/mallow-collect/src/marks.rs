@@ -12,9 +12,9 @@
 //! After [`Patience::limit`] waiting is given up, which the run then says.
 
 use crate::descriptors::{Descriptors, Snapshot};
-use crate::drain::LaneReader;
+use crate::lanes::LaneReader;
 use crate::mapping::Mapping;
-use crate::regions::pruned;
+use crate::region_sites::pruned;
 use mallow_profile::{RegionFigures, RegionTotals, Regions, StackId, ThreadIndex};
 use mallow_wire::event::{self, Mark};
 use rustc_hash::FxHashMap;

@@ -1,6 +1,6 @@
 //! Marks as a program's ring has them, against a process whose descriptors do not change.
 
-use crate::drain::LaneReader;
+use crate::lanes::LaneReader;
 use crate::marks::{Counted, Marks};
 use crate::shared_memory::SharedMemory;
 use mallow_profile::{Regions, StackId, ThreadIndex};

@@ -31,6 +31,9 @@ pub(crate) struct Opened {
 /// Opens the trace's file, under a name of its own while the program's process id is not known.
 pub(crate) fn open(output: &Output) -> Result<Opened, CollectError> {
     let (path, force) = match output {
+        Output::File { path, .. } if path == Path::new("/dev/null") => {
+            return Err(CollectError::NoFile { path: path.clone() });
+        }
         Output::File { path, force } => (path.clone(), *force),
         Output::Default(directory) => {
             (directory.join(format!(".recording-{}.mallow", std::process::id())), true)
@@ -60,13 +63,10 @@ pub(crate) fn open(output: &Output) -> Result<Opened, CollectError> {
     }
 }
 
-/// A file, or nothing behind a symbolic link. What swallows everything is for those who want no trace.
+/// A file, or nothing behind a symbolic link.
 fn is_overwritable(path: &Path) -> bool {
-    std::fs::metadata(path).map_or(true, |found| found.is_file()) || path == Path::new(NO_TRACE)
+    std::fs::metadata(path).map_or(true, |found| found.is_file())
 }
-
-/// Where a trace goes that nobody will read.
-pub(crate) const NO_TRACE: &str = "/dev/null";
 
 /// Renames a trace to `NAME.PID.mallow`. Process ids come again, and a trace is somebody's work, so when that
 /// name is taken `NAME.PID-2.mallow` is tried, and so on.

@@ -19,7 +19,7 @@ use rustc_hash::FxHashMap;
 
 /// How long a free waits for an allocation by another thread, in microseconds. Processors disagree by
 /// nanoseconds; a longer wait would take a later allocation at the same address for the one that was freed.
-const PATIENCE_US: u64 = 3;
+const REORDER_WINDOW_US: u64 = 3;
 
 /// Pairs the events of one process.
 #[derive(Debug)]
@@ -33,14 +33,14 @@ pub(crate) struct Pairing {
     last_us: u64,
     /// Per thread, the blocks whose `realloc` has begun, a handler's upon the one that it interrupted.
     reallocating: Vec<Vec<Reallocating>>,
-    early: FxHashMap<u64, Early>,
+    pending_frees: FxHashMap<u64, PendingFree>,
     /// Blocks that another one took the place of, and when.
-    overlapped: FxHashMap<u64, (BlockId, u64)>,
+    displaced: FxHashMap<u64, (BlockId, u64)>,
 }
 
 /// An end of a block that was met before its allocation.
 #[derive(Clone, Copy, Debug)]
-struct Early {
+struct PendingFree {
     thread: ThreadIndex,
     time_us: u64,
     /// A `realloc` that has begun and will say itself what became of the block, or a free.
@@ -68,8 +68,8 @@ impl Pairing {
             regions: None,
             last_us: 0,
             reallocating: Vec::new(),
-            early: FxHashMap::default(),
-            overlapped: FxHashMap::default(),
+            pending_frees: FxHashMap::default(),
+            displaced: FxHashMap::default(),
         }
     }
 
@@ -149,7 +149,7 @@ impl Pairing {
     /// Whether nothing is known of an address, and nothing waits that could be about it.
     #[inline(always)]
     pub(crate) fn is_free(&self, address: u64) -> bool {
-        self.early.is_empty() && self.overlapped.is_empty() && self.live.get(address).is_none()
+        self.pending_frees.is_empty() && self.displaced.is_empty() && self.live.get(address).is_none()
     }
 
     /// A block of an address that [`Pairing::is_free`] is allocated, and freed by the thread's next event, at `freed_us`: it needs no place in
@@ -180,8 +180,8 @@ impl Pairing {
         if let Some(old) = self.live.insert(address, block) {
             self.overlap(address, old);
         }
-        if !self.early.is_empty() {
-            self.meet_early(thread, address);
+        if !self.pending_frees.is_empty() {
+            self.resolve_pending(thread, address);
         }
     }
 
@@ -197,8 +197,8 @@ impl Pairing {
     /// The block that an address stands for, taken out.
     #[inline(always)]
     fn take(&mut self, address: u64) -> Option<BlockId> {
-        if !self.overlapped.is_empty()
-            && let Some(block) = self.take_overlapped(address)
+        if !self.displaced.is_empty()
+            && let Some(block) = self.take_displaced(address)
         {
             return Some(block);
         }
@@ -234,7 +234,7 @@ impl Pairing {
         let state = match self.take(address) {
             Some(block) => Reallocating::Block(address, block),
             None => {
-                self.wait_for(address, Early { thread, time_us, by_realloc: true });
+                self.wait_for(address, PendingFree { thread, time_us, by_realloc: true });
                 Reallocating::Unknown(address)
             }
         };
@@ -245,9 +245,9 @@ impl Pairing {
     fn begun(&mut self, thread: ThreadIndex) -> Reallocating {
         let state = self.reallocating.get_mut(thread.0 as usize).and_then(Vec::pop).unwrap_or_default();
         if let Reallocating::Unknown(address) = state
-            && self.early.get(&address).is_some_and(|early| early.by_realloc && early.thread == thread)
+            && self.pending_frees.get(&address).is_some_and(|free| free.by_realloc && free.thread == thread)
         {
-            self.early.remove(&address);
+            self.pending_frees.remove(&address);
         }
         state
     }
@@ -319,52 +319,52 @@ impl Pairing {
 
     #[cold]
     fn free_unknown(&mut self, thread: ThreadIndex, address: u64, time_us: u64) {
-        self.wait_for(address, Early { thread, time_us, by_realloc: false });
+        self.wait_for(address, PendingFree { thread, time_us, by_realloc: false });
     }
 
     #[cold]
-    fn wait_for(&mut self, address: u64, early: Early) {
+    fn wait_for(&mut self, address: u64, free: PendingFree) {
         const WAITING_MAX: usize = 256;
-        let time_us = early.time_us;
-        let mut late = Vec::from_iter(self.early.insert(address, early));
-        if self.early.len() > WAITING_MAX {
-            self.early.retain(|_, waiting| {
-                let keep = time_us.saturating_sub(waiting.time_us) <= PATIENCE_US;
+        let time_us = free.time_us;
+        let mut late = Vec::from_iter(self.pending_frees.insert(address, free));
+        if self.pending_frees.len() > WAITING_MAX {
+            self.pending_frees.retain(|_, waiting| {
+                let keep = time_us.saturating_sub(waiting.time_us) <= REORDER_WINDOW_US;
                 if !keep {
                     late.push(*waiting);
                 }
                 keep
             });
         }
-        late.into_iter().for_each(|early| self.give_up(early, time_us));
+        late.into_iter().for_each(|free| self.give_up(free, time_us));
     }
 
     /// Nothing will turn up for this one. A `realloc` is booked when it ends.
-    fn give_up(&mut self, early: Early, time_us: u64) {
-        if !early.by_realloc {
-            self.unmatched(early.thread, time_us);
+    fn give_up(&mut self, free: PendingFree, time_us: u64) {
+        if !free.by_realloc {
+            self.unmatched(free.thread, time_us);
         }
     }
 
     /// The allocation that an end was waiting for, unless that has waited too long to be its own.
     #[cold]
-    fn meet_early(&mut self, allocating: ThreadIndex, address: u64) {
-        let Some(early) = self.early.remove(&address) else { return };
+    fn resolve_pending(&mut self, allocating: ThreadIndex, address: u64) {
+        let Some(free) = self.pending_frees.remove(&address) else { return };
         let now_us = self.last_us;
-        if early.thread == allocating || now_us.saturating_sub(early.time_us) > PATIENCE_US {
-            self.give_up(early, now_us);
+        if free.thread == allocating || now_us.saturating_sub(free.time_us) > REORDER_WINDOW_US {
+            self.give_up(free, now_us);
         } else if let Some(block) = self.live.remove(address) {
-            if early.by_realloc {
-                let begun = self.reallocating.get_mut(early.thread.0 as usize).into_iter().flatten();
+            if free.by_realloc {
+                let begun = self.reallocating.get_mut(free.thread.0 as usize).into_iter().flatten();
                 let waiting =
                     |begun: &&mut Reallocating| matches!(begun, Reallocating::Unknown(at) if *at == address);
                 match begun.rev().find(waiting) {
                     Some(begun) => *begun = Reallocating::Block(address, block),
                     // Its end was lost: the block is where it was.
-                    None => self.place(early.thread, address, block),
+                    None => self.place(free.thread, address, block),
                 }
             } else {
-                self.free_block(early.thread, block, now_us);
+                self.free_block(free.thread, block, now_us);
             }
         }
     }
@@ -373,7 +373,7 @@ impl Pairing {
     #[cold]
     fn overlap(&mut self, address: u64, old: BlockId) {
         let time_us = self.last_us;
-        if let Some((older, _)) = self.overlapped.insert(address, (old, time_us)) {
+        if let Some((older, _)) = self.displaced.insert(address, (old, time_us)) {
             self.free_block(ThreadIndex(0), older, time_us);
         }
     }
@@ -381,10 +381,10 @@ impl Pairing {
     /// The block that was set aside at an address. One that has waited too long was freed unseen, and what
     /// comes now is its successor's.
     #[cold]
-    fn take_overlapped(&mut self, address: u64) -> Option<BlockId> {
-        let (block, since_us) = self.overlapped.remove(&address)?;
+    fn take_displaced(&mut self, address: u64) -> Option<BlockId> {
+        let (block, since_us) = self.displaced.remove(&address)?;
         let now_us = self.last_us;
-        if now_us.saturating_sub(since_us) <= PATIENCE_US {
+        if now_us.saturating_sub(since_us) <= REORDER_WINDOW_US {
             return Some(block);
         }
         self.free_block(ThreadIndex(0), block, now_us);
@@ -398,10 +398,10 @@ impl Pairing {
         flush: impl FnOnce(&mut EventEncoder),
     ) -> mallow_profile::Folded {
         let time_us = self.last_us;
-        for (_, early) in std::mem::take(&mut self.early) {
-            self.give_up(early, time_us);
+        for (_, free) in std::mem::take(&mut self.pending_frees) {
+            self.give_up(free, time_us);
         }
-        for (_, (block, _)) in std::mem::take(&mut self.overlapped) {
+        for (_, (block, _)) in std::mem::take(&mut self.displaced) {
             self.free_block(ThreadIndex(0), block, time_us);
         }
         // A realloc that never ended leaves its block as it was: still live.

@@ -1,32 +1,33 @@
-//! One recorded process: its shared memory, its part of the profile, its chunks of the trace.
+//! One traced process: its shared memory, and its part of the profile.
 
-use crate::ahead::Said;
 use crate::clock::Clock;
-use crate::drain::{LaneReader, Pass};
+use crate::drain::Pass;
 use crate::ending::Watch;
 use crate::error::CollectError;
+use crate::exited::ExitedProcess;
 use crate::heap::{Executables, HeapFigures, HeapSource, MemoryWatch};
-use crate::lanes;
+use crate::lanes::{self, LaneReader};
 use crate::mapping::Mapping;
 use crate::marks::{Counted, FROM_FIRST, FROM_MAIN, Marks, Scope};
 use crate::pairing::Pairing;
-use crate::regions::{of_folded, pruned};
-use crate::session::Arrival;
+use crate::process_writer::ProcessWriter;
+use crate::region_sites::{of_folded, pruned};
+use crate::session::Registration;
+use crate::sink::Sink;
 use crate::stack_table::StackTable;
 use crate::stacks::StackNumbers;
 use crate::starts::Starts;
-use crate::trace_file::TraceFile;
 use crate::unseen;
-use mallow_profile::{Exit, Fold, Folded, RegionFigures, RegionTotals, Sample, StackId, ThreadIndex};
-use mallow_trace::{self as trace, MappedModule, ThreadName};
+use mallow_profile::{Exit, Fold, RegionTotals, Sample, ThreadIndex};
+use mallow_trace::{EVENTS_PER_CHUNK, MappedModule, ProcessEnd, ProcessStart, ThreadName};
 use mallow_wire::shared::Header;
 use rustc_hash::FxHashSet;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
-/// A process under recording.
+/// A process whose events are read.
 #[derive(Debug)]
-pub(crate) struct Recorded {
+pub(crate) struct TracedProcess {
     /// Its index in the trace.
     pub(crate) index: u32,
     /// Its process id as we see it.
@@ -36,15 +37,12 @@ pub(crate) struct Recorded {
     pairing: Pairing,
     /// None when nobody asked for the program's marks.
     marks: Option<Marks>,
-    start: trace::ProcessStart,
+    start: ProcessStart,
     stacks: StackNumbers,
-    /// What its names were asked for, of those that are looked up while it runs.
-    pub(crate) said: Said,
     modules: Vec<MappedModule>,
     /// Generation, start and end of each.
     modules_met: FxHashSet<(u64, u64, u64)>,
     modules_offset: usize,
-    modules_written: usize,
     readers: Vec<LaneReader>,
     /// How often a ring held what no recorder writes.
     damages: u64,
@@ -54,8 +52,8 @@ pub(crate) struct Recorded {
     is_busy: bool,
     /// None when threads that use a lane one after the other count as one.
     threads: Option<Vec<ThreadName>>,
-    threads_written: usize,
     samples: Vec<Sample>,
+    writer: ProcessWriter,
     executable: Option<PathBuf>,
     memory: MemoryWatch,
     /// Notes of programs that it starts, as many as were taken.
@@ -71,96 +69,27 @@ pub(crate) struct Wanted {
     pub(crate) threads: bool,
     /// Its regions, and what else is counted.
     pub(crate) regions: Option<Counted>,
+    /// What remains of it when it has ended. A server may start and end processes for days.
+    pub(crate) exited: bool,
 }
 
-/// What remains of a process after its end.
-#[derive(Debug)]
-pub(crate) struct Ended {
-    pub(crate) index: u32,
-    pub(crate) start: trace::ProcessStart,
-    pub(crate) end: trace::ProcessEnd,
-    pub(crate) threads: Vec<ThreadName>,
-    pub(crate) marks: Option<Marks>,
-    /// The sites of the whole process, when they are counted.
-    pub(crate) whole: Vec<(StackId, RegionFigures)>,
-    /// From `main`, and from the first region's begin, to the end.
-    pub(crate) wide: [Option<RegionTotals>; 2],
-    /// Regions that were open at the end.
-    pub(crate) unfinished: Vec<String>,
-    /// Why its figures are not those of its heap, if they are not.
-    pub(crate) blind: Option<String>,
-    pub(crate) folded: Folded,
-    /// Every node of its stacks.
-    pub(crate) stacks: StackTable,
-    pub(crate) modules: Vec<MappedModule>,
-    /// Its program, where regions are counted.
-    pub(crate) executable: Option<PathBuf>,
-}
-
-impl Ended {
-    /// The numbers of all addresses on its stacks.
-    pub(crate) fn all_addresses(&self) -> Vec<u32> {
-        (0..self.stacks.address_count() as u32).collect()
-    }
-
-    /// The numbers of the addresses on the stacks that were counted.
-    pub(crate) fn counted_addresses(&self) -> Vec<u32> {
-        let stacks = &self.stacks;
-        let mut seen = vec![false; stacks.len()];
-        let mut counted = vec![false; stacks.address_count()];
-        let wide = self.wide.iter().flatten().flat_map(|totals| &totals.sites);
-        let sites = self.whole.iter().chain(wide).map(|(stack, _)| *stack);
-        for stack in self.marks.iter().flat_map(Marks::stacks).chain(sites) {
-            let mut at = Some(stack.0);
-            while let Some(node) = at.filter(|at| seen.get(*at as usize) == Some(&false)) {
-                seen[node as usize] = true;
-                stacks.address(node).into_iter().for_each(|address| counted[address as usize] = true);
-                at = stacks.parent(node);
-            }
-        }
-        (0..).zip(counted).filter(|(_, counted)| *counted).map(|(address, _)| address).collect()
-    }
-}
-
-#[cfg(test)]
-impl Ended {
-    /// One with these modules and stacks.
-    pub(crate) fn for_test(modules: Vec<MappedModule>, nodes: &[trace::StackNode]) -> Ended {
-        Ended {
-            index: 0,
-            start: trace::ProcessStart::default(),
-            end: trace::ProcessEnd::default(),
-            threads: Vec::new(),
-            marks: None,
-            whole: Vec::new(),
-            wide: [None, None],
-            unfinished: Vec::new(),
-            blind: None,
-            folded: Folded::default(),
-            stacks: StackTable::for_test(nodes),
-            modules,
-            executable: None,
-        }
-    }
-}
-
-impl Recorded {
+impl TracedProcess {
     /// Takes a process in, and writes its first chunk.
     pub(crate) fn begin(
-        arrival: Arrival,
+        registration: Registration,
         index: u32,
         wanted: Wanted,
         executables: &mut Executables,
         clock: &Clock,
-        file: &mut TraceFile,
-    ) -> Result<Recorded, CollectError> {
-        let mapping = Mapping::new(&arrival.memory)?;
+        sink: &mut dyn Sink,
+    ) -> Result<TracedProcess, CollectError> {
+        let mapping = Mapping::new(&registration.memory)?;
         let header = mapping.header();
         let parent_pid = header.parent_pid;
-        let pid = arrival.pid;
+        let pid = registration.pid;
         let start =
-            trace::ProcessStart { pid, parent_pid, command: arrival.command, started_us: clock.now_us() };
-        file.put(index, &start)?;
+            ProcessStart { pid, parent_pid, command: registration.command, started_us: clock.now_us() };
+        let writer = ProcessWriter::begin(index, &start, sink)?;
         let mut pairing = Pairing::new(wanted.events);
         if let Some(counted) = wanted.regions {
             pairing.watch_regions();
@@ -173,7 +102,7 @@ impl Recorded {
             }
         }
         let memory = MemoryWatch::new(pid, mapping.executable(), executables);
-        Ok(Recorded {
+        Ok(TracedProcess {
             index,
             pid,
             mapping,
@@ -182,18 +111,16 @@ impl Recorded {
             marks: wanted.regions.map(|counted| Marks::new(pid, counted)),
             start,
             stacks: StackNumbers::default(),
-            said: Said::default(),
             modules: Vec::new(),
             modules_met: FxHashSet::default(),
             modules_offset: 0,
-            modules_written: 0,
             readers: Vec::new(),
             damages: 0,
             drained_us: 0,
             is_busy: false,
             threads: wanted.threads.then(Vec::new),
-            threads_written: 0,
             samples: Vec::new(),
+            writer,
             // Who marks a region waits for us at its begin, so it is there still.
             executable: wanted.regions.and_then(|_| std::fs::read_link(format!("/proc/{pid}/exe")).ok()),
             memory,
@@ -241,17 +168,15 @@ impl Recorded {
         &mut self,
         clock: &Clock,
         until_tsc: u64,
-        file: &mut TraceFile,
+        sink: &mut dyn Sink,
     ) -> Result<u64, CollectError> {
         self.mapping.beat(self.is_busy);
         self.meet_threads();
         self.read_modules();
-        let (mut outcome, index) = (Ok(()), self.index);
+        let (mut outcome, writer) = (Ok(()), &self.writer);
         let mut flush = |pairing: &mut Pairing, stacks: &mut StackNumbers| {
-            if outcome.is_ok()
-                && pairing.events().is_some_and(|events| events.len() >= trace::EVENTS_PER_CHUNK)
-            {
-                outcome = write_events(index, pairing, stacks, file);
+            if outcome.is_ok() && pairing.events().is_some_and(|events| events.len() >= EVENTS_PER_CHUNK) {
+                outcome = writer.events(pairing, stacks, sink);
             }
         };
         let mut pass = Pass {
@@ -351,23 +276,12 @@ impl Recorded {
         Some((source.is_blind(), sentence))
     }
 
-    /// Writes everything that is not in the trace yet.
-    pub(crate) fn write(&mut self, file: &mut TraceFile) -> Result<(), CollectError> {
-        write_events(self.index, &mut self.pairing, &mut self.stacks, file)?;
-        if self.modules_written < self.modules.len() {
-            let modules = self.modules[self.modules_written..].to_vec();
-            file.put(self.index, &trace::Modules { modules })?;
-            self.modules_written = self.modules.len();
-        }
-        let threads = self.threads.as_deref().unwrap_or_default();
-        if self.threads_written < threads.len() {
-            file.put(self.index, &trace::Threads { threads: threads[self.threads_written..].to_vec() })?;
-            self.threads_written = threads.len();
-        }
-        if !self.samples.is_empty() {
-            file.put(self.index, &trace::Samples { samples: std::mem::take(&mut self.samples) })?;
-        }
-        Ok(())
+    /// Writes everything that is not written yet.
+    pub(crate) fn write(&mut self, sink: &mut dyn Sink) -> Result<(), CollectError> {
+        self.writer.events(&mut self.pairing, &mut self.stacks, sink)?;
+        self.writer.modules(&self.modules, sink)?;
+        self.writer.threads(self.threads.as_deref().unwrap_or_default(), sink)?;
+        self.writer.samples(&mut self.samples, sink)
     }
 
     /// How it ended, when somebody other than its parent may know.
@@ -385,15 +299,15 @@ impl Recorded {
         self.mapping.header().heartbeat.store(mallow_wire::shared::HEARTBEAT_LEFT, Ordering::SeqCst);
     }
 
-    /// Closes the process's part of the trace.
+    /// Closes its part of the trace.
     pub(crate) fn end(
         mut self,
         exit: Option<Exit>,
         clock: &Clock,
-        file: &mut TraceFile,
-    ) -> Result<Ended, CollectError> {
+        sink: &mut dyn Sink,
+    ) -> Result<ExitedProcess, CollectError> {
         let ended_us = clock.now_us().max(self.pairing.last_us());
-        self.write(file)?;
+        self.write(sink)?;
         let mut wide = [None, None];
         let mut unfinished = Vec::new();
         if let Some(regions) = self.pairing.regions() {
@@ -402,24 +316,28 @@ impl Recorded {
             });
             unfinished = regions.names();
         }
-        let Recorded {
-            index, start, threads, marks, pairing, mut stacks, modules, mapping, executable, ..
+        let TracedProcess {
+            index,
+            start,
+            threads,
+            marks,
+            pairing,
+            mut stacks,
+            modules,
+            mapping,
+            executable,
+            writer,
+            ..
         } = self;
         let mut outcome = Ok(());
-        let folded = pairing.finish(ended_us, |events| {
-            outcome = write_taken(index, events, file);
-        });
+        let folded = pairing.finish(ended_us, |events| outcome = writer.taken(events, sink));
         outcome?;
-        if let Some(new) = stacks.take_new() {
-            file.put(index, &new)?;
-        }
-        let events_lost = mapping.events_lost();
-        let end = trace::ProcessEnd { ended_us, exit, events_lost };
-        file.put(index, &end)?;
+        let end = ProcessEnd { ended_us, exit, events_lost: mapping.events_lost() };
+        writer.end(&mut stacks, &end, sink)?;
         let is_counted = marks.as_ref().is_some_and(|marks| marks.counts(Scope::Processes));
         let whole = if is_counted { of_folded(&folded) } else { Vec::new() };
         // A program may start thousands of processes: of an ended one nothing stays but its figures and their stacks.
-        Ok(Ended {
+        Ok(ExitedProcess {
             index,
             start,
             end,
@@ -483,33 +401,6 @@ impl Recorded {
 
 /// From so many words on, half a million events in a second, a time stamp for each is a burden.
 const BUSY_WORDS_PER_US: u64 = 1;
-
-/// Stacks first: no event may name a stack that the reader has not seen.
-fn write_events(
-    index: u32,
-    pairing: &mut Pairing,
-    stacks: &mut StackNumbers,
-    file: &mut TraceFile,
-) -> Result<(), CollectError> {
-    if let Some(new) = stacks.take_new() {
-        file.put(index, &new)?;
-    }
-    match pairing.events() {
-        Some(events) => write_taken(index, events, file),
-        None => Ok(()),
-    }
-}
-
-fn write_taken(
-    index: u32,
-    events: &mut trace::EventEncoder,
-    file: &mut TraceFile,
-) -> Result<(), CollectError> {
-    if events.is_empty() {
-        return Ok(());
-    }
-    file.put_events(index, |payload| events.take(payload))
-}
 
 fn thread_name(pid: u32, tid: u32) -> String {
     let name = std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/comm")).unwrap_or_default();

@@ -3,7 +3,7 @@
 //! It is the one that a reader makes of the trace, in the same order, so that whoever recorded need not read back what was
 //! written. Only what grows with time is left out: the samples of resident memory.
 
-use crate::process::Ended;
+use crate::exited::ExitedProcess;
 use crate::symbols::Named;
 use mallow_base::Frame;
 use mallow_profile::{
@@ -16,13 +16,13 @@ use rustc_hash::FxHashMap;
 /// Puts the processes together, in the order in which they introduced themselves; the one that never did comes last.
 pub(crate) fn profile_of(
     recording: Recording,
-    ended: Vec<Ended>,
+    ended: Vec<ExitedProcess>,
     unmet: Option<Process>,
     named: Named,
 ) -> Profile {
     let mut profile = Profile { recording, ..Profile::default() };
     let ids = add_locations(&mut profile, &named.symbols, named.frames);
-    let mut processes: Vec<(Ended, Vec<u32>)> = ended.into_iter().zip(named.locations).collect();
+    let mut processes: Vec<(ExitedProcess, Vec<u32>)> = ended.into_iter().zip(named.locations).collect();
     processes.sort_by_key(|(process, _)| process.index);
     for (process, locations) in processes {
         let ids: Vec<LocationId> = locations.into_iter().map(|location| ids[location as usize]).collect();
@@ -56,8 +56,8 @@ fn add_locations(
     locations.collect()
 }
 
-fn add_process(profile: &mut Profile, process: Ended, locations: &[LocationId]) {
-    let Ended { start, end, threads, folded, stacks, .. } = process;
+fn add_process(profile: &mut Profile, process: ExitedProcess, locations: &[LocationId]) {
+    let ExitedProcess { start, end, threads, folded, stacks, .. } = process;
     let index = ProcessIndex(profile.processes.len() as u32);
     let base = profile.stacks.len() as u32;
     profile.stacks.extend(stacks.links().map(|(parent, address)| StackNode {

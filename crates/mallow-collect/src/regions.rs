@@ -1,10 +1,10 @@
 //! The runs of a recording's regions, with names in place of addresses.
 
+use crate::exited::ExitedProcess;
 use crate::marks::Ran;
-use crate::preload::NAME_START;
-use crate::process::Ended;
 use mallow_base::Frame;
-use mallow_profile::{Fold, Folded, FoldedSite, Module, RegionFigures, StackId};
+use mallow_launch::LIBRARY_NAME_START;
+use mallow_profile::{Fold, Module, RegionFigures, StackId};
 use mallow_trace::{SymbolFrame, Symbols};
 use rustc_hash::FxHashMap;
 use std::path::PathBuf;
@@ -65,41 +65,8 @@ pub struct WatchedProcess {
     pub blind: Option<String>,
 }
 
-/// Stacks of a run that are named by their allocations, and as many by what they left. A program's start may have ten
-/// thousands, and nobody reads them: the others are one site without frames, so that sums stay complete.
-const NAMED_MAX: usize = 500;
-
-/// The sites that are named, in their order, and what is left of the others.
-pub(crate) fn pruned(sites: Vec<(StackId, RegionFigures)>) -> Vec<(StackId, RegionFigures)> {
-    if sites.len() <= NAMED_MAX {
-        return sites;
-    }
-    let mut keep = vec![false; sites.len()];
-    for figure in
-        [|figures: &RegionFigures| figures.allocations, |figures: &RegionFigures| figures.remaining_blocks]
-    {
-        let mut order: Vec<usize> = (0..sites.len()).filter(|at| figure(&sites[*at].1) > 0).collect();
-        order.sort_by_key(|at| std::cmp::Reverse(figure(&sites[*at].1)));
-        order.into_iter().take(NAMED_MAX).for_each(|at| keep[at] = true);
-    }
-    let mut others = RegionFigures::default();
-    let mut named = Vec::with_capacity(2 * NAMED_MAX + 1);
-    for (site, keep) in sites.into_iter().zip(keep) {
-        if keep { named.push(site) } else { others.add(&site.1) }
-    }
-    if others != RegionFigures::default() {
-        named.push((Fold::NO_STACK, others));
-    }
-    named
-}
-
-/// The sites of a whole process.
-pub(crate) fn of_folded(folded: &Folded) -> Vec<(StackId, RegionFigures)> {
-    pruned(folded.sites.iter().map(|site| (site.stack, figures_of(site))).collect())
-}
-
 /// Names what was counted.
-pub(crate) fn watched(ended: Vec<Ended>, symbols: &Symbols) -> Vec<WatchedProcess> {
+pub(crate) fn watched(ended: Vec<ExitedProcess>, symbols: &Symbols) -> Vec<WatchedProcess> {
     ended.into_iter().map(|process| Naming::of(&process, symbols).process(process)).collect()
 }
 
@@ -111,7 +78,7 @@ struct Naming<'a> {
 }
 
 impl<'a> Naming<'a> {
-    fn of(process: &Ended, symbols: &'a Symbols) -> Naming<'a> {
+    fn of(process: &ExitedProcess, symbols: &'a Symbols) -> Naming<'a> {
         let keys = symbols.processes.iter().find(|other| other.process == process.index);
         let locations = keys
             .into_iter()
@@ -121,7 +88,7 @@ impl<'a> Naming<'a> {
         Naming { symbols, locations }
     }
 
-    fn process(&self, mut process: Ended) -> WatchedProcess {
+    fn process(&self, mut process: ExitedProcess) -> WatchedProcess {
         let marks = process.marks.take();
         let (operations, runs, strays) =
             marks.map_or_else(Default::default, |marks| (marks.operations, marks.runs, marks.strays));
@@ -153,7 +120,7 @@ impl<'a> Naming<'a> {
         }
     }
 
-    fn run(&self, process: &Ended, run: Ran) -> RegionRun {
+    fn run(&self, process: &ExitedProcess, run: Ran) -> RegionRun {
         let mut descriptors: FxHashMap<StackId, u64> = FxHashMap::default();
         for opener in &run.descriptors {
             *descriptors.entry(opener.unwrap_or(Fold::NO_STACK)).or_default() += 1;
@@ -186,7 +153,7 @@ impl<'a> Naming<'a> {
         }
     }
 
-    fn whole(&self, process: &Ended) -> RegionRun {
+    fn whole(&self, process: &ExitedProcess) -> RegionRun {
         let totals = &process.folded.totals;
         let sites = process.whole.iter().map(|(stack, figures)| RegionSite {
             frames: self.frames(process, *stack),
@@ -211,7 +178,7 @@ impl<'a> Naming<'a> {
         }
     }
 
-    fn frames(&self, process: &Ended, stack: StackId) -> Vec<Frame> {
+    fn frames(&self, process: &ExitedProcess, stack: StackId) -> Vec<Frame> {
         let mut frames = Vec::new();
         let mut at = Some(stack.0);
         while let Some(node) = at.and_then(|at| process.stacks.node(at)) {
@@ -222,7 +189,9 @@ impl<'a> Naming<'a> {
             at = node.parent;
         }
         // The recorder's own frames are not the program's.
-        frames.retain(|frame| !frame.module.as_deref().is_some_and(|module| module.contains(NAME_START)));
+        frames.retain(|frame| {
+            !frame.module.as_deref().is_some_and(|module| module.contains(LIBRARY_NAME_START))
+        });
         frames
     }
 
@@ -235,17 +204,6 @@ impl<'a> Naming<'a> {
             module: frame.module.map(text),
             inlined: frame.inlined,
         }
-    }
-}
-
-fn figures_of(site: &FoldedSite) -> RegionFigures {
-    RegionFigures {
-        allocations: site.totals.allocations,
-        bytes: site.totals.bytes,
-        reallocations: site.totals.reallocations,
-        peak_bytes: 0,
-        remaining_blocks: site.totals.leaked_blocks,
-        remaining_bytes: site.totals.leaked_bytes,
     }
 }
 
@@ -287,32 +245,5 @@ mod tests {
             .map(|site| (site.frames[0].function.as_str(), site.figures.allocations, site.descriptors))
             .collect();
         assert_eq!(told, [("b", 2, 4), ("a", 2, 7), ("c", 1, 4)]);
-    }
-
-    #[test]
-    fn of_very_many_stacks_those_that_matter_are_named_and_sums_stay_whole() {
-        let figures = |allocations: u64, remaining_blocks: u64| RegionFigures {
-            allocations,
-            bytes: allocations * 10,
-            remaining_blocks,
-            ..RegionFigures::default()
-        };
-        let mut sites: Vec<(StackId, RegionFigures)> =
-            (0..2000).map(|at| (StackId(at), figures(2000 - u64::from(at), 0))).collect();
-        sites[1900].1 = figures(1, 1);
-        let total = sites.iter().fold(RegionFigures::default(), |mut sum, site| {
-            sum.add(&site.1);
-            sum
-        });
-        let named = pruned(sites.clone());
-        assert_eq!(named.len(), NAMED_MAX + 2);
-        assert_eq!(named[NAMED_MAX], (StackId(1900), figures(1, 1)));
-        assert_eq!(named[NAMED_MAX + 1].0, Fold::NO_STACK);
-        let sum = named.iter().fold(RegionFigures::default(), |mut sum, site| {
-            sum.add(&site.1);
-            sum
-        });
-        assert_eq!(sum, total);
-        assert_eq!(pruned(sites[..NAMED_MAX].to_vec()), sites[..NAMED_MAX]);
     }
 }

@@ -1,4 +1,4 @@
-//! The door at which processes hand over their shared memory.
+//! The socket at which processes register and hand over their shared memory.
 
 use crate::error::CollectError;
 use mallow_base::hex;
@@ -21,9 +21,9 @@ pub(crate) struct Session {
     silent: VecDeque<OwnedFd>,
 }
 
-/// A process that introduced itself.
+/// A process that has registered.
 #[derive(Debug)]
-pub(crate) struct Arrival {
+pub(crate) struct Registration {
     /// Its shared memory.
     pub(crate) memory: OwnedFd,
     /// Its process id as we see it.
@@ -33,7 +33,7 @@ pub(crate) struct Arrival {
 }
 
 impl Session {
-    /// Opens the door.
+    /// Opens the socket.
     pub(crate) fn open() -> Result<Session, CollectError> {
         let refused = |what| CollectError::system::<rustix::io::Errno>(what);
         let mut secret = [0u8; 24];
@@ -61,25 +61,25 @@ impl Session {
         format!("{}:{}", self.name, hex(&self.token))
     }
 
-    /// Those at the door, some of them at most: while one process after another comes, those that are here want to be looked
+    /// Those who have registered, some of them at most: while one process after another comes, those that are here want to be looked
     /// after, and those that have ended hold memory of ours.
-    pub(crate) fn arrivals(&mut self) -> Vec<Arrival> {
+    pub(crate) fn accept_pending(&mut self) -> Vec<Registration> {
         const AT_ONCE: usize = 4;
-        let mut arrivals = Vec::new();
+        let mut registrations = Vec::new();
         let mut at = 0;
-        while at < self.silent.len() && arrivals.len() < AT_ONCE {
+        while at < self.silent.len() && registrations.len() < AT_ONCE {
             match self.receive(&self.silent[at]) {
                 Received::Nothing => at += 1,
                 Received::Stranger => drop(self.silent.remove(at)),
-                Received::Arrival(arrival) => {
-                    arrivals.push(arrival);
+                Received::Registration(registration) => {
+                    registrations.push(registration);
                     self.silent.remove(at);
                 }
             }
         }
         // As many connections again that say nothing, or nothing that we know.
         for _ in 0..SILENT_MAX {
-            if arrivals.len() >= AT_ONCE {
+            if registrations.len() >= AT_ONCE {
                 break;
             }
             let Ok(connection) = accept_with(&self.socket, SocketFlags::CLOEXEC) else { break };
@@ -91,10 +91,10 @@ impl Session {
                     self.silent.push_back(connection);
                 }
                 Received::Stranger => {}
-                Received::Arrival(arrival) => arrivals.push(arrival),
+                Received::Registration(registration) => registrations.push(registration),
             }
         }
-        arrivals
+        registrations
     }
 
     /// What a connection has to say. Whoever connects sends in the same breath, unless he is stopped, or dies in between.
@@ -107,8 +107,8 @@ impl Session {
             Err(rustix::io::Errno::AGAIN) => Received::Nothing,
             Err(_) => Received::Stranger,
             Ok(received) => {
-                let arrival = self.read(connection, &bytes[..received.bytes], &mut control);
-                arrival.map_or(Received::Stranger, Received::Arrival)
+                let registration = self.read(connection, &bytes[..received.bytes], &mut control);
+                registration.map_or(Received::Stranger, Received::Registration)
             }
         }
     }
@@ -118,7 +118,7 @@ impl Session {
         connection: &OwnedFd,
         bytes: &[u8],
         control: &mut RecvAncillaryBuffer<'_>,
-    ) -> Option<Arrival> {
+    ) -> Option<Registration> {
         let pid = rustix::net::sockopt::socket_peercred(connection).ok()?.pid.as_raw_nonzero().get() as u32;
         let (hello, command) = bytes.split_at_checked(Hello::BYTES)?;
         let hello = Hello::from_bytes(hello)?;
@@ -127,7 +127,7 @@ impl Session {
             RecvAncillaryMessage::ScmRights(mut files) => files.next(),
             _ => None,
         })?;
-        (hello.token == self.token).then_some(Arrival { memory, pid, command })
+        (hello.token == self.token).then_some(Registration { memory, pid, command })
     }
 }
 
@@ -141,7 +141,7 @@ enum Received {
     /// Something that is not ours, or its end.
     Stranger,
     /// A process.
-    Arrival(Arrival),
+    Registration(Registration),
 }
 
 fn odd(what: &'static str) -> CollectError {
@@ -164,7 +164,7 @@ mod tests {
         socket
     }
 
-    fn introduce(session: &Session, socket: &OwnedFd, command: &[u8]) {
+    fn register(session: &Session, socket: &OwnedFd, command: &[u8]) {
         let hello = Hello {
             magic: HELLO_MAGIC,
             version: SHARED_VERSION,
@@ -182,19 +182,19 @@ mod tests {
     }
 
     fn commands(session: &mut Session) -> Vec<String> {
-        session.arrivals().into_iter().map(|arrival| arrival.command).collect()
+        session.accept_pending().into_iter().map(|registration| registration.command).collect()
     }
 
     #[test]
     fn who_connects_and_says_nothing_keeps_nobody_waiting() {
         let mut session = Session::open().unwrap();
         let silent = connected(&session);
-        assert!(session.arrivals().is_empty());
+        assert!(session.accept_pending().is_empty());
         let other = connected(&session);
-        introduce(&session, &other, b"second\0word\0");
+        register(&session, &other, b"second\0word\0");
         assert_eq!(commands(&mut session), ["second word"]);
         // A process that was stopped goes on.
-        introduce(&session, &silent, b"first\0");
+        register(&session, &silent, b"first\0");
         assert_eq!(commands(&mut session), ["first"]);
     }
 
@@ -203,15 +203,15 @@ mod tests {
         let mut session = Session::open().unwrap();
         let silent: Vec<OwnedFd> = (0..3 * SILENT_MAX).map(|_| connected(&session)).collect();
         let speaking: Vec<OwnedFd> = (0..6).map(|_| connected(&session)).collect();
-        speaking.iter().for_each(|socket| introduce(&session, socket, b"x\0"));
+        speaking.iter().for_each(|socket| register(&session, socket, b"x\0"));
         let mut passes = Vec::new();
         while passes.iter().sum::<usize>() < speaking.len() {
-            passes.push(session.arrivals().len());
+            passes.push(session.accept_pending().len());
             assert!(session.silent.len() <= SILENT_MAX);
         }
         assert!(passes.iter().all(|came| *came <= 4), "{passes:?}");
         drop(silent);
-        assert!(session.arrivals().is_empty());
+        assert!(session.accept_pending().is_empty());
         assert!(session.silent.is_empty(), "who has gone is forgotten");
     }
 }

@@ -3,8 +3,8 @@
 //! The recorder notes each program before it takes a process's place. Whoever introduces himself later than that, under the same
 //! number, is that program. The others were not recorded, and the note says why as far as anybody knows.
 
-use crate::executable::{PRIVILEGED, sentence};
-use crate::mapping::Mapping;
+use crate::mapping::{Mapping, Noted};
+use mallow_launch::{PRIVILEGED, obstacle_sentence};
 use mallow_wire::executable::Obstacle;
 use mallow_wire::starts::*;
 use std::collections::VecDeque;
@@ -16,16 +16,6 @@ const NAMED_MAX: usize = 10;
 const MET_MAX: usize = 1024;
 /// Programs of which it is open whether they will introduce themselves.
 const PENDING_MAX: usize = 1024;
-
-/// A note that was taken out of the shared memory.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Noted {
-    pub(crate) pid: u32,
-    pub(crate) time_ns: u64,
-    pub(crate) network: u64,
-    pub(crate) found: u32,
-    pub(crate) path: String,
-}
 
 /// Who was started, and who came.
 #[derive(Debug)]
@@ -119,9 +109,9 @@ impl Noted {
 
     fn reason(&self, network: u64) -> String {
         let reason = match self.found {
-            FOUND_STATIC => sentence(Obstacle::Static),
-            FOUND_OTHER_MACHINE => sentence(Obstacle::OtherMachine),
-            FOUND_SANITIZER => sentence(Obstacle::Sanitizer),
+            FOUND_STATIC => obstacle_sentence(Obstacle::Static),
+            FOUND_OTHER_MACHINE => obstacle_sentence(Obstacle::OtherMachine),
+            FOUND_SANITIZER => obstacle_sentence(Obstacle::Sanitizer),
             FOUND_PRIVILEGED => PRIVILEGED,
             FOUND_CLEARED => {
                 "it was started with an environment that does not hold LD_PRELOAD and MALLOW_SESSION as mallow set them"

@@ -1,17 +1,16 @@
 //! Counting a command: sums that the recorder keeps in shared memory, read when the process has ended.
 
-use crate::ending::{Watch, child_exit};
+use crate::ending::Watch;
 use crate::error::CollectError;
 use crate::heap::{Executables, MemoryWatch};
 use crate::lanes;
-use crate::launch::{Launch, Mode};
 use crate::mapping::Mapping;
-use crate::session::{Arrival, Session};
-use crate::setting::Setting;
+use crate::session::{Registration, Session};
 use crate::starts::Starts;
+use crate::target::{Mode, Target, TracedCommand};
 use crate::unseen;
+use mallow_launch::{Interrupts, Launch, SpawnOptions};
 use mallow_profile::{Exit, Process, Totals};
-use rustix::process::Pid;
 use std::ffi::OsString;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -53,12 +52,13 @@ pub fn stat(options: &StatOptions) -> Result<StatOutcome, CollectError> {
     let launch = Launch::new(&options.command)?;
     let session = Session::open()?;
     let started = Instant::now();
-    let child = launch.start(&session, options.preload, Mode::Stat, &Setting::default())?;
+    let spawn = SpawnOptions::default();
+    let interrupts = Interrupts::ignored();
+    let command = TracedCommand::start(&launch, &session, options.preload, Mode::Stat, &spawn, interrupts)?;
     let mut counting = Counting {
         session,
         started,
-        child_pid: child.id(),
-        exit: None,
+        command,
         open: Vec::new(),
         processes: Vec::new(),
         warnings: Vec::new(),
@@ -74,15 +74,15 @@ pub fn stat(options: &StatOptions) -> Result<StatOutcome, CollectError> {
     counting.warnings.splice(0..0, counting.blind.iter().cloned());
     // A command that ended before the recorder could introduce it did nothing that we know of, but it was
     // there.
-    if counting.processes.iter().all(|process| process.pid != counting.child_pid) {
+    if counting.processes.iter().all(|process| process.pid != counting.command.pid()) {
         let ended_us = started.elapsed().as_micros() as u64;
-        let (pid, exit, command) = (counting.child_pid, counting.exit, launch.line());
+        let (pid, exit, command) = (counting.command.pid(), counting.command.exit(), launch.line());
         let parent_pid = std::process::id();
         counting.processes.push(Process { pid, parent_pid, command, ended_us, exit, ..Process::default() });
     }
     Ok(StatOutcome {
         wall_us: started.elapsed().as_micros() as u64,
-        exit: counting.exit.unwrap_or(Exit::Status(0)),
+        exit: counting.command.exit().unwrap_or(Exit::Status(0)),
         processes: counting.processes,
         peak_error_bytes: counting.peak_error_bytes,
         warnings: counting.warnings,
@@ -94,8 +94,7 @@ pub fn stat(options: &StatOptions) -> Result<StatOutcome, CollectError> {
 struct Counting {
     session: Session,
     started: Instant,
-    child_pid: u32,
-    exit: Option<Exit>,
+    command: TracedCommand,
     open: Vec<Counted>,
     processes: Vec<Process>,
     warnings: Vec<String>,
@@ -146,11 +145,11 @@ impl Counting {
         let mut pause = Duration::from_micros(200);
         let mut sampled = Instant::now();
         loop {
-            if self.exit.is_none() {
-                self.exit = Pid::from_raw(self.child_pid as i32).and_then(child_exit);
-            }
-            let child_has_ended = self.exit.is_some();
-            let has_admitted = self.admit();
+            // The ends are looked for first: whoever became another program has registered again before that ends.
+            let child_has_ended = self.command.has_ended();
+            let ended: Vec<usize> =
+                self.open.iter().filter(|it| it.watch.has_ended()).map(|it| it.index).collect();
+            let has_accepted = self.accept_pending();
             for counted in &mut self.open {
                 lanes::recycle(&counted.mapping, counted.pid, |_, _| true);
                 self.starts.take(&counted.mapping, &mut counted.starts_seen);
@@ -159,25 +158,25 @@ impl Counting {
                 sampled = Instant::now();
                 self.open.iter_mut().for_each(Counted::sample);
             }
-            self.bury();
-            if child_has_ended && self.open.is_empty() && !has_admitted {
+            self.finalize_exited(&ended);
+            if child_has_ended && self.open.is_empty() && !has_accepted {
                 return;
             }
-            // More may stand at the door.
-            if !has_admitted {
+            // More may have registered meanwhile.
+            if !has_accepted {
                 std::thread::sleep(pause);
                 pause = (pause * 2).min(Duration::from_millis(2));
             }
         }
     }
 
-    /// Takes in who is at the door. Gives true when somebody was there.
-    fn admit(&mut self) -> bool {
-        let arrivals = self.session.arrivals();
-        let any = !arrivals.is_empty();
-        for arrival in arrivals {
-            self.succeed(&arrival);
-            let mapping = match Mapping::new(&arrival.memory) {
+    /// Takes in those who have registered. Returns true when there were some.
+    fn accept_pending(&mut self) -> bool {
+        let registrations = self.session.accept_pending();
+        let any = !registrations.is_empty();
+        for registration in registrations {
+            self.replace_image(&registration);
+            let mapping = match Mapping::new(&registration.memory) {
                 Ok(mapping) => mapping,
                 Err(error) => {
                     self.warnings.push(error.to_string());
@@ -185,11 +184,11 @@ impl Counting {
                 }
             };
             self.starts.meet(mapping.header().pid, mapping.header().started_ns);
-            let pid = arrival.pid;
+            let pid = registration.pid;
             self.processes.push(Process {
                 pid,
                 parent_pid: mapping.header().parent_pid,
-                command: arrival.command,
+                command: registration.command,
                 started_us: self.started.elapsed().as_micros() as u64,
                 ..Process::default()
             });
@@ -200,34 +199,24 @@ impl Counting {
         any
     }
 
-    /// A process that introduces itself again has become another program.
-    fn succeed(&mut self, arrival: &Arrival) {
-        if let Some(at) = self.open.iter().position(|counted| counted.pid == arrival.pid) {
+    /// A process that registers again has become another program.
+    fn replace_image(&mut self, registration: &Registration) {
+        if let Some(at) = self.open.iter().position(|counted| counted.pid == registration.pid) {
             let mut before = self.open.remove(at);
             self.close(&mut before, Some(Exit::Exec));
         }
     }
 
-    fn bury(&mut self) {
-        let (ended, open) =
-            std::mem::take(&mut self.open).into_iter().partition(|counted| counted.watch.has_ended());
+    fn finalize_exited(&mut self, ended: &[usize]) {
+        let is_ended = |counted: &Counted| ended.contains(&counted.index);
+        let (ended, open): (Vec<Counted>, Vec<Counted>) =
+            std::mem::take(&mut self.open).into_iter().partition(is_ended);
         self.open = open;
-        let ended: Vec<Counted> = ended;
         for mut counted in ended {
-            let exit = match counted.pid == self.child_pid {
-                true => self.wait_for_child(),
-                false => counted.watch.exit(counted.mapping.header()),
-            };
+            let own = self.command.own_exit(counted.pid);
+            let exit = own.or_else(|| counted.watch.exit(counted.mapping.header()));
             self.close(&mut counted, exit);
         }
-    }
-
-    fn wait_for_child(&mut self) -> Option<Exit> {
-        let since = Instant::now();
-        while self.exit.is_none() && since.elapsed() < Duration::from_secs(1) {
-            self.exit = Pid::from_raw(self.child_pid as i32).and_then(child_exit);
-        }
-        self.exit
     }
 
     fn close(&mut self, counted: &mut Counted, exit: Option<Exit>) {

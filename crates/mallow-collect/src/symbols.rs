@@ -1,7 +1,7 @@
 //! Names for all addresses on all stacks, asked for once each when the recording ends.
 
+use crate::exited::ExitedProcess;
 use crate::module_map::ModuleMap;
-use crate::process::Ended;
 use mallow_base::Frame;
 use mallow_profile::{Address, Module, ModuleId};
 use mallow_trace::{MappedModule, SymbolKey, SymbolLocation, SymbolProcess, SymbolStrings, Symbols};
@@ -26,8 +26,8 @@ pub(crate) const NO_LOCATION: u32 = u32::MAX;
 
 /// Names the addresses of a recording, those of each process that `addresses` gives the numbers of.
 pub(crate) fn symbols_of(
-    processes: &[Ended],
-    addresses: impl Fn(&Ended) -> Vec<u32>,
+    processes: &[ExitedProcess],
+    addresses: impl Fn(&ExitedProcess) -> Vec<u32>,
     resolve: Resolve<'_>,
 ) -> Named {
     let mut tables = Tables::default();
@@ -57,7 +57,7 @@ const NO_MODULE: u32 = u32::MAX;
 
 impl Tables {
     /// The keys of these addresses, sorted, and the location of each address of the process.
-    fn keys_of(&mut self, process: &Ended, addresses: Vec<u32>) -> (Vec<SymbolKey>, Vec<u32>) {
+    fn keys_of(&mut self, process: &ExitedProcess, addresses: Vec<u32>) -> (Vec<SymbolKey>, Vec<u32>) {
         let all: Vec<SymbolKey> = process.stacks.addresses_from(0).collect();
         let mut keys: Vec<(SymbolKey, u32)> =
             addresses.into_iter().map(|address| (all[address as usize], address)).collect();
@@ -165,9 +165,9 @@ mod tests {
             generation: 0,
         };
         let node = |avma, exact| mallow_trace::StackNode { parent: None, avma, exact, generation: 1 };
-        let process = Ended::for_test(vec![module], &[node(0, false), node(0, true), node(9, false)]);
+        let process = ExitedProcess::for_test(vec![module], &[node(0, false), node(0, true), node(9, false)]);
         let mut asked = Vec::new();
-        let symbols = symbols_of(&[process], Ended::all_addresses, &mut |module, svmas| {
+        let symbols = symbols_of(&[process], ExitedProcess::all_addresses, &mut |module, svmas| {
             asked.push((module.path.clone(), svmas.to_vec()));
             Vec::new()
         })

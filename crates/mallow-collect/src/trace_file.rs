@@ -1,7 +1,9 @@
 //! The trace file while it grows.
 
 use crate::error::CollectError;
-use mallow_trace::{ChunkKind, Payload, TraceWriter};
+use crate::output::{self, Opened, Output};
+use crate::sink::Sink;
+use mallow_trace::{ChunkKind, TraceWriter};
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
@@ -10,6 +12,8 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub(crate) struct TraceFile {
     path: PathBuf,
+    /// It was not there before: it is removed when nothing comes of it.
+    is_new: bool,
     writer: TraceWriter<BufWriter<File>>,
 }
 
@@ -18,11 +22,18 @@ pub(crate) struct TraceFile {
 const ZSTD_LEVEL: i32 = 1;
 
 impl TraceFile {
-    /// Begins a trace in a file that is open for writing.
-    pub(crate) fn begin(path: &Path, file: File) -> Result<TraceFile, CollectError> {
-        let writer = TraceWriter::new(BufWriter::with_capacity(1 << 18, file), ZSTD_LEVEL)
-            .map_err(|cause| CollectError::CannotWrite { path: path.to_owned(), cause })?;
-        Ok(TraceFile { path: path.to_owned(), writer })
+    /// Begins a trace, under a name of its own while the program's process id is not known.
+    pub(crate) fn create(output: &Output) -> Result<TraceFile, CollectError> {
+        let Opened { file, path, is_new } = output::open(output)?;
+        match TraceWriter::new(BufWriter::with_capacity(1 << 18, file), ZSTD_LEVEL) {
+            Ok(writer) => Ok(TraceFile { path, is_new, writer }),
+            Err(cause) => {
+                if is_new {
+                    let _ = std::fs::remove_file(&path);
+                }
+                Err(CollectError::CannotWrite { path, cause })
+            }
+        }
     }
 
     /// The file's present name.
@@ -30,36 +41,44 @@ impl TraceFile {
         &self.path
     }
 
-    /// The file has got its final name.
-    pub(crate) fn renamed(&mut self, path: PathBuf) {
-        self.path = path;
-    }
-
-    /// Appends a chunk of one process.
-    pub(crate) fn put<P: Payload>(&mut self, process: u32, payload: &P) -> Result<(), CollectError> {
-        self.writer.put(process, payload).map_err(|cause| self.cannot_write(cause))
-    }
-
-    /// Appends a chunk of the whole recording.
-    pub(crate) fn put_whole<P: Payload>(&mut self, payload: &P) -> Result<(), CollectError> {
-        self.writer.put_whole(payload).map_err(|cause| self.cannot_write(cause))
-    }
-
-    /// Appends a chunk of a process's events.
-    pub(crate) fn put_events(
+    /// Gives it its final name, now that the process is known.
+    pub(crate) fn name_by_process(
         &mut self,
-        process: u32,
-        encode: impl FnOnce(&mut Vec<u8>),
+        output: &Output,
+        program: &str,
+        pid: u32,
     ) -> Result<(), CollectError> {
-        self.writer.put_bytes(ChunkKind::EVENTS, process, encode).map_err(|cause| self.cannot_write(cause))
+        if let Output::Default(directory) = output {
+            self.path = output::name_by_process(&self.path, directory, program, pid)?;
+        }
+        Ok(())
     }
 
-    /// Hands everything to the system, so that a reader sees it.
-    pub(crate) fn flush(&mut self) -> Result<(), CollectError> {
-        self.writer.flush().map_err(|cause| self.cannot_write(cause))
+    /// Removes it, unless there was such a file before.
+    pub(crate) fn discard(&self) {
+        if self.is_new {
+            let _ = std::fs::remove_file(&self.path);
+        }
     }
 
-    fn cannot_write(&self, cause: io::Error) -> CollectError {
-        CollectError::CannotWrite { path: self.path.clone(), cause }
+    fn written(&self, outcome: io::Result<()>) -> Result<(), CollectError> {
+        outcome.map_err(|cause| CollectError::CannotWrite { path: self.path.clone(), cause })
+    }
+}
+
+impl Sink for &mut TraceFile {
+    fn chunk(
+        &mut self,
+        kind: ChunkKind,
+        process: u32,
+        encode: &mut dyn FnMut(&mut Vec<u8>),
+    ) -> Result<(), CollectError> {
+        let outcome = self.writer.put_bytes(kind, process, encode);
+        self.written(outcome)
+    }
+
+    fn flush(&mut self) -> Result<(), CollectError> {
+        let outcome = self.writer.flush();
+        self.written(outcome)
     }
 }

@@ -1,6 +1,7 @@
 //! Why there is no verdict.
 
 use mallow_collect::CollectError;
+use mallow_launch::LaunchError;
 use mallow_load::LoadError;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -56,6 +57,9 @@ pub enum SoakError {
     /// The server cannot be started or recorded.
     #[error(transparent)]
     Collect(#[from] CollectError),
+    /// The server could not be started.
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
     /// A file cannot be written.
     #[error("cannot write '{}': {cause}", path.display())]
     CannotWrite {

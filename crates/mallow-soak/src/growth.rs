@@ -2,7 +2,7 @@
 
 use crate::processes::Mappings;
 use mallow_base::Frame;
-use mallow_collect::{LiveStacks, Look, Resolve};
+use mallow_collect::{LiveHeap, LiveStacks, Resolve};
 use mallow_evidence::{Growth, MappingGrowth};
 use mallow_growth::{Observation, Rules, StackSeries, Stacks, growing_stacks};
 use mallow_profile::StackId;
@@ -14,7 +14,7 @@ use std::ops::Range;
 pub(crate) struct Kept {
     /// Which of the measured observations it belongs to.
     pub(crate) observation: usize,
-    pub(crate) look: Look,
+    pub(crate) look: LiveHeap,
     pub(crate) mappings: Mappings,
 }
 
@@ -37,7 +37,7 @@ type Key = (u32, StackId);
 
 impl Looks {
     /// Keeps a look, and when there are too many, drops every second.
-    pub(crate) fn add(&mut self, observation: usize, look: Option<Look>, mappings: Mappings) {
+    pub(crate) fn add(&mut self, observation: usize, look: Option<LiveHeap>, mappings: Mappings) {
         self.every = self.every.max(1);
         if !observation.is_multiple_of(self.every) {
             return;
@@ -121,7 +121,7 @@ fn changed(kept: &[&Kept], change: fn(u64, u64) -> u64) -> Vec<Key> {
     changed.into_iter().map(|(_, key)| key).collect()
 }
 
-fn held(look: &Look) -> impl Iterator<Item = (Key, u64, u64)> {
+fn held(look: &LiveHeap) -> impl Iterator<Item = (Key, u64, u64)> {
     look.processes.iter().flat_map(|process| {
         process.sites.iter().map(|site| ((process.index, site.stack), site.bytes, u64::from(site.blocks)))
     })
@@ -190,7 +190,7 @@ mod tests {
     use mallow_collect::LiveProcess;
     use mallow_profile::LiveSite;
 
-    fn look(index: u32, sites: &[(u32, u64)]) -> Look {
+    fn look(index: u32, sites: &[(u32, u64)]) -> LiveHeap {
         let site = |&(stack, bytes): &(u32, u64)| LiveSite {
             stack: StackId(stack),
             bytes,
@@ -210,7 +210,7 @@ mod tests {
             heap: mallow_collect::HeapFigures::default(),
             source: mallow_collect::HeapSource::Malloc,
         };
-        Look { processes: vec![process] }
+        LiveHeap { processes: vec![process] }
     }
 
     #[test]

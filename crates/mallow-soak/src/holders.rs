@@ -1,6 +1,6 @@
 //! Who holds a process's memory when malloc does not: what a look at its recording says, and its executable.
 
-use mallow_collect::{HeapSource, Linked, Look, linked_into};
+use mallow_collect::{HeapSource, Linked, LiveHeap, linked_into};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::fs::File;
@@ -14,7 +14,7 @@ pub(crate) struct Holders {
 
 impl Holders {
     /// The name of who holds it, in one of these processes.
-    pub(crate) fn of(&self, pids: &[u32], look: Option<&Look>) -> Option<String> {
+    pub(crate) fn of(&self, pids: &[u32], look: Option<&LiveHeap>) -> Option<String> {
         let is_go = |pid: &u32| self.linked(*pid).is_some_and(|linked| linked.is_go);
         if pids.iter().any(is_go) {
             return Some("go".to_owned());
@@ -69,11 +69,11 @@ mod tests {
     #[test]
     fn every_process_is_asked_that_is_alive() {
         let own = HeapSource::OwnAllocator { name: "mimalloc".into() };
-        let look = Look { processes: vec![process(1, HeapSource::Malloc), process(2, own)] };
+        let look = LiveHeap { processes: vec![process(1, HeapSource::Malloc), process(2, own)] };
         let holders = Holders::default();
         assert_eq!(holders.of(&[1, 2], Some(&look)).as_deref(), Some("mimalloc"));
         assert_eq!(holders.of(&[1], Some(&look)), None);
-        let look = Look { processes: vec![process(3, HeapSource::Unexplained)] };
+        let look = LiveHeap { processes: vec![process(3, HeapSource::Unexplained)] };
         assert_eq!(holders.of(&[3], Some(&look)).as_deref(), Some("unknown"));
         assert_eq!(holders.of(&[std::process::id()], None), None);
     }

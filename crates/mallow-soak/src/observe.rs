@@ -5,7 +5,7 @@ use crate::processes::{self, Mappings};
 use crate::readiness;
 use crate::runtime::Runtimes;
 use crate::server::Running;
-use mallow_collect::{AllocatorAccount, Look, Order};
+use mallow_collect::{AllocatorAccount, LiveHeap, Order};
 use mallow_evidence::{AllocatorFigures, HeapFigures, LoadFigures, Memory, Phase, RuntimeFigures, Sample};
 use rustix::process::{Pid, Signal, kill_process};
 use std::net::SocketAddr;
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 pub(crate) struct Seen {
     pub(crate) sample: Sample,
     /// None without a recorder.
-    pub(crate) look: Option<Look>,
+    pub(crate) look: Option<LiveHeap>,
     pub(crate) mappings: Mappings,
 }
 
@@ -88,7 +88,7 @@ impl Observer<'_> {
     }
 
     fn read(&self, phase: Phase, pids: &[u32], threads: u64) -> Seen {
-        let look = self.server.watched().and_then(|watched| watched.look());
+        let look = self.server.watched().and_then(|watched| watched.heap());
         let aides = look
             .iter()
             .flat_map(|look| &look.processes)
@@ -176,7 +176,7 @@ fn memory_of(pids: &[u32]) -> (Memory, Mappings) {
     (memory, mappings)
 }
 
-fn heap_of(look: &Look) -> HeapFigures {
+fn heap_of(look: &LiveHeap) -> HeapFigures {
     let sum = |of: fn(&mallow_collect::LiveProcess) -> u64| look.processes.iter().map(of).sum();
     HeapFigures {
         live_bytes: sum(|process| process.live_bytes),

@@ -5,7 +5,8 @@ use crate::holders::Holders;
 use crate::options::{Ready, Server, SoakOptions};
 use crate::processes::{self, Process};
 use crate::tail::Tail;
-use mallow_collect::{CollectError, Ending, Look, Setting, Watched, start_unrecorded};
+use mallow_collect::{CollectError, Ending, LiveHeap, LiveSession};
+use mallow_launch::{LaunchError, SpawnOptions, start_unrecorded};
 use mallow_profile::Exit;
 use rustc_hash::FxHashSet;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
@@ -30,7 +31,7 @@ pub(crate) struct Running {
 
 #[derive(Debug)]
 enum Life {
-    Recorded(Watched),
+    Recorded(LiveSession),
     Plain(Child),
     /// It was there before us and will be when we have gone.
     Foreign,
@@ -63,7 +64,8 @@ impl Running {
             .transpose()?;
         let (tail, output) = Tail::open(text, copy)
             .map_err(|cause| SoakError::System { what: "open a pipe for the server's output", cause })?;
-        let setting = Setting { environment, output: Some(output), own_group: true, ..Setting::default() };
+        let setting =
+            SpawnOptions { environment, output: Some(output), own_group: true, ..SpawnOptions::default() };
         let life = launch(command, setting, options, warn)?;
         let pid = match &life {
             Life::Recorded(watched) => watched.pid(),
@@ -107,7 +109,7 @@ impl Running {
     }
 
     /// Its recording, when there is one.
-    pub(crate) fn watched(&self) -> Option<&Watched> {
+    pub(crate) fn watched(&self) -> Option<&LiveSession> {
         match &self.life {
             Some(Life::Recorded(watched)) => Some(watched),
             _ => None,
@@ -140,7 +142,7 @@ impl Running {
     }
 
     /// Who holds the memory of one of its processes, when malloc does not.
-    pub(crate) fn foreign_heap(&self, pids: &[u32], look: Option<&Look>) -> Option<String> {
+    pub(crate) fn foreign_heap(&self, pids: &[u32], look: Option<&LiveHeap>) -> Option<String> {
         self.holders.of(pids, look)
     }
 
@@ -211,22 +213,22 @@ pub(crate) struct Stopped {
 
 fn launch(
     command: &[OsString],
-    setting: Setting,
+    setting: SpawnOptions,
     options: &SoakOptions,
     warn: &mut dyn FnMut(String),
 ) -> Result<Life, SoakError> {
     if !options.record {
         return Ok(Life::Plain(start_unrecorded(command, &setting)?));
     }
-    let spare = Setting {
+    let spare = SpawnOptions {
         environment: setting.environment.clone(),
         output: setting.output.as_ref().and_then(|output| output.try_clone().ok()),
         own_group: true,
-        ..Setting::default()
+        ..SpawnOptions::default()
     };
-    match Watched::start(command.to_vec(), setting, options.preload) {
+    match LiveSession::start(command.to_vec(), setting, options.preload) {
         Ok(watched) => Ok(Life::Recorded(watched)),
-        Err(error @ CollectError::CannotPreload { .. }) => {
+        Err(error @ CollectError::Launch(LaunchError::CannotPreload { .. })) => {
             warn(format!("{error}; so only the memory that the kernel counts is looked at"));
             Ok(Life::Plain(start_unrecorded(command, &spare)?))
         }

@@ -4,7 +4,7 @@
 //! only that user can write and that everybody can read: a program that gives up its rights still has to load
 //! the library into its children.
 
-use crate::error::CollectError;
+use crate::LaunchError;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -15,10 +15,10 @@ use std::path::{Path, PathBuf};
 const LIBRARY_VARIABLE: &str = "MALLOW_PRELOAD";
 
 /// How the library's file name begins: so its frames are known on a stack.
-pub(crate) const NAME_START: &str = "libmallow_preload";
+pub const LIBRARY_NAME_START: &str = "libmallow_preload";
 
-/// Unpacks the library unless it is there, and gives its path.
-pub(crate) fn unpack(library: &[u8]) -> Result<PathBuf, CollectError> {
+/// Unpacks the library unless it is there, and returns its path.
+pub(crate) fn unpack(library: &[u8]) -> Result<PathBuf, LaunchError> {
     if let Some(path) = std::env::var_os(LIBRARY_VARIABLE) {
         return Ok(path.into());
     }
@@ -33,7 +33,7 @@ pub(crate) fn unpack(library: &[u8]) -> Result<PathBuf, CollectError> {
             Err(cause) => tried.push(format!("'{}' ({cause})", directory.display())),
         }
     }
-    Err(CollectError::CannotUnpack { places: tried.join(" or ") })
+    Err(LaunchError::CannotUnpack { places: tried.join(" or ") })
 }
 
 fn places() -> Vec<PathBuf> {
@@ -61,7 +61,7 @@ fn unpack_into(directory: &Path, library: &[u8]) -> io::Result<PathBuf> {
     check_ours(directory)?;
     // The name carries the content's checksum, so versions live side by side and running programs keep
     // theirs.
-    let path = directory.join(format!("{NAME_START}-{:08x}.so", crc32fast::hash(library)));
+    let path = directory.join(format!("{LIBRARY_NAME_START}-{:08x}.so", crc32fast::hash(library)));
     if holds(&path, library) {
         return Ok(path);
     }

@@ -1,6 +1,6 @@
 //! How long the collector sleeps between two passes over the rings.
 //!
-//! Short sleeps are dear in wake-ups and still the better bargain: with passes only when an eighth of a ring was expected, a
+//! Short sleeps cost wake-ups but are still cheaper overall: with passes only when an eighth of a ring was expected, a
 //! server with twenty events a request kept 0.62 of its rate instead of 0.85 (`cargo xtask soak-record --runs 0 --only rust/clean`).
 //! After a pass that found much there is none: a storm fills a ring in less time than a sleep takes beside other load, and then its
 //! thread waits.
@@ -10,23 +10,23 @@ use std::time::Duration;
 
 /// Sleeps between passes: shortly while rings fill quickly, longer and longer while nothing happens.
 #[derive(Debug)]
-pub(crate) struct Pause {
+pub(crate) struct PollBackoff {
     current: Duration,
 }
 
-impl Default for Pause {
-    fn default() -> Pause {
-        Pause { current: Pause::MIN }
+impl Default for PollBackoff {
+    fn default() -> PollBackoff {
+        PollBackoff { current: PollBackoff::MIN }
     }
 }
 
-impl Pause {
+impl PollBackoff {
     const MIN: Duration = Duration::from_micros(100);
     const MAX: Duration = Duration::from_millis(4);
 
     /// Whether the last passes found little.
     pub(crate) fn is_idle(&self) -> bool {
-        self.current > Pause::MIN
+        self.current > PollBackoff::MIN
     }
 
     /// Sleeps after a pass that read so many words.
@@ -36,10 +36,11 @@ impl Pause {
         /// An eighth of a ring.
         const STORM_WORDS: u64 = RING_WORDS as u64 / 8;
         if words >= STORM_WORDS {
-            self.current = Pause::MIN;
+            self.current = PollBackoff::MIN;
             return;
         }
-        self.current = if words > MANY_WORDS { Pause::MIN } else { (self.current * 2).min(Pause::MAX) };
+        self.current =
+            if words > MANY_WORDS { PollBackoff::MIN } else { (self.current * 2).min(PollBackoff::MAX) };
         std::thread::sleep(self.current);
     }
 }

@@ -1,6 +1,6 @@
 //! Signals that are meant to end the program, or us.
 
-use crate::error::CollectError;
+use crate::LaunchError;
 use rustix::process::{Pid, Signal, kill_process};
 use std::io;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ impl Interrupts {
     ///
     /// # Errors
     /// When the system refuses handlers.
-    pub fn watch() -> Result<Interrupts, CollectError> {
+    pub fn watch() -> Result<Interrupts, LaunchError> {
         let count = |signals: &[i32]| -> io::Result<Arc<AtomicUsize>> {
             let counter = Arc::new(AtomicUsize::new(0));
             // What we were told to ignore, as `nohup` does, is not for us, and the program is to ignore it as well: a handler
@@ -36,10 +36,9 @@ impl Interrupts {
             Ok(counter)
         };
         use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
-        let what = "watch for signals";
         Ok(Interrupts {
-            interrupts: count(&[SIGINT, SIGQUIT]).map_err(CollectError::system(what))?,
-            terminations: count(&[SIGTERM, SIGHUP]).map_err(CollectError::system(what))?,
+            interrupts: count(&[SIGINT, SIGQUIT]).map_err(LaunchError::Signals)?,
+            terminations: count(&[SIGTERM, SIGHUP]).map_err(LaunchError::Signals)?,
             terminations_passed: 0,
         })
     }
@@ -49,8 +48,8 @@ impl Interrupts {
         self.count() + self.terminations.load(Ordering::Relaxed)
     }
 
-    /// Hears nothing: somebody else decides when it is over.
-    pub(crate) fn deaf() -> Interrupts {
+    /// Counts none: somebody else decides when it is over.
+    pub fn ignored() -> Interrupts {
         Interrupts { interrupts: Arc::default(), terminations: Arc::default(), terminations_passed: 0 }
     }
 

@@ -1,4 +1,4 @@
-//! In what surroundings a command is run.
+//! How a command is started.
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::ffi::OsString;
@@ -8,9 +8,9 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// What a command finds around it. The default is to inherit everything and to wait for ever.
+/// How a command is started. The default is to inherit everything and to wait for ever.
 #[derive(Debug, Default)]
-pub struct Setting {
+pub struct SpawnOptions {
     /// Variables that are set on top of ours.
     pub environment: Vec<(OsString, OsString)>,
     /// The folder that it starts in.
@@ -26,9 +26,9 @@ pub struct Setting {
     pub own_group: bool,
 }
 
-impl Setting {
-    /// Puts it around a command that has not been started.
-    pub(crate) fn put_around(&self, command: &mut Command) -> std::io::Result<()> {
+impl SpawnOptions {
+    /// Applies it to a command that has not been started.
+    pub(crate) fn apply(&self, command: &mut Command) -> std::io::Result<()> {
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         if let Some(directory) = &self.directory {
             command.current_dir(directory);

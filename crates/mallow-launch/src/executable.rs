@@ -1,6 +1,6 @@
-//! Can the preload library get into this program? Better refused in a sentence than recorded as nothing.
+//! Checks whether `LD_PRELOAD` can work for a program, and refuses it in a sentence otherwise.
 
-use crate::error::CollectError;
+use crate::LaunchError;
 use mallow_wire::executable::{Obstacle, obstacle};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -10,9 +10,9 @@ use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// Finds the program that `command` names and checks that it can be recorded.
-pub(crate) fn check(command: &OsStr) -> Result<PathBuf, CollectError> {
+pub(crate) fn check(command: &OsStr) -> Result<PathBuf, LaunchError> {
     let cannot_run =
-        |cause| CollectError::CannotRun { command: command.to_string_lossy().into_owned(), cause };
+        |cause| LaunchError::CannotRun { command: command.to_string_lossy().into_owned(), cause };
     let path = find(command).map_err(cannot_run)?;
     check_program(&path, 0)?;
     Ok(path)
@@ -41,7 +41,7 @@ fn find(command: &OsStr) -> io::Result<PathBuf> {
         .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "no such program on PATH"))
 }
 
-fn check_program(path: &Path, depth: u32) -> Result<(), CollectError> {
+fn check_program(path: &Path, depth: u32) -> Result<(), LaunchError> {
     /// How many interpreters may stand behind one another; the kernel allows five.
     const DEPTH_MAX: u32 = 5;
     let Ok(start) = first_bytes(path) else { return Ok(()) };
@@ -52,7 +52,7 @@ fn check_program(path: &Path, depth: u32) -> Result<(), CollectError> {
     }
     let reason = privilege(path).or_else(|| in_file(path));
     match reason {
-        Some(reason) => Err(CollectError::CannotPreload { path: path.to_owned(), reason }),
+        Some(reason) => Err(LaunchError::CannotPreload { path: path.to_owned(), reason }),
         None => Ok(()),
     }
 }
@@ -84,17 +84,18 @@ fn privilege(path: &Path) -> Option<&'static str> {
     (changes || has_capabilities).then_some(PRIVILEGED)
 }
 
-pub(crate) const PRIVILEGED: &str = "it is setuid, setgid or has file capabilities, so the loader ignores LD_PRELOAD; record a copy \
+/// Why a program with other rights than its caller's is not preloaded, and what to do.
+pub const PRIVILEGED: &str = "it is setuid, setgid or has file capabilities, so the loader ignores LD_PRELOAD; record a copy \
     without these rights (cp makes one), or start mallow as the user that the program runs as";
 
 /// What the program's file says against it.
 fn in_file(path: &Path) -> Option<&'static str> {
     let file = File::open(path).ok()?;
-    obstacle(|offset, into| file.read_at(into, offset).unwrap_or(0)).map(sentence)
+    obstacle(|offset, into| file.read_at(into, offset).unwrap_or(0)).map(obstacle_sentence)
 }
 
-/// Why, and what to do.
-pub(crate) fn sentence(obstacle: Obstacle) -> &'static str {
+/// Why a program is not preloaded, and what to do.
+pub fn obstacle_sentence(obstacle: Obstacle) -> &'static str {
     match obstacle {
         Obstacle::Static => {
             "it is a static program, which loads no libraries; link it dynamically (without -static; for Rust's musl targets with \

@@ -1,11 +1,12 @@
-//! Questions to a recording under way, and the answers.
+//! LiveQueries to a recording under way, and the answers.
 //!
 //! They are taken up between two passes over the rings and answered behind the next one, so that an answer knows
-//! everything that happened before its question.
+//! everything that happened before its query.
 
+use crate::collector::Observer;
+use crate::live_heap::{AllocatorAccount, LiveHeap, LiveProcess, Order};
 use crate::live_stacks::LiveStacks;
-use crate::process::Recorded;
-use crate::watch::{AllocatorAccount, LiveProcess, Look, Order};
+use crate::process::TracedProcess;
 use mallow_wire::shared::*;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender};
@@ -13,8 +14,8 @@ use std::time::{Duration, Instant};
 
 /// What is wanted, with the place for the answer.
 #[derive(Debug)]
-pub(crate) enum Question {
-    Look(Sender<Look>),
+pub(crate) enum Query {
+    Heap(Sender<LiveHeap>),
     Live(Sender<(u64, u64)>),
     Stacks(Sender<LiveStacks>),
     Order(Order, Duration, Sender<Vec<AllocatorAccount>>),
@@ -22,25 +23,25 @@ pub(crate) enum Question {
 
 /// Those who ask.
 #[derive(Debug)]
-pub(crate) struct Questions {
-    receiver: Receiver<Question>,
+pub(crate) struct LiveQueries {
+    receiver: Receiver<Query>,
     started: Option<Sender<u32>>,
-    taken: Vec<Question>,
+    taken: Vec<Query>,
     orders: Vec<Pending>,
 }
 
 /// An order that aides carry out.
 #[derive(Debug)]
 struct Pending {
-    /// The process's index, and the number of the question.
+    /// The process's index, and the number of the query.
     asked: Vec<(u32, u32)>,
     until: Instant,
     reply: Sender<Vec<AllocatorAccount>>,
 }
 
-impl Questions {
-    pub(crate) fn new(receiver: Receiver<Question>, started: Sender<u32>) -> Questions {
-        Questions { receiver, started: Some(started), taken: Vec::new(), orders: Vec::new() }
+impl LiveQueries {
+    pub(crate) fn new(receiver: Receiver<Query>, started: Sender<u32>) -> LiveQueries {
+        LiveQueries { receiver, started: Some(started), taken: Vec::new(), orders: Vec::new() }
     }
 
     /// The command runs.
@@ -49,20 +50,22 @@ impl Questions {
             let _ = started.send(pid);
         }
     }
+}
 
+impl Observer for LiveQueries {
     /// Takes up what was asked until now.
-    pub(crate) fn take(&mut self) {
+    fn before_pass(&mut self) {
         self.taken.extend(self.receiver.try_iter());
     }
 
     /// Answers what was taken up. Whoever has stopped waiting for an answer does not get one.
-    pub(crate) fn answer(&mut self, processes: &[Recorded]) {
-        for question in std::mem::take(&mut self.taken) {
-            match question {
-                Question::Look(reply) => drop(reply.send(look(processes))),
-                Question::Live(reply) => drop(reply.send(live(processes))),
-                Question::Stacks(reply) => drop(reply.send(LiveStacks::of(processes))),
-                Question::Order(order, patience, reply) => {
+    fn after_pass(&mut self, processes: &[TracedProcess]) {
+        for query in std::mem::take(&mut self.taken) {
+            match query {
+                Query::Heap(reply) => drop(reply.send(look(processes))),
+                Query::Live(reply) => drop(reply.send(live(processes))),
+                Query::Stacks(reply) => drop(reply.send(LiveStacks::of(processes))),
+                Query::Order(order, patience, reply) => {
                     self.orders.push(give_order(processes, order, patience, reply));
                 }
             }
@@ -71,8 +74,8 @@ impl Questions {
     }
 }
 
-fn look(processes: &[Recorded]) -> Look {
-    let of = |process: &Recorded| {
+fn look(processes: &[TracedProcess]) -> LiveHeap {
+    let of = |process: &TracedProcess| {
         let fold = process.fold();
         LiveProcess {
             index: process.index,
@@ -86,18 +89,18 @@ fn look(processes: &[Recorded]) -> Look {
             source: process.heap_source(),
         }
     };
-    Look { processes: processes.iter().map(of).collect() }
+    LiveHeap { processes: processes.iter().map(of).collect() }
 }
 
-fn live(processes: &[Recorded]) -> (u64, u64) {
+fn live(processes: &[TracedProcess]) -> (u64, u64) {
     processes
         .iter()
-        .map(Recorded::fold)
+        .map(TracedProcess::fold)
         .fold((0, 0), |(bytes, blocks), fold| (bytes + fold.live_bytes(), blocks + fold.live_blocks()))
 }
 
 fn give_order(
-    processes: &[Recorded],
+    processes: &[TracedProcess],
     order: Order,
     patience: Duration,
     reply: Sender<Vec<AllocatorAccount>>,
@@ -125,7 +128,7 @@ fn give_order(
 
 impl Pending {
     /// Whether every process has answered or ended, or time is up; the answers are then sent.
-    fn is_over(&self, processes: &[Recorded]) -> bool {
+    fn is_over(&self, processes: &[TracedProcess]) -> bool {
         let aide_of = |index: u32| processes.iter().find(|process| process.index == index);
         let waits = self.asked.iter().any(|(index, number)| {
             aide_of(*index)
@@ -144,7 +147,7 @@ impl Pending {
 }
 
 /// What the process's allocator said; none when it is one that nobody knows.
-fn account(process: &Recorded) -> Option<AllocatorAccount> {
+fn account(process: &TracedProcess) -> Option<AllocatorAccount> {
     let aide = &process.header().aide;
     let allocator = match aide.allocator.load(Ordering::Relaxed) {
         ALLOCATOR_GLIBC => "glibc",

@@ -1,0 +1,254 @@
+//! Collects what processes record: takes them in, reads their rings, and closes them when they have ended.
+//!
+//! A collector has no child and no file. Whose processes they are, and when it is over, is its [`Target`]'s to say; what is read goes
+//! into its [`Sink`]; an [`Observer`] looks on between the passes. It must never stop a program, nor trust what stands in shared memory.
+
+use crate::clock::Clock;
+use crate::error::CollectError;
+use crate::exited::ExitedProcess;
+use crate::findings::Findings;
+use crate::heap::Executables;
+use crate::mapping::Mapping;
+use crate::poll_backoff::PollBackoff;
+use crate::process::{TracedProcess, Wanted};
+use crate::session::Session;
+use crate::sink::Sink;
+use crate::starts::Starts;
+use crate::target::Target;
+use mallow_profile::Exit;
+use mallow_wire::shared::HEARTBEAT_LEFT;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// Looks on while processes are collected.
+pub(crate) trait Observer {
+    /// Behind what the next pass reads, everything has happened that led to now.
+    fn before_pass(&mut self) {}
+    /// Every ring was read.
+    fn after_pass(&mut self, _processes: &[TracedProcess]) {}
+    /// Called every few milliseconds, and before a process is closed.
+    fn sampled(&mut self, _process: &TracedProcess) {}
+}
+
+/// Nobody.
+impl Observer for () {}
+
+/// The processes of a recording, and what has come of those that have ended.
+pub(crate) struct Collector<S> {
+    session: Session,
+    clock: Clock,
+    pub(crate) sink: S,
+    pub(crate) wanted: Wanted,
+    processes: Vec<TracedProcess>,
+    pub(crate) exited: Vec<ExitedProcess>,
+    /// How many have registered.
+    pub(crate) registered: u32,
+    starts: Starts,
+    executables: Executables,
+    pub(crate) findings: Findings,
+}
+
+/// How often resident memory is noted.
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(10);
+/// How often everything gathered is handed to the sink, whether or not a chunk is full.
+const WRITE_INTERVAL: Duration = Duration::from_millis(500);
+/// How often ends are looked for at least.
+const ENDS_INTERVAL: Duration = Duration::from_millis(5);
+
+impl<S: Sink> Collector<S> {
+    /// One that nobody has registered with.
+    pub(crate) fn new(session: Session, clock: Clock, sink: S, wanted: Wanted) -> Collector<S> {
+        Collector {
+            session,
+            clock,
+            sink,
+            wanted,
+            processes: Vec::new(),
+            exited: Vec::new(),
+            registered: 0,
+            starts: Starts::default(),
+            executables: Executables::default(),
+            findings: Findings::default(),
+        }
+    }
+
+    /// Microseconds since the recording's start.
+    pub(crate) fn now_us(&self) -> u64 {
+        self.clock.now_us()
+    }
+
+    /// Collects until everybody has ended; returns true when the user did not want to wait for that.
+    pub(crate) fn run(
+        &mut self,
+        target: &mut dyn Target,
+        observer: &mut dyn Observer,
+    ) -> Result<bool, CollectError> {
+        let (mut sampled, mut written, mut ends_looked_at) = (Instant::now(), Instant::now(), Instant::now());
+        let mut backoff = PollBackoff::default();
+        let mut has_accepted = false;
+        loop {
+            let interrupted = target.is_interrupted();
+            if target.is_overdue() {
+                // One that began while others were killed is killed in a later pass.
+                self.processes.iter().for_each(TracedProcess::kill);
+            }
+            // The ends are looked for first: what a process did before it ended is then seen by the pass below.
+            // Where some come, others end, and hold memory of ours.
+            let mut ended = Vec::new();
+            if has_accepted || backoff.is_idle() || ends_looked_at.elapsed() > ENDS_INTERVAL {
+                ends_looked_at = Instant::now();
+                target.has_ended();
+                ended.extend(self.processes.iter().filter(|it| it.has_ended()).map(|it| it.index));
+            }
+            has_accepted = self.accept_pending(target, observer)?;
+            observer.before_pass();
+            let words = self.drain(|process| interrupted || ended.contains(&process.index))?;
+            self.finalize_exited(&ended, target, observer)?;
+            observer.after_pass(&self.processes);
+            let is_over = target.has_ended() && self.processes.is_empty();
+            if interrupted || (is_over && !self.accept_pending(target, observer)?) {
+                return Ok(interrupted);
+            }
+            self.processes.iter().filter(|it| it.wants_lanes()).for_each(TracedProcess::recycle_lanes);
+            if sampled.elapsed() >= SAMPLE_INTERVAL {
+                sampled = Instant::now();
+                self.sample(observer);
+            }
+            if written.elapsed() >= WRITE_INTERVAL {
+                written = Instant::now();
+                self.write()?;
+            }
+            // More may have registered meanwhile.
+            if !has_accepted {
+                backoff.after(words);
+            }
+        }
+    }
+
+    /// Closes those that still run: from now on they go on unrecorded.
+    pub(crate) fn close_all(&mut self) -> Result<(), CollectError> {
+        for process in std::mem::take(&mut self.processes) {
+            process.leave();
+            self.close(process, None, &mut ())?;
+        }
+        Ok(())
+    }
+
+    /// Programs that were started and never registered become findings.
+    pub(crate) fn name_missing_starts(&mut self) {
+        self.findings.unseen.extend(self.starts.sentences());
+    }
+
+    /// Collecting failed; the program shall not.
+    pub(crate) fn detach(&mut self, target: &mut dyn Target) {
+        self.processes.iter().for_each(TracedProcess::leave);
+        while !target.has_ended() && !target.is_interrupted() {
+            for registration in self.session.accept_pending() {
+                if let Ok(mapping) = Mapping::new(&registration.memory) {
+                    mapping.header().heartbeat.store(HEARTBEAT_LEFT, Ordering::SeqCst);
+                }
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// Reads all rings up to now, those of some processes to their last word; returns the number of words.
+    fn drain(&mut self, to_the_end: impl Fn(&TracedProcess) -> bool) -> Result<u64, CollectError> {
+        let until_tsc = self.clock.note();
+        let mut words = 0;
+        for process in &mut self.processes {
+            let until = if to_the_end(process) { u64::MAX } else { until_tsc };
+            words += process.drain(&self.clock, until, &mut self.sink)?;
+            process.take_starts(&mut self.starts);
+        }
+        Ok(words)
+    }
+
+    fn sample(&mut self, observer: &mut dyn Observer) {
+        for process in &mut self.processes {
+            process.sample(&self.clock);
+            process.recycle_lanes();
+            observer.sampled(process);
+        }
+    }
+
+    fn write(&mut self) -> Result<(), CollectError> {
+        for process in &mut self.processes {
+            process.write(&mut self.sink)?;
+        }
+        self.sink.flush()
+    }
+
+    /// Takes in those who have registered. Returns true when there were some.
+    fn accept_pending(
+        &mut self,
+        target: &mut dyn Target,
+        observer: &mut dyn Observer,
+    ) -> Result<bool, CollectError> {
+        let registrations = self.session.accept_pending();
+        let any = !registrations.is_empty();
+        for registration in registrations {
+            target.registered(registration.pid);
+            self.replace_image(registration.pid, observer)?;
+            let (index, wanted) = (self.registered, self.wanted);
+            let executables = &mut self.executables;
+            match TracedProcess::begin(registration, index, wanted, executables, &self.clock, &mut self.sink)
+            {
+                Ok(process) => {
+                    self.starts.meet(process.header().pid, process.header().started_ns);
+                    self.processes.push(process);
+                    self.registered += 1;
+                }
+                Err(error @ CollectError::CannotWrite { .. }) => return Err(error),
+                Err(error) => self.findings.unseen.push(error.to_string()),
+            }
+        }
+        Ok(any)
+    }
+
+    /// A process that registers again has become another program.
+    fn replace_image(&mut self, pid: u32, observer: &mut dyn Observer) -> Result<(), CollectError> {
+        if let Some(at) = self.processes.iter().position(|process| process.pid == pid) {
+            let mut before = self.processes.remove(at);
+            self.clock.note();
+            before.drain(&self.clock, u64::MAX, &mut self.sink)?;
+            self.close(before, Some(Exit::Exec), observer)?;
+        }
+        Ok(())
+    }
+
+    /// Closes the processes that have ended and are read to their last word.
+    fn finalize_exited(
+        &mut self,
+        ended: &[u32],
+        target: &mut dyn Target,
+        observer: &mut dyn Observer,
+    ) -> Result<(), CollectError> {
+        for index in ended {
+            let Some(at) = self.processes.iter().position(|process| process.index == *index) else {
+                continue;
+            };
+            let mut process = self.processes.remove(at);
+            let exit = target.own_exit(process.pid).or_else(|| process.exit());
+            process.drain(&self.clock, u64::MAX, &mut self.sink)?;
+            self.close(process, exit, observer)?;
+        }
+        Ok(())
+    }
+
+    fn close(
+        &mut self,
+        mut process: TracedProcess,
+        exit: Option<Exit>,
+        observer: &mut dyn Observer,
+    ) -> Result<(), CollectError> {
+        process.take_starts(&mut self.starts);
+        observer.sampled(&process);
+        let blind = self.findings.add(&process);
+        let exited = process.end(exit, &self.clock, &mut self.sink)?;
+        if self.wanted.exited {
+            self.exited.push(ExitedProcess { blind, ..exited });
+        }
+        Ok(())
+    }
+}

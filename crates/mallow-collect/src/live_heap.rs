@@ -1,0 +1,56 @@
+//! What a live session tells: what lives now, and what the allocator says of itself.
+
+use crate::heap::{HeapFigures, HeapSource};
+use mallow_profile::LiveSite;
+
+/// What lives at a moment.
+#[derive(Clone, Debug, Default)]
+pub struct LiveHeap {
+    /// The processes that were recorded then.
+    pub processes: Vec<LiveProcess>,
+}
+
+/// What lives in one process.
+#[derive(Clone, Debug)]
+pub struct LiveProcess {
+    /// Its number in this recording; an `exec` makes a new one.
+    pub index: u32,
+    /// Its process id.
+    pub pid: u32,
+    /// Bytes allocated and not freed.
+    pub live_bytes: u64,
+    /// Blocks of those.
+    pub live_blocks: u64,
+    /// Allocations so far.
+    pub allocations: u64,
+    /// A thread of ours is among its threads.
+    pub has_aide: bool,
+    /// What each stack holds.
+    pub sites: Vec<LiveSite>,
+    /// How much memory it has that could be a heap, and what of it was recorded.
+    pub heap: HeapFigures,
+    /// Where that memory comes from, by what is known up to now.
+    pub source: HeapSource,
+}
+
+/// What an allocator is asked for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Order {
+    /// To give back what it does not use.
+    pub trim: bool,
+    /// To say how much it holds.
+    pub account: bool,
+}
+
+/// What the allocator of one process said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AllocatorAccount {
+    /// The process.
+    pub pid: u32,
+    /// `glibc`, `jemalloc`, `mimalloc`, `tcmalloc`.
+    pub allocator: &'static str,
+    /// What it holds from the kernel; none when it keeps no account.
+    pub held_bytes: Option<u64>,
+    /// What of that is in use.
+    pub used_bytes: Option<u64>,
+}

@@ -1,0 +1,145 @@
+//! A live session: a command that is asked while it runs what lives now, on which stacks, and what the allocator says of itself.
+//!
+//! Collecting has a thread of its own and keeps no trace: what is asked for is all that anybody wants to know. Its
+//! memory is bounded by live blocks and distinct stacks, however long the program runs.
+
+use crate::clock::Clock;
+use crate::collector::Collector;
+use crate::error::CollectError;
+use crate::live_heap::{AllocatorAccount, LiveHeap, Order};
+use crate::live_queries::{LiveQueries, Query};
+use crate::live_stacks::LiveStacks;
+use crate::process::Wanted;
+use crate::session::Session;
+use crate::sink::NoSink;
+use crate::target::{Mode, TracedCommand};
+use mallow_launch::{Interrupts, Launch, SpawnOptions};
+use mallow_profile::Exit;
+use std::ffi::OsString;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// How a command ended whose memory was asked about while it ran.
+#[derive(Clone, Debug)]
+pub struct Ending {
+    /// How.
+    pub exit: Exit,
+    /// As in [`crate::RecordOutcome`].
+    pub warnings: Vec<String>,
+    /// As in [`crate::RecordOutcome`].
+    pub faults: Vec<String>,
+}
+
+/// A program in a live session.
+#[derive(Debug)]
+pub struct LiveSession {
+    pid: u32,
+    queries: Sender<Query>,
+    recording: JoinHandle<Result<Ending, CollectError>>,
+}
+
+impl LiveSession {
+    /// Starts a command with the recorder in it. It is ended when the thread that started it ends, whatever happens.
+    ///
+    /// # Errors
+    /// When the command cannot be run or recorded.
+    pub fn start(
+        command: Vec<OsString>,
+        options: SpawnOptions,
+        preload: &'static [u8],
+    ) -> Result<LiveSession, CollectError> {
+        let (queries, receiver) = channel();
+        let (started, pid) = channel();
+        let recording = std::thread::Builder::new()
+            .name("recording".into())
+            .spawn(move || run(&command, &options, preload, LiveQueries::new(receiver, started)))
+            .map_err(CollectError::system("start a thread"))?;
+        match pid.recv() {
+            Ok(pid) => Ok(LiveSession { pid, queries, recording }),
+            Err(_) => Err(join(recording).err().unwrap_or_else(|| ended("start the recording"))),
+        }
+    }
+
+    /// The command's process id.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// What lives now. None when the program has ended.
+    pub fn heap(&self) -> Option<LiveHeap> {
+        self.ask(Query::Heap)
+    }
+
+    /// Live bytes and blocks now, without the stacks. None when the program has ended.
+    pub fn live(&self) -> Option<(u64, u64)> {
+        self.ask(Query::Live)
+    }
+
+    /// Has every process's allocator do something, and waits for that. Processes whose allocator cannot be asked do not
+    /// answer.
+    pub fn order(&self, order: Order, patience: Duration) -> Vec<AllocatorAccount> {
+        self.ask(|reply| Query::Order(order, patience, reply)).unwrap_or_default()
+    }
+
+    /// The stacks that looks up to now speak of. None when the program has ended.
+    pub fn stacks(&self) -> Option<LiveStacks> {
+        self.ask(Query::Stacks)
+    }
+
+    fn ask<T>(&self, query: impl FnOnce(Sender<T>) -> Query) -> Option<T> {
+        let (reply, answer): (Sender<T>, Receiver<T>) = channel();
+        self.queries.send(query(reply)).ok()?;
+        answer.recv().ok()
+    }
+
+    /// Whether every process of the program has ended.
+    pub fn has_ended(&self) -> bool {
+        self.recording.is_finished()
+    }
+
+    /// Waits until every process of the program has ended; gives how the command ended, and what should be said about
+    /// the figures.
+    ///
+    /// # Errors
+    /// When the recording failed on the way.
+    pub fn wait(self) -> Result<Ending, CollectError> {
+        join(self.recording)
+    }
+}
+
+/// Collects and answers until every process has ended. Nothing is written, and nobody's keys end it.
+fn run(
+    command: &[OsString],
+    options: &SpawnOptions,
+    preload: &[u8],
+    mut queries: LiveQueries,
+) -> Result<Ending, CollectError> {
+    let launch = Launch::new(command)?;
+    let session = Session::open()?;
+    let clock = Clock::start();
+    let mut command =
+        TracedCommand::start(&launch, &session, preload, Mode::Soak, options, Interrupts::ignored())?;
+    queries.started(command.pid());
+    // A server may start and end threads and processes for days: they cannot all be kept.
+    let wanted = Wanted { events: false, threads: false, regions: None, exited: false };
+    let mut collector = Collector::new(session, clock, NoSink, wanted);
+    if let Err(error) = collector.run(&mut command, &mut queries) {
+        collector.detach(&mut command);
+        return Err(error);
+    }
+    collector.name_missing_starts();
+    Ok(Ending {
+        exit: command.exit().unwrap_or(Exit::Signal(2)),
+        warnings: collector.findings.warnings(),
+        faults: collector.findings.faults,
+    })
+}
+
+fn join<T>(thread: JoinHandle<Result<T, CollectError>>) -> Result<T, CollectError> {
+    thread.join().unwrap_or_else(|_| Err(ended("go on with the recording")))
+}
+
+fn ended(what: &'static str) -> CollectError {
+    CollectError::System { what, cause: std::io::Error::other("its thread has ended") }
+}

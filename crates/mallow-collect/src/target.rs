@@ -1,0 +1,114 @@
+//! Whose processes are collected: a command that we started with the recorder in it.
+
+use crate::ending::exit_of_status;
+use crate::error::CollectError;
+use crate::session::Session;
+use mallow_launch::{Interrupts, Launch, Preload, RunningCommand, SpawnOptions};
+use mallow_profile::Exit;
+use mallow_wire::hello::SESSION_VARIABLE;
+use mallow_wire::shared::MODE_VARIABLE;
+
+/// What a collector asks about those whose processes it collects.
+pub(crate) trait Target {
+    /// Whether collecting is to end now, whoever still runs.
+    fn is_interrupted(&mut self) -> bool;
+    /// Whether time is up, and every process is to be killed.
+    fn is_overdue(&mut self) -> bool;
+    /// Whether no process can come any more that nobody has started yet.
+    fn has_ended(&mut self) -> bool;
+    /// A process has registered.
+    fn registered(&mut self, pid: u32);
+    /// How a process ended whose threads have ended, when it is ours to know.
+    fn own_exit(&mut self, pid: u32) -> Option<Exit>;
+}
+
+/// What the recorder is asked to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// Every event with its stack.
+    Record,
+    /// The same, with the program's marks and its file descriptors.
+    Check,
+    /// Every event, and an aide that speaks to the allocator.
+    Soak,
+    /// Sums only.
+    Stat,
+}
+
+impl Mode {
+    fn word(self) -> &'static str {
+        match self {
+            Mode::Record => "record",
+            Mode::Check => "check",
+            Mode::Soak => "soak",
+            Mode::Stat => "stat",
+        }
+    }
+}
+
+/// A command with the recorder in it.
+#[derive(Debug)]
+pub(crate) struct TracedCommand {
+    command: RunningCommand,
+    was_registered: bool,
+}
+
+impl TracedCommand {
+    /// Starts it.
+    pub(crate) fn start(
+        launch: &Launch<'_>,
+        session: &Session,
+        library: &[u8],
+        mode: Mode,
+        options: &SpawnOptions,
+        interrupts: Interrupts,
+    ) -> Result<TracedCommand, CollectError> {
+        let session = session.variable();
+        let variables = [(SESSION_VARIABLE, session.as_str()), (MODE_VARIABLE, mode.word())];
+        let child = launch.start(Preload { library, variables: &variables }, options)?;
+        let command = RunningCommand::new(child, interrupts, options.timeout);
+        Ok(TracedCommand { command, was_registered: false })
+    }
+
+    /// Its process id.
+    pub(crate) fn pid(&self) -> u32 {
+        self.command.pid()
+    }
+
+    /// How it ended, as far as was seen.
+    pub(crate) fn exit(&self) -> Option<Exit> {
+        self.command.status().map(exit_of_status)
+    }
+
+    /// Whether it was killed because its time was up.
+    pub(crate) fn timed_out(&self) -> bool {
+        self.command.timed_out()
+    }
+
+    /// Whether it has ever registered: one that ended before did nothing that we know of.
+    pub(crate) fn was_registered(&self) -> bool {
+        self.was_registered
+    }
+}
+
+impl Target for TracedCommand {
+    fn is_interrupted(&mut self) -> bool {
+        self.command.is_interrupted()
+    }
+
+    fn is_overdue(&mut self) -> bool {
+        self.command.is_overdue()
+    }
+
+    fn has_ended(&mut self) -> bool {
+        self.command.reap().is_some()
+    }
+
+    fn registered(&mut self, pid: u32) {
+        self.was_registered |= pid == self.pid();
+    }
+
+    fn own_exit(&mut self, pid: u32) -> Option<Exit> {
+        (pid == self.pid()).then(|| self.command.wait_briefly().map(exit_of_status))?
+    }
+}

@@ -1,0 +1,88 @@
+//! Starting a command, with a library in it or without.
+
+use crate::{LaunchError, SpawnOptions, executable, preload};
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+use std::process::{Child, Command};
+
+/// What is put into the command's processes.
+#[derive(Clone, Copy, Debug)]
+pub struct Preload<'a> {
+    /// The library's bytes.
+    pub library: &'a [u8],
+    /// Variables that tell the library what to do.
+    pub variables: &'a [(&'a str, &'a str)],
+}
+
+/// A command that a library can be preloaded into.
+#[derive(Debug)]
+pub struct Launch<'a> {
+    command: &'a [OsString],
+}
+
+impl<'a> Launch<'a> {
+    /// Checks the command; nothing has been started or written yet.
+    ///
+    /// # Errors
+    /// When there is no such program, or a library does not get into it.
+    pub fn new(command: &'a [OsString]) -> Result<Launch<'a>, LaunchError> {
+        let program = command.first().ok_or_else(|| LaunchError::CannotRun {
+            command: String::new(),
+            cause: std::io::Error::new(std::io::ErrorKind::InvalidInput, "no command was given"),
+        })?;
+        executable::check(program)?;
+        Ok(Launch { command })
+    }
+
+    /// The program's name without directories.
+    pub fn name(&self) -> String {
+        let program = Path::new(&self.command[0]);
+        program.file_name().unwrap_or(OsStr::new("program")).to_string_lossy().into_owned()
+    }
+
+    /// The command line, blanks between arguments.
+    pub fn line(&self) -> String {
+        let words: Vec<_> = self.command.iter().map(|word| word.to_string_lossy()).collect();
+        words.join(" ")
+    }
+
+    /// Starts it.
+    ///
+    /// # Errors
+    /// When the library cannot be unpacked, or the system refuses the program.
+    pub fn start(&self, inside: Preload<'_>, options: &SpawnOptions) -> Result<Child, LaunchError> {
+        let path = preload::unpack(inside.library)?;
+        let mut preloads = path.into_os_string();
+        // Ours first: a preloaded allocator is then the next library behind us.
+        if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
+            preloads.push(":");
+            preloads.push(others);
+        }
+        let mut command = Command::new(&self.command[0]);
+        command.args(&self.command[1..]).env("LD_PRELOAD", preloads).envs(inside.variables.iter().copied());
+        spawn(command, options).map_err(refused(&self.command[0]))
+    }
+}
+
+/// Starts a command as it is, without the recorder.
+///
+/// # Errors
+/// When it cannot be run.
+pub fn start_unrecorded(words: &[OsString], options: &SpawnOptions) -> Result<Child, LaunchError> {
+    let (program, arguments) = words
+        .split_first()
+        .ok_or_else(|| refused(OsStr::new(""))(std::io::ErrorKind::InvalidInput.into()))?;
+    let mut command = Command::new(program);
+    command.args(arguments);
+    spawn(command, options).map_err(refused(program))
+}
+
+fn spawn(mut command: Command, options: &SpawnOptions) -> std::io::Result<Child> {
+    options.apply(&mut command)?;
+    options.within_processors(|| command.spawn())
+}
+
+fn refused(program: &OsStr) -> impl FnOnce(std::io::Error) -> LaunchError {
+    let command = program.to_string_lossy().into_owned();
+    |cause| LaunchError::CannotRun { command, cause }
+}

@@ -1,0 +1,98 @@
+//! A command while it runs: the signals meant for it, its deadline, its end.
+
+use crate::Interrupts;
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ExitStatus};
+use std::time::{Duration, Instant};
+
+/// A command that was started, our child.
+#[derive(Debug)]
+pub struct RunningCommand {
+    child: Child,
+    status: Option<ExitStatus>,
+    interrupts: Interrupts,
+    interrupts_passed: usize,
+    deadline: Option<Instant>,
+    timed_out: bool,
+}
+
+impl RunningCommand {
+    /// Looks after a child. `timeout` is that of the options with which it was started.
+    pub fn new(child: Child, interrupts: Interrupts, timeout: Option<Duration>) -> RunningCommand {
+        RunningCommand {
+            child,
+            status: None,
+            interrupts,
+            interrupts_passed: 0,
+            deadline: timeout.map(|timeout| Instant::now() + timeout),
+            timed_out: false,
+        }
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// How it ended; none while it runs, or when nobody has looked since.
+    pub fn status(&self) -> Option<ExitStatus> {
+        self.status
+    }
+
+    /// Looks whether it has ended; returns how.
+    pub fn reap(&mut self) -> Option<ExitStatus> {
+        if self.status.is_none() {
+            // Nobody else waits for our child, so it cannot be gone; if the system says so, its status is lost.
+            self.status = self.child.try_wait().unwrap_or(Some(ExitStatus::from_raw(0)));
+        }
+        self.status
+    }
+
+    /// The same when all of its threads are known to have ended: it is then a matter of microseconds.
+    pub fn wait_briefly(&mut self) -> Option<ExitStatus> {
+        let since = Instant::now();
+        while self.reap().is_none() && since.elapsed() < Duration::from_secs(1) {}
+        self.status
+    }
+
+    /// Passes signals on. Returns true when the user does not want to wait for its end.
+    pub fn is_interrupted(&mut self) -> bool {
+        let child = self.process();
+        let interrupted = self.interrupts.look(child);
+        let count = self.interrupts.count();
+        // A command in a group of its own does not hear the terminal: what is meant for it is passed on. It has a group of its own
+        // exactly when it has a deadline (`SpawnOptions::apply`), because killing it then kills what it started.
+        if self.deadline.is_some() && count > self.interrupts_passed {
+            self.interrupts_passed = count;
+            let signal = if count == 1 { Signal::INT } else { Signal::KILL };
+            if let Some(child) = child.filter(|_| self.status.is_none()) {
+                let _ = kill_process_group(child, signal);
+            }
+        }
+        interrupted
+    }
+
+    /// Whether its time is up. Its process group is then killed; whoever has left that is the caller's to kill.
+    pub fn is_overdue(&mut self) -> bool {
+        if self.deadline.is_none_or(|deadline| Instant::now() < deadline) {
+            return false;
+        }
+        if !self.timed_out
+            && let Some(group) = self.process()
+        {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        self.timed_out = true;
+        true
+    }
+
+    /// Whether it took longer than it was given, and was killed.
+    pub fn timed_out(&self) -> bool {
+        self.timed_out
+    }
+
+    fn process(&self) -> Option<Pid> {
+        Pid::from_raw(self.child.id() as i32)
+    }
+}

@@ -158,8 +158,8 @@ fn a_process_that_detached_itself_is_killed_at_the_deadline() {
     assert_eq!(left.stdout, "", "a process goes on");
 }
 
-/// A thread that is gone while it waits at its mark leaves a lane whose marks are not all answered. The next thread of
-/// that lane waits for its own only.
+/// A thread that is gone while it waits at its mark leaves a channel whose marks are not all answered. The next thread of
+/// that channel waits for its own only.
 #[test]
 fn a_thread_that_dies_at_its_mark_holds_nobody_up() {
     let text = "#include \"mallow.h\"\n#include <pthread.h>\n#include <signal.h>\n#include <sys/syscall.h>\n#include <unistd.h>\n\

@@ -243,7 +243,7 @@ fn a_limit_on_files_kills_nobody() {
     assert_eq!(session.stat().0.well().stdout, bare);
 }
 
-/// More threads alive than there are lanes. Their calls are counted as lost, and cost no wait: each of them used to wait
+/// More threads alive than there are channels. Their calls are counted as lost, and cost no wait: each of them used to wait
 /// for seconds.
 #[test]
 fn threads_beyond_the_table_are_counted_and_do_not_wait() {

@@ -5,7 +5,7 @@
 
 use e2e::session::{Session, figure, json};
 use e2e::{Exit, Workshop, run, stacks};
-use mallow_wire::shared::{LANES_OFFSET, Lane, RING_WORDS};
+use mallow_wire::shared::{CHANNELS_OFFSET, Channel, RING_WORDS};
 use serde_json::Value;
 use std::fs;
 use std::mem::offset_of;
@@ -105,7 +105,7 @@ fn differences(report: &Value, expected: &[Expected], own: &Path) -> Vec<String>
 
 /// Where the first ring's head and tail lie in the shared memory, and how long it is.
 fn ring_words() -> [String; 3] {
-    let [head, tail] = [offset_of!(Lane, head), offset_of!(Lane, tail)].map(|at| LANES_OFFSET + at);
+    let [head, tail] = [offset_of!(Channel, head), offset_of!(Channel, tail)].map(|at| CHANNELS_OFFSET + at);
     [head, tail, RING_WORDS].map(|figure| figure.to_string())
 }
 

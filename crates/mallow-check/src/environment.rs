@@ -49,8 +49,8 @@ pub fn libc(modules: &[String], content: &[u8]) -> String {
     }
     let is_named = |start: &str| modules.iter().any(|path| file_name(path).starts_with(start));
     // Where musl is not the system's own libc, its file is called libc.so; its loader introduces itself by name.
-    let introduces_itself = content.windows(9).any(|window| window == b"musl libc");
-    if introduces_itself || is_named("ld-musl") || is_named("libc.musl") {
+    let registers_itself = content.windows(9).any(|window| window == b"musl libc");
+    if registers_itself || is_named("ld-musl") || is_named("libc.musl") {
         return version_line(content).map_or_else(|| "musl".to_owned(), |version| format!("musl {version}"));
     }
     if is_named("libc.so") || is_named("libc-") { "glibc".to_owned() } else { "unknown".to_owned() }

@@ -109,7 +109,7 @@ impl<S: Sink> Collector<S> {
             if interrupted || (is_over && !self.accept_pending(target, observer)?) {
                 return Ok(interrupted);
             }
-            self.processes.iter().filter(|it| it.wants_lanes()).for_each(TracedProcess::recycle_lanes);
+            self.processes.iter().filter(|it| it.wants_channels()).for_each(TracedProcess::recycle_channels);
             if sampled.elapsed() >= SAMPLE_INTERVAL {
                 sampled = Instant::now();
                 self.sample(observer);
@@ -167,7 +167,7 @@ impl<S: Sink> Collector<S> {
     fn sample(&mut self, observer: &mut dyn Observer) {
         for process in &mut self.processes {
             process.sample(&self.clock);
-            process.recycle_lanes();
+            process.recycle_channels();
             observer.sampled(process);
         }
     }

@@ -6,8 +6,8 @@
 //! cause. What was stamped earlier but published later has no effect among the events taken. Events without a stamp have the one of
 //! their predecessor, and no cause in another ring (the recorder's `stamps` says why).
 
+use crate::channels::ChannelReader;
 use crate::clock::Clock;
-use crate::lanes::LaneReader;
 use crate::mapping::{Mapping, Ring};
 use crate::marks::Marks;
 use crate::pairing::Pairing;
@@ -16,9 +16,9 @@ use mallow_profile::{StackId, ThreadIndex};
 use mallow_wire::event::{self, Kind};
 use std::sync::atomic::Ordering;
 
-/// A lane with something to read.
+/// A channel with something to read.
 struct Cursor<'a> {
-    lane: usize,
+    channel: usize,
     ring: Ring<'a>,
     thread: ThreadIndex,
     at: u64,
@@ -88,7 +88,7 @@ struct Batch {
 enum Stop {
     /// The batch is full.
     Full,
-    /// The next event is another lane's turn.
+    /// The next event is another channel's turn.
     Later,
     /// Nothing more can be read in this pass.
     Done,
@@ -105,13 +105,13 @@ const RELEASE_WORDS: u64 = 8 * 1024;
 const AHEAD_TICKS_MAX: u64 = 1 << 40;
 
 impl Pass<'_> {
-    /// Reads all lanes.
-    pub(crate) fn run(&mut self, readers: &mut [LaneReader]) -> Passed {
+    /// Reads all channels.
+    pub(crate) fn run(&mut self, readers: &mut [ChannelReader]) -> Passed {
         let mapping = self.mapping;
         let mut cursors: Vec<Cursor> = readers
             .iter()
             .enumerate()
-            .filter_map(|(lane, reader)| cursor(mapping, self.clock, lane, reader))
+            .filter_map(|(channel, reader)| cursor(mapping, self.clock, channel, reader))
             .collect();
         let before: u64 = cursors.iter().map(|cursor| cursor.at).sum();
         let mut passed = Passed::default();
@@ -125,7 +125,7 @@ impl Pass<'_> {
             // What was read stands in the batch: the space is free, although the last events are not applied
             // yet.
             if current.at - current.released >= RELEASE_WORDS {
-                self.release(current.lane, current.at);
+                self.release(current.channel, current.at);
                 current.released = current.at;
             }
             match stop {
@@ -133,9 +133,9 @@ impl Pass<'_> {
                 Stop::Full => self.apply(&mut batch),
                 Stop::Done => {
                     let done = cursors.swap_remove(first);
-                    self.release(done.lane, done.at);
-                    readers[done.lane].tail = done.at;
-                    readers[done.lane].tsc = done.read_tsc;
+                    self.release(done.channel, done.at);
+                    readers[done.channel].tail = done.at;
+                    readers[done.channel].tsc = done.read_tsc;
                     after += done.at;
                 }
             }
@@ -272,7 +272,7 @@ impl Pass<'_> {
                 let is_nested = event::size_of(event.word0, 0) & 1 != 0;
                 self.pairing.realloc_begin(thread, address, is_nested, time_us)
             }
-            Kind::ReallocMoved => self.pairing.realloc_moved(thread, address, stack, size, time_us),
+            Kind::ReallocDone => self.pairing.realloc_done(thread, address, stack, size, time_us),
             Kind::ReallocFreed => self.pairing.realloc_freed(thread, time_us),
             Kind::ReallocFailed => self.pairing.realloc_failed(thread, stack, size, time_us),
             Kind::Failed => self.pairing.failed(thread, stack, size, time_us),
@@ -296,25 +296,31 @@ impl Pass<'_> {
     }
 
     /// Gives space back, and wakes the thread when it sleeps for want of it.
-    fn release(&self, lane: usize, tail: u64) {
-        let lane = self.mapping.lane(lane);
-        lane.tail.store(tail, Ordering::Release);
-        lane.tail_futex.fetch_add(1, Ordering::SeqCst);
-        if lane.waiting.load(Ordering::SeqCst) != 0 {
-            let _ = rustix::thread::futex::wake(&lane.tail_futex, rustix::thread::futex::Flags::empty(), 1);
+    fn release(&self, channel: usize, tail: u64) {
+        let channel = self.mapping.channel(channel);
+        channel.tail.store(tail, Ordering::Release);
+        channel.tail_futex.fetch_add(1, Ordering::SeqCst);
+        if channel.waiting.load(Ordering::SeqCst) != 0 {
+            let _ =
+                rustix::thread::futex::wake(&channel.tail_futex, rustix::thread::futex::Flags::empty(), 1);
         }
     }
 }
 
-/// A lane with something to read. A head that runs away was damaged by the program: only what the ring can
+/// A channel with something to read. A head that runs away was damaged by the program: only what the ring can
 /// hold is there.
-fn cursor<'a>(mapping: &'a Mapping, clock: &Clock, lane: usize, reader: &LaneReader) -> Option<Cursor<'a>> {
-    let head = mapping.lane(lane).head.load(Ordering::Acquire);
+fn cursor<'a>(
+    mapping: &'a Mapping,
+    clock: &Clock,
+    channel: usize,
+    reader: &ChannelReader,
+) -> Option<Cursor<'a>> {
+    let head = mapping.channel(channel).head.load(Ordering::Acquire);
     let at = reader.tail;
     let end = head.min(at.saturating_add(mallow_wire::shared::RING_WORDS as u64));
-    let ring = mapping.ring(lane);
+    let ring = mapping.ring(channel);
     (end > at).then(|| Cursor {
-        lane,
+        channel,
         ring,
         thread: reader.thread,
         at,

@@ -1,8 +1,8 @@
 //! Rings in shared memory as a recorder writes them, and as a program that writes anywhere leaves them.
 
+use crate::channels::ChannelReader;
 use crate::clock::Clock;
 use crate::drain::{Pass, Passed};
-use crate::lanes::LaneReader;
 use crate::pairing::Pairing;
 use crate::shared_memory::SharedMemory;
 use crate::stacks::StackNumbers;
@@ -18,19 +18,20 @@ struct Reading {
     clock: Clock,
     pairing: Pairing,
     stacks: StackNumbers,
-    readers: Vec<LaneReader>,
+    readers: Vec<ChannelReader>,
 }
 
 impl Reading {
-    fn new(lane_count: u32) -> Reading {
-        let reader = |lane| LaneReader { thread: ThreadIndex(lane), taken_serial: 1, tail: 0, tsc: 0 };
+    fn new(channel_count: u32) -> Reading {
+        let reader =
+            |channel| ChannelReader { thread: ThreadIndex(channel), taken_serial: 1, tail: 0, tsc: 0 };
         let mut clock = Clock::start();
         clock.note();
         Reading {
             clock,
             pairing: Pairing::new(true),
             stacks: StackNumbers::default(),
-            readers: (0..lane_count).map(reader).collect(),
+            readers: (0..channel_count).map(reader).collect(),
         }
     }
 
@@ -53,8 +54,8 @@ impl Reading {
     }
 }
 
-fn tail(memory: &SharedMemory, lane: usize) -> u64 {
-    memory.map().lane(lane).tail.load(Ordering::Relaxed)
+fn tail(memory: &SharedMemory, channel: usize) -> u64 {
+    memory.map().channel(channel).tail.load(Ordering::Relaxed)
 }
 
 /// What a call that was left by a jump leaves behind is passed over, and a length that cannot be is no way out of the ring.
@@ -76,7 +77,7 @@ fn skipped_words_are_no_events_and_no_damage() {
 }
 
 #[test]
-fn stamps_decide_the_order_over_all_lanes() {
+fn stamps_decide_the_order_over_all_channels() {
     // One address goes from hand to hand: any other order than that of the stamps leaves frees unmatched.
     const HANDS: u64 = 3;
     let memory = SharedMemory::new(HANDS as usize);
@@ -146,7 +147,7 @@ fn a_ring_is_read_around_its_end_and_space_comes_back_on_the_way() {
         assert_eq!(reading.pass(&memory, u64::MAX).words, rounds.len() as u64);
         assert_eq!(tail(&memory, 0), words);
     }
-    let futex = memory.map().lane(0).tail_futex.load(Ordering::Relaxed);
+    let futex = memory.map().channel(0).tail_futex.load(Ordering::Relaxed);
     assert!(futex > 3 * 4, "the tail was published {futex} times only");
     let folded = reading.finish();
     assert_eq!((folded.totals.allocations, folded.totals.frees), (words / 5, words / 5));
@@ -188,7 +189,7 @@ fn a_stamp_of_years_ahead_does_not_stop_its_thread() {
 #[test]
 fn of_a_head_that_runs_away_one_ring_is_read_in_each_pass() {
     let memory = SharedMemory::new(1);
-    memory.map().lane(0).head.store(u64::MAX, Ordering::Relaxed);
+    memory.map().channel(0).head.store(u64::MAX, Ordering::Relaxed);
     let mut reading = Reading::new(1);
     let passed = reading.pass(&memory, u64::MAX);
     assert_eq!(passed, Passed { words: RING_WORDS as u64, damages: 1 });
@@ -249,7 +250,7 @@ fn damage() -> impl Strategy<Value = (usize, Vec<u8>)> {
         1 => header,
         2 => NODES_OFFSET..NODES_OFFSET + 64 * size_of::<Node>(),
         1 => MODULES_OFFSET..MODULES_OFFSET + 400,
-        2 => LANES_OFFSET..LANES_OFFSET + 3 * size_of::<Lane>(),
+        2 => CHANNELS_OFFSET..CHANNELS_OFFSET + 3 * size_of::<Channel>(),
         4 => RINGS_OFFSET..RINGS_OFFSET + 3000,
         4 => RINGS_OFFSET + RING_BYTES..RINGS_OFFSET + RING_BYTES + 3000,
     ];
@@ -274,8 +275,8 @@ proptest! {
             memory.alloc(i as usize % 2, 1000 + i, 0x1000 + i % 9 * 16, i, i as u32 % 64);
             memory.free((i as usize + 1) % 2, 1001 + i, 0x1000 + i % 9 * 16);
         }
-        for (lane, head) in heads.into_iter().enumerate() {
-            memory.map().lane(lane).head.fetch_add(head, Ordering::Relaxed);
+        for (channel, head) in heads.into_iter().enumerate() {
+            memory.map().channel(channel).head.fetch_add(head, Ordering::Relaxed);
         }
         for (offset, bytes) in &damages {
             memory.write(*offset, bytes);
@@ -283,11 +284,11 @@ proptest! {
         let mut reading = Reading::new(3);
         let until_tsc = reading.clock.note();
         for until_tsc in [1100, until_tsc, u64::MAX] {
-            // Each lane gives one ring at most.
+            // Each channel gives one ring at most.
             prop_assert!(reading.pass(&memory, until_tsc).words <= 3 * RING_WORDS as u64);
         }
         read_modules(&memory);
-        crate::lanes::recycle(&memory.map(), std::process::id(), |_, _| true);
+        crate::channels::recycle(&memory.map(), std::process::id(), |_, _| true);
         let folded = reading.finish();
         let matched = folded.totals.frees - folded.frees_unmatched;
         prop_assert_eq!(folded.totals.leaked_blocks, folded.totals.allocations - matched);

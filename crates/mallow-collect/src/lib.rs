@@ -14,6 +14,7 @@
 
 mod about;
 mod ahead;
+mod channels;
 mod clock;
 mod collector;
 mod descriptors;
@@ -25,7 +26,6 @@ mod error;
 mod exited;
 mod findings;
 mod heap;
-mod lanes;
 mod live;
 mod live_heap;
 mod live_queries;

@@ -24,7 +24,7 @@ pub struct LiveProcess {
     /// Allocations so far.
     pub allocations: u64,
     /// A thread of ours is among its threads.
-    pub has_aide: bool,
+    pub has_helper_thread: bool,
     /// What each stack holds.
     pub sites: Vec<LiveSite>,
     /// How much memory it has that could be a heap, and what of it was recorded.

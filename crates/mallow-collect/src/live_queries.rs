@@ -30,7 +30,7 @@ pub(crate) struct LiveQueries {
     orders: Vec<Pending>,
 }
 
-/// An order that aides carry out.
+/// An order that helper threads carry out.
 #[derive(Debug)]
 struct Pending {
     /// The process's index, and the number of the query.
@@ -83,7 +83,7 @@ fn look(processes: &[TracedProcess]) -> LiveHeap {
             live_bytes: fold.live_bytes(),
             live_blocks: fold.live_blocks(),
             allocations: fold.totals().allocations,
-            has_aide: process.header().aide.tid.load(Ordering::Relaxed) != 0,
+            has_helper_thread: process.header().helper_thread.tid.load(Ordering::Relaxed) != 0,
             sites: fold.live_sites().collect(),
             heap: process.heap_figures(),
             source: process.heap_source(),
@@ -107,20 +107,20 @@ fn give_order(
 ) -> Pending {
     let mut wanted = 0;
     if order.trim {
-        wanted |= ORDER_TRIM;
+        wanted |= REQUEST_TRIM;
     }
     if order.account {
-        wanted |= ORDER_ACCOUNT;
+        wanted |= REQUEST_ACCOUNT;
     }
     let mut asked = Vec::new();
     for process in processes {
-        let aide = &process.header().aide;
-        if aide.tid.load(Ordering::Acquire) == 0 {
+        let helper_thread = &process.header().helper_thread;
+        if helper_thread.tid.load(Ordering::Acquire) == 0 {
             continue;
         }
-        aide.order.store(wanted, Ordering::Relaxed);
-        let number = aide.asked.fetch_add(1, Ordering::Release).wrapping_add(1);
-        let _ = rustix::thread::futex::wake(&aide.asked, rustix::thread::futex::Flags::empty(), 1);
+        helper_thread.order.store(wanted, Ordering::Relaxed);
+        let number = helper_thread.asked.fetch_add(1, Ordering::Release).wrapping_add(1);
+        let _ = rustix::thread::futex::wake(&helper_thread.asked, rustix::thread::futex::Flags::empty(), 1);
         asked.push((process.index, number));
     }
     Pending { asked, until: Instant::now() + patience, reply }
@@ -129,17 +129,19 @@ fn give_order(
 impl Pending {
     /// Whether every process has answered or ended, or time is up; the answers are then sent.
     fn is_over(&self, processes: &[TracedProcess]) -> bool {
-        let aide_of = |index: u32| processes.iter().find(|process| process.index == index);
+        let helper_thread_of = |index: u32| processes.iter().find(|process| process.index == index);
         let waits = self.asked.iter().any(|(index, number)| {
-            aide_of(*index)
-                .is_some_and(|process| process.header().aide.answered.load(Ordering::Acquire) != *number)
+            helper_thread_of(*index).is_some_and(|process| {
+                process.header().helper_thread.answered.load(Ordering::Acquire) != *number
+            })
         });
         if waits && Instant::now() < self.until {
             return false;
         }
         let answered = self.asked.iter().filter_map(|(index, number)| {
-            let process = aide_of(*index)?;
-            (process.header().aide.answered.load(Ordering::Acquire) == *number).then(|| account(process))?
+            let process = helper_thread_of(*index)?;
+            (process.header().helper_thread.answered.load(Ordering::Acquire) == *number)
+                .then(|| account(process))?
         });
         let _ = self.reply.send(answered.collect());
         true
@@ -148,20 +150,20 @@ impl Pending {
 
 /// What the process's allocator said; none when it is one that nobody knows.
 fn account(process: &TracedProcess) -> Option<AllocatorAccount> {
-    let aide = &process.header().aide;
-    let allocator = match aide.allocator.load(Ordering::Relaxed) {
+    let helper_thread = &process.header().helper_thread;
+    let allocator = match helper_thread.allocator.load(Ordering::Relaxed) {
         ALLOCATOR_GLIBC => "glibc",
         ALLOCATOR_JEMALLOC => "jemalloc",
         ALLOCATOR_MIMALLOC => "mimalloc",
         ALLOCATOR_TCMALLOC => "tcmalloc",
         _ => return None,
     };
-    let held = aide.held_bytes.load(Ordering::Relaxed);
+    let held = helper_thread.held_bytes.load(Ordering::Relaxed);
     let known = held > 0;
     Some(AllocatorAccount {
         pid: process.pid,
         allocator,
         held_bytes: known.then_some(held),
-        used_bytes: known.then(|| aide.used_bytes.load(Ordering::Relaxed).min(held)),
+        used_bytes: known.then(|| helper_thread.used_bytes.load(Ordering::Relaxed).min(held)),
     })
 }

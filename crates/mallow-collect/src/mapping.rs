@@ -30,7 +30,7 @@ pub(crate) struct Noted {
 pub(crate) struct Mapping {
     base: NonNull<u8>,
     bytes: usize,
-    lane_count: usize,
+    channel_count: usize,
 }
 
 // SAFETY: the mapping is owned, and all access goes through atomics.
@@ -42,8 +42,8 @@ impl Mapping {
         use rustix::mm::{MapFlags, ProtFlags, mmap};
         let size = rustix::fs::fstat(fd).map_err(CollectError::system("inspect the shared memory"))?.st_size
             as usize;
-        let lane_count = size.saturating_sub(RINGS_OFFSET) / RING_BYTES;
-        if size < file_bytes(1) || lane_count > LANE_COUNT_MAX {
+        let channel_count = size.saturating_sub(RINGS_OFFSET) / RING_BYTES;
+        if size < file_bytes(1) || channel_count > CHANNEL_COUNT_MAX {
             return Err(odd_layout());
         }
         // SAFETY: a fresh mapping at an address of the kernel's choice. If the other side truncates the file,
@@ -53,11 +53,11 @@ impl Mapping {
                 .map_err(CollectError::system("map the shared memory"))?
         };
         let base = NonNull::new(base.cast()).ok_or_else(odd_layout)?;
-        let mapping = Mapping { base, bytes: size, lane_count };
+        let mapping = Mapping { base, bytes: size, channel_count };
         let header = mapping.header();
         if header.magic != SHARED_MAGIC
             || header.version != SHARED_VERSION
-            || header.lane_count as usize > lane_count
+            || header.channel_count as usize > channel_count
         {
             return Err(odd_layout());
         }
@@ -84,28 +84,29 @@ impl Mapping {
         }
     }
 
-    /// Lanes that have been used.
-    pub(crate) fn lanes_high(&self) -> usize {
-        (self.header().lanes_high.load(Ordering::Acquire) as usize).min(self.lane_count)
+    /// Channels that have been used.
+    pub(crate) fn channels_high(&self) -> usize {
+        (self.header().channels_high.load(Ordering::Acquire) as usize).min(self.channel_count)
     }
 
-    /// A lane below [`Mapping::lanes_high`].
-    pub(crate) fn lane(&self, index: usize) -> &Lane {
-        assert!(index < self.lane_count);
+    /// A channel below [`Mapping::channels_high`].
+    pub(crate) fn channel(&self, index: usize) -> &Channel {
+        assert!(index < self.channel_count);
         // SAFETY: within the mapping by the check above and that of `new`.
-        unsafe { &*self.base.as_ptr().add(LANES_OFFSET).cast::<Lane>().add(index) }
+        unsafe { &*self.base.as_ptr().add(CHANNELS_OFFSET).cast::<Channel>().add(index) }
     }
 
     /// Calls that the recorder counted and did not record.
     pub(crate) fn events_lost(&self) -> u64 {
-        let of_lanes = (0..self.lanes_high()).map(|index| self.lane(index).lost.load(Ordering::Relaxed));
-        of_lanes.fold(self.header().events_lost.load(Ordering::Relaxed), u64::saturating_add)
+        let of_channels =
+            (0..self.channels_high()).map(|index| self.channel(index).lost.load(Ordering::Relaxed));
+        of_channels.fold(self.header().events_lost.load(Ordering::Relaxed), u64::saturating_add)
     }
 
-    /// A lane's ring.
+    /// A channel's ring.
     pub(crate) fn ring(&self, index: usize) -> Ring<'_> {
-        assert!(index < self.lane_count);
-        // SAFETY: as for `lane`; the words are only read as atomics.
+        assert!(index < self.channel_count);
+        // SAFETY: as for `channel`; the words are only read as atomics.
         let words = unsafe {
             let start = self.base.as_ptr().add(RINGS_OFFSET + index * RING_BYTES).cast::<AtomicU64>();
             &*start.cast::<[AtomicU64; RING_WORDS]>()

@@ -11,8 +11,8 @@
 //!
 //! After [`Patience::limit`] waiting is given up, which the run then says.
 
+use crate::channels::ChannelReader;
 use crate::descriptors::{Descriptors, Snapshot};
-use crate::lanes::LaneReader;
 use crate::mapping::Mapping;
 use crate::region_sites::pruned;
 use mallow_profile::{RegionFigures, RegionTotals, Regions, StackId, ThreadIndex};
@@ -240,7 +240,7 @@ impl Marks {
     }
 
     /// Answers what can be answered, between two passes.
-    pub(crate) fn answer(&mut self, mapping: &Mapping, readers: &[LaneReader], regions: &mut Regions) {
+    pub(crate) fn answer(&mut self, mapping: &Mapping, readers: &[ChannelReader], regions: &mut Regions) {
         for mut asked in std::mem::take(&mut self.asked) {
             let answered = match asked.what {
                 Mark::Begin => {
@@ -343,9 +343,9 @@ fn threads_of(pid: u32) -> Option<usize> {
 }
 
 /// Tells a thread that its mark is answered.
-fn wake(mapping: &Mapping, readers: &[LaneReader], thread: ThreadIndex) {
-    let Some(lane) = readers.iter().position(|reader| reader.thread == thread) else { return };
-    let answered = &mapping.lane(lane).marks_answered;
+fn wake(mapping: &Mapping, readers: &[ChannelReader], thread: ThreadIndex) {
+    let Some(channel) = readers.iter().position(|reader| reader.thread == thread) else { return };
+    let answered = &mapping.channel(channel).marks_answered;
     answered.fetch_add(1, Ordering::Release);
     let _ = rustix::thread::futex::wake(answered, rustix::thread::futex::Flags::empty(), 1);
 }

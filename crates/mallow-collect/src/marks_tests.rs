@@ -1,6 +1,6 @@
 //! Marks as a program's ring has them, against a process whose descriptors do not change.
 
-use crate::lanes::LaneReader;
+use crate::channels::ChannelReader;
 use crate::marks::{Counted, Marks};
 use crate::shared_memory::SharedMemory;
 use mallow_profile::{Regions, StackId, ThreadIndex};
@@ -15,7 +15,7 @@ struct Program {
     memory: SharedMemory,
     marks: Marks,
     regions: Regions,
-    readers: Vec<LaneReader>,
+    readers: Vec<ChannelReader>,
 }
 
 const THREAD: ThreadIndex = ThreadIndex(0);
@@ -33,7 +33,7 @@ impl Program {
             child,
             memory: SharedMemory::new(1),
             regions: Regions::default(),
-            readers: vec![LaneReader { thread: THREAD, taken_serial: 1, tail: 0, tsc: 0 }],
+            readers: vec![ChannelReader { thread: THREAD, taken_serial: 1, tail: 0, tsc: 0 }],
         }
     }
 
@@ -44,7 +44,7 @@ impl Program {
         self.marks.text(THREAD, text);
         self.marks.mark(THREAD, what as u32, 0, &mut self.regions);
         let mapping = self.memory.map();
-        let answered = || mapping.lane(0).marks_answered.load(Ordering::Relaxed);
+        let answered = || mapping.channel(0).marks_answered.load(Ordering::Relaxed);
         let before = answered();
         self.marks.answer(&mapping, &self.readers, &mut self.regions);
         assert_eq!(answered(), before + 1);

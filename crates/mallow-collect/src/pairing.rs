@@ -252,7 +252,7 @@ impl Pairing {
         state
     }
 
-    pub(crate) fn realloc_moved(
+    pub(crate) fn realloc_done(
         &mut self,
         thread: ThreadIndex,
         address: u64,

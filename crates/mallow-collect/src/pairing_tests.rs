@@ -30,7 +30,7 @@ fn feed(pairing: &mut Pairing, (thread, time_us, seen): Stamped) {
         Seen::Alloc { address, size } => pairing.alloc(thread, address, STACK, size, time_us),
         Seen::Free { address } => pairing.free(thread, address, time_us),
         Seen::Begin { address } => pairing.realloc_begin(thread, address, false, time_us),
-        Seen::Moved { address, size } => pairing.realloc_moved(thread, address, STACK, size, time_us),
+        Seen::Moved { address, size } => pairing.realloc_done(thread, address, STACK, size, time_us),
         Seen::Freed => pairing.realloc_freed(thread, time_us),
         Seen::ReallocFailed => pairing.realloc_failed(thread, STACK, 99, time_us),
         Seen::Failed => pairing.failed(thread, STACK, 99, time_us),

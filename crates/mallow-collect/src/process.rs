@@ -1,12 +1,12 @@
 //! One traced process: its shared memory, and its part of the profile.
 
+use crate::channels::{self, ChannelReader};
 use crate::clock::Clock;
 use crate::drain::Pass;
 use crate::ending::Watch;
 use crate::error::CollectError;
 use crate::exited::ExitedProcess;
 use crate::heap::{Executables, HeapFigures, HeapSource, MemoryWatch};
-use crate::lanes::{self, LaneReader};
 use crate::mapping::Mapping;
 use crate::marks::{Counted, FROM_FIRST, FROM_MAIN, Marks, Scope};
 use crate::pairing::Pairing;
@@ -43,14 +43,14 @@ pub(crate) struct TracedProcess {
     /// Generation, start and end of each.
     modules_met: FxHashSet<(u64, u64, u64)>,
     modules_offset: usize,
-    readers: Vec<LaneReader>,
+    readers: Vec<ChannelReader>,
     /// How often a ring held what no recorder writes.
     damages: u64,
     /// When the rings were read last.
     drained_us: u64,
     /// Whether [`BUSY_WORDS_PER_US`] came since the time before.
     is_busy: bool,
-    /// None when threads that use a lane one after the other count as one.
+    /// None when threads that use a channel one after the other count as one.
     threads: Option<Vec<ThreadName>>,
     samples: Vec<Sample>,
     writer: ProcessWriter,
@@ -199,17 +199,17 @@ impl TracedProcess {
         outcome.map(|()| passed.words)
     }
 
-    /// Finds out who owns the lanes in use.
+    /// Finds out who owns the channels in use.
     fn meet_threads(&mut self) {
-        for index in 0..self.mapping.lanes_high() {
-            let lane = self.mapping.lane(index);
+        for index in 0..self.mapping.channels_high() {
+            let channel = self.mapping.channel(index);
             // The id is written behind the serial number.
-            let tid = lane.tid.load(Ordering::Acquire);
-            let taken_serial = lane.taken_serial.load(Ordering::Relaxed);
+            let tid = channel.tid.load(Ordering::Acquire);
+            let taken_serial = channel.taken_serial.load(Ordering::Relaxed);
             if self.readers.len() <= index {
-                self.readers.push(LaneReader { thread: ThreadIndex(0), taken_serial: 0, tail: 0, tsc: 0 });
+                self.readers.push(ChannelReader { thread: ThreadIndex(0), taken_serial: 0, tail: 0, tsc: 0 });
             }
-            if tid == lanes::NOBODY || self.readers[index].taken_serial == taken_serial {
+            if tid == channels::NOBODY || self.readers[index].taken_serial == taken_serial {
                 continue;
             }
             let number = self.threads.as_ref().map_or(index, Vec::len) as u32;
@@ -221,21 +221,21 @@ impl TracedProcess {
         }
     }
 
-    /// Gives back the lanes of threads that have ended and are read to the end. An answer that is still to come must not
-    /// reach the lane's next owner.
-    pub(crate) fn recycle_lanes(&self) {
-        lanes::recycle(&self.mapping, self.pid, |index, serial| {
+    /// Gives back the channels of threads that have ended and are read to the end. An answer that is still to come must not
+    /// reach the channel's next owner.
+    pub(crate) fn recycle_channels(&self) {
+        channels::recycle(&self.mapping, self.pid, |index, serial| {
             self.readers.get(index).is_some_and(|reader| {
                 reader.taken_serial == serial
                     && !self.marks.as_ref().is_some_and(|marks| marks.awaits(reader.thread))
-                    && self.mapping.lane(index).head.load(Ordering::Acquire) == reader.tail
+                    && self.mapping.channel(index).head.load(Ordering::Acquire) == reader.tail
             })
         });
     }
 
-    /// Whether some thread waits for a lane.
-    pub(crate) fn wants_lanes(&self) -> bool {
-        self.mapping.header().lanes_wanted.load(Ordering::Relaxed) > 0
+    /// Whether some thread waits for a channel.
+    pub(crate) fn wants_channels(&self) -> bool {
+        self.mapping.header().channels_wanted.load(Ordering::Relaxed) > 0
     }
 
     fn read_modules(&mut self) {

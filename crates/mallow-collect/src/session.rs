@@ -2,7 +2,7 @@
 
 use crate::error::CollectError;
 use mallow_base::hex;
-use mallow_wire::hello::{COMMAND_BYTES_MAX, Hello};
+use mallow_wire::handshake::{COMMAND_BYTES_MAX, Handshake};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SocketAddrUnix, SocketFlags,
     SocketType, accept_with, bind, listen, recvmsg, socket_with,
@@ -99,7 +99,7 @@ impl Session {
 
     /// What a connection has to say. Whoever connects sends in the same breath, unless he is stopped, or dies in between.
     fn receive(&self, connection: &OwnedFd) -> Received {
-        let mut bytes = [0u8; Hello::BYTES + COMMAND_BYTES_MAX];
+        let mut bytes = [0u8; Handshake::BYTES + COMMAND_BYTES_MAX];
         let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
         let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
@@ -120,14 +120,14 @@ impl Session {
         control: &mut RecvAncillaryBuffer<'_>,
     ) -> Option<Registration> {
         let pid = rustix::net::sockopt::socket_peercred(connection).ok()?.pid.as_raw_nonzero().get() as u32;
-        let (hello, command) = bytes.split_at_checked(Hello::BYTES)?;
-        let hello = Hello::from_bytes(hello)?;
+        let (handshake, command) = bytes.split_at_checked(Handshake::BYTES)?;
+        let handshake = Handshake::from_bytes(handshake)?;
         let command = String::from_utf8_lossy(command).trim_end_matches('\0').replace('\0', " ");
         let memory = control.drain().find_map(|message| match message {
             RecvAncillaryMessage::ScmRights(mut files) => files.next(),
             _ => None,
         })?;
-        (hello.token == self.token).then_some(Registration { memory, pid, command })
+        (handshake.token == self.token).then_some(Registration { memory, pid, command })
     }
 }
 
@@ -151,7 +151,7 @@ fn odd(what: &'static str) -> CollectError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mallow_wire::hello::HELLO_MAGIC;
+    use mallow_wire::handshake::HANDSHAKE_MAGIC;
     use mallow_wire::shared::SHARED_VERSION;
     use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, connect, sendmsg};
     use std::io::IoSlice;
@@ -165,8 +165,8 @@ mod tests {
     }
 
     fn register(session: &Session, socket: &OwnedFd, command: &[u8]) {
-        let hello = Hello {
-            magic: HELLO_MAGIC,
+        let handshake = Handshake {
+            magic: HANDSHAKE_MAGIC,
             version: SHARED_VERSION,
             pid: std::process::id(),
             token: session.token,
@@ -177,7 +177,7 @@ mod tests {
         let mut control = SendAncillaryBuffer::new(&mut space);
         assert!(control.push(SendAncillaryMessage::ScmRights(&files)));
         let message =
-            [IoSlice::new(&hello.to_bytes()), IoSlice::new(command)].map(|part| part.to_vec()).concat();
+            [IoSlice::new(&handshake.to_bytes()), IoSlice::new(command)].map(|part| part.to_vec()).concat();
         sendmsg(socket, &[IoSlice::new(&message)], &mut control, SendFlags::empty()).unwrap();
     }
 

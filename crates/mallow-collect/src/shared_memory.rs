@@ -14,17 +14,17 @@ pub(crate) struct SharedMemory {
 }
 
 impl SharedMemory {
-    /// One with an empty ring for each lane, of a process with our own id.
-    pub(crate) fn new(lane_count: usize) -> SharedMemory {
+    /// One with an empty ring for each channel, of a process with our own id.
+    pub(crate) fn new(channel_count: usize) -> SharedMemory {
         let fd = rustix::fs::memfd_create("test", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
         let file = std::fs::File::from(fd.try_clone().unwrap());
-        file.set_len(file_bytes(lane_count) as u64).unwrap();
+        file.set_len(file_bytes(channel_count) as u64).unwrap();
         let memory = SharedMemory { file, fd };
         memory.write(std::mem::offset_of!(Header, magic), &SHARED_MAGIC.to_le_bytes());
         memory.write(std::mem::offset_of!(Header, version), &SHARED_VERSION.to_le_bytes());
         memory.write(std::mem::offset_of!(Header, pid), &std::process::id().to_le_bytes());
-        memory.write(std::mem::offset_of!(Header, lane_count), &(lane_count as u32).to_le_bytes());
-        memory.write(std::mem::offset_of!(Header, lanes_high), &(lane_count as u32).to_le_bytes());
+        memory.write(std::mem::offset_of!(Header, channel_count), &(channel_count as u32).to_le_bytes());
+        memory.write(std::mem::offset_of!(Header, channels_high), &(channel_count as u32).to_le_bytes());
         memory
     }
 
@@ -38,40 +38,40 @@ impl SharedMemory {
         Mapping::new(&self.fd).unwrap()
     }
 
-    /// Says who owns a lane.
-    pub(crate) fn own(&self, lane: usize, tid: u32, taken_serial: u64) {
+    /// Says who owns a channel.
+    pub(crate) fn own(&self, channel: usize, tid: u32, taken_serial: u64) {
         let mapping = self.map();
-        let lane = mapping.lane(lane);
-        lane.state.store(LANE_OWNED, Ordering::Relaxed);
-        lane.tid.store(tid, Ordering::Relaxed);
-        lane.taken_serial.store(taken_serial, Ordering::Release);
+        let channel = mapping.channel(channel);
+        channel.state.store(CHANNEL_OWNED, Ordering::Relaxed);
+        channel.tid.store(tid, Ordering::Relaxed);
+        channel.taken_serial.store(taken_serial, Ordering::Release);
     }
 
     /// Puts words at a ring's head and publishes them.
-    pub(crate) fn push(&self, lane: usize, words: &[u64]) {
+    pub(crate) fn push(&self, channel: usize, words: &[u64]) {
         let mapping = self.map();
-        let head = mapping.lane(lane).head.load(Ordering::Relaxed);
+        let head = mapping.channel(channel).head.load(Ordering::Relaxed);
         for (position, word) in (head..).zip(words) {
             let index = position as usize & (RING_WORDS - 1);
-            self.write(RINGS_OFFSET + lane * RING_BYTES + index * 8, &word.to_le_bytes());
+            self.write(RINGS_OFFSET + channel * RING_BYTES + index * 8, &word.to_le_bytes());
         }
-        mapping.lane(lane).head.store(head + words.len() as u64, Ordering::Release);
+        mapping.channel(channel).head.store(head + words.len() as u64, Ordering::Release);
     }
 
     /// Publishes an allocation, without a time of its own when the stamp is 0.
-    pub(crate) fn alloc(&self, lane: usize, tsc: u64, address: u64, size: u64, node: u32) {
+    pub(crate) fn alloc(&self, channel: usize, tsc: u64, address: u64, size: u64, node: u32) {
         let words = [event::word0(Kind::Alloc, address, size), event::word1(size, node)];
-        self.push_at(lane, tsc, &words);
+        self.push_at(channel, tsc, &words);
     }
 
     /// Publishes a free.
-    pub(crate) fn free(&self, lane: usize, tsc: u64, address: u64) {
-        self.push_at(lane, tsc, &[event::word0(Kind::Free, address, 0)]);
+    pub(crate) fn free(&self, channel: usize, tsc: u64, address: u64) {
+        self.push_at(channel, tsc, &[event::word0(Kind::Free, address, 0)]);
     }
 
-    fn push_at(&self, lane: usize, tsc: u64, words: &[u64]) {
+    fn push_at(&self, channel: usize, tsc: u64, words: &[u64]) {
         let time = (tsc != 0).then(|| event::time_word(tsc));
-        self.push(lane, &Vec::from_iter(time.into_iter().chain(words.iter().copied())));
+        self.push(channel, &Vec::from_iter(time.into_iter().chain(words.iter().copied())));
     }
 
     /// Writes a node; `parent` is its parent's id plus 1.

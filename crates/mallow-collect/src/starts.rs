@@ -1,6 +1,6 @@
-//! Programs that were started and never introduced themselves, named.
+//! Programs that were started and never registered, named.
 //!
-//! The recorder notes each program before it takes a process's place. Whoever introduces himself later than that, under the same
+//! The recorder notes each program before it takes a process's place. Whoever registers later than that, under the same
 //! number, is that program. The others were not recorded, and the note says why as far as anybody knows.
 
 use crate::mapping::{Mapping, Noted};
@@ -14,7 +14,7 @@ use std::os::unix::fs::MetadataExt;
 const NAMED_MAX: usize = 10;
 /// Introductions that are kept, for notes that come behind them.
 const MET_MAX: usize = 1024;
-/// Programs of which it is open whether they will introduce themselves.
+/// Programs of which it is open whether they will register.
 const PENDING_MAX: usize = 1024;
 
 /// Who was started, and who came.
@@ -38,7 +38,7 @@ impl Default for Starts {
 }
 
 impl Starts {
-    /// Somebody has introduced himself.
+    /// Somebody has registered.
     pub(crate) fn meet(&mut self, pid: u32, started_ns: u64) {
         if self.met.len() == MET_MAX {
             self.met.pop_front();
@@ -101,7 +101,7 @@ impl Starts {
 }
 
 impl Noted {
-    /// Whether whoever introduces himself like this is the program. One that cannot load the library is not, although it may
+    /// Whether whoever registers like this is the program. One that cannot load the library is not, although it may
     /// start another one in its own place.
     fn becomes(&self, pid: u32, started_ns: u64) -> bool {
         self.pid == pid && started_ns >= self.time_ns && !matches!(self.found, FOUND_STATIC..=FOUND_SANITIZER)
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn who_introduces_himself_later_is_the_program_whichever_is_heard_of_first() {
+    fn who_registers_himself_later_is_the_program_whichever_is_heard_of_first() {
         assert!(
             after(|starts| {
                 starts.note(noted(7, 100, 0, "/a"));

@@ -1,9 +1,9 @@
 //! Counting a command: sums that the recorder keeps in shared memory, read when the process has ended.
 
+use crate::channels;
 use crate::ending::Watch;
 use crate::error::CollectError;
 use crate::heap::{Executables, MemoryWatch};
-use crate::lanes;
 use crate::mapping::Mapping;
 use crate::session::{Registration, Session};
 use crate::starts::Starts;
@@ -122,7 +122,7 @@ const SAMPLE_INTERVAL: Duration = Duration::from_millis(10);
 impl Counted {
     fn sample(&mut self) {
         if let Some(resident) = self.memory.resident() {
-            // Sums are taken of all lanes only where they matter.
+            // Sums are taken of all channels only where they matter.
             let recorded_bytes = || totals(&self.mapping).0.peak_bytes;
             self.memory.look(resident, self.mapping.header(), recorded_bytes);
         }
@@ -151,7 +151,7 @@ impl Counting {
                 self.open.iter().filter(|it| it.watch.has_ended()).map(|it| it.index).collect();
             let has_accepted = self.accept_pending();
             for counted in &mut self.open {
-                lanes::recycle(&counted.mapping, counted.pid, |_, _| true);
+                channels::recycle(&counted.mapping, counted.pid, |_, _| true);
                 self.starts.take(&counted.mapping, &mut counted.starts_seen);
             }
             if sampled.elapsed() >= SAMPLE_INTERVAL {
@@ -237,7 +237,7 @@ impl Counting {
     }
 }
 
-/// Adds up a process's lanes. A lane's counters go on when it changes hands, so nothing of ended threads is
+/// Adds up a process's channels. A channel's counters go on when it changes hands, so nothing of ended threads is
 /// missing. Also gives by how many bytes the peak may differ from the true one: see the recorder's `stat`.
 fn totals(mapping: &Mapping) -> (Totals, u64) {
     let value = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
@@ -250,8 +250,8 @@ fn totals(mapping: &Mapping) -> (Totals, u64) {
         ..Totals::default()
     };
     let mut peak_error_bytes = 0u64;
-    for index in 0..mapping.lanes_high() {
-        let counters = &mapping.lane(index).counters;
+    for index in 0..mapping.channels_high() {
+        let counters = &mapping.channel(index).counters;
         totals.allocations += value(&counters.allocations);
         totals.bytes += value(&counters.bytes);
         totals.frees += value(&counters.frees);

@@ -1,4 +1,4 @@
-//! Sums of lanes as a recorder leaves them.
+//! Sums of channels as a recorder leaves them.
 
 use super::*;
 use crate::shared_memory::SharedMemory;
@@ -14,10 +14,10 @@ fn balances_that_were_not_published_are_part_of_the_sum() {
     set(&live.blocks, 10);
     set(&live.peak_bytes, 5_000);
     set(&live.peak_blocks, 50);
-    set(&mapping.lane(0).counters.live_bytes, 400);
-    set(&mapping.lane(0).counters.live_blocks, 4);
-    for (lane, bytes, blocks, slack) in [(1, -200, -2, 256), (2, 30, 1, 300)] {
-        let counters = &mapping.lane(lane).counters;
+    set(&mapping.channel(0).counters.live_bytes, 400);
+    set(&mapping.channel(0).counters.live_blocks, 4);
+    for (channel, bytes, blocks, slack) in [(1, -200, -2, 256), (2, 30, 1, 300)] {
+        let counters = &mapping.channel(channel).counters;
         set(&counters.unpublished_bytes, bytes);
         set(&counters.unpublished_blocks, blocks);
         set(&counters.slack_bytes, slack);

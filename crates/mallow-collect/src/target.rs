@@ -5,7 +5,7 @@ use crate::error::CollectError;
 use crate::session::Session;
 use mallow_launch::{Interrupts, Launch, Preload, RunningCommand, SpawnOptions};
 use mallow_profile::Exit;
-use mallow_wire::hello::SESSION_VARIABLE;
+use mallow_wire::handshake::SESSION_VARIABLE;
 use mallow_wire::shared::MODE_VARIABLE;
 
 /// What a collector asks about those whose processes it collects.
@@ -29,7 +29,7 @@ pub(crate) enum Mode {
     Record,
     /// The same, with the program's marks and its file descriptors.
     Check,
-    /// Every event, and an aide that speaks to the allocator.
+    /// Every event, and a helper thread that speaks to the allocator.
     Soak,
     /// Sums only.
     Stat,

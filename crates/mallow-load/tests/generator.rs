@@ -21,7 +21,7 @@ fn load(address: SocketAddr, connections: u32) -> Load {
     }
 }
 
-fn hello() -> Server {
+fn handshake() -> Server {
     Server::start(|_| Reply::Answer(200, "hello"))
 }
 
@@ -35,7 +35,7 @@ fn ms(count: u64) -> Duration {
 
 #[test]
 fn exactly_so_many_requests_are_sent_over_so_many_connections() {
-    let server = hello();
+    let server = handshake();
     let mut generator = Generator::start(load(server.address, 7)).unwrap();
     let figures = generator.run(Amount::Requests(1000), None);
     assert_eq!((figures.requests, figures.succeeded, figures.failed()), (1000, 1000, 0));
@@ -61,7 +61,7 @@ fn an_answer_in_two_pieces_waits_for_no_delayed_acknowledgement() {
 
 #[test]
 fn connections_stay_open_between_runs_until_they_are_closed() {
-    let server = hello();
+    let server = handshake();
     let mut generator = Generator::start(load(server.address, 4)).unwrap();
     generator.run(Amount::Requests(200), None);
     generator.run(Amount::Requests(200), None);
@@ -86,7 +86,7 @@ fn a_run_can_have_a_number_of_connections_of_its_own() {
 
 #[test]
 fn without_keeping_each_request_has_a_connection() {
-    let server = hello();
+    let server = handshake();
     let mut generator = Generator::start(Load { keep_alive: false, ..load(server.address, 3) }).unwrap();
     assert_eq!(generator.run(Amount::Requests(50), None).succeeded, 50);
     assert_eq!((server.requests(), server.connections()), (50, 50));
@@ -96,7 +96,7 @@ fn without_keeping_each_request_has_a_connection() {
 
 #[test]
 fn methods_headers_and_bodies_arrive_as_declared() {
-    let server = hello();
+    let server = handshake();
     let mut post = Target::get("/post");
     post.method = "POST".parse().unwrap();
     post.body = "a body".into();
@@ -123,7 +123,7 @@ fn methods_headers_and_bodies_arrive_as_declared() {
 
 #[test]
 fn targets_are_asked_for_by_weight() {
-    let server = hello();
+    let server = handshake();
     let heavy = Target { weight: 3, ..Target::get("/heavy") };
     let targets = vec![heavy, Target::get("/light")];
     let mut generator = Generator::start(Load { targets, ..load(server.address, 1) }).unwrap();
@@ -134,7 +134,7 @@ fn targets_are_asked_for_by_weight() {
 
 #[test]
 fn a_list_can_be_asked_for_once() {
-    let server = hello();
+    let server = handshake();
     let targets: Vec<Target> = (0..25).map(|number| Target::get(&format!("/{number}"))).collect();
     let load = Load { targets, order: Order::Once, ..load(server.address, 4) };
     let mut generator = Generator::start(load).unwrap();
@@ -235,7 +235,7 @@ fn no_request_begins_after_the_end_and_those_under_way_are_waited_for() {
 
 #[test]
 fn a_rate_is_kept_on_a_schedule() {
-    let server = hello();
+    let server = handshake();
     let load = Load { rate: Some(400.0), ..load(server.address, 5) };
     let figures = Generator::start(load).unwrap().run(Amount::Requests(201), None);
     assert_eq!((figures.succeeded, server.requests()), (201, 201));

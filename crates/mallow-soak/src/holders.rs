@@ -59,7 +59,7 @@ mod tests {
             live_bytes: 0,
             live_blocks: 0,
             allocations: 0,
-            has_aide: false,
+            has_helper_thread: false,
             sites: Vec::new(),
             heap: mallow_collect::HeapFigures::default(),
             source,

@@ -89,17 +89,17 @@ impl Observer<'_> {
 
     fn read(&self, phase: Phase, pids: &[u32], threads: u64) -> Seen {
         let look = self.server.watched().and_then(|watched| watched.heap());
-        let aides = look
+        let helper_threads = look
             .iter()
             .flat_map(|look| &look.processes)
-            .filter(|process| process.has_aide && pids.contains(&process.pid))
+            .filter(|process| process.has_helper_thread && pids.contains(&process.pid))
             .count() as u64;
         let sample = Sample {
             phase,
             seconds: self.server.seconds(),
             heap: look.as_ref().map(heap_of),
             descriptors: pids.iter().map(|pid| processes::descriptors(*pid)).sum(),
-            threads: threads.saturating_sub(aides),
+            threads: threads.saturating_sub(helper_threads),
             processes: pids.len() as u32,
             processes_ended: self.server.ended(),
             ..Sample::default()

@@ -100,7 +100,7 @@ pub(crate) fn natural_amount(work: &Work, seen: &LoadFigures) -> Option<Amount> 
     }
 }
 
-/// The work as a reader sees it: `http://127.0.0.1:3030/hello (50 connections, HTTP/1.1, closed loop)`.
+/// The work as a reader sees it: `http://127.0.0.1:3030/handshake (50 connections, HTTP/1.1, closed loop)`.
 pub(crate) fn in_words(work: &Work) -> String {
     let load = match work {
         Work::Http(load) => load,

@@ -4,7 +4,7 @@ use crate::varint::{DecodeError, Reader, put, put_str, unzigzag, zigzag};
 use crate::{ChunkKind, Payload};
 use mallow_profile::{Exit, LiveSample, Sample};
 
-/// A process introduced itself. Layout: pid · parent_pid · string (command) · started_us.
+/// A process registered. Layout: pid · parent_pid · string (command) · started_us.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProcessStart {
     /// The process id.

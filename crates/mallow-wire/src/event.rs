@@ -31,7 +31,7 @@ pub enum Kind {
     /// same thread, unless the call was left by a jump.
     ReallocBegin = 3,
     /// ... and returned the block given here. Two words.
-    ReallocMoved = 4,
+    ReallocDone = 4,
     /// ... and freed the block, because the new size was 0. One word.
     ReallocFreed = 5,
     /// ... and failed, the old block lives on. Two words, address 0.
@@ -105,7 +105,7 @@ impl Kind {
         match self {
             Kind::Free | Kind::ReallocBegin | Kind::ReallocFreed | Kind::Skip | Kind::Time => 1,
             Kind::Alloc
-            | Kind::ReallocMoved
+            | Kind::ReallocDone
             | Kind::ReallocFailed
             | Kind::Failed
             | Kind::Mark
@@ -127,7 +127,7 @@ impl Kind {
             1 => Kind::Alloc,
             2 => Kind::Free,
             3 => Kind::ReallocBegin,
-            4 => Kind::ReallocMoved,
+            4 => Kind::ReallocDone,
             5 => Kind::ReallocFreed,
             6 => Kind::ReallocFailed,
             7 => Kind::Failed,

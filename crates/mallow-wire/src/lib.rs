@@ -16,6 +16,6 @@
 
 pub mod event;
 pub mod executable;
-pub mod hello;
+pub mod handshake;
 pub mod shared;
 pub mod starts;

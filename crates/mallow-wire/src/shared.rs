@@ -5,13 +5,13 @@
 //!        NODES_OFFSET   stack nodes, 7 segments of 16-byte entries   97 MiB, touched as used
 //!        MODULES_OFFSET module log, append only                      1 MiB
 //!        STARTS_OFFSET  StartNote[START_NOTES]                       64 KiB
-//!        LANES_OFFSET   Lane[lane_count]                             256 bytes each
+//!        LANES_OFFSET   Channel[lane_count]                             256 bytes each
 //!        RINGS_OFFSET   ring[lane_count]                             RING_BYTES each
 //! ```
 //!
-//! The file is sparse: what is not touched costs address space only. A thread owns a *lane*: the lane's
+//! The file is sparse: what is not touched costs address space only. A thread owns a *channel*: the channel's
 //! header and the ring of the same index. The owner writes `head`, the collector writes `tail`, both count
-//! words since the lane was taken and never wrap.
+//! words since the channel was taken and never wrap.
 //!
 //! Whoever maps this memory shares it with a program that may do anything, so the collector treats every
 //! field as data from outside: indices are checked, and what makes no sense is counted and skipped.
@@ -31,18 +31,18 @@ pub const PAGE_BYTES: usize = 4096;
 
 /// What the recorder was asked to do. In [`Header::mode`].
 pub const MODE_RECORD: u32 = 1;
-/// Counters in the lanes, no rings, no stacks. In [`Header::mode`].
+/// Counters in the channels, no rings, no stacks. In [`Header::mode`].
 pub const MODE_STAT: u32 = 2;
 
-/// In [`Header::watched`]: the program's marks are wanted, and answered.
-pub const WATCH_MARKS: u32 = 1;
-/// In [`Header::watched`]: opened file descriptors are wanted.
-pub const WATCH_DESCRIPTORS: u32 = 2;
-/// In [`Header::watched`]: a thread in the process that can ask its allocator for things, the aide.
-pub const WATCH_AIDE: u32 = 4;
+/// In [`Header::features`]: the program's marks are wanted, and answered.
+pub const FEATURE_MARKS: u32 = 1;
+/// In [`Header::features`]: opened file descriptors are wanted.
+pub const FEATURE_DESCRIPTORS: u32 = 2;
+/// In [`Header::features`]: a thread in the process that can ask its allocator for things, the helper thread.
+pub const WATCH_HELPER_THREAD: u32 = 4;
 
 /// The environment variable that carries the mode and options to the recorder: `record`, `stat`, `check`, which
-/// is `record` with marks and descriptors, or `soak`, which is `record` with an aide.
+/// is `record` with marks and descriptors, or `soak`, which is `record` with a helper thread.
 pub const MODE_VARIABLE: &str = "MALLOW_MODE";
 
 /// Entries in each segment of the node table. A stack node's id is its index over all segments.
@@ -198,7 +198,7 @@ pub const RING_BYTES: usize = 512 * 1024;
 pub const RING_WORDS: usize = RING_BYTES / 8;
 
 /// Threads that can be alive at once in one process. The calls of a thread beyond are counted and not recorded.
-pub const LANE_COUNT_MAX: usize = 4096;
+pub const CHANNEL_COUNT_MAX: usize = 4096;
 
 /// Bytes of the module log.
 pub const MODULE_LOG_BYTES: usize = 1 << 20;
@@ -209,16 +209,16 @@ pub const NODES_OFFSET: usize = PAGE_BYTES;
 pub const MODULES_OFFSET: usize = NODES_OFFSET + NODE_COUNT * size_of::<Node>();
 /// Offset of the notes of programs that are started.
 pub const STARTS_OFFSET: usize = MODULES_OFFSET + MODULE_LOG_BYTES;
-/// Offset of the lane headers.
-pub const LANES_OFFSET: usize = STARTS_OFFSET + START_NOTES * size_of::<StartNote>();
+/// Offset of the channel headers.
+pub const CHANNELS_OFFSET: usize = STARTS_OFFSET + START_NOTES * size_of::<StartNote>();
 /// Offset of the rings.
-pub const RINGS_OFFSET: usize = LANES_OFFSET + LANE_COUNT_MAX * size_of::<Lane>();
+pub const RINGS_OFFSET: usize = CHANNELS_OFFSET + CHANNEL_COUNT_MAX * size_of::<Channel>();
 
-const _: () = assert!(LANES_OFFSET.is_multiple_of(PAGE_BYTES) && RINGS_OFFSET.is_multiple_of(PAGE_BYTES));
+const _: () = assert!(CHANNELS_OFFSET.is_multiple_of(PAGE_BYTES) && RINGS_OFFSET.is_multiple_of(PAGE_BYTES));
 
-/// Bytes of the file for a number of lanes.
-pub const fn file_bytes(lane_count: usize) -> usize {
-    RINGS_OFFSET + lane_count * RING_BYTES
+/// Bytes of the file for a number of channels.
+pub const fn file_bytes(channel_count: usize) -> usize {
+    RINGS_OFFSET + channel_count * RING_BYTES
 }
 
 /// How a process said it would end. In [`Header::exit_kind`].
@@ -243,26 +243,26 @@ pub struct Header {
     pub pid: u32,
     /// The process id of its parent.
     pub parent_pid: u32,
-    /// Lanes in this file, at most [`LANE_COUNT_MAX`].
-    pub lane_count: u32,
+    /// Channels in this file, at most [`CHANNEL_COUNT_MAX`].
+    pub channel_count: u32,
     /// How the process said it would end.
     pub exit_kind: AtomicU32,
     /// The status it gave.
     pub exit_status: AtomicU32,
-    /// Lanes below this index have been used at least once.
-    pub lanes_high: AtomicU32,
-    /// The time stamp counter when the process introduced itself.
+    /// Channels below this index have been used at least once.
+    pub channels_high: AtomicU32,
+    /// The time stamp counter when the process registered.
     pub started_tsc: u64,
     /// Module generation: goes up when a library is unloaded.
     pub generation: AtomicU64,
     /// Bytes of the module log that have been reserved.
     pub modules_reserved: AtomicU64,
-    /// Events that were not recorded because the collector had gone or no lane came free.
+    /// Events that were not recorded because the collector had gone or no channel came free.
     pub events_lost: AtomicU64,
-    /// Threads that have taken a lane so far.
-    pub lanes_taken: AtomicU64,
-    /// Threads waiting for a lane.
-    pub lanes_wanted: AtomicU32,
+    /// Threads that have taken a channel so far.
+    pub channels_taken: AtomicU64,
+    /// Threads waiting for a channel.
+    pub channels_wanted: AtomicU32,
     /// Goes up while the collector lives; a waiting thread that sees it stand still for seconds gives up.
     pub heartbeat: AtomicU32,
     /// Set by the second thread's first call in [`MODE_STAT`]: from then on live bytes are summed in [`Header::live`].
@@ -275,8 +275,8 @@ pub struct Header {
     pub verify_judged: AtomicU64,
     /// Those of these that differed.
     pub verify_judge_mismatches: AtomicU64,
-    /// What is watched beside the heap: [`WATCH_MARKS`], [`WATCH_DESCRIPTORS`], [`WATCH_AIDE`].
-    pub watched: u32,
+    /// What is features beside the heap: [`FEATURE_MARKS`], [`FEATURE_DESCRIPTORS`], [`WATCH_HELPER_THREAD`].
+    pub features: u32,
     /// 1 when the process was forked from one that had shared memory of its own, 0 when it began with `exec`.
     pub is_forked: u32,
     /// Threads that went where nothing of ours can run: seccomp's strict mode, or no time stamps.
@@ -289,7 +289,7 @@ pub struct Header {
     pub invariants_broken: AtomicU32,
     /// Processes that were forked from this one, and in which recording could not begin.
     pub children_unmet: AtomicU32,
-    /// When the process introduced itself, in nanoseconds of the monotonic clock.
+    /// When the process registered, in nanoseconds of the monotonic clock.
     pub started_ns: u64,
     /// How often a [`StartNote`] was written.
     pub starts_noted: AtomicU32,
@@ -297,7 +297,7 @@ pub struct Header {
     pub starts_high: AtomicU32,
     /// Programs that were started while there was no room for a note.
     pub starts_lost: AtomicU32,
-    /// Private memory that belongs to no file and was resident when the process introduced itself; 0 when it is not known.
+    /// Private memory that belongs to no file and was resident when the process registered; 0 when it is not known.
     pub anonymous_bytes_at_start: AtomicU64,
     /// Private memory that belongs to no file and was resident when the process announced its exit; 0 when it was little, or
     /// is not known. The main thread's stack is part of it.
@@ -308,8 +308,8 @@ pub struct Header {
     pub executable_bytes: u32,
     /// The path of the executable, unless it is longer.
     pub executable: [u8; EXECUTABLE_BYTES_MAX],
-    /// Under [`WATCH_AIDE`].
-    pub aide: Aide,
+    /// Under [`WATCH_HELPER_THREAD`].
+    pub helper_thread: HelperThread,
     /// Which events need time stamps.
     pub order: Order,
     /// Under [`MODE_STAT`].
@@ -320,14 +320,14 @@ const _: () = assert!(size_of::<Header>() <= PAGE_BYTES);
 
 /// Orders to the thread in the process that speaks to its allocator, and its answers.
 ///
-/// The collector writes `order`, then raises `asked` and wakes who sleeps on it; the aide carries the order out, writes
+/// The collector writes `order`, then raises `asked` and wakes who sleeps on it; the helper thread carries the order out, writes
 /// what it found, and sets `answered` to what it had read from `asked`.
 #[repr(C)]
 #[derive(Debug)]
-pub struct Aide {
-    /// The aide's thread id; 0 while there is none.
+pub struct HelperThread {
+    /// The helper thread's thread id; 0 while there is none.
     pub tid: AtomicU32,
-    /// What is wanted: [`ORDER_TRIM`], [`ORDER_ACCOUNT`].
+    /// What is wanted: [`REQUEST_TRIM`], [`REQUEST_ACCOUNT`].
     pub order: AtomicU32,
     /// How often something was asked.
     pub asked: AtomicU32,
@@ -352,8 +352,8 @@ pub struct Aide {
 /// ```
 ///
 /// `busy` is set while so many events come that reading the counter for each is a burden.
-/// `owner` is 0 at first, the number of the lane that recorded first plus 1 after it, and [`ORDER_MANY`] as soon as
-/// another lane records, for ever. On a cache line of its own: every event reads it, the collector writes it.
+/// `owner` is 0 at first, the number of the channel that recorded first plus 1 after it, and [`ORDER_MANY`] as soon as
+/// another channel records, for ever. On a cache line of its own: every event reads it, the collector writes it.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct Order {
@@ -386,12 +386,12 @@ pub const fn with_order_owner(word: u64, owner: u32) -> u64 {
     word >> 32 << 32 | owner as u64
 }
 
-/// In [`Aide::order`]: give memory that is not used back to the kernel.
-pub const ORDER_TRIM: u32 = 1;
-/// In [`Aide::order`]: say how much is held and used.
-pub const ORDER_ACCOUNT: u32 = 2;
+/// In [`HelperThread::order`]: give memory that is not used back to the kernel.
+pub const REQUEST_TRIM: u32 = 1;
+/// In [`HelperThread::order`]: say how much is held and used.
+pub const REQUEST_ACCOUNT: u32 = 2;
 
-/// In [`Aide::allocator`]: one that cannot be asked.
+/// In [`HelperThread::allocator`]: one that cannot be asked.
 pub const ALLOCATOR_UNKNOWN: u32 = 0;
 /// glibc's.
 pub const ALLOCATOR_GLIBC: u32 = 1;
@@ -436,7 +436,7 @@ pub struct Counters {
     pub live_bytes: AtomicU64,
     /// See `live_bytes`.
     pub live_blocks: AtomicU64,
-    /// What the lane's owners added to the live bytes, less what they freed, and have not put into [`Live`]; wraps below zero.
+    /// What the channel's owners added to the live bytes, less what they freed, and have not put into [`Live`]; wraps below zero.
     pub unpublished_bytes: AtomicU64,
     /// Blocks, likewise.
     pub unpublished_blocks: AtomicU64,
@@ -449,29 +449,29 @@ pub struct Counters {
 /// In [`Header::heartbeat`] when the collector has left on purpose.
 pub const HEARTBEAT_LEFT: u32 = u32::MAX;
 
-/// A lane's states. In [`Lane::state`].
-pub const LANE_FREE: u32 = 0;
-/// A thread owns the lane; [`Lane::tid`] says which.
-pub const LANE_OWNED: u32 = 1;
+/// A channel's states. In [`Channel::state`].
+pub const CHANNEL_FREE: u32 = 0;
+/// A thread owns the channel; [`Channel::tid`] says which.
+pub const CHANNEL_OWNED: u32 = 1;
 
-/// A thread's lane: its ring's positions, and its counters.
+/// A thread's channel: its ring's positions, and its counters.
 #[repr(C, align(64))]
 #[derive(Debug)]
-pub struct Lane {
-    /// [`LANE_FREE`] or [`LANE_OWNED`]. The recorder takes, the collector gives back.
+pub struct Channel {
+    /// [`CHANNEL_FREE`] or [`CHANNEL_OWNED`]. The recorder takes, the collector gives back.
     pub state: AtomicU32,
-    /// The owner's thread id; 0 in a free lane, and in one that is being taken. Written last.
+    /// The owner's thread id; 0 in a free channel, and in one that is being taken. Written last.
     pub tid: AtomicU32,
     /// Set while the owner sleeps because the ring is full.
     pub waiting: AtomicU32,
     /// Pad.
     pub pad0: u32,
-    /// Which of the process's threads, counted from 1 in the order in which they took their lanes, owns the
-    /// lane.
+    /// Which of the process's threads, counted from 1 in the order in which they took their channels, owns the
+    /// channel.
     pub taken_serial: AtomicU64,
     /// Words published by the owner.
     pub head: AtomicU64,
-    /// Calls that the lane's owners did not record because the collector stood still and the ring was full.
+    /// Calls that the channel's owners did not record because the collector stood still and the ring was full.
     pub lost: AtomicU64,
     /// Pad: `head` is the owner's cache line, `tail` the collector's.
     pub pad: [u64; 3],
@@ -485,7 +485,7 @@ pub struct Lane {
     pub pad3: [u64; 6],
     /// Under [`MODE_STAT`].
     pub counters: Counters,
-    /// Marks that the owners of this lane wrote and that want an answer. Counted on over owners; each begins with what
+    /// Marks that the owners of this channel wrote and that want an answer. Counted on over owners; each begins with what
     /// was answered, for its predecessor may have died before its answer.
     pub marks_asked: AtomicU32,
     /// Those of them that the collector has answered. The owner sleeps on it.
@@ -494,7 +494,7 @@ pub struct Lane {
     pub pad4: [u64; 3],
 }
 
-const _: () = assert!(size_of::<Lane>() == 256);
+const _: () = assert!(size_of::<Channel>() == 256);
 
 /// A record of the module log. It is followed by `path_bytes` and `build_id_bytes` bytes, and padded to 8
 /// bytes.

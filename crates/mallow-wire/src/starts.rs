@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 /// How many there are that the collector has not taken yet.
 pub const START_NOTES: usize = 256;
 
-/// A program that takes the place of a process's own, noted before it does. Whether it introduces itself is then to be seen.
+/// A program that takes the place of a process's own, noted before it does. Whether it registers is then to be seen.
 ///
 /// A process that was forked and has recorded nothing yet writes into the memory of the one it was forked from, so the writer need
 /// not be the owner.
@@ -16,7 +16,7 @@ pub struct StartNote {
     pub state: AtomicU32,
     /// The process, as it sees itself.
     pub pid: AtomicU32,
-    /// When, in nanoseconds of the monotonic clock: what introduces itself earlier is not yet the program.
+    /// When, in nanoseconds of the monotonic clock: what registers earlier is not yet the program.
     pub time_ns: AtomicU64,
     /// The number of its network namespace; 0 when it is not known.
     pub network: AtomicU64,

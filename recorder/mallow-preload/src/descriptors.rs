@@ -19,7 +19,7 @@ use mallow_recorder::bounds::at;
 use mallow_recorder::thread::{Entry, enter};
 use mallow_recorder::{Caller, bootstrap, sys};
 use mallow_wire::event::{Kind, Mark, word0, word1};
-use mallow_wire::shared::WATCH_DESCRIPTORS;
+use mallow_wire::shared::FEATURE_DESCRIPTORS;
 
 /// What a function gives back, and so where the new descriptor is found.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -138,7 +138,7 @@ static DIRFD: Real = Real::named(c"dirfd");
 /// Finds out where a function's calls go.
 unsafe extern "C" fn resolve(index: usize) -> usize {
     let real = at(&REALS, index).address();
-    match bootstrap::watches(WATCH_DESCRIPTORS) {
+    match bootstrap::watches(FEATURE_DESCRIPTORS) {
         // A program that refers to it weakly believes by us that it is there.
         _ if real == 0 => missing as *const () as usize,
         // Too early to tell: this call passes, the next one asks again.

@@ -22,7 +22,7 @@ static AT_FORK: Real = Real::named(c"__register_atfork");
 ///
 /// Only when the process's libraries are set up.
 pub(crate) fn begin() {
-    if bootstrap::watches(WATCH_AIDE) != Some(true) {
+    if bootstrap::watches(WATCH_HELPER_THREAD) != Some(true) {
         return;
     }
     type AtFork = unsafe extern "C" fn(usize, usize, extern "C" fn(), usize) -> c_int;
@@ -39,7 +39,7 @@ pub(crate) fn begin() {
 /// Runs in every forked child, when libc has put itself in order.
 extern "C" fn forked() {
     bootstrap::start();
-    if bootstrap::watches(WATCH_AIDE) == Some(true) {
+    if bootstrap::watches(WATCH_HELPER_THREAD) == Some(true) {
         unrecorded(create);
     }
 }
@@ -73,7 +73,7 @@ extern "C" fn serve(_: *mut c_void) -> *mut c_void {
     if !process::is_ready() {
         return null_mut();
     }
-    let helper_thread = &process::header().aide;
+    let helper_thread = &process::header().helper_thread;
     helper_thread.tid.store(sys::gettid(), Ordering::Release);
     loop {
         let asked = helper_thread.asked.load(Ordering::Acquire);
@@ -89,13 +89,13 @@ extern "C" fn serve(_: *mut c_void) -> *mut c_void {
     }
 }
 
-fn carry_out(helper_thread: &Aide) {
+fn carry_out(helper_thread: &HelperThread) {
     let order = helper_thread.order.load(Ordering::Relaxed);
     let allocator = Allocator::find();
-    if order & ORDER_TRIM != 0 {
+    if order & REQUEST_TRIM != 0 {
         allocator.trim();
     }
-    if order & ORDER_ACCOUNT != 0
+    if order & REQUEST_ACCOUNT != 0
         && let Some(account) = allocator.account()
     {
         helper_thread.held_bytes.store(account.held_bytes as u64, Ordering::Relaxed);

@@ -8,7 +8,7 @@ use core::ffi::{CStr, c_char};
 use mallow_recorder::thread::{Entry, enter};
 use mallow_recorder::{Caller, bootstrap, marks};
 use mallow_wire::event::Mark;
-use mallow_wire::shared::WATCH_MARKS;
+use mallow_wire::shared::FEATURE_MARKS;
 
 export!(mallow_region_begin => work_begin, "rsi", "rdx");
 export!(mallow_region_end => work_end, "rsi", "rdx");
@@ -54,7 +54,7 @@ unsafe fn text<'a>(name: *const c_char) -> &'a [u8] {
 /// # Safety
 /// `caller` holds the registers at the exported function's entry.
 pub(crate) unsafe fn mark(caller: Caller, what: Mark, name: &[u8], value: u64) {
-    if bootstrap::watches(WATCH_MARKS) != Some(true) {
+    if bootstrap::watches(FEATURE_MARKS) != Some(true) {
         return;
     }
     // SAFETY: by contract.

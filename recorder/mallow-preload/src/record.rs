@@ -1,4 +1,4 @@
-//! What each kind of call leaves behind: a record in the ring, or sums in the lane.
+//! What each kind of call leaves behind: a record in the ring, or sums in the channel.
 
 use mallow_recorder::Caller;
 use mallow_recorder::stat::{self, Heap};
@@ -137,7 +137,7 @@ pub(crate) unsafe fn reallocating(
                 match (new.is_null(), size) {
                     (true, 0) => _ = guard.push([word0(Kind::ReallocFreed, 0, 0)]),
                     (true, _) => write_sized(&guard, Kind::ReallocFailed, new, size, caller),
-                    (false, _) => write_sized(&guard, Kind::ReallocMoved, new, size, caller),
+                    (false, _) => write_sized(&guard, Kind::ReallocDone, new, size, caller),
                 }
                 new
             }

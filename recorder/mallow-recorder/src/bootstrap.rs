@@ -21,7 +21,7 @@ use crate::resident;
 use crate::session::{Session, environ};
 use crate::sys;
 use core::sync::atomic::{AtomicBool, Ordering};
-use mallow_wire::hello::{COMMAND_BYTES_MAX, HELLO_MAGIC, Hello};
+use mallow_wire::handshake::{COMMAND_BYTES_MAX, HANDSHAKE_MAGIC, Handshake};
 use mallow_wire::shared::*;
 
 static MALLOC_IS_ELSEWHERE: AtomicBool = AtomicBool::new(false);
@@ -48,7 +48,7 @@ pub fn watches(what: u32) -> Option<bool> {
     if !started() {
         return environ().map(|_| false);
     }
-    Some(process::header().watched & what != 0)
+    Some(process::header().features & what != 0)
 }
 
 /// Whether the process has shared memory, making it if no other thread does.
@@ -73,14 +73,14 @@ pub(crate) fn started() -> bool {
             Ok(_) => break,
             Err(READY) => return true,
             // A signal handler during our own start: it makes one of its own.
-            Err(tid) if tid == own_tid => return introduce(fork_cleared).unwrap_or(false),
+            Err(tid) if tid == own_tid => return register(fork_cleared).unwrap_or(false),
             Err(_) if process::has_ended() => return false,
             Err(tid) => sys::futex_wait(&fork_cleared.stage, tid, WAIT_MS),
         }
     }
     // The loader allocates before libc has set the environment: then it is too early to tell.
     let before = process::shared().cast::<Header>();
-    let outcome = introduce(fork_cleared);
+    let outcome = register(fork_cleared);
     if outcome == Some(false) {
         process::end();
         if !before.is_null() {
@@ -94,7 +94,7 @@ pub(crate) fn started() -> bool {
 }
 
 /// Makes the shared memory and hands it to the collector, unless there is one. None while libc has not set the environment.
-fn introduce(fork_cleared: &ForkCleared) -> Option<bool> {
+fn register(fork_cleared: &ForkCleared) -> Option<bool> {
     environ()?;
     if use_installed(fork_cleared) {
         return Some(true);
@@ -104,8 +104,8 @@ fn introduce(fork_cleared: &ForkCleared) -> Option<bool> {
     if fd < 0 {
         return Some(false);
     }
-    let introduced = map(fd as i32).is_some_and(|(shared, lane_count)| {
-        fill(shared, &session, lane_count);
+    let introduced = map(fd as i32).is_some_and(|(shared, channel_count)| {
+        fill(shared, &session, channel_count);
         let installed = fork_cleared.shared.compare_exchange(
             core::ptr::null_mut(),
             shared,
@@ -114,7 +114,7 @@ fn introduce(fork_cleared: &ForkCleared) -> Option<bool> {
         );
         if installed.is_err() {
             // SAFETY: the mapping is ours, and nobody has seen it.
-            unsafe { sys::unmap(shared, file_bytes(lane_count)) };
+            unsafe { sys::unmap(shared, file_bytes(channel_count)) };
         }
         use_installed(fork_cleared) && (installed.is_err() || announce(&session, fd as i32))
     });
@@ -124,13 +124,13 @@ fn introduce(fork_cleared: &ForkCleared) -> Option<bool> {
 
 /// Writes what stands in fresh shared memory before anybody sees it.
 #[inline(never)]
-fn fill(shared: *mut u8, session: &Session, lane_count: usize) {
+fn fill(shared: *mut u8, session: &Session, channel_count: usize) {
     let parent = process::shared();
     // SAFETY: fresh zeroed memory of the right size, seen by nobody else yet; `parent` is the memory of the process
     // that we were forked from, or the one that a signal handler has installed since: then this one is thrown away.
     unsafe {
         let header = &mut *shared.cast::<Header>();
-        fill_header(header, session, lane_count);
+        fill_header(header, session, channel_count);
         header.is_forked = u32::from(!parent.is_null());
         if !parent.is_null() {
             modules::inherit(parent, shared);
@@ -141,14 +141,18 @@ fn fill(shared: *mut u8, session: &Session, lane_count: usize) {
 /// Hands the shared memory to the collector; false when it has gone.
 #[inline(never)]
 fn announce(session: &Session, fd: i32) -> bool {
-    let hello =
-        Hello { magic: HELLO_MAGIC, version: SHARED_VERSION, pid: sys::getpid(), token: session.token };
+    let handshake = Handshake {
+        magic: HANDSHAKE_MAGIC,
+        version: SHARED_VERSION,
+        pid: sys::getpid(),
+        token: session.token,
+    };
     let Some(mut scratch) = sys::Scratch::map() else { return false };
-    let (message, _) = scratch.bytes().split_at_mut(Hello::BYTES + COMMAND_BYTES_MAX);
-    let (start, command) = message.split_at_mut(Hello::BYTES);
-    start.copy_from_slice(&hello.to_bytes());
+    let (message, _) = scratch.bytes().split_at_mut(Handshake::BYTES + COMMAND_BYTES_MAX);
+    let (start, command) = message.split_at_mut(Handshake::BYTES);
+    start.copy_from_slice(&handshake.to_bytes());
     let command_bytes = read_command(command);
-    sys::send_with_fd(session.name, first(message, Hello::BYTES + command_bytes), fd)
+    sys::send_with_fd(session.name, first(message, Handshake::BYTES + command_bytes), fd)
 }
 
 /// Our own command line. Asked for here because a short-lived process is gone before the collector could
@@ -163,38 +167,38 @@ fn read_command(into: &mut [u8]) -> usize {
     read.max(0) as usize
 }
 
-/// Maps the file with as many lanes as the limits on files and on the address space allow. The kernel kills who makes a file
+/// Maps the file with as many channels as the limits on files and on the address space allow. The kernel kills who makes a file
 /// longer than it may, so that limit is asked for first.
 #[inline(never)]
 fn map(fd: i32) -> Option<(*mut u8, usize)> {
     // Of a limited address space the program keeps most.
     process::note_address_limit();
     let limit_bytes = sys::file_limit_bytes().min(process::address_limit_bytes() / 3);
-    let mut lane_count = LANE_COUNT_MAX;
-    while lane_count > 0 {
-        if file_bytes(lane_count) <= limit_bytes && sys::ftruncate(fd, file_bytes(lane_count)) == 0 {
-            let shared = sys::map_shared(fd, file_bytes(lane_count));
+    let mut channel_count = CHANNEL_COUNT_MAX;
+    while channel_count > 0 {
+        if file_bytes(channel_count) <= limit_bytes && sys::ftruncate(fd, file_bytes(channel_count)) == 0 {
+            let shared = sys::map_shared(fd, file_bytes(channel_count));
             if !shared.is_null() {
                 // SAFETY: the mapping is ours.
-                unsafe { sys::keep_out_of_core(shared, file_bytes(lane_count)) };
-                return Some((shared, lane_count));
+                unsafe { sys::keep_out_of_core(shared, file_bytes(channel_count)) };
+                return Some((shared, channel_count));
             }
         }
-        lane_count /= 2;
+        channel_count /= 2;
     }
     None
 }
 
 /// Fills in a header that is all zeros. In its place, because a header on the stack would be most of what a call takes there.
-fn fill_header(header: &mut Header, session: &Session, lane_count: usize) {
+fn fill_header(header: &mut Header, session: &Session, channel_count: usize) {
     header.magic = SHARED_MAGIC;
     header.version = SHARED_VERSION;
     header.mode = session.mode;
-    header.watched = session.watched;
+    header.features = session.features;
     header.malloc_is_elsewhere = u32::from(MALLOC_IS_ELSEWHERE.load(Ordering::Relaxed));
     header.pid = sys::getpid();
     header.parent_pid = sys::getppid();
-    header.lane_count = lane_count as u32;
+    header.channel_count = channel_count as u32;
     // SAFETY: the instruction is there on every x86-64 processor.
     header.started_tsc = unsafe { core::arch::x86_64::_rdtsc() };
     header.started_ns = sys::monotonic_ns();

@@ -39,7 +39,7 @@
 //! | [`resident`] | how much memory of its own the process has |
 //! | `session` | what the environment says of the collector |
 //! | [`bootstrap`] | the start, in a process and in a forked child |
-//! | [`lanes`] | a ring and a memo for each thread |
+//! | [`channels`] | a ring and a memo for each thread |
 //! | [`thread`] | who is calling, and may the call be recorded? |
 //! | [`marks`] | where the program says it stands |
 //! | [`stat`] | counting without a collector |
@@ -51,10 +51,10 @@
 pub mod bootstrap;
 pub mod bounds;
 pub mod cfi;
+pub mod channels;
 mod collector_timeout;
 pub mod elf;
 pub mod found;
-pub mod lanes;
 pub mod marks;
 pub mod memo;
 pub mod modules;

@@ -1,7 +1,7 @@
 //! Marks: the program says where it stands, and waits until the collector has taken note.
 //!
 //! A mark is a record like any other, so it stands among the thread's allocations exactly where the program wrote it.
-//! Its name goes before it in records of fifteen bytes. The answer is a number in the thread's lane that the
+//! Its name goes before it in records of fifteen bytes. The answer is a number in the thread's channel that the
 //! collector raises; a collector that has gone is not waited for.
 
 use crate::collector_timeout::CollectorTimeout;
@@ -26,9 +26,9 @@ pub unsafe fn mark(guard: &Guard, what: Mark, name: &[u8], value: u64) {
             text[..piece.len()].copy_from_slice(piece);
             guard.push(text_words(text));
         }
-        let lane = &*(*thread).lane;
+        let channel = &*(*thread).channel;
         if what.wants_answer() {
-            lane.marks_asked.fetch_add(1, Ordering::Relaxed);
+            channel.marks_asked.fetch_add(1, Ordering::Relaxed);
         }
         let value = size_saturated(value);
         let is_written = guard.push([word0(Kind::Mark, 0, value), word1(value, what as u32)]);
@@ -36,26 +36,26 @@ pub unsafe fn mark(guard: &Guard, what: Mark, name: &[u8], value: u64) {
             wait_for_answer(guard);
         } else if what.wants_answer() {
             // Nobody will answer what nobody reads.
-            lane.marks_asked.fetch_sub(1, Ordering::Relaxed);
+            channel.marks_asked.fetch_sub(1, Ordering::Relaxed);
         }
     }
 }
 
-/// Waits until every mark of this lane is answered.
+/// Waits until every mark of this channel is answered.
 ///
 /// # Safety
 /// As [`mark`].
 unsafe fn wait_for_answer(guard: &Guard) {
-    // SAFETY: the guard's thread is this thread, and its lane stays mapped.
-    let lane = unsafe { &*(*guard.thread()).lane };
-    let asked = lane.marks_asked.load(Ordering::Relaxed);
+    // SAFETY: the guard's thread is this thread, and its channel stays mapped.
+    let channel = unsafe { &*(*guard.thread()).channel };
+    let asked = channel.marks_asked.load(Ordering::Relaxed);
     let mut collector_timeout = CollectorTimeout::begin();
     loop {
-        let answered = lane.marks_answered.load(Ordering::Acquire);
+        let answered = channel.marks_answered.load(Ordering::Acquire);
         if answered == asked {
             return;
         }
-        sys::futex_wait(&lane.marks_answered, answered, CollectorTimeout::WAIT_MS);
+        sys::futex_wait(&channel.marks_answered, answered, CollectorTimeout::WAIT_MS);
         if collector_timeout.is_final(false) {
             thread::stop();
             return;

@@ -22,11 +22,11 @@ pub(crate) const READY: u32 = u32::MAX;
 /// The room for a thread's state.
 pub(crate) const THREAD_BYTES: usize = 256;
 const FORK_CLEARED_BYTES: usize =
-    (size_of::<ForkCleared>() + LANE_COUNT_MAX * THREAD_BYTES).next_multiple_of(PAGE_BYTES);
+    (size_of::<ForkCleared>() + CHANNEL_COUNT_MAX * THREAD_BYTES).next_multiple_of(PAGE_BYTES);
 
 static FORK_CLEARED: AtomicPtr<ForkCleared> = AtomicPtr::new(core::ptr::null_mut());
 static SHARED: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
-/// As it was when the process was introduced: later nobody may be allowed to ask.
+/// As it was when the process was registered: later nobody may be allowed to ask.
 static ADDRESS_LIMIT_BYTES: AtomicUsize = AtomicUsize::new(usize::MAX);
 /// A filter of system calls was set, in this process or one that it was forked from.
 static FILTERED: AtomicBool = AtomicBool::new(false);
@@ -59,12 +59,12 @@ pub(crate) fn fork_cleared() -> Option<&'static ForkCleared> {
     }
 }
 
-/// The room for the state of the thread that owns a lane. Zeros at first, and in a forked child.
+/// The room for the state of the thread that owns a channel. Zeros at first, and in a forked child.
 ///
 /// # Safety
-/// The process has started, and `index` is one of its lanes.
+/// The process has started, and `index` is one of its channels.
 pub(crate) unsafe fn thread_room(index: usize) -> *mut u8 {
-    // SAFETY: by contract; there is room for each lane's thread behind `ForkCleared`.
+    // SAFETY: by contract; there is room for each channel's thread behind `ForkCleared`.
     unsafe { FORK_CLEARED.load(Ordering::Relaxed).add(1).cast::<u8>().add(index * THREAD_BYTES) }
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn use_installed(fork_cleared: &ForkCleared) -> bool {
     !shared.is_null()
 }
 
-/// The shared memory. Only after `take_lane` gave a place, or [`is_ready`] said so.
+/// The shared memory. Only after `take_channel` gave a place, or [`is_ready`] said so.
 #[inline(always)]
 pub fn shared() -> *mut u8 {
     SHARED.load(Ordering::Relaxed)
@@ -151,7 +151,7 @@ pub(crate) fn note_address_limit() {
     ADDRESS_LIMIT_BYTES.store(sys::address_limit_bytes(), Ordering::Relaxed);
 }
 
-/// A filter of system calls is about to be set: no file is opened from here on, and no forked child is introduced.
+/// A filter of system calls is about to be set: no file is opened from here on, and no forked child is registered.
 pub fn note_filter() {
     FILTERED.store(true, Ordering::Relaxed);
 }

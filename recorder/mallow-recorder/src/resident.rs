@@ -1,4 +1,4 @@
-//! How much memory of its own a process has when it introduces itself, and when it announces its end: the last moment at which it
+//! How much memory of its own a process has when it registers, and when it announces its end: the last moment at which it
 //! can be asked, and for many programs the one at which they have the most.
 
 use crate::process;

@@ -25,7 +25,7 @@ use crate::sys;
 use core::arch::asm;
 use core::sync::atomic::{AtomicU64, Ordering};
 use mallow_wire::event::{skip_word, time_word};
-use mallow_wire::shared::{HEARTBEAT_LEFT, Lane, RING_WORDS};
+use mallow_wire::shared::{Channel, HEARTBEAT_LEFT, RING_WORDS};
 
 /// How far ahead of a record the ring is asked for: the collector's processor has the lines that it read last, and a store that waits
 /// for one of them holds up all that come after it.
@@ -44,7 +44,7 @@ pub enum Unwritten {
 #[derive(Debug)]
 #[repr(C)]
 pub struct Writer {
-    lane: *const Lane,
+    channel: *const Channel,
     words: *mut u64,
     /// Behind the last place that was taken.
     reserved: AtomicU64,
@@ -60,7 +60,7 @@ impl Writer {
     /// The writer of a thread that has no ring.
     pub const fn none() -> Writer {
         Writer {
-            lane: core::ptr::null(),
+            channel: core::ptr::null(),
             words: core::ptr::null_mut(),
             reserved: AtomicU64::new(0),
             limit: AtomicU64::new(0),
@@ -69,14 +69,14 @@ impl Writer {
         }
     }
 
-    /// A writer that goes on where the lane's last owner stopped.
+    /// A writer that goes on where the channel's last owner stopped.
     ///
     /// # Safety
-    /// The lane and its ring of [`RING_WORDS`] words stay mapped, and belong to the calling thread alone.
-    pub unsafe fn new(lane: *const Lane, words: *mut u64) -> Writer {
+    /// The channel and its ring of [`RING_WORDS`] words stay mapped, and belong to the calling thread alone.
+    pub unsafe fn new(channel: *const Channel, words: *mut u64) -> Writer {
         // SAFETY: by contract.
-        let head = unsafe { (*lane).head.load(Ordering::Relaxed) };
-        Writer { lane, words, reserved: AtomicU64::new(head), ..Writer::none() }
+        let head = unsafe { (*channel).head.load(Ordering::Relaxed) };
+        Writer { channel, words, reserved: AtomicU64::new(head), ..Writer::none() }
     }
 
     /// Writes a record of `N` words, with its time in front of it unless that is 0, waiting for the collector when the ring is full.
@@ -135,9 +135,9 @@ impl Writer {
         }
     }
 
-    fn lane(&self) -> &Lane {
-        // SAFETY: a writer that pushes was made with a lane that stays mapped.
-        unsafe { &*self.lane }
+    fn channel(&self) -> &Channel {
+        // SAFETY: a writer that pushes was made with a channel that stays mapped.
+        unsafe { &*self.channel }
     }
 
     /// Takes a place of `n` words.
@@ -164,7 +164,7 @@ impl Writer {
     /// Publishes the finished record at `at`, unless one before it is unfinished.
     #[inline(always)]
     fn publish(&self, at: u64) {
-        let head = &self.lane().head;
+        let head = &self.channel().head;
         if head.load(Ordering::Relaxed) != at {
             return self.note_hole(at);
         }
@@ -180,7 +180,7 @@ impl Writer {
     #[cold]
     #[inline(never)]
     fn publish_rest(&self) {
-        let head = &self.lane().head;
+        let head = &self.channel().head;
         loop {
             let reserved = self.reserved.load(Ordering::Relaxed);
             if head.load(Ordering::Relaxed) >= reserved {
@@ -193,7 +193,7 @@ impl Writer {
     #[cold]
     #[inline(never)]
     fn note_hole(&self, at: u64) {
-        let head = self.lane().head.load(Ordering::Relaxed);
+        let head = self.channel().head.load(Ordering::Relaxed);
         if self.hole[0].load(Ordering::Relaxed) != head || self.hole[1].load(Ordering::Relaxed) <= head {
             self.hole[0].store(head, Ordering::Relaxed);
             self.hole[1].store(at, Ordering::Relaxed);
@@ -211,7 +211,7 @@ impl Writer {
     /// The writer is the calling thread's, and no call of its own is under way.
     pub unsafe fn close_hole(&self) -> Result<(), Unwritten> {
         let (head, reserved) =
-            (self.lane().head.load(Ordering::Relaxed), self.reserved.load(Ordering::Relaxed));
+            (self.channel().head.load(Ordering::Relaxed), self.reserved.load(Ordering::Relaxed));
         if head >= reserved {
             return Ok(());
         }
@@ -232,7 +232,7 @@ impl Writer {
     #[cold]
     #[inline(never)]
     fn make_room(&self, at: u64, need: u64) -> Result<(), Unwritten> {
-        let lane = self.lane();
+        let channel = self.channel();
         if process::has_ended() {
             return self.lose(at, Unwritten::Left);
         }
@@ -242,8 +242,8 @@ impl Writer {
         let mut spins = 0u32;
         let mut collector_timeout = CollectorTimeout::begin();
         loop {
-            let tail_futex = lane.tail_futex.load(Ordering::Acquire);
-            let tail = lane.tail.load(Ordering::Acquire);
+            let tail_futex = channel.tail_futex.load(Ordering::Acquire);
+            let tail = channel.tail.load(Ordering::Acquire);
             let limit = tail + RING_WORDS as u64;
             if at + need <= limit {
                 // A handler may have seen a later tail: an older limit is safe.
@@ -255,10 +255,10 @@ impl Writer {
                 core::hint::spin_loop();
                 continue;
             }
-            lane.waiting.store(1, Ordering::SeqCst);
-            sys::futex_wait(&lane.tail_futex, tail_futex, CollectorTimeout::WAIT_MS);
-            lane.waiting.store(0, Ordering::Relaxed);
-            if collector_timeout.is_final(lane.tail.load(Ordering::Relaxed) != tail) {
+            channel.waiting.store(1, Ordering::SeqCst);
+            sys::futex_wait(&channel.tail_futex, tail_futex, CollectorTimeout::WAIT_MS);
+            channel.waiting.store(0, Ordering::Relaxed);
+            if collector_timeout.is_final(channel.tail.load(Ordering::Relaxed) != tail) {
                 if process::header().heartbeat.load(Ordering::Relaxed) == HEARTBEAT_LEFT {
                     return self.lose(at, Unwritten::Left);
                 }
@@ -275,15 +275,15 @@ impl Writer {
         Err(why)
     }
 
-    /// Counts a call that is not recorded. In the lane, so that no two threads write the same word.
+    /// Counts a call that is not recorded. In the channel, so that no two threads write the same word.
     pub fn note_lost(&self) {
-        self.lane().lost.fetch_add(1, Ordering::Relaxed);
+        self.channel().lost.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Waits for the collector again, if a good part of the ring has been read meanwhile.
     pub fn resume(&self) -> bool {
         let waiting =
-            self.reserved.load(Ordering::Relaxed).wrapping_sub(self.lane().tail.load(Ordering::Acquire));
+            self.reserved.load(Ordering::Relaxed).wrapping_sub(self.channel().tail.load(Ordering::Acquire));
         let has_room = waiting <= RING_WORDS as u64 / 2;
         if has_room {
             self.silent.store(0, Ordering::Relaxed);
@@ -303,9 +303,9 @@ mod tests {
     use super::*;
     use mallow_wire::event::{Kind, skipped_words};
 
-    /// As in a process, lane and ring are seen through pointers only.
+    /// As in a process, channel and ring are seen through pointers only.
     struct Bench {
-        lane: &'static Lane,
+        channel: &'static Channel,
         words: *mut u64,
         writer: Writer,
     }
@@ -313,17 +313,17 @@ mod tests {
     /// A ring with room for one lap.
     fn bench() -> Bench {
         // SAFETY: integers and atomics of integers: zeros are valid.
-        let lane: &'static Lane = Box::leak(Box::new(unsafe { core::mem::zeroed() }));
+        let channel: &'static Channel = Box::leak(Box::new(unsafe { core::mem::zeroed() }));
         let words = Box::leak(vec![0u64; RING_WORDS].into_boxed_slice()).as_mut_ptr();
         // SAFETY: nobody frees them.
-        let writer = unsafe { Writer::new(lane, words) };
+        let writer = unsafe { Writer::new(channel, words) };
         writer.limit.store(RING_WORDS as u64, Ordering::Relaxed);
-        Bench { lane, words, writer }
+        Bench { channel, words, writer }
     }
 
     impl Bench {
         fn head(&self) -> u64 {
-            self.lane.head.load(Ordering::Relaxed)
+            self.channel.head.load(Ordering::Relaxed)
         }
 
         fn words<const N: usize>(&self) -> [u64; N] {

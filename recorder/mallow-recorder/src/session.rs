@@ -2,7 +2,7 @@
 
 use core::arch::{asm, global_asm};
 use core::ffi::{CStr, c_char};
-use mallow_wire::hello::SESSION_VARIABLE;
+use mallow_wire::handshake::SESSION_VARIABLE;
 use mallow_wire::shared::*;
 
 global_asm!(".weak environ");
@@ -13,7 +13,7 @@ pub(crate) struct Session {
     pub(crate) name: &'static [u8],
     pub(crate) token: [u8; 16],
     pub(crate) mode: u32,
-    pub(crate) watched: u32,
+    pub(crate) features: u32,
 }
 
 impl Session {
@@ -21,13 +21,13 @@ impl Session {
         let value = variable(SESSION_VARIABLE)?;
         let colon = value.iter().position(|byte| *byte == b':')?;
         let (name, token) = (&value[..colon], &value[colon + 1..]);
-        let (mode, watched) = match variable(MODE_VARIABLE) {
+        let (mode, features) = match variable(MODE_VARIABLE) {
             Some(b"stat") => (MODE_STAT, 0),
-            Some(b"check") => (MODE_RECORD, WATCH_MARKS | WATCH_DESCRIPTORS),
-            Some(b"soak") => (MODE_RECORD, WATCH_AIDE),
+            Some(b"check") => (MODE_RECORD, FEATURE_MARKS | FEATURE_DESCRIPTORS),
+            Some(b"soak") => (MODE_RECORD, WATCH_HELPER_THREAD),
             _ => (MODE_RECORD, 0),
         };
-        let mut session = Session { name, token: [0; 16], mode, watched };
+        let mut session = Session { name, token: [0; 16], mode, features };
         if token.len() != 32 {
             return None;
         }

@@ -13,7 +13,7 @@
 //! Let `e` be an event of thread A without a stamp, and `f` one of thread B. If `f` led to `e`, through the program or through an address that
 //! the allocator gave again, then B had changed the order before, and A, which looked later, would have stamped. So no event
 //! without a stamp has a cause in another ring, and it may stand as early as the one before it. If `e` led to `f`, then `e`
-//! was written before `f` was stamped, and a time that is too early leaves it before `f`. Both hold for a lane's next owner: the
+//! was written before `f` was stamped, and a time that is too early leaves it before `f`. Both hold for a channel's next owner: the
 //! thread before it has ended.
 
 use crate::process;
@@ -38,8 +38,8 @@ pub struct Stamps {
 }
 
 impl Stamps {
-    /// Of the thread that owns the lane of this index.
-    pub const fn of_lane(index: u32) -> Stamps {
+    /// Of the thread that owns the channel of this index.
+    pub const fn of_channel(index: u32) -> Stamps {
         Stamps { seen: AtomicU64::new(0), left: AtomicU32::new(0), own: index + 1 }
     }
 

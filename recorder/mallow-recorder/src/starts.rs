@@ -10,7 +10,7 @@ use crate::sys;
 use core::ffi::{CStr, c_char};
 use core::sync::atomic::Ordering;
 use mallow_wire::executable::{Obstacle, obstacle};
-use mallow_wire::hello::SESSION_VARIABLE;
+use mallow_wire::handshake::SESSION_VARIABLE;
 use mallow_wire::shared::*;
 use mallow_wire::starts::*;
 

@@ -1,4 +1,4 @@
-//! Counting without a collector: sizes of live blocks in a shadow of the heap, sums in the thread's lane. No event of a busy thread
+//! Counting without a collector: sizes of live blocks in a shadow of the heap, sums in the thread's channel. No event of a busy thread
 //! writes what another thread writes.
 //!
 //! `free` does not say how large the block was. A shadow does: four bytes for each granule of address
@@ -133,8 +133,8 @@ fn granule_bits_of_malloc() -> u32 {
 }
 
 fn counters(thread: *const Thread) -> &'static Counters {
-    // SAFETY: the thread owns its lane, which stays mapped.
-    unsafe { &(*(*thread).lane).counters }
+    // SAFETY: the thread owns its channel, which stays mapped.
+    unsafe { &(*(*thread).channel).counters }
 }
 
 /// Counts a successful allocation.
@@ -260,13 +260,13 @@ fn forget(heap: Heap, address: usize) -> Option<(u64, u8)> {
     }
 }
 
-/// Adds to the live sum and moves the peak. While one thread is alone it keeps the sum in its own lane. From the second
+/// Adds to the live sum and moves the peak. While one thread is alone it keeps the sum in its own channel. From the second
 /// thread's first call on everybody keeps a balance of its own and publishes it in the header when it has moved by the slack; the sum
-/// is what the header and the first lane hold, and no balance is lost at the switch, because nobody but the first thread ever
-/// writes its lane.
+/// is what the header and the first channel hold, and no balance is lost at the switch, because nobody but the first thread ever
+/// writes its channel.
 ///
 /// Sums are exact whenever balances are added. The peak is the highest *published* sum: at each moment that differs from the true
-/// one by the balances, each of them at most its lane's slack, and so do their maxima.
+/// one by the balances, each of them at most its channel's slack, and so do their maxima.
 #[inline(always)]
 fn grow(counters: &Counters, size: u64) {
     let header = process::header();
@@ -321,8 +321,8 @@ fn publish(header: &Header, counters: &Counters) {
     }
     add(&counters.publications, 1);
     let peak_bytes = header.live.peak_bytes.load(Ordering::Relaxed);
-    let lanes = header.lanes_high.load(Ordering::Relaxed);
-    let slack = slack_bytes(peak_bytes, lanes, counters.publications.load(Ordering::Relaxed));
+    let channels = header.channels_high.load(Ordering::Relaxed);
+    let slack = slack_bytes(peak_bytes, channels, counters.publications.load(Ordering::Relaxed));
     if slack > counters.slack_bytes.load(Ordering::Relaxed) {
         counters.slack_bytes.store(slack, Ordering::Relaxed);
     }
@@ -330,18 +330,18 @@ fn publish(header: &Header, counters: &Counters) {
 
 /// How far a thread's balance may go: all threads together by a 4096th of the peak, or by 256 bytes each where that is more. A thread that
 /// does little publishes everything: there the peak is exact.
-fn slack_bytes(peak_bytes: u64, lanes: u32, publications: u64) -> u64 {
+fn slack_bytes(peak_bytes: u64, channels: u32, publications: u64) -> u64 {
     const EXACT_PUBLICATIONS: u64 = 4096;
     if publications < EXACT_PUBLICATIONS {
         return 0;
     }
-    (peak_bytes / 4096 / u64::from(lanes.max(1))).clamp(256, 64 << 10)
+    (peak_bytes / 4096 / u64::from(channels.max(1))).clamp(256, 64 << 10)
 }
 
 fn first_counters() -> &'static Counters {
-    use mallow_wire::shared::{LANES_OFFSET, Lane};
-    // SAFETY: the first lane lies in the shared memory.
-    unsafe { &(*process::shared().add(LANES_OFFSET).cast::<Lane>()).counters }
+    use mallow_wire::shared::{CHANNELS_OFFSET, Channel};
+    // SAFETY: the first channel lies in the shared memory.
+    unsafe { &(*process::shared().add(CHANNELS_OFFSET).cast::<Channel>()).counters }
 }
 
 #[cfg(test)]

@@ -17,13 +17,13 @@
 //! The state is written before everything that it protects, and reset after it: a handler that comes between two
 //! instructions finds either a call that has not begun or one that is under way.
 //!
-//! A thread that finds no lane is parked on a state of its own, so that its further calls cost a count and not a search.
+//! A thread that finds no channel is parked on a state of its own, so that its further calls cost a count and not a search.
 //!
 //! The doubt: threads of execution that share one thread-local word (a raw `clone(CLONE_VM)` without one, a fiber that a
 //! signal handler moves to another thread) share this state, and their calls are taken for each other's.
 
 use crate::Caller;
-use crate::lanes::{self, NoLane};
+use crate::channels::{self, NoChannel};
 use crate::memo::{self, Memo};
 use crate::process::{self, THREAD_BYTES};
 use crate::ring::{Unwritten, Writer};
@@ -36,7 +36,7 @@ use crate::tls;
 use crate::unloads;
 use crate::walk::UnwindContext;
 use core::sync::atomic::{AtomicU32, Ordering, compiler_fence};
-use mallow_wire::shared::Lane;
+use mallow_wire::shared::Channel;
 
 /// A thread's state.
 #[repr(C, align(64))]
@@ -45,9 +45,9 @@ pub struct Thread {
     status: ThreadStatus,
     /// The stack pointer of the hooked call under way.
     outer_sp: usize,
-    /// This thread's lane.
-    pub lane: *const Lane,
-    /// The lane's ring.
+    /// This thread's channel.
+    pub channel: *const Channel,
+    /// The channel's ring.
     pub ring: Writer,
     /// The last stack.
     pub memo: *mut Memo,
@@ -190,7 +190,7 @@ impl Guard {
     /// allocator's answer, or before the allocator gets a block to free.
     #[inline(always)]
     pub fn push<const N: usize>(&self, words: [u64; N]) -> bool {
-        // SAFETY: the guard's thread is this thread, and owns a lane.
+        // SAFETY: the guard's thread is this thread, and owns a channel.
         unsafe {
             let thread = self.thread;
             match (*thread).ring.push((*thread).stamps.next(), words) {
@@ -266,7 +266,7 @@ unsafe fn enter_slowly(caller: Caller) -> Entry {
             ABSENT => enter_first(caller),
             RECORDING | COUNTING => enter_known(thread, state, caller),
             IN_REAL | IN_HOOK => enter_nested(thread, state, caller),
-            PARKED if lanes::wants_another_try() => enter_first(caller),
+            PARKED if channels::wants_another_try() => enter_first(caller),
             STALLED if (*thread).ring.resume() => {
                 Memo::forget((*thread).memo);
                 (*thread).status.home.store(RECORDING, Ordering::Relaxed);
@@ -291,25 +291,25 @@ unsafe fn enter_known(thread: *mut Thread, home: u32, caller: Caller) -> Entry {
 /// The first call of a thread, or of a process.
 #[inline(never)]
 unsafe fn enter_first(caller: Caller) -> Entry {
-    // A handler that left by a jump would leave a lane behind that nobody owns.
+    // A handler that left by a jump would leave a channel behind that nobody owns.
     let _undisturbed = process::undisturbed();
     // SAFETY: as in `enter`.
     unsafe {
-        let place = match lanes::take_lane() {
+        let place = match channels::take_channel() {
             Ok(place) => place,
-            Err(NoLane::Full) => {
-                tls::set((&raw const WITHOUT_LANE.0).cast_mut().cast());
+            Err(NoChannel::Full) => {
+                tls::set((&raw const WITHOUT_CHANNEL.0).cast_mut().cast());
                 return Entry::Pass;
             }
-            Err(NoLane::NotRecorded) => return Entry::Pass,
+            Err(NoChannel::NotRecorded) => return Entry::Pass,
         };
         let thread = place.thread.cast::<Thread>();
         let home = if place.counts { COUNTING } else { RECORDING };
         let memo = if place.counts { core::ptr::null_mut() } else { place.memo };
         if !place.counts && memo.is_null() {
-            // The address space is limited. As with lanes, what is not recorded is counted.
-            lanes::give_back(place.lane);
-            tls::set((&raw const WITHOUT_LANE.0).cast_mut().cast());
+            // The address space is limited. As with channels, what is not recorded is counted.
+            channels::give_back(place.channel);
+            tls::set((&raw const WITHOUT_CHANNEL.0).cast_mut().cast());
             return Entry::Pass;
         }
         if !memo.is_null() {
@@ -320,12 +320,12 @@ unsafe fn enter_first(caller: Caller) -> Entry {
         let (state, home_word) = (AtomicU32::new(IN_HOOK), AtomicU32::new(home));
         (&raw mut (*thread).status).write(ThreadStatus { state, home: home_word });
         (&raw mut (*thread).outer_sp).write(caller.sp);
-        (&raw mut (*thread).lane).write(place.lane);
-        (&raw mut (*thread).ring).write(Writer::new(place.lane, place.ring));
+        (&raw mut (*thread).channel).write(place.channel);
+        (&raw mut (*thread).ring).write(Writer::new(place.channel, place.ring));
         (&raw mut (*thread).memo).write(memo);
         (&raw mut (*thread).cx.generation).write(unloads::generation());
         (&raw mut (*thread).cx.pid).write(place.pid);
-        (&raw mut (*thread).stamps).write(Stamps::of_lane(place.index));
+        (&raw mut (*thread).stamps).write(Stamps::of_channel(place.index));
         (&raw mut (*thread).last_address).write(0);
         (&raw mut (*thread).tag).write(place.index as u8);
         let stack = if process::is_filtered() {
@@ -405,8 +405,8 @@ unsafe fn way_out(caller: Caller, outer_sp: usize, cx: &UnwindContext) -> WayOut
 
 /// The state of threads of ours in the program: their calls pass by.
 static OURS: Unrecorded = Unrecorded::new(OFF);
-/// The state of the program's threads for which there was no lane: their calls are counted as lost.
-static WITHOUT_LANE: Unrecorded = Unrecorded::new(PARKED);
+/// The state of the program's threads for which there was no channel: their calls are counted as lost.
+static WITHOUT_CHANNEL: Unrecorded = Unrecorded::new(PARKED);
 
 struct Unrecorded(Thread);
 
@@ -415,11 +415,11 @@ impl Unrecorded {
         Unrecorded(Thread {
             status: ThreadStatus { state: AtomicU32::new(state), home: AtomicU32::new(state) },
             outer_sp: 0,
-            lane: core::ptr::null(),
+            channel: core::ptr::null(),
             ring: Writer::none(),
             memo: core::ptr::null_mut(),
             cx: UnwindContext { stack: StackRange { start: 0, end: 0 }, generation: 0, pid: 0 },
-            stamps: Stamps::of_lane(0),
+            stamps: Stamps::of_channel(0),
             last_address: 0,
             tag: 0,
         })
@@ -502,10 +502,10 @@ pub fn stop() {
 /// Whether the calling thread is the one that began the process, as far as it is known. Makes no system call.
 pub fn is_main() -> bool {
     let thread = current();
-    // SAFETY: as above; a lane that is not null stays mapped.
+    // SAFETY: as above; a channel that is not null stays mapped.
     unsafe {
         !thread.is_null()
-            && !(*thread).lane.is_null()
-            && (*(*thread).lane).tid.load(Ordering::Relaxed) == process::header().pid
+            && !(*thread).channel.is_null()
+            && (*(*thread).channel).tid.load(Ordering::Relaxed) == process::header().pid
     }
 }

@@ -18,7 +18,7 @@ pub const IN_REAL: u32 = 3;
 pub const IN_HOOK: u32 = 4;
 /// Its calls pass by.
 pub const OFF: u32 = 5;
-/// There was no lane for it.
+/// There was no channel for it.
 pub const PARKED: u32 = 6;
 /// The collector stood still while its ring was full: it goes on unrecorded until there is room.
 pub const STALLED: u32 = 7;

@@ -57,7 +57,7 @@ const LEAVING: &[(&str, &str)] = &[
     ("introduce", "register"),
     ("judgement", "verdict"),
     ("keep_unchanged", "revalidate"),
-    ("lane", "thread slot"),
+    ("lane", "channel"),
     ("let_go", "detach"),
     ("meet_early", "resolve pending"),
     ("order_trim", "request trim"),

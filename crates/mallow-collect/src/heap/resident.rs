@@ -80,8 +80,8 @@ impl MemoryWatch {
     }
 
     fn figures_of(&self, resident_bytes: u64, header: &Header, recorded_bytes: u64) -> HeapFigures {
-        let threads = header.lanes_taken.load(Ordering::Relaxed);
-        let at_once = u64::from(header.lanes_high.load(Ordering::Relaxed));
+        let threads = header.channels_taken.load(Ordering::Relaxed);
+        let at_once = u64::from(header.channels_high.load(Ordering::Relaxed));
         let resident_bytes = resident_bytes.saturating_sub(at_once * THREAD_BYTES);
         HeapFigures { resident_bytes, recorded_bytes, threads }
     }

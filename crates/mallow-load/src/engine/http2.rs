@@ -23,7 +23,7 @@ const GOODBYE_MAX: Duration = Duration::from_millis(100);
 
 /// A place for a connection; at most one is open, and a new one replaces one that is over.
 #[derive(Debug, Default)]
-pub(crate) struct Lane {
+pub(crate) struct Channel {
     open: Mutex<Open>,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct Sender {
     pub(crate) is_fresh: bool,
 }
 
-impl Lane {
+impl Channel {
     /// The open connection, or a new one; `broken` is one that did not work.
     pub(crate) async fn sender(&self, address: SocketAddr, broken: Option<&Sender>) -> Result<Sender, Cause> {
         let mut open = self.open.lock().await;

@@ -2,7 +2,7 @@
 
 use super::cause::Cause;
 use super::http1::{Answer, Broken, Http1};
-use super::http2::Lane;
+use super::http2::Channel;
 use super::plan::{Plan, Slot};
 use super::prepared::Template;
 use super::sequence::Cursor;
@@ -42,7 +42,7 @@ pub(crate) enum Wire {
     /// A connection of its own, when it has one.
     Http1(Option<Http1>),
     /// A shared one.
-    Http2(Rc<Lane>),
+    Http2(Rc<Channel>),
 }
 
 impl Worker {
@@ -134,14 +134,14 @@ impl Wire {
                 }
                 outcome.map_err(|broken| broken.cause)
             }
-            Wire::Http2(lane) => {
-                let mut sender = lane.sender(setup.address, None).await?;
+            Wire::Http2(channel) => {
+                let mut sender = channel.sender(setup.address, None).await?;
                 let mut outcome = sender.exchange(template.request()).await;
                 if let Err(broken) = &outcome
                     && !sender.is_fresh
                     && may_repeat(broken)
                 {
-                    sender = lane.sender(setup.address, Some(&sender)).await?;
+                    sender = channel.sender(setup.address, Some(&sender)).await?;
                     outcome = sender.exchange(template.request()).await;
                 }
                 outcome.map_err(|broken| broken.cause)
@@ -152,8 +152,8 @@ impl Wire {
     /// Closes what is not kept after a request that ended at `end`, on nobody's time; tells what time it is then.
     async fn part(&mut self, setup: &Setup, end: Instant) -> Instant {
         match self {
-            Wire::Http2(lane) if !setup.keep_alive => {
-                lane.close().await;
+            Wire::Http2(channel) if !setup.keep_alive => {
+                channel.close().await;
                 Instant::now()
             }
             _ => end,

@@ -1,6 +1,6 @@
 //! One thread of a generator: its runtime, its workers, and the commands that it follows.
 
-use super::http2::{Lane, STREAMS_MAX};
+use super::http2::{Channel, STREAMS_MAX};
 use super::plan::Plan;
 use super::setup::Setup;
 use super::tally::Tally;
@@ -36,7 +36,7 @@ pub(crate) fn serve(
     setup: Arc<Setup>,
     mut commands: UnboundedReceiver<Command>,
 ) {
-    let mut crew = Crew { index, setup, workers: Vec::new(), lanes: Vec::new() };
+    let mut crew = Crew { index, setup, workers: Vec::new(), channels: Vec::new() };
     LocalSet::new().block_on(runtime, async {
         while let Some(command) = commands.recv().await {
             match command {
@@ -59,7 +59,7 @@ struct Crew {
     setup: Arc<Setup>,
     workers: Vec<Worker>,
     /// Shared connections, of HTTP/2.
-    lanes: Vec<Rc<Lane>>,
+    channels: Vec<Rc<Channel>>,
 }
 
 impl Crew {
@@ -101,19 +101,19 @@ impl Crew {
             return Wire::Http1(None);
         }
         // Without keeping connections, each request has one for itself.
-        let lane = if self.setup.keep_alive { place / STREAMS_MAX } else { place };
-        while self.lanes.len() <= lane {
-            self.lanes.push(Rc::default());
+        let channel = if self.setup.keep_alive { place / STREAMS_MAX } else { place };
+        while self.channels.len() <= channel {
+            self.channels.push(Rc::default());
         }
-        Wire::Http2(Rc::clone(&self.lanes[lane]))
+        Wire::Http2(Rc::clone(&self.channels[channel]))
     }
 
     async fn close(&mut self) {
         for worker in &mut self.workers {
             worker.close();
         }
-        for lane in &self.lanes {
-            lane.close().await;
+        for channel in &self.channels {
+            channel.close().await;
         }
     }
 }

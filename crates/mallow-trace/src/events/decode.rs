@@ -101,7 +101,7 @@ impl Chunk<'_> {
         match kind {
             ALLOC => {
                 let (stack, size) = self.site(code)?;
-                self.predictor.lane.block = visitor.alloc(thread, stack, size, time_us);
+                self.predictor.channel.block = visitor.alloc(thread, stack, size, time_us);
             }
             FREE => {
                 let block = self.freed(code)?;
@@ -110,11 +110,11 @@ impl Chunk<'_> {
             REALLOC => {
                 let block = self.block()?;
                 let (stack, size) = self.site(code)?;
-                self.predictor.lane.block = visitor.realloc(thread, block, stack, size, time_us);
+                self.predictor.channel.block = visitor.realloc(thread, block, stack, size, time_us);
             }
             REALLOC_UNMATCHED => {
                 let (stack, size) = self.site(code)?;
-                self.predictor.lane.block = visitor.realloc_unmatched(thread, stack, size, time_us);
+                self.predictor.channel.block = visitor.realloc_unmatched(thread, stack, size, time_us);
             }
             FREE_UNMATCHED => visitor.free_unmatched(thread, time_us),
             FAILED => {
@@ -138,7 +138,7 @@ impl Chunk<'_> {
 
     #[inline]
     fn site(&mut self, code: u8) -> Result<(u32, u64), DecodeError> {
-        let before = self.predictor.memory(self.predictor.lane.stack);
+        let before = self.predictor.memory(self.predictor.channel.stack);
         let stack = match code & 3 {
             STACK_NEXT => before.next[0],
             STACK_NEXT_OLDER => before.next[1],
@@ -148,7 +148,7 @@ impl Chunk<'_> {
         if code & 3 != STACK_NEXT {
             before.next = [stack, before.next[0]];
         }
-        self.predictor.lane.stack = stack;
+        self.predictor.channel.stack = stack;
         let memory = self.predictor.memory(stack);
         if code & SIZE_COLUMN != 0 {
             memory.size = self.sizes.varint("a size")?;
@@ -159,13 +159,13 @@ impl Chunk<'_> {
     /// A free's block.
     #[inline]
     fn freed(&mut self, code: u8) -> Result<u32, DecodeError> {
-        let lane = self.predictor.lane;
+        let channel = self.predictor.channel;
         let block = match code {
-            BLOCK_LATEST => lane.block,
-            BLOCK_FREED_ABOVE => lane.freed.wrapping_add(1),
-            BLOCK_FREED_BELOW => lane.freed.wrapping_sub(1),
-            BLOCK_AS_BEFORE => lane.block.wrapping_add(self.predictor.memory(lane.stack).distance),
-            BLOCK_LATEST_BELOW => lane.block.wrapping_sub(1),
+            BLOCK_LATEST => channel.block,
+            BLOCK_FREED_ABOVE => channel.freed.wrapping_add(1),
+            BLOCK_FREED_BELOW => channel.freed.wrapping_sub(1),
+            BLOCK_AS_BEFORE => channel.block.wrapping_add(self.predictor.memory(channel.stack).distance),
+            BLOCK_LATEST_BELOW => channel.block.wrapping_sub(1),
             BLOCK_COLUMN => self.block()?,
             _ => return Err(self.ops.expected("a block's code in the op before")),
         };
@@ -175,6 +175,6 @@ impl Chunk<'_> {
 
     #[inline]
     fn block(&mut self) -> Result<u32, DecodeError> {
-        Ok(self.predictor.lane.block.wrapping_add(self.blocks.signed("a block")? as u32))
+        Ok(self.predictor.channel.block.wrapping_add(self.blocks.signed("a block")? as u32))
     }
 }

@@ -52,7 +52,7 @@ impl EventEncoder {
     pub fn alloc(&mut self, thread: u32, block: u32, stack: u32, size: u64, time_us: u64) {
         let time = self.begin(thread, time_us);
         let site = self.site(stack, size);
-        self.predictor.lane.block = block;
+        self.predictor.channel.block = block;
         self.ops.push(ALLOC | time | site);
     }
 
@@ -60,16 +60,16 @@ impl EventEncoder {
     #[inline]
     pub fn free(&mut self, thread: u32, block: u32, time_us: u64) {
         let time = self.begin(thread, time_us);
-        let lane = self.predictor.lane;
-        let code = if block == lane.block {
+        let channel = self.predictor.channel;
+        let code = if block == channel.block {
             BLOCK_LATEST
-        } else if block == lane.freed.wrapping_add(1) {
+        } else if block == channel.freed.wrapping_add(1) {
             BLOCK_FREED_ABOVE
-        } else if block == lane.freed.wrapping_sub(1) {
+        } else if block == channel.freed.wrapping_sub(1) {
             BLOCK_FREED_BELOW
-        } else if block == lane.block.wrapping_add(self.predictor.memory(lane.stack).distance) {
+        } else if block == channel.block.wrapping_add(self.predictor.memory(channel.stack).distance) {
             BLOCK_AS_BEFORE
-        } else if block == lane.block.wrapping_sub(1) {
+        } else if block == channel.block.wrapping_sub(1) {
             BLOCK_LATEST_BELOW
         } else {
             self.put_block(block);
@@ -84,10 +84,10 @@ impl EventEncoder {
     pub fn temporary(&mut self, thread: u32, block: u32, stack: u32, size: u64, times_us: [u64; 2]) {
         let time = self.begin(thread, times_us[0]);
         let site = self.site(stack, size);
-        self.predictor.lane.block = block;
+        self.predictor.channel.block = block;
         self.ops.push(ALLOC | time | site);
         let time = self.begin(thread, times_us[1]);
-        self.predictor.lane.freed = block;
+        self.predictor.channel.freed = block;
         self.predictor.memory(stack).distance = 0;
         self.ops.push(FREE | time | BLOCK_LATEST << 5);
     }
@@ -106,7 +106,7 @@ impl EventEncoder {
         let time = self.begin(thread, time_us);
         self.put_block(block_old);
         let site = self.site(stack, size);
-        self.predictor.lane.block = block_new;
+        self.predictor.channel.block = block_new;
         self.ops.push(REALLOC | time | site);
     }
 
@@ -114,7 +114,7 @@ impl EventEncoder {
     pub fn realloc_unmatched(&mut self, thread: u32, block_new: u32, stack: u32, size: u64, time_us: u64) {
         let time = self.begin(thread, time_us);
         let site = self.site(stack, size);
-        self.predictor.lane.block = block_new;
+        self.predictor.channel.block = block_new;
         self.ops.push(REALLOC_UNMATCHED | time | site);
     }
 
@@ -216,7 +216,7 @@ impl EventEncoder {
     /// The op's site bits.
     #[inline(always)]
     fn site(&mut self, stack: u32, size: u64) -> u8 {
-        let before = self.predictor.memory(self.predictor.lane.stack);
+        let before = self.predictor.memory(self.predictor.channel.stack);
         let mut code = STACK_NEXT;
         if before.next[0] != stack {
             code = if before.next[1] == stack { STACK_NEXT_OLDER } else { STACK_COLUMN };
@@ -225,7 +225,7 @@ impl EventEncoder {
                 self.stacks.put(u64::from(stack));
             }
         }
-        self.predictor.lane.stack = stack;
+        self.predictor.channel.stack = stack;
         let memory = self.predictor.memory(stack);
         if memory.size != size {
             memory.size = size;
@@ -237,7 +237,7 @@ impl EventEncoder {
 
     #[inline]
     fn put_block(&mut self, block: u32) {
-        let distance = block.wrapping_sub(self.predictor.lane.block) as i32;
+        let distance = block.wrapping_sub(self.predictor.channel.block) as i32;
         self.blocks.put(zigzag(i64::from(distance) as u64));
     }
 }

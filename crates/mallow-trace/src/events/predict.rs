@@ -3,7 +3,7 @@
 /// Stacks whose ids differ by this share a place. A collision costs bytes, never truth.
 const PLACES: usize = 1 << 15;
 /// Threads whose indices differ by this share a place.
-const LANES: usize = 64;
+const CHANNELS: usize = 64;
 
 /// What is remembered of a stack.
 #[derive(Clone, Copy, Debug, Default)]
@@ -21,7 +21,7 @@ pub(super) struct Memory {
 
 /// What is remembered of a thread.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Lane {
+pub(super) struct Channel {
     /// The latest allocation's stack.
     pub(super) stack: u32,
     /// The latest allocation's block.
@@ -33,12 +33,12 @@ pub(super) struct Lane {
 #[derive(Debug)]
 pub(super) struct Predictor {
     memories: Box<[Memory; PLACES]>,
-    lanes: Box<[Lane; LANES]>,
+    channels: Box<[Channel; CHANNELS]>,
     chunk: u32,
     /// The thread that the next event belongs to; none at a chunk's start.
     pub(super) thread: Option<u32>,
-    /// That thread's lane, out of the table while it runs.
-    pub(super) lane: Lane,
+    /// That thread's channel, out of the table while it runs.
+    pub(super) channel: Channel,
     /// The latest event's time.
     pub(super) time_us: u64,
 }
@@ -55,10 +55,10 @@ impl Predictor {
     pub(super) fn new() -> Predictor {
         Predictor {
             memories: memories(),
-            lanes: Box::new([Lane::default(); LANES]),
+            channels: Box::new([Channel::default(); CHANNELS]),
             chunk: 1,
             thread: None,
-            lane: Lane::default(),
+            channel: Channel::default(),
             time_us: 0,
         }
     }
@@ -70,8 +70,8 @@ impl Predictor {
             self.memories.fill(Memory::default());
             self.chunk = 1;
         }
-        self.lanes.fill(Lane::default());
-        self.lane = Lane::default();
+        self.channels.fill(Channel::default());
+        self.channel = Channel::default();
         self.thread = None;
         self.time_us = 0;
     }
@@ -80,9 +80,9 @@ impl Predictor {
     #[inline]
     pub(super) fn switch(&mut self, thread: u32) {
         if let Some(before) = self.thread {
-            self.lanes[before as usize % LANES] = self.lane;
+            self.channels[before as usize % CHANNELS] = self.channel;
         }
-        self.lane = self.lanes[thread as usize % LANES];
+        self.channel = self.channels[thread as usize % CHANNELS];
         self.thread = Some(thread);
     }
 
@@ -98,8 +98,8 @@ impl Predictor {
     /// Remembers that a block was freed.
     #[inline(always)]
     pub(super) fn freed(&mut self, block: u32) {
-        let distance = block.wrapping_sub(self.lane.block);
-        self.lane.freed = block;
-        self.memory(self.lane.stack).distance = distance;
+        let distance = block.wrapping_sub(self.channel.block);
+        self.channel.freed = block;
+        self.memory(self.channel.stack).distance = distance;
     }
 }

@@ -10,7 +10,7 @@
 pub const SESSION_VARIABLE: &str = "MALLOW_SESSION";
 
 /// "mallowhi", little endian.
-pub const HELLO_MAGIC: u64 = u64::from_le_bytes(*b"mallowhi");
+pub const HANDSHAKE_MAGIC: u64 = u64::from_le_bytes(*b"mallowhi");
 
 /// How much of a command line is sent.
 pub const COMMAND_BYTES_MAX: usize = 2048;
@@ -18,8 +18,8 @@ pub const COMMAND_BYTES_MAX: usize = 2048;
 /// The message's fixed part. 32 bytes, no padding.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Hello {
-    /// [`HELLO_MAGIC`].
+pub struct Handshake {
+    /// [`HANDSHAKE_MAGIC`].
     pub magic: u64,
     /// [`crate::shared::SHARED_VERSION`] of the sender.
     pub version: u32,
@@ -29,9 +29,9 @@ pub struct Hello {
     pub token: [u8; 16],
 }
 
-const _: () = assert!(size_of::<Hello>() == Hello::BYTES);
+const _: () = assert!(size_of::<Handshake>() == Handshake::BYTES);
 
-impl Hello {
+impl Handshake {
     /// Bytes of the fixed part.
     pub const BYTES: usize = 32;
 
@@ -46,18 +46,18 @@ impl Hello {
     }
 
     /// Reads the message; none when it has another length or magic.
-    pub fn from_bytes(bytes: &[u8]) -> Option<Hello> {
+    pub fn from_bytes(bytes: &[u8]) -> Option<Handshake> {
         let bytes: &[u8; 32] = bytes.try_into().ok()?;
         let (magic, rest) = bytes.split_first_chunk::<8>()?;
         let (version, rest) = rest.split_first_chunk::<4>()?;
         let (pid, token) = rest.split_first_chunk::<4>()?;
-        let hello = Hello {
+        let handshake = Handshake {
             magic: u64::from_le_bytes(*magic),
             version: u32::from_le_bytes(*version),
             pid: u32::from_le_bytes(*pid),
             token: token.try_into().ok()?,
         };
-        (hello.magic == HELLO_MAGIC).then_some(hello)
+        (handshake.magic == HANDSHAKE_MAGIC).then_some(handshake)
     }
 }
 
@@ -66,10 +66,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hello_round_trips_and_strangers_are_refused() {
-        let hello = Hello { magic: HELLO_MAGIC, version: 3, pid: 77, token: [9; 16] };
-        assert_eq!(Hello::from_bytes(&hello.to_bytes()), Some(hello));
-        assert_eq!(Hello::from_bytes(&hello.to_bytes()[..31]), None);
-        assert_eq!(Hello::from_bytes(&[0; 32]), None);
+    fn handshake_round_trips_and_strangers_are_refused() {
+        let handshake = Handshake { magic: HANDSHAKE_MAGIC, version: 3, pid: 77, token: [9; 16] };
+        assert_eq!(Handshake::from_bytes(&handshake.to_bytes()), Some(handshake));
+        assert_eq!(Handshake::from_bytes(&handshake.to_bytes()[..31]), None);
+        assert_eq!(Handshake::from_bytes(&[0; 32]), None);
     }
 }

@@ -1,7 +1,7 @@
-//! Every way in which threads that take lanes, one of them with the id of one that has ended, and passes of the collector can take
-//! turns: a lane is given back only when nobody alive owns it.
+//! Every way in which threads that take channels, one of them with the id of one that has ended, and passes of the collector can take
+//! turns: a channel is given back only when nobody alive owns it.
 //!
-//! The collector's part is that of `mallow-collect`'s `lanes.rs`; here it thinks every ring read up. States that were seen before are
+//! The collector's part is that of `mallow-collect`'s `channels.rs`; here it thinks every ring read up. States that were seen before are
 //! not gone through again.
 
 use std::collections::HashSet;
@@ -22,11 +22,11 @@ struct Taker {
     /// Begins when this taker has ended: the kernel gives its id again.
     after: Option<usize>,
     step: usize,
-    lane: usize,
+    channel: usize,
     serial: u32,
 }
 
-/// One look at a lane, as far as it has come.
+/// One look at a channel, as far as it has come.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 struct Look {
     tid: u32,
@@ -35,14 +35,14 @@ struct Look {
 
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct World {
-    lanes: [Place; 2],
+    channels: [Place; 2],
     takers: Vec<Taker>,
     serials: u32,
     /// The collector's looks, and its next step.
     looks: [Look; 2],
     step: usize,
     passes_left: u32,
-    /// Whether a lane is signed with the serial number first, and looked at in the other order.
+    /// Whether a channel is signed with the serial number first, and looked at in the other order.
     signs_last: bool,
 }
 
@@ -50,9 +50,9 @@ const ENDED: usize = 4;
 
 impl World {
     fn of(signs_last: bool) -> World {
-        let taker = |tid, after| Taker { tid, after, step: 0, lane: 0, serial: 0 };
+        let taker = |tid, after| Taker { tid, after, step: 0, channel: 0, serial: 0 };
         World {
-            lanes: Default::default(),
+            channels: Default::default(),
             takers: vec![taker(1, None), taker(2, None), taker(1, Some(0))],
             serials: 0,
             looks: Default::default(),
@@ -78,20 +78,20 @@ impl World {
         own.step += 1;
         match (taker.step, self.signs_last) {
             (0, _) => {
-                own.lane = self.lanes.iter().position(|lane| !lane.is_owned)?;
+                own.channel = self.channels.iter().position(|channel| !channel.is_owned)?;
                 own.serial = self.serials + 1;
                 next.serials += 1;
-                next.lanes[next.takers[index].lane].is_owned = true;
+                next.channels[next.takers[index].channel].is_owned = true;
             }
-            (1, true) | (2, false) => next.lanes[taker.lane].serial = taker.serial,
-            (1, false) | (2, true) => next.lanes[taker.lane].tid = taker.tid,
+            (1, true) | (2, false) => next.channels[taker.channel].serial = taker.serial,
+            (1, false) | (2, true) => next.channels[taker.channel].tid = taker.tid,
             (3, _) => {}
             _ => return None,
         }
         Some(next)
     }
 
-    /// The world after the collector's next step. It looks at each lane in two steps, then gives back.
+    /// The world after the collector's next step. It looks at each channel in two steps, then gives back.
     fn after_collector(&self) -> Option<World> {
         if self.passes_left == 0 {
             return None;
@@ -100,14 +100,14 @@ impl World {
         next.step += 1;
         if self.step < 4 {
             let (index, part) = (self.step / 2, self.step % 2);
-            let (lane, look) = (self.lanes[index], &mut next.looks[index]);
+            let (channel, look) = (self.channels[index], &mut next.looks[index]);
             if part == 0 {
                 *look = Look::default();
             }
             if (part == 0) == self.signs_last {
-                look.tid = if lane.is_owned { lane.tid } else { NOBODY };
+                look.tid = if channel.is_owned { channel.tid } else { NOBODY };
             } else {
-                look.serial = lane.serial;
+                look.serial = channel.serial;
             }
             return Some(next);
         }
@@ -116,9 +116,10 @@ impl World {
         let same = self.looks.iter().filter(|other| other.tid == look.tid);
         let newest = same.map(|other| other.serial).max().unwrap_or_default();
         if look.tid != NOBODY && (newest > look.serial || !self.lives(look.tid)) {
-            let owner = |taker: &Taker| taker.lane == index && (1..ENDED).contains(&taker.step);
+            let owner = |taker: &Taker| taker.channel == index && (1..ENDED).contains(&taker.step);
             assert!(!self.takers.iter().any(owner), "a lane was given back while its owner lives");
-            next.lanes[index] = Place { is_owned: false, tid: NOBODY, serial: self.lanes[index].serial };
+            next.channels[index] =
+                Place { is_owned: false, tid: NOBODY, serial: self.channels[index].serial };
         }
         if next.step == 6 {
             (next.step, next.passes_left) = (0, next.passes_left - 1);
@@ -141,12 +142,12 @@ fn explore(first: World) -> usize {
 }
 
 #[test]
-fn a_lane_is_given_back_when_nobody_alive_owns_it() {
+fn a_channel_is_given_back_when_nobody_alive_owns_it() {
     let worlds = explore(World::of(true));
     assert!(worlds > 1_000, "{worlds} worlds are not all");
 }
 
-/// A thread that signs with its id first stands for a moment behind the serial number of the lane's last owner.
+/// A thread that signs with its id first stands for a moment behind the serial number of the channel's last owner.
 #[test]
 #[should_panic(expected = "while its owner lives")]
 fn a_thread_that_signs_its_id_first_is_found_out() {

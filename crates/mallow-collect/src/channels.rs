@@ -1,18 +1,18 @@
-//! The lanes of a process: how far each is read, and giving those of ended threads back.
+//! The channels of a process: how far each is read, and giving those of ended threads back.
 //!
 //! The recorder hooks no thread's end, because by then thread-local destructors may still allocate. The
 //! kernel knows better who is gone.
 
 use crate::mapping::Mapping;
 use mallow_profile::ThreadIndex;
-use mallow_wire::shared::{LANE_FREE, LANE_OWNED};
+use mallow_wire::shared::{CHANNEL_FREE, CHANNEL_OWNED};
 use rustc_hash::FxHashMap;
 use std::sync::atomic::Ordering;
 
-/// Where the reading of a lane stands, and whose lane it is.
+/// Where the reading of a channel stands, and whose channel it is.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct LaneReader {
-    /// The thread that owns the lane.
+pub(crate) struct ChannelReader {
+    /// The thread that owns the channel.
     pub(crate) thread: ThreadIndex,
     /// The owner's serial number; 0 before the first owner was met.
     pub(crate) taken_serial: u64,
@@ -22,27 +22,27 @@ pub(crate) struct LaneReader {
     pub(crate) tsc: u64,
 }
 
-/// The thread id in a free lane, and in one that is being taken: its new owner has not signed yet.
+/// The thread id in a free channel, and in one that is being taken: its new owner has not signed yet.
 pub(crate) const NOBODY: u32 = 0;
 
-/// Frees the lanes whose owners have ended, if `is_read_up`, which is given the lane's index and its owner's
+/// Frees the channels whose owners have ended, if `is_read_up`, which is given the channel's index and its owner's
 /// serial number, agrees.
 pub(crate) fn recycle(mapping: &Mapping, pid: u32, is_read_up: impl Fn(usize, u64) -> bool) {
     // In another pid namespace the recorder's thread ids mean nothing to us.
     if mapping.header().pid != pid {
         return;
     }
-    let owned: Vec<(usize, u32, u64)> = (0..mapping.lanes_high())
-        .map(|index| (index, mapping.lane(index)))
-        .filter(|(_, lane)| lane.state.load(Ordering::Acquire) == LANE_OWNED)
+    let owned: Vec<(usize, u32, u64)> = (0..mapping.channels_high())
+        .map(|index| (index, mapping.channel(index)))
+        .filter(|(_, channel)| channel.state.load(Ordering::Acquire) == CHANNEL_OWNED)
         // The id first: it is written last.
-        .map(|(index, lane)| {
-            let tid = lane.tid.load(Ordering::Acquire);
-            (index, tid, lane.taken_serial.load(Ordering::Relaxed))
+        .map(|(index, channel)| {
+            let tid = channel.tid.load(Ordering::Acquire);
+            (index, tid, channel.taken_serial.load(Ordering::Relaxed))
         })
         .filter(|(_, tid, _)| *tid != NOBODY)
         .collect();
-    // A thread id may be in use again: then the lane taken last is the living thread's.
+    // A thread id may be in use again: then the channel taken last is the living thread's.
     let mut newest: FxHashMap<u32, u64> = FxHashMap::default();
     for (_, tid, serial) in &owned {
         let known = newest.entry(*tid).or_default();
@@ -51,9 +51,9 @@ pub(crate) fn recycle(mapping: &Mapping, pid: u32, is_read_up: impl Fn(usize, u6
     for (index, tid, serial) in owned {
         let ended = newest[&tid] > serial || !thread_lives(tid);
         if ended && is_read_up(index, serial) {
-            let lane = mapping.lane(index);
-            lane.tid.store(NOBODY, Ordering::Relaxed);
-            lane.state.store(LANE_FREE, Ordering::Release);
+            let channel = mapping.channel(index);
+            channel.tid.store(NOBODY, Ordering::Relaxed);
+            channel.state.store(CHANNEL_FREE, Ordering::Release);
         }
     }
 }
@@ -72,7 +72,7 @@ mod tests {
 
     fn states(memory: &SharedMemory, count: usize) -> Vec<u32> {
         let mapping = memory.map();
-        (0..count).map(|lane| mapping.lane(lane).state.load(Ordering::Relaxed)).collect()
+        (0..count).map(|channel| mapping.channel(channel).state.load(Ordering::Relaxed)).collect()
     }
 
     /// The id of a thread that has ended.
@@ -83,38 +83,38 @@ mod tests {
     }
 
     #[test]
-    fn lanes_of_ended_threads_are_given_back_when_they_are_read_up() {
+    fn channels_of_ended_threads_are_given_back_when_they_are_read_up() {
         let memory = SharedMemory::new(4);
         let ended = ended_tid();
         memory.own(0, std::process::id(), 1);
         memory.own(1, ended, 2);
         memory.own(2, ended_tid(), 3);
         let mut asked = std::cell::RefCell::new(Vec::new());
-        recycle(&memory.map(), std::process::id(), |lane, serial| {
-            asked.borrow_mut().push((lane, serial));
-            lane != 1
+        recycle(&memory.map(), std::process::id(), |channel, serial| {
+            asked.borrow_mut().push((channel, serial));
+            channel != 1
         });
         assert_eq!(asked.get_mut().as_slice(), [(1, 2), (2, 3)]);
-        assert_eq!(states(&memory, 4), [LANE_OWNED, LANE_OWNED, LANE_FREE, LANE_FREE]);
+        assert_eq!(states(&memory, 4), [CHANNEL_OWNED, CHANNEL_OWNED, CHANNEL_FREE, CHANNEL_FREE]);
     }
 
     #[test]
-    fn a_thread_id_in_use_again_keeps_only_the_lane_taken_last() {
+    fn a_thread_id_in_use_again_keeps_only_the_channel_taken_last() {
         let memory = SharedMemory::new(3);
         let living = std::process::id();
         memory.own(0, living, 9);
         memory.own(1, living, 4);
         memory.own(2, living, 5);
         recycle(&memory.map(), living, |_, _| true);
-        assert_eq!(states(&memory, 3), [LANE_OWNED, LANE_FREE, LANE_FREE]);
+        assert_eq!(states(&memory, 3), [CHANNEL_OWNED, CHANNEL_FREE, CHANNEL_FREE]);
     }
 
     #[test]
-    fn a_lane_that_is_being_taken_is_left_alone() {
+    fn a_channel_that_is_being_taken_is_left_alone() {
         let memory = SharedMemory::new(1);
         memory.own(0, NOBODY, 7);
         recycle(&memory.map(), std::process::id(), |_, _| true);
-        assert_eq!(states(&memory, 1), [LANE_OWNED]);
+        assert_eq!(states(&memory, 1), [CHANNEL_OWNED]);
     }
 
     #[test]
@@ -122,7 +122,7 @@ mod tests {
         let memory = SharedMemory::new(1);
         memory.own(0, ended_tid(), 1);
         recycle(&memory.map(), std::process::id() + 1, |_, _| true);
-        assert_eq!(states(&memory, 1), [LANE_OWNED]);
+        assert_eq!(states(&memory, 1), [CHANNEL_OWNED]);
     }
 
     #[test]
@@ -130,6 +130,6 @@ mod tests {
         let memory = SharedMemory::new(1);
         memory.own(0, u32::MAX, 1);
         recycle(&memory.map(), std::process::id(), |_, _| true);
-        assert_eq!(states(&memory, 1), [LANE_FREE]);
+        assert_eq!(states(&memory, 1), [CHANNEL_FREE]);
     }
 }

@@ -63,8 +63,6 @@ fn held_against_the_trace(profile: &mallow_profile::Profile, trace: &std::path::
     read.processes.iter_mut().for_each(|process| process.samples.clear());
     assert_eq!(profile.recording, read.recording);
     assert_eq!(profile.processes, read.processes);
-    assert_eq!(profile.modules, read.modules);
-    assert_eq!(profile.locations, read.locations);
     assert_eq!(profile.stacks, read.stacks);
     assert_eq!(profile.sites, read.sites);
     assert_eq!(format!("{:?}", profile.known), format!("{:?}", read.known));

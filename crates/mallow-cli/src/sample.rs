@@ -47,10 +47,10 @@ fn site(profile: &mut Profile, stack: &[&str], figures: Figures) {
     let (allocations, bytes, temporary, (peak_bytes, peak_blocks), (leaked_bytes, leaked_blocks)) = figures;
     let mut parent = None;
     for text in stack.iter().rev() {
-        let location = LocationId(profile.locations.len() as u32);
-        profile.locations.push(Location { address: Address::Unknown, frames: vec![frame(text)] });
-        profile.stacks.push(StackNode { parent, location });
-        parent = Some(StackId(profile.stacks.len() as u32 - 1));
+        let location = LocationId(profile.stacks.locations.len() as u32);
+        profile.stacks.locations.push(Location { address: Address::Unknown, frames: vec![frame(text)] });
+        profile.stacks.nodes.push(StackNode { parent, location });
+        parent = Some(StackId(profile.stacks.nodes.len() as u32 - 1));
     }
     let process = ProcessIndex(profile.processes.len() as u32 - 1);
     let duration_us = profile.recording.duration_us;

@@ -61,7 +61,7 @@ impl Applied {
     }
 
     fn add_embedded(&mut self, profile: &Profile, warnings: &mut Vec<String>) {
-        for module in &profile.modules {
+        for module in &profile.stacks.modules {
             let path = &module.path;
             let in_the_way = match embedded_suppressions(Path::new(path), &module.build_id) {
                 Ok(None) => continue,

@@ -49,8 +49,8 @@ impl Names {
 
     /// Names what a profile has only addresses for.
     pub(crate) fn complete(&mut self, profile: &mut Profile) {
-        let mut missing: Vec<Vec<usize>> = vec![Vec::new(); profile.modules.len()];
-        for (index, location) in profile.locations.iter().enumerate() {
+        let mut missing: Vec<Vec<usize>> = vec![Vec::new(); profile.stacks.modules.len()];
+        for (index, location) in profile.stacks.locations.iter().enumerate() {
             if let (true, Address::InModule { module, .. }) = (is_unnamed(location), location.address)
                 && let Some(of_module) = missing.get_mut(module.0 as usize)
             {
@@ -58,16 +58,16 @@ impl Names {
             }
         }
         for (module, indices) in
-            profile.modules.iter().zip(missing).filter(|(_, indices)| !indices.is_empty())
+            profile.stacks.modules.iter().zip(missing).filter(|(_, indices)| !indices.is_empty())
         {
-            let svma = |index: &usize| match profile.locations[*index].address {
+            let svma = |index: &usize| match profile.stacks.locations[*index].address {
                 Address::InModule { svma, .. } => svma,
                 Address::Anonymous { avma } => avma,
                 Address::Unknown => 0,
             };
             let returns: Vec<u64> = indices.iter().map(svma).collect();
             for (index, frames) in indices.into_iter().zip(self.of_returns(module, &returns)) {
-                profile.locations[index].frames = frames;
+                profile.stacks.locations[index].frames = frames;
             }
         }
     }
@@ -114,7 +114,7 @@ fn is_address(function: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mallow_profile::ModuleId;
+    use mallow_profile::{ModuleId, Stacks};
 
     #[test]
     fn answers_are_kept_where_the_environment_says() {
@@ -138,10 +138,11 @@ mod tests {
         let frame =
             Frame { function: "0x1234".into(), module: Some(module.path.clone()), ..Frame::default() };
         let location = Location { address, frames: vec![frame.clone()] };
-        let mut profile = Profile { modules: vec![module], locations: vec![location], ..Profile::default() };
+        let stacks = Stacks { modules: vec![module], locations: vec![location], ..Stacks::default() };
+        let mut profile = Profile { stacks, ..Profile::default() };
         let mut names = Names::new();
         names.complete(&mut profile);
-        assert_eq!(profile.locations[0].frames, [frame]);
+        assert_eq!(profile.stacks.locations[0].frames, [frame]);
         assert_eq!(names.warnings().len(), 1, "{:?}", names.warnings());
     }
 
@@ -151,10 +152,11 @@ mod tests {
         let frame = Frame { function: "0xfeed_me".into(), ..Frame::default() };
         let location = Location { address, frames: vec![frame.clone()] };
         let modules = vec![Module { path: "/nonexistent/libgone.so".into(), build_id: Vec::new() }];
-        let mut profile = Profile { modules, locations: vec![location], ..Profile::default() };
+        let stacks = Stacks { modules, locations: vec![location], ..Stacks::default() };
+        let mut profile = Profile { stacks, ..Profile::default() };
         let mut names = Names::new();
         names.complete(&mut profile);
-        assert_eq!(profile.locations[0].frames, [frame]);
+        assert_eq!(profile.stacks.locations[0].frames, [frame]);
         assert!(names.warnings().is_empty());
     }
 }

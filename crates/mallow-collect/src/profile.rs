@@ -39,17 +39,17 @@ fn add_locations(
     symbols: &trace::Symbols,
     frames: Vec<Vec<Frame>>,
 ) -> Vec<LocationId> {
-    profile.modules.clone_from(&symbols.modules);
+    profile.stacks.modules.clone_from(&symbols.modules);
     let mut known: FxHashMap<Address, LocationId> = FxHashMap::default();
     let locations = symbols.locations.iter().zip(frames).map(|(location, frames)| {
         let address = location.address;
         if let Some(id) = known.get(&address)
-            && profile.locations[id.0 as usize].frames == frames
+            && profile.stacks.locations[id.0 as usize].frames == frames
         {
             return *id;
         }
-        let id = LocationId(profile.locations.len() as u32);
-        profile.locations.push(Location { address, frames });
+        let id = LocationId(profile.stacks.locations.len() as u32);
+        profile.stacks.locations.push(Location { address, frames });
         known.insert(address, id);
         id
     });
@@ -59,8 +59,8 @@ fn add_locations(
 fn add_process(profile: &mut Profile, process: ExitedProcess, locations: &[LocationId]) {
     let ExitedProcess { start, end, threads, folded, stacks, .. } = process;
     let index = ProcessIndex(profile.processes.len() as u32);
-    let base = profile.stacks.len() as u32;
-    profile.stacks.extend(stacks.links().map(|(parent, address)| StackNode {
+    let base = profile.stacks.nodes.len() as u32;
+    profile.stacks.nodes.extend(stacks.links().map(|(parent, address)| StackNode {
         parent: parent.map(|parent| StackId(base + parent)),
         location: locations[address as usize],
     }));

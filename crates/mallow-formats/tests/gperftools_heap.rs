@@ -17,8 +17,9 @@ fn exact_figures_stay_exact() {
         .sites
         .iter()
         .map(|site| {
-            let node = profile.stacks[site.stack.unwrap().0 as usize];
-            let Address::InModule { svma, .. } = profile.locations[node.location.0 as usize].address else {
+            let node = profile.stacks.nodes[site.stack.unwrap().0 as usize];
+            let Address::InModule { svma, .. } = profile.stacks.locations[node.location.0 as usize].address
+            else {
                 panic!("the fixture's callers are all in files");
             };
             let t = site.totals;
@@ -69,9 +70,9 @@ fn a_sample_is_scaled_as_pprof_scales_it() {
     let leaked = table_of(profile, |totals| totals.leaked_bytes);
     assert!(leaked["main.block"].0 > 1_000_000 && leaked["main.leak"].0 > 1_000_000, "{leaked:?}");
     let block =
-        profile.locations.iter().find(|location| location.frames[0].function == "main.block").unwrap();
+        profile.stacks.locations.iter().find(|location| location.frames[0].function == "main.block").unwrap();
     assert_eq!((block.frames[0].file.as_deref(), block.frames[0].line), (Some("heaps/heaps.go"), Some(19)));
-    assert!(profile.locations.iter().all(|location| !location.frames[0].function.starts_with("0x")));
+    assert!(profile.stacks.locations.iter().all(|location| !location.frames[0].function.starts_with("0x")));
     assert!(imported.complete);
     assert_eq!(
         imported.warnings,

@@ -24,8 +24,8 @@ fn import(path: &Path) -> Imported {
 /// A stack as heaptrack folds it: from `main` inwards, and within one address the innermost call first, which is a fault of heaptrack's.
 fn folded(profile: &Profile, stack: Option<StackId>) -> String {
     let mut calls = Vec::new();
-    for id in std::iter::successors(stack, |id| profile.stacks[id.0 as usize].parent) {
-        let location = &profile.locations[profile.stacks[id.0 as usize].location.0 as usize];
+    for id in profile.stacks.chain(stack) {
+        let location = &profile.stacks.locations[profile.stacks.node(id).location.0 as usize];
         calls.push(location.frames.iter().map(call).collect::<String>());
         if location.frames[0].function == "main" {
             break;
@@ -314,9 +314,11 @@ fn addresses_of_a_raw_file_are_those_of_its_modules() {
     let profile = import(&fixture("family.raw.zst")).profile;
     let leaf_of = |bytes: u64| {
         let site = profile.sites.iter().find(|site| site.totals.bytes == bytes).unwrap();
-        let location = profile.stacks[site.stack.unwrap().0 as usize].location;
-        match profile.locations[location.0 as usize].address {
-            Address::InModule { module, svma } => (profile.modules[module.0 as usize].path.as_str(), svma),
+        let location = profile.stacks.nodes[site.stack.unwrap().0 as usize].location;
+        match profile.stacks.locations[location.0 as usize].address {
+            Address::InModule { module, svma } => {
+                (profile.stacks.modules[module.0 as usize].path.as_str(), svma)
+            }
             other => panic!("{other:?}"),
         }
     };
@@ -411,7 +413,7 @@ fn names_take_no_more_memory_than_the_file_justifies() {
     let text = format!("v 10400 3\ns 100000 {name}\n{lines}# ips: 7d0\n");
     let imported = read_as(text.as_bytes(), Format::Heaptrack).unwrap();
     let bytes: usize =
-        imported.profile.locations.iter().map(|location| location.frames[0].function.len()).sum();
+        imported.profile.stacks.locations.iter().map(|location| location.frames[0].function.len()).sum();
     assert!(bytes < 300 << 20, "{bytes}");
     assert!(imported.warnings[0].starts_with("the names of 1"), "{:?}", imported.warnings);
 }

@@ -28,13 +28,14 @@ type Row = (String, u64, [u64; 4]);
 
 fn rows(profile: &Profile) -> Vec<Row> {
     let row = |site: &mallow_profile::Site| {
-        let node = profile.stacks[site.stack.unwrap().0 as usize];
-        let Address::InModule { module, svma } = profile.locations[node.location.0 as usize].address else {
+        let node = profile.stacks.nodes[site.stack.unwrap().0 as usize];
+        let Address::InModule { module, svma } = profile.stacks.locations[node.location.0 as usize].address
+        else {
             panic!("the fixture's callers are all in files");
         };
         let totals = site.totals;
         let figures = [totals.leaked_blocks, totals.leaked_bytes, totals.allocations, totals.bytes];
-        (profile.modules[module.0 as usize].path.clone(), svma, figures)
+        (profile.stacks.modules[module.0 as usize].path.clone(), svma, figures)
     };
     profile.sites.iter().map(row).collect()
 }
@@ -156,7 +157,7 @@ fn a_round_trip_keeps_figures_frames_and_addresses() {
     assert_eq!((before.leaked_blocks, before.leaked_bytes), (after.leaked_blocks, after.leaked_bytes));
     assert_eq!((before.allocations, before.bytes), (after.allocations, after.bytes));
     let addresses = |profile: &Profile| -> Vec<Address> {
-        profile.locations.iter().map(|location| location.address).collect()
+        profile.stacks.locations.iter().map(|location| location.address).collect()
     };
     let kept = addresses(&back);
     for address in [0x1100, 0x1200] {
@@ -168,7 +169,8 @@ fn a_round_trip_keeps_figures_frames_and_addresses() {
     assert!(kept.contains(&Address::Anonymous { avma: 0x7f00_1234_5678 }));
     assert!(kept.contains(&Address::Unknown));
     assert_eq!(back.sites.iter().filter(|site| site.stack.is_none()).count(), 1);
-    let helper = back.locations.iter().find(|location| location.frames[0].function == "helper").unwrap();
+    let helper =
+        back.stacks.locations.iter().find(|location| location.frames[0].function == "helper").unwrap();
     let names: Vec<_> = helper.frames.iter().map(|frame| (frame.function.as_str(), frame.inlined)).collect();
     assert_eq!(names, [("helper", true), ("make", true), ("work", false)]);
     // A second trip changes nothing more.
@@ -241,6 +243,7 @@ fn a_long_path_is_not_copied_without_bounds() {
     );
     let profile = read(text.as_bytes()).profile;
     let copied: usize = profile
+        .stacks
         .locations
         .iter()
         .flat_map(|l| &l.frames)

@@ -55,7 +55,8 @@ fn a_heap_profile_of_go_reads_as_pprof_shows_it() {
             "samples of one stack that differ only in a label (bytes) are added up",
         ]
     );
-    let inlined = imported.profile.locations.iter().find(|location| location.frames.len() == 2).unwrap();
+    let inlined =
+        imported.profile.stacks.locations.iter().find(|location| location.frames.len() == 2).unwrap();
     assert!(inlined.frames[0].inlined && !inlined.frames[1].inlined);
     // Go's programs lie at a fixed place, and its addresses are those of calls.
     assert!(
@@ -110,14 +111,14 @@ fn a_round_trip_keeps_figures_frames_and_addresses() {
     expected.frees = expected.allocations - expected.leaked_blocks;
     assert_eq!(back.totals(), expected);
     let address_and_frames = |profile: &Profile| -> Vec<_> {
-        profile.locations.iter().map(|location| (location.address, location.frames.clone())).collect()
+        profile.stacks.locations.iter().map(|location| (location.address, location.frames.clone())).collect()
     };
     let kept = address_and_frames(&back);
     for location in address_and_frames(&profile) {
         assert!(kept.contains(&location), "{location:?} is not in {kept:?}");
     }
     assert_eq!(back.sites.iter().filter(|site| site.stack.is_none()).count(), 1);
-    assert_eq!(back.modules, profile.modules);
+    assert_eq!(back.stacks.modules, profile.stacks.modules);
     assert_eq!(back.recording.command, ["/usr/bin/app --fast"]);
     assert_eq!(back.recording.started_unix_us, profile.recording.started_unix_us);
     assert_eq!(back.recording.duration_us, profile.recording.duration_us);
@@ -134,13 +135,13 @@ fn a_round_trip_keeps_figures_frames_and_addresses() {
 fn rust_names_are_readable() {
     let mut profile = hard_profile();
     let mangled = ["_RNvNtCs1234_7mycrate3foo3bar", "_ZN4core3fmt5write17h0123456789abcdefE", "_R"];
-    let mut frames = profile.locations.iter_mut().flat_map(|location| &mut location.frames);
+    let mut frames = profile.stacks.locations.iter_mut().flat_map(|location| &mut location.frames);
     for name in mangled {
         frames.next().unwrap().function = name.to_owned();
     }
     let back = read(&exported(&profile, Measure::Leaked)).profile;
     let functions: Vec<&str> =
-        back.locations.iter().flat_map(|of| &of.frames).map(|frame| frame.function.as_str()).collect();
+        back.stacks.locations.iter().flat_map(|of| &of.frames).map(|frame| frame.function.as_str()).collect();
     for name in ["mycrate::foo::bar", "core::fmt::write", "_R"] {
         assert!(functions.contains(&name), "{name} is not in {functions:?}");
     }

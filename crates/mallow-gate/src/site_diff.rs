@@ -7,12 +7,13 @@ use crate::blame::{self, Before};
 use crate::measurement::{Figures, Metric, Run, Site};
 use crate::result::SiteChange;
 use mallow_base::Frame;
-use mallow_profile::{Diff, DiffEntry, DiffSite, Known, Level, SiteTotals};
+use mallow_profile::{Diff, DiffEntry, DiffSite, Level, Measure, SiteTotals};
 use std::cmp::Reverse;
 
 /// What a baseline and a measurement both tell of a site.
-const KNOWN: Known =
-    Known { allocations: true, bytes: true, leaked: true, leaked_blocks: true, ..Known::NOTHING };
+fn is_known(measure: Measure) -> bool {
+    matches!(measure, Measure::Allocations | Measure::Bytes | Measure::Leaked)
+}
 
 /// The sites whose figures changed, those with the largest change of `focus` first.
 pub fn changes(baseline: &Baseline, run: &Run, focus: Metric) -> Vec<SiteChange> {
@@ -21,7 +22,7 @@ pub fn changes(baseline: &Baseline, run: &Run, focus: Metric) -> Vec<SiteChange>
     let before: Vec<DiffSite<'_>> = baseline.sites.iter().map(|site| diff_site(&site.frames, site)).collect();
     let after: Vec<DiffSite<'_>> =
         now.iter().zip(&run.sites).map(|(frames, site)| diff_site(frames, site)).collect();
-    let mut diff = Diff::of(&before, &after, &KNOWN, &[]);
+    let mut diff = Diff::of(&before, &after, is_known, &[]);
     nearest::by_lines(&mut diff.entries, &baseline.sites, &now);
     let known = known_before(&diff, baseline, run);
     let mut changes: Vec<SiteChange> = diff

@@ -3,20 +3,16 @@
 //! An importer hands over processes, frames and figures in whatever order its file has them; sites of equal process and stack are
 //! added up.
 
-use crate::{
-    Address, Known, Location, LocationId, Module, ModuleId, Process, ProcessIndex, Profile, Recording, Site,
-    SiteTotals, StackId, StackNode,
-};
+use crate::{Known, Process, Profile, Recording, Site, SiteTotals};
 use mallow_base::Frame;
+use mallow_stacks::{Address, LocationId, Module, ModuleId, ProcessIndex, StackId, StacksBuilder};
 use rustc_hash::FxHashMap;
 
 /// A profile in the making. Every id that a method takes must have come from the same builder.
 #[derive(Debug, Default)]
 pub struct ProfileBuilder {
     profile: Profile,
-    modules: FxHashMap<Module, ModuleId>,
-    locations: FxHashMap<(Address, Vec<Frame>), LocationId>,
-    nodes: FxHashMap<StackNode, StackId>,
+    stacks: StacksBuilder,
     sites: FxHashMap<(ProcessIndex, Option<StackId>), usize>,
 }
 
@@ -50,49 +46,22 @@ impl ProfileBuilder {
 
     /// The id of a module.
     pub fn module(&mut self, module: Module) -> ModuleId {
-        let (modules, next) = (&mut self.profile.modules, self.modules.len() as u32);
-        *self.modules.entry(module).or_insert_with_key(|module| {
-            modules.push(module.clone());
-            ModuleId(next)
-        })
+        self.stacks.module(module)
     }
 
-    /// The id of a location: an address with its frames, innermost first. Without frames the address stands for its name.
-    pub fn location(&mut self, address: Address, mut frames: Vec<Frame>) -> LocationId {
-        if frames.is_empty() {
-            frames.push(self.nameless(address));
-        }
-        let (locations, next) = (&mut self.profile.locations, self.locations.len() as u32);
-        *self.locations.entry((address, frames)).or_insert_with_key(|(address, frames)| {
-            locations.push(Location { address: *address, frames: frames.clone() });
-            LocationId(next)
-        })
-    }
-
-    fn nameless(&self, address: Address) -> Frame {
-        match address {
-            Address::InModule { module, svma } => Frame {
-                function: format!("{svma:#x}"),
-                module: self.profile.modules.get(module.0 as usize).map(|module| module.path.clone()),
-                ..Frame::default()
-            },
-            Address::Anonymous { avma } => Frame { function: format!("{avma:#x}"), ..Frame::default() },
-            Address::Unknown => Frame { function: String::from("[unknown]"), ..Frame::default() },
-        }
+    /// The id of a location; see [`StacksBuilder::location`].
+    pub fn location(&mut self, address: Address, frames: Vec<Frame>) -> LocationId {
+        self.stacks.location(address, frames)
     }
 
     /// The id of one call on a stack.
     pub fn node(&mut self, parent: Option<StackId>, location: LocationId) -> StackId {
-        let (stacks, next) = (&mut self.profile.stacks, self.nodes.len() as u32);
-        *self.nodes.entry(StackNode { parent, location }).or_insert_with_key(|node| {
-            stacks.push(*node);
-            StackId(next)
-        })
+        self.stacks.node(parent, location)
     }
 
     /// The id of a whole stack, given outermost call first; none when it is empty.
     pub fn stack(&mut self, outermost_first: impl IntoIterator<Item = LocationId>) -> Option<StackId> {
-        outermost_first.into_iter().fold(None, |parent, location| Some(self.node(parent, location)))
+        self.stacks.stack(outermost_first)
     }
 
     /// Adds figures to the site of a process and stack.
@@ -107,7 +76,7 @@ impl ProfileBuilder {
 
     /// The profile.
     pub fn finish(self) -> Profile {
-        self.profile
+        Profile { stacks: self.stacks.finish(), ..self.profile }
     }
 }
 
@@ -135,24 +104,14 @@ mod tests {
             builder.add_site(process, None, &SiteTotals { allocations: 1, ..SiteTotals::default() });
         }
         let profile = builder.finish();
-        assert_eq!((profile.locations.len(), profile.stacks.len(), profile.sites.len()), (2, 2, 2));
+        assert_eq!(
+            (profile.stacks.locations.len(), profile.stacks.nodes.len(), profile.sites.len()),
+            (2, 2, 2)
+        );
         let names: Vec<&str> =
             profile.frames(profile.sites[0].stack).map(|frame| frame.function.as_str()).collect();
         assert_eq!(names, ["work", "main"]);
         assert_eq!((profile.sites[0].totals.allocations, profile.sites[0].totals.bytes), (4, 20));
         assert_eq!(profile.sites[1].totals.allocations, 2);
-    }
-
-    #[test]
-    fn an_address_without_a_name_shows_itself() {
-        let mut builder = ProfileBuilder::new(Recording::default(), Known::NOTHING);
-        let module = builder.module(Module { path: "/lib/a.so".into(), build_id: Vec::new() });
-        builder.location(Address::InModule { module, svma: 0x1f }, Vec::new());
-        builder.location(Address::Anonymous { avma: 0x2f }, Vec::new());
-        builder.location(Address::Unknown, Vec::new());
-        let profile = builder.finish();
-        let named: Vec<_> = profile.locations.iter().map(|location| &location.frames[0]).collect();
-        assert_eq!((named[0].function.as_str(), named[0].module.as_deref()), ("0x1f", Some("/lib/a.so")));
-        assert_eq!((named[1].function.as_str(), named[2].function.as_str()), ("0x2f", "[unknown]"));
     }
 }

@@ -10,7 +10,6 @@
 mod allocator;
 pub mod analysis;
 mod builder;
-mod diff;
 mod figures;
 mod fold;
 mod measure;
@@ -20,15 +19,21 @@ mod suppressions;
 
 pub use allocator::{Allocator, AllocatorFigures, AllocatorState, Arena, Bin};
 pub use builder::ProfileBuilder;
-pub use diff::{Diff, DiffEntry, DiffSite, Level, Rename};
 pub use figures::{COUNTING_VERSION, Known, SiteTotals, Totals};
 pub use fold::{
     BlockId, Fold, Folded, FoldedSite, FoldedThread, LiveSite, MemoryAdvice, ReallocBooking, ThreadIndex,
 };
-pub use measure::Measure;
-pub use model::{
-    Address, Exit, Imported, LiveSample, Location, LocationId, Module, ModuleId, Process, ProcessIndex,
-    Profile, Recording, Sample, Site, StackId, StackNode, Thread, TimeUnit,
+pub use mallow_stacks::{
+    Address, Level, Location, LocationId, Module, ModuleId, ProcessIndex, Rename, StackId, StackNode, Stacks,
 };
+pub use measure::Measure;
+pub use model::{Exit, Imported, LiveSample, Process, Profile, Recording, Sample, Site, Thread, TimeUnit};
 pub use region::{RegionFigures, RegionTotals, Regions};
 pub use suppressions::{SuppressedSite, Suppression, SuppressionError, suppress_leaks};
+
+/// What changed between two runs.
+pub type Diff = mallow_stacks::Diff<SiteTotals>;
+/// Sites of both runs that are the same.
+pub type DiffEntry = mallow_stacks::DiffEntry<SiteTotals>;
+/// A site of one of the runs.
+pub type DiffSite<'a> = mallow_stacks::DiffSite<'a, SiteTotals>;

@@ -1,6 +1,7 @@
-//! The five figures by which sites are compared.
+//! The heap's metrics: the five figures by which sites are compared.
 
 use crate::{Known, SiteTotals, Totals};
+use mallow_stacks::{Metric, Unit, Weights};
 
 /// A figure to sort sites by. The counting rules define each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -89,5 +90,48 @@ impl Measure {
             Measure::Leaked => known.leaked,
             Measure::Temporary => known.temporary,
         }
+    }
+}
+
+impl Metric for Measure {
+    type Weights = SiteTotals;
+
+    const ALL: &'static [Measure] = &Measure::ALL;
+
+    const TELLING: &'static [Measure] =
+        &[Measure::Allocations, Measure::Bytes, Measure::Leaked, Measure::Peak, Measure::Temporary];
+
+    const LIMITS: &'static str = "allocations>+1% or leaked>0";
+
+    fn word(self) -> &'static str {
+        self.word()
+    }
+
+    fn subject(self) -> &'static str {
+        self.subject()
+    }
+
+    fn unit(self) -> Unit {
+        if self.is_bytes() { Unit::Bytes } else { Unit::Count }
+    }
+
+    fn of_site(self, totals: &SiteTotals) -> u64 {
+        self.of_site(totals)
+    }
+
+    fn concerns(self, totals: &SiteTotals) -> bool {
+        self.concerns(totals)
+    }
+}
+
+impl Weights for SiteTotals {
+    type Metric = Measure;
+
+    fn add(&mut self, other: &SiteTotals) {
+        self.add(other);
+    }
+
+    fn tie(&self) -> [u64; 2] {
+        [self.bytes, self.allocations]
     }
 }

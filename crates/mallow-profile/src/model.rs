@@ -3,38 +3,19 @@
 //! Everything is plain data with public fields; ids are indices into the table that their documentation names
 //! and are meaningless in any other profile.
 
-use crate::{Known, SiteTotals, Totals};
+use crate::{Known, Measure, SiteTotals, Totals};
 use mallow_base::Frame;
-
-/// Index into [`Profile::processes`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ProcessIndex(pub u32);
-
-/// Index into [`Profile::stacks`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct StackId(pub u32);
-
-/// Index into [`Profile::locations`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct LocationId(pub u32);
-
-/// Index into [`Profile::modules`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ModuleId(pub u32);
+use mallow_stacks::{ProcessIndex, StackId, StackProfile, Stacks};
 
 /// A whole recording: one command, and all processes that it became.
 #[derive(Clone, Debug, Default)]
 pub struct Profile {
     /// What was recorded, where and when.
     pub recording: Recording,
-    /// In the order in which they introduced themselves. An `exec` makes a new entry with the same pid.
+    /// By [`ProcessIndex`], in the order in which they introduced themselves. An `exec` makes a new entry with the same pid.
     pub processes: Vec<Process>,
-    /// Executables and libraries.
-    pub modules: Vec<Module>,
-    /// Addresses with what symbols said about them.
-    pub locations: Vec<Location>,
-    /// Stack nodes; a parent comes before its children.
-    pub stacks: Vec<StackNode>,
+    /// The stacks, with the code that stood on them.
+    pub stacks: Stacks,
     /// One entry for each process and stack that allocated.
     pub sites: Vec<Site>,
     /// Which figures the source could tell; the others stand at 0 and mean nothing.
@@ -162,62 +143,8 @@ pub struct LiveSample {
     pub stack_bytes: u64,
 }
 
-/// An executable or library as it was mapped.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Module {
-    /// Its path as the loader knew it.
-    pub path: String,
-    /// Its build id; empty when it has none.
-    pub build_id: Vec<u8>,
-}
-
-/// An address that stood on a stack, and its frames.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Location {
-    /// The address, for look-ups elsewhere.
-    pub address: Address,
-    /// Innermost (inlined) frame first; never empty.
-    pub frames: Vec<Frame>,
-}
-
-/// Where a location is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Address {
-    /// In a module: the address as stated in its file. A return address points behind the call.
-    InModule {
-        /// The module.
-        module: ModuleId,
-        /// The address as stated in the module's file.
-        svma: u64,
-    },
-    /// In code outside any module, such as JIT code: the mapped address.
-    Anonymous {
-        /// The address as mapped.
-        avma: u64,
-    },
-    /// Another tool's file gave frames and no address.
-    Unknown,
-}
-
-/// A stack is a node and its parents up to the root.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct StackNode {
-    /// The caller; none for an outermost frame.
-    pub parent: Option<StackId>,
-    /// Where this frame was.
-    pub location: LocationId,
-}
-
-/// What one stack allocated in one process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Site {
-    /// The process.
-    pub process: ProcessIndex,
-    /// The stack, its leaf being the caller of the allocating function; none when no stack was taken.
-    pub stack: Option<StackId>,
-    /// The figures.
-    pub totals: SiteTotals,
-}
+/// What one stack allocated in one process. The stack's leaf is the caller of the allocating function.
+pub type Site = mallow_stacks::Site<SiteTotals>;
 
 impl Profile {
     /// The figures of all processes together; peaks as [`Totals::add`] says.
@@ -231,7 +158,44 @@ impl Profile {
 
     /// The frames of a stack, leaf first, inlined frames in their place.
     pub fn frames(&self, stack: Option<StackId>) -> impl Iterator<Item = &Frame> {
-        std::iter::successors(stack, |id| self.stacks[id.0 as usize].parent)
-            .flat_map(|id| &self.locations[self.stacks[id.0 as usize].location.0 as usize].frames)
+        self.stacks.frames(stack)
+    }
+}
+
+impl StackProfile for Profile {
+    type Weights = SiteTotals;
+
+    fn stacks(&self) -> &Stacks {
+        &self.stacks
+    }
+
+    fn sites(&self) -> &[Site] {
+        &self.sites
+    }
+
+    fn processes(&self) -> usize {
+        self.processes.len()
+    }
+
+    fn program(&self, process: ProcessIndex) -> Option<&str> {
+        let own =
+            self.processes[process.0 as usize].command.split(' ').next().filter(|word| !word.is_empty());
+        own.or_else(|| self.recording.command.first().map(String::as_str))
+    }
+
+    fn knows(&self, measure: Measure) -> bool {
+        measure.is_known(&self.known)
+    }
+
+    fn beyond(&self, sites: &SiteTotals) -> SiteTotals {
+        let whole = self.totals();
+        SiteTotals {
+            allocations: whole.allocations.saturating_sub(sites.allocations),
+            bytes: whole.bytes.saturating_sub(sites.bytes),
+            temporary: whole.temporary.saturating_sub(sites.temporary),
+            peak_bytes: whole.peak_bytes.saturating_sub(sites.peak_bytes),
+            leaked_bytes: whole.leaked_bytes.saturating_sub(sites.leaked_bytes),
+            ..SiteTotals::default()
+        }
     }
 }

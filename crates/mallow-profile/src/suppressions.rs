@@ -151,9 +151,9 @@ pub fn suppress_leaks(profile: &mut Profile, suppressions: &[Suppression]) -> Ve
     }
     let of_frame = |frame: &Frame| suppressions.iter().position(|suppression| suppression.fits_frame(frame));
     let locations: Vec<Option<usize>> =
-        profile.locations.iter().map(|location| location.frames.iter().find_map(of_frame)).collect();
-    let mut stacks: Vec<Option<usize>> = Vec::with_capacity(profile.stacks.len());
-    for node in &profile.stacks {
+        profile.stacks.locations.iter().map(|location| location.frames.iter().find_map(of_frame)).collect();
+    let mut stacks: Vec<Option<usize>> = Vec::with_capacity(profile.stacks.nodes.len());
+    for node in &profile.stacks.nodes {
         let outer = || node.parent.and_then(|parent| stacks[parent.0 as usize]);
         stacks.push(locations[node.location.0 as usize].or_else(outer));
     }

@@ -73,13 +73,13 @@ struct UsedStacks {
 
 impl UsedStacks {
     fn of(profile: &Profile, process: ProcessIndex) -> UsedStacks {
-        let mut used = vec![false; profile.stacks.len()];
+        let mut used = vec![false; profile.stacks.nodes.len()];
         for site in profile.sites.iter().filter(|site| site.process == process) {
             let mut next = site.stack;
             while let Some(id) = next
                 && !std::mem::replace(&mut used[id.0 as usize], true)
             {
-                next = profile.stacks[id.0 as usize].parent;
+                next = profile.stacks.node(id).parent;
             }
         }
         let ids: Vec<StackId> =
@@ -90,7 +90,7 @@ impl UsedStacks {
 
     fn nodes(&self, profile: &Profile) -> Stacks {
         let node = |id: &StackId| {
-            let node = profile.stacks[id.0 as usize];
+            let node = profile.stacks.node(*id);
             StackNode {
                 parent: node.parent.map(|parent| self.numbers[&parent]),
                 avma: FIRST_AVMA + u64::from(node.location.0),
@@ -102,8 +102,7 @@ impl UsedStacks {
     }
 
     fn keys(&self, profile: &Profile) -> Vec<SymbolKey> {
-        let mut locations: Vec<u32> =
-            self.ids.iter().map(|id| profile.stacks[id.0 as usize].location.0).collect();
+        let mut locations: Vec<u32> = self.ids.iter().map(|id| profile.stacks.node(*id).location.0).collect();
         locations.sort_unstable();
         locations.dedup();
         let key = |location| SymbolKey {
@@ -146,13 +145,13 @@ fn folded_of(profile: &Profile, index: u32, process: &Process, used: &UsedStacks
 /// Every location with its frames; strings stand once.
 fn names_of(profile: &Profile) -> Symbols {
     let mut strings = SymbolStrings::default();
-    let locations = profile.locations.iter().map(|location| SymbolLocation {
+    let locations = profile.stacks.locations.iter().map(|location| SymbolLocation {
         address: location.address,
         frames: location.frames.iter().map(|frame| strings.frame(frame)).collect(),
     });
     let locations = locations.collect();
     Symbols {
-        modules: profile.modules.clone(),
+        modules: profile.stacks.modules.clone(),
         locations,
         strings: strings.into_table(),
         processes: Vec::new(),
@@ -225,7 +224,7 @@ mod tests {
         assert_eq!(read.profile.recording, profile.recording);
         assert_eq!(read.profile.known, profile.known);
         assert_eq!(read.profile.processes, profile.processes);
-        assert_eq!(read.profile.locations, profile.locations);
+        assert_eq!(read.profile.stacks.locations, profile.stacks.locations);
         let sites = |profile: &Profile| -> Vec<(SiteTotals, Vec<Frame>)> {
             profile
                 .sites

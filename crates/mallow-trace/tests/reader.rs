@@ -175,8 +175,11 @@ fn a_whole_trace_gives_its_profile_and_no_warning() {
     assert_eq!(first.threads.iter().map(|thread| thread.allocations).sum::<u64>(), 104);
     assert_eq!(first.samples[0].rss_bytes, 4096);
     // Both processes point to the same locations, by stacks of their own.
-    assert_eq!((profile.modules.len(), profile.locations.len(), profile.stacks.len()), (1, 3, 6));
-    assert_eq!(profile.locations[1].address, Address::InModule { module: ModuleId(0), svma: 0x2000 });
+    assert_eq!(
+        (profile.stacks.modules.len(), profile.stacks.locations.len(), profile.stacks.nodes.len()),
+        (1, 3, 6)
+    );
+    assert_eq!(profile.stacks.locations[1].address, Address::InModule { module: ModuleId(0), svma: 0x2000 });
     let names: Vec<&str> = profile.frames(Some(StackId(5))).map(|frame| frame.function.as_str()).collect();
     assert_eq!(names, ["sum", "main"]);
     let allocations: u64 = profile.sites.iter().map(|site| site.totals.allocations).sum();

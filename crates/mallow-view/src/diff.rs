@@ -182,7 +182,7 @@ impl<'a> Comparison<'a> {
         let known = before.known.and(after.known);
         let (before, after) = (Side::of(before, options), Side::of(after, options));
         let same_modules = before.modules_of(&after);
-        let diff = Diff::of(&before.sites, &after.sites, &known, &same_modules);
+        let diff = Diff::of(&before.sites, &after.sites, |measure| measure.is_known(&known), &same_modules);
         let mut comparison = Self {
             by: options.by,
             totals: Vec::new(),

@@ -20,10 +20,10 @@ pub(crate) fn profile() -> Profile {
 pub(crate) fn site(profile: &mut Profile, process: u32, locations: &[Vec<Frame>], totals: SiteTotals) {
     let mut parent = None;
     for frames in locations.iter().rev() {
-        let location = LocationId(profile.locations.len() as u32);
-        profile.locations.push(Location { address: Address::Unknown, frames: frames.clone() });
-        profile.stacks.push(StackNode { parent, location });
-        parent = Some(StackId(profile.stacks.len() as u32 - 1));
+        let location = LocationId(profile.stacks.locations.len() as u32);
+        profile.stacks.locations.push(Location { address: Address::Unknown, frames: frames.clone() });
+        profile.stacks.nodes.push(StackNode { parent, location });
+        parent = Some(StackId(profile.stacks.nodes.len() as u32 - 1));
     }
     profile.sites.push(Site { process: ProcessIndex(process), stack: parent, totals });
     profile.processes[process as usize].totals.add(&Totals {

@@ -46,7 +46,7 @@ impl<'a> Looks<'a> {
         Looks {
             profile,
             shown,
-            plumbing: vec![UNKNOWN; profile.locations.len()],
+            plumbing: vec![UNKNOWN; profile.stacks.locations.len()],
             places: FxHashMap::default(),
             begins: Vec::new(),
             of_frames: Vec::new(),
@@ -59,9 +59,9 @@ impl<'a> Looks<'a> {
     pub(crate) fn naming(&mut self, stack: Option<StackId>) -> Option<Named> {
         let (mut node, mut folded) = (stack?, 0);
         loop {
-            let at = self.profile.stacks[node.0 as usize];
+            let at = self.profile.stacks.node(node);
             let location = at.location.0 as usize;
-            let count = self.profile.locations[location].frames.len();
+            let count = self.profile.stacks.locations[location].frames.len();
             let plumbing = self.plumbing_of(location);
             match at.parent {
                 Some(parent) if plumbing == count => {
@@ -81,7 +81,7 @@ impl<'a> Looks<'a> {
             return 0;
         }
         if self.plumbing[location] == UNKNOWN {
-            let frames = &self.profile.locations[location].frames;
+            let frames = &self.profile.stacks.locations[location].frames;
             let hidden = frames.iter().take_while(|frame| self.shown.hides(frame)).count();
             self.plumbing[location] = hidden as u32;
         }
@@ -100,7 +100,7 @@ impl<'a> Looks<'a> {
         let number = match named.skip {
             0 => self.number(Some(named.node)),
             skip => {
-                let callers = self.number(self.profile.stacks[named.node.0 as usize].parent);
+                let callers = self.number(self.profile.stacks.nodes[named.node.0 as usize].parent);
                 self.inside(callers, named.location, skip)
             }
         };
@@ -110,8 +110,8 @@ impl<'a> Looks<'a> {
     /// The number of a whole stack.
     fn number(&mut self, stack: Option<StackId>) -> u32 {
         let profile = self.profile;
-        self.numbers.resize(profile.stacks.len(), UNKNOWN);
-        self.begins.resize(profile.locations.len(), UNKNOWN);
+        self.numbers.resize(profile.stacks.nodes.len(), UNKNOWN);
+        self.begins.resize(profile.stacks.locations.len(), UNKNOWN);
         let (mut chain, mut at) = (Vec::new(), stack);
         let mut number = loop {
             match at {
@@ -119,12 +119,12 @@ impl<'a> Looks<'a> {
                 Some(id) if self.numbers[id.0 as usize] != UNKNOWN => break self.numbers[id.0 as usize],
                 Some(id) => {
                     chain.push(id);
-                    at = profile.stacks[id.0 as usize].parent;
+                    at = profile.stacks.node(id).parent;
                 }
             }
         };
         for id in chain.into_iter().rev() {
-            number = self.inside(number, profile.stacks[id.0 as usize].location.0 as usize, 0);
+            number = self.inside(number, profile.stacks.node(id).location.0 as usize, 0);
             self.numbers[id.0 as usize] = number;
         }
         number
@@ -132,7 +132,7 @@ impl<'a> Looks<'a> {
 
     /// The number of what is called at a location, without as many of its innermost frames as are to be skipped.
     fn inside(&mut self, callers: u32, location: usize, skip: usize) -> u32 {
-        let frames = &self.profile.locations[location].frames;
+        let frames = &self.profile.stacks.locations[location].frames;
         if self.begins[location] == UNKNOWN {
             self.begins[location] = self.of_frames.len() as u32;
             for frame in frames {

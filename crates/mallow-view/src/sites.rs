@@ -108,15 +108,15 @@ impl<'a> Sites<'a> {
     /// The modules of which some frame has only an address for a name, in order of first sight.
     pub fn modules_without_names(&self) -> Vec<&'a str> {
         let mut modules: Vec<&str> = Vec::new();
-        let mut seen = vec![false; self.profile.stacks.len()];
+        let mut seen = vec![false; self.profile.stacks.nodes.len()];
         for row in &self.rows {
             let mut next = row.stack;
             // Where one stack was before, its callers were too.
             while let Some(id) = next
                 && !std::mem::replace(&mut seen[id.0 as usize], true)
             {
-                let node = self.profile.stacks[id.0 as usize];
-                let frames = &self.profile.locations[node.location.0 as usize].frames;
+                let node = self.profile.stacks.node(id);
+                let frames = &self.profile.stacks.locations[node.location.0 as usize].frames;
                 let unnamed = frames.iter().filter(|frame| frame.function.starts_with("0x"));
                 for module in unnamed.filter_map(|frame| frame.module.as_deref()) {
                     if !modules.contains(&module) {
@@ -181,6 +181,7 @@ impl Wanted {
             return Self { met: None };
         }
         let locations: Vec<(bool, bool)> = profile
+            .stacks
             .locations
             .iter()
             .map(|location| {
@@ -188,8 +189,8 @@ impl Wanted {
                 (function, location.frames.iter().any(|frame| filter.module_matches(frame)))
             })
             .collect();
-        let mut met: Vec<(bool, bool)> = Vec::with_capacity(profile.stacks.len());
-        for node in &profile.stacks {
+        let mut met: Vec<(bool, bool)> = Vec::with_capacity(profile.stacks.nodes.len());
+        for node in &profile.stacks.nodes {
             let outer = node.parent.map_or((false, false), |parent| met[parent.0 as usize]);
             let here = locations[node.location.0 as usize];
             met.push((outer.0 || here.0, outer.1 || here.1));

@@ -96,7 +96,7 @@ impl<'a> Groups<'a> {
         let mut looks = Looks::of(profile, Shown::WithoutPlumbing);
         let (mut groups, mut of_sites) = (Vec::new(), Vec::with_capacity(profile.sites.len()));
         let mut by_line: FxHashMap<Option<SourceLine<'_>>, GroupId> = FxHashMap::default();
-        let mut by_location = vec![UNKNOWN; profile.locations.len()];
+        let mut by_location = vec![UNKNOWN; profile.stacks.locations.len()];
         for site in &profile.sites {
             let named = looks.naming(site.stack);
             let known = named.map_or(UNKNOWN, |named| by_location[named.location]);
@@ -205,9 +205,9 @@ fn has_line(frame: &Frame) -> bool {
 
 fn lined(profile: &Profile) -> Vec<bool> {
     let locations: Vec<bool> =
-        profile.locations.iter().map(|location| location.frames.iter().any(has_line)).collect();
-    let mut lined: Vec<bool> = Vec::with_capacity(profile.stacks.len());
-    for node in &profile.stacks {
+        profile.stacks.locations.iter().map(|location| location.frames.iter().any(has_line)).collect();
+    let mut lined: Vec<bool> = Vec::with_capacity(profile.stacks.nodes.len());
+    for node in &profile.stacks.nodes {
         let outer = node.parent.is_some_and(|parent| lined[parent.0 as usize]);
         lined.push(outer || locations[node.location.0 as usize]);
     }

@@ -13,7 +13,8 @@ const ROWS: &[Row] = &[
     ("mallow-recorder", &["mallow-wire"]),
     ("mallow-preload", &["mallow-recorder", "mallow-wire"]),
     ("mallow-symbols", &["mallow-base"]),
-    ("mallow-profile", &["mallow-base"]),
+    ("mallow-stacks", &["mallow-base"]),
+    ("mallow-profile", &["mallow-stacks", "mallow-base"]),
     ("mallow-heapsnap", &["mallow-base"]),
     ("mallow-trace", &["mallow-wire", "mallow-base", "mallow-profile"]),
     ("mallow-launch", &["mallow-wire"]),
@@ -185,7 +186,7 @@ mod tests {
         assert_eq!(
             found[0].to_string(),
             "crates/mallow-profile/Cargo.toml: mallow-profile must not use mallow-formats; \
-             it may use mallow-base."
+             it may use mallow-stacks, mallow-base."
         );
         assert_eq!(found.len(), 1);
     }

@@ -82,7 +82,7 @@ fn a_filter_tells_its_share() {
 #[test]
 fn a_filter_that_nothing_passes_says_so() {
     let mut profile = sample::leaky_c();
-    for frame in profile.locations.iter_mut().flat_map(|location| &mut location.frames) {
+    for frame in profile.stacks.locations.iter_mut().flat_map(|location| &mut location.frames) {
         if frame.module.as_deref().is_some_and(|path| !path.contains("libc")) {
             frame.function = String::from("0x1139");
         }

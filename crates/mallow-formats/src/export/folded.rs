@@ -28,7 +28,12 @@ pub(super) fn write(profile: &Profile, measure: Measure, out: &mut dyn Write) ->
         writeln!(out, "{} {value}", names.join(";"))?;
     }
     warnings.push(format!("folded stacks have one figure without a unit; it is {}", measure.word()));
-    if profile.locations.iter().any(|location| location.frames.iter().any(|frame| frame.file.is_some())) {
+    if profile
+        .stacks
+        .locations
+        .iter()
+        .any(|location| location.frames.iter().any(|frame| frame.file.is_some()))
+    {
         warnings.push(String::from("folded stacks have no place for source lines"));
     }
     Ok(warnings)

@@ -47,7 +47,12 @@ pub(super) fn write(profile: &Profile, measure: Measure, out: &mut dyn Write) ->
     let mut held = vec![live.word()];
     held.extend(is_accumulated.then_some("allocations"));
     warnings.extend(left_out::sentence(profile, "a jemalloc heap profile", &held));
-    if profile.locations.iter().any(|location| location.frames.iter().any(|frame| frame.file.is_some())) {
+    if profile
+        .stacks
+        .locations
+        .iter()
+        .any(|location| location.frames.iter().any(|frame| frame.file.is_some()))
+    {
         warnings.push(String::from("a jemalloc heap profile has no place for source lines"));
     }
     Ok(warnings)
@@ -113,7 +118,7 @@ struct Addresses {
 impl Addresses {
     fn of(profile: &Profile, stacks: impl Iterator<Item = Option<StackId>>) -> Addresses {
         let mut addresses = Addresses {
-            layout: Layout::of(profile),
+            layout: Layout::of(&profile.stacks),
             by_location: FxHashMap::default(),
             names: BTreeMap::new(),
             no_stack: MADE_UP_START,
@@ -136,7 +141,7 @@ impl Addresses {
     fn free_address(&mut self, profile: &Profile, id: LocationId) -> u64 {
         let is_free =
             |address: &u64| !self.names.contains_key(address) && !self.names.contains_key(&(address - 1));
-        let own = self.layout.address(&profile.locations[id.0 as usize]);
+        let own = self.layout.address(&profile.stacks.locations[id.0 as usize]);
         if let Some(address) = own.filter(|address| *address > 0).filter(is_free) {
             return address;
         }
@@ -159,8 +164,7 @@ impl Addresses {
 
 /// The locations of a stack, innermost first.
 fn locations(profile: &Profile, stack: Option<StackId>) -> impl Iterator<Item = LocationId> {
-    std::iter::successors(stack, |id| profile.stacks[id.0 as usize].parent)
-        .map(|id| profile.stacks[id.0 as usize].location)
+    profile.stacks.chain(stack).map(|id| profile.stacks.node(id).location)
 }
 
 /// jeprof's names: the caller first, two dashes between them. Where nothing has a name, jeprof is to look into the binaries.
@@ -168,7 +172,7 @@ fn write_names(profile: &Profile, addresses: &Addresses, out: &mut dyn Write) ->
     let named: Vec<(u64, &Location)> = addresses
         .names
         .iter()
-        .map(|(address, id)| (*address, &profile.locations[id.0 as usize]))
+        .map(|(address, id)| (*address, &profile.stacks.locations[id.0 as usize]))
         .filter(|(_, location)| is_named(location))
         .collect();
     if named.is_empty() {
@@ -208,7 +212,7 @@ fn write_mappings(profile: &Profile, addresses: &Addresses, out: &mut dyn Write)
     writeln!(out, "\nMAPPED_LIBRARIES:")?;
     let (start, end) = (MADE_UP_START, addresses.made_up_end.next_multiple_of(0x1000));
     writeln!(out, "{start:08x}-{end:08x} ---p 00000000 00:00 0 {NO_ADDRESS}")?;
-    for (index, module) in profile.modules.iter().enumerate() {
+    for (index, module) in profile.stacks.modules.iter().enumerate() {
         if let Some((start, end)) =
             addresses.layout.place(ModuleId(index as u32)).filter(|(start, end)| start < end)
         {

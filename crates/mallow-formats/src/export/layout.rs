@@ -1,6 +1,6 @@
-//! An address space for a profile, which keeps addresses as files state them: every module gets a place of its own.
+//! An address space for stacks, which keeps addresses as files state them: every module gets a place of its own.
 
-use mallow_profile::{Address, Location, ModuleId, Profile};
+use mallow_profile::{Address, Location, ModuleId, Stacks};
 
 /// Where the first module is placed: above what is linked for a fixed place, so that a reader takes its start off again.
 const FIRST_START: u64 = 0x10_0000_0000;
@@ -17,9 +17,9 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    pub(super) fn of(profile: &Profile) -> Layout {
-        let mut sizes = vec![0u64; profile.modules.len()];
-        for location in &profile.locations {
+    pub(super) fn of(stacks: &Stacks) -> Layout {
+        let mut sizes = vec![0u64; stacks.modules.len()];
+        for location in &stacks.locations {
             if let Address::InModule { module, svma } = location.address
                 && let Some(size) = sizes.get_mut(module.0 as usize)
             {
@@ -86,23 +86,20 @@ mod tests {
     #[test]
     fn modules_do_not_meet() {
         let in_module = |module, svma| location(Address::InModule { module: ModuleId(module), svma }, "f");
-        let profile = Profile {
-            modules: vec![Default::default(); 4],
-            locations: vec![in_module(0, 0x1_2345_6789), in_module(1, u64::MAX), in_module(3, 0x1000)],
-            ..Profile::default()
-        };
-        let layout = Layout::of(&profile);
+        let locations = vec![in_module(0, 0x1_2345_6789), in_module(1, u64::MAX), in_module(3, 0x1000)];
+        let stacks = Stacks { modules: vec![Default::default(); 4], locations, nodes: Vec::new() };
+        let layout = Layout::of(&stacks);
         assert_eq!(layout.place(ModuleId(0)), Some((0x10_0000_0000, 0x11_2345_7000)));
         assert_eq!(layout.place(ModuleId(1)), None);
         assert_eq!(layout.place(ModuleId(2)), Some((0x12_0000_0000, 0x12_0000_0000)));
         assert_eq!(layout.place(ModuleId(3)), Some((0x13_0000_0000, 0x13_0000_2000)));
-        let addresses: Vec<_> = profile.locations.iter().map(|location| layout.address(location)).collect();
+        let addresses: Vec<_> = stacks.locations.iter().map(|location| layout.address(location)).collect();
         assert_eq!(addresses, [Some(0x11_2345_6789), None, Some(0x13_0000_1000)]);
     }
 
     #[test]
     fn an_address_that_would_be_taken_for_another_is_none() {
-        let layout = Layout::of(&Profile { modules: vec![Default::default()], ..Profile::default() });
+        let layout = Layout::of(&Stacks { modules: vec![Default::default()], ..Stacks::default() });
         for (avma, expected) in
             [(1, None), (0x7f00_0000_0000, Some(0x7f00_0000_0000)), (0x10_0000_0000, None), (u64::MAX, None)]
         {

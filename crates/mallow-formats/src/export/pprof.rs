@@ -83,7 +83,7 @@ impl Writer {
         self.message.period_type = Some(self.value_type("space", "bytes"));
         self.message.period = 1;
         self.add_recording(profile);
-        let layout = Layout::of(profile);
+        let layout = Layout::of(&profile.stacks);
         self.add_mappings(profile, &layout);
         self.add_locations(profile, &layout);
         for site in &profile.sites {
@@ -121,13 +121,13 @@ impl Writer {
 
     /// One mapping for each module; its id is the module's plus 1.
     fn add_mappings(&mut self, profile: &Profile, layout: &Layout) {
-        let mut named = vec![false; profile.modules.len()];
-        for location in &profile.locations {
+        let mut named = vec![false; profile.stacks.modules.len()];
+        for location in &profile.stacks.locations {
             if let Address::InModule { module, .. } = location.address {
                 named[module.0 as usize] |= is_named(location);
             }
         }
-        for (index, module) in profile.modules.iter().enumerate() {
+        for (index, module) in profile.stacks.modules.iter().enumerate() {
             let place = layout.place(mallow_profile::ModuleId(index as u32)).unwrap_or_default();
             let build_id: String = module.build_id.iter().map(|byte| format!("{byte:02x}")).collect();
             let mapping = proto::Mapping {
@@ -149,8 +149,8 @@ impl Writer {
     /// One location for each of the profile's; its id is the location's plus 1.
     fn add_locations(&mut self, profile: &Profile, layout: &Layout) {
         let modules: FxHashMap<&str, u64> =
-            profile.modules.iter().zip(1..).map(|(module, id)| (module.path.as_str(), id)).collect();
-        for (index, location) in profile.locations.iter().enumerate() {
+            profile.stacks.modules.iter().zip(1..).map(|(module, id)| (module.path.as_str(), id)).collect();
+        for (index, location) in profile.stacks.locations.iter().enumerate() {
             let address = layout.address(location);
             // Without an address the frames still tell the file.
             let file = location.frames.last().and_then(|frame| frame.module.as_deref());
@@ -231,7 +231,5 @@ impl Writer {
 
 /// The locations of a stack, innermost first.
 fn locations(profile: &Profile, stack: StackId) -> Vec<u64> {
-    std::iter::successors(Some(stack), |id| profile.stacks[id.0 as usize].parent)
-        .map(|id| u64::from(profile.stacks[id.0 as usize].location.0) + 1)
-        .collect()
+    profile.stacks.chain(Some(stack)).map(|id| u64::from(profile.stacks.node(id).location.0) + 1).collect()
 }

@@ -28,7 +28,7 @@ impl<'a> FrameTexts<'a> {
         while let Some(id) = next
             && frames.len() < frames_max
         {
-            let node = self.profile.stacks[id.0 as usize];
+            let node = self.profile.stacks.node(id);
             frames.extend(self.location(node.location));
             next = node.parent;
         }
@@ -49,7 +49,7 @@ impl<'a> FrameTexts<'a> {
     fn location(&mut self, id: LocationId) -> &[u32] {
         let FrameTexts { profile, texts, numbers, locations } = self;
         locations.entry(id).or_insert_with(|| {
-            let location = &profile.locations[id.0 as usize];
+            let location = &profile.stacks.locations[id.0 as usize];
             let frames = location.frames.iter().map(|frame| text_of(location.address, frame));
             frames
                 .map(|text| {

@@ -63,9 +63,11 @@ fn stack(texts: &[&str], numbers: &[u32]) -> Vec<String> {
     let process = builder.add_process(Process::default());
     builder.add_site(process, stack, &SiteTotals::default());
     let profile = builder.finish();
-    std::iter::successors(stack, |id| profile.stacks[id.0 as usize].parent)
+    profile
+        .stacks
+        .chain(stack)
         .map(|id| {
-            let frames = &profile.locations[profile.stacks[id.0 as usize].location.0 as usize].frames;
+            let frames = &profile.stacks.locations[profile.stacks.node(id).location.0 as usize].frames;
             let name = |frame: &Frame| format!("{}{}", if frame.inlined { "~" } else { "" }, frame.function);
             frames.iter().map(name).collect::<Vec<_>>().join(" ")
         })

@@ -31,15 +31,15 @@ pub(super) fn profile(parts: Parts) -> Profile {
     if !is_known {
         profile.known = Known::NOTHING;
     }
-    profile.modules = locations.modules;
-    profile.locations = locations.locations;
+    profile.stacks.modules = locations.modules;
+    profile.stacks.locations = locations.locations;
     profile
 }
 
 fn add_process(profile: &mut Profile, process: ProcessParts, nodes: Vec<LocationId>) {
     let index = ProcessIndex(profile.processes.len() as u32);
-    let base = profile.stacks.len() as u32;
-    profile.stacks.extend(process.stacks.iter().zip(nodes).map(|(node, location)| StackNode {
+    let base = profile.stacks.nodes.len() as u32;
+    profile.stacks.nodes.extend(process.stacks.iter().zip(nodes).map(|(node, location)| StackNode {
         parent: node.parent.map(|parent| StackId(base + parent)),
         location,
     }));

@@ -57,8 +57,8 @@ impl<'a> Side<'a> {
     /// Paths of modules that are the very same file on both sides, by their build ids.
     pub(super) fn modules_of(&self, other: &Side<'_>) -> Vec<&'a str> {
         let has_id = |module: &&Module| !module.build_id.is_empty();
-        let others: FxHashSet<&Module> = other.profile.modules.iter().filter(has_id).collect();
-        let same = self.profile.modules.iter().filter(|module| others.contains(module));
+        let others: FxHashSet<&Module> = other.profile.stacks.modules.iter().filter(has_id).collect();
+        let same = self.profile.stacks.modules.iter().filter(|module| others.contains(module));
         same.map(|module| module.path.as_str()).collect()
     }
 

@@ -14,14 +14,14 @@ pub(super) struct Counts {
 /// Writes all `s`, `i` and `t` lines. A stack's number is its id plus 1.
 pub(super) fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<Counts> {
     let mut strings = FxHashMap::default();
-    for (index, location) in profile.locations.iter().enumerate() {
+    for (index, location) in profile.stacks.locations.iter().enumerate() {
         write_instruction(index, location, &mut strings, out)?;
     }
-    for stack in &profile.stacks {
+    for stack in &profile.stacks.nodes {
         let parent = stack.parent.map_or(0, |parent| parent.0 + 1);
         writeln!(out, "t {:x} {parent:x}", stack.location.0 + 1)?;
     }
-    Ok(Counts { strings: strings.len(), instructions: profile.locations.len() })
+    Ok(Counts { strings: strings.len(), instructions: profile.stacks.locations.len() })
 }
 
 fn write_instruction<'a>(

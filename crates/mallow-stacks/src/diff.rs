@@ -23,18 +23,18 @@ mod spelling;
 mod split;
 mod state;
 
-use crate::{Known, SiteTotals};
+use crate::Weights;
 use mallow_base::Frame;
 use node::Sides;
 
 /// A site of one side.
 #[derive(Clone, Debug)]
-pub struct DiffSite<'a> {
+pub struct DiffSite<'a, W> {
     /// What it is known by, leaf first. Frames of one profile should be borrowed from it, not copied: each is
     /// looked at once.
     pub frames: Vec<&'a Frame>,
     /// Its figures.
-    pub totals: SiteTotals,
+    pub totals: W,
 }
 
 /// How sure it is that the sites of an entry are the same; the surest first.
@@ -58,7 +58,7 @@ pub enum Level {
 
 /// Sites of both sides that are the same, or sites that the other side does not have.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DiffEntry {
+pub struct DiffEntry<W> {
     /// Indices of sites of the side before; none for what is new.
     pub before: Vec<usize>,
     /// Indices of sites of the side after; none for what is gone.
@@ -68,9 +68,9 @@ pub struct DiffEntry {
     /// Which of [`Diff::renames`] were needed.
     pub renames: Vec<usize>,
     /// The figures of the sites before.
-    pub totals_before: SiteTotals,
+    pub totals_before: W,
     /// The figures of the sites after.
-    pub totals_after: SiteTotals,
+    pub totals_after: W,
 }
 
 /// A function that has another name on the other side.
@@ -84,21 +84,26 @@ pub struct Rename {
 
 /// What changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Diff {
+pub struct Diff<W> {
     /// Every site once. In the order of the sites before, then those that only the side after has.
-    pub entries: Vec<DiffEntry>,
+    pub entries: Vec<DiffEntry<W>>,
     /// Renamed functions, by which some entry was matched.
     pub renames: Vec<Rename>,
 }
 
-impl Diff {
-    /// Compares two sides. `known` is what the sources of both could tell: likeness is judged by it.
+impl<W: Weights> Diff<W> {
+    /// Compares two sides. `known` says which metrics the sources of both could tell: likeness is judged by them.
     /// `same_modules` are paths of executables and libraries that are the very same file on both sides, so
     /// that an address without a name is the same place.
-    pub fn of(before: &[DiffSite<'_>], after: &[DiffSite<'_>], known: &Known, same_modules: &[&str]) -> Self {
+    pub fn of(
+        before: &[DiffSite<'_, W>],
+        after: &[DiffSite<'_, W>],
+        known: impl Fn(W::Metric) -> bool,
+        same_modules: &[&str],
+    ) -> Self {
         let sides = Sides::of(before, after, known, same_modules);
         let outcome = rounds::run(&sides);
-        let mut entries: Vec<DiffEntry> = outcome
+        let mut entries: Vec<DiffEntry<W>> = outcome
             .matches
             .iter()
             .map(|found| {
@@ -147,8 +152,8 @@ fn sites_of(nodes: &[node::Node], indices: &[usize]) -> Vec<usize> {
     sites
 }
 
-fn sum(sites: &[DiffSite<'_>], indices: &[usize]) -> SiteTotals {
-    let mut totals = SiteTotals::default();
+fn sum<W: Weights>(sites: &[DiffSite<'_, W>], indices: &[usize]) -> W {
+    let mut totals = W::default();
     for index in indices {
         totals.add(&sites[*index].totals);
     }

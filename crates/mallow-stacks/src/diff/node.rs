@@ -3,7 +3,7 @@
 //! A name is normalised once for each frame of the profile, not once for each stack that it stands on.
 
 use super::{DiffSite, name, place};
-use crate::{Known, Measure};
+use crate::{Metric, Weights};
 use mallow_base::Frame;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Ordering;
@@ -64,12 +64,13 @@ impl Node {
 
 impl Sides {
     /// Numbers all frames of both sides.
-    pub(super) fn of(
-        before: &[DiffSite<'_>],
-        after: &[DiffSite<'_>],
-        known: &Known,
+    pub(super) fn of<W: Weights>(
+        before: &[DiffSite<'_, W>],
+        after: &[DiffSite<'_, W>],
+        known: impl Fn(W::Metric) -> bool,
         same_modules: &[&str],
     ) -> Self {
+        let metrics = figures(known);
         let (files_before, files_after) = (paths(before), paths(after));
         let files = place::Files::of(&files_before, &files_after);
         let mut tokens = Tokens {
@@ -77,14 +78,14 @@ impl Sides {
             places: Texts::default(),
             same_modules: same_modules.iter().copied().collect(),
         };
-        let before = tokens.nodes(before, |path| files.before(path), known);
-        let after = tokens.nodes(after, |path| files.after(path), known);
+        let before = tokens.nodes(before, |path| files.before(path), metrics);
+        let after = tokens.nodes(after, |path| files.after(path), metrics);
         Self { before, after, names: tokens.names.texts }
     }
 }
 
 /// The source files of a side, in the order of first sight.
-fn paths<'a>(sites: &[DiffSite<'a>]) -> Vec<&'a str> {
+fn paths<'a, W>(sites: &[DiffSite<'a, W>]) -> Vec<&'a str> {
     let mut frames = FxHashSet::default();
     let mut seen = FxHashSet::default();
     let mut paths = Vec::new();
@@ -99,13 +100,11 @@ fn paths<'a>(sites: &[DiffSite<'a>]) -> Vec<&'a str> {
     paths
 }
 
-/// The two figures that tell most of what both sides know.
-fn figures(known: &Known) -> [Measure; 2] {
-    const TELLING: [Measure; 5] =
-        [Measure::Allocations, Measure::Bytes, Measure::Leaked, Measure::Peak, Measure::Temporary];
-    let mut known = TELLING.into_iter().filter(|measure| measure.is_known(known));
-    let first = known.next().unwrap_or(Measure::Allocations);
-    [first, known.next().unwrap_or(first)]
+/// The two metrics that tell most of those that both sides know.
+fn figures<M: Metric>(known: impl Fn(M) -> bool) -> [M; 2] {
+    let mut telling = M::TELLING.iter().copied().filter(|metric| known(*metric));
+    let first = telling.next().unwrap_or(M::TELLING[0]);
+    [first, telling.next().unwrap_or(first)]
 }
 
 #[derive(Default)]
@@ -131,13 +130,12 @@ struct Tokens<'a> {
 }
 
 impl Tokens<'_> {
-    fn nodes<'f>(
+    fn nodes<'f, W: Weights>(
         &mut self,
-        sites: &[DiffSite<'_>],
+        sites: &[DiffSite<'_, W>],
         file: impl Fn(&str) -> &'f str,
-        known: &Known,
+        metrics: [W::Metric; 2],
     ) -> Vec<Node> {
-        let measures = figures(known);
         let mut by_frame: FxHashMap<*const Frame, Token> = FxHashMap::default();
         let mut by_frames: FxHashMap<Vec<Token>, usize> = FxHashMap::default();
         let mut nodes: Vec<Node> = Vec::new();
@@ -154,8 +152,8 @@ impl Tokens<'_> {
                 nodes.len() - 1
             });
             nodes[at].sites.push(index);
-            for (sum, measure) in nodes[at].figures.iter_mut().zip(measures) {
-                *sum = sum.saturating_add(measure.of_site(&site.totals));
+            for (sum, metric) in nodes[at].figures.iter_mut().zip(metrics) {
+                *sum = sum.saturating_add(metric.of_site(&site.totals));
             }
         }
         nodes

@@ -1,0 +1,86 @@
+//! What stacks are weighed by: a set of metrics, and a profile as trees, diffs and flame graphs see it.
+//!
+//! Everything that reads these traits is compiled anew for each set of metrics, so none of them may be made an object.
+
+use crate::{ProcessIndex, Site, Stacks};
+use std::fmt::Debug;
+
+/// The figures of a stack, or of several stacks together.
+pub trait Weights: Copy + Default + Debug {
+    /// One of the figures.
+    type Metric: Metric<Weights = Self>;
+
+    /// Adds another stack's figures. A sum that does not fit stays at the largest number.
+    fn add(&mut self, other: &Self);
+
+    /// Of stacks that are equal in the metric that was asked for, those with more of these come first.
+    fn tie(&self) -> [u64; 2];
+}
+
+/// One metric of a set. Over stacks it adds up.
+pub trait Metric: Copy + Eq + Debug + 'static {
+    /// The set.
+    type Weights: Weights<Metric = Self>;
+
+    /// All of them, in the order in which they are shown.
+    const ALL: &'static [Self];
+
+    /// The same in the order of how much they tell of a stack: two stacks that agree in the first ones that are known
+    /// are likely to be the same.
+    const TELLING: &'static [Self] = Self::ALL;
+
+    /// Limits as people might write them, for the sentence that refuses another text: `allocations>+1% or leaked>0`.
+    const LIMITS: &'static str;
+
+    /// The word for it, as it is typed.
+    fn word(self) -> &'static str;
+
+    /// What it counts, in the middle of a sentence.
+    fn subject(self) -> &'static str;
+
+    /// What it counts in.
+    fn unit(self) -> Unit;
+
+    /// The figure of a stack.
+    fn of_site(self, weights: &Self::Weights) -> u64;
+
+    /// Whether a stack has anything to show in a table of this metric.
+    fn concerns(self, weights: &Self::Weights) -> bool {
+        self.of_site(weights) > 0
+    }
+}
+
+/// What a metric counts in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Unit {
+    /// Bytes.
+    Bytes,
+    /// Calls, blocks, samples: whatever is counted one by one.
+    Count,
+    /// Nanoseconds.
+    Nanoseconds,
+}
+
+/// A profile of any kind.
+pub trait StackProfile {
+    /// What its stacks are weighed by.
+    type Weights: Weights;
+
+    /// Its stacks.
+    fn stacks(&self) -> &Stacks;
+
+    /// Their weights: one entry for each process and stack that has any.
+    fn sites(&self) -> &[Site<Self::Weights>];
+
+    /// How many processes it has.
+    fn processes(&self) -> usize;
+
+    /// The path of a process's program; none when nobody knows.
+    fn program(&self, process: ProcessIndex) -> Option<&str>;
+
+    /// Whether its source could tell a metric. What it could not tell is left out, and never shown as 0.
+    fn knows(&self, metric: <Self::Weights as Weights>::Metric) -> bool;
+
+    /// What was counted beyond the sites, whose sum is given: some tools tell only the largest sites.
+    fn beyond(&self, sites: &Self::Weights) -> Self::Weights;
+}

@@ -39,7 +39,7 @@ pub const FEATURE_MARKS: u32 = 1;
 /// In [`Header::features`]: opened file descriptors are wanted.
 pub const FEATURE_DESCRIPTORS: u32 = 2;
 /// In [`Header::features`]: a thread in the process that can ask its allocator for things, the helper thread.
-pub const WATCH_HELPER_THREAD: u32 = 4;
+pub const FEATURE_HELPER_THREAD: u32 = 4;
 
 /// The environment variable that carries the mode and options to the recorder: `record`, `stat`, `check`, which
 /// is `record` with marks and descriptors, or `soak`, which is `record` with a helper thread.
@@ -275,7 +275,7 @@ pub struct Header {
     pub verify_judged: AtomicU64,
     /// Those of these that differed.
     pub verify_judge_mismatches: AtomicU64,
-    /// What is features beside the heap: [`FEATURE_MARKS`], [`FEATURE_DESCRIPTORS`], [`WATCH_HELPER_THREAD`].
+    /// What is wanted beside the heap: [`FEATURE_MARKS`], [`FEATURE_DESCRIPTORS`], [`FEATURE_HELPER_THREAD`].
     pub features: u32,
     /// 1 when the process was forked from one that had shared memory of its own, 0 when it began with `exec`.
     pub is_forked: u32,
@@ -308,7 +308,7 @@ pub struct Header {
     pub executable_bytes: u32,
     /// The path of the executable, unless it is longer.
     pub executable: [u8; EXECUTABLE_BYTES_MAX],
-    /// Under [`WATCH_HELPER_THREAD`].
+    /// Under [`FEATURE_HELPER_THREAD`].
     pub helper_thread: HelperThread,
     /// Which events need time stamps.
     pub order: Order,

@@ -22,7 +22,7 @@ static AT_FORK: Real = Real::named(c"__register_atfork");
 ///
 /// Only when the process's libraries are set up.
 pub(crate) fn begin() {
-    if bootstrap::watches(WATCH_HELPER_THREAD) != Some(true) {
+    if bootstrap::watches(FEATURE_HELPER_THREAD) != Some(true) {
         return;
     }
     type AtFork = unsafe extern "C" fn(usize, usize, extern "C" fn(), usize) -> c_int;
@@ -39,7 +39,7 @@ pub(crate) fn begin() {
 /// Runs in every forked child, when libc has put itself in order.
 extern "C" fn forked() {
     bootstrap::start();
-    if bootstrap::watches(WATCH_HELPER_THREAD) == Some(true) {
+    if bootstrap::watches(FEATURE_HELPER_THREAD) == Some(true) {
         unrecorded(create);
     }
 }

@@ -10,7 +10,7 @@ use core::arch::naked_asm;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use mallow_recorder::{Caller, bootstrap};
 use mallow_wire::event::Mark;
-use mallow_wire::shared::{FEATURE_MARKS, WATCH_HELPER_THREAD};
+use mallow_wire::shared::{FEATURE_MARKS, FEATURE_HELPER_THREAD};
 
 static START: Real = Real::named(c"__libc_start_main");
 /// The program's `main`.
@@ -38,7 +38,7 @@ pub unsafe extern "C" fn __libc_start_main() {
 
 /// Gives the address to call as `main`.
 unsafe extern "C" fn exchange(main: usize) -> usize {
-    if bootstrap::watches(FEATURE_MARKS | WATCH_HELPER_THREAD) != Some(true) {
+    if bootstrap::watches(FEATURE_MARKS | FEATURE_HELPER_THREAD) != Some(true) {
         return main;
     }
     MAIN.store(main, Ordering::Relaxed);

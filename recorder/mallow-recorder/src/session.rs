@@ -24,7 +24,7 @@ impl Session {
         let (mode, features) = match variable(MODE_VARIABLE) {
             Some(b"stat") => (MODE_STAT, 0),
             Some(b"check") => (MODE_RECORD, FEATURE_MARKS | FEATURE_DESCRIPTORS),
-            Some(b"soak") => (MODE_RECORD, WATCH_HELPER_THREAD),
+            Some(b"soak") => (MODE_RECORD, FEATURE_HELPER_THREAD),
             _ => (MODE_RECORD, 0),
         };
         let mut session = Session { name, token: [0; 16], mode, features };

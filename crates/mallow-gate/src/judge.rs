@@ -31,7 +31,7 @@ use crate::measurement::{Measurement, Metric, Run, Site, judged_run};
 use crate::result::{Judgement, Outcome, Spread, Standing, TestResult};
 use crate::{site_diff, spread};
 pub use sentence::per_operation;
-use standing::Doubt;
+use standing::Confidence;
 
 /// How to judge.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -139,14 +139,14 @@ impl Verdict {
             let Some(judged) = standing::judge_metric(measurement, baseline, limits, metric) else {
                 continue;
             };
-            let said = sentence::of(&judged.judgement, judged.doubt, measurement, limits);
-            match judged.doubt {
-                Doubt::Note if judged.judgement.standing == Standing::Within => {
+            let said = sentence::of(&judged.judgement, judged.confidence, measurement, limits);
+            match judged.confidence {
+                Confidence::Noted if judged.judgement.standing == Standing::Within => {
                     measurement.notes.extend(said)
                 }
                 _ => sentences.extend(said),
             }
-            is_flaky |= matches!(judged.doubt, Doubt::Flaky | Doubt::FewOperations);
+            is_flaky |= matches!(judged.confidence, Confidence::Flaky | Confidence::FewOperations);
             judgements.push(judged.judgement);
         }
         let has = |standing| judgements.iter().any(|j| j.standing == standing);

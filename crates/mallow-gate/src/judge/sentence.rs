@@ -1,6 +1,6 @@
 //! Why a metric is not fine, and what to do about it, as people read it.
 
-use super::standing::Doubt;
+use super::standing::Confidence;
 use crate::limit::{Limit, Limits};
 use crate::measurement::{Measurement, Metric};
 use crate::result::{Judgement, Standing, Window};
@@ -15,23 +15,28 @@ pub fn per_operation(before: u64, after: u64, ops: u64) -> String {
 /// What is to be said about one metric, if anything.
 pub(super) fn of(
     judgement: &Judgement,
-    doubt: Doubt,
+    confidence: Confidence,
     measurement: &Measurement,
     limits: &Limits,
 ) -> Vec<String> {
-    match doubt {
-        Doubt::Flaky => vec![flaky(judgement, measurement)],
-        Doubt::FewOperations => vec![few_operations(judgement)],
-        Doubt::No | Doubt::Note => match judgement.standing {
-            Standing::Above => above(judgement, doubt, measurement, limits),
+    match confidence {
+        Confidence::Flaky => vec![flaky(judgement, measurement)],
+        Confidence::FewOperations => vec![few_operations(judgement)],
+        Confidence::Sure | Confidence::Noted => match judgement.standing {
+            Standing::Above => above(judgement, confidence, measurement, limits),
             Standing::Below => vec![below(judgement, measurement, limits)],
-            Standing::Within | Standing::Free if doubt == Doubt::Note => vec![apart(judgement)],
+            Standing::Within | Standing::Free if confidence == Confidence::Noted => vec![apart(judgement)],
             Standing::Within | Standing::Free => Vec::new(),
         },
     }
 }
 
-fn above(judgement: &Judgement, doubt: Doubt, measurement: &Measurement, limits: &Limits) -> Vec<String> {
+fn above(
+    judgement: &Judgement,
+    confidence: Confidence,
+    measurement: &Measurement,
+    limits: &Limits,
+) -> Vec<String> {
     let Window { max, .. } = window(judgement);
     let (word, spread) = (judgement.metric.word(), &judgement.spread);
     let allowed = match limits.of(judgement.metric) {
@@ -51,7 +56,7 @@ fn above(judgement: &Judgement, doubt: Doubt, measurement: &Measurement, limits:
         )];
     }
     let mut sentences = vec![format!("{word}: {}; {allowed}.", value_and_difference(judgement, measurement))];
-    if doubt == Doubt::Note {
+    if confidence == Confidence::Noted {
         sentences.push(apart(judgement));
     }
     sentences

@@ -116,8 +116,8 @@ pub struct Changes<'a> {
     pub more_difference: i128,
 }
 
-/// The stacks whose share of a metric changed, the most first and more before less; at most `limit` of them.
-pub fn changes(test: &TestResult, metric: Metric, limit: usize) -> Changes<'_> {
+/// The stacks whose share of a metric changed, the most first and more before less; at most `max_rows` of them.
+pub fn changes(test: &TestResult, metric: Metric, max_rows: usize) -> Changes<'_> {
     let mut rows: Vec<ChangeRow<'_>> = Vec::new();
     let mut places: FxHashMap<Vec<&Frame>, usize> = FxHashMap::default();
     for change in &test.changes {
@@ -137,7 +137,7 @@ pub fn changes(test: &TestResult, metric: Metric, limit: usize) -> Changes<'_> {
     }
     rows.retain(|row| row.difference() != 0);
     rows.sort_by_key(|row| (Reverse(row.difference().unsigned_abs()), row.difference() < 0));
-    let rest = rows.split_off(limit.min(rows.len()));
+    let rest = rows.split_off(max_rows.min(rows.len()));
     Changes {
         metric,
         rows,
@@ -185,13 +185,13 @@ pub struct LargestRow<'a> {
     pub value: u64,
 }
 
-/// The largest stacks of the judged run in a metric, at most `limit`, where nothing says what was there before: a limit is broken, and
+/// The largest stacks of the judged run in a metric, at most `max_rows`, where nothing says what was there before: a limit is broken, and
 /// there is no baseline. How many more there are, and what they come to together. Stacks with the same `look`, from the visible
 /// frames and the one to begin with, are one row.
 pub fn largest<'a, L: Eq + Hash>(
     test: &'a TestResult,
     metric: Metric,
-    limit: usize,
+    max_rows: usize,
     look: impl Fn(&[&'a Frame], usize) -> L,
 ) -> (Vec<LargestRow<'a>>, usize, u64) {
     let has_reference = judgement(test, metric).is_none_or(|judgement| judgement.reference.is_some());
@@ -212,7 +212,7 @@ pub fn largest<'a, L: Eq + Hash>(
     }
     rows.retain(|row| row.value > 0);
     rows.sort_by_key(|row| Reverse(row.value));
-    let rest = rows.split_off(limit.min(rows.len()));
+    let rest = rows.split_off(max_rows.min(rows.len()));
     let together = rest.iter().map(|row| row.value).fold(0, u64::saturating_add);
     (rows, rest.len(), together)
 }
@@ -245,10 +245,10 @@ pub struct Left<'a> {
     pub more_descriptors: u64,
 }
 
-/// What the judged run left behind, most blocks and descriptors first; at most `limit` stacks. Those with the same `look` are one row.
+/// What the judged run left behind, most blocks and descriptors first; at most `max_rows` stacks. Those with the same `look` are one row.
 pub fn left<'a, L: Eq + Hash>(
     test: &'a TestResult,
-    limit: usize,
+    max_rows: usize,
     look: impl Fn(&[&'a Frame]) -> L,
 ) -> Left<'a> {
     let mut rows: Vec<LeftRow<'_>> = Vec::new();
@@ -266,7 +266,7 @@ pub fn left<'a, L: Eq + Hash>(
     }
     rows.retain(|row| row.blocks > 0 || row.descriptors > 0);
     rows.sort_by_key(|row| Reverse((row.blocks.saturating_add(row.descriptors), row.bytes)));
-    let rest = rows.split_off(limit.min(rows.len()));
+    let rest = rows.split_off(max_rows.min(rows.len()));
     let sum = |of: fn(&LeftRow<'_>) -> u64| rest.iter().map(of).fold(0, u64::saturating_add);
     Left {
         more: rest.len(),
@@ -286,11 +286,11 @@ pub struct VaryingRow<'a> {
     pub allocations: Spread,
 }
 
-/// The stacks that make a test flaky, the most varying first; and how many more there are than `limit`. Those with the same `look`
+/// The stacks that make a test flaky, the most varying first; and how many more there are than `max_rows`. Those with the same `look`
 /// are one row, with what they came to together in each run: their extremes need not fall on the same runs.
 pub fn varying<'a, L: Eq + Hash>(
     test: &'a TestResult,
-    limit: usize,
+    max_rows: usize,
     look: impl Fn(&[&'a Frame]) -> L,
 ) -> (Vec<VaryingRow<'a>>, usize) {
     let mut rows: Vec<(VaryingRow<'_>, Vec<&[Frame]>)> = Vec::new();
@@ -309,7 +309,7 @@ pub fn varying<'a, L: Eq + Hash>(
     let mut rows: Vec<VaryingRow<'_>> = rows.into_iter().map(|(row, _)| row).collect();
     rows.retain(|row| row.allocations.range() > 0);
     rows.sort_by_key(|row| Reverse((row.allocations.range(), row.allocations.max)));
-    let more = rows.split_off(limit.min(rows.len())).len();
+    let more = rows.split_off(max_rows.min(rows.len())).len();
     (rows, more)
 }
 

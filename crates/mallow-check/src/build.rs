@@ -22,7 +22,7 @@ mod tools;
 mod tests;
 
 use crate::suite::Suite;
-use crate::workplace::Workplace;
+use crate::workdir::Workdir;
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -59,14 +59,14 @@ pub struct Prepared {
 /// When the suite's own `build` command fails: then no test has what it needs.
 pub fn prepare(
     suite: &Suite,
-    workplace: &Workplace,
+    workdir: &Workdir,
     tools: &Tools,
 ) -> Result<Vec<Result<Prepared, BuildError>>, BuildError> {
     if let Some(line) = &suite.gate.build {
-        command::run_build_line(line, suite, workplace)?;
+        command::run_build_line(line, suite, workdir)?;
     }
     let plans: Vec<Result<Plan, BuildError>> =
-        suite.tests.iter().map(|test| plan::plan(test, suite, workplace, tools)).collect();
+        suite.tests.iter().map(|test| plan::plan(test, suite, workdir, tools)).collect();
     let contents = Contents::default();
     let pieces = build_pieces(&plans, &contents, tools);
     let finish = |plan: &Result<Plan, BuildError>| match plan {

@@ -9,7 +9,7 @@ use crate::manifest::{Mode, Program, TestSpec};
 use crate::regions::keep_names;
 use crate::run::{Repeats, RunError, Runner, Task, sentence, watched_environment};
 use crate::suite::{Suite, SuiteError};
-use crate::workplace::Workplace;
+use crate::workdir::Workdir;
 use mallow_collect::CollectError;
 use mallow_gate::baseline::{Baseline, BaselineError, Found, Machine};
 use mallow_gate::limit::{Limit, Limits};
@@ -58,8 +58,8 @@ impl Against {
     ///
     /// # Errors
     /// When what the other suite builds before its tests fails.
-    pub fn suite(suite: &Suite, workplace: &Workplace, tools: &Tools) -> Result<Against, CheckError> {
-        let prepared = build::prepare(suite, workplace, tools).map_err(CheckError::Build)?;
+    pub fn suite(suite: &Suite, workdir: &Workdir, tools: &Tools) -> Result<Against, CheckError> {
+        let prepared = build::prepare(suite, workdir, tools).map_err(CheckError::Build)?;
         let tests = suite.tests.iter().cloned().zip(prepared);
         Ok(Against::Tests(tests.filter_map(|(test, prepared)| Some((test, prepared.ok()?))).collect()))
     }
@@ -111,7 +111,7 @@ pub struct CheckContext<'a> {
     /// The tests.
     pub suite: &'a Suite,
     /// Where programs are built and run.
-    pub workplace: &'a Workplace,
+    pub workdir: &'a Workdir,
     /// What builds them.
     pub tools: &'a Tools,
     /// What they may cost.
@@ -129,8 +129,8 @@ pub fn check(
     runner: &mut Runner<'_>,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<CheckResult, CheckError> {
-    let CheckContext { suite, workplace, tools, baselines, options } = context;
-    let prepared = build::prepare(suite, workplace, tools)
+    let CheckContext { suite, workdir, tools, baselines, options } = context;
+    let prepared = build::prepare(suite, workdir, tools)
         .unwrap_or_else(|error| not_one_built(&error, suite.tests.len()));
     let mut tests = Vec::new();
     for (test, prepared) in suite.tests.iter().zip(prepared) {
@@ -149,7 +149,7 @@ pub fn check(
                 progress(Progress::Judged(result));
             }
         }
-        note_regions(workplace, &test.name, &results);
+        note_regions(workdir, &test.name, &results);
         tests.append(&mut results);
     }
     suite.keep_selected(&mut tests)?;
@@ -160,7 +160,7 @@ pub fn check(
     }
     let words = options.suite_words.as_deref().map(|words| format!(" {words}")).unwrap_or_default();
     let update_command = format!("mallow check{words} --update");
-    Ok(CheckResult { tests, environment, sentences, update_command, folder: workplace.root().to_owned() })
+    Ok(CheckResult { tests, environment, sentences, update_command, folder: workdir.root().to_owned() })
 }
 
 /// Looks over all results ([`guards`]), the baselines that no test has any more included when all tests were asked for.
@@ -200,12 +200,12 @@ fn not_one_built(error: &BuildError, tests: usize) -> Vec<Result<Prepared, Build
 }
 
 /// Keeps the names of what was measured, so that regions can be listed. A test that failed has not lost those it had.
-fn note_regions(workplace: &Workplace, test: &str, results: &[TestResult]) {
+fn note_regions(workdir: &Workdir, test: &str, results: &[TestResult]) {
     let measured = results.iter().filter(|result| result.measurement.is_some());
     let names: Vec<&str> = measured.map(|result| result.name.as_str()).collect();
     if !names.is_empty() {
         // A list that cannot be kept is no reason not to check.
-        let _ = workplace.note_regions(test, &names);
+        let _ = workdir.note_regions(test, &names);
     }
 }
 
@@ -284,9 +284,9 @@ impl One<'_> {
         test.settings.timeout = self.context.options.timeout.unwrap_or(test.settings.timeout);
         let folder = self
             .context
-            .workplace
+            .workdir
             .test_folder(folder)
-            .map_err(|cause| RunError::Output { path: self.context.workplace.root().to_owned(), cause })?;
+            .map_err(|cause| RunError::Output { path: self.context.workdir.root().to_owned(), cause })?;
         let task = Task { test: &test, prepared, repeats, folder: &folder };
         let mut measured = runner.measure(&task)?;
         if measured.iter().any(judge::wants_more_runs) {

@@ -14,9 +14,9 @@
 pub mod baselines;
 pub mod build;
 pub mod check;
+mod did_you_mean;
 pub mod environment;
 pub mod manifest;
-mod nearest;
 mod regions;
 pub mod report_file;
 pub mod run;
@@ -24,4 +24,4 @@ pub mod selection;
 pub mod shims;
 pub mod suite;
 pub mod update;
-pub mod workplace;
+pub mod workdir;

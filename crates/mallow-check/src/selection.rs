@@ -4,7 +4,7 @@
 //! when the program has run. So a test is run when it, or a region that it may turn out to have, is asked for; and of what
 //! came of it only what was asked for is kept.
 
-use crate::nearest::nearest_few;
+use crate::did_you_mean::nearest_few;
 use crate::suite::SuiteError;
 use mallow_gate::glob;
 use mallow_gate::result::TestResult;

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 
 /// Words that are gone, with what is said instead.
 const GONE: &[(&str, &str)] = &[
+    ("workplace", "work directory"),
     ("Alarm", "timer"),
     ("station", "worker thread"),
     ("folded_process", "process summary"),
@@ -74,7 +75,6 @@ const LEAVING: &[(&str, &str)] = &[
     ("unmet", "missing"),
     ("watched", "features"),
     ("wiped", "cleared by fork"),
-    ("workplace", "work directory"),
 ];
 
 /// Where names are ours.

@@ -2,7 +2,7 @@
 
 use super::BuildError;
 use crate::suite::Suite;
-use crate::workplace::Workplace;
+use crate::workdir::Workdir;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _};
@@ -21,10 +21,10 @@ pub(super) fn run(purpose: &str, command: &[OsString], directory: &Path) -> Resu
 }
 
 /// Runs the suite's `build` line with the shell, in the suite's folder. It finds `mallow.h` by `MALLOW_INCLUDE`.
-pub(super) fn run_build_line(line: &str, suite: &Suite, workplace: &Workplace) -> Result<(), BuildError> {
+pub(super) fn run_build_line(line: &str, suite: &Suite, workdir: &Workdir) -> Result<(), BuildError> {
     let mut process = Command::new("/bin/sh");
     process.args(["-c", line]).current_dir(&suite.folder).env("PWD", &suite.folder);
-    process.env("MALLOW_INCLUDE", workplace.include());
+    process.env("MALLOW_INCLUDE", workdir.include());
     finish(&format!("build with `{line}`"), "it", process)
 }
 

@@ -68,13 +68,13 @@ fn compile(place: Place<'_>, file: &Path, language: Language, is_own: bool) -> R
     let tool = compiler(place, language)?;
     let mut command = begin(place, &tool, language, is_own);
     command.push("-I".into());
-    command.push(place.workplace.include().into());
+    command.push(place.workdir.include().into());
     command.extend(place.prefix_maps("-ffile-prefix-map="));
     command.push("-c".into());
     command.push(place.shown(file).into());
     let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     let name = format!("{stem}-{:016x}.o", number_of(&command, &tool.version));
-    let output = place.workplace.root().join("objects").join(name);
+    let output = place.workdir.root().join("objects").join(name);
     let rules = with_ending(&output, ".d");
     command.extend(["-MD".into(), "-MF".into(), rules.clone().into_os_string()]);
     command.extend(["-o".into(), output.clone().into_os_string()]);
@@ -110,7 +110,7 @@ fn link(
             None => command.push(format!("-l{library}").into()),
         }
     }
-    let output = place.workplace.program(&place.test.name);
+    let output = place.workdir.program(&place.test.name);
     let rules = with_ending(&output, ".d");
     command.extend(["-o".into(), output.clone().into_os_string()]);
     Ok(Step {

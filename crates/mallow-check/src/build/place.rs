@@ -4,7 +4,7 @@ use super::step::Step;
 use super::{Prepared, Tools};
 use crate::manifest::TestSpec;
 use crate::suite::Suite;
-use crate::workplace::Workplace;
+use crate::workdir::Workdir;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ pub(super) struct Plan {
 pub(super) struct Place<'all> {
     pub(super) test: &'all TestSpec,
     pub(super) suite: &'all Suite,
-    pub(super) workplace: &'all Workplace,
+    pub(super) workdir: &'all Workdir,
     pub(super) tools: &'all Tools,
 }
 
@@ -74,7 +74,7 @@ impl Place<'_> {
         // The last one that fits counts: the working folder may lie in the suite's. With a slash behind it nothing
         // is left of the suite's folder, and without one it is the compiler's own working directory.
         let suite = &self.suite.folder;
-        let maps = [(suite.clone(), ""), (suite.join(""), ""), (self.workplace.root().to_owned(), "mallow")];
+        let maps = [(suite.clone(), ""), (suite.join(""), ""), (self.workdir.root().to_owned(), "mallow")];
         let map = |(from, to): (PathBuf, &str)| {
             let mut whole = OsString::from(flag);
             whole.push(from);

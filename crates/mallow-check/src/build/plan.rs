@@ -4,16 +4,16 @@ use super::place::{Place, Plan};
 use super::{BuildError, Tools, native, rust, scripts, swift};
 use crate::manifest::{Language, Program, TestSpec};
 use crate::suite::Suite;
-use crate::workplace::Workplace;
+use crate::workdir::Workdir;
 use std::ffi::{OsStr, OsString};
 
 pub(super) fn plan(
     test: &TestSpec,
     suite: &Suite,
-    workplace: &Workplace,
+    workdir: &Workdir,
     tools: &Tools,
 ) -> Result<Plan, BuildError> {
-    let place = Place { test, suite, workplace, tools };
+    let place = Place { test, suite, workdir, tools };
     if !test.directory.is_dir() {
         let sentence =
             format!("the test {:?} runs in {}, which is no folder", test.name, test.directory.display());

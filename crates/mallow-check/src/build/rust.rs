@@ -34,7 +34,7 @@ pub(super) fn plan(place: Place<'_>, source: &Path) -> Result<Plan, BuildError> 
     libraries(place, &mut command, &mut inputs);
     command.extend(place.prefix_maps("--remap-path-prefix="));
     command.extend(["--crate-name".into(), crate_name(&place.test.name).into(), place.shown(source).into()]);
-    let output = place.workplace.program(&place.test.name);
+    let output = place.workdir.program(&place.test.name);
     let rules = with_ending(&output, ".d");
     command.push(emit(&rules, &output));
     let runtime = release(&tool.version).map(|release| format!("rustc {release}"));
@@ -69,7 +69,7 @@ fn libraries(place: Place<'_>, command: &mut Vec<OsString>, inputs: &mut Vec<Pat
 
 /// The markers' crate, built once for each compiler and target.
 fn markers(place: Place<'_>, tool: &Tool, flags: &[&String]) -> Step {
-    let source = place.workplace.root().join(shims::CRATE.path);
+    let source = place.workdir.root().join(shims::CRATE.path);
     let mut command = tool.words.clone();
     command.extend(
         ["--edition", "2021", "--crate-type", "rlib", "--crate-name", "mallow_markers"].map(OsString::from),
@@ -79,13 +79,13 @@ fn markers(place: Place<'_>, tool: &Tool, flags: &[&String]) -> Step {
     command.extend(place.prefix_maps("--remap-path-prefix="));
     command.push(source.clone().into());
     let folder = format!("objects/rust-{:016x}", number_of(&command, &tool.version));
-    let output = place.workplace.root().join(folder).join("libmallow_markers.rlib");
+    let output = place.workdir.root().join(folder).join("libmallow_markers.rlib");
     let rules = with_ending(&output, ".d");
     command.push(emit(&rules, &output));
     Step {
         purpose: "compile the markers for Rust".to_owned(),
         command,
-        directory: place.workplace.root().to_owned(),
+        directory: place.workdir.root().to_owned(),
         output,
         inputs: vec![source],
         rules: Rules::Compiler(rules),

@@ -76,7 +76,7 @@ pub(super) fn environment_of_command(place: Place<'_>, name: &OsStr) -> Vec<(OsS
 }
 
 fn environment(place: Place<'_>, language: Language) -> Vec<(OsString, OsString)> {
-    let root = place.workplace.root();
+    let root = place.workdir.root();
     let with_path = |name: &str, folder: &Path| {
         let own = place.test.settings.environment.get(name).map(OsString::from);
         with_path(name, folder, own.or_else(|| env::var_os(name)))

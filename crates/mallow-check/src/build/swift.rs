@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 pub(super) fn plan(place: Place<'_>, source: &Path) -> Result<Plan, BuildError> {
     let tool = place.tools.compiler(SWIFTC, &place.test.name)?;
-    let header = place.workplace.root().join(shims::HEADER.path);
+    let header = place.workdir.root().join(shims::HEADER.path);
     let mut command = tool.words.clone();
     command.extend(["-O", "-g", "-import-objc-header"].map(OsString::from));
     command.push(header.clone().into());
@@ -23,7 +23,7 @@ pub(super) fn plan(place: Place<'_>, source: &Path) -> Result<Plan, BuildError> 
     command.extend(inputs.iter().map(|input| OsString::from(place.shown(input))));
     command.extend(place.test.libs.iter().map(|library| format!("-l{library}").into()));
     inputs.push(header);
-    let output: PathBuf = place.workplace.program(&place.test.name);
+    let output: PathBuf = place.workdir.program(&place.test.name);
     command.extend(["-o".into(), output.clone().into_os_string()]);
     let version = tool.version.split_whitespace().skip_while(|word| *word != "version").nth(1);
     // Patches do not change what the library allocates.

@@ -52,13 +52,13 @@ impl Bench {
         file.set_modified(SystemTime::now() - Duration::from_secs(5)).unwrap();
     }
 
-    fn workplace(&self, suite: &Suite) -> Workplace {
-        Workplace::open_below(&self.folder.path().join("cache"), &suite.folder)
+    fn workdir(&self, suite: &Suite) -> Workdir {
+        Workdir::open_below(&self.folder.path().join("cache"), &suite.folder)
     }
 
     fn prepare_with(&self, tools: &Tools) -> Result<Vec<Result<Prepared, BuildError>>, BuildError> {
         let suite = Suite::open(Some(&self.suite_folder()), &[]).unwrap();
-        prepare(&suite, &self.workplace(&suite), tools)
+        prepare(&suite, &self.workdir(&suite), tools)
     }
 
     fn prepared(&self) -> Vec<Prepared> {

@@ -1,6 +1,6 @@
 //! Why a manifest cannot be used, in one sentence that says where.
 
-use crate::nearest::nearest;
+use crate::did_you_mean::nearest;
 use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};

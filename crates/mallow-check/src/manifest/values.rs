@@ -2,7 +2,7 @@
 //! sentence can say where.
 
 use super::Mode;
-use crate::nearest::nearest;
+use crate::did_you_mean::nearest;
 use serde::de::{self, Deserialize, Deserializer, SeqAccess, Visitor};
 use std::fmt;
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! What else can be done with a suite: list it, run it without hooks, open a shell in it, take the markers out.
 
-use super::judging::{self, tools, workplace};
+use super::judging::{self, tools, workdir};
 use super::request::Check;
 use crate::failure::Failure;
 use crate::text::printable;
@@ -8,7 +8,7 @@ use crate::{exit_code, output};
 use mallow_check::build::{self, Prepared};
 use mallow_check::shims;
 use mallow_check::suite::Suite;
-use mallow_check::workplace::Workplace;
+use mallow_check::workdir::Workdir;
 use std::path::Path;
 use std::process::Command;
 
@@ -19,7 +19,7 @@ pub(crate) fn list(check: &Check) -> Result<u8, Failure> {
     let with_baseline = judging::baselines(check, &suite)?.all_names()?;
     let mut names: Vec<String> = Vec::new();
     for test in &suite.tests {
-        let mut results = Workplace::noted_regions(&suite.folder, &test.name);
+        let mut results = Workdir::noted_regions(&suite.folder, &test.name);
         if results.is_empty() {
             results = with_baseline.iter().filter(|name| suite.test_of(name) == test.name).cloned().collect();
         }
@@ -41,9 +41,9 @@ pub(crate) fn markers(folder: &Path) -> Result<u8, Failure> {
 /// Builds and runs the tests as anybody would run them; gives the first status that is not 0.
 pub(crate) fn without_hooks(check: &Check) -> Result<u8, Failure> {
     let suite = Suite::open(check.suite.as_deref(), &check.only)?.without_possible_ones();
-    let workplace = workplace(&suite.folder)?;
+    let workdir = workdir(&suite.folder)?;
     let mut status = exit_code::FINE;
-    for prepared in prepared(check, &suite, &workplace)? {
+    for prepared in prepared(check, &suite, &workdir)? {
         output::tell(&format!("- {}\n", line(&prepared)));
         let ended = command(&prepared).status().map_err(|error| {
             Failure::new(format!("cannot run {}: {}.", prepared.name, crate::failure::reason(&error)))
@@ -59,8 +59,8 @@ pub(crate) fn without_hooks(check: &Check) -> Result<u8, Failure> {
 /// Leaves the person in the working folder, with the test built and its variables set.
 pub(crate) fn shell(check: &Check, name: &str) -> Result<u8, Failure> {
     let suite = Suite::open(check.suite.as_deref(), &[name.to_owned()])?.without_possible_ones();
-    let workplace = workplace(&suite.folder)?;
-    let Some(test) = prepared(check, &suite, &workplace)?.into_iter().next() else {
+    let workdir = workdir(&suite.folder)?;
+    let Some(test) = prepared(check, &suite, &workdir)?.into_iter().next() else {
         return Err(Failure::new(format!("there is no test {name}.")));
     };
     output::tell(&format!("Built. To run it: {}\nLeave with exit.\n", line(&test)));
@@ -68,16 +68,16 @@ pub(crate) fn shell(check: &Check, name: &str) -> Result<u8, Failure> {
         std::env::var_os("SHELL").filter(|shell| !shell.is_empty()).unwrap_or_else(|| "/bin/sh".into());
     let mut command = Command::new(&shell);
     command.envs(test.environment.iter().map(|(name, value)| (name, value)));
-    let ended = command.current_dir(workplace.root()).status().map_err(|error| {
+    let ended = command.current_dir(workdir.root()).status().map_err(|error| {
         let shell = shell.to_string_lossy().into_owned();
         Failure::new(format!("cannot run the shell {shell}: {}.", crate::failure::reason(&error)))
     })?;
     Ok(ended.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(exit_code::FAILED))
 }
 
-fn prepared(check: &Check, suite: &Suite, workplace: &Workplace) -> Result<Vec<Prepared>, Failure> {
+fn prepared(check: &Check, suite: &Suite, workdir: &Workdir) -> Result<Vec<Prepared>, Failure> {
     let prepared =
-        build::prepare(suite, workplace, &tools(check)).and_then(|tests| tests.into_iter().collect());
+        build::prepare(suite, workdir, &tools(check)).and_then(|tests| tests.into_iter().collect());
     prepared.map_err(|error| {
         output::tell(&error.output);
         error.into()

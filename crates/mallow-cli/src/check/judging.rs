@@ -14,7 +14,7 @@ use mallow_check::build::Tools;
 use mallow_check::check::{Against, CheckContext, CheckError, Options, Progress};
 use mallow_check::run::Runner;
 use mallow_check::suite::Suite;
-use mallow_check::workplace::Workplace;
+use mallow_check::workdir::Workdir;
 use mallow_gate::nio::{Thresholds, read_log};
 use mallow_gate::result::CheckResult;
 use mallow_view::check::settle_blame;
@@ -43,7 +43,7 @@ pub(crate) fn baselines(check: &Check, suite: &Suite) -> Result<Baselines, Failu
 }
 
 fn measured(check: &Check, suite: &Suite, baselines: &Baselines) -> Result<CheckResult, Failure> {
-    let workplace = quiet_workplace(&suite.folder)?;
+    let workdir = quiet_workdir(&suite.folder)?;
     let tools = tools(check);
     let (against, _other) = against(check, &tools)?;
     let options = Options {
@@ -69,22 +69,22 @@ fn measured(check: &Check, suite: &Suite, baselines: &Baselines) -> Result<Check
             tell(check.shown.form, &progress, style);
         }
     };
-    let context = CheckContext { suite, workplace: &workplace, tools: &tools, baselines, options: &options };
+    let context = CheckContext { suite, workdir: &workdir, tools: &tools, baselines, options: &options };
     let mut result = mallow_check::check::check(context, &mut runner, &mut progress).map_err(failure)?;
     settle_blame(&mut result);
     Ok(result)
 }
 
 /// The working folder of a suite; says so when another check is in it.
-fn quiet_workplace(folder: &Path) -> Result<Workplace, Failure> {
-    Ok(Workplace::open_telling(folder, |note| output::tell(&format!("mallow: {note}\n")))?)
+fn quiet_workdir(folder: &Path) -> Result<Workdir, Failure> {
+    Ok(Workdir::open_telling(folder, |note| output::tell(&format!("mallow: {note}\n")))?)
 }
 
 /// The same, and says where it is.
-pub(crate) fn workplace(folder: &Path) -> Result<Workplace, Failure> {
-    let workplace = quiet_workplace(folder)?;
-    output::tell(&format!("Working folder: {}\n", workplace.root().display()));
-    Ok(workplace)
+pub(crate) fn workdir(folder: &Path) -> Result<Workdir, Failure> {
+    let workdir = quiet_workdir(folder)?;
+    output::tell(&format!("Working folder: {}\n", workdir.root().display()));
+    Ok(workdir)
 }
 
 /// The compilers, and how many of them run at once.
@@ -97,15 +97,15 @@ pub(crate) fn tools(check: &Check) -> Tools {
 }
 
 /// The other build, with the working folder that it must keep while it is used.
-fn against(check: &Check, tools: &Tools) -> Result<(Option<Against>, Option<Workplace>), Failure> {
+fn against(check: &Check, tools: &Tools) -> Result<(Option<Against>, Option<Workdir>), Failure> {
     let Job::Against(old) = &check.job else { return Ok((None, None)) };
     if !Path::new(old).exists() {
         return Ok((Some(Against::Prefix(words(old)?)), None));
     }
     let suite = Suite::open(Some(Path::new(old)), &[])?;
-    let workplace = quiet_workplace(&suite.folder)?;
-    let against = Against::suite(&suite, &workplace, tools).map_err(failure)?;
-    Ok((Some(against), Some(workplace)))
+    let workdir = quiet_workdir(&suite.folder)?;
+    let against = Against::suite(&suite, &workdir, tools).map_err(failure)?;
+    Ok((Some(against), Some(workdir)))
 }
 
 /// The words of a command that is put before each test's. Its first must be a program, or it was meant as a folder.

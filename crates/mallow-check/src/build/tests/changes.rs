@@ -78,7 +78,7 @@ impl Model {
 
     fn program(&self, ending: &str) -> PathBuf {
         let suite = Suite::open(Some(&self.bench.suite_folder()), &[]).unwrap();
-        self.bench.workplace(&suite).root().join(format!("bin/test_a{ending}"))
+        self.bench.workdir(&suite).root().join(format!("bin/test_a{ending}"))
     }
 
     /// Does it, and says whether the program has to be built again.
@@ -235,7 +235,7 @@ fn other_flags_and_variables_build_a_rust_program_again() {
     assert_eq!(bench.built_one(), (false, "true true\n".to_owned()));
     // As if the variable had been set when it was built.
     let suite = Suite::open(Some(&bench.suite_folder()), &[]).unwrap();
-    let stamp = bench.workplace(&suite).root().join("bin/test_r.stamp");
+    let stamp = bench.workdir(&suite).root().join("bin/test_r.stamp");
     let text = fs::read_to_string(&stamp).unwrap();
     let changed = text.replace("\"MALLOW_NOT_SET\":null", "\"MALLOW_NOT_SET\":\"1\"");
     assert_ne!(changed, text);

@@ -18,7 +18,7 @@ fn shared_sources_are_compiled_once_for_all_tests_with_the_same_flags() {
     let printed = |text: &str| (true, text.to_owned());
     assert_eq!(bench.built(), [printed("7 2\n"), printed("5 1\n"), printed("5 1\n")]);
     let suite = Suite::open(Some(&bench.suite_folder()), &[]).unwrap();
-    let objects = fs::read_dir(bench.workplace(&suite).root().join("objects")).unwrap();
+    let objects = fs::read_dir(bench.workdir(&suite).root().join("objects")).unwrap();
     let names = objects.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
     let shared = names.filter(|name| name.starts_with("shared-") && name.ends_with(".o")).count();
     assert_eq!(shared, 2);

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 #[cfg(test)]
-#[path = "workplace_tests.rs"]
+#[path = "workdir_tests.rs"]
 mod tests;
 
 /// The folders that this process holds. Waiting for one of them would never end.
@@ -26,7 +26,7 @@ const REGIONS: &str = "regions";
 
 /// A working folder, held until it is dropped.
 #[derive(Debug)]
-pub struct Workplace {
+pub struct Workdir {
     root: PathBuf,
     /// Unlocked when it is closed, even if this process is killed.
     _lock: File,
@@ -34,7 +34,7 @@ pub struct Workplace {
 
 /// Why there is no working folder.
 #[derive(Debug, thiserror::Error)]
-pub enum WorkplaceError {
+pub enum WorkdirError {
     /// No place can be written to.
     #[error(
         "there is no place for a working folder: {}; set XDG_CACHE_HOME or TMPDIR to a folder that can be written",
@@ -64,44 +64,44 @@ fn told(tried: &[(PathBuf, io::Error)]) -> String {
     tried.iter().map(|(path, error)| format!("{}: {error}", path.display())).collect::<Vec<_>>().join(", ")
 }
 
-impl Workplace {
+impl Workdir {
     /// Makes or finds the folder for the suite in `suite_folder`, and waits until nobody else works in it.
-    pub fn open(suite_folder: &Path) -> Result<Workplace, WorkplaceError> {
-        Workplace::open_telling(suite_folder, |_| {})
+    pub fn open(suite_folder: &Path) -> Result<Workdir, WorkdirError> {
+        Workdir::open_telling(suite_folder, |_| {})
     }
 
     /// The same, with a sentence for who is watching, told before the wait.
-    pub fn open_telling(suite_folder: &Path, tell: impl FnOnce(&str)) -> Result<Workplace, WorkplaceError> {
-        Workplace::open_in(&Parents::of_environment(), suite_folder, tell)
+    pub fn open_telling(suite_folder: &Path, tell: impl FnOnce(&str)) -> Result<Workdir, WorkdirError> {
+        Workdir::open_in(&Parents::of_environment(), suite_folder, tell)
     }
 
     /// One below `parent` and nowhere else.
     #[cfg(test)]
-    pub(crate) fn open_below(parent: &Path, suite_folder: &Path) -> Workplace {
+    pub(crate) fn open_below(parent: &Path, suite_folder: &Path) -> Workdir {
         let parents = Parents { own: vec![parent.to_owned()], temporary: parent.to_owned() };
-        Workplace::open_in(&parents, suite_folder, |_| {}).expect("a working folder")
+        Workdir::open_in(&parents, suite_folder, |_| {}).expect("a working folder")
     }
 
     fn open_in(
         parents: &Parents,
         suite_folder: &Path,
         tell: impl FnOnce(&str),
-    ) -> Result<Workplace, WorkplaceError> {
+    ) -> Result<Workdir, WorkdirError> {
         let root = parents.make_folder(&folder_name(suite_folder))?;
         if HELD.lock().is_ok_and(|held| held.contains(&root)) {
-            return Err(WorkplaceError::Own { suite_folder: suite_folder.to_owned() });
+            return Err(WorkdirError::Own { suite_folder: suite_folder.to_owned() });
         }
-        let unwritable = |error| WorkplaceError::Unwritable { root: root.clone(), error };
+        let unwritable = |error| WorkdirError::Unwritable { root: root.clone(), error };
         let lock = locked(&root, tell).map_err(unwritable)?;
         if let Ok(mut held) = HELD.lock() {
             held.push(root.clone());
         }
-        let workplace = Workplace { root: root.clone(), _lock: lock };
+        let workdir = Workdir { root: root.clone(), _lock: lock };
         shims::write_into(&root).map_err(unwritable)?;
         for folder in ["bin", "objects", "tests"] {
             fs::create_dir_all(root.join(folder)).map_err(unwritable)?;
         }
-        Ok(workplace)
+        Ok(workdir)
     }
 
     /// The folder.
@@ -140,7 +140,7 @@ impl Workplace {
     }
 }
 
-impl Drop for Workplace {
+impl Drop for Workdir {
     fn drop(&mut self) {
         if let Ok(mut held) = HELD.lock() {
             held.retain(|root| *root != self.root);
@@ -203,7 +203,7 @@ impl Parents {
     }
 
     /// Makes the folder in the first place that can be written to.
-    fn make_folder(&self, name: &str) -> Result<PathBuf, WorkplaceError> {
+    fn make_folder(&self, name: &str) -> Result<PathBuf, WorkdirError> {
         let mut tried = Vec::new();
         for parent in &self.own {
             let folder = parent.join("mallow/check").join(name);
@@ -222,7 +222,7 @@ impl Parents {
             Ok(folder) => Ok(folder),
             Err(error) => {
                 tried.push((folder, error));
-                Err(WorkplaceError::NoPlace { tried })
+                Err(WorkdirError::NoPlace { tried })
             }
         }
     }

@@ -11,8 +11,8 @@ fn parents(own: &[&Path], temporary: &Path) -> Parents {
     Parents { own: own.iter().map(|path| (*path).to_owned()).collect(), temporary: temporary.to_owned() }
 }
 
-fn open(parents: &Parents, suite: &str) -> Result<Workplace, WorkplaceError> {
-    Workplace::open_in(parents, Path::new(suite), |_| {})
+fn open(parents: &Parents, suite: &str) -> Result<Workdir, WorkdirError> {
+    Workdir::open_in(parents, Path::new(suite), |_| {})
 }
 
 #[test]
@@ -30,12 +30,12 @@ fn a_suite_has_one_folder_and_other_suites_have_others() {
 fn the_shims_are_there_and_a_damaged_one_is_replaced() {
     let cache = TempDir::new().unwrap();
     let parents = parents(&[cache.path()], cache.path());
-    let workplace = open(&parents, "/srv/demo").unwrap();
-    let header = workplace.include().join("mallow.h");
-    let root = workplace.root().to_owned();
-    drop(workplace);
+    let workdir = open(&parents, "/srv/demo").unwrap();
+    let header = workdir.include().join("mallow.h");
+    let root = workdir.root().to_owned();
+    drop(workdir);
     fs::write(&header, "damaged").unwrap();
-    let _workplace = open(&parents, "/srv/demo").unwrap();
+    let _workdir = open(&parents, "/srv/demo").unwrap();
     for shim in shims::ALL {
         assert_eq!(fs::read_to_string(root.join(shim.path)).unwrap(), shim.text);
     }
@@ -48,9 +48,9 @@ fn what_is_in_it_stays() {
     let parents = parents(&[cache.path()], cache.path());
     let trace = open(&parents, "/srv/demo").unwrap().test_folder("test_a").unwrap().join("trace");
     fs::write(&trace, "kept").unwrap();
-    let workplace = open(&parents, "/srv/demo").unwrap();
-    assert_eq!(fs::read_to_string(workplace.test_folder("test_a").unwrap().join("trace")).unwrap(), "kept");
-    assert_eq!(workplace.program("test_a"), workplace.root().join("bin/test_a"));
+    let workdir = open(&parents, "/srv/demo").unwrap();
+    assert_eq!(fs::read_to_string(workdir.test_folder("test_a").unwrap().join("trace")).unwrap(), "kept");
+    assert_eq!(workdir.program("test_a"), workdir.root().join("bin/test_a"));
 }
 
 #[test]
@@ -61,8 +61,8 @@ fn without_a_home_the_temporary_folder_is_taken_and_is_nobody_elses() {
     fs::write(&file, "").unwrap();
     for own in [&[][..], &[&file][..]] {
         let own: Vec<&Path> = own.iter().map(|path| path.as_path()).collect();
-        let workplace = open(&parents(&own, temporary.path()), "/srv/demo").unwrap();
-        let parent = workplace.root().parent().unwrap();
+        let workdir = open(&parents(&own, temporary.path()), "/srv/demo").unwrap();
+        let parent = workdir.root().parent().unwrap();
         assert_eq!(parent.parent().unwrap(), temporary.path());
         assert_eq!(parent.metadata().unwrap().permissions().mode() & 0o777, 0o700);
     }
@@ -101,7 +101,7 @@ fn a_second_check_says_that_it_waits_and_waits() {
     let path = cache.path().to_owned();
     let second = thread::spawn(move || {
         let tell = |sentence: &str| told.send(sentence.to_owned()).unwrap();
-        Workplace::open_in(&parents(&[&path], &path), Path::new("/srv/demo"), tell).unwrap()
+        Workdir::open_in(&parents(&[&path], &path), Path::new("/srv/demo"), tell).unwrap()
     });
     let sentence = hear.recv_timeout(Duration::from_secs(20)).unwrap();
     assert_eq!(sentence, format!("another check works in {}: waiting for it", root.display()));

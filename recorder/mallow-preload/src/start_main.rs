@@ -10,7 +10,7 @@ use core::arch::naked_asm;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use mallow_recorder::{Caller, bootstrap};
 use mallow_wire::event::Mark;
-use mallow_wire::shared::{FEATURE_MARKS, FEATURE_HELPER_THREAD};
+use mallow_wire::shared::{FEATURE_HELPER_THREAD, FEATURE_MARKS};
 
 static START: Real = Real::named(c"__libc_start_main");
 /// The program's `main`.

@@ -18,7 +18,6 @@ mod did_you_mean;
 pub mod environment;
 pub mod manifest;
 mod regions;
-pub mod report_file;
 pub mod run;
 pub mod selection;
 pub mod shims;

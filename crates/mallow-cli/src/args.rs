@@ -14,14 +14,14 @@ mod stat;
 
 pub(crate) use check::{LowCheck, LowFormat};
 pub(crate) use diff::{LowBy, LowCompat, LowDiff};
-pub(crate) use events::{LowEvents, LowMoment};
+pub(crate) use events::LowEvents;
 pub(crate) use export::LowExport;
 pub(crate) use flamegraph::LowFlamegraph;
 pub(crate) use gc_log::{LowGcLog, LowRssUnit};
 pub(crate) use import::LowImport;
 pub(crate) use record::LowRecord;
 pub(crate) use report::{LowDirection, LowKey, LowRealloc, LowReport, LowSort};
-pub(crate) use soak::{LowCollection, LowFailOn, LowReady, LowSoak, LowSoakFormat, LowSoakShown, duration};
+pub(crate) use soak::{LowCollection, LowReady, LowSoak, LowSoakFormat, LowSoakShown, duration};
 pub(crate) use stat::LowStat;
 
 use clap::error::{ContextKind, Error, ErrorKind};
@@ -33,8 +33,8 @@ use std::ffi::OsString;
 #[command(
     name = "mallow",
     version,
-    about = "Shows where a program's memory goes, whether it leaks, and what allocates most.",
-    long_about = "Shows where a program's memory goes, whether it leaks, and what allocates most: any program, in any \
+    about = "EventReport where a program's memory goes, whether it leaks, and what allocates most.",
+    long_about = "EventReport where a program's memory goes, whether it leaks, and what allocates most: any program, in any \
                   language, without rebuilding it.",
     after_help = "Example: mallow record -- python3 -c 'print(sorted(range(9)))'",
     after_long_help = crate::exit_code::help(),

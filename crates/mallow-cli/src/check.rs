@@ -1,27 +1,14 @@
 //! `mallow check`: runs a project's allocation tests and shows what came of them.
 
-mod annotations;
 mod asides;
-mod blame;
-mod details;
-mod figures;
-#[cfg(test)]
-mod json_tests;
+mod checkout;
 mod judging;
-mod junit;
-mod markdown;
-mod nio;
 mod outputs;
 pub(crate) mod request;
-#[cfg(test)]
-pub(crate) mod sample;
-pub(crate) mod stack;
 mod surroundings;
-mod text;
 mod update;
-mod verdict;
 
-use crate::failure::Failure;
+use mallow_query::Failure;
 use request::{Check, Job};
 use std::path::Path;
 
@@ -40,6 +27,6 @@ pub(crate) fn run(check: &Check) -> Result<u8, Failure> {
 /// A file's text, or why it cannot be had.
 fn read(path: &Path) -> Result<String, Failure> {
     std::fs::read_to_string(path).map_err(|error| {
-        Failure::new(format!("cannot read {}: {}.", path.display(), crate::failure::reason(&error)))
+        Failure::new(format!("cannot read {}: {}.", path.display(), mallow_query::reason(&error)))
     })
 }

@@ -3,17 +3,12 @@
 mod compat;
 pub(crate) mod request;
 
-use crate::failure::Failure;
-use crate::json_diff::DiffJson;
-use crate::request::Booking;
-use crate::text::diff::Page;
-use crate::text::{self, Style};
-use crate::{exit_code, measure, open, output};
-use mallow_formats::Imported;
+use crate::{exit_code, output, terminal};
+use mallow_json::diff::DiffJson;
 use mallow_profile::Profile;
-use mallow_profile::ReallocBooking;
+use mallow_query::{Document, Failure, choose};
 use mallow_view::Measure;
-use mallow_view::diff::{Comparison, DiffOptions, Verdict};
+use mallow_view::diff::{Comparison, DiffOptions, DiffReport, Verdict};
 use request::{Diff, DiffForm};
 use std::path::Path;
 
@@ -22,25 +17,21 @@ pub(crate) fn run(request: &Diff) -> Result<u8, Failure> {
     if let Some(compat) = request.compat {
         return compat::run(compat, &request.before, &request.after);
     }
-    let (before, after) =
-        (opened(&request.before, request.booking)?, opened(&request.after, request.booking)?);
-    warn(request, &before, &after);
+    let before = Document::open(&request.before, request.booking)?;
+    let after = Document::open(&request.after, request.booking)?;
+    warn(&before, &after);
     let files = [(request.before.as_path(), &before.profile), (request.after.as_path(), &after.profile)];
-    let by = measure::told(request.by, Measure::ALL, &files)?;
+    let by = choose(request.by, Measure::ALL, &files)?;
     let options = DiffOptions { by, ..request.options.clone() };
     let comparison = Comparison::of(&before.profile, &after.profile, &options);
     let mut verdicts = verdicts(request, &comparison, &files)?;
     if !(before.complete && after.complete) {
         verdicts.iter_mut().for_each(|verdict| verdict.is_broken = None);
     }
-    let page = Page {
-        request,
-        comparison: &comparison,
-        before: &before.profile,
-        after: &after.profile,
-        verdicts: &verdicts,
-    };
-    write(&page, &before, &after)?;
+    let (sides, per, limit) = ([before.side(), after.side()], request.per, request.limit);
+    let comparison = &comparison;
+    let diff = DiffReport { sides, options: &options, per, limit, comparison, verdicts: &verdicts };
+    write(&diff, request.form)?;
     Ok(told(&verdicts, request))
 }
 
@@ -50,8 +41,8 @@ fn told(verdicts: &[Verdict], request: &Diff) -> u8 {
     for verdict in verdicts {
         let sentence = match verdict.is_broken {
             Some(false) => continue,
-            Some(true) => text::diff::broken(verdict, request.per),
-            None => text::diff::undecided(verdict),
+            Some(true) => mallow_text::diff::broken(verdict, request.per),
+            None => mallow_text::diff::undecided(verdict),
         };
         output::tell(&format!("mallow: {sentence}\n"));
         code = if verdict.is_broken.is_some() { exit_code::FAILED } else { exit_code::INCONCLUSIVE };
@@ -59,20 +50,10 @@ fn told(verdicts: &[Verdict], request: &Diff) -> u8 {
     code
 }
 
-fn opened(path: &Path, booking: Booking) -> Result<Imported, Failure> {
-    open::profile(
-        path,
-        match booking {
-            Booking::Own => ReallocBooking::OwnSite,
-            Booking::Origin => ReallocBooking::Origin,
-        },
-    )
-}
-
-fn warn(request: &Diff, before: &Imported, after: &Imported) {
-    for (path, imported) in [(&request.before, before), (&request.after, after)] {
+fn warn(before: &Document, after: &Document) {
+    for Document { path, warnings, .. } in [before, after] {
         let sentences: Vec<String> =
-            imported.warnings.iter().map(|sentence| format!("{}: {sentence}", path.display())).collect();
+            warnings.iter().map(|sentence| format!("{}: {sentence}", path.display())).collect();
         output::warn(&sentences);
     }
     let versions =
@@ -86,12 +67,12 @@ fn warn(request: &Diff, before: &Imported, after: &Imported) {
     }
 }
 
-fn write(page: &Page<'_>, before: &Imported, after: &Imported) -> Result<(), Failure> {
-    let text = match page.request.form {
-        DiffForm::Text => page.text(Style::of(&std::io::stdout())),
-        DiffForm::Markdown => page.markdown(),
+fn write(diff: &DiffReport<'_>, form: DiffForm) -> Result<(), Failure> {
+    let text = match form {
+        DiffForm::Text => mallow_text::diff::text(diff, terminal::style(&std::io::stdout())),
+        DiffForm::Markdown => mallow_text::diff::markdown(diff),
         DiffForm::Json => {
-            let document = DiffJson::of(page, before, after);
+            let document = DiffJson::of(diff);
             return output::to_stdout(|out| {
                 serde_json::to_writer(&mut *out, &document)?;
                 out.write_all(b"\n")
@@ -108,7 +89,7 @@ fn verdicts(
     files: &[(&Path, &Profile)],
 ) -> Result<Vec<Verdict>, Failure> {
     let judge = |limit: &mallow_view::diff::Limit| {
-        measure::told(Some(limit.measure), [], files)?;
+        choose(Some(limit.measure), [], files)?;
         limit
             .judge(comparison, request.per)
             .ok_or_else(|| Failure::new(format!("{limit} cannot be judged: it is in no total.")))

@@ -1,15 +1,16 @@
 //! The one table of exit codes.
 
 use mallow_profile::Exit;
+use mallow_view::Weight;
 
 /// Everything was as it should be.
-pub(crate) const FINE: u8 = 0;
+pub(crate) const FINE: u8 = Weight::Fine.exit_code();
 /// A limit or a verdict failed.
-pub(crate) const FAILED: u8 = 1;
+pub(crate) const FAILED: u8 = Weight::Failed.exit_code();
 /// The command line, the command to run or a file cannot be used.
 pub(crate) const BAD_INPUT: u8 = 2;
 /// Some test could not be judged, and none has failed.
-pub(crate) const INCONCLUSIVE: u8 = 3;
+pub(crate) const INCONCLUSIVE: u8 = Weight::Inconclusive.exit_code();
 
 /// A second Ctrl-C ended mallow before the program: 128 and the number of SIGINT.
 pub(crate) const INTERRUPTED: u8 = 130;

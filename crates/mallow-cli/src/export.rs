@@ -1,11 +1,10 @@
 //! `mallow export`: a profile as another tool's file.
 
-use crate::failure::Failure;
 use crate::request::Export;
-use crate::{exit_code, measure, open, output};
+use crate::{exit_code, output};
 use mallow_formats::export::{self, ExportFormat, ExportOptions, Packing};
-use mallow_profile::Profile;
-use mallow_profile::ReallocBooking;
+use mallow_profile::{Profile, ReallocBooking};
+use mallow_query::{Document, Failure, choose};
 use mallow_view::Measure;
 use std::io::{BufWriter, IsTerminal, Write};
 
@@ -17,9 +16,9 @@ pub(crate) fn run(request: &Export) -> Result<u8, Failure> {
             "a {word} file is not for a terminal; write it to a file with -o."
         )));
     }
-    let imported = open::profile(&request.file, ReallocBooking::OwnSite)?;
-    output::warn(&imported.warnings);
-    let profile = &imported.profile;
+    let document = Document::open(&request.file, ReallocBooking::OwnSite)?;
+    output::warn(&document.warnings);
+    let profile = &document.profile;
     if let Some(reason) = export::unmet(profile, request.format) {
         return Err(Failure::new(format!("cannot export {}: {reason}.", request.file.display())));
     }
@@ -48,7 +47,7 @@ fn measure(request: &Export, profile: &Profile) -> Result<Measure, Failure> {
         return Ok(Measure::Bytes);
     }
     let order = std::iter::once(Measure::Bytes).chain(Measure::ALL);
-    measure::told(request.measure, order, &[(&request.file, profile)])
+    choose(request.measure, order, &[(&request.file, profile)])
 }
 
 fn is_binary(format: ExportFormat) -> bool {

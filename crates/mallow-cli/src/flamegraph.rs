@@ -1,13 +1,12 @@
 //! `mallow flamegraph`: a profile, or the difference of two, as an SVG or as folded stacks.
 
-use crate::failure::Failure;
-use crate::measure;
 use crate::request::{Flamegraph, FlamegraphForm};
-use crate::text::figure;
-use crate::{exit_code, open, output};
-use mallow_formats::export::flamegraph::FlameGraph;
-use mallow_profile::Profile;
+use crate::{exit_code, output};
 use mallow_profile::ReallocBooking;
+use mallow_profile::Profile;
+use mallow_query::{Document, Failure, choose};
+use mallow_text::figure;
+use mallow_text::flamegraph::FlameGraph;
 use mallow_view::{ComparedRow, FoldedRow, Measure, compared, folded};
 use std::fmt::Display;
 use std::io::{self, ErrorKind, IsTerminal};
@@ -16,12 +15,6 @@ use std::path::Path;
 /// Which figure is drawn when none is asked for: the first that the file knows and that is not 0.
 const PREFERRED: [Measure; 5] =
     [Measure::Peak, Measure::Leaked, Measure::Bytes, Measure::Allocations, Measure::Temporary];
-
-/// A file with its profile.
-struct Source<'a> {
-    path: &'a Path,
-    profile: Profile,
-}
 
 /// What is drawn.
 enum Rows {
@@ -39,7 +32,7 @@ pub(crate) fn run(request: &Flamegraph) -> Result<u8, Failure> {
         ));
     }
     let paths = std::iter::once(&request.file).chain(&request.other);
-    let sources: Vec<Source<'_>> = paths.map(|path| read(path)).collect::<Result<_, _>>()?;
+    let sources: Vec<Document> = paths.map(|path| read(path)).collect::<Result<_, _>>()?;
     let measure = measure(request.measure, &sources)?;
     let mut of_each: Vec<Vec<FoldedRow>> = sources
         .iter()
@@ -68,10 +61,10 @@ pub(crate) fn run(request: &Flamegraph) -> Result<u8, Failure> {
     write(request, &text)
 }
 
-fn read(path: &Path) -> Result<Source<'_>, Failure> {
-    let imported = open::profile(path, ReallocBooking::OwnSite)?;
-    output::warn(&imported.warnings);
-    Ok(Source { path, profile: imported.profile })
+fn read(path: &Path) -> Result<Document, Failure> {
+    let document = Document::open(path, ReallocBooking::OwnSite)?;
+    output::warn(&document.warnings);
+    Ok(document)
 }
 
 fn write(request: &Flamegraph, text: &str) -> Result<u8, Failure> {
@@ -86,13 +79,14 @@ fn write(request: &Flamegraph, text: &str) -> Result<u8, Failure> {
 }
 
 /// The best figure that all files tell: of those that some file has any of, if there are such.
-fn measure(asked: Option<Measure>, sources: &[Source<'_>]) -> Result<Measure, Failure> {
+fn measure(asked: Option<Measure>, sources: &[Document]) -> Result<Measure, Failure> {
     let has = |measure: &Measure| {
         sources.iter().any(|source| source.profile.sites.iter().any(|site| measure.of_site(&site.totals) > 0))
     };
-    let files: Vec<(&Path, &Profile)> = sources.iter().map(|source| (source.path, &source.profile)).collect();
+    let files: Vec<(&Path, &Profile)> =
+        sources.iter().map(|source| (source.path.as_path(), &source.profile)).collect();
     let order = PREFERRED.into_iter().filter(has).chain(PREFERRED);
-    measure::told(asked, order, &files)
+    choose(asked, order, &files)
 }
 
 fn unit(measure: Measure) -> &'static str {
@@ -100,7 +94,7 @@ fn unit(measure: Measure) -> &'static str {
 }
 
 /// `Bytes live at the peak: sort`, the last word being the program.
-fn heading(measure: Measure, sources: &[Source<'_>]) -> String {
+fn heading(measure: Measure, sources: &[Document]) -> String {
     let subject = measure.subject();
     let heading = subject[..1].to_uppercase() + &subject[1..];
     let command = sources.last().and_then(|source| source.profile.recording.command.first());
@@ -111,7 +105,7 @@ fn heading(measure: Measure, sources: &[Source<'_>]) -> String {
 }
 
 /// `sort.1.mallow: 12.3 KiB`, or both files with what the colours mean.
-fn subtitle(measure: Measure, sources: &[Source<'_>], sums: &[u64]) -> String {
+fn subtitle(measure: Measure, sources: &[Document], sums: &[u64]) -> String {
     let names = sources.iter().map(|source| source.path.file_name().unwrap_or_default().to_string_lossy());
     let figures = sums.iter().map(|sum| figure(measure, *sum));
     let parts: Vec<String> = names.zip(figures).map(|(name, sum)| format!("{name}: {sum}")).collect();
@@ -133,12 +127,7 @@ fn text(rows: &Rows) -> String {
     }
 }
 
-fn drawn(
-    graph: &FlameGraph,
-    rows: &Rows,
-    measure: Measure,
-    sources: &[Source<'_>],
-) -> Result<String, Failure> {
+fn drawn(graph: &FlameGraph, rows: &Rows, measure: Measure, sources: &[Document]) -> Result<String, Failure> {
     let mut svg = Vec::new();
     let result = match rows {
         Rows::One(rows) => graph.draw(rows.iter().map(|row| (row.names.join(";"), row.value)), &mut svg),

@@ -1,16 +1,10 @@
 //! `mallow gc-log`: whether a Ruby program's objects or its native memory grow, from a log of its collector.
 
-mod course;
-mod drawing;
-mod json;
-mod text;
-
 use crate::args::{LowGcLog, LowRssUnit};
-use crate::failure::Failure;
-use crate::{exit_code, output};
-use course::Course;
-use mallow_formats::gc_log::{self, Choice, ResidentUnit};
-use mallow_growth::Verdict;
+use crate::output;
+use mallow_formats::gc_log::{Choice, ResidentUnit};
+use mallow_query::{Failure, gc_log};
+use mallow_text::gc_log::{svg, text};
 
 /// Reads, judges, shows.
 pub(crate) fn run(low: &LowGcLog) -> Result<u8, Failure> {
@@ -22,35 +16,21 @@ pub(crate) fn run(low: &LowGcLog) -> Result<u8, Failure> {
         }),
         requests: low.requests.clone(),
     };
-    let named = |error: gc_log::GcLogError| Failure::new(format!("{}: {error}.", low.file.display()));
-    let log = gc_log::read_file(&low.file, &choice).map_err(named)?;
-    output::warn(&log.warnings);
-    let course = Course::of(&low.file.display().to_string(), &log);
+    let report = gc_log::judge(&low.file, &choice)?;
+    output::warn(&report.warnings);
     if let Some(path) = &low.svg {
         let mut file = output::create(path, low.force)?;
-        output::to_file(path, &mut file, &drawing::svg(&course))?;
+        output::to_file(path, &mut file, &svg(&report))?;
     }
     if low.json {
-        let document = json::document(&course);
+        let document = mallow_json::gc_log::document(&report);
         output::to_stdout(|out| {
             serde_json::to_writer_pretty(&mut *out, &document)?;
             out.write_all(b"\n")
         })?;
     } else {
-        let text = text::text(&course);
+        let text = text(&report);
         output::to_stdout(|out| out.write_all(text.as_bytes()))?;
     }
-    Ok(exit_code_of(course.judgement.verdict))
+    Ok(report.weight().exit_code())
 }
-
-fn exit_code_of(verdict: Verdict) -> u8 {
-    match verdict {
-        Verdict::Leaking | Verdict::Mappings | Verdict::GrowsWhenIdle => exit_code::FAILED,
-        Verdict::Inconclusive | Verdict::Invalid => exit_code::INCONCLUSIVE,
-        Verdict::Clean | Verdict::Plateau | Verdict::Retention | Verdict::Fragmentation => exit_code::FINE,
-    }
-}
-
-#[cfg(test)]
-#[path = "gc_log/tests.rs"]
-mod tests;

@@ -1,12 +1,12 @@
 //! `mallow import`: another tool's profile as a trace of ours, or an allocator's statistics in plain words.
 
-use crate::failure::Failure;
-use crate::open::refused;
 use crate::request::{Import, NewFile};
-use crate::text::{self, Style, plural};
 use crate::{exit_code, output};
 use mallow_formats::{Format, ImportError, allocator};
 use mallow_profile::ReallocBooking;
+use mallow_query::Failure;
+use mallow_query::refused;
+use mallow_text::plural;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -45,7 +45,7 @@ fn beside(file: &Path) -> PathBuf {
 fn show_allocator(file: &Path) -> Result<u8, Failure> {
     let state = allocator::open(file).map_err(|error| refused(file, &error))?;
     output::warn(&state.warnings);
-    let page = text::allocator::page(&state, Style::of(&std::io::stdout()));
+    let page = mallow_text::allocator::page(&state, crate::terminal::style(&std::io::stdout()));
     output::to_stdout(|out| out.write_all(page.as_bytes()))?;
     Ok(exit_code::FINE)
 }

@@ -11,29 +11,17 @@ mod check;
 mod diff;
 mod exit_code;
 mod export;
-mod failure;
 mod flamegraph;
 mod gc_log;
 mod import;
-mod json;
-mod json_diff;
-mod json_events;
-mod measure;
-mod open;
 mod output;
-mod plot;
 mod preload;
 mod record;
 mod report;
-mod report_events;
 mod request;
-#[cfg(test)]
-mod sample;
 mod soak;
 mod stat;
-mod suppressions;
-mod symbols;
-mod text;
+mod terminal;
 mod words;
 
 use request::Request;
@@ -41,7 +29,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let args = args::LowArgs::parse_typed(std::env::args_os()).unwrap_or_else(|error| error.exit());
-    args.width.into_iter().for_each(|columns| text::set_width(columns.into()));
+    args.width.into_iter().for_each(|columns| terminal::set_width(columns.into()));
     let result = match Request::from(args) {
         Request::Record(record) => record::run(record),
         Request::Stat(stat) => stat::run(stat),

@@ -2,7 +2,7 @@
 //!
 //! A reader that closes its end early, such as `head`, has what it wanted; that is not an error. A full disk is one.
 
-use crate::failure::{Failure, reason};
+use mallow_query::{Failure, reason};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;

@@ -1,12 +1,10 @@
 //! `mallow record`: run a command, keep everything, show a summary.
 
-use crate::failure::Failure;
 use crate::request::{NewFile, Record};
-use crate::symbols::Names;
-use crate::text::{self, Style};
 use crate::{exit_code, output, preload};
 use mallow_collect::{Output, RecordOptions};
 use mallow_launch::SpawnOptions;
+use mallow_query::{Failure, Names};
 use mallow_view::Summary;
 use std::path::PathBuf;
 
@@ -49,8 +47,8 @@ pub(crate) fn run(record: Record) -> Result<u8, Failure> {
         output::warn(names.warnings());
     }
     let shown = outcome.trace.strip_prefix(".").unwrap_or(&outcome.trace).display().to_string();
-    let style = Style::of(&std::io::stderr());
-    output::tell(&text::summary::summary(&Summary::of(&profile), &outcome.blind, &shown, style));
+    let style = crate::terminal::style(&std::io::stderr());
+    output::tell(&mallow_text::summary::summary(&Summary::of(&profile), &outcome.blind, &shown, style));
     Ok(if outcome.interrupted { exit_code::INTERRUPTED } else { exit_code::of_program(outcome.exit) })
 }
 

@@ -1,44 +1,26 @@
 //! `mallow report`: a profile as tables, trees or JSON.
 
-use crate::failure::Failure;
-use crate::json::ReportJson;
-use crate::json_events::WithEvents;
-use crate::report_events::{self, Source};
-use crate::request::{Booking, Form, Report};
-use crate::suppressions::Applied;
-use crate::text::report::Subject;
-use crate::text::{self, Style};
-use crate::{exit_code, open, output};
-use mallow_profile::ReallocBooking;
+use crate::{exit_code, output, terminal};
+use mallow_json::events::{EventsJson, WithEvents};
+use mallow_json::report::ReportJson;
+use mallow_query::{Detail, Failure, Report, ReportRequest};
+use mallow_text::report::leaks::freed_at_end;
+use mallow_text::{Style, events, report};
+
+/// Slices of a time line in JSON.
+const JSON_SLICES: usize = 100;
 
 /// Shows a profile.
-pub(crate) fn run(report: &Report) -> Result<u8, Failure> {
-    let booking = match report.booking {
-        Booking::Own => ReallocBooking::OwnSite,
-        Booking::Origin => ReallocBooking::Origin,
-    };
-    let (format, mut imported) = open::profile_of_format(&report.file, booking)?;
-    let applied = Applied::to(&mut imported.profile, &report.suppressions, &mut imported.warnings)?;
-    output::warn(&imported.warnings);
-    let source = Source { path: &report.file, format, profile: &imported.profile, booking };
-    let leaks = report_events::leaks_of(source, report)?;
-    let subject = Subject { profile: &imported.profile, format, applied: &applied, leaks: leaks.as_ref() };
-    match report.form {
-        Form::Text => {
-            let style = Style::of(&std::io::stdout());
-            let text = match report.events.is_asked() {
-                true => report_events::text(source, report, style)?,
-                false => {
-                    text::report::report(&subject, &report.view, style)
-                        + &report_events::tail(source, report, leaks.as_ref(), style)
-                }
-            };
+pub(crate) fn run(request: &ReportRequest) -> Result<u8, Failure> {
+    let report = Report::of(request)?;
+    output::warn(&report.document.warnings);
+    match request.detail {
+        Detail::Page => {
+            let text = text(request, &report, terminal::style(&std::io::stdout()))?;
             output::to_stdout(|out| out.write_all(text.as_bytes()))?;
         }
-        Form::Json => {
-            let events = report_events::json(source, report, leaks.as_ref())?;
-            let document = ReportJson::of(&subject, &report.view, imported.complete, &imported.warnings);
-            let document = WithEvents { report: document, events };
+        Detail::Document => {
+            let document = json(request, &report)?;
             output::to_stdout(|out| {
                 serde_json::to_writer(&mut *out, &document)?;
                 out.write_all(b"\n")
@@ -46,4 +28,29 @@ pub(crate) fn run(report: &Report) -> Result<u8, Failure> {
         }
     }
     Ok(exit_code::FINE)
+}
+
+fn text(request: &ReportRequest, report: &Report<'_>, style: Style) -> Result<String, Failure> {
+    if request.events.is_asked() {
+        let rows = report.events(style.width.saturating_sub(events::GUTTER))?;
+        return Ok(events::text(&rows, report.sites(), style));
+    }
+    let options = &request.options;
+    let mut text = report::report(&report.subject(), options, style);
+    if let Some(leaks) = report.leaks.as_ref().filter(|_| options.layout.key().is_some()) {
+        text += &freed_at_end(&report.document.profile, leaks, options.limit, style);
+    }
+    Ok(text)
+}
+
+fn json<'a>(request: &ReportRequest, report: &'a Report<'_>) -> Result<WithEvents<'a>, Failure> {
+    let document = &report.document;
+    let limit = request.options.limit.unwrap_or(usize::MAX);
+    let events = match &report.leaks {
+        _ if request.events.is_asked() => EventsJson::of(report.events(JSON_SLICES)?, limit),
+        Some(leaks) => EventsJson::of_leaks(&document.profile, leaks, limit),
+        None => EventsJson::default(),
+    };
+    let report = ReportJson::of(&report.subject(), &request.options, document.complete, &document.warnings);
+    Ok(WithEvents { report, events })
 }

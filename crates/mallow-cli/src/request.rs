@@ -2,7 +2,7 @@
 
 mod report;
 
-pub(crate) use report::{Layout, Report, ReportView, Suppressions, TreeView};
+use mallow_query::ReportRequest;
 
 use crate::args::{
     LowArgs, LowCommand, LowExport, LowFlamegraph, LowGcLog, LowImport, LowRecord, LowSoak, LowSort, LowStat,
@@ -19,7 +19,7 @@ use std::path::PathBuf;
 pub(crate) enum Request {
     Record(Record),
     Stat(Stat),
-    Report(Report),
+    Report(ReportRequest),
     Diff(Diff),
     Flamegraph(Flamegraph),
     Import(Import),
@@ -107,20 +107,6 @@ pub(crate) struct Export {
     pub(crate) output: Option<NewFile>,
     /// None for bytes, or else the first that the file knows.
     pub(crate) measure: Option<Measure>,
-}
-
-/// Where `realloc`'s blocks count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Booking {
-    Own,
-    Origin,
-}
-
-/// For people or for scripts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
-    Text,
-    Json,
 }
 
 impl From<LowArgs> for Request {

@@ -1,40 +1,26 @@
 //! `mallow soak`: loads a server, and shows whether it leaks.
 
-mod advice;
 mod baseline;
-mod drawing;
 mod env_file;
-mod figures;
-mod json;
-mod junit;
 mod limit;
-mod live;
-mod markdown;
 mod outputs;
 mod plan;
-#[cfg(test)]
-mod sample;
 mod script;
-mod sentence;
 mod targets;
-mod text;
-mod verdict;
-mod warp;
 
 use crate::args::LowSoak;
-use crate::failure::Failure;
 use crate::output;
-use crate::symbols::Names;
-use crate::text::Style;
 use crate::words;
-use live::Live;
 use mallow_evidence::SoakReport;
+use mallow_query::{Failure, Names};
 use mallow_soak::{Server, SoakOptions, read_journal, soak};
-use mallow_view::soak::{Side, compare};
+use mallow_text::soak::live::Live;
+use mallow_text::soak::sentence;
+use mallow_text::soak::text::Page;
+use mallow_view::soak::{FailOn, Side, compare, outcome};
 use plan::{Plan, plan, rules};
 use script::Script;
 use std::io::IsTerminal;
-use text::Page;
 
 /// Soaks a server, or judges what another soak wrote.
 pub(crate) fn run(low: &LowSoak) -> Result<u8, Failure> {
@@ -82,11 +68,16 @@ fn other(options: &SoakOptions, command: &str) -> Result<(Side, String), Failure
 
 fn soaked(options: &SoakOptions) -> Result<SoakReport, Failure> {
     let stderr = std::io::stderr();
-    let mut live = Live::new(Style::of(&stderr), stderr.is_terminal());
+    let mut live = Live::new(crate::terminal::style(&stderr), stderr.is_terminal());
     let mut names = Names::new();
     let mut resolve = |module: &_, calls: &[u64]| names.of_calls(module, calls);
-    let result = soak(options, &mut resolve, &mut |news| live.tell(&news));
-    live.end();
+    let tell = |text: &str| {
+        if !text.is_empty() {
+            output::tell(text)
+        }
+    };
+    let result = soak(options, &mut resolve, &mut |progress| tell(&live.text(&progress)));
+    tell(&live.end());
     Ok(result?)
 }
 
@@ -104,12 +95,13 @@ fn show(
         report.comparison = Some(compare(&before, &after, &name, least));
     }
     let profiles = outputs::write_pair(&low.shown, report.edges.as_ref())?;
+    let fail_on: Vec<FailOn> = low.limits.fail_on.iter().copied().map(FailOn::from).collect();
     let page = Page {
         report: &report,
         limit: low.shown.limit.unwrap_or(5),
-        fail_on: &low.limits.fail_on,
+        fail_on: &fail_on,
         profiles: profiles.as_ref(),
     };
     outputs::write(&low.shown, &page, settings)?;
-    Ok(verdict::exit_code(&report, &low.limits.fail_on))
+    Ok(outcome(&report, &fail_on).exit_code())
 }

@@ -1,13 +1,13 @@
 //! `mallow stat`: run a command once or several times, count, keep nothing.
 
-use crate::failure::Failure;
-use crate::json::{OwnedProcessJson, RunJson, StatJson};
 use crate::request::Stat;
-use crate::text::stat::Measured;
-use crate::text::{self, Style};
 use crate::{exit_code, output, preload};
 use mallow_collect::{StatOptions, StatOutcome};
+use mallow_json::stat::{OwnedProcessJson, RunJson, StatJson};
 use mallow_profile::{Exit, Totals};
+use mallow_query::Failure;
+use mallow_text::stat::Measured;
+use mallow_text::{self, Style};
 use mallow_view::Run;
 use signal_hook::consts::{SIGINT, SIGQUIT};
 use signal_hook::flag;
@@ -103,13 +103,14 @@ fn table(stat: &Stat, outcomes: &[StatOutcome], is_file: bool) -> String {
         processes: outcomes.iter().map(ended).max().unwrap_or_default(),
         blind: outcomes.iter().map(|outcome| outcome.blind.len()).max().unwrap_or_default(),
     };
-    let style = if is_file { Style::PLAIN } else { Style::of(&std::io::stderr()) };
-    text::stat::table(&measured, style)
+    let style = if is_file { Style::PLAIN } else { crate::terminal::style(&std::io::stderr()) };
+    mallow_text::stat::table(&measured, style)
 }
 
 fn json(stat: &Stat, outcomes: Vec<StatOutcome>) -> Result<String, Failure> {
-    let equal_counts =
-        text::stat::are_equal(&mallow_view::figure_rows(&Vec::from_iter(outcomes.iter().map(figures))));
+    let equal_counts = mallow_text::stat::are_equal(&mallow_view::figure_rows(&Vec::from_iter(
+        outcomes.iter().map(figures),
+    )));
     let warnings: Vec<String> = outcomes.iter().flat_map(all_sentences).collect();
     let complete = outcomes.iter().all(|outcome| outcome.warnings.is_empty());
     let run = |outcome: StatOutcome| RunJson {

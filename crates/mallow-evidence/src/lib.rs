@@ -10,11 +10,13 @@
 
 mod evidence;
 mod journal;
+mod progress;
 mod report;
 mod sample;
 
 pub use evidence::{evidence, of_samples, only_refusals, replaced};
 pub use journal::{JournalError, JournalHead, JournalRead, SCHEMA};
+pub use progress::Progress;
 pub use report::{Comparison, Growth, MappingGrowth, Plane, SoakReport, Unrecorded};
 pub use sample::{
     AllocatorFigures, HeapFigures, LatencyFigures, LoadFigures, Memory, Phase, RuntimeFigures, Sample,

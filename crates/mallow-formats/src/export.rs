@@ -4,7 +4,6 @@
 
 mod dhat;
 mod firefox;
-pub mod flamegraph;
 mod folded;
 pub(crate) mod heaptrack;
 mod jemalloc_heap;

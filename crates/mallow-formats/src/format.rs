@@ -74,6 +74,26 @@ impl Format {
         }
     }
 
+    /// What people call such a file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::Mallow => "mallow trace",
+            Format::Heaptrack => "heaptrack file",
+            Format::HeaptrackPrint => "heaptrack_print text",
+            Format::Dhat => "DHAT file",
+            Format::Massif => "massif file",
+            Format::MemcheckXml => "memcheck XML file",
+            Format::JemallocHeap => "jemalloc heap profile",
+            Format::GperftoolsHeap => "gperftools heap profile",
+            Format::Pprof => "pprof file",
+            Format::Dtrace => "dtrace aggregation",
+            Format::Bpftrace => "bpftrace aggregation",
+            Format::Folded => "file of folded stacks",
+            Format::JemallocStats => "jemalloc statistics file",
+            Format::MallocInfo => "malloc_info file",
+        }
+    }
+
     /// The format of the word.
     pub fn of_word(word: &str) -> Option<Format> {
         Format::ALL.into_iter().find(|format| format.word() == word)
@@ -100,22 +120,7 @@ impl Format {
 
 impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Format::Mallow => "mallow trace",
-            Format::Heaptrack => "heaptrack file",
-            Format::HeaptrackPrint => "heaptrack_print text",
-            Format::Dhat => "DHAT file",
-            Format::Massif => "massif file",
-            Format::MemcheckXml => "memcheck XML file",
-            Format::JemallocHeap => "jemalloc heap profile",
-            Format::GperftoolsHeap => "gperftools heap profile",
-            Format::Pprof => "pprof file",
-            Format::Dtrace => "dtrace aggregation",
-            Format::Bpftrace => "bpftrace aggregation",
-            Format::Folded => "file of folded stacks",
-            Format::JemallocStats => "jemalloc statistics file",
-            Format::MallocInfo => "malloc_info file",
-        })
+        f.write_str(self.name())
     }
 }
 

@@ -5,7 +5,7 @@ use crate::growth::Looks;
 use crate::journal::Journal;
 use crate::observe::{Observer, Seen};
 use crate::options::{SoakOptions, Work};
-use crate::progress::Progress;
+use mallow_evidence::Progress;
 use crate::runtime::Runtimes;
 use crate::server::Running;
 use crate::work::{Worker, natural_amount};

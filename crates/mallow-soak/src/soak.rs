@@ -6,7 +6,7 @@ use crate::growth::{Looks, mapping_growth};
 use crate::journal::Journal;
 use crate::options::{Collection, Server, SoakOptions};
 use crate::processes;
-use crate::progress::Progress;
+use mallow_evidence::Progress;
 use crate::readiness;
 use crate::runtime::Runtimes;
 use crate::server::Running;

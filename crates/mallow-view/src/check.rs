@@ -2,6 +2,10 @@
 //!
 //! Stacks lose their plumbing and the program's start, and stacks that look the same then are one row.
 
+mod verdict;
+
+pub use verdict::{outcome, weight};
+
 use crate::{Shown, is_own, lines, plumbing};
 use mallow_base::Frame;
 use mallow_gate::measurement::{Figures, Metric, Run, judged_run};

@@ -14,6 +14,8 @@ use crate::{Measure, Shown};
 use mallow_base::Frame;
 use mallow_profile::{Diff, DiffEntry, Known, Profile, Rename, SiteTotals, StackId};
 use side::Side;
+use std::num::NonZeroU64;
+use std::path::Path;
 
 /// A site that was moved and differs by at most one part in so many is shown as moved, not as changed:
 /// another place often brings another warm-up.
@@ -38,6 +40,36 @@ impl Default for DiffOptions {
     fn default() -> Self {
         Self { by: Measure::Allocations, shown: Shown::WithoutPlumbing, depth: None, min: 0, filter: None }
     }
+}
+
+/// A profile that is compared.
+#[derive(Clone, Copy, Debug)]
+pub struct DiffInput<'a> {
+    /// Its file.
+    pub file: &'a Path,
+    /// What is in it.
+    pub profile: &'a Profile,
+    /// Whether nothing of it is missing.
+    pub complete: bool,
+    /// What reading it said.
+    pub warnings: &'a [String],
+}
+
+/// A diff with what a front end needs to know about it.
+#[derive(Clone, Copy, Debug)]
+pub struct DiffReport<'a> {
+    /// Before and after.
+    pub sides: [DiffInput<'a>; 2],
+    /// What was compared.
+    pub options: &'a DiffOptions,
+    /// Operations that both runs made, to divide by.
+    pub per: NonZeroU64,
+    /// Sites of a section; none for as many as the front end thinks fit.
+    pub limit: Option<usize>,
+    /// What came of it.
+    pub comparison: &'a Comparison<'a>,
+    /// The limits that were given.
+    pub verdicts: &'a [Verdict],
 }
 
 /// In which part of a diff a site stands.

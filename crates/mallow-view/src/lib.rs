@@ -6,12 +6,15 @@
 //! - [`plumbing`]: which frames only carry an allocation on behalf of their caller.
 //! - [`Sites`]: what allocated, merged, filtered and sorted by a [`Measure`].
 //! - [`SortKey`], [`Point`]: what else sites can be sorted by, and averages and rates of a site.
+//! - [`Subject`], [`ReportOptions`]: what a report is about, and which part of it is shown; [`EventReport`]: the same of events.
 //! - [`tree`]: sites as a tree of calls.
 //! - [`SuppressedLeaks`]: what suppressions took from the leaks.
 //! - [`Summary`]: the few figures that a person wants when a program ends, and what to look at next.
 //! - [`diff`]: what changed between two profiles.
 //! - [`check`]: what allocation tests came to.
 //! - [`soak`]: what a leak test under load came to.
+//! - [`gc_log`]: what a log of garbage collections came to.
+//! - [`Weight`]: what a result means to a script.
 //! - [`folded()`]: whole stacks, outermost call first, for flame graphs.
 //! - [`timeline`], [`window`], [`histogram`], [`threads`], [`chains`], [`brief`], [`leaks`]: what single events tell.
 //! - [`allocator_rows`]: what an allocator says of itself, in plain words.
@@ -24,7 +27,9 @@ pub mod chains;
 pub mod check;
 mod cut;
 pub mod diff;
+mod events;
 mod folded;
+pub mod gc_log;
 pub mod histogram;
 pub mod leaks;
 mod lines;
@@ -34,6 +39,7 @@ mod own_frames;
 mod places;
 pub mod plumbing;
 mod points;
+mod report;
 mod shown;
 mod sites;
 pub mod soak;
@@ -44,10 +50,12 @@ pub mod threads;
 pub mod timeline;
 mod tops;
 mod tree;
+mod weight;
 pub mod window;
 
 pub use allocator::{AllocatorRow, allocator_arenas, allocator_bins, allocator_notes, allocator_rows};
 pub use cut::{Piece, cut};
+pub use events::{EventReport, ProcessTimeline, SiteOptions, TimelineRows};
 pub use folded::{ComparedRow, FoldedRow, compared, folded};
 pub use lines::{Line, lines};
 pub use mallow_profile::Measure;
@@ -55,13 +63,15 @@ pub use name::{place, short_name};
 pub use own_frames::is_own;
 pub use places::PlaceRow;
 pub use points::{Point, SortKey, rate_units};
+pub use report::{Layout, Origin, ReportOptions, Subject, TreeLayout};
 pub use shown::Shown;
 pub use sites::{Filter, SiteRow, Sites};
 pub use spread::{Figure, FigureRow, Run, Spread, figure_rows};
 pub use summary::{Next, Summary};
-pub use suppressions::{SuppressedBy, SuppressedLeaks};
+pub use suppressions::{AppliedSuppressions, SuppressedBy, SuppressedLeaks, SuppressionSource};
 pub use tops::{Top, TopRow};
 pub use tree::{Direction, Rest, TreeNode, TreeOptions, Under, tree};
+pub use weight::Weight;
 
 #[cfg(test)]
 mod example;

@@ -5,10 +5,12 @@
 mod compare;
 mod growth;
 mod latency;
+mod verdict;
 
 pub use compare::{Interval, Side, compare};
 pub use growth::{Growing, GrowingRow, growing};
 pub use latency::{LatencyRow, latencies};
+pub use verdict::{FailOn, is_failure, outcome, weight};
 
 use mallow_base::median;
 use mallow_evidence::{Phase, Sample, SoakReport};

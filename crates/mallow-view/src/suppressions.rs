@@ -1,7 +1,68 @@
 //! What suppressions took from the leaks, as a reader counts it: in rows of sites that look the same.
 
 use crate::{Filter, Shown, Sites};
-use mallow_profile::{Profile, SuppressedSite};
+use mallow_profile::{Profile, SuppressedSite, Suppression, suppress_leaks};
+
+/// All suppressions, and what they took from the leaks of a profile.
+#[derive(Debug, Default)]
+pub struct AppliedSuppressions {
+    /// Where they came from.
+    pub sources: Vec<SuppressionSource>,
+    /// Of all sources, in their order; what [`SuppressedSite::by`] counts.
+    pub suppressions: Vec<Suppression>,
+    /// The sites that they took.
+    pub taken: Vec<SuppressedSite>,
+}
+
+/// Where suppressions came from.
+#[derive(Debug)]
+pub struct SuppressionSource {
+    /// Its path.
+    pub path: String,
+    /// Whether `path` is an executable that carries them.
+    pub is_embedded: bool,
+    /// Where this source's suppressions end among all.
+    end: usize,
+}
+
+impl AppliedSuppressions {
+    /// Adds the suppressions of a source.
+    pub fn add(&mut self, path: String, is_embedded: bool, found: Vec<Suppression>) {
+        self.suppressions.extend(found);
+        self.sources.push(SuppressionSource { path, is_embedded, end: self.suppressions.len() });
+    }
+
+    /// Takes the suppressed leaks from a profile. What a file's suppressions do not meet are warnings.
+    pub fn take(&mut self, profile: &mut Profile, warnings: &mut Vec<String>) {
+        self.taken = suppress_leaks(profile, &self.suppressions);
+        warnings.extend(self.unused());
+    }
+
+    /// Where a suppression came from.
+    pub fn source(&self, index: usize) -> Option<&SuppressionSource> {
+        self.sources.iter().find(|source| index < source.end)
+    }
+
+    /// A sentence for each file with suppressions that met no leak. An executable's own are meant for many runs.
+    fn unused(&self) -> Vec<String> {
+        let mut start = 0;
+        let mut sentences = Vec::new();
+        for source in &self.sources {
+            let range = start..source.end;
+            start = source.end;
+            let unused: Vec<String> = range
+                .filter(|index| !self.taken.iter().any(|one| one.by == *index))
+                .map(|index| &self.suppressions[index])
+                .map(|one| format!("leak:{} (line {})", one.pattern, one.line))
+                .collect();
+            if !source.is_embedded && !unused.is_empty() {
+                let what = unused.join(", ");
+                sentences.push(format!("{} suppresses nothing in this run with {what}.", source.path));
+            }
+        }
+        sentences
+    }
+}
 
 /// All that was suppressed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -61,7 +122,7 @@ impl SuppressedLeaks {
 mod tests {
     use super::*;
     use crate::example::{frame, profile, site};
-    use mallow_profile::{SiteTotals, Suppression, suppress_leaks};
+    use mallow_profile::SiteTotals;
 
     #[test]
     fn sites_that_look_the_same_are_one() {

@@ -3,9 +3,9 @@
 
 use super::said::said;
 use mallow_check::manifest::Manifest;
-use mallow_check::report_file::ReportFile;
 use mallow_gate::baseline::Baseline;
 use mallow_gate::nio::{Thresholds, check, read_log};
+use mallow_json::check::ReportFile;
 use std::path::Path;
 
 pub(super) fn check_files(data: &[u8]) {

@@ -26,7 +26,7 @@ const ELSEWHERE: &[(&str, &str, &str)] = &[
     ("programs/soak/", "e2e", "soak"),
     ("programs/", "e2e", ""),
     ("README.md", "e2e", "readme::"),
-    ("docs/schema/", "mallow-cli", ""),
+    ("docs/schema/", "mallow-json", ""),
     ("docs/guide/", "mallow-cli", ""),
     ("fixtures/", "mallow-formats", ""),
 ];

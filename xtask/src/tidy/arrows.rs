@@ -48,6 +48,40 @@ const ROWS: &[Row] = &[
             "mallow-base",
         ],
     ),
+    // What decides, without knowing who asks.
+    (
+        "mallow-query",
+        &[
+            "mallow-formats",
+            "mallow-growth",
+            "mallow-profile",
+            "mallow-symbols",
+            "mallow-trace",
+            "mallow-view",
+            "mallow-base",
+        ],
+    ),
+    (
+        "mallow-text",
+        &["mallow-gate", "mallow-growth", "mallow-profile", "mallow-evidence", "mallow-view", "mallow-base"],
+    ),
+    (
+        "mallow-json",
+        &[
+            "mallow-gate",
+            "mallow-growth",
+            "mallow-profile",
+            "mallow-evidence",
+            "mallow-text",
+            "mallow-view",
+            "mallow-base",
+        ],
+    ),
+    // Tests alone use it.
+    (
+        "mallow-samples",
+        &["mallow-gate", "mallow-growth", "mallow-profile", "mallow-evidence", "mallow-view", "mallow-base"],
+    ),
     (
         "mallow-cli",
         &[
@@ -66,6 +100,9 @@ const ROWS: &[Row] = &[
             "mallow-load",
             "mallow-soak",
             "mallow-view",
+            "mallow-query",
+            "mallow-text",
+            "mallow-json",
         ],
     ),
     // The end-to-end tests see mallow as people do; they may know the layout of what they corrupt.
@@ -78,6 +115,7 @@ const ROWS: &[Row] = &[
         &[
             "mallow-check",
             "mallow-gate",
+            "mallow-json",
             "mallow-formats",
             "mallow-load",
             "mallow-profile",

@@ -2,15 +2,7 @@
 
 use clap::Args;
 use mallow_base::quantity;
-
-/// A moment of a recording.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LowMoment {
-    /// Microseconds since its start.
-    Micros(u64),
-    /// Millionths of its duration.
-    Share(u32),
-}
+use mallow_query::Moment;
 
 /// What single events tell; each is shown instead of the tables over the whole recording.
 #[derive(Debug, Default, Args)]
@@ -36,13 +28,13 @@ pub(crate) struct LowEvents {
     pub(crate) short_lived: Option<u64>,
     /// Only what happened from TIME on, such as 1.5s, 200ms, 300us or 10%
     #[arg(long, value_name = "TIME", conflicts_with_all = TABLES, value_parser = moment)]
-    pub(crate) from: Option<LowMoment>,
+    pub(crate) from: Option<Moment>,
     /// Only what happened before TIME
     #[arg(long, value_name = "TIME", conflicts_with_all = TABLES, value_parser = moment)]
-    pub(crate) to: Option<LowMoment>,
+    pub(crate) to: Option<Moment>,
     /// Show what was live at TIME
     #[arg(long, value_name = "TIME", conflicts_with_all = TABLES, conflicts_with_all = ["from", "to"], value_parser = moment)]
-    pub(crate) at: Option<LowMoment>,
+    pub(crate) at: Option<Moment>,
     /// Of several processes only those with this id; without it, all of them together, and over time the one that
     /// allocated most
     #[arg(long, value_name = "PID", conflicts_with_all = TABLES)]
@@ -61,16 +53,16 @@ fn duration_us(text: &str) -> Result<u64, String> {
 }
 
 /// `1.5s` or `10%`.
-fn moment(text: &str) -> Result<LowMoment, String> {
+fn moment(text: &str) -> Result<Moment, String> {
     const SHARE: &str = "a percentage from 0% to 100% was expected";
     let Some(percent) = text.trim().strip_suffix('%') else {
         let or_share =
             |_| "a time such as 1.5s, 200ms, 300us, or a percentage such as 10% was expected".into();
-        return duration_us(text).map(LowMoment::Micros).map_err(or_share);
+        return duration_us(text).map(Moment::Micros).map_err(or_share);
     };
     let percent: f64 = percent.trim().parse().map_err(|_| SHARE)?;
     if (0.0..=100.0).contains(&percent) {
-        Ok(LowMoment::Share((percent * 10_000.0).round() as u32))
+        Ok(Moment::Share((percent * 10_000.0).round() as u32))
     } else {
         Err(SHARE.into())
     }
@@ -91,15 +83,15 @@ mod tests {
             ("1h", 3_600_000_000),
             ("0s", 0),
         ] {
-            assert_eq!((duration_us(text), moment(text)), (Ok(us), Ok(LowMoment::Micros(us))), "{text}");
+            assert_eq!((duration_us(text), moment(text)), (Ok(us), Ok(Moment::Micros(us))), "{text}");
         }
         for text in
             ["", "5", "s", "-1s", "1e30h", "nans", "infs", "1.5 parsecs", "10%%", "101%", "-1%", "nan%"]
         {
             assert!(moment(text).is_err(), "{text}");
         }
-        assert_eq!(moment("12.5%"), Ok(LowMoment::Share(125_000)));
-        assert_eq!(moment("100%"), Ok(LowMoment::Share(1_000_000)));
+        assert_eq!(moment("12.5%"), Ok(Moment::Share(125_000)));
+        assert_eq!(moment("100%"), Ok(Moment::Share(1_000_000)));
         assert!(duration_us("10%").is_err());
     }
 }

@@ -3,6 +3,7 @@
 mod quantity;
 
 use clap::{Args, ValueEnum};
+use mallow_view::soak::FailOn;
 pub(crate) use quantity::duration;
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -261,6 +262,20 @@ pub(crate) enum LowFailOn {
     Throughput,
     Managed,
     Inconclusive,
+}
+
+impl From<LowFailOn> for FailOn {
+    fn from(low: LowFailOn) -> FailOn {
+        match low {
+            LowFailOn::Retention => FailOn::Retention,
+            LowFailOn::Fragmentation => FailOn::Fragmentation,
+            LowFailOn::Plateau => FailOn::Plateau,
+            LowFailOn::Threads => FailOn::Threads,
+            LowFailOn::Throughput => FailOn::Throughput,
+            LowFailOn::Managed => FailOn::Managed,
+            LowFailOn::Inconclusive => FailOn::Inconclusive,
+        }
+    }
 }
 
 /// How one knows that a server is ready.

@@ -2,13 +2,13 @@
 
 use super::judging::{self, tools, workdir};
 use super::request::Check;
-use crate::failure::Failure;
-use crate::text::printable;
 use crate::{exit_code, output};
 use mallow_check::build::{self, Prepared};
 use mallow_check::shims;
 use mallow_check::suite::Suite;
 use mallow_check::workdir::Workdir;
+use mallow_query::Failure;
+use mallow_text::printable;
 use std::path::Path;
 use std::process::Command;
 
@@ -46,7 +46,7 @@ pub(crate) fn without_hooks(check: &Check) -> Result<u8, Failure> {
     for prepared in prepared(check, &suite, &workdir)? {
         output::tell(&format!("- {}\n", line(&prepared)));
         let ended = command(&prepared).status().map_err(|error| {
-            Failure::new(format!("cannot run {}: {}.", prepared.name, crate::failure::reason(&error)))
+            Failure::new(format!("cannot run {}: {}.", prepared.name, mallow_query::reason(&error)))
         })?;
         if !ended.success() {
             output::tell(&format!("mallow: {} ended with {ended}.\n", prepared.name));
@@ -70,7 +70,7 @@ pub(crate) fn shell(check: &Check, name: &str) -> Result<u8, Failure> {
     command.envs(test.environment.iter().map(|(name, value)| (name, value)));
     let ended = command.current_dir(workdir.root()).status().map_err(|error| {
         let shell = shell.to_string_lossy().into_owned();
-        Failure::new(format!("cannot run the shell {shell}: {}.", crate::failure::reason(&error)))
+        Failure::new(format!("cannot run the shell {shell}: {}.", mallow_query::reason(&error)))
     })?;
     Ok(ended.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(exit_code::FAILED))
 }
@@ -94,6 +94,6 @@ fn command(test: &Prepared) -> Command {
 /// The command as it can be typed.
 fn line(test: &Prepared) -> String {
     let words: Vec<String> =
-        test.command.iter().map(|word| crate::text::shell_word(&word.to_string_lossy())).collect();
+        test.command.iter().map(|word| mallow_text::shell_word(&word.to_string_lossy())).collect();
     words.join(" ")
 }

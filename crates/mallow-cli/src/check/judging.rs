@@ -3,12 +3,8 @@
 use super::outputs::Outputs;
 use super::request::{Check, CheckForm, Job};
 use super::surroundings::Surroundings;
-use super::verdict::exit_code;
-use super::{nio, text, update};
-use crate::failure::Failure;
-use crate::symbols::Names;
-use crate::text::{Style, shell_word};
-use crate::{output, preload, words};
+use super::update;
+use crate::{exit_code, output, preload, words};
 use mallow_check::baselines::Baselines;
 use mallow_check::build::Tools;
 use mallow_check::check::{Against, CheckContext, CheckError, Options, Progress};
@@ -17,7 +13,11 @@ use mallow_check::suite::Suite;
 use mallow_check::workdir::Workdir;
 use mallow_gate::nio::{Thresholds, read_log};
 use mallow_gate::result::CheckResult;
-use mallow_view::check::settle_blame;
+use mallow_query::{Failure, Names};
+use mallow_text::check::{nio, text};
+use mallow_text::{Style, shell_word};
+use mallow_view::Weight;
+use mallow_view::check::{outcome, settle_blame};
 use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal;
 use std::path::Path;
@@ -33,7 +33,9 @@ pub(crate) fn run(check: &Check) -> Result<u8, Failure> {
         return update::of_result(check, &result, &baselines, accept_blind, &surroundings);
     }
     Outputs { check, result: &result, surroundings: &surroundings }.write(&suite.folder)?;
-    Ok(exit_code(&result, check.baselines.allow_improvement))
+    let outcome = outcome(&result, check.baselines.allow_improvement);
+    // A check of no test has checked nothing, which must not pass.
+    Ok(outcome.map_or(exit_code::BAD_INPUT, Weight::exit_code))
 }
 
 /// Where a suite's baselines are.
@@ -60,7 +62,7 @@ fn measured(check: &Check, suite: &Suite, baselines: &Baselines) -> Result<Check
     let mut resolve = |module: &_, calls: &[u64]| names.of_calls(module, calls);
     let mut runner = Runner { preload: preload::LIBRARY, resolve: &mut resolve };
     let stderr = std::io::stderr();
-    let style = Style::of(&stderr);
+    let style = crate::terminal::style(&stderr);
     // Who reads the table has it all at its end; who waits for it wants to see that it goes on.
     let is_table = check.shown.form == CheckForm::Text && check.shown.output.is_none();
     let is_told = !is_table || stderr.is_terminal();

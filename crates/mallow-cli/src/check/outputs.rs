@@ -1,14 +1,15 @@
 //! The places that a check's result goes to.
 
+use super::checkout::Checkout;
 use super::request::{Check, CheckForm};
 use super::surroundings::Surroundings;
-use super::text::Page;
-use super::{annotations, junit, nio};
-use crate::failure::Failure;
 use crate::output;
-use crate::text::Style;
-use mallow_check::report_file::ReportFile;
 use mallow_gate::result::CheckResult;
+use mallow_json::check::ReportFile;
+use mallow_query::Failure;
+use mallow_text::Style;
+use mallow_text::check::text::Page;
+use mallow_text::check::{annotations, junit, nio};
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::Path;
@@ -41,8 +42,9 @@ impl Outputs<'_> {
             append(path, &page.markdown())?;
         }
         if shown.annotations || self.surroundings.github_actions {
-            let places = annotations::Places::new(self.surroundings.checkout.as_deref(), folder);
-            let commands = annotations::commands(self.result, page.allow_improvement, &places);
+            let checkout = Checkout::new(self.surroundings.checkout.as_deref(), folder);
+            let commands =
+                annotations::commands(self.result, page.allow_improvement, &|file| checkout.relative(file));
             // GitHub reads them off stderr as well; stdout may be a document.
             output::tell(&commands);
         }
@@ -53,7 +55,7 @@ impl Outputs<'_> {
         let shown = &self.check.shown;
         let style = match shown.output {
             Some(_) => Style::PLAIN,
-            None => Style::of(&std::io::stdout()),
+            None => crate::terminal::style(&std::io::stdout()),
         };
         let text = match shown.form {
             CheckForm::Text => page.text(style),

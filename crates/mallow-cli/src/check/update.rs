@@ -3,15 +3,15 @@
 use super::request::Check;
 use super::surroundings::Surroundings;
 use super::{judging, read};
-use crate::failure::Failure;
-use crate::text::printable;
 use crate::{exit_code, output};
 use mallow_check::baselines::{Baselines, this_machine};
-use mallow_check::report_file::ReportFile;
 use mallow_check::suite::Suite;
 use mallow_check::update::{Options, Update, UpdateTest, plan};
 use mallow_gate::baseline::Machine;
 use mallow_gate::result::{CheckResult, Outcome};
+use mallow_json::check::ReportFile;
+use mallow_query::Failure;
+use mallow_text::printable;
 use std::path::Path;
 
 /// Of a check that was run just now.
@@ -48,7 +48,7 @@ pub(crate) fn from_report(check: &Check, report: &Path, accept_blind: bool) -> R
     write(&plan(&result, &judging::baselines(check, &suite)?, &options)?)
 }
 
-/// Shows what changes and does it. What is refused makes the command fail.
+/// EventReport what changes and does it. What is refused makes the command fail.
 fn write(update: &Update) -> Result<u8, Failure> {
     let paths = update.write()?;
     output::to_stdout(|out| {
@@ -56,7 +56,7 @@ fn write(update: &Update) -> Result<u8, Failure> {
             out.write_all(text(test).as_bytes())?;
         }
         let same = update.tests.iter().filter(|test| test.is_same).count();
-        writeln!(out, "{} written, {same} unchanged.", crate::text::plural(paths.len() as u64, "baseline"))
+        writeln!(out, "{} written, {same} unchanged.", mallow_text::plural(paths.len() as u64, "baseline"))
     })?;
     update.refused.iter().for_each(|sentence| output::tell(&format!("mallow: {sentence}\n")));
     Ok(if update.refused.is_empty() { exit_code::FINE } else { exit_code::FAILED })

@@ -1,9 +1,9 @@
 //! `mallow diff --compat`: comparisons as other tools' scripts print them.
 
 use super::request::Compat;
-use crate::failure::Failure;
-use crate::{exit_code, open, output};
+use crate::{exit_code, output};
 use mallow_formats::stackdiff::{self, Counted};
+use mallow_query::{Failure, refused};
 use std::path::Path;
 
 /// Compares two files.
@@ -16,7 +16,7 @@ pub(super) fn run(compat: Compat, before: &Path, after: &Path) -> Result<u8, Fai
 }
 
 fn read(path: &Path) -> Result<Vec<Counted>, Failure> {
-    let (stacks, warnings) = stackdiff::of_file(path).map_err(|error| open::refused(path, &error))?;
+    let (stacks, warnings) = stackdiff::of_file(path).map_err(|error| refused(path, &error))?;
     let warnings: Vec<String> =
         warnings.iter().map(|sentence| format!("{}: {sentence}", path.display())).collect();
     output::warn(&warnings);

@@ -1,7 +1,7 @@
 //! What a command line of `mallow diff` means.
 
-use crate::args::{LowBy, LowCompat, LowDiff, LowRealloc};
-use crate::request::Booking;
+use crate::args::{LowBy, LowCompat, LowDiff};
+use mallow_profile::ReallocBooking;
 use mallow_view::diff::{DiffOptions, Limit};
 use mallow_view::{Measure, Shown};
 use std::num::NonZeroU64;
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 pub(crate) struct Diff {
     pub(crate) before: PathBuf,
     pub(crate) after: PathBuf,
-    pub(crate) booking: Booking,
+    pub(crate) booking: ReallocBooking,
     /// None for allocations, or else what both files know.
     pub(crate) by: Option<Measure>,
     /// What to compare, but for the measure.
@@ -49,10 +49,7 @@ impl From<LowDiff> for Diff {
         Diff {
             before: low.before,
             after: low.after,
-            booking: match low.realloc {
-                LowRealloc::Own => Booking::Own,
-                LowRealloc::Origin => Booking::Origin,
-            },
+            booking: low.realloc.into(),
             by: low.by.map(Measure::from),
             options: DiffOptions {
                 by: Measure::Allocations,
@@ -120,7 +117,7 @@ mod tests {
             filter: Some("load".into()),
         };
         assert_eq!((diff.options, diff.by), (options, Some(Measure::Leaked)));
-        assert_eq!((diff.per.get(), diff.limit, diff.booking), (1000, Some(3), Booking::Origin));
+        assert_eq!((diff.per.get(), diff.limit, diff.booking), (1000, Some(3), ReallocBooking::Origin));
         let limits: Vec<String> = diff.fail_on.iter().map(ToString::to_string).collect();
         assert_eq!(limits, ["allocations>+1%", "leaked>0"]);
         assert_eq!(diff.form, DiffForm::Markdown);

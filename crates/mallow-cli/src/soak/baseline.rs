@@ -1,8 +1,8 @@
 //! An earlier soak, read back from the document that `--json` printed.
 
-use super::json::{FiguresJson, SCHEMA};
-use crate::failure::{Failure, reason};
 use mallow_growth::Verdict;
+use mallow_json::soak::{FiguresJson, SCHEMA};
+use mallow_query::{Failure, reason};
 use mallow_view::soak::Side;
 use serde::Deserialize;
 use std::path::Path;
@@ -42,8 +42,8 @@ pub(crate) fn read(path: &Path) -> Result<Side, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::soak::json::SoakJson;
-    use crate::soak::sample;
+    use mallow_json::soak::SoakJson;
+    use mallow_samples::soak as sample;
 
     fn read_text(text: &str) -> Result<Side, String> {
         let file = tempfile::NamedTempFile::new().unwrap();

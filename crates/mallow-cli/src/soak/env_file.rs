@@ -3,7 +3,7 @@
 //! `KEY=VALUE` lines, comments, quotes, and `export ` before a key. Nothing is put in for `$NAME`, because programs that read such
 //! files disagree on it.
 
-use crate::failure::Failure;
+use mallow_query::Failure;
 use std::path::Path;
 
 /// The variables of a file, in its order; of equal names the last one counts.
@@ -21,7 +21,7 @@ pub(crate) fn parse(text: &str, path: &Path) -> Result<Vec<(String, String)>, Fa
         let is_name =
             |(at, c): (usize, char)| c == '_' || c.is_ascii_alphabetic() || (at > 0 && c.is_ascii_digit());
         if key.is_empty() || !key.chars().enumerate().all(is_name) {
-            return Err(bad(&format!("`{}` is not the name of a variable", crate::text::printable(key))));
+            return Err(bad(&format!("`{}` is not the name of a variable", mallow_text::printable(key))));
         }
         let value = value_of(value.trim_start()).ok_or_else(|| bad("the quotation has no end"))?;
         variables.retain(|(known, _)| known != key);

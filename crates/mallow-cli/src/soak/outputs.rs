@@ -1,14 +1,13 @@
 //! The places that a soak's result goes to.
 
-use super::json::SoakJson;
 use super::script::Script;
-use super::text::Page;
-use super::{drawing, junit, warp};
 use crate::args::{LowSoakFormat, LowSoakShown};
-use crate::failure::Failure;
 use crate::output;
-use crate::text::Style;
+use mallow_json::soak::SoakJson;
 use mallow_profile::Profile;
+use mallow_query::Failure;
+use mallow_text::soak::text::Page;
+use mallow_text::soak::{drawing, junit, warp};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -88,10 +87,10 @@ pub(crate) fn write(shown: &LowSoakShown, page: &Page<'_>, settings: Option<&Scr
     };
     write(&shown.svg, &|| Ok(drawing::svg(page.report)))?;
     write(&shown.markdown, &|| Ok(page.markdown()))?;
-    write(&shown.junit, &|| junit::document(page))?;
+    write(&shown.junit, &|| Ok(junit::document(page)?))?;
     let format = if shown.json { LowSoakFormat::Json } else { shown.format };
     let text = match format {
-        LowSoakFormat::Text => page.text(Style::of(&std::io::stdout())),
+        LowSoakFormat::Text => page.text(crate::terminal::style(&std::io::stdout())),
         LowSoakFormat::Warp => warp::text(page.report, settings),
         LowSoakFormat::Json => serde_json::to_string_pretty(&SoakJson::of(page.report, page.fail_on))? + "\n",
         LowSoakFormat::Markdown => page.markdown(),

@@ -2,13 +2,13 @@
 
 use super::env_file;
 use super::limit::memory_limit;
-use super::script::Script;
+use super::script::{self, Script};
 use super::targets;
 use crate::args::{LowCollection, LowReady, LowSoak};
-use crate::failure::{Failure, reason};
 use crate::preload;
 use mallow_growth::Rules;
 use mallow_load::{Amount, Load, Url, parse_url};
+use mallow_query::{Failure, reason};
 use mallow_soak::{Collection, Ready, Server, SoakOptions, Work};
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -44,8 +44,8 @@ pub(crate) fn plan(low: &LowSoak, variable: &dyn Fn(&str) -> Option<String>) -> 
     let file = file(low, is_script)?;
     let of_file = |name: &str| file.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
     let script = match needs_script(low) {
-        true => Script::of(|name| variable(name).or_else(|| of_file(name)))?,
-        false => Script::of(|_| None)?,
+        true => script::of(|name| variable(name).or_else(|| of_file(name)))?,
+        false => script::of(|_| None)?,
     };
     let around = Surroundings { low, file, script, is_script };
     let (work, notes) = around.work()?;
@@ -144,7 +144,7 @@ impl Surroundings<'_> {
             return Ok((Work::Command(command.clone()), Vec::new()));
         }
         if let Some(template) = &low.load.load_cmd {
-            let url = low.load.url.clone().unwrap_or_else(|| self.script.url());
+            let url = low.load.url.clone().unwrap_or_else(|| script::url(&self.script));
             return Ok((
                 Work::External { template: template.clone(), url, workers: self.concurrency() },
                 Vec::new(),

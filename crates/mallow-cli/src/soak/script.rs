@@ -2,59 +2,43 @@
 //! with its meanings and its defaults.
 
 use crate::args::duration;
-use crate::failure::Failure;
+use mallow_query::Failure;
+pub(crate) use mallow_text::soak::warp::Settings as Script;
 use std::time::Duration;
 
-/// What the script is set to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Script {
-    /// The host name to use.
-    pub(crate) host: String,
-    /// The port to use.
-    pub(crate) port: u16,
-    /// The duration of the load, each time.
-    pub(crate) duration: Duration,
-    /// Simultaneous workers.
-    pub(crate) workers: u32,
-    /// How often.
-    pub(crate) tries: u32,
+/// What the variables say.
+pub(crate) fn of(variable: impl Fn(&str) -> Option<String>) -> Result<Script, Failure> {
+    let set = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
+    let number = |name: &str, most: u32, default: u32| match set(name) {
+        None => Ok(default),
+        Some(value) => match value.trim().parse::<u32>() {
+            Ok(number) if (1..=most).contains(&number) => Ok(number),
+            _ => Err(Failure::new(format!(
+                "the variable {name} is `{value}`; a number from 1 to {most} was expected."
+            ))),
+        },
+    };
+    let duration = match set("DURATION") {
+        None => Duration::from_secs(3),
+        Some(value) => duration(&value).ok().filter(|duration| !duration.is_zero()).ok_or_else(|| {
+            Failure::new(format!("the variable DURATION is `{value}`; a time such as 3s was expected."))
+        })?,
+    };
+    Ok(Script {
+        host: set("HOST").unwrap_or_else(|| "127.0.0.1".to_owned()),
+        port: number("PORT", 65_535, 3030)? as u16,
+        duration,
+        workers: number("WORKERS", 100_000, 100)?,
+        tries: number("TRIES", 1_000_000, 10)?,
+    })
 }
 
-impl Script {
-    /// Of variables.
-    pub(crate) fn of(variable: impl Fn(&str) -> Option<String>) -> Result<Script, Failure> {
-        let set = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
-        let number = |name: &str, most: u32, default: u32| match set(name) {
-            None => Ok(default),
-            Some(value) => match value.trim().parse::<u32>() {
-                Ok(number) if (1..=most).contains(&number) => Ok(number),
-                _ => Err(Failure::new(format!(
-                    "the variable {name} is `{value}`; a number from 1 to {most} was expected."
-                ))),
-            },
-        };
-        let duration = match set("DURATION") {
-            None => Duration::from_secs(3),
-            Some(value) => duration(&value).ok().filter(|duration| !duration.is_zero()).ok_or_else(|| {
-                Failure::new(format!("the variable DURATION is `{value}`; a time such as 3s was expected."))
-            })?,
-        };
-        Ok(Script {
-            host: set("HOST").unwrap_or_else(|| "127.0.0.1".to_owned()),
-            port: number("PORT", 65_535, 3030)? as u16,
-            duration,
-            workers: number("WORKERS", 100_000, 100)?,
-            tries: number("TRIES", 1_000_000, 10)?,
-        })
-    }
-
-    /// What it loads.
-    pub(crate) fn url(&self) -> String {
-        let is_bare_ipv6 = self.host.contains(':') && !self.host.starts_with('[');
-        match is_bare_ipv6 {
-            true => format!("http://[{}]:{}/", self.host, self.port),
-            false => format!("http://{}:{}/", self.host, self.port),
-        }
+/// What it loads.
+pub(crate) fn url(script: &Script) -> String {
+    let is_bare_ipv6 = script.host.contains(':') && !script.host.starts_with('[');
+    match is_bare_ipv6 {
+        true => format!("http://[{}]:{}/", script.host, script.port),
+        false => format!("http://{}:{}/", script.host, script.port),
     }
 }
 
@@ -66,7 +50,7 @@ mod tests {
         let variable = |name: &str| {
             variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
         };
-        Script::of(variable).map_err(|failure| failure.sentence().to_owned())
+        super::of(variable).map_err(|failure| failure.sentence().to_owned())
     }
 
     #[test]
@@ -79,10 +63,10 @@ mod tests {
             tries: 10,
         };
         assert_eq!(of(&[]), Ok(script.clone()));
-        assert_eq!(script.url(), "http://127.0.0.1:3030/");
+        assert_eq!(url(&script), "http://127.0.0.1:3030/");
         let all =
             [("HOST", "::1"), ("PORT", "8080"), ("DURATION", "1m30s"), ("WORKERS", "1"), ("TRIES", "2")];
-        let other = of(&all).map(|script| (script.url(), script.duration, script.workers, script.tries));
+        let other = of(&all).map(|script| (url(&script), script.duration, script.workers, script.tries));
         assert_eq!(other, Ok(("http://[::1]:8080/".to_owned(), Duration::from_secs(90), 1, 2)));
     }
 

@@ -1,12 +1,12 @@
 //! What is asked for: one URL with the method, headers and body of the flags, a list of them, or an access log.
 
-use super::script::Script;
+use super::script::{Script, url};
 use crate::args::LowSoak;
-use crate::failure::{Failure, reason};
 use bytes::Bytes;
 use hyper::Method;
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use mallow_load::{Order, Protocol, Target, Url, parse_url, read_access_log, read_urls};
+use mallow_query::{Failure, reason};
 
 /// Targets, and where they are.
 pub(crate) struct Asked {
@@ -23,7 +23,7 @@ pub(crate) fn asked(low: &LowSoak, base: Option<Url>, script: &Script) -> Result
         (None, Some(path)) => Some(read_access_log(path, low.request.all_methods)?),
         (None, None) => None,
     };
-    let here = || parse_url(&script.url(), remote);
+    let here = || parse_url(&url(script), remote);
     let Some(list) = list else {
         let url = base.map_or_else(here, Ok)?;
         let targets = vec![single(low, &url)?];

@@ -53,7 +53,7 @@ pub(super) fn positive(text: &str) -> Result<f64, String> {
 /// `USR1`, `SIGUSR1` or `10`.
 pub(super) fn signal(text: &str) -> Option<i32> {
     let name = text.strip_prefix("SIG").unwrap_or(text);
-    let by_name = (1..=31).find(|number| crate::text::signal_name(*number).strip_prefix("SIG") == Some(name));
+    let by_name = (1..=31).find(|number| mallow_text::signal_name(*number).strip_prefix("SIG") == Some(name));
     by_name.or_else(|| text.parse().ok().filter(|number| (1..=64).contains(number)))
 }
 

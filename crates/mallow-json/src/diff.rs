@@ -1,0 +1,226 @@
+//! The JSON document of `mallow diff`, described by `docs/schema/diff.json`.
+//!
+//! All figures are whole: `per` is only told, since a division would lose digits.
+
+use crate::parts::FrameJson;
+use mallow_profile::{Level, Profile, SiteTotals};
+use mallow_view::Measure;
+use mallow_view::diff::{Change, DiffInput, DiffReport, DiffRow, DiffSide, Tally, Verdict};
+use serde::Serialize;
+
+/// `mallow diff --json`.
+#[derive(Serialize)]
+pub struct DiffJson<'a> {
+    schema: &'static str,
+    before: ProfileJson<'a>,
+    after: ProfileJson<'a>,
+    by: &'static str,
+    per: u64,
+    totals: FiguresJson,
+    /// Measures that one of the files does not tell.
+    left_out: Vec<&'static str>,
+    limits: Vec<LimitJson>,
+    renames: Vec<RenameJson<'a>>,
+    sites: Vec<RowJson<'a>>,
+    hidden: TallyJson,
+    not_shown: TallyJson,
+    unchanged: TallyJson,
+}
+
+#[derive(Serialize)]
+struct ProfileJson<'a> {
+    file: String,
+    command: &'a [String],
+    counting_version: u32,
+    complete: bool,
+    warnings: &'a [String],
+}
+
+/// Both sides of the measures that both files tell; null where one of them does not.
+#[derive(Serialize)]
+struct FiguresJson {
+    allocations: Option<ChangeJson>,
+    bytes: Option<ChangeJson>,
+    peak: Option<ChangeJson>,
+    leaked: Option<ChangeJson>,
+    temporary: Option<ChangeJson>,
+}
+
+#[derive(Clone, Copy, Serialize)]
+struct ChangeJson {
+    before: u64,
+    after: u64,
+    difference: i128,
+}
+
+#[derive(Serialize)]
+struct LimitJson {
+    limit: String,
+    measure: &'static str,
+    broken: Option<bool>,
+    #[serde(flatten)]
+    change: ChangeJson,
+}
+
+#[derive(Serialize)]
+struct RenameJson<'a> {
+    before: &'a str,
+    after: &'a str,
+}
+
+#[derive(Serialize)]
+struct RowJson<'a> {
+    section: &'static str,
+    /// How the two sides were matched; null for what only one side has.
+    matched: Option<&'static str>,
+    /// How alike similar stacks are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    alike_percent: Option<u8>,
+    renames: &'a [usize],
+    figures: FiguresJson,
+    before: Option<SideJson<'a>>,
+    after: Option<SideJson<'a>>,
+}
+
+/// One side of a site: how many stacks it is, and the heaviest of them.
+#[derive(Serialize)]
+struct SideJson<'a> {
+    stacks: usize,
+    frames: Vec<FrameJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct TallyJson {
+    sites: usize,
+    #[serde(flatten)]
+    change: ChangeJson,
+}
+
+impl<'a> DiffJson<'a> {
+    /// The document of a comparison; at most so many sites of each section as asked for.
+    pub fn of(diff: &DiffReport<'a>) -> Self {
+        let comparison = diff.comparison;
+        let known: Vec<Measure> = comparison.totals.iter().map(|(measure, _)| *measure).collect();
+        let (mut sites, mut not_shown) = (Vec::new(), Tally::default());
+        for section in mallow_view::diff::Section::SHOWN {
+            for (at, row) in comparison.section(section).enumerate() {
+                if at < diff.limit.unwrap_or(usize::MAX) {
+                    sites.push(RowJson::of(row, diff, &known));
+                } else {
+                    not_shown.add(row.change(comparison.by));
+                }
+            }
+        }
+        let rename =
+            |rename: &'a mallow_profile::Rename| RenameJson { before: &rename.before, after: &rename.after };
+        Self {
+            schema: "mallow.diff/1",
+            before: ProfileJson::of(&diff.sides[0]),
+            after: ProfileJson::of(&diff.sides[1]),
+            by: comparison.by.word(),
+            per: diff.per.get(),
+            totals: FiguresJson::of(&known, |measure| comparison.total(measure).unwrap_or_default()),
+            left_out: comparison.unknown.iter().map(|unknown| unknown.measure.word()).collect(),
+            limits: diff.verdicts.iter().map(LimitJson::from).collect(),
+            renames: comparison.renames.iter().map(rename).collect(),
+            sites,
+            hidden: comparison.hidden.into(),
+            not_shown: not_shown.into(),
+            unchanged: comparison.unchanged.into(),
+        }
+    }
+}
+
+impl<'a> ProfileJson<'a> {
+    fn of(side: &DiffInput<'a>) -> Self {
+        let recording = &side.profile.recording;
+        Self {
+            file: side.file.display().to_string(),
+            command: &recording.command,
+            counting_version: recording.counting_version,
+            complete: side.complete,
+            warnings: side.warnings,
+        }
+    }
+}
+
+impl FiguresJson {
+    fn of(known: &[Measure], change: impl Fn(Measure) -> Change) -> Self {
+        let figure = |measure| known.contains(&measure).then(|| change(measure).into());
+        Self {
+            allocations: figure(Measure::Allocations),
+            bytes: figure(Measure::Bytes),
+            peak: figure(Measure::Peak),
+            leaked: figure(Measure::Leaked),
+            temporary: figure(Measure::Temporary),
+        }
+    }
+}
+
+impl<'a> RowJson<'a> {
+    fn of(row: &'a DiffRow<'a>, diff: &DiffReport<'a>, known: &[Measure]) -> Self {
+        let is_matched = row.before.is_some() && row.after.is_some();
+        let figure = |side: &Option<DiffSide<'_>>, measure: Measure| {
+            side.as_ref().map_or(0, |side| measure.of_site(&side.totals as &SiteTotals))
+        };
+        let change =
+            |measure| Change { before: figure(&row.before, measure), after: figure(&row.after, measure) };
+        Self {
+            section: row.section.word(),
+            matched: is_matched.then(|| matched(row.level)),
+            alike_percent: match row.level {
+                Level::Similar(percent) if is_matched => Some(percent),
+                _ => None,
+            },
+            renames: &row.renames,
+            figures: FiguresJson::of(known, change),
+            before: row.before.as_ref().map(|side| SideJson::of(side, diff.sides[0].profile)),
+            after: row.after.as_ref().map(|side| SideJson::of(side, diff.sides[1].profile)),
+        }
+    }
+}
+
+impl<'a> SideJson<'a> {
+    fn of(side: &DiffSide<'_>, profile: &'a Profile) -> Self {
+        Self { stacks: side.stacks, frames: profile.frames(side.stack).map(FrameJson::from).collect() }
+    }
+}
+
+fn matched(level: Level) -> &'static str {
+    match level {
+        Level::Same => "same",
+        Level::Lines => "lines",
+        Level::Files => "files",
+        Level::Inlining => "inlining",
+        Level::Renamed => "renamed",
+        Level::Frames => "frames",
+        Level::Similar(_) => "similar",
+    }
+}
+
+impl From<Change> for ChangeJson {
+    fn from(change: Change) -> Self {
+        Self { before: change.before, after: change.after, difference: change.difference() }
+    }
+}
+
+impl From<Tally> for TallyJson {
+    fn from(tally: Tally) -> Self {
+        Self { sites: tally.sites, change: tally.change.into() }
+    }
+}
+
+impl From<&Verdict> for LimitJson {
+    fn from(verdict: &Verdict) -> Self {
+        Self {
+            limit: verdict.limit.to_string(),
+            measure: verdict.limit.measure.word(),
+            broken: verdict.is_broken,
+            change: verdict.change.into(),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "diff_tests.rs"]
+mod tests;

@@ -1,0 +1,418 @@
+//! What events tell, as JSON: the optional parts of `mallow.report/1`.
+
+use crate::parts::FrameJson;
+use crate::report::ReportJson;
+use mallow_profile::Profile;
+use mallow_profile::analysis::{Bucket, ChainTotals, Slice, ThreadFigures, WindowFigures};
+use mallow_view::brief::{Brief, BriefFigures};
+use mallow_view::histogram::HistogramRow;
+use mallow_view::leaks::{LeakFigures, Leaks};
+use mallow_view::timeline::SiteOverTime;
+use mallow_view::{EventReport, PlaceRow, ProcessTimeline, TimelineRows};
+use serde::Serialize;
+
+/// A report with what events tell.
+#[derive(Serialize)]
+pub struct WithEvents<'a> {
+    #[serde(flatten)]
+    /// The report.
+    pub report: ReportJson<'a>,
+    #[serde(flatten)]
+    /// Its events.
+    pub events: EventsJson<'a>,
+}
+
+/// The parts that were asked for.
+#[derive(Default, Serialize)]
+pub struct EventsJson<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timeline: Option<TimelineJson<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    window: Option<WindowJson<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    histogram: Option<HistogramJson>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    threads: Option<Vec<ThreadJson<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    realloc_chains: Option<ChainsJson<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temporary_within: Option<BriefJson<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    short_lived: Option<BriefJson<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    leaks: Option<LeaksJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct TimelineJson<'a> {
+    pid: u32,
+    start_us: u64,
+    end_us: u64,
+    peak_us: Option<u64>,
+    peak_bytes: Option<u64>,
+    slices: Vec<SliceJson>,
+    sites: Vec<SiteJson<'a, OverTimeJson>>,
+}
+
+/// A slice; what the source could not tell is null.
+#[derive(Serialize)]
+struct SliceJson {
+    start_us: u64,
+    live_bytes: Option<u64>,
+    live_blocks: Option<u64>,
+    live_bytes_max: Option<u64>,
+    live_blocks_max: Option<u64>,
+    allocations: Option<u64>,
+    bytes: Option<u64>,
+    frees: Option<u64>,
+    rss_bytes: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct OverTimeJson {
+    peak_bytes: u64,
+    live_bytes: Vec<u64>,
+}
+
+/// A site with figures of its own.
+#[derive(Serialize)]
+struct SiteJson<'a, T> {
+    #[serde(flatten)]
+    figures: T,
+    frames: Vec<FrameJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct WindowJson<'a> {
+    from_us: u64,
+    to_us: u64,
+    totals: WindowFiguresJson,
+    sites: Vec<SiteJson<'a, WindowFiguresJson>>,
+}
+
+#[derive(Serialize)]
+struct WindowFiguresJson {
+    allocations: u64,
+    bytes: u64,
+    frees: u64,
+    freed_bytes: u64,
+    live_blocks: u64,
+    live_bytes: u64,
+    kept_blocks: u64,
+    kept_bytes: u64,
+}
+
+#[derive(Serialize)]
+struct HistogramJson {
+    sizes: Vec<BucketJson>,
+    lifetimes_us: Vec<BucketJson>,
+    never_freed_blocks: u64,
+    never_freed_bytes: u64,
+}
+
+#[derive(Serialize)]
+struct BucketJson {
+    least: u64,
+    greatest: u64,
+    blocks: u64,
+    bytes: u64,
+}
+
+#[derive(Serialize)]
+struct ThreadJson<'a> {
+    pid: u32,
+    tid: u32,
+    name: &'a str,
+    allocations: u64,
+    bytes: u64,
+    frees: u64,
+    frees_of_others: u64,
+    freed_by_others: u64,
+    temporary: u64,
+    live_blocks: u64,
+    live_bytes: u64,
+}
+
+#[derive(Serialize)]
+struct ChainsJson<'a> {
+    totals: ChainFiguresJson,
+    sites: Vec<SiteJson<'a, ChainFiguresJson>>,
+}
+
+#[derive(Serialize)]
+struct ChainFiguresJson {
+    chains: u64,
+    reallocations: u64,
+    longest: u64,
+    copied_bytes_max: u64,
+    largest_growth: GrowthJson,
+}
+
+#[derive(Serialize)]
+struct GrowthJson {
+    first_bytes: u64,
+    last_bytes: u64,
+    reallocations: u64,
+}
+
+#[derive(Serialize)]
+struct BriefJson<'a> {
+    /// Further allocations of the thread, or microseconds.
+    limit: u64,
+    blocks: u64,
+    bytes: u64,
+    sites: Vec<SiteJson<'a, BriefFiguresJson>>,
+}
+
+#[derive(Serialize)]
+struct BriefFiguresJson {
+    blocks: u64,
+    bytes: u64,
+    allocations: u64,
+}
+
+#[derive(Serialize)]
+struct LeaksJson<'a> {
+    leaked: Vec<SiteJson<'a, LeakJson>>,
+    freed_at_end: Vec<SiteJson<'a, LeakJson>>,
+}
+
+#[derive(Serialize)]
+struct LeakJson {
+    judgement: Option<&'static str>,
+    leaked_bytes: u64,
+    leaked_blocks: u64,
+    freed_at_end_bytes: u64,
+    first_us: u64,
+    last_us: u64,
+}
+
+impl<'a> EventsJson<'a> {
+    /// The document's parts, at most `limit` sites in each.
+    pub fn of(shows: EventReport<'a>, limit: usize) -> Self {
+        let profile = shows.profile;
+        let duration_us = profile.recording.duration_us;
+        let brief = |(within, found): (u64, Brief)| BriefJson {
+            limit: within,
+            blocks: found.blocks,
+            bytes: found.bytes,
+            sites: sites(profile, &found.rows, limit),
+        };
+        let buckets = |rows: &[HistogramRow]| rows.iter().map(BucketJson::from).collect();
+        let (from_us, to_us) =
+            shows.window.map_or((0, duration_us), |window| (window.from_us, window.to_us.min(duration_us)));
+        EventsJson {
+            timeline: shows.timeline.map(|found| TimelineJson::of(profile, &found, limit)),
+            window: shows.window_sites.map(|found| WindowJson {
+                from_us,
+                to_us,
+                totals: (&found.totals).into(),
+                sites: sites(profile, &found.rows, limit),
+            }),
+            histogram: shows.histograms.map(|found| HistogramJson {
+                sizes: buckets(&found.sizes),
+                lifetimes_us: buckets(&found.lifetimes),
+                never_freed_blocks: found.never_freed.blocks,
+                never_freed_bytes: found.never_freed.bytes,
+            }),
+            threads: shows.threads.map(|found| {
+                let row = |row: &mallow_view::threads::ThreadRow<'a>| {
+                    ThreadJson::of(row.pid, row.tid, row.name, &row.figures)
+                };
+                found.rows.iter().map(row).collect()
+            }),
+            realloc_chains: shows.chains.map(|found| ChainsJson {
+                totals: (&found.totals).into(),
+                sites: sites(profile, &found.rows, limit),
+            }),
+            temporary_within: shows.temporary.map(brief),
+            short_lived: shows.short_lived.map(brief),
+            leaks: None,
+        }
+    }
+
+    /// Only the verdicts on leaks.
+    pub fn of_leaks(profile: &'a Profile, leaks: &Leaks, limit: usize) -> Self {
+        let leaks = LeaksJson {
+            leaked: sites(profile, &leaks.leaked, limit),
+            freed_at_end: sites(profile, &leaks.freed_at_end, limit),
+        };
+        EventsJson { leaks: Some(leaks), ..EventsJson::default() }
+    }
+}
+
+fn sites<'a, F, T: for<'f> From<&'f F>>(
+    profile: &'a Profile,
+    rows: &[PlaceRow<F>],
+    limit: usize,
+) -> Vec<SiteJson<'a, T>> {
+    let site = |row: &PlaceRow<F>| SiteJson {
+        figures: T::from(&row.figures),
+        frames: row.frames(profile).map(FrameJson::from).collect(),
+    };
+    rows.iter().take(limit).map(site).collect()
+}
+
+impl<'a> TimelineJson<'a> {
+    fn of(profile: &'a Profile, found: &ProcessTimeline<'a>, limit: usize) -> Self {
+        let pid = found.process.pid;
+        match &found.rows {
+            TimelineRows::Events(lines) => {
+                let slices = lines.slices.iter().zip(&lines.rss_bytes).enumerate();
+                let slice = |(at, (slice, rss)): (usize, (&Slice, &Option<u64>))| SliceJson {
+                    rss_bytes: *rss,
+                    ..SliceJson::of_events(lines.time.begin_us(at), slice)
+                };
+                TimelineJson {
+                    pid,
+                    start_us: lines.time.start_us(),
+                    end_us: lines.time.begin_us(lines.time.count()),
+                    peak_us: Some(lines.peak_us),
+                    peak_bytes: Some(lines.peak_bytes),
+                    slices: slices.map(slice).collect(),
+                    sites: sites(profile, &lines.rows, limit),
+                }
+            }
+            TimelineRows::Samples { time, live } => TimelineJson {
+                pid,
+                start_us: time.start_us(),
+                end_us: time.begin_us(time.count()),
+                peak_us: None,
+                peak_bytes: None,
+                slices: (live.iter().enumerate())
+                    .map(|(at, sample)| SliceJson {
+                        live_bytes_max: sample.map(|sample| sample.live_bytes),
+                        ..SliceJson::unknown(time.begin_us(at))
+                    })
+                    .collect(),
+                sites: Vec::new(),
+            },
+        }
+    }
+}
+
+impl SliceJson {
+    fn unknown(start_us: u64) -> SliceJson {
+        SliceJson {
+            start_us,
+            live_bytes: None,
+            live_blocks: None,
+            live_bytes_max: None,
+            live_blocks_max: None,
+            allocations: None,
+            bytes: None,
+            frees: None,
+            rss_bytes: None,
+        }
+    }
+
+    fn of_events(start_us: u64, slice: &Slice) -> SliceJson {
+        SliceJson {
+            start_us,
+            live_bytes: Some(slice.live_bytes),
+            live_blocks: Some(slice.live_blocks),
+            live_bytes_max: Some(slice.live_bytes_max),
+            live_blocks_max: Some(slice.live_blocks_max),
+            allocations: Some(slice.allocations),
+            bytes: Some(slice.bytes),
+            frees: Some(slice.frees),
+            rss_bytes: None,
+        }
+    }
+}
+
+impl<'a> ThreadJson<'a> {
+    fn of(pid: u32, tid: u32, name: &'a str, figures: &ThreadFigures) -> Self {
+        let ThreadFigures {
+            allocations,
+            bytes,
+            frees,
+            frees_of_others,
+            freed_by_others,
+            temporary,
+            live_blocks,
+            live_bytes,
+        } = *figures;
+        Self {
+            pid,
+            tid,
+            name,
+            allocations,
+            bytes,
+            frees,
+            frees_of_others,
+            freed_by_others,
+            temporary,
+            live_blocks,
+            live_bytes,
+        }
+    }
+}
+
+impl From<&SiteOverTime> for OverTimeJson {
+    fn from(site: &SiteOverTime) -> Self {
+        Self { peak_bytes: site.peak_bytes, live_bytes: site.live_bytes.clone() }
+    }
+}
+
+impl From<&WindowFigures> for WindowFiguresJson {
+    fn from(figures: &WindowFigures) -> Self {
+        Self {
+            allocations: figures.allocations,
+            bytes: figures.bytes,
+            frees: figures.frees,
+            freed_bytes: figures.freed_bytes,
+            live_blocks: figures.live_blocks,
+            live_bytes: figures.live_bytes,
+            kept_blocks: figures.kept_blocks,
+            kept_bytes: figures.kept_bytes,
+        }
+    }
+}
+
+impl From<&HistogramRow> for BucketJson {
+    fn from(row: &HistogramRow) -> Self {
+        let Bucket { blocks, bytes } = row.bucket;
+        Self { least: row.least, greatest: row.greatest, blocks, bytes }
+    }
+}
+
+impl From<&ChainTotals> for ChainFiguresJson {
+    fn from(totals: &ChainTotals) -> Self {
+        let growth = &totals.largest_growth;
+        Self {
+            chains: totals.chains,
+            reallocations: totals.reallocations,
+            longest: totals.longest,
+            copied_bytes_max: totals.copied_bytes_max,
+            largest_growth: GrowthJson {
+                first_bytes: growth.first_bytes,
+                last_bytes: growth.last_bytes,
+                reallocations: growth.reallocations,
+            },
+        }
+    }
+}
+
+impl From<&BriefFigures> for BriefFiguresJson {
+    fn from(figures: &BriefFigures) -> Self {
+        Self { blocks: figures.blocks, bytes: figures.bytes, allocations: figures.allocations }
+    }
+}
+
+impl From<&LeakFigures> for LeakJson {
+    fn from(figures: &LeakFigures) -> Self {
+        Self {
+            judgement: figures.verdict.map(mallow_profile::analysis::Verdict::word),
+            leaked_bytes: figures.leaked_bytes,
+            leaked_blocks: figures.leaked_blocks,
+            freed_at_end_bytes: figures.freed_at_end_bytes,
+            first_us: figures.first_us,
+            last_us: figures.last_us,
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "events_tests.rs"]
+mod tests;

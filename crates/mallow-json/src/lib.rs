@@ -1,0 +1,19 @@
+//! The JSON documents that scripts read: their shapes are promises, described by `docs/schema/`.
+//!
+//! Only these types are serialised, never those of the model, so that it can change without breaking a script. The exception is
+//! a soak's samples: the lines that `--samples` writes while it runs promise their form already. This crate must never decide
+//! anything; the sentences that a document carries are those of `mallow-text`.
+//!
+//! One module for each document: [`stat`], [`report`] with [`events`], [`diff`], [`check`], [`soak`], [`gc_log`]. Those that a later run compares
+//! with can be read again.
+
+pub mod check;
+pub mod diff;
+pub mod events;
+pub mod gc_log;
+pub mod parts;
+pub mod report;
+#[cfg(test)]
+mod schema_tests;
+pub mod soak;
+pub mod stat;

@@ -1,0 +1,381 @@
+//! The document of `mallow report`, described by `docs/schema/report.json`.
+//!
+//! Figures that the profile's source could not tell are null. Times are in the unit that `time_unit` names.
+
+use crate::parts::{ExitJson, FrameJson, TotalsJson};
+use mallow_profile::{Process, Profile, SiteTotals, TimeUnit, Totals};
+use mallow_view::{
+    Direction, Layout, Line, Measure, Point, ReportOptions, Shown, SiteRow, Sites, SortKey, Subject,
+    TreeLayout, TreeNode, Under, rate_units, tree,
+};
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+
+/// `mallow report --json`.
+#[derive(Serialize)]
+pub struct ReportJson<'a> {
+    schema: &'static str,
+    format: &'static str,
+    command: &'a [String],
+    counting_version: u32,
+    time_unit: &'static str,
+    duration: u64,
+    /// How much time a rate is of.
+    rate_time: u64,
+    complete: bool,
+    warnings: &'a [String],
+    totals: TotalsJson,
+    /// Only with `--per`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    per: Option<PerJson>,
+    /// Only with a filter: the figures of the sites that passed it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    selected: Option<FiguresJson>,
+    suppressed: SuppressedJson<'a>,
+    processes: Vec<ProcessJson<'a>>,
+    sites: SitesJson<'a>,
+    /// Only with `--tree`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tree: Option<TreeJson<'a>>,
+}
+
+/// Totals per operation.
+#[derive(Serialize)]
+struct PerJson {
+    operations: u64,
+    per_operation: PerOperationJson,
+}
+
+/// Figures divided by the number of operations.
+#[derive(Serialize)]
+struct PerOperationJson {
+    allocations: Option<f64>,
+    bytes: Option<f64>,
+    temporary: Option<f64>,
+    leaked_bytes: Option<f64>,
+    leaked_blocks: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct ProcessJson<'a> {
+    pid: u32,
+    command: &'a str,
+    exit: Option<ExitJson>,
+    totals: TotalsJson,
+}
+
+/// What a site counts.
+#[derive(Serialize)]
+struct FiguresJson {
+    allocations: Option<u64>,
+    bytes: Option<u64>,
+    reallocations: Option<u64>,
+    temporary: Option<u64>,
+    failed: Option<u64>,
+    peak_bytes: Option<u64>,
+    peak_blocks: Option<u64>,
+    leaked_bytes: Option<u64>,
+    leaked_blocks: Option<u64>,
+    live_bytes_max: Option<u64>,
+    live_blocks_at_max: Option<u64>,
+    size_average: Option<f64>,
+    lifetime_average: Option<f64>,
+    lifetime_share: Option<f64>,
+    allocations_rate: Option<f64>,
+    bytes_rate: Option<f64>,
+    first: Option<u64>,
+    last: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    per_operation: Option<PerOperationJson>,
+}
+
+/// What suppressions took from the leaked figures of sites. The totals still have it.
+#[derive(Serialize)]
+struct SuppressedJson<'a> {
+    sites: usize,
+    leaked_bytes: u64,
+    leaked_blocks: u64,
+    patterns: Vec<PatternJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct PatternJson<'a> {
+    pattern: &'a str,
+    file: &'a str,
+    line: usize,
+    embedded: bool,
+    sites: usize,
+    leaked_bytes: u64,
+    leaked_blocks: u64,
+}
+
+struct SitesJson<'a> {
+    of: Figures<'a>,
+    sites: Sites<'a>,
+    limit: usize,
+}
+
+#[derive(Serialize)]
+struct SiteJson<'s, 'a> {
+    #[serde(flatten)]
+    figures: FiguresJson,
+    #[serde(serialize_with = "frames")]
+    frames: (&'s Sites<'a>, &'s SiteRow),
+}
+
+#[derive(Serialize)]
+struct TreeJson<'a> {
+    direction: &'static str,
+    sort: &'static str,
+    /// A part of the whole, 0 to 1.
+    threshold: f64,
+    root: RootJson<'a>,
+}
+
+struct RootJson<'a> {
+    of: Figures<'a>,
+    node: TreeNode<'a>,
+}
+
+/// How figures of sites become JSON.
+#[derive(Clone, Copy)]
+struct Figures<'a> {
+    profile: &'a Profile,
+    per: Option<u64>,
+}
+
+impl<'a> ReportJson<'a> {
+    /// The document.
+    pub fn of(subject: &Subject<'a>, view: &ReportOptions, complete: bool, warnings: &'a [String]) -> Self {
+        let profile = subject.profile;
+        let (recording, totals) = (&profile.recording, profile.totals());
+        let of = Figures { profile, per: view.per };
+        let mut sites = Sites::of(profile, Shown::All, &view.filter);
+        sites.sort(view.layout.key().unwrap_or(SortKey::Measure(Measure::Bytes)));
+        Self {
+            schema: "mallow.report/1",
+            format: subject.origin.word,
+            command: &recording.command,
+            counting_version: recording.counting_version,
+            time_unit: match recording.time_unit {
+                TimeUnit::Microseconds => "microseconds",
+                TimeUnit::Instructions => "instructions",
+                TimeUnit::Bytes => "bytes",
+            },
+            duration: recording.duration_us,
+            rate_time: rate_units(recording.time_unit),
+            complete,
+            warnings,
+            totals: TotalsJson::told(&totals, profile),
+            per: view.per.map(|per| PerJson { operations: per, per_operation: of.totals_per(&totals, per) }),
+            selected: (!view.filter.is_empty()).then(|| of.figures(&sites.totals())),
+            suppressed: SuppressedJson::of(subject, view),
+            processes: profile.processes.iter().map(|process| ProcessJson::of(process, profile)).collect(),
+            sites: SitesJson { of, sites, limit: view.limit.unwrap_or(usize::MAX) },
+            tree: match view.layout {
+                Layout::Tree(tree) => Some(TreeJson::of(of, view, tree)),
+                _ => None,
+            },
+        }
+    }
+}
+
+impl<'a> TreeJson<'a> {
+    fn of(of: Figures<'a>, view: &ReportOptions, asked: TreeLayout) -> Self {
+        let sites = Sites::of(of.profile, view.shown, &view.filter);
+        let node = tree(&sites, &view.tree_options(asked));
+        Self {
+            direction: match asked.direction {
+                Direction::Callers => "callers",
+                Direction::Callees => "callees",
+            },
+            sort: asked.key.word(),
+            threshold: f64::from(asked.threshold_ppm) / 1e6,
+            root: RootJson { of, node },
+        }
+    }
+}
+
+impl<'a> SuppressedJson<'a> {
+    fn of(subject: &Subject<'a>, view: &ReportOptions) -> Self {
+        let found = subject.suppressed(&ReportOptions { shown: Shown::All, ..view.clone() });
+        let patterns = subject.suppressions.suppressions.iter().zip(&found.by).enumerate();
+        let pattern =
+            |(index, (one, by)): (usize, (&'a mallow_profile::Suppression, &mallow_view::SuppressedBy))| {
+                let source = subject.suppressions.source(index);
+                PatternJson {
+                    pattern: &one.pattern,
+                    file: source.map_or("", |source| &source.path),
+                    line: one.line,
+                    embedded: source.is_some_and(|source| source.is_embedded),
+                    sites: by.sites,
+                    leaked_bytes: by.bytes,
+                    leaked_blocks: by.blocks,
+                }
+            };
+        Self {
+            sites: found.sites,
+            leaked_bytes: found.bytes,
+            leaked_blocks: found.blocks,
+            patterns: patterns.map(pattern).collect(),
+        }
+    }
+}
+
+impl<'a> ProcessJson<'a> {
+    fn of(process: &'a Process, profile: &Profile) -> Self {
+        Self {
+            pid: process.pid,
+            command: &process.command,
+            exit: process.exit.map(ExitJson::from),
+            totals: TotalsJson::told(&process.totals, profile),
+        }
+    }
+}
+
+impl TotalsJson {
+    /// The figures that the profile's source could tell.
+    fn told(totals: &Totals, profile: &Profile) -> Self {
+        let known = &profile.known;
+        let told = |measure: Measure| measure.is_known(known).then(|| measure.of_totals(totals));
+        Self {
+            allocations: told(Measure::Allocations),
+            bytes: told(Measure::Bytes),
+            frees: (known.calls || totals.frees > 0).then_some(totals.frees),
+            reallocations: known.calls.then_some(totals.reallocations),
+            temporary: told(Measure::Temporary),
+            failed: known.calls.then_some(totals.failed),
+            peak_bytes: told(Measure::Peak),
+            peak_blocks: known.peak_blocks.then_some(totals.peak_blocks),
+            leaked_bytes: told(Measure::Leaked),
+            leaked_blocks: known.leaked_blocks.then_some(totals.leaked_blocks),
+        }
+    }
+}
+
+impl Figures<'_> {
+    fn figures(&self, totals: &SiteTotals) -> FiguresJson {
+        let known = &self.profile.known;
+        let point = Point::of(totals, &self.profile.recording, known);
+        let told = |key: SortKey| key.is_known(known).then(|| key.of_site(totals));
+        let called = totals.allocations > 0;
+        FiguresJson {
+            allocations: told(Measure::Allocations.into()),
+            bytes: told(Measure::Bytes.into()),
+            reallocations: told(SortKey::Reallocations),
+            temporary: told(Measure::Temporary.into()),
+            failed: known.calls.then_some(totals.failed),
+            peak_bytes: told(Measure::Peak.into()),
+            peak_blocks: told(SortKey::PeakBlocks),
+            leaked_bytes: told(Measure::Leaked.into()),
+            leaked_blocks: told(SortKey::LeakedBlocks),
+            live_bytes_max: told(SortKey::Max),
+            live_blocks_at_max: told(SortKey::MaxBlocks),
+            size_average: point.size,
+            lifetime_average: point.lifetime,
+            lifetime_share: point.lifetime_share,
+            allocations_rate: point.allocations_rate,
+            bytes_rate: point.bytes_rate,
+            first: (known.times && called).then_some(totals.first_us),
+            last: (known.times && called).then_some(totals.last_us),
+            per_operation: self.per.map(|per| self.site_per(totals, per)),
+        }
+    }
+
+    fn site_per(&self, totals: &SiteTotals, per: u64) -> PerOperationJson {
+        self.per_operation(|measure| measure.of_site(totals), totals.leaked_blocks, per)
+    }
+
+    fn totals_per(&self, totals: &Totals, per: u64) -> PerOperationJson {
+        self.per_operation(|measure| measure.of_totals(totals), totals.leaked_blocks, per)
+    }
+
+    fn per_operation(&self, of: impl Fn(Measure) -> u64, blocks: u64, per: u64) -> PerOperationJson {
+        let known = &self.profile.known;
+        let each = |value: u64| value as f64 / per as f64;
+        let divided = |measure: Measure| measure.is_known(known).then(|| each(of(measure)));
+        PerOperationJson {
+            allocations: divided(Measure::Allocations),
+            bytes: divided(Measure::Bytes),
+            temporary: divided(Measure::Temporary),
+            leaked_bytes: divided(Measure::Leaked),
+            leaked_blocks: known.leaked_blocks.then(|| each(blocks)),
+        }
+    }
+}
+
+/// Sites are written as they are walked, because stacks share most of their frames and would not fit into memory apart.
+impl Serialize for SitesJson<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let rows = self.sites.rows.iter().take(self.limit);
+        serializer.collect_seq(
+            rows.map(|row| SiteJson { figures: self.of.figures(&row.totals), frames: (&self.sites, row) }),
+        )
+    }
+}
+
+fn frames<S: Serializer>((sites, row): &(&Sites<'_>, &SiteRow), serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(sites.frames(row).map(FrameJson::from))
+}
+
+impl Serialize for RootJson<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        NodeJson { of: self.of, node: &self.node }.serialize(serializer)
+    }
+}
+
+struct NodeJson<'n, 'a> {
+    of: Figures<'a>,
+    node: &'n TreeNode<'a>,
+}
+
+#[derive(Serialize)]
+struct UnderJson {
+    sites: usize,
+    figures: FiguresJson,
+}
+
+#[derive(Serialize)]
+struct RestJson {
+    branches: usize,
+    deeper: bool,
+    sites: usize,
+    figures: FiguresJson,
+}
+
+/// A call in a tree: a frame, and how often it stands there in a row.
+#[derive(Serialize)]
+struct CallJson<'a> {
+    #[serde(flatten)]
+    frame: FrameJson<'a>,
+    times: usize,
+}
+
+impl Serialize for NodeJson<'_, '_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { of, node } = self;
+        let under = |under: &Under| UnderJson { sites: under.sites, figures: of.figures(&under.totals) };
+        let call =
+            |line: &Line<'_>| serde_json::to_value(CallJson { frame: line.frame.into(), times: line.times });
+        let calls: Result<Vec<_>, _> = node.frames.iter().map(call).collect();
+        let rest = node.rest.map(|rest| RestJson {
+            branches: rest.nodes,
+            deeper: rest.is_deeper,
+            sites: rest.under.sites,
+            figures: of.figures(&rest.under.totals),
+        });
+        let children: Vec<_> = node.children.iter().map(|node| NodeJson { of: *of, node }).collect();
+        let mut map = serializer.serialize_map(Some(6))?;
+        map.serialize_entry("calls", &calls.map_err(serde::ser::Error::custom)?)?;
+        map.serialize_entry("sites", &node.under.sites)?;
+        map.serialize_entry("figures", &of.figures(&node.under.totals))?;
+        map.serialize_entry("own", &node.own.as_ref().map(under))?;
+        map.serialize_entry("rest", &rest)?;
+        map.serialize_entry("children", &children)?;
+        map.end()
+    }
+}
+
+#[cfg(test)]
+#[path = "report_tests.rs"]
+mod tests;

@@ -1,0 +1,389 @@
+//! The JSON document of a soak, `mallow.soak/2`, described by `docs/schema/soak.json`.
+//!
+//! Only samples are serialised as they are: their form is a promise already, made by the lines of `--samples`.
+
+use crate::parts::FrameJson;
+use mallow_growth::{Basis, Fault, Finding, Shape};
+use mallow_evidence::{Comparison, Sample, SoakReport};
+use mallow_text::soak::{advice, finding, sentence};
+use mallow_view::soak::{
+    FailOn, GrowingRow, Holder, Interval, LatencyRow, PlaneRow, PlaneUnit, Side, asked, elsewhere, growing,
+    is_failure, latencies, outcome, pace, planes, split,
+};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The name and version of the document.
+pub const SCHEMA: &str = "mallow.soak/2";
+
+/// The document.
+#[derive(Serialize)]
+pub struct SoakJson<'a> {
+    schema: &'static str,
+    verdict: &'static str,
+    sentence: String,
+    exit_code: u8,
+    command: &'a [String],
+    pid: u32,
+    work: &'a str,
+    started_unix_us: u64,
+    seconds: f64,
+    server_end: &'a str,
+    growth: GrowthJson,
+    detectable_per_request: Option<f64>,
+    detectable_outside_per_request: Option<f64>,
+    plateau: Option<PlateauJson>,
+    idle_per_hour: Option<IntervalJson>,
+    findings: Vec<FindingJson>,
+    faults: Vec<String>,
+    needs: Vec<String>,
+    advice: Vec<String>,
+    window: [usize; 2],
+    planes: Vec<PlaneJson>,
+    split: Option<SplitJson>,
+    stacks: Vec<StackJson<'a>>,
+    mappings: Vec<MappingJson<'a>>,
+    requests: RequestsJson,
+    latency: Vec<LatencyJson>,
+    comparison: Option<ComparisonJson<'a>>,
+    /// What a later soak is held against.
+    figures: FiguresJson,
+    uncollected: bool,
+    complete: bool,
+    holder: Option<&'a str>,
+    warnings: &'a [String],
+    samples: &'a [Sample],
+}
+
+/// A figure with its confidence interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct IntervalJson {
+    value: f64,
+    low: f64,
+    high: f64,
+}
+
+#[derive(Serialize)]
+struct GrowthJson {
+    plane: &'static str,
+    bytes_per_request: IntervalJson,
+    requests_per_second: Option<f64>,
+    bytes_per_day: Option<f64>,
+    memory_limit_bytes: Option<u64>,
+    seconds_to_limit: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct PlateauJson {
+    rise_bytes: f64,
+    after_requests: u64,
+}
+
+#[derive(Serialize)]
+struct FindingJson {
+    kind: &'static str,
+    sentence: String,
+    fails: bool,
+}
+
+#[derive(Serialize)]
+struct PlaneJson {
+    plane: &'static str,
+    unit: &'static str,
+    first: f64,
+    last: f64,
+    per_request: Option<IntervalJson>,
+    course: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+struct SplitJson {
+    managed: Option<f64>,
+    native: Option<f64>,
+    allocator: Option<f64>,
+    resident: f64,
+}
+
+#[derive(Serialize)]
+struct StackJson<'a> {
+    share: f64,
+    bytes_per_request: f64,
+    blocks_per_request: f64,
+    bytes: [u64; 2],
+    blocks: [u64; 2],
+    frames: Vec<FrameJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct MappingJson<'a> {
+    name: &'a str,
+    bytes: [u64; 2],
+    count: [u64; 2],
+}
+
+#[derive(Serialize)]
+struct RequestsJson {
+    iterations: usize,
+    requests: u64,
+    failures: BTreeMap<String, u64>,
+    generator_busy: Option<f64>,
+    uncounted: bool,
+}
+
+#[derive(Serialize)]
+struct LatencyJson {
+    corrected: bool,
+    p50_us: Option<f64>,
+    p90_us: Option<f64>,
+    p99_us: Option<f64>,
+    p999_us: Option<f64>,
+    worst_us: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct ComparisonJson<'a> {
+    baseline: &'a str,
+    planes: Vec<ComparedJson>,
+}
+
+#[derive(Serialize)]
+struct ComparedJson {
+    name: &'static str,
+    unit: &'static str,
+    before: f64,
+    after: f64,
+    difference: [f64; 2],
+    worse: bool,
+}
+
+/// The figures that two soaks are compared by; none for what was not measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FiguresJson {
+    heap_per_request: Option<IntervalJson>,
+    resident_per_request: Option<IntervalJson>,
+    heap_level: Option<IntervalJson>,
+    resident_level: Option<IntervalJson>,
+    allocations_per_request: Option<IntervalJson>,
+    rate: Option<IntervalJson>,
+    p99_us: Option<IntervalJson>,
+}
+
+impl<'a> SoakJson<'a> {
+    /// The document of a report with all its stacks.
+    pub fn of(report: &'a SoakReport, fail_on: &[FailOn]) -> SoakJson<'a> {
+        let judgement = &report.judgement;
+        let finding = |found: &Finding| FindingJson {
+            kind: kind(found),
+            sentence: finding::finding(found),
+            fails: is_failure(found, fail_on),
+        };
+        let plateau = judgement.plateau.map(|plateau| PlateauJson {
+            rise_bytes: plateau.rise_bytes,
+            after_requests: plateau.after_requests,
+        });
+        let idle = judgement.idle_per_hour.map(|(value, low, high)| IntervalJson { value, low, high });
+        SoakJson {
+            schema: SCHEMA,
+            verdict: judgement.verdict.word(),
+            sentence: sentence::verdict(report),
+            exit_code: outcome(report, fail_on).exit_code(),
+            command: &report.command,
+            pid: report.pid,
+            work: &report.work,
+            started_unix_us: report.started_unix_us,
+            seconds: report.seconds,
+            server_end: &report.server_end,
+            growth: growth(report),
+            detectable_per_request: judgement.detectable_per_request,
+            detectable_outside_per_request: judgement.detectable_outside_per_request,
+            plateau,
+            idle_per_hour: idle,
+            findings: judgement.findings.iter().map(finding).collect(),
+            faults: report.evidence.faults.iter().map(sentence::fault).collect(),
+            needs: advice::needs(report),
+            advice: advice::places(report),
+            window: [judgement.window.start, judgement.window.end],
+            planes: planes(report).iter().map(PlaneJson::from).collect(),
+            split: split(report).map(|split| SplitJson {
+                managed: split.managed,
+                native: split.native,
+                allocator: split.allocator,
+                resident: split.resident,
+            }),
+            stacks: growing(report, usize::MAX).rows.iter().map(StackJson::from).collect(),
+            mappings: mappings(report),
+            requests: requests(report),
+            latency: latencies(&report.samples).iter().map(LatencyJson::from).collect(),
+            comparison: report.comparison.as_ref().map(ComparisonJson::from),
+            figures: FiguresJson::from(&Side::of(report)),
+            uncollected: report.evidence.uncollected,
+            complete: report.unrecorded.is_none() && !judgement.is_elsewhere && !is_lost(report),
+            holder: elsewhere(report).map(|found| match found.holder {
+                Holder::Go => "go",
+                Holder::Linked(name) => name,
+                Holder::OwnMalloc => "malloc",
+                Holder::Unknown => "unknown",
+            }),
+            warnings: &report.warnings,
+            samples: &report.samples,
+        }
+    }
+}
+
+fn is_lost(report: &SoakReport) -> bool {
+    report.evidence.faults.iter().any(|fault| matches!(fault, Fault::Lost { .. }))
+}
+
+fn growth(report: &SoakReport) -> GrowthJson {
+    let trend = report.judgement.trend();
+    let pace = pace(report);
+    GrowthJson {
+        plane: match report.judgement.basis {
+            Basis::LiveHeap => "live_heap",
+            Basis::Stacks => "stacks",
+            Basis::ManagedHeap => "managed_heap",
+            Basis::Mapped => "mapped",
+            Basis::Resident => "resident",
+        },
+        bytes_per_request: IntervalJson {
+            value: trend.per_request,
+            low: trend.per_request_low,
+            high: trend.per_request_high,
+        },
+        requests_per_second: pace.map(|pace| pace.requests_per_second),
+        bytes_per_day: pace.map(|pace| pace.bytes_per_day),
+        memory_limit_bytes: report.memory_limit_bytes,
+        seconds_to_limit: pace.and_then(|pace| pace.limit).and_then(|(_, seconds)| seconds),
+    }
+}
+
+fn kind(finding: &Finding) -> &'static str {
+    match finding {
+        Finding::Descriptors { .. } => "descriptors",
+        Finding::Threads { .. } => "threads",
+        Finding::Throughput { .. } => "throughput",
+        Finding::Managed { .. } => "managed",
+        Finding::Limit { .. } => "limit",
+    }
+}
+
+fn mappings(report: &SoakReport) -> Vec<MappingJson<'_>> {
+    let mapping = |one: &'_ mallow_evidence::MappingGrowth| ([one.before_bytes, one.after_bytes], one.count);
+    let all = report.mappings.iter().map(|one| {
+        let (bytes, count) = mapping(one);
+        MappingJson { name: &one.name, bytes, count: [count.0, count.1] }
+    });
+    all.collect()
+}
+
+fn requests(report: &SoakReport) -> RequestsJson {
+    let asked = asked(&report.samples);
+    RequestsJson {
+        iterations: asked.iterations,
+        requests: asked.requests,
+        failures: asked.failures.into_iter().collect(),
+        generator_busy: asked.generator_busy,
+        uncounted: asked.uncounted,
+    }
+}
+
+impl From<&PlaneRow> for PlaneJson {
+    fn from(row: &PlaneRow) -> Self {
+        PlaneJson {
+            plane: row.key,
+            unit: match row.unit {
+                PlaneUnit::Bytes => "bytes",
+                PlaneUnit::Count => "count",
+            },
+            first: row.first,
+            last: row.last,
+            per_request: row.per_request.map(|(value, low, high)| IntervalJson { value, low, high }),
+            course: row.shape.map(Shape::key),
+        }
+    }
+}
+
+impl<'a> From<&GrowingRow<'a>> for StackJson<'a> {
+    fn from(row: &GrowingRow<'a>) -> Self {
+        StackJson {
+            share: row.share,
+            bytes_per_request: row.bytes_per_request,
+            blocks_per_request: row.blocks_per_request,
+            bytes: [row.bytes.0, row.bytes.1],
+            blocks: [row.blocks.0, row.blocks.1],
+            frames: row.frames.iter().copied().map(FrameJson::from).collect(),
+        }
+    }
+}
+
+impl From<&LatencyRow> for LatencyJson {
+    fn from(row: &LatencyRow) -> Self {
+        LatencyJson {
+            corrected: row.is_corrected,
+            p50_us: row.p50_us,
+            p90_us: row.p90_us,
+            p99_us: row.p99_us,
+            p999_us: row.p999_us,
+            worst_us: row.worst_us,
+        }
+    }
+}
+
+impl<'a> From<&'a Comparison> for ComparisonJson<'a> {
+    fn from(comparison: &'a Comparison) -> Self {
+        let plane = |plane: &mallow_evidence::Plane| ComparedJson {
+            name: plane.name,
+            unit: plane.unit,
+            before: plane.before,
+            after: plane.after,
+            difference: [plane.difference.0, plane.difference.1],
+            worse: plane.worse,
+        };
+        ComparisonJson {
+            baseline: &comparison.baseline,
+            planes: comparison.planes.iter().map(plane).collect(),
+        }
+    }
+}
+
+impl From<&Side> for FiguresJson {
+    fn from(side: &Side) -> Self {
+        let of = |interval: Option<Interval>| {
+            // What is no number is written as null, and null here means that it was not measured.
+            let sound =
+                interval.filter(|one| one.value.is_finite() && one.low.is_finite() && one.high.is_finite());
+            sound.map(|Interval { value, low, high }| IntervalJson { value, low, high })
+        };
+        FiguresJson {
+            heap_per_request: of(side.heap_per_request),
+            resident_per_request: of(side.resident_per_request),
+            heap_level: of(side.heap_level),
+            resident_level: of(side.resident_level),
+            allocations_per_request: of(side.allocations_per_request),
+            rate: of(side.rate),
+            p99_us: of(side.p99_us),
+        }
+    }
+}
+
+impl From<FiguresJson> for Side {
+    fn from(figures: FiguresJson) -> Self {
+        let of = |interval: Option<IntervalJson>| {
+            interval.map(|IntervalJson { value, low, high }| Interval { value, low, high })
+        };
+        Side {
+            heap_per_request: of(figures.heap_per_request),
+            resident_per_request: of(figures.resident_per_request),
+            heap_level: of(figures.heap_level),
+            resident_level: of(figures.resident_level),
+            allocations_per_request: of(figures.allocations_per_request),
+            rate: of(figures.rate),
+            p99_us: of(figures.p99_us),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "soak_tests.rs"]
+mod tests;

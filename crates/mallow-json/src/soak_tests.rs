@@ -1,0 +1,59 @@
+//! The JSON document against its published schema, and against the report that it is made of.
+
+use super::*;
+use crate::schema_tests::assert_fits;
+use mallow_samples::soak as sample;
+use serde_json::{Value, json};
+
+fn document(report: &SoakReport) -> Value {
+    serde_json::to_value(SoakJson::of(report, &[])).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn it_has_the_published_shape() {
+    let schema: Value = serde_json::from_str(include_str!("../../../docs/schema/soak.json")).unwrap();
+    for report in sample::all() {
+        assert_fits(&document(&report), &schema);
+    }
+    let mut empty = sample::clean();
+    empty.samples.clear();
+    empty.evidence.observations.clear();
+    assert_fits(&document(&empty), &schema);
+}
+
+#[test]
+fn it_is_the_report() {
+    let document = document(&sample::leaking());
+    assert_eq!(document["schema"], json!("mallow.soak/2"));
+    assert_eq!(document["verdict"], json!("LEAKING"));
+    assert_eq!(document["exit_code"], json!(1));
+    assert_eq!(document["growth"]["plane"], json!("live_heap"));
+    assert_eq!(document["growth"]["bytes_per_request"], json!({ "value": 16.0, "low": 15.9, "high": 16.1 }));
+    assert_eq!(document["growth"]["bytes_per_day"], json!(6_912_000_000.0));
+    assert_eq!(document["stacks"].as_array().map(Vec::len), Some(3));
+    assert_eq!(document["stacks"][0]["frames"][0]["function"], json!("session::open"));
+    assert_eq!(document["samples"].as_array().map(Vec::len), Some(25));
+    assert_eq!(document["samples"][4]["phase"], json!("measured"));
+    let words: Vec<Value> =
+        sample::all().iter().map(|report| self::document(report)["verdict"].clone()).collect();
+    assert_eq!(words[6], json!("GROWS-WHEN-IDLE"));
+}
+
+#[test]
+fn a_verdict_is_spelled_as_in_the_text() {
+    for report in sample::all() {
+        let word = document(&report)["verdict"].clone();
+        let text = mallow_text::soak::sentence::verdict(&report);
+        assert_eq!(word.as_str(), text.split(':').next());
+    }
+}
+
+#[test]
+fn its_figures_are_a_side_again() {
+    let report = sample::leaking();
+    let side = Side::of(&report);
+    let text = serde_json::to_string(&FiguresJson::from(&side)).unwrap_or_default();
+    let read: FiguresJson = serde_json::from_str(&text).unwrap_or_default();
+    assert_eq!(Side::from(read), side);
+    assert!(side.heap_per_request.is_some() && side.rate.is_some());
+}

@@ -1,0 +1,70 @@
+//! A profile from a file, whichever tool wrote it.
+
+use crate::failure::{Failure, reason};
+use crate::names::Names;
+use mallow_profile::ReallocBooking;
+use mallow_trace::TraceError;
+use mallow_formats::{Format, ImportError};
+use mallow_profile::Profile;
+use mallow_view::Origin;
+use mallow_view::diff::DiffInput;
+use std::path::{Path, PathBuf};
+
+/// A profile and what is known of its file.
+#[derive(Debug)]
+pub struct Document {
+    /// The file.
+    pub path: PathBuf,
+    /// Its format.
+    pub format: Format,
+    /// What is in it.
+    pub profile: Profile,
+    /// Whether nothing of it is missing.
+    pub complete: bool,
+    /// What is worth knowing about how it was read.
+    pub warnings: Vec<String>,
+    /// Where `realloc`'s blocks count.
+    pub booking: ReallocBooking,
+}
+
+impl Document {
+    /// Reads a file of any known format; what a trace of ours has no names for is looked up now.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is none that is known.
+    pub fn open(path: &Path, booking: ReallocBooking) -> Result<Document, Failure> {
+        let (format, imported) =
+            mallow_formats::open(path, booking).map_err(|error| refused(path, &error))?;
+        let (mut profile, mut warnings) = (imported.profile, imported.warnings);
+        if format == Format::Mallow && !imported.complete {
+            let mut names = Names::new();
+            names.complete(&mut profile);
+            warnings.extend_from_slice(names.warnings());
+        }
+        let (path, complete) = (path.to_owned(), imported.complete);
+        Ok(Document { path, format, profile, complete, warnings, booking })
+    }
+
+    /// What people and scripts call its format.
+    pub fn origin(&self) -> Origin {
+        let Document { format, .. } = *self;
+        Origin { word: format.word(), name: format.name(), is_trace: format == Format::Mallow }
+    }
+
+    /// One side of a diff.
+    pub fn side(&self) -> DiffInput<'_> {
+        let Document { path, profile, complete, warnings, .. } = self;
+        DiffInput { file: path, profile, complete: *complete, warnings }
+    }
+}
+
+/// Why a file was not read.
+pub fn refused(path: &Path, error: &ImportError) -> Failure {
+    let path = path.display();
+    Failure::new(match error {
+        ImportError::Io(error) | ImportError::Trace(TraceError::Io(error)) => {
+            format!("cannot read {path}: {}.", reason(error))
+        }
+        other => format!("cannot read {path}: {other}."),
+    })
+}

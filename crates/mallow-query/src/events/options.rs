@@ -1,0 +1,103 @@
+//! What is asked of events.
+
+use crate::failure::Failure;
+use mallow_base::Micros;
+use mallow_profile::Profile;
+use mallow_profile::analysis::Window;
+
+/// A moment of a recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// Microseconds since its start.
+    Micros(u64),
+    /// Millionths of its duration.
+    Share(u32),
+}
+
+/// What is asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EventOptions {
+    /// Live memory over time.
+    pub timeline: bool,
+    /// Sizes and lifetimes.
+    pub histogram: bool,
+    /// What each thread did.
+    pub threads: bool,
+    /// Blocks that were resized.
+    pub chains: bool,
+    /// Blocks freed within so many allocations of their thread.
+    pub temporary_within: Option<u64>,
+    /// Blocks that lived for less than so long.
+    pub short_lived_us: Option<u64>,
+    /// Only what happened from here on.
+    pub from: Option<Moment>,
+    /// Only what happened before.
+    pub to: Option<Moment>,
+    /// What was live then.
+    pub at: Option<Moment>,
+    /// Only processes with this id.
+    pub pid: Option<u32>,
+}
+
+impl EventOptions {
+    /// Whether anything is asked for. A process alone is a question about the whole of its time.
+    pub fn is_asked(&self) -> bool {
+        *self != EventOptions::default()
+    }
+
+    /// Whether a window is given.
+    pub(super) fn is_windowed(&self) -> bool {
+        self.from.is_some() || self.to.is_some() || self.at.is_some()
+    }
+
+    fn has_analysis(&self) -> bool {
+        self.timeline
+            || self.histogram
+            || self.threads
+            || self.chains
+            || self.temporary_within.is_some()
+            || self.short_lived_us.is_some()
+    }
+
+    /// Whether sites in the window are shown: when nothing else is asked for, and for a moment always.
+    pub(super) fn shows_window_sites(&self) -> bool {
+        self.at.is_some() || !self.has_analysis()
+    }
+
+    /// Whether the time line is all there is to find.
+    pub(super) fn is_only_timeline(&self) -> bool {
+        let EventOptions { from, to, pid, .. } = *self;
+        *self == EventOptions { timeline: true, from, to, pid, ..EventOptions::default() }
+    }
+
+    /// The window. What lies at or behind the recording's end includes its last moment.
+    pub(super) fn window(&self, profile: &Profile) -> Result<Window, Failure> {
+        let duration_us = profile.recording.duration_us;
+        let in_us = |moment: Moment| match moment {
+            Moment::Micros(us) => us,
+            Moment::Share(millionths) => {
+                (u128::from(duration_us) * u128::from(millionths) / 1_000_000) as u64
+            }
+        };
+        let from_us = self.from.map_or(0, in_us);
+        let to_us = match self.to.or(self.at).map(in_us) {
+            Some(to_us) if to_us < duration_us => to_us,
+            _ => u64::MAX,
+        };
+        if from_us > duration_us {
+            let end = Micros(duration_us);
+            return Err(Failure::new(format!(
+                "--from {} is behind the recording's end at {end}.",
+                Micros(from_us)
+            )));
+        }
+        if from_us > to_us {
+            return Err(Failure::new(format!(
+                "--from {} is behind --to {}.",
+                Micros(from_us),
+                Micros(to_us)
+            )));
+        }
+        Ok(Window { from_us, to_us })
+    }
+}

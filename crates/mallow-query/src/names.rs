@@ -1,0 +1,167 @@
+//! Names for addresses: what the collector asks for at the end of a recording, and what a trace that was cut short lacks.
+
+use mallow_base::Frame;
+use mallow_profile::{Address, Location, Module, Profile};
+use mallow_symbols::{Ahead, ModuleKey, SearchPaths, Symbolizer};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Looks names up.
+pub struct Names {
+    symbolizer: Symbolizer,
+}
+
+impl Default for Names {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Names {
+    /// Opens nothing yet.
+    pub fn new() -> Self {
+        Self { symbolizer: symbolizer() }
+    }
+
+    /// Looks names up for these here, before they are asked for.
+    pub fn looking_ahead(&mut self) -> Box<dyn FnMut(&Module, &[u64]) + Send> {
+        let ahead = Ahead::default();
+        self.symbolizer = symbolizer().sharing(ahead.clone());
+        let mut early = symbolizer().sharing(ahead);
+        Box::new(move |module, calls| early.look_ahead(&key_of(module), calls))
+    }
+
+    /// The frames at addresses inside of calls.
+    pub fn of_calls(&mut self, module: &Module, calls: &[u64]) -> Vec<Vec<Frame>> {
+        self.symbolizer.resolve(&key_of(module), calls)
+    }
+
+    /// The frames at return addresses of a module. A return address points behind its call, which may be the last
+    /// instruction of a function, so the byte before it is asked for.
+    fn of_returns(&mut self, module: &Module, returns: &[u64]) -> Vec<Vec<Frame>> {
+        let calls: Vec<u64> = returns.iter().map(|address| address.saturating_sub(1)).collect();
+        let mut frames = self.of_calls(module, &calls);
+        for (frames, address) in frames.iter_mut().zip(returns) {
+            // An address that stays one is shown as it stood on the stack.
+            if let [frame] = frames.as_mut_slice()
+                && is_address(&frame.function)
+            {
+                frame.function = format!("{address:#x}");
+            }
+        }
+        frames
+    }
+
+    /// Names what a profile has only addresses for.
+    pub fn complete(&mut self, profile: &mut Profile) {
+        let mut missing: Vec<Vec<usize>> = vec![Vec::new(); profile.stacks.modules.len()];
+        for (index, location) in profile.stacks.locations.iter().enumerate() {
+            if let (true, Address::InModule { module, .. }) = (is_unnamed(location), location.address)
+                && let Some(of_module) = missing.get_mut(module.0 as usize)
+            {
+                of_module.push(index);
+            }
+        }
+        for (module, indices) in
+            profile.stacks.modules.iter().zip(missing).filter(|(_, indices)| !indices.is_empty())
+        {
+            let svma = |index: &usize| match profile.stacks.locations[*index].address {
+                Address::InModule { svma, .. } => svma,
+                Address::Anonymous { avma } => avma,
+                Address::Unknown => 0,
+            };
+            let returns: Vec<u64> = indices.iter().map(svma).collect();
+            for (index, frames) in indices.into_iter().zip(self.of_returns(module, &returns)) {
+                profile.stacks.locations[index].frames = frames;
+            }
+        }
+    }
+
+    /// Sentences about what was missing.
+    pub fn warnings(&self) -> &[String] {
+        self.symbolizer.warnings()
+    }
+}
+
+fn symbolizer() -> Symbolizer {
+    let symbolizer = Symbolizer::new(SearchPaths::default());
+    match kept_folder(|name| std::env::var_os(name)) {
+        Some(folder) => symbolizer.keeping(folder),
+        None => symbolizer,
+    }
+}
+
+fn key_of(module: &Module) -> ModuleKey {
+    ModuleKey { path: module.path.clone(), build_id: module.build_id.clone() }
+}
+
+/// Where answers are kept for the next time: in the user's cache, unless the environment names another folder, or an empty one for none.
+fn kept_folder(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    if let Some(named) = variable(FOLDER_VARIABLE) {
+        return (!named.is_empty()).then(|| named.into());
+    }
+    let absolute = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let cache = absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")));
+    cache.map(|cache| cache.join("mallow/symbols"))
+}
+
+/// Names the folder of answers.
+const FOLDER_VARIABLE: &str = "MALLOW_SYMBOL_CACHE";
+
+fn is_unnamed(location: &Location) -> bool {
+    matches!(location.frames.as_slice(), [frame] if is_address(&frame.function))
+}
+
+fn is_address(function: &str) -> bool {
+    function.strip_prefix("0x").is_some_and(|digits| u64::from_str_radix(digits, 16).is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mallow_profile::{ModuleId, Stacks};
+
+    #[test]
+    fn answers_are_kept_where_the_environment_says() {
+        let folder = |variables: &[(&str, &str)]| {
+            kept_folder(|name| {
+                variables.iter().find(|(known, _)| *known == name).map(|(_, value)| OsString::from(value))
+            })
+        };
+        let home = ("HOME", "/h");
+        assert_eq!(folder(&[home]), Some("/h/.cache/mallow/symbols".into()));
+        assert_eq!(folder(&[home, ("XDG_CACHE_HOME", "/c")]), Some("/c/mallow/symbols".into()));
+        assert_eq!(folder(&[home, ("XDG_CACHE_HOME", "relative")]), Some("/h/.cache/mallow/symbols".into()));
+        assert_eq!(folder(&[home, (FOLDER_VARIABLE, "/mine")]), Some("/mine".into()));
+        assert_eq!((folder(&[home, (FOLDER_VARIABLE, "")]), folder(&[])), (None, None));
+    }
+
+    #[test]
+    fn addresses_of_a_file_that_is_gone_stay_addresses() {
+        let module = Module { path: "/nonexistent/libgone.so".into(), build_id: vec![1, 2, 3] };
+        let address = Address::InModule { module: ModuleId(0), svma: 0x1234 };
+        let frame =
+            Frame { function: "0x1234".into(), module: Some(module.path.clone()), ..Frame::default() };
+        let location = Location { address, frames: vec![frame.clone()] };
+        let stacks = Stacks { modules: vec![module], locations: vec![location], ..Stacks::default() };
+        let mut profile = Profile { stacks, ..Profile::default() };
+        let mut names = Names::new();
+        names.complete(&mut profile);
+        assert_eq!(profile.stacks.locations[0].frames, [frame]);
+        assert_eq!(names.warnings().len(), 1, "{:?}", names.warnings());
+    }
+
+    #[test]
+    fn names_that_are_there_are_not_looked_up_again() {
+        let address = Address::InModule { module: ModuleId(0), svma: 0x1234 };
+        let frame = Frame { function: "0xfeed_me".into(), ..Frame::default() };
+        let location = Location { address, frames: vec![frame.clone()] };
+        let modules = vec![Module { path: "/nonexistent/libgone.so".into(), build_id: Vec::new() }];
+        let stacks = Stacks { modules, locations: vec![location], ..Stacks::default() };
+        let mut profile = Profile { stacks, ..Profile::default() };
+        let mut names = Names::new();
+        names.complete(&mut profile);
+        assert_eq!(profile.stacks.locations[0].frames, [frame]);
+        assert!(names.warnings().is_empty());
+    }
+}

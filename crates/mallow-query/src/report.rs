@@ -1,0 +1,99 @@
+//! What a report is made of.
+
+use crate::document::Document;
+use crate::events::{EventOptions, event_report};
+use crate::failure::Failure;
+use crate::leaks::leaks;
+use crate::suppressions::{SuppressionRequest, apply};
+use mallow_profile::ReallocBooking;
+use mallow_view::leaks::Leaks;
+use mallow_view::{AppliedSuppressions, EventReport, ReportOptions, Shown, SiteOptions, Subject};
+use std::path::PathBuf;
+
+/// What is asked of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReportRequest {
+    /// The file.
+    pub file: PathBuf,
+    /// Where `realloc`'s blocks count.
+    pub booking: ReallocBooking,
+    /// Who reads it.
+    pub detail: Detail,
+    /// Which leaks are known.
+    pub suppressions: SuppressionRequest,
+    /// Which part is shown.
+    pub options: ReportOptions,
+    /// What only events tell.
+    pub events: EventOptions,
+}
+
+/// Who reads a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// People: stacks without plumbing, and verdicts in every table of leaks.
+    Page,
+    /// Scripts: whole stacks, and verdicts only where leaks were asked for.
+    Document,
+}
+
+/// A profile, and what a report says of it beside its sums.
+#[derive(Debug)]
+pub struct Report<'a> {
+    request: &'a ReportRequest,
+    /// The file, without what was suppressed.
+    pub document: Document,
+    /// What was suppressed.
+    pub suppressions: AppliedSuppressions,
+    /// Verdicts on leaks, where they are shown and events tell.
+    pub leaks: Option<Leaks>,
+}
+
+impl<'a> Report<'a> {
+    /// Reads what the request needs. Warnings go to the document's.
+    ///
+    /// # Errors
+    /// A file cannot be read.
+    pub fn of(request: &'a ReportRequest) -> Result<Report<'a>, Failure> {
+        let mut document = Document::open(&request.file, request.booking)?;
+        let suppressions = apply(&mut document.profile, &request.suppressions, &mut document.warnings)?;
+        let mut report = Report { request, document, suppressions, leaks: None };
+        if report.has_verdicts() {
+            report.leaks = leaks(&report.document, report.sites())?;
+        }
+        Ok(report)
+    }
+
+    /// What it is about.
+    pub fn subject(&self) -> Subject<'_> {
+        Subject {
+            profile: &self.document.profile,
+            origin: self.document.origin(),
+            suppressions: &self.suppressions,
+            leaks: self.leaks.as_ref(),
+        }
+    }
+
+    /// What is shown of sites in windows and of leaks.
+    pub fn sites(&self) -> SiteOptions<'a> {
+        let options = &self.request.options;
+        let shown = match self.request.detail {
+            Detail::Page => options.shown,
+            Detail::Document => Shown::All,
+        };
+        SiteOptions { shown, filter: &options.filter, limit: options.limit }
+    }
+
+    /// What events tell. A time line has so many slices.
+    ///
+    /// # Errors
+    /// There are no events, or a window or a process is asked for that there is not.
+    pub fn events(&self, slices: usize) -> Result<EventReport<'_>, Failure> {
+        event_report(&self.document, &self.request.events, self.sites(), slices)
+    }
+
+    fn has_verdicts(&self) -> bool {
+        let ReportRequest { options, detail, events, .. } = self.request;
+        let is_wanted = *detail == Detail::Page || options.layout.key().is_some();
+        is_wanted && options.layout.has_leak_table() && !events.is_asked()
+    }
+}

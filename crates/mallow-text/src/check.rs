@@ -1,0 +1,11 @@
+//! What allocation tests came to: as text, Markdown, JUnit, GitHub's annotations, and as SwiftNIO's scripts print it.
+
+pub mod annotations;
+mod blame;
+mod details;
+mod figures;
+pub mod junit;
+mod markdown;
+pub mod nio;
+pub(crate) mod stack;
+pub mod text;

@@ -1,0 +1,92 @@
+//! Marks on lines of a change, in GitHub's workflow commands: `::error file=src/buf.rs,line=88,title=…::…`.
+//!
+//! GitHub shows ten errors and ten warnings of a step, so the worst come first.
+
+use super::details::told;
+use super::stack::chain;
+use mallow_base::Frame;
+use mallow_gate::result::{CheckResult, TestResult};
+use mallow_view::Weight;
+use mallow_view::check::weight;
+use mallow_view::check::{changes, largest, left, site_metrics, varying, visible, worst_first};
+
+/// Columns of a stack in a mark.
+const WIDTH: usize = 100;
+
+/// A source's path as GitHub wants it; none for what is not a file of the checkout, such as a library's source.
+pub type Relative<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// The commands, one line each.
+pub fn commands(result: &CheckResult, allow_improvement: bool, relative: Relative<'_>) -> String {
+    let mut text = String::new();
+    for test in worst_first(result) {
+        let command = match weight(test, allow_improvement) {
+            Weight::Failed => "error",
+            Weight::Inconclusive => "warning",
+            Weight::Fine => continue,
+        };
+        let title = format!("{} {}", test.outcome.word(), test.name);
+        let place = place(test, relative)
+            .map(|(file, line)| format!("file={},line={line},", property(&file)))
+            .unwrap_or_default();
+        text.push_str(&format!("::{command} {place}title={}::{}\n", property(&title), data(&message(test))));
+    }
+    text
+}
+
+/// Why, and the stacks to blame.
+fn message(test: &TestResult) -> String {
+    let mut lines: Vec<String> =
+        test.sentences.iter().flat_map(|sentence| told(sentence, usize::MAX)).collect();
+    lines.extend(blamed(test).iter().map(|frames| chain(frames, WIDTH)));
+    if lines.is_empty() {
+        lines.push(test.outcome.word().to_owned());
+    }
+    lines.join("\n")
+}
+
+/// The stacks that explain a verdict, the first the most: what became more, else what was left behind, what varies, or
+/// what became less.
+fn blamed(test: &TestResult) -> Vec<Vec<&Frame>> {
+    const STACKS: usize = 3;
+    let rows: Vec<_> =
+        site_metrics(test).into_iter().flat_map(|metric| changes(test, metric, usize::MAX).rows).collect();
+    let more = rows.iter().filter(|row| row.difference() > 0).map(|row| from_blamed(&row.frames, row.blamed));
+    let left = left(test, STACKS, <[_]>::to_vec).rows.into_iter().map(|row| row.frames);
+    let vary = varying(test, STACKS, <[_]>::to_vec).0.into_iter().map(|row| row.frames);
+    let less = rows.iter().filter(|row| row.difference() < 0).map(|row| from_blamed(&row.frames, row.blamed));
+    let most = site_metrics(test)
+        .into_iter()
+        .flat_map(|metric| largest(test, metric, STACKS, |frames, _| frames.to_vec()).0);
+    let most = most.map(|row| from_blamed(&row.frames, row.blamed));
+    let groups: [Vec<Vec<&Frame>>; 5] =
+        [more.collect(), left.collect(), vary.collect(), less.collect(), most.collect()];
+    let first = groups.into_iter().find(|group| !group.is_empty()).unwrap_or_default();
+    first.into_iter().take(STACKS).collect()
+}
+
+/// A stack from the line to blame on: what it ended in is in the table.
+fn from_blamed<'a>(frames: &[&'a Frame], blamed: usize) -> Vec<&'a Frame> {
+    frames[blamed.min(frames.len())..].to_vec()
+}
+
+/// The innermost line of the first stack to blame that is in the checkout; where there is none, of the test's stack.
+fn place(test: &TestResult, relative: Relative<'_>) -> Option<(String, u32)> {
+    let stacks = blamed(test);
+    let all = stacks.iter().flat_map(|frames| frames.iter().copied());
+    let any = test.changes.iter().flat_map(|change| visible(&change.frames, &test.plumbing));
+    all.chain(any).find_map(|frame| {
+        let (file, line) = (frame.file.as_deref()?, frame.line?);
+        Some((relative(file)?, line))
+    })
+}
+
+/// A command's message.
+fn data(text: &str) -> String {
+    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+/// A property of a command, which also ends at a comma and a colon.
+fn property(text: &str) -> String {
+    data(&text.replace(|c: char| c.is_control(), "?")).replace(':', "%3A").replace(',', "%2C")
+}

@@ -1,0 +1,260 @@
+//! What stands under a test that is not as it should be: why, which stacks changed, which vary, what was left behind.
+//!
+//! The same lines stand under the table, in JUnit's failures and in the folded parts of the Markdown.
+
+use super::blame;
+use super::figures::{change, operations};
+use crate::{Style, grouped, plural, printable, wrapped};
+use mallow_base::Bytes;
+use mallow_gate::measurement::Metric;
+use mallow_gate::result::{Outcome, Standing, TestResult};
+use mallow_view::check::{ChangeRow, changes, judgement, lacks_lines, largest, left, site_metrics, varying};
+use std::cmp::Reverse;
+
+/// Columns of a figure before a stack, so that sections stand under each other.
+const FIGURE_COLUMNS_MIN: usize = 9;
+
+/// Columns before a stack as a rule.
+const STACK_INDENT: usize = FIGURE_COLUMNS_MIN + 4;
+
+/// A figure, and the stack that it is of.
+struct Row<'a> {
+    figure: String,
+    /// Before the stack, when it was matched with one that is only alike.
+    mark: &'static str,
+    frames: Vec<&'a mallow_base::Frame>,
+    /// The place of the frame to begin with.
+    blamed: usize,
+}
+
+/// The lines, without indentation, with at most `limit` stacks in a section.
+pub(crate) fn lines(test: &TestResult, limit: usize, style: Style) -> Vec<String> {
+    let mut out: Vec<String> =
+        test.sentences.iter().flat_map(|sentence| told(sentence, style.width)).collect();
+    let metrics = site_metrics(test);
+    let is_left_listed = metrics.iter().any(|metric| is_left(*metric) && !has_reference(test, *metric));
+    for metric in &metrics {
+        if !is_left(*metric) || has_reference(test, *metric) {
+            let has_heading = metrics.len() > 1 || *metric != Metric::Allocations;
+            out.extend(changed(test, *metric, limit, has_heading, style));
+            out.extend(largest_lines(test, *metric, limit, style));
+        }
+    }
+    if lacks_lines(test) {
+        let hint = "No line of the program is known: build it with line tables, `-g` in C and C++, `debug = \"line-tables-only\"` in \
+                    Cargo's profile, and no baseline has to be made anew.";
+        out.extend(told(hint, style.width).iter().map(|line| style.dim(line)));
+    }
+    out.extend(varying_lines(test, limit, style));
+    if is_left_listed || may_have_kept(test) {
+        out.extend(left_lines(test, limit, style));
+    }
+    out.extend(notes(test, style));
+    out
+}
+
+/// What a reader of the figures should see, whatever the verdict.
+pub(crate) fn notes(test: &TestResult, style: Style) -> Vec<String> {
+    let notes = test.measurement.iter().flat_map(|measurement| &measurement.notes);
+    let lines = notes.flat_map(|note| told(note, style.width));
+    lines.map(|line| style.dim(&line)).collect()
+}
+
+/// A sentence in lines. What a program said may be quoted in it, so control characters are taken out.
+pub(crate) fn told(sentence: &str, width: usize) -> Vec<String> {
+    wrapped(sentence, width).iter().map(|line| printable(line)).collect()
+}
+
+fn is_left(metric: Metric) -> bool {
+    matches!(metric, Metric::Remaining | Metric::RemainingBytes | Metric::Descriptors)
+}
+
+/// Whether the baseline has left something behind too, so that only the change is news.
+fn has_reference(test: &TestResult, metric: Metric) -> bool {
+    judgement(test, metric).and_then(|judgement| judgement.reference).is_some_and(|value| value > 0)
+}
+
+/// Whether what is left wants to be seen although no limit is broken: nothing is known of the test yet, or
+/// only some of its runs left something.
+fn may_have_kept(test: &TestResult) -> bool {
+    let differs = [Metric::Remaining, Metric::Descriptors].into_iter().any(|metric| {
+        judgement(test, metric).is_some_and(|judgement| judgement.spread.min < judgement.spread.max)
+    });
+    let is_free = |judgement: &mallow_gate::result::Judgement| judgement.standing == Standing::Free;
+    match test.outcome {
+        Outcome::Missing => judgement(test, Metric::Remaining).is_none_or(is_free),
+        Outcome::Flaky => differs,
+        _ => false,
+    }
+}
+
+/// The stacks that changed. Those that look the same in this width are one row.
+fn changed(test: &TestResult, metric: Metric, limit: usize, has_heading: bool, style: Style) -> Vec<String> {
+    let ops = operations(test);
+    let all = changes(test, metric, usize::MAX);
+    let width = style.width.saturating_sub(STACK_INDENT);
+    let mut merged: Vec<(Vec<String>, i128, ChangeRow<'_>)> = Vec::new();
+    for row in all.rows {
+        let look = blame::lines(&row.frames, row.blamed, width);
+        match merged.iter_mut().find(|(other, _, first)| *other == look && first.exact == row.exact) {
+            Some((_, difference, _)) => *difference = difference.saturating_add(row.difference()),
+            None => merged.push((look, row.difference(), row)),
+        }
+    }
+    merged.retain(|(_, difference, _)| *difference != 0);
+    merged.sort_by_key(|(_, difference, _)| (Reverse(difference.unsigned_abs()), *difference < 0));
+    let rest = merged.split_off(limit.min(merged.len()));
+    let rows: Vec<Row<'_>> = merged
+        .into_iter()
+        .map(|(_, difference, row)| Row {
+            figure: change(metric, difference, ops),
+            mark: if row.exact { "" } else { "≈ " },
+            frames: row.frames,
+            blamed: row.blamed,
+        })
+        .collect();
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    let mut out = Vec::new();
+    if has_heading {
+        out.push(style.dim(&format!("{}, compared with the baseline:", subject(metric))));
+    }
+    out.extend(table(&rows, style));
+    if !rest.is_empty() {
+        let together = rest.iter().map(|(_, difference, _)| *difference).fold(0, i128::saturating_add);
+        out.push(style.dim(&format!(
+            "… {} more, {} together; totals are complete",
+            grouped(rest.len() as u64),
+            change(metric, together, ops)
+        )));
+    }
+    out
+}
+
+/// The largest stacks, where a limit is broken and no baseline says what was there before.
+fn largest_lines(test: &TestResult, metric: Metric, limit: usize, style: Style) -> Vec<String> {
+    let ops = operations(test);
+    let width = style.width.saturating_sub(STACK_INDENT);
+    let (rows, more, together) =
+        largest(test, metric, limit, |frames, blamed| blame::lines(frames, blamed, width));
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    let amount = |value: u64| change(metric, i128::from(value), ops).trim_start_matches('+').to_owned();
+    let rows: Vec<Row<'_>> = rows
+        .into_iter()
+        .map(|row| Row { figure: amount(row.value), mark: "", frames: row.frames, blamed: row.blamed })
+        .collect();
+    let mut out =
+        vec![style.dim(&format!("{} by stack; there is no baseline to compare with:", subject(metric)))];
+    out.extend(table(&rows, style));
+    if more > 0 {
+        let together = amount(together);
+        out.push(
+            style.dim(&format!("… {} more, {together} together; totals are complete", grouped(more as u64))),
+        );
+    }
+    out
+}
+
+/// What a metric counts, at the beginning of a line.
+fn subject(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Allocations => "allocations",
+        Metric::Bytes => "bytes",
+        Metric::Peak => "bytes at the peak",
+        Metric::Remaining => "blocks left behind",
+        Metric::RemainingBytes => "bytes left behind",
+        Metric::Descriptors => "descriptors left open",
+        Metric::Objects => "objects",
+        Metric::ObjectBytes => "bytes of objects",
+        Metric::RemainingObjects => "objects left behind",
+        Metric::RemainingObjectBytes => "bytes of objects left behind",
+    }
+}
+
+fn varying_lines(test: &TestResult, limit: usize, style: Style) -> Vec<String> {
+    let width = style.width.saturating_sub(STACK_INDENT);
+    let (rows, more) = varying(test, limit, |frames| blame::lines(frames, 0, width));
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    let rows: Vec<Row<'_>> = rows
+        .into_iter()
+        .map(|row| Row {
+            figure: format!("{}…{}", grouped(row.allocations.min), grouped(row.allocations.max)),
+            mark: "",
+            frames: row.frames,
+            blamed: 0,
+        })
+        .collect();
+    let mut out = vec![style.dim("allocations that vary from run to run:")];
+    out.extend(table(&rows, style));
+    if more > 0 {
+        out.push(style.dim(&format!("… {} more", grouped(more as u64))));
+    }
+    out
+}
+
+fn left_lines(test: &TestResult, limit: usize, style: Style) -> Vec<String> {
+    let each = left(test, usize::MAX, <[_]>::to_vec).rows;
+    let figures = each.iter().map(|row| amount(row.blocks, row.bytes, row.descriptors).chars().count());
+    let columns = figures.max().unwrap_or(0).max(FIGURE_COLUMNS_MIN);
+    let width = style.width.saturating_sub(columns + 2);
+    let left = left(test, limit, |frames| blame::lines(frames, 0, width));
+    if left.rows.is_empty() {
+        return Vec::new();
+    }
+    let rows: Vec<Row<'_>> = left
+        .rows
+        .iter()
+        .map(|row| Row {
+            figure: amount(row.blocks, row.bytes, row.descriptors),
+            mark: "",
+            frames: row.frames.clone(),
+            blamed: 0,
+        })
+        .collect();
+    let mut out = vec![style.dim("left behind in one run:")];
+    out.extend(table(&rows, style));
+    if left.more > 0 {
+        let together = amount(left.more_blocks, left.more_bytes, left.more_descriptors);
+        out.push(
+            style.dim(&format!(
+                "… {} more, {together} together; totals are complete",
+                grouped(left.more as u64)
+            )),
+        );
+    }
+    out
+}
+
+/// `10 blocks, 640 B`, `2 descriptors`.
+fn amount(blocks: u64, bytes: u64, descriptors: u64) -> String {
+    let mut parts = Vec::new();
+    if blocks > 0 {
+        parts.push(plural(blocks, "block"));
+        parts.push(Bytes(bytes).to_string());
+    }
+    if descriptors > 0 {
+        parts.push(plural(descriptors, "descriptor"));
+    }
+    parts.join(", ")
+}
+
+/// Figures in a column, stacks in what is left of the width.
+fn table(rows: &[Row<'_>], style: Style) -> Vec<String> {
+    let columns =
+        rows.iter().map(|row| row.figure.chars().count()).max().unwrap_or(0).max(FIGURE_COLUMNS_MIN);
+    let of_row = |row: &Row<'_>| {
+        let left = style.width.saturating_sub(columns + 2 + row.mark.chars().count());
+        let mut stack = blame::lines(&row.frames, row.blamed, left).into_iter();
+        let first = stack.next().unwrap_or_default();
+        let mut lines =
+            vec![format!("{}  {}{first}", style.bold(&format!("{:>columns$}", row.figure)), row.mark)];
+        lines.extend(stack.map(|line| format!("{:columns$}  {line}", "")));
+        lines
+    };
+    rows.iter().flat_map(of_row).collect()
+}

@@ -1,0 +1,505 @@
+//! The page of `mallow diff`: totals, then what is new, gone, changed and moved.
+//!
+//! Every difference is after minus before, so what became more has a plus.
+
+mod markdown;
+
+use crate::report::whole_frame;
+use crate::{Style, cut_end, figure, frame_text, grouped, plural, printable};
+use mallow_base::{Bytes, Frame};
+use mallow_profile::{Level, Profile, Rename};
+use mallow_view::diff::{Change, DiffReport, DiffRow, Section, Tally, Verdict};
+use mallow_view::{Line, Measure, Piece, Shown, cut, short_name};
+use std::num::NonZeroU64;
+use std::path::Path;
+
+/// Sites in a section.
+const LIMIT: usize = 10;
+/// Of those, sites that show their whole stack; the others have a line for their callers.
+const WITH_STACK: usize = 3;
+/// Lines of a stack before its middle is left out.
+const STACK_LINES_MAX: usize = 8;
+/// Where stacks begin.
+const INDENT: usize = 14;
+
+/// The page as text.
+pub fn text(diff: &DiffReport<'_>, style: Style) -> String {
+    Page(diff).text(style)
+}
+
+/// The page as Markdown, for a comment on a change.
+pub fn markdown(diff: &DiffReport<'_>) -> String {
+    Page(diff).markdown()
+}
+
+/// What is written.
+struct Page<'a>(&'a DiffReport<'a>);
+
+/// What a measure counts, in the middle of a sentence.
+pub(crate) fn subject(measure: Measure) -> &'static str {
+    match measure {
+        Measure::Allocations => "allocations",
+        Measure::Bytes => "bytes",
+        Measure::Peak => "what was live at the peak",
+        Measure::Leaked => "what leaked",
+        Measure::Temporary => "temporary allocations",
+    }
+}
+
+/// A figure, divided by the number of operations.
+pub(crate) fn value(measure: Measure, value: u64, per: NonZeroU64) -> String {
+    if per == NonZeroU64::MIN {
+        return figure(measure, value);
+    }
+    if !measure.is_bytes() {
+        return thousandths(u128::from(value), per);
+    }
+    let whole = value / per;
+    if whole >= 1024 {
+        Bytes(whole).to_string()
+    } else {
+        format!("{} B", thousandths(u128::from(value), per))
+    }
+}
+
+/// `1,234.567`, cut and not rounded, so that what is shown never exceeds what is.
+fn thousandths(value: u128, per: NonZeroU64) -> String {
+    let per = u128::from(per.get());
+    let whole = u64::try_from(value / per).unwrap_or(u64::MAX);
+    format!("{}.{:03}", grouped(whole), value % per * 1000 / per)
+}
+
+/// A difference with its sign; `0` has none.
+pub(crate) fn signed(measure: Measure, difference: i128, per: NonZeroU64) -> String {
+    let size = u64::try_from(difference.unsigned_abs()).unwrap_or(u64::MAX);
+    match difference {
+        0 => "0".to_owned(),
+        1.. => format!("+{}", value(measure, size, per)),
+        _ => format!("-{}", value(measure, size, per)),
+    }
+}
+
+/// The difference in per cent of before; empty where there is none or nothing was before.
+pub(crate) fn percent(change: Change) -> String {
+    let difference = change.difference();
+    if difference == 0 || change.before == 0 {
+        return String::new();
+    }
+    let percent = difference as f64 * 100.0 / change.before as f64;
+    match percent.abs() {
+        0.0..0.01 => format!("{}<0.01%", if difference > 0 { '+' } else { '-' }),
+        0.01..0.1 => format!("{percent:+.2}%"),
+        0.1..10_000.0 => format!("{percent:+.1}%"),
+        _ => format!("× {}", grouped(change.after / change.before)),
+    }
+}
+
+/// How sure a match is, in a few signs.
+pub(crate) fn mark(level: Level) -> String {
+    match level {
+        Level::Same => "=".to_owned(),
+        Level::Lines => "≈ lines".to_owned(),
+        Level::Files => "≈ files".to_owned(),
+        Level::Inlining => "≈ inlining".to_owned(),
+        Level::Renamed => "≈ renamed".to_owned(),
+        Level::Frames => "~ frames".to_owned(),
+        Level::Similar(percent) => format!("~ {percent} %"),
+    }
+}
+
+/// The sentence for a limit that is broken.
+pub fn broken(verdict: &Verdict, per: NonZeroU64) -> String {
+    let (measure, change) = (verdict.limit.measure, verdict.change);
+    let share = percent(change);
+    let share = if share.is_empty() { share } else { format!(", {share}") };
+    let each = if per == NonZeroU64::MIN { "" } else { ", per operation" };
+    format!(
+        "the limit {} is broken: {} before, {} after, {}{share}{each}.",
+        verdict.limit,
+        value(measure, change.before, per),
+        value(measure, change.after, per),
+        signed(measure, change.difference(), per)
+    )
+}
+
+/// The sentence for a limit that nobody can judge.
+pub fn undecided(verdict: &Verdict) -> String {
+    format!("the limit {} cannot be judged: a profile is not complete.", verdict.limit)
+}
+
+impl Page<'_> {
+    /// The page for a terminal.
+    pub(crate) fn text(&self, style: Style) -> String {
+        let mut out = self.title(style);
+        out.extend(self.totals(style));
+        for section in Section::SHOWN {
+            out.extend(self.section(section, style));
+        }
+        out.push(String::new());
+        out.extend(self.remainder(style));
+        out.join("\n") + "\n"
+    }
+
+    pub(super) fn per(&self) -> NonZeroU64 {
+        self.0.per
+    }
+
+    pub(super) fn by(&self) -> Measure {
+        self.0.comparison.by
+    }
+
+    /// File and command of each side.
+    pub(super) fn sides(&self) -> [(&'static str, String, String); 2] {
+        let side = |word, path: &Path, profile: &Profile| {
+            let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+            (word, printable(&name), printable(&profile.recording.command.join(" ")))
+        };
+        [
+            side("before", self.0.sides[0].file, self.0.sides[0].profile),
+            side("after", self.0.sides[1].file, self.0.sides[1].profile),
+        ]
+    }
+
+    fn title(&self, style: Style) -> Vec<String> {
+        let line = |(word, file, command): &(&str, String, String)| {
+            let command = if command.is_empty() { String::new() } else { format!(": {command}") };
+            let text = cut_end(&format!("{file}{command}"), style.width.saturating_sub(8));
+            format!("{word:<8}{}", style.bold(&text))
+        };
+        self.sides().iter().map(line).collect()
+    }
+
+    fn totals(&self, style: Style) -> Vec<String> {
+        let head = format!("{:<12}{:>14}{:>14}{:>14}", "", "before", "after", "difference");
+        let mut lines = vec![String::new(), style.dim(&head)];
+        for (measure, change) in &self.0.comparison.totals {
+            let line = format!(
+                "{:<12}{:>14}{:>14}{:>14}{:>10}",
+                measure.word(),
+                value(*measure, change.before, self.per()),
+                value(*measure, change.after, self.per()),
+                signed(*measure, change.difference(), self.per()),
+                percent(*change)
+            );
+            lines.push(line.trim_end().to_owned());
+        }
+        lines.extend(self.notes());
+        lines
+    }
+
+    /// What has to be known to read the figures.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.per() > NonZeroU64::MIN {
+            notes.push(format!("All figures are divided by {}.", grouped(self.per().get())));
+        }
+        let names = self.sides().map(|(_, file, _)| file);
+        for (before, after, who) in [
+            (false, true, format!("{} does not tell", names[0])),
+            (true, false, format!("{} does not tell", names[1])),
+            (false, false, "neither file tells".to_owned()),
+        ] {
+            let unknown = self
+                .0
+                .comparison
+                .unknown
+                .iter()
+                .filter(|unknown| (unknown.before, unknown.after) == (before, after));
+            let words: Vec<&str> = unknown.map(|unknown| unknown.measure.word()).collect();
+            if !words.is_empty() {
+                notes.push(format!("Left out, because {who}: {}.", words.join(", ")));
+            }
+        }
+        notes
+    }
+
+    /// `+1,000 allocations at 2 sites`.
+    pub(super) fn amount(&self, tally: Tally) -> String {
+        format!("{} at {}", self.amount_only(tally.change), plural(tally.sites as u64, "site"))
+    }
+
+    fn amount_only(&self, change: Change) -> String {
+        let figure = signed(self.by(), change.difference(), self.per());
+        format!("{figure}{}", unit(self.by(), &figure))
+    }
+
+    /// `1,000 allocations at 2 sites, no difference`.
+    pub(super) fn moved_amount(&self, tally: Tally) -> String {
+        let sites = plural(tally.sites as u64, "site");
+        let [figure, difference] = self.moved_parts(tally.change);
+        format!("{figure} at {sites}, {difference}")
+    }
+
+    fn moved_amount_only(&self, change: Change) -> String {
+        self.moved_parts(change).join(", ")
+    }
+
+    fn moved_parts(&self, change: Change) -> [String; 2] {
+        let figure = value(self.by(), change.after, self.per());
+        let difference = match change.difference() {
+            0 => "no difference".to_owned(),
+            difference => signed(self.by(), difference, self.per()),
+        };
+        [format!("{figure}{}", unit(self.by(), &figure)), difference]
+    }
+
+    fn section(&self, section: Section, style: Style) -> Vec<String> {
+        let rows: Vec<&DiffRow<'_>> = self.0.comparison.section(section).collect();
+        if rows.is_empty() {
+            return Vec::new();
+        }
+        let tally = self.0.comparison.tally(section);
+        let mut out = vec![String::new()];
+        if section == Section::Moved {
+            out.push(format!("{}: {}", style.bold("moved"), self.moved_amount(tally)));
+            out.extend(self.moved(&rows, style));
+        } else {
+            out.push(format!("{}: {}", style.bold(section.word()), self.amount(tally)));
+            let limit = self.0.limit.unwrap_or(LIMIT);
+            for (at, row) in rows.iter().take(limit).enumerate() {
+                out.extend(self.row(row, style, at < WITH_STACK));
+            }
+            let more = self.not_shown(rows.get(limit..).unwrap_or_default(), style, Self::amount_only);
+            out.extend(more.into_iter().flat_map(|line| [String::new(), line]));
+        }
+        out
+    }
+
+    /// What a limit cuts off, by the figure that the rows above it show.
+    fn not_shown(
+        &self,
+        rest: &[&DiffRow<'_>],
+        style: Style,
+        amount: impl Fn(&Self, Change) -> String,
+    ) -> Option<String> {
+        let mut tally = Tally::default();
+        rest.iter().for_each(|row| tally.add(row.change(self.by())));
+        let more = plural(tally.sites as u64, "more site");
+        let text = format!("{more} with {}; --limit shows more", amount(self, tally.change));
+        (tally.sites > 0).then(|| style.dim(&text))
+    }
+
+    fn row(&self, row: &DiffRow<'_>, style: Style, is_whole: bool) -> Vec<String> {
+        let change = row.change(self.by());
+        let difference = format!("{:>12}", signed(self.by(), change.difference(), self.per()));
+        let mut out = vec![String::new()];
+        out.push(format!("{}  {}", style.bold(&difference), self.detail(row)).trim_end().to_owned());
+        out.extend(if is_whole || self.is_all() { self.stack(row, style) } else { self.callers(row, style) });
+        out
+    }
+
+    fn is_all(&self) -> bool {
+        self.0.options.shown == Shown::All
+    }
+
+    /// The naming frame, and who called it.
+    fn callers(&self, row: &DiffRow<'_>, style: Style) -> Vec<String> {
+        let width = style.name_width(INDENT);
+        let frames = row.after.as_ref().or(row.before.as_ref()).map_or(&[][..], |side| &side.frames);
+        let mut out = vec![format!("{:INDENT$}{}", "", frame_text(frames.first().copied(), width))];
+        if let Some(was) = was(row) {
+            let text = format!("was {}", frame_text(Some(was), width.saturating_sub(4)));
+            out.push(format!("{:INDENT$}{}", "", style.dim(&text)));
+        }
+        let mut names: Vec<String> =
+            frames.iter().skip(1).take(9).map(|frame| short_name(&frame.function)).collect();
+        names.dedup();
+        if !names.is_empty() {
+            let text = cut_end(&printable(&format!("from {}", names.join(", "))), width.saturating_sub(2));
+            out.push(format!("{:INDENT$}  {}", "", style.dim(&text)));
+        }
+        out
+    }
+
+    /// Beside the difference: what it is of, and how sure it is.
+    pub(super) fn detail(&self, row: &DiffRow<'_>) -> String {
+        let change = row.change(self.by());
+        match row.section {
+            Section::New | Section::Gone => self.other_figures(row),
+            _ => {
+                let figures = format!(
+                    "{} → {}",
+                    value(self.by(), change.before, self.per()),
+                    value(self.by(), change.after, self.per())
+                );
+                let share = percent(change);
+                let stacks = |side: &Option<mallow_view::diff::DiffSide<'_>>| {
+                    side.as_ref().map_or(0, |side| side.stacks)
+                };
+                let split = match (stacks(&row.before), stacks(&row.after)) {
+                    (1, 1) => String::new(),
+                    (before, after) => format!("{before} → {}", plural(after as u64, "stack")),
+                };
+                let parts = [share, figures, mark(row.level), split];
+                parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("   ")
+            }
+        }
+    }
+
+    /// For a site that only one side has: what else it counts.
+    fn other_figures(&self, row: &DiffRow<'_>) -> String {
+        let Some(side) = row.after.as_ref().or(row.before.as_ref()) else { return String::new() };
+        let totals = &side.totals;
+        let is_known = |measure: Measure| self.0.comparison.total(measure).is_some();
+        let figure = |measure: Measure| signed(measure, row.change(measure).difference(), self.per());
+        match self.by() {
+            Measure::Allocations | Measure::Temporary if is_known(Measure::Bytes) => figure(Measure::Bytes),
+            Measure::Bytes if is_known(Measure::Allocations) => {
+                let figure = figure(Measure::Allocations);
+                let unit = unit(Measure::Allocations, &figure);
+                figure + unit
+            }
+            Measure::Peak if totals.peak_blocks > 0 => plural(totals.peak_blocks, "block"),
+            Measure::Leaked if totals.leaked_blocks > 0 => plural(totals.leaked_blocks, "block"),
+            _ => String::new(),
+        }
+    }
+
+    fn stack(&self, row: &DiffRow<'_>, style: Style) -> Vec<String> {
+        let width = style.name_width(INDENT);
+        let mut out = self.stack_lines(row, width);
+        if let Some(was) = was(row) {
+            let text = format!("was {}", frame_text(Some(was), width.saturating_sub(4)));
+            out.insert(1, style.dim(&text));
+        }
+        out.iter().map(|line| format!("{:INDENT$}{line}", "")).collect()
+    }
+
+    /// The frames of the side after, or of what is gone; the middle left out where there are many.
+    pub(super) fn stack_lines(&self, row: &DiffRow<'_>, width: usize) -> Vec<String> {
+        let frames = row.after.as_ref().or(row.before.as_ref()).map_or(&[][..], |side| &side.frames);
+        if frames.is_empty() {
+            return vec![frame_text(None, width)];
+        }
+        if self.is_all() {
+            return frames.iter().map(|frame| whole_frame(frame)).collect();
+        }
+        let lines: Vec<Line<'_>> = frames.iter().map(|frame| Line { frame, times: 1 }).collect();
+        let piece = |piece: &Piece<'_>| match piece {
+            Piece::Line(line) => frame_text(Some(line.frame), width),
+            Piece::Gap(count) => format!("… {count} more"),
+        };
+        cut(&lines, STACK_LINES_MAX).iter().map(piece).collect()
+    }
+
+    /// Renamed functions in a line each, then what else is in another place.
+    fn moved(&self, rows: &[&DiffRow<'_>], style: Style) -> Vec<String> {
+        let limit = self.0.limit.unwrap_or(LIMIT);
+        let (renames, others) = self.by_rename(rows);
+        let width = style.name_width(INDENT);
+        let mut out = Vec::new();
+        for (names, tally) in renames.iter().take(limit) {
+            let figure = self.moved_figure(tally.change);
+            let sites = plural(tally.sites as u64, "site");
+            let names = cut_end(names, width.saturating_sub(sites.chars().count() + 2));
+            out.push(format!("{figure:>12}  {names}  {}", style.dim(&sites)));
+        }
+        if renames.len() > limit {
+            let more = plural((renames.len() - limit) as u64, "more rename");
+            out.push(style.dim(&format!("{more}; --limit shows more")));
+        }
+        for row in others.iter().take(limit) {
+            let frame = row.after.as_ref().and_then(|side| side.frames.first()).copied();
+            let mark = mark(row.level);
+            let text = frame_text(frame, width.saturating_sub(mark.chars().count() + 2));
+            out.push(format!(
+                "{:>12}  {text}  {}",
+                self.moved_figure(row.change(self.by())),
+                style.dim(&mark)
+            ));
+        }
+        out.extend(self.not_shown(others.get(limit..).unwrap_or_default(), style, Self::moved_amount_only));
+        out
+    }
+
+    fn moved_figure(&self, change: Change) -> String {
+        match change.difference() {
+            0 => value(self.by(), change.after, self.per()),
+            difference => signed(self.by(), difference, self.per()),
+        }
+    }
+
+    /// Rows that differ by renamed functions, added up for each rename; and the other rows.
+    pub(super) fn by_rename<'r, 'd>(
+        &self,
+        rows: &[&'r DiffRow<'d>],
+    ) -> (Vec<(String, Tally)>, Vec<&'r DiffRow<'d>>) {
+        let texts: Vec<Option<String>> = self.0.comparison.renames.iter().map(rename_text).collect();
+        let mut tallies = vec![Tally::default(); texts.len()];
+        let mut others = Vec::new();
+        for row in rows {
+            match row.renames.iter().find(|rename| texts[**rename].is_some()) {
+                Some(rename) => tallies[*rename].add(row.change(self.by())),
+                None => others.push(*row),
+            }
+        }
+        let named = texts.into_iter().zip(tallies).filter_map(|(text, tally)| Some((text?, tally)));
+        let mut renames: Vec<(String, Tally)> = named.filter(|(_, tally)| tally.sites > 0).collect();
+        renames.sort_by_key(|(_, tally)| std::cmp::Reverse(tally.sites));
+        (renames, others)
+    }
+
+    /// Everything that stands in no section, so that the figures add up.
+    fn remainder(&self, style: Style) -> Vec<String> {
+        let mut out = Vec::new();
+        if self.0.comparison.rows.is_empty() && self.0.comparison.hidden.sites == 0 {
+            out.push(format!("No site differs in {}.", subject(self.by())));
+            out.extend(self.other_measures());
+        }
+        let hidden = self.0.comparison.hidden;
+        if hidden.sites > 0 {
+            out.push(format!("hidden: {} ({})", self.amount(hidden), self.hiding()));
+        }
+        let unchanged = self.0.comparison.unchanged;
+        if unchanged.sites > 0 {
+            let figure = value(self.by(), unchanged.change.after, self.per());
+            let sites = plural(unchanged.sites as u64, "site");
+            out.push(style.dim(&format!("unchanged: {figure}{} at {sites}", unit(self.by(), &figure))));
+        }
+        out
+    }
+
+    fn hiding(&self) -> String {
+        let options = self.0.options;
+        let min = (options.min > 0).then(|| format!("--min {}", options.min));
+        let filter = options.filter.as_ref().map(|text| format!("--filter {}", printable(text)));
+        [min, filter].into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+
+    fn other_measures(&self) -> Option<String> {
+        let differ = self.0.comparison.totals.iter().filter(|(_, change)| change.difference() != 0);
+        let words: Vec<&str> =
+            differ.map(|(measure, _)| measure.word()).filter(|word| *word != self.by().word()).collect();
+        let first = words.first()?;
+        Some(format!("Other figures differ ({}); use --by {first} to see where.", words.join(", ")))
+    }
+}
+
+/// What follows a figure as it is written: ` allocations`, or nothing where the figure says it.
+pub(super) fn unit(measure: Measure, figure: &str) -> &'static str {
+    match measure {
+        Measure::Allocations if figure.trim_start_matches(['+', '-']) == "1" => " allocation",
+        Measure::Allocations => " allocations",
+        Measure::Bytes => "",
+        Measure::Peak => " at the peak",
+        Measure::Leaked => " leaked",
+        Measure::Temporary => " temporary",
+    }
+}
+
+/// `load_rows → read_rows`; none where the names differ only in arguments, because another rename is the reason then.
+fn rename_text(rename: &Rename) -> Option<String> {
+    let [before, after] = [&rename.before, &rename.after].map(|name| printable(&short_name(name)));
+    (before != after).then(|| format!("{before} → {after}"))
+}
+
+/// The innermost frame before, where it is another function than after.
+fn was<'a>(row: &DiffRow<'a>) -> Option<&'a Frame> {
+    let before = row.before.as_ref()?.frames.first().copied()?;
+    let after = row.after.as_ref()?.frames.first().copied()?;
+    (short_name(&before.function) != short_name(&after.function)).then_some(before)
+}
+
+#[cfg(test)]
+#[path = "diff_tests.rs"]
+mod tests;

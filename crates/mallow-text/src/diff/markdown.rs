@@ -1,0 +1,142 @@
+//! The page of `mallow diff` as Markdown for a comment on a change: what became most first, stacks folded.
+//!
+//! Servers cut or refuse comments of more than 65,536 characters, so stacks are left out when there is no room for them.
+
+use super::{Page, mark, percent, signed, value};
+use crate::markdown::{BYTES_MAX, STYLE, capitalised, code, escaped, folded};
+use crate::{frame_text, plural};
+use mallow_view::diff::{DiffRow, Section, Tally};
+
+/// Sites in each part.
+const LIMIT: usize = 20;
+/// Columns of a file.
+const FILE_MAX: usize = usize::MAX;
+
+impl Page<'_> {
+    /// The page as Markdown.
+    pub(crate) fn markdown(&self) -> String {
+        let mut out = self.markdown_head();
+        let shown: Vec<&DiffRow<'_>> =
+            self.0.comparison.rows.iter().filter(|row| row.section != Section::Moved).collect();
+        let difference = |row: &DiffRow<'_>| row.change(self.by()).difference();
+        let (mut more, mut less): (Vec<_>, Vec<_>) = shown.into_iter().partition(|row| difference(row) > 0);
+        more.sort_by_key(|row| std::cmp::Reverse(difference(row)));
+        less.sort_by_key(|row| difference(row));
+        self.part("More", &more, &mut out);
+        self.part("Less", &less, &mut out);
+        self.moved_part(&mut out);
+        let hidden = self.0.comparison.hidden;
+        if hidden.sites > 0 {
+            out.push_str(&format!("\nHidden: {}.\n", self.amount(hidden)));
+        }
+        let unchanged = self.0.comparison.unchanged;
+        if unchanged.sites > 0 {
+            let figure = value(self.by(), unchanged.change.after, self.per());
+            let sites = plural(unchanged.sites as u64, "site");
+            out.push_str(&format!("\nUnchanged: {figure}{} at {sites}.\n", super::unit(self.by(), &figure)));
+        }
+        out
+    }
+
+    fn markdown_head(&self) -> String {
+        let mut out = String::from("## Memory: what changed\n\n");
+        let news: Vec<_> =
+            self.0.verdicts.iter().filter(|verdict| verdict.is_broken != Some(false)).collect();
+        for verdict in &news {
+            let sentence = match verdict.is_broken {
+                None => super::undecided(verdict),
+                Some(_) => super::broken(verdict, self.per()),
+            };
+            out.push_str(&format!("**{}**\n\n", capitalised(&sentence)));
+        }
+        if news.is_empty() && !self.0.verdicts.is_empty() {
+            out.push_str("All limits hold.\n\n");
+        }
+        out.push_str("| | before | after | difference | |\n|---|--:|--:|--:|--:|\n");
+        for (measure, change) in &self.0.comparison.totals {
+            let difference = signed(*measure, change.difference(), self.per());
+            let difference = if change.difference() > 0 { format!("**{difference}**") } else { difference };
+            out.push_str(&format!(
+                "| {} | {} | {} | {difference} | {} |\n",
+                measure.word(),
+                value(*measure, change.before, self.per()),
+                value(*measure, change.after, self.per()),
+                percent(*change)
+            ));
+        }
+        out.push('\n');
+        for (word, file, command) in self.sides() {
+            let command =
+                if command.is_empty() { String::new() } else { format!(": {}", code(&command, STYLE.width)) };
+            out.push_str(&format!("- {word} {}{command}\n", code(&file, FILE_MAX)));
+        }
+        for note in self.notes() {
+            out.push_str(&format!("\n{note}\n"));
+        }
+        out
+    }
+
+    /// A part with a folded stack for each site.
+    fn part(&self, heading: &str, rows: &[&DiffRow<'_>], out: &mut String) {
+        let mut tally = Tally::default();
+        rows.iter().for_each(|row| tally.add(row.change(self.by())));
+        if rows.is_empty() {
+            return;
+        }
+        out.push_str(&format!("\n### {heading}: {}\n\n", self.amount(tally)));
+        let limit = self.0.limit.unwrap_or(LIMIT);
+        let mut rest = Tally::default();
+        for (at, row) in rows.iter().enumerate() {
+            let text = self.folded(row);
+            if at < limit && rest.sites == 0 && out.len() + text.len() <= BYTES_MAX {
+                out.push_str(&text);
+            } else {
+                rest.add(row.change(self.by()));
+            }
+        }
+        if rest.sites > 0 {
+            let figure = signed(self.by(), rest.change.difference(), self.per());
+            out.push_str(&format!("\n{} with {figure} not shown.\n", plural(rest.sites as u64, "more site")));
+        }
+    }
+
+    fn folded(&self, row: &DiffRow<'_>) -> String {
+        let difference = signed(self.by(), row.change(self.by()).difference(), self.per());
+        let frames = row.after.as_ref().or(row.before.as_ref()).map_or(&[][..], |side| &side.frames);
+        let name = escaped(&frame_text(frames.first().copied(), STYLE.width));
+        let detail = escaped(&self.detail(row));
+        let word = row.section.word();
+        let stack = self.stack_lines(row, STYLE.width).join("\n") + "\n";
+        folded(&format!("{word} <b>{difference}</b> <code>{name}</code> {detail}"), false, &stack)
+    }
+
+    fn moved_part(&self, out: &mut String) {
+        let rows: Vec<&DiffRow<'_>> = self.0.comparison.section(Section::Moved).collect();
+        if rows.is_empty() {
+            return;
+        }
+        let tally = self.0.comparison.tally(Section::Moved);
+        out.push_str(&format!("\n### Moved: {}\n\n", self.moved_amount(tally)));
+        let (renames, others) = self.by_rename(&rows);
+        let limit = self.0.limit.unwrap_or(LIMIT);
+        let renamed = renames.iter().map(|(names, tally)| {
+            format!("- {} renamed: {}\n", code(names, STYLE.width), plural(tally.sites as u64, "site"))
+        });
+        let placed = others.iter().map(|row| {
+            let frame = row.after.as_ref().and_then(|side| side.frames.first()).copied();
+            format!("- {} {}\n", code(&frame_text(frame, STYLE.width), FILE_MAX), mark(row.level))
+        });
+        let lines: Vec<String> = renamed.take(limit).chain(placed.take(limit)).collect();
+        let mut left_out = renames.len() + others.len() - lines.len();
+        for line in lines {
+            if out.len() + line.len() <= BYTES_MAX {
+                out.push_str(&line);
+            } else {
+                left_out += 1;
+            }
+        }
+        if left_out > 0 {
+            out.push_str(&format!("- and {left_out} more\n"));
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! What events tell, one section for each question: the frame around them, and what they share.
+
+mod chains;
+mod histogram;
+mod short_lived;
+mod threads;
+mod timeline;
+mod window;
+
+use crate::{Style, cut_end, frame_text, printable};
+use chains::chains;
+use histogram::histograms;
+use mallow_base::{Bytes, Count, Micros};
+use mallow_profile::{Profile, TimeUnit};
+use mallow_view::{EventReport, SiteOptions};
+use mallow_view::{PlaceRow, lines, short_name};
+use short_lived::brief;
+use threads::threads;
+use timeline::timeline;
+use window::window;
+
+/// Columns left of a plot.
+pub const GUTTER: usize = 10;
+/// Rows of a table.
+const LIMIT: usize = 10;
+
+/// All sections that were asked for.
+pub fn text(shows: &EventReport<'_>, sites: SiteOptions<'_>, style: Style) -> String {
+    let page = Page { profile: shows.profile, sites, style };
+    let mut out = vec![page.title(shows)];
+    let mut add = |section: Vec<String>| {
+        out.push(String::new());
+        out.extend(section);
+    };
+    shows.timeline.iter().for_each(|found| add(timeline(&page, found)));
+    shows.window_sites.iter().for_each(|found| add(window(&page, found, shows.at_only)));
+    shows.histograms.iter().for_each(|found| add(histograms(&page, found)));
+    shows.threads.iter().for_each(|found| add(threads(&page, found)));
+    shows.chains.iter().for_each(|found| add(chains(&page, found)));
+    if let Some((within, found)) = &shows.temporary {
+        let what = match within {
+            1 => "freed before their thread allocated again".to_owned(),
+            within => format!("freed before {within} further allocations"),
+        };
+        add(brief(&page, "temporary", &what, found));
+    }
+    if let Some((us, found)) = &shows.short_lived {
+        add(brief(&page, "short-lived", &format!("lived shorter than {}", Micros(*us)), found));
+    }
+    out.join("\n") + "\n"
+}
+
+/// What every section needs to know.
+pub(super) struct Page<'a> {
+    pub(super) profile: &'a Profile,
+    pub(super) sites: SiteOptions<'a>,
+    pub(super) style: Style,
+}
+
+impl Page<'_> {
+    /// `./app: 2.58 s`, and the window.
+    fn title(&self, shows: &EventReport<'_>) -> String {
+        let recording = &self.profile.recording;
+        let end = match shows.window {
+            None => self.time(recording.duration_us),
+            Some(window) if shows.at_only => {
+                let at = window.to_us.min(recording.duration_us);
+                format!("at {} of {}", self.time(at), self.time(recording.duration_us))
+            }
+            Some(window) => format!(
+                "{} to {} of {}",
+                self.time(window.from_us),
+                self.time(window.to_us.min(recording.duration_us)),
+                self.time(recording.duration_us)
+            ),
+        };
+        let left = self.style.width.saturating_sub(end.chars().count() + 2);
+        let command = match recording.command.is_empty() {
+            true => "a program that is not named".to_owned(),
+            false => printable(&recording.command.join(" ")),
+        };
+        format!("{}: {end}", self.style.bold(&cut_end(&command, left)))
+    }
+
+    /// A time of the recording in its unit.
+    pub(super) fn time(&self, time: u64) -> String {
+        match self.profile.recording.time_unit {
+            TimeUnit::Microseconds => Micros(time).to_string(),
+            TimeUnit::Instructions => format!("{} instr.", Count(time)),
+            TimeUnit::Bytes => format!("{} allocated", Bytes(time)),
+        }
+    }
+
+    pub(super) fn limit(&self) -> usize {
+        self.sites.limit.unwrap_or(LIMIT)
+    }
+
+    /// The frame that names a row, in what `taken` columns leave.
+    pub(super) fn name<T>(&self, row: &PlaceRow<T>, taken: usize) -> String {
+        frame_text(row.frames(self.profile).next(), self.style.name_width(taken))
+    }
+
+    /// Who called it, below its name; nothing where nobody did.
+    pub(super) fn callers<T>(&self, row: &PlaceRow<T>, indent: usize) -> Option<String> {
+        let stack = lines(row.frames(self.profile), self.sites.shown);
+        let mut names: Vec<String> =
+            stack.iter().skip(1).take(9).map(|line| short_name(&line.frame.function)).collect();
+        // Calls inlined from one function into another version of it read like a stutter.
+        names.dedup();
+        if names.is_empty() {
+            return None;
+        }
+        let text = format!("from {}", printable(&names.join(", ")));
+        let text = cut_end(&text, self.style.width.saturating_sub(indent));
+        Some(format!("{:indent$}{}", "", self.style.dim(&text)))
+    }
+
+    /// What a limit left out.
+    pub(super) fn more(&self, rows: usize) -> Option<String> {
+        let left = rows.saturating_sub(self.limit());
+        let sites = crate::plural(left as u64, "more site");
+        (left > 0).then(|| format!("{sites} not shown; use --limit to see more."))
+    }
+}
+
+/// Eighths of a cell, from none to all.
+const EIGHTHS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// Columns as bars from the bottom, in a number of rows, the topmost first. What is above 0 is seen.
+pub(super) fn bars(values: &[u64], highest: u64, rows: usize) -> Vec<String> {
+    let eighths = |value: u64| -> usize {
+        let full = rows as u128 * 8;
+        let height = (u128::from(value) * full).div_ceil(u128::from(highest.max(1)));
+        height.min(full) as usize
+    };
+    let heights: Vec<usize> = values.iter().map(|&value| eighths(value)).collect();
+    let row = |row: usize| -> String {
+        let below = (rows - 1 - row) * 8;
+        heights.iter().map(|height| EIGHTHS[height.saturating_sub(below).min(8)]).collect()
+    };
+    (0..rows).map(|at| row(at).trim_end().to_owned()).collect()
+}
+
+/// A bar to the right: `part` of `whole` in `width` columns.
+pub(super) fn bar(part: u64, whole: u64, width: usize) -> String {
+    const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+    let eighths = (u128::from(part) * width as u128 * 8).div_ceil(u128::from(whole.max(1)));
+    let eighths = eighths.min(width as u128 * 8) as usize;
+    "█".repeat(eighths / 8) + EIGHTHS[eighths % 8]
+}
+
+#[cfg(test)]
+#[path = "events_tests.rs"]
+mod tests;

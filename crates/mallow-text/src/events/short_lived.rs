@@ -1,0 +1,31 @@
+//! Sites by the blocks that did not live long.
+
+use super::Page;
+use crate::{figure, plural};
+use mallow_base::{Bytes, Percent};
+use mallow_view::Measure;
+use mallow_view::brief::Brief;
+
+/// One line for each site, and one for who called it.
+pub(super) fn brief(page: &Page<'_>, word: &str, what: &str, found: &Brief) -> Vec<String> {
+    let blocks = plural(found.blocks, "block");
+    let heading = format!("{}: {blocks}, {}, {what}", page.style.bold(word), Bytes(found.bytes));
+    let mut out = vec![heading];
+    if found.rows.is_empty() {
+        return out;
+    }
+    out.push(page.style.dim(&format!("{:>12}{:>9}{:>11}  site", "blocks", "of all", "bytes")));
+    for row in found.rows.iter().take(page.limit()) {
+        let figures = &row.figures;
+        let share = Percent { part: figures.blocks, whole: figures.allocations }.to_string();
+        out.push(format!(
+            "{:>12}{share:>9}{:>11}  {}",
+            figure(Measure::Temporary, figures.blocks),
+            Bytes(figures.bytes).to_string(),
+            page.name(row, 34)
+        ));
+        out.extend(page.callers(row, 34));
+    }
+    out.extend(page.more(found.rows.len()));
+    out
+}

@@ -1,0 +1,65 @@
+//! What each thread did.
+
+use super::Page;
+use crate::{cut_end, figure, plural, printable};
+use mallow_base::Bytes;
+use mallow_profile::analysis::ThreadFigures;
+use mallow_view::Measure;
+use mallow_view::threads::{ThreadRow, Threads};
+
+/// Threads in a table before it is cut.
+const LIMIT: usize = 20;
+
+/// A line for each thread, and one for all of them.
+pub(super) fn threads(page: &Page<'_>, found: &Threads<'_>) -> Vec<String> {
+    let word = page.style.bold("threads");
+    let mut out = vec![format!("{word}: {}", found.rows.len())];
+    if found.rows.is_empty() {
+        return out;
+    }
+    let head = ["allocations", "bytes", "frees", "not own", "temporary", "live"];
+    let [allocations, bytes, frees, others, temporary, live] = head;
+    out.push(page.style.dim(&format!(
+        "{allocations:>11}{bytes:>10}{frees:>11}{others:>10}{temporary:>11}{live:>11}  thread"
+    )));
+    let limit = page.sites.limit.unwrap_or(LIMIT);
+    let several = found.rows.iter().any(|row| row.pid != found.rows[0].pid);
+    for row in found.rows.iter().take(limit) {
+        let line = columns(&row.figures);
+        let left = page.style.width.saturating_sub(line.chars().count() + 2);
+        out.push(format!("{line}  {}", cut_end(&name(row, several), left)));
+    }
+    if found.rows.len() > limit {
+        out.push(format!(
+            "{} not shown; use --limit to see more.",
+            plural((found.rows.len() - limit) as u64, "more thread")
+        ));
+    }
+    if found.rows.len() > 1 {
+        out.push(format!("{}  all", columns(&found.totals)));
+    }
+    out
+}
+
+fn columns(figures: &ThreadFigures) -> String {
+    let count = |value| figure(Measure::Allocations, value);
+    format!(
+        "{:>11}{:>10}{:>11}{:>10}{:>11}{:>11}",
+        count(figures.allocations),
+        Bytes(figures.bytes).to_string(),
+        count(figures.frees),
+        count(figures.frees_of_others),
+        count(figures.temporary),
+        Bytes(figures.live_bytes).to_string()
+    )
+}
+
+fn name(row: &ThreadRow<'_>, several: bool) -> String {
+    let tid = match row.tid {
+        0 => String::new(),
+        tid => tid.to_string(),
+    };
+    let process = if several { format!("{}/", row.pid) } else { String::new() };
+    let name = printable(row.name);
+    format!("{process}{tid} {name}").trim().to_owned()
+}

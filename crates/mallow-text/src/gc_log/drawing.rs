@@ -1,0 +1,55 @@
+//! Objects and resident memory on two scales, as the source document's gnuplot script draws them.
+
+use super::text::verdict;
+use crate::cut_end;
+use crate::plot::{Axis as Scale, Band, Curve, Plot, Stroke, Unit};
+use mallow_growth::Observation;
+use mallow_view::gc_log::{Axis, GcReport, SLOT_BYTES};
+
+const OBJECTS: usize = 1;
+const RESIDENT: usize = 0;
+
+/// The drawing.
+pub fn svg(course: &GcReport) -> String {
+    plot(course).svg()
+}
+
+fn plot(course: &GcReport) -> Plot {
+    let seen = &course.evidence.observations;
+    let curve = |name: &str, colour, is_right, of: &dyn Fn(&Observation) -> f64| Curve {
+        name: name.to_owned(),
+        is_right,
+        points: seen.iter().map(|seen| (course.across(seen), of(seen))).collect(),
+        stroke: Stroke::Line,
+        colour,
+    };
+    let objects = |seen: &Observation| (GcReport::objects_at(seen) / SLOT_BYTES) as f64;
+    let mut curves = vec![curve(&course.slots_column, OBJECTS, false, &objects)];
+    let resident = course.resident.as_ref();
+    curves.extend(
+        resident.map(|column| curve(&column.name, RESIDENT, true, &|seen| seen.resident_bytes as f64)),
+    );
+    let verdict = verdict(course);
+    let (word, sentence) = verdict.split_once(": ").unwrap_or((&verdict, ""));
+    let (across, unit) = match &course.axis {
+        Axis::Requests(column) => (format!("requests ({column})"), Unit::Count),
+        Axis::Seconds => ("time".to_owned(), Unit::Seconds),
+        Axis::Collections => ("collections".to_owned(), Unit::Count),
+    };
+    let window = seen.get(course.judgement.window.clone()).unwrap_or_default();
+    let band = window.first().zip(window.last()).map(|(first, last)| Band {
+        from: course.across(first),
+        to: course.across(last),
+        label: "judged".to_owned(),
+        shade: Some(1),
+    });
+    Plot {
+        title: format!("{word}: {}", cut_end(&course.file, 60)),
+        subtitle: cut_end(sentence, 112),
+        across: Scale { label: across, unit },
+        left: Scale { label: "objects".to_owned(), unit: Unit::Count },
+        right: resident.map(|_| Scale { label: "resident memory".to_owned(), unit: Unit::Bytes }),
+        curves,
+        bands: band.into_iter().collect(),
+    }
+}

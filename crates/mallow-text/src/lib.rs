@@ -1,0 +1,33 @@
+//! Rows as people read them: tables, pages, drawings, and what a CI server reads.
+//!
+//! Everything is made as a string first, so that a test sees exactly what a person sees. This crate decides nothing and measures
+//! nothing, and must never do I/O nor know where its rows came from.
+//!
+//! In reading order:
+//! - [`Style`] and the wording of figures, names and frames, which every page shares;
+//! - [`report`], [`events`], [`diff`], [`stat`], [`summary`], [`allocator`]: a profile;
+//! - [`check`], [`soak`], [`gc_log`]: verdicts, each as text, and where it makes sense as Markdown and JUnit;
+//! - [`plot`], [`flamegraph`]: drawings.
+
+pub mod allocator;
+pub mod check;
+pub mod diff;
+pub mod events;
+pub mod flamegraph;
+pub mod gc_log;
+mod junit;
+mod markdown;
+pub mod plot;
+pub mod report;
+pub mod soak;
+pub mod stat;
+mod style;
+pub mod summary;
+mod wording;
+
+pub use mallow_base::grouped;
+pub use style::{Style, WIDTH_DEFAULT};
+pub use wording::{
+    cut_end, cut_start, exit_text, figure, frame_text, frame_with_caller, plural, printable,
+    shell_word, signal_name, wrapped,
+};

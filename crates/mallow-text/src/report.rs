@@ -1,0 +1,290 @@
+//! What `mallow report` prints: the frame around the tables, and what all of them share.
+
+pub mod leaks;
+mod missing_data;
+mod points;
+mod short;
+mod stacks;
+mod totals;
+mod tree;
+
+pub(super) use stacks::whole_frame;
+
+use crate::{Style, cut_end, exit_text, figure, grouped, plural, printable};
+use mallow_base::{Bytes, Count, Micros, Percent};
+use mallow_profile::{Profile, SiteTotals, TimeUnit, Totals};
+use mallow_view::{
+    Filter, Layout, Measure, ReportOptions, SiteRow, Sites, SortKey, Subject, SuppressedLeaks,
+};
+
+/// Sites in a table with stacks, and processes.
+const LIMIT: usize = 10;
+
+/// The whole report.
+pub fn report(subject: &Subject<'_>, view: &ReportOptions, style: Style) -> String {
+    let profile = subject.profile;
+    let mut sites = Sites::of(profile, view.shown, &view.filter);
+    let suppressed = subject.suppressed(view);
+    let page = Page { subject, profile, view, style, totals: profile.totals(), suppressed };
+    let mut out = page.title();
+    out.extend(page.not_told());
+    out.push(String::new());
+    match view.layout {
+        Layout::Tables => {
+            out.extend(page.figures());
+            out.extend(page.processes());
+            out.push(String::new());
+            out.extend(page.selected(&sites));
+            for measure in Measure::ALL.into_iter().filter(|measure| page.tells(*measure)) {
+                sites.sort(measure);
+                out.extend(page.short_table(&sites, measure));
+            }
+        }
+        Layout::Stacks(key) => {
+            out.extend(page.selected(&sites));
+            sites.sort(key);
+            out.extend(page.if_told(key, || page.stacks(&sites, key)));
+        }
+        Layout::Points(key) => {
+            out.extend(page.selected(&sites));
+            sites.sort(key);
+            out.extend(page.if_told(key, || page.points(&sites, key)));
+        }
+        Layout::Tree(tree) => {
+            out.extend(page.selected(&sites));
+            out.extend(page.if_told(tree.key, || page.tree(&sites, tree)));
+        }
+    }
+    while out.last().is_some_and(String::is_empty) {
+        out.pop();
+    }
+    // Where nothing has passed a filter, functions without a name may be why.
+    if sites.rows.is_empty() {
+        sites = Sites::of(profile, view.shown, &Filter::default());
+    }
+    out.extend(page.without_names(&sites));
+    out.join("\n") + "\n"
+}
+
+/// What every part of the report needs to know.
+struct Page<'a> {
+    subject: &'a Subject<'a>,
+    profile: &'a Profile,
+    view: &'a ReportOptions,
+    style: Style,
+    totals: Totals,
+    suppressed: SuppressedLeaks,
+}
+
+impl Page<'_> {
+    fn title(&self) -> Vec<String> {
+        let recording = &self.profile.recording;
+        let first = self.profile.processes.first().map(|process| process.pid);
+        let exit = self.profile.processes.iter().rev().find(|p| Some(p.pid) == first).and_then(|p| p.exit);
+        let took = self.time(recording.duration_us);
+        let end = match self.foreign_name() {
+            None => format!("{} after {took}", exit_text(exit)),
+            Some(name) if recording.duration_us == 0 => name,
+            Some(name) => format!("{name}, {took}"),
+        };
+        let left = self.style.width.saturating_sub(end.chars().count() + 2);
+        let command = if recording.command.is_empty() {
+            "a program that is not named".to_owned()
+        } else {
+            printable(&recording.command.join(" "))
+        };
+        let mut lines = vec![format!("{}: {end}", self.style.bold(&cut_end(&command, left)))];
+        let lost = self.profile.processes.iter().fold(0, |sum: u64, p| sum.saturating_add(p.events_lost));
+        if lost > 0 {
+            lines.push(format!("figures are too low: {} were lost", plural(lost, "event")));
+        }
+        if let Some(per) = self.view.per {
+            lines.push(format!(
+                "shown per operation, of {}; peaks and details are undivided",
+                plural(per, "operation")
+            ));
+        }
+        lines
+    }
+
+    /// A time of the recording in its unit.
+    fn time(&self, time: u64) -> String {
+        match self.profile.recording.time_unit {
+            TimeUnit::Microseconds => Micros(time).to_string(),
+            TimeUnit::Instructions => format!("{} instr.", Count(time)),
+            TimeUnit::Bytes => format!("{} allocated", Bytes(time)),
+        }
+    }
+
+    /// An average time, with a digit more where it is short.
+    fn average_time(&self, time: f64) -> String {
+        match self.profile.recording.time_unit {
+            TimeUnit::Microseconds if time < 99.95 => format!("{time:.1} µs"),
+            _ => self.time(time.round() as u64),
+        }
+    }
+
+    /// A measure's figure in a table: per operation where that is asked for.
+    fn value(&self, measure: Measure, value: u64) -> String {
+        match self.view.per {
+            Some(per) if measure != Measure::Peak => per_operation(measure, value, per),
+            _ => figure(measure, value),
+        }
+    }
+
+    /// `leaked: 12 MiB in 1,031 blocks at 12 sites`, and what was suppressed.
+    fn heading(&self, sites: &Sites<'_>, key: SortKey) -> Vec<String> {
+        let concerned = sites.rows.iter().filter(|row| key.concerns(&row.totals)).count() as u64;
+        let totals = sites.totals();
+        let word = self.style.bold(key.word());
+        let at = plural(concerned, "site");
+        let first = match key {
+            SortKey::Measure(measure) => {
+                let blocks = match measure {
+                    Measure::Peak if totals.peak_blocks > 0 => {
+                        format!(" in {}", plural(totals.peak_blocks, "block"))
+                    }
+                    Measure::Leaked if totals.leaked_blocks > 0 => {
+                        format!(" in {}", plural(totals.leaked_blocks, "block"))
+                    }
+                    _ => String::new(),
+                };
+                format!("{word}: {}{blocks} at {at}", self.value(measure, measure.of_site(&totals)))
+            }
+            key if key.adds_up() => format!("{word}: {} at {at}", self.key_value(key, &totals)),
+            _ => format!("{word} at {at}"),
+        };
+        let suppressed = (key.weight() == Measure::Leaked).then(|| self.suppressed_line()).flatten();
+        [Some(first), suppressed].into_iter().flatten().collect()
+    }
+
+    /// The figure of a site that it is sorted by.
+    fn key_value(&self, key: SortKey, totals: &SiteTotals) -> String {
+        let point = mallow_view::Point::of(totals, &self.profile.recording, &self.profile.known);
+        match key {
+            SortKey::Measure(measure) => self.value(measure, measure.of_site(totals)),
+            SortKey::Max => Bytes(totals.live_bytes_max).to_string(),
+            SortKey::Size => point.size.map(average_size).unwrap_or_default(),
+            SortKey::Lifetime => point.lifetime.map(|time| self.average_time(time)).unwrap_or_default(),
+            SortKey::Rate => point.allocations_rate.map(|rate| self.rate(rate)).unwrap_or_default(),
+            SortKey::Reallocations => self.value(Measure::Allocations, totals.reallocations),
+            other => figure(Measure::Allocations, other.of_site(totals)),
+        }
+    }
+
+    /// `230 k/s`.
+    fn rate(&self, rate: f64) -> String {
+        let text = if rate < 9.95 { format!("{rate:.1}") } else { Count(rate.round() as u64).to_string() };
+        format!("{text}{}", self.per_time())
+    }
+
+    fn per_time(&self) -> &'static str {
+        match self.profile.recording.time_unit {
+            TimeUnit::Microseconds => "/s",
+            TimeUnit::Instructions => "/Minstr.",
+            TimeUnit::Bytes => "/MiB",
+        }
+    }
+
+    /// A measure's share of the whole recording.
+    fn share(&self, measure: Measure, part: u64) -> String {
+        Percent { part, whole: measure.of_totals(&self.totals) }.to_string()
+    }
+
+    /// `suppressed: 3 sites, 1.2 KiB in 4 blocks by leak:foo (2), leak:bar (1)`.
+    fn suppressed_line(&self) -> Option<String> {
+        let SuppressedLeaks { sites, bytes, blocks, by } = &self.suppressed;
+        if *sites == 0 {
+            return None;
+        }
+        let mut used: Vec<_> =
+            by.iter().zip(&self.subject.suppressions.suppressions).filter(|(by, _)| by.sites > 0).collect();
+        used.sort_by_key(|(by, _)| std::cmp::Reverse((by.bytes, by.blocks)));
+        let by: Vec<String> =
+            used.iter().map(|(by, one)| format!("leak:{} ({})", printable(&one.pattern), by.sites)).collect();
+        let what = format!("{} in {}", Bytes(*bytes), plural(*blocks, "block"));
+        let line = format!("suppressed: {}, {what} by {}", plural(*sites as u64, "site"), by.join(", "));
+        Some(cut_end(&line, self.style.width))
+    }
+
+    /// What to do about frames that are only addresses.
+    fn without_names(&self, sites: &Sites<'_>) -> Vec<String> {
+        let modules = sites.modules_without_names();
+        let names: Vec<&str> = modules.iter().take(3).filter_map(|path| path.rsplit('/').next()).collect();
+        let more = match modules.len() {
+            0 => return Vec::new(),
+            1..=3 => String::new(),
+            count => format!(" and {} more", count - 3),
+        };
+        let what = cut_end(&printable(&names.join(", ")), self.style.width.saturating_sub(38));
+        let cure = "Install their debug packages (-dbgsym), or build them with -g and without -s.";
+        vec![String::new(), format!("No names for functions of {what}{more}."), cure.to_owned()]
+    }
+
+    /// With a filter: what passed it, and its share of the whole.
+    fn selected(&self, sites: &Sites<'_>) -> Vec<String> {
+        let Filter { function, module } = &self.view.filter;
+        let word = |what: &str, text: &Option<String>| text.as_ref().map(|text| format!("{what} \"{text}\""));
+        let parts: Vec<String> =
+            [word("function", function), word("module", module)].into_iter().flatten().collect();
+        if parts.is_empty() {
+            return Vec::new();
+        }
+        let selected = sites.totals();
+        let heading = format!("sites with {}", parts.join(" and "));
+        if sites.rows.is_empty() && !self.profile.sites.is_empty() {
+            let all = plural(self.profile.sites.len() as u64, "recorded stack");
+            return vec![
+                cut_end(&heading, self.style.width.saturating_sub(6)) + ": none",
+                format!("Not one of {all} has it."),
+            ];
+        }
+        let mut lines = vec![self.style.bold(&cut_end(&heading, self.style.width))];
+        for measure in Measure::ALL.into_iter().filter(|measure| self.tells(*measure)) {
+            let part = measure.of_site(&selected);
+            let share = self.share(measure, part);
+            lines.push(format!("{:<12}{:>10}  {share:>6}", measure.word(), self.value(measure, part)));
+        }
+        lines.push(String::new());
+        lines
+    }
+
+    /// `33 more sites with 30.0% not shown; use --limit to see more.`
+    fn not_shown(&self, rows: &[&SiteRow], key: SortKey) -> String {
+        let sites = plural(rows.len() as u64, "more site");
+        if !matches!(key, SortKey::Measure(_)) {
+            return format!("{sites} not shown; use --limit to see more.");
+        }
+        let sum = |sum: u64, row: &&SiteRow| sum.saturating_add(key.of_site(&row.totals));
+        let share = self.share(key.weight(), rows.iter().fold(0, sum));
+        format!("{sites} with {share} not shown; use --limit to see more.")
+    }
+}
+
+/// `21.000`, or `10.5 B`.
+fn per_operation(measure: Measure, value: u64, per: u64) -> String {
+    let each = value as f64 / per as f64;
+    match measure.is_bytes() {
+        true if each < 1023.95 => format!("{each:.1} B"),
+        true => Bytes(each.round() as u64).to_string(),
+        false if each < 99_999.0 => {
+            let text = format!("{each:.3}");
+            let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+            format!("{}.{fraction}", grouped(whole.parse().unwrap_or(0)))
+        }
+        false => figure(measure, each.round() as u64),
+    }
+}
+
+/// An average size, with a digit more where it is small and not whole.
+fn average_size(bytes: f64) -> String {
+    if bytes < 99.95 && (bytes - bytes.round()).abs() >= 0.05 {
+        format!("{bytes:.1} B")
+    } else {
+        Bytes(bytes.round() as u64).to_string()
+    }
+}
+
+#[cfg(test)]
+#[path = "report_tests.rs"]
+mod tests;

@@ -1,0 +1,50 @@
+//! A short table for each measure: one line for each frame that names sites, and one for who called it.
+
+use super::Page;
+use super::leaks;
+use crate::{cut_end, frame_text, printable};
+use mallow_view::{Measure, SiteRow, Sites, lines, short_name};
+
+/// Sites in each short table.
+const SHORT_LIMIT: usize = 5;
+
+impl Page<'_> {
+    /// One line for each naming frame, and one for who called it.
+    pub(super) fn short_table(&self, sites: &Sites<'_>, measure: Measure) -> Vec<String> {
+        let has_suppressed = measure == Measure::Leaked && self.suppressed.sites > 0;
+        if !has_suppressed && !sites.rows.iter().any(|row| measure.concerns(&row.totals)) {
+            return Vec::new();
+        }
+        let mut named = sites.by_naming_frame();
+        named.sort(measure);
+        let mut out = self.heading(sites, measure.into());
+        let rows = named.rows.iter().filter(|row| measure.concerns(&row.totals));
+        for row in rows.take(self.view.limit.unwrap_or(SHORT_LIMIT)) {
+            let value = measure.of_site(&row.totals);
+            let share = self.share(measure, value);
+            let name = frame_text(named.frames(row).next(), self.style.name_width(20));
+            out.push(format!("{:>10}  {share:>6}  {name}", self.value(measure, value)));
+            let callers = self.callers(&named, row);
+            if !callers.is_empty() {
+                let text = cut_end(&format!("from {callers}"), self.style.name_width(22));
+                out.push(format!("{:22}{}", "", self.style.dim(&text)));
+            }
+            if measure == Measure::Leaked
+                && let Some(verdict) = leaks::verdict(self.subject.leaks, row.stack)
+            {
+                out.push(format!("{:22}{}", "", self.style.dim(verdict)));
+            }
+        }
+        out.push(String::new());
+        out
+    }
+
+    fn callers(&self, sites: &Sites<'_>, row: &SiteRow) -> String {
+        let stack = lines(sites.frames(row), self.view.shown);
+        let mut names: Vec<String> =
+            stack.iter().skip(1).take(9).map(|line| short_name(&line.frame.function)).collect();
+        // Calls inlined from one function into another version of it read like a stutter.
+        names.dedup();
+        printable(&names.join(", "))
+    }
+}

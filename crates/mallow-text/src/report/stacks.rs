@@ -1,0 +1,159 @@
+//! The top sites by one figure, with their stacks.
+
+use super::leaks;
+use super::{LIMIT, Page, average_size};
+use crate::{figure, frame_text, plural, printable};
+use mallow_base::{Bytes, Count, Frame, Percent};
+use mallow_profile::SiteTotals;
+use mallow_view::{Line, Measure, Piece, Shown, SiteRow, Sites, SortKey, cut, lines, place};
+
+/// Lines of a stack before its middle is left out.
+const STACK_LINES_MAX: usize = 12;
+
+impl Page<'_> {
+    /// The top sites with their stacks.
+    pub(super) fn stacks(&self, sites: &Sites<'_>, key: SortKey) -> Vec<String> {
+        let limit = self.view.limit.unwrap_or(LIMIT);
+        let concerned: Vec<&SiteRow> = sites.rows.iter().filter(|row| key.concerns(&row.totals)).collect();
+        if concerned.is_empty() {
+            return self.nothing(key);
+        }
+        let mut out = self.heading(sites, key);
+        out.push(String::new());
+        for row in concerned.iter().take(limit) {
+            let value = self.style.bold(&format!("{:>10}", self.key_value(key, &row.totals)));
+            let share = match key {
+                SortKey::Measure(measure) => {
+                    format!("{:>6}  ", self.share(measure, measure.of_site(&row.totals)))
+                }
+                _ => String::new(),
+            };
+            out.push(format!("{value}  {share}{}", self.detail(key, &row.totals)).trim_end().to_owned());
+            out.extend(self.leak_notes(key, row));
+            out.extend(self.stack(sites, row, 12));
+            out.push(String::new());
+        }
+        if concerned.len() > limit {
+            out.push(self.not_shown(&concerned[limit..], key));
+        }
+        out
+    }
+
+    /// What stands in place of an empty table.
+    pub(super) fn nothing(&self, key: SortKey) -> Vec<String> {
+        let suppressed = (key.weight() == Measure::Leaked).then(|| self.suppressed_line()).flatten();
+        let word = self.style.bold(key.word());
+        match suppressed {
+            Some(line) => vec![format!("{word}: nothing that is not suppressed"), line],
+            None => vec![format!("{word}: nothing")],
+        }
+    }
+
+    /// What else is worth knowing of a site that leaks, below its figures.
+    fn leak_notes(&self, key: SortKey, row: &SiteRow) -> Vec<String> {
+        if key.weight() != Measure::Leaked {
+            return Vec::new();
+        }
+        let times = self.first_and_last(&row.totals);
+        let verdict = leaks::verdict(self.subject.leaks, row.stack);
+        let notes: Vec<&str> = [verdict, times.as_deref()].into_iter().flatten().collect();
+        let note = notes.join("; ");
+        let note = (!note.is_empty()).then(|| format!("{:12}{}", "", self.style.dim(&note)));
+        note.into_iter().collect()
+    }
+
+    /// When a site allocated.
+    pub(super) fn first_and_last(&self, totals: &SiteTotals) -> Option<String> {
+        if !self.profile.known.times || totals.allocations == 0 {
+            return None;
+        }
+        let (first, last) = (self.time(totals.first_us), self.time(totals.last_us));
+        Some(if totals.allocations == 1 {
+            format!("allocated after {first}")
+        } else {
+            format!("first allocated after {first}, last after {last}")
+        })
+    }
+
+    /// A site's stack, `indent` columns from the left.
+    pub(super) fn stack(&self, sites: &Sites<'_>, row: &SiteRow, indent: usize) -> Vec<String> {
+        let stack = lines(sites.frames(row), self.view.shown);
+        let width = self.style.name_width(indent);
+        self.calls(&stack, width).into_iter().map(|line| format!("{:indent$}{line}", "")).collect()
+    }
+
+    /// Calls, one to a line, the middle of many left out.
+    pub(super) fn calls(&self, stack: &[Line<'_>], width: usize) -> Vec<String> {
+        let all = self.view.shown == Shown::All;
+        let line = |line: &Line<'_>| {
+            let times =
+                if line.times > 1 { format!("  × {}", Count(line.times as u64)) } else { String::new() };
+            let left = width.saturating_sub(times.chars().count());
+            let text = if all { whole_frame(line.frame) } else { frame_text(Some(line.frame), left) };
+            format!("{text}{times}")
+        };
+        if stack.is_empty() {
+            return vec![frame_text(None, width)];
+        }
+        let max = if all { usize::MAX } else { STACK_LINES_MAX };
+        let piece = |piece: &Piece<'_>| match piece {
+            Piece::Line(shown) => line(shown),
+            Piece::Gap(count) => self.style.dim(&format!("… {count} more; use --all-frames to see them")),
+        };
+        cut(stack, max).iter().map(piece).collect()
+    }
+
+    /// What else is worth knowing of a site in a table of one figure.
+    fn detail(&self, key: SortKey, totals: &SiteTotals) -> String {
+        let known = &self.profile.known;
+        let calls = figure(Measure::Allocations, totals.allocations);
+        let allocations = if self.tells(Measure::Allocations) && totals.allocations > 0 {
+            plural(totals.allocations, "allocation")
+        } else {
+            String::new()
+        };
+        let each = |bytes: SortKey, blocks: SortKey| {
+            let are_known = bytes.is_known(known) && blocks.is_known(known) && blocks.of_site(totals) > 1;
+            let each = bytes.of_site(totals).checked_div(blocks.of_site(totals)).filter(|_| are_known);
+            each.map(|each| format!("{} each", Bytes(each)))
+        };
+        let of = |blocks: SortKey| match (blocks.is_known(known), allocations.is_empty()) {
+            (false, _) => allocations.clone(),
+            (true, true) => plural(blocks.of_site(totals), "block"),
+            (true, false) => format!("{} of {allocations}", plural(blocks.of_site(totals), "block")),
+        };
+        let bytes = self.tells(Measure::Bytes).then(|| Bytes(totals.bytes).to_string());
+        let size = each(Measure::Bytes.into(), Measure::Allocations.into());
+        let parts = match key {
+            SortKey::Measure(Measure::Allocations) | SortKey::Rate => vec![bytes, size],
+            SortKey::Measure(Measure::Bytes) => vec![Some(allocations), size],
+            SortKey::Measure(Measure::Peak) | SortKey::PeakBlocks => {
+                let blocks = SortKey::PeakBlocks;
+                vec![Some(of(blocks)), each(Measure::Peak.into(), blocks)]
+            }
+            SortKey::Measure(Measure::Leaked) | SortKey::LeakedBlocks => {
+                let blocks = SortKey::LeakedBlocks;
+                vec![Some(of(blocks)), each(Measure::Leaked.into(), blocks)]
+            }
+            SortKey::Measure(Measure::Temporary) => {
+                let share = Percent { part: totals.temporary, whole: totals.allocations };
+                vec![Some(format!("{share} of {allocations}")), size]
+            }
+            SortKey::Reallocations => vec![Some(format!("of {allocations}")), size],
+            SortKey::Max => vec![Some(of(SortKey::MaxBlocks))],
+            SortKey::MaxBlocks => vec![Some(format!("of {calls}, {}", Bytes(totals.live_bytes_max)))],
+            SortKey::Size => vec![Some(allocations), bytes],
+            SortKey::Lifetime => {
+                let point = mallow_view::Point::of(totals, &self.profile.recording, known);
+                let share = point.lifetime_share.map(|share| format!("{:.1}% of the run", share * 100.0));
+                vec![share, Some(allocations), point.size.map(|size| format!("{} each", average_size(size)))]
+            }
+        };
+        parts.into_iter().flatten().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// A frame with its whole name.
+pub(crate) fn whole_frame(frame: &Frame) -> String {
+    printable(format!("{} {}", frame.function, place(frame)).trim_end())
+}

@@ -1,0 +1,151 @@
+//! The table of `mallow stat`. Counts stand there in full, because their point is to be compared.
+
+use crate::summary::not_its_heap;
+use crate::{Style, cut_end, exit_text, grouped, plural, printable};
+use mallow_base::{Bytes, Count, Micros};
+use mallow_profile::Exit;
+use mallow_view::{Figure, FigureRow, Run, figure_rows};
+
+/// What `mallow stat` measured.
+pub struct Measured<'a> {
+    /// The command with its arguments.
+    pub command: String,
+    /// The runs.
+    pub runs: &'a [Run],
+    /// How many runs were wanted.
+    pub planned: usize,
+    /// How the last run ended.
+    pub exit: Option<Exit>,
+    /// The most processes that a run became.
+    pub processes: usize,
+    /// The most of them whose figures are not those of their heaps.
+    pub blind: usize,
+}
+
+/// The table: one column of figures for one run, three for several.
+pub fn table(measured: &Measured<'_>, style: Style) -> String {
+    let rows = figure_rows(measured.runs);
+    let mut lines = vec![title(measured, style), String::new()];
+    if measured.blind > 0 {
+        lines.insert(0, style.bold(&not_its_heap(measured.blind)));
+    }
+    if measured.runs.len() > 1 {
+        let head = format!("{:<13}{:>18}{:>18}{:>18}", "", "min", "median", "max");
+        lines.push(style.dim(&head));
+        lines.extend(rows.iter().map(several));
+        lines.push(String::new());
+        lines.push(verdict(&rows, measured.runs.len()));
+    } else {
+        let wall_us = measured.runs.first().map_or(0, |run| run.wall_us);
+        lines.extend(rows.iter().map(|row| single(row, wall_us)));
+    }
+    lines.join("\n") + "\n"
+}
+
+fn title(measured: &Measured<'_>, style: Style) -> String {
+    let mut end = exit_text(measured.exit);
+    if measured.processes > 1 {
+        end += &format!(", {} processes", Count(measured.processes as u64));
+    }
+    if measured.runs.len() < measured.planned {
+        end += &format!(", {} of {}", measured.runs.len(), plural(measured.planned as u64, "run"));
+    } else if measured.runs.len() > 1 {
+        end += &format!(", {}", plural(measured.runs.len() as u64, "run"));
+    }
+    let left = style.width.saturating_sub(end.chars().count() + 2);
+    format!("{}: {end}", style.bold(&cut_end(&printable(&measured.command), left)))
+}
+
+fn single(row: &FigureRow, wall_us: u64) -> String {
+    let value = row.spread.median;
+    let per_second = |value: u64| (value as f64 * 1e6 / wall_us as f64) as u64;
+    let note = match (row.figure, row.name) {
+        (Figure::Count, "allocations") if wall_us > 0 => format!("{}/s", Count(per_second(value))),
+        (Figure::Bytes, "bytes") if wall_us > 0 => {
+            format!("{}, {}/s", Bytes(value), Bytes(per_second(value)))
+        }
+        (Figure::Bytes, _) if row.error > 0 => format!("{}, give or take {}", Bytes(value), Bytes(row.error)),
+        (Figure::Bytes, _) if value >= 1024 => Bytes(value).to_string(),
+        _ => String::new(),
+    };
+    format!("{:<13}{:>18}  {note}", row.name, exact(row.figure, value)).trim_end().to_owned()
+}
+
+fn several(row: &FigureRow) -> String {
+    let text = |value| exact(row.figure, value);
+    let mark = if row.figure == Figure::Micros || row.is_equal() { "" } else { "  differs" };
+    let spread = row.spread;
+    format!(
+        "{:<13}{:>18}{:>18}{:>18}{mark}",
+        row.name,
+        text(spread.min),
+        text(spread.median),
+        text(spread.max)
+    )
+}
+
+/// Whether everything but the time may be the same in all runs.
+pub fn are_equal(rows: &[FigureRow]) -> bool {
+    rows.iter().all(|row| row.figure == Figure::Micros || row.is_equal())
+}
+
+fn verdict(rows: &[FigureRow], runs: usize) -> String {
+    if are_equal(rows) {
+        format!("Counts were equal in all {runs} runs.")
+    } else {
+        format!("Counts differed between the {runs} runs.")
+    }
+}
+
+/// Every digit of a count.
+fn exact(figure: Figure, value: u64) -> String {
+    if figure == Figure::Micros { Micros(value).to_string() } else { grouped(value) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use insta::assert_snapshot;
+    use mallow_samples::profile as sample;
+
+    fn run(allocations: u64, wall_us: u64) -> Run {
+        let mut totals = sample::leaky_c().totals();
+        totals.allocations = allocations;
+        Run { totals, wall_us, ..Run::default() }
+    }
+
+    fn text(runs: &[Run], processes: usize) -> String {
+        let command = "./app --rows 37449".to_owned();
+        let text = table(
+            &Measured {
+                command,
+                runs,
+                planned: runs.len(),
+                exit: Some(Exit::Status(0)),
+                processes,
+                blind: 0,
+            },
+            Style::PLAIN,
+        );
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        text
+    }
+
+    #[test]
+    fn of_one_run() {
+        assert_snapshot!(text(&[run(374_531, 1_230_000)], 1));
+    }
+
+    #[test]
+    fn of_equal_runs() {
+        assert_snapshot!(text(
+            &[run(374_531, 1_230_000), run(374_531, 1_100_000), run(374_531, 1_300_000)],
+            2
+        ));
+    }
+
+    #[test]
+    fn of_differing_runs() {
+        assert_snapshot!(text(&[run(374_531, 1_230_000), run(374_540, 1_100_000)], 1));
+    }
+}

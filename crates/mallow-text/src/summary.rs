@@ -1,0 +1,194 @@
+//! The summary that ends `mallow record`: everything in 24 lines of 80 columns.
+
+use crate::{Style, cut_end, exit_text, figure, frame_with_caller, grouped, plural, printable, shell_word};
+use mallow_base::{Bytes, Count, Micros, Percent};
+use mallow_view::{Measure, Next, Summary, Top, TopRow};
+
+/// Lines of a small terminal, one of them for the shell's prompt.
+const LINES_MAX: usize = 23;
+
+/// The summary of a trace that lies at `trace`. `blind` says of which processes the figures are not those of their heaps.
+pub fn summary(summary: &Summary<'_>, blind: &[String], trace: &str, style: Style) -> String {
+    let mut lines = vec![title(summary, style)];
+    if !blind.is_empty() {
+        lines.insert(0, style.bold(&not_its_heap(blind.len())));
+    }
+    if summary.events_lost > 0 {
+        let seen = summary.totals.allocations + summary.totals.frees + summary.totals.failed;
+        let share = Percent { part: summary.events_lost, whole: seen.saturating_add(summary.events_lost) };
+        let lost = plural(summary.events_lost, "event");
+        lines.push(format!("figures are too low: {lost} ({share} of all) were lost"));
+    }
+    for measure in Measure::ALL {
+        lines.push(head(summary, measure, !blind.is_empty(), style));
+        lines.extend(
+            summary
+                .tops
+                .iter()
+                .filter(|top| top.measure == measure)
+                .flat_map(|top| top_lines(summary, top, style)),
+        );
+    }
+    let room = LINES_MAX.saturating_sub(lines.len());
+    let next = next_lines(&summary.next, trace, room.max(2), style);
+    if lines.len() + next.len() + 2 <= LINES_MAX {
+        lines.insert(1 + usize::from(!blind.is_empty()), String::new());
+        lines.push(String::new());
+    }
+    lines.extend(next);
+    lines.join("\n") + "\n"
+}
+
+/// Where it says why stands above, among the warnings.
+pub(crate) fn not_its_heap(processes: usize) -> String {
+    match processes {
+        1 => "these are not the figures of its heap, which does not come by malloc".to_owned(),
+        many => {
+            format!("these are not the figures of the heaps of {many} processes, which do not come by malloc")
+        }
+    }
+}
+
+fn title(summary: &Summary<'_>, style: Style) -> String {
+    let mut end = format!("{} after {}", exit_text(summary.exit), Micros(summary.duration_us));
+    if summary.processes > 1 {
+        end += &format!(", {}", plural(summary.processes as u64, "process"));
+    }
+    let left = style.width.saturating_sub(end.chars().count() + 2);
+    format!("{}: {end}", style.bold(&cut_end(&printable(&summary.command), left)))
+}
+
+/// One measure's total, with what else belongs to it.
+fn head(summary: &Summary<'_>, measure: Measure, is_blind: bool, style: Style) -> String {
+    let totals = &summary.totals;
+    let per_second = |text: Option<String>| text.map(|text| format!("{text}/s")).unwrap_or_default();
+    let note = match measure {
+        Measure::Allocations => {
+            let rate = per_second(summary.per_second(totals.allocations).map(|n| Count(n).to_string()));
+            let failed = (totals.failed > 0).then(|| format!("{} failed", grouped(totals.failed)));
+            let realloc =
+                (totals.reallocations > 0).then(|| format!("{} by realloc", grouped(totals.reallocations)));
+            let parts = [Some(rate), realloc, Some(format!("{} freed", grouped(totals.frees))), failed];
+            parts.into_iter().flatten().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
+        }
+        Measure::Bytes => match per_second(summary.per_second(totals.bytes).map(|n| Bytes(n).to_string())) {
+            rate if totals.bytes < 1024 => rate,
+            rate => format!("{rate}, {} bytes", grouped(totals.bytes)),
+        },
+        Measure::Peak => peak_note(summary),
+        Measure::Leaked => match totals.leaked_blocks {
+            0 if is_blind => "nothing of what was recorded was live at the end".to_owned(),
+            0 => "nothing was live at the end".to_owned(),
+            blocks => format!("in {}, live at the end", plural(blocks, "block")),
+        },
+        Measure::Temporary => {
+            let share = Percent { part: totals.temporary, whole: totals.allocations };
+            if totals.temporary == 0 {
+                String::new()
+            } else {
+                format!("{share} of the allocations, freed at once")
+            }
+        }
+    };
+    let label = style.bold(&format!("{:<11}", measure.word()));
+    format!("{label} {:>10}  {note}", figure(measure, measure.of_totals(totals))).trim_end().to_owned()
+}
+
+fn peak_note(summary: &Summary<'_>) -> String {
+    let blocks = plural(summary.totals.peak_blocks, "block");
+    match summary.peak_process {
+        _ if summary.totals.peak_blocks == 0 => String::new(),
+        Some(_) if summary.processes > 1 => format!("in {blocks}, the sum of each process's own peak"),
+        Some(process) => format!("in {blocks}, after {}", Micros(process.peak_us)),
+        None => format!("in {blocks}"),
+    }
+}
+
+fn top_lines(summary: &Summary<'_>, top: &Top<'_>, style: Style) -> Vec<String> {
+    let whole = top.measure.of_totals(&summary.totals);
+    let line = |row: &TopRow<'_>| {
+        let share = Percent { part: row.value, whole }.to_string();
+        let name = frame_with_caller(row.frame, row.caller, style.width.saturating_sub(32));
+        format!("{:>22}  {share:>6}  {name}", figure(top.measure, row.value))
+    };
+    top.rows.iter().map(line).collect()
+}
+
+fn next_lines(next: &[Next], trace: &str, room: usize, style: Style) -> Vec<String> {
+    let commands: Vec<String> = next
+        .iter()
+        .take(room.min(3))
+        .map(|next| match next.sort {
+            Some(measure) => format!("mallow report {} --sort {}", shell_word(trace), measure.word()),
+            None => format!("mallow report {}", shell_word(trace)),
+        })
+        .collect();
+    if commands.is_empty() {
+        return vec![format!("trace: {}", shell_word(trace))];
+    }
+    let width = commands.iter().map(|command| command.chars().count()).max().unwrap_or_default();
+    let lines = commands.iter().zip(next).enumerate().map(|(index, (command, next))| {
+        let label = if index == 0 { "next:" } else { "" };
+        let line = format!("{label:<6}{command:<width$}  # {}", next.why);
+        if line.chars().count() <= style.width {
+            format!("{label:<6}{command:<width$}  {}", style.dim(&format!("# {}", next.why)))
+        } else {
+            format!("{label:<6}{command}")
+        }
+    });
+    lines.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use insta::assert_snapshot;
+    use mallow_profile::Profile;
+    use mallow_samples::profile as sample;
+
+    fn text(profile: &Profile) -> String {
+        text_of(profile, &[])
+    }
+
+    fn text_of(profile: &Profile, blind: &[String]) -> String {
+        let text = summary(&Summary::of(profile), blind, "app.4242.mallow", Style::PLAIN);
+        assert!(text.lines().count() <= LINES_MAX, "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        text
+    }
+
+    #[test]
+    fn of_a_leaky_c_program() {
+        assert_snapshot!(text(&sample::leaky_c()));
+    }
+
+    #[test]
+    fn of_a_rust_program() {
+        assert_snapshot!(text(&sample::rust()));
+    }
+
+    #[test]
+    fn of_a_python_program_with_children() {
+        assert_snapshot!(text(&sample::python()));
+    }
+
+    #[test]
+    fn of_a_program_that_allocates_nothing() {
+        assert_snapshot!(text(&sample::nothing()));
+    }
+
+    #[test]
+    fn of_a_program_with_an_allocator_of_its_own() {
+        let text = text_of(&sample::nothing(), &["process 7: it is linked with mimalloc".to_owned()]);
+        assert_snapshot!(text);
+        assert!(!text.contains("  nothing was live"));
+    }
+
+    #[test]
+    fn of_a_program_that_was_killed_with_events_lost() {
+        let mut profile = sample::leaky_c();
+        profile.processes[0].exit = Some(mallow_profile::Exit::Signal(9));
+        profile.processes[0].events_lost = 12;
+        assert_snapshot!(text(&profile).lines().take(3).collect::<Vec<_>>().join("\n"));
+    }
+}

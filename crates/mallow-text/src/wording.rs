@@ -1,0 +1,174 @@
+//! Words, figures and frames as they stand in a line: cut, wrapped, grouped, and without control characters.
+
+use mallow_base::grouped;
+use mallow_base::{Bytes, Count, Frame};
+use mallow_profile::Exit;
+use mallow_view::{Measure, place, short_name};
+
+/// A measure's figure with its unit; counts in full as long as they fit ten columns.
+pub fn figure(measure: Measure, value: u64) -> String {
+    match value {
+        _ if measure.is_bytes() => Bytes(value).to_string(),
+        0..100_000_000 => grouped(value),
+        _ => Count(value).to_string(),
+    }
+}
+
+/// `1 site`, `2 sites`, `2 processes`.
+pub fn plural(count: u64, one: &str) -> String {
+    let ending = match (count, one.ends_with('s')) {
+        (1, _) => "",
+        (_, true) => "es",
+        (_, false) => "s",
+    };
+    format!("{} {one}{ending}", figure(Measure::Allocations, count))
+}
+
+/// Cuts the end of a text that is too long for `width` columns.
+pub fn cut_end(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(width.saturating_sub(1)).collect();
+    format!("{}…", kept.trim_end())
+}
+
+/// Lines of at most `width` columns, broken at blanks.
+pub fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+/// `function (file:line)`, and where the name has no line, the nearest `caller` that has one, if it fits.
+pub fn frame_with_caller(frame: Option<&Frame>, caller: Option<&Frame>, width: usize) -> String {
+    let name = frame_text(frame, width);
+    let Some(caller) = caller else { return name };
+    let both = format!("{name} from {}", frame_text(Some(caller), usize::MAX));
+    if both.chars().count() <= width { both } else { name }
+}
+
+/// Cuts the beginning of a text that is too long: the end of a function's name tells more than its namespace.
+pub fn cut_start(text: &str, width: usize) -> String {
+    let length = text.chars().count();
+    if length <= width {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().skip(length - width.saturating_sub(1)).collect();
+    format!("…{kept}")
+}
+
+/// `function (file:line)` in at most `width` columns.
+pub fn frame_text(frame: Option<&Frame>, width: usize) -> String {
+    let Some(frame) = frame else { return "(no stack was taken)".to_owned() };
+    let place = printable(&place(frame));
+    let name = printable(&short_name(&frame.function));
+    if place.is_empty() {
+        return cut_start(&name, width);
+    }
+    let place = cut_end(&place, width / 2);
+    let left = width.saturating_sub(place.chars().count() + 1);
+    format!("{} {place}", cut_start(&name, left))
+}
+
+/// How a process ended, to be read after its name.
+pub fn exit_text(exit: Option<Exit>) -> String {
+    match exit {
+        Some(Exit::Status(status)) => format!("exit status {status}"),
+        Some(Exit::Signal(signal)) => format!("killed by {}", signal_name(signal)),
+        Some(Exit::Exec) => "became another program".to_owned(),
+        None => "its end was not seen".to_owned(),
+    }
+}
+
+/// Linux's names of signals, as on all machines but MIPS, Alpha, SPARC and PA-RISC; see signal(7).
+pub fn signal_name(signal: i32) -> String {
+    const NAMES: [&str; 31] = [
+        "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2", "PIPE",
+        "ALRM", "TERM", "STKFLT", "CHLD", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG", "XCPU", "XFSZ",
+        "VTALRM", "PROF", "WINCH", "IO", "PWR", "SYS",
+    ];
+    let name = usize::try_from(signal).ok().and_then(|number| NAMES.get(number.checked_sub(1)?));
+    name.map_or_else(|| format!("signal {signal}"), |name| format!("SIG{name}"))
+}
+
+/// A file's name as a word for a shell.
+pub fn shell_word(text: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "_-./+,:=@%".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
+/// Control characters of a program's name must not reach the terminal.
+pub fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(function: &str) -> Frame {
+        Frame {
+            function: function.into(),
+            file: Some("/src/reader.rs".into()),
+            line: Some(12),
+            ..Frame::default()
+        }
+    }
+
+    #[test]
+    fn a_frame_fits_and_keeps_the_end_of_its_name() {
+        let long = frame("some::very::long::name::of::a::module::Reader::read_record");
+        assert_eq!(frame_text(Some(&long), 40), "…ule::Reader::read_record (reader.rs:12)");
+        assert_eq!(frame_text(Some(&long), 40).chars().count(), 40);
+        assert_eq!(frame_text(Some(&frame("main")), 40), "main (reader.rs:12)");
+        assert_eq!(frame_text(None, 40), "(no stack was taken)");
+    }
+
+    #[test]
+    fn cutting_counts_characters() {
+        assert_eq!(cut_end("µµµµ", 4), "µµµµ");
+        assert_eq!(cut_end("µµµµµ", 4), "µµµ…");
+        assert_eq!(cut_start("abcdef", 4), "…def");
+        assert_eq!(cut_end("abc", 0), "…");
+    }
+
+    #[test]
+    fn digits_are_grouped() {
+        assert_eq!(grouped(0), "0");
+        assert_eq!(grouped(999), "999");
+        assert_eq!(grouped(1_234_567), "1,234,567");
+        assert_eq!(grouped(u64::MAX), "18,446,744,073,709,551,615");
+        assert_eq!(figure(Measure::Allocations, 99_999_999), "99,999,999");
+        assert_eq!(figure(Measure::Allocations, 100_000_000), "100 M");
+    }
+
+    #[test]
+    fn signals_have_names() {
+        assert_eq!(signal_name(9), "SIGKILL");
+        assert_eq!(signal_name(31), "SIGSYS");
+        assert_eq!(signal_name(34), "signal 34");
+        assert_eq!(signal_name(0), "signal 0");
+        assert_eq!(signal_name(-1), "signal -1");
+    }
+
+    #[test]
+    fn names_are_quoted_for_a_shell() {
+        assert_eq!(shell_word("app.12.mallow"), "app.12.mallow");
+        assert_eq!(shell_word("my app"), "'my app'");
+        assert_eq!(shell_word("it's"), r"'it'\''s'");
+        assert_eq!(shell_word(""), "''");
+    }
+}

@@ -1,0 +1,88 @@
+//! What the events of a trace tell, put together for a report: one field for each question that was asked.
+
+use crate::brief::Brief;
+use crate::chains::Chains;
+use crate::histogram::Histograms;
+use crate::threads::Threads;
+use crate::timeline::OverTime;
+use crate::window::WindowSites;
+use crate::{Filter, Shown};
+use mallow_profile::analysis::{Slices, Window};
+use mallow_profile::{LiveSample, Process, Profile};
+
+/// What is shown of sites.
+#[derive(Clone, Copy, Debug)]
+pub struct SiteOptions<'a> {
+    /// Which frames of a stack are shown.
+    pub shown: Shown,
+    /// Which sites are shown.
+    pub filter: &'a Filter,
+    /// How many of them; none for as many as the front end thinks fit.
+    pub limit: Option<usize>,
+}
+
+/// What was found, as rows.
+#[derive(Debug)]
+pub struct EventReport<'a> {
+    /// The profile that the events belong to.
+    pub profile: &'a Profile,
+    /// The window, if one was asked for.
+    pub window: Option<Window>,
+    /// The course of live memory.
+    pub timeline: Option<ProcessTimeline<'a>>,
+    /// Whether the window's tables show only what was live at its end.
+    pub at_only: bool,
+    /// Sites in the window.
+    pub window_sites: Option<WindowSites>,
+    /// Sizes and lifetimes.
+    pub histograms: Option<Histograms>,
+    /// Who allocated and who freed.
+    pub threads: Option<Threads<'a>>,
+    /// Blocks that were resized again and again.
+    pub chains: Option<Chains>,
+    /// Blocks freed within so many allocations of their thread.
+    pub temporary: Option<(u64, Brief)>,
+    /// Blocks that lived for less than so many microseconds.
+    pub short_lived: Option<(u64, Brief)>,
+}
+
+/// A time line and its process.
+#[derive(Debug)]
+pub struct ProcessTimeline<'a> {
+    /// The process.
+    pub process: &'a Process,
+    /// Its time line.
+    pub rows: TimelineRows,
+}
+
+/// Where a time line comes from.
+#[derive(Debug)]
+pub enum TimelineRows {
+    /// From every event.
+    Events(OverTime),
+    /// From samples that the profile's source took.
+    Samples {
+        /// The stretch of time.
+        time: Slices,
+        /// A sample for each slice that has one.
+        live: Vec<Option<LiveSample>>,
+    },
+}
+
+impl<'a> EventReport<'a> {
+    /// Nothing yet.
+    pub fn of(profile: &'a Profile) -> EventReport<'a> {
+        EventReport {
+            profile,
+            window: None,
+            timeline: None,
+            at_only: false,
+            window_sites: None,
+            histograms: None,
+            threads: None,
+            chains: None,
+            temporary: None,
+            short_lived: None,
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! What a report is about, and which part of it is shown: the same for text, JSON and a page.
+
+use crate::leaks::Leaks;
+use crate::{AppliedSuppressions, Direction, Filter, Measure, Shown, SortKey, SuppressedLeaks, TreeOptions};
+use mallow_profile::Profile;
+
+/// Where a profile came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The format's word, such as `heaptrack`.
+    pub word: &'static str,
+    /// What people call such a file, such as `heaptrack file`.
+    pub name: &'static str,
+    /// Whether it is a trace of ours.
+    pub is_trace: bool,
+}
+
+/// A profile, and what was found out about it beside its sums.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject<'a> {
+    /// The profile, without what was suppressed.
+    pub profile: &'a Profile,
+    /// Where it came from.
+    pub origin: Origin,
+    /// What was suppressed.
+    pub suppressions: &'a AppliedSuppressions,
+    /// Verdicts on its leaks, where there are events to tell.
+    pub leaks: Option<&'a Leaks>,
+}
+
+/// Which part of a profile is shown, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReportOptions {
+    /// How sites are laid out.
+    pub layout: Layout,
+    /// Rows of a table, or branches of a node; none for as many as the front end thinks fit.
+    pub limit: Option<usize>,
+    /// Which frames of a stack are shown.
+    pub shown: Shown,
+    /// Which sites are shown.
+    pub filter: Filter,
+    /// Operations that the program did, to divide by.
+    pub per: Option<u64>,
+}
+
+/// How sites are laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// The totals, and a short table by each measure.
+    Tables,
+    /// The top sites with one figure and their stacks.
+    Stacks(SortKey),
+    /// The top sites with all their figures.
+    Points(SortKey),
+    /// A tree of calls.
+    Tree(TreeLayout),
+}
+
+/// A tree of calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TreeLayout {
+    /// What its branches are sorted by.
+    pub key: SortKey,
+    /// Which way it grows.
+    pub direction: Direction,
+    /// Branches below this part of the whole are folded, in millionths.
+    pub threshold_ppm: u32,
+    /// Branches above one another.
+    pub depth: usize,
+}
+
+impl Subject<'_> {
+    /// What suppressions took from the leaks that the options want.
+    pub fn suppressed(&self, options: &ReportOptions) -> SuppressedLeaks {
+        let AppliedSuppressions { taken, suppressions, .. } = self.suppressions;
+        SuppressedLeaks::of(self.profile, taken, suppressions.len(), options.shown, &options.filter)
+    }
+}
+
+impl ReportOptions {
+    /// What a tree shows.
+    pub fn tree_options(&self, tree: TreeLayout) -> TreeOptions {
+        TreeOptions {
+            direction: tree.direction,
+            key: tree.key,
+            threshold_ppm: tree.threshold_ppm,
+            depth: tree.depth,
+            limit: self.limit.unwrap_or(usize::MAX),
+            shown: self.shown,
+        }
+    }
+}
+
+impl Layout {
+    /// What sites are sorted by; none where each measure has its own table.
+    pub fn key(self) -> Option<SortKey> {
+        match self {
+            Layout::Tables => None,
+            Layout::Stacks(key) | Layout::Points(key) | Layout::Tree(TreeLayout { key, .. }) => Some(key),
+        }
+    }
+
+    /// Whether leaks stand in it with their verdicts.
+    pub fn has_leak_table(self) -> bool {
+        self.key().is_none_or(|key| key.weight() == Measure::Leaked) && !matches!(self, Layout::Tree(_))
+    }
+}

@@ -2,8 +2,8 @@
 
 use crate::request::{Flamegraph, FlamegraphForm};
 use crate::{exit_code, output};
-use mallow_profile::ReallocBooking;
 use mallow_profile::Profile;
+use mallow_profile::ReallocBooking;
 use mallow_query::{Document, Failure, choose};
 use mallow_text::figure;
 use mallow_text::flamegraph::FlameGraph;

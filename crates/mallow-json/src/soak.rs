@@ -3,8 +3,8 @@
 //! Only samples are serialised as they are: their form is a promise already, made by the lines of `--samples`.
 
 use crate::parts::FrameJson;
-use mallow_growth::{Basis, Fault, Finding, Shape};
 use mallow_evidence::{Comparison, Sample, SoakReport};
+use mallow_growth::{Basis, Fault, Finding, Shape};
 use mallow_text::soak::{advice, finding, sentence};
 use mallow_view::soak::{
     FailOn, GrowingRow, Holder, Interval, LatencyRow, PlaneRow, PlaneUnit, Side, asked, elsewhere, growing,

@@ -2,10 +2,10 @@
 
 use crate::failure::{Failure, reason};
 use crate::names::Names;
-use mallow_profile::ReallocBooking;
-use mallow_trace::TraceError;
 use mallow_formats::{Format, ImportError};
 use mallow_profile::Profile;
+use mallow_profile::ReallocBooking;
+use mallow_trace::TraceError;
 use mallow_view::Origin;
 use mallow_view::diff::DiffInput;
 use std::path::{Path, PathBuf};

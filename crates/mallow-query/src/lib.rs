@@ -25,6 +25,6 @@ pub use document::{Document, refused};
 pub use events::{EventOptions, Moment};
 pub use failure::{Failure, reason};
 pub use metric::choose;
-pub use names::Names;
+pub use names::{LookAhead, Names};
 pub use report::{Detail, Report, ReportRequest};
 pub use suppressions::SuppressionRequest;

@@ -6,6 +6,9 @@ use mallow_symbols::{Ahead, ModuleKey, SearchPaths, Symbolizer};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+/// Looks addresses of a module up before they are asked for.
+pub type LookAhead = Box<dyn FnMut(&Module, &[u64]) + Send>;
+
 /// Looks names up.
 pub struct Names {
     symbolizer: Symbolizer,
@@ -24,7 +27,7 @@ impl Names {
     }
 
     /// Looks names up for these here, before they are asked for.
-    pub fn looking_ahead(&mut self) -> Box<dyn FnMut(&Module, &[u64]) + Send> {
+    pub fn looking_ahead(&mut self) -> LookAhead {
         let ahead = Ahead::default();
         self.symbolizer = symbolizer().sharing(ahead.clone());
         let mut early = symbolizer().sharing(ahead);

@@ -2,9 +2,9 @@
 
 use crate::document::Document;
 use crate::failure::{Failure, reason};
-use mallow_trace::{Trace, TraceError};
 use mallow_profile::analysis::{Findings, Pass, Plan};
 use mallow_profile::{Process, ProcessIndex, Profile};
+use mallow_trace::{Trace, TraceError};
 use std::fs::File;
 use std::io::BufReader;
 

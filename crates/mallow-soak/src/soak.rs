@@ -6,13 +6,14 @@ use crate::growth::{Looks, mapping_growth};
 use crate::journal::Journal;
 use crate::options::{Collection, Server, SoakOptions};
 use crate::processes;
-use mallow_evidence::Progress;
 use crate::readiness;
 use crate::runtime::Runtimes;
 use crate::server::Running;
 use crate::work::{Worker, in_words};
 use mallow_collect::Resolve;
-use mallow_evidence::{Growth, JournalHead, JournalRead, Phase, SCHEMA, SoakReport, Unrecorded};
+use mallow_evidence::{
+    Growth, JournalHead, JournalRead, Phase, Progress, SCHEMA, SoakReport, Unrecorded,
+};
 use mallow_evidence::{evidence, only_refusals, replaced};
 use mallow_growth::{Fault, Judgement, judge};
 use mallow_launch::Interrupts;

@@ -1,5 +1,6 @@
 //! What events tell, one section for each question: the frame around them, and what they share.
 
+mod bars;
 mod chains;
 mod histogram;
 mod short_lived;
@@ -121,32 +122,6 @@ impl Page<'_> {
         let sites = crate::plural(left as u64, "more site");
         (left > 0).then(|| format!("{sites} not shown; use --limit to see more."))
     }
-}
-
-/// Eighths of a cell, from none to all.
-const EIGHTHS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-
-/// Columns as bars from the bottom, in a number of rows, the topmost first. What is above 0 is seen.
-pub(super) fn bars(values: &[u64], highest: u64, rows: usize) -> Vec<String> {
-    let eighths = |value: u64| -> usize {
-        let full = rows as u128 * 8;
-        let height = (u128::from(value) * full).div_ceil(u128::from(highest.max(1)));
-        height.min(full) as usize
-    };
-    let heights: Vec<usize> = values.iter().map(|&value| eighths(value)).collect();
-    let row = |row: usize| -> String {
-        let below = (rows - 1 - row) * 8;
-        heights.iter().map(|height| EIGHTHS[height.saturating_sub(below).min(8)]).collect()
-    };
-    (0..rows).map(|at| row(at).trim_end().to_owned()).collect()
-}
-
-/// A bar to the right: `part` of `whole` in `width` columns.
-pub(super) fn bar(part: u64, whole: u64, width: usize) -> String {
-    const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
-    let eighths = (u128::from(part) * width as u128 * 8).div_ceil(u128::from(whole.max(1)));
-    let eighths = eighths.min(width as u128 * 8) as usize;
-    "█".repeat(eighths / 8) + EIGHTHS[eighths % 8]
 }
 
 #[cfg(test)]

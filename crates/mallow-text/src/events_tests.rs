@@ -156,19 +156,3 @@ fn what_grew_until_it_was_freed_at_the_end() {
     assert_eq!(leaks.judgement(Some(stack)), None);
     assert_snapshot!(freed_at_end(&profile, &leaks, None, Style::PLAIN));
 }
-
-#[test]
-fn bars_rise_in_eighths() {
-    assert_eq!(bars(&[0, 1, 8, 9, 16], 16, 2), ["   ▁█", " ▁███"]);
-    assert_eq!(bars(&[1, 1_000_000], 1_000_000, 1), ["▁█"]);
-    assert_eq!(bars(&[0, 0], 0, 2), ["", ""]);
-    assert_eq!(bars(&[u64::MAX], u64::MAX, 3), ["█", "█", "█"]);
-}
-
-#[test]
-fn a_bar_is_as_long_as_its_share() {
-    assert_eq!(bar(1, 2, 4), "██");
-    assert_eq!(bar(1, 1_000, 4), "▏");
-    assert_eq!(bar(0, 5, 4), "");
-    assert_eq!(bar(5, 0, 3), "███");
-}

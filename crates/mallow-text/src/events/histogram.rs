@@ -1,6 +1,7 @@
 //! Sizes and lifetimes as bars.
 
-use super::{Page, bar};
+use super::Page;
+use super::bars::bar;
 use crate::{figure, grouped, plural};
 use mallow_base::{Bytes, Micros, Percent};
 use mallow_view::Measure;

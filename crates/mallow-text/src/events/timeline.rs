@@ -1,6 +1,7 @@
 //! Memory over time as a plot, and the sites that make it up.
 
-use super::{GUTTER, Page, bars};
+use super::bars::bars;
+use super::{GUTTER, Page};
 use crate::{figure, grouped, printable};
 use mallow_base::{Bytes, Count};
 use mallow_profile::LiveSample;

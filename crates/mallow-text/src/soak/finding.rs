@@ -2,8 +2,8 @@
 
 use super::figures::{bytes_in_words, size, small};
 use crate::grouped;
-use mallow_growth::Finding;
 use mallow_evidence::Plane;
+use mallow_growth::Finding;
 
 /// A finding as a sentence.
 pub fn finding(finding: &Finding) -> String {

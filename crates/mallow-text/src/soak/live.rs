@@ -5,8 +5,8 @@
 use super::figures::{phase, signed_size, small};
 use crate::{Style, cut_end, grouped, printable};
 use mallow_base::{Bytes, Count};
-use mallow_evidence::{Phase, Sample};
 use mallow_evidence::Progress;
+use mallow_evidence::{Phase, Sample};
 use mallow_view::soak::heap_step;
 
 /// Lines from which on columns that are nice to have are shown.

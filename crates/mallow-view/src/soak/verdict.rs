@@ -1,8 +1,8 @@
 //! What a soak's end means to a script: whether it failed, and what of it.
 
 use crate::Weight;
-use mallow_growth::{Finding, Verdict};
 use mallow_evidence::SoakReport;
+use mallow_growth::{Finding, Verdict};
 
 /// What fails a soak besides a leak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

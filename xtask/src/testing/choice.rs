@@ -219,7 +219,7 @@ mod tests {
     fn a_file_has_the_tests_of_its_module() {
         assert_eq!(asked("crates/mallow-collect/src/live.rs"), "|mallow-collect|--lib|live::");
         assert_eq!(asked("crates/mallow-collect/src/drain_tests.rs"), "|mallow-collect|--lib|drain::");
-        assert_eq!(asked("crates/mallow-cli/src/text/mod.rs").split('|').nth(2), Some("--bins"));
+        assert_eq!(asked("crates/mallow-cli/src/record.rs").split('|').nth(2), Some("--bins"));
         assert_eq!(asked("xtask/src/testing/choice.rs"), "|xtask|--bins|testing::choice::");
         assert_eq!(asked("e2e/tests/hazards.rs"), "|e2e|--test all|hazards::");
         assert_eq!(asked("crates/mallow-load/tests/memory.rs"), "|mallow-load|--test all|memory::");

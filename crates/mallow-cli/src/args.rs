@@ -33,8 +33,8 @@ use std::ffi::OsString;
 #[command(
     name = "mallow",
     version,
-    about = "EventReport where a program's memory goes, whether it leaks, and what allocates most.",
-    long_about = "EventReport where a program's memory goes, whether it leaks, and what allocates most: any program, in any \
+    about = "Shows where a program's memory goes, whether it leaks, and what allocates most.",
+    long_about = "Shows where a program's memory goes, whether it leaks, and what allocates most: any program, in any \
                   language, without rebuilding it.",
     after_help = "Example: mallow record -- python3 -c 'print(sorted(range(9)))'",
     after_long_help = crate::exit_code::help(),

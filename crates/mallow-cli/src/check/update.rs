@@ -48,7 +48,7 @@ pub(crate) fn from_report(check: &Check, report: &Path, accept_blind: bool) -> R
     write(&plan(&result, &judging::baselines(check, &suite)?, &options)?)
 }
 
-/// EventReport what changes and does it. What is refused makes the command fail.
+/// Shows what changes and does it. What is refused makes the command fail.
 fn write(update: &Update) -> Result<u8, Failure> {
     let paths = update.write()?;
     output::to_stdout(|out| {

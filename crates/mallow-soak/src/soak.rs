@@ -11,9 +11,7 @@ use crate::runtime::Runtimes;
 use crate::server::Running;
 use crate::work::{Worker, in_words};
 use mallow_collect::Resolve;
-use mallow_evidence::{
-    Growth, JournalHead, JournalRead, Phase, Progress, SCHEMA, SoakReport, Unrecorded,
-};
+use mallow_evidence::{Growth, JournalHead, JournalRead, Phase, Progress, SCHEMA, SoakReport, Unrecorded};
 use mallow_evidence::{evidence, only_refusals, replaced};
 use mallow_growth::{Fault, Judgement, judge};
 use mallow_launch::Interrupts;

@@ -1,7 +1,7 @@
 //! What is said beside the verdict: descriptors, threads, throughput, the managed heap, the user's own limits.
 
-use crate::planes::Planes;
-use crate::series::{centre, median, plane, thinned};
+use crate::metrics::Metrics;
+use crate::series::{centre, median, points_of, thinned};
 use crate::window::{WINDOW_MIN, window_of};
 use crate::{Evidence, Finding, Observation, Rules};
 
@@ -17,21 +17,21 @@ const THROUGHPUT_RATIO_MIN: f64 = 0.8;
 /// Fewer rates than this say nothing: two in each fifth.
 const RATES_MIN: usize = 10;
 
-pub(crate) fn findings(evidence: &Evidence, planes: &Planes, rules: &Rules) -> Vec<Finding> {
+pub(crate) fn findings(evidence: &Evidence, metrics: &Metrics, rules: &Rules) -> Vec<Finding> {
     let seen = &evidence.observations;
     let descriptors = counted(seen, DESCRIPTORS_MIN, |seen| seen.descriptors)
         .map(|(more, per_request)| Finding::Descriptors { more, per_request });
     let threads = counted(seen, THREADS_MIN, |seen| seen.threads)
         .map(|(more, per_request)| Finding::Threads { more, per_request });
-    let managed = planes.managed.as_ref().filter(|managed| managed.grows());
+    let managed = metrics.managed.as_ref().filter(|managed| managed.grows());
     let managed = managed.map(|managed| Finding::Managed { per_request: managed.trend.per_request });
     let found = [
         managed,
         descriptors,
         threads,
         throughput(seen),
-        growth_limit(planes, rules),
-        retained_limit(planes, rules),
+        growth_limit(metrics, rules),
+        retained_limit(metrics, rules),
     ];
     found.into_iter().flatten().collect()
 }
@@ -41,9 +41,9 @@ pub(crate) fn findings(evidence: &Evidence, planes: &Planes, rules: &Rules) -> V
 fn counted(
     seen: &[Observation],
     more_min: f64,
-    figure: impl Fn(&Observation) -> Option<u64>,
+    metric: impl Fn(&Observation) -> Option<u64>,
 ) -> Option<(f64, f64)> {
-    let points = plane(seen, figure)?;
+    let points = points_of(seen, metric)?;
     let window = thinned(&points[window_of(&points)..]);
     if window.len() < WINDOW_MIN {
         return None;
@@ -71,17 +71,17 @@ fn throughput(seen: &[Observation]) -> Option<Finding> {
 }
 
 /// Growth above the user's limit, when it is growth at all and not noise.
-fn growth_limit(planes: &Planes, rules: &Rules) -> Option<Finding> {
+fn growth_limit(metrics: &Metrics, rules: &Rules) -> Option<Finding> {
     let allowed = rules.growth_per_request_max?;
-    let trend = planes.judged().1.trend;
+    let trend = metrics.judged().1.trend;
     let is_exceeded = trend.per_request > allowed && trend.per_request_low > 0.0;
     let measured = trend.per_request;
     is_exceeded.then_some(Finding::Limit { of: "growth in bytes per request", measured, allowed })
 }
 
-fn retained_limit(planes: &Planes, rules: &Rules) -> Option<Finding> {
+fn retained_limit(metrics: &Metrics, rules: &Rules) -> Option<Finding> {
     let allowed = rules.retained_bytes_max? as f64;
-    let trend = planes.kept().trend;
+    let trend = metrics.kept().trend;
     let measured = trend.last - trend.first;
     (measured > allowed).then_some(Finding::Limit { of: "retained bytes", measured, allowed })
 }
@@ -103,7 +103,7 @@ mod tests {
             retained_bytes_max: Some(100_000),
             ..Rules::default()
         };
-        findings(&evidence, &Planes::of(&evidence, &rules), &rules)
+        findings(&evidence, &Metrics::of(&evidence, &rules), &rules)
     }
 
     #[test]

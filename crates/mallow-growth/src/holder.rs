@@ -1,7 +1,7 @@
-//! Which plane holds the memory.
+//! Which metric holds the memory.
 //!
 //! Live heap is exact, but it says nothing about a program that does not allocate by malloc: a Go program, or one with an allocator
-//! of its own that nobody sees. What such a program holds is seen as resident memory and nowhere else, so that plane has to be
+//! of its own that nobody sees. What such a program holds is seen as resident memory and nowhere else, so that metric has to be
 //! judged, with its own limit and its own noise.
 //!
 //! Who looked at the processes may know it ([`ForeignHeap`]), and is believed: by the names in an executable, or by memory that no recorded
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_runtime_that_is_known_needs_no_figures() {
+    fn a_runtime_that_is_known_needs_no_metrics() {
         let known =
             Evidence { foreign_heap: ForeignHeap::Collected, ..evidence(|seen| seen.live_bytes = None) };
         assert!(is_elsewhere(&known));

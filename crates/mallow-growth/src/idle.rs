@@ -38,12 +38,12 @@ impl Idle {
 pub(crate) fn idle(evidence: &Evidence, is_elsewhere: bool, rules: &Rules) -> Option<Idle> {
     let looks = last_rest(&evidence.idle);
     let has_heap = !is_elsewhere && looks.iter().all(|seen| seen.live_bytes.is_some());
-    let figure = |seen: &Observation| match seen.live_bytes {
+    let metric = |seen: &Observation| match seen.live_bytes {
         Some(bytes) if has_heap => bytes,
         _ => seen.resident_bytes,
     };
     let points: Vec<Point> =
-        looks.iter().map(|seen| Point { x: seen.seconds, y: figure(seen) as f64 }).collect();
+        looks.iter().map(|seen| Point { x: seen.seconds, y: metric(seen) as f64 }).collect();
     if points.len() < LOOKS_MIN {
         return None;
     }

@@ -42,7 +42,7 @@ impl Verdict {
     }
 }
 
-/// The course of one plane.
+/// The trend of one metric.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Shape {
     /// It goes up with the requests.
@@ -74,10 +74,10 @@ impl Shape {
     }
 }
 
-/// One plane over the requests, in bytes (or descriptors, or threads).
+/// One metric over the requests, in bytes (or descriptors, or threads).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Trend {
-    /// The course.
+    /// The trend.
     pub shape: Shape,
     /// Growth for each request in the judged window: Theil-Sen's median of slopes.
     pub per_request: f64,
@@ -93,7 +93,7 @@ pub struct Trend {
     pub noise: f64,
 }
 
-/// The plane that a verdict rests on.
+/// The metric that a verdict rests on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Basis {
     /// Live heap, exactly counted.
@@ -168,7 +168,7 @@ pub enum Need {
     /// A longer idle phase.
     Idle,
     /// Iterations with so many times as many requests: nothing grows, but a leak that has to be seen would not have been. None when no
-    /// number would do, because the judged plane's own limit is not below what was asked for.
+    /// number would do, because the judged metric's own limit is not below what was asked for.
     Sensitivity {
         /// The smallest leak that would have been seen, in bytes per request.
         seen: f64,
@@ -186,7 +186,7 @@ pub enum Need {
 pub struct Judgement {
     /// In one word.
     pub verdict: Verdict,
-    /// The plane that it rests on.
+    /// The metric that it rests on.
     pub basis: Basis,
     /// The program's memory is not on any heap that was looked at: only resident memory shows it.
     pub is_elsewhere: bool,
@@ -208,13 +208,13 @@ pub struct Judgement {
     pub managed: Option<Trend>,
     /// Bytes an hour while idle, with its confidence interval (low, high), when it was looked at.
     pub idle_per_hour: Option<(f64, f64, f64)>,
-    /// The smallest leak that this run would not have passed, in bytes per request: of the planes that hold the memory, on the one that
+    /// The smallest leak that this run would not have passed, in bytes per request: of the metrics that hold the memory, on the one that
     /// shows least.
     pub detectable_per_request: Option<f64>,
     /// Where a heap alone was judged: the smallest leak beside it that this run would not have passed, by resident memory. What a program keeps in
     /// pools of its own is not on the heap.
     pub detectable_outside_per_request: Option<f64>,
-    /// Where the rise of the judged plane ended, if it rose.
+    /// Where the rise of the judged metric ended, if it rose.
     pub plateau: Option<Plateau>,
     /// What stands beside the verdict.
     pub findings: Vec<Finding>,
@@ -223,7 +223,7 @@ pub struct Judgement {
 }
 
 impl Judgement {
-    /// The trend of the plane that the verdict rests on.
+    /// The trend of the metric that the verdict rests on.
     pub fn trend(&self) -> Trend {
         let of_basis = match self.basis {
             Basis::LiveHeap => self.heap,

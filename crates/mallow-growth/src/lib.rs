@@ -1,8 +1,8 @@
 //! Whether a program's memory grows with the work that it does: pure functions from what was observed to a verdict.
 //!
 //! Observations are taken when the program has come to rest after a piece of work ([`Observation`]). The judge
-//! ([`judge()`]) looks at each plane (live heap, resident memory, managed heap, descriptors, ...) as a series over
-//! requests, and puts the planes together into one [`Verdict`]. The crate knows no process, no file and no clock, so
+//! ([`judge()`]) looks at each metric (live heap, resident memory, managed heap, descriptors, ...) as a series over
+//! requests, and puts the metrics together into one [`Verdict`]. The crate knows no process, no file and no clock, so
 //! its error rates can be measured on thousands of made-up runs in a test.
 
 mod doubling;
@@ -12,9 +12,9 @@ mod holder;
 mod idle;
 mod judge;
 mod judgement;
+mod metric_trend;
+mod metrics;
 mod observation;
-mod plane;
-mod planes;
 mod rules;
 mod sawtooth;
 mod series;

@@ -8,7 +8,7 @@ pub struct Rules {
     /// The same for resident memory, which is noisier.
     pub resident_per_request_min: f64,
     /// The leak, in bytes per request, that a run has to be able to see before nothing may be called a pass; none for ten times the
-    /// limit of the plane that is judged.
+    /// limit of the metric that is judged.
     pub sensitivity_per_request: Option<f64>,
     /// Bytes an hour below which an idle program is at rest.
     pub idle_per_hour_min: f64,
@@ -16,7 +16,7 @@ pub struct Rules {
     pub errors_max: f64,
     /// The share of its processors above which the generator is the limit.
     pub generator_busy_max: f64,
-    /// The user's own limit on growth of the judged plane, in bytes per request.
+    /// The user's own limit on growth of the judged metric, in bytes per request.
     pub growth_per_request_max: Option<f64>,
     /// The user's own limit on what is retained after trimming, in bytes above the first observation.
     pub retained_bytes_max: Option<u64>,
@@ -26,7 +26,7 @@ pub struct Rules {
 const SENSITIVITY: f64 = 10.0;
 
 impl Rules {
-    /// The leak that has to be seen on a plane with this limit.
+    /// The leak that has to be seen on a metric with this limit.
     pub(crate) fn sensitivity(&self, per_request_min: f64) -> f64 {
         self.sensitivity_per_request.unwrap_or(SENSITIVITY * per_request_min)
     }

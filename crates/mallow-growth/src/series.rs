@@ -1,4 +1,4 @@
-//! One figure over the requests: the form in which every plane is looked at.
+//! One metric over the requests: the form in which every metric is looked at.
 //!
 //! All levels are medians, so that one odd observation moves nothing. Nothing here may panic, whatever the figures.
 
@@ -16,12 +16,12 @@ pub(crate) struct Point {
     pub(crate) y: f64,
 }
 
-/// The points of one plane in the order of time; none when not one observation has the figure.
-pub(crate) fn plane(
+/// The points of one metric in the order of time; none when not one observation has the figure.
+pub(crate) fn points_of(
     observations: &[Observation],
-    figure: impl Fn(&Observation) -> Option<u64>,
+    metric: impl Fn(&Observation) -> Option<u64>,
 ) -> Option<Vec<Point>> {
-    let point = |seen: &Observation| Some(Point { x: seen.requests as f64, y: figure(seen)? as f64 });
+    let point = |seen: &Observation| Some(Point { x: seen.requests as f64, y: metric(seen)? as f64 });
     let points: Vec<Point> = observations.iter().filter_map(point).collect();
     (!points.is_empty()).then_some(points)
 }

@@ -1,9 +1,9 @@
 //! Which stacks grow.
 //!
-//! Each stack's live bytes are a plane of their own. Hundreds of stacks are hundreds of tests, so Holm's step-down method
+//! Each stack's live bytes are a metric of their own. Hundreds of stacks are hundreds of tests, so Holm's step-down method
 //! decides which of them rise beyond chance (S. Holm, 1979).
 
-use crate::plane::{Course, course};
+use crate::metric_trend::{MetricTrend, trend_of};
 use crate::series::{Point, level, thinned};
 use crate::theil_sen::{Z_995, theil_sen};
 use crate::window::window_of;
@@ -15,7 +15,7 @@ const SHARE_MIN: f64 = 0.01;
 /// The chance that one stack that does not rise is among those named.
 const ALPHA: f64 = 0.005;
 
-/// The stacks that grow, those that grow most first. `stacks` hold one figure for each of the observations.
+/// The stacks that grow, those that grow most first. `stacks` hold one metric for each of the observations.
 ///
 /// When no stack keeps growing, those that rose come instead, by what they rose over the whole run: of a plateau, these filled it.
 /// The shape of the trend tells one from the other.
@@ -81,9 +81,9 @@ fn by_rise(
 }
 
 /// The points of one stack.
-pub(crate) fn series(observations: &[Observation], figures: &[u64]) -> Vec<Point> {
-    let point = |(seen, figure): (&Observation, &u64)| Point { x: seen.requests as f64, y: *figure as f64 };
-    observations.iter().zip(figures).map(point).collect()
+pub(crate) fn series(observations: &[Observation], metrics: &[u64]) -> Vec<Point> {
+    let point = |(seen, metric): (&Observation, &u64)| Point { x: seen.requests as f64, y: *metric as f64 };
+    observations.iter().zip(metrics).map(point).collect()
 }
 
 fn rise(points: &[Point], span: Span) -> f64 {
@@ -115,7 +115,7 @@ fn chance(z: f64) -> f64 {
 }
 
 fn grown(observations: &[Observation], candidate: &Candidate<'_>, least: f64, whole: f64) -> GrowingStack {
-    let Course { trend, .. } = course(&candidate.points, least);
+    let MetricTrend { trend, .. } = trend_of(&candidate.points, least);
     let blocks = series(observations, &candidate.stack.blocks);
     let start = window_of(&blocks);
     let slope = theil_sen(&thinned(&blocks[start..]), Z_995).map_or(0.0, |slope| slope.slope);
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_figures_are_no_panic() {
+    fn missing_metrics_are_no_panic() {
         let short = StackSeries { id: 1, bytes: vec![1, 2], blocks: Vec::new() };
         assert_eq!(growing_stacks(&observations(20), &[short], &Rules::default()).len(), 0);
         assert_eq!(growing_stacks(&[], &[StackSeries::default()], &Rules::default()), []);

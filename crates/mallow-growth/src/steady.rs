@@ -7,7 +7,7 @@
 //! statistic, and is called one here as on the whole heap. And blocks may only have changed their owner: what one stack's blocks
 //! give way to, another's are allocated for. So stacks that fall as steadily as these grow leave it open.
 
-use crate::plane::{Course, course};
+use crate::metric_trend::{MetricTrend, trend_of};
 use crate::series::{Point, centre, noise_about, thinned};
 use crate::stacks::series;
 use crate::theil_sen::{Z_995, theil_sen};
@@ -38,7 +38,7 @@ const FALL_NOISE_SHARE_MAX: f64 = 0.1;
 /// Stacks that grow by a constant.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Steady {
-    /// The course of all of them together.
+    /// The trend of all of them together.
     pub(crate) trend: Trend,
     /// Others fall while they grow, by so much that it may be the same memory.
     pub(crate) is_offset: bool,
@@ -60,7 +60,7 @@ pub(crate) fn steady(evidence: &Evidence, rules: &Rules) -> Option<Steady> {
     }
     let sum = |at: usize| straight.iter().map(|stack| stack.bytes.get(at).copied().unwrap_or(0)).sum();
     let sums: Vec<u64> = (0..axis.len()).map(sum).collect();
-    let Course { trend, requests, .. } = course(&series(&axis, &sums), limit);
+    let MetricTrend { trend, requests, .. } = trend_of(&series(&axis, &sums), limit);
     let fall: f64 = others.iter().map(|stack| fall(&series(&axis, &stack.bytes))).sum();
     let is_offset = fall > OFFSET_MAX * trend.per_request * requests;
     (trend.shape == Shape::Grows).then_some(Steady { trend, is_offset })
@@ -74,7 +74,7 @@ fn is_steady(points: &[Point], least: f64) -> bool {
     // Of thousands of stacks, this leaves few for the rest.
     near_its_ends_line(&late, least)
         && is_straight(&thinned(&late))
-        && course(points, least).trend.shape == Shape::Grows
+        && trend_of(points, least).trend.shape == Shape::Grows
 }
 
 /// Whether it rises, and no point lies far from the line between its ends.

@@ -1,4 +1,4 @@
-//! From the planes to one word: the matrix.
+//! From the metrics to one word: the matrix.
 //!
 //! Live heap decides. Where it grows, the program leaks; where it stands, resident memory that grows is the allocator's or
 //! nobody's. Resident memory alone never says that a program leaks: allocators keep what was freed, and only live heap knows. Of a program
@@ -6,8 +6,8 @@
 
 use crate::holder::own_bytes;
 use crate::idle::Idle;
-use crate::plane::{Course, GROWTH_OBSERVATIONS_MIN};
-use crate::planes::Planes;
+use crate::metric_trend::{GROWTH_OBSERVATIONS_MIN, MetricTrend};
+use crate::metrics::Metrics;
 use crate::series::median;
 use crate::window::window;
 use crate::{Basis, Evidence, Fault, ForeignHeap, Need, Observation, Rules, Shape, Verdict};
@@ -33,7 +33,7 @@ const GARBAGE_TIMES: f64 = 1.0;
 /// ... and so may the first bytes (Go's collector lets 4 MiB come together before it runs at all).
 const GARBAGE_BYTES: f64 = 4.0 * 1_048_576.0;
 
-/// Growth of resident memory below the limit is a doubt from this part of the limit on, where that plane alone shows the memory.
+/// Growth of resident memory below the limit is a doubt from this part of the limit on, where that metric alone shows the memory.
 const DOUBT_SHARE: f64 = 0.25;
 
 /// The verdict, and why.
@@ -56,13 +56,13 @@ impl Decision {
 }
 
 /// The verdict. What passes has to have been looked at closely enough.
-pub(crate) fn decide(evidence: &Evidence, rules: &Rules, planes: &Planes, idle: Option<&Idle>) -> Decision {
-    let decision = matrix(evidence, rules, planes, idle);
+pub(crate) fn decide(evidence: &Evidence, rules: &Rules, metrics: &Metrics, idle: Option<&Idle>) -> Decision {
+    let decision = matrix(evidence, rules, metrics, idle);
     let is_pass = matches!(
         decision.verdict,
         Verdict::Clean | Verdict::Plateau | Verdict::Retention | Verdict::Fragmentation
     );
-    let blind = planes.sights(rules).filter(|sight| sight.seen > rules.sensitivity(sight.limit));
+    let blind = metrics.sights(rules).filter(|sight| sight.seen > rules.sensitivity(sight.limit));
     let worst = blind.max_by(|one, other| one.seen.total_cmp(&other.seen)).filter(|_| is_pass);
     let Some(sight) = worst else { return decision };
     let wanted = rules.sensitivity(sight.limit);
@@ -77,21 +77,21 @@ pub(crate) fn decide(evidence: &Evidence, rules: &Rules, planes: &Planes, idle: 
     Decision::open(decision.basis, needs)
 }
 
-fn matrix(evidence: &Evidence, rules: &Rules, planes: &Planes, idle: Option<&Idle>) -> Decision {
+fn matrix(evidence: &Evidence, rules: &Rules, metrics: &Metrics, idle: Option<&Idle>) -> Decision {
     let seen = &evidence.observations;
-    let basis = planes.judged().0;
+    let basis = metrics.judged().0;
     let more = Need::Iterations(more_iterations(seen.len()));
-    let uncollected = evidence.uncollected && planes.managed.is_none();
+    let uncollected = evidence.uncollected && metrics.managed.is_none();
     if evidence.faults.iter().any(|fault| counts(fault, rules)) {
         return Decision::of(Verdict::Invalid, basis);
     }
     let idle = idle.filter(|idle| idle.grows);
-    let live = [&planes.heap, &planes.managed].map(Option::as_ref);
+    let live = [&metrics.heap, &metrics.managed].map(Option::as_ref);
     if live.iter().flatten().any(|live| live.grows()) {
-        if idle.is_some_and(|idle| idle.per_second() >= EXPLAINS * growth_per_second(seen, planes)) {
+        if idle.is_some_and(|idle| idle.per_second() >= EXPLAINS * growth_per_second(seen, metrics)) {
             return Decision::of(Verdict::GrowsWhenIdle, basis);
         }
-        let is_overwhelming = planes.judged().1.doubles && seen.len() >= OVERWHELMING_OBSERVATIONS;
+        let is_overwhelming = metrics.judged().1.doubles && seen.len() >= OVERWHELMING_OBSERVATIONS;
         return match uncollected && !is_overwhelming {
             true => Decision::open(basis, vec![Need::Collection]),
             false => Decision::of(Verdict::Leaking, basis),
@@ -100,27 +100,27 @@ fn matrix(evidence: &Evidence, rules: &Rules, planes: &Planes, idle: Option<&Idl
     if idle.is_some() {
         return Decision::of(Verdict::GrowsWhenIdle, basis);
     }
-    if let Some(decision) = by_stacks(planes, uncollected, more.clone()) {
+    if let Some(decision) = by_stacks(metrics, uncollected, more.clone()) {
         return decision;
     }
-    if planes.is_elsewhere {
-        return outside_of_heaps(evidence, rules, planes, more);
+    if metrics.is_elsewhere {
+        return outside_of_heaps(evidence, rules, metrics, more);
     }
     if live.iter().flatten().any(|live| live.is_unclear()) {
         let collection = uncollected.then_some(Need::Collection);
         return Decision::open(basis, collection.into_iter().chain([more]).collect());
     }
-    match planes.heap {
-        Some(_) => beside_a_flat_heap(evidence, rules, planes, uncollected, more),
-        None => resident_alone(evidence, planes, more),
+    match metrics.heap {
+        Some(_) => beside_a_flat_heap(evidence, rules, metrics, uncollected, more),
+        None => resident_alone(evidence, metrics, more),
     }
 }
 
 /// Stacks that grow by a constant decide where the heap as a whole is unclear, or falls because others fall. Where it stands, they
 /// grow at the expense of others.
-fn by_stacks(planes: &Planes, uncollected: bool, more: Need) -> Option<Decision> {
-    let steady = planes.steady?;
-    let shape = planes.heap.as_ref()?.trend.shape;
+fn by_stacks(metrics: &Metrics, uncollected: bool, more: Need) -> Option<Decision> {
+    let steady = metrics.steady?;
+    let shape = metrics.heap.as_ref()?.trend.shape;
     if uncollected || !matches!(shape, Shape::Unclear | Shape::Falls) {
         return None;
     }
@@ -131,8 +131,8 @@ fn by_stacks(planes: &Planes, uncollected: bool, more: Need) -> Option<Decision>
 }
 
 /// Of memory that is on no heap that was looked at, resident memory is all that is seen.
-fn outside_of_heaps(evidence: &Evidence, rules: &Rules, planes: &Planes, more: Need) -> Decision {
-    let kept = planes.kept();
+fn outside_of_heaps(evidence: &Evidence, rules: &Rules, metrics: &Metrics, more: Need) -> Decision {
+    let kept = metrics.kept();
     if kept.grows() && evidence.uncollected {
         return Decision::open(Basis::Resident, vec![Need::Collection]);
     }
@@ -141,19 +141,19 @@ fn outside_of_heaps(evidence: &Evidence, rules: &Rules, planes: &Planes, more: N
         return Decision::open(Basis::Resident, vec![more, Need::Collection]);
     }
     if kept.grows() {
-        return Decision::of(Verdict::Mappings, mapped_or_resident(planes));
+        return Decision::of(Verdict::Mappings, mapped_or_resident(metrics));
     }
     if let Some(decision) = in_doubt(kept, rules, &more) {
         return decision;
     }
     match kept.stands() {
-        true => Decision::of(at_rest(evidence, planes), Basis::Resident),
+        true => Decision::of(at_rest(evidence, metrics), Basis::Resident),
         false => Decision::open(Basis::Resident, vec![more]),
     }
 }
 
 /// What rises in resident memory by too much to be passed is open: by less than the limit, the program's own figures may tell.
-fn in_doubt(kept: &Course, rules: &Rules, more: &Need) -> Option<Decision> {
+fn in_doubt(kept: &MetricTrend, rules: &Rules, more: &Need) -> Option<Decision> {
     let limit = rules.resident_per_request_min;
     let own_tools = (kept.trend.per_request < limit).then_some(Need::OwnTools);
     let needs = [Some(more.clone()), own_tools].into_iter().flatten().collect();
@@ -162,13 +162,13 @@ fn in_doubt(kept: &Course, rules: &Rules, more: &Need) -> Option<Decision> {
 }
 
 /// Whether what rose may wait for a collector that runs when its heap has doubled.
-fn may_be_garbage(seen: &[Observation], kept: &Course) -> bool {
+fn may_be_garbage(seen: &[Observation], kept: &MetricTrend) -> bool {
     let before = seen.first().map_or(0.0, own_bytes);
     kept.trend.last - kept.trend.first < (GARBAGE_TIMES * before).max(GARBAGE_BYTES)
 }
 
-fn mapped_or_resident(planes: &Planes) -> Basis {
-    match planes.mapped.as_ref().is_some_and(Course::grows) {
+fn mapped_or_resident(metrics: &Metrics) -> Basis {
+    match metrics.mapped.as_ref().is_some_and(MetricTrend::grows) {
         true => Basis::Mapped,
         false => Basis::Resident,
     }
@@ -191,69 +191,70 @@ fn counts(fault: &Fault, rules: &Rules) -> bool {
     }
 }
 
-/// How fast the judged plane grew while the program worked.
-fn growth_per_second(seen: &[Observation], planes: &Planes) -> f64 {
+/// How fast the judged metric grew while the program worked.
+fn growth_per_second(seen: &[Observation], metrics: &Metrics) -> f64 {
     let (Some(first), Some(last)) = (seen.first(), seen.last()) else { return 0.0 };
     let requests = last.requests.saturating_sub(first.requests) as f64;
-    planes.judged().1.trend.per_request * requests / (last.seconds - first.seconds)
+    metrics.judged().1.trend.per_request * requests / (last.seconds - first.seconds)
 }
 
 fn beside_a_flat_heap(
     evidence: &Evidence,
     rules: &Rules,
-    planes: &Planes,
+    metrics: &Metrics,
     uncollected: bool,
     more: Need,
 ) -> Decision {
-    let basis = planes.judged().0;
-    if planes.resident.grows() || planes.kept().grows() {
-        return match of_resident_growth(planes) {
+    let basis = metrics.judged().0;
+    if metrics.resident.grows() || metrics.kept().grows() {
+        return match of_resident_growth(metrics) {
             Some(Verdict::Mappings) if uncollected => Decision::open(basis, vec![Need::Collection]),
-            Some(Verdict::Mappings) => Decision::of(Verdict::Mappings, mapped_or_resident(planes)),
+            Some(Verdict::Mappings) => Decision::of(Verdict::Mappings, mapped_or_resident(metrics)),
             Some(verdict) => Decision::of(verdict, basis),
             None => Decision::open(basis, vec![more]),
         };
     }
-    let kept = planes.kept();
+    let kept = metrics.kept();
     // A flat heap says nothing of a program that has next to none.
-    if let Some(decision) = in_doubt(kept, rules, &more).filter(|_| planes.is_sliver) {
+    if let Some(decision) = in_doubt(kept, rules, &more).filter(|_| metrics.is_sliver) {
         return decision;
     }
     let is_settled = kept.stands() || (evidence.observations.len() >= ENOUGH_OBSERVATIONS && !kept.creeps);
     match is_settled {
-        true => Decision::of(at_rest(evidence, planes), basis),
+        true => Decision::of(at_rest(evidence, metrics), basis),
         false => Decision::open(basis, vec![more]),
     }
 }
 
 /// Whose the growing resident memory is, while live heap stands; none when nothing tells.
-fn of_resident_growth(planes: &Planes) -> Option<Verdict> {
-    let kept = planes.kept().growth();
-    let explains = |course: &Option<Course>| course.as_ref().map(|course| course.growth() >= EXPLAINS * kept);
-    if planes.resident.grows() && planes.returned().is_some_and(|returned| returned >= EXPLAINS) {
+fn of_resident_growth(metrics: &Metrics) -> Option<Verdict> {
+    let kept = metrics.kept().growth();
+    let explains =
+        |course: &Option<MetricTrend>| course.as_ref().map(|course| course.growth() >= EXPLAINS * kept);
+    if metrics.resident.grows() && metrics.returned().is_some_and(|returned| returned >= EXPLAINS) {
         return Some(Verdict::Retention);
     }
-    if explains(&planes.mapped) == Some(true) {
+    if explains(&metrics.mapped) == Some(true) {
         return Some(Verdict::Mappings);
     }
-    match explains(&planes.allocator) {
+    match explains(&metrics.allocator) {
         Some(true) => Some(Verdict::Fragmentation),
         Some(false) => Some(Verdict::Mappings),
         // The allocator was asked, and could give nothing back.
-        None if planes.trimmed.is_some() => Some(Verdict::Fragmentation),
+        None if metrics.trimmed.is_some() => Some(Verdict::Fragmentation),
         // Nobody could ask it; but where its areas do not grow, it is not the allocator.
         None => {
-            (planes.heap.is_some() && explains(&planes.areas) == Some(false)).then_some(Verdict::Mappings)
+            (metrics.heap.is_some() && explains(&metrics.areas) == Some(false)).then_some(Verdict::Mappings)
         }
     }
 }
 
-fn resident_alone(evidence: &Evidence, planes: &Planes, more: Need) -> Decision {
-    let basis = planes.judged().0;
-    let kept = planes.kept();
-    if planes.resident.grows() || kept.grows() {
-        return match of_resident_growth(planes) {
-            Some(Verdict::Mappings) => Decision::of(Verdict::Mappings, mapped_or_resident(planes)),
+fn resident_alone(evidence: &Evidence, metrics: &Metrics, more: Need) -> Decision {
+    let basis = metrics.judged().0;
+    let kept = metrics.kept();
+    if metrics.resident.grows() || kept.grows() {
+        return match of_resident_growth(metrics) {
+            Some(Verdict::Mappings) => Decision::of(Verdict::Mappings, mapped_or_resident(metrics)),
             Some(Verdict::Retention) => Decision::of(Verdict::Retention, basis),
             _ => Decision::open(basis, vec![Need::Recorder]),
         };
@@ -261,24 +262,24 @@ fn resident_alone(evidence: &Evidence, planes: &Planes, more: Need) -> Decision 
     if kept.is_unclear() {
         return Decision::open(basis, vec![more, Need::Recorder]);
     }
-    // Below the limit of this plane, and yet there: a small leak looks like that. So does a pool that fills.
+    // Below the limit of this metric, and yet there: a small leak looks like that. So does a pool that fills.
     if kept.creeps {
         return Decision::open(basis, vec![Need::Recorder]);
     }
-    Decision::of(at_rest(evidence, planes), basis)
+    Decision::of(at_rest(evidence, metrics), basis)
 }
 
 /// Nothing grows: is more kept than used, did it rise, or was there nothing at all?
-fn at_rest(evidence: &Evidence, planes: &Planes) -> Verdict {
+fn at_rest(evidence: &Evidence, metrics: &Metrics) -> Verdict {
     let kept = Kept::of(evidence);
-    if kept.is_much(kept.released, planes.resident.trend.last) {
+    if kept.is_much(kept.released, metrics.resident.trend.last) {
         return Verdict::Retention;
     }
-    if kept.is_much(kept.stuck, planes.kept().trend.last) {
+    if kept.is_much(kept.stuck, metrics.kept().trend.last) {
         return Verdict::Fragmentation;
     }
-    let planes = [planes.heap.as_ref(), planes.managed.as_ref(), Some(planes.kept())];
-    match planes.iter().flatten().any(|plane| plane.trend.shape == Shape::RoseThenFlat) {
+    let metrics = [metrics.heap.as_ref(), metrics.managed.as_ref(), Some(metrics.kept())];
+    match metrics.iter().flatten().any(|metric| metric.trend.shape == Shape::RoseThenFlat) {
         true => Verdict::Plateau,
         false => Verdict::Clean,
     }
@@ -298,8 +299,8 @@ struct Kept {
 impl Kept {
     fn of(evidence: &Evidence) -> Kept {
         let late = &evidence.observations[window(&evidence.observations)];
-        let of = |figure: &dyn Fn(&Observation) -> Option<u64>| {
-            median(late.iter().filter_map(figure).map(|bytes| bytes as f64))
+        let of = |metric: &dyn Fn(&Observation) -> Option<u64>| {
+            median(late.iter().filter_map(metric).map(|bytes| bytes as f64))
         };
         let before = evidence.before.as_ref();
         // Resident for other reasons than live blocks: before the work, or at least files.

@@ -21,7 +21,7 @@ pub(crate) fn window(observations: &[Observation]) -> Range<usize> {
     start.min(all.saturating_sub(WINDOW_MIN))..all
 }
 
-/// The same for the points of one plane, which may lack some of the observations.
+/// The same for the points of one metric, which may lack some of the observations.
 pub(crate) fn window_of(points: &[Point]) -> usize {
     let half = points.last().map_or(0.0, |last| last.x / 2.0);
     let start = points.iter().rposition(|point| point.x <= half).unwrap_or(points.len() / 2);

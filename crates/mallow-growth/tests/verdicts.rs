@@ -420,23 +420,23 @@ fn a_run_of_a_day_is_judged_in_the_same_way() {
 }
 
 fn any_observation() -> impl Strategy<Value = Observation> {
-    let figure = || prop_oneof![Just(None), (0..1_u64 << 34).prop_map(Some), Just(Some(u64::MAX))];
+    let metric = || prop_oneof![Just(None), (0..1_u64 << 34).prop_map(Some), Just(Some(u64::MAX))];
     let numbers = (prop_oneof![0..100_000_u64, any::<u64>()], any::<f64>(), any::<u64>(), any::<f64>());
-    let figures = [figure(), figure(), figure(), figure(), figure(), figure(), figure(), figure()];
-    (numbers, figures).prop_map(|((requests, seconds, resident_bytes, rate), figures)| Observation {
+    let metrics = [metric(), metric(), metric(), metric(), metric(), metric(), metric(), metric()];
+    (numbers, metrics).prop_map(|((requests, seconds, resident_bytes, rate), metrics)| Observation {
         requests,
         seconds,
-        live_bytes: figures[0],
-        live_blocks: figures[1],
+        live_bytes: metrics[0],
+        live_blocks: metrics[1],
         resident_bytes,
-        trimmed_bytes: figures[2],
-        mapped_bytes: figures[3],
-        allocator_bytes: figures[4],
-        held_free_bytes: figures[5],
-        areas_bytes: figures[3],
-        managed_bytes: figures[6],
-        descriptors: figures[7],
-        threads: figures[7],
+        trimmed_bytes: metrics[2],
+        mapped_bytes: metrics[3],
+        allocator_bytes: metrics[4],
+        held_free_bytes: metrics[5],
+        areas_bytes: metrics[3],
+        managed_bytes: metrics[6],
+        descriptors: metrics[7],
+        threads: metrics[7],
         requests_per_second: Some(rate),
     })
 }

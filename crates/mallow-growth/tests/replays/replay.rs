@@ -114,17 +114,17 @@ impl<'a> Run<'a> {
         // Every block costs the allocator something, and resident memory comes in pages.
         let resident =
             ((1e7 + 1.05 * live + mapped + kept + stuck + noise) / 4096.0).round().max(0.0) * 4096.0;
-        let figure = |bytes: f64| self.recorder.then_some(bytes as u64);
+        let metric = |bytes: f64| self.recorder.then_some(bytes as u64);
         Observation {
             requests: self.moment.requests as u64,
             seconds: self.moment.seconds,
-            live_bytes: figure(heap),
-            live_blocks: figure(heap / 64.0),
+            live_bytes: metric(heap),
+            live_blocks: metric(heap / 64.0),
             resident_bytes: resident as u64,
-            trimmed_bytes: figure(resident - kept),
-            mapped_bytes: figure(5e6),
-            allocator_bytes: figure(heap + unused),
-            held_free_bytes: figure(unused),
+            trimmed_bytes: metric(resident - kept),
+            mapped_bytes: metric(5e6),
+            allocator_bytes: metric(heap + unused),
+            held_free_bytes: metric(unused),
             areas_bytes: None,
             managed_bytes: None,
             descriptors: Some(12 + descriptors as u64),

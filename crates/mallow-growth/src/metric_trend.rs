@@ -1,4 +1,4 @@
-//! One plane's course: does it grow with the requests?
+//! One metric's trend: does it grow with the requests?
 //!
 //! Growth is called growth when all of this holds in the window (the second half of the requests, [`crate::window`]): the
 //! 99.5 % interval of its slope lies above the limit; it goes on in each third; it is not the work of two steps; nothing was given
@@ -6,7 +6,7 @@
 //! down: a logarithm's slope halves from one octave of requests to the next, an exponential warm-up's shrinks faster. A
 //! staircase of doublings is left to [`crate::doubling`].
 //!
-//! A plane is flat when the interval lies below the limit and nothing rose since half of the requests. Whatever is neither is unclear,
+//! A metric is flat when the interval lies below the limit and nothing rose since half of the requests. Whatever is neither is unclear,
 //! and more iterations are asked for: doubt is never decided in favour of either side.
 
 use crate::doubling::{Doubling, doubling};
@@ -47,9 +47,9 @@ const RISE_BYTES_MIN: f64 = 65_536.0;
 /// By how much neighbours' differences understate the noise of a series whose neighbours are alike: 1 / sqrt(1 - 0.7).
 const NEIGHBOURS: f64 = 1.826;
 
-/// A plane as it was judged.
+/// A metric as it was judged.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Course {
+pub(crate) struct MetricTrend {
     pub(crate) trend: Trend,
     /// Requests from the window's first observation to its last.
     pub(crate) requests: f64,
@@ -62,7 +62,7 @@ pub(crate) struct Course {
     pub(crate) sight: f64,
 }
 
-impl Course {
+impl MetricTrend {
     pub(crate) fn grows(&self) -> bool {
         matches!(self.trend.shape, Shape::Grows | Shape::Doubles)
     }
@@ -81,14 +81,14 @@ impl Course {
     }
 }
 
-/// The course of a plane whose growth below `per_request_min` does not matter.
-pub(crate) fn course(points: &[Point], per_request_min: f64) -> Course {
-    let (Some(first), Some(last)) = (points.first(), points.last()) else { return Course::default() };
+/// The trend of a metric whose growth below `per_request_min` does not matter.
+pub(crate) fn trend_of(points: &[Point], per_request_min: f64) -> MetricTrend {
+    let (Some(first), Some(last)) = (points.first(), points.last()) else { return MetricTrend::default() };
     let mut trend = Trend { first: first.y, last: last.y, ..Trend::default() };
     let start = window_of(points);
     let window = thinned(&points[start..]);
     let Some(slope) = theil_sen(&window, Z_995) else {
-        return Course { trend, ..Course::default() };
+        return MetricTrend { trend, ..MetricTrend::default() };
     };
     (trend.per_request, trend.per_request_low, trend.per_request_high) = (slope.slope, slope.low, slope.high);
     trend.noise = noise_about(&window, slope.slope);
@@ -115,7 +115,7 @@ pub(crate) fn course(points: &[Point], per_request_min: f64) -> Course {
     } else {
         Shape::Flat
     };
-    Course {
+    MetricTrend {
         trend,
         requests: look.requests(),
         plateau,

@@ -1,22 +1,22 @@
-//! Every plane's course, and which of them hold the memory.
+//! Every metric's trend, and which of them hold the memory.
 
 use crate::holder;
-use crate::plane::{Course, course};
-use crate::series::{Point, plane};
+use crate::metric_trend::{MetricTrend, trend_of};
+use crate::series::{Point, points_of};
 use crate::steady::{Steady, steady};
 use crate::{Basis, Evidence, Rules};
 
-/// Each plane's course.
+/// Each metric's trend.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Planes {
-    pub(crate) heap: Option<Course>,
-    pub(crate) resident: Course,
-    pub(crate) trimmed: Option<Course>,
-    pub(crate) mapped: Option<Course>,
-    pub(crate) allocator: Option<Course>,
-    pub(crate) managed: Option<Course>,
+pub(crate) struct Metrics {
+    pub(crate) heap: Option<MetricTrend>,
+    pub(crate) resident: MetricTrend,
+    pub(crate) trimmed: Option<MetricTrend>,
+    pub(crate) mapped: Option<MetricTrend>,
+    pub(crate) allocator: Option<MetricTrend>,
+    pub(crate) managed: Option<MetricTrend>,
     /// What is resident of the allocator's areas.
-    pub(crate) areas: Option<Course>,
+    pub(crate) areas: Option<MetricTrend>,
     /// Stacks of the live heap that grow by a constant.
     pub(crate) steady: Option<Steady>,
     /// The memory is on none of the heaps, see [`crate::holder`].
@@ -27,7 +27,7 @@ pub(crate) struct Planes {
     pub(crate) hidden: f64,
 }
 
-/// How small a leak a plane shows.
+/// How small a leak a metric shows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Sight {
     /// The smallest leak that would not have been passed, in bytes for each request.
@@ -36,32 +36,32 @@ pub(crate) struct Sight {
     pub(crate) limit: f64,
 }
 
-impl Planes {
-    pub(crate) fn of(evidence: &Evidence, rules: &Rules) -> Planes {
+impl Metrics {
+    pub(crate) fn of(evidence: &Evidence, rules: &Rules) -> Metrics {
         let seen = &evidence.observations;
-        let heap = |points: Vec<Point>| course(&points, rules.heap_per_request_min);
-        let pages = |points: Vec<Point>| course(&points, rules.resident_per_request_min);
-        let resident = plane(seen, |seen| Some(seen.resident_bytes)).map(pages).unwrap_or_default();
-        Planes {
+        let heap = |points: Vec<Point>| trend_of(&points, rules.heap_per_request_min);
+        let pages = |points: Vec<Point>| trend_of(&points, rules.resident_per_request_min);
+        let resident = points_of(seen, |seen| Some(seen.resident_bytes)).map(pages).unwrap_or_default();
+        Metrics {
             hidden: holder::headroom(evidence) / resident.requests.max(1.0),
             resident,
-            heap: plane(seen, |seen| seen.live_bytes).map(heap),
-            trimmed: plane(seen, |seen| seen.trimmed_bytes).map(pages),
-            mapped: plane(seen, |seen| seen.mapped_bytes).map(pages),
-            allocator: plane(seen, |seen| seen.allocator_bytes).map(pages),
-            managed: plane(seen, |seen| seen.managed_bytes).map(heap),
-            areas: plane(seen, |seen| seen.areas_bytes).map(pages),
+            heap: points_of(seen, |seen| seen.live_bytes).map(heap),
+            trimmed: points_of(seen, |seen| seen.trimmed_bytes).map(pages),
+            mapped: points_of(seen, |seen| seen.mapped_bytes).map(pages),
+            allocator: points_of(seen, |seen| seen.allocator_bytes).map(pages),
+            managed: points_of(seen, |seen| seen.managed_bytes).map(heap),
+            areas: points_of(seen, |seen| seen.areas_bytes).map(pages),
             steady: steady(evidence, rules),
             is_elsewhere: holder::is_elsewhere(evidence),
             is_sliver: holder::is_sliver(evidence),
         }
     }
 
-    /// The plane that decides: live heap, or the managed heap, or resident memory.
-    pub(crate) fn judged(&self) -> (Basis, &Course) {
+    /// The metric that decides: live heap, or the managed heap, or resident memory.
+    pub(crate) fn judged(&self) -> (Basis, &MetricTrend) {
         let heap = self.heap.as_ref().map(|heap| (Basis::LiveHeap, heap));
         let managed = self.managed.as_ref().map(|managed| (Basis::ManagedHeap, managed));
-        let growing = |plane: &(Basis, &Course)| plane.1.grows();
+        let growing = |metric: &(Basis, &MetricTrend)| metric.1.grows();
         let kept = (Basis::Resident, self.kept());
         // Managed memory may lie outside of malloc; then it is where the growth is.
         let growing = heap.filter(growing).or(managed.filter(growing));
@@ -72,7 +72,7 @@ impl Planes {
     }
 
     /// Resident memory, after trimming if there was any.
-    pub(crate) fn kept(&self) -> &Course {
+    pub(crate) fn kept(&self) -> &MetricTrend {
         self.trimmed.as_ref().unwrap_or(&self.resident)
     }
 
@@ -81,9 +81,9 @@ impl Planes {
         Some(1.0 - self.trimmed.as_ref()?.growth() / self.resident.growth())
     }
 
-    /// How small a leak the planes show that hold the memory: each of them has to show it.
+    /// How small a leak the metrics show that hold the memory: each of them has to show it.
     pub(crate) fn sights(&self, rules: &Rules) -> impl Iterator<Item = Sight> {
-        let of = |limit: f64| move |course: &Course| Sight { seen: course.sight, limit };
+        let of = |limit: f64| move |course: &MetricTrend| Sight { seen: course.sight, limit };
         let hidden = |sight: Sight| Sight { seen: sight.seen + self.hidden, ..sight };
         let heap = self.heap.as_ref().map(of(rules.heap_per_request_min));
         let managed = self.managed.as_ref().map(of(rules.heap_per_request_min));

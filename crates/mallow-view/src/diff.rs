@@ -1,21 +1,22 @@
 //! What changed between two profiles, as rows: new, gone, changed and moved sites.
 //!
-//! Which site is which is decided in `mallow-profile`; here sites are folded and cut as reports show them,
+//! Which site is which is decided in `mallow-stacks`; here sites are folded and cut as reports show them,
 //! before they are compared, and the result is put into sections by one measure. Whatever a filter hides is
 //! summed up, so that sections, what is hidden and what did not change always add up to the totals.
 
 mod limit;
+mod report;
 mod side;
 
 pub use limit::{Limit, LimitError, Verdict};
-pub use mallow_profile::Level;
+pub use mallow_stacks::Level;
+pub use report::{DiffInput, DiffReport};
 
 use crate::{Measure, Shown};
 use mallow_base::Frame;
-use mallow_profile::{Diff, DiffEntry, Known, Profile, Rename, SiteTotals, StackId};
+use mallow_profile::SiteTotals;
+use mallow_stacks::{Diff, DiffEntry, Metric, Rename, StackId, StackProfile, Weights};
 use side::Side;
-use std::num::NonZeroU64;
-use std::path::Path;
 
 /// A site that was moved and differs by at most one part in so many is shown as moved, not as changed:
 /// another place often brings another warm-up.
@@ -23,9 +24,9 @@ const SMALL_CHANGE: u64 = 100;
 
 /// What to compare, and what of it to show.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DiffOptions {
+pub struct DiffOptions<M = Measure> {
     /// The figure that makes a site new, gone or changed.
-    pub by: Measure,
+    pub by: M,
     /// Which frames of a stack count.
     pub shown: Shown,
     /// How many frames from the leaf count; none for all.
@@ -36,40 +37,10 @@ pub struct DiffOptions {
     pub filter: Option<String>,
 }
 
-impl Default for DiffOptions {
+impl<M: Metric> Default for DiffOptions<M> {
     fn default() -> Self {
-        Self { by: Measure::Allocations, shown: Shown::WithoutPlumbing, depth: None, min: 0, filter: None }
+        Self { by: M::ALL[0], shown: Shown::WithoutPlumbing, depth: None, min: 0, filter: None }
     }
-}
-
-/// A profile that is compared.
-#[derive(Clone, Copy, Debug)]
-pub struct DiffInput<'a> {
-    /// Its file.
-    pub file: &'a Path,
-    /// What is in it.
-    pub profile: &'a Profile,
-    /// Whether nothing of it is missing.
-    pub complete: bool,
-    /// What reading it said.
-    pub warnings: &'a [String],
-}
-
-/// A diff with what a front end needs to know about it.
-#[derive(Clone, Copy, Debug)]
-pub struct DiffReport<'a> {
-    /// Before and after.
-    pub sides: [DiffInput<'a>; 2],
-    /// What was compared.
-    pub options: &'a DiffOptions,
-    /// Operations that both runs made, to divide by.
-    pub per: NonZeroU64,
-    /// Sites of a section; none for as many as the front end thinks fit.
-    pub limit: Option<usize>,
-    /// What came of it.
-    pub comparison: &'a Comparison<'a>,
-    /// The limits that were given.
-    pub verdicts: &'a [Verdict],
 }
 
 /// In which part of a diff a site stands.
@@ -126,9 +97,9 @@ impl Change {
 
 /// What one side has of a row.
 #[derive(Clone, Debug)]
-pub struct DiffSide<'a> {
+pub struct DiffSide<'a, W = SiteTotals> {
     /// The figures of all its sites.
-    pub totals: SiteTotals,
+    pub totals: W,
     /// How many stacks were taken together.
     pub stacks: usize,
     /// The stack with the highest figure.
@@ -139,25 +110,28 @@ pub struct DiffSide<'a> {
 
 /// One site, or sites that became several, on both sides.
 #[derive(Clone, Debug)]
-pub struct DiffRow<'a> {
+pub struct DiffRow<'a, W = SiteTotals> {
     /// Where it is shown.
     pub section: Section,
     /// How it was matched.
     pub level: Level,
     /// None for a new site.
-    pub before: Option<DiffSide<'a>>,
+    pub before: Option<DiffSide<'a, W>>,
     /// None for a site that is gone.
-    pub after: Option<DiffSide<'a>>,
+    pub after: Option<DiffSide<'a, W>>,
     /// Which of [`Comparison::renames`] stand between the two.
     pub renames: Vec<usize>,
 }
 
-impl DiffRow<'_> {
+impl<W: Weights> DiffRow<'_, W> {
     /// A figure on both sides.
-    pub fn change(&self, measure: Measure) -> Change {
-        let figure =
-            |side: &Option<DiffSide<'_>>| side.as_ref().map_or(0, |side| measure.of_site(&side.totals));
-        Change { before: figure(&self.before), after: figure(&self.after) }
+    pub fn change(&self, metric: W::Metric) -> Change {
+        self.change_of(|totals| metric.of_site(totals))
+    }
+
+    fn change_of(&self, figure: impl Fn(&W) -> u64) -> Change {
+        let of = |side: &Option<DiffSide<'_, W>>| side.as_ref().map_or(0, |side| figure(&side.totals));
+        Change { before: of(&self.before), after: of(&self.after) }
     }
 }
 
@@ -180,15 +154,15 @@ impl Tally {
 
 /// What changed between two profiles.
 #[derive(Clone, Debug)]
-pub struct Comparison<'a> {
+pub struct Comparison<'a, W: Weights = SiteTotals> {
     /// By what sites are new, gone or changed.
-    pub by: Measure,
+    pub by: W::Metric,
     /// The totals of every measure that both sides know.
-    pub totals: Vec<(Measure, Change)>,
+    pub totals: Vec<(W::Metric, Change)>,
     /// Measures that one of the sides does not know.
-    pub unknown: Vec<Unknown>,
+    pub unknown: Vec<Unknown<W::Metric>>,
     /// The sites of [`Section::SHOWN`], section by section, the largest difference first.
-    pub rows: Vec<DiffRow<'a>>,
+    pub rows: Vec<DiffRow<'a, W>>,
     /// Renamed functions.
     pub renames: Vec<Rename>,
     /// Sites that would stand in a section but for `min` and `filter`.
@@ -199,34 +173,44 @@ pub struct Comparison<'a> {
 
 /// A measure that cannot be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Unknown {
+pub struct Unknown<M = Measure> {
     /// The measure.
-    pub measure: Measure,
+    pub measure: M,
     /// Whether the profile before knows it.
     pub before: bool,
     /// Whether the profile after knows it.
     pub after: bool,
 }
 
-impl<'a> Comparison<'a> {
+impl<'a, W: Weights> Comparison<'a, W> {
     /// Compares two profiles.
-    pub fn of(before: &'a Profile, after: &'a Profile, options: &DiffOptions) -> Self {
-        let known = before.known.and(after.known);
+    pub fn of<P: StackProfile<Weights = W>>(
+        before: &'a P,
+        after: &'a P,
+        options: &DiffOptions<W::Metric>,
+    ) -> Self {
+        let known = |metric| before.knows(metric) && after.knows(metric);
+        let unknown = W::Metric::ALL.iter().filter(|metric| !known(**metric)).map(|metric| Unknown {
+            measure: *metric,
+            before: before.knows(*metric),
+            after: after.knows(*metric),
+        });
+        let unknown = unknown.collect();
         let (before, after) = (Side::of(before, options), Side::of(after, options));
         let same_modules = before.modules_of(&after);
-        let diff = Diff::of(&before.sites, &after.sites, |measure| measure.is_known(&known), &same_modules);
+        let diff = Diff::of(&before.sites, &after.sites, known, &same_modules);
         let mut comparison = Self {
             by: options.by,
             totals: Vec::new(),
-            unknown: unknown(&before.profile.known, &after.profile.known),
+            unknown,
             rows: Vec::new(),
             renames: diff.renames,
             hidden: Tally::default(),
             unchanged: Tally::default(),
         };
-        for measure in Measure::ALL.into_iter().filter(|measure| measure.is_known(&known)) {
-            let change = Change { before: before.total(measure), after: after.total(measure) };
-            comparison.totals.push((measure, change));
+        for metric in W::Metric::ALL.iter().copied().filter(|metric| known(*metric)) {
+            let change = Change { before: before.total(metric), after: after.total(metric) };
+            comparison.totals.push((metric, change));
         }
         for entry in &diff.entries {
             comparison.place(entry, &before, &after, options);
@@ -236,12 +220,12 @@ impl<'a> Comparison<'a> {
     }
 
     /// The totals of a measure; none if a side does not know it.
-    pub fn total(&self, measure: Measure) -> Option<Change> {
+    pub fn total(&self, measure: W::Metric) -> Option<Change> {
         self.totals.iter().find(|(other, _)| *other == measure).map(|(_, change)| *change)
     }
 
     /// The rows of a section.
-    pub fn section(&self, section: Section) -> impl Iterator<Item = &DiffRow<'a>> {
+    pub fn section(&self, section: Section) -> impl Iterator<Item = &DiffRow<'a, W>> {
         self.rows.iter().filter(move |row| row.section == section)
     }
 
@@ -252,7 +236,13 @@ impl<'a> Comparison<'a> {
         tally
     }
 
-    fn place(&mut self, entry: &DiffEntry, before: &Side<'a>, after: &Side<'a>, options: &DiffOptions) {
+    fn place(
+        &mut self,
+        entry: &DiffEntry<W>,
+        before: &Side<'a, W>,
+        after: &Side<'a, W>,
+        options: &DiffOptions<W::Metric>,
+    ) {
         let by = options.by;
         if !by.concerns(&entry.totals_before) && !by.concerns(&entry.totals_after) {
             return;
@@ -286,15 +276,15 @@ impl<'a> Comparison<'a> {
         let by = self.by;
         self.rows.sort_by_cached_key(|row| {
             let change = row.change(by);
-            let bytes = row.change(Measure::Bytes).difference().unsigned_abs();
+            let tie = row.change_of(|totals| totals.tie()[0]).difference().unsigned_abs();
             let place = Section::SHOWN.iter().position(|section| *section == row.section);
             let size = change.before.max(change.after);
-            (place, std::cmp::Reverse((change.difference().unsigned_abs(), size, bytes)))
+            (place, std::cmp::Reverse((change.difference().unsigned_abs(), size, tie)))
         });
     }
 }
 
-fn section_of(entry: &DiffEntry, change: Change) -> Section {
+fn section_of<W>(entry: &DiffEntry<W>, change: Change) -> Section {
     let difference = change.difference();
     let is_moved = !matches!(entry.level, Level::Same | Level::Lines | Level::Inlining);
     let is_small =
@@ -306,15 +296,6 @@ fn section_of(entry: &DiffEntry, change: Change) -> Section {
         _ if difference != 0 => Section::Changed,
         _ => Section::Unchanged,
     }
-}
-
-fn unknown(before: &Known, after: &Known) -> Vec<Unknown> {
-    let all = Measure::ALL.into_iter().map(|measure| Unknown {
-        measure,
-        before: measure.is_known(before),
-        after: measure.is_known(after),
-    });
-    all.filter(|unknown| !unknown.before || !unknown.after).collect()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 
 use crate::{Filter, Shown, Sites, lines, short_name};
 use mallow_base::Frame;
-use mallow_profile::{Measure, Process, Profile};
+use mallow_stacks::{Metric, ProcessIndex, StackProfile};
 use rustc_hash::FxHashMap;
 use std::cmp::Ordering;
 use std::fmt;
@@ -49,12 +49,17 @@ impl fmt::Display for ComparedRow {
 
 /// The stacks of a profile that have any of a figure, in the order of their names. Processes that ran the same program are
 /// one.
-pub fn folded(profile: &Profile, shown: Shown, filter: &Filter, by: Measure) -> Vec<FoldedRow> {
+pub fn folded<M: Metric>(
+    profile: &impl StackProfile<Weights = M::Weights>,
+    shown: Shown,
+    filter: &Filter,
+    by: M,
+) -> Vec<FoldedRow> {
     let mut names = Names { shown, known: FxHashMap::default() };
     let mut rows = Vec::new();
     let of_processes = Sites::of_each_process(profile, shown, filter);
-    for (process, sites) in profile.processes.iter().zip(&of_processes) {
-        let root = program(profile, process);
+    for (process, sites) in (0..).map(ProcessIndex).zip(&of_processes) {
+        let root = profile.program(process).and_then(program);
         for row in &sites.rows {
             let value = by.of_site(&row.totals);
             if value > 0 {
@@ -94,10 +99,8 @@ pub fn compared(before: &[FoldedRow], after: &[FoldedRow]) -> Vec<ComparedRow> {
     }
 }
 
-/// The program's name without its folder; none when nobody knows.
-fn program(profile: &Profile, process: &Process) -> Option<Rc<str>> {
-    let first = process.command.split(' ').next().filter(|word| !word.is_empty());
-    let path = first.or_else(|| profile.recording.command.first().map(String::as_str))?;
+/// A program's name without its folder; none where there is none.
+fn program(path: &str) -> Option<Rc<str>> {
     let name = path.rsplit('/').next().filter(|name| !name.is_empty())?;
     Some(plain(name).into())
 }

@@ -1,7 +1,9 @@
 //! Folded stacks, exactly as they are written.
 
 use super::*;
+use crate::Measure;
 use crate::example::{allocated, frame, profile, site};
+use mallow_profile::{Process, Profile};
 
 fn texts(rows: &[impl ToString]) -> Vec<String> {
     rows.iter().map(ToString::to_string).collect()

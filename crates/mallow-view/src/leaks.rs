@@ -43,8 +43,8 @@ impl Leaks {
         shown: Shown,
         filter: &Filter,
     ) -> Leaks {
-        let mut looks = Looks::of(profile, shown);
-        let wanted = Wanted::of(profile, filter);
+        let mut looks = Looks::of(&profile.stacks, shown);
+        let wanted = Wanted::of(&profile.stacks, filter);
         let mut leaks = Gathered::default();
         let leaked: FxHashMap<(ProcessIndex, Option<StackId>), &SiteTotals> = profile
             .sites

@@ -4,7 +4,7 @@
 //! decides which, and hands out rows of plain data. It knows no colours, no columns, no JSON, and must never do I/O.
 //!
 //! - [`plumbing`]: which frames only carry an allocation on behalf of their caller.
-//! - [`Sites`]: what allocated, merged, filtered and sorted by a [`Measure`].
+//! - [`Sites`]: sites merged, filtered and sorted by a [`Key`].
 //! - [`SortKey`], [`Point`]: what else sites can be sorted by, and averages and rates of a site.
 //! - [`Subject`], [`ReportOptions`]: what a report is about, and which part of it is shown; [`EventReport`]: the same of events.
 //! - [`tree`]: sites as a tree of calls.
@@ -31,6 +31,7 @@ mod events;
 mod folded;
 pub mod gc_log;
 pub mod histogram;
+mod key;
 pub mod leaks;
 mod lines;
 mod looks;
@@ -57,6 +58,7 @@ pub use allocator::{AllocatorRow, allocator_arenas, allocator_bins, allocator_no
 pub use cut::{Piece, cut};
 pub use events::{EventReport, ProcessTimeline, SiteOptions, TimelineRows};
 pub use folded::{ComparedRow, FoldedRow, compared, folded};
+pub use key::Key;
 pub use lines::{Line, lines};
 pub use mallow_profile::Measure;
 pub use name::{place, short_name};
@@ -73,5 +75,7 @@ pub use tops::{Top, TopRow};
 pub use tree::{Direction, Rest, TreeNode, TreeOptions, Under, tree};
 pub use weight::Weight;
 
+#[cfg(test)]
+mod cpu_tests;
 #[cfg(test)]
 mod example;

@@ -6,7 +6,7 @@
 
 use crate::Shown;
 use mallow_base::{Frame, Place};
-use mallow_profile::{Profile, StackId};
+use mallow_stacks::{StackId, Stacks};
 use rustc_hash::FxHashMap;
 
 /// What a stack looks like; none when it has no frame.
@@ -25,9 +25,9 @@ pub(crate) struct Named {
     pub(crate) folded: usize,
 }
 
-/// The stacks of a profile.
+/// Stacks, and what is known of their looks.
 pub(crate) struct Looks<'a> {
-    profile: &'a Profile,
+    stacks: &'a Stacks,
     shown: Shown,
     /// For each location: how many frames on its leaf side are plumbing.
     plumbing: Vec<u32>,
@@ -42,11 +42,11 @@ pub(crate) struct Looks<'a> {
 }
 
 impl<'a> Looks<'a> {
-    pub(crate) fn of(profile: &'a Profile, shown: Shown) -> Looks<'a> {
+    pub(crate) fn of(stacks: &'a Stacks, shown: Shown) -> Looks<'a> {
         Looks {
-            profile,
+            stacks,
             shown,
-            plumbing: vec![UNKNOWN; profile.stacks.locations.len()],
+            plumbing: vec![UNKNOWN; stacks.locations.len()],
             places: FxHashMap::default(),
             begins: Vec::new(),
             of_frames: Vec::new(),
@@ -59,9 +59,9 @@ impl<'a> Looks<'a> {
     pub(crate) fn naming(&mut self, stack: Option<StackId>) -> Option<Named> {
         let (mut node, mut folded) = (stack?, 0);
         loop {
-            let at = self.profile.stacks.node(node);
+            let at = self.stacks.node(node);
             let location = at.location.0 as usize;
-            let count = self.profile.stacks.locations[location].frames.len();
+            let count = self.stacks.locations[location].frames.len();
             let plumbing = self.plumbing_of(location);
             match at.parent {
                 Some(parent) if plumbing == count => {
@@ -77,11 +77,11 @@ impl<'a> Looks<'a> {
     }
 
     fn plumbing_of(&mut self, location: usize) -> usize {
-        if self.shown == Shown::All {
+        if matches!(self.shown, Shown::All | Shown::WithoutStart) {
             return 0;
         }
         if self.plumbing[location] == UNKNOWN {
-            let frames = &self.profile.stacks.locations[location].frames;
+            let frames = &self.stacks.locations[location].frames;
             let hidden = frames.iter().take_while(|frame| self.shown.hides(frame)).count();
             self.plumbing[location] = hidden as u32;
         }
@@ -91,7 +91,7 @@ impl<'a> Looks<'a> {
     /// The frames that are shown, leaf first.
     pub(crate) fn visible(&self, named: Option<Named>) -> impl Iterator<Item = &'a Frame> + use<'a> {
         let (stack, skip) = named.map_or((None, 0), |named| (Some(named.node), named.skip));
-        self.profile.frames(stack).skip(skip)
+        self.stacks.frames(stack).skip(skip)
     }
 
     /// The look of a stack, and how many frames are folded on its leaf side.
@@ -100,7 +100,7 @@ impl<'a> Looks<'a> {
         let number = match named.skip {
             0 => self.number(Some(named.node)),
             skip => {
-                let callers = self.number(self.profile.stacks.nodes[named.node.0 as usize].parent);
+                let callers = self.number(self.stacks.nodes[named.node.0 as usize].parent);
                 self.inside(callers, named.location, skip)
             }
         };
@@ -109,9 +109,9 @@ impl<'a> Looks<'a> {
 
     /// The number of a whole stack.
     fn number(&mut self, stack: Option<StackId>) -> u32 {
-        let profile = self.profile;
-        self.numbers.resize(profile.stacks.nodes.len(), UNKNOWN);
-        self.begins.resize(profile.stacks.locations.len(), UNKNOWN);
+        let stacks = self.stacks;
+        self.numbers.resize(stacks.nodes.len(), UNKNOWN);
+        self.begins.resize(stacks.locations.len(), UNKNOWN);
         let (mut chain, mut at) = (Vec::new(), stack);
         let mut number = loop {
             match at {
@@ -119,12 +119,12 @@ impl<'a> Looks<'a> {
                 Some(id) if self.numbers[id.0 as usize] != UNKNOWN => break self.numbers[id.0 as usize],
                 Some(id) => {
                     chain.push(id);
-                    at = profile.stacks.node(id).parent;
+                    at = stacks.node(id).parent;
                 }
             }
         };
         for id in chain.into_iter().rev() {
-            number = self.inside(number, profile.stacks.node(id).location.0 as usize, 0);
+            number = self.inside(number, stacks.node(id).location.0 as usize, 0);
             self.numbers[id.0 as usize] = number;
         }
         number
@@ -132,7 +132,7 @@ impl<'a> Looks<'a> {
 
     /// The number of what is called at a location, without as many of its innermost frames as are to be skipped.
     fn inside(&mut self, callers: u32, location: usize, skip: usize) -> u32 {
-        let frames = &self.profile.stacks.locations[location].frames;
+        let frames = &self.stacks.locations[location].frames;
         if self.begins[location] == UNKNOWN {
             self.begins[location] = self.of_frames.len() as u32;
             for frame in frames {

@@ -33,8 +33,8 @@ pub(crate) fn places<T: Default, F>(
     figures: impl IntoIterator<Item = (Option<StackId>, F)>,
     mut add: impl FnMut(&mut T, F),
 ) -> Vec<PlaceRow<T>> {
-    let mut looks = Looks::of(profile, shown);
-    let wanted = Wanted::of(profile, filter);
+    let mut looks = Looks::of(&profile.stacks, shown);
+    let wanted = Wanted::of(&profile.stacks, filter);
     let mut rows: Vec<PlaceRow<T>> = Vec::new();
     let mut by_look = FxHashMap::default();
     for (stack, figures) in figures.into_iter().filter(|(stack, _)| wanted.includes(*stack)) {

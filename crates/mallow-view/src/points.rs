@@ -2,10 +2,10 @@
 //!
 //! Averages and rates are made here and nowhere else. What a profile's source could not tell is none, never 0.
 
-use crate::Measure;
+use crate::{Key, Measure};
 use mallow_profile::{Known, Recording, SiteTotals, TimeUnit};
 
-/// What sites can be sorted by: the measures, and what follows from a site's other figures.
+/// What sites of the heap can be sorted by: the measures, and what follows from a site's other figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SortKey {
     /// A measure.
@@ -100,26 +100,9 @@ impl SortKey {
         }
     }
 
-    /// The figure to sort by: exact to a millionth where it is an average.
-    pub(crate) fn rank(self, totals: &SiteTotals) -> u128 {
-        let average = |sum: u64| {
-            let scaled = u128::from(sum) * 1_000_000;
-            scaled.checked_div(u128::from(totals.allocations)).unwrap_or(0)
-        };
-        match self {
-            SortKey::Size => average(totals.bytes),
-            SortKey::Lifetime => average(totals.lifetime_us_sum),
-            other => u128::from(other.of_site(totals)),
-        }
-    }
-
     /// Whether a site has anything to show under this key.
     pub fn concerns(self, totals: &SiteTotals) -> bool {
-        match self {
-            SortKey::Measure(measure) => measure.concerns(totals),
-            SortKey::Size | SortKey::Lifetime => totals.allocations > 0,
-            other => other.of_site(totals) > 0,
-        }
+        Key::concerns(self, totals)
     }
 
     /// Whether a profile's source could tell this figure.
@@ -135,6 +118,35 @@ impl SortKey {
             SortKey::Lifetime => known.lifetimes && known.allocations,
             SortKey::Rate => known.allocations,
         }
+    }
+}
+
+impl Key for SortKey {
+    type Weights = SiteTotals;
+
+    /// Exact to a millionth where it is an average.
+    fn rank(self, totals: &SiteTotals) -> u128 {
+        let average = |sum: u64| {
+            let scaled = u128::from(sum) * 1_000_000;
+            scaled.checked_div(u128::from(totals.allocations)).unwrap_or(0)
+        };
+        match self {
+            SortKey::Size => average(totals.bytes),
+            SortKey::Lifetime => average(totals.lifetime_us_sum),
+            other => u128::from(other.of_site(totals)),
+        }
+    }
+
+    fn concerns(self, totals: &SiteTotals) -> bool {
+        match self {
+            SortKey::Measure(measure) => measure.concerns(totals),
+            SortKey::Size | SortKey::Lifetime => totals.allocations > 0,
+            other => other.of_site(totals) > 0,
+        }
+    }
+
+    fn weigh(self, totals: &SiteTotals) -> u64 {
+        self.weight().of_site(totals)
     }
 }
 

@@ -8,7 +8,10 @@ use mallow_base::Frame;
 pub enum Shown {
     /// Every frame.
     All,
-    /// Without the allocator's plumbing on the leaf side.
+    /// Without what a runtime does before the program starts. Where the innermost frame is the answer, as it is for a processor's
+    /// time, the allocator is no plumbing.
+    WithoutStart,
+    /// Without that, and without the allocator's plumbing on the leaf side.
     WithoutPlumbing,
     /// Without that, and without functions that one of these globs matches.
     WithoutOwn(&'static [String]),
@@ -23,7 +26,7 @@ impl Shown {
     /// Whether a frame on the leaf side is folded away.
     pub(crate) fn hides(self, frame: &Frame) -> bool {
         match self {
-            Shown::All => false,
+            Shown::All | Shown::WithoutStart => false,
             Shown::WithoutPlumbing => plumbing::is_leaf(frame, &[]),
             Shown::WithoutOwn(own) => plumbing::is_leaf(frame, own),
         }

@@ -1,11 +1,12 @@
-//! What allocated: sites merged by the frames that are shown, filtered, sorted.
+//! The sites of a profile, merged by the frames that are shown, filtered, sorted.
 //!
 //! Two sites are one row when their visible frames are the same, whatever process or address they come from, and whatever was inlined.
 
 use crate::looks::Looks;
-use crate::{Shown, SortKey, short_name};
+use crate::{Key, Shown, short_name};
 use mallow_base::{Frame, SourceLine};
-use mallow_profile::{Profile, Site, SiteTotals, StackId};
+use mallow_profile::SiteTotals;
+use mallow_stacks::{Site, StackId, StackProfile, Stacks, Weights};
 use rustc_hash::FxHashMap;
 
 /// Which sites are wanted. Each part that is given must hold for some frame of the stack, folded ones included.
@@ -17,11 +18,11 @@ pub struct Filter {
     pub module: Option<String>,
 }
 
-/// One row: all allocations of stacks that look the same.
+/// One row: all sites whose stacks look the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SiteRow {
+pub struct SiteRow<W = SiteTotals> {
     /// The figures, added over sites and processes.
-    pub totals: SiteTotals,
+    pub totals: W,
     /// One of the stacks; none when no stack was taken.
     pub stack: Option<StackId>,
     /// How many frames of that stack are folded away on its leaf side.
@@ -30,10 +31,10 @@ pub struct SiteRow {
 
 /// The sites of a profile.
 #[derive(Clone, Debug)]
-pub struct Sites<'a> {
-    profile: &'a Profile,
+pub struct Sites<'a, W = SiteTotals> {
+    stacks: &'a Stacks,
     /// The rows, in the order of the last sort.
-    pub rows: Vec<SiteRow>,
+    pub rows: Vec<SiteRow<W>>,
 }
 
 impl Filter {
@@ -55,45 +56,48 @@ impl Filter {
     }
 }
 
-impl<'a> Sites<'a> {
+impl<'a, W: Weights> Sites<'a, W> {
     /// The wanted sites, in the profile's order.
-    pub fn of(profile: &'a Profile, shown: Shown, filter: &Filter) -> Self {
-        let sites = profile.sites.iter().map(|site| (0, site));
-        let rows = rows(profile, shown, filter, 1, sites).swap_remove(0);
-        Self { profile, rows }
+    pub fn of(profile: &'a impl StackProfile<Weights = W>, shown: Shown, filter: &Filter) -> Self {
+        let sites = profile.sites().iter().map(|site| (0, site));
+        let rows = rows(profile.stacks(), shown, filter, 1, sites).swap_remove(0);
+        Self { stacks: profile.stacks(), rows }
     }
 
     /// The wanted sites of each process, by [`mallow_profile::ProcessIndex`].
-    pub fn of_each_process(profile: &'a Profile, shown: Shown, filter: &Filter) -> Vec<Self> {
-        let sites = profile.sites.iter().map(|site| (site.process.0 as usize, site));
-        Self::of_groups(profile, shown, filter, profile.processes.len(), sites)
+    pub fn of_each_process(
+        profile: &'a impl StackProfile<Weights = W>,
+        shown: Shown,
+        filter: &Filter,
+    ) -> Vec<Self> {
+        let sites = profile.sites().iter().map(|site| (site.process.0 as usize, site));
+        Self::of_groups(profile.stacks(), shown, filter, profile.processes(), sites)
     }
 
-    /// The wanted ones of some sites whose stacks are the profile's, apart by the number before each, which is below
+    /// The wanted ones of some sites whose stacks are these, apart by the number before each, which is below
     /// `groups`.
     pub(crate) fn of_groups<'s>(
-        profile: &'a Profile,
+        stacks: &'a Stacks,
         shown: Shown,
         filter: &Filter,
         groups: usize,
-        sites: impl Iterator<Item = (usize, &'s Site)>,
-    ) -> Vec<Self> {
-        let rows = rows(profile, shown, filter, groups, sites);
-        rows.into_iter().map(|rows| Self { profile, rows }).collect()
+        sites: impl Iterator<Item = (usize, &'s Site<W>)>,
+    ) -> Vec<Self>
+    where
+        W: 's,
+    {
+        let rows = rows(stacks, shown, filter, groups, sites);
+        rows.into_iter().map(|rows| Self { stacks, rows }).collect()
     }
 
-    /// Highest first. Of equal figures the one with more bytes, then more calls, then the earlier in the profile.
-    pub fn sort(&mut self, by: impl Into<SortKey>) {
-        let by = by.into();
-        self.rows.sort_by_key(|row| {
-            let totals = &row.totals;
-            std::cmp::Reverse((by.rank(totals), totals.bytes, totals.allocations))
-        });
+    /// Highest first. Between equal figures [`Weights::tie`] decides, then the place in the profile.
+    pub fn sort(&mut self, by: impl Key<Weights = W>) {
+        self.rows.sort_by_key(|row| std::cmp::Reverse((by.rank(&row.totals), row.totals.tie())));
     }
 
     /// The figures of all rows together.
-    pub fn totals(&self) -> SiteTotals {
-        let mut totals = SiteTotals::default();
+    pub fn totals(&self) -> W {
+        let mut totals = W::default();
         for row in &self.rows {
             totals.add(&row.totals);
         }
@@ -101,22 +105,22 @@ impl<'a> Sites<'a> {
     }
 
     /// The visible frames of a row, leaf first.
-    pub fn frames(&self, row: &SiteRow) -> impl Iterator<Item = &'a Frame> + use<'a> {
-        self.profile.frames(row.stack).skip(row.folded)
+    pub fn frames(&self, row: &SiteRow<W>) -> impl Iterator<Item = &'a Frame> + use<'a, W> {
+        self.stacks.frames(row.stack).skip(row.folded)
     }
 
     /// The modules of which some frame has only an address for a name, in order of first sight.
     pub fn modules_without_names(&self) -> Vec<&'a str> {
         let mut modules: Vec<&str> = Vec::new();
-        let mut seen = vec![false; self.profile.stacks.nodes.len()];
+        let mut seen = vec![false; self.stacks.nodes.len()];
         for row in &self.rows {
             let mut next = row.stack;
             // Where one stack was before, its callers were too.
             while let Some(id) = next
                 && !std::mem::replace(&mut seen[id.0 as usize], true)
             {
-                let node = self.profile.stacks.node(id);
-                let frames = &self.profile.stacks.locations[node.location.0 as usize].frames;
+                let node = self.stacks.node(id);
+                let frames = &self.stacks.locations[node.location.0 as usize].frames;
                 let unnamed = frames.iter().filter(|frame| frame.function.starts_with("0x"));
                 for module in unnamed.filter_map(|frame| frame.module.as_deref()) {
                     if !modules.contains(&module) {
@@ -131,37 +135,37 @@ impl<'a> Sites<'a> {
 
     /// The rows merged further by the frame that names them, their first visible one. The stack kept is that of the
     /// row that comes first, so sort before.
-    pub fn by_naming_frame(&self) -> Sites<'a> {
-        let mut rows: Vec<SiteRow> = Vec::new();
+    pub fn by_naming_frame(&self) -> Self {
+        let mut rows: Vec<SiteRow<W>> = Vec::new();
         let mut by_frame: FxHashMap<Option<SourceLine<'_>>, usize> = FxHashMap::default();
         for row in &self.rows {
             let at = *by_frame.entry(self.frames(row).next().map(Frame::source_line)).or_insert_with(|| {
-                rows.push(SiteRow { totals: SiteTotals::default(), ..*row });
+                rows.push(SiteRow { totals: W::default(), ..*row });
                 rows.len() - 1
             });
             rows[at].totals.add(&row.totals);
         }
-        Sites { profile: self.profile, rows }
+        Self { stacks: self.stacks, rows }
     }
 }
 
 /// The rows of the wanted sites, apart by a group.
-fn rows<'s>(
-    profile: &Profile,
+fn rows<'s, W: Weights + 's>(
+    stacks: &Stacks,
     shown: Shown,
     filter: &Filter,
     groups: usize,
-    sites: impl Iterator<Item = (usize, &'s Site)>,
-) -> Vec<Vec<SiteRow>> {
-    let mut looks = Looks::of(profile, shown);
-    let wanted = Wanted::of(profile, filter);
-    let mut rows: Vec<Vec<SiteRow>> = vec![Vec::new(); groups];
+    sites: impl Iterator<Item = (usize, &'s Site<W>)>,
+) -> Vec<Vec<SiteRow<W>>> {
+    let mut looks = Looks::of(stacks, shown);
+    let wanted = Wanted::of(stacks, filter);
+    let mut rows: Vec<Vec<SiteRow<W>>> = vec![Vec::new(); groups];
     let mut by_look = FxHashMap::default();
     for (group, site) in sites.filter(|(_, site)| wanted.includes(site.stack)) {
         let (look, folded) = looks.of_stack(site.stack);
         let rows = &mut rows[group];
         let row = *by_look.entry((group, look)).or_insert_with(|| {
-            rows.push(SiteRow { totals: SiteTotals::default(), stack: site.stack, folded });
+            rows.push(SiteRow { totals: W::default(), stack: site.stack, folded });
             rows.len() - 1
         });
         rows[row].totals.add(&site.totals);
@@ -176,12 +180,11 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
-    pub(crate) fn of(profile: &Profile, filter: &Filter) -> Self {
+    pub(crate) fn of(stacks: &Stacks, filter: &Filter) -> Self {
         if filter.is_empty() {
             return Self { met: None };
         }
-        let locations: Vec<(bool, bool)> = profile
-            .stacks
+        let locations: Vec<(bool, bool)> = stacks
             .locations
             .iter()
             .map(|location| {
@@ -189,8 +192,8 @@ impl Wanted {
                 (function, location.frames.iter().any(|frame| filter.module_matches(frame)))
             })
             .collect();
-        let mut met: Vec<(bool, bool)> = Vec::with_capacity(profile.stacks.nodes.len());
-        for node in &profile.stacks.nodes {
+        let mut met: Vec<(bool, bool)> = Vec::with_capacity(stacks.nodes.len());
+        for node in &stacks.nodes {
             let outer = node.parent.map_or((false, false), |parent| met[parent.0 as usize]);
             let here = locations[node.location.0 as usize];
             met.push((outer.0 || here.0, outer.1 || here.1));

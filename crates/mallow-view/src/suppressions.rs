@@ -101,7 +101,7 @@ impl SuppressedLeaks {
             return Self { by: vec![SuppressedBy::default(); suppressions], ..Self::default() };
         }
         let sites = taken.iter().map(|one| (one.by, &one.site));
-        let by: Vec<SuppressedBy> = Sites::of_groups(profile, shown, filter, suppressions, sites)
+        let by: Vec<SuppressedBy> = Sites::of_groups(&profile.stacks, shown, filter, suppressions, sites)
             .iter()
             .map(|sites| {
                 let totals = sites.totals();

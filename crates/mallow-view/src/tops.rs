@@ -1,4 +1,4 @@
-//! The top sites of a summary, found without sorting or naming the others.
+//! The top sites by each metric, found without sorting or naming the others.
 //!
 //! A large recording has a hundred thousand sites on half a million stack nodes, and a summary shows fifteen of them. So sites are
 //! added up by the frame that names them, which takes a few steps from the leaf, and whole stacks are compared only where that
@@ -6,20 +6,21 @@
 //! [`crate::Sites`], sorted and merged by [`crate::Sites::by_naming_frame`], would show; a test holds it to that.
 
 use crate::looks::Looks;
-use crate::{Measure, Shown, plumbing};
+use crate::{Shown, plumbing};
 use mallow_base::{Frame, SourceLine};
-use mallow_profile::{Profile, SiteTotals};
+use mallow_profile::SiteTotals;
+use mallow_stacks::{Metric, Site, StackProfile, Stacks, Weights};
 use rustc_hash::FxHashMap;
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 
-/// Sites for each measure.
+/// Sites for each metric.
 const ROWS_MAX: usize = 3;
 
-/// The top sites by one measure.
+/// The top sites by one metric.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Top<'a> {
-    /// The measure.
-    pub measure: Measure,
+pub struct Top<'a, W: Weights = SiteTotals> {
+    /// The metric.
+    pub measure: W::Metric,
     /// At most three, highest first.
     pub rows: Vec<TopRow<'a>>,
 }
@@ -27,7 +28,7 @@ pub struct Top<'a> {
 /// One of the top sites.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TopRow<'a> {
-    /// The measure's figure.
+    /// The metric's figure.
     pub value: u64,
     /// The frame that names it; none when no stack was taken.
     pub frame: Option<&'a Frame>,
@@ -35,10 +36,10 @@ pub struct TopRow<'a> {
     pub caller: Option<&'a Frame>,
 }
 
-/// The top sites by each measure that has any.
-pub(crate) fn tops(profile: &Profile) -> Vec<Top<'_>> {
-    let mut groups = Groups::of(profile);
-    Measure::ALL.iter().filter_map(|&measure| groups.top(measure)).collect()
+/// The top sites by each metric that has any.
+pub(crate) fn tops<P: StackProfile>(profile: &P) -> Vec<Top<'_, P::Weights>> {
+    let mut groups = Groups::of(profile.stacks(), profile.sites());
+    <P::Weights as Weights>::Metric::ALL.iter().filter_map(|&metric| groups.top(metric)).collect()
 }
 
 /// The number of a group: sites with the same naming frame.
@@ -47,9 +48,10 @@ type GroupId = u32;
 const UNKNOWN: u32 = u32::MAX;
 
 /// Sites by the frame that names them.
-struct Groups<'a> {
-    profile: &'a Profile,
-    groups: Vec<Group<'a>>,
+struct Groups<'a, W> {
+    stacks: &'a Stacks,
+    sites: &'a [Site<W>],
+    groups: Vec<Group<'a, W>>,
     /// The group of each site of the profile.
     of_sites: Vec<GroupId>,
     looks: Looks<'a>,
@@ -57,47 +59,49 @@ struct Groups<'a> {
     lined: Option<Vec<bool>>,
 }
 
-struct Group<'a> {
+struct Group<'a, W> {
     /// None when no stack was taken.
     frame: Option<&'a Frame>,
     /// Whether its frames have several names, of which the best row's is shown.
     has_names: bool,
-    totals: SiteTotals,
+    totals: W,
     /// Once they are asked for.
-    rows: Option<Vec<Row>>,
+    rows: Option<Vec<Row<W>>>,
 }
 
 /// Sites of a group that look the same.
 #[derive(Clone, Copy)]
-struct Row {
-    totals: SiteTotals,
+struct Row<W> {
+    totals: W,
     /// The place in the profile's sites of the first of them.
     first: usize,
 }
 
 /// By what groups are sorted: the highest first.
-type Rank = (u64, u64, u64);
+type Rank = (u64, [u64; 2]);
 
-fn rank(measure: Measure, totals: &SiteTotals) -> Rank {
-    (measure.of_site(totals), totals.bytes, totals.allocations)
+fn rank<M: Metric>(metric: M, totals: &M::Weights) -> Rank {
+    (metric.of_site(totals), totals.tie())
 }
 
-/// By what rows are sorted: of equals those come first that did so by the measures shown before, then the earliest in the profile.
-fn row_rank(measure: Measure, row: &Row) -> (Rank, [u64; Measure::ALL.len()], Reverse<usize>) {
-    let mut before = [0; Measure::ALL.len()];
-    let shown =
-        Measure::ALL.iter().take_while(|other| **other != measure).map(|other| other.of_site(&row.totals));
-    shown.enumerate().for_each(|(at, value)| before[Measure::ALL.len() - 1 - at] = value);
-    (rank(measure, &row.totals), before, Reverse(row.first))
+/// Which row is the higher: of equals those that are so by the metrics shown before, then the earliest in the profile.
+fn compare<M: Metric>(metric: M, one: &Row<M::Weights>, other: &Row<M::Weights>) -> Ordering {
+    let shown_before = M::ALL.iter().take_while(|before| **before != metric).count();
+    let by = |metric: &M| metric.of_site(&one.totals).cmp(&metric.of_site(&other.totals));
+    let by_earlier = || M::ALL[..shown_before].iter().rev().map(by).find(|order| order.is_ne());
+    rank(metric, &one.totals)
+        .cmp(&rank(metric, &other.totals))
+        .then_with(|| by_earlier().unwrap_or(Ordering::Equal))
+        .then(other.first.cmp(&one.first))
 }
 
-impl<'a> Groups<'a> {
-    fn of(profile: &'a Profile) -> Groups<'a> {
-        let mut looks = Looks::of(profile, Shown::WithoutPlumbing);
-        let (mut groups, mut of_sites) = (Vec::new(), Vec::with_capacity(profile.sites.len()));
+impl<'a, W: Weights> Groups<'a, W> {
+    fn of(stacks: &'a Stacks, sites: &'a [Site<W>]) -> Self {
+        let mut looks = Looks::of(stacks, Shown::WithoutPlumbing);
+        let (mut groups, mut of_sites) = (Vec::new(), Vec::with_capacity(sites.len()));
         let mut by_line: FxHashMap<Option<SourceLine<'_>>, GroupId> = FxHashMap::default();
-        let mut by_location = vec![UNKNOWN; profile.stacks.locations.len()];
-        for site in &profile.sites {
+        let mut by_location = vec![UNKNOWN; stacks.locations.len()];
+        for site in sites {
             let named = looks.naming(site.stack);
             let known = named.map_or(UNKNOWN, |named| by_location[named.location]);
             let group = if known != UNKNOWN {
@@ -105,7 +109,7 @@ impl<'a> Groups<'a> {
             } else {
                 let frame = looks.visible(named).next();
                 let group = *by_line.entry(frame.map(Frame::source_line)).or_insert_with(|| {
-                    groups.push(Group { frame, has_names: false, totals: SiteTotals::default(), rows: None });
+                    groups.push(Group { frame, has_names: false, totals: W::default(), rows: None });
                     groups.len() as GroupId - 1
                 });
                 groups[group as usize].has_names |=
@@ -118,10 +122,10 @@ impl<'a> Groups<'a> {
             groups[group as usize].totals.add(&site.totals);
             of_sites.push(group);
         }
-        Groups { profile, groups, of_sites, looks, lined: None }
+        Self { stacks, sites, groups, of_sites, looks, lined: None }
     }
 
-    fn top(&mut self, measure: Measure) -> Option<Top<'a>> {
+    fn top(&mut self, measure: W::Metric) -> Option<Top<'a, W>> {
         let concerned = (0..self.groups.len()).filter(|at| measure.concerns(&self.groups[*at].totals));
         let mut order: Vec<(Rank, usize)> =
             concerned.map(|at| (rank(measure, &self.groups[at].totals), at)).collect();
@@ -133,33 +137,36 @@ impl<'a> Groups<'a> {
     }
 
     /// Puts groups of equal figures in the order of their best rows, as far as they may be shown.
-    fn settle_equals(&mut self, measure: Measure, order: &mut [(Rank, usize)]) {
+    fn settle_equals(&mut self, measure: W::Metric, order: &mut [(Rank, usize)]) {
         let mut begin = 0;
         while begin < order.len().min(ROWS_MAX) {
             let equal = order[begin..].iter().take_while(|(rank, _)| *rank == order[begin].0).count();
             if equal > 1 {
-                order[begin..begin + equal]
-                    .sort_by_cached_key(|(_, at)| Reverse(row_rank(measure, &self.best_row(measure, *at))));
+                let equals = &mut order[begin..begin + equal];
+                let mut rows: Vec<(Row<W>, (Rank, usize))> =
+                    equals.iter().map(|group| (self.best_row(measure, group.1), *group)).collect();
+                rows.sort_by(|(one, _), (other, _)| compare(measure, other, one));
+                equals.iter_mut().zip(rows).for_each(|(at, (_, group))| *at = group);
             }
             begin += equal;
         }
     }
 
     /// The frame that names a group's best row.
-    fn best_frame(&mut self, measure: Measure, group: usize) -> Option<&'a Frame> {
-        let stack = self.profile.sites[self.best_row(measure, group).first].stack;
+    fn best_frame(&mut self, measure: W::Metric, group: usize) -> Option<&'a Frame> {
+        let stack = self.sites[self.best_row(measure, group).first].stack;
         let named = self.looks.naming(stack);
         self.looks.visible(named).next()
     }
 
-    fn row(&mut self, measure: Measure, value: u64, group: usize) -> TopRow<'a> {
+    fn row(&mut self, measure: W::Metric, value: u64, group: usize) -> TopRow<'a> {
         let frame = match self.groups[group].has_names {
             true => self.best_frame(measure, group),
             false => self.groups[group].frame,
         };
         let caller = match frame {
             Some(frame) if !has_line(frame) && self.has_lines(group) => {
-                let stack = self.profile.sites[self.best_row(measure, group).first].stack;
+                let stack = self.sites[self.best_row(measure, group).first].stack;
                 let named = self.looks.naming(stack);
                 self.looks.visible(named).find(|frame| has_line(frame))
             }
@@ -170,31 +177,31 @@ impl<'a> Groups<'a> {
 
     /// Whether some stack of a group has a frame with a line.
     fn has_lines(&mut self, group: usize) -> bool {
-        let profile = self.profile;
-        let lined = self.lined.get_or_insert_with(|| lined(profile));
-        let mut sites = profile.sites.iter().zip(&self.of_sites);
+        let stacks = self.stacks;
+        let lined = self.lined.get_or_insert_with(|| lined(stacks));
+        let mut sites = self.sites.iter().zip(&self.of_sites);
         sites.any(|(site, of)| {
             *of as usize == group && site.stack.is_some_and(|stack| lined[stack.0 as usize])
         })
     }
 
     /// The row of a group that comes first by a measure.
-    fn best_row(&mut self, measure: Measure, group: usize) -> Row {
-        let (looks, of_sites, sites) = (&mut self.looks, &self.of_sites, &self.profile.sites);
+    fn best_row(&mut self, measure: W::Metric, group: usize) -> Row<W> {
+        let (looks, of_sites, sites) = (&mut self.looks, &self.of_sites, self.sites);
         let rows = self.groups[group].rows.get_or_insert_with(|| {
             let (mut rows, mut by_look) = (Vec::new(), FxHashMap::default());
             for (first, site) in sites.iter().enumerate().filter(|(at, _)| of_sites[*at] as usize == group) {
                 let row = *by_look.entry(looks.of_stack(site.stack).0).or_insert_with(|| {
-                    rows.push(Row { totals: SiteTotals::default(), first });
+                    rows.push(Row { totals: W::default(), first });
                     rows.len() - 1
                 });
                 rows[row].totals.add(&site.totals);
             }
             rows
         });
-        let best = rows.iter().max_by_key(|row| row_rank(measure, row));
+        let best = rows.iter().max_by(|one, other| compare(measure, one, other));
         // A group without rows is none: it was made for a site.
-        best.copied().unwrap_or(Row { totals: SiteTotals::default(), first: 0 })
+        best.copied().unwrap_or(Row { totals: W::default(), first: 0 })
     }
 }
 
@@ -203,11 +210,11 @@ fn has_line(frame: &Frame) -> bool {
     frame.file.is_some() && frame.line.is_some() && plumbing::root_rule(frame).is_none()
 }
 
-fn lined(profile: &Profile) -> Vec<bool> {
+fn lined(stacks: &Stacks) -> Vec<bool> {
     let locations: Vec<bool> =
-        profile.stacks.locations.iter().map(|location| location.frames.iter().any(has_line)).collect();
-    let mut lined: Vec<bool> = Vec::with_capacity(profile.stacks.nodes.len());
-    for node in &profile.stacks.nodes {
+        stacks.locations.iter().map(|location| location.frames.iter().any(has_line)).collect();
+    let mut lined: Vec<bool> = Vec::with_capacity(stacks.nodes.len());
+    for node in &stacks.nodes {
         let outer = node.parent.is_some_and(|parent| lined[parent.0 as usize]);
         lined.push(outer || locations[node.location.0 as usize]);
     }

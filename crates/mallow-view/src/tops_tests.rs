@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::example;
-use crate::{Filter, Shown, SiteRow, Sites};
+use crate::{Filter, Measure, Shown, SiteRow, Sites};
 use mallow_base::Place;
-use mallow_profile::{Address, Known, Process, ProfileBuilder, Recording};
+use mallow_profile::{Address, Known, Process, Profile, ProfileBuilder, Recording};
 use proptest::collection::vec;
 use proptest::prelude::*;
 

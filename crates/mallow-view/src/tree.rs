@@ -1,19 +1,20 @@
-//! Sites as a tree of calls: from the allocation outwards, or from the program's start inwards.
+//! Sites as a tree of calls: from the leaf outwards, or from the program's start inwards.
 //!
 //! A node's figures are the sums over all sites whose stacks begin with its path, so at every node the sites that end
 //! there, the children and the rest that is not shown add up to the node. Calls without a branch are one node. Recursion
 //! is one call with its number, and sites that differ only in that number are together. The tree is never deeper than
 //! asked, so walking it by recursion is safe.
 
-use crate::{Line, Shown, SiteRow, Sites, SortKey, plumbing};
+use crate::{Key, Line, Shown, SiteRow, Sites, SortKey, plumbing};
 use mallow_base::{Frame, Place};
 use mallow_profile::SiteTotals;
+use mallow_stacks::Weights;
 use rustc_hash::FxHashMap;
 
 /// Which way a tree grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// From what allocated to its callers.
+    /// From the innermost calls to their callers.
     Callers,
     /// From the program's start to what it called.
     Callees,
@@ -21,12 +22,12 @@ pub enum Direction {
 
 /// What a tree shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TreeOptions {
+pub struct TreeOptions<K = SortKey> {
     /// Which way it grows.
     pub direction: Direction,
     /// By what children are sorted. Sites that it does not concern are not in the tree.
-    pub key: SortKey,
-    /// Children whose [`SortKey::weight`] is below this part of the whole tree's, in millionths, are folded together.
+    pub key: K,
+    /// Children whose [`Key::weigh`] is below this part of the whole tree's, in millionths, are folded together.
     pub threshold_ppm: u32,
     /// How many nodes lie above one another at most, the root not counted.
     pub depth: usize,
@@ -38,55 +39,56 @@ pub struct TreeOptions {
 
 /// A call, or several without a branch between them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TreeNode<'a> {
+pub struct TreeNode<'a, W = SiteTotals> {
     /// The calls, in the direction in which the tree grows. Empty in the root.
     pub frames: Vec<Line<'a>>,
     /// The figures of all sites through here.
-    pub under: Under,
+    pub under: Under<W>,
     /// The sites whose stack ends here, when there are others that go on.
-    pub own: Option<Under>,
+    pub own: Option<Under<W>>,
     /// The calls that follow, highest first.
-    pub children: Vec<TreeNode<'a>>,
+    pub children: Vec<TreeNode<'a, W>>,
     /// What follows and is not shown.
-    pub rest: Option<Rest>,
+    pub rest: Option<Rest<W>>,
 }
 
 /// Figures of several sites.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Under {
+pub struct Under<W = SiteTotals> {
     /// How many sites.
     pub sites: usize,
-    /// Their figures together; own maxima are an upper bound.
-    pub totals: SiteTotals,
+    /// Their figures together.
+    pub totals: W,
 }
 
 /// What a node has below it and does not show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Rest {
+pub struct Rest<W = SiteTotals> {
     /// How many children.
     pub nodes: usize,
     /// Their figures.
-    pub under: Under,
+    pub under: Under<W>,
     /// Whether they are left out because the tree is as deep as was asked; else they weigh too little or are too many.
     pub is_deeper: bool,
 }
 
-impl Under {
-    fn add(&mut self, other: &Under) {
+impl<W: Weights> Under<W> {
+    fn add(&mut self, other: &Self) {
         self.sites += other.sites;
         self.totals.add(&other.totals);
     }
 }
 
 /// The tree of sites; gives its root, which stands for all of them.
-pub fn tree<'a>(sites: &Sites<'a>, options: &TreeOptions) -> TreeNode<'a> {
-    let rows: Vec<&SiteRow> = sites.rows.iter().filter(|row| options.key.concerns(&row.totals)).collect();
+pub fn tree<'a, K: Key>(sites: &Sites<'a, K::Weights>, options: &TreeOptions<K>) -> TreeNode<'a, K::Weights> {
+    let rows: Vec<&SiteRow<K::Weights>> =
+        sites.rows.iter().filter(|row| options.key.concerns(&row.totals)).collect();
     let paths = Paths::of(sites, &rows, options);
     let mut order: Vec<usize> = (0..rows.len()).collect();
     order.sort_by(|a, b| paths.calls(*a).map(|call| call.frame).cmp(paths.calls(*b).map(|call| call.frame)));
     let mut builder = Builder { rows: &rows, paths: &paths, options, whole: 0 };
     let under = builder.under(&order);
-    builder.whole = options.key.weight().of_site(&under.totals);
+    builder.whole = options.key.weigh(&under.totals);
     let mut root = TreeNode { frames: Vec::new(), under, own: None, children: Vec::new(), rest: None };
     builder.grow(&mut root, &order, 0, options.depth);
     root
@@ -109,7 +111,11 @@ struct Paths<'a> {
 }
 
 impl<'a> Paths<'a> {
-    fn of(sites: &Sites<'a>, rows: &[&SiteRow], options: &TreeOptions) -> Self {
+    fn of<K: Key>(
+        sites: &Sites<'a, K::Weights>,
+        rows: &[&SiteRow<K::Weights>],
+        options: &TreeOptions<K>,
+    ) -> Self {
         let mut numbers = Numbers::default();
         let mut paths =
             Paths { direction: options.direction, calls: Vec::new(), ends: Vec::new(), frames: Vec::new() };
@@ -209,16 +215,16 @@ impl<'a> Numbers<'a> {
 }
 
 /// Rows are given as slices of one order in which rows of the same path lie together, shorter paths first.
-struct Builder<'b, 'a> {
-    rows: &'b [&'b SiteRow],
+struct Builder<'b, 'a, K: Key> {
+    rows: &'b [&'b SiteRow<K::Weights>],
     paths: &'b Paths<'a>,
-    options: &'b TreeOptions,
+    options: &'b TreeOptions<K>,
     whole: u64,
 }
 
-impl<'a> Builder<'_, 'a> {
-    fn under(&self, order: &[usize]) -> Under {
-        let mut under = Under { sites: order.len(), totals: SiteTotals::default() };
+impl<'a, K: Key> Builder<'_, 'a, K> {
+    fn under(&self, order: &[usize]) -> Under<K::Weights> {
+        let mut under = Under { sites: order.len(), totals: K::Weights::default() };
         for row in order {
             under.totals.add(&self.rows[*row].totals);
         }
@@ -226,7 +232,7 @@ impl<'a> Builder<'_, 'a> {
     }
 
     /// A node of rows that have the call at `at` in common.
-    fn node(&self, order: &[usize], mut at: usize, depth: usize) -> TreeNode<'a> {
+    fn node(&self, order: &[usize], mut at: usize, depth: usize) -> TreeNode<'a, K::Weights> {
         let under = self.under(order);
         let mut node = TreeNode { frames: Vec::new(), under, own: None, children: Vec::new(), rest: None };
         while let Some(frame) = self.common(order, at) {
@@ -247,13 +253,13 @@ impl<'a> Builder<'_, 'a> {
     }
 
     /// Adds what is below a node whose path ends before `at`.
-    fn grow(&self, node: &mut TreeNode<'a>, order: &[usize], at: usize, depth: usize) {
+    fn grow(&self, node: &mut TreeNode<'a, K::Weights>, order: &[usize], at: usize, depth: usize) {
         let ended = order.partition_point(|row| self.paths.length(*row) <= at);
         let (own, going_on) = order.split_at(ended);
         if going_on.is_empty() && at > 0 {
             return;
         }
-        let mut rest = Rest::default();
+        let mut rest: Rest<K::Weights> = Rest::default();
         if !own.is_empty() {
             let own = self.under(own);
             if depth > 0 && self.is_light(&own) {
@@ -265,14 +271,10 @@ impl<'a> Builder<'_, 'a> {
         let same = |a: &usize, b: &usize| {
             self.paths.call(*a, at).map(|call| call.frame) == self.paths.call(*b, at).map(|call| call.frame)
         };
-        let mut groups: Vec<(Under, &[usize])> =
+        let mut groups: Vec<(Under<K::Weights>, &[usize])> =
             going_on.chunk_by(same).map(|group| (self.under(group), group)).collect();
         groups.sort_by_key(|(under, _)| {
-            std::cmp::Reverse((
-                self.options.key.rank(&under.totals),
-                under.totals.bytes,
-                under.totals.allocations,
-            ))
+            std::cmp::Reverse((self.options.key.rank(&under.totals), under.totals.tie()))
         });
         for (under, group) in groups {
             if depth == 0 || self.is_light(&under) || node.children.len() >= self.options.limit {
@@ -286,8 +288,8 @@ impl<'a> Builder<'_, 'a> {
         node.rest = (rest.nodes > 0).then_some(rest);
     }
 
-    fn is_light(&self, under: &Under) -> bool {
-        let weight = u128::from(self.options.key.weight().of_site(&under.totals)) * 1_000_000;
+    fn is_light(&self, under: &Under<K::Weights>) -> bool {
+        let weight = u128::from(self.options.key.weigh(&under.totals)) * 1_000_000;
         weight < u128::from(self.options.threshold_ppm) * u128::from(self.whole)
     }
 }

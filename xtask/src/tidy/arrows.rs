@@ -19,7 +19,10 @@ const ROWS: &[Row] = &[
     ("mallow-trace", &["mallow-wire", "mallow-base", "mallow-profile"]),
     ("mallow-launch", &["mallow-wire"]),
     ("mallow-collect", &["mallow-wire", "mallow-base", "mallow-profile", "mallow-trace", "mallow-launch"]),
-    ("mallow-formats", &["mallow-trace", "mallow-profile", "mallow-heapsnap", "mallow-base"]),
+    (
+        "mallow-formats",
+        &["mallow-trace", "mallow-stacks", "mallow-profile", "mallow-heapsnap", "mallow-base"],
+    ),
     ("mallow-gate", &["mallow-profile", "mallow-base"]),
     ("mallow-check", &["mallow-gate", "mallow-profile", "mallow-collect", "mallow-launch", "mallow-base"]),
     ("mallow-growth", &["mallow-base"]),
@@ -40,6 +43,7 @@ const ROWS: &[Row] = &[
     (
         "mallow-view",
         &[
+            "mallow-stacks",
             "mallow-profile",
             "mallow-heapsnap",
             "mallow-gate",

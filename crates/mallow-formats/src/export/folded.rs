@@ -4,19 +4,23 @@
 //! are there; `mallow flamegraph --folded` is for short names without plumbing.
 
 use super::rooted::{Rooted, name, of_line};
-use mallow_profile::{Measure, Profile};
+use mallow_stacks::{Metric, StackProfile};
 use std::io::{self, Write};
 
 /// Writes a profile.
-pub(super) fn write(profile: &Profile, measure: Measure, out: &mut dyn Write) -> io::Result<Vec<String>> {
+pub(super) fn write<M: Metric>(
+    profile: &impl StackProfile<Weights = M::Weights>,
+    metric: M,
+    out: &mut dyn Write,
+) -> io::Result<Vec<String>> {
     let mut warnings = Vec::new();
-    if !measure.is_known(&profile.known) {
+    if !profile.knows(metric) {
         warnings
-            .push(format!("the profile does not tell the figure {}, so there are no stacks", measure.word()));
+            .push(format!("the profile does not tell the figure {}, so there are no stacks", metric.word()));
     }
     let rooted = Rooted::of(profile);
-    for site in &profile.sites {
-        let value = measure.of_site(&site.totals);
+    for site in profile.sites() {
+        let value = metric.of_site(&site.totals);
         if value == 0 {
             continue;
         }
@@ -27,13 +31,9 @@ pub(super) fn write(profile: &Profile, measure: Measure, out: &mut dyn Write) ->
         }
         writeln!(out, "{} {value}", names.join(";"))?;
     }
-    warnings.push(format!("folded stacks have one figure without a unit; it is {}", measure.word()));
-    if profile
-        .stacks
-        .locations
-        .iter()
-        .any(|location| location.frames.iter().any(|frame| frame.file.is_some()))
-    {
+    warnings.push(format!("folded stacks have one figure without a unit; it is {}", metric.word()));
+    let mut frames = profile.stacks().locations.iter().flat_map(|location| &location.frames);
+    if frames.any(|frame| frame.file.is_some()) {
         warnings.push(String::from("folded stacks have no place for source lines"));
     }
     Ok(warnings)

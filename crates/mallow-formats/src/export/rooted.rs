@@ -1,29 +1,28 @@
 //! Stacks for formats that know no processes: the program stands at the root of its stacks, where it is known.
 
 use mallow_base::Frame;
-use mallow_profile::{Profile, Site};
+use mallow_stacks::{ProcessIndex, Site, StackProfile, Stacks};
 use std::borrow::Cow;
 
-/// A profile with a frame for each process.
+/// Stacks with a frame for each process.
 pub(super) struct Rooted<'a> {
-    profile: &'a Profile,
+    stacks: &'a Stacks,
     roots: Vec<Option<Frame>>,
 }
 
 impl<'a> Rooted<'a> {
-    pub(super) fn of(profile: &'a Profile) -> Rooted<'a> {
-        let roots = profile.processes.iter().map(|process| {
-            let first = process.command.split(' ').next().filter(|word| !word.is_empty());
-            let path = first.or_else(|| profile.recording.command.first().map(String::as_str))?;
+    pub(super) fn of(profile: &'a impl StackProfile) -> Rooted<'a> {
+        let roots = (0..profile.processes() as u32).map(|process| {
+            let path = profile.program(ProcessIndex(process))?;
             let name = path.rsplit('/').next().filter(|name| !name.is_empty())?;
             Some(Frame { function: name.to_owned(), ..Frame::default() })
         });
-        Rooted { profile, roots: roots.collect() }
+        Rooted { stacks: profile.stacks(), roots: roots.collect() }
     }
 
     /// The frames of a site, inlined ones in their place.
-    pub(super) fn outermost_first(&self, site: &Site) -> Vec<&Frame> {
-        let mut frames: Vec<&Frame> = self.profile.frames(site.stack).collect();
+    pub(super) fn outermost_first<W>(&self, site: &Site<W>) -> Vec<&Frame> {
+        let mut frames: Vec<&Frame> = self.stacks.frames(site.stack).collect();
         frames.extend(self.roots.get(site.process.0 as usize).and_then(Option::as_ref));
         frames.reverse();
         frames

@@ -2,12 +2,12 @@
 //!
 //! ```text
 //! LIMIT   = MEASURE ">" AMOUNT
-//! MEASURE = "allocations" | "bytes" | "peak" | "leaked" | "temporary"
+//! MEASURE = "allocations" | "bytes" | "peak" | "leaked" | "temporary", or the words of another set of metrics
 //! AMOUNT  = "+" NUMBER "%"        more than N per cent above before
 //!         | "+" NUMBER [UNIT]     more than N above before
 //!         | NUMBER [UNIT]         more than N after, whatever it was before
 //! NUMBER  = digits ["." digits]
-//! UNIT    = "k" | "M" | "G"  for counts,  "B" | "KiB" | "MiB" | "GiB" | …  for bytes
+//! UNIT    = "k" | "M" | "G"  for counts,  "B" | "KiB" | "MiB" | "GiB" | …  for bytes,  "ns" | "us" | "ms" | "s"  for times
 //! ```
 //!
 //! Everything is compared in whole numbers, never in floating point: a limit that is met exactly holds.
@@ -15,6 +15,7 @@
 use super::{Change, Comparison};
 use crate::Measure;
 use mallow_base::quantity;
+use mallow_stacks::{Metric, Unit};
 use std::fmt;
 use std::num::NonZeroU64;
 use std::str::FromStr;
@@ -24,9 +25,9 @@ const DIGITS_MAX: usize = 18;
 
 /// A limit on a measure.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Limit {
+pub struct Limit<M = Measure> {
     /// What is limited.
-    pub measure: Measure,
+    pub measure: M,
     kind: Kind,
     amount: Decimal,
     text: String,
@@ -64,33 +65,35 @@ impl std::error::Error for LimitError {}
 
 /// What became of a limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verdict {
+pub struct Verdict<M = Measure> {
     /// The limit.
-    pub limit: Limit,
+    pub limit: Limit<M>,
     /// The figures that it was held against.
     pub change: Change,
     /// Whether the limit does not hold; none where a profile is not complete, so that nobody can tell.
     pub is_broken: Option<bool>,
 }
 
-impl fmt::Display for Limit {
+impl<M> fmt::Display for Limit<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
 }
 
-impl FromStr for Limit {
+impl<M: Metric> FromStr for Limit<M> {
     type Err = LimitError;
 
     fn from_str(text: &str) -> Result<Self, LimitError> {
         let Some((measure, amount)) = text.split_once('>') else {
             return Err(LimitError(format!(
-                "`{text}` is not a limit, it has no `>`; write for example allocations>+1% or leaked>0"
+                "`{text}` is not a limit, it has no `>`; write for example {}",
+                M::LIMITS
             )));
         };
         let (measure, amount) = (measure.trim(), amount.trim());
-        let Some(measure) = Measure::ALL.into_iter().find(|known| known.word() == measure) else {
-            let words = Measure::ALL.map(Measure::word).join(", ");
+        let Some(measure) = M::ALL.iter().copied().find(|known| known.word() == measure) else {
+            let words: Vec<&str> = M::ALL.iter().map(|known| known.word()).collect();
+            let words = words.join(", ");
             return Err(LimitError(format!("`{measure}` in `{text}` cannot be limited; use one of {words}")));
         };
         let (kind, number) = match (amount.strip_prefix('+'), amount.strip_suffix('%')) {
@@ -104,14 +107,14 @@ impl FromStr for Limit {
             }
             (None, None) => (Kind::Most, amount),
         };
-        let amount = Decimal::parse(number, kind, measure)
+        let amount = Decimal::parse(number, kind, measure.unit())
             .map_err(|reason| LimitError(format!("`{number}` in `{text}` {reason}")))?;
         Ok(Self { measure, kind, amount, text: text.trim().to_owned() })
     }
 }
 
 impl Decimal {
-    fn parse(text: &str, kind: Kind, measure: Measure) -> Result<Self, String> {
+    fn parse(text: &str, kind: Kind, counted_in: Unit) -> Result<Self, String> {
         let text = text.trim();
         let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
         let (number, unit) = (&text[..end], text[end..].trim());
@@ -123,7 +126,7 @@ impl Decimal {
         if !is_number || digits.len() > DIGITS_MAX {
             return Err(format!("is not a number of at most {DIGITS_MAX} digits"));
         }
-        let unit = unit_of(unit, kind, measure)?;
+        let unit = unit_of(unit, kind, counted_in)?;
         let digits = digits.parse().map_err(|_| "is not a number".to_owned())?;
         Ok(Self { digits, decimals: fraction.len() as u32, unit })
     }
@@ -137,29 +140,31 @@ impl Decimal {
     }
 }
 
-fn unit_of(unit: &str, kind: Kind, measure: Measure) -> Result<u64, String> {
-    let is_bytes = measure.is_bytes() && kind != Kind::Percent;
-    let is_count = !measure.is_bytes() && kind != Kind::Percent;
-    match unit {
-        "" => Ok(1),
+fn unit_of(unit: &str, kind: Kind, counted_in: Unit) -> Result<u64, String> {
+    let times = match (unit, counted_in) {
+        ("", _) => return Ok(1),
+        _ if kind == Kind::Percent => return Err("is not a number".to_owned()),
         // A `k` alone is a thousand of counts, so no one needs to guess what it is of bytes.
-        _ if is_bytes && unit.ends_with('B') && quantity::byte_unit(unit).is_some() => {
-            Ok(quantity::byte_unit(unit).unwrap_or(1))
-        }
-        "k" if is_count => Ok(1_000),
-        "M" if is_count => Ok(1_000_000),
-        "G" if is_count => Ok(1_000_000_000),
-        _ if is_bytes => Err("has an unknown unit; use B, KiB, MiB or GiB".to_owned()),
-        _ if is_count => Err("has an unknown unit; use k, M or G".to_owned()),
-        _ => Err("is not a number".to_owned()),
-    }
+        (_, Unit::Bytes) if unit.ends_with('B') => quantity::byte_unit(unit),
+        ("k", Unit::Count) | ("us", Unit::Nanoseconds) => Some(1_000),
+        ("M", Unit::Count) | ("ms", Unit::Nanoseconds) => Some(1_000_000),
+        ("G", Unit::Count) | ("s", Unit::Nanoseconds) => Some(1_000_000_000),
+        ("ns", Unit::Nanoseconds) => Some(1),
+        _ => None,
+    };
+    let units = match counted_in {
+        Unit::Bytes => "B, KiB, MiB or GiB",
+        Unit::Count => "k, M or G",
+        Unit::Nanoseconds => "ns, us, ms or s",
+    };
+    times.ok_or_else(|| format!("has an unknown unit; use {units}"))
 }
 
-impl Limit {
+impl<M: Metric> Limit<M> {
     /// Holds the limit against the totals; none when one of the profiles does not know the measure. Amounts
     /// that are not in per cent are per operation where there are several: `allocations>+1` with `per` 1000
     /// lets 1000 pass.
-    pub fn judge(&self, comparison: &Comparison<'_>, per: NonZeroU64) -> Option<Verdict> {
+    pub fn judge(&self, comparison: &Comparison<'_, M::Weights>, per: NonZeroU64) -> Option<Verdict<M>> {
         let change = comparison.total(self.measure)?;
         Some(Verdict { limit: self.clone(), change, is_broken: Some(self.is_broken(change, per)) })
     }

@@ -1,53 +1,44 @@
 //! One of the two profiles of a diff: its sites as they are compared.
 
 use super::{DiffOptions, DiffSide};
-use crate::{Filter, Measure, Sites, lines, short_name};
+use crate::{Filter, Sites, lines, short_name};
 use mallow_base::Frame;
-use mallow_profile::{DiffSite, Module, Profile, SiteTotals, StackId};
+use mallow_stacks::{DiffSite, Metric, Module, StackId, StackProfile, Stacks, Weights};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Frames from the leaf that count at most, recursion once: deeper stacks are the same site below so many calls.
 const DEPTH_MAX: usize = 512;
 
 /// A profile with its sites.
-pub(super) struct Side<'a> {
-    pub(super) profile: &'a Profile,
-    pub(super) sites: Vec<DiffSite<'a>>,
+pub(super) struct Side<'a, W> {
+    table: &'a Stacks,
+    pub(super) sites: Vec<DiffSite<'a, W>>,
     stacks: Vec<Option<StackId>>,
     /// For each site whether the filter wants it.
     wanted: Vec<bool>,
 }
 
-impl<'a> Side<'a> {
-    pub(super) fn of(profile: &'a Profile, options: &DiffOptions) -> Self {
+impl<'a, W: Weights> Side<'a, W> {
+    pub(super) fn of(profile: &'a impl StackProfile<Weights = W>, options: &DiffOptions<W::Metric>) -> Self {
         let rows = Sites::of(profile, options.shown, &Filter::default());
         let depth = options.depth.unwrap_or(DEPTH_MAX).min(DEPTH_MAX);
         let mut wanted = Wanted { text: options.filter.as_deref(), by_frame: FxHashMap::default() };
-        let mut side = Self { profile, sites: Vec::new(), stacks: Vec::new(), wanted: Vec::new() };
+        let table = profile.stacks();
+        let mut side = Self { table, sites: Vec::new(), stacks: Vec::new(), wanted: Vec::new() };
         for row in &rows.rows {
             let frames = lines(rows.frames(row), options.shown);
             let frames: Vec<&Frame> = frames.iter().take(depth).map(|line| line.frame).collect();
             side.sites.push(DiffSite { frames, totals: row.totals });
             side.stacks.push(row.stack);
-            side.wanted.push(wanted.includes(profile, row.stack));
+            side.wanted.push(wanted.includes(table, row.stack));
         }
-        side.add_rest(options);
+        side.add_rest(profile.beyond(&rows.totals()), options);
         side
     }
 
     /// What the totals have beyond the sites, as a site without a stack: some tools tell only the largest sites.
-    fn add_rest(&mut self, options: &DiffOptions) {
-        let (whole, mut sites) = (self.profile.totals(), SiteTotals::default());
-        self.sites.iter().for_each(|site| sites.add(&site.totals));
-        let rest = SiteTotals {
-            allocations: whole.allocations.saturating_sub(sites.allocations),
-            bytes: whole.bytes.saturating_sub(sites.bytes),
-            temporary: whole.temporary.saturating_sub(sites.temporary),
-            peak_bytes: whole.peak_bytes.saturating_sub(sites.peak_bytes),
-            leaked_bytes: whole.leaked_bytes.saturating_sub(sites.leaked_bytes),
-            ..SiteTotals::default()
-        };
-        if Measure::ALL.iter().any(|measure| measure.of_site(&rest) > 0) {
+    fn add_rest(&mut self, rest: W, options: &DiffOptions<W::Metric>) {
+        if W::Metric::ALL.iter().any(|metric| metric.of_site(&rest) > 0) {
             self.sites.push(DiffSite { frames: Vec::new(), totals: rest });
             self.stacks.push(None);
             self.wanted.push(options.filter.is_none());
@@ -55,15 +46,15 @@ impl<'a> Side<'a> {
     }
 
     /// Paths of modules that are the very same file on both sides, by their build ids.
-    pub(super) fn modules_of(&self, other: &Side<'_>) -> Vec<&'a str> {
+    pub(super) fn modules_of(&self, other: &Side<'_, W>) -> Vec<&'a str> {
         let has_id = |module: &&Module| !module.build_id.is_empty();
-        let others: FxHashSet<&Module> = other.profile.stacks.modules.iter().filter(has_id).collect();
-        let same = self.profile.stacks.modules.iter().filter(|module| others.contains(module));
+        let others: FxHashSet<&Module> = other.table.modules.iter().filter(has_id).collect();
+        let same = self.table.modules.iter().filter(|module| others.contains(module));
         same.map(|module| module.path.as_str()).collect()
     }
 
     /// The figure of all sites.
-    pub(super) fn total(&self, measure: Measure) -> u64 {
+    pub(super) fn total(&self, measure: W::Metric) -> u64 {
         self.sites.iter().map(|site| measure.of_site(&site.totals)).fold(0, u64::saturating_add)
     }
 
@@ -73,7 +64,7 @@ impl<'a> Side<'a> {
     }
 
     /// Some sites as part of a row; none if there are none.
-    pub(super) fn part(&self, sites: &[usize], totals: SiteTotals, by: Measure) -> Option<DiffSide<'a>> {
+    pub(super) fn part(&self, sites: &[usize], totals: W, by: W::Metric) -> Option<DiffSide<'a, W>> {
         let figure = |site: &usize| by.of_site(&self.sites[*site].totals);
         let heaviest = *sites.iter().max_by_key(|site| (figure(site), std::cmp::Reverse(**site)))?;
         Some(DiffSide {
@@ -92,14 +83,14 @@ struct Wanted<'a> {
 }
 
 impl Wanted<'_> {
-    fn includes(&mut self, profile: &Profile, stack: Option<StackId>) -> bool {
+    fn includes(&mut self, table: &Stacks, stack: Option<StackId>) -> bool {
         let Some(text) = self.text else { return true };
         let has_text = |frame: &Frame| {
             frame.function.contains(text)
                 || short_name(&frame.function).contains(text)
                 || frame.module.as_ref().is_some_and(|module| module.contains(text))
         };
-        profile
+        table
             .frames(stack)
             .any(|frame| *self.by_frame.entry(std::ptr::from_ref(frame)).or_insert_with(|| has_text(frame)))
     }

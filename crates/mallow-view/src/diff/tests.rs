@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::example::{allocated, frame, profile, site};
+use mallow_profile::{Known, Profile};
 
 fn stack(names: &[&str]) -> Vec<Vec<Frame>> {
     names.iter().map(|name| vec![frame(name, "/usr/bin/app")]).collect()

@@ -1,0 +1,36 @@
+//! A diff of two profiles of the heap, with what its text and its JSON say beside it.
+
+use super::{Comparison, DiffOptions, Verdict};
+use mallow_profile::Profile;
+use std::num::NonZeroU64;
+use std::path::Path;
+
+/// A profile that is compared.
+#[derive(Clone, Copy, Debug)]
+pub struct DiffInput<'a> {
+    /// Its file.
+    pub file: &'a Path,
+    /// What is in it.
+    pub profile: &'a Profile,
+    /// Whether nothing of it is missing.
+    pub complete: bool,
+    /// What reading it said.
+    pub warnings: &'a [String],
+}
+
+/// A diff with what a front end needs to know about it.
+#[derive(Clone, Copy, Debug)]
+pub struct DiffReport<'a> {
+    /// Before and after.
+    pub sides: [DiffInput<'a>; 2],
+    /// What was compared.
+    pub options: &'a DiffOptions,
+    /// Operations that both runs made, to divide by.
+    pub per: NonZeroU64,
+    /// Sites of a section; none for as many as the front end thinks fit.
+    pub limit: Option<usize>,
+    /// What came of it.
+    pub comparison: &'a Comparison<'a>,
+    /// The limits that were given.
+    pub verdicts: &'a [Verdict],
+}

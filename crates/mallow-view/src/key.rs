@@ -1,0 +1,34 @@
+//! What rows of sites are sorted by: a metric, or what follows from several.
+
+use mallow_stacks::{Metric, Weights};
+
+/// What rows can be sorted by.
+pub trait Key: Copy {
+    /// The figures that it reads.
+    type Weights: Weights;
+
+    /// The figure to sort by, highest first.
+    fn rank(self, weights: &Self::Weights) -> u128;
+
+    /// Whether a site has anything to show under this key.
+    fn concerns(self, weights: &Self::Weights) -> bool;
+
+    /// How much a site weighs under this key: a figure that adds up over sites.
+    fn weigh(self, weights: &Self::Weights) -> u64;
+}
+
+impl<M: Metric> Key for M {
+    type Weights = M::Weights;
+
+    fn rank(self, weights: &M::Weights) -> u128 {
+        u128::from(self.of_site(weights))
+    }
+
+    fn concerns(self, weights: &M::Weights) -> bool {
+        Metric::concerns(self, weights)
+    }
+
+    fn weigh(self, weights: &M::Weights) -> u64 {
+        self.of_site(weights)
+    }
+}

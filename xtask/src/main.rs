@@ -12,6 +12,7 @@ mod packages;
 mod quick;
 mod recorder;
 mod run;
+mod slim;
 mod soak_record;
 mod steps;
 mod testing;
@@ -33,6 +34,7 @@ cargo xtask COMMAND
   recorder               what the library that enters other programs asks for and offers
   test                   every test
   miri                   the recorder's unit tests under Miri, which a nightly compiler brings
+  slim                   mallow without `mallow soak` builds without a warning
   wasm                   the rows of every front end build where there are no processes, sockets and files
   doc                    the documentation, warnings as errors
   fuzz [--seconds N] [TARGET…]

@@ -4,7 +4,7 @@
 
 use crate::testing::{Lints, Mallow};
 use crate::workspaces::{self, Workspace};
-use crate::{fuzz, judges, miri, packages, recorder, run, testing, tidy, wasm};
+use crate::{fuzz, judges, miri, packages, recorder, run, slim, testing, tidy, wasm};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -50,6 +50,7 @@ pub(crate) const STEPS: &[Step] = &[
     Step::new("test", test).in_ci(test_with_the_rest_beside),
     Step::new("miri", miri::run).beside("test"),
     Step::new("wasm", wasm::run).beside("test"),
+    Step::new("slim", slim::run).beside("test"),
     Step::new("doc", doc).beside("test"),
     Step::new("fuzz", fuzz_shortly).beside("test"),
 ];
@@ -59,6 +60,7 @@ fn test_with_the_rest_beside(root: &Path) -> Result<(), String> {
     let rest = || {
         timed("miri", || miri::run_where_it_can_be_had(root))?;
         timed("wasm", || wasm::run(root))?;
+        timed("slim", || slim::run(root))?;
         // What cargo would check all libraries for again, it has built for the tests.
         timed("doc", || doc_of_built_libraries(root))?;
         timed("fuzz", || fuzz_shortly(root))

@@ -1,26 +1,30 @@
 //! What may stand on the command line, exactly as typed. [`crate::request`] gives it its meaning.
 
 mod check;
+mod choice;
 mod diff;
 mod events;
 mod export;
+mod filter;
 mod flamegraph;
 mod gc_log;
 mod import;
 mod record;
 mod report;
+#[cfg(feature = "soak")]
 mod soak;
 mod stat;
 
 pub(crate) use check::{LowCheck, LowFormat};
-pub(crate) use diff::{LowBy, LowCompat, LowDiff};
+pub(crate) use diff::{LowCompat, LowDiff};
 pub(crate) use events::LowEvents;
 pub(crate) use export::LowExport;
 pub(crate) use flamegraph::LowFlamegraph;
 pub(crate) use gc_log::{LowGcLog, LowRssUnit};
 pub(crate) use import::LowImport;
 pub(crate) use record::LowRecord;
-pub(crate) use report::{LowDirection, LowKey, LowRealloc, LowReport, LowSort};
+pub(crate) use report::LowReport;
+#[cfg(feature = "soak")]
 pub(crate) use soak::{LowCollection, LowReady, LowSoak, LowSoakFormat, LowSoakShown, duration};
 pub(crate) use stat::LowStat;
 
@@ -95,6 +99,7 @@ pub(crate) enum LowCommand {
     #[command(after_help = "Example: mallow check tests/allocations --only 'test_http*'\n\n\
                             The result goes to stdout, with -o to the file; progress goes to stderr.")]
     Check(LowCheck),
+    #[cfg(feature = "soak")]
     /// Load a server, look at its memory, and say whether it leaks, and where
     #[command(
         after_help = "Example: mallow soak --url http://127.0.0.1:8080/hello -- ./server --port 8080\n\n\

@@ -19,6 +19,7 @@ mod preload;
 mod record;
 mod report;
 mod request;
+#[cfg(feature = "soak")]
 mod soak;
 mod stat;
 mod terminal;
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
         Request::Import(import) => import::run(&import),
         Request::Check(check) => check::run(&check),
         Request::Export(export) => export::run(&export),
+        #[cfg(feature = "soak")]
         Request::Soak(soak) => soak::run(&soak),
         Request::GcLog(log) => gc_log::run(&log),
     };

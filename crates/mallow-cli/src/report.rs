@@ -1,5 +1,7 @@
 //! `mallow report`: a profile as tables, trees or JSON.
 
+mod request;
+
 use crate::{exit_code, output, terminal};
 use mallow_json::events::{EventsJson, WithEvents};
 use mallow_json::report::ReportJson;

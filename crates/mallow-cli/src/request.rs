@@ -1,12 +1,8 @@
 //! What the command line means: the second of two steps, after [`crate::args`].
 
-mod report;
-
 use mallow_query::ReportRequest;
 
-use crate::args::{
-    LowArgs, LowCommand, LowExport, LowFlamegraph, LowGcLog, LowImport, LowRecord, LowSoak, LowSort, LowStat,
-};
+use crate::args::{LowArgs, LowCommand, LowExport, LowFlamegraph, LowGcLog, LowImport, LowRecord, LowStat};
 pub(crate) use crate::check::request::Check;
 pub(crate) use crate::diff::request::Diff;
 use mallow_formats::export::ExportFormat;
@@ -25,8 +21,9 @@ pub(crate) enum Request {
     Import(Import),
     Export(Export),
     Check(Check),
+    #[cfg(feature = "soak")]
     /// Its words mean something only together with the environment, so they are read where it is at hand.
-    Soak(Box<LowSoak>),
+    Soak(Box<crate::args::LowSoak>),
     GcLog(LowGcLog),
 }
 
@@ -120,6 +117,7 @@ impl From<LowArgs> for Request {
             LowCommand::Import(low) => Request::Import(low.into()),
             LowCommand::Export(low) => Request::Export(low.into()),
             LowCommand::Check(low) => Request::Check(low.into()),
+            #[cfg(feature = "soak")]
             LowCommand::Soak(low) => Request::Soak(low),
             LowCommand::GcLog(low) => Request::GcLog(low),
         }
@@ -142,15 +140,16 @@ impl From<LowStat> for Stat {
 
 impl From<LowFlamegraph> for Flamegraph {
     fn from(low: LowFlamegraph) -> Self {
+        let (shown, filter) = low.filter.into();
         let svg = FlamegraphForm::Svg { icicle: low.icicle, title: low.title };
         Flamegraph {
             file: low.file,
             other: low.other,
-            measure: low.measure.map(Measure::from),
+            measure: low.measure,
             form: if low.folded { FlamegraphForm::Folded } else { svg },
             output: file_or_stdout(low.output, low.force),
-            shown: if low.all_frames { Shown::All } else { Shown::without_plumbing(low.plumbing) },
-            filter: Filter { function: low.function, module: low.module },
+            shown,
+            filter,
         }
     }
 }
@@ -165,22 +164,9 @@ impl From<LowExport> for Export {
     fn from(low: LowExport) -> Self {
         Export {
             file: low.file,
-            // The parser lets no other word through.
-            format: ExportFormat::of_word(&low.format).unwrap_or(ExportFormat::Mallow),
+            format: low.format,
             output: file_or_stdout(low.output, low.force),
-            measure: low.measure.map(Measure::from),
-        }
-    }
-}
-
-impl From<LowSort> for Measure {
-    fn from(low: LowSort) -> Self {
-        match low {
-            LowSort::Allocations => Measure::Allocations,
-            LowSort::Bytes => Measure::Bytes,
-            LowSort::Peak => Measure::Peak,
-            LowSort::Leaked => Measure::Leaked,
-            LowSort::Temporary => Measure::Temporary,
+            measure: low.measure,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Command lines and what they mean.
 
 use super::*;
-use clap::{CommandFactory, Parser, ValueEnum};
+use clap::{CommandFactory, Parser};
 
 fn request(line: &str) -> Result<Request, String> {
     let words = std::iter::once("mallow").chain(line.split_whitespace());
@@ -32,11 +32,13 @@ fn a_command_needs_no_dashes_before_it() {
         match (parsed.width, parsed.command) {
             (width, LowCommand::Record(low)) => (width, low.output.is_some(), low.command),
             (width, LowCommand::Stat(low)) => (width, low.output.is_some(), low.command),
+            #[cfg(feature = "soak")]
             (width, LowCommand::Soak(low)) => (width, low.load.url.is_some(), low.command),
             (_, other) => panic!("{other:?}"),
         }
     };
-    for name in ["record -o t", "stat -o t", "soak --url http://127.0.0.1:1/"] {
+    let soak = cfg!(feature = "soak").then_some("soak --url http://127.0.0.1:1/");
+    for name in ["record -o t", "stat -o t"].into_iter().chain(soak) {
         for command in ["./app", "./app -o out --width 90 --help", "app - -- x", "app --url=y -c 4 -V"] {
             let words: Vec<OsString> = command.split(' ').map(OsString::from).collect();
             for dashes in ["", "-- "] {
@@ -82,12 +84,14 @@ fn runs_are_counted_from_one() {
 }
 
 #[test]
-fn the_words_behind_sort_are_those_of_the_measures() {
-    for low in LowSort::value_variants() {
-        let word = low.to_possible_value().map(|value| value.get_name().to_owned());
-        assert_eq!(word.as_deref(), Some(Measure::from(*low).word()));
+fn the_words_behind_measure_are_those_of_the_measures() {
+    for measure in Measure::ALL {
+        let Ok(Request::Flamegraph(drawn)) = request(&format!("flamegraph f --measure {}", measure.word()))
+        else {
+            panic!("{measure:?}")
+        };
+        assert_eq!(drawn.measure, Some(measure));
     }
-    assert_eq!(LowSort::value_variants().len(), Measure::ALL.len());
 }
 
 #[test]

@@ -1,6 +1,5 @@
 //! `mallow soak`: loads a server, and shows whether it leaks.
 
-mod baseline;
 mod env_file;
 mod limit;
 mod outputs;
@@ -12,12 +11,13 @@ use crate::args::LowSoak;
 use crate::output;
 use crate::words;
 use mallow_evidence::SoakReport;
-use mallow_query::{Failure, Names};
+use mallow_json::soak::earlier;
+use mallow_query::{Failure, Names, reason};
 use mallow_soak::{Server, SoakOptions, read_journal, soak};
 use mallow_text::soak::live::Live;
 use mallow_text::soak::sentence;
 use mallow_text::soak::text::Page;
-use mallow_view::soak::{FailOn, Side, compare, outcome};
+use mallow_view::soak::{Side, compare, outcome};
 use plan::{Plan, plan, rules};
 use script::Script;
 use std::io::IsTerminal;
@@ -25,7 +25,12 @@ use std::io::IsTerminal;
 /// Soaks a server, or judges what another soak wrote.
 pub(crate) fn run(low: &LowSoak) -> Result<u8, Failure> {
     let before = match &low.limits.baseline {
-        Some(path) => Some((baseline::read(path)?, path.display().to_string())),
+        Some(path) => {
+            let name = path.display().to_string();
+            let text = std::fs::read_to_string(path)
+                .map_err(|error| Failure::new(format!("cannot read {name}: {}.", reason(&error))))?;
+            Some((earlier(&text, &name)?, name))
+        }
         None => None,
     };
     if let Some(path) = &low.shown.read {
@@ -95,13 +100,12 @@ fn show(
         report.comparison = Some(compare(&before, &after, &name, least));
     }
     let profiles = outputs::write_pair(&low.shown, report.edges.as_ref())?;
-    let fail_on: Vec<FailOn> = low.limits.fail_on.iter().copied().map(FailOn::from).collect();
     let page = Page {
         report: &report,
         limit: low.shown.limit.unwrap_or(5),
-        fail_on: &fail_on,
+        fail_on: &low.limits.fail_on,
         profiles: profiles.as_ref(),
     };
     outputs::write(&low.shown, &page, settings)?;
-    Ok(outcome(&report, &fail_on).exit_code())
+    Ok(outcome(&report, &low.limits.fail_on).exit_code())
 }

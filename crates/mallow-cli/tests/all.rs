@@ -7,4 +7,5 @@ mod flamegraph;
 mod formats;
 mod frames;
 mod not_told;
+#[cfg(feature = "soak")]
 mod soak;

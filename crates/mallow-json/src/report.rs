@@ -5,8 +5,8 @@
 use crate::parts::{ExitJson, FrameJson, TotalsJson};
 use mallow_profile::{Process, Profile, SiteTotals, TimeUnit, Totals};
 use mallow_view::{
-    Direction, Layout, Line, Measure, Point, ReportOptions, Shown, SiteRow, Sites, SortKey, Subject,
-    TreeLayout, TreeNode, Under, rate_units, tree,
+    Layout, Line, Measure, Point, ReportOptions, Shown, SiteRow, Sites, SortKey, Subject, TreeLayout,
+    TreeNode, Under, rate_units, tree,
 };
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -185,10 +185,7 @@ impl<'a> TreeJson<'a> {
         let sites = Sites::of(of.profile, view.shown, &view.filter);
         let node = tree(&sites, &view.tree_options(asked));
         Self {
-            direction: match asked.direction {
-                Direction::Callers => "callers",
-                Direction::Callees => "callees",
-            },
+            direction: asked.direction.word(),
             sort: asked.key.word(),
             threshold: f64::from(asked.threshold_ppm) / 1e6,
             root: RootJson { of, node },

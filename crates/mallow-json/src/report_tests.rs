@@ -4,7 +4,7 @@ use super::*;
 use crate::schema_tests::{assert_fits, check};
 use mallow_profile::Suppression;
 use mallow_samples::profile as sample;
-use mallow_view::{AppliedSuppressions, Filter, Origin, Subject};
+use mallow_view::{AppliedSuppressions, Direction, Filter, Origin, Subject};
 use serde_json::{Value, json};
 
 fn document(profile: &Profile, origin: Origin, view: &ReportOptions) -> Value {

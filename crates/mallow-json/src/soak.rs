@@ -2,6 +2,10 @@
 //!
 //! Only samples are serialised as they are: their form is a promise already, made by the lines of `--samples`.
 
+mod earlier;
+
+pub use earlier::{EarlierError, earlier};
+
 use crate::parts::FrameJson;
 use mallow_evidence::{Comparison, Sample, SoakReport};
 use mallow_growth::{Basis, Fault, Finding, Shape};

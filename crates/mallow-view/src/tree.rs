@@ -20,6 +20,19 @@ pub enum Direction {
     Callees,
 }
 
+impl Direction {
+    /// Both.
+    pub const ALL: [Direction; 2] = [Direction::Callers, Direction::Callees];
+
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Direction::Callers => "callers",
+            Direction::Callees => "callees",
+        }
+    }
+}
+
 /// What a tree shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TreeOptions<K = SortKey> {

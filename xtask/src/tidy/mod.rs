@@ -117,7 +117,8 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     let members = packages::members(root)?;
     let mut findings = Vec::new();
     findings.extend(arrows::check(&members));
-    findings.extend(arrows::check_tree(&packages::tree(root)?));
+    let slim = packages::tree(root, &["--no-default-features"])?;
+    findings.extend(arrows::check_trees(&packages::tree(root, &[])?, &slim));
     findings.extend(chain::check(&tree));
     findings.extend(circles::check(&tree, &members));
     findings.extend(manual::check(&tree, &members));

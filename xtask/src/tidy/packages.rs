@@ -44,13 +44,13 @@ pub(super) fn members(root: &Path) -> Result<Vec<Member>, String> {
 /// What each package of the root workspace, ours and others', is built on when it is built on Linux; what only tests use left out.
 pub(super) type Tree = BTreeMap<String, BTreeSet<String>>;
 
-/// The whole tree of dependencies.
+/// The whole tree of dependencies, with more flags for cargo such as `--no-default-features`.
 ///
 /// # Errors
 /// A sentence when cargo cannot read a manifest.
-pub(super) fn tree(root: &Path) -> Result<Tree, String> {
-    let metadata = Workspace { folder: PathBuf::new() }
-        .metadata(root, &["--filter-platform", "x86_64-unknown-linux-gnu"])?;
+pub(super) fn tree(root: &Path, more: &[&str]) -> Result<Tree, String> {
+    let flags = [&["--filter-platform", "x86_64-unknown-linux-gnu"], more].concat();
+    let metadata = Workspace { folder: PathBuf::new() }.metadata(root, &flags)?;
     let is_built = |one: &&NodeDep| one.dep_kinds.iter().any(|it| it.kind != DependencyKind::Development);
     let name = |id| metadata[id].name.to_string();
     let mut tree = Tree::new();

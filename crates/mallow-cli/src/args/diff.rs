@@ -1,13 +1,21 @@
 //! `mallow diff` as typed.
 
-use super::LowRealloc;
+use super::choice;
+use super::filter::LowFrames;
 use clap::{Args, ValueEnum};
+use mallow_profile::ReallocBooking;
+use mallow_view::Measure;
 use mallow_view::diff::Limit;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 
+/// Frames decide which sites are compared too.
+const ALL_FRAMES: &str =
+    "Compare and show allocator plumbing and the runtime's start too, deep stacks and whole names";
+
 /// `mallow diff`.
 #[derive(Debug, Args)]
+#[command(mut_arg("all_frames", |flag| flag.help(ALL_FRAMES)))]
 pub(crate) struct LowDiff {
     /// The earlier profile: a trace of ours, or another tool's file
     #[arg(value_name = "BEFORE")]
@@ -16,8 +24,8 @@ pub(crate) struct LowDiff {
     #[arg(value_name = "AFTER")]
     pub(crate) after: PathBuf,
     /// The figure by which sites are new, gone or changed (allocations, or what both files know)
-    #[arg(long, value_name = "FIGURE")]
-    pub(crate) by: Option<LowBy>,
+    #[arg(long, value_name = "FIGURE", value_parser = choice::measure())]
+    pub(crate) by: Option<Measure>,
     /// Divide all figures by N, the number of operations that both runs made
     #[arg(long, value_name = "N", default_value = "1", hide_default_value = true)]
     pub(crate) per: NonZeroU64,
@@ -33,15 +41,11 @@ pub(crate) struct LowDiff {
     /// Show at most N sites in each section (10, all in JSON)
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
-    /// Compare and show allocator plumbing and the runtime's start too, deep stacks and whole names
-    #[arg(long)]
-    pub(crate) all_frames: bool,
-    /// Take functions whose name matches PATTERN for plumbing too; * is any text, and it may be given several times
-    #[arg(long, value_name = "PATTERN", conflicts_with = "all_frames")]
-    pub(crate) plumbing: Vec<String>,
+    #[command(flatten)]
+    pub(crate) frames: LowFrames,
     /// Count a block that realloc made where realloc was called, or where the block was first allocated
-    #[arg(long, value_name = "WHERE", default_value = "own")]
-    pub(crate) realloc: LowRealloc,
+    #[arg(long, value_name = "WHERE", default_value = "own", value_parser = choice::booking())]
+    pub(crate) realloc: ReallocBooking,
     /// End with exit code 1 if a limit is broken, such as 'allocations>+1%', 'bytes>+64KiB' or 'leaked>0'
     #[arg(long, value_name = "LIMIT")]
     pub(crate) fail_on: Vec<Limit>,
@@ -62,19 +66,4 @@ pub(crate) struct LowDiff {
 pub(crate) enum LowCompat {
     /// SwiftNIO's stackdiff-dtrace.py, byte for byte
     Nio,
-}
-
-/// The figures to compare by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LowBy {
-    /// Calls that allocated
-    Allocations,
-    /// Bytes they asked for
-    Bytes,
-    /// Bytes live when the process held most
-    Peak,
-    /// Bytes live at the end
-    Leaked,
-    /// Blocks freed before their thread allocated again
-    Temporary,
 }

@@ -1,9 +1,9 @@
 //! `mallow export` as typed.
 
-use super::LowSort;
+use super::choice;
 use clap::Args;
-use clap::builder::PossibleValuesParser;
 use mallow_formats::export::ExportFormat;
+use mallow_view::Measure;
 use std::path::PathBuf;
 
 /// `mallow export`.
@@ -13,8 +13,8 @@ pub(crate) struct LowExport {
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     /// What to write
-    #[arg(short, long, value_parser = PossibleValuesParser::new(ExportFormat::ALL.map(ExportFormat::word)))]
-    pub(crate) format: String,
+    #[arg(short, long, value_parser = choice::export_format())]
+    pub(crate) format: ExportFormat,
     /// Write to OUT instead of stdout; packed if it ends in .gz or .zst
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: Option<PathBuf>,
@@ -22,6 +22,6 @@ pub(crate) struct LowExport {
     #[arg(long, requires = "output")]
     pub(crate) force: bool,
     /// The figure of a format that holds only one, or shows one first (bytes, or what the file knows)
-    #[arg(long, value_name = "FIGURE")]
-    pub(crate) measure: Option<LowSort>,
+    #[arg(long, value_name = "FIGURE", value_parser = choice::measure())]
+    pub(crate) measure: Option<Measure>,
 }

@@ -1,11 +1,17 @@
 //! `mallow flamegraph` as typed.
 
-use super::LowSort;
+use super::choice;
+use super::filter::LowFilter;
 use clap::Args;
+use mallow_view::Measure;
 use std::path::PathBuf;
+
+/// A box is as deep as its stack, so there is nothing to say of deep stacks.
+const ALL_FRAMES: &str = "Show allocator plumbing and the runtime's start too, and whole names";
 
 /// `mallow flamegraph`.
 #[derive(Debug, Args)]
+#[command(mut_arg("all_frames", |flag| flag.help(ALL_FRAMES)))]
 pub(crate) struct LowFlamegraph {
     /// The trace, or another tool's profile
     #[arg(value_name = "FILE")]
@@ -14,8 +20,8 @@ pub(crate) struct LowFlamegraph {
     #[arg(value_name = "OTHER")]
     pub(crate) other: Option<PathBuf>,
     /// What the widths are (peak, or what the file knows)
-    #[arg(long, value_name = "FIGURE")]
-    pub(crate) measure: Option<LowSort>,
+    #[arg(long, value_name = "FIGURE", value_parser = choice::measure())]
+    pub(crate) measure: Option<Measure>,
     /// Draw the outermost calls at the top
     #[arg(long)]
     pub(crate) icicle: bool,
@@ -28,18 +34,8 @@ pub(crate) struct LowFlamegraph {
     /// Overwrite OUT if it exists
     #[arg(long, requires = "output")]
     pub(crate) force: bool,
-    /// Show allocator plumbing and the runtime's start too, and whole names
-    #[arg(long)]
-    pub(crate) all_frames: bool,
-    /// Take functions whose name matches PATTERN for plumbing too; * is any text, and it may be given several times
-    #[arg(long, value_name = "PATTERN", conflicts_with = "all_frames")]
-    pub(crate) plumbing: Vec<String>,
-    /// Only sites with TEXT in the name of a function on their stack
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) function: Option<String>,
-    /// Only sites with TEXT in the path of an executable or library on their stack
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) module: Option<String>,
+    #[command(flatten)]
+    pub(crate) filter: LowFilter,
     /// The graph's first line
     #[arg(long, value_name = "TEXT", conflicts_with = "folded")]
     pub(crate) title: Option<String>,

@@ -1,6 +1,10 @@
 //! `mallow report` as typed.
 
-use clap::{Args, ValueEnum};
+use super::choice;
+use super::filter::LowFilter;
+use clap::Args;
+use mallow_profile::ReallocBooking;
+use mallow_view::{Direction, SortKey};
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 
@@ -14,8 +18,8 @@ pub(crate) struct LowReport {
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     /// Show the stacks of the top sites by one figure instead of a short table for each
-    #[arg(long, value_name = "FIGURE")]
-    pub(crate) sort: Option<LowKey>,
+    #[arg(long, value_name = "FIGURE", value_parser = choice::sort_key())]
+    pub(crate) sort: Option<SortKey>,
     /// Show all figures of each site, as DHAT does of its program points
     #[arg(long, conflicts_with = "tree")]
     pub(crate) points: bool,
@@ -25,9 +29,10 @@ pub(crate) struct LowReport {
         value_name = "WAY",
         num_args = 0..=1,
         require_equals = true,
-        default_missing_value = "callers"
+        default_missing_value = "callers",
+        value_parser = choice::direction()
     )]
-    pub(crate) tree: Option<LowDirection>,
+    pub(crate) tree: Option<Direction>,
     /// Fold what is below this part of the whole tree [default: 1%]
     #[arg(long, value_name = "PERCENT", requires = "tree", value_parser = millionths)]
     pub(crate) threshold: Option<u32>,
@@ -46,90 +51,16 @@ pub(crate) struct LowReport {
     /// Do not look for __lsan_default_suppressions in the recorded executable
     #[arg(long)]
     pub(crate) no_embedded_suppressions: bool,
-    /// Show allocator plumbing, the runtime's start and deep stacks too, and whole names
-    #[arg(long)]
-    pub(crate) all_frames: bool,
-    /// Take functions whose name matches PATTERN for plumbing too; * is any text, and it may be given several times
-    #[arg(long, value_name = "PATTERN", conflicts_with = "all_frames")]
-    pub(crate) plumbing: Vec<String>,
-    /// Only sites with TEXT in the name of a function on their stack
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) function: Option<String>,
-    /// Only sites with TEXT in the path of an executable or library on their stack
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) module: Option<String>,
+    #[command(flatten)]
+    pub(crate) filter: LowFilter,
     /// Count a block that realloc made where realloc was called, or where the block was first allocated
-    #[arg(long, value_name = "WHERE", default_value = "own")]
-    pub(crate) realloc: LowRealloc,
+    #[arg(long, value_name = "WHERE", default_value = "own", value_parser = choice::booking())]
+    pub(crate) realloc: ReallocBooking,
     /// Print JSON (schema mallow.report/1)
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) events: super::LowEvents,
-}
-
-/// What sites of a report can be sorted by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LowKey {
-    /// Calls that allocated
-    Allocations,
-    /// Bytes they asked for
-    Bytes,
-    /// Bytes live when the process held most
-    Peak,
-    /// Bytes live at the end
-    Leaked,
-    /// Blocks freed before their thread allocated again
-    Temporary,
-    /// Allocations made by realloc
-    Reallocations,
-    /// Blocks live when the process held most
-    PeakBlocks,
-    /// Blocks live at the end
-    LeakedBlocks,
-    /// The site's own maximum of live bytes
-    Max,
-    /// The site's live blocks at that moment
-    MaxBlocks,
-    /// Average size of a block
-    Size,
-    /// Average time that a block lived
-    Lifetime,
-    /// Allocations per second
-    Rate,
-}
-
-/// Which way a tree grows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LowDirection {
-    /// From the allocation outwards
-    Callers,
-    /// From the program's start inwards
-    Callees,
-}
-
-/// The measures.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LowSort {
-    /// Calls that allocated
-    Allocations,
-    /// Bytes they asked for
-    Bytes,
-    /// Bytes live when the process held most
-    Peak,
-    /// Bytes live at the end
-    Leaked,
-    /// Blocks freed before their thread allocated again
-    Temporary,
-}
-
-/// Where `realloc`'s blocks count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LowRealloc {
-    /// Where realloc was called
-    Own,
-    /// Where the block was first allocated, as valgrind's DHAT counts
-    Origin,
 }
 
 /// `1%` or `0.5` as millionths of the whole.

@@ -2,6 +2,7 @@
 
 mod quantity;
 
+use super::choice::one_of;
 use clap::{Args, ValueEnum};
 use mallow_view::soak::FailOn;
 pub(crate) use quantity::duration;
@@ -188,8 +189,8 @@ pub(crate) struct LowGrowth {
     #[arg(long, value_name = "SIZE", value_parser = quantity::bytes)]
     pub(crate) memory_limit: Option<u64>,
     /// Fail on these too
-    #[arg(long, value_name = "WORD,…", value_delimiter = ',', ignore_case = true)]
-    pub(crate) fail_on: Vec<LowFailOn>,
+    #[arg(long, value_name = "WORD,…", value_delimiter = ',', ignore_case = true, value_parser = one_of(&FailOn::ALL, FailOn::word, |_| ""))]
+    pub(crate) fail_on: Vec<FailOn>,
     /// Hold against an earlier soak, a file that --json printed; fails when this one is worse
     #[arg(long, value_name = "FILE", conflicts_with = "against")]
     pub(crate) baseline: Option<PathBuf>,
@@ -250,32 +251,6 @@ pub(crate) enum LowSoakFormat {
     Json,
     /// As with --markdown
     Markdown,
-}
-
-/// What fails a soak besides a leak.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LowFailOn {
-    Retention,
-    Fragmentation,
-    Plateau,
-    Threads,
-    Throughput,
-    Managed,
-    Inconclusive,
-}
-
-impl From<LowFailOn> for FailOn {
-    fn from(low: LowFailOn) -> FailOn {
-        match low {
-            LowFailOn::Retention => FailOn::Retention,
-            LowFailOn::Fragmentation => FailOn::Fragmentation,
-            LowFailOn::Plateau => FailOn::Plateau,
-            LowFailOn::Threads => FailOn::Threads,
-            LowFailOn::Throughput => FailOn::Throughput,
-            LowFailOn::Managed => FailOn::Managed,
-            LowFailOn::Inconclusive => FailOn::Inconclusive,
-        }
-    }
 }
 
 /// How one knows that a server is ready.

@@ -1,9 +1,9 @@
 //! What a command line of `mallow diff` means.
 
-use crate::args::{LowBy, LowCompat, LowDiff};
+use crate::args::{LowCompat, LowDiff};
 use mallow_profile::ReallocBooking;
+use mallow_view::Measure;
 use mallow_view::diff::{DiffOptions, Limit};
-use mallow_view::{Measure, Shown};
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 
@@ -49,11 +49,11 @@ impl From<LowDiff> for Diff {
         Diff {
             before: low.before,
             after: low.after,
-            booking: low.realloc.into(),
-            by: low.by.map(Measure::from),
+            booking: low.realloc,
+            by: low.by,
             options: DiffOptions {
                 by: Measure::Allocations,
-                shown: if low.all_frames { Shown::All } else { Shown::without_plumbing(low.plumbing) },
+                shown: low.frames.into(),
                 depth: low.depth.map(|depth| depth as usize),
                 min: low.min,
                 filter: low.filter,
@@ -67,24 +67,13 @@ impl From<LowDiff> for Diff {
     }
 }
 
-impl From<LowBy> for Measure {
-    fn from(low: LowBy) -> Self {
-        match low {
-            LowBy::Allocations => Measure::Allocations,
-            LowBy::Bytes => Measure::Bytes,
-            LowBy::Peak => Measure::Peak,
-            LowBy::Leaked => Measure::Leaked,
-            LowBy::Temporary => Measure::Temporary,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::args::LowArgs;
     use crate::request::Request;
     use clap::Parser;
+    use mallow_view::Shown;
 
     fn diff(line: &str) -> Result<Diff, String> {
         let words = std::iter::once("mallow").chain(line.split_whitespace());

@@ -23,6 +23,32 @@ pub enum FailOn {
     Inconclusive,
 }
 
+impl FailOn {
+    /// All of them, in the order in which they are offered.
+    pub const ALL: [FailOn; 7] = [
+        FailOn::Retention,
+        FailOn::Fragmentation,
+        FailOn::Plateau,
+        FailOn::Threads,
+        FailOn::Throughput,
+        FailOn::Managed,
+        FailOn::Inconclusive,
+    ];
+
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            FailOn::Retention => "retention",
+            FailOn::Fragmentation => "fragmentation",
+            FailOn::Plateau => "plateau",
+            FailOn::Threads => "threads",
+            FailOn::Throughput => "throughput",
+            FailOn::Managed => "managed",
+            FailOn::Inconclusive => "inconclusive",
+        }
+    }
+}
+
 /// The weight of the verdict itself.
 pub fn weight(verdict: Verdict, fail_on: &[FailOn]) -> Weight {
     let fails_on = |word| fail_on.contains(&word);

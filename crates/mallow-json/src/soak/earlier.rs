@@ -1,11 +1,9 @@
 //! An earlier soak, read back from the document that `--json` printed.
 
+use super::{FiguresJson, SCHEMA};
 use mallow_growth::Verdict;
-use mallow_json::soak::{FiguresJson, SCHEMA};
-use mallow_query::{Failure, reason};
 use mallow_view::soak::Side;
 use serde::Deserialize;
-use std::path::Path;
 
 /// The version before, which differs in how verdicts are spelled.
 const BEFORE: &str = "mallow.soak/1";
@@ -18,21 +16,26 @@ struct Document {
     figures: FiguresJson,
 }
 
-/// The figures of an earlier soak.
-pub(crate) fn read(path: &Path) -> Result<Side, Failure> {
-    let name = path.display();
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Failure::new(format!("cannot read {name}: {}.", reason(&error))))?;
-    let document: Document = serde_json::from_str(&text)
-        .map_err(|error| Failure::new(format!("{name} is not what `mallow soak --json` prints: {error}.")))?;
+/// Why a document cannot be compared with: a sentence.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[error("{0}")]
+pub struct EarlierError(String);
+
+/// The figures of an earlier soak. `name` is the file's, for the error.
+///
+/// # Errors
+/// It is no such document, or one of a soak that proves nothing.
+pub fn earlier(text: &str, name: &str) -> Result<Side, EarlierError> {
+    let document: Document = serde_json::from_str(text)
+        .map_err(|error| EarlierError(format!("{name} is not what `mallow soak --json` prints: {error}.")))?;
     if ![SCHEMA, BEFORE].contains(&document.schema.as_str()) {
-        return Err(Failure::new(format!(
+        return Err(EarlierError(format!(
             "{name} has the schema {}; {SCHEMA} was expected.",
             document.schema
         )));
     }
     if document.verdict.eq_ignore_ascii_case(Verdict::Invalid.word()) {
-        return Err(Failure::new(format!(
+        return Err(EarlierError(format!(
             "{name} is of a soak that proves nothing (INVALID); make another one."
         )));
     }
@@ -42,14 +45,11 @@ pub(crate) fn read(path: &Path) -> Result<Side, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mallow_json::soak::SoakJson;
+    use crate::soak::SoakJson;
     use mallow_samples::soak as sample;
 
     fn read_text(text: &str) -> Result<Side, String> {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), text).unwrap();
-        let name = file.path().display().to_string();
-        read(file.path()).map_err(|failure| failure.sentence().replace(&name, "FILE"))
+        earlier(text, "FILE").map_err(|error| error.to_string())
     }
 
     #[test]

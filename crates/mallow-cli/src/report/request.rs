@@ -1,9 +1,8 @@
 //! What `mallow report` is asked for.
 
-use crate::args::{LowDirection, LowEvents, LowKey, LowRealloc, LowReport};
-use mallow_profile::ReallocBooking;
+use crate::args::{LowEvents, LowReport};
 use mallow_query::{Detail, EventOptions, ReportRequest, SuppressionRequest};
-use mallow_view::{Direction, Filter, Layout, Measure, ReportOptions, Shown, SortKey, TreeLayout};
+use mallow_view::{Layout, Measure, ReportOptions, SortKey, TreeLayout};
 
 /// The part of the whole tree below which its branches are folded: 1 %.
 const THRESHOLD_PPM: u32 = 10_000;
@@ -15,26 +14,19 @@ const JSON_DEPTH: usize = 60;
 impl From<LowReport> for ReportRequest {
     fn from(low: LowReport) -> Self {
         let detail = if low.json { Detail::Document } else { Detail::Page };
+        let layout = layout(&low, detail);
+        let (shown, filter) = low.filter.into();
         let options = ReportOptions {
-            layout: layout(&low, detail),
+            layout,
             limit: low.limit,
-            shown: if low.all_frames { Shown::All } else { Shown::without_plumbing(low.plumbing) },
-            filter: Filter { function: low.function, module: low.module },
+            shown,
+            filter,
             per: low.per.map(std::num::NonZeroU64::get),
         };
         let suppressions =
             SuppressionRequest { files: low.suppressions, embedded: !low.no_embedded_suppressions };
-        let (booking, events) = (low.realloc.into(), low.events.into());
+        let (booking, events) = (low.realloc, low.events.into());
         ReportRequest { file: low.file, booking, detail, suppressions, options, events }
-    }
-}
-
-impl From<LowRealloc> for ReallocBooking {
-    fn from(low: LowRealloc) -> Self {
-        match low {
-            LowRealloc::Own => ReallocBooking::OwnSite,
-            LowRealloc::Origin => ReallocBooking::Origin,
-        }
     }
 }
 
@@ -56,7 +48,7 @@ impl From<LowEvents> for EventOptions {
 }
 
 fn layout(low: &LowReport, detail: Detail) -> Layout {
-    let sort = low.sort.map(SortKey::from);
+    let sort = low.sort;
     let key = sort.unwrap_or(SortKey::Measure(Measure::Bytes));
     let depth = match detail {
         Detail::Page => TEXT_DEPTH,
@@ -65,10 +57,7 @@ fn layout(low: &LowReport, detail: Detail) -> Layout {
     match low.tree {
         Some(direction) => Layout::Tree(TreeLayout {
             key,
-            direction: match direction {
-                LowDirection::Callers => Direction::Callers,
-                LowDirection::Callees => Direction::Callees,
-            },
+            direction,
             threshold_ppm: low.threshold.unwrap_or(THRESHOLD_PPM),
             depth: low.depth.map_or(depth, |depth| depth as usize),
         }),
@@ -77,32 +66,14 @@ fn layout(low: &LowReport, detail: Detail) -> Layout {
     }
 }
 
-impl From<LowKey> for SortKey {
-    fn from(low: LowKey) -> Self {
-        match low {
-            LowKey::Allocations => Measure::Allocations.into(),
-            LowKey::Bytes => Measure::Bytes.into(),
-            LowKey::Peak => Measure::Peak.into(),
-            LowKey::Leaked => Measure::Leaked.into(),
-            LowKey::Temporary => Measure::Temporary.into(),
-            LowKey::Reallocations => SortKey::Reallocations,
-            LowKey::PeakBlocks => SortKey::PeakBlocks,
-            LowKey::LeakedBlocks => SortKey::LeakedBlocks,
-            LowKey::Max => SortKey::Max,
-            LowKey::MaxBlocks => SortKey::MaxBlocks,
-            LowKey::Size => SortKey::Size,
-            LowKey::Lifetime => SortKey::Lifetime,
-            LowKey::Rate => SortKey::Rate,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::args::LowArgs;
     use crate::request::Request;
-    use clap::{Parser, ValueEnum};
+    use clap::Parser;
+    use mallow_profile::ReallocBooking;
+    use mallow_view::{Direction, Filter, Shown};
 
     #[track_caller]
     fn report(line: &str) -> ReportRequest {
@@ -196,11 +167,8 @@ mod tests {
 
     #[test]
     fn the_words_behind_sort_are_those_of_the_keys() {
-        let keys: Vec<SortKey> = LowKey::value_variants().iter().map(|low| SortKey::from(*low)).collect();
-        assert_eq!(keys, SortKey::ALL);
-        for low in LowKey::value_variants() {
-            let word = low.to_possible_value().map(|value| value.get_name().to_owned());
-            assert_eq!(word.as_deref(), Some(SortKey::from(*low).word()));
+        for key in SortKey::ALL {
+            assert_eq!(report(&format!("--sort {}", key.word())).options.layout, Layout::Stacks(key));
         }
     }
 }

@@ -1,0 +1,40 @@
+//! Which sites are looked at, and which frames of their stacks: the same flags in every command that shows stacks.
+
+use clap::Args;
+use mallow_view::{Filter, Shown};
+
+/// Which frames of a stack are shown.
+#[derive(Debug, Args)]
+pub(crate) struct LowFrames {
+    /// Show allocator plumbing, the runtime's start and deep stacks too, and whole names
+    #[arg(long)]
+    pub(crate) all_frames: bool,
+    /// Take functions whose name matches PATTERN for plumbing too; * is any text, and it may be given several times
+    #[arg(long, value_name = "PATTERN", conflicts_with = "all_frames")]
+    pub(crate) plumbing: Vec<String>,
+}
+
+/// Which sites are shown, and which frames of their stacks.
+#[derive(Debug, Args)]
+pub(crate) struct LowFilter {
+    #[command(flatten)]
+    pub(crate) frames: LowFrames,
+    /// Only sites with TEXT in the name of a function on their stack
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) function: Option<String>,
+    /// Only sites with TEXT in the path of an executable or library on their stack
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) module: Option<String>,
+}
+
+impl From<LowFrames> for Shown {
+    fn from(low: LowFrames) -> Self {
+        if low.all_frames { Shown::All } else { Shown::without_plumbing(low.plumbing) }
+    }
+}
+
+impl From<LowFilter> for (Shown, Filter) {
+    fn from(low: LowFilter) -> Self {
+        (low.frames.into(), Filter { function: low.function, module: low.module })
+    }
+}

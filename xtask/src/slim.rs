@@ -1,0 +1,15 @@
+//! `cargo xtask slim`: mallow without `mallow soak`, which is a feature, builds without a warning. `tidy` holds what is not below it.
+
+use crate::run;
+use std::path::Path;
+use std::process::Command;
+
+/// Checks it.
+///
+/// # Errors
+/// A sentence when it does not build, or with warnings.
+pub(crate) fn run(root: &Path) -> Result<(), String> {
+    let mut cargo = Command::new("cargo");
+    cargo.current_dir(root).args(["clippy", "--locked", "--package", "mallow-cli", "--no-default-features"]);
+    run::shown(cargo.args(["--", "-D", "warnings"]))
+}

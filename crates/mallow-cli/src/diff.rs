@@ -6,7 +6,7 @@ pub(crate) mod request;
 use crate::{exit_code, output, terminal};
 use mallow_json::diff::DiffJson;
 use mallow_profile::Profile;
-use mallow_query::{Document, Failure, choose};
+use mallow_query::{Failure, ProfileFile, choose};
 use mallow_view::Measure;
 use mallow_view::diff::{Comparison, DiffOptions, DiffReport, Verdict};
 use request::{Diff, DiffForm};
@@ -17,8 +17,8 @@ pub(crate) fn run(request: &Diff) -> Result<u8, Failure> {
     if let Some(compat) = request.compat {
         return compat::run(compat, &request.before, &request.after);
     }
-    let before = Document::open(&request.before, request.booking)?;
-    let after = Document::open(&request.after, request.booking)?;
+    let before = ProfileFile::open(&request.before, request.booking)?;
+    let after = ProfileFile::open(&request.after, request.booking)?;
     warn(&before, &after);
     let files = [(request.before.as_path(), &before.profile), (request.after.as_path(), &after.profile)];
     let by = choose(request.by, Measure::ALL, &files)?;
@@ -50,8 +50,8 @@ fn told(verdicts: &[Verdict], request: &Diff) -> u8 {
     code
 }
 
-fn warn(before: &Document, after: &Document) {
-    for Document { path, warnings, .. } in [before, after] {
+fn warn(before: &ProfileFile, after: &ProfileFile) {
+    for ProfileFile { path, warnings, .. } in [before, after] {
         let sentences: Vec<String> =
             warnings.iter().map(|sentence| format!("{}: {sentence}", path.display())).collect();
         output::warn(&sentences);

@@ -4,7 +4,7 @@ use crate::request::Export;
 use crate::{exit_code, output};
 use mallow_formats::export::{self, ExportFormat, ExportOptions, Packing};
 use mallow_profile::{Profile, ReallocBooking};
-use mallow_query::{Document, Failure, choose};
+use mallow_query::{Failure, ProfileFile, choose};
 use mallow_view::Measure;
 use std::io::{BufWriter, IsTerminal, Write};
 
@@ -16,7 +16,7 @@ pub(crate) fn run(request: &Export) -> Result<u8, Failure> {
             "a {word} file is not for a terminal; write it to a file with -o."
         )));
     }
-    let document = Document::open(&request.file, ReallocBooking::OwnSite)?;
+    let document = ProfileFile::open(&request.file, ReallocBooking::OwnSite)?;
     output::warn(&document.warnings);
     let profile = &document.profile;
     if let Some(reason) = export::unmet(profile, request.format) {

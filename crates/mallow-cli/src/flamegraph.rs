@@ -4,7 +4,7 @@ use crate::request::{Flamegraph, FlamegraphForm};
 use crate::{exit_code, output};
 use mallow_profile::Profile;
 use mallow_profile::ReallocBooking;
-use mallow_query::{Document, Failure, choose};
+use mallow_query::{Failure, ProfileFile, choose};
 use mallow_text::figure;
 use mallow_text::flamegraph::FlameGraph;
 use mallow_view::{ComparedRow, FoldedRow, Measure, compared, folded};
@@ -32,7 +32,7 @@ pub(crate) fn run(request: &Flamegraph) -> Result<u8, Failure> {
         ));
     }
     let paths = std::iter::once(&request.file).chain(&request.other);
-    let sources: Vec<Document> = paths.map(|path| read(path)).collect::<Result<_, _>>()?;
+    let sources: Vec<ProfileFile> = paths.map(|path| read(path)).collect::<Result<_, _>>()?;
     let measure = measure(request.measure, &sources)?;
     let mut of_each: Vec<Vec<FoldedRow>> = sources
         .iter()
@@ -61,8 +61,8 @@ pub(crate) fn run(request: &Flamegraph) -> Result<u8, Failure> {
     write(request, &text)
 }
 
-fn read(path: &Path) -> Result<Document, Failure> {
-    let document = Document::open(path, ReallocBooking::OwnSite)?;
+fn read(path: &Path) -> Result<ProfileFile, Failure> {
+    let document = ProfileFile::open(path, ReallocBooking::OwnSite)?;
     output::warn(&document.warnings);
     Ok(document)
 }
@@ -79,7 +79,7 @@ fn write(request: &Flamegraph, text: &str) -> Result<u8, Failure> {
 }
 
 /// The best figure that all files tell: of those that some file has any of, if there are such.
-fn measure(asked: Option<Measure>, sources: &[Document]) -> Result<Measure, Failure> {
+fn measure(asked: Option<Measure>, sources: &[ProfileFile]) -> Result<Measure, Failure> {
     let has = |measure: &Measure| {
         sources.iter().any(|source| source.profile.sites.iter().any(|site| measure.of_site(&site.totals) > 0))
     };
@@ -94,7 +94,7 @@ fn unit(measure: Measure) -> &'static str {
 }
 
 /// `Bytes live at the peak: sort`, the last word being the program.
-fn heading(measure: Measure, sources: &[Document]) -> String {
+fn heading(measure: Measure, sources: &[ProfileFile]) -> String {
     let subject = measure.subject();
     let heading = subject[..1].to_uppercase() + &subject[1..];
     let command = sources.last().and_then(|source| source.profile.recording.command.first());
@@ -105,7 +105,7 @@ fn heading(measure: Measure, sources: &[Document]) -> String {
 }
 
 /// `sort.1.mallow: 12.3 KiB`, or both files with what the colours mean.
-fn subtitle(measure: Measure, sources: &[Document], sums: &[u64]) -> String {
+fn subtitle(measure: Measure, sources: &[ProfileFile], sums: &[u64]) -> String {
     let names = sources.iter().map(|source| source.path.file_name().unwrap_or_default().to_string_lossy());
     let figures = sums.iter().map(|sum| figure(measure, *sum));
     let parts: Vec<String> = names.zip(figures).map(|(name, sum)| format!("{name}: {sum}")).collect();
@@ -127,7 +127,12 @@ fn text(rows: &Rows) -> String {
     }
 }
 
-fn drawn(graph: &FlameGraph, rows: &Rows, measure: Measure, sources: &[Document]) -> Result<String, Failure> {
+fn drawn(
+    graph: &FlameGraph,
+    rows: &Rows,
+    measure: Measure,
+    sources: &[ProfileFile],
+) -> Result<String, Failure> {
     let mut svg = Vec::new();
     let result = match rows {
         Rows::One(rows) => graph.draw(rows.iter().map(|row| (row.names.join(";"), row.value)), &mut svg),

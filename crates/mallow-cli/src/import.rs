@@ -2,8 +2,8 @@
 
 use crate::request::{Import, NewFile};
 use crate::{exit_code, output};
-use mallow_formats::{Format, ImportError, allocator};
-use mallow_profile::ReallocBooking;
+use mallow_formats::{Document, Format, Kind};
+use mallow_profile::AllocatorState;
 use mallow_query::Failure;
 use mallow_query::refused;
 use mallow_text::plural;
@@ -12,14 +12,17 @@ use std::path::{Path, PathBuf};
 
 /// Reads the file and writes the trace, or shows the statistics.
 pub(crate) fn run(import: &Import) -> Result<u8, Failure> {
-    match mallow_formats::open(&import.file, ReallocBooking::OwnSite) {
-        Err(ImportError::NotAProfile { .. }) => show_allocator(&import.file),
-        Err(error) => Err(refused(&import.file, &error)),
-        Ok((Format::Mallow, _)) => {
-            let file = import.file.display();
+    let file = import.file.display();
+    match mallow_formats::open(&import.file).map_err(|error| refused(&import.file, &error))? {
+        Document::AllocatorState(state) => show_allocator(&state),
+        Document::GcLog(_) => {
+            let command = Kind::GcLog.command();
+            Err(Failure::new(format!("{file} is a {}; see it with {command} {file}.", Format::GcTracer)))
+        }
+        Document::Profile(Format::Mallow, _) => {
             Err(Failure::new(format!("{file} is a mallow trace already; see it with mallow report {file}.")))
         }
-        Ok((format, imported)) => {
+        Document::Profile(format, imported) => {
             output::warn(&imported.warnings);
             let path = import.output.clone().unwrap_or_else(|| beside(&import.file));
             let new = NewFile { path, force: import.force };
@@ -42,10 +45,9 @@ fn beside(file: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-fn show_allocator(file: &Path) -> Result<u8, Failure> {
-    let state = allocator::open(file).map_err(|error| refused(file, &error))?;
+fn show_allocator(state: &AllocatorState) -> Result<u8, Failure> {
     output::warn(&state.warnings);
-    let page = mallow_text::allocator::page(&state, crate::terminal::style(&std::io::stdout()));
+    let page = mallow_text::allocator::page(state, crate::terminal::style(&std::io::stdout()));
     output::to_stdout(|out| out.write_all(page.as_bytes()))?;
     Ok(exit_code::FINE)
 }

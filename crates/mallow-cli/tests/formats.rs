@@ -130,6 +130,40 @@ fn an_allocators_statistics_are_explained_and_no_profile() {
 }
 
 #[test]
+fn a_file_of_another_kind_is_named_with_the_command_that_shows_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = repository().join("fixtures/gc-log/clean.tsv");
+    let profile = repository().join("fixtures/heaptrack/csv-map-per-row.zst");
+    let state = repository().join("fixtures/malloc-info/heaps.xml");
+    let said = |command: &str, file: &Path| {
+        let refused = mallow(folder.path(), &[command, file.to_str().unwrap()]);
+        assert_eq!(refused.status.code(), Some(2));
+        String::from_utf8(refused.stderr).unwrap()
+    };
+    for (command, file, sentence) in [
+        (
+            "report",
+            &log,
+            "this gc_tracer log tells what Ruby's collector counted and not what allocated; show it with mallow gc-log.",
+        ),
+        ("import", &log, "is a gc_tracer log; see it with mallow gc-log "),
+        (
+            "gc-log",
+            &profile,
+            "this heaptrack file tells what allocated and is no gc_tracer log; show it with mallow report.",
+        ),
+        (
+            "gc-log",
+            &state,
+            "this malloc_info file tells the state of an allocator and is no gc_tracer log; show it with mallow import.",
+        ),
+    ] {
+        let said = said(command, file);
+        assert!(said.contains(sentence), "{said}");
+    }
+}
+
+#[test]
 fn a_profile_goes_out_in_every_format_and_comes_back_with_its_sums() {
     let folder = tempfile::tempdir().unwrap();
     let file = repository().join("fixtures/heaptrack/csv-map-per-row.zst");

@@ -1,6 +1,7 @@
 //! Why a file could not be read: one sentence with the place.
 
 use crate::Format;
+use crate::gc_log::GcLogError;
 use mallow_trace::TraceError;
 use std::fmt;
 use std::io;
@@ -41,14 +42,24 @@ pub enum ImportError {
         /// Such as `an ELF program or library`.
         looks_like: &'static str,
     },
-    /// The state of an allocator, which has no sites.
+    /// A file that has no sites.
     #[error(
-        "this {format} tells the state of an allocator and not what allocated; show it with mallow import"
+        "this {format} tells {} and not what allocated; show it with {}",
+        format.kind().subject(), format.kind().command()
     )]
     NotAProfile {
         /// What it is.
         format: Format,
     },
+    /// A file that is no log of a collector.
+    #[error("this {format} tells {} and is no gc_tracer log; show it with {}", format.kind().subject(), format.kind().command())]
+    NotAGcLog {
+        /// What it is.
+        format: Format,
+    },
+    /// About a log of a collector.
+    #[error(transparent)]
+    GcLog(#[from] GcLogError),
 }
 
 /// A place in a file, after its compression is undone.

@@ -1,5 +1,6 @@
 //! Which format a file has, by how it begins.
 
+use crate::gc_log;
 use std::fmt;
 
 /// A kind of file that can be read.
@@ -33,11 +34,44 @@ pub enum Format {
     JemallocStats,
     /// glibc's `malloc_info`.
     MallocInfo,
+    /// The log of Ruby's gc_tracer gem.
+    GcTracer,
+}
+
+/// What a file tells of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// What allocated.
+    Profile,
+    /// The state of an allocator.
+    AllocatorState,
+    /// What Ruby's collector counted.
+    GcLog,
+}
+
+impl Kind {
+    /// The command that shows it.
+    pub fn command(self) -> &'static str {
+        match self {
+            Kind::Profile => "mallow report",
+            Kind::AllocatorState => "mallow import",
+            Kind::GcLog => "mallow gc-log",
+        }
+    }
+
+    /// What it tells, in the middle of a sentence.
+    pub(crate) fn subject(self) -> &'static str {
+        match self {
+            Kind::Profile => "what allocated",
+            Kind::AllocatorState => "the state of an allocator",
+            Kind::GcLog => "what Ruby's collector counted",
+        }
+    }
 }
 
 impl Format {
     /// Every format.
-    pub const ALL: [Format; 14] = [
+    pub const ALL: [Format; 15] = [
         Format::Mallow,
         Format::Heaptrack,
         Format::HeaptrackPrint,
@@ -52,6 +86,7 @@ impl Format {
         Format::Folded,
         Format::JemallocStats,
         Format::MallocInfo,
+        Format::GcTracer,
     ];
 
     /// The word for it on the command line and in traces made of it.
@@ -71,6 +106,7 @@ impl Format {
             Format::Folded => "folded",
             Format::JemallocStats => "jemalloc-stats",
             Format::MallocInfo => "malloc-info",
+            Format::GcTracer => "gc-tracer",
         }
     }
 
@@ -91,6 +127,7 @@ impl Format {
             Format::Folded => "file of folded stacks",
             Format::JemallocStats => "jemalloc statistics file",
             Format::MallocInfo => "malloc_info file",
+            Format::GcTracer => "gc_tracer log",
         }
     }
 
@@ -99,9 +136,13 @@ impl Format {
         Format::ALL.into_iter().find(|format| format.word() == word)
     }
 
-    /// Whether it tells the state of an allocator instead of what allocated.
-    pub fn is_allocator_state(self) -> bool {
-        matches!(self, Format::JemallocStats | Format::MallocInfo)
+    /// What such a file tells of.
+    pub fn kind(self) -> Kind {
+        match self {
+            Format::JemallocStats | Format::MallocInfo => Kind::AllocatorState,
+            Format::GcTracer => Kind::GcLog,
+            _ => Kind::Profile,
+        }
     }
 
     /// The format of a file that begins with these bytes, its compression undone. Some kilobytes are enough.
@@ -129,6 +170,8 @@ fn of_text(text: &str) -> Option<Format> {
     let first = start.lines().next().unwrap_or_default();
     let format = if is_heaptrack_version(first) {
         Format::Heaptrack
+    } else if gc_log::is_header(first) {
+        Format::GcTracer
     } else if start.starts_with("heap_v2/") || start.starts_with("--- symbol") {
         Format::JemallocHeap
     } else if start.starts_with("heap profile:") {
@@ -226,7 +269,7 @@ mod tests {
 
     #[test]
     fn a_beginning_tells_the_format() {
-        let cases: [(&[u8], Option<Format>); 20] = [
+        let cases: [(&[u8], Option<Format>); 21] = [
             (b"\x89MALLOW\n\x01\0\0\0", Some(Format::Mallow)),
             (b"v 10500 3\nX ls\n", Some(Format::Heaptrack)),
             (b"v 10200\nX ls\n", Some(Format::Heaptrack)),
@@ -247,6 +290,7 @@ mod tests {
             (b"___ Begin jemalloc statistics ___\n", Some(Format::JemallocStats)),
             (b"{\"jemalloc\":{\"version\":\"5.3.0\"", Some(Format::JemallocStats)),
             (b"<malloc version=\"1\">\n", Some(Format::MallocInfo)),
+            (b"type\ttick\tcount\t\nstart\t15\t2\t\n", Some(Format::GcTracer)),
             (b"", None),
             (b"hello\n", None),
             (b"\x7fELF\x02\x01\x01\0\0\0", None),

@@ -10,18 +10,11 @@ mod columns;
 pub use columns::{Choice, ResidentUnit};
 
 use columns::Columns;
-use std::io::Read;
-use std::path::Path;
-
-/// Larger files are no such log: a server that collects a hundred times a second writes as much in a month.
-const FILE_BYTES_MAX: u64 = 4 << 30;
+pub(crate) use columns::is_header;
 
 /// Why a log could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum GcLogError {
-    /// The system refused.
-    #[error("the file cannot be read: {0}")]
-    Io(#[from] std::io::Error),
     /// The first line does not name columns.
     #[error(
         "this is no gc_tracer log: its first line should name columns separated by tabs, `type` and `tick` among them"
@@ -120,16 +113,6 @@ impl GcLog {
             Tick::Unknown => None,
         }
     }
-}
-
-/// Reads a log from a file.
-///
-/// # Errors
-/// See [`GcLogError`].
-pub fn read_file(path: &Path, choice: &Choice) -> Result<GcLog, GcLogError> {
-    let mut bytes = Vec::new();
-    std::fs::File::open(path)?.take(FILE_BYTES_MAX).read_to_end(&mut bytes)?;
-    read(&bytes, choice)
 }
 
 /// Reads a log.

@@ -1,4 +1,4 @@
-//! The door for files: which reader gets them.
+//! Which reader gets a profile.
 
 pub(crate) mod bpftrace;
 mod dhat;
@@ -23,20 +23,18 @@ use mallow_trace::{Trace, looks_like};
 use std::io::{BufReader, Cursor};
 use std::path::Path;
 
-/// Reads a file of any known format.
-///
-/// # Errors
-/// See [`ImportError`].
-pub fn open(path: &Path, booking: ReallocBooking) -> Result<(Format, Imported), ImportError> {
-    let source = Source::of_file(path)?;
-    let beginning = source.beginning();
-    let unknown = || ImportError::Unknown { looks_like: looks_like(beginning) };
-    let format = Format::of_beginning(beginning).ok_or_else(unknown)?;
+/// Reads a file whose beginning told the format.
+pub(crate) fn of_file(
+    source: Source<'_>,
+    format: Format,
+    path: &Path,
+    booking: ReallocBooking,
+) -> Result<Imported, ImportError> {
     if format == Format::Mallow {
         let file = BufReader::new(std::fs::File::open(path)?);
-        return Ok((format, Trace::open(file)?.import(booking)?));
+        return Ok(Trace::open(file)?.import(booking)?);
     }
-    Ok((format, read(source, format)?))
+    read(source, format)
 }
 
 /// Reads bytes that are known, or said, to be of a format.
@@ -60,7 +58,9 @@ fn read(source: Source<'_>, format: Format) -> Result<Imported, ImportError> {
         Format::Bpftrace => bpftrace::read(source.lines(format)),
         Format::HeaptrackPrint => heaptrack_print::read(source.lines(format)),
         Format::MemcheckXml => memcheck_xml::read(source),
-        Format::JemallocStats | Format::MallocInfo => Err(ImportError::NotAProfile { format }),
+        Format::JemallocStats | Format::MallocInfo | Format::GcTracer => {
+            Err(ImportError::NotAProfile { format })
+        }
         Format::Heaptrack => heaptrack::read(source),
         Format::Dhat => dhat::read(source),
         Format::Massif => massif::read(source.lines(format)),

@@ -1,13 +1,14 @@
 //! Profile files in and out, one file per format; our own trace is one of them, and `mallow_trace` reads it.
 //!
-//! [`open`] is the door: it looks at a file's first bytes, undoes its compression, and hands it to the reader of its format. A
-//! reader gives an [`Imported`] profile with its warnings, or one [`ImportError`] that names the place: never a panic, never
+//! [`open`] is the door: it looks at a file's first bytes, undoes its compression, and hands it to the reader of its format. What
+//! comes of it is a [`Document`]. A reader of profiles returns an [`Imported`] one with its warnings, or one [`ImportError`] that names the place: never a panic, never
 //! silence, never memory that the file's size does not justify. [`export`] writes what others read.
 //!
 //! This crate must never decide what a figure means: it fills the profile, and [`mallow_profile::Known`] says what a format could
 //! not tell.
 
 pub mod allocator;
+mod document;
 mod error;
 pub mod export;
 mod format;
@@ -19,7 +20,8 @@ mod rust_name;
 mod source;
 pub mod stackdiff;
 
+pub use document::{Document, open, open_gc_log, open_profile};
 pub use error::{ImportError, Position};
-pub use format::Format;
-pub use import::{open, read_as};
+pub use format::{Format, Kind};
+pub use import::read_as;
 pub use mallow_profile::Imported;

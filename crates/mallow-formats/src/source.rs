@@ -55,6 +55,12 @@ impl<'a> Source<'a> {
         &self.beginning
     }
 
+    /// What the file is, by how it begins.
+    pub(crate) fn format(&self) -> Result<Format, ImportError> {
+        let unknown = || ImportError::Unknown { looks_like: mallow_trace::looks_like(&self.beginning) };
+        Format::of_beginning(&self.beginning).ok_or_else(unknown)
+    }
+
     /// All bytes, unpacked.
     pub(crate) fn whole(self, format: Format) -> Result<Vec<u8>, ImportError> {
         let mut bytes = self.beginning;

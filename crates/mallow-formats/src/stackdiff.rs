@@ -6,7 +6,7 @@
 
 use crate::import::bpftrace::{Entries, Printings, counts_allocations};
 use crate::source::Source;
-use crate::{Format, ImportError, import};
+use crate::{Format, ImportError, import, open_profile};
 use mallow_base::Frame;
 use mallow_profile::{Profile, ReallocBooking};
 use std::collections::BTreeMap;
@@ -52,7 +52,7 @@ pub fn of_file(path: &Path) -> Result<(Vec<Counted>, Vec<String>), ImportError> 
             }
         }
         Some(_) => {
-            let (_, imported) = import::open(path, ReallocBooking::OwnSite)?;
+            let (_, imported) = open_profile(path, ReallocBooking::OwnSite)?;
             Ok((of_profile(&imported.profile), imported.warnings))
         }
     }

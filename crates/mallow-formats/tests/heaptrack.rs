@@ -5,7 +5,7 @@ mod print;
 
 use export::exported;
 use mallow_base::Frame;
-use mallow_formats::{Format, Imported, open, read_as};
+use mallow_formats::{Format, Imported, open_profile, read_as};
 use mallow_profile::{Address, Measure, Profile, ReallocBooking, Site, SiteTotals, StackId, Totals};
 use print::{Judgement, bytes, judge};
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ fn fixture(name: &str) -> PathBuf {
 }
 
 fn import(path: &Path) -> Imported {
-    let (format, imported) = open(path, ReallocBooking::OwnSite).unwrap();
+    let (format, imported) = open_profile(path, ReallocBooking::OwnSite).unwrap();
     assert_eq!(format, Format::Heaptrack);
     imported
 }

@@ -3,7 +3,7 @@
 use crate::judges::{fixture_path, hard_profile};
 use mallow_base::Frame;
 use mallow_formats::export::{ExportFormat, ExportOptions, write};
-use mallow_formats::open;
+use mallow_formats::open_profile;
 use mallow_profile::*;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -204,7 +204,7 @@ fn a_reader_of_speedscope_sees_these_rows() {
 fn speedscope_shows_every_stack_of_what_other_tools_recorded() {
     for name in ["realloc_chain.json", "cxx_exceptions.json", "rows.json", "inlined.mallow"] {
         let path = fixture_path(&format!("dhat/{name}"));
-        let profile = open(&path, ReallocBooking::default()).unwrap().1.profile;
+        let profile = open_profile(&path, ReallocBooking::default()).unwrap().1.profile;
         assert!(profile.totals().allocations > 0, "{name}");
         assert_shown(&profile);
     }

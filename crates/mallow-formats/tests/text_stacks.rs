@@ -248,7 +248,7 @@ fn through(profile: &Profile) -> BTreeMap<String, u64> {
 fn no_function_has_calls_that_it_never_made() {
     let text = read(&fixture("heaptrack-print/rust-merged.txt"), Format::HeaptrackPrint);
     let data = fixture_path("heaptrack/csv-map-per-row.zst");
-    let (_, truth) = mallow_formats::open(&data, ReallocBooking::OwnSite).unwrap();
+    let (_, truth) = mallow_formats::open_profile(&data, ReallocBooking::OwnSite).unwrap();
     let (told, truth) = (through(&text.profile), through(&truth.profile));
     for (name, calls) in &told {
         assert!(truth.get(name).is_some_and(|most| calls <= most), "{name}: {calls}, {:?}", truth.get(name));

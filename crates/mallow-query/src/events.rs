@@ -6,9 +6,9 @@ mod options;
 
 pub use options::{EventOptions, Moment};
 
-use crate::document::Document;
 use crate::failure::Failure;
 use crate::passes::{Stop, all_processes, passes};
+use crate::profile_file::ProfileFile;
 use mallow_formats::Format;
 use mallow_profile::analysis::{Findings, Plan, Slices, Window};
 use mallow_profile::{Known, Process, ProcessIndex, Profile};
@@ -23,7 +23,7 @@ use std::cmp::Reverse;
 
 /// The rows of all that was asked for. A time line has so many slices.
 pub(crate) fn event_report<'a>(
-    document: &'a Document,
+    document: &'a ProfileFile,
     asked: &EventOptions,
     sites: SiteOptions<'_>,
     slices: usize,
@@ -138,7 +138,7 @@ fn chosen(profile: &Profile, pid: Option<u32>) -> Result<Vec<ProcessIndex>, Fail
 }
 
 /// One sentence for what only events could tell.
-fn without_events(document: &Document) -> Failure {
+fn without_events(document: &ProfileFile) -> Failure {
     let path = document.path.display();
     let imported = document.profile.recording.counting_version == 0;
     Failure::new(match document.format {

@@ -1,7 +1,8 @@
 //! From a log to evidence and a judgement: which lines count, and what they run over.
 
 use crate::failure::Failure;
-use mallow_formats::gc_log::{Choice, GcEvent, GcLog, GcRow, ResidentUnit, read_file};
+use mallow_formats::gc_log::{Choice, GcEvent, GcLog, GcRow, ResidentUnit};
+use mallow_formats::open_gc_log;
 use mallow_growth::{Evidence, Observation, Rules};
 use mallow_view::gc_log::{Axis, GcReport, JudgedLines, ResidentColumn, SLOT_BYTES};
 use std::path::Path;
@@ -15,7 +16,7 @@ const FULL_MIN: usize = 20;
 /// The file cannot be read, or is no such log.
 pub fn judge(file: &Path, choice: &Choice) -> Result<GcReport, Failure> {
     let log =
-        read_file(file, choice).map_err(|error| Failure::new(format!("{}: {error}.", file.display())))?;
+        open_gc_log(file, choice).map_err(|error| Failure::new(format!("{}: {error}.", file.display())))?;
     Ok(judged(&file.display().to_string(), &log))
 }
 

@@ -1,8 +1,8 @@
 //! Verdicts on leaks: which processes are worth a pass over their events.
 
-use crate::document::Document;
 use crate::failure::Failure;
 use crate::passes::{Stop, all_processes, passes};
+use crate::profile_file::ProfileFile;
 use mallow_formats::Format;
 use mallow_profile::analysis::{Course, Plan};
 use mallow_profile::{Measure, Process, ProcessIndex};
@@ -11,7 +11,7 @@ use mallow_view::leaks::Leaks;
 
 /// The verdicts on a profile's leaks. What leaks is shown without a verdict where there are no events, so this never fails for
 /// want of them.
-pub(crate) fn leaks(document: &Document, sites: SiteOptions<'_>) -> Result<Option<Leaks>, Failure> {
+pub(crate) fn leaks(document: &ProfileFile, sites: SiteOptions<'_>) -> Result<Option<Leaks>, Failure> {
     let profile = &document.profile;
     let concerns = |process: ProcessIndex| {
         let mut own = profile.sites.iter().filter(|site| site.process == process);

@@ -1,16 +1,15 @@
 //! The questions that every front end asks: a terminal, a document, a page.
 //!
-//! It opens any file ([`Document`]), looks names up ([`Names`]), takes known leaks away, and decides what has to be read for an
+//! It opens any file ([`ProfileFile`]), looks names up ([`Names`]), takes known leaks away, and decides what has to be read for an
 //! answer: which metric, which processes, which passes over events, and where leaks have a verdict. Answers are rows of
 //! `mallow-view`. This crate must never record, print, or know how a question was typed.
 //!
 //! In reading order:
-//! - [`Document`]: a profile from a file of any format;
+//! - [`ProfileFile`]: a profile from a file of any format;
 //! - [`ReportRequest`] and [`Report`]: what a report needs beside the profile, with [`EventOptions`] for what only events tell;
 //! - [`choose`]: the metric that all files know;
 //! - [`gc_log`]: a log of garbage collections, and the evidence for a verdict.
 
-mod document;
 mod events;
 mod failure;
 pub mod gc_log;
@@ -18,13 +17,14 @@ mod leaks;
 mod metric;
 mod names;
 mod passes;
+mod profile_file;
 mod report;
 mod suppressions;
 
-pub use document::{Document, refused};
 pub use events::{EventOptions, Moment};
 pub use failure::{Failure, reason};
 pub use metric::choose;
 pub use names::{LookAhead, Names};
+pub use profile_file::{ProfileFile, refused};
 pub use report::{Detail, Report, ReportRequest};
 pub use suppressions::SuppressionRequest;

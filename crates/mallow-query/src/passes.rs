@@ -1,7 +1,7 @@
 //! Passes over the events of a trace: one for each process.
 
-use crate::document::Document;
 use crate::failure::{Failure, reason};
+use crate::profile_file::ProfileFile;
 use mallow_profile::analysis::{Findings, Pass, Plan};
 use mallow_profile::{Process, ProcessIndex, Profile};
 use mallow_trace::{Trace, TraceError};
@@ -21,7 +21,7 @@ pub(crate) enum Stop {
 
 /// One pass over each process.
 pub(crate) fn passes(
-    document: &Document,
+    document: &ProfileFile,
     processes: &[ProcessIndex],
     plan: impl Fn(&Process) -> Plan,
 ) -> Result<Vec<Findings>, Stop> {

@@ -1,9 +1,9 @@
 //! What a report is made of.
 
-use crate::document::Document;
 use crate::events::{EventOptions, event_report};
 use crate::failure::Failure;
 use crate::leaks::leaks;
+use crate::profile_file::ProfileFile;
 use crate::suppressions::{SuppressionRequest, apply};
 use mallow_profile::ReallocBooking;
 use mallow_view::leaks::Leaks;
@@ -41,7 +41,7 @@ pub enum Detail {
 pub struct Report<'a> {
     request: &'a ReportRequest,
     /// The file, without what was suppressed.
-    pub document: Document,
+    pub document: ProfileFile,
     /// What was suppressed.
     pub suppressions: AppliedSuppressions,
     /// Verdicts on leaks, where they are shown and events tell.
@@ -54,7 +54,7 @@ impl<'a> Report<'a> {
     /// # Errors
     /// A file cannot be read.
     pub fn of(request: &'a ReportRequest) -> Result<Report<'a>, Failure> {
-        let mut document = Document::open(&request.file, request.booking)?;
+        let mut document = ProfileFile::open(&request.file, request.booking)?;
         let suppressions = apply(&mut document.profile, &request.suppressions, &mut document.warnings)?;
         let mut report = Report { request, document, suppressions, leaks: None };
         if report.has_verdicts() {

@@ -2,11 +2,13 @@
 
 use super::*;
 use insta::assert_snapshot;
+use mallow_formats::Document;
 
 #[track_caller]
 fn text(fixture: &str) -> String {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(fixture);
-    let text = page(&mallow_formats::allocator::open(&path).unwrap(), Style::PLAIN);
+    let Document::AllocatorState(state) = mallow_formats::open(&path).unwrap() else { panic!("{fixture}") };
+    let text = page(&state, Style::PLAIN);
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     assert!(text.lines().all(|line| line.trim_end() == line), "{text}");
     text

@@ -47,6 +47,12 @@ pub(super) struct Columns {
     pub(super) requests: Option<Column>,
 }
 
+/// Whether a line names the columns that every such log has.
+pub(crate) fn is_header(line: &str) -> bool {
+    let names = fields(line);
+    names.contains(&"type") && names.contains(&"tick")
+}
+
 impl Columns {
     pub(super) fn of_header(header: &str, choice: &Choice) -> Result<Columns, GcLogError> {
         let names = fields(header);

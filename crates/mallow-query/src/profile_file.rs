@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// A profile and what is known of its file.
 #[derive(Debug)]
-pub struct Document {
+pub struct ProfileFile {
     /// The file.
     pub path: PathBuf,
     /// Its format.
@@ -27,14 +27,14 @@ pub struct Document {
     pub booking: ReallocBooking,
 }
 
-impl Document {
+impl ProfileFile {
     /// Reads a file of any known format; what a trace of ours has no names for is looked up now.
     ///
     /// # Errors
     /// The file cannot be read, or is none that is known.
-    pub fn open(path: &Path, booking: ReallocBooking) -> Result<Document, Failure> {
+    pub fn open(path: &Path, booking: ReallocBooking) -> Result<ProfileFile, Failure> {
         let (format, imported) =
-            mallow_formats::open(path, booking).map_err(|error| refused(path, &error))?;
+            mallow_formats::open_profile(path, booking).map_err(|error| refused(path, &error))?;
         let (mut profile, mut warnings) = (imported.profile, imported.warnings);
         if format == Format::Mallow && !imported.complete {
             let mut names = Names::new();
@@ -42,18 +42,18 @@ impl Document {
             warnings.extend_from_slice(names.warnings());
         }
         let (path, complete) = (path.to_owned(), imported.complete);
-        Ok(Document { path, format, profile, complete, warnings, booking })
+        Ok(ProfileFile { path, format, profile, complete, warnings, booking })
     }
 
     /// What people and scripts call its format.
     pub fn origin(&self) -> Origin {
-        let Document { format, .. } = *self;
+        let ProfileFile { format, .. } = *self;
         Origin { word: format.word(), name: format.name(), is_trace: format == Format::Mallow }
     }
 
     /// One side of a diff.
     pub fn side(&self) -> DiffInput<'_> {
-        let Document { path, profile, complete, warnings, .. } = self;
+        let ProfileFile { path, profile, complete, warnings, .. } = self;
         DiffInput { file: path, profile, complete: *complete, warnings }
     }
 }

@@ -1,0 +1,66 @@
+//! The one door for files: what a file is, by how it begins, and what is in it.
+
+use crate::allocator::{self, AllocatorState};
+use crate::gc_log::{self, Choice, GcLog, GcLogError};
+use crate::import;
+use crate::source::Source;
+use crate::{Format, ImportError, Imported, Kind};
+use mallow_profile::ReallocBooking;
+use std::path::Path;
+
+/// What a file holds.
+#[derive(Clone, Debug)]
+pub enum Document {
+    /// What allocated.
+    Profile(Format, Imported),
+    /// What an allocator says of itself.
+    AllocatorState(AllocatorState),
+    /// What Ruby's collector counted.
+    GcLog(GcLog),
+}
+
+/// Opens a file of any known kind.
+///
+/// # Errors
+/// See [`ImportError`].
+pub fn open(path: &Path) -> Result<Document, ImportError> {
+    let (source, format) = recognised(path)?;
+    Ok(match format.kind() {
+        Kind::Profile => {
+            Document::Profile(format, import::of_file(source, format, path, ReallocBooking::OwnSite)?)
+        }
+        Kind::AllocatorState => Document::AllocatorState(allocator::of_source(source, format)?),
+        Kind::GcLog => Document::GcLog(gc_log::read(&source.whole(format)?, &Choice::default())?),
+    })
+}
+
+/// Opens a profile. A file of another kind is refused before it is read.
+///
+/// # Errors
+/// See [`ImportError`].
+pub fn open_profile(path: &Path, booking: ReallocBooking) -> Result<(Format, Imported), ImportError> {
+    let (source, format) = recognised(path)?;
+    Ok((format, import::of_file(source, format, path, booking)?))
+}
+
+/// Opens a log of Ruby's collector. A file of another kind is refused before it is read.
+///
+/// # Errors
+/// See [`ImportError`].
+pub fn open_gc_log(path: &Path, choice: &Choice) -> Result<GcLog, ImportError> {
+    match recognised(path) {
+        Ok((source, Format::GcTracer)) => Ok(gc_log::read(&source.whole(Format::GcTracer)?, choice)?),
+        // Any text may look like these two.
+        Ok((_, Format::Dtrace | Format::Folded)) | Err(ImportError::Unknown { .. }) => {
+            Err(GcLogError::NoHeader.into())
+        }
+        Ok((_, format)) => Err(ImportError::NotAGcLog { format }),
+        Err(error) => Err(error),
+    }
+}
+
+fn recognised(path: &Path) -> Result<(Source<'static>, Format), ImportError> {
+    let source = Source::of_file(path)?;
+    let format = source.format()?;
+    Ok((source, format))
+}

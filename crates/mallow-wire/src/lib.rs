@@ -7,7 +7,7 @@
 //!   rings.
 //! - [`event`] is the record that a hooked call leaves in its thread's ring.
 //! - [`executable`] says whether a library can be preloaded into a program.
-//! - [`hello`] is the one message that hands the memory over.
+//! - [`handshake`] is the one message that hands the memory over.
 //! - [`starts`] are notes in that memory: programs that are started.
 //!
 //! The recorder builds this crate: no allocator, no std, no dependency.

@@ -15,10 +15,10 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Blocks and bytes: allocated, live at the peak, live at the end.
-pub type Figures = [u64; 6];
+pub type Metrics = [u64; 6];
 
 /// Figures per chain of functions.
-pub type Sites = BTreeMap<Vec<String>, Figures>;
+pub type Sites = BTreeMap<Vec<String>, Metrics>;
 
 const LIBC: &str = "libc";
 
@@ -34,8 +34,8 @@ pub fn sites_of_dhat(dhat: &Value) -> Sites {
     for point in dhat["pps"].as_array().into_iter().flatten() {
         let indices = point["fs"].as_array().into_iter().flatten().filter_map(Value::as_u64);
         let texts = indices.filter_map(|index| dhat["ftbl"][index as usize].as_str());
-        let figures = ["tbk", "tb", "gbk", "gb", "ebk", "eb"].map(|name| point[name].as_u64().unwrap_or(0));
-        add(&mut sites, chain(texts.skip(1).map_while(frame_of_dhat)), figures);
+        let metrics = ["tbk", "tb", "gbk", "gb", "ebk", "eb"].map(|name| point[name].as_u64().unwrap_or(0));
+        add(&mut sites, chain(texts.skip(1).map_while(frame_of_dhat)), metrics);
     }
     sites
 }
@@ -59,10 +59,10 @@ pub fn sites_of_report(report: &Value) -> Sites {
 
 /// The sum over all sites.
 #[must_use]
-pub fn sum(sites: &Sites) -> Figures {
-    let mut sum = Figures::default();
-    for figures in sites.values() {
-        add_to(&mut sum, *figures);
+pub fn sum(sites: &Sites) -> Metrics {
+    let mut sum = Metrics::default();
+    for metrics in sites.values() {
+        add_to(&mut sum, *metrics);
     }
     sum
 }
@@ -82,13 +82,13 @@ pub fn differences(dhat: &Sites, mallow: &Sites) -> Vec<String> {
         .collect()
 }
 
-fn add(sites: &mut Sites, chain: Vec<String>, figures: Figures) {
-    add_to(sites.entry(chain).or_default(), figures);
+fn add(sites: &mut Sites, chain: Vec<String>, metrics: Metrics) {
+    add_to(sites.entry(chain).or_default(), metrics);
 }
 
-fn add_to(sum: &mut Figures, figures: Figures) {
-    for (sum, figure) in sum.iter_mut().zip(figures) {
-        *sum += figure;
+fn add_to(sum: &mut Metrics, metrics: Metrics) {
+    for (sum, metric) in sum.iter_mut().zip(metrics) {
+        *sum += metric;
     }
 }
 

@@ -1,7 +1,7 @@
 //! Compares a report with the figures that a hazard program states, figure by figure.
 
 use crate::program::{Program, string};
-use crate::session::figure;
+use crate::session::metric;
 use crate::stacks;
 use serde_json::Value;
 use std::path::Path;
@@ -37,7 +37,7 @@ pub fn of_processes(document: &Value, stated: &[Value], program: &Program, path:
                 process["exit"]
             ));
         }
-        of_figures(&name, &wanted["totals"], &process["totals"], &mut differences);
+        of_metrics(&name, &wanted["totals"], &process["totals"], &mut differences);
     }
     differences
 }
@@ -53,7 +53,7 @@ pub fn of_sites(report: &Value, stated: &[Value], own: &Path) -> Differences {
             let Some(wanted) = value.as_u64() else { continue };
             let found = match key.as_str() {
                 "stacks" => rows.len() as u64,
-                _ => rows.iter().map(|row| figure(row, key)).sum(),
+                _ => rows.iter().map(|row| metric(row, key)).sum(),
             };
             if wanted != found {
                 differences.push(format!("{name}: {key}: expected {wanted}, found {found}"));
@@ -70,7 +70,7 @@ pub fn of_sites(report: &Value, stated: &[Value], own: &Path) -> Differences {
 }
 
 /// Compares the figures that `wanted` names, and no others.
-pub fn of_figures(name: &str, wanted: &Value, found: &Value, differences: &mut Differences) {
+pub fn of_metrics(name: &str, wanted: &Value, found: &Value, differences: &mut Differences) {
     for (key, value) in wanted.as_object().into_iter().flatten() {
         if found[key] != *value {
             differences.push(format!("{name}: {key}: expected {value}, found {}", found[key]));
@@ -81,7 +81,7 @@ pub fn of_figures(name: &str, wanted: &Value, found: &Value, differences: &mut D
 /// The totals must be the sums of the processes.
 fn sum_of_processes(document: &Value, processes: &[&Value], differences: &mut Differences) {
     for (key, value) in document["totals"].as_object().into_iter().flatten() {
-        let sum: u64 = processes.iter().map(|process| figure(&process["totals"], key)).sum();
+        let sum: u64 = processes.iter().map(|process| metric(&process["totals"], key)).sum();
         if value.as_u64() != Some(sum) {
             differences.push(format!("totals: {key}: expected the processes' sum {sum}, found {value}"));
         }

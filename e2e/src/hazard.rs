@@ -31,11 +31,11 @@ pub fn check(name: &str) {
     let program = Program::load(name);
     match program.stated["refusal"].as_str() {
         Some(reason) => check_refusal(&program, reason),
-        None => check_figures(&program),
+        None => check_metrics(&program),
     }
 }
 
-fn check_figures(program: &Program) {
+fn check_metrics(program: &Program) {
     let plain = [json!({"name": ""})];
     let variants = program.stated["variants"].as_array().map_or(&plain[..], Vec::as_slice);
     let mut failures = Vec::new();

@@ -129,6 +129,6 @@ pub fn json(text: &str) -> Value {
 
 /// A figure of a JSON object, 0 when it is not there.
 #[must_use]
-pub fn figure(object: &Value, name: &str) -> u64 {
+pub fn metric(object: &Value, name: &str) -> u64 {
     object[name].as_u64().unwrap_or(0)
 }

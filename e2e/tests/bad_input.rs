@@ -3,7 +3,7 @@
 
 use e2e::program::{Program, build_text};
 use e2e::run::{self, Exit, Finished};
-use e2e::session::{figure, json, report_of};
+use e2e::session::{json, metric, report_of};
 use e2e::{Session, Workshop};
 use serde_json::Value;
 use std::path::Path;
@@ -50,16 +50,16 @@ fn warned(finished: Finished) {
     assert_eq!(report["complete"], false, "{finished}");
     assert!(!report["warnings"].as_array().unwrap().is_empty(), "{finished}");
     let truth = &trace().1["totals"];
-    let lacks_figures =
+    let lacks_metrics =
         ["no figures of process", "processes and"].iter().any(|text| finished.stderr.contains(text));
-    for figure_name in ["allocations", "bytes", "frees", "reallocations", "temporary", "failed", "peak_bytes"]
+    for metric_name in ["allocations", "bytes", "frees", "reallocations", "temporary", "failed", "peak_bytes"]
     {
-        if lacks_figures {
-            assert_eq!(report["totals"][figure_name], Value::Null, "{finished}");
+        if lacks_metrics {
+            assert_eq!(report["totals"][metric_name], Value::Null, "{finished}");
             continue;
         }
-        let (found, most) = (figure(&report["totals"], figure_name), figure(truth, figure_name));
-        assert!(found <= most, "{figure_name}: {found}, but the program made only {most}\n{finished}");
+        let (found, most) = (metric(&report["totals"], metric_name), metric(truth, metric_name));
+        assert!(found <= most, "{metric_name}: {found}, but the program made only {most}\n{finished}");
     }
 }
 

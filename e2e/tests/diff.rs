@@ -71,9 +71,9 @@ fn shows_only_the_real_change(program: &Refactored) {
         let document = json(&finished.stdout);
         let new = section(&document, "new");
         assert_eq!(new.len(), 1, "{finished}");
-        let figures = &new[0]["figures"];
-        assert_eq!(figures["allocations"]["difference"], 1, "{finished}");
-        assert_eq!(figures["bytes"]["difference"], program.new.1, "{finished}");
+        let metrics = &new[0]["figures"];
+        assert_eq!(metrics["allocations"]["difference"], 1, "{finished}");
+        assert_eq!(metrics["bytes"]["difference"], program.new.1, "{finished}");
         assert!(new[0]["after"]["frames"].to_string().contains(program.new.0), "{finished}");
         assert_eq!(section(&document, "gone"), Vec::<&Value>::new(), "{finished}");
         assert_eq!(section(&document, "changed"), Vec::<&Value>::new(), "{finished}");

@@ -63,14 +63,14 @@ impl Source {
     /// What its comment derives: `name=value` after `expect:`.
     fn expected(&self) -> Vec<(&str, u64)> {
         let line = self.text.lines().find_map(|line| line.split_once("expect: ")).expect("an expect line").1;
-        let figures: Vec<(&str, u64)> = line
+        let metrics: Vec<(&str, u64)> = line
             .split_whitespace()
             .map_while(|word| word.split_once('='))
             .map(|(name, value)| (name, value.parse().expect("a number")))
             .collect();
-        let has_ops = figures.iter().any(|(name, _)| *name == "ops");
-        assert!(has_ops && figures.len() > 1, "{}: ops and a figure are expected, not {line:?}", self.test);
-        figures
+        let has_ops = metrics.iter().any(|(name, _)| *name == "ops");
+        assert!(has_ops && metrics.len() > 1, "{}: ops and a figure are expected, not {line:?}", self.test);
+        metrics
     }
 
     /// The lines that carry a comment.
@@ -86,12 +86,12 @@ fn test<'a>(report: &'a Value, name: &str) -> &'a Value {
 }
 
 fn spread<'a>(test: &'a Value, metric: &str) -> &'a Value {
-    let judgements = test["judgements"].as_array().unwrap();
-    &judgements.iter().find(|judgement| judgement["metric"] == metric).unwrap()["spread"]
+    let conclusions = test["judgements"].as_array().unwrap();
+    &conclusions.iter().find(|conclusion| conclusion["metric"] == metric).unwrap()["spread"]
 }
 
 /// Each source derives its figures operation by operation; every run has them.
-fn figures_are_derived(language: &str, folder: &str, least: usize) {
+fn metrics_are_derived(language: &str, folder: &str, least: usize) {
     let workshop = Workshop::new(&format!("gate-{language}"));
     let report = json(&check(&suite(), &workshop, language, &["--json"]).well().stdout);
     let sources = Source::all(&suite().join(folder));
@@ -123,27 +123,27 @@ fn figures_are_derived(language: &str, folder: &str, least: usize) {
 }
 
 #[test]
-fn figures_of_c_are_derived_from_its_sources() {
+fn metrics_of_c_are_derived_from_its_sources() {
     let (language, folder, least) = LANGUAGES[0];
-    figures_are_derived(language, folder, least);
+    metrics_are_derived(language, folder, least);
 }
 
 #[test]
-fn figures_of_cxx_are_derived_from_its_sources() {
+fn metrics_of_cxx_are_derived_from_its_sources() {
     let (language, folder, least) = LANGUAGES[1];
-    figures_are_derived(language, folder, least);
+    metrics_are_derived(language, folder, least);
 }
 
 #[test]
-fn figures_of_rust_are_derived_from_its_sources() {
+fn metrics_of_rust_are_derived_from_its_sources() {
     let (language, folder, least) = LANGUAGES[2];
-    figures_are_derived(language, folder, least);
+    metrics_are_derived(language, folder, least);
 }
 
 #[test]
-fn figures_of_scripts_are_derived_from_their_sources() {
+fn metrics_of_scripts_are_derived_from_their_sources() {
     for (language, folder, least) in &LANGUAGES[3..] {
-        figures_are_derived(language, folder, *least);
+        metrics_are_derived(language, folder, *least);
     }
 }
 
@@ -216,8 +216,8 @@ fn every_fault_is_caught(language: &str, folder: &str, has_lines: bool, rounds: 
 
 /// Its metric is above the limit, and its line is named.
 fn is_caught((fault, metric): Fault, report: &Value, test: &Value, source: &Source, has_lines: bool) {
-    let judgements = test["judgements"].as_array().unwrap();
-    let judged = judgements.iter().find(|judgement| judgement["metric"] == metric).unwrap();
+    let conclusions = test["judgements"].as_array().unwrap();
+    let judged = conclusions.iter().find(|conclusion| conclusion["metric"] == metric).unwrap();
     assert_eq!(judged["standing"], "above", "{fault} in {}: {judged:#}", source.test);
     if !has_lines {
         return;

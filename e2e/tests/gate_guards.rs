@@ -258,9 +258,9 @@ fn it_works_as_nobody_without_ptrace_and_home_in_a_tree_that_is_read_only() {
     let finished = run::finish(&mut nobody);
     mode(0o755);
     let report = json(&finished.ended(Exit::Status(3)).stdout);
-    let judgements = &report["tests"][0]["judgements"];
-    assert_eq!(judgements[0]["spread"]["min"], 1000, "{report:#}");
-    assert_eq!(judgements[5]["spread"]["min"], 1, "{report:#}");
+    let conclusions = &report["tests"][0]["judgements"];
+    assert_eq!(conclusions[0]["spread"]["min"], 1000, "{report:#}");
+    assert_eq!(conclusions[5]["spread"]["min"], 1, "{report:#}");
     assert!(sentences(&report["tests"][0]).contains("descriptor"), "{report:#}");
 }
 
@@ -313,7 +313,7 @@ fn whole_processes_and_slopes_need_no_marks() {
 
 /// CI measures and uploads its report; somebody else makes baselines of it, in the repository.
 #[test]
-fn figures_of_a_report_become_baselines() {
+fn metrics_of_a_report_become_baselines() {
     let suite = Suite::new("report", &source(""));
     let report = suite.workshop.file("report.json");
     let path = report.to_str().unwrap();
@@ -399,7 +399,7 @@ fn regions_that_are_marked_once_are_run_in_processes_of_their_own() {
                mallow_region_end(\"second\");\n    return 0;\n}\n";
     let suite = Suite::new("once", two);
     let report = json(&suite.check(&["--json", "--runs", "4"]).ended(Exit::Status(3)).stdout);
-    let figures = |at: usize| {
+    let metrics = |at: usize| {
         let test = &report["tests"][at];
         let least = |metric: usize| test["judgements"][metric]["spread"]["min"].as_u64().unwrap();
         let measurement = &test["measurement"];
@@ -409,8 +409,8 @@ fn regions_that_are_marked_once_are_run_in_processes_of_their_own() {
             (measurement["runs"].as_array().unwrap().len(), measurement["warmups"].as_u64().unwrap()),
         )
     };
-    assert_eq!(figures(0), ("test_work.first".to_owned(), (1, 10, 0), (4, 0)));
-    assert_eq!(figures(1), ("test_work.second".to_owned(), (2, 50, 2), (4, 0)));
+    assert_eq!(metrics(0), ("test_work.first".to_owned(), (1, 10, 0), (4, 0)));
+    assert_eq!(metrics(1), ("test_work.second".to_owned(), (2, 50, 2), (4, 0)));
     // A region that does not end is no measurement.
     suite.write("test_work.c", &two.replace("mallow_region_end(\"second\");", ""));
     let test = suite.only_test(1);

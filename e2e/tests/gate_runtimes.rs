@@ -6,15 +6,15 @@ use serde_json::Value;
 
 /// The least value of a metric.
 fn least(test: &Value, metric: &str) -> Option<u64> {
-    let judgements = test["judgements"].as_array().unwrap();
-    let judgement = judgements.iter().find(|judgement| judgement["metric"] == metric)?;
-    judgement["spread"]["min"].as_u64()
+    let conclusions = test["judgements"].as_array().unwrap();
+    let conclusion = conclusions.iter().find(|conclusion| conclusion["metric"] == metric)?;
+    conclusion["spread"]["min"].as_u64()
 }
 
 /// Whether a metric is above what its baseline allows.
 fn is_above(test: &Value, metric: &str) -> bool {
-    let judgements = test["judgements"].as_array().unwrap();
-    judgements.iter().any(|judgement| judgement["metric"] == metric && judgement["standing"] == "above")
+    let conclusions = test["judgements"].as_array().unwrap();
+    conclusions.iter().any(|conclusion| conclusion["metric"] == metric && conclusion["standing"] == "above")
 }
 
 /// Holds a script against its own baseline, and then with a fault: `source` is the script with something more in an operation.

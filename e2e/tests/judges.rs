@@ -3,7 +3,7 @@
 
 use e2e::program::{Program, build_text};
 use e2e::run::{self, Exit, Finished};
-use e2e::session::{figure, json};
+use e2e::session::{json, metric};
 use e2e::{Session, Workshop, dhat};
 use serde_json::Value;
 use std::path::Path;
@@ -36,7 +36,7 @@ fn assert_dhat_agrees(session: &Session, workshop: &Workshop, allocations_min: u
     let report = session.report(&["--realloc", "origin"]);
     assert_eq!(report["processes"].as_array().unwrap().len(), 1, "{recorded}");
     let (mut judged, mut found) = (dhat::sites_of_dhat(&judge), dhat::sites_of_report(&report));
-    assert_eq!(dhat::sum(&found), SITE_FIGURES.map(|name| figure(&report["totals"], name)), "{recorded}");
+    assert_eq!(dhat::sum(&found), SITE_METRICS.map(|name| metric(&report["totals"], name)), "{recorded}");
     if let Some(but) = but {
         for sites in [&mut judged, &mut found] {
             sites.retain(|chain, _| chain.iter().all(|function| function != but));
@@ -59,14 +59,14 @@ fn assert_dhat_agrees(session: &Session, workshop: &Workshop, allocations_min: u
     println!("{}: {allocations} allocations at {} sites", session.words()[0], judged.len());
 }
 
-const SITE_FIGURES: [&str; 6] =
+const SITE_METRICS: [&str; 6] =
     ["allocations", "bytes", "peak_blocks", "peak_bytes", "leaked_blocks", "leaked_bytes"];
 
 /// Calls that heaptrack counted, less the one that its own libstdc++ makes where the program has none.
 fn assert_heaptrack_agrees(session: &Session, workshop: &Workshop, own_calls: u64) {
     let summary = heaptrack(session, workshop);
     let _ = session.record().well();
-    let allocations = figure(&session.report(&[])["totals"], "allocations");
+    let allocations = metric(&session.report(&[])["totals"], "allocations");
     assert_eq!(summary.calls - own_calls, allocations, "{} calls", session.words()[0]);
 }
 
@@ -194,7 +194,7 @@ fn small(workshop: &Workshop, name: &str, body: &str) -> Session {
 fn totals(session: &Session) -> [u64; 4] {
     let _ = session.record().well();
     let totals = session.report(&[])["totals"].clone();
-    ["allocations", "bytes", "leaked_blocks", "leaked_bytes"].map(|name| figure(&totals, name))
+    ["allocations", "bytes", "leaked_blocks", "leaked_bytes"].map(|name| metric(&totals, name))
 }
 
 #[test]
@@ -251,7 +251,7 @@ fn dhat_books_realloc_on_the_first_site_and_so_can_mallow() {
         let report = session.report(arguments);
         let site = serde_json::json!({"function": "first_block"});
         let rows = e2e::stacks::of_site(&report, &site, Path::new(workshop.path()));
-        ["allocations", "bytes"].map(|name| rows.iter().map(|row| figure(row, name)).sum::<u64>())
+        ["allocations", "bytes"].map(|name| rows.iter().map(|row| metric(row, name)).sum::<u64>())
     };
     assert_eq!(of_first_block(&[]), [1, 1000]);
     assert_eq!(of_first_block(&["--realloc", "origin"]), [2, 3000]);

@@ -2,7 +2,7 @@
 
 use e2e::program::build_text;
 use e2e::run::{self, Exit};
-use e2e::session::{figure, json, report_of};
+use e2e::session::{json, metric, report_of};
 use e2e::{Session, Workshop, stacks};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
@@ -162,8 +162,8 @@ fn differences(report: &Value, published: Published) -> Vec<String> {
         expect(process["exit"] == json!({"signal": 9}), format!("exit is {}", process["exit"]));
     }
     let rows = stacks::of_site(report, &json!({"function": "burst_block"}), burst().parent().unwrap());
-    let allocations: u64 = rows.iter().map(|row| figure(row, "allocations")).sum();
-    let frees = figure(&report["totals"], "frees");
+    let allocations: u64 = rows.iter().map(|row| metric(row, "allocations")).sum();
+    let frees = metric(&report["totals"], "frees");
     expect(
         allocations >= published.allocations && frees >= published.frees,
         format!("{published:?} are published, but {allocations} allocations and {frees} frees recorded"),
@@ -223,7 +223,7 @@ fn traces_of_a_killed_mallow_can_be_read(kills: usize) {
         assert!(finished.stderr.starts_with("mallow: warning: "), "{finished}");
         let report = json(&finished.stdout);
         assert_eq!(report["complete"], false, "{finished}");
-        let found = ["allocations", "frees"].map(|name| figure(&report["totals"], name));
+        let found = ["allocations", "frees"].map(|name| metric(&report["totals"], name));
         assert!(
             found[0] >= second_before.allocations && found[1] >= second_before.frees,
             "a second before mallow was killed {second_before:?} were done; the trace has {found:?}"
@@ -299,10 +299,10 @@ fn a_mallow_that_stood_still_goes_on_and_counts_what_it_missed() {
     let of = |name: &str| {
         let rows = report["sites"].as_array().unwrap().iter();
         let rows = rows.filter(|row| stacks::names(row).iter().any(|frame| frame == name));
-        rows.map(|row| figure(row, "allocations")).sum::<u64>()
+        rows.map(|row| metric(row, "allocations")).sum::<u64>()
     };
     assert_eq!(of("later"), LATER, "what was done when mallow was back");
-    let recorded = figure(&report["totals"], "allocations") + figure(&report["totals"], "frees");
+    let recorded = metric(&report["totals"], "allocations") + metric(&report["totals"], "frees");
     let warning = report["warnings"][0].as_str().unwrap();
     let (_, lost) = warning.split_once("at least ").unwrap_or_else(|| panic!("{warning}"));
     let lost: u64 = lost.split(' ').next().unwrap().parse().unwrap();

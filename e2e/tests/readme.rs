@@ -5,7 +5,7 @@
 //! its shape is compared.
 
 use e2e::program::Program;
-use e2e::session::{figure, json};
+use e2e::session::{json, metric};
 use e2e::{Exit, Finished, Workshop, run};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -179,14 +179,14 @@ fn every_command_prints_what_the_readme_shows() {
         }
     }
     assert_eq!((pairs.len(), compared), (7, 5), "README lost a command or its output");
-    prose_has_the_figures(&shell, &pairs);
+    prose_has_the_metrics(&shell, &pairs);
     let drawn = std::fs::read_to_string(shell.workshop.file("map.svg")).unwrap();
     let shown = std::fs::read_to_string(e2e::repository().join("docs/images/csv-map-per-row.svg")).unwrap();
     assert!(drawn == shown, "README's flame graph is not what its command draws");
 }
 
 /// What is said around the blocks is what the blocks show.
-fn prose_has_the_figures(shell: &Shell, pairs: &[(Block, String)]) {
+fn prose_has_the_metrics(shell: &Shell, pairs: &[(Block, String)]) {
     let allocations = |printed: &str| {
         let line = printed.lines().find(|line| line.starts_with("allocations ")).unwrap();
         line.split_whitespace().nth(1).unwrap().to_owned()
@@ -284,8 +284,8 @@ fn dhat_blocks(finished: &Finished, label: &str) -> Vec<u64> {
 fn peers_miss_functions_of_the_family() {
     let peers = Peers::of("family");
     let (totals, _) = peers.mallow();
-    assert_eq!(peers.truth(), format!("{} allocations", figure(&totals, "allocations")));
-    peers.assert_cell(2, &figure(&totals, "allocations").to_string());
+    assert_eq!(peers.truth(), format!("{} allocations", metric(&totals, "allocations")));
+    peers.assert_cell(2, &metric(&totals, "allocations").to_string());
     peers.assert_cell(3, &format!("{}, of which 1 is its own", peers.heaptrack().0));
     let dhat = peers.dhat(&[]);
     assert!(dhat.stderr.contains("Program aborting because of call to pvalloc"), "{dhat}");
@@ -296,7 +296,7 @@ fn peers_miss_functions_of_the_family() {
 fn a_realloc_to_nothing_is_no_leak() {
     let peers = Peers::of("realloc_chain");
     let (totals, _) = peers.mallow();
-    let leaked = format!("{} B", figure(&totals, "leaked_bytes"));
+    let leaked = format!("{} B", metric(&totals, "leaked_bytes"));
     assert_eq!(peers.truth(), format!("{leaked} leaked"));
     peers.assert_cell(2, &leaked);
     peers.assert_cell(3, &format!("{}: ", peers.heaptrack().1));
@@ -330,7 +330,7 @@ fn peers_miss_children_that_exec() {
 #[track_caller]
 fn assert_allocations_of_processes(peers: &Peers) {
     let (totals, processes) = peers.mallow();
-    let allocations = figure(&totals, "allocations");
+    let allocations = metric(&totals, "allocations");
     assert_eq!(peers.truth(), format!("{allocations} allocations in {processes} processes"));
     peers.assert_cell(2, &format!("{allocations} in {processes}"));
     peers.assert_cell(3, &format!("{}, of which 1 is its own", peers.heaptrack().0));

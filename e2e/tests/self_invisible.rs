@@ -1,7 +1,7 @@
 //! mallow does not see itself, and the program does not see mallow.
 
 use e2e::program::build_text;
-use e2e::session::figure;
+use e2e::session::metric;
 use e2e::{Session, Workshop, run};
 use serde_json::Value;
 
@@ -22,8 +22,8 @@ fn totals_of(name: &str, text: &str) -> Value {
 }
 
 #[track_caller]
-fn assert_figures(totals: &Value, allocations: u64, bytes: u64, frees: u64) {
-    let found = ["allocations", "bytes", "frees"].map(|name| figure(totals, name));
+fn assert_metrics(totals: &Value, allocations: u64, bytes: u64, frees: u64) {
+    let found = ["allocations", "bytes", "frees"].map(|name| metric(totals, name));
     assert_eq!(found, [allocations, bytes, frees]);
 }
 
@@ -46,7 +46,7 @@ fn true_allocates_what_valgrind_says() {
         )
         .well();
     let total = dhat.stderr.lines().find_map(|line| line.split_once("Total:")).unwrap().1.trim();
-    let expected = format!("{} bytes in {} blocks", figure(totals, "bytes"), figure(totals, "allocations"));
+    let expected = format!("{} bytes in {} blocks", metric(totals, "bytes"), metric(totals, "allocations"));
     assert_eq!(total.replace(',', ""), expected);
 }
 
@@ -75,7 +75,7 @@ fn who_starts_others_by_vfork_does_not_grow() {
 #[test]
 fn one_malloc_is_one() {
     let text = "#include <stdlib.h>\nint main(void) { return !malloc(4321); }\n";
-    assert_figures(&totals_of("one", text), 1, 4321, 0);
+    assert_metrics(&totals_of("one", text), 1, 4321, 0);
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn threads_cost_what_libc_takes_for_them() {
         if (pthread_create(&thread, 0, work, 0)) return 1;\n    return pthread_join(thread, 0);\n}\n";
     let totals = totals_of("thread", text);
     assert_eq!(
-        figure(&totals, "allocations"),
+        metric(&totals, "allocations"),
         1,
         "pthread_create's table of thread-local pointers, nothing of ours"
     );
@@ -254,7 +254,7 @@ fn threads_beyond_the_table_are_counted_and_do_not_wait() {
     let recorded = session.record().well();
     let report = session.report(&[]);
     let rows = e2e::stacks::of_site(&report, &serde_json::json!({"function": "work"}), workshop.path());
-    let recorded_calls: u64 = rows.iter().map(|row| figure(row, "allocations")).sum();
+    let recorded_calls: u64 = rows.iter().map(|row| metric(row, "allocations")).sum();
     // Each thread makes and frees ten blocks; libc's own block for each thread is made by main.
     assert!((10 * 4000..10 * THREADS).contains(&recorded_calls), "{recorded_calls}\n{recorded}");
     let lost: u64 = recorded.stderr.lines().filter_map(lost_events).sum();

@@ -3,7 +3,7 @@
 //!
 //! `programs/hazards/single_step.c` says how it strikes. Its figures follow from the rounds that it prints.
 
-use e2e::session::{Session, figure, json};
+use e2e::session::{Session, json, metric};
 use e2e::{Exit, Workshop, run, stacks};
 use mallow_wire::shared::{CHANNELS_OFFSET, Channel, RING_WORDS};
 use serde_json::Value;
@@ -34,11 +34,11 @@ fn built(workshop: &Workshop) -> PathBuf {
 
 /// What the program printed: how many rounds there were, how many strikes, and how many blocks filled the ring.
 fn printed(text: &str) -> [u64; 3] {
-    let figure = |name: &str| {
+    let metric = |name: &str| {
         let line = text.lines().find_map(|line| line.strip_prefix(name)).expect("the program prints it");
         line.trim().parse().expect("a number")
     };
-    ["rounds ", "struck ", "filled "].map(figure)
+    ["rounds ", "struck ", "filled "].map(metric)
 }
 
 /// Calls and bytes of the program's own functions that a report holds against them.
@@ -85,7 +85,7 @@ fn differences(report: &Value, expected: &[Expected], own: &Path) -> Vec<String>
     let mut differences = Vec::new();
     for site in expected {
         let rows = stacks::of_site(report, &serde_json::json!({"function": site.function}), own);
-        let sum = |name: &str| rows.iter().map(|row| figure(row, name)).sum::<u64>();
+        let sum = |name: &str| rows.iter().map(|row| metric(row, name)).sum::<u64>();
         let found = (sum("allocations"), sum("bytes"));
         if found != (site.allocations, site.bytes) {
             let wanted = (site.allocations, site.bytes);
@@ -106,7 +106,7 @@ fn differences(report: &Value, expected: &[Expected], own: &Path) -> Vec<String>
 /// Where the first ring's head and tail lie in the shared memory, and how long it is.
 fn ring_words() -> [String; 3] {
     let [head, tail] = [offset_of!(Channel, head), offset_of!(Channel, tail)].map(|at| CHANNELS_OFFSET + at);
-    [head, tail, RING_WORDS].map(|figure| figure.to_string())
+    [head, tail, RING_WORDS].map(|metric| metric.to_string())
 }
 
 /// Strikes at every `stride`th instruction of an operation, on each stack, recorded and counted.
@@ -125,28 +125,28 @@ fn every_count_byte_and_stack_is_right(operation: &str, stride: u64) {
         }
         let session = session_of(&words);
         let recorded = session.record().well();
-        let figures = printed(&recorded.stdout);
-        let [_, struck, _] = figures;
+        let metrics = printed(&recorded.stdout);
+        let [_, struck, _] = metrics;
         let report = session.report(&[]);
         assert_eq!(report["complete"], true, "{recorded}");
-        let mut found = differences(&report, &of_operation(operation, figures), workshop.path());
+        let mut found = differences(&report, &of_operation(operation, metrics), workshop.path());
         // A thread's own block is libc's, and lives on.
         let has_thread = ["thread", "full"].contains(&operation);
         let totals = &report["totals"];
-        if figure(totals, "allocations") != figure(totals, "frees") + u64::from(has_thread) {
+        if metric(totals, "allocations") != metric(totals, "frees") + u64::from(has_thread) {
             found.push(format!("allocations and frees do not meet: {totals}"));
         }
         assert!(struck >= 8, "only {struck} strikes\n{recorded}");
         assert!(found.is_empty(), "{operation} on {stack}: {}\n{recorded}", found.join("\n"));
 
         // What libc makes for its threads is its own affair, and the same each time.
-        let of_libc = beyond(&report["totals"], &of_operation(operation, figures));
+        let of_libc = beyond(&report["totals"], &of_operation(operation, metrics));
         assert!(has_thread || of_libc == (0, 0), "{operation} on {stack}: {of_libc:?}");
         // Counting has no ring that could be full, and no thread that wakes mallow.
         let of_libc = if operation == "full" { (0, 0) } else { of_libc };
         let (counted, document) = session_of(&counted_words).stat();
-        let figures = printed(&counted.well().stdout);
-        let found = beyond(&document["runs"][0]["totals"], &of_operation(operation, figures));
+        let metrics = printed(&counted.well().stdout);
+        let found = beyond(&document["runs"][0]["totals"], &of_operation(operation, metrics));
         assert_eq!(found, of_libc, "stat: {operation} on {stack}");
     }
 }
@@ -174,9 +174,9 @@ fn every_mark_is_right(stride: u64) {
         let of_all = |metric: &str| {
             let tests = report["tests"].as_array().unwrap();
             let test = tests.iter().find(|test| test["name"] == "step.step.all").expect("the outer region");
-            let judgements = test["judgements"].as_array().unwrap();
-            let judgement = judgements.iter().find(|judgement| judgement["metric"] == metric);
-            judgement.expect("each metric is judged")["spread"]["min"].clone()
+            let conclusions = test["judgements"].as_array().unwrap();
+            let conclusion = conclusions.iter().find(|conclusion| conclusion["metric"] == metric);
+            conclusion.expect("each metric is judged")["spread"]["min"].clone()
         };
         let expected = [rounds + 2 * struck, 100 * rounds + 96 * struck, 0];
         assert_eq!(["allocations", "bytes", "remaining"].map(of_all), expected, "{stack}: {checked}");
@@ -200,7 +200,7 @@ fn no_jump_leaves_a_lock(stride: u64) {
 /// Calls and bytes of a process beyond those that are expected of its own functions.
 fn beyond(totals: &Value, expected: &[Expected]) -> (i64, i64) {
     let sum = |of: fn(&Expected) -> u64| expected.iter().map(of).sum::<u64>() as i64;
-    let [calls, bytes] = ["allocations", "bytes"].map(|name| figure(totals, name) as i64);
+    let [calls, bytes] = ["allocations", "bytes"].map(|name| metric(totals, name) as i64);
     (calls - sum(|site| site.allocations), bytes - sum(|site| site.bytes))
 }
 

@@ -2,7 +2,7 @@
 
 use e2e::program::{Program, build_text};
 use e2e::run::{self, Exit, Finished};
-use e2e::session::figure;
+use e2e::session::metric;
 use e2e::{Session, Workshop};
 use serde_json::Value;
 use std::fs;
@@ -21,7 +21,7 @@ fn built(workshop: &Workshop, name: &str) -> String {
 }
 
 /// `NAME VALUE` lines.
-fn figures(finished: &Finished) -> Vec<(String, u64)> {
+fn metrics(finished: &Finished) -> Vec<(String, u64)> {
     let lines = finished.stdout.lines().filter_map(|line| line.split_once(' '));
     lines.map(|(name, value)| (name.to_owned(), value.parse().unwrap())).collect()
 }
@@ -30,13 +30,13 @@ fn figures(finished: &Finished) -> Vec<(String, u64)> {
 fn a_call_takes_less_than_a_kibibyte_of_its_callers_stack() {
     let workshop = Workshop::new("painted");
     let session = Session::new(workshop.path(), &[&built(&workshop, "painted_stack")]);
-    let bare = figures(&session.bare().well());
+    let bare = metrics(&session.bare().well());
     assert_eq!(bare.len(), 4, "{bare:?}");
     let (counted, _) = session.stat();
     for observed in [session.record().well(), counted.well()] {
-        let figures = figures(&observed);
-        assert_eq!(figures.len(), bare.len(), "{observed}");
-        for ((name, used), (bare_name, bare_used)) in figures.iter().zip(&bare) {
+        let metrics = metrics(&observed);
+        assert_eq!(metrics.len(), bare.len(), "{observed}");
+        for ((name, used), (bare_name, bare_used)) in metrics.iter().zip(&bare) {
             assert_eq!(name, bare_name);
             assert!(
                 *used <= bare_used + 1024,
@@ -64,7 +64,7 @@ fn deep_stacks_by_chance_are_whole_and_cost_no_event() {
     let recorded = session.record().well();
     assert!(!recorded.stderr.contains("warning"), "{recorded}");
     let report = session.report(&["--limit", "1"]);
-    let totals = ["allocations", "frees", "temporary"].map(|name| figure(&report["totals"], name));
+    let totals = ["allocations", "frees", "temporary"].map(|name| metric(&report["totals"], name));
     assert_eq!(totals, [100_000, 100_000, 100_000]);
     assert_eq!(report["complete"], true);
 }
@@ -100,7 +100,7 @@ fn a_temporary_folder_with_a_blank_or_a_colon_does_no_harm() {
             .env("TMPDIR", &folder.to_string_lossy());
         let recorded = session.record().well();
         assert!(!recorded.stderr.contains("ERROR"), "{recorded}");
-        assert_eq!(figure(&session.report(&[])["totals"], "bytes"), 4321);
+        assert_eq!(metric(&session.report(&[])["totals"], "bytes"), 4321);
     }
 }
 
@@ -118,7 +118,7 @@ fn a_fault_of_the_recorder_ends_the_recording_and_not_the_program() {
     assert_eq!(report["complete"], false);
     assert!(report["warnings"].to_string().contains(told), "{}", report["warnings"]);
     // The call that found it is the last one.
-    assert_eq!(["allocations", "frees"].map(|name| figure(&report["totals"], name)), [101, 100]);
+    assert_eq!(["allocations", "frees"].map(|name| metric(&report["totals"], name)), [101, 100]);
 }
 
 /// Its calls never come to a preloaded library: nothing was seen, and that is said, then and whenever the trace is read.
@@ -168,7 +168,7 @@ fn hundreds_of_short_processes_cost_mallow_little_memory() {
     assert!(megabytes <= MEGABYTES_MAX, "mallow took {megabytes} MB\n{recorded}");
     let report = session.report(&[]);
     assert_eq!(report["processes"].as_array().unwrap().len() as u64, PROCESSES + 1);
-    let totals = ["allocations", "frees"].map(|name| figure(&report["totals"], name));
+    let totals = ["allocations", "frees"].map(|name| metric(&report["totals"], name));
     assert_eq!(totals, [PROCESSES * 1_000, PROCESSES * 500]);
 }
 
@@ -192,10 +192,10 @@ fn times_are_the_programs_own() {
     for round in 0..5 {
         let session = Session::new(&workshop.file(&format!("{round}")), &[&program.to_string_lossy()]);
         fs::create_dir(workshop.file(&format!("{round}"))).unwrap();
-        let said = figures(&session.record().well());
+        let said = metrics(&session.record().well());
         let (took_us, kept_us) = (said[0].1, said[1].1);
         let spins = site_of(&session.report(&[]), "spins");
-        let seen_us = figure(&spins, "last") - figure(&spins, "first");
+        let seen_us = metric(&spins, "last") - metric(&spins, "first");
         assert!(
             seen_us.abs_diff(took_us) <= ERROR_US + kept_us,
             "{seen_us} µs, by the program's clock {took_us}, of which it was kept waiting {kept_us}: {spins:#}"

@@ -2,7 +2,7 @@
 
 use e2e::program::{Program, build_text};
 use e2e::run;
-use e2e::session::figure;
+use e2e::session::metric;
 use e2e::{Session, Workshop};
 use serde_json::Value;
 use std::fs;
@@ -33,10 +33,10 @@ fn stat_of_busy_threads_is_exact_but_for_a_peak_within_its_bound() {
     for name in ["allocations", "bytes", "frees", "leaked_bytes", "leaked_blocks"] {
         assert_eq!(run["totals"][name], recorded["totals"][name], "{name}");
     }
-    assert_eq!(figure(&run["totals"], "leaked_bytes") / 100_000, 4, "{run:#}");
-    let (error, peak) = (figure(run, "peak_error_bytes"), figure(&recorded["totals"], "peak_bytes"));
+    assert_eq!(metric(&run["totals"], "leaked_bytes") / 100_000, 4, "{run:#}");
+    let (error, peak) = (metric(run, "peak_error_bytes"), metric(&recorded["totals"], "peak_bytes"));
     assert!(error > 0 && error <= peak / 1000, "{error} of {peak}");
-    let off = figure(&run["totals"], "peak_bytes").abs_diff(peak);
+    let off = metric(&run["totals"], "peak_bytes").abs_diff(peak);
     // Churn of the threads that are not at the barrier yet moves the true peak from run to run.
     assert!(off <= error + 4 * 150, "{off} bytes off, {error} are admitted");
 }

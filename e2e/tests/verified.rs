@@ -5,7 +5,7 @@
 
 use e2e::program::Program;
 use e2e::run::{self, command};
-use e2e::session::figure;
+use e2e::session::metric;
 use e2e::{Session, Workshop, repository};
 use serde_json::Value;
 use std::path::PathBuf;
@@ -87,7 +87,7 @@ fn verdict(session: &Session) -> Verdict {
     }
     assert!(sum.walked > 0, "nothing was compared\n{recorded}");
     let report = session.report(&[]);
-    let recorded_calls = figure(&report["totals"], "allocations") + figure(&report["totals"], "failed");
+    let recorded_calls = metric(&report["totals"], "allocations") + metric(&report["totals"], "failed");
     assert_eq!(sum.walked, recorded_calls, "a stack was not compared");
     assert_eq!(sum.judged, sum.walked, "libgcc was not there to judge");
     sum

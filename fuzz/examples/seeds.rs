@@ -4,8 +4,8 @@
 
 use mallow_fuzz::bare_trace::{Chunk, bare_chunks, bare_form, trace_of};
 use mallow_profile::{
-    Address, Exit, Folded, FoldedSite, FoldedThread, Module, ModuleId, Recording, Sample, SiteTotals,
-    StackId, Totals,
+    Address, Exit, Module, ModuleId, Recording, Sample, SiteSummary, SiteTotals, StackId, Summary,
+    ThreadSummary, Totals,
 };
 use mallow_trace::*;
 use std::path::Path;
@@ -109,7 +109,7 @@ fn symbols() -> Symbols {
     }
 }
 
-fn folded() -> Folded {
+fn folded() -> Summary {
     let totals = Totals {
         allocations: 2,
         bytes: 192,
@@ -135,7 +135,7 @@ fn folded() -> Folded {
         last_us: 20,
         ..SiteTotals::default()
     };
-    let site = FoldedSite { stack: StackId(1), totals: site };
-    let threads = vec![FoldedThread { allocations: 2, bytes: 192 }];
-    Folded { totals, peak_us: 20, frees_unmatched: 1, threads, sites: vec![site] }
+    let site = SiteSummary { stack: StackId(1), totals: site };
+    let threads = vec![ThreadSummary { allocations: 2, bytes: 192 }];
+    Summary { totals, peak_us: 20, frees_unmatched: 1, threads, sites: vec![site] }
 }

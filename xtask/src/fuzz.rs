@@ -89,9 +89,9 @@ pub(crate) fn run(root: &Path, plan: &Plan) -> Result<(), String> {
     find_the_planted_fault(root, &program)?;
     let next = AtomicUsize::new(0);
     let broken = Mutex::new(Vec::new());
-    let lanes = std::thread::available_parallelism().map_or(1, usize::from);
+    let tracks = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
-        for _ in 0..lanes {
+        for _ in 0..tracks {
             scope.spawn(|| {
                 while let Some(target) = targets.get(next.fetch_add(1, Ordering::Relaxed)) {
                     if let Err(sentence) = fuzz(root, &program, target, plan.seconds_of(target))
@@ -106,7 +106,7 @@ pub(crate) fn run(root: &Path, plan: &Plan) -> Result<(), String> {
     match broken.into_inner() {
         Ok(broken) if broken.is_empty() => Ok(()),
         Ok(broken) => Err(broken.join("\n")),
-        Err(_) => Err("a lane of the fuzzer panicked.".to_owned()),
+        Err(_) => Err("a track of the fuzzer panicked.".to_owned()),
     }
 }
 
@@ -117,7 +117,7 @@ fn every_target(root: &Path) -> Result<Vec<String>, String> {
         .map_err(|error| format!("{} cannot be read: {error}.", folder.display()))?;
     let mut targets: Vec<String> =
         entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
-    // The long ones first, so that no lane ends with one alone.
+    // The long ones first, so that no track ends with one alone.
     targets.sort_by_key(|name| (!name.starts_with(TRACE_TARGETS), name.clone()));
     Ok(targets)
 }

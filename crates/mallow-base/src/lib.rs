@@ -5,14 +5,14 @@
 //! frames, `mallow-profile` keeps them, and neither imports the other).
 
 mod bare_name;
-mod figure;
 mod frame;
 mod glob;
 mod median;
+mod numbers;
 pub mod quantity;
 
 pub use bare_name::{is_fuller, last_word};
-pub use figure::{Bytes, Count, Micros, Percent, grouped, hex};
 pub use frame::{Frame, Place, SourceLine};
 pub use glob::glob_matches;
 pub use median::median;
+pub use numbers::{Bytes, Count, Micros, Percent, grouped, hex};

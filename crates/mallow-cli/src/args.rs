@@ -25,7 +25,7 @@ pub(crate) use import::LowImport;
 pub(crate) use record::LowRecord;
 pub(crate) use report::LowReport;
 #[cfg(feature = "soak")]
-pub(crate) use soak::{LowCollection, LowReady, LowSoak, LowSoakFormat, LowSoakShown, duration};
+pub(crate) use soak::{LowCollection, LowReady, LowSoak, LowSoakFormat, LowSoakOutputs, duration};
 pub(crate) use stat::LowStat;
 
 use clap::error::{ContextKind, Error, ErrorKind};

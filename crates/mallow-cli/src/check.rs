@@ -1,11 +1,11 @@
 //! `mallow check`: runs a project's allocation tests and shows what came of them.
 
-mod asides;
+mod actions;
 mod checkout;
+mod ci_environment;
 mod judging;
 mod outputs;
 pub(crate) mod request;
-mod surroundings;
 mod update;
 
 use mallow_query::Failure;
@@ -17,10 +17,10 @@ pub(crate) fn run(check: &Check) -> Result<u8, Failure> {
     match &check.job {
         Job::Judge | Job::Against(_) | Job::Update { .. } => judging::run(check),
         Job::UpdateFrom { report, accept_blind } => update::from_report(check, report, *accept_blind),
-        Job::List => asides::list(check),
-        Job::Unhooked => asides::without_hooks(check),
-        Job::Shell(name) => asides::shell(check, name),
-        Job::Markers(folder) => asides::markers(folder),
+        Job::List => actions::list(check),
+        Job::Unhooked => actions::without_hooks(check),
+        Job::Shell(name) => actions::shell(check, name),
+        Job::Markers(folder) => actions::markers(folder),
     }
 }
 

@@ -17,8 +17,8 @@ pub(crate) fn run(request: &Diff) -> Result<u8, Failure> {
     if let Some(compat) = request.compat {
         return compat::run(compat, &request.before, &request.after);
     }
-    let before = ProfileFile::open(&request.before, request.booking)?;
-    let after = ProfileFile::open(&request.after, request.booking)?;
+    let before = ProfileFile::open(&request.before, request.attribution)?;
+    let after = ProfileFile::open(&request.after, request.attribution)?;
     warn(&before, &after);
     let files = [(request.before.as_path(), &before.profile), (request.after.as_path(), &after.profile)];
     let by = choose(request.by, Measure::ALL, &files)?;

@@ -3,7 +3,7 @@
 use crate::request::Export;
 use crate::{exit_code, output};
 use mallow_formats::export::{self, ExportFormat, ExportOptions, Packing};
-use mallow_profile::{Profile, ReallocBooking};
+use mallow_profile::{Profile, ReallocAttribution};
 use mallow_query::{Failure, ProfileFile, choose};
 use mallow_view::Measure;
 use std::io::{BufWriter, IsTerminal, Write};
@@ -16,10 +16,10 @@ pub(crate) fn run(request: &Export) -> Result<u8, Failure> {
             "a {word} file is not for a terminal; write it to a file with -o."
         )));
     }
-    let document = ProfileFile::open(&request.file, ReallocBooking::OwnSite)?;
+    let document = ProfileFile::open(&request.file, ReallocAttribution::OwnSite)?;
     output::warn(&document.warnings);
     let profile = &document.profile;
-    if let Some(reason) = export::unmet(profile, request.format) {
+    if let Some(reason) = export::missing(profile, request.format) {
         return Err(Failure::new(format!("cannot export {}: {reason}.", request.file.display())));
     }
     let options = ExportOptions { measure: measure(request, profile)? };

@@ -3,10 +3,10 @@
 use crate::request::{Flamegraph, FlamegraphForm};
 use crate::{exit_code, output};
 use mallow_profile::Profile;
-use mallow_profile::ReallocBooking;
+use mallow_profile::ReallocAttribution;
 use mallow_query::{Failure, ProfileFile, choose};
-use mallow_text::figure;
 use mallow_text::flamegraph::FlameGraph;
+use mallow_text::metric;
 use mallow_view::{ComparedRow, FoldedRow, Measure, compared, folded};
 use std::fmt::Display;
 use std::io::{self, ErrorKind, IsTerminal};
@@ -47,7 +47,7 @@ pub(crate) fn run(request: &Flamegraph) -> Result<u8, Failure> {
         _ => Rows::One(of_each.swap_remove(0)),
     };
     let text = match &request.form {
-        FlamegraphForm::Folded => text(&rows),
+        FlamegraphForm::Summary => text(&rows),
         FlamegraphForm::Svg { icicle, title } => {
             let graph = FlameGraph {
                 title: title.clone().unwrap_or_else(|| heading(measure, &sources)),
@@ -62,7 +62,7 @@ pub(crate) fn run(request: &Flamegraph) -> Result<u8, Failure> {
 }
 
 fn read(path: &Path) -> Result<ProfileFile, Failure> {
-    let document = ProfileFile::open(path, ReallocBooking::OwnSite)?;
+    let document = ProfileFile::open(path, ReallocAttribution::OwnSite)?;
     output::warn(&document.warnings);
     Ok(document)
 }
@@ -107,8 +107,8 @@ fn heading(measure: Measure, sources: &[ProfileFile]) -> String {
 /// `sort.1.mallow: 12.3 KiB`, or both files with what the colours mean.
 fn subtitle(measure: Measure, sources: &[ProfileFile], sums: &[u64]) -> String {
     let names = sources.iter().map(|source| source.path.file_name().unwrap_or_default().to_string_lossy());
-    let figures = sums.iter().map(|sum| figure(measure, *sum));
-    let parts: Vec<String> = names.zip(figures).map(|(name, sum)| format!("{name}: {sum}")).collect();
+    let metrics = sums.iter().map(|sum| metric(measure, *sum));
+    let parts: Vec<String> = names.zip(metrics).map(|(name, sum)| format!("{name}: {sum}")).collect();
     match parts.as_slice() {
         [before, after] => {
             format!("{before} before, {after} after; red is more, blue is less, white is as before")

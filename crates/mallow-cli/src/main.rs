@@ -1,9 +1,9 @@
 //! The `mallow` command: arguments, one file per command, exit codes.
 //!
 //! What is measured, folded and named is decided in other crates; here it is only asked for and written out. This crate
-//! must never compute a figure of its own.
+//! must never compute a metric of its own.
 //!
-//! [`args`] is what was typed, [`request`] what it means; `record`, `stat` and `report` do it; [`text`] and [`json`]
+//! [`args`] is what was typed, [`request`] what it means; `record`, `stat` and `report` do it; `mallow-text` and `mallow-json`
 //! are how results look.
 
 mod args;

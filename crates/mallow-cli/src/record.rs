@@ -55,9 +55,9 @@ pub(crate) fn run(record: Record) -> Result<u8, Failure> {
 /// Every test that records is a test of this: a reader of the trace finds what the summary is made from.
 #[cfg(debug_assertions)]
 fn held_against_the_trace(profile: &mallow_profile::Profile, trace: &std::path::Path) {
-    use mallow_profile::ReallocBooking;
+    use mallow_profile::ReallocAttribution;
     use mallow_trace::read_file_with;
-    let mut read = read_file_with(trace, ReallocBooking::OwnSite).expect("the trace can be read").profile;
+    let mut read = read_file_with(trace, ReallocAttribution::OwnSite).expect("the trace can be read").profile;
     read.processes.iter_mut().for_each(|process| process.samples.clear());
     assert_eq!(profile.recording, read.recording);
     assert_eq!(profile.processes, read.processes);

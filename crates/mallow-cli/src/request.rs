@@ -6,7 +6,7 @@ use crate::args::{LowArgs, LowCommand, LowExport, LowFlamegraph, LowGcLog, LowIm
 pub(crate) use crate::check::request::Check;
 pub(crate) use crate::diff::request::Diff;
 use mallow_formats::export::ExportFormat;
-use mallow_view::{Filter, Measure, Shown};
+use mallow_view::{Filter, FrameVisibility, Measure};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -75,7 +75,7 @@ pub(crate) struct Flamegraph {
     pub(crate) form: FlamegraphForm,
     /// None for stdout.
     pub(crate) output: Option<NewFile>,
-    pub(crate) shown: Shown,
+    pub(crate) shown: FrameVisibility,
     pub(crate) filter: Filter,
 }
 
@@ -83,7 +83,7 @@ pub(crate) struct Flamegraph {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum FlamegraphForm {
     Svg { icicle: bool, title: Option<String> },
-    Folded,
+    Summary,
 }
 
 /// Make a trace of another tool's file.
@@ -146,7 +146,7 @@ impl From<LowFlamegraph> for Flamegraph {
             file: low.file,
             other: low.other,
             measure: low.measure,
-            form: if low.folded { FlamegraphForm::Folded } else { svg },
+            form: if low.folded { FlamegraphForm::Summary } else { svg },
             output: file_or_stdout(low.output, low.force),
             shown,
             filter,

@@ -143,7 +143,7 @@ fn a_flame_graph_takes_one_or_two_files() {
         measure: None,
         form: FlamegraphForm::Svg { icicle: false, title: None },
         output: None,
-        shown: Shown::WithoutPlumbing,
+        shown: FrameVisibility::WithoutPlumbing,
         filter: Filter::default(),
     };
     assert_eq!(plain, expected);
@@ -155,14 +155,14 @@ fn a_flame_graph_takes_one_or_two_files() {
         measure: Some(Measure::Leaked),
         form: FlamegraphForm::Svg { icicle: true, title: Some("T".into()) },
         output: Some(NewFile { path: "o.svg".into(), force: true }),
-        shown: Shown::All,
+        shown: FrameVisibility::All,
         filter: Filter { function: Some("f".into()), module: Some("m".into()) },
     };
     assert_eq!(full, expected);
     let Ok(Request::Flamegraph(folded)) = request("flamegraph f --folded") else {
         panic!("not a flame graph")
     };
-    assert_eq!(folded.form, FlamegraphForm::Folded);
+    assert_eq!(folded.form, FlamegraphForm::Summary);
     assert!(request("flamegraph f --folded --title T").is_err());
     assert!(request("flamegraph f --force").is_err());
 }

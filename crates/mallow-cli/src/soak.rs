@@ -63,7 +63,7 @@ fn other(options: &SoakOptions, command: &str) -> Result<(Side, String), Failure
     let mut options = options.clone();
     options.server = Server::Command(words);
     let report = soaked(&options)?;
-    if report.judgement.verdict == mallow_growth::Verdict::Invalid {
+    if report.conclusion.verdict == mallow_growth::Verdict::Invalid {
         let sentence = sentence::verdict(&report);
         return Err(Failure::new(format!("the older server gives nothing to compare with. {sentence}")));
     }

@@ -83,7 +83,7 @@ fn totals(outcome: &StatOutcome) -> Totals {
     totals
 }
 
-fn figures(outcome: &StatOutcome) -> Run {
+fn metrics(outcome: &StatOutcome) -> Run {
     Run { totals: totals(outcome), wall_us: outcome.wall_us, peak_error_bytes: outcome.peak_error_bytes }
 }
 
@@ -92,7 +92,7 @@ fn command(stat: &Stat) -> Vec<String> {
 }
 
 fn table(stat: &Stat, outcomes: &[StatOutcome], is_file: bool) -> String {
-    let runs: Vec<Run> = outcomes.iter().map(figures).collect();
+    let runs: Vec<Run> = outcomes.iter().map(metrics).collect();
     let ended =
         |outcome: &StatOutcome| outcome.processes.iter().filter(|p| p.exit != Some(Exit::Exec)).count();
     let measured = Measured {
@@ -108,8 +108,8 @@ fn table(stat: &Stat, outcomes: &[StatOutcome], is_file: bool) -> String {
 }
 
 fn json(stat: &Stat, outcomes: Vec<StatOutcome>) -> Result<String, Failure> {
-    let equal_counts = mallow_text::stat::are_equal(&mallow_view::figure_rows(&Vec::from_iter(
-        outcomes.iter().map(figures),
+    let equal_counts = mallow_text::stat::are_equal(&mallow_view::metric_rows(&Vec::from_iter(
+        outcomes.iter().map(metrics),
     )));
     let warnings: Vec<String> = outcomes.iter().flat_map(all_sentences).collect();
     let complete = outcomes.iter().all(|outcome| outcome.warnings.is_empty());

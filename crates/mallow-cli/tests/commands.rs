@@ -174,12 +174,12 @@ fn a_report_of_a_real_program_in_both_forms() {
     assert_eq!(report["schema"], "mallow.report/1");
     assert_eq!(report["processes"][0]["exit"], 0);
     assert!(report["totals"]["allocations"].as_u64() > Some(0));
-    for figure in
+    for metric in
         ["allocations", "bytes", "temporary", "peak_bytes", "peak_blocks", "leaked_bytes", "leaked_blocks"]
     {
         let sites = report["sites"].as_array().unwrap();
-        let sum: u64 = sites.iter().map(|site| site[figure].as_u64().unwrap()).sum();
-        assert_eq!(report["totals"][figure].as_u64(), Some(sum), "{figure}");
+        let sum: u64 = sites.iter().map(|site| site[metric].as_u64().unwrap()).sum();
+        assert_eq!(report["totals"][metric].as_u64(), Some(sum), "{metric}");
     }
     let bytes: Vec<u64> =
         report["sites"].as_array().unwrap().iter().map(|s| s["bytes"].as_u64().unwrap()).collect();

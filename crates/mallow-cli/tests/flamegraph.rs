@@ -59,7 +59,7 @@ fn a_real_trace_is_drawn_and_its_stacks_add_up() {
 
     let report = mallow(folder.path(), &["report", "t", "--json"]);
     let report: serde_json::Value = serde_json::from_slice(&report.stdout).unwrap();
-    for (measure, figure) in [
+    for (measure, metric) in [
         ("allocations", "allocations"),
         ("bytes", "bytes"),
         ("peak", "peak_bytes"),
@@ -70,7 +70,7 @@ fn a_real_trace_is_drawn_and_its_stacks_add_up() {
             let args = [&["flamegraph", "t", "--folded", "--measure", measure][..], more].concat();
             let stacks = stdout(&mallow(folder.path(), &args));
             let values = stacks.lines().map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap());
-            assert_eq!(report["totals"][figure].as_u64(), Some(values.sum()), "{measure}");
+            assert_eq!(report["totals"][metric].as_u64(), Some(values.sum()), "{measure}");
             assert!(stacks.lines().all(|line| line.starts_with("sort;")), "{stacks}");
         }
     }

@@ -169,7 +169,7 @@ fn a_profile_goes_out_in_every_format_and_comes_back_with_its_sums() {
     let file = repository().join("fixtures/heaptrack/csv-map-per-row.zst");
     let file = file.to_str().unwrap();
     let truth = report(folder.path(), file);
-    for (format, figures) in [
+    for (format, metrics) in [
         ("mallow", &["allocations", "bytes", "temporary", "peak_bytes", "peak_blocks", "leaked_bytes"][..]),
         ("heaptrack", &["allocations", "temporary", "peak_bytes", "leaked_bytes"]),
         ("dhat", &["allocations", "bytes", "peak_bytes", "peak_blocks", "leaked_bytes", "leaked_blocks"]),
@@ -182,8 +182,8 @@ fn a_profile_goes_out_in_every_format_and_comes_back_with_its_sums() {
             let name = format!("out.{format}{end}");
             stdout_of(mallow(folder.path(), &["export", file, "--format", format, "-o", &name]));
             let back = report(folder.path(), &name);
-            for figure in figures {
-                assert_eq!(back["totals"][figure], truth["totals"][figure], "{figure} of {name}");
+            for metric in metrics {
+                assert_eq!(back["totals"][metric], truth["totals"][metric], "{metric} of {name}");
             }
         }
     }
@@ -194,16 +194,16 @@ fn a_profile_goes_out_in_every_format_and_comes_back_with_its_sums() {
 }
 
 #[test]
-fn a_folded_export_holds_the_figure_that_was_asked_for() {
+fn a_folded_export_holds_the_metric_that_was_asked_for() {
     let folder = tempfile::tempdir().unwrap();
     let file = repository().join("fixtures/heaptrack/csv-map-per-row.zst");
     let file = file.to_str().unwrap();
     let truth = report(folder.path(), file);
-    for (measure, figure) in [("allocations", "allocations"), ("bytes", "bytes"), ("peak", "peak_bytes")] {
+    for (measure, metric) in [("allocations", "allocations"), ("bytes", "bytes"), ("peak", "peak_bytes")] {
         let args = ["export", file, "--format", "folded", "--measure", measure];
         let text = stdout_of(mallow(folder.path(), &args));
         let sum: u64 =
             text.lines().map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum();
-        assert_eq!(Some(sum), truth["totals"][figure].as_u64(), "{measure}");
+        assert_eq!(Some(sum), truth["totals"][metric].as_u64(), "{measure}");
     }
 }

@@ -90,14 +90,14 @@ fn a_limit_on_what_a_file_does_not_tell_is_an_error() {
 }
 
 #[test]
-fn a_report_has_null_for_each_figure_that_is_not_told() {
+fn a_report_has_null_for_each_metric_that_is_not_told() {
     let folder = folder();
     let told = |file: &str| -> Vec<String> {
         let (_, json, _) = mallow(folder.path(), &format!("report --json {file}"));
         let json: Value = serde_json::from_str(&json).unwrap();
-        let names = |figures: &Value| -> Vec<String> {
-            let figures = figures.as_object().unwrap().iter();
-            figures
+        let names = |metrics: &Value| -> Vec<String> {
+            let metrics = metrics.as_object().unwrap().iter();
+            metrics
                 .filter(|(name, value)| !value.is_null() && *name != "frames")
                 .map(|(name, _)| name.clone())
                 .collect()
@@ -119,7 +119,7 @@ fn a_report_has_null_for_each_figure_that_is_not_told() {
 }
 
 #[test]
-fn an_export_holds_no_figure_that_is_not_told() {
+fn an_export_holds_no_metric_that_is_not_told() {
     let folder = folder();
     let (code, _, said) = mallow(folder.path(), "export f1 -f pprof -o f1.pb.gz");
     assert_eq!(code, Some(0), "{said}");

@@ -18,7 +18,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 /// Looks up the addresses of one module and leaves the answers for later. The addresses are those that `Resolve` is given.
-pub type LookAhead = Box<dyn FnMut(&Module, &[u64]) + Send>;
+pub type ResolveAhead = Box<dyn FnMut(&Module, &[u64]) + Send>;
 
 /// The collector's end of the thread.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ const STACK_BYTES: usize = 8 << 20;
 
 impl Ahead {
     /// Starts the thread; none where there can be no thread more.
-    pub(crate) fn start(look_ahead: LookAhead) -> Option<Ahead> {
+    pub(crate) fn start(look_ahead: ResolveAhead) -> Option<Ahead> {
         let (new, news) = channel();
         let has_ended = Arc::new(AtomicBool::new(false));
         let worker = Worker { has_ended: Arc::clone(&has_ended), look_ahead, ..Worker::of(news) };
@@ -91,7 +91,7 @@ impl Drop for Ahead {
 struct Worker {
     news: Receiver<New>,
     has_ended: Arc<AtomicBool>,
-    look_ahead: LookAhead,
+    look_ahead: ResolveAhead,
     /// The modules of each process.
     processes: FxHashMap<u32, Vec<MappedModule>>,
     /// What was looked up, over all processes: most of them run the same libraries.
@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn the_thread_looks_up_what_it_is_told_and_ends_with_the_recording() {
         let (answered, answers) = channel();
-        let look_ahead: LookAhead = Box::new(move |module: &Module, svmas: &[u64]| {
+        let look_ahead: ResolveAhead = Box::new(move |module: &Module, svmas: &[u64]| {
             let _ = answered.send((module.path.clone(), svmas.to_vec()));
         });
         let ahead = Ahead::start(look_ahead).unwrap();

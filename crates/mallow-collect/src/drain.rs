@@ -260,7 +260,7 @@ impl Pass<'_> {
     fn apply_event(&mut self, event: &Event) {
         let Event { thread, time_us, .. } = *event;
         let address = event::address_of(event.word0);
-        let (mut size, mut stack) = (0, mallow_profile::Fold::NO_STACK);
+        let (mut size, mut stack) = (0, mallow_profile::Aggregator::NO_STACK);
         if event.kind.has_stack() {
             size = event::size_of(event.word0, event.word1);
             stack = self.stacks.number(event::node_of(event.word1), self.mapping);

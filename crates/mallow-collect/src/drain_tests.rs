@@ -6,7 +6,7 @@ use crate::drain::{Pass, Passed};
 use crate::pairing::Pairing;
 use crate::shared_memory::SharedMemory;
 use crate::stacks::StackNumbers;
-use mallow_profile::{Folded, ThreadIndex};
+use mallow_profile::{Summary, ThreadIndex};
 use mallow_wire::event::{self, Kind};
 use mallow_wire::shared::*;
 use proptest::collection::vec;
@@ -49,7 +49,7 @@ impl Reading {
         pass.run(&mut self.readers)
     }
 
-    fn finish(self) -> Folded {
+    fn finish(self) -> Summary {
         self.pairing.finish(1, |_| {})
     }
 }
@@ -206,7 +206,7 @@ fn a_node_that_does_not_exist_is_no_stack() {
     reading.pass(&memory, u64::MAX);
     let folded = reading.finish();
     assert_eq!(folded.sites.len(), 1);
-    assert_eq!(folded.sites[0].stack, mallow_profile::Fold::NO_STACK);
+    assert_eq!(folded.sites[0].stack, mallow_profile::Aggregator::NO_STACK);
     assert_eq!(folded.sites[0].totals.allocations, 2);
 }
 

@@ -2,7 +2,7 @@
 
 use crate::marks::Marks;
 use crate::stack_table::StackTable;
-use mallow_profile::{Folded, RegionFigures, RegionTotals, StackId};
+use mallow_profile::{RegionMetrics, RegionTotals, StackId, Summary};
 use mallow_trace::{MappedModule, ProcessEnd, ProcessStart, ThreadName};
 use std::path::PathBuf;
 
@@ -15,14 +15,14 @@ pub(crate) struct ExitedProcess {
     pub(crate) threads: Vec<ThreadName>,
     pub(crate) marks: Option<Marks>,
     /// The sites of the whole process, when they are counted.
-    pub(crate) whole: Vec<(StackId, RegionFigures)>,
+    pub(crate) whole: Vec<(StackId, RegionMetrics)>,
     /// From `main`, and from the first region's begin, to the end.
     pub(crate) wide: [Option<RegionTotals>; 2],
     /// Regions that were open at the end.
     pub(crate) unfinished: Vec<String>,
     /// Why its figures are not those of its heap, if they are not.
     pub(crate) blind: Option<String>,
-    pub(crate) folded: Folded,
+    pub(crate) folded: Summary,
     /// Every node of its stacks.
     pub(crate) stacks: StackTable,
     pub(crate) modules: Vec<MappedModule>,
@@ -69,7 +69,7 @@ impl ExitedProcess {
             wide: [None, None],
             unfinished: Vec::new(),
             blind: None,
-            folded: Folded::default(),
+            folded: Summary::default(),
             stacks: StackTable::for_test(nodes),
             modules,
             executable: None,

@@ -15,7 +15,7 @@ use mallow_base::Bytes;
 
 /// What is known of a process's memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct HeapFigures {
+pub struct HeapMetrics {
     /// The most private memory that belonged to no file, no stack and no static data.
     pub resident_bytes: u64,
     /// The most that lived at once of what was recorded.
@@ -48,7 +48,7 @@ const UNEXPLAINED_MIN_BYTES: u64 = 8 << 20;
 /// How large a runtime's own heap has to be to be spoken of.
 const MANAGED_MIN_BYTES: u64 = 32 << 20;
 
-impl HeapFigures {
+impl HeapMetrics {
     /// How much memory an allocator may hold for what was recorded. It keeps what was freed, and its blocks lie apart: twice what lived
     /// at once. With several threads some arenas may have had their own most at another time.
     pub fn explained_bytes(&self) -> u64 {
@@ -69,13 +69,13 @@ impl HeapFigures {
 
 /// Where the memory comes from: `allocator` is one whose names stand in the executable, `runtime` the managed runtime that the
 /// process is.
-pub fn heap_source(figures: &HeapFigures, allocator: Option<&str>, runtime: Option<&str>) -> HeapSource {
+pub fn heap_source(metrics: &HeapMetrics, allocator: Option<&str>, runtime: Option<&str>) -> HeapSource {
     match (allocator, runtime) {
         (Some(name), _) => HeapSource::OwnAllocator { name: name.to_owned() },
-        (None, Some(runtime)) if !figures.a_quarter_is_recorded() => {
+        (None, Some(runtime)) if !metrics.a_quarter_is_recorded() => {
             HeapSource::Managed { runtime: runtime.to_owned() }
         }
-        (None, None) if !figures.are_explained() => HeapSource::Unexplained,
+        (None, None) if !metrics.are_explained() => HeapSource::Unexplained,
         (None, _) => HeapSource::Malloc,
     }
 }
@@ -87,8 +87,8 @@ impl HeapSource {
     }
 
     /// What is to be said of a process; none when its memory comes by `malloc`.
-    pub fn sentence(&self, pid: u32, figures: &HeapFigures) -> Option<String> {
-        let (resident, recorded) = (Bytes(figures.resident_bytes), Bytes(figures.recorded_bytes));
+    pub fn sentence(&self, pid: u32, metrics: &HeapMetrics) -> Option<String> {
+        let (resident, recorded) = (Bytes(metrics.resident_bytes), Bytes(metrics.recorded_bytes));
         match self {
             HeapSource::Malloc => None,
             HeapSource::OwnAllocator { name } => {
@@ -117,7 +117,7 @@ mod tests {
     const MIB: u64 = 1 << 20;
 
     fn of(resident_bytes: u64, recorded_bytes: u64, threads: u64) -> HeapSource {
-        heap_source(&HeapFigures { resident_bytes, recorded_bytes, threads }, None, None)
+        heap_source(&HeapMetrics { resident_bytes, recorded_bytes, threads }, None, None)
     }
 
     #[test]
@@ -137,10 +137,10 @@ mod tests {
 
     #[test]
     fn names_decide_alone_and_a_runtime_only_where_memory_asks() {
-        let figures = HeapFigures::default();
-        assert!(heap_source(&figures, Some("mimalloc"), Some("Go")).is_blind());
-        assert_eq!(heap_source(&figures, None, Some("Go")), HeapSource::Malloc);
-        let much = HeapFigures { resident_bytes: 50 * MIB, ..figures };
+        let metrics = HeapMetrics::default();
+        assert!(heap_source(&metrics, Some("mimalloc"), Some("Go")).is_blind());
+        assert_eq!(heap_source(&metrics, None, Some("Go")), HeapSource::Malloc);
+        let much = HeapMetrics { resident_bytes: 50 * MIB, ..metrics };
         let managed = heap_source(&much, None, Some("Go"));
         assert!(!managed.is_blind());
         assert!(

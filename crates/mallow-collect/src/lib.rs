@@ -60,9 +60,9 @@ mod target;
 mod trace_file;
 mod unseen;
 
-pub use ahead::LookAhead;
+pub use ahead::ResolveAhead;
 pub use error::CollectError;
-pub use heap::{HeapFigures, HeapSource, Linked, heap_source, linked_into};
+pub use heap::{HeapMetrics, HeapSource, Linked, heap_source, linked_into};
 pub use live_heap::{AllocatorAccount, LiveHeap, LiveProcess, Order};
 pub use live_session::{Ending, LiveSession};
 pub use live_stacks::LiveStacks;

@@ -1,6 +1,6 @@
 //! What a live session tells: what lives now, and what the allocator says of itself.
 
-use crate::heap::{HeapFigures, HeapSource};
+use crate::heap::{HeapMetrics, HeapSource};
 use mallow_profile::LiveSite;
 
 /// What lives at a moment.
@@ -28,7 +28,7 @@ pub struct LiveProcess {
     /// What each stack holds.
     pub sites: Vec<LiveSite>,
     /// How much memory it has that could be a heap, and what of it was recorded.
-    pub heap: HeapFigures,
+    pub heap: HeapMetrics,
     /// Where that memory comes from, by what is known up to now.
     pub source: HeapSource,
 }

@@ -85,7 +85,7 @@ fn look(processes: &[TracedProcess]) -> LiveHeap {
             allocations: fold.totals().allocations,
             has_helper_thread: process.header().helper_thread.tid.load(Ordering::Relaxed) != 0,
             sites: fold.live_sites().collect(),
-            heap: process.heap_figures(),
+            heap: process.heap_metrics(),
             source: process.heap_source(),
         }
     };

@@ -7,8 +7,8 @@ use crate::stack_table::StackTable;
 use crate::symbols::Resolve;
 use mallow_base::Frame;
 use mallow_profile::{
-    Address, Known, LiveSite, LocationId, Module, Process, Profile, ProfileBuilder, Recording, SiteTotals,
-    StackId, Totals,
+    Address, Availability, LiveSite, LocationId, Module, Process, Profile, ProfileBuilder, Recording,
+    SiteTotals, StackId, Totals,
 };
 use mallow_trace::{MappedModule, StackNode, SymbolKey};
 use mallow_wire::shared::ADDRESS_TRUNCATED;
@@ -66,8 +66,13 @@ impl LiveStacks {
             .flat_map(|process| process.sites.iter().map(|site| (process.index, site.stack)))
             .collect();
         self.name(&stacks, resolve);
-        let known =
-            Known { allocations: true, bytes: true, leaked: true, leaked_blocks: true, ..Known::NOTHING };
+        let known = Availability {
+            allocations: true,
+            bytes: true,
+            leaked: true,
+            leaked_blocks: true,
+            ..Availability::NOTHING
+        };
         let mut builder = ProfileBuilder::new(recording, known);
         for live in &heap.processes {
             self.add_process(&mut builder, live);

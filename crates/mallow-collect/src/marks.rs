@@ -15,7 +15,7 @@ use crate::channels::ChannelReader;
 use crate::descriptors::{Descriptors, Snapshot};
 use crate::mapping::Mapping;
 use crate::region_sites::pruned;
-use mallow_profile::{RegionFigures, RegionTotals, Regions, StackId, ThreadIndex};
+use mallow_profile::{RegionMetrics, RegionTotals, Regions, StackId, ThreadIndex};
 use mallow_wire::event::{self, Mark};
 use rustc_hash::FxHashMap;
 use std::sync::atomic::Ordering;
@@ -186,7 +186,7 @@ impl Marks {
             }
             Mark::Operations => self.operations = Some(value),
             Mark::Main => self.begin_wide(FROM_MAIN, regions),
-            Mark::Told => {
+            Mark::Reported => {
                 let run = self.ended.get(&thread).and_then(|run| self.runs.get_mut(*run));
                 if let Some(run) = run.filter(|run| run.told.len() < TOLD_MAX) {
                     run.told.push((name.clone(), value));
@@ -249,7 +249,7 @@ impl Marks {
                     true
                 }
                 Mark::End => self.end(&mut asked, regions),
-                Mark::Settle | Mark::Operations | Mark::Main | Mark::Told => match innermost(regions) {
+                Mark::Settle | Mark::Operations | Mark::Main | Mark::Reported => match innermost(regions) {
                     Some(name) => {
                         let counts = self.look(&name, regions).counts();
                         !matches!(self.stillness(&mut asked, &name, counts), Stillness::NotYet)
@@ -298,7 +298,7 @@ impl Marks {
 
     /// What a region leaves now.
     fn look(&self, name: &str, regions: &Regions) -> Left {
-        let blocks = regions.figures(name).map_or(0, |figures: RegionFigures| figures.remaining_blocks);
+        let blocks = regions.metrics(name).map_or(0, |metrics: RegionMetrics| metrics.remaining_blocks);
         Left { blocks, descriptors: (blocks == 0).then(|| self.descriptors_of(name)) }
     }
 

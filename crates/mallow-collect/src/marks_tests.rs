@@ -55,7 +55,7 @@ impl Program {
         let mut text = [0u8; TEXT_BYTES];
         text[..name.len()].copy_from_slice(name.as_bytes());
         self.marks.text(thread, text);
-        self.marks.mark(thread, Mark::Told as u32, value, &mut self.regions);
+        self.marks.mark(thread, Mark::Reported as u32, value, &mut self.regions);
     }
 
     /// The names of the runs so far, and who opened what they left.

@@ -13,7 +13,7 @@
 //! or as a block that went unseen.
 
 use crate::live::LiveBlocks;
-use mallow_profile::{BlockId, Fold, Regions, StackId, ThreadIndex};
+use mallow_profile::{Aggregator, BlockId, Regions, StackId, ThreadIndex};
 use mallow_trace::{EventEncoder, want_large_pages};
 use rustc_hash::FxHashMap;
 
@@ -25,7 +25,7 @@ const REORDER_WINDOW_US: u64 = 3;
 #[derive(Debug)]
 pub(crate) struct Pairing {
     live: LiveBlocks,
-    fold: Fold,
+    fold: Aggregator,
     /// None when events are not kept.
     events: Option<Box<EventEncoder>>,
     /// None when nobody asked for the program's regions.
@@ -63,7 +63,7 @@ impl Pairing {
     pub(crate) fn new(keep_events: bool) -> Pairing {
         Pairing {
             live: LiveBlocks::new(),
-            fold: Fold::new().advised(want_large_pages),
+            fold: Aggregator::new().advised(want_large_pages),
             events: keep_events.then(Box::default),
             regions: None,
             last_us: 0,
@@ -74,7 +74,7 @@ impl Pairing {
     }
 
     /// The figures up to now.
-    pub(crate) fn fold(&self) -> &Fold {
+    pub(crate) fn fold(&self) -> &Aggregator {
         &self.fold
     }
 
@@ -396,7 +396,7 @@ impl Pairing {
         mut self,
         end_us: u64,
         flush: impl FnOnce(&mut EventEncoder),
-    ) -> mallow_profile::Folded {
+    ) -> mallow_profile::Summary {
         let time_us = self.last_us;
         for (_, free) in std::mem::take(&mut self.pending_frees) {
             self.give_up(free, time_us);

@@ -2,7 +2,7 @@
 //! threads the wrong way round.
 
 use crate::pairing::Pairing;
-use mallow_profile::{Folded, StackId, ThreadIndex, Totals};
+use mallow_profile::{StackId, Summary, ThreadIndex, Totals};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -37,7 +37,7 @@ fn feed(pairing: &mut Pairing, (thread, time_us, seen): Stamped) {
     }
 }
 
-fn paired(events: impl IntoIterator<Item = Stamped>) -> Folded {
+fn paired(events: impl IntoIterator<Item = Stamped>) -> Summary {
     let mut pairing = Pairing::new(true);
     events.into_iter().for_each(|event| feed(&mut pairing, event));
     pairing.finish(1_000_000, |_| {})

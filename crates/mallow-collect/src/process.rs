@@ -6,7 +6,7 @@ use crate::drain::Pass;
 use crate::ending::Watch;
 use crate::error::CollectError;
 use crate::exited::ExitedProcess;
-use crate::heap::{Executables, HeapFigures, HeapSource, MemoryWatch};
+use crate::heap::{Executables, HeapMetrics, HeapSource, MemoryWatch};
 use crate::mapping::Mapping;
 use crate::marks::{Counted, FROM_FIRST, FROM_MAIN, Marks, Scope};
 use crate::pairing::Pairing;
@@ -18,7 +18,7 @@ use crate::stack_table::StackTable;
 use crate::stacks::StackNumbers;
 use crate::starts::Starts;
 use crate::unseen;
-use mallow_profile::{Exit, Fold, RegionTotals, Sample, ThreadIndex};
+use mallow_profile::{Aggregator, Exit, RegionTotals, Sample, ThreadIndex};
 use mallow_trace::{EVENTS_PER_CHUNK, MappedModule, ProcessEnd, ProcessStart, ThreadName};
 use mallow_wire::shared::Header;
 use rustc_hash::FxHashSet;
@@ -134,7 +134,7 @@ impl TracedProcess {
     }
 
     /// Its figures up to now.
-    pub(crate) fn fold(&self) -> &Fold {
+    pub(crate) fn fold(&self) -> &Aggregator {
         self.pairing.fold()
     }
 
@@ -258,21 +258,21 @@ impl TracedProcess {
     }
 
     /// How much memory it has that could be a heap, and what of it was recorded.
-    pub(crate) fn heap_figures(&self) -> HeapFigures {
-        self.memory.figures(self.header(), self.fold().totals().peak_bytes)
+    pub(crate) fn heap_metrics(&self) -> HeapMetrics {
+        self.memory.metrics(self.header(), self.fold().totals().peak_bytes)
     }
 
     /// Where its memory comes from, by what is known up to now.
     pub(crate) fn heap_source(&self) -> HeapSource {
         let modules = self.modules.iter().map(|module| module.path.as_str());
-        self.memory.source(&self.heap_figures(), self.header(), modules)
+        self.memory.source(&self.heap_metrics(), self.header(), modules)
     }
 
     /// What is to be said of that at its end: whether the figures are not those of its heap, and the sentence.
     pub(crate) fn heap_sentence(&self) -> Option<(bool, String)> {
         self.memory.settle();
         let source = self.heap_source();
-        let sentence = source.sentence(self.pid, &self.heap_figures())?;
+        let sentence = source.sentence(self.pid, &self.heap_metrics())?;
         Some((source.is_blind(), sentence))
     }
 

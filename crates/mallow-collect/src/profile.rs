@@ -7,8 +7,8 @@ use crate::exited::ExitedProcess;
 use crate::symbols::Named;
 use mallow_base::Frame;
 use mallow_profile::{
-    Address, Fold, Location, LocationId, Process, ProcessIndex, Profile, Recording, Site, StackId, StackNode,
-    Thread,
+    Address, Aggregator, Location, LocationId, Process, ProcessIndex, Profile, Recording, Site, StackId,
+    StackNode, Thread,
 };
 use mallow_trace as trace;
 use rustc_hash::FxHashMap;
@@ -17,7 +17,7 @@ use rustc_hash::FxHashMap;
 pub(crate) fn profile_of(
     recording: Recording,
     ended: Vec<ExitedProcess>,
-    unmet: Option<Process>,
+    missing: Option<Process>,
     named: Named,
 ) -> Profile {
     let mut profile = Profile { recording, ..Profile::default() };
@@ -28,7 +28,7 @@ pub(crate) fn profile_of(
         let ids: Vec<LocationId> = locations.into_iter().map(|location| ids[location as usize]).collect();
         add_process(&mut profile, process, &ids);
     }
-    profile.processes.extend(unmet);
+    profile.processes.extend(missing);
     profile
 }
 
@@ -66,7 +66,7 @@ fn add_process(profile: &mut Profile, process: ExitedProcess, locations: &[Locat
     }));
     profile.sites.extend(folded.sites.iter().map(|site| Site {
         process: index,
-        stack: (site.stack != Fold::NO_STACK).then(|| StackId(base + site.stack.0)),
+        stack: (site.stack != Aggregator::NO_STACK).then(|| StackId(base + site.stack.0)),
         totals: site.totals,
     }));
     let mut of_threads: Vec<Thread> = folded

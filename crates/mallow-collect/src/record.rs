@@ -3,7 +3,7 @@
 mod finish;
 
 use crate::about::recording_of;
-use crate::ahead::{Ahead, LookAhead};
+use crate::ahead::{Ahead, ResolveAhead};
 use crate::clock::Clock;
 use crate::collector::{Collector, Observer};
 use crate::error::CollectError;
@@ -16,7 +16,7 @@ use crate::sink::Sink;
 use crate::symbols::Resolve;
 use crate::target::{Mode, TracedCommand};
 use crate::trace_file::TraceFile;
-use finish::Figures;
+use finish::Metrics;
 use mallow_launch::{Interrupts, Launch, SpawnOptions};
 use mallow_profile::{Exit, Profile};
 use std::ffi::OsString;
@@ -77,7 +77,7 @@ pub struct RecordOutcome {
 pub fn record(
     options: &RecordOptions,
     resolve: Resolve<'_>,
-    look_ahead: Option<LookAhead>,
+    look_ahead: Option<ResolveAhead>,
 ) -> Result<RecordOutcome, CollectError> {
     let launch = Launch::new(&options.command)?;
     let session = Session::open()?;
@@ -103,7 +103,7 @@ impl Recorder<'_> {
         self,
         mut trace: &mut TraceFile,
         resolve: Resolve<'_>,
-        look_ahead: Option<LookAhead>,
+        look_ahead: Option<ResolveAhead>,
     ) -> Result<RecordOutcome, CollectError> {
         let Recorder { options, launch, session, interrupts } = self;
         let clock = Clock::start();
@@ -127,11 +127,11 @@ impl Recorder<'_> {
             collector.run(&mut command, observer)
         });
         let finished = collected.and_then(|interrupted| {
-            let figures = finish::finish(&mut collector, &command, &launch, about, resolve)?;
-            Ok((interrupted, figures))
+            let metrics = finish::finish(&mut collector, &command, &launch, about, resolve)?;
+            Ok((interrupted, metrics))
         });
         match finished {
-            Ok((interrupted, figures)) => Ok(outcome(collector, &command, interrupted, figures)),
+            Ok((interrupted, metrics)) => Ok(outcome(collector, &command, interrupted, metrics)),
             Err(error) => {
                 collector.detach(&mut command);
                 Err(error)
@@ -144,12 +144,12 @@ fn outcome(
     collector: Collector<&mut TraceFile>,
     command: &TracedCommand,
     interrupted: bool,
-    figures: Figures,
+    metrics: Metrics,
 ) -> RecordOutcome {
     let (warnings, findings) = (collector.findings.warnings(), collector.findings);
-    let (profile, processes) = match figures {
-        Figures::Profile(profile) => (Some(*profile), Vec::new()),
-        Figures::Regions(processes) => (None, processes),
+    let (profile, processes) = match metrics {
+        Metrics::Profile(profile) => (Some(*profile), Vec::new()),
+        Metrics::Regions(processes) => (None, processes),
     };
     RecordOutcome {
         trace: collector.sink.path().to_owned(),

@@ -4,7 +4,7 @@ use crate::exited::ExitedProcess;
 use crate::marks::Ran;
 use mallow_base::Frame;
 use mallow_launch::LIBRARY_NAME_START;
-use mallow_profile::{Fold, Module, RegionFigures, StackId};
+use mallow_profile::{Aggregator, Module, RegionMetrics, StackId};
 use mallow_trace::{SymbolFrame, Symbols};
 use rustc_hash::FxHashMap;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ pub struct RegionRun {
     /// As the program called it; empty for the whole process.
     pub name: String,
     /// What it came to.
-    pub figures: RegionFigures,
+    pub metrics: RegionMetrics,
     /// Descriptors that it left open; not known of a whole process, and 0.
     pub descriptors: u64,
     /// The stacks that it is made of.
@@ -35,7 +35,7 @@ pub struct RegionSite {
     /// Innermost first; empty when no stack was taken, such as for a descriptor that was opened by a call which nobody watches.
     pub frames: Vec<Frame>,
     /// Its share.
-    pub figures: RegionFigures,
+    pub metrics: RegionMetrics,
     /// The descriptors that it left open.
     pub descriptors: u64,
 }
@@ -123,15 +123,15 @@ impl<'a> Naming<'a> {
     fn run(&self, process: &ExitedProcess, run: Ran) -> RegionRun {
         let mut descriptors: FxHashMap<StackId, u64> = FxHashMap::default();
         for opener in &run.descriptors {
-            *descriptors.entry(opener.unwrap_or(Fold::NO_STACK)).or_default() += 1;
+            *descriptors.entry(opener.unwrap_or(Aggregator::NO_STACK)).or_default() += 1;
         }
         let mut sites: Vec<RegionSite> = run
             .totals
             .sites
             .iter()
-            .map(|(stack, figures)| RegionSite {
+            .map(|(stack, metrics)| RegionSite {
                 frames: self.frames(process, *stack),
-                figures: *figures,
+                metrics: *metrics,
                 descriptors: descriptors.remove(stack).unwrap_or(0),
             })
             .collect();
@@ -139,12 +139,12 @@ impl<'a> Naming<'a> {
         rest.sort_unstable();
         sites.extend(rest.into_iter().map(|(stack, descriptors)| RegionSite {
             frames: self.frames(process, stack),
-            figures: RegionFigures::default(),
+            metrics: RegionMetrics::default(),
             descriptors,
         }));
         RegionRun {
             name: run.totals.name,
-            figures: run.totals.figures,
+            metrics: run.totals.metrics,
             descriptors: run.descriptors.len() as u64,
             sites: merged(sites),
             settled: run.settled,
@@ -155,14 +155,14 @@ impl<'a> Naming<'a> {
 
     fn whole(&self, process: &ExitedProcess) -> RegionRun {
         let totals = &process.folded.totals;
-        let sites = process.whole.iter().map(|(stack, figures)| RegionSite {
+        let sites = process.whole.iter().map(|(stack, metrics)| RegionSite {
             frames: self.frames(process, *stack),
-            figures: *figures,
+            metrics: *metrics,
             descriptors: 0,
         });
         RegionRun {
             name: String::new(),
-            figures: RegionFigures {
+            metrics: RegionMetrics {
                 allocations: totals.allocations,
                 bytes: totals.bytes,
                 reallocations: totals.reallocations,
@@ -219,7 +219,7 @@ fn merged(sites: Vec<RegionSite>) -> Vec<RegionSite> {
     for (site, place) in sites.into_iter().zip(places) {
         match merged.get_mut(place) {
             Some(known) => {
-                known.figures.add(&site.figures);
+                known.metrics.add(&site.metrics);
                 known.descriptors += site.descriptors;
             }
             None => merged.push(site),
@@ -236,13 +236,13 @@ mod tests {
     fn equal_stacks_are_one_site_in_the_order_of_first_calls() {
         let site = |function: &str, descriptors: u64| RegionSite {
             frames: vec![Frame { function: function.to_owned(), ..Frame::default() }],
-            figures: RegionFigures { allocations: 1, ..RegionFigures::default() },
+            metrics: RegionMetrics { allocations: 1, ..RegionMetrics::default() },
             descriptors,
         };
         let merged = merged(vec![site("b", 1), site("a", 2), site("b", 3), site("c", 4), site("a", 5)]);
         let told: Vec<(&str, u64, u64)> = merged
             .iter()
-            .map(|site| (site.frames[0].function.as_str(), site.figures.allocations, site.descriptors))
+            .map(|site| (site.frames[0].function.as_str(), site.metrics.allocations, site.descriptors))
             .collect();
         assert_eq!(told, [("b", 2, 4), ("a", 2, 7), ("c", 1, 4)]);
     }

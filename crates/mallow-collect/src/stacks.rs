@@ -5,7 +5,7 @@
 
 use crate::mapping::Mapping;
 use crate::stack_table::StackTable;
-use mallow_profile::{Fold, StackId};
+use mallow_profile::{Aggregator, StackId};
 use mallow_trace::Stacks;
 use mallow_wire::shared::{NODE_ROOT, is_node_cut, node_parent, node_uncut};
 use std::sync::atomic::Ordering;
@@ -78,7 +78,7 @@ impl StackNumbers {
             self.numbers[id as usize] = number + 1;
             parent = Some(number);
         }
-        parent.map_or(Fold::NO_STACK, StackId)
+        parent.map_or(Aggregator::NO_STACK, StackId)
     }
 
     /// All nodes.
@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(stacks.number(node_cut(9), &mapping), StackId(0));
         assert_eq!(stacks.number(9, &mapping), StackId(0));
         assert_eq!(stacks.number(node_cut(9), &mapping), StackId(0));
-        assert_eq!(stacks.number(node_cut(NODE_ROOT), &mapping), Fold::NO_STACK);
+        assert_eq!(stacks.number(node_cut(NODE_ROOT), &mapping), Aggregator::NO_STACK);
         assert_eq!(stacks.cut(), 3);
     }
 
@@ -144,7 +144,7 @@ mod tests {
         let memory = SharedMemory::new(1);
         let (mapping, mut stacks) = (memory.map(), StackNumbers::default());
         for id in [0, 5, NODE_COUNT as u32, u32::MAX - 1, u32::MAX] {
-            assert_eq!(stacks.number(id, &mapping), Fold::NO_STACK);
+            assert_eq!(stacks.number(id, &mapping), Aggregator::NO_STACK);
         }
         assert_eq!(stacks.take_new(), None);
     }

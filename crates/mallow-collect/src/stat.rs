@@ -132,9 +132,9 @@ impl Counted {
     fn heap_sentence(&self, recorded_bytes: u64) -> Option<(bool, String)> {
         self.memory.settle();
         let header = self.mapping.header();
-        let figures = self.memory.figures(header, recorded_bytes);
-        let source = self.memory.source(&figures, header, std::iter::empty());
-        Some((source.is_blind(), source.sentence(self.pid, &figures)?))
+        let metrics = self.memory.metrics(header, recorded_bytes);
+        let source = self.memory.source(&metrics, header, std::iter::empty());
+        Some((source.is_blind(), source.sentence(self.pid, &metrics)?))
     }
 }
 

@@ -27,10 +27,10 @@ pub(crate) fn warnings(mapping: &Mapping, pid: u32) -> Vec<String> {
             "process {pid}: what it forked behind its seccomp filter was not recorded (processes: {filtered})"
         ));
     }
-    let unmet = header.children_unmet.load(Ordering::Relaxed);
-    if unmet > 0 {
+    let missing = header.children_missing.load(Ordering::Relaxed);
+    if missing > 0 {
         warnings.push(format!(
-            "process {pid}: what it forked could not reach mallow and was not recorded (processes: {unmet}): another network \
+            "process {pid}: what it forked could not reach mallow and was not recorded (processes: {missing}): another network \
              namespace, or a limit on memory or files"
         ));
     }

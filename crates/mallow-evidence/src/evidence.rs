@@ -25,7 +25,7 @@ pub fn evidence(
 /// The same from samples alone.
 pub fn of_samples(samples: &[Sample], rules: &Rules) -> Evidence {
     let of_phase = |phase: Phase| {
-        let seen = samples.iter().filter(move |sample| sample.phase == phase && !sample.is_posthumous());
+        let seen = samples.iter().filter(move |sample| sample.phase == phase && !sample.is_after_exit());
         seen.map(observation).collect::<Vec<_>>()
     };
     let is_managed = |sample: &Sample| sample.runtimes.iter().any(|runtime| runtime.managed_bytes > 0);
@@ -106,7 +106,7 @@ pub fn replaced(samples: &[Sample]) -> Option<String> {
     /// One that ends may have had its reason.
     const ENDED_MIN: u32 = 2;
     let mut looks =
-        samples.iter().filter(|sample| sample.phase == Phase::Measured && !sample.is_posthumous());
+        samples.iter().filter(|sample| sample.phase == Phase::Measured && !sample.is_after_exit());
     let first = looks.next()?;
     let last = looks.next_back()?;
     let ended = last.processes_ended.saturating_sub(first.processes_ended);
@@ -147,14 +147,14 @@ fn saturation(samples: &[Sample], wanted_rate: Option<f64>, rules: &Rules) -> Op
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::LoadFigures;
+    use crate::sample::LoadMetrics;
 
     #[test]
     fn what_lies_where_glibcs_areas_would_is_not_all_glibcs() {
         let memory = Memory { brk_bytes: 1_000, arena_bytes: 8 << 20, ..Memory::default() };
         let holds = |name: &str, held_bytes: u64| {
             let name = name.to_owned();
-            let allocator = Some(crate::AllocatorFigures { name, held_bytes, ..Default::default() });
+            let allocator = Some(crate::AllocatorMetrics { name, held_bytes, ..Default::default() });
             areas_of(&Sample { memory, allocator, ..Sample::default() })
         };
         assert_eq!(holds("glibc", 4_096), Some(4_096));
@@ -188,7 +188,7 @@ mod tests {
 
     fn sample(requests: u64, succeeded: u64, failures: &[(&str, u64)]) -> Sample {
         let failures = failures.iter().map(|(cause, count)| ((*cause).to_owned(), *count)).collect();
-        let load = LoadFigures { requests, succeeded, failures, ..LoadFigures::default() };
+        let load = LoadMetrics { requests, succeeded, failures, ..LoadMetrics::default() };
         Sample { phase: Phase::Measured, load: Some(load), ..Sample::default() }
     }
 
@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn a_generator_is_at_its_limit_only_when_a_schedule_suffers() {
         let at = |rate: f64, busy: f64| {
-            let load = LoadFigures { rate, generator_busy: Some(busy), ..LoadFigures::default() };
+            let load = LoadMetrics { rate, generator_busy: Some(busy), ..LoadMetrics::default() };
             Sample { phase: Phase::Measured, load: Some(load), ..Sample::default() }
         };
         let samples = [at(800.0, 0.99), at(900.0, 0.97), at(1000.0, 0.5)];

@@ -3,7 +3,7 @@
 use crate::evidence::of_samples;
 use crate::{JournalRead, Sample};
 use mallow_base::Frame;
-use mallow_growth::{Evidence, GrowingStack, Judgement, Rules, judge};
+use mallow_growth::{Conclusion, Evidence, GrowingStack, Rules, judge};
 use mallow_profile::Profile;
 
 /// Everything that was seen, and what it means.
@@ -24,7 +24,7 @@ pub struct SoakReport {
     /// What the verdict rests on.
     pub evidence: Evidence,
     /// The verdict.
-    pub judgement: Judgement,
+    pub conclusion: Conclusion,
     /// The memory that the server may have, when that was given.
     pub memory_limit_bytes: Option<u64>,
     /// The stacks that grow, those that grow most first; of a plateau, those that filled it.
@@ -50,7 +50,7 @@ impl SoakReport {
         read.keep_server(server);
         let JournalRead { head, samples } = read;
         let evidence = of_samples(&samples, rules);
-        let judgement = judge(&evidence, rules);
+        let conclusion = judge(&evidence, rules);
         SoakReport {
             command: head.command,
             pid: head.process.0,
@@ -59,7 +59,7 @@ impl SoakReport {
             seconds: samples.last().map_or(0.0, |sample| sample.seconds),
             samples,
             evidence,
-            judgement,
+            conclusion,
             memory_limit_bytes: None,
             growth: Vec::new(),
             mappings: Vec::new(),
@@ -115,12 +115,12 @@ pub struct Comparison {
     /// Where the other came from.
     pub baseline: String,
     /// The planes.
-    pub planes: Vec<Plane>,
+    pub series_list: Vec<Series>,
 }
 
 /// One figure of both runs.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Plane {
+pub struct Series {
     /// Such as `live heap per request` or `requests a second`.
     pub name: &'static str,
     /// `B`, `B/request`, `/s`, `µs`.

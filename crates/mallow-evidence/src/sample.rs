@@ -41,9 +41,9 @@ pub struct Sample {
     /// Requests answered well since the server began.
     pub requests_total: u64,
     /// The work of this iteration; none while idle.
-    pub load: Option<LoadFigures>,
+    pub load: Option<LoadMetrics>,
     /// Live heap, exactly; none without a recorder.
-    pub heap: Option<HeapFigures>,
+    pub heap: Option<HeapMetrics>,
     /// Memory when this iteration began, as the last one had left it.
     pub memory_before: Memory,
     /// Memory at rest, before trimming.
@@ -51,7 +51,7 @@ pub struct Sample {
     /// Memory after the allocator was asked to trim; none where nobody could be asked.
     pub memory_trimmed: Option<Memory>,
     /// The allocator's own account, after trimming.
-    pub allocator: Option<AllocatorFigures>,
+    pub allocator: Option<AllocatorMetrics>,
     /// Open file descriptors, of all processes of the server.
     pub descriptors: u64,
     /// Threads, of all processes, less the recorder's.
@@ -61,7 +61,7 @@ pub struct Sample {
     /// Processes of the server that have ended so far, as far as they were seen.
     pub processes_ended: u32,
     /// What managed runtimes said after a collection.
-    pub runtimes: Vec<RuntimeFigures>,
+    pub runtimes: Vec<RuntimeMetrics>,
     /// A runtime that manages memory is at work, and nobody made it collect.
     pub uncollected: bool,
     /// Who holds memory that is not malloc's: `go`; `mimalloc`, `jemalloc` and their like when they are linked into an executable, and
@@ -77,7 +77,7 @@ pub struct Sample {
 
 impl Sample {
     /// The server had ended: what the load did is all that is known.
-    pub fn is_posthumous(&self) -> bool {
+    pub fn is_after_exit(&self) -> bool {
         self.processes == 0
     }
 }
@@ -85,7 +85,7 @@ impl Sample {
 /// What a load did.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct LoadFigures {
+pub struct LoadMetrics {
     /// Requests sent.
     pub requests: u64,
     /// Those answered well.
@@ -99,9 +99,9 @@ pub struct LoadFigures {
     /// Requests a second.
     pub rate: f64,
     /// Latency as measured; none when an outside generator does not tell.
-    pub latency: Option<LatencyFigures>,
+    pub latency: Option<LatencyMetrics>,
     /// Latency from the moment a request was due.
-    pub corrected: Option<LatencyFigures>,
+    pub corrected: Option<LatencyMetrics>,
     /// The share of its threads' time that the generator was at work.
     pub generator_busy: Option<f64>,
     /// The outside generator did not say how many requests it sent: the counts are iterations.
@@ -111,7 +111,7 @@ pub struct LoadFigures {
 /// A latency distribution, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct LatencyFigures {
+pub struct LatencyMetrics {
     /// The median.
     pub p50_us: u64,
     /// 90 of 100.
@@ -127,7 +127,7 @@ pub struct LatencyFigures {
 /// The live heap of all processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct HeapFigures {
+pub struct HeapMetrics {
     /// Bytes allocated and not freed.
     pub live_bytes: u64,
     /// Blocks of those.
@@ -167,7 +167,7 @@ pub struct Memory {
 /// What the allocator says of itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct AllocatorFigures {
+pub struct AllocatorMetrics {
     /// `glibc`, `jemalloc`, `mimalloc`.
     pub name: String,
     /// What it holds from the kernel.
@@ -181,7 +181,7 @@ pub struct AllocatorFigures {
 /// What a managed runtime says of itself after a collection.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct RuntimeFigures {
+pub struct RuntimeMetrics {
     /// `ruby`, `python`, `node`, `jvm`.
     pub name: String,
     /// The process.
@@ -193,5 +193,6 @@ pub struct RuntimeFigures {
     /// Whether `managed_bytes` lies in memory that came from malloc, and so is part of the live heap too.
     pub in_malloc: bool,
     /// Its own figures by its own names, such as `heap_live_slots`.
-    pub figures: BTreeMap<String, f64>,
+    #[serde(rename = "figures")]
+    pub metrics: BTreeMap<String, f64>,
 }

@@ -7,7 +7,7 @@ mod jemalloc_text;
 mod malloc_info;
 mod parts;
 
-pub use mallow_profile::{Allocator, AllocatorFigures, AllocatorState, Arena, Bin};
+pub use mallow_profile::{Allocator, AllocatorMetrics, AllocatorState, Arena, Bin};
 
 use crate::source::Source;
 use crate::{Format, ImportError, Kind};

@@ -5,7 +5,7 @@ use crate::gc_log::{self, Choice, GcLog, GcLogError};
 use crate::import;
 use crate::source::Source;
 use crate::{Format, ImportError, Imported, Kind};
-use mallow_profile::ReallocBooking;
+use mallow_profile::ReallocAttribution;
 use std::path::Path;
 
 /// What a file holds.
@@ -27,7 +27,7 @@ pub fn open(path: &Path) -> Result<Document, ImportError> {
     let (source, format) = recognised(path)?;
     Ok(match format.kind() {
         Kind::Profile => {
-            Document::Profile(format, import::of_file(source, format, path, ReallocBooking::OwnSite)?)
+            Document::Profile(format, import::of_file(source, format, path, ReallocAttribution::OwnSite)?)
         }
         Kind::AllocatorState => Document::AllocatorState(allocator::of_source(source, format)?),
         Kind::GcLog => Document::GcLog(gc_log::read(&source.whole(format)?, &Choice::default())?),
@@ -38,9 +38,9 @@ pub fn open(path: &Path) -> Result<Document, ImportError> {
 ///
 /// # Errors
 /// See [`ImportError`].
-pub fn open_profile(path: &Path, booking: ReallocBooking) -> Result<(Format, Imported), ImportError> {
+pub fn open_profile(path: &Path, attribution: ReallocAttribution) -> Result<(Format, Imported), ImportError> {
     let (source, format) = recognised(path)?;
-    Ok((format, import::of_file(source, format, path, booking)?))
+    Ok((format, import::of_file(source, format, path, attribution)?))
 }
 
 /// Opens a log of Ruby's collector. A file of another kind is refused before it is read.
@@ -51,7 +51,7 @@ pub fn open_gc_log(path: &Path, choice: &Choice) -> Result<GcLog, ImportError> {
     match recognised(path) {
         Ok((source, Format::GcTracer)) => Ok(gc_log::read(&source.whole(Format::GcTracer)?, choice)?),
         // Any text may look like these two.
-        Ok((_, Format::Dtrace | Format::Folded)) | Err(ImportError::Unknown { .. }) => {
+        Ok((_, Format::Dtrace | Format::Summary)) | Err(ImportError::Unknown { .. }) => {
             Err(GcLogError::NoHeader.into())
         }
         Ok((_, format)) => Err(ImportError::NotAGcLog { format }),

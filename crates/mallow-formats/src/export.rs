@@ -17,7 +17,7 @@ mod rooted;
 mod speedscope;
 mod valgrind_frames;
 
-pub use needs::unmet;
+pub use needs::missing;
 pub use packing::{Packing, write_packed};
 
 pub use mallow_profile::Measure;
@@ -41,7 +41,7 @@ pub enum ExportFormat {
     /// heaptrack's interpreted text, version 3.
     Heaptrack,
     /// Folded stacks, one line each.
-    Folded,
+    Summary,
     /// speedscope's JSON.
     Speedscope,
     /// The Firefox Profiler's JSON, with native allocations.
@@ -57,7 +57,7 @@ impl ExportFormat {
         ExportFormat::Dhat,
         ExportFormat::Massif,
         ExportFormat::Heaptrack,
-        ExportFormat::Folded,
+        ExportFormat::Summary,
         ExportFormat::Speedscope,
         ExportFormat::Firefox,
     ];
@@ -71,7 +71,7 @@ impl ExportFormat {
             ExportFormat::Dhat => "dhat",
             ExportFormat::Massif => "massif",
             ExportFormat::Heaptrack => "heaptrack",
-            ExportFormat::Folded => "folded",
+            ExportFormat::Summary => "folded",
             ExportFormat::Speedscope => "speedscope",
             ExportFormat::Firefox => "firefox",
         }
@@ -98,14 +98,14 @@ pub struct ExportOptions {
 /// Writes a profile; gives sentences about what the format could not hold.
 ///
 /// # Errors
-/// What `out` refused, and what [`unmet`] says.
+/// What `out` refused, and what [`missing`] says.
 pub fn write(
     profile: &Profile,
     format: ExportFormat,
     options: &ExportOptions,
     out: &mut dyn Write,
 ) -> io::Result<Vec<String>> {
-    if let Some(reason) = unmet(profile, format) {
+    if let Some(reason) = missing(profile, format) {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
     }
     match format {
@@ -115,7 +115,7 @@ pub fn write(
         ExportFormat::Mallow => mallow_trace::write_profile(profile, "mallow", out).map(|()| Vec::new()),
         ExportFormat::JemallocHeap => jemalloc_heap::write(profile, options.measure, out),
         ExportFormat::Pprof => pprof::write(profile, options.measure, out),
-        ExportFormat::Folded => folded::write(profile, options.measure, out),
+        ExportFormat::Summary => folded::write(profile, options.measure, out),
         ExportFormat::Speedscope => speedscope::write(profile, options.measure, out),
         ExportFormat::Firefox => firefox::write(profile, out),
     }

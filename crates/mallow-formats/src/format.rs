@@ -29,7 +29,7 @@ pub enum Format {
     /// An aggregation by stack that bpftrace printed.
     Bpftrace,
     /// One line per stack: frames separated by semicolons, outermost first, and a number.
-    Folded,
+    Summary,
     /// jemalloc's `stats_print`, text or JSON.
     JemallocStats,
     /// glibc's `malloc_info`.
@@ -83,7 +83,7 @@ impl Format {
         Format::Pprof,
         Format::Dtrace,
         Format::Bpftrace,
-        Format::Folded,
+        Format::Summary,
         Format::JemallocStats,
         Format::MallocInfo,
         Format::GcTracer,
@@ -103,7 +103,7 @@ impl Format {
             Format::Pprof => "pprof",
             Format::Dtrace => "dtrace",
             Format::Bpftrace => "bpftrace",
-            Format::Folded => "folded",
+            Format::Summary => "folded",
             Format::JemallocStats => "jemalloc-stats",
             Format::MallocInfo => "malloc-info",
             Format::GcTracer => "gc-tracer",
@@ -124,7 +124,7 @@ impl Format {
             Format::Pprof => "pprof file",
             Format::Dtrace => "dtrace aggregation",
             Format::Bpftrace => "bpftrace aggregation",
-            Format::Folded => "file of folded stacks",
+            Format::Summary => "file of folded stacks",
             Format::JemallocStats => "jemalloc statistics file",
             Format::MallocInfo => "malloc_info file",
             Format::GcTracer => "gc_tracer log",
@@ -194,7 +194,7 @@ fn of_text(text: &str) -> Option<Format> {
         // Before folded stacks: what the program printed itself, such as `total: 12`, stands in the same file.
         Format::Dtrace
     } else if text.lines().any(is_folded) {
-        Format::Folded
+        Format::Summary
     } else {
         return None;
     };
@@ -286,7 +286,7 @@ mod tests {
             ),
             (b"=====\ntotal: 12\n\n              libc`malloc+0x1\n", Some(Format::Dtrace)),
             (b"Attaching 2 probes...\n\n@malloc_calls[\n    malloc+0\n]: 7\n", Some(Format::Bpftrace)),
-            (b"main;work 12\n", Some(Format::Folded)),
+            (b"main;work 12\n", Some(Format::Summary)),
             (b"___ Begin jemalloc statistics ___\n", Some(Format::JemallocStats)),
             (b"{\"jemalloc\":{\"version\":\"5.3.0\"", Some(Format::JemallocStats)),
             (b"<malloc version=\"1\">\n", Some(Format::MallocInfo)),

@@ -18,7 +18,7 @@ pub(crate) use jemalloc_heap::{NO_ADDRESS, NO_STACK};
 
 use crate::source::Source;
 use crate::{Format, ImportError, Imported};
-use mallow_profile::ReallocBooking;
+use mallow_profile::ReallocAttribution;
 use mallow_trace::{Trace, looks_like};
 use std::io::{BufReader, Cursor};
 use std::path::Path;
@@ -28,11 +28,11 @@ pub(crate) fn of_file(
     source: Source<'_>,
     format: Format,
     path: &Path,
-    booking: ReallocBooking,
+    attribution: ReallocAttribution,
 ) -> Result<Imported, ImportError> {
     if format == Format::Mallow {
         let file = BufReader::new(std::fs::File::open(path)?);
-        return Ok(Trace::open(file)?.import(booking)?);
+        return Ok(Trace::open(file)?.import(attribution)?);
     }
     read(source, format)
 }
@@ -43,7 +43,7 @@ pub(crate) fn of_file(
 /// See [`ImportError`].
 pub fn read_as(bytes: &[u8], format: Format) -> Result<Imported, ImportError> {
     if format == Format::Mallow {
-        return Ok(Trace::open(Cursor::new(bytes))?.import(ReallocBooking::OwnSite)?);
+        return Ok(Trace::open(Cursor::new(bytes))?.import(ReallocAttribution::OwnSite)?);
     }
     read(Source::of_bytes(bytes)?, format)
 }
@@ -53,7 +53,7 @@ fn read(source: Source<'_>, format: Format) -> Result<Imported, ImportError> {
         Format::JemallocHeap => jemalloc_heap::read(source.lines(format)),
         Format::GperftoolsHeap => gperftools_heap::read(source.lines(format)),
         Format::Pprof => pprof::read(&source.whole(format)?),
-        Format::Folded => folded::read(source.lines(format)),
+        Format::Summary => folded::read(source.lines(format)),
         Format::Dtrace => dtrace::read(source.lines(format)),
         Format::Bpftrace => bpftrace::read(source.lines(format)),
         Format::HeaptrackPrint => heaptrack_print::read(source.lines(format)),

@@ -8,7 +8,7 @@ use crate::import::bpftrace::{Entries, Printings, counts_allocations};
 use crate::source::Source;
 use crate::{Format, ImportError, import, open_profile};
 use mallow_base::Frame;
-use mallow_profile::{Profile, ReallocBooking};
+use mallow_profile::{Profile, ReallocAttribution};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::Path;
@@ -38,7 +38,7 @@ pub fn of_file(path: &Path) -> Result<(Vec<Counted>, Vec<String>), ImportError> 
     match format {
         Some(Format::Bpftrace) => of_maps(source),
         // A program's own output before the first stack may be long, and look like anything.
-        Some(Format::Dtrace | Format::Folded) | None => {
+        Some(Format::Dtrace | Format::Summary) | None => {
             let looks_like = mallow_trace::looks_like(source.beginning());
             let bytes = source.whole(format.unwrap_or(Format::Dtrace))?;
             let counted = aggregation(&bytes);
@@ -52,7 +52,7 @@ pub fn of_file(path: &Path) -> Result<(Vec<Counted>, Vec<String>), ImportError> 
             }
         }
         Some(_) => {
-            let (_, imported) = open_profile(path, ReallocBooking::OwnSite)?;
+            let (_, imported) = open_profile(path, ReallocAttribution::OwnSite)?;
             Ok((of_profile(&imported.profile), imported.warnings))
         }
     }

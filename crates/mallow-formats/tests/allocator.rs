@@ -1,15 +1,15 @@
 //! The statistics of allocators.
 
 use crate::judges::fixture;
-use mallow_formats::allocator::{Allocator, AllocatorFigures, AllocatorState, read};
+use mallow_formats::allocator::{Allocator, AllocatorMetrics, AllocatorState, read};
 use mallow_formats::{Format, ImportError, read_as};
 
 #[test]
-fn jemalloc_text_gives_every_figure() {
+fn jemalloc_text_gives_every_metric() {
     let state = read(&fixture("jemalloc/stats.txt")).unwrap();
     assert_eq!(state.allocator, Allocator::Jemalloc);
     assert_eq!(state.version, "5.3.0-0-g54eaed1d8b56b1aa528be3bdd1877e59c56fa90c");
-    let expected = AllocatorFigures {
+    let expected = AllocatorMetrics {
         allocated: Some(15_577_088),
         active: Some(15_589_376),
         metadata: Some(2_986_368),
@@ -19,14 +19,14 @@ fn jemalloc_text_gives_every_figure() {
         dirty: Some(8 * 4096),
         muzzy: Some(0),
         thread_caches: Some(40_640),
-        ..AllocatorFigures::default()
+        ..AllocatorMetrics::default()
     };
     assert_eq!(state.totals, expected);
     assert_eq!(state.warnings, [] as [String; 0]);
     let arenas: Vec<_> = state
         .arenas
         .iter()
-        .map(|arena| (arena.name.as_str(), arena.threads, arena.figures.resident, arena.figures.metadata))
+        .map(|arena| (arena.name.as_str(), arena.threads, arena.metrics.resident, arena.metrics.metadata))
         .collect();
     assert_eq!(arenas[0].0, "0");
     assert_eq!((arenas[0].1, arenas[0].2), (Some(1), Some(13_275_136)));
@@ -91,20 +91,20 @@ fn of_several_states_the_last_one_counts() {
 fn malloc_info_gives_arenas_and_free_chunks() {
     let state = read(&fixture("malloc-info/heaps.xml")).unwrap();
     assert_eq!(state.allocator, Allocator::Glibc);
-    let expected = AllocatorFigures {
+    let expected = AllocatorMetrics {
         allocated: Some(14_516_224 - 76_913),
         free: Some(76_913),
         mapped: Some(14_516_224),
         mapped_max: Some(14_520_320),
         own_mappings: Some(0),
         retained: Some(0),
-        ..AllocatorFigures::default()
+        ..AllocatorMetrics::default()
     };
     assert_eq!(state.totals, expected);
     let arenas: Vec<_> = state
         .arenas
         .iter()
-        .map(|arena| (arena.name.as_str(), arena.figures.mapped, arena.figures.free))
+        .map(|arena| (arena.name.as_str(), arena.metrics.mapped, arena.metrics.free))
         .collect();
     assert_eq!(arenas, [("0", Some(9_502_720), Some(73_664)), ("1", Some(5_013_504), Some(3249))]);
     let bins: Vec<_> =

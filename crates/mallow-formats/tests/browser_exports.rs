@@ -3,7 +3,9 @@
 use mallow_base::Frame;
 use mallow_formats::export::{ExportFormat, ExportOptions, write};
 use mallow_formats::{Format, read_as};
-use mallow_profile::{Address, Known, Measure, Process, Profile, ProfileBuilder, Recording, SiteTotals};
+use mallow_profile::{
+    Address, Availability, Measure, Process, Profile, ProfileBuilder, Recording, SiteTotals,
+};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -18,7 +20,7 @@ fn profile() -> Profile {
         duration_us: 900,
         ..Recording::default()
     };
-    let mut builder = ProfileBuilder::new(recording, Known::ALL);
+    let mut builder = ProfileBuilder::new(recording, Availability::ALL);
     let process =
         |pid, command: &str| Process { pid, command: command.into(), ended_us: 900, ..Process::default() };
     let (rows, child) =
@@ -27,7 +29,7 @@ fn profile() -> Profile {
     let inlined = vec![Frame { inlined: true, ..frame("row<a;b>", 12) }, frame("parse", 19)];
     let row = builder.location(Address::Unknown, inlined);
     let stack = builder.stack([main, row]);
-    let figures = |allocations, bytes, peak_bytes, leaked_bytes, first_us| SiteTotals {
+    let metrics = |allocations, bytes, peak_bytes, leaked_bytes, first_us| SiteTotals {
         allocations,
         bytes,
         peak_bytes,
@@ -35,10 +37,10 @@ fn profile() -> Profile {
         first_us,
         ..SiteTotals::default()
     };
-    builder.add_site(rows, stack, &figures(10, 1000, 300, 100, 50));
+    builder.add_site(rows, stack, &metrics(10, 1000, 300, 100, 50));
     let only_main = builder.stack([main]);
-    builder.add_site(rows, only_main, &figures(1, 64, 64, 64, 20));
-    builder.add_site(child, None, &figures(2, 0, 0, 0, 10));
+    builder.add_site(rows, only_main, &metrics(1, 64, 64, 64, 20));
+    builder.add_site(child, None, &metrics(2, 0, 0, 0, 10));
     builder.finish()
 }
 
@@ -151,19 +153,19 @@ fn the_schema_check_can_fail() {
 }
 
 #[test]
-fn folded_stacks_have_the_figure_that_was_asked_for() {
-    let (text, warnings) = exported(&profile(), ExportFormat::Folded, Measure::Allocations);
+fn folded_stacks_have_the_metric_that_was_asked_for() {
+    let (text, warnings) = exported(&profile(), ExportFormat::Summary, Measure::Allocations);
     assert_eq!(text, "rows;main;parse;row<a:b> 10\nrows;main 1\nrows 2\n");
     assert_eq!(warnings[0], "folded stacks have one figure without a unit; it is allocations");
-    let (text, _) = exported(&profile(), ExportFormat::Folded, Measure::Peak);
+    let (text, _) = exported(&profile(), ExportFormat::Summary, Measure::Peak);
     assert_eq!(text, "rows;main;parse;row<a:b> 300\nrows;main 64\n");
 }
 
 #[test]
 fn folded_stacks_come_back_and_are_read_by_inferno() {
-    let (text, _) = exported(&profile(), ExportFormat::Folded, Measure::Bytes);
-    let imported = read_as(text.as_bytes(), Format::Folded).unwrap();
-    assert_eq!(exported(&imported.profile, ExportFormat::Folded, Measure::Allocations).0, text);
+    let (text, _) = exported(&profile(), ExportFormat::Summary, Measure::Bytes);
+    let imported = read_as(text.as_bytes(), Format::Summary).unwrap();
+    assert_eq!(exported(&imported.profile, ExportFormat::Summary, Measure::Allocations).0, text);
     let mut svg = Vec::new();
     let mut options = inferno::flamegraph::Options::default();
     inferno::flamegraph::from_lines(&mut options, text.lines(), &mut svg).unwrap();
@@ -173,7 +175,7 @@ fn folded_stacks_come_back_and_are_read_by_inferno() {
 
 #[test]
 fn an_address_has_its_library_beside_it() {
-    let mut builder = ProfileBuilder::new(Recording::default(), Known::ALL);
+    let mut builder = ProfileBuilder::new(Recording::default(), Availability::ALL);
     let process = builder.add_process(Process::default());
     let unnamed =
         Frame { function: "0x1f".into(), module: Some("/lib/libz.so.1".into()), ..Frame::default() };
@@ -181,7 +183,7 @@ fn an_address_has_its_library_beside_it() {
     let stack = builder.stack([location]);
     builder.add_site(process, stack, &SiteTotals { allocations: 3, bytes: 5, ..SiteTotals::default() });
     let profile = builder.finish();
-    assert_eq!(exported(&profile, ExportFormat::Folded, Measure::Allocations).0, "0x1f [libz.so.1] 3\n");
+    assert_eq!(exported(&profile, ExportFormat::Summary, Measure::Allocations).0, "0x1f [libz.so.1] 3\n");
     let document: Value =
         serde_json::from_str(&exported(&profile, ExportFormat::Firefox, Measure::Bytes).0).unwrap();
     assert_eq!(native(&document, "process")[0].3, "0x1f [libz.so.1]");
@@ -190,14 +192,14 @@ fn an_address_has_its_library_beside_it() {
 #[test]
 fn what_is_not_known_is_told() {
     let mut profile = profile();
-    profile.known = Known { leaked: true, ..Known::NOTHING };
-    let (text, warnings) = exported(&profile, ExportFormat::Folded, Measure::Peak);
+    profile.known = Availability { leaked: true, ..Availability::NOTHING };
+    let (text, warnings) = exported(&profile, ExportFormat::Summary, Measure::Peak);
     assert!(warnings[0].contains("does not tell the figure peak"), "{text} {warnings:?}");
     let (text, _) = exported(&profile, ExportFormat::Speedscope, Measure::Peak);
     let document: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(document["profiles"].as_array().map(Vec::len), Some(1));
     assert_eq!(violation_of_speedscope(&document), None);
-    let empty = ProfileBuilder::new(Recording::default(), Known::ALL).finish();
+    let empty = ProfileBuilder::new(Recording::default(), Availability::ALL).finish();
     let document: Value =
         serde_json::from_str(&exported(&empty, ExportFormat::Speedscope, Measure::Peak).0).unwrap();
     assert_eq!(violation_of_speedscope(&document), None);

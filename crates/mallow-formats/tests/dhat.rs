@@ -5,8 +5,8 @@ use crate::valgrind_files::{
 };
 use mallow_formats::export::ExportFormat;
 use mallow_formats::{Format, Imported, read_as};
-use mallow_profile::ReallocBooking;
-use mallow_profile::{Known, Process, ProfileBuilder, Recording, SiteTotals, TimeUnit, Totals};
+use mallow_profile::ReallocAttribution;
+use mallow_profile::{Availability, Process, ProfileBuilder, Recording, SiteTotals, TimeUnit, Totals};
 use mallow_trace::{read_file, read_file_with};
 use proptest::prelude::*;
 use std::io::Write;
@@ -49,7 +49,7 @@ fn site(
 }
 
 #[test]
-fn valgrinds_file_gives_its_figures() {
+fn valgrinds_file_gives_its_metrics() {
     let Imported { profile, warnings, complete } = dhat("dhat/realloc_chain.json");
     assert!(complete);
     assert_eq!(
@@ -60,7 +60,7 @@ fn valgrinds_file_gives_its_figures() {
              while the whole heap is at a new peak",
         ]
     );
-    let known = Known {
+    let known = Availability {
         allocations: true,
         bytes: true,
         peak: true,
@@ -70,7 +70,7 @@ fn valgrinds_file_gives_its_figures() {
         own_maximum: true,
         own_maximum_blocks: true,
         lifetimes: true,
-        ..Known::NOTHING
+        ..Availability::NOTHING
     };
     assert_eq!(profile.known, known);
     let recording = Recording {
@@ -118,7 +118,7 @@ fn inlined_calls_and_recursions_are_told_apart() {
 }
 
 #[test]
-fn the_crates_file_gives_its_figures() {
+fn the_crates_file_gives_its_metrics() {
     let Imported { profile, warnings, .. } = dhat("dhat/rows.json");
     assert_eq!(warnings, [""; 0]);
     assert_eq!(profile.recording.time_unit, TimeUnit::Microseconds);
@@ -165,7 +165,7 @@ fn valgrind_and_mallow_count_the_same() {
     for name in ["realloc_chain", "inlined"] {
         let valgrind = dhat(&format!("dhat/{name}.json")).profile;
         let trace = fixture_path(&format!("dhat/{name}.mallow"));
-        let ours = read_file_with(&trace, ReallocBooking::Origin).unwrap().profile;
+        let ours = read_file_with(&trace, ReallocAttribution::Origin).unwrap().profile;
         let of = |profile| {
             sites(profile)
                 .into_iter()
@@ -285,7 +285,7 @@ fn a_file_without_lifetimes_knows_only_totals() {
                 \"te\":9,\"pps\":[{\"tb\":5,\"tbk\":2,\"fs\":[1]}],\"ftbl\":[\"[root]\",\"0x1: main (a.c:1)\"]}";
     let Imported { profile, warnings, .. } = read_as(text.as_bytes(), Format::Dhat).unwrap();
     assert_eq!(warnings, [""; 0]);
-    assert_eq!(profile.known, Known { allocations: true, bytes: true, ..Known::NOTHING });
+    assert_eq!(profile.known, Availability { allocations: true, bytes: true, ..Availability::NOTHING });
     assert_eq!((profile.totals().bytes, profile.totals().allocations), (5, 2));
     let (text, warnings) = exported(&profile, ExportFormat::Dhat);
     assert_eq!(warnings, [""; 0]);
@@ -356,17 +356,17 @@ struct Viewed {
 }
 
 impl Viewed {
-    fn root(&self, figure: &str) -> u64 {
-        self.json["root"][figure].as_u64().unwrap_or_else(|| panic!("{figure} in {}", self.json["root"]))
+    fn root(&self, metric: &str) -> u64 {
+        self.json["root"][metric].as_u64().unwrap_or_else(|| panic!("{metric} in {}", self.json["root"]))
     }
 
     fn leaves(&self) -> Vec<(Vec<String>, SiteTotals)> {
         let of = |leaf: &serde_json::Value| {
-            let figure = |name: &str| leaf[name].as_u64().unwrap_or_else(|| panic!("{name} in {leaf}"));
-            let pair = |name: &str| (figure(name), figure(&format!("{name}k")));
+            let metric = |name: &str| leaf[name].as_u64().unwrap_or_else(|| panic!("{name} in {leaf}"));
+            let pair = |name: &str| (metric(name), metric(&format!("{name}k")));
             let frames = leaf["frames"].as_array().unwrap();
             let frames = frames.iter().map(|frame| frame.as_str().unwrap().to_owned()).collect();
-            (frames, site(pair("tb"), pair("gb"), pair("eb"), pair("mb"), figure("tl")))
+            (frames, site(pair("tb"), pair("gb"), pair("eb"), pair("mb"), metric("tl")))
         };
         self.json["leaves"].as_array().unwrap().iter().map(of).collect()
     }
@@ -397,7 +397,7 @@ fn view(texts: &[&str]) -> Result<Vec<Viewed>, String> {
 }
 
 #[test]
-fn the_viewer_shows_our_figures() {
+fn the_viewer_shows_our_metrics() {
     let mut profiles: Vec<_> = ["realloc_chain", "cxx_exceptions", "inlined", "rows"]
         .map(|name| dhat(&format!("dhat/{name}.json")).profile)
         .into();
@@ -448,7 +448,7 @@ fn the_viewer_prints_a_recording_of_ours() {
 #[test]
 fn sites_that_look_alike_become_one() {
     let one = site((10, 2), (4, 1), (3, 1), (5, 1), 7);
-    let mut builder = ProfileBuilder::new(Recording::default(), Known::ALL);
+    let mut builder = ProfileBuilder::new(Recording::default(), Availability::ALL);
     for pid in [1, 2] {
         let process = builder.add_process(Process { pid, ..Process::default() });
         for functions in [&[1, 2, 3][..], &[1, 2], &[]] {
@@ -504,9 +504,9 @@ fn the_viewer_refuses_a_repeated_location() {
 
 #[test]
 fn what_is_not_known_is_said() {
-    let known = Known { allocations: true, bytes: true, peak: true, ..Known::NOTHING };
-    let figures = SiteTotals { allocations: 1, bytes: 12, peak_bytes: 12, ..SiteTotals::default() };
-    let (text, warnings) = exported(&made(&[(vec![1], figures)], known, TimeUnit::Bytes), ExportFormat::Dhat);
+    let known = Availability { allocations: true, bytes: true, peak: true, ..Availability::NOTHING };
+    let metrics = SiteTotals { allocations: 1, bytes: 12, peak_bytes: 12, ..SiteTotals::default() };
+    let (text, warnings) = exported(&made(&[(vec![1], metrics)], known, TimeUnit::Bytes), ExportFormat::Dhat);
     assert_eq!(
         warnings,
         [
@@ -515,7 +515,7 @@ fn what_is_not_known_is_said() {
         ]
     );
     assert_eq!(view(&[&text]).unwrap()[0].root("gb"), 12);
-    let none = exported(&made(&[], Known::ALL, TimeUnit::Microseconds), ExportFormat::Dhat).0;
+    let none = exported(&made(&[], Availability::ALL, TimeUnit::Microseconds), ExportFormat::Dhat).0;
     assert_eq!(read_as(none.as_bytes(), Format::Dhat).unwrap().profile.sites, []);
 }
 
@@ -533,13 +533,13 @@ fn real_files_come_back() {
     }
 }
 
-fn figure() -> impl Strategy<Value = u64> {
+fn metric() -> impl Strategy<Value = u64> {
     prop_oneof![0..1000u64, Just(1u64 << 60)]
 }
 
 fn any_site() -> impl Strategy<Value = Made> {
-    let pair = || (figure(), figure());
-    let totals = (pair(), pair(), pair(), pair(), figure());
+    let pair = || (metric(), metric());
+    let totals = (pair(), pair(), pair(), pair(), metric());
     let frames = proptest::collection::vec(0..4u8, 0..6);
     (frames, totals).prop_map(|(frames, (mut total, peak, end, own, lifetimes))| {
         total.1 += 1;
@@ -550,7 +550,7 @@ fn any_site() -> impl Strategy<Value = Made> {
 proptest! {
     #[test]
     fn any_profile_comes_back(made_sites in proptest::collection::vec(any_site(), 0..12)) {
-        let known = Known { calls: false, temporary: false, times: false, ..Known::ALL };
+        let known = Availability { calls: false, temporary: false, times: false, ..Availability::ALL };
         for unit in [TimeUnit::Microseconds, TimeUnit::Instructions, TimeUnit::Bytes] {
             let first = made(&made_sites, known, unit);
             let (text, _) = exported(&first, ExportFormat::Dhat);

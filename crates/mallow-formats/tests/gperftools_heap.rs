@@ -2,7 +2,7 @@
 
 use crate::judges::{fixture, fixture_path, run, table_of};
 use mallow_formats::{Format, Imported, read_as};
-use mallow_profile::{Address, Known};
+use mallow_profile::{Address, Availability};
 use std::process::Command;
 
 fn read(bytes: &[u8]) -> Imported {
@@ -10,7 +10,7 @@ fn read(bytes: &[u8]) -> Imported {
 }
 
 #[test]
-fn exact_figures_stay_exact() {
+fn exact_metrics_stay_exact() {
     let imported = read(&fixture("gperftools/heaps.heap"));
     let profile = &imported.profile;
     let rows: Vec<_> = profile
@@ -41,7 +41,13 @@ fn exact_figures_stay_exact() {
     assert_eq!((totals.leaked_blocks, totals.leaked_bytes), (10_001, 14_216_320));
     assert_eq!(
         profile.known,
-        Known { allocations: true, bytes: true, leaked: true, leaked_blocks: true, ..Known::NOTHING }
+        Availability {
+            allocations: true,
+            bytes: true,
+            leaked: true,
+            leaked_blocks: true,
+            ..Availability::NOTHING
+        }
     );
     assert_eq!(imported.warnings, [] as [String; 0]);
     assert!(imported.complete);
@@ -51,7 +57,7 @@ fn exact_figures_stay_exact() {
 fn a_sample_is_scaled_as_pprof_scales_it() {
     let imported = read(&fixture("gperftools/go.txt"));
     let profile = &imported.profile;
-    for (index, figure) in [
+    for (index, metric) in [
         ("inuse_space", profile.totals().leaked_bytes),
         ("inuse_objects", profile.totals().leaked_blocks),
         ("alloc_space", profile.totals().bytes),
@@ -65,7 +71,7 @@ fn a_sample_is_scaled_as_pprof_scales_it() {
         let total = text.lines().find_map(|line| line.rsplit_once(" of ")?.1.strip_suffix(" total")).unwrap();
         let total: u64 = total.trim_end_matches('B').parse().unwrap();
         // pprof cuts each of the 13 stacks' figures off, we round them.
-        assert!(total.abs_diff(figure) <= 13, "{index}: {total} and {figure}");
+        assert!(total.abs_diff(metric) <= 13, "{index}: {total} and {metric}");
     }
     let leaked = table_of(profile, |totals| totals.leaked_bytes);
     assert!(leaked["main.block"].0 > 1_000_000 && leaked["main.leak"].0 > 1_000_000, "{leaked:?}");

@@ -6,8 +6,8 @@ mod print;
 use export::exported;
 use mallow_base::Frame;
 use mallow_formats::{Format, Imported, open_profile, read_as};
-use mallow_profile::{Address, Measure, Profile, ReallocBooking, Site, SiteTotals, StackId, Totals};
-use print::{Judgement, bytes, judge};
+use mallow_profile::{Address, Measure, Profile, ReallocAttribution, Site, SiteTotals, StackId, Totals};
+use print::{Conclusion, bytes, judge};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ fn fixture(name: &str) -> PathBuf {
 }
 
 fn import(path: &Path) -> Imported {
-    let (format, imported) = open_profile(path, ReallocBooking::OwnSite).unwrap();
+    let (format, imported) = open_profile(path, ReallocAttribution::OwnSite).unwrap();
     assert_eq!(format, Format::Heaptrack);
     imported
 }
@@ -41,21 +41,21 @@ fn call(frame: &Frame) -> String {
 }
 
 fn by_stack(profile: &Profile, measure: Measure) -> BTreeMap<String, u64> {
-    let mut figures = BTreeMap::new();
+    let mut metrics = BTreeMap::new();
     for Site { stack, totals, .. } in &profile.sites {
-        let figure = measure.of_site(totals);
-        if figure > 0 {
-            *figures.entry(folded(profile, *stack)).or_default() += figure;
+        let metric = measure.of_site(totals);
+        if metric > 0 {
+            *metrics.entry(folded(profile, *stack)).or_default() += metric;
         }
     }
-    figures
+    metrics
 }
 
 /// Our analysis in heaptrack's words.
-fn our_judgement(profile: &Profile) -> Judgement {
+fn our_conclusion(profile: &Profile) -> Conclusion {
     let totals = profile.totals();
     let rss_max = profile.processes[0].samples.iter().map(|sample| sample.rss_bytes).max().unwrap_or(0);
-    Judgement {
+    Conclusion {
         // heaptrack adds a millisecond, so as not to divide by zero.
         runtime: format!("{:.2}s.", (profile.recording.duration_us + 1000) as f64 / 1e6),
         calls: totals.allocations,
@@ -110,7 +110,7 @@ fn rust_name(name: &str) -> String {
 }
 
 /// heaptrack leaves Rust's names as the linker has them.
-fn readable(judgement: Judgement) -> Judgement {
+fn readable(conclusion: Conclusion) -> Conclusion {
     let stack = |stack: &str| {
         let name = |call: &str| match call.split_once(' ') {
             Some((name, file)) => format!("{} {file}", rust_name(name)),
@@ -118,15 +118,15 @@ fn readable(judgement: Judgement) -> Judgement {
         };
         stack.split(';').map(name).collect::<Vec<_>>().join(";")
     };
-    let map = |figures: BTreeMap<String, u64>| {
-        figures.into_iter().map(|(key, figure)| (stack(&key), figure)).collect()
+    let map = |metrics: BTreeMap<String, u64>| {
+        metrics.into_iter().map(|(key, metric)| (stack(&key), metric)).collect()
     };
-    Judgement {
-        allocations: map(judgement.allocations),
-        temporary: map(judgement.temporary),
-        peak_bytes: map(judgement.peak_bytes),
-        leaked_bytes: map(judgement.leaked_bytes),
-        ..judgement
+    Conclusion {
+        allocations: map(conclusion.allocations),
+        temporary: map(conclusion.temporary),
+        peak_bytes: map(conclusion.peak_bytes),
+        leaked_bytes: map(conclusion.leaked_bytes),
+        ..conclusion
     }
 }
 
@@ -144,10 +144,10 @@ const FILES: [&str; 9] = [
 ];
 
 #[test]
-fn every_version_has_the_figures_that_heaptrack_prints() {
+fn every_version_has_the_metrics_that_heaptrack_prints() {
     for name in FILES {
         let imported = import(&fixture(name));
-        assert_eq!(our_judgement(&imported.profile), readable(judge(&fixture(name))), "{name}");
+        assert_eq!(our_conclusion(&imported.profile), readable(judge(&fixture(name))), "{name}");
     }
 }
 
@@ -246,7 +246,7 @@ fn a_raw_file_has_the_totals_of_the_interpreted_one() {
             .status()
             .expect("heaptrack_interpret runs; cargo xtask packages installs it");
         assert!(status.success());
-        let (ours, theirs) = (our_judgement(&raw.profile), judge(&interpreted));
+        let (ours, theirs) = (our_conclusion(&raw.profile), judge(&interpreted));
         assert_eq!(
             (ours.calls, &ours.peak, &ours.leaked),
             (theirs.calls, &theirs.peak, &theirs.leaked),
@@ -287,7 +287,7 @@ fn without_heaptracks_own(profile: &Profile) -> SiteTotals {
 
 /// What `mallow record` counts for the same command, where heaptrack sees everything.
 #[test]
-fn a_recording_of_ours_has_the_same_figures() {
+fn a_recording_of_ours_has_the_same_metrics() {
     let ours = SiteTotals {
         allocations: 3033,
         bytes: 210_213,

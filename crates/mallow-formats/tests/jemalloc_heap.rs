@@ -3,7 +3,7 @@
 use crate::judges::{Judged, fixture, fixture_path, hard_profile, jeprof, table_of};
 use mallow_formats::export::{self, ExportFormat, ExportOptions};
 use mallow_formats::{Format, Imported, read_as};
-use mallow_profile::{Address, Known, Measure, Profile};
+use mallow_profile::{Address, Availability, Measure, Profile};
 use std::io::Write;
 
 fn read(bytes: &[u8]) -> Imported {
@@ -34,8 +34,8 @@ fn rows(profile: &Profile) -> Vec<Row> {
             panic!("the fixture's callers are all in files");
         };
         let totals = site.totals;
-        let figures = [totals.leaked_blocks, totals.leaked_bytes, totals.allocations, totals.bytes];
-        (profile.stacks.modules[module.0 as usize].path.clone(), svma, figures)
+        let metrics = [totals.leaked_blocks, totals.leaked_bytes, totals.allocations, totals.bytes];
+        (profile.stacks.modules[module.0 as usize].path.clone(), svma, metrics)
     };
     profile.sites.iter().map(row).collect()
 }
@@ -75,7 +75,10 @@ fn each_line_is_scaled_by_its_own_mean() {
 #[test]
 fn without_accumulation_only_what_is_live_is_known() {
     let imported = read(&fixture("jemalloc/live.heap"));
-    assert_eq!(imported.profile.known, Known { leaked: true, leaked_blocks: true, ..Known::NOTHING });
+    assert_eq!(
+        imported.profile.known,
+        Availability { leaked: true, leaked_blocks: true, ..Availability::NOTHING }
+    );
     assert!(imported.warnings[1].contains("prof_accum:true"), "{:?}", imported.warnings);
     assert!(imported.profile.processes[0].threads.is_empty());
     assert!(
@@ -93,8 +96,8 @@ fn jeprof_agrees_on_a_profile_of_jemalloc() {
         ("--alloc_space", |totals| totals.bytes),
         ("--alloc_objects", |totals| totals.allocations),
     ];
-    for (kind, figure) in judged {
-        let (ours, theirs) = (table_of(&imported.profile, figure), jeprof(&file, kind));
+    for (kind, metric) in judged {
+        let (ours, theirs) = (table_of(&imported.profile, metric), jeprof(&file, kind));
         assert!(ours.contains_key("leak") && ours.contains_key("cache") && ours.contains_key("work"));
         for (name, (flat, cumulative)) in theirs {
             // jeprof's names of libraries' functions carry versions and arguments less.
@@ -116,17 +119,17 @@ fn jeprof_shows_an_export_exactly() {
         ("--alloc_space", |totals| totals.bytes),
         ("--alloc_objects", |totals| totals.allocations),
     ];
-    for (kind, figure) in judged {
-        let mut ours = table_of(&profile, figure);
+    for (kind, metric) in judged {
+        let mut ours = table_of(&profile, metric);
         let no_stack: u64 =
-            profile.sites.iter().filter(|s| s.stack.is_none()).map(|s| figure(&s.totals)).sum();
+            profile.sites.iter().filter(|s| s.stack.is_none()).map(|s| metric(&s.totals)).sum();
         ours.insert("[no stack was taken]".into(), (no_stack, no_stack));
-        if let Some(figures) = ours.remove("Cursor::operator--") {
-            ours.insert("Cursor::operator- -".into(), figures);
+        if let Some(metrics) = ours.remove("Cursor::operator--") {
+            ours.insert("Cursor::operator- -".into(), metrics);
         }
         // The address of code without a name, as jeprof writes it: less one, to be in the call.
-        if let Some(figures) = ours.remove("0x7f0012345678") {
-            ours.insert("0x00007f0012345677".into(), figures);
+        if let Some(metrics) = ours.remove("0x7f0012345678") {
+            ours.insert("0x00007f0012345677".into(), metrics);
         }
         assert_eq!(without_inline(jeprof(file.path(), kind)), ours, "{kind}");
     }
@@ -142,16 +145,22 @@ fn jeprof_shows_an_export_exactly() {
 /// jeprof marks inlined calls.
 fn without_inline(table: crate::judges::Table) -> crate::judges::Table {
     let name = |name: String| name.trim_end_matches(" (inline)").to_owned();
-    table.into_iter().map(|(key, figures)| (name(key), figures)).collect()
+    table.into_iter().map(|(key, metrics)| (name(key), metrics)).collect()
 }
 
 #[test]
-fn a_round_trip_keeps_figures_frames_and_addresses() {
+fn a_round_trip_keeps_metrics_frames_and_addresses() {
     let profile = hard_profile();
     let back = read(&exported(&profile, Measure::Leaked).0).profile;
     assert_eq!(
         back.known,
-        Known { leaked: true, leaked_blocks: true, allocations: true, bytes: true, ..Known::NOTHING }
+        Availability {
+            leaked: true,
+            leaked_blocks: true,
+            allocations: true,
+            bytes: true,
+            ..Availability::NOTHING
+        }
     );
     let (before, after) = (profile.totals(), back.totals());
     assert_eq!((before.leaked_blocks, before.leaked_bytes), (after.leaked_blocks, after.leaked_bytes));
@@ -271,7 +280,7 @@ fn no_damage_makes_it_panic() {
 }
 
 #[test]
-fn figures_beyond_all_bounds_stay_at_the_largest_number() {
+fn metrics_beyond_all_bounds_stay_at_the_largest_number() {
     let max = u64::MAX;
     let text = format!(
         "heap_v2/{max}\n@ 0x1 0x2\n t*: {max}: {max} [{max}: {max}]\n t1: {max}: 1 [1: {max}]\n@ 0x2\n t*: {max}: {max} [1: 1]\n"

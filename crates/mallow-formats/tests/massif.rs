@@ -6,7 +6,7 @@ use crate::valgrind_files::{
 use mallow_formats::export::ExportFormat;
 use mallow_formats::{Format, Imported, read_as};
 use mallow_profile::{
-    Known, LiveSample, Process, Profile, ProfileBuilder, Recording, SiteTotals, TimeUnit, Totals,
+    Availability, LiveSample, Process, Profile, ProfileBuilder, Recording, SiteTotals, TimeUnit, Totals,
 };
 use mallow_trace::read_file;
 use proptest::prelude::*;
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::process::Command;
 
-const PEAK_AND_END: Known = Known { peak: true, leaked: true, ..Known::NOTHING };
+const PEAK_AND_END: Availability = Availability { peak: true, leaked: true, ..Availability::NOTHING };
 
 fn massif(name: &str) -> Imported {
     imported(name, Format::Massif)
@@ -39,11 +39,11 @@ fn held(profile: &Profile) -> BTreeMap<String, (u64, u64)> {
 }
 
 #[test]
-fn a_real_file_gives_its_figures() {
+fn a_real_file_gives_its_metrics() {
     let Imported { profile, warnings, complete } = massif("massif/realloc_chain.txt");
     assert!(complete);
     assert_eq!(warnings, ["what was leaked is not known: the last snapshot has no tree"]);
-    assert_eq!(profile.known, Known { peak: true, ..Known::NOTHING });
+    assert_eq!(profile.known, Availability { peak: true, ..Availability::NOTHING });
     let recording = Recording {
         command: vec!["./realloc_chain".into()],
         duration_us: 137_988,
@@ -106,10 +106,16 @@ fn pages_are_called_pages() {
 
 /// memcheck's tree, and mallow's recording of the same binary.
 #[test]
-fn memchecks_tree_is_figures_and_no_moments() {
+fn memchecks_tree_is_metrics_and_no_moments() {
     let Imported { profile, warnings, .. } = massif("massif/inlined_xtree.ms");
     assert_eq!(warnings, [""; 0]);
-    let known = Known { allocations: true, bytes: true, leaked: true, leaked_blocks: true, ..Known::NOTHING };
+    let known = Availability {
+        allocations: true,
+        bytes: true,
+        leaked: true,
+        leaked_blocks: true,
+        ..Availability::NOTHING
+    };
     assert_eq!((profile.known, &profile.processes[0].live_samples[..]), (known, &[][..]));
     let ours = read_file(&fixture_path("dhat/inlined.mallow")).unwrap().profile;
     let totals = |totals: Totals| Totals { temporary: 0, peak_bytes: 0, peak_blocks: 0, ..totals };
@@ -368,7 +374,7 @@ fn the_process_with_the_highest_peak_is_written() {
 #[test]
 fn what_is_not_known_is_said_and_left_out() {
     let totals = SiteTotals { allocations: 3, bytes: 30, leaked_bytes: 10, ..SiteTotals::default() };
-    let known = Known { allocations: true, bytes: true, leaked: true, ..Known::NOTHING };
+    let known = Availability { allocations: true, bytes: true, leaked: true, ..Availability::NOTHING };
     let (text, warnings) =
         exported(&made(&[(vec![1], totals)], known, TimeUnit::Instructions), ExportFormat::Massif);
     assert_eq!(

@@ -3,7 +3,7 @@
 use crate::judges::{Judged, fixture, fixture_path, hard_profile, pprof_top, run, table_of};
 use mallow_formats::export::{self, ExportFormat, ExportOptions};
 use mallow_formats::{Format, Imported, read_as};
-use mallow_profile::{Address, Known, Measure, Profile, SiteTotals};
+use mallow_profile::{Address, Availability, Measure, Profile, SiteTotals};
 use std::io::{Read, Write};
 use std::process::Command;
 
@@ -39,13 +39,19 @@ const JUDGED: [Judged; 4] = [
 #[test]
 fn a_heap_profile_of_go_reads_as_pprof_shows_it() {
     let imported = read(&fixture("pprof/heaps.pb.gz"));
-    for (index, figure) in JUDGED {
+    for (index, metric) in JUDGED {
         let theirs = pprof_top(&fixture_path("pprof/heaps.pb.gz"), index);
-        assert_eq!(table_of(&imported.profile, figure), theirs, "{index}");
+        assert_eq!(table_of(&imported.profile, metric), theirs, "{index}");
     }
     assert_eq!(
         imported.profile.known,
-        Known { allocations: true, bytes: true, leaked: true, leaked_blocks: true, ..Known::NOTHING }
+        Availability {
+            allocations: true,
+            bytes: true,
+            leaked: true,
+            leaked_blocks: true,
+            ..Availability::NOTHING
+        }
     );
     assert_eq!(imported.profile.recording.command, ["/srv/demo/go/heaps"]);
     assert_eq!(
@@ -70,11 +76,11 @@ fn pprof_shows_an_export_exactly() {
     let file = stored(&exported(&profile, Measure::Leaked));
     let peak: fn(&SiteTotals) -> u64 = |totals| totals.peak_bytes;
     let temporary: fn(&SiteTotals) -> u64 = |totals| totals.temporary;
-    for (index, figure) in JUDGED.into_iter().chain([("peak_space", peak), ("temporary_objects", temporary)])
+    for (index, metric) in JUDGED.into_iter().chain([("peak_space", peak), ("temporary_objects", temporary)])
     {
-        let mut ours = table_of(&profile, figure);
+        let mut ours = table_of(&profile, metric);
         let no_stack: u64 =
-            profile.sites.iter().filter(|s| s.stack.is_none()).map(|s| figure(&s.totals)).sum();
+            profile.sites.iter().filter(|s| s.stack.is_none()).map(|s| metric(&s.totals)).sum();
         ours.insert("[no stack was taken]".into(), (no_stack, no_stack));
         assert_eq!(pprof_top(file.path(), index), ours, "{index}");
     }
@@ -97,7 +103,7 @@ fn pprof_finds_nothing_wrong_with_an_export() {
 }
 
 #[test]
-fn a_round_trip_keeps_figures_frames_and_addresses() {
+fn a_round_trip_keeps_metrics_frames_and_addresses() {
     let profile = hard_profile();
     let imported = read(&exported(&profile, Measure::Leaked));
     let back = imported.profile;
@@ -122,10 +128,10 @@ fn a_round_trip_keeps_figures_frames_and_addresses() {
     assert_eq!(back.recording.command, ["/usr/bin/app --fast"]);
     assert_eq!(back.recording.started_unix_us, profile.recording.started_unix_us);
     assert_eq!(back.recording.duration_us, profile.recording.duration_us);
-    for figure in JUDGED.map(|(_, figure)| figure) {
-        let mut before = table_of(&profile, figure);
-        let after = table_of(&back, figure);
-        before.retain(|_, figures| *figures != (0, 0));
+    for metric in JUDGED.map(|(_, metric)| metric) {
+        let mut before = table_of(&profile, metric);
+        let after = table_of(&back, metric);
+        before.retain(|_, metrics| *metrics != (0, 0));
         assert_eq!(after, before);
     }
 }
@@ -151,7 +157,7 @@ fn rust_names_are_readable() {
 #[test]
 fn what_is_not_known_is_no_type_of_samples() {
     let mut profile = hard_profile();
-    profile.known = Known { leaked: true, leaked_blocks: true, ..Known::NOTHING };
+    profile.known = Availability { leaked: true, leaked_blocks: true, ..Availability::NOTHING };
     let back = read(&exported(&profile, Measure::Leaked));
     assert_eq!(back.profile.known, profile.known);
     assert_eq!(back.profile.totals().leaked_bytes, profile.totals().leaked_bytes);

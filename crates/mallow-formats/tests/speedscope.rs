@@ -46,31 +46,31 @@ type Place = (String, Option<String>, Option<u64>);
 
 /// Own and total figure of each name with its place, and the figure of each stack of names; without zeros.
 #[derive(Debug, Default, PartialEq)]
-struct Figures {
+struct Metrics {
     frames: BTreeMap<Place, (u64, u64)>,
     stacks: BTreeMap<String, u64>,
     total: u64,
 }
 
 /// As speedscope has them.
-fn theirs(profile: &Value) -> Figures {
-    let mut figures = Figures { total: profile["total"].as_u64().unwrap(), ..Figures::default() };
+fn theirs(profile: &Value) -> Metrics {
+    let mut metrics = Metrics { total: profile["total"].as_u64().unwrap(), ..Metrics::default() };
     for frame in profile["frames"].as_array().unwrap() {
         let text = |name: &str| frame[name].as_str().map(str::to_owned);
         let key = (text("name").unwrap(), text("file"), frame["line"].as_u64());
         let value = (frame["self"].as_u64().unwrap(), frame["total"].as_u64().unwrap());
-        assert_eq!(figures.frames.insert(key, value), None, "{frame} stands twice");
+        assert_eq!(metrics.frames.insert(key, value), None, "{frame} stands twice");
     }
     for stack in profile["stacks"].as_array().unwrap() {
-        *figures.stacks.entry(stack[0].as_str().unwrap().to_owned()).or_default() +=
+        *metrics.stacks.entry(stack[0].as_str().unwrap().to_owned()).or_default() +=
             stack[1].as_u64().unwrap();
     }
-    figures
+    metrics
 }
 
 /// As the profile has them, in the most obvious way: a function counts once in a stack, the program is its root.
-fn ours(profile: &Profile, measure: Measure) -> Figures {
-    let mut figures = Figures::default();
+fn ours(profile: &Profile, measure: Measure) -> Metrics {
+    let mut metrics = Metrics::default();
     let key = |frame: &Frame| -> Place {
         let line = frame.file.as_ref().and(frame.line).map(u64::from);
         (frame.function.clone(), frame.file.clone().or(frame.module.clone()), line)
@@ -85,15 +85,15 @@ fn ours(profile: &Profile, measure: Measure) -> Figures {
         let program = program.split(' ').next().unwrap().rsplit('/').next().unwrap();
         let mut stack: Vec<_> = profile.frames(site.stack).map(key).collect();
         stack.push((program.to_owned(), None, None));
-        figures.frames.entry(stack[0].clone()).or_default().0 += value;
+        metrics.frames.entry(stack[0].clone()).or_default().0 += value;
         for frame in stack.iter().collect::<BTreeSet<_>>() {
-            figures.frames.entry(frame.clone()).or_default().1 += value;
+            metrics.frames.entry(frame.clone()).or_default().1 += value;
         }
         let names: Vec<&str> = stack.iter().rev().map(|(name, ..)| name.as_str()).collect();
-        *figures.stacks.entry(names.join(";")).or_default() += value;
-        figures.total += value;
+        *metrics.stacks.entry(names.join(";")).or_default() += value;
+        metrics.total += value;
     }
-    figures
+    metrics
 }
 
 /// Every figure of a profile that is known is shown as it is.
@@ -141,7 +141,7 @@ fn small_profile() -> Profile {
     let recording = Recording { command: vec!["/bin/rows".into(), "-n".into()], ..Recording::default() };
     let mut builder = ProfileBuilder::new(
         recording,
-        Known { leaked: true, allocations: true, bytes: true, ..Known::NOTHING },
+        Availability { leaked: true, allocations: true, bytes: true, ..Availability::NOTHING },
     );
     let process = builder.add_process(Process { command: "/bin/rows -n".into(), ..Process::default() });
     let frame = |function: &str, line| Frame {
@@ -153,17 +153,17 @@ fn small_profile() -> Profile {
     let main = builder.location(Address::Unknown, vec![frame("main", 40)]);
     let inlined = vec![Frame { inlined: true, ..frame("row<a;b>", 12) }, frame("parse", 19)];
     let row = builder.location(Address::Unknown, inlined);
-    let figures = |allocations, bytes, leaked_bytes| SiteTotals {
+    let metrics = |allocations, bytes, leaked_bytes| SiteTotals {
         allocations,
         bytes,
         leaked_bytes,
         ..SiteTotals::default()
     };
     let stack = builder.stack([main, row]);
-    builder.add_site(process, stack, &figures(10, 4_000, 3_072));
+    builder.add_site(process, stack, &metrics(10, 4_000, 3_072));
     let stack = builder.stack([main]);
-    builder.add_site(process, stack, &figures(1, 1_024, 1_024));
-    builder.add_site(process, None, &figures(2, 20, 0));
+    builder.add_site(process, stack, &metrics(1, 1_024, 1_024));
+    builder.add_site(process, None, &metrics(2, 20, 0));
     builder.finish()
 }
 
@@ -204,7 +204,7 @@ fn a_reader_of_speedscope_sees_these_rows() {
 fn speedscope_shows_every_stack_of_what_other_tools_recorded() {
     for name in ["realloc_chain.json", "cxx_exceptions.json", "rows.json", "inlined.mallow"] {
         let path = fixture_path(&format!("dhat/{name}"));
-        let profile = open_profile(&path, ReallocBooking::default()).unwrap().1.profile;
+        let profile = open_profile(&path, ReallocAttribution::default()).unwrap().1.profile;
         assert!(profile.totals().allocations > 0, "{name}");
         assert_shown(&profile);
     }
@@ -212,8 +212,8 @@ fn speedscope_shows_every_stack_of_what_other_tools_recorded() {
 
 /// speedscope would import it and call it empty.
 #[test]
-fn a_profile_without_figures_is_not_written() {
-    let empty = ProfileBuilder::new(Recording::default(), Known::NOTHING).finish();
+fn a_profile_without_metrics_is_not_written() {
+    let empty = ProfileBuilder::new(Recording::default(), Availability::NOTHING).finish();
     let options = ExportOptions { measure: Measure::Bytes };
     let error = write(&empty, ExportFormat::Speedscope, &options, &mut Vec::new()).unwrap_err();
     assert_eq!(

@@ -1,8 +1,8 @@
 //! Stacks that other tools print as text: exact figures of real files, one sentence for damaged ones.
 
 use mallow_formats::{Format, ImportError, Imported, read_as};
-use mallow_profile::ReallocBooking;
-use mallow_profile::{Known, Measure, Profile};
+use mallow_profile::ReallocAttribution;
+use mallow_profile::{Availability, Measure, Profile};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -45,17 +45,18 @@ fn error(bytes: &[u8], format: Format) -> String {
 
 #[test]
 fn folded_stacks_are_numbers_of_allocations() {
-    let imported = read(b"# made by hand\nmain;work;malloc 12\n\nmain;idle 3\nmain;idle 4\n", Format::Folded);
+    let imported =
+        read(b"# made by hand\nmain;work;malloc 12\n\nmain;idle 3\nmain;idle 4\n", Format::Summary);
     let profile = &imported.profile;
     assert_eq!(stacks(profile, Measure::Allocations), ["main;idle 7", "main;work;malloc 12"]);
     assert_eq!(profile.totals().allocations, 19);
-    assert_eq!(profile.known, Known { allocations: true, ..Known::NOTHING });
+    assert_eq!(profile.known, Availability { allocations: true, ..Availability::NOTHING });
     assert_eq!(imported.warnings.len(), 1, "{:?}", imported.warnings);
 }
 
 #[test]
 fn heaptracks_own_folded_stacks_are_read() {
-    let imported = read(&fixture("folded/heaptrack.folded"), Format::Folded);
+    let imported = read(&fixture("folded/heaptrack.folded"), Format::Summary);
     assert_eq!(imported.profile.totals().allocations, 2010);
     let stacks = stacks(&imported.profile, Measure::Allocations);
     assert!(stacks.contains(&"main (rows.c);parse (rows.c);row (rows.c) 1500".to_owned()), "{stacks:?}");
@@ -65,15 +66,15 @@ fn heaptracks_own_folded_stacks_are_read() {
 #[test]
 fn folded_stacks_that_make_no_sense_are_told() {
     assert_eq!(
-        error(b"main 1\nmain;work\n", Format::Folded),
+        error(b"main 1\nmain;work\n", Format::Summary),
         "this file of folded stacks makes no sense at line 2: frames with semicolons between them, a blank and a number \
          was expected"
     );
-    let comparison = error(b"main 1 2\nmain;work 3 4\n", Format::Folded);
+    let comparison = error(b"main 1 2\nmain;work 3 4\n", Format::Summary);
     assert!(comparison.contains("it is a comparison"), "{comparison}");
-    let fractions = read_as(b"main 1.5\nmain;a 2.0\n", Format::Folded).unwrap();
+    let fractions = read_as(b"main 1.5\nmain;a 2.0\n", Format::Summary).unwrap();
     assert_eq!(fractions.warnings[1], "1 figures with a fraction were cut to whole numbers");
-    let large = read_as(b"a 99999999999999999999\nb 1\n", Format::Folded).unwrap();
+    let large = read_as(b"a 99999999999999999999\nb 1\n", Format::Summary).unwrap();
     assert_eq!(large.profile.totals().allocations, u64::MAX);
 }
 
@@ -115,7 +116,7 @@ fn bpftraces_maps() {
     let totals = profile.totals();
     // 1500 of 64 bytes, 500 of 120, 2 of 48, 900, 700, 5 of 10.
     assert_eq!((totals.allocations, totals.bytes), (2009, 157_746));
-    assert_eq!(profile.known, Known { allocations: true, bytes: true, ..Known::NOTHING });
+    assert_eq!(profile.known, Availability { allocations: true, bytes: true, ..Availability::NOTHING });
     assert!(profile.processes.iter().any(|process| process.pid > 0), "{:?}", profile.processes);
     assert_eq!(
         imported.warnings,
@@ -206,7 +207,13 @@ fn heaptrack_print_in_both_layouts() {
         let totals = profile.totals();
         assert_eq!((totals.allocations, totals.temporary), (2010, 2006), "{name}");
         assert_eq!((totals.peak_bytes, totals.leaked_bytes), (74_410, 1700), "{name}");
-        let known = Known { allocations: true, temporary: true, peak: true, leaked: true, ..Known::NOTHING };
+        let known = Availability {
+            allocations: true,
+            temporary: true,
+            peak: true,
+            leaked: true,
+            ..Availability::NOTHING
+        };
         assert_eq!(profile.known, known, "{name}");
         assert_eq!(profile.recording.command, ["./rows"], "{name}");
         let calls = stacks(profile, Measure::Allocations);
@@ -248,7 +255,7 @@ fn through(profile: &Profile) -> BTreeMap<String, u64> {
 fn no_function_has_calls_that_it_never_made() {
     let text = read(&fixture("heaptrack-print/rust-merged.txt"), Format::HeaptrackPrint);
     let data = fixture_path("heaptrack/csv-map-per-row.zst");
-    let (_, truth) = mallow_formats::open_profile(&data, ReallocBooking::OwnSite).unwrap();
+    let (_, truth) = mallow_formats::open_profile(&data, ReallocAttribution::OwnSite).unwrap();
     let (told, truth) = (through(&text.profile), through(&truth.profile));
     for (name, calls) in &told {
         assert!(truth.get(name).is_some_and(|most| calls <= most), "{name}: {calls}, {:?}", truth.get(name));
@@ -296,7 +303,7 @@ fn a_group_that_grows_beyond_its_file_is_refused() {
 fn memchecks_leaks() {
     let imported = read(&fixture("memcheck/all.xml"), Format::MemcheckXml);
     let profile = &imported.profile;
-    assert_eq!(profile.known, Known { leaked: true, leaked_blocks: true, ..Known::NOTHING });
+    assert_eq!(profile.known, Availability { leaked: true, leaked_blocks: true, ..Availability::NOTHING });
     let totals = profile.totals();
     assert_eq!((totals.leaked_bytes, totals.leaked_blocks), (1696, 4));
     assert_eq!(profile.recording.command, ["./rows"]);
@@ -362,7 +369,7 @@ fn memchecks_damaged_files() {
 }
 
 const FORMATS: [Format; 5] =
-    [Format::Folded, Format::Dtrace, Format::Bpftrace, Format::HeaptrackPrint, Format::MemcheckXml];
+    [Format::Summary, Format::Dtrace, Format::Bpftrace, Format::HeaptrackPrint, Format::MemcheckXml];
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
@@ -370,7 +377,7 @@ proptest! {
     #[test]
     fn folded_stacks_come_back(rows in prop::collection::btree_map("[a-z :<>()]{0,3}[a-z](;[a-z]{1,4}){0,4}", 1..1000_u64, 1..20)) {
         let text: String = rows.iter().map(|(stack, count)| format!("{stack} {count}\n")).collect();
-        let imported = read_as(text.as_bytes(), Format::Folded).unwrap();
+        let imported = read_as(text.as_bytes(), Format::Summary).unwrap();
         let sum: u64 = rows.values().sum();
         prop_assert_eq!(imported.profile.totals().allocations, sum);
         let of_sites: u64 = imported.profile.sites.iter().map(|site| site.totals.allocations).sum();

@@ -1,7 +1,7 @@
 //! The file byte for byte, round trips, damage.
 
 use super::*;
-use crate::measurement::{Figures, Run};
+use crate::measurement::{Metrics, Run};
 use crate::sample::{baseline, counts, frame, measurement, of_runs, run, site};
 use mallow_base::Frame;
 use proptest::prelude::*;
@@ -80,7 +80,7 @@ fn what_was_written_is_read() {
 fn a_changed_site_changes_one_line() {
     let before = sample();
     let mut after = before.clone();
-    after.sites[0].figures.allocations += 1;
+    after.sites[0].metrics.allocations += 1;
     let (before, after) = (before.to_text(), after.to_text());
     let changed = before.lines().zip(after.lines()).filter(|(a, b)| a != b).count();
     assert_eq!((changed, before.lines().count()), (1, after.lines().count()));
@@ -105,7 +105,7 @@ fn a_new_frame_leaves_the_keys_of_the_others() {
 fn the_judged_run_is_kept() {
     let runs: Vec<Run> = [7, 5, 9].into_iter().map(|count| run(vec![site("f", 1, count, 0)])).collect();
     let baseline = baseline(&of_runs(None, runs));
-    assert_eq!(baseline.sites[0].figures.allocations, 5);
+    assert_eq!(baseline.sites[0].metrics.allocations, 5);
     let spread = baseline.spread(Metric::Allocations).unwrap();
     assert_eq!((spread.min, spread.max, spread.runs), (5, 9, 3));
     assert_eq!(Baseline::of(&of_runs(None, Vec::new()), &Machine::default()), None);
@@ -118,7 +118,7 @@ fn the_largest_sites_are_kept_and_what_leaks_before_them() {
     let baseline = baseline(&of_runs(None, vec![run(sites)]));
     assert_eq!(baseline.sites.len(), SITES_MAX);
     let least = baseline.sites.iter().filter(|site| site.frames[0].function == "f");
-    assert_eq!(least.map(|site| site.figures.allocations).min(), Some(1101));
+    assert_eq!(least.map(|site| site.metrics.allocations).min(), Some(1101));
     assert!(baseline.sites.iter().any(|site| site.frames[0].function == "leak"));
     let left_out: u64 = (0..101).map(|line| 1000 + line).sum();
     assert_eq!(baseline.left_out, LeftOut { sites: 101, allocations: left_out });
@@ -134,8 +134,8 @@ fn two_hundred_stacks_of_an_interpreter_are_small() {
             let number = number % 400;
             frame(&format!("module{}.function_{number}", number % 40), "lib/python3.11/module.py", number)
         });
-        let figures = Figures { allocations: 1000 + u64::from(index), bytes: 64_000, ..Figures::default() };
-        Site { frames: frames.collect(), figures }
+        let metrics = Metrics { allocations: 1000 + u64::from(index), bytes: 64_000, ..Metrics::default() };
+        Site { frames: frames.collect(), metrics }
     });
     let text = baseline(&of_runs(Some(1000), vec![run(sites.collect())])).to_text();
     assert!((40_000..100_000).contains(&text.len()), "{}", text.len());
@@ -208,8 +208,8 @@ fn any_frame() -> impl Strategy<Value = Frame> {
 }
 
 fn any_sites() -> impl Strategy<Value = Vec<Site>> {
-    let figures =
-        (any::<u64>(), any::<u64>(), 0u64..3, any::<u64>(), 0u64..3).prop_map(|(a, b, c, d, e)| Figures {
+    let metrics =
+        (any::<u64>(), any::<u64>(), 0u64..3, any::<u64>(), 0u64..3).prop_map(|(a, b, c, d, e)| Metrics {
             allocations: a,
             bytes: b,
             peak_bytes: 0,
@@ -217,8 +217,8 @@ fn any_sites() -> impl Strategy<Value = Vec<Site>> {
             remaining_bytes: d,
             descriptors: e,
         });
-    let site = (prop::collection::vec(any_frame(), 0..6), figures)
-        .prop_map(|(frames, figures)| Site { frames, figures });
+    let site = (prop::collection::vec(any_frame(), 0..6), metrics)
+        .prop_map(|(frames, metrics)| Site { frames, metrics });
     prop::collection::vec(site, 0..12)
 }
 
@@ -246,7 +246,7 @@ proptest! {
 #[test]
 fn sums_of_a_table_are_those_of_the_run() {
     let now = measurement(Some(10), &[(50, 1); 3]);
-    let sum: u64 = baseline(&now).sites.iter().map(|site| site.figures.allocations).sum();
+    let sum: u64 = baseline(&now).sites.iter().map(|site| site.metrics.allocations).sum();
     assert_eq!(sum, 50);
     assert_eq!(baseline(&counts(None, &[5])).ops, None);
 }

@@ -68,9 +68,9 @@ fn allocations(result: &TestResult) -> Option<(u64, u64)> {
     if matches!(result.outcome, Outcome::Error | Outcome::Stale | Outcome::Missing) {
         return None;
     }
-    let judgement = result.judgements.iter().find(|judgement| judgement.metric == Metric::Allocations)?;
-    let reference = judgement.reference.filter(|reference| *reference > 0)?;
-    Some((reference, judgement.spread.min))
+    let conclusion = result.conclusions.iter().find(|conclusion| conclusion.metric == Metric::Allocations)?;
+    let reference = conclusion.reference.filter(|reference| *reference > 0)?;
+    Some((reference, conclusion.spread.min))
 }
 
 fn blind(result: &mut TestResult, sentence: String) {

@@ -21,17 +21,17 @@
 //! against it.
 
 mod ignore;
+mod position;
 mod sentence;
-mod standing;
 mod window;
 
 use crate::baseline::{Baseline, Found};
 use crate::limit::Limits;
 use crate::measurement::{Measurement, Metric, Run, Site, judged_run};
-use crate::result::{Judgement, Outcome, Spread, Standing, TestResult};
+use crate::result::{Conclusion, Outcome, Position, Spread, TestResult};
 use crate::{site_diff, spread};
+use position::Confidence;
 pub use sentence::per_operation;
-use standing::Confidence;
 
 /// How to judge.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -91,7 +91,7 @@ pub fn judge(
         measurement.notes.append(&mut sentences);
     }
     let mut result =
-        TestResult { judgements: verdict.judgements, ..finish(measurement, verdict.outcome, sentences) };
+        TestResult { conclusions: verdict.conclusions, ..finish(measurement, verdict.outcome, sentences) };
     explain(&mut result, baseline.as_deref());
     result
 }
@@ -123,7 +123,7 @@ fn usable<'a>(
 /// What the metrics come to.
 struct Verdict {
     outcome: Outcome,
-    judgements: Vec<Judgement>,
+    conclusions: Vec<Conclusion>,
 }
 
 impl Verdict {
@@ -133,26 +133,26 @@ impl Verdict {
         limits: &Limits,
         sentences: &mut Vec<String>,
     ) -> Self {
-        let mut judgements = Vec::new();
+        let mut conclusions = Vec::new();
         let mut is_flaky = false;
         for metric in Metric::ALL {
-            let Some(judged) = standing::judge_metric(measurement, baseline, limits, metric) else {
+            let Some(judged) = position::judge_metric(measurement, baseline, limits, metric) else {
                 continue;
             };
-            let said = sentence::of(&judged.judgement, judged.confidence, measurement, limits);
+            let said = sentence::of(&judged.conclusion, judged.confidence, measurement, limits);
             match judged.confidence {
-                Confidence::Noted if judged.judgement.standing == Standing::Within => {
+                Confidence::Noted if judged.conclusion.position == Position::Within => {
                     measurement.notes.extend(said)
                 }
                 _ => sentences.extend(said),
             }
             is_flaky |= matches!(judged.confidence, Confidence::Flaky | Confidence::FewOperations);
-            judgements.push(judged.judgement);
+            conclusions.push(judged.conclusion);
         }
-        let has = |standing| judgements.iter().any(|j| j.standing == standing);
+        let has = |position| conclusions.iter().any(|j| j.position == position);
         let is_set = |metric| window::is_set(metric, limits, baseline);
-        let is_broken = judgements.iter().any(|j| j.standing == Standing::Above && is_set(j.metric));
-        let unknown = window::unknown(&judgements);
+        let is_broken = conclusions.iter().any(|j| j.position == Position::Above && is_set(j.metric));
+        let unknown = window::unknown(&conclusions);
         let is_seen = measurement.unseen.is_empty();
         if let Some(metric) = unknown.filter(|_| is_seen) {
             // What is broken is said first.
@@ -166,16 +166,16 @@ impl Verdict {
             Outcome::Regressed
         } else if unknown.is_some() {
             Outcome::Missing
-        } else if has(Standing::Above) {
+        } else if has(Position::Above) {
             Outcome::Regressed
         } else if is_flaky {
             Outcome::Flaky
-        } else if has(Standing::Below) {
+        } else if has(Position::Below) {
             Outcome::Improved
         } else {
             Outcome::Ok
         };
-        Self { outcome, judgements }
+        Self { outcome, conclusions }
     }
 }
 
@@ -183,31 +183,31 @@ impl Verdict {
 fn explain(result: &mut TestResult, baseline: Option<&Baseline>) {
     let Some(measurement) = &result.measurement else { return };
     let above =
-        |metric| result.judgements.iter().any(|j| j.metric == metric && j.standing == Standing::Above);
+        |metric| result.conclusions.iter().any(|j| j.metric == metric && j.position == Position::Above);
     let has_left = above(Metric::Remaining) || above(Metric::RemainingBytes) || above(Metric::Descriptors);
     let Some(run) = judged_run(&measurement.runs) else { return };
     result.left = site_diff::left(run);
     if result.left.is_empty() && (has_left || result.outcome == Outcome::Flaky) {
         // A leak of fewer than one block per run is not in the run with the fewest allocations.
-        let most = |run: &&Run| (run.figures.remaining_blocks, run.figures.descriptors);
+        let most = |run: &&Run| (run.metrics.remaining_blocks, run.metrics.descriptors);
         result.left = measurement.runs.iter().max_by_key(most).map(site_diff::left).unwrap_or_default();
     }
     let is_unsteady =
-        result.judgements.iter().any(|j| j.metric == Metric::Allocations && !j.spread.is_steady());
+        result.conclusions.iter().any(|j| j.metric == Metric::Allocations && !j.spread.is_steady());
     if result.outcome == Outcome::Flaky || (is_unsteady && result.outcome != Outcome::Ok) {
         result.varying = spread::varying_sites(&measurement.runs);
     }
     let is_changed = matches!(result.outcome, Outcome::Regressed | Outcome::Improved | Outcome::Flaky);
     if let (true, Some(baseline)) = (is_changed, baseline) {
-        let focus = focus(&result.judgements);
+        let focus = focus(&result.conclusions);
         result.changes = site_diff::changes(baseline, run, focus);
     }
 }
 
 /// The metric that the changes should explain: what is above its window, else what is below, else allocations.
-fn focus(judgements: &[Judgement]) -> Metric {
-    let first = |standing| judgements.iter().find(|j| j.standing == standing).map(|j| j.metric);
-    first(Standing::Above).or_else(|| first(Standing::Below)).unwrap_or(Metric::Allocations)
+fn focus(conclusions: &[Conclusion]) -> Metric {
+    let first = |position| conclusions.iter().find(|j| j.position == position).map(|j| j.metric);
+    first(Position::Above).or_else(|| first(Position::Below)).unwrap_or(Metric::Allocations)
 }
 
 fn finish(measurement: Measurement, outcome: Outcome, sentences: Vec<String>) -> TestResult {
@@ -215,7 +215,7 @@ fn finish(measurement: Measurement, outcome: Outcome, sentences: Vec<String>) ->
         name: measurement.name.clone(),
         outcome,
         sentences,
-        judgements: Vec::new(),
+        conclusions: Vec::new(),
         changes: Vec::new(),
         varying: Vec::new(),
         left: Vec::<Site>::new(),

@@ -17,8 +17,8 @@ fn unlimited(now: &Measurement, limits: &Limits) -> TestResult {
     judge(now, None, limits, &Settings::default())
 }
 
-fn of(result: &TestResult, metric: Metric) -> &Judgement {
-    result.judgements.iter().find(|judgement| judgement.metric == metric).expect("each metric is judged")
+fn of(result: &TestResult, metric: Metric) -> &Conclusion {
+    result.conclusions.iter().find(|conclusion| conclusion.metric == metric).expect("each metric is judged")
 }
 
 #[test]
@@ -27,13 +27,13 @@ fn the_same_is_ok_and_says_nothing() {
     let result = judged(&now, &now);
     assert_eq!((result.outcome, result.sentences.len()), (Outcome::Ok, 0));
     assert_eq!(result.changes, []);
-    let metrics: Vec<Metric> = result.judgements.iter().map(|judgement| judgement.metric).collect();
+    let metrics: Vec<Metric> = result.conclusions.iter().map(|conclusion| conclusion.metric).collect();
     let known = Metric::ALL.into_iter().filter(|metric| !Metric::OF_RUNTIMES.contains(metric));
     assert_eq!(metrics, known.collect::<Vec<_>>(), "what no runtime told is not judged");
     let allocations = of(&result, Metric::Allocations);
     assert_eq!(allocations.window.map(|w| (w.min, w.max)), Some((73_990, 74_010)));
-    assert_eq!((allocations.reference, allocations.standing), (Some(74_000), Standing::Within));
-    assert_eq!(of(&result, Metric::Bytes).standing, Standing::Free);
+    assert_eq!((allocations.reference, allocations.position), (Some(74_000), Position::Within));
+    assert_eq!(of(&result, Metric::Bytes).position, Position::Free);
 }
 
 #[test]
@@ -48,9 +48,9 @@ fn more_is_a_regression_with_the_site() {
     );
     assert_eq!(result.changes.len(), 1);
     assert_eq!(result.changes[0].frames[0].function, "grow");
-    let figures = |side: Option<crate::measurement::Figures>| side.map(|figures| figures.allocations);
-    assert_eq!(figures(result.changes[0].before), Some(74_000));
-    assert_eq!(figures(result.changes[0].after), Some(75_000));
+    let metrics = |side: Option<crate::measurement::Metrics>| side.map(|metrics| metrics.allocations);
+    assert_eq!(metrics(result.changes[0].before), Some(74_000));
+    assert_eq!(metrics(result.changes[0].after), Some(75_000));
 }
 
 #[test]
@@ -138,8 +138,8 @@ fn every_second_run_dearer_is_flaky() {
 fn bytes_do_not_make_a_test_flaky() {
     let mut now = counts(Some(1000), &[1000; 10]);
     for (index, run) in now.runs.iter_mut().enumerate() {
-        run.figures.bytes += index as u64 * 100_000;
-        run.figures.peak_bytes = index as u64 * 77;
+        run.metrics.bytes += index as u64 * 100_000;
+        run.metrics.peak_bytes = index as u64 * 77;
     }
     assert!(!wants_more_runs(&now));
     assert_eq!(judged(&now, &counts(Some(1000), &[1000; 10])).outcome, Outcome::Ok);
@@ -245,8 +245,8 @@ fn too_few_operations_to_tell_a_leak_are_flaky() {
 fn descriptors_are_judged_like_blocks() {
     let mut now = counts(Some(1000), &[1000; 10]);
     for run in &mut now.runs {
-        run.figures.descriptors = 1;
-        run.sites[0].figures.descriptors = 1;
+        run.metrics.descriptors = 1;
+        run.sites[0].metrics.descriptors = 1;
     }
     let result = judged(&now, &counts(Some(1000), &[1000; 10]));
     assert_eq!(result.outcome, Outcome::Regressed);
@@ -291,7 +291,7 @@ fn a_baseline_for_other_operations_is_not_compared() {
 #[test]
 fn without_runs_it_is_an_error() {
     let result = unlimited(&of_runs(None, Vec::new()), &Limits::default());
-    assert_eq!((result.outcome, result.judgements.len()), (Outcome::Error, 0));
+    assert_eq!((result.outcome, result.conclusions.len()), (Outcome::Error, 0));
 }
 
 #[test]
@@ -367,7 +367,7 @@ fn objects_are_judged_where_a_runtime_tells_them() {
 }
 
 #[test]
-fn what_is_not_seen_is_blind_whatever_the_figures_are() {
+fn what_is_not_seen_is_blind_whatever_the_metrics_are() {
     let mut now = counts(Some(1000), &[1000; 10]);
     now.unseen = vec!["Its objects are not seen.".to_owned()];
     let result = judged(&now, &counts(Some(1000), &[1000; 10]));

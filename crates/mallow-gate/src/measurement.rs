@@ -70,7 +70,7 @@ impl Metric {
 
 /// The figures of one run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Figures {
+pub struct Metrics {
     /// See [`Metric::Allocations`].
     pub allocations: u64,
     /// See [`Metric::Bytes`].
@@ -85,7 +85,7 @@ pub struct Figures {
     pub descriptors: u64,
 }
 
-impl Figures {
+impl Metrics {
     /// One of them; none for what only a runtime tells.
     pub const fn of(&self, metric: Metric) -> Option<u64> {
         Some(match metric {
@@ -104,8 +104,8 @@ impl Figures {
 
     /// Both together. A sum that does not fit stays at the largest number: only a damaged file has such figures.
     #[must_use]
-    pub const fn plus(&self, more: &Figures) -> Figures {
-        Figures {
+    pub const fn plus(&self, more: &Metrics) -> Metrics {
+        Metrics {
             allocations: self.allocations.saturating_add(more.allocations),
             bytes: self.bytes.saturating_add(more.bytes),
             peak_bytes: self.peak_bytes.saturating_add(more.peak_bytes),
@@ -148,14 +148,14 @@ pub struct Site {
     /// Innermost first.
     pub frames: Vec<Frame>,
     /// Its share.
-    pub figures: Figures,
+    pub metrics: Metrics,
 }
 
 /// One run of a test that counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Run {
     /// What the whole run came to.
-    pub figures: Figures,
+    pub metrics: Metrics,
     /// What the language's runtime told.
     pub objects: Objects,
     /// The stacks that it is made of, each once. Frees of others' blocks have none.
@@ -169,15 +169,15 @@ pub struct Run {
 impl Run {
     /// A figure; none where it is not known.
     pub fn of(&self, metric: Metric) -> Option<u64> {
-        self.figures.of(metric).or(self.objects.of(metric))
+        self.metrics.of(metric).or(self.objects.of(metric))
     }
 }
 
 /// The run that stands for all: with the fewest allocations; of those the one that left the least, the first.
 pub fn judged_run(runs: &[Run]) -> Option<&Run> {
     runs.iter().min_by_key(|run| {
-        let figures = &run.figures;
-        (figures.allocations, figures.remaining_blocks, figures.descriptors)
+        let metrics = &run.metrics;
+        (metrics.allocations, metrics.remaining_blocks, metrics.descriptors)
     })
 }
 

@@ -1,6 +1,6 @@
 //! What a check came to.
 
-use crate::measurement::{Environment, Figures, Measurement, Metric};
+use crate::measurement::{Environment, Measurement, Metric, Metrics};
 use mallow_base::Frame;
 
 /// The verdict on a test; the worst last.
@@ -66,7 +66,7 @@ pub struct Window {
 
 /// How a metric stands to its window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum Position {
     /// No limit is set.
     Free,
     /// Below the window.
@@ -79,7 +79,7 @@ pub enum Standing {
 
 /// One metric, judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Judgement {
+pub struct Conclusion {
     /// Which.
     pub metric: Metric,
     /// What was measured.
@@ -89,7 +89,7 @@ pub struct Judgement {
     /// What is allowed.
     pub window: Option<Window>,
     /// How it stands.
-    pub standing: Standing,
+    pub position: Position,
 }
 
 /// A site whose share changed since the baseline.
@@ -98,9 +98,9 @@ pub struct SiteChange {
     /// Innermost first. Of the side after where there is one.
     pub frames: Vec<Frame>,
     /// One run's figures before; none for a new site.
-    pub before: Option<Figures>,
+    pub before: Option<Metrics>,
     /// One run's figures now; none for a site that is gone.
-    pub after: Option<Figures>,
+    pub after: Option<Metrics>,
     /// Whether it was matched with the same stack, or with one that is alike.
     pub exact: bool,
     /// Which of the frames is where the stack leaves those of the baseline; none where the baseline has it.
@@ -126,7 +126,7 @@ pub struct TestResult {
     /// Why, and what to do about it, in sentences; empty when all is well.
     pub sentences: Vec<String>,
     /// One for each metric, in the order of [`Metric::ALL`]; empty when nothing was measured.
-    pub judgements: Vec<Judgement>,
+    pub conclusions: Vec<Conclusion>,
     /// What changed since the baseline, the largest first. Kept when the test is not OK.
     pub changes: Vec<SiteChange>,
     /// The sites that make it flaky, the most varying first.
@@ -148,7 +148,7 @@ impl TestResult {
             name: name.to_owned(),
             outcome,
             sentences: vec![sentence],
-            judgements: Vec::new(),
+            conclusions: Vec::new(),
             changes: Vec::new(),
             varying: Vec::new(),
             left: Vec::new(),

@@ -1,7 +1,7 @@
 //! Measurements made up for tests, of this crate and of those above it.
 
 use crate::baseline::{Baseline, Machine};
-use crate::measurement::{Environment, Figures, Measurement, Run, Site};
+use crate::measurement::{Environment, Measurement, Metrics, Run, Site};
 use mallow_base::Frame;
 
 /// Numbers that look random and are the same in each run of the tests.
@@ -42,20 +42,20 @@ pub fn frame(function: &str, file: &str, line: u32) -> Frame {
 pub fn site(function: &str, line: u32, allocations: u64, remaining: u64) -> Site {
     Site {
         frames: vec![frame(function, "/srv/demo/src/buf.c", line), frame("main", "/srv/demo/src/main.c", 9)],
-        figures: Figures {
+        metrics: Metrics {
             allocations,
             bytes: allocations.saturating_mul(16),
             remaining_blocks: remaining,
             remaining_bytes: remaining.saturating_mul(16),
-            ..Figures::default()
+            ..Metrics::default()
         },
     }
 }
 
 /// A run whose figures are the sum of its sites.
 pub fn run(sites: Vec<Site>) -> Run {
-    let figures = sites.iter().fold(Figures::default(), |sum, site| sum.plus(&site.figures));
-    Run { figures, sites, settled: true, ..Run::default() }
+    let metrics = sites.iter().fold(Metrics::default(), |sum, site| sum.plus(&site.metrics));
+    Run { metrics, sites, settled: true, ..Run::default() }
 }
 
 /// Runs with one site each.

@@ -4,7 +4,7 @@ mod nearest;
 
 use crate::baseline::{Baseline, kept_stack};
 use crate::blame::{self, Before};
-use crate::measurement::{Figures, Metric, Run, Site};
+use crate::measurement::{Metric, Metrics, Run, Site};
 use crate::result::SiteChange;
 use mallow_base::Frame;
 use mallow_profile::{Diff, DiffEntry, DiffSite, Level, Measure, SiteTotals};
@@ -38,17 +38,17 @@ pub fn changes(baseline: &Baseline, run: &Run, focus: Metric) -> Vec<SiteChange>
 
 /// The sites of a run that left blocks or descriptors, the largest first.
 pub fn left(run: &Run) -> Vec<Site> {
-    let is_left = |site: &&Site| site.figures.remaining_blocks > 0 || site.figures.descriptors > 0;
+    let is_left = |site: &&Site| site.metrics.remaining_blocks > 0 || site.metrics.descriptors > 0;
     let mut sites: Vec<Site> = run.sites.iter().filter(is_left).cloned().collect();
     sites.sort_by_key(|site| {
-        let figures = &site.figures;
-        Reverse((figures.remaining_blocks.saturating_add(figures.descriptors), figures.remaining_bytes))
+        let metrics = &site.metrics;
+        Reverse((metrics.remaining_blocks.saturating_add(metrics.descriptors), metrics.remaining_bytes))
     });
     sites
 }
 
 fn diff_site<'a>(frames: &'a [Frame], site: &Site) -> DiffSite<'a> {
-    let Figures { allocations, bytes, remaining_blocks, remaining_bytes, .. } = site.figures;
+    let Metrics { allocations, bytes, remaining_blocks, remaining_bytes, .. } = site.metrics;
     let totals = SiteTotals {
         allocations,
         bytes,
@@ -88,22 +88,22 @@ fn is_exact(entry: &DiffEntry) -> bool {
 }
 
 /// None for no sites. The peak is not known by site.
-fn sum(sites: &[Site], indices: &[usize]) -> Option<Figures> {
-    let figures = indices.iter().map(|index| Figures { peak_bytes: 0, ..sites[*index].figures });
-    figures.reduce(|sum, more| sum.plus(&more))
+fn sum(sites: &[Site], indices: &[usize]) -> Option<Metrics> {
+    let metrics = indices.iter().map(|index| Metrics { peak_bytes: 0, ..sites[*index].metrics });
+    metrics.reduce(|sum, more| sum.plus(&more))
 }
 
 /// A baseline keeps its largest sites only. What is new and small may well have been among the others.
 fn is_unknown_before(change: &SiteChange, baseline: &Baseline) -> bool {
     let (None, Some(after)) = (change.before, change.after) else { return false };
-    let is_small = |least: &Site| after.allocations <= least.figures.allocations;
+    let is_small = |least: &Site| after.allocations <= least.metrics.allocations;
     let left_nothing = after.remaining_blocks == 0 && after.descriptors == 0;
-    let least = baseline.sites.iter().min_by_key(|site| site.figures.allocations);
+    let least = baseline.sites.iter().min_by_key(|site| site.metrics.allocations);
     baseline.left_out.sites > 0 && left_nothing && least.is_none_or(is_small)
 }
 
 fn weight(change: &SiteChange, metric: Metric) -> u64 {
-    let of = |side: Option<Figures>| side.and_then(|figures| figures.of(metric)).unwrap_or(0);
+    let of = |side: Option<Metrics>| side.and_then(|metrics| metrics.of(metric)).unwrap_or(0);
     of(change.before).abs_diff(of(change.after))
 }
 

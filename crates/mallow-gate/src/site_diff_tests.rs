@@ -10,7 +10,7 @@ fn before(sites: Vec<Site>) -> Baseline {
 
 /// Function, allocations before and after.
 fn told(changes: &[SiteChange]) -> Vec<(&str, Option<u64>, Option<u64>)> {
-    let allocations = |side: Option<Figures>| side.map(|figures| figures.allocations);
+    let allocations = |side: Option<Metrics>| side.map(|metrics| metrics.allocations);
     changes
         .iter()
         .map(|change| {
@@ -37,7 +37,7 @@ fn moved_lines_and_other_folders_are_no_change() {
     moved.frames[0].file = Some("/srv/other/checkout/src/buf.c".to_owned());
     moved.frames[0].module = Some("/srv/other/bench".to_owned());
     assert_eq!(changes(&before, &run(vec![moved.clone()]), Metric::Allocations), []);
-    moved.figures.allocations = 2000;
+    moved.metrics.allocations = 2000;
     let changes = changes(&before, &run(vec![moved]), Metric::Allocations);
     assert_eq!(told(&changes), [("grow", Some(1000), Some(2000))]);
     assert!(changes[0].exact);
@@ -55,7 +55,7 @@ fn another_caller_between_is_alike_and_not_exact() {
     };
     let before = before(vec![long(&["push", "encode"])]);
     let mut now = long(&["push", "encode_all", "encode"]);
-    now.figures.allocations = 1500;
+    now.metrics.allocations = 1500;
     let changes = changes(&before, &run(vec![now]), Metric::Allocations);
     assert_eq!(told(&changes), [("grow", Some(1000), Some(1500))]);
     assert!(!changes[0].exact);
@@ -87,7 +87,7 @@ fn a_small_new_site_may_have_been_left_out_before() {
 #[test]
 fn what_was_left_is_sorted_and_descriptors_count() {
     let mut socket = site("socket", 5, 0, 0);
-    socket.figures.descriptors = 3;
+    socket.metrics.descriptors = 3;
     let left = left(&run(vec![site("a", 1, 9, 0), site("b", 2, 9, 2), socket, site("c", 3, 9, 4)]));
     let names: Vec<&str> = left.iter().map(|site| site.frames[0].function.as_str()).collect();
     assert_eq!(names, ["c", "socket", "b"]);

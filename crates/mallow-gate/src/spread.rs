@@ -76,7 +76,7 @@ pub fn varying_sites(runs: &[Run]) -> Vec<VaryingSite> {
         for site in &run.sites {
             // A run in which the site did nothing has a 0.
             let counts = counts.entry(&site.frames).or_insert_with(|| vec![0; runs.len()]);
-            counts[index] = counts[index].saturating_add(site.figures.allocations);
+            counts[index] = counts[index].saturating_add(site.metrics.allocations);
         }
     }
     let mut sites: Vec<VaryingSite> = counts

@@ -6,13 +6,13 @@ use crate::metric_trend::MetricTrend;
 use crate::metrics::Metrics;
 use crate::verdict::{Decision, decide};
 use crate::window::window;
-use crate::{Basis, Evidence, Judgement, Need, Rules, Verdict};
+use crate::{Basis, Conclusion, Evidence, Need, Rules, Verdict};
 
 /// Judges a run.
 ///
 /// May be called again with more observations while the verdict is [`Verdict::Inconclusive`]: 20, 40, 80 is what the error
 /// rates were measured with. With fewer than 20 observations nothing is called growth, with fewer than 10 nothing at all.
-pub fn judge(evidence: &Evidence, rules: &Rules) -> Judgement {
+pub fn judge(evidence: &Evidence, rules: &Rules) -> Conclusion {
     let metrics = Metrics::of(evidence, rules);
     let idle = idle(evidence, metrics.is_elsewhere, rules);
     let Decision { verdict, basis, mut needs } = decide(evidence, rules, &metrics, idle.as_ref());
@@ -20,7 +20,7 @@ pub fn judge(evidence: &Evidence, rules: &Rules) -> Judgement {
         needs.push(Need::Idle);
     }
     let trend = |course: &Option<MetricTrend>| course.as_ref().map(|course| course.trend);
-    Judgement {
+    Conclusion {
         verdict,
         basis,
         is_elsewhere: metrics.is_elsewhere,

@@ -5,13 +5,13 @@
 //! requests, and puts the metrics together into one [`Verdict`]. The crate knows no process, no file and no clock, so
 //! its error rates can be measured on thousands of made-up runs in a test.
 
+mod conclusion;
 mod doubling;
 mod findings;
 mod floor;
 mod holder;
 mod idle;
 mod judge;
-mod judgement;
 mod metric_trend;
 mod metrics;
 mod observation;
@@ -24,8 +24,8 @@ mod theil_sen;
 mod verdict;
 mod window;
 
+pub use conclusion::{Basis, Conclusion, Finding, GrowingStack, Need, Plateau, Shape, Trend, Verdict};
 pub use judge::judge;
-pub use judgement::{Basis, Finding, GrowingStack, Judgement, Need, Plateau, Shape, Trend, Verdict};
 pub use observation::{Evidence, Fault, ForeignHeap, Observation, StackSeries, Stacks};
 pub use rules::Rules;
 pub use stacks::growing_stacks;

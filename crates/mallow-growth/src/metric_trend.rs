@@ -24,10 +24,10 @@ pub(crate) const GROWTH_OBSERVATIONS_MIN: usize = 20;
 const KEEPS_UP: f64 = 0.75;
 
 /// The slope before is known from few points. It may have been larger by this part of the way to its interval's upper end, ...
-const DOUBT: f64 = 0.5;
+const UNCERTAINTY: f64 = 0.5;
 
 /// ... and growth must not be this much slower than that.
-const KEEPS_UP_IN_DOUBT: f64 = 0.65;
+const KEEPS_UP_IF_UNCERTAIN: f64 = 0.65;
 
 /// The same between the thirds of the window, which are short and noisy. The exponential warm-ups that it is there for have less than 0.4.
 const THIRDS_KEEP_UP: f64 = 0.5;
@@ -95,7 +95,7 @@ pub(crate) fn trend_of(points: &[Point], per_request_min: f64) -> MetricTrend {
     let bounded =
         sawtooth::bounds(&window, per_request_min).or_else(|| floor::stands(&window, per_request_min));
     let mut look =
-        Look { points, start, window: &window, slope, per_request_min, quiet: trend.noise, bounded };
+        Shape_ { points, start, window: &window, slope, per_request_min, quiet: trend.noise, bounded };
     look.quiet = trend.noise.min(NEIGHBOURS * neighbour_noise(&window));
     let doubling = look.doubling();
     let plateau = look.plateau();
@@ -132,7 +132,7 @@ fn neighbour_noise(window: &[Point]) -> f64 {
     noise_about(&differences, 0.0) / std::f64::consts::SQRT_2
 }
 
-struct Look<'a> {
+struct Shape_<'a> {
     points: &'a [Point],
     start: usize,
     /// Thinned.
@@ -145,7 +145,7 @@ struct Look<'a> {
     bounded: Option<f64>,
 }
 
-impl Look<'_> {
+impl Shape_<'_> {
     fn requests(&self) -> f64 {
         match self.window {
             [first, .., last] => last.x - first.x,
@@ -261,8 +261,8 @@ impl Look<'_> {
 
 fn keeps_up(slope: &Slope, before: &[Point]) -> bool {
     let Some(before) = theil_sen(&thinned(before), Z_995) else { return false };
-    let perhaps = before.slope + DOUBT * (before.high - before.slope);
-    slope.slope > KEEPS_UP * before.slope && slope.slope > KEEPS_UP_IN_DOUBT * perhaps
+    let perhaps = before.slope + UNCERTAINTY * (before.high - before.slope);
+    slope.slope > KEEPS_UP * before.slope && slope.slope > KEEPS_UP_IF_UNCERTAIN * perhaps
 }
 
 fn between(first: Point, second: Point) -> f64 {

@@ -39,9 +39,9 @@ fn rise(early: &[f64], late: &[f64], allowed: f64, outermost: fn(f64, f64) -> f6
     let both: Vec<f64> = early.iter().chain(late).copied().collect();
     let spread =
         both.iter().copied().fold(f64::MIN, f64::max) - both.iter().copied().fold(f64::MAX, f64::min);
-    let doubt = spread / (early.len().min(late.len()) + 1) as f64;
+    let uncertainty = spread / (early.len().min(late.len()) + 1) as f64;
     let rise = edge(late) - edge(early);
-    (doubt < allowed && rise.abs() < allowed).then_some(rise)
+    (uncertainty < allowed && rise.abs() < allowed).then_some(rise)
 }
 
 /// The series cut at its falls; the first and the last climb may have begun before the window, or go on after it.

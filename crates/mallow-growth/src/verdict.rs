@@ -34,7 +34,7 @@ const GARBAGE_TIMES: f64 = 1.0;
 const GARBAGE_BYTES: f64 = 4.0 * 1_048_576.0;
 
 /// Growth of resident memory below the limit is a doubt from this part of the limit on, where that metric alone shows the memory.
-const DOUBT_SHARE: f64 = 0.25;
+const UNCERTAIN_SHARE: f64 = 0.25;
 
 /// The verdict, and why.
 #[derive(Clone, Debug, PartialEq)]
@@ -143,7 +143,7 @@ fn outside_of_heaps(evidence: &Evidence, rules: &Rules, metrics: &Metrics, more:
     if kept.grows() {
         return Decision::of(Verdict::Mappings, mapped_or_resident(metrics));
     }
-    if let Some(decision) = in_doubt(kept, rules, &more) {
+    if let Some(decision) = if_uncertain(kept, rules, &more) {
         return decision;
     }
     match kept.stands() {
@@ -153,11 +153,11 @@ fn outside_of_heaps(evidence: &Evidence, rules: &Rules, metrics: &Metrics, more:
 }
 
 /// What rises in resident memory by too much to be passed is open: by less than the limit, the program's own figures may tell.
-fn in_doubt(kept: &MetricTrend, rules: &Rules, more: &Need) -> Option<Decision> {
+fn if_uncertain(kept: &MetricTrend, rules: &Rules, more: &Need) -> Option<Decision> {
     let limit = rules.resident_per_request_min;
     let own_tools = (kept.trend.per_request < limit).then_some(Need::OwnTools);
     let needs = [Some(more.clone()), own_tools].into_iter().flatten().collect();
-    let is_open = kept.creeps && kept.trend.per_request >= DOUBT_SHARE * limit;
+    let is_open = kept.creeps && kept.trend.per_request >= UNCERTAIN_SHARE * limit;
     is_open.then(|| Decision::open(Basis::Resident, needs))
 }
 
@@ -216,7 +216,7 @@ fn beside_a_flat_heap(
     }
     let kept = metrics.kept();
     // A flat heap says nothing of a program that has next to none.
-    if let Some(decision) = in_doubt(kept, rules, &more).filter(|_| metrics.is_sliver) {
+    if let Some(decision) = if_uncertain(kept, rules, &more).filter(|_| metrics.is_sliver) {
         return decision;
     }
     let is_settled = kept.stands() || (evidence.observations.len() >= ENOUGH_OBSERVATIONS && !kept.creeps);

@@ -1,7 +1,7 @@
 //! The matrix, cell by cell, on runs without noise; and that no evidence makes the judge panic.
 
 use mallow_growth::{
-    Basis, Evidence, Fault, Finding, ForeignHeap, Judgement, Need, Observation, Rules, Shape, StackSeries,
+    Basis, Conclusion, Evidence, Fault, Finding, ForeignHeap, Need, Observation, Rules, Shape, StackSeries,
     Stacks, Verdict, growing_stacks, judge,
 };
 use proptest::prelude::*;
@@ -28,7 +28,7 @@ fn run(iterations: u64, fill: impl Fn(u64, &mut Observation)) -> Evidence {
     Evidence { observations: (1..=iterations).map(observation).collect(), ..Evidence::default() }
 }
 
-fn judged(evidence: &Evidence) -> Judgement {
+fn judged(evidence: &Evidence) -> Conclusion {
     judge(evidence, &Rules::default())
 }
 
@@ -38,19 +38,19 @@ fn verdict(evidence: &Evidence) -> Verdict {
 
 #[test]
 fn a_still_program_is_clean_and_the_limit_of_sight_is_the_limit() {
-    let judgement = judged(&run(20, |_, _| ()));
-    assert_eq!(judgement.verdict, Verdict::Clean);
-    assert_eq!(judgement.detectable_per_request, Some(4.0));
-    assert_eq!(judgement.detectable_outside_per_request, Some(64.0));
-    assert_eq!(judgement.window, 7..20);
-    assert_eq!((judgement.needs, judgement.findings, judgement.plateau), (vec![], vec![], None));
+    let conclusion = judged(&run(20, |_, _| ()));
+    assert_eq!(conclusion.verdict, Verdict::Clean);
+    assert_eq!(conclusion.detectable_per_request, Some(4.0));
+    assert_eq!(conclusion.detectable_outside_per_request, Some(64.0));
+    assert_eq!(conclusion.window, 7..20);
+    assert_eq!((conclusion.needs, conclusion.findings, conclusion.plateau), (vec![], vec![], None));
 }
 
 #[test]
 fn a_growing_heap_leaks_by_its_slope() {
-    let judgement = judged(&run(20, |i, seen| seen.live_bytes = Some(MIB + 16_000 * i)));
-    assert_eq!(judgement.verdict, Verdict::Leaking);
-    let heap = judgement.heap.expect("a recorder");
+    let conclusion = judged(&run(20, |i, seen| seen.live_bytes = Some(MIB + 16_000 * i)));
+    assert_eq!(conclusion.verdict, Verdict::Leaking);
+    let heap = conclusion.heap.expect("a recorder");
     assert_eq!((heap.shape, heap.per_request, heap.noise), (Shape::Grows, 16.0, 0.0));
     assert_eq!((heap.first, heap.last), (1_064_576.0, 1_368_576.0));
 }
@@ -62,9 +62,9 @@ fn growth_below_the_limit_is_clean() {
 
 #[test]
 fn a_heap_that_rose_is_a_plateau() {
-    let judgement = judged(&run(20, |i, seen| seen.live_bytes = Some(MIB + MIB * i.min(5))));
-    assert_eq!(judgement.verdict, Verdict::Plateau);
-    let plateau = judgement.plateau.expect("it rose");
+    let conclusion = judged(&run(20, |i, seen| seen.live_bytes = Some(MIB + MIB * i.min(5))));
+    assert_eq!(conclusion.verdict, Verdict::Plateau);
+    let plateau = conclusion.plateau.expect("it rose");
     // From the first observation, which has one of the five, to all of them.
     assert_eq!((plateau.rise_bytes, plateau.after_requests), (4.0 * MIB as f64, 8_500));
 }
@@ -72,8 +72,8 @@ fn a_heap_that_rose_is_a_plateau() {
 #[test]
 fn a_step_after_half_of_the_requests_stays_open() {
     let step = |i: u64, seen: &mut Observation| seen.live_bytes = Some(MIB + 4 * MIB * u64::from(i > 12));
-    let judgement = judged(&run(20, step));
-    assert_eq!((judgement.verdict, judgement.needs), (Verdict::Inconclusive, vec![Need::Iterations(20)]));
+    let conclusion = judged(&run(20, step));
+    assert_eq!((conclusion.verdict, conclusion.needs), (Verdict::Inconclusive, vec![Need::Iterations(20)]));
     assert_eq!(verdict(&run(40, step)), Verdict::Plateau);
 }
 
@@ -136,9 +136,9 @@ fn resident_memory_alone_never_leaks() {
             ..Observation::default()
         };
     };
-    let judgement = judged(&run(80, alone));
-    assert_eq!((judgement.verdict, judgement.needs), (Verdict::Inconclusive, vec![Need::Recorder]));
-    assert_eq!(judgement.resident.per_request, 1_048.576);
+    let conclusion = judged(&run(80, alone));
+    assert_eq!((conclusion.verdict, conclusion.needs), (Verdict::Inconclusive, vec![Need::Recorder]));
+    assert_eq!(conclusion.resident.per_request, 1_048.576);
 }
 
 /// A Go program: a few kilobytes from malloc, and 7 MiB that the kernel alone knows. Nobody could ask the allocator.
@@ -161,33 +161,36 @@ fn go(iterations: u64, resident: impl Fn(u64) -> u64) -> Evidence {
 #[test]
 fn a_program_whose_heap_is_not_mallocs_is_judged_by_resident_memory() {
     for foreign_heap in [ForeignHeap::Collected, ForeignHeap::Allocator, ForeignHeap::Unknown] {
-        let judgement = judged(&Evidence { foreign_heap, ..go(20, |_| 0) });
-        assert_eq!((judgement.verdict, judgement.basis), (Verdict::Clean, Basis::Resident));
+        let conclusion = judged(&Evidence { foreign_heap, ..go(20, |_| 0) });
+        assert_eq!((conclusion.verdict, conclusion.basis), (Verdict::Clean, Basis::Resident));
         // Not 4 bytes: that would be the limit of a heap that it does not use.
-        assert_eq!((judgement.is_elsewhere, judgement.detectable_per_request), (true, Some(64.0)));
-        assert_eq!(judgement.detectable_outside_per_request, None, "it is the plane that was judged");
+        assert_eq!((conclusion.is_elsewhere, conclusion.detectable_per_request), (true, Some(64.0)));
+        assert_eq!(conclusion.detectable_outside_per_request, None, "it is the plane that was judged");
     }
 }
 
 #[test]
 fn what_a_heap_may_hide_until_it_is_collected_is_part_of_what_is_not_seen() {
     // Half of 7 MiB over the 12,000 requests of the window.
-    let judgement = judged(&go(20, |_| 0));
+    let conclusion = judged(&go(20, |_| 0));
     let hidden = 3.5 * MIB as f64 / 12_000.0;
-    assert_eq!((judgement.verdict, judgement.detectable_per_request), (Verdict::Clean, Some(64.0 + hidden)));
+    assert_eq!(
+        (conclusion.verdict, conclusion.detectable_per_request),
+        (Verdict::Clean, Some(64.0 + hidden))
+    );
     // 100 MiB can hide more than anybody may miss; eight times the requests would show it.
-    let judgement = judged(&go(20, |_| 93 * MIB));
+    let conclusion = judged(&go(20, |_| 93 * MIB));
     let seen = 64.0 + 50.0 * MIB as f64 / 12_000.0;
     let times = Some((seen - 64.0) / (640.0 - 64.0));
     let needs = [Need::Iterations(20), Need::Sensitivity { seen, wanted: 640.0, times }];
-    assert_eq!((judgement.verdict, judgement.needs), (Verdict::Inconclusive, needs.to_vec()));
+    assert_eq!((conclusion.verdict, conclusion.needs), (Verdict::Inconclusive, needs.to_vec()));
 }
 
 #[test]
 fn its_gross_leak_is_a_mapping_that_grows() {
-    let judgement = judged(&go(20, |i| 500_000 * i));
-    assert_eq!((judgement.verdict, judgement.basis), (Verdict::Mappings, Basis::Resident));
-    assert_eq!((judgement.trend().per_request, judgement.needs), (500.0, vec![]));
+    let conclusion = judged(&go(20, |i| 500_000 * i));
+    assert_eq!((conclusion.verdict, conclusion.basis), (Verdict::Mappings, Basis::Resident));
+    assert_eq!((conclusion.trend().per_request, conclusion.needs), (500.0, vec![]));
     // A static one, or one that runs already: nothing but resident memory is known.
     let mut alone = go(20, |i| 500_000 * i);
     alone.observations.iter_mut().for_each(|seen| (seen.live_bytes, seen.areas_bytes) = (None, None));
@@ -199,9 +202,9 @@ fn its_gross_leak_is_a_mapping_that_grows() {
 #[test]
 fn garbage_that_waits_for_a_heap_to_double_is_no_leak_yet() {
     // 100 bytes a request over 20 iterations are 2 MB, and there were 7 MiB.
-    let judgement = judged(&go(20, |i| 100_000 * i));
+    let conclusion = judged(&go(20, |i| 100_000 * i));
     assert_eq!(
-        (judgement.verdict, judgement.needs),
+        (conclusion.verdict, conclusion.needs),
         (Verdict::Inconclusive, vec![Need::Iterations(20), Need::Collection])
     );
     assert_eq!(verdict(&go(80, |i| 100_000 * i)), Verdict::Mappings);
@@ -211,9 +214,9 @@ fn garbage_that_waits_for_a_heap_to_double_is_no_leak_yet() {
 
 #[test]
 fn a_leak_below_what_resident_memory_can_show_does_not_pass_when_it_is_there() {
-    let judgement = judged(&go(40, |i| 24_000 * i));
+    let conclusion = judged(&go(40, |i| 24_000 * i));
     assert_eq!(
-        (judgement.verdict, judgement.needs),
+        (conclusion.verdict, conclusion.needs),
         (Verdict::Inconclusive, vec![Need::Iterations(40), Need::OwnTools])
     );
     // A few pages now and then are every program's.
@@ -228,10 +231,10 @@ fn the_flat_heap_of_a_small_program_that_has_next_to_none_passes_nothing() {
         evidence.observations.iter_mut().for_each(|seen| seen.resident_bytes -= 6 * MIB);
         judged(&evidence)
     };
-    let judgement = small(20_000);
-    assert!(!judgement.is_elsewhere);
+    let conclusion = small(20_000);
+    assert!(!conclusion.is_elsewhere);
     assert_eq!(
-        (judgement.verdict, judgement.needs),
+        (conclusion.verdict, conclusion.needs),
         (Verdict::Inconclusive, vec![Need::Iterations(40), Need::OwnTools])
     );
     assert_eq!(small(0).verdict, Verdict::Clean);
@@ -247,14 +250,14 @@ fn a_pass_needs_a_sight_that_is_asked_for() {
     let calm = judged(&wavering(0, 1_000));
     assert_eq!((calm.verdict, calm.detectable_per_request), (Verdict::Clean, Some(6.0)));
     // It falls, so nothing grows; but a leak of a kilobyte in each request would have been lost in it.
-    let judgement = judged(&wavering(1_500_000, 700_000));
-    let seen = judgement.detectable_per_request.expect("a window");
+    let conclusion = judged(&wavering(1_500_000, 700_000));
+    let seen = conclusion.detectable_per_request.expect("a window");
     assert!(seen > 1_000.0, "{seen}");
     let needs = [
         Need::Iterations(20),
         Need::Sensitivity { seen, wanted: 40.0, times: Some((seen - 4.0) / (40.0 - 4.0)) },
     ];
-    assert_eq!((judgement.verdict, judgement.needs), (Verdict::Inconclusive, needs.to_vec()));
+    assert_eq!((conclusion.verdict, conclusion.needs), (Verdict::Inconclusive, needs.to_vec()));
     for (asked, verdict) in [(5.0, Verdict::Inconclusive), (6.0, Verdict::Clean)] {
         let rules = Rules { sensitivity_per_request: Some(asked), ..Rules::default() };
         assert_eq!(judge(&wavering(0, 1_000), &rules).verdict, verdict, "{asked}");
@@ -267,16 +270,16 @@ fn a_pass_needs_a_sight_that_is_asked_for() {
 fn resident_memory_shows_nothing_below_its_own_limit_however_long_one_looks() {
     let rules = Rules { sensitivity_per_request: Some(16.0), ..Rules::default() };
     let collected = Evidence { foreign_heap: ForeignHeap::Collected, ..go(20, |_| 0) };
-    let judgement = judge(&collected, &rules);
-    assert_eq!(judgement.verdict, Verdict::Inconclusive);
-    assert_eq!(judgement.needs, [Need::Sensitivity { seen: 64.0, wanted: 16.0, times: None }]);
+    let conclusion = judge(&collected, &rules);
+    assert_eq!(conclusion.verdict, Verdict::Inconclusive);
+    assert_eq!(conclusion.needs, [Need::Sensitivity { seen: 64.0, wanted: 16.0, times: None }]);
 }
 
 #[test]
 fn a_managed_heap_has_to_be_seen_as_well_as_the_live_one() {
     // The live heap is still, and a leak of the runtime's objects would not be on it.
-    let judgement = judged(&run(20, |i, seen| seen.managed_bytes = Some(MIB + 1_000 * (i * 7 % 5))));
-    assert_eq!((judgement.verdict, judgement.detectable_per_request), (Verdict::Clean, Some(6.0)));
+    let conclusion = judged(&run(20, |i, seen| seen.managed_bytes = Some(MIB + 1_000 * (i * 7 % 5))));
+    assert_eq!((conclusion.verdict, conclusion.detectable_per_request), (Verdict::Clean, Some(6.0)));
 }
 
 /// A restless heap, with what two stacks hold of it.
@@ -301,10 +304,10 @@ fn a_stack_that_grows_by_a_constant_decides_however_noisy_the_rest_is() {
     // A compiler's arenas: megabytes that come, go, and become fewer in the first half.
     let arenas = |i: u64| ((i * 2_654_435_761) >> 7) % 8 * MIB + (40 - i.min(40)) * MIB / 4;
     let leaking = restless(80, arenas, |i| 122_000 * i);
-    let judgement = judged(&leaking);
-    assert_eq!((judgement.verdict, judgement.basis), (Verdict::Leaking, Basis::Stacks), "{judgement:?}");
-    assert_eq!(judgement.trend().per_request, 122.0);
-    let heap = judgement.heap.expect("a recorder");
+    let conclusion = judged(&leaking);
+    assert_eq!((conclusion.verdict, conclusion.basis), (Verdict::Leaking, Basis::Stacks), "{conclusion:?}");
+    assert_eq!(conclusion.trend().per_request, 122.0);
+    let heap = conclusion.heap.expect("a recorder");
     assert_ne!(heap.shape, Shape::Grows, "it is the stack that decides");
     // Without the leak nothing does.
     assert_eq!(verdict(&restless(80, arenas, |_| 0)), Verdict::Inconclusive);
@@ -321,8 +324,8 @@ fn blocks_that_change_their_owner_are_no_leak() {
         let restless = ((i as u64 * 2_654_435_761) >> 7) % 8 * MIB;
         seen.live_bytes = seen.live_bytes.map(|live| live + restless);
     }
-    let judgement = judged(&moved);
-    assert_eq!((judgement.verdict, judgement.needs), (Verdict::Inconclusive, vec![Need::Iterations(40)]));
+    let conclusion = judged(&moved);
+    assert_eq!((conclusion.verdict, conclusion.needs), (Verdict::Inconclusive, vec![Need::Iterations(40)]));
 }
 
 #[test]
@@ -343,8 +346,8 @@ fn a_stack_that_slows_down_steps_or_began_late_is_no_constant() {
 fn a_heap_that_nobody_collected_is_open_until_its_growth_doubles() {
     let mut evidence = run(20, |i, seen| seen.live_bytes = Some(MIB + 16_000 * i));
     evidence.uncollected = true;
-    let judgement = judged(&evidence);
-    assert_eq!((judgement.verdict, judgement.needs), (Verdict::Inconclusive, vec![Need::Collection]));
+    let conclusion = judged(&evidence);
+    assert_eq!((conclusion.verdict, conclusion.needs), (Verdict::Inconclusive, vec![Need::Collection]));
     let mut evidence = run(80, |i, seen| seen.live_bytes = Some(MIB + 16_000 * i));
     evidence.uncollected = true;
     assert_eq!(verdict(&evidence), Verdict::Leaking);
@@ -352,12 +355,12 @@ fn a_heap_that_nobody_collected_is_open_until_its_growth_doubles() {
 
 #[test]
 fn a_managed_heap_that_grows_leaks_wherever_it_lies() {
-    let judgement = judged(&run(20, |i, seen| {
+    let conclusion = judged(&run(20, |i, seen| {
         seen.managed_bytes = Some(MIB + 20_000 * i);
         seen.resident_bytes = 12 * MIB + 20_000 * i;
     }));
-    assert_eq!(judgement.verdict, Verdict::Leaking);
-    assert_eq!(judgement.findings, [Finding::Managed { per_request: 20.0 }]);
+    assert_eq!(conclusion.verdict, Verdict::Leaking);
+    assert_eq!(conclusion.findings, [Finding::Managed { per_request: 20.0 }]);
 }
 
 #[test]
@@ -374,9 +377,9 @@ fn growth_with_time_is_told_from_growth_with_requests() {
     // 100 KB a second while it works: all of it comes with time, or a tenth.
     let mut evidence = run(20, |i, seen| seen.live_bytes = Some(MIB + 100_000 * i));
     evidence.idle = idle(100_000);
-    let judgement = judged(&evidence);
-    assert_eq!(judgement.verdict, Verdict::GrowsWhenIdle);
-    assert_eq!(judgement.idle_per_hour, Some((360e6, 360e6, 360e6)));
+    let conclusion = judged(&evidence);
+    assert_eq!(conclusion.verdict, Verdict::GrowsWhenIdle);
+    assert_eq!(conclusion.idle_per_hour, Some((360e6, 360e6, 360e6)));
     evidence.idle = idle(10_000);
     assert_eq!(verdict(&evidence), Verdict::Leaking);
     // And nothing at all with requests.
@@ -402,9 +405,9 @@ fn a_fault_beyond_the_rules_makes_it_no_test() {
 #[test]
 fn few_observations_are_never_growth() {
     for iterations in 1..20 {
-        let judgement = judged(&run(iterations, |i, seen| seen.live_bytes = Some(MIB + 16_000 * i)));
-        assert_eq!(judgement.verdict, Verdict::Inconclusive, "{iterations}");
-        assert_eq!(judgement.needs, [Need::Iterations(20 - iterations as u32)]);
+        let conclusion = judged(&run(iterations, |i, seen| seen.live_bytes = Some(MIB + 16_000 * i)));
+        assert_eq!(conclusion.verdict, Verdict::Inconclusive, "{iterations}");
+        assert_eq!(conclusion.needs, [Need::Iterations(20 - iterations as u32)]);
     }
     assert_eq!(verdict(&run(9, |_, _| ())), Verdict::Inconclusive);
     assert_eq!(verdict(&run(10, |_, _| ())), Verdict::Clean);
@@ -467,8 +470,8 @@ proptest! {
         let stacks = Stacks { observations: (0..observed).collect(), series: vec![stack] };
         let evidence =
             Evidence { before, observations, idle, uncollected, foreign_heap, stacks, ..Evidence::default() };
-        let judgement = judge(&evidence, &rules);
-        prop_assert!(judgement.window.end == observed && judgement.window.start <= observed);
+        let conclusion = judge(&evidence, &rules);
+        prop_assert!(conclusion.window.end == observed && conclusion.window.start <= observed);
     }
 
     // A leak of the size that a clean run says it would have seen is never passed.
@@ -476,9 +479,9 @@ proptest! {
     fn the_limit_of_sight_holds(noise in prop::collection::vec(0..20_000_u64, 20..81)) {
         let iterations = noise.len() as u64;
         let level = |i: u64| MIB + noise[i as usize - 1];
-        let judgement = judged(&run(iterations, |i, seen| seen.live_bytes = Some(level(i))));
-        prop_assume!(judgement.verdict == Verdict::Clean);
-        let least = judgement.detectable_per_request.expect("there are observations");
+        let conclusion = judged(&run(iterations, |i, seen| seen.live_bytes = Some(level(i))));
+        prop_assume!(conclusion.verdict == Verdict::Clean);
+        let least = conclusion.detectable_per_request.expect("there are observations");
         let per_iteration = ((least + 0.01) * 1_000.0) as u64;
         let leaking = run(iterations, |i, seen| seen.live_bytes = Some(level(i) + per_iteration * i));
         let verdict = verdict(&leaking);
@@ -495,9 +498,9 @@ proptest! {
                 (seen.resident_bytes, seen.trimmed_bytes) = (MIB + bytes, Some(bytes));
             })
         };
-        let judgement = judged(&held(0));
-        prop_assume!(judgement.verdict == Verdict::Clean);
-        let least = judgement.detectable_outside_per_request.expect("there are observations");
+        let conclusion = judged(&held(0));
+        prop_assume!(conclusion.verdict == Verdict::Clean);
+        let least = conclusion.detectable_outside_per_request.expect("there are observations");
         let verdict = verdict(&held(((least + 0.01) * 1_000.0) as u64));
         prop_assert!(verdict != Verdict::Clean && verdict != Verdict::Plateau, "{verdict:?}");
     }

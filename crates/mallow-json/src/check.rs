@@ -74,7 +74,8 @@ pub struct TestJson {
     /// How long it took, in microseconds.
     pub duration_us: u64,
     /// One for each metric; empty when nothing was measured.
-    pub judgements: Vec<JudgementJson>,
+    #[serde(rename = "judgements")]
+    pub conclusions: Vec<ConclusionJson>,
     /// What changed since the baseline, the largest first.
     pub changes: Vec<ChangeJson>,
     /// The sites whose allocations differ from run to run, the most varying first.
@@ -85,13 +86,14 @@ pub struct TestJson {
     pub measurement: Option<MeasurementJson>,
 }
 
-/// See [`mallow_gate::result::Judgement`].
+/// See [`mallow_gate::result::Conclusion`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct JudgementJson {
+pub struct ConclusionJson {
     /// Such as `allocations`.
     pub metric: String,
     /// `free`, `below`, `within` or `above`.
-    pub standing: String,
+    #[serde(rename = "standing")]
+    pub position: String,
     /// The runs' values.
     pub spread: SpreadJson,
     /// The baseline's value.
@@ -119,10 +121,10 @@ pub struct WindowJson {
     pub max: Option<u64>,
 }
 
-/// See [`mallow_gate::measurement::Figures`].
+/// See [`mallow_gate::measurement::Metrics`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the same names as there")]
-pub struct FiguresJson {
+pub struct MetricsJson {
     pub allocations: u64,
     pub bytes: u64,
     pub peak_bytes: u64,
@@ -137,9 +139,9 @@ pub struct ChangeJson {
     /// Innermost first.
     pub stack: Vec<u32>,
     /// One run's figures before; null for a new site.
-    pub before: Option<FiguresJson>,
+    pub before: Option<MetricsJson>,
     /// One run's figures now; null for a site that is gone.
-    pub after: Option<FiguresJson>,
+    pub after: Option<MetricsJson>,
     /// Whether it was matched with the same stack.
     pub exact: bool,
     /// The place in the stack at which it leaves those of the baseline; left out where the baseline has it.
@@ -162,7 +164,8 @@ pub struct SiteJson {
     /// Innermost first.
     pub stack: Vec<u32>,
     /// Its share.
-    pub figures: FiguresJson,
+    #[serde(rename = "figures")]
+    pub metrics: MetricsJson,
 }
 
 /// See [`mallow_gate::measurement::Measurement`].
@@ -191,7 +194,8 @@ pub struct MeasurementJson {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunJson {
     /// What it came to.
-    pub figures: FiguresJson,
+    #[serde(rename = "figures")]
+    pub metrics: MetricsJson,
     /// What the language's runtime told of its objects; left out where it told nothing.
     #[serde(default, skip_serializing_if = "ObjectsJson::is_empty")]
     pub objects: ObjectsJson,

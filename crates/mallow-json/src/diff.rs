@@ -5,7 +5,7 @@
 use crate::parts::FrameJson;
 use mallow_profile::{Level, Profile, SiteTotals};
 use mallow_view::Measure;
-use mallow_view::diff::{Change, DiffInput, DiffReport, DiffRow, DiffSide, Tally, Verdict};
+use mallow_view::diff::{Change, DiffInput, DiffReport, DiffRow, DiffSide, Stats, Verdict};
 use serde::Serialize;
 
 /// `mallow diff --json`.
@@ -16,15 +16,15 @@ pub struct DiffJson<'a> {
     after: ProfileJson<'a>,
     by: &'static str,
     per: u64,
-    totals: FiguresJson,
+    totals: MetricsJson,
     /// Measures that one of the files does not tell.
     left_out: Vec<&'static str>,
     limits: Vec<LimitJson>,
     renames: Vec<RenameJson<'a>>,
     sites: Vec<RowJson<'a>>,
-    hidden: TallyJson,
-    not_shown: TallyJson,
-    unchanged: TallyJson,
+    hidden: StatsJson,
+    not_shown: StatsJson,
+    unchanged: StatsJson,
 }
 
 #[derive(Serialize)]
@@ -38,7 +38,7 @@ struct ProfileJson<'a> {
 
 /// Both sides of the measures that both files tell; null where one of them does not.
 #[derive(Serialize)]
-struct FiguresJson {
+struct MetricsJson {
     allocations: Option<ChangeJson>,
     bytes: Option<ChangeJson>,
     peak: Option<ChangeJson>,
@@ -77,7 +77,8 @@ struct RowJson<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     alike_percent: Option<u8>,
     renames: &'a [usize],
-    figures: FiguresJson,
+    #[serde(rename = "figures")]
+    metrics: MetricsJson,
     before: Option<SideJson<'a>>,
     after: Option<SideJson<'a>>,
 }
@@ -90,7 +91,7 @@ struct SideJson<'a> {
 }
 
 #[derive(Serialize)]
-struct TallyJson {
+struct StatsJson {
     sites: usize,
     #[serde(flatten)]
     change: ChangeJson,
@@ -101,7 +102,7 @@ impl<'a> DiffJson<'a> {
     pub fn of(diff: &DiffReport<'a>) -> Self {
         let comparison = diff.comparison;
         let known: Vec<Measure> = comparison.totals.iter().map(|(measure, _)| *measure).collect();
-        let (mut sites, mut not_shown) = (Vec::new(), Tally::default());
+        let (mut sites, mut not_shown) = (Vec::new(), Stats::default());
         for section in mallow_view::diff::Section::SHOWN {
             for (at, row) in comparison.section(section).enumerate() {
                 if at < diff.limit.unwrap_or(usize::MAX) {
@@ -119,7 +120,7 @@ impl<'a> DiffJson<'a> {
             after: ProfileJson::of(&diff.sides[1]),
             by: comparison.by.word(),
             per: diff.per.get(),
-            totals: FiguresJson::of(&known, |measure| comparison.total(measure).unwrap_or_default()),
+            totals: MetricsJson::of(&known, |measure| comparison.total(measure).unwrap_or_default()),
             left_out: comparison.unknown.iter().map(|unknown| unknown.measure.word()).collect(),
             limits: diff.verdicts.iter().map(LimitJson::from).collect(),
             renames: comparison.renames.iter().map(rename).collect(),
@@ -144,15 +145,15 @@ impl<'a> ProfileJson<'a> {
     }
 }
 
-impl FiguresJson {
+impl MetricsJson {
     fn of(known: &[Measure], change: impl Fn(Measure) -> Change) -> Self {
-        let figure = |measure| known.contains(&measure).then(|| change(measure).into());
+        let metric = |measure| known.contains(&measure).then(|| change(measure).into());
         Self {
-            allocations: figure(Measure::Allocations),
-            bytes: figure(Measure::Bytes),
-            peak: figure(Measure::Peak),
-            leaked: figure(Measure::Leaked),
-            temporary: figure(Measure::Temporary),
+            allocations: metric(Measure::Allocations),
+            bytes: metric(Measure::Bytes),
+            peak: metric(Measure::Peak),
+            leaked: metric(Measure::Leaked),
+            temporary: metric(Measure::Temporary),
         }
     }
 }
@@ -160,11 +161,11 @@ impl FiguresJson {
 impl<'a> RowJson<'a> {
     fn of(row: &'a DiffRow<'a>, diff: &DiffReport<'a>, known: &[Measure]) -> Self {
         let is_matched = row.before.is_some() && row.after.is_some();
-        let figure = |side: &Option<DiffSide<'_>>, measure: Measure| {
+        let metric = |side: &Option<DiffSide<'_>>, measure: Measure| {
             side.as_ref().map_or(0, |side| measure.of_site(&side.totals as &SiteTotals))
         };
         let change =
-            |measure| Change { before: figure(&row.before, measure), after: figure(&row.after, measure) };
+            |measure| Change { before: metric(&row.before, measure), after: metric(&row.after, measure) };
         Self {
             section: row.section.word(),
             matched: is_matched.then(|| matched(row.level)),
@@ -173,7 +174,7 @@ impl<'a> RowJson<'a> {
                 _ => None,
             },
             renames: &row.renames,
-            figures: FiguresJson::of(known, change),
+            metrics: MetricsJson::of(known, change),
             before: row.before.as_ref().map(|side| SideJson::of(side, diff.sides[0].profile)),
             after: row.after.as_ref().map(|side| SideJson::of(side, diff.sides[1].profile)),
         }
@@ -204,9 +205,9 @@ impl From<Change> for ChangeJson {
     }
 }
 
-impl From<Tally> for TallyJson {
-    fn from(tally: Tally) -> Self {
-        Self { sites: tally.sites, change: tally.change.into() }
+impl From<Stats> for StatsJson {
+    fn from(stats: Stats) -> Self {
+        Self { sites: stats.sites, change: stats.change.into() }
     }
 }
 

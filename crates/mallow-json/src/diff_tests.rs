@@ -27,7 +27,7 @@ fn it_has_the_published_shape() {
 }
 
 #[test]
-fn figures_are_those_of_the_profiles() {
+fn metrics_are_those_of_the_profiles() {
     let document = document(&limited());
     let allocations = json!({"before": 149_906, "after": 187_256, "difference": 37_350});
     assert_eq!(document["totals"]["allocations"], allocations);

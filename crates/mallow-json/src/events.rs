@@ -3,10 +3,10 @@
 use crate::parts::FrameJson;
 use crate::report::ReportJson;
 use mallow_profile::Profile;
-use mallow_profile::analysis::{Bucket, ChainTotals, Slice, ThreadFigures, WindowFigures};
-use mallow_view::brief::{Brief, BriefFigures};
+use mallow_profile::analysis::{Bucket, ChainTotals, Slice, ThreadMetrics, WindowMetrics};
 use mallow_view::histogram::HistogramRow;
-use mallow_view::leaks::{LeakFigures, Leaks};
+use mallow_view::leaks::{LeakMetrics, Leaks};
+use mallow_view::short_lived::{ShortLived, ShortLivedMetrics};
 use mallow_view::timeline::SiteOverTime;
 use mallow_view::{EventReport, PlaceRow, ProcessTimeline, TimelineRows};
 use serde::Serialize;
@@ -36,9 +36,9 @@ pub struct EventsJson<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     realloc_chains: Option<ChainsJson<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    temporary_within: Option<BriefJson<'a>>,
+    temporary_within: Option<ShortLivedJson<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    short_lived: Option<BriefJson<'a>>,
+    short_lived: Option<ShortLivedJson<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     leaks: Option<LeaksJson<'a>>,
 }
@@ -78,7 +78,7 @@ struct OverTimeJson {
 #[derive(Serialize)]
 struct SiteJson<'a, T> {
     #[serde(flatten)]
-    figures: T,
+    metrics: T,
     frames: Vec<FrameJson<'a>>,
 }
 
@@ -86,12 +86,12 @@ struct SiteJson<'a, T> {
 struct WindowJson<'a> {
     from_us: u64,
     to_us: u64,
-    totals: WindowFiguresJson,
-    sites: Vec<SiteJson<'a, WindowFiguresJson>>,
+    totals: WindowMetricsJson,
+    sites: Vec<SiteJson<'a, WindowMetricsJson>>,
 }
 
 #[derive(Serialize)]
-struct WindowFiguresJson {
+struct WindowMetricsJson {
     allocations: u64,
     bytes: u64,
     frees: u64,
@@ -135,12 +135,12 @@ struct ThreadJson<'a> {
 
 #[derive(Serialize)]
 struct ChainsJson<'a> {
-    totals: ChainFiguresJson,
-    sites: Vec<SiteJson<'a, ChainFiguresJson>>,
+    totals: ChainMetricsJson,
+    sites: Vec<SiteJson<'a, ChainMetricsJson>>,
 }
 
 #[derive(Serialize)]
-struct ChainFiguresJson {
+struct ChainMetricsJson {
     chains: u64,
     reallocations: u64,
     longest: u64,
@@ -156,16 +156,16 @@ struct GrowthJson {
 }
 
 #[derive(Serialize)]
-struct BriefJson<'a> {
+struct ShortLivedJson<'a> {
     /// Further allocations of the thread, or microseconds.
     limit: u64,
     blocks: u64,
     bytes: u64,
-    sites: Vec<SiteJson<'a, BriefFiguresJson>>,
+    sites: Vec<SiteJson<'a, ShortLivedMetricsJson>>,
 }
 
 #[derive(Serialize)]
-struct BriefFiguresJson {
+struct ShortLivedMetricsJson {
     blocks: u64,
     bytes: u64,
     allocations: u64,
@@ -179,7 +179,8 @@ struct LeaksJson<'a> {
 
 #[derive(Serialize)]
 struct LeakJson {
-    judgement: Option<&'static str>,
+    #[serde(rename = "judgement")]
+    conclusion: Option<&'static str>,
     leaked_bytes: u64,
     leaked_blocks: u64,
     freed_at_end_bytes: u64,
@@ -192,7 +193,7 @@ impl<'a> EventsJson<'a> {
     pub fn of(shows: EventReport<'a>, limit: usize) -> Self {
         let profile = shows.profile;
         let duration_us = profile.recording.duration_us;
-        let brief = |(within, found): (u64, Brief)| BriefJson {
+        let short_lived = |(within, found): (u64, ShortLived)| ShortLivedJson {
             limit: within,
             blocks: found.blocks,
             bytes: found.bytes,
@@ -217,7 +218,7 @@ impl<'a> EventsJson<'a> {
             }),
             threads: shows.threads.map(|found| {
                 let row = |row: &mallow_view::threads::ThreadRow<'a>| {
-                    ThreadJson::of(row.pid, row.tid, row.name, &row.figures)
+                    ThreadJson::of(row.pid, row.tid, row.name, &row.metrics)
                 };
                 found.rows.iter().map(row).collect()
             }),
@@ -225,8 +226,8 @@ impl<'a> EventsJson<'a> {
                 totals: (&found.totals).into(),
                 sites: sites(profile, &found.rows, limit),
             }),
-            temporary_within: shows.temporary.map(brief),
-            short_lived: shows.short_lived.map(brief),
+            temporary_within: shows.temporary.map(short_lived),
+            short_lived: shows.short_lived.map(short_lived),
             leaks: None,
         }
     }
@@ -247,7 +248,7 @@ fn sites<'a, F, T: for<'f> From<&'f F>>(
     limit: usize,
 ) -> Vec<SiteJson<'a, T>> {
     let site = |row: &PlaceRow<F>| SiteJson {
-        figures: T::from(&row.figures),
+        metrics: T::from(&row.metrics),
         frames: row.frames(profile).map(FrameJson::from).collect(),
     };
     rows.iter().take(limit).map(site).collect()
@@ -322,8 +323,8 @@ impl SliceJson {
 }
 
 impl<'a> ThreadJson<'a> {
-    fn of(pid: u32, tid: u32, name: &'a str, figures: &ThreadFigures) -> Self {
-        let ThreadFigures {
+    fn of(pid: u32, tid: u32, name: &'a str, metrics: &ThreadMetrics) -> Self {
+        let ThreadMetrics {
             allocations,
             bytes,
             frees,
@@ -332,7 +333,7 @@ impl<'a> ThreadJson<'a> {
             temporary,
             live_blocks,
             live_bytes,
-        } = *figures;
+        } = *metrics;
         Self {
             pid,
             tid,
@@ -355,17 +356,17 @@ impl From<&SiteOverTime> for OverTimeJson {
     }
 }
 
-impl From<&WindowFigures> for WindowFiguresJson {
-    fn from(figures: &WindowFigures) -> Self {
+impl From<&WindowMetrics> for WindowMetricsJson {
+    fn from(metrics: &WindowMetrics) -> Self {
         Self {
-            allocations: figures.allocations,
-            bytes: figures.bytes,
-            frees: figures.frees,
-            freed_bytes: figures.freed_bytes,
-            live_blocks: figures.live_blocks,
-            live_bytes: figures.live_bytes,
-            kept_blocks: figures.kept_blocks,
-            kept_bytes: figures.kept_bytes,
+            allocations: metrics.allocations,
+            bytes: metrics.bytes,
+            frees: metrics.frees,
+            freed_bytes: metrics.freed_bytes,
+            live_blocks: metrics.live_blocks,
+            live_bytes: metrics.live_bytes,
+            kept_blocks: metrics.kept_blocks,
+            kept_bytes: metrics.kept_bytes,
         }
     }
 }
@@ -377,7 +378,7 @@ impl From<&HistogramRow> for BucketJson {
     }
 }
 
-impl From<&ChainTotals> for ChainFiguresJson {
+impl From<&ChainTotals> for ChainMetricsJson {
     fn from(totals: &ChainTotals) -> Self {
         let growth = &totals.largest_growth;
         Self {
@@ -394,21 +395,21 @@ impl From<&ChainTotals> for ChainFiguresJson {
     }
 }
 
-impl From<&BriefFigures> for BriefFiguresJson {
-    fn from(figures: &BriefFigures) -> Self {
-        Self { blocks: figures.blocks, bytes: figures.bytes, allocations: figures.allocations }
+impl From<&ShortLivedMetrics> for ShortLivedMetricsJson {
+    fn from(metrics: &ShortLivedMetrics) -> Self {
+        Self { blocks: metrics.blocks, bytes: metrics.bytes, allocations: metrics.allocations }
     }
 }
 
-impl From<&LeakFigures> for LeakJson {
-    fn from(figures: &LeakFigures) -> Self {
+impl From<&LeakMetrics> for LeakJson {
+    fn from(metrics: &LeakMetrics) -> Self {
         Self {
-            judgement: figures.verdict.map(mallow_profile::analysis::Verdict::word),
-            leaked_bytes: figures.leaked_bytes,
-            leaked_blocks: figures.leaked_blocks,
-            freed_at_end_bytes: figures.freed_at_end_bytes,
-            first_us: figures.first_us,
-            last_us: figures.last_us,
+            conclusion: metrics.verdict.map(mallow_profile::analysis::Verdict::word),
+            leaked_bytes: metrics.leaked_bytes,
+            leaked_blocks: metrics.leaked_blocks,
+            freed_at_end_bytes: metrics.freed_at_end_bytes,
+            first_us: metrics.first_us,
+            last_us: metrics.last_us,
         }
     }
 }

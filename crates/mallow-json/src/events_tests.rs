@@ -9,11 +9,11 @@ use mallow_view::chains::Chains;
 use mallow_view::histogram::Histograms;
 use mallow_view::threads::Threads;
 use mallow_view::window::WindowSites;
-use mallow_view::{AppliedSuppressions, Filter, Layout, ReportOptions, Shown, Subject};
+use mallow_view::{AppliedSuppressions, Filter, FrameVisibility, Layout, ReportOptions, Subject};
 
 fn options(layout: Layout) -> ReportOptions {
     let filter = Filter::default();
-    ReportOptions { layout, limit: None, shown: Shown::WithoutPlumbing, filter, per: None }
+    ReportOptions { layout, limit: None, shown: FrameVisibility::WithoutPlumbing, filter, per: None }
 }
 
 #[test]
@@ -21,16 +21,16 @@ fn json_has_the_published_shape() {
     let schema = serde_json::from_str(include_str!("../../../docs/schema/report.json")).unwrap();
     let (profile, applied, filter) = (profile(), AppliedSuppressions::default(), Filter::default());
     let found = [everything(&profile, MIDDLE)];
-    let brief = |sites| Brief::of(&profile, sites, Shown::All, &filter);
+    let short_lived = |sites| ShortLived::of(&profile, sites, FrameVisibility::All, &filter);
     let shows = EventReport {
         window: Some(MIDDLE),
         timeline: Some(over_time(&profile, MIDDLE)),
-        window_sites: Some(WindowSites::of(&profile, &found, Shown::All, &filter)),
+        window_sites: Some(WindowSites::of(&profile, &found, FrameVisibility::All, &filter)),
         histograms: Some(Histograms::of(&found)),
         threads: Some(Threads::of(&profile, &[ProcessIndex(0)], &found)),
-        chains: Some(Chains::of(&profile, &found, Shown::All, &filter)),
-        temporary: Some((2, brief(&found[0].temporary))),
-        short_lived: Some((100, brief(&found[0].short_lived))),
+        chains: Some(Chains::of(&profile, &found, FrameVisibility::All, &filter)),
+        temporary: Some((2, short_lived(&found[0].temporary))),
+        short_lived: Some((100, short_lived(&found[0].short_lived))),
         ..EventReport::of(&profile)
     };
     let leaks = leaks(&profile);

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 /// The document.
 pub fn document(course: &GcReport) -> Value {
-    let judgement = &course.judgement;
+    let conclusion = &course.conclusion;
     let resident = course.resident.as_ref();
     json!({
         "schema": "mallow.gc-log/2",
@@ -33,14 +33,14 @@ pub fn document(course: &GcReport) -> Value {
                 _ => None,
             },
         },
-        "verdict": judgement.verdict.word(),
+        "verdict": conclusion.verdict.word(),
         "exit_code": course.weight().exit_code(),
-        "needs": judgement.needs.iter().map(need).collect::<Vec<_>>(),
+        "needs": conclusion.needs.iter().map(need).collect::<Vec<_>>(),
         "slot_bytes": SLOT_BYTES,
         "growth_per": course.axis.unit(),
         "objects": trend(course, &course.objects(), SLOT_BYTES as f64),
-        "resident_bytes": resident.map(|_| trend(course, &judgement.resident, 1.0)),
-        "window": { "first": judgement.window.start, "end": judgement.window.end },
+        "resident_bytes": resident.map(|_| trend(course, &conclusion.resident, 1.0)),
+        "window": { "first": conclusion.window.start, "end": conclusion.window.end },
         "observations": course.evidence.observations.iter().map(|seen| observation(course, seen)).collect::<Vec<_>>(),
         "warnings": course.warnings,
     })

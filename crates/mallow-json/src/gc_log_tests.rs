@@ -32,7 +32,7 @@ fn verdicts_of_the_stored_logs() {
         [(OBJECTS, Verdict::Leaking, 1), (NATIVE, Verdict::Inconclusive, 3), (CLEAN, Verdict::Plateau, 0)]
     {
         let course = course(log);
-        assert_eq!(course.judgement.verdict, verdict, "{}", text::text(&course));
+        assert_eq!(course.conclusion.verdict, verdict, "{}", text::text(&course));
         assert_eq!(course.weight().exit_code(), code);
     }
 }
@@ -52,7 +52,7 @@ fn without_requests_it_runs_over_time_and_without_a_clock_over_collections() {
     let timed = course(&without(OBJECTS, &["access"]));
     assert_eq!(timed.axis, Axis::Seconds);
     // Requests took longer and longer while it was traced, so growth over time slows down.
-    assert_eq!(timed.judgement.verdict, Verdict::Inconclusive, "{}", text::text(&timed));
+    assert_eq!(timed.conclusion.verdict, Verdict::Inconclusive, "{}", text::text(&timed));
     assert!(text::text(&timed).contains("There is no column\nof requests, so they run over time"));
     let blind = without(OBJECTS, &["access"]).replace("\t1795", "\t5");
     let blind = course(&blind);
@@ -63,7 +63,7 @@ fn without_requests_it_runs_over_time_and_without_a_clock_over_collections() {
 fn without_full_collections_growth_stays_open() {
     let course = course(&without(OBJECTS, &["major_by"]));
     assert_eq!(course.lines, JudgedLines::Swept);
-    assert_eq!(course.judgement.verdict, Verdict::Inconclusive, "{}", text::text(&course));
+    assert_eq!(course.conclusion.verdict, Verdict::Inconclusive, "{}", text::text(&course));
 }
 
 #[test]

@@ -5,8 +5,8 @@
 use crate::parts::{ExitJson, FrameJson, TotalsJson};
 use mallow_profile::{Process, Profile, SiteTotals, TimeUnit, Totals};
 use mallow_view::{
-    Layout, Line, Measure, Point, ReportOptions, Shown, SiteRow, Sites, SortKey, Subject, TreeLayout,
-    TreeNode, Under, rate_units, tree,
+    FrameVisibility, Layout, Line, Measure, Point, ReportOptions, SiteRow, Sites, SortKey, Subject,
+    TreeLayout, TreeNode, Under, rate_units, tree,
 };
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -30,7 +30,7 @@ pub struct ReportJson<'a> {
     per: Option<PerJson>,
     /// Only with a filter: the figures of the sites that passed it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    selected: Option<FiguresJson>,
+    selected: Option<MetricsJson>,
     suppressed: SuppressedJson<'a>,
     processes: Vec<ProcessJson<'a>>,
     sites: SitesJson<'a>,
@@ -66,7 +66,7 @@ struct ProcessJson<'a> {
 
 /// What a site counts.
 #[derive(Serialize)]
-struct FiguresJson {
+struct MetricsJson {
     allocations: Option<u64>,
     bytes: Option<u64>,
     reallocations: Option<u64>,
@@ -110,7 +110,7 @@ struct PatternJson<'a> {
 }
 
 struct SitesJson<'a> {
-    of: Figures<'a>,
+    of: Metrics<'a>,
     sites: Sites<'a>,
     limit: usize,
 }
@@ -118,7 +118,7 @@ struct SitesJson<'a> {
 #[derive(Serialize)]
 struct SiteJson<'s, 'a> {
     #[serde(flatten)]
-    figures: FiguresJson,
+    metrics: MetricsJson,
     #[serde(serialize_with = "frames")]
     frames: (&'s Sites<'a>, &'s SiteRow),
 }
@@ -133,13 +133,13 @@ struct TreeJson<'a> {
 }
 
 struct RootJson<'a> {
-    of: Figures<'a>,
+    of: Metrics<'a>,
     node: TreeNode<'a>,
 }
 
 /// How figures of sites become JSON.
 #[derive(Clone, Copy)]
-struct Figures<'a> {
+struct Metrics<'a> {
     profile: &'a Profile,
     per: Option<u64>,
 }
@@ -149,8 +149,8 @@ impl<'a> ReportJson<'a> {
     pub fn of(subject: &Subject<'a>, view: &ReportOptions, complete: bool, warnings: &'a [String]) -> Self {
         let profile = subject.profile;
         let (recording, totals) = (&profile.recording, profile.totals());
-        let of = Figures { profile, per: view.per };
-        let mut sites = Sites::of(profile, Shown::All, &view.filter);
+        let of = Metrics { profile, per: view.per };
+        let mut sites = Sites::of(profile, FrameVisibility::All, &view.filter);
         sites.sort(view.layout.key().unwrap_or(SortKey::Measure(Measure::Bytes)));
         Self {
             schema: "mallow.report/1",
@@ -168,7 +168,7 @@ impl<'a> ReportJson<'a> {
             warnings,
             totals: TotalsJson::told(&totals, profile),
             per: view.per.map(|per| PerJson { operations: per, per_operation: of.totals_per(&totals, per) }),
-            selected: (!view.filter.is_empty()).then(|| of.figures(&sites.totals())),
+            selected: (!view.filter.is_empty()).then(|| of.metrics(&sites.totals())),
             suppressed: SuppressedJson::of(subject, view),
             processes: profile.processes.iter().map(|process| ProcessJson::of(process, profile)).collect(),
             sites: SitesJson { of, sites, limit: view.limit.unwrap_or(usize::MAX) },
@@ -181,7 +181,7 @@ impl<'a> ReportJson<'a> {
 }
 
 impl<'a> TreeJson<'a> {
-    fn of(of: Figures<'a>, view: &ReportOptions, asked: TreeLayout) -> Self {
+    fn of(of: Metrics<'a>, view: &ReportOptions, asked: TreeLayout) -> Self {
         let sites = Sites::of(of.profile, view.shown, &view.filter);
         let node = tree(&sites, &view.tree_options(asked));
         Self {
@@ -195,7 +195,7 @@ impl<'a> TreeJson<'a> {
 
 impl<'a> SuppressedJson<'a> {
     fn of(subject: &Subject<'a>, view: &ReportOptions) -> Self {
-        let found = subject.suppressed(&ReportOptions { shown: Shown::All, ..view.clone() });
+        let found = subject.suppressed(&ReportOptions { shown: FrameVisibility::All, ..view.clone() });
         let patterns = subject.suppressions.suppressions.iter().zip(&found.by).enumerate();
         let pattern =
             |(index, (one, by)): (usize, (&'a mallow_profile::Suppression, &mallow_view::SuppressedBy))| {
@@ -250,13 +250,13 @@ impl TotalsJson {
     }
 }
 
-impl Figures<'_> {
-    fn figures(&self, totals: &SiteTotals) -> FiguresJson {
+impl Metrics<'_> {
+    fn metrics(&self, totals: &SiteTotals) -> MetricsJson {
         let known = &self.profile.known;
         let point = Point::of(totals, &self.profile.recording, known);
         let told = |key: SortKey| key.is_known(known).then(|| key.of_site(totals));
         let called = totals.allocations > 0;
-        FiguresJson {
+        MetricsJson {
             allocations: told(Measure::Allocations.into()),
             bytes: told(Measure::Bytes.into()),
             reallocations: told(SortKey::Reallocations),
@@ -306,7 +306,7 @@ impl Serialize for SitesJson<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let rows = self.sites.rows.iter().take(self.limit);
         serializer.collect_seq(
-            rows.map(|row| SiteJson { figures: self.of.figures(&row.totals), frames: (&self.sites, row) }),
+            rows.map(|row| SiteJson { metrics: self.of.metrics(&row.totals), frames: (&self.sites, row) }),
         )
     }
 }
@@ -322,14 +322,15 @@ impl Serialize for RootJson<'_> {
 }
 
 struct NodeJson<'n, 'a> {
-    of: Figures<'a>,
+    of: Metrics<'a>,
     node: &'n TreeNode<'a>,
 }
 
 #[derive(Serialize)]
 struct UnderJson {
     sites: usize,
-    figures: FiguresJson,
+    #[serde(rename = "figures")]
+    metrics: MetricsJson,
 }
 
 #[derive(Serialize)]
@@ -337,7 +338,8 @@ struct RestJson {
     branches: usize,
     deeper: bool,
     sites: usize,
-    figures: FiguresJson,
+    #[serde(rename = "figures")]
+    metrics: MetricsJson,
 }
 
 /// A call in a tree: a frame, and how often it stands there in a row.
@@ -351,7 +353,7 @@ struct CallJson<'a> {
 impl Serialize for NodeJson<'_, '_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { of, node } = self;
-        let under = |under: &Under| UnderJson { sites: under.sites, figures: of.figures(&under.totals) };
+        let under = |under: &Under| UnderJson { sites: under.sites, metrics: of.metrics(&under.totals) };
         let call =
             |line: &Line<'_>| serde_json::to_value(CallJson { frame: line.frame.into(), times: line.times });
         let calls: Result<Vec<_>, _> = node.frames.iter().map(call).collect();
@@ -359,13 +361,13 @@ impl Serialize for NodeJson<'_, '_> {
             branches: rest.nodes,
             deeper: rest.is_deeper,
             sites: rest.under.sites,
-            figures: of.figures(&rest.under.totals),
+            metrics: of.metrics(&rest.under.totals),
         });
         let children: Vec<_> = node.children.iter().map(|node| NodeJson { of: *of, node }).collect();
         let mut map = serializer.serialize_map(Some(6))?;
         map.serialize_entry("calls", &calls.map_err(serde::ser::Error::custom)?)?;
         map.serialize_entry("sites", &node.under.sites)?;
-        map.serialize_entry("figures", &of.figures(&node.under.totals))?;
+        map.serialize_entry("figures", &of.metrics(&node.under.totals))?;
         map.serialize_entry("own", &node.own.as_ref().map(under))?;
         map.serialize_entry("rest", &rest)?;
         map.serialize_entry("children", &children)?;

@@ -16,7 +16,7 @@ fn document(profile: &Profile, origin: Origin, view: &ReportOptions) -> Value {
 
 fn view(layout: Layout) -> ReportOptions {
     let filter = Filter::default();
-    ReportOptions { layout, limit: None, shown: Shown::WithoutPlumbing, filter, per: None }
+    ReportOptions { layout, limit: None, shown: FrameVisibility::WithoutPlumbing, filter, per: None }
 }
 
 fn report(profile: &Profile, filter: &Filter, limit: usize) -> Value {
@@ -72,7 +72,7 @@ fn the_checker_finds_what_is_wrong() {
 }
 
 #[test]
-fn figures_are_those_of_the_profile() {
+fn metrics_are_those_of_the_profile() {
     let document = report(&sample::leaky_c(), &Filter::default(), usize::MAX);
     let totals = json!({
         "allocations": 149_798, "bytes": 14_385_536, "frees": 112_341, "reallocations": 12, "temporary": 112_340,
@@ -100,7 +100,7 @@ fn a_filter_adds_what_it_selected_and_a_limit_only_shortens() {
 }
 
 #[test]
-fn a_site_has_all_figures_of_a_program_point() {
+fn a_site_has_all_metrics_of_a_program_point() {
     let per = ReportOptions { per: Some(37_449), ..view(Layout::Tables) };
     let document = document(&sample::leaky_c(), sample::TRACE, &per);
     let site = &document["sites"][1];
@@ -119,11 +119,11 @@ fn a_site_has_all_figures_of_a_program_point() {
 fn what_a_source_does_not_tell_is_null() {
     let document = document(&sample::dhat(), sample::DHAT, &view(Layout::Tables));
     assert_eq!((&document["format"], &document["time_unit"]), (&json!("dhat"), &json!("instructions")));
-    for figure in ["frees", "reallocations", "temporary", "failed"] {
-        assert_eq!(document["totals"][figure], Value::Null, "{figure}");
+    for metric in ["frees", "reallocations", "temporary", "failed"] {
+        assert_eq!(document["totals"][metric], Value::Null, "{metric}");
     }
-    for figure in ["reallocations", "temporary", "failed", "first", "last"] {
-        assert_eq!(document["sites"][0][figure], Value::Null, "{figure}");
+    for metric in ["reallocations", "temporary", "failed", "first", "last"] {
+        assert_eq!(document["sites"][0][metric], Value::Null, "{metric}");
     }
     assert_eq!(document["totals"]["bytes"], json!(14_385_536));
 }

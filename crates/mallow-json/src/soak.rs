@@ -11,8 +11,8 @@ use mallow_evidence::{Comparison, Sample, SoakReport};
 use mallow_growth::{Basis, Fault, Finding, Shape};
 use mallow_text::soak::{advice, finding, sentence};
 use mallow_view::soak::{
-    FailOn, GrowingRow, Holder, Interval, LatencyRow, PlaneRow, PlaneUnit, Side, asked, elsewhere, growing,
-    is_failure, latencies, outcome, pace, planes, split,
+    FailOn, GrowingRow, Holder, Interval, LatencyRow, SeriesRow, SeriesUnit, Side, asked, elsewhere, growing,
+    is_failure, latencies, outcome, pace, series_list, split,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -43,7 +43,8 @@ pub struct SoakJson<'a> {
     needs: Vec<String>,
     advice: Vec<String>,
     window: [usize; 2],
-    planes: Vec<PlaneJson>,
+    #[serde(rename = "planes")]
+    series_list: Vec<SeriesJson>,
     split: Option<SplitJson>,
     stacks: Vec<StackJson<'a>>,
     mappings: Vec<MappingJson<'a>>,
@@ -51,7 +52,8 @@ pub struct SoakJson<'a> {
     latency: Vec<LatencyJson>,
     comparison: Option<ComparisonJson<'a>>,
     /// What a later soak is held against.
-    figures: FiguresJson,
+    #[serde(rename = "figures")]
+    metrics: MetricsJson,
     uncollected: bool,
     complete: bool,
     holder: Option<&'a str>,
@@ -69,7 +71,8 @@ pub(crate) struct IntervalJson {
 
 #[derive(Serialize)]
 struct GrowthJson {
-    plane: &'static str,
+    #[serde(rename = "plane")]
+    series: &'static str,
     bytes_per_request: IntervalJson,
     requests_per_second: Option<f64>,
     bytes_per_day: Option<f64>,
@@ -91,8 +94,9 @@ struct FindingJson {
 }
 
 #[derive(Serialize)]
-struct PlaneJson {
-    plane: &'static str,
+struct SeriesJson {
+    #[serde(rename = "plane")]
+    series: &'static str,
     unit: &'static str,
     first: f64,
     last: f64,
@@ -147,7 +151,8 @@ struct LatencyJson {
 #[derive(Serialize)]
 struct ComparisonJson<'a> {
     baseline: &'a str,
-    planes: Vec<ComparedJson>,
+    #[serde(rename = "planes")]
+    series_list: Vec<ComparedJson>,
 }
 
 #[derive(Serialize)]
@@ -163,7 +168,7 @@ struct ComparedJson {
 /// The figures that two soaks are compared by; none for what was not measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct FiguresJson {
+pub struct MetricsJson {
     heap_per_request: Option<IntervalJson>,
     resident_per_request: Option<IntervalJson>,
     heap_level: Option<IntervalJson>,
@@ -176,20 +181,20 @@ pub struct FiguresJson {
 impl<'a> SoakJson<'a> {
     /// The document of a report with all its stacks.
     pub fn of(report: &'a SoakReport, fail_on: &[FailOn]) -> SoakJson<'a> {
-        let judgement = &report.judgement;
+        let conclusion = &report.conclusion;
         let finding = |found: &Finding| FindingJson {
             kind: kind(found),
             sentence: finding::finding(found),
             fails: is_failure(found, fail_on),
         };
-        let plateau = judgement.plateau.map(|plateau| PlateauJson {
+        let plateau = conclusion.plateau.map(|plateau| PlateauJson {
             rise_bytes: plateau.rise_bytes,
             after_requests: plateau.after_requests,
         });
-        let idle = judgement.idle_per_hour.map(|(value, low, high)| IntervalJson { value, low, high });
+        let idle = conclusion.idle_per_hour.map(|(value, low, high)| IntervalJson { value, low, high });
         SoakJson {
             schema: SCHEMA,
-            verdict: judgement.verdict.word(),
+            verdict: conclusion.verdict.word(),
             sentence: sentence::verdict(report),
             exit_code: outcome(report, fail_on).exit_code(),
             command: &report.command,
@@ -199,16 +204,16 @@ impl<'a> SoakJson<'a> {
             seconds: report.seconds,
             server_end: &report.server_end,
             growth: growth(report),
-            detectable_per_request: judgement.detectable_per_request,
-            detectable_outside_per_request: judgement.detectable_outside_per_request,
+            detectable_per_request: conclusion.detectable_per_request,
+            detectable_outside_per_request: conclusion.detectable_outside_per_request,
             plateau,
             idle_per_hour: idle,
-            findings: judgement.findings.iter().map(finding).collect(),
+            findings: conclusion.findings.iter().map(finding).collect(),
             faults: report.evidence.faults.iter().map(sentence::fault).collect(),
             needs: advice::needs(report),
             advice: advice::places(report),
-            window: [judgement.window.start, judgement.window.end],
-            planes: planes(report).iter().map(PlaneJson::from).collect(),
+            window: [conclusion.window.start, conclusion.window.end],
+            series_list: series_list(report).iter().map(SeriesJson::from).collect(),
             split: split(report).map(|split| SplitJson {
                 managed: split.managed,
                 native: split.native,
@@ -220,9 +225,9 @@ impl<'a> SoakJson<'a> {
             requests: requests(report),
             latency: latencies(&report.samples).iter().map(LatencyJson::from).collect(),
             comparison: report.comparison.as_ref().map(ComparisonJson::from),
-            figures: FiguresJson::from(&Side::of(report)),
+            metrics: MetricsJson::from(&Side::of(report)),
             uncollected: report.evidence.uncollected,
-            complete: report.unrecorded.is_none() && !judgement.is_elsewhere && !is_lost(report),
+            complete: report.unrecorded.is_none() && !conclusion.is_elsewhere && !is_lost(report),
             holder: elsewhere(report).map(|found| match found.holder {
                 Holder::Go => "go",
                 Holder::Linked(name) => name,
@@ -240,10 +245,10 @@ fn is_lost(report: &SoakReport) -> bool {
 }
 
 fn growth(report: &SoakReport) -> GrowthJson {
-    let trend = report.judgement.trend();
+    let trend = report.conclusion.trend();
     let pace = pace(report);
     GrowthJson {
-        plane: match report.judgement.basis {
+        series: match report.conclusion.basis {
             Basis::LiveHeap => "live_heap",
             Basis::Stacks => "stacks",
             Basis::ManagedHeap => "managed_heap",
@@ -292,13 +297,13 @@ fn requests(report: &SoakReport) -> RequestsJson {
     }
 }
 
-impl From<&PlaneRow> for PlaneJson {
-    fn from(row: &PlaneRow) -> Self {
-        PlaneJson {
-            plane: row.key,
+impl From<&SeriesRow> for SeriesJson {
+    fn from(row: &SeriesRow) -> Self {
+        SeriesJson {
+            series: row.key,
             unit: match row.unit {
-                PlaneUnit::Bytes => "bytes",
-                PlaneUnit::Count => "count",
+                SeriesUnit::Bytes => "bytes",
+                SeriesUnit::Count => "count",
             },
             first: row.first,
             last: row.last,
@@ -336,22 +341,22 @@ impl From<&LatencyRow> for LatencyJson {
 
 impl<'a> From<&'a Comparison> for ComparisonJson<'a> {
     fn from(comparison: &'a Comparison) -> Self {
-        let plane = |plane: &mallow_evidence::Plane| ComparedJson {
-            name: plane.name,
-            unit: plane.unit,
-            before: plane.before,
-            after: plane.after,
-            difference: [plane.difference.0, plane.difference.1],
-            worse: plane.worse,
+        let series = |series: &mallow_evidence::Series| ComparedJson {
+            name: series.name,
+            unit: series.unit,
+            before: series.before,
+            after: series.after,
+            difference: [series.difference.0, series.difference.1],
+            worse: series.worse,
         };
         ComparisonJson {
             baseline: &comparison.baseline,
-            planes: comparison.planes.iter().map(plane).collect(),
+            series_list: comparison.series_list.iter().map(series).collect(),
         }
     }
 }
 
-impl From<&Side> for FiguresJson {
+impl From<&Side> for MetricsJson {
     fn from(side: &Side) -> Self {
         let of = |interval: Option<Interval>| {
             // What is no number is written as null, and null here means that it was not measured.
@@ -359,7 +364,7 @@ impl From<&Side> for FiguresJson {
                 interval.filter(|one| one.value.is_finite() && one.low.is_finite() && one.high.is_finite());
             sound.map(|Interval { value, low, high }| IntervalJson { value, low, high })
         };
-        FiguresJson {
+        MetricsJson {
             heap_per_request: of(side.heap_per_request),
             resident_per_request: of(side.resident_per_request),
             heap_level: of(side.heap_level),
@@ -371,19 +376,19 @@ impl From<&Side> for FiguresJson {
     }
 }
 
-impl From<FiguresJson> for Side {
-    fn from(figures: FiguresJson) -> Self {
+impl From<MetricsJson> for Side {
+    fn from(metrics: MetricsJson) -> Self {
         let of = |interval: Option<IntervalJson>| {
             interval.map(|IntervalJson { value, low, high }| Interval { value, low, high })
         };
         Side {
-            heap_per_request: of(figures.heap_per_request),
-            resident_per_request: of(figures.resident_per_request),
-            heap_level: of(figures.heap_level),
-            resident_level: of(figures.resident_level),
-            allocations_per_request: of(figures.allocations_per_request),
-            rate: of(figures.rate),
-            p99_us: of(figures.p99_us),
+            heap_per_request: of(metrics.heap_per_request),
+            resident_per_request: of(metrics.resident_per_request),
+            heap_level: of(metrics.heap_level),
+            resident_level: of(metrics.resident_level),
+            allocations_per_request: of(metrics.allocations_per_request),
+            rate: of(metrics.rate),
+            p99_us: of(metrics.p99_us),
         }
     }
 }

@@ -49,11 +49,11 @@ fn a_verdict_is_spelled_as_in_the_text() {
 }
 
 #[test]
-fn its_figures_are_a_side_again() {
+fn its_metrics_are_a_side_again() {
     let report = sample::leaking();
     let side = Side::of(&report);
-    let text = serde_json::to_string(&FiguresJson::from(&side)).unwrap_or_default();
-    let read: FiguresJson = serde_json::from_str(&text).unwrap_or_default();
+    let text = serde_json::to_string(&MetricsJson::from(&side)).unwrap_or_default();
+    let read: MetricsJson = serde_json::from_str(&text).unwrap_or_default();
     assert_eq!(Side::from(read), side);
     assert!(side.heap_per_request.is_some() && side.rate.is_some());
 }

@@ -28,12 +28,12 @@ fn main() -> ExitCode {
         None => Amount::Duration(Duration::from_secs_f64(amount.parse().expect("seconds"))),
     };
     let mut generator = Generator::start(load).expect("a generator");
-    let figures = generator.run(amount, None);
-    println!("Requests/sec: {:.1}", figures.rate());
-    println!("requests {}", figures.requests);
-    println!("failed {}", figures.failed());
+    let metrics = generator.run(amount, None);
+    println!("Requests/sec: {:.1}", metrics.rate());
+    println!("requests {}", metrics.requests);
+    println!("failed {}", metrics.failed());
     println!("resident_bytes_max {}", resident_bytes_max());
-    println!("{figures:#?}");
+    println!("{metrics:#?}");
     ExitCode::SUCCESS
 }
 

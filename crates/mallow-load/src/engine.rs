@@ -8,7 +8,7 @@ pub(crate) mod prepared;
 mod prompt;
 pub(crate) mod sequence;
 pub(crate) mod setup;
-pub(crate) mod tally;
+pub(crate) mod stats;
 pub(crate) mod timer;
 pub(crate) mod worker;
 pub(crate) mod worker_thread;

@@ -7,9 +7,9 @@
 use crate::engine::plan::Plan;
 use crate::engine::prepared::Prepared;
 use crate::engine::setup::Setup;
-use crate::engine::tally::Tally;
+use crate::engine::stats::Stats;
 use crate::engine::worker_thread::{self, Command};
-use crate::{Amount, Figures, Load, LoadError};
+use crate::{Amount, Load, LoadError, Metrics};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc;
@@ -64,7 +64,7 @@ impl Generator {
     ///
     /// A run of [`Amount::Requests`] sends exactly so many. One of [`Amount::Duration`] begins none after its end and
     /// waits for those that are under way. Connections stay open afterwards, if they are kept at all.
-    pub fn run(&mut self, amount: Amount, connections: Option<u32>) -> Figures {
+    pub fn run(&mut self, amount: Amount, connections: Option<u32>) -> Metrics {
         let connections = connections.unwrap_or(self.connections).max(1);
         let plan =
             Arc::new(Plan::new(amount, self.rate, connections, self.requests_max).stopped_by(&self.stopped));
@@ -74,7 +74,7 @@ impl Generator {
             let _ = thread.commands.send(Command::Run(Arc::clone(&plan), results.clone()));
         }
         drop(results);
-        Tally::figures(&tallies.into_iter().collect::<Vec<Tally>>())
+        Stats::metrics(&tallies.into_iter().collect::<Vec<Stats>>())
     }
 
     /// What another thread sets to true to end the run under way before its time, and every later one: no request begins

@@ -1,5 +1,5 @@
 //! Load for HTTP servers: what is asked ([`Target`]), how often and over which connections ([`Load`]), and what came
-//! back ([`Figures`]).
+//! back ([`Metrics`]).
 //!
 //! A [`Generator`] keeps its threads and connections between runs, so that a run can be counted exactly, drained, and
 //! its connections closed before somebody looks at the server. Its memory does not grow with the requests.
@@ -10,15 +10,15 @@ mod address;
 mod base64;
 mod engine;
 mod error;
-mod figures;
 mod generator;
 mod lists;
 mod load;
+mod metrics;
 pub mod outside;
 
 pub use address::{Url, parse_url};
 pub use error::LoadError;
-pub use figures::{Figures, Latency};
 pub use generator::Generator;
 pub use lists::{UrlFile, parse_access_log, parse_urls, read_access_log, read_urls};
 pub use load::{Amount, Load, Order, Protocol, Target};
+pub use metrics::{Latency, Metrics};

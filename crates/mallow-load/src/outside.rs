@@ -17,7 +17,7 @@ use serde_json::Value;
 
 /// What a load generator said of its run.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Outside {
+pub struct External {
     /// `hey`, `wrk`, `siege`, `ab`, `oha` or `vegeta`.
     pub tool: &'static str,
     /// Requests sent, failed ones included; none when it does not say.
@@ -29,12 +29,12 @@ pub struct Outside {
     /// Requests a second, as the tool has it.
     pub rate: Option<f64>,
     /// Its latencies; none when it tells none at all.
-    pub latency: Option<OutsideLatency>,
+    pub latency: Option<ExternalLatency>,
 }
 
 /// Latencies in microseconds, as far as a tool tells them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct OutsideLatency {
+pub struct ExternalLatency {
     /// The median.
     pub p50_us: Option<u64>,
     /// 90 of 100 are not above.
@@ -47,23 +47,23 @@ pub struct OutsideLatency {
     pub worst_us: Option<u64>,
 }
 
-impl Outside {
+impl External {
     /// Requests that were answered with a status below 400.
     pub fn succeeded(&self) -> Option<u64> {
         self.requests.map(|requests| requests.saturating_sub(self.failed))
     }
 }
 
-impl OutsideLatency {
+impl ExternalLatency {
     /// None where nothing is known.
-    fn known(self) -> Option<OutsideLatency> {
-        (self != OutsideLatency::default()).then_some(self)
+    fn known(self) -> Option<ExternalLatency> {
+        (self != ExternalLatency::default()).then_some(self)
     }
 }
 
 /// Finds the summary of a load generator in what a command printed, whatever stands around it. None when there is
 /// none that we know.
-pub fn read(output: &str) -> Option<Outside> {
+pub fn read(output: &str) -> Option<External> {
     hey::read(output)
         .or_else(|| wrk::read(output))
         .or_else(|| ab::read(output))
@@ -72,7 +72,7 @@ pub fn read(output: &str) -> Option<Outside> {
         .or_else(|| objects(output).find_map(|object| of_json(&object)))
 }
 
-fn of_json(object: &Value) -> Option<Outside> {
+fn of_json(object: &Value) -> Option<External> {
     siege::read_json(object).or_else(|| oha::read_json(object)).or_else(|| vegeta::read_json(object))
 }
 

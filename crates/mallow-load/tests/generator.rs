@@ -37,26 +37,26 @@ fn ms(count: u64) -> Duration {
 fn exactly_so_many_requests_are_sent_over_so_many_connections() {
     let server = handshake();
     let mut generator = Generator::start(load(server.address, 7)).unwrap();
-    let figures = generator.run(Amount::Requests(1000), None);
-    assert_eq!((figures.requests, figures.succeeded, figures.failed()), (1000, 1000, 0));
-    assert_eq!(figures.statuses, BTreeMap::from([(200, 1000)]));
-    assert_eq!((figures.body_bytes, figures.latency.count, figures.corrected), (5000, 1000, None));
+    let metrics = generator.run(Amount::Requests(1000), None);
+    assert_eq!((metrics.requests, metrics.succeeded, metrics.failed()), (1000, 1000, 0));
+    assert_eq!(metrics.statuses, BTreeMap::from([(200, 1000)]));
+    assert_eq!((metrics.body_bytes, metrics.latency.count, metrics.corrected), (5000, 1000, None));
     assert_eq!((server.requests(), server.connections()), (1000, 7));
-    let latency = figures.latency;
+    let latency = metrics.latency;
     assert!(latency.p50_us <= latency.p90_us && latency.p90_us <= latency.p99_us, "{latency:?}");
     assert!(latency.p99_us <= latency.p999_us && latency.p999_us <= latency.worst_us, "{latency:?}");
-    assert!(figures.elapsed.as_micros() as u64 >= latency.worst_us);
-    assert!(figures.generator_cpu > Duration::ZERO);
-    assert!(figures.generator_busy > 0.0 && figures.generator_busy <= 1.0, "{}", figures.generator_busy);
+    assert!(metrics.elapsed.as_micros() as u64 >= latency.worst_us);
+    assert!(metrics.generator_cpu > Duration::ZERO);
+    assert!(metrics.generator_busy > 0.0 && metrics.generator_busy <= 1.0, "{}", metrics.generator_busy);
 }
 
 /// The kernel delays an acknowledgement by 40 ms at the least. Where half of the answers came sooner, nobody waited for one.
 #[test]
 fn an_answer_in_two_pieces_waits_for_no_delayed_acknowledgement() {
     let server = Server::start(|_| Reply::TwoPieces);
-    let figures = Generator::start(load(server.address, 2)).unwrap().run(Amount::Requests(100), None);
-    assert_eq!((figures.succeeded, figures.body_bytes, server.connections()), (100, 300, 2));
-    assert!(figures.latency.p50_us < 40_000, "{:?}", figures.latency);
+    let metrics = Generator::start(load(server.address, 2)).unwrap().run(Amount::Requests(100), None);
+    assert_eq!((metrics.succeeded, metrics.body_bytes, server.connections()), (100, 300, 2));
+    assert!(metrics.latency.p50_us < 40_000, "{:?}", metrics.latency);
 }
 
 #[test]
@@ -106,8 +106,8 @@ fn methods_headers_and_bodies_arrive_as_declared() {
     head.headers.insert("host", "another".parse().unwrap());
     let targets = vec![post, head, Target::get("/")];
     let mut generator = Generator::start(Load { targets, ..load(server.address, 1) }).unwrap();
-    let figures = generator.run(Amount::Requests(3), None);
-    assert_eq!((figures.succeeded, figures.body_bytes), (3, 10));
+    let metrics = generator.run(Amount::Requests(3), None);
+    assert_eq!((metrics.succeeded, metrics.body_bytes), (3, 10));
     let told: Vec<String> = server
         .seen()
         .iter()
@@ -156,9 +156,9 @@ fn answers_of_an_error_are_answers_that_failed() {
         2 => Reply::Answer(304, ""),
         _ => Reply::Answer(200, "fine"),
     });
-    let figures = Generator::start(load(server.address, 1)).unwrap().run(Amount::Requests(40), None);
-    assert_eq!(figures.statuses, BTreeMap::from([(200, 10), (304, 10), (404, 10), (500, 10)]));
-    assert_eq!((figures.succeeded, figures.failed(), figures.failures.len()), (20, 20, 0));
+    let metrics = Generator::start(load(server.address, 1)).unwrap().run(Amount::Requests(40), None);
+    assert_eq!(metrics.statuses, BTreeMap::from([(200, 10), (304, 10), (404, 10), (500, 10)]));
+    assert_eq!((metrics.succeeded, metrics.failed(), metrics.failures.len()), (20, 20, 0));
     assert_eq!(server.connections(), 1);
 }
 
@@ -169,10 +169,10 @@ fn who_does_not_answer_in_time_is_given_up() {
         _ => Reply::Answer(200, "x"),
     });
     let load = Load { timeout: ms(150), ..load(server.address, 1) };
-    let figures = Generator::start(load).unwrap().run(Amount::Requests(4), None);
-    assert_eq!((figures.requests, figures.succeeded), (4, 2));
-    assert_eq!(figures.failures, failures(&[("timeout", 2)]));
-    assert!(figures.latency.worst_us >= 150_000 && figures.elapsed < ms(3000), "{figures:?}");
+    let metrics = Generator::start(load).unwrap().run(Amount::Requests(4), None);
+    assert_eq!((metrics.requests, metrics.succeeded), (4, 2));
+    assert_eq!(metrics.failures, failures(&[("timeout", 2)]));
+    assert!(metrics.latency.worst_us >= 150_000 && metrics.elapsed < ms(3000), "{metrics:?}");
     // The late answer to one request must not be taken for that to the next.
     assert_eq!(server.connections(), 3);
 }
@@ -181,8 +181,8 @@ fn who_does_not_answer_in_time_is_given_up() {
 fn a_server_that_closes_after_each_answer_is_connected_to_again() {
     for announced in [true, false] {
         let server = Server::start(move |_| Reply::Last { announced });
-        let figures = Generator::start(load(server.address, 2)).unwrap().run(Amount::Requests(40), None);
-        assert_eq!((figures.succeeded, figures.failures), (40, failures(&[])), "announced: {announced}");
+        let metrics = Generator::start(load(server.address, 2)).unwrap().run(Amount::Requests(40), None);
+        assert_eq!((metrics.succeeded, metrics.failures), (40, failures(&[])), "announced: {announced}");
         assert_eq!(server.requests(), 40);
     }
 }
@@ -205,9 +205,9 @@ fn a_connection_that_was_closed_between_runs_is_replaced() {
 fn causes_are_told_apart() {
     let cause = |reply: Reply| {
         let server = Server::start(move |_| reply.clone());
-        let figures = Generator::start(load(server.address, 1)).unwrap().run(Amount::Requests(3), None);
-        assert_eq!((figures.requests, figures.succeeded, server.requests()), (3, 0, 3));
-        figures.failures
+        let metrics = Generator::start(load(server.address, 1)).unwrap().run(Amount::Requests(3), None);
+        assert_eq!((metrics.requests, metrics.succeeded, server.requests()), (3, 0, 3));
+        metrics.failures
     };
     assert_eq!(cause(Reply::Raw("")), failures(&[("closed early", 3)]));
     assert_eq!(
@@ -218,30 +218,30 @@ fn causes_are_told_apart() {
     assert_eq!(cause(Reply::Raw("good morning\r\n\r\n")), failures(&[("bad answer", 3)]));
     assert_eq!(cause(Reply::Reset), failures(&[("connection reset", 3)]));
     let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let figures = Generator::start(load(nobody, 2)).unwrap().run(Amount::Requests(6), None);
-    assert_eq!((figures.requests, figures.failures), (6, failures(&[("connection refused", 6)])));
+    let metrics = Generator::start(load(nobody, 2)).unwrap().run(Amount::Requests(6), None);
+    assert_eq!((metrics.requests, metrics.failures), (6, failures(&[("connection refused", 6)])));
 }
 
 #[test]
 fn no_request_begins_after_the_end_and_those_under_way_are_waited_for() {
     let server = Server::start(|_| Reply::Late(ms(120)));
     let mut generator = Generator::start(load(server.address, 3)).unwrap();
-    let figures = generator.run(Amount::Duration(ms(300)), None);
+    let metrics = generator.run(Amount::Duration(ms(300)), None);
     // Begun after 0, at least 120 and at least 240 ms; the last of them end after 360 at the earliest.
-    assert_eq!((figures.requests, server.requests()), (figures.succeeded, figures.requests as usize));
-    assert!(figures.requests <= 9, "{}", figures.requests);
-    assert!(figures.elapsed >= ms(240), "{:?}", figures.elapsed);
+    assert_eq!((metrics.requests, server.requests()), (metrics.succeeded, metrics.requests as usize));
+    assert!(metrics.requests <= 9, "{}", metrics.requests);
+    assert!(metrics.elapsed >= ms(240), "{:?}", metrics.elapsed);
 }
 
 #[test]
 fn a_rate_is_kept_on_a_schedule() {
     let server = handshake();
     let load = Load { rate: Some(400.0), ..load(server.address, 5) };
-    let figures = Generator::start(load).unwrap().run(Amount::Requests(201), None);
-    assert_eq!((figures.succeeded, server.requests()), (201, 201));
+    let metrics = Generator::start(load).unwrap().run(Amount::Requests(201), None);
+    assert_eq!((metrics.succeeded, server.requests()), (201, 201));
     // The last one is due 200 steps of 2.5 ms after the first, which may be late.
-    assert!(figures.elapsed >= ms(450), "{:?}", figures.elapsed);
-    assert_eq!(figures.corrected.unwrap().count, 201);
+    assert!(metrics.elapsed >= ms(450), "{:?}", metrics.elapsed);
+    assert_eq!(metrics.corrected.unwrap().count, 201);
 }
 
 #[test]
@@ -249,9 +249,9 @@ fn a_stall_holds_up_all_that_was_due_meanwhile() {
     let server =
         Server::start(|seen| if seen.number == 50 { Reply::Late(ms(100)) } else { Reply::Answer(200, "") });
     let load = Load { rate: Some(1000.0), ..load(server.address, 1) };
-    let figures = Generator::start(load).unwrap().run(Amount::Requests(300), None);
-    assert_eq!(figures.succeeded, 300);
-    let (raw, corrected) = (figures.latency, figures.corrected.unwrap());
+    let metrics = Generator::start(load).unwrap().run(Amount::Requests(300), None);
+    assert_eq!(metrics.succeeded, 300);
+    let (raw, corrected) = (metrics.latency, metrics.corrected.unwrap());
     // A request that was due k ms after the stalled one has waited for at least 100 - k ms: the third worst of 300, the
     // 99th percentile, for 98 or, as the timer is set in whole milliseconds, 97. Only one request was slow by itself.
     assert!(corrected.p99_us >= 96_000, "{corrected:?}");

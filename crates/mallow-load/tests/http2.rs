@@ -117,8 +117,8 @@ fn load(address: SocketAddr, connections: u32) -> Load {
 fn many_requests_share_a_connection() {
     let server = Server::start(u64::MAX);
     let mut generator = Generator::start(load(server.address, 20)).unwrap();
-    let figures = generator.run(Amount::Requests(1000), None);
-    assert_eq!((figures.requests, figures.succeeded, figures.body_bytes), (1000, 1000, 5000));
+    let metrics = generator.run(Amount::Requests(1000), None);
+    assert_eq!((metrics.requests, metrics.succeeded, metrics.body_bytes), (1000, 1000, 5000));
     // One for each thread.
     assert_eq!((server.get(|it| &it.requests), server.get(|it| &it.connections)), (1000, 2));
     assert_eq!(generator.run(Amount::Requests(100), None).succeeded, 100);
@@ -140,10 +140,10 @@ fn bodies_and_headers_arrive() {
     post.method = "POST".parse().unwrap();
     post.body = "a body".into();
     post.headers.insert("x-id", "7".parse().unwrap());
-    let figures = Generator::start(Load { targets: vec![post], ..load(server.address, 1) })
+    let metrics = Generator::start(Load { targets: vec![post], ..load(server.address, 1) })
         .unwrap()
         .run(Amount::Requests(1), None);
-    assert_eq!((figures.statuses.get(&404), figures.failed()), (Some(&1), 1));
+    assert_eq!((metrics.statuses.get(&404), metrics.failed()), (Some(&1), 1));
     let expected =
         "POST http://test.example/missing {\"x-id\": \"7\", \"content-length\": \"6\"} b\"a body\"";
     assert_eq!(*server.counts.last.lock().unwrap(), expected);
@@ -162,16 +162,16 @@ fn who_does_not_answer_in_time_is_given_up() {
     let server = Server::start(u64::MAX);
     let targets = vec![Target::get("/slow"), Target::get("/")];
     let load = Load { targets, timeout: Duration::from_millis(150), ..load(server.address, 1) };
-    let figures = Generator::start(load).unwrap().run(Amount::Requests(4), None);
-    assert_eq!((figures.succeeded, figures.failures.get("timeout")), (2, Some(&2)));
+    let metrics = Generator::start(load).unwrap().run(Amount::Requests(4), None);
+    assert_eq!((metrics.succeeded, metrics.failures.get("timeout")), (2, Some(&2)));
     assert_eq!(server.get(|it| &it.connections), 1);
 }
 
 #[test]
 fn a_server_that_says_goodbye_is_connected_to_again() {
     let server = Server::start(10);
-    let figures = Generator::start(load(server.address, 4)).unwrap().run(Amount::Requests(200), None);
-    assert_eq!((figures.succeeded, figures.failures.len()), (200, 0), "{:?}", figures.failures);
+    let metrics = Generator::start(load(server.address, 4)).unwrap().run(Amount::Requests(200), None);
+    assert_eq!((metrics.succeeded, metrics.failures.len()), (200, 0), "{:?}", metrics.failures);
     assert!(server.get(|it| &it.connections) > 10, "{}", server.get(|it| &it.connections));
 }
 
@@ -189,7 +189,7 @@ fn a_server_that_speaks_something_else_gives_a_bad_answer() {
             let _ = stream.read_to_end(&mut Vec::new());
         }
     });
-    let figures = Generator::start(load(address, 1)).unwrap().run(Amount::Requests(3), None);
-    assert_eq!((figures.requests, figures.succeeded), (3, 0));
-    assert_eq!(figures.failures.values().sum::<u64>(), 3, "{:?}", figures.failures);
+    let metrics = Generator::start(load(address, 1)).unwrap().run(Amount::Requests(3), None);
+    assert_eq!((metrics.requests, metrics.succeeded), (3, 0));
+    assert_eq!(metrics.failures.values().sum::<u64>(), 3, "{:?}", metrics.failures);
 }

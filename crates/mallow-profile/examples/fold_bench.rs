@@ -1,6 +1,6 @@
 //! How much processor time the fold takes for each event: a storm of pairs, and random frees among a million live blocks.
 
-use mallow_profile::{BlockId, Fold, StackId, ThreadIndex};
+use mallow_profile::{Aggregator, BlockId, StackId, ThreadIndex};
 
 const EVENTS: u64 = 40_000_000;
 
@@ -15,7 +15,7 @@ fn main() {
 }
 
 fn storm(stack_count: u64) -> f64 {
-    let mut fold = Fold::new();
+    let mut fold = Aggregator::new();
     let started = cpu_ns();
     for i in 0..EVENTS / 2 {
         let block = fold.alloc(ThreadIndex(0), StackId((i % stack_count) as u32), i & 255, i);
@@ -36,7 +36,7 @@ fn random(stack_count: u64, hint: bool) -> f64 {
     };
     let stacks: Vec<u32> = (0..4096).map(|_| (next() % stack_count) as u32).collect();
     let choices: Vec<usize> = (0..EVENTS as usize / 2).map(|_| next() as usize % LIVE).collect();
-    let mut fold = Fold::new();
+    let mut fold = Aggregator::new();
     let mut blocks: Vec<BlockId> =
         (0..LIVE).map(|i| fold.alloc(ThreadIndex(0), StackId(stacks[i % 4096]), 32, 0)).collect();
     let started = cpu_ns();

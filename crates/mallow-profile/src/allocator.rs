@@ -29,7 +29,7 @@ pub struct AllocatorState {
     /// Its version; empty where it does not tell.
     pub version: String,
     /// Of the whole process.
-    pub totals: AllocatorFigures,
+    pub totals: AllocatorMetrics,
     /// Arenas: parts of the allocator with locks of their own, among which threads are spread.
     pub arenas: Vec<Arena>,
     /// Size classes, or free chunks by size; by size.
@@ -40,7 +40,7 @@ pub struct AllocatorState {
 
 /// Figures of an allocator or of an arena.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct AllocatorFigures {
+pub struct AllocatorMetrics {
     /// In blocks that are handed out, rounded up to size classes; those that wait in threads' caches count as handed out.
     pub allocated: Option<u64>,
     /// In pages that hold at least one block.
@@ -75,7 +75,7 @@ pub struct Arena {
     /// How many threads use it.
     pub threads: Option<u64>,
     /// Its figures.
-    pub figures: AllocatorFigures,
+    pub metrics: AllocatorMetrics,
 }
 
 /// Blocks of one size, or free chunks of a range of sizes.

@@ -10,35 +10,35 @@
 
 mod block;
 mod blocks;
-mod brief;
 mod chains;
 mod course;
 mod histogram;
 mod pass;
 mod series;
+mod short_lived;
 mod slices;
 mod threads;
 mod timeline;
 mod window;
 
-pub use brief::BriefSite;
 pub use chains::{ChainSite, ChainTotals, Growth};
-pub use course::{Counts, Course, CourseSite, SHARE_AT_END_PERCENT, Verdict};
+pub use course::{Counts, SHARE_AT_END_PERCENT, Trend, TrendSite, Verdict};
 pub use histogram::{Bucket, Histogram, bucket_of, bucket_range};
 pub use pass::Pass;
 pub use series::{Level, Series};
+pub use short_lived::ShortLivedSite;
 pub use slices::{Slices, Window};
-pub use threads::ThreadFigures;
+pub use threads::ThreadMetrics;
 pub use timeline::{Slice, Timeline, TimelineSite};
-pub use window::{WindowFigures, WindowSite};
+pub use window::{WindowMetrics, WindowSite};
 
-use crate::ReallocBooking;
+use crate::ReallocAttribution;
 
 /// What is wanted of a pass. Everything but the timeline and the courses is about the window alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     /// Where reallocations are booked.
-    pub booking: ReallocBooking,
+    pub attribution: ReallocAttribution,
     /// Which part of the run counts.
     pub window: Window,
     /// What each site allocated in the window and held at its end.
@@ -69,27 +69,27 @@ pub struct Findings {
     /// See [`Plan::histogram`].
     pub histogram: Option<Histogram>,
     /// See [`Plan::threads`]; by [`crate::ThreadIndex`].
-    pub threads: Vec<ThreadFigures>,
+    pub threads: Vec<ThreadMetrics>,
     /// See [`Plan::chains`].
     pub chains: ChainTotals,
     /// The sites where those chains began.
     pub chain_sites: Vec<ChainSite>,
     /// See [`Plan::temporary_within`].
-    pub temporary: Vec<BriefSite>,
+    pub temporary: Vec<ShortLivedSite>,
     /// See [`Plan::shorter_than_us`].
-    pub short_lived: Vec<BriefSite>,
+    pub short_lived: Vec<ShortLivedSite>,
     /// See [`Plan::courses`].
-    pub courses: Vec<CourseSite>,
+    pub courses: Vec<TrendSite>,
 }
 
 impl Findings {
     /// Says that the process ended before the window did: what it left behind went with it, and was not live any more.
     pub fn end_before_window(&mut self) {
         for site in &mut self.window_sites {
-            let WindowFigures { live_blocks, live_bytes, kept_blocks, kept_bytes, .. } = &mut site.figures;
+            let WindowMetrics { live_blocks, live_bytes, kept_blocks, kept_bytes, .. } = &mut site.metrics;
             (*live_blocks, *live_bytes, *kept_blocks, *kept_bytes) = (0, 0, 0, 0);
         }
-        self.window_sites.retain(|site| site.figures != WindowFigures::default());
+        self.window_sites.retain(|site| site.metrics != WindowMetrics::default());
         for thread in &mut self.threads {
             (thread.live_blocks, thread.live_bytes) = (0, 0);
         }

@@ -3,7 +3,7 @@
 //! An importer hands over processes, frames and figures in whatever order its file has them; sites of equal process and stack are
 //! added up.
 
-use crate::{Known, Process, Profile, Recording, Site, SiteTotals};
+use crate::{Availability, Process, Profile, Recording, Site, SiteTotals};
 use mallow_base::Frame;
 use mallow_stacks::{Address, LocationId, Module, ModuleId, ProcessIndex, StackId, StacksBuilder};
 use rustc_hash::FxHashMap;
@@ -18,7 +18,7 @@ pub struct ProfileBuilder {
 
 impl ProfileBuilder {
     /// An empty profile of a source that can tell `known`.
-    pub fn new(recording: Recording, known: Known) -> ProfileBuilder {
+    pub fn new(recording: Recording, known: Availability) -> ProfileBuilder {
         let profile = Profile { recording, known, ..Profile::default() };
         ProfileBuilder { profile, ..ProfileBuilder::default() }
     }
@@ -34,7 +34,7 @@ impl ProfileBuilder {
     }
 
     /// Which figures the source can tell, to be changed when a file turns out to hold more or less.
-    pub fn known(&mut self) -> &mut Known {
+    pub fn known(&mut self) -> &mut Availability {
         &mut self.profile.known
     }
 
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn what_is_given_twice_stands_once() {
-        let mut builder = ProfileBuilder::new(Recording::default(), Known::NOTHING);
+        let mut builder = ProfileBuilder::new(Recording::default(), Availability::NOTHING);
         let process = builder.add_process(Process::default());
         for _ in 0..2 {
             let main = builder.location(Address::Unknown, frame("main"));

@@ -26,7 +26,7 @@ pub struct BlockId(pub u32);
 
 /// Where a `realloc` is booked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ReallocBooking {
+pub enum ReallocAttribution {
     /// At the stack that called `realloc`: the counting rules' way.
     #[default]
     OwnSite,
@@ -40,8 +40,8 @@ pub type MemoryAdvice = fn(start: *mut u8, bytes: usize);
 
 /// The running figures of one process.
 #[derive(Debug, Default)]
-pub struct Fold {
-    booking: ReallocBooking,
+pub struct Aggregator {
+    attribution: ReallocAttribution,
     slab: Slab,
     sites: Sites,
     threads: Vec<ThreadState>,
@@ -57,7 +57,7 @@ pub struct Fold {
 
 /// What a fold gives at its end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Folded {
+pub struct Summary {
     /// The process's figures.
     pub totals: Totals,
     /// When live bytes were highest, in the clock of the events.
@@ -65,15 +65,15 @@ pub struct Folded {
     /// Frees of blocks whose allocation was not seen; they are among `totals.frees`.
     pub frees_unmatched: u64,
     /// One entry for each stack that made an allocating call, in the order of first calls.
-    pub sites: Vec<FoldedSite>,
+    pub sites: Vec<SiteSummary>,
     /// By [`ThreadIndex`].
-    pub threads: Vec<FoldedThread>,
+    pub threads: Vec<ThreadSummary>,
 }
 
 /// What one stack allocated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FoldedSite {
-    /// The stack as the events named it; [`Fold::NO_STACK`] when none was taken.
+pub struct SiteSummary {
+    /// The stack as the events named it; [`Aggregator::NO_STACK`] when none was taken.
     pub stack: StackId,
     /// Its figures.
     pub totals: SiteTotals,
@@ -82,7 +82,7 @@ pub struct FoldedSite {
 /// What one stack holds at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LiveSite {
-    /// The stack as the events named it; [`Fold::NO_STACK`] when none was taken.
+    /// The stack as the events named it; [`Aggregator::NO_STACK`] when none was taken.
     pub stack: StackId,
     /// Live bytes.
     pub bytes: u64,
@@ -96,7 +96,7 @@ pub struct LiveSite {
 
 /// What one thread allocated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FoldedThread {
+pub struct ThreadSummary {
     /// Its successful allocating calls.
     pub allocations: u64,
     /// Their requested bytes.
@@ -105,7 +105,7 @@ pub struct FoldedThread {
 
 #[derive(Clone, Copy, Debug)]
 struct ThreadState {
-    figures: FoldedThread,
+    metrics: ThreadSummary,
     /// The block of its latest allocation, by which temporaries are known. The slot may have been given to
     /// another thread since, which the slab tells.
     latest: BlockId,
@@ -119,23 +119,23 @@ struct Allocation {
     time_us: u64,
 }
 
-impl Fold {
+impl Aggregator {
     /// Stands for a missing stack in the events.
     pub const NO_STACK: StackId = StackId(u32::MAX);
 
     /// A process that has done nothing yet.
-    pub fn new() -> Fold {
-        Fold::default()
+    pub fn new() -> Aggregator {
+        Aggregator::default()
     }
 
     /// The same, with a choice of where reallocations are booked.
-    pub fn with_booking(booking: ReallocBooking) -> Fold {
-        Fold { booking, ..Fold::default() }
+    pub fn with_attribution(attribution: ReallocAttribution) -> Aggregator {
+        Aggregator { attribution, ..Aggregator::default() }
     }
 
     /// The same, with advice on its memory.
     #[must_use]
-    pub fn advised(mut self, advice: MemoryAdvice) -> Fold {
+    pub fn advised(mut self, advice: MemoryAdvice) -> Aggregator {
         self.slab.advise = Some(advice);
         self
     }
@@ -160,7 +160,7 @@ impl Fold {
         }
     }
 
-    /// An allocation whose block the same thread frees at `freed_us`, with nothing between: [`Fold::alloc`] and [`Fold::free`] in one, without the
+    /// An allocation whose block the same thread frees at `freed_us`, with nothing between: [`Aggregator::alloc`] and [`Aggregator::free`] in one, without the
     /// block's slot being written.
     #[inline]
     pub fn temporary(
@@ -205,9 +205,9 @@ impl Fold {
         let Some(origin) = self.remove(thread, block, time_us) else {
             return self.realloc_unmatched(thread, stack, size, time_us);
         };
-        let site = match self.booking {
-            ReallocBooking::OwnSite => self.sites.index_of(stack),
-            ReallocBooking::Origin => origin,
+        let site = match self.attribution {
+            ReallocAttribution::OwnSite => self.sites.index_of(stack),
+            ReallocAttribution::Origin => origin,
         };
         self.totals.reallocations += 1;
         self.sites.at(site).reallocations += 1;
@@ -269,13 +269,13 @@ impl Fold {
     }
 
     /// Ends the process: blocks that are live now are leaked, and have lived until `end_us`.
-    pub fn finish(self, end_us: u64) -> Folded {
-        Folded {
+    pub fn finish(self, end_us: u64) -> Summary {
+        Summary {
             totals: self.totals(),
             peak_us: self.peak_us,
             frees_unmatched: self.frees_unmatched,
             sites: self.sites.finish(self.peak_serial, end_us),
-            threads: self.threads.iter().map(|thread| thread.figures).collect(),
+            threads: self.threads.iter().map(|thread| thread.metrics).collect(),
         }
     }
 
@@ -301,8 +301,8 @@ impl Fold {
     fn count(&mut self, allocation: Allocation, block: BlockId) {
         let state = self.thread(allocation.thread);
         state.latest = block;
-        state.figures.allocations += 1;
-        state.figures.bytes = state.figures.bytes.wrapping_add(allocation.size);
+        state.metrics.allocations += 1;
+        state.metrics.bytes = state.metrics.bytes.wrapping_add(allocation.size);
         self.totals.allocations += 1;
         self.totals.bytes = self.totals.bytes.wrapping_add(allocation.size);
     }
@@ -326,7 +326,7 @@ impl Fold {
         let index = thread.0 as usize;
         if index >= self.threads.len() {
             self.threads
-                .resize(index + 1, ThreadState { figures: FoldedThread::default(), latest: NO_BLOCK });
+                .resize(index + 1, ThreadState { metrics: ThreadSummary::default(), latest: NO_BLOCK });
         }
         &mut self.threads[index]
     }

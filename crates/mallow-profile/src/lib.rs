@@ -1,7 +1,7 @@
 //! The model of a program's memory, and every analysis of it.
 //!
 //! A [`Profile`] is what all reports, diffs and exports are made from, whatever the data came from: our own
-//! trace or another tool's file. A [`Fold`] makes one process's part of it, event by event, in memory bounded
+//! trace or another tool's file. A [`Aggregator`] makes one process's part of it, event by event, in memory bounded
 //! by live blocks and distinct stacks; the collector runs it while the program runs, and the trace reader
 //! runs the same code over stored events.
 //!
@@ -10,25 +10,26 @@
 mod allocator;
 pub mod analysis;
 mod builder;
-mod figures;
 mod fold;
 mod measure;
+mod metrics;
 mod model;
 mod region;
 mod suppressions;
 
-pub use allocator::{Allocator, AllocatorFigures, AllocatorState, Arena, Bin};
+pub use allocator::{Allocator, AllocatorMetrics, AllocatorState, Arena, Bin};
 pub use builder::ProfileBuilder;
-pub use figures::{COUNTING_VERSION, Known, SiteTotals, Totals};
 pub use fold::{
-    BlockId, Fold, Folded, FoldedSite, FoldedThread, LiveSite, MemoryAdvice, ReallocBooking, ThreadIndex,
+    Aggregator, BlockId, LiveSite, MemoryAdvice, ReallocAttribution, SiteSummary, Summary, ThreadIndex,
+    ThreadSummary,
 };
 pub use mallow_stacks::{
     Address, Level, Location, LocationId, Module, ModuleId, ProcessIndex, Rename, StackId, StackNode, Stacks,
 };
 pub use measure::Measure;
+pub use metrics::{Availability, COUNTING_VERSION, SiteTotals, Totals};
 pub use model::{Exit, Imported, LiveSample, Process, Profile, Recording, Sample, Site, Thread, TimeUnit};
-pub use region::{RegionFigures, RegionTotals, Regions};
+pub use region::{RegionMetrics, RegionTotals, Regions};
 pub use suppressions::{SuppressedSite, Suppression, SuppressionError, suppress_leaks};
 
 /// What changed between two runs.

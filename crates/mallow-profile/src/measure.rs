@@ -1,6 +1,6 @@
 //! The heap's metrics: the five figures by which sites are compared.
 
-use crate::{Known, SiteTotals, Totals};
+use crate::{Availability, SiteTotals, Totals};
 use mallow_stacks::{Metric, Unit, Weights};
 
 /// A figure to sort sites by. The counting rules define each.
@@ -82,7 +82,7 @@ impl Measure {
     }
 
     /// Whether a profile's source could tell this figure. Every front end and every export asks here.
-    pub fn is_known(self, known: &Known) -> bool {
+    pub fn is_known(self, known: &Availability) -> bool {
         match self {
             Measure::Allocations => known.allocations,
             Measure::Bytes => known.bytes,

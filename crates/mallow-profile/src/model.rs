@@ -3,7 +3,7 @@
 //! Everything is plain data with public fields; ids are indices into the table that their documentation names
 //! and are meaningless in any other profile.
 
-use crate::{Known, Measure, SiteTotals, Totals};
+use crate::{Availability, Measure, SiteTotals, Totals};
 use mallow_base::Frame;
 use mallow_stacks::{ProcessIndex, StackId, StackProfile, Stacks};
 
@@ -19,7 +19,7 @@ pub struct Profile {
     /// One entry for each process and stack that allocated.
     pub sites: Vec<Site>,
     /// Which figures the source could tell; the others stand at 0 and mean nothing.
-    pub known: Known,
+    pub known: Availability,
 }
 
 /// A profile as a file holds it.

@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 
 /// What happened in a region, or what one stack did in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RegionFigures {
+pub struct RegionMetrics {
     /// Successful allocating calls, `realloc` included.
     pub allocations: u64,
     /// Their requested bytes.
@@ -27,9 +27,9 @@ pub struct RegionFigures {
     pub remaining_bytes: u64,
 }
 
-impl RegionFigures {
+impl RegionMetrics {
     /// Adds another stack's figures.
-    pub fn add(&mut self, other: &RegionFigures) {
+    pub fn add(&mut self, other: &RegionMetrics) {
         self.allocations += other.allocations;
         self.bytes += other.bytes;
         self.reallocations += other.reallocations;
@@ -58,9 +58,9 @@ pub struct RegionTotals {
     /// As the program called it.
     pub name: String,
     /// The whole.
-    pub figures: RegionFigures,
+    pub metrics: RegionMetrics,
     /// Each stack that allocated in it, in the order of first calls.
-    pub sites: Vec<(StackId, RegionFigures)>,
+    pub sites: Vec<(StackId, RegionMetrics)>,
 }
 
 /// The open regions of one process.
@@ -84,17 +84,17 @@ struct Birth {
 struct Open {
     name: String,
     first_serial: u64,
-    figures: RegionFigures,
+    metrics: RegionMetrics,
     places: FxHashMap<StackId, usize>,
-    sites: Vec<(StackId, RegionFigures)>,
+    sites: Vec<(StackId, RegionMetrics)>,
 }
 
 impl Open {
-    fn site(&mut self, stack: StackId) -> &mut RegionFigures {
+    fn site(&mut self, stack: StackId) -> &mut RegionMetrics {
         let next = self.sites.len();
         let place = *self.places.entry(stack).or_insert(next);
         if place == next {
-            self.sites.push((stack, RegionFigures::default()));
+            self.sites.push((stack, RegionMetrics::default()));
         }
         &mut self.sites[place].1
     }
@@ -106,7 +106,7 @@ impl Regions {
         self.open.push(Open {
             name: name.to_owned(),
             first_serial: self.next_serial,
-            figures: RegionFigures::default(),
+            metrics: RegionMetrics::default(),
             places: FxHashMap::default(),
             sites: Vec::new(),
         });
@@ -123,15 +123,15 @@ impl Regions {
     }
 
     /// What was born in the open region of this name, so far.
-    pub fn figures(&self, name: &str) -> Option<RegionFigures> {
-        self.open.iter().rev().find(|open| open.name == name).map(|open| open.figures)
+    pub fn metrics(&self, name: &str) -> Option<RegionMetrics> {
+        self.open.iter().rev().find(|open| open.name == name).map(|open| open.metrics)
     }
 
     /// Ends the region of this name that began last; none when none is open.
     pub fn end(&mut self, name: &str) -> Option<RegionTotals> {
         let at = self.open.iter().rposition(|open| open.name == name)?;
         let open = self.open.remove(at);
-        Some(RegionTotals { name: open.name, figures: open.figures, sites: open.sites })
+        Some(RegionTotals { name: open.name, metrics: open.metrics, sites: open.sites })
     }
 
     /// A block was allocated. Ids are dense: a table is indexed by them.
@@ -143,8 +143,8 @@ impl Regions {
         self.births[at] = Some(Birth { serial: self.next_serial, size, stack });
         self.next_serial += 1;
         for open in &mut self.open {
-            open.figures.born(size, by_realloc);
-            open.figures.peak_bytes = open.figures.peak_bytes.max(open.figures.remaining_bytes);
+            open.metrics.born(size, by_realloc);
+            open.metrics.peak_bytes = open.metrics.peak_bytes.max(open.metrics.remaining_bytes);
             open.site(stack).born(size, by_realloc);
         }
     }
@@ -153,7 +153,7 @@ impl Regions {
     pub fn gone(&mut self, block: BlockId) {
         let Some(birth) = self.births.get_mut(block.0 as usize).and_then(Option::take) else { return };
         for open in self.open.iter_mut().filter(|open| open.first_serial <= birth.serial) {
-            open.figures.gone(birth.size);
+            open.metrics.gone(birth.size);
             open.site(birth.stack).gone(birth.size);
         }
     }

@@ -15,7 +15,7 @@ fn a_block_belongs_to_the_regions_that_were_open_at_its_birth() {
     regions.born(BlockId(0), StackId(2), 7, true);
     regions.gone(BlockId(1));
     let inner = regions.end("inner").unwrap();
-    let figures = RegionFigures {
+    let metrics = RegionMetrics {
         allocations: 1,
         bytes: 7,
         reallocations: 1,
@@ -23,18 +23,18 @@ fn a_block_belongs_to_the_regions_that_were_open_at_its_birth() {
         remaining_blocks: 1,
         remaining_bytes: 7,
     };
-    assert_eq!(inner.figures, figures);
+    assert_eq!(inner.metrics, metrics);
     // A free after the end is no longer the region's.
     regions.gone(BlockId(0));
     let outer = regions.end("outer").unwrap();
     assert_eq!(
-        outer.figures,
-        RegionFigures {
+        outer.metrics,
+        RegionMetrics {
             allocations: 2,
             bytes: 17,
             reallocations: 1,
             peak_bytes: 17,
-            ..RegionFigures::default()
+            ..RegionMetrics::default()
         }
     );
     assert_eq!(outer.sites[0].0, StackId(1));
@@ -68,7 +68,7 @@ struct Naive {
 }
 
 impl Naive {
-    fn figures(&self, begin: usize, end: usize, stack: Option<u8>) -> RegionFigures {
+    fn metrics(&self, begin: usize, end: usize, stack: Option<u8>) -> RegionMetrics {
         let mine: Vec<_> = self
             .blocks
             .iter()
@@ -78,7 +78,7 @@ impl Naive {
             mine.iter().filter(move |(born, gone, ..)| *born < at && gone.is_none_or(|gone| gone >= at))
         };
         let bytes_at = |at: usize| lives(at).map(|block| u64::from(block.3)).sum::<u64>();
-        RegionFigures {
+        RegionMetrics {
             allocations: mine.len() as u64,
             bytes: mine.iter().map(|block| u64::from(block.3)).sum(),
             reallocations: 0,
@@ -91,7 +91,7 @@ impl Naive {
 
 proptest! {
     #[test]
-    fn the_running_figures_are_those_of_the_definition(steps in steps()) {
+    fn the_running_metrics_are_those_of_the_definition(steps in steps()) {
         let (mut regions, mut naive) = (Regions::default(), Naive::default());
         let mut slots: Vec<Option<usize>> = Vec::new();
         for (now, step) in steps.into_iter().enumerate() {
@@ -122,12 +122,12 @@ proptest! {
                     prop_assert_eq!(ended.is_some(), at.is_some());
                     let (Some(ended), Some(at)) = (ended, at) else { continue };
                     let (_, begin) = naive.begins.remove(at);
-                    prop_assert_eq!(ended.figures, naive.figures(begin, now, None));
-                    for (stack, figures) in &ended.sites {
-                        prop_assert_eq!(*figures, naive.figures(begin, now, Some(stack.0 as u8)));
+                    prop_assert_eq!(ended.metrics, naive.metrics(begin, now, None));
+                    for (stack, metrics) in &ended.sites {
+                        prop_assert_eq!(*metrics, naive.metrics(begin, now, Some(stack.0 as u8)));
                     }
                     let sum: u64 = ended.sites.iter().map(|site| site.1.allocations).sum();
-                    prop_assert_eq!(sum, ended.figures.allocations);
+                    prop_assert_eq!(sum, ended.metrics.allocations);
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! Patterns as a table, whole files, and stacks.
 
 use super::*;
-use crate::{Address, Known, Process, ProfileBuilder, Recording, StackId};
+use crate::{Address, Availability, Process, ProfileBuilder, Recording, StackId};
 use proptest::prelude::*;
 
 fn one(pattern: &str) -> Suppression {
@@ -73,7 +73,7 @@ fn what_is_no_suppression_is_told_with_its_line() {
 
 /// Stacks leaf first, each leaking 10 bytes in 1 block of 100 in 5.
 fn leaking(stacks: &[&[Frame]]) -> Profile {
-    let mut builder = ProfileBuilder::new(Recording::default(), Known::ALL);
+    let mut builder = ProfileBuilder::new(Recording::default(), Availability::ALL);
     let process = builder.add_process(Process::default());
     for frames in stacks {
         let locations: Vec<_> = frames

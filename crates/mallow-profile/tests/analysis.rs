@@ -1,8 +1,8 @@
 //! Each analysis against a naive twin that keeps every event and works its figures out from the whole list.
 
 use crate::analysis_twin::{OverTime, Twin, program};
-use mallow_profile::analysis::{Course, Findings, Pass, Plan, Slices, TimelineSite, Window};
-use mallow_profile::{ReallocBooking, StackId, ThreadIndex};
+use mallow_profile::analysis::{Findings, Pass, Plan, Slices, TimelineSite, Trend, Window};
+use mallow_profile::{ReallocAttribution, StackId, ThreadIndex};
 use proptest::prelude::*;
 
 /// A window that need not hold anything.
@@ -34,8 +34,8 @@ proptest! {
     fn windows_side_by_side_add_up(twin in program(), cut_us in 0u64..1_500) {
         let of = |window| found(&twin, Plan { window, window_sites: true, ..Plan::default() }).window_sites;
         let sum = |sites: &[mallow_profile::analysis::WindowSite]| {
-            let figures = sites.iter().map(|site| site.figures);
-            figures.fold((0, 0), |sum, figures| (sum.0 + figures.allocations, sum.1 + figures.frees))
+            let metrics = sites.iter().map(|site| site.metrics);
+            metrics.fold((0, 0), |sum, metrics| (sum.0 + metrics.allocations, sum.1 + metrics.frees))
         };
         let before = sum(&of(Window { from_us: 0, to_us: cut_us }));
         let after = sum(&of(Window { from_us: cut_us, to_us: u64::MAX }));
@@ -69,9 +69,9 @@ proptest! {
     #[test]
     fn threads(twin in program(), window in window()) {
         let plan = Plan { window, threads: true, ..Plan::default() };
-        let figures = found(&twin, plan).threads;
+        let metrics = found(&twin, plan).threads;
         for (thread, expected) in twin.threads(window).into_iter().enumerate() {
-            prop_assert_eq!(figures.get(thread).copied().unwrap_or_default(), expected, "thread {}", thread);
+            prop_assert_eq!(metrics.get(thread).copied().unwrap_or_default(), expected, "thread {}", thread);
         }
     }
 
@@ -84,7 +84,7 @@ proptest! {
     }
 
     #[test]
-    fn brief_blocks(twin in program(), window in window(), within in 1u64..6, us in 0u64..300) {
+    fn short_lived_blocks(twin in program(), window in window(), within in 1u64..6, us in 0u64..300) {
         let plan = Plan {
             window,
             temporary_within: Some(within),
@@ -111,7 +111,7 @@ proptest! {
 
     #[test]
     fn courses(twin in program()) {
-        let run = Course::slices(0, twin.end_us());
+        let run = Trend::slices(0, twin.end_us());
         let courses = found(&twin, Plan { courses: Some(run), ..Plan::default() }).courses;
         let expected = twin.courses(run);
         prop_assert_eq!(courses.len(), expected.len());
@@ -157,15 +157,15 @@ proptest! {
 
 #[test]
 fn a_block_that_realloc_made_can_count_where_it_began() {
-    let plan = Plan { booking: ReallocBooking::Origin, window_sites: true, ..Plan::default() };
+    let plan = Plan { attribution: ReallocAttribution::Origin, window_sites: true, ..Plan::default() };
     let mut pass = Pass::new(plan);
     let block = pass.alloc(ThreadIndex(0), StackId(3), 10, 5);
     let block = pass.realloc(ThreadIndex(0), block, StackId(4), 30, 6);
     assert!(pass.is_live(block));
     let sites = pass.finish().window_sites;
     assert_eq!(sites.len(), 1);
-    let figures = sites[0].figures;
-    assert_eq!((sites[0].stack, figures.allocations, figures.live_bytes), (Some(StackId(3)), 2, 30));
+    let metrics = sites[0].metrics;
+    assert_eq!((sites[0].stack, metrics.allocations, metrics.live_bytes), (Some(StackId(3)), 2, 30));
 }
 
 #[test]
@@ -175,8 +175,8 @@ fn what_a_process_left_behind_is_not_live_after_it() {
     pass.alloc(ThreadIndex(0), StackId(3), 10, 5);
     let mut findings = pass.finish();
     findings.end_before_window();
-    let figures = findings.window_sites[0].figures;
-    assert_eq!((figures.allocations, figures.bytes, figures.live_blocks, figures.kept_bytes), (1, 10, 0, 0));
+    let metrics = findings.window_sites[0].metrics;
+    assert_eq!((metrics.allocations, metrics.bytes, metrics.live_blocks, metrics.kept_bytes), (1, 10, 0, 0));
     assert_eq!((findings.threads[0].allocations, findings.threads[0].live_bytes), (1, 0));
 }
 

@@ -1,7 +1,7 @@
 //! Verdicts on the courses of made-up sites: one of each kind exactly, then many of each kind with chance in them, whose errors
 //! are counted.
 
-use mallow_profile::analysis::{Course, Pass, Plan, Verdict};
+use mallow_profile::analysis::{Pass, Plan, Trend, Verdict};
 use mallow_profile::{BlockId, StackId, ThreadIndex};
 
 /// How long each run takes, in microseconds.
@@ -37,7 +37,7 @@ struct Site {
 
 impl Site {
     fn new() -> Site {
-        let courses = Some(Course::slices(0, RUN_US));
+        let courses = Some(Trend::slices(0, RUN_US));
         Site { pass: Pass::new(Plan { courses, ..Plan::default() }), live: Vec::new() }
     }
 
@@ -56,9 +56,9 @@ impl Site {
         }
     }
 
-    fn course(self) -> Course {
+    fn course(self) -> Trend {
         let findings = self.pass.finish();
-        let mut course = Course::new(Course::slices(0, RUN_US));
+        let mut course = Trend::new(Trend::slices(0, RUN_US));
         course.add(&findings.courses[0]);
         course
     }
@@ -178,13 +178,13 @@ fn a_slow_leak_on_a_large_base_is_growing() {
 
 #[test]
 fn a_vector_that_grows_by_steps_of_equal_size_is_growing() {
-    let courses = Some(Course::slices(0, RUN_US));
+    let courses = Some(Trend::slices(0, RUN_US));
     let mut pass = Pass::new(Plan { courses, ..Plan::default() });
     let mut block = pass.alloc(ThreadIndex(0), StackId(0), 10, 0);
     for i in 1..100 {
         block = pass.realloc(ThreadIndex(0), block, StackId(0), 10 + i * 10, i * 10_000);
     }
-    let mut course = Course::new(Course::slices(0, RUN_US));
+    let mut course = Trend::new(Trend::slices(0, RUN_US));
     course.add(&pass.finish().courses[0]);
     assert_eq!(course.verdict(), Verdict::Growing);
 }
@@ -278,7 +278,7 @@ fn blocks_of_no_bytes_are_judged_too() {
 }
 
 /// How many of 1,000 sites of a kind get each verdict.
-fn tally(name: &str, make: impl Fn(&mut Chance) -> Site) -> Vec<(Verdict, u32)> {
+fn stats(name: &str, make: impl Fn(&mut Chance) -> Site) -> Vec<(Verdict, u32)> {
     let mut counts: Vec<(Verdict, u32)> = Verdict::ALL.iter().map(|&verdict| (verdict, 0)).collect();
     for seed in 0..1_000u64 {
         let mut chance = Chance(seed * 7_919 + 1);
@@ -310,7 +310,7 @@ fn leaks_are_seldom_missed_and_hardly_ever_called_levelled_off() {
         ("50 kept of 5,000, 50 at work", |c| growing_in_traffic(c, 5_000, 100, 50), 720, 4),
         ("500 kept of 5,000, 50 at work", |c| growing_in_traffic(c, 5_000, 10, 50), 1_000, 0),
     ];
-    let kinds = kinds.map(|(name, make, growing, levelled)| (name, tally(name, make), growing, levelled));
+    let kinds = kinds.map(|(name, make, growing, levelled)| (name, stats(name, make), growing, levelled));
     for (name, counts, growing, levelled) in kinds {
         assert!(of(&counts, Verdict::Growing) >= growing, "{name}: {counts:?}");
         assert!(of(&counts, Verdict::LevelledOff) <= levelled, "{name}: {counts:?}");
@@ -330,7 +330,7 @@ fn what_is_bounded_is_hardly_ever_called_growing() {
         ("77 teeth", |c| sawtooth(c, 5_000, 77), 0),
         ("up and down below 100", |c| wandering(c, 100, 20_000), 4),
     ];
-    for (name, counts, growing) in kinds.map(|(name, make, growing)| (name, tally(name, make), growing)) {
+    for (name, counts, growing) in kinds.map(|(name, make, growing)| (name, stats(name, make), growing)) {
         assert!(of(&counts, Verdict::Growing) <= growing, "{name}: {counts:?}");
     }
 }

@@ -73,7 +73,7 @@ fn summary(diff: &Diff) -> Vec<(Option<Level>, i128)> {
 #[track_caller]
 fn check(before: &[(&str, u64)], after: &[(&str, u64)], expected: &[(Option<Level>, i128)]) -> Diff {
     let all =
-        |sites: &[(&str, u64)]| sites.iter().map(|(stack, figure)| made(stack, *figure)).collect::<Vec<_>>();
+        |sites: &[(&str, u64)]| sites.iter().map(|(stack, metric)| made(stack, *metric)).collect::<Vec<_>>();
     let diff = compared(&all(before), &all(after));
     assert_eq!(summary(&diff), expected);
     diff
@@ -197,8 +197,8 @@ fn names_and_places_of_another_build() {
 
 #[test]
 fn addresses_without_names_are_told_apart_in_their_order() {
-    let address = |address: &str, figure| {
-        let mut site = made("x main@1", figure);
+    let address = |address: &str, metric| {
+        let mut site = made("x main@1", metric);
         site.frames[0] = Frame {
             function: address.into(),
             module: Some("/usr/lib/libz.so.1.2".into()),
@@ -215,9 +215,9 @@ fn addresses_without_names_are_told_apart_in_their_order() {
 
 #[test]
 fn addresses_in_the_very_same_library_are_places() {
-    let address = |address: &str, figure| {
+    let address = |address: &str, metric| {
         let module = Some("/usr/lib/libz.so.1.2".into());
-        let mut site = made("x main@1", figure);
+        let mut site = made("x main@1", metric);
         site.frames[0] = Frame { function: address.into(), module, ..Frame::default() };
         site
     };

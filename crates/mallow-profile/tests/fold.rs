@@ -1,6 +1,8 @@
 //! The fold against a naive twin that keeps every event and works each figure out from the whole list.
 
-use mallow_profile::{BlockId, Fold, Folded, ReallocBooking, SiteTotals, StackId, ThreadIndex, Totals};
+use mallow_profile::{
+    Aggregator, BlockId, ReallocAttribution, SiteTotals, StackId, Summary, ThreadIndex, Totals,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -31,7 +33,7 @@ struct Block {
 /// Everything that happened; figures are worked out by [`Twin::folded`].
 #[derive(Default)]
 struct Twin {
-    booking: ReallocBooking,
+    attribution: ReallocAttribution,
     blocks: Vec<Block>,
     /// Live blocks by stack after each event: an allocation is marked with its time.
     moments: Vec<(Option<u64>, Vec<usize>)>,
@@ -59,7 +61,8 @@ impl Twin {
     }
 
     fn realloc(&mut self, thread: u32, block: usize, stack: u32, size: u64, time_us: u64) {
-        let stack = if self.booking == ReallocBooking::Origin { self.blocks[block].stack } else { stack };
+        let stack =
+            if self.attribution == ReallocAttribution::Origin { self.blocks[block].stack } else { stack };
         self.free(thread, block, time_us);
         self.reallocations.push(stack);
         self.alloc(thread, stack, size, time_us);
@@ -135,7 +138,7 @@ impl Twin {
 
 /// Both, fed with the same steps.
 struct Both {
-    fold: Fold,
+    fold: Aggregator,
     twin: Twin,
     /// The fold's id of each live block, in the order of the twin's `live`.
     ids: BTreeMap<usize, BlockId>,
@@ -143,9 +146,9 @@ struct Both {
 }
 
 impl Both {
-    fn new(booking: ReallocBooking) -> Both {
-        let twin = Twin { booking, ..Twin::default() };
-        Both { fold: Fold::with_booking(booking), twin, ids: BTreeMap::new(), time_us: 100 }
+    fn new(attribution: ReallocAttribution) -> Both {
+        let twin = Twin { attribution, ..Twin::default() };
+        Both { fold: Aggregator::with_attribution(attribution), twin, ids: BTreeMap::new(), time_us: 100 }
     }
 
     fn born(&mut self, id: BlockId) {
@@ -199,7 +202,7 @@ impl Both {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let stack = || prop_oneof![9 => 0..5u32, 1 => Just(Fold::NO_STACK.0)];
+    let stack = || prop_oneof![9 => 0..5u32, 1 => Just(Aggregator::NO_STACK.0)];
     let size = || prop_oneof![0..4u64, 0..1000u64];
     prop_oneof![
         6 => (stack(), size()).prop_map(|(stack, size)| Step::Alloc { stack, size }),
@@ -221,7 +224,7 @@ proptest! {
     fn the_fold_agrees_with_its_naive_twin(
         steps in vec((0..3u32, 0..3u64, step()), 0..100), origin in any::<bool>(),
     ) {
-        let mut both = Both::new(if origin { ReallocBooking::Origin } else { ReallocBooking::OwnSite });
+        let mut both = Both::new(if origin { ReallocAttribution::Origin } else { ReallocAttribution::OwnSite });
         for (thread, passed_us, step) in steps {
             both.step(thread, passed_us, step);
             let (totals, ..) = both.twin.folded(both.time_us);
@@ -229,7 +232,7 @@ proptest! {
         }
         let end_us = both.time_us + 10;
         let (totals, peak_us, unmatched, sites) = both.twin.folded(end_us);
-        let Folded { totals: found, peak_us: found_us, frees_unmatched, sites: found_sites, threads } =
+        let Summary { totals: found, peak_us: found_us, frees_unmatched, sites: found_sites, threads } =
             both.fold.finish(end_us);
         prop_assert_eq!((found, found_us, frees_unmatched), (totals, peak_us, unmatched));
         let found_sites: BTreeMap<u32, SiteTotals> =
@@ -247,7 +250,7 @@ proptest! {
     fn ids_that_are_not_live_count_as_unmatched(
         steps in vec((0..3u32, any::<bool>(), 0..6u32), 0..60),
     ) {
-        let mut fold = Fold::new();
+        let mut fold = Aggregator::new();
         let mut unmatched = 0;
         for (thread, resize, block) in steps {
             let (thread, block) = (ThreadIndex(thread), BlockId(block));
@@ -265,7 +268,7 @@ proptest! {
 /// The reader of a trace sees two events where the collector saw one: ids must not differ.
 #[test]
 fn a_temporary_has_the_id_that_its_two_events_have() {
-    let (mut one, mut two) = (Fold::new(), Fold::new());
+    let (mut one, mut two) = (Aggregator::new(), Aggregator::new());
     let thread = ThreadIndex(0);
     let mut live = Vec::new();
     for i in 0..40 {
@@ -287,9 +290,9 @@ fn a_temporary_has_the_id_that_its_two_events_have() {
 
 #[test]
 fn block_ids_are_given_last_freed_first() {
-    let mut fold = Fold::new();
+    let mut fold = Aggregator::new();
     let thread = ThreadIndex(0);
-    let alloc = |fold: &mut Fold| fold.alloc(thread, StackId(0), 1, 0).0;
+    let alloc = |fold: &mut Aggregator| fold.alloc(thread, StackId(0), 1, 0).0;
     assert_eq!([alloc(&mut fold), alloc(&mut fold), alloc(&mut fold)], [0, 1, 2]);
     fold.free(thread, BlockId(0), 0);
     fold.free(thread, BlockId(2), 0);
@@ -299,7 +302,7 @@ fn block_ids_are_given_last_freed_first() {
 
 #[test]
 fn of_equal_peaks_the_last_counts_and_says_what_was_live_then() {
-    let mut fold = Fold::new();
+    let mut fold = Aggregator::new();
     let thread = ThreadIndex(0);
     let first = fold.alloc(thread, StackId(0), 100, 1);
     fold.free(thread, first, 2);
@@ -315,7 +318,7 @@ fn of_equal_peaks_the_last_counts_and_says_what_was_live_then() {
 
 #[test]
 fn a_block_resized_again_and_again_stays_at_its_origin_when_asked() {
-    let mut fold = Fold::with_booking(ReallocBooking::Origin);
+    let mut fold = Aggregator::with_attribution(ReallocAttribution::Origin);
     let thread = ThreadIndex(0);
     let block = fold.alloc(thread, StackId(7), 10, 0);
     let block = fold.realloc(thread, block, StackId(8), 20, 1);

@@ -11,10 +11,10 @@ use crate::passes::{Stop, all_processes, passes};
 use crate::profile_file::ProfileFile;
 use mallow_formats::Format;
 use mallow_profile::analysis::{Findings, Plan, Slices, Window};
-use mallow_profile::{Known, Process, ProcessIndex, Profile};
-use mallow_view::brief::Brief;
+use mallow_profile::{Availability, Process, ProcessIndex, Profile};
 use mallow_view::chains::Chains;
 use mallow_view::histogram::Histograms;
+use mallow_view::short_lived::ShortLived;
 use mallow_view::threads::Threads;
 use mallow_view::timeline::{OverTime, of_live_samples};
 use mallow_view::window::WindowSites;
@@ -44,13 +44,13 @@ pub(crate) fn event_report<'a>(
             ..EventReport::of(profile)
         });
     }
-    if document.format != Format::Mallow || profile.known == Known::NOTHING {
+    if document.format != Format::Mallow || profile.known == Availability::NOTHING {
         return Err(without_events(document));
     }
     let read: Vec<ProcessIndex> =
         if only_timeline { longest.into_iter().collect() } else { processes.clone() };
     let plan = |process: &Process| Plan {
-        booking: document.booking,
+        attribution: document.attribution,
         window,
         window_sites: asked.shows_window_sites(),
         timeline: asked.timeline.then(|| time_of(process)),
@@ -80,8 +80,8 @@ pub(crate) fn event_report<'a>(
     });
     let findings = &findings[..];
     let SiteOptions { shown, filter, .. } = sites;
-    let brief = |of: fn(&Findings) -> &[mallow_profile::analysis::BriefSite]| {
-        Brief::of(profile, findings.iter().flat_map(of), shown, filter)
+    let short_lived = |of: fn(&Findings) -> &[mallow_profile::analysis::ShortLivedSite]| {
+        ShortLived::of(profile, findings.iter().flat_map(of), shown, filter)
     };
     Ok(EventReport {
         profile,
@@ -92,8 +92,8 @@ pub(crate) fn event_report<'a>(
         histograms: asked.histogram.then(|| Histograms::of(findings)),
         threads: asked.threads.then(|| Threads::of(profile, &read, findings)),
         chains: asked.chains.then(|| Chains::of(profile, findings, shown, filter)),
-        temporary: asked.temporary_within.map(|within| (within, brief(|findings| &findings.temporary))),
-        short_lived: asked.short_lived_us.map(|us| (us, brief(|findings| &findings.short_lived))),
+        temporary: asked.temporary_within.map(|within| (within, short_lived(|findings| &findings.temporary))),
+        short_lived: asked.short_lived_us.map(|us| (us, short_lived(|findings| &findings.short_lived))),
     })
 }
 
@@ -142,7 +142,7 @@ fn without_events(document: &ProfileFile) -> Failure {
     let path = document.path.display();
     let imported = document.profile.recording.counting_version == 0;
     Failure::new(match document.format {
-        Format::Mallow if document.profile.known == Known::NOTHING => {
+        Format::Mallow if document.profile.known == Availability::NOTHING => {
             format!("{path} ends or is damaged before its first events, so this cannot be told.")
         }
         Format::Mallow if !imported => format!(

@@ -40,7 +40,7 @@ pub fn judged(file: &str, log: &GcLog) -> GcReport {
     let evidence = Evidence { observations, uncollected: lines != JudgedLines::Full, ..Evidence::default() };
     GcReport {
         file: file.to_owned(),
-        judgement: mallow_growth::judge(&evidence, &rules(&axis)),
+        conclusion: mallow_growth::judge(&evidence, &rules(&axis)),
         lines,
         lines_total: log.rows.len(),
         slots_column: log.slots_column.clone(),

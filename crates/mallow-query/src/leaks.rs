@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::passes::{Stop, all_processes, passes};
 use crate::profile_file::ProfileFile;
 use mallow_formats::Format;
-use mallow_profile::analysis::{Course, Plan};
+use mallow_profile::analysis::{Plan, Trend};
 use mallow_profile::{Measure, Process, ProcessIndex};
 use mallow_view::SiteOptions;
 use mallow_view::leaks::Leaks;
@@ -22,8 +22,8 @@ pub(crate) fn leaks(document: &ProfileFile, sites: SiteOptions<'_>) -> Result<Op
         return Ok(None);
     }
     let plan = |process: &Process| Plan {
-        booking: document.booking,
-        courses: Some(Course::slices(process.started_us, process.ended_us)),
+        attribution: document.attribution,
+        courses: Some(Trend::slices(process.started_us, process.ended_us)),
         ..Plan::default()
     };
     match passes(document, &leaking, plan) {

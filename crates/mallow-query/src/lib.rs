@@ -24,7 +24,7 @@ mod suppressions;
 pub use events::{EventOptions, Moment};
 pub use failure::{Failure, reason};
 pub use metric::choose;
-pub use names::{LookAhead, Names};
+pub use names::{Names, ResolveAhead};
 pub use profile_file::{ProfileFile, refused};
 pub use report::{Detail, Report, ReportRequest};
 pub use suppressions::SuppressionRequest;

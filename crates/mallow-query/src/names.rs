@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// Looks addresses of a module up before they are asked for.
-pub type LookAhead = Box<dyn FnMut(&Module, &[u64]) + Send>;
+pub type ResolveAhead = Box<dyn FnMut(&Module, &[u64]) + Send>;
 
 /// Looks names up.
 pub struct Names {
@@ -27,7 +27,7 @@ impl Names {
     }
 
     /// Looks names up for these here, before they are asked for.
-    pub fn looking_ahead(&mut self) -> LookAhead {
+    pub fn looking_ahead(&mut self) -> ResolveAhead {
         let ahead = Ahead::default();
         self.symbolizer = symbolizer().sharing(ahead.clone());
         let mut early = symbolizer().sharing(ahead);

@@ -4,7 +4,7 @@ use crate::failure::{Failure, reason};
 use crate::names::Names;
 use mallow_formats::{Format, ImportError};
 use mallow_profile::Profile;
-use mallow_profile::ReallocBooking;
+use mallow_profile::ReallocAttribution;
 use mallow_trace::TraceError;
 use mallow_view::Origin;
 use mallow_view::diff::DiffInput;
@@ -24,7 +24,7 @@ pub struct ProfileFile {
     /// What is worth knowing about how it was read.
     pub warnings: Vec<String>,
     /// Where `realloc`'s blocks count.
-    pub booking: ReallocBooking,
+    pub attribution: ReallocAttribution,
 }
 
 impl ProfileFile {
@@ -32,9 +32,9 @@ impl ProfileFile {
     ///
     /// # Errors
     /// The file cannot be read, or is none that is known.
-    pub fn open(path: &Path, booking: ReallocBooking) -> Result<ProfileFile, Failure> {
+    pub fn open(path: &Path, attribution: ReallocAttribution) -> Result<ProfileFile, Failure> {
         let (format, imported) =
-            mallow_formats::open_profile(path, booking).map_err(|error| refused(path, &error))?;
+            mallow_formats::open_profile(path, attribution).map_err(|error| refused(path, &error))?;
         let (mut profile, mut warnings) = (imported.profile, imported.warnings);
         if format == Format::Mallow && !imported.complete {
             let mut names = Names::new();
@@ -42,7 +42,7 @@ impl ProfileFile {
             warnings.extend_from_slice(names.warnings());
         }
         let (path, complete) = (path.to_owned(), imported.complete);
-        Ok(ProfileFile { path, format, profile, complete, warnings, booking })
+        Ok(ProfileFile { path, format, profile, complete, warnings, attribution })
     }
 
     /// What people and scripts call its format.

@@ -5,9 +5,9 @@ use crate::failure::Failure;
 use crate::leaks::leaks;
 use crate::profile_file::ProfileFile;
 use crate::suppressions::{SuppressionRequest, apply};
-use mallow_profile::ReallocBooking;
+use mallow_profile::ReallocAttribution;
 use mallow_view::leaks::Leaks;
-use mallow_view::{AppliedSuppressions, EventReport, ReportOptions, Shown, SiteOptions, Subject};
+use mallow_view::{AppliedSuppressions, EventReport, FrameVisibility, ReportOptions, SiteOptions, Subject};
 use std::path::PathBuf;
 
 /// What is asked of a file.
@@ -16,7 +16,7 @@ pub struct ReportRequest {
     /// The file.
     pub file: PathBuf,
     /// Where `realloc`'s blocks count.
-    pub booking: ReallocBooking,
+    pub attribution: ReallocAttribution,
     /// Who reads it.
     pub detail: Detail,
     /// Which leaks are known.
@@ -54,7 +54,7 @@ impl<'a> Report<'a> {
     /// # Errors
     /// A file cannot be read.
     pub fn of(request: &'a ReportRequest) -> Result<Report<'a>, Failure> {
-        let mut document = ProfileFile::open(&request.file, request.booking)?;
+        let mut document = ProfileFile::open(&request.file, request.attribution)?;
         let suppressions = apply(&mut document.profile, &request.suppressions, &mut document.warnings)?;
         let mut report = Report { request, document, suppressions, leaks: None };
         if report.has_verdicts() {
@@ -78,7 +78,7 @@ impl<'a> Report<'a> {
         let options = &self.request.options;
         let shown = match self.request.detail {
             Detail::Page => options.shown,
-            Detail::Document => Shown::All,
+            Detail::Document => FrameVisibility::All,
         };
         SiteOptions { shown, filter: &options.filter, limit: options.limit }
     }

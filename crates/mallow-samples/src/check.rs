@@ -1,9 +1,9 @@
 //! Results made by hand, with every verdict, for the tests of what people see.
 
 use mallow_base::Frame;
-use mallow_gate::measurement::{Environment, Figures, Measurement, Metric, Run, Site};
+use mallow_gate::measurement::{Environment, Measurement, Metric, Metrics, Run, Site};
 use mallow_gate::result::{
-    CheckResult, Judgement, Outcome, SiteChange, Spread, Standing, TestResult, VaryingSite, Window,
+    CheckResult, Conclusion, Outcome, Position, SiteChange, Spread, TestResult, VaryingSite, Window,
 };
 
 /// Where the samples ran.
@@ -46,7 +46,7 @@ pub fn stack(text: &str) -> Vec<Frame> {
 /// A test whose runs had so many allocations, of 32 bytes each, and left so many blocks and descriptors.
 fn measured(name: &str, outcome: Outcome, ops: Option<u64>, runs: &[(u64, u64, u64)]) -> TestResult {
     let run = |(allocations, remaining, descriptors): &(u64, u64, u64)| Run {
-        figures: Figures {
+        metrics: Metrics {
             allocations: *allocations,
             bytes: allocations * 32,
             peak_bytes: 320,
@@ -69,52 +69,52 @@ fn measured(name: &str, outcome: Outcome, ops: Option<u64>, runs: &[(u64, u64, u
         unseen: Vec::new(),
         is_marked: true,
     };
-    let judgements = Metric::ALL.into_iter().filter_map(|metric| judged(&measurement, metric)).collect();
-    TestResult { measurement: Some(measurement), judgements, ..bare(name, outcome) }
+    let conclusions = Metric::ALL.into_iter().filter_map(|metric| judged(&measurement, metric)).collect();
+    TestResult { measurement: Some(measurement), conclusions, ..bare(name, outcome) }
 }
 
-fn judged(measurement: &Measurement, metric: Metric) -> Option<Judgement> {
+fn judged(measurement: &Measurement, metric: Metric) -> Option<Conclusion> {
     let mut values: Vec<u64> = measurement.runs.iter().map(|run| run.of(metric)).collect::<Option<_>>()?;
     values.sort_unstable();
     let (min, max) = (values.first().copied().unwrap_or(0), values.last().copied().unwrap_or(0));
     let at_min = values.iter().filter(|value| **value == min).count() as u32;
     // The samples have at most two values, and the greater one is the more frequent where there are two.
     let spread = Spread { min, mode: max, max, at_min, runs: values.len() as u32 };
-    Some(Judgement { metric, spread, reference: Some(min), window: None, standing: Standing::Within })
+    Some(Conclusion { metric, spread, reference: Some(min), window: None, position: Position::Within })
 }
 
 /// Says what the baseline has, and so how the test stands; allowed is exactly that.
 fn against(test: &mut TestResult, metric: Metric, reference: Option<u64>) {
-    for judgement in test.judgements.iter_mut().filter(|judgement| judgement.metric == metric) {
-        judgement.reference = reference;
-        judgement.window = reference.map(|value| Window { min: value, max: value });
-        judgement.standing = match reference {
-            None => Standing::Free,
-            Some(value) if judgement.spread.min > value => Standing::Above,
-            Some(value) if judgement.spread.min < value => Standing::Below,
-            Some(_) => Standing::Within,
+    for conclusion in test.conclusions.iter_mut().filter(|conclusion| conclusion.metric == metric) {
+        conclusion.reference = reference;
+        conclusion.window = reference.map(|value| Window { min: value, max: value });
+        conclusion.position = match reference {
+            None => Position::Free,
+            Some(value) if conclusion.spread.min > value => Position::Above,
+            Some(value) if conclusion.spread.min < value => Position::Below,
+            Some(_) => Position::Within,
         };
     }
 }
 
-fn figures(allocations: u64) -> Figures {
-    Figures { allocations, bytes: allocations * 32, ..Figures::default() }
+fn metrics(allocations: u64) -> Metrics {
+    Metrics { allocations, bytes: allocations * 32, ..Metrics::default() }
 }
 
 fn change(text: &str, before: Option<u64>, after: Option<u64>, exact: bool) -> SiteChange {
     SiteChange {
         frames: stack(text),
-        before: before.map(figures),
-        after: after.map(figures),
+        before: before.map(metrics),
+        after: after.map(metrics),
         exact,
         blamed: None,
     }
 }
 
 fn left(text: &str, blocks: u64, descriptors: u64) -> Site {
-    let figures =
-        Figures { remaining_blocks: blocks, remaining_bytes: blocks * 64, descriptors, ..Figures::default() };
-    Site { frames: stack(text), figures }
+    let metrics =
+        Metrics { remaining_blocks: blocks, remaining_bytes: blocks * 64, descriptors, ..Metrics::default() };
+    Site { frames: stack(text), metrics }
 }
 
 /// One allocation more per operation, and a dozen stacks that changed a little.
@@ -195,7 +195,7 @@ pub fn larger() -> TestResult {
         "bytes: 384 per run, 192 more than the baseline's 192 (+192.000 per operation); 200 allowed.".into(),
     ];
     let mut larger = change("malloc row@src/row.c:4 main@gate/test_row_sizes.c:9", Some(12), Some(12), true);
-    larger.before = Some(Figures { allocations: 12, bytes: 192, ..Figures::default() });
+    larger.before = Some(Metrics { allocations: 12, bytes: 192, ..Metrics::default() });
     test.changes = vec![larger];
     test
 }
@@ -237,13 +237,13 @@ pub fn look_alikes() -> TestResult {
     for (run, counts) in test.measurement.iter_mut().flat_map(|of| &mut of.runs).zip(by_run) {
         let lines = [20, 30].into_iter().zip(counts);
         run.sites =
-            lines.map(|(line, count)| Site { frames: of_line(line), figures: figures(count) }).collect();
+            lines.map(|(line, count)| Site { frames: of_line(line), metrics: metrics(count) }).collect();
     }
     for (line, max) in [(20, 4), (30, 5)] {
         let allocations = Spread { min: 0, mode: max, max, at_min: 1, runs: 3 };
         test.varying.push(VaryingSite { frames: of_line(line), allocations });
-        let figures = Figures { remaining_blocks: 1, remaining_bytes: 64, ..Figures::default() };
-        test.left.push(Site { frames: of_line(line), figures });
+        let metrics = Metrics { remaining_blocks: 1, remaining_bytes: 64, ..Metrics::default() };
+        test.left.push(Site { frames: of_line(line), metrics });
     }
     against(&mut test, Metric::Remaining, None);
     test

@@ -2,7 +2,8 @@
 
 use mallow_base::Frame;
 use mallow_profile::{
-    Address, Known, Process, ProcessIndex, Profile, ProfileBuilder, Recording, SiteTotals, StackId, Totals,
+    Address, Availability, Process, ProcessIndex, Profile, ProfileBuilder, Recording, SiteTotals, StackId,
+    Totals,
 };
 use mallow_view::diff::{Comparison, DiffInput, DiffOptions, DiffReport, Limit, Verdict};
 use std::num::NonZeroU64;
@@ -12,7 +13,7 @@ use std::path::Path;
 pub type Made<'a> = (&'a str, u64, u64, bool);
 
 /// A profile of stacks.
-pub fn profile(command: &str, known: Known, sites: &[Made<'_>]) -> Profile {
+pub fn profile(command: &str, known: Availability, sites: &[Made<'_>]) -> Profile {
     let command: Vec<String> = command.split(' ').map(str::to_owned).collect();
     let mut builder = ProfileBuilder::new(Recording { command, ..Recording::default() }, known);
     let process = builder.add_process(Process::default());
@@ -92,7 +93,7 @@ pub fn tables() -> [Profile; 2] {
         ("print@print.c:5 main@main.c:9", 3, 4096, false),
     ];
     let command = "./table --rows 37449 a-file-with-quite-a-long-name-that-does-not-fit-at-all.csv";
-    [profile(command, Known::ALL, &before), profile(command, Known::ALL, &after)]
+    [profile(command, Availability::ALL, &before), profile(command, Availability::ALL, &after)]
 }
 
 /// What a diff is asked for.

@@ -1,11 +1,11 @@
 //! A recorded run with its events.
 
 use crate::profile as sample;
-use mallow_profile::analysis::{Course, Findings, Pass, Plan, Slices, Window};
+use mallow_profile::analysis::{Findings, Pass, Plan, Slices, Trend, Window};
 use mallow_profile::{ProcessIndex, Profile, Sample, StackId, Thread, ThreadIndex};
 use mallow_view::leaks::Leaks;
 use mallow_view::timeline::OverTime;
-use mallow_view::{Filter, ProcessTimeline, Shown, TimelineRows};
+use mallow_view::{Filter, FrameVisibility, ProcessTimeline, TimelineRows};
 
 /// When it ended.
 pub const END_US: u64 = 1_230_000;
@@ -54,7 +54,7 @@ pub fn everything(profile: &Profile, window: Window) -> Findings {
         chains: true,
         temporary_within: Some(2),
         shorter_than_us: Some(100),
-        courses: Some(Course::slices(0, END_US)),
+        courses: Some(Trend::slices(0, END_US)),
         ..Plan::default()
     };
     findings(profile, plan)
@@ -64,7 +64,7 @@ pub fn everything(profile: &Profile, window: Window) -> Findings {
 pub fn over_time<'a>(profile: &'a Profile, window: Window) -> ProcessTimeline<'a> {
     let (process, filter) = (&profile.processes[0], Filter::default());
     let Some(timeline) = everything(profile, window).timeline else { panic!("no time line") };
-    let lines = OverTime::of(profile, process, timeline, Shown::WithoutPlumbing, &filter);
+    let lines = OverTime::of(profile, process, timeline, FrameVisibility::WithoutPlumbing, &filter);
     ProcessTimeline { process, rows: TimelineRows::Events(lines) }
 }
 
@@ -74,5 +74,5 @@ pub const MIDDLE: Window = Window { from_us: 250_000, to_us: 500_000 };
 /// The verdicts on its leaks.
 pub fn leaks(profile: &Profile) -> Leaks {
     let found = [everything(profile, Window::ALL)];
-    Leaks::of(profile, &[ProcessIndex(0)], &found, Shown::WithoutPlumbing, &Filter::default())
+    Leaks::of(profile, &[ProcessIndex(0)], &found, FrameVisibility::WithoutPlumbing, &Filter::default())
 }

@@ -2,8 +2,8 @@
 
 use mallow_base::Frame;
 use mallow_profile::{
-    Address, Exit, Known, Location, LocationId, Process, ProcessIndex, Profile, Recording, Site, SiteTotals,
-    StackId, StackNode, TimeUnit, Totals,
+    Address, Availability, Exit, Location, LocationId, Process, ProcessIndex, Profile, Recording, Site,
+    SiteTotals, StackId, StackNode, TimeUnit, Totals,
 };
 use mallow_view::Origin;
 
@@ -41,11 +41,11 @@ fn process(profile: &mut Profile, pid: u32, command: &str, exit: Exit) {
 }
 
 /// Figures of a site: allocations, bytes, temporary, then bytes and blocks at the peak and leaked.
-type Figures = (u64, u64, u64, (u64, u64), (u64, u64));
+type Metrics = (u64, u64, u64, (u64, u64), (u64, u64));
 
 /// Adds a site to the last process; frames leaf first.
-fn site(profile: &mut Profile, stack: &[&str], figures: Figures) {
-    let (allocations, bytes, temporary, (peak_bytes, peak_blocks), (leaked_bytes, leaked_blocks)) = figures;
+fn site(profile: &mut Profile, stack: &[&str], metrics: Metrics) {
+    let (allocations, bytes, temporary, (peak_bytes, peak_blocks), (leaked_bytes, leaked_blocks)) = metrics;
     let mut parent = None;
     for text in stack.iter().rev() {
         let location = LocationId(profile.stacks.locations.len() as u32);
@@ -226,7 +226,7 @@ pub fn dhat() -> Profile {
     profile.recording.counting_version = 0;
     profile.recording.recorder_version = String::new();
     profile.recording.time_unit = TimeUnit::Instructions;
-    profile.known = Known { calls: false, temporary: false, times: false, ..Known::ALL };
+    profile.known = Availability { calls: false, temporary: false, times: false, ..Availability::ALL };
     let process = &mut profile.processes[0];
     process.exit = None;
     let totals = &mut process.totals;

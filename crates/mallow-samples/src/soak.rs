@@ -2,11 +2,11 @@
 
 use mallow_base::Frame;
 use mallow_evidence::{
-    Comparison, Growth, HeapFigures, LatencyFigures, LoadFigures, MappingGrowth, Memory, Phase, Plane,
-    RuntimeFigures, Sample, SoakReport,
+    Comparison, Growth, HeapMetrics, LatencyMetrics, LoadMetrics, MappingGrowth, Memory, Phase,
+    RuntimeMetrics, Sample, Series, SoakReport,
 };
 use mallow_growth::{
-    Basis, Evidence, Fault, Finding, GrowingStack, Judgement, Need, Observation, Plateau, Shape, Trend,
+    Basis, Conclusion, Evidence, Fault, Finding, GrowingStack, Need, Observation, Plateau, Shape, Trend,
     Verdict,
 };
 
@@ -35,7 +35,7 @@ pub fn all() -> Vec<SoakReport> {
 /// Its heap grows, by three stacks.
 pub fn leaking() -> SoakReport {
     let mut report = soak(Verdict::Leaking, 16.0);
-    let heap = report.judgement.heap.as_mut();
+    let heap = report.conclusion.heap.as_mut();
     heap.into_iter().for_each(|heap| (heap.per_request_low, heap.per_request_high) = (15.9, 16.1));
     report.memory_limit_bytes = Some(512 << 20);
     report.growth = vec![
@@ -55,8 +55,8 @@ pub fn leaking() -> SoakReport {
 /// It rose and stopped.
 pub fn plateau() -> SoakReport {
     let mut report = soak(Verdict::Plateau, 0.0);
-    report.judgement.plateau = Some(Plateau { rise_bytes: 3.2 * MIB, after_requests: 12_000 });
-    report.judgement.heap = Some(trend(Shape::RoseThenFlat, 0.0, 2.0 * MIB, 5.2 * MIB));
+    report.conclusion.plateau = Some(Plateau { rise_bytes: 3.2 * MIB, after_requests: 12_000 });
+    report.conclusion.heap = Some(trend(Shape::RoseThenFlat, 0.0, 2.0 * MIB, 5.2 * MIB));
     report.growth = vec![growth("malloc cache::put@src/cache.rs:88 handle@src/main.rs:19 main", 0.99)];
     report
 }
@@ -69,25 +69,25 @@ pub fn clean() -> SoakReport {
 /// The allocator keeps what was freed.
 pub fn retention() -> SoakReport {
     let mut report = soak(Verdict::Retention, 0.0);
-    report.judgement.resident = trend(Shape::RoseThenFlat, 0.0, 20.0 * MIB, 120.0 * MIB);
-    report.judgement.trimmed = Some(trend(Shape::Flat, 0.0, 18.0 * MIB, 19.0 * MIB));
+    report.conclusion.resident = trend(Shape::RoseThenFlat, 0.0, 20.0 * MIB, 120.0 * MIB);
+    report.conclusion.trimmed = Some(trend(Shape::Flat, 0.0, 18.0 * MIB, 19.0 * MIB));
     report
 }
 
 /// Free memory between blocks in use.
 pub fn fragmentation() -> SoakReport {
     let mut report = soak(Verdict::Fragmentation, 0.0);
-    report.judgement.resident = trend(Shape::Grows, 900.0, 20.0 * MIB, 120.0 * MIB);
-    report.judgement.trimmed = Some(trend(Shape::Grows, 890.0, 20.0 * MIB, 118.0 * MIB));
+    report.conclusion.resident = trend(Shape::Grows, 900.0, 20.0 * MIB, 120.0 * MIB);
+    report.conclusion.trimmed = Some(trend(Shape::Grows, 890.0, 20.0 * MIB, 118.0 * MIB));
     report
 }
 
 /// It grows by mappings of its own.
 pub fn mappings() -> SoakReport {
     let mut report = soak(Verdict::Mappings, 0.0);
-    report.judgement.basis = Basis::Resident;
-    report.judgement.resident = trend(Shape::Grows, 4096.0, 20.0 * MIB, 430.0 * MIB);
-    report.judgement.trimmed = Some(trend(Shape::Grows, 4096.0, 20.0 * MIB, 430.0 * MIB));
+    report.conclusion.basis = Basis::Resident;
+    report.conclusion.resident = trend(Shape::Grows, 4096.0, 20.0 * MIB, 430.0 * MIB);
+    report.conclusion.trimmed = Some(trend(Shape::Grows, 4096.0, 20.0 * MIB, 430.0 * MIB));
     let mapping = |name: &str, after: f64, count| MappingGrowth {
         name: name.into(),
         before_bytes: (4.0 * MIB) as u64,
@@ -102,10 +102,10 @@ pub fn mappings() -> SoakReport {
 /// A Go program: two kilobytes are malloc's.
 pub fn go(verdict: Verdict) -> SoakReport {
     let mut report = mappings();
-    report.judgement.verdict = verdict;
-    report.judgement.is_elsewhere = true;
-    report.judgement.detectable_per_request = Some(81.4);
-    report.judgement.detectable_outside_per_request = None;
+    report.conclusion.verdict = verdict;
+    report.conclusion.is_elsewhere = true;
+    report.conclusion.detectable_per_request = Some(81.4);
+    report.conclusion.detectable_outside_per_request = None;
     report.samples.iter_mut().for_each(|sample| sample.foreign_heap = Some("go".into()));
     report.evidence.observations.iter_mut().for_each(|seen| seen.live_bytes = Some(2_048));
     report
@@ -114,19 +114,19 @@ pub fn go(verdict: Verdict) -> SoakReport {
 /// A leak in a heap that is restless otherwise.
 pub fn steady() -> SoakReport {
     let mut report = leaking();
-    report.judgement.basis = Basis::Stacks;
-    report.judgement.steady = report.judgement.heap;
-    report.judgement.heap = Some(trend(Shape::Unclear, -224.0, 23.4 * MIB, 24.7 * MIB));
+    report.conclusion.basis = Basis::Stacks;
+    report.conclusion.steady = report.conclusion.heap;
+    report.conclusion.heap = Some(trend(Shape::Unclear, -224.0, 23.4 * MIB, 24.7 * MIB));
     report
 }
 
 /// A leak of a runtime's objects.
 pub fn managed() -> SoakReport {
     let mut report = leaking();
-    report.judgement.basis = Basis::ManagedHeap;
-    report.judgement.managed = report.judgement.heap;
-    report.judgement.heap = Some(trend(Shape::Flat, 1.7, 5.0 * MIB, 5.1 * MIB));
-    let runtime = RuntimeFigures { name: "node".into(), managed_bytes: 5 << 20, ..RuntimeFigures::default() };
+    report.conclusion.basis = Basis::ManagedHeap;
+    report.conclusion.managed = report.conclusion.heap;
+    report.conclusion.heap = Some(trend(Shape::Flat, 1.7, 5.0 * MIB, 5.1 * MIB));
+    let runtime = RuntimeMetrics { name: "node".into(), managed_bytes: 5 << 20, ..RuntimeMetrics::default() };
     report.samples.iter_mut().for_each(|sample| sample.runtimes = vec![runtime.clone()]);
     report
 }
@@ -134,15 +134,15 @@ pub fn managed() -> SoakReport {
 /// It grows while nothing is asked.
 pub fn grows_when_idle() -> SoakReport {
     let mut report = soak(Verdict::GrowsWhenIdle, 0.0);
-    report.judgement.idle_per_hour = Some((352.0 * MIB, 350.0 * MIB, 354.0 * MIB));
+    report.conclusion.idle_per_hour = Some((352.0 * MIB, 350.0 * MIB, 354.0 * MIB));
     report
 }
 
 /// Not enough was seen.
 pub fn inconclusive() -> SoakReport {
     let mut report = soak(Verdict::Inconclusive, 3.0);
-    report.judgement.heap = Some(trend(Shape::Unclear, 3.0, 2.0 * MIB, 2.3 * MIB));
-    report.judgement.needs = vec![Need::Iterations(20), Need::Collection, Need::Recorder, Need::Idle];
+    report.conclusion.heap = Some(trend(Shape::Unclear, 3.0, 2.0 * MIB, 2.3 * MIB));
+    report.conclusion.needs = vec![Need::Iterations(20), Need::Collection, Need::Recorder, Need::Idle];
     report.warnings = vec!["the server had not come to rest after 3 s at 4 looks".into()];
     report
 }
@@ -167,24 +167,30 @@ pub fn invalid() -> SoakReport {
 /// Clean, with findings, on a schedule, and worse than another one.
 pub fn compared() -> SoakReport {
     let mut report = clean();
-    report.judgement.findings = vec![
+    report.conclusion.findings = vec![
         Finding::Descriptors { more: 80.0, per_request: 0.01 },
         Finding::Throughput { ratio: 0.72 },
         Finding::Managed { per_request: 12.0 },
     ];
     for load in report.samples.iter_mut().filter_map(|sample| sample.load.as_mut()) {
         load.corrected =
-            load.latency.map(|raw| LatencyFigures { p99_us: 31_000, worst_us: Some(95_000), ..raw });
+            load.latency.map(|raw| LatencyMetrics { p99_us: 31_000, worst_us: Some(95_000), ..raw });
     }
-    let plane =
-        |name, unit, before, after, difference, worse| Plane { name, unit, before, after, difference, worse };
+    let series = |name, unit, before, after, difference, worse| Series {
+        name,
+        unit,
+        before,
+        after,
+        difference,
+        worse,
+    };
     report.comparison = Some(Comparison {
         baseline: "soak-1.4.json".into(),
-        planes: vec![
-            plane("live heap per request", "B/request", 0.1, 2.3, (2.0, 2.4), true),
-            plane("resident", "B", 17.0 * MIB, 18.0 * MIB, (0.5 * MIB, 1.5 * MIB), false),
-            plane("requests a second", "/s", 5012.0, 4890.0, (-300.0, 56.0), false),
-            plane("latency, 99 of 100", "µs", 9000.0, 9100.0, (-100.0, 300.0), false),
+        series_list: vec![
+            series("live heap per request", "B/request", 0.1, 2.3, (2.0, 2.4), true),
+            series("resident", "B", 17.0 * MIB, 18.0 * MIB, (0.5 * MIB, 1.5 * MIB), false),
+            series("requests a second", "/s", 5012.0, 4890.0, (-300.0, 56.0), false),
+            series("latency, 99 of 100", "µs", 9000.0, 9100.0, (-100.0, 300.0), false),
         ],
     });
     report
@@ -230,7 +236,7 @@ fn soak(verdict: Verdict, per_request: f64) -> SoakReport {
     let observations: Vec<Observation> = measured.map(observation).collect();
     let live = |at: usize| observations.get(at).and_then(|seen| seen.live_bytes).unwrap_or(0) as f64;
     let shape = if per_request > 4.0 { Shape::Grows } else { Shape::Flat };
-    let judgement = Judgement {
+    let conclusion = Conclusion {
         verdict,
         basis: Basis::LiveHeap,
         is_elsewhere: false,
@@ -257,7 +263,7 @@ fn soak(verdict: Verdict, per_request: f64) -> SoakReport {
         seconds: 41.2,
         samples,
         evidence: Evidence { observations, ..Evidence::default() },
-        judgement,
+        conclusion,
         memory_limit_bytes: None,
         growth: Vec::new(),
         mappings: Vec::new(),
@@ -271,21 +277,21 @@ fn soak(verdict: Verdict, per_request: f64) -> SoakReport {
 
 fn sample(number: u32, phase: Phase, requests_total: u64, per_request: f64) -> Sample {
     let has_load = !matches!(phase, Phase::Idle | Phase::IdleControl);
-    let latency = LatencyFigures {
+    let latency = LatencyMetrics {
         p50_us: 850,
         p90_us: 2_100,
         p99_us: 9_120,
         p999_us: Some(21_000),
         worst_us: Some(40_400),
     };
-    let load = LoadFigures {
+    let load = LoadMetrics {
         requests: 5_000,
         succeeded: 5_000,
         seconds: 1.0,
         rate: 5_000.0,
         latency: Some(latency),
         generator_busy: Some(0.31),
-        ..LoadFigures::default()
+        ..LoadMetrics::default()
     };
     let grown = (requests_total as f64 * per_request) as u64;
     let memory = |more: u64| Memory { rss_bytes: 17 * 1_048_576 + grown + more, ..Memory::default() };
@@ -295,7 +301,7 @@ fn sample(number: u32, phase: Phase, requests_total: u64, per_request: f64) -> S
         seconds: f64::from(number) * 1.5,
         requests_total,
         load: has_load.then_some(load),
-        heap: Some(HeapFigures {
+        heap: Some(HeapMetrics {
             live_bytes: 2_097_152 + grown,
             live_blocks: 512,
             allocations: requests_total * 7,

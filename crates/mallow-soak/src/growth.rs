@@ -20,7 +20,7 @@ pub(crate) struct Kept {
 
 /// Looks over a run of any length: never more than twice this many.
 #[derive(Debug, Default)]
-pub(crate) struct Looks {
+pub(crate) struct KeptHeaps {
     kept: Vec<Kept>,
     /// Every look of which number is kept.
     every: usize,
@@ -35,7 +35,7 @@ const TOLD_MAX: usize = 20;
 /// A stack, told from those of other processes.
 type Key = (u32, StackId);
 
-impl Looks {
+impl KeptHeaps {
     /// Keeps a look, and when there are too many, drops every second.
     pub(crate) fn add(&mut self, observation: usize, look: Option<LiveHeap>, mappings: Mappings) {
         self.every = self.every.max(1);
@@ -207,7 +207,7 @@ mod tests {
             allocations: 0,
             has_helper_thread: false,
             sites,
-            heap: mallow_collect::HeapFigures::default(),
+            heap: mallow_collect::HeapMetrics::default(),
             source: mallow_collect::HeapSource::Malloc,
         };
         LiveHeap { processes: vec![process] }
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn a_long_run_keeps_few_looks_evenly() {
-        let mut looks = Looks::default();
+        let mut looks = KeptHeaps::default();
         (0..1000).for_each(|at| looks.add(at, None, Mappings::new()));
         assert!((KEPT_MAX / 2..=KEPT_MAX).contains(&looks.kept.len()));
         let at: Vec<usize> = looks.kept.iter().map(|kept| kept.observation).collect();
@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn stacks_of_equal_frames_are_one_series() {
-        let mut looks = Looks::default();
+        let mut looks = KeptHeaps::default();
         looks.add(0, Some(look(3, &[(1, 10), (2, 10), (9, 50)])), Mappings::new());
         looks.add(1, Some(look(3, &[(1, 30), (2, 20), (9, 50), (4, 1)])), Mappings::new());
         let kept: Vec<&Kept> = looks.kept.iter().collect();
@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn the_judge_sees_stacks_that_fall_as_well() {
-        let mut looks = Looks::default();
+        let mut looks = KeptHeaps::default();
         looks.add(0, Some(look(3, &[(1, 90), (2, 10), (9, 50)])), Mappings::new());
         looks.add(1, Some(look(3, &[(1, 30), (2, 30), (9, 50)])), Mappings::new());
         let stacks = looks.stacks();

@@ -61,7 +61,7 @@ mod tests {
             allocations: 0,
             has_helper_thread: false,
             sites: Vec::new(),
-            heap: mallow_collect::HeapFigures::default(),
+            heap: mallow_collect::HeapMetrics::default(),
             source,
         }
     }

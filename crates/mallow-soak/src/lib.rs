@@ -5,13 +5,13 @@
 //! `mallow-evidence`'s, the verdict `mallow-growth`'s: this crate brings them together and owns the server's life. It never
 //! ends a process that it did not start, and leaves none behind.
 
-mod course;
 mod error;
 mod growth;
 mod holders;
 mod journal;
 mod observe;
 mod options;
+mod phases;
 mod processes;
 mod readiness;
 mod runtime;

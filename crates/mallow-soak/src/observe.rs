@@ -6,7 +6,7 @@ use crate::readiness;
 use crate::runtime::Runtimes;
 use crate::server::Running;
 use mallow_collect::{AllocatorAccount, LiveHeap, Order};
-use mallow_evidence::{AllocatorFigures, HeapFigures, LoadFigures, Memory, Phase, RuntimeFigures, Sample};
+use mallow_evidence::{AllocatorMetrics, HeapMetrics, LoadMetrics, Memory, Phase, RuntimeMetrics, Sample};
 use rustix::process::{Pid, Signal, kill_process};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -48,7 +48,7 @@ pub(crate) struct Observer<'a> {
 
 impl Observer<'_> {
     /// Waits for rest, has garbage collected and memory given back, and reads everything.
-    pub(crate) fn at_rest(&mut self, phase: Phase, load: Option<LoadFigures>) -> Seen {
+    pub(crate) fn at_rest(&mut self, phase: Phase, load: Option<LoadMetrics>) -> Seen {
         let begun = Instant::now();
         let collected = self.collect();
         let unsettled = !self.settle();
@@ -108,7 +108,7 @@ impl Observer<'_> {
     }
 
     /// Has managed memory collected; gives what the runtimes said.
-    fn collect(&mut self) -> Vec<RuntimeFigures> {
+    fn collect(&mut self) -> Vec<RuntimeMetrics> {
         match &self.options.collection {
             Collection::Never => return Vec::new(),
             Collection::Automatic => {}
@@ -176,9 +176,9 @@ fn memory_of(pids: &[u32]) -> (Memory, Mappings) {
     (memory, mappings)
 }
 
-fn heap_of(look: &LiveHeap) -> HeapFigures {
+fn heap_of(look: &LiveHeap) -> HeapMetrics {
     let sum = |of: fn(&mallow_collect::LiveProcess) -> u64| look.processes.iter().map(of).sum();
-    HeapFigures {
+    HeapMetrics {
         live_bytes: sum(|process| process.live_bytes),
         live_blocks: sum(|process| process.live_blocks),
         allocations: sum(|process| process.allocations),
@@ -186,9 +186,9 @@ fn heap_of(look: &LiveHeap) -> HeapFigures {
 }
 
 /// The sum over processes; none when somebody keeps no account.
-fn allocator_of(accounts: &[AllocatorAccount]) -> Option<AllocatorFigures> {
+fn allocator_of(accounts: &[AllocatorAccount]) -> Option<AllocatorMetrics> {
     let name = accounts.first()?.allocator.to_owned();
     let held_bytes = accounts.iter().map(|account| account.held_bytes).sum::<Option<u64>>()?;
     let used_bytes = accounts.iter().map(|account| account.used_bytes).sum::<Option<u64>>()?;
-    Some(AllocatorFigures { name, held_bytes, used_bytes, free_bytes: held_bytes.saturating_sub(used_bytes) })
+    Some(AllocatorMetrics { name, held_bytes, used_bytes, free_bytes: held_bytes.saturating_sub(used_bytes) })
 }

@@ -12,7 +12,7 @@ mod jvm;
 
 use hook::Hooks;
 use jvm::Jvms;
-use mallow_evidence::RuntimeFigures;
+use mallow_evidence::RuntimeMetrics;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, Permissions};
 use std::io;
@@ -94,13 +94,13 @@ impl Runtimes {
 
     /// Lets every runtime among `pids` collect, and returns what they say of themselves, in the order of their pids.
     /// Who has not answered after `timeout` is left out.
-    pub(crate) fn collect(&mut self, pids: &[u32], timeout: Duration) -> Vec<RuntimeFigures> {
+    pub(crate) fn collect(&mut self, pids: &[u32], timeout: Duration) -> Vec<RuntimeMetrics> {
         let deadline = Instant::now() + timeout;
         self.hooks.ask(pids);
-        let mut figures = self.jvms.collect(pids, deadline);
-        figures.extend(self.hooks.answers(pids, deadline));
-        figures.sort_by_key(|figures| figures.pid);
-        figures
+        let mut metrics = self.jvms.collect(pids, deadline);
+        metrics.extend(self.hooks.answers(pids, deadline));
+        metrics.sort_by_key(|metrics| metrics.pid);
+        metrics
     }
 }
 

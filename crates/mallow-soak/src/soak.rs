@@ -1,10 +1,10 @@
 //! A soak from start to end: what is prepared, what is put together, and that nothing is left behind.
 
-use crate::course::Course;
 use crate::error::SoakError;
-use crate::growth::{Looks, mapping_growth};
+use crate::growth::{KeptHeaps, mapping_growth};
 use crate::journal::Journal;
 use crate::options::{Collection, Server, SoakOptions};
+use crate::phases::Phases;
 use crate::processes;
 use crate::readiness;
 use crate::runtime::Runtimes;
@@ -13,7 +13,7 @@ use crate::work::{Worker, in_words};
 use mallow_collect::Resolve;
 use mallow_evidence::{Growth, JournalHead, JournalRead, Phase, Progress, SCHEMA, SoakReport, Unrecorded};
 use mallow_evidence::{evidence, only_refusals, replaced};
-use mallow_growth::{Fault, Judgement, judge};
+use mallow_growth::{Conclusion, Fault, judge};
 use mallow_launch::Interrupts;
 use mallow_profile::{Profile, Recording};
 use std::ffi::OsString;
@@ -41,7 +41,7 @@ pub fn soak(
     readiness::wait(options, &mut server, &|| interrupts.heard() > 0)?;
     let head = head(options, server.pid());
     let (journal, read) = open_journal(options, &head)?;
-    let mut course = Course {
+    let mut phases = Phases {
         options,
         server,
         worker,
@@ -49,17 +49,17 @@ pub fn soak(
         interrupts: &interrupts,
         journal,
         samples: Vec::new(),
-        looks: Looks::default(),
+        looks: KeptHeaps::default(),
         server_number: 1,
         number: 0,
         seconds_before: 0.0,
         begun: Instant::now(),
     };
     if let Some(read) = read {
-        go_on(&mut course, read, &head, &mut warnings);
+        go_on(&mut phases, read, &head, &mut warnings);
     }
-    course.run(progress)?;
-    conclude(course, head, warnings, resolve, progress)
+    phases.run(progress)?;
+    conclude(phases, head, warnings, resolve, progress)
 }
 
 /// What the server finds in its environment.
@@ -109,18 +109,18 @@ fn open_journal(
 }
 
 /// Goes on with a journal: with its samples when the same server still runs, else behind them.
-fn go_on(course: &mut Course<'_>, mut read: JournalRead, head: &JournalHead, warnings: &mut Vec<String>) {
+fn go_on(phases: &mut Phases<'_>, mut read: JournalRead, head: &JournalHead, warnings: &mut Vec<String>) {
     let (last_number, last_server) =
         read.samples.last().map_or((0, 0), |sample| (sample.number, sample.server));
-    course.number = last_number;
+    phases.number = last_number;
     if read.head.process == head.process {
         let since = Duration::from_micros(now_unix_us().saturating_sub(read.head.started_unix_us));
-        course.seconds_before = since.as_secs_f64();
-        course.server_number = last_server.max(1);
-        read.keep_server(course.server_number);
-        course.samples = read.samples;
+        phases.seconds_before = since.as_secs_f64();
+        phases.server_number = last_server.max(1);
+        read.keep_server(phases.server_number);
+        phases.samples = read.samples;
     } else {
-        course.server_number = last_server + 1;
+        phases.server_number = last_server + 1;
         warnings.push(format!(
             "the journal's {last_number} samples are of a server that has ended, so they are kept but not judged"
         ));
@@ -129,13 +129,13 @@ fn go_on(course: &mut Course<'_>, mut read: JournalRead, head: &JournalHead, war
 
 /// Judges, names what grows, ends the server.
 fn conclude(
-    course: Course<'_>,
+    phases: Phases<'_>,
     head: JournalHead,
     mut warnings: Vec<String>,
     resolve: Resolve<'_>,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<SoakReport, SoakError> {
-    let Course { options, mut server, samples, looks, begun, interrupts, .. } = course;
+    let Phases { options, mut server, samples, looks, begun, interrupts, .. } = phases;
     let has_died = server.has_ended();
     let unrecorded = match options.server {
         _ if server.watched().is_some() => None,
@@ -147,10 +147,10 @@ fn conclude(
         evidence(&samples, looks.stacks(), options.wanted_rate(), &options.rules, died)
     };
     let mut evidence = evidence_of(None);
-    let mut judgement = judge(&evidence, &options.rules);
+    let mut conclusion = judge(&evidence, &options.rules);
     let mut report = Parts::default();
     if !has_died {
-        report = named(&looks, &server, &evidence.observations, &judgement, options, resolve, &head);
+        report = named(&looks, &server, &evidence.observations, &conclusion, options, resolve, &head);
     }
     progress(Progress::Phase(Phase::Stop));
     let stopped = server.stop();
@@ -162,7 +162,7 @@ fn conclude(
         evidence.faults.push(Fault::Lost { what: stopped.faults.join("; ") });
     }
     if has_died || !stopped.faults.is_empty() {
-        judgement = judge(&evidence, &options.rules);
+        conclusion = judge(&evidence, &options.rules);
     }
     if has_died {
         let last = server.last_words();
@@ -176,7 +176,7 @@ fn conclude(
         warnings.push("interrupted: the verdict is about what was seen until then".to_owned());
     }
     let mappings =
-        looks.edges(&judgement.window).map(|(first, last)| mapping_growth(&first.mappings, &last.mappings));
+        looks.edges(&conclusion.window).map(|(first, last)| mapping_growth(&first.mappings, &last.mappings));
     Ok(SoakReport {
         command: head.command,
         pid: head.process.0,
@@ -185,7 +185,7 @@ fn conclude(
         seconds: begun.elapsed().as_secs_f64(),
         samples,
         evidence,
-        judgement,
+        conclusion,
         memory_limit_bytes: options.memory_limit_bytes,
         growth: report.growth,
         mappings: mappings.unwrap_or_default(),
@@ -205,10 +205,10 @@ struct Parts {
 }
 
 fn named(
-    looks: &Looks,
+    looks: &KeptHeaps,
     server: &Running,
     observations: &[mallow_growth::Observation],
-    judgement: &Judgement,
+    conclusion: &Conclusion,
     options: &SoakOptions,
     resolve: Resolve<'_>,
     head: &JournalHead,
@@ -216,14 +216,14 @@ fn named(
     let Some(mut stacks) = server.watched().and_then(|watched| watched.stacks()) else {
         return Parts::default();
     };
-    let growth = looks.growth(observations, &judgement.window, &options.rules, &mut stacks, resolve);
+    let growth = looks.growth(observations, &conclusion.window, &options.rules, &mut stacks, resolve);
     let recording = Recording {
         command: head.command.clone(),
         started_unix_us: head.started_unix_us,
         recorder_version: env!("CARGO_PKG_VERSION").to_owned(),
         ..Recording::default()
     };
-    let edges = looks.edges(&judgement.window).map(|(first, last)| {
+    let edges = looks.edges(&conclusion.window).map(|(first, last)| {
         (
             stacks.profile(&first.look, recording.clone(), resolve),
             stacks.profile(&last.look, recording.clone(), resolve),

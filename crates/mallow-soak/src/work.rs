@@ -2,8 +2,8 @@
 
 use crate::error::SoakError;
 use crate::options::{SoakOptions, Work};
-use mallow_evidence::{LatencyFigures, LoadFigures};
-use mallow_load::{Amount, Figures, Generator, Latency, Protocol, outside};
+use mallow_evidence::{LatencyMetrics, LoadMetrics};
+use mallow_load::{Amount, Generator, Latency, Metrics, Protocol, outside};
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::process::{Command, Stdio};
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 pub(crate) enum Worker {
     Http { generator: Box<Generator>, connections: u32, accepted: Vec<RangeInclusive<u16>> },
     Command(String),
-    Outside { template: String, url: String, workers: u32 },
+    External { template: String, url: String, workers: u32 },
 }
 
 /// Fewer requests than this make no iteration.
@@ -34,7 +34,7 @@ impl Worker {
             },
             Work::Command(command) => Worker::Command(command.clone()),
             Work::External { template, url, workers } => {
-                Worker::Outside { template: template.clone(), url: url.clone(), workers: *workers }
+                Worker::External { template: template.clone(), url: url.clone(), workers: *workers }
             }
         })
     }
@@ -45,7 +45,7 @@ impl Worker {
         amount: Option<Amount>,
         burst: bool,
         is_cancelled: &(dyn Fn() -> bool + Sync),
-    ) -> LoadFigures {
+    ) -> LoadMetrics {
         match self {
             Worker::Http { generator, connections, accepted } => {
                 let amount = amount.unwrap_or(Amount::Duration(NATURAL));
@@ -53,7 +53,7 @@ impl Worker {
                 of_generator(&run_unless(generator, amount, more, is_cancelled), accepted)
             }
             Worker::Command(command) => of_command(command, amount, is_cancelled),
-            Worker::Outside { template, url, workers } => of_outside(template, url, *workers, amount),
+            Worker::External { template, url, workers } => of_outside(template, url, *workers, amount),
         }
     }
 
@@ -71,7 +71,7 @@ fn run_unless(
     amount: Amount,
     connections: Option<u32>,
     is_cancelled: &(dyn Fn() -> bool + Sync),
-) -> Figures {
+) -> Metrics {
     const LOOK: Duration = Duration::from_millis(20);
     let (stopper, is_over) = (generator.stopper(), AtomicBool::new(false));
     std::thread::scope(|scope| {
@@ -83,16 +83,16 @@ fn run_unless(
                 std::thread::park_timeout(LOOK);
             }
         });
-        let figures = generator.run(amount, connections);
+        let metrics = generator.run(amount, connections);
         is_over.store(true, Ordering::Relaxed);
         watcher.thread().unpark();
-        figures
+        metrics
     })
 }
 
 /// How long iterations should be, by one of natural length: all of the same number of requests, so that a slow one
 /// changes nothing. A schedule is kept to, however few requests that gives.
-pub(crate) fn natural_amount(work: &Work, seen: &LoadFigures) -> Option<Amount> {
+pub(crate) fn natural_amount(work: &Work, seen: &LoadMetrics) -> Option<Amount> {
     match work {
         Work::Http(load) if load.rate.is_some() => Some(Amount::Requests(seen.requests.max(1))),
         Work::Http(_) => Some(Amount::Requests(seen.requests.max(REQUESTS_MIN))),
@@ -122,30 +122,30 @@ pub(crate) fn in_words(work: &Work) -> String {
     format!("http://{}{path}{more} ({connections} connections, {protocol}, {pace}{kept})", load.host)
 }
 
-fn of_generator(figures: &Figures, accepted: &[RangeInclusive<u16>]) -> LoadFigures {
-    let high = figures.statuses.iter().filter(|(status, _)| **status >= 400);
+fn of_generator(metrics: &Metrics, accepted: &[RangeInclusive<u16>]) -> LoadMetrics {
+    let high = metrics.statuses.iter().filter(|(status, _)| **status >= 400);
     let (taken, refused): (Vec<_>, Vec<_>) =
         high.partition(|(status, _)| accepted.iter().any(|range| range.contains(status)));
     let accepted = taken.into_iter().map(|(_, count)| count).sum();
     let mut failures: BTreeMap<String, u64> =
         refused.into_iter().map(|(status, count)| (format!("status {status}"), *count)).collect();
-    failures.extend(figures.failures.iter().map(|(cause, count)| (cause.clone(), *count)));
-    LoadFigures {
-        requests: figures.requests,
-        succeeded: figures.succeeded + accepted,
+    failures.extend(metrics.failures.iter().map(|(cause, count)| (cause.clone(), *count)));
+    LoadMetrics {
+        requests: metrics.requests,
+        succeeded: metrics.succeeded + accepted,
         accepted,
         failures,
-        seconds: figures.elapsed.as_secs_f64(),
-        rate: figures.rate(),
-        latency: Some(measured(figures.latency)),
-        corrected: figures.corrected.map(measured),
-        generator_busy: Some(figures.generator_busy),
+        seconds: metrics.elapsed.as_secs_f64(),
+        rate: metrics.rate(),
+        latency: Some(measured(metrics.latency)),
+        corrected: metrics.corrected.map(measured),
+        generator_busy: Some(metrics.generator_busy),
         uncounted: false,
     }
 }
 
-fn measured(latency: Latency) -> LatencyFigures {
-    LatencyFigures {
+fn measured(latency: Latency) -> LatencyMetrics {
+    LatencyMetrics {
         p50_us: latency.p50_us,
         p90_us: latency.p90_us,
         p99_us: latency.p99_us,
@@ -155,8 +155,8 @@ fn measured(latency: Latency) -> LatencyFigures {
 }
 
 /// Those of another load generator; none when it leaves out one of the usual three.
-fn of_other(latency: outside::OutsideLatency) -> Option<LatencyFigures> {
-    Some(LatencyFigures {
+fn of_other(latency: outside::ExternalLatency) -> Option<LatencyMetrics> {
+    Some(LatencyMetrics {
         p50_us: latency.p50_us?,
         p90_us: latency.p90_us?,
         p99_us: latency.p99_us?,
@@ -166,67 +166,67 @@ fn of_other(latency: outside::OutsideLatency) -> Option<LatencyFigures> {
 }
 
 /// A command is a request; so many of them as the amount says, or one.
-fn of_command(command: &str, amount: Option<Amount>, is_cancelled: &dyn Fn() -> bool) -> LoadFigures {
+fn of_command(command: &str, amount: Option<Amount>, is_cancelled: &dyn Fn() -> bool) -> LoadMetrics {
     let begun = Instant::now();
     let goes_on = |done: u64| match amount {
         Some(Amount::Requests(wanted)) => done < wanted,
         Some(Amount::Duration(length)) => done == 0 || begun.elapsed() < length,
         None => done == 0,
     };
-    let mut figures = LoadFigures::default();
-    while goes_on(figures.requests) && !is_cancelled() {
-        figures.requests += 1;
+    let mut metrics = LoadMetrics::default();
+    while goes_on(metrics.requests) && !is_cancelled() {
+        metrics.requests += 1;
         match shell(command) {
-            Ok(outcome) if outcome.status.success() => figures.succeeded += 1,
-            Ok(outcome) => *figures.failures.entry(outcome.status.to_string()).or_default() += 1,
-            Err(error) => *figures.failures.entry(error.to_string()).or_default() += 1,
+            Ok(outcome) if outcome.status.success() => metrics.succeeded += 1,
+            Ok(outcome) => *metrics.failures.entry(outcome.status.to_string()).or_default() += 1,
+            Err(error) => *metrics.failures.entry(error.to_string()).or_default() += 1,
         }
     }
-    timed(figures, begun)
+    timed(metrics, begun)
 }
 
-fn timed(mut figures: LoadFigures, begun: Instant) -> LoadFigures {
-    figures.seconds = begun.elapsed().as_secs_f64();
-    figures.rate = figures.requests as f64 / figures.seconds.max(1e-9);
-    figures
+fn timed(mut metrics: LoadMetrics, begun: Instant) -> LoadMetrics {
+    metrics.seconds = begun.elapsed().as_secs_f64();
+    metrics.rate = metrics.requests as f64 / metrics.seconds.max(1e-9);
+    metrics
 }
 
 fn shell(command: &str) -> std::io::Result<std::process::Output> {
     Command::new("sh").arg("-c").arg(command).stdin(Stdio::null()).stderr(Stdio::inherit()).output()
 }
 
-fn of_outside(template: &str, url: &str, workers: u32, amount: Option<Amount>) -> LoadFigures {
+fn of_outside(template: &str, url: &str, workers: u32, amount: Option<Amount>) -> LoadMetrics {
     let command = filled(template, url, workers, amount);
     let begun = Instant::now();
-    let mut figures = LoadFigures::default();
+    let mut metrics = LoadMetrics::default();
     let outcome = match shell(&command) {
         Ok(outcome) => outcome,
         Err(error) => {
-            figures.requests = 1;
-            figures.failures.insert(error.to_string(), 1);
-            return timed(figures, begun);
+            metrics.requests = 1;
+            metrics.failures.insert(error.to_string(), 1);
+            return timed(metrics, begun);
         }
     };
-    let mut figures = timed(figures, begun);
+    let mut metrics = timed(metrics, begun);
     if !outcome.status.success() {
-        figures.failures.insert(format!("the load generator: {}", outcome.status), 1);
-        figures.requests = 1;
-        return figures;
+        metrics.failures.insert(format!("the load generator: {}", outcome.status), 1);
+        metrics.requests = 1;
+        return metrics;
     }
     let told = outside::read(&String::from_utf8_lossy(&outcome.stdout)).unwrap_or_default();
     let Some(requests) = told.requests else {
-        return LoadFigures { requests: 1, succeeded: 1, uncounted: true, ..figures };
+        return LoadMetrics { requests: 1, succeeded: 1, uncounted: true, ..metrics };
     };
-    let seconds = told.seconds.unwrap_or(figures.seconds);
+    let seconds = told.seconds.unwrap_or(metrics.seconds);
     let failures = (told.failed > 0).then(|| (format!("counted by {}", told.tool), told.failed));
-    LoadFigures {
+    LoadMetrics {
         requests,
         succeeded: requests.saturating_sub(told.failed),
         failures: failures.into_iter().collect(),
         seconds,
         rate: told.rate.unwrap_or(requests as f64 / seconds.max(1e-9)),
         latency: told.latency.and_then(of_other),
-        ..LoadFigures::default()
+        ..LoadMetrics::default()
     }
 }
 
@@ -264,19 +264,19 @@ mod tests {
     #[test]
     fn a_status_that_is_accepted_is_no_failure() {
         let statuses = BTreeMap::from([(200, 5), (404, 3), (410, 1), (503, 1)]);
-        let figures = Figures { requests: 10, succeeded: 5, statuses, ..Figures::default() };
-        let strict = of_generator(&figures, &[]);
+        let metrics = Metrics { requests: 10, succeeded: 5, statuses, ..Metrics::default() };
+        let strict = of_generator(&metrics, &[]);
         assert_eq!((strict.succeeded, strict.accepted, strict.failures.len()), (5, 0, 3));
-        let lenient = of_generator(&figures, &[404..=404, 410..=419]);
+        let lenient = of_generator(&metrics, &[404..=404, 410..=419]);
         assert_eq!((lenient.succeeded, lenient.accepted), (9, 4));
         assert_eq!(lenient.failures, BTreeMap::from([("status 503".to_owned(), 1)]));
     }
 
     #[test]
     fn commands_are_counted_and_their_failures_named() {
-        let figures = of_command("exit 3", Some(Amount::Requests(2)), &|| false);
-        assert_eq!((figures.requests, figures.succeeded), (2, 0));
-        assert_eq!(figures.failures["exit status: 3"], 2);
+        let metrics = of_command("exit 3", Some(Amount::Requests(2)), &|| false);
+        assert_eq!((metrics.requests, metrics.succeeded), (2, 0));
+        assert_eq!(metrics.failures["exit status: 3"], 2);
         assert_eq!(of_command("true", None, &|| false).succeeded, 1);
         let unknown = of_outside("echo done", "", 1, None);
         assert!(unknown.uncounted && unknown.succeeded == 1);

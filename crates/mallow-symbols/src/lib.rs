@@ -54,7 +54,7 @@ pub struct ModuleKey {
 /// with all addresses of a module, not once per address.
 pub struct Symbolizer {
     search: SearchPaths,
-    modules: FxHashMap<ModuleKey, Known>,
+    modules: FxHashMap<ModuleKey, MetModule>,
     warnings: Vec<String>,
     kept: Option<kept::Folder>,
     ahead: Option<Ahead>,
@@ -62,7 +62,7 @@ pub struct Symbolizer {
 }
 
 /// A module that was asked for before.
-struct Known {
+struct MetModule {
     binary: Binary,
     warned: bool,
 }
@@ -111,7 +111,7 @@ impl Symbolizer {
         let known = self
             .modules
             .entry(module.clone())
-            .or_insert_with(|| Known { binary: open(module, &self.search), warned: false });
+            .or_insert_with(|| MetModule { binary: open(module, &self.search), warned: false });
         let mut unique = svmas.to_vec();
         unique.sort_unstable();
         unique.dedup();

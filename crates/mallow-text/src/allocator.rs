@@ -2,7 +2,7 @@
 
 use crate::{Style, cut_end, grouped, printable};
 use mallow_base::Bytes;
-use mallow_profile::{AllocatorFigures, AllocatorState, Arena, Bin};
+use mallow_profile::{AllocatorMetrics, AllocatorState, Arena, Bin};
 use mallow_view::{allocator_arenas, allocator_bins, allocator_notes, allocator_rows};
 
 /// Rows of the tables.
@@ -104,7 +104,7 @@ fn arenas(state: &AllocatorState, style: Style) -> Vec<String> {
     if arenas.len() < 2 {
         return Vec::new();
     }
-    type OfArena = fn(&AllocatorFigures) -> Option<u64>;
+    type OfArena = fn(&AllocatorMetrics) -> Option<u64>;
     let all: [(&str, OfArena); 6] = [
         ("allocated", |f| f.allocated),
         ("active", |f| f.active),
@@ -113,15 +113,15 @@ fn arenas(state: &AllocatorState, style: Style) -> Vec<String> {
         ("mapped", |f| f.mapped),
         ("retained", |f| f.retained),
     ];
-    let is_told = |of: &OfArena| arenas.iter().any(|arena| of(&arena.figures).is_some_and(|bytes| bytes > 0));
+    let is_told = |of: &OfArena| arenas.iter().any(|arena| of(&arena.metrics).is_some_and(|bytes| bytes > 0));
     let columns: Vec<_> = all.into_iter().filter(|(_, of)| is_told(of)).collect();
     let heading: String = columns.iter().map(|(word, _)| format!(" {word:>11}")).collect();
     let row = |arena: &&Arena| {
-        let figure = |of: &OfArena| {
-            of(&arena.figures).map_or_else(|| "-".to_owned(), |bytes| Bytes(bytes).to_string())
+        let metric = |of: &OfArena| {
+            of(&arena.metrics).map_or_else(|| "-".to_owned(), |bytes| Bytes(bytes).to_string())
         };
-        let figures: String = columns.iter().map(|(_, of)| format!(" {:>11}", figure(of))).collect();
-        format!("  {:<8}{figures}", cut_end(&printable(&arena.name), 8))
+        let metrics: String = columns.iter().map(|(_, of)| format!(" {:>11}", metric(of))).collect();
+        format!("  {:<8}{metrics}", cut_end(&printable(&arena.name), 8))
     };
     let count = grouped(arenas.len() as u64);
     let mut lines = vec![String::new(), style.bold(&format!("{count} arenas"))];

@@ -37,10 +37,10 @@ fn size_classes_with_holes() {
     let state = AllocatorState {
         allocator: mallow_profile::Allocator::Jemalloc,
         version: "5.3.0".to_owned(),
-        totals: AllocatorFigures {
+        totals: AllocatorMetrics {
             allocated: Some(1 << 20),
             active: Some(5 << 20),
-            ..AllocatorFigures::default()
+            ..AllocatorMetrics::default()
         },
         arenas: Vec::new(),
         bins: (1..=12).map(|index| bin(index * 1024, 10, 1000)).collect(),

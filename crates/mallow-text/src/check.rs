@@ -3,9 +3,9 @@
 pub mod annotations;
 mod blame;
 mod details;
-mod figures;
 pub mod junit;
 mod markdown;
+mod metrics;
 pub mod nio;
 pub(crate) mod stack;
 pub mod text;

@@ -5,11 +5,11 @@
 mod markdown;
 
 use crate::report::whole_frame;
-use crate::{Style, cut_end, figure, frame_text, grouped, plural, printable};
+use crate::{Style, cut_end, frame_text, grouped, metric, plural, printable};
 use mallow_base::{Bytes, Frame};
 use mallow_profile::{Level, Profile, Rename};
-use mallow_view::diff::{Change, DiffReport, DiffRow, Section, Tally, Verdict};
-use mallow_view::{Line, Measure, Piece, Shown, cut, short_name};
+use mallow_view::diff::{Change, DiffReport, DiffRow, Section, Stats, Verdict};
+use mallow_view::{FrameVisibility, Line, Measure, Piece, cut, short_name};
 use std::num::NonZeroU64;
 use std::path::Path;
 
@@ -49,7 +49,7 @@ pub(crate) fn subject(measure: Measure) -> &'static str {
 /// A figure, divided by the number of operations.
 pub(crate) fn value(measure: Measure, value: u64, per: NonZeroU64) -> String {
     if per == NonZeroU64::MIN {
-        return figure(measure, value);
+        return metric(measure, value);
     }
     if !measure.is_bytes() {
         return thousandths(u128::from(value), per);
@@ -214,20 +214,20 @@ impl Page<'_> {
     }
 
     /// `+1,000 allocations at 2 sites`.
-    pub(super) fn amount(&self, tally: Tally) -> String {
-        format!("{} at {}", self.amount_only(tally.change), plural(tally.sites as u64, "site"))
+    pub(super) fn amount(&self, stats: Stats) -> String {
+        format!("{} at {}", self.amount_only(stats.change), plural(stats.sites as u64, "site"))
     }
 
     fn amount_only(&self, change: Change) -> String {
-        let figure = signed(self.by(), change.difference(), self.per());
-        format!("{figure}{}", unit(self.by(), &figure))
+        let metric = signed(self.by(), change.difference(), self.per());
+        format!("{metric}{}", unit(self.by(), &metric))
     }
 
     /// `1,000 allocations at 2 sites, no difference`.
-    pub(super) fn moved_amount(&self, tally: Tally) -> String {
-        let sites = plural(tally.sites as u64, "site");
-        let [figure, difference] = self.moved_parts(tally.change);
-        format!("{figure} at {sites}, {difference}")
+    pub(super) fn moved_amount(&self, stats: Stats) -> String {
+        let sites = plural(stats.sites as u64, "site");
+        let [metric, difference] = self.moved_parts(stats.change);
+        format!("{metric} at {sites}, {difference}")
     }
 
     fn moved_amount_only(&self, change: Change) -> String {
@@ -235,12 +235,12 @@ impl Page<'_> {
     }
 
     fn moved_parts(&self, change: Change) -> [String; 2] {
-        let figure = value(self.by(), change.after, self.per());
+        let metric = value(self.by(), change.after, self.per());
         let difference = match change.difference() {
             0 => "no difference".to_owned(),
             difference => signed(self.by(), difference, self.per()),
         };
-        [format!("{figure}{}", unit(self.by(), &figure)), difference]
+        [format!("{metric}{}", unit(self.by(), &metric)), difference]
     }
 
     fn section(&self, section: Section, style: Style) -> Vec<String> {
@@ -248,13 +248,13 @@ impl Page<'_> {
         if rows.is_empty() {
             return Vec::new();
         }
-        let tally = self.0.comparison.tally(section);
+        let stats = self.0.comparison.stats(section);
         let mut out = vec![String::new()];
         if section == Section::Moved {
-            out.push(format!("{}: {}", style.bold("moved"), self.moved_amount(tally)));
+            out.push(format!("{}: {}", style.bold("moved"), self.moved_amount(stats)));
             out.extend(self.moved(&rows, style));
         } else {
-            out.push(format!("{}: {}", style.bold(section.word()), self.amount(tally)));
+            out.push(format!("{}: {}", style.bold(section.word()), self.amount(stats)));
             let limit = self.0.limit.unwrap_or(LIMIT);
             for (at, row) in rows.iter().take(limit).enumerate() {
                 out.extend(self.row(row, style, at < WITH_STACK));
@@ -272,11 +272,11 @@ impl Page<'_> {
         style: Style,
         amount: impl Fn(&Self, Change) -> String,
     ) -> Option<String> {
-        let mut tally = Tally::default();
-        rest.iter().for_each(|row| tally.add(row.change(self.by())));
-        let more = plural(tally.sites as u64, "more site");
-        let text = format!("{more} with {}; --limit shows more", amount(self, tally.change));
-        (tally.sites > 0).then(|| style.dim(&text))
+        let mut stats = Stats::default();
+        rest.iter().for_each(|row| stats.add(row.change(self.by())));
+        let more = plural(stats.sites as u64, "more site");
+        let text = format!("{more} with {}; --limit shows more", amount(self, stats.change));
+        (stats.sites > 0).then(|| style.dim(&text))
     }
 
     fn row(&self, row: &DiffRow<'_>, style: Style, is_whole: bool) -> Vec<String> {
@@ -289,7 +289,7 @@ impl Page<'_> {
     }
 
     fn is_all(&self) -> bool {
-        self.0.options.shown == Shown::All
+        self.0.options.shown == FrameVisibility::All
     }
 
     /// The naming frame, and who called it.
@@ -315,9 +315,9 @@ impl Page<'_> {
     pub(super) fn detail(&self, row: &DiffRow<'_>) -> String {
         let change = row.change(self.by());
         match row.section {
-            Section::New | Section::Gone => self.other_figures(row),
+            Section::New | Section::Gone => self.other_metrics(row),
             _ => {
-                let figures = format!(
+                let metrics = format!(
                     "{} → {}",
                     value(self.by(), change.before, self.per()),
                     value(self.by(), change.after, self.per())
@@ -330,24 +330,24 @@ impl Page<'_> {
                     (1, 1) => String::new(),
                     (before, after) => format!("{before} → {}", plural(after as u64, "stack")),
                 };
-                let parts = [share, figures, mark(row.level), split];
+                let parts = [share, metrics, mark(row.level), split];
                 parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("   ")
             }
         }
     }
 
     /// For a site that only one side has: what else it counts.
-    fn other_figures(&self, row: &DiffRow<'_>) -> String {
+    fn other_metrics(&self, row: &DiffRow<'_>) -> String {
         let Some(side) = row.after.as_ref().or(row.before.as_ref()) else { return String::new() };
         let totals = &side.totals;
         let is_known = |measure: Measure| self.0.comparison.total(measure).is_some();
-        let figure = |measure: Measure| signed(measure, row.change(measure).difference(), self.per());
+        let metric = |measure: Measure| signed(measure, row.change(measure).difference(), self.per());
         match self.by() {
-            Measure::Allocations | Measure::Temporary if is_known(Measure::Bytes) => figure(Measure::Bytes),
+            Measure::Allocations | Measure::Temporary if is_known(Measure::Bytes) => metric(Measure::Bytes),
             Measure::Bytes if is_known(Measure::Allocations) => {
-                let figure = figure(Measure::Allocations);
-                let unit = unit(Measure::Allocations, &figure);
-                figure + unit
+                let metric = metric(Measure::Allocations);
+                let unit = unit(Measure::Allocations, &metric);
+                metric + unit
             }
             Measure::Peak if totals.peak_blocks > 0 => plural(totals.peak_blocks, "block"),
             Measure::Leaked if totals.leaked_blocks > 0 => plural(totals.leaked_blocks, "block"),
@@ -388,11 +388,11 @@ impl Page<'_> {
         let (renames, others) = self.by_rename(rows);
         let width = style.name_width(INDENT);
         let mut out = Vec::new();
-        for (names, tally) in renames.iter().take(limit) {
-            let figure = self.moved_figure(tally.change);
-            let sites = plural(tally.sites as u64, "site");
+        for (names, stats) in renames.iter().take(limit) {
+            let metric = self.moved_metric(stats.change);
+            let sites = plural(stats.sites as u64, "site");
             let names = cut_end(names, width.saturating_sub(sites.chars().count() + 2));
-            out.push(format!("{figure:>12}  {names}  {}", style.dim(&sites)));
+            out.push(format!("{metric:>12}  {names}  {}", style.dim(&sites)));
         }
         if renames.len() > limit {
             let more = plural((renames.len() - limit) as u64, "more rename");
@@ -404,7 +404,7 @@ impl Page<'_> {
             let text = frame_text(frame, width.saturating_sub(mark.chars().count() + 2));
             out.push(format!(
                 "{:>12}  {text}  {}",
-                self.moved_figure(row.change(self.by())),
+                self.moved_metric(row.change(self.by())),
                 style.dim(&mark)
             ));
         }
@@ -412,7 +412,7 @@ impl Page<'_> {
         out
     }
 
-    fn moved_figure(&self, change: Change) -> String {
+    fn moved_metric(&self, change: Change) -> String {
         match change.difference() {
             0 => value(self.by(), change.after, self.per()),
             difference => signed(self.by(), difference, self.per()),
@@ -423,9 +423,9 @@ impl Page<'_> {
     pub(super) fn by_rename<'r, 'd>(
         &self,
         rows: &[&'r DiffRow<'d>],
-    ) -> (Vec<(String, Tally)>, Vec<&'r DiffRow<'d>>) {
+    ) -> (Vec<(String, Stats)>, Vec<&'r DiffRow<'d>>) {
         let texts: Vec<Option<String>> = self.0.comparison.renames.iter().map(rename_text).collect();
-        let mut tallies = vec![Tally::default(); texts.len()];
+        let mut tallies = vec![Stats::default(); texts.len()];
         let mut others = Vec::new();
         for row in rows {
             match row.renames.iter().find(|rename| texts[**rename].is_some()) {
@@ -433,9 +433,9 @@ impl Page<'_> {
                 None => others.push(*row),
             }
         }
-        let named = texts.into_iter().zip(tallies).filter_map(|(text, tally)| Some((text?, tally)));
-        let mut renames: Vec<(String, Tally)> = named.filter(|(_, tally)| tally.sites > 0).collect();
-        renames.sort_by_key(|(_, tally)| std::cmp::Reverse(tally.sites));
+        let named = texts.into_iter().zip(tallies).filter_map(|(text, stats)| Some((text?, stats)));
+        let mut renames: Vec<(String, Stats)> = named.filter(|(_, stats)| stats.sites > 0).collect();
+        renames.sort_by_key(|(_, stats)| std::cmp::Reverse(stats.sites));
         (renames, others)
     }
 
@@ -452,9 +452,9 @@ impl Page<'_> {
         }
         let unchanged = self.0.comparison.unchanged;
         if unchanged.sites > 0 {
-            let figure = value(self.by(), unchanged.change.after, self.per());
+            let metric = value(self.by(), unchanged.change.after, self.per());
             let sites = plural(unchanged.sites as u64, "site");
-            out.push(style.dim(&format!("unchanged: {figure}{} at {sites}", unit(self.by(), &figure))));
+            out.push(style.dim(&format!("unchanged: {metric}{} at {sites}", unit(self.by(), &metric))));
         }
         out
     }
@@ -476,9 +476,9 @@ impl Page<'_> {
 }
 
 /// What follows a figure as it is written: ` allocations`, or nothing where the figure says it.
-pub(super) fn unit(measure: Measure, figure: &str) -> &'static str {
+pub(super) fn unit(measure: Measure, metric: &str) -> &'static str {
     match measure {
-        Measure::Allocations if figure.trim_start_matches(['+', '-']) == "1" => " allocation",
+        Measure::Allocations if metric.trim_start_matches(['+', '-']) == "1" => " allocation",
         Measure::Allocations => " allocations",
         Measure::Bytes => "",
         Measure::Peak => " at the peak",

@@ -2,14 +2,14 @@
 
 use super::*;
 use insta::assert_snapshot;
-use mallow_profile::{Known, Profile};
+use mallow_profile::{Availability, Profile};
 use mallow_samples::diff::{Asked, Made, asked as request, profile, tables, with_report};
 use mallow_view::diff::DiffOptions;
 
 #[track_caller]
 fn text(profiles: &[Profile; 2], request: &Asked) -> String {
     let text = with_report(profiles, request, |diff| super::text(diff, Style::PLAIN));
-    if request.options.shown != Shown::All {
+    if request.options.shown != FrameVisibility::All {
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     }
     assert!(text.lines().all(|line| line.trim_end() == line), "{text}");
@@ -43,13 +43,13 @@ fn nothing_differs() {
 
 /// What is not shown is told by the same figure as the rows above it.
 #[test]
-fn moved_sites_beyond_the_limit_keep_their_figure() {
+fn moved_sites_beyond_the_limit_keep_their_metric() {
     let stacks = |file: &str| -> Vec<String> {
         (0..15).map(|at| format!("f{at}@{file}:{} main@m.c:1", at + 1)).collect()
     };
     let [before, after] = [stacks("old.c"), stacks("new.c")].map(|stacks| {
         let sites: Vec<Made<'_>> = stacks.iter().map(|stack| (stack.as_str(), 20, 40, false)).collect();
-        profile("a", Known::ALL, &sites)
+        profile("a", Availability::ALL, &sites)
     });
     let text = text(&[before, after], &request(DiffOptions::default()));
     assert!(text.contains("moved: 300 allocations at 15 sites, no difference\n"), "{text}");
@@ -60,18 +60,19 @@ fn moved_sites_beyond_the_limit_keep_their_figure() {
 }
 
 #[test]
-fn only_another_figure_differs() {
-    let before = profile("a", Known::ALL, &[("x@a.c:1", 5, 10, false)]);
-    let after = profile("a", Known::ALL, &[("x@a.c:1", 5, 12, false)]);
+fn only_another_metric_differs() {
+    let before = profile("a", Availability::ALL, &[("x@a.c:1", 5, 10, false)]);
+    let after = profile("a", Availability::ALL, &[("x@a.c:1", 5, 12, false)]);
     let text = text(&[before, after], &request(DiffOptions::default()));
     assert!(text.contains("\nNo site differs in allocations.\nOther figures differ (bytes, peak); use --by bytes to see where.\n"), "{text}");
 }
 
 #[test]
 fn what_a_file_does_not_tell_is_said() {
-    let known = Known { allocations: true, leaked: true, ..Known::NOTHING };
+    let known = Availability { allocations: true, leaked: true, ..Availability::NOTHING };
     let before = profile("a", known, &[("x@a.c:1", 5, 10, false)]);
-    let after = profile("a", Known { leaked: false, peak: true, ..known }, &[("x@a.c:1", 5, 10, false)]);
+    let after =
+        profile("a", Availability { leaked: false, peak: true, ..known }, &[("x@a.c:1", 5, 10, false)]);
     let text = text(&[before, after], &request(DiffOptions::default()));
     assert!(text.contains("\nLeft out, because before.mallow does not tell: peak.\nLeft out, because after.mallow does not tell: leaked.\nLeft out, because neither file tells: bytes, temporary.\n"), "{text}");
 }
@@ -91,7 +92,7 @@ fn markdown_fits_into_a_comment() {
     let stacks: Vec<String> =
         (0..3000).map(|at| format!("{}_{at}@a<b>.c:{at} main@m.c:1", "f&".repeat(40))).collect();
     let sites: Vec<Made<'_>> = stacks.iter().map(|stack| (stack.as_str(), 1, 1, false)).collect();
-    let profiles = [profile("a", Known::ALL, &[]), profile("a", Known::ALL, &sites)];
+    let profiles = [profile("a", Availability::ALL, &[]), profile("a", Availability::ALL, &sites)];
     let all = Asked { limit: Some(usize::MAX), ..request(DiffOptions::default()) };
     let text = with_report(&profiles, &all, markdown);
     assert!((50_000..65_000).contains(&text.len()), "{}", text.len());

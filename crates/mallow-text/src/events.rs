@@ -15,7 +15,7 @@ use mallow_base::{Bytes, Count, Micros};
 use mallow_profile::{Profile, TimeUnit};
 use mallow_view::{EventReport, SiteOptions};
 use mallow_view::{PlaceRow, lines, short_name};
-use short_lived::brief;
+use short_lived::short_lived;
 use threads::threads;
 use timeline::timeline;
 use window::window;
@@ -43,10 +43,10 @@ pub fn text(shows: &EventReport<'_>, sites: SiteOptions<'_>, style: Style) -> St
             1 => "freed before their thread allocated again".to_owned(),
             within => format!("freed before {within} further allocations"),
         };
-        add(brief(&page, "temporary", &what, found));
+        add(short_lived(&page, "temporary", &what, found));
     }
     if let Some((us, found)) = &shows.short_lived {
-        add(brief(&page, "short-lived", &format!("lived shorter than {}", Micros(*us)), found));
+        add(short_lived(&page, "short-lived", &format!("lived shorter than {}", Micros(*us)), found));
     }
     out.join("\n") + "\n"
 }

@@ -4,23 +4,24 @@ use super::*;
 use crate::report::leaks::freed_at_end;
 use crate::report::report;
 use insta::assert_snapshot;
-use mallow_profile::analysis::{Course, Pass, Plan, Slices, Window};
+use mallow_profile::analysis::{Pass, Plan, Slices, Trend, Window};
 use mallow_profile::{LiveSample, Measure, ProcessIndex, ThreadIndex};
 use mallow_samples::events::{END_US, MIDDLE, everything, leaks, over_time, profile};
 use mallow_samples::profile as sample;
-use mallow_view::brief::Brief;
 use mallow_view::chains::Chains;
 use mallow_view::histogram::Histograms;
 use mallow_view::leaks::Leaks;
+use mallow_view::short_lived::ShortLived;
 use mallow_view::threads::Threads;
 use mallow_view::timeline::of_live_samples;
 use mallow_view::window::WindowSites;
 use mallow_view::{
-    AppliedSuppressions, Filter, Layout, ProcessTimeline, ReportOptions, Shown, Subject, TimelineRows,
+    AppliedSuppressions, Filter, FrameVisibility, Layout, ProcessTimeline, ReportOptions, Subject,
+    TimelineRows,
 };
 
 fn sites(filter: &Filter) -> SiteOptions<'_> {
-    SiteOptions { shown: Shown::WithoutPlumbing, filter, limit: None }
+    SiteOptions { shown: FrameVisibility::WithoutPlumbing, filter, limit: None }
 }
 
 #[track_caller]
@@ -68,7 +69,7 @@ fn a_time_line_from_samples() {
 fn a_window_and_a_moment() {
     let (profile, filter) = (profile(), Filter::default());
     let found = [everything(&profile, MIDDLE)];
-    let sites = || Some(WindowSites::of(&profile, &found, Shown::WithoutPlumbing, &filter));
+    let sites = || Some(WindowSites::of(&profile, &found, FrameVisibility::WithoutPlumbing, &filter));
     let shows = EventReport { window: Some(MIDDLE), window_sites: sites(), ..EventReport::of(&profile) };
     assert_snapshot!("a_window", shown(&shows));
     assert_snapshot!("a_moment", shown(&EventReport { at_only: true, ..shows }));
@@ -93,17 +94,17 @@ fn threads_of_a_process() {
 fn chains_of_reallocations() {
     let (profile, filter) = (profile(), Filter::default());
     let found = [everything(&profile, Window::ALL)];
-    let chains = Some(Chains::of(&profile, &found, Shown::WithoutPlumbing, &filter));
+    let chains = Some(Chains::of(&profile, &found, FrameVisibility::WithoutPlumbing, &filter));
     assert_snapshot!(shown(&EventReport { chains, ..EventReport::of(&profile) }));
 }
 
 #[test]
-fn brief_blocks() {
+fn short_lived_blocks() {
     let (profile, filter) = (profile(), Filter::default());
     let found = everything(&profile, Window::ALL);
-    let brief = |sites| Brief::of(&profile, sites, Shown::WithoutPlumbing, &filter);
-    let temporary = Some((2, brief(&found.temporary)));
-    let short_lived = Some((100, brief(&found.short_lived)));
+    let short_lived = |sites| ShortLived::of(&profile, sites, FrameVisibility::WithoutPlumbing, &filter);
+    let temporary = Some((2, short_lived(&found.temporary)));
+    let short_lived = Some((100, short_lived(&found.short_lived)));
     assert_snapshot!(shown(&EventReport { temporary, short_lived, ..EventReport::of(&profile) }));
 }
 
@@ -113,11 +114,11 @@ fn nothing_happened() {
     let found = [Pass::new(Plan { histogram: true, ..Plan::default() }).finish()];
     let filter = Filter::default();
     let shows = EventReport {
-        window_sites: Some(WindowSites::of(&profile, &found, Shown::All, &filter)),
+        window_sites: Some(WindowSites::of(&profile, &found, FrameVisibility::All, &filter)),
         histograms: Some(Histograms::of(&found)),
         threads: Some(Threads::of(&profile, &[ProcessIndex(0)], &found)),
-        chains: Some(Chains::of(&profile, &found, Shown::All, &filter)),
-        temporary: Some((1, Brief::of(&profile, [], Shown::All, &filter))),
+        chains: Some(Chains::of(&profile, &found, FrameVisibility::All, &filter)),
+        temporary: Some((1, ShortLived::of(&profile, [], FrameVisibility::All, &filter))),
         ..EventReport::of(&profile)
     };
     assert_snapshot!(shown(&shows));
@@ -125,7 +126,7 @@ fn nothing_happened() {
 
 fn leaked_view(layout: Layout) -> ReportOptions {
     let filter = Filter::default();
-    ReportOptions { layout, limit: None, shown: Shown::WithoutPlumbing, filter, per: None }
+    ReportOptions { layout, limit: None, shown: FrameVisibility::WithoutPlumbing, filter, per: None }
 }
 
 #[test]
@@ -147,12 +148,12 @@ fn what_grew_until_it_was_freed_at_the_end() {
     let mut profile = profile();
     profile.sites.iter_mut().for_each(|site| (site.totals.leaked_bytes, site.totals.leaked_blocks) = (0, 0));
     let Some(stack) = profile.sites[0].stack else { panic!("a stack") };
-    let mut pass = Pass::new(Plan { courses: Some(Course::slices(0, END_US)), ..Plan::default() });
+    let mut pass = Pass::new(Plan { courses: Some(Trend::slices(0, END_US)), ..Plan::default() });
     let blocks: Vec<_> =
         (0..1_000).map(|i| pass.alloc(ThreadIndex(0), stack, 300, 1_000 + i * 1_200)).collect();
     blocks.into_iter().for_each(|block| pass.free(ThreadIndex(0), block, END_US - 10));
-    let view = (Shown::WithoutPlumbing, Filter::default());
+    let view = (FrameVisibility::WithoutPlumbing, Filter::default());
     let leaks = Leaks::of(&profile, &[ProcessIndex(0)], &[pass.finish()], view.0, &view.1);
-    assert_eq!(leaks.judgement(Some(stack)), None);
+    assert_eq!(leaks.conclusion(Some(stack)), None);
     assert_snapshot!(freed_at_end(&profile, &leaks, None, Style::PLAIN));
 }

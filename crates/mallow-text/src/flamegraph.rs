@@ -92,7 +92,7 @@ impl FlameGraph {
         // By name and not by letter: `foo;bar` stands beside `foo`, whatever letters of `foo(int)` come before a semicolon.
         lines.sort_by(|(one, _), (other, _)| other.split(';').cmp(one.split(';')));
         let lines: Vec<String> =
-            lines.into_iter().map(|(stack, figures)| format!("{stack} {figures}")).collect();
+            lines.into_iter().map(|(stack, metrics)| format!("{stack} {metrics}")).collect();
         // inferno takes such an order only as that of a flame chart, which begins with its last line.
         options.flame_chart = true;
         flamegraph::from_lines(&mut options, lines.iter().map(String::as_str), out)
@@ -102,9 +102,9 @@ impl FlameGraph {
 /// A stack that inferno cannot take for a comment, nor the end of its last name for a figure.
 fn firm(stack: &str) -> String {
     let stack = stack.trim();
-    let is_figure = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let is_metric = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     let mut firm = match stack.rsplit_once(' ') {
-        Some((rest, word)) if is_figure(word) => format!("{rest}{FIRM_BLANK}{word}"),
+        Some((rest, word)) if is_metric(word) => format!("{rest}{FIRM_BLANK}{word}"),
         _ => stack.to_owned(),
     };
     if firm.starts_with("# ") {

@@ -41,7 +41,7 @@ fn a_box_has_its_name_and_its_share() {
 }
 
 #[test]
-fn a_number_at_the_end_of_a_name_is_no_figure() {
+fn a_number_at_the_end_of_a_name_is_no_metric() {
     assert!(
         drawn(&[("main;lambda 12", 3)]).unwrap().contains(&"lambda\u{a0}12 (3 bytes, 100.00%)".to_owned())
     );

@@ -28,6 +28,6 @@ mod wording;
 pub use mallow_base::grouped;
 pub use style::{Style, WIDTH_DEFAULT};
 pub use wording::{
-    cut_end, cut_start, exit_text, figure, frame_text, frame_with_caller, plural, printable, shell_word,
+    cut_end, cut_start, exit_text, frame_text, frame_with_caller, metric, plural, printable, shell_word,
     signal_name, wrapped,
 };

@@ -10,7 +10,7 @@ mod tree;
 
 pub(super) use stacks::whole_frame;
 
-use crate::{Style, cut_end, exit_text, figure, grouped, plural, printable};
+use crate::{Style, cut_end, exit_text, grouped, metric, plural, printable};
 use mallow_base::{Bytes, Count, Micros, Percent};
 use mallow_profile::{Profile, SiteTotals, TimeUnit, Totals};
 use mallow_view::{
@@ -31,7 +31,7 @@ pub fn report(subject: &Subject<'_>, view: &ReportOptions, style: Style) -> Stri
     out.push(String::new());
     match view.layout {
         Layout::Tables => {
-            out.extend(page.figures());
+            out.extend(page.metrics());
             out.extend(page.processes());
             out.push(String::new());
             out.extend(page.selected(&sites));
@@ -128,7 +128,7 @@ impl Page<'_> {
     fn value(&self, measure: Measure, value: u64) -> String {
         match self.view.per {
             Some(per) if measure != Measure::Peak => per_operation(measure, value, per),
-            _ => figure(measure, value),
+            _ => metric(measure, value),
         }
     }
 
@@ -168,7 +168,7 @@ impl Page<'_> {
             SortKey::Lifetime => point.lifetime.map(|time| self.average_time(time)).unwrap_or_default(),
             SortKey::Rate => point.allocations_rate.map(|rate| self.rate(rate)).unwrap_or_default(),
             SortKey::Reallocations => self.value(Measure::Allocations, totals.reallocations),
-            other => figure(Measure::Allocations, other.of_site(totals)),
+            other => metric(Measure::Allocations, other.of_site(totals)),
         }
     }
 
@@ -272,7 +272,7 @@ fn per_operation(measure: Measure, value: u64, per: u64) -> String {
             let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
             format!("{}.{fraction}", grouped(whole.parse().unwrap_or(0)))
         }
-        false => figure(measure, each.round() as u64),
+        false => metric(measure, each.round() as u64),
     }
 }
 

@@ -2,14 +2,14 @@
 
 use super::*;
 use insta::assert_snapshot;
-use mallow_profile::{Known, Suppression};
+use mallow_profile::{Availability, Suppression};
 use mallow_samples::profile as sample;
 use mallow_view::TreeLayout;
-use mallow_view::{AppliedSuppressions, Direction, Origin, Shown};
+use mallow_view::{AppliedSuppressions, Direction, FrameVisibility, Origin};
 
 fn of(layout: Layout) -> ReportOptions {
     let filter = Filter::default();
-    ReportOptions { layout, limit: None, shown: Shown::WithoutPlumbing, filter, per: None }
+    ReportOptions { layout, limit: None, shown: FrameVisibility::WithoutPlumbing, filter, per: None }
 }
 
 fn view(sort: Option<Measure>) -> ReportOptions {
@@ -33,7 +33,7 @@ fn text_of(
     view: &ReportOptions,
 ) -> String {
     let text = report(&Subject { profile, origin, suppressions, leaks: None }, view, Style::PLAIN);
-    if view.shown != Shown::All {
+    if view.shown != FrameVisibility::All {
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     }
     assert!(text.lines().all(|line| line.trim_end() == line), "{text}");
@@ -57,7 +57,8 @@ fn allocations_of_a_rust_program_without_plumbing() {
 
 #[test]
 fn allocations_of_a_rust_program_with_all_frames() {
-    let all = ReportOptions { shown: Shown::All, limit: Some(1), ..view(Some(Measure::Allocations)) };
+    let all =
+        ReportOptions { shown: FrameVisibility::All, limit: Some(1), ..view(Some(Measure::Allocations)) };
     assert_snapshot!(text(&sample::rust(), &all));
 }
 
@@ -153,7 +154,7 @@ fn deep_stacks_in_a_tree() {
 }
 
 #[test]
-fn other_figures_to_sort_by() {
+fn other_metrics_to_sort_by() {
     for key in [SortKey::Max, SortKey::MaxBlocks, SortKey::Size, SortKey::Lifetime, SortKey::Rate] {
         let view = ReportOptions { limit: Some(1), ..of(Layout::Stacks(key)) };
         let name = format!("sorted_by_{}", key.word());
@@ -176,7 +177,7 @@ fn suppressed_leaks_leave_the_tables_and_stay_in_the_totals() {
 }
 
 #[test]
-fn figures_per_operation() {
+fn metrics_per_operation() {
     let per = |layout| ReportOptions { per: Some(37_449), limit: Some(2), ..of(layout) };
     assert_snapshot!("per_operation", text(&sample::rust(), &per(Layout::Tables)));
     let points = Layout::Points(Measure::Allocations.into());
@@ -201,7 +202,7 @@ fn what_another_tool_did_not_tell_is_left_out() {
     assert_snapshot!("dhat_points", shown(Layout::Points(Measure::Bytes.into())));
     assert_snapshot!("dhat_temporary", shown(Layout::Stacks(Measure::Temporary.into())));
     let mut folded = sample::dhat();
-    folded.known = Known { allocations: true, ..Known::NOTHING };
+    folded.known = Availability { allocations: true, ..Availability::NOTHING };
     folded.processes[0].totals.bytes = 0;
     folded.sites.iter_mut().for_each(|site| site.totals.bytes = 0);
     folded.recording = Default::default();

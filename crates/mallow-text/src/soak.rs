@@ -2,11 +2,11 @@
 
 pub mod advice;
 pub mod drawing;
-pub mod figures;
 pub mod finding;
 pub mod junit;
 pub mod live;
 mod markdown;
+pub mod metrics;
 pub mod sentence;
 pub mod text;
 pub mod warp;

@@ -4,7 +4,7 @@ use crate::summary::not_its_heap;
 use crate::{Style, cut_end, exit_text, grouped, plural, printable};
 use mallow_base::{Bytes, Count, Micros};
 use mallow_profile::Exit;
-use mallow_view::{Figure, FigureRow, Run, figure_rows};
+use mallow_view::{Metric, MetricRow, Run, metric_rows};
 
 /// What `mallow stat` measured.
 pub struct Measured<'a> {
@@ -24,7 +24,7 @@ pub struct Measured<'a> {
 
 /// The table: one column of figures for one run, three for several.
 pub fn table(measured: &Measured<'_>, style: Style) -> String {
-    let rows = figure_rows(measured.runs);
+    let rows = metric_rows(measured.runs);
     let mut lines = vec![title(measured, style), String::new()];
     if measured.blind > 0 {
         lines.insert(0, style.bold(&not_its_heap(measured.blind)));
@@ -56,24 +56,24 @@ fn title(measured: &Measured<'_>, style: Style) -> String {
     format!("{}: {end}", style.bold(&cut_end(&printable(&measured.command), left)))
 }
 
-fn single(row: &FigureRow, wall_us: u64) -> String {
+fn single(row: &MetricRow, wall_us: u64) -> String {
     let value = row.spread.median;
     let per_second = |value: u64| (value as f64 * 1e6 / wall_us as f64) as u64;
-    let note = match (row.figure, row.name) {
-        (Figure::Count, "allocations") if wall_us > 0 => format!("{}/s", Count(per_second(value))),
-        (Figure::Bytes, "bytes") if wall_us > 0 => {
+    let note = match (row.metric, row.name) {
+        (Metric::Count, "allocations") if wall_us > 0 => format!("{}/s", Count(per_second(value))),
+        (Metric::Bytes, "bytes") if wall_us > 0 => {
             format!("{}, {}/s", Bytes(value), Bytes(per_second(value)))
         }
-        (Figure::Bytes, _) if row.error > 0 => format!("{}, give or take {}", Bytes(value), Bytes(row.error)),
-        (Figure::Bytes, _) if value >= 1024 => Bytes(value).to_string(),
+        (Metric::Bytes, _) if row.error > 0 => format!("{}, give or take {}", Bytes(value), Bytes(row.error)),
+        (Metric::Bytes, _) if value >= 1024 => Bytes(value).to_string(),
         _ => String::new(),
     };
-    format!("{:<13}{:>18}  {note}", row.name, exact(row.figure, value)).trim_end().to_owned()
+    format!("{:<13}{:>18}  {note}", row.name, exact(row.metric, value)).trim_end().to_owned()
 }
 
-fn several(row: &FigureRow) -> String {
-    let text = |value| exact(row.figure, value);
-    let mark = if row.figure == Figure::Micros || row.is_equal() { "" } else { "  differs" };
+fn several(row: &MetricRow) -> String {
+    let text = |value| exact(row.metric, value);
+    let mark = if row.metric == Metric::Micros || row.is_equal() { "" } else { "  differs" };
     let spread = row.spread;
     format!(
         "{:<13}{:>18}{:>18}{:>18}{mark}",
@@ -85,11 +85,11 @@ fn several(row: &FigureRow) -> String {
 }
 
 /// Whether everything but the time may be the same in all runs.
-pub fn are_equal(rows: &[FigureRow]) -> bool {
-    rows.iter().all(|row| row.figure == Figure::Micros || row.is_equal())
+pub fn are_equal(rows: &[MetricRow]) -> bool {
+    rows.iter().all(|row| row.metric == Metric::Micros || row.is_equal())
 }
 
-fn verdict(rows: &[FigureRow], runs: usize) -> String {
+fn verdict(rows: &[MetricRow], runs: usize) -> String {
     if are_equal(rows) {
         format!("Counts were equal in all {runs} runs.")
     } else {
@@ -98,8 +98,8 @@ fn verdict(rows: &[FigureRow], runs: usize) -> String {
 }
 
 /// Every digit of a count.
-fn exact(figure: Figure, value: u64) -> String {
-    if figure == Figure::Micros { Micros(value).to_string() } else { grouped(value) }
+fn exact(metric: Metric, value: u64) -> String {
+    if metric == Metric::Micros { Micros(value).to_string() } else { grouped(value) }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The summary that ends `mallow record`: everything in 24 lines of 80 columns.
 
-use crate::{Style, cut_end, exit_text, figure, frame_with_caller, grouped, plural, printable, shell_word};
+use crate::{Style, cut_end, exit_text, frame_with_caller, grouped, metric, plural, printable, shell_word};
 use mallow_base::{Bytes, Count, Micros, Percent};
 use mallow_view::{Measure, Next, Summary, Top, TopRow};
 
@@ -91,7 +91,7 @@ fn head(summary: &Summary<'_>, measure: Measure, is_blind: bool, style: Style) -
         }
     };
     let label = style.bold(&format!("{:<11}", measure.word()));
-    format!("{label} {:>10}  {note}", figure(measure, measure.of_totals(totals))).trim_end().to_owned()
+    format!("{label} {:>10}  {note}", metric(measure, measure.of_totals(totals))).trim_end().to_owned()
 }
 
 fn peak_note(summary: &Summary<'_>) -> String {
@@ -109,7 +109,7 @@ fn top_lines(summary: &Summary<'_>, top: &Top<'_>, style: Style) -> Vec<String> 
     let line = |row: &TopRow<'_>| {
         let share = Percent { part: row.value, whole }.to_string();
         let name = frame_with_caller(row.frame, row.caller, style.width.saturating_sub(32));
-        format!("{:>22}  {share:>6}  {name}", figure(top.measure, row.value))
+        format!("{:>22}  {share:>6}  {name}", metric(top.measure, row.value))
     };
     top.rows.iter().map(line).collect()
 }

@@ -6,7 +6,7 @@ use mallow_profile::Exit;
 use mallow_view::{Measure, place, short_name};
 
 /// A measure's figure with its unit; counts in full as long as they fit ten columns.
-pub fn figure(measure: Measure, value: u64) -> String {
+pub fn metric(measure: Measure, value: u64) -> String {
     match value {
         _ if measure.is_bytes() => Bytes(value).to_string(),
         0..100_000_000 => grouped(value),
@@ -21,7 +21,7 @@ pub fn plural(count: u64, one: &str) -> String {
         (_, true) => "es",
         (_, false) => "s",
     };
-    format!("{} {one}{ending}", figure(Measure::Allocations, count))
+    format!("{} {one}{ending}", metric(Measure::Allocations, count))
 }
 
 /// Cuts the end of a text that is too long for `width` columns.
@@ -151,8 +151,8 @@ mod tests {
         assert_eq!(grouped(999), "999");
         assert_eq!(grouped(1_234_567), "1,234,567");
         assert_eq!(grouped(u64::MAX), "18,446,744,073,709,551,615");
-        assert_eq!(figure(Measure::Allocations, 99_999_999), "99,999,999");
-        assert_eq!(figure(Measure::Allocations, 100_000_000), "100 M");
+        assert_eq!(metric(Measure::Allocations, 99_999_999), "99,999,999");
+        assert_eq!(metric(Measure::Allocations, 100_000_000), "100 M");
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! 3,000 stacks and 100,000 live blocks.
 
 use mallow_profile::ProcessIndex;
-use mallow_profile::analysis::{Course, Pass, Plan, Slices, Window};
+use mallow_profile::analysis::{Pass, Plan, Slices, Trend, Window};
 use mallow_trace::Trace;
 use std::fs::File;
 use std::io::BufReader;
@@ -41,7 +41,7 @@ fn plan(name: &str, end_us: u64) -> Plan {
         chains: wants("chains"),
         temporary_within: wants("temporary").then_some(10),
         shorter_than_us: wants("temporary").then_some(1_000),
-        courses: wants("leaks").then(|| Course::slices(0, end_us)),
+        courses: wants("leaks").then(|| Trend::slices(0, end_us)),
         ..Plan::default()
     }
 }

@@ -7,7 +7,7 @@
 #[path = "../tests/writer/mod.rs"]
 mod writer;
 
-use mallow_profile::{BlockId, Fold, ReallocBooking, StackId, ThreadIndex};
+use mallow_profile::{Aggregator, BlockId, ReallocAttribution, StackId, ThreadIndex};
 use mallow_trace::*;
 use std::path::Path;
 use writer::Writer;
@@ -93,7 +93,7 @@ fn write(path: &Path, events: u64, regular: bool) {
         kept: Vec::new(),
         closing: false,
     };
-    let (mut fold, mut encoder, mut writer) = (Fold::new(), EventEncoder::new(), Writer::new());
+    let (mut fold, mut encoder, mut writer) = (Aggregator::new(), EventEncoder::new(), Writer::new());
     start(&mut writer);
     let (mut batch, mut time_us) = (Vec::new(), 0);
     let (mut fold_ns, mut encode_ns, mut zstd_ns, mut raw_bytes) = (0, 0, 0, 0);
@@ -156,7 +156,7 @@ fn start(writer: &mut Writer) {
     writer.chunk_zstd(ChunkKind::STACKS, Some(0), |out| Stacks { first: 0, nodes }.encode(out));
 }
 
-fn end(writer: &mut Writer, fold: Fold, time_us: u64) {
+fn end(writer: &mut Writer, fold: Aggregator, time_us: u64) {
     let end = ProcessEnd { ended_us: time_us, ..ProcessEnd::default() };
     writer.chunk(ChunkKind::PROCESS_END, Some(0), |out| end.encode(out));
     let folded = fold.finish(time_us);
@@ -167,8 +167,8 @@ fn end(writer: &mut Writer, fold: Fold, time_us: u64) {
 fn open(path: &Path, replay: bool) {
     let started = std::time::Instant::now();
     // Any booking but the recorded one folds all events; nothing is resized here, so the figures are the same.
-    let booking = if replay { ReallocBooking::Origin } else { ReallocBooking::OwnSite };
-    let imported = read_file_with(path, booking).expect("a trace");
+    let attribution = if replay { ReallocAttribution::Origin } else { ReallocAttribution::OwnSite };
+    let imported = read_file_with(path, attribution).expect("a trace");
     let totals = imported.profile.totals();
     let events = totals.allocations + totals.frees;
     let status = std::fs::read_to_string("/proc/self/status").expect("a status");

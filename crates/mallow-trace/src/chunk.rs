@@ -40,7 +40,7 @@ impl ChunkKind {
     pub const PROCESS_END: ChunkKind = ChunkKind(8);
     /// [`crate::Symbols`].
     pub const SYMBOLS: ChunkKind = ChunkKind(9);
-    /// [`mallow_profile::Folded`].
+    /// [`mallow_profile::Summary`].
     pub const FOLDED: ChunkKind = ChunkKind(10);
     /// [`crate::End`].
     pub const END: ChunkKind = ChunkKind(11);

@@ -8,7 +8,7 @@
 
 use crate::varint::{DecodeError, Reader, put, zigzag};
 use crate::{ChunkKind, Payload};
-use mallow_profile::{Folded, FoldedSite, FoldedThread, SiteTotals, StackId, Totals};
+use mallow_profile::{SiteSummary, SiteTotals, StackId, Summary, ThreadSummary, Totals};
 
 /// A column: the figure, and what a reader expects there.
 type Column<'a> = (&'a mut u64, &'static str);
@@ -47,11 +47,11 @@ fn site_columns(totals: &mut SiteTotals) -> [Column<'_>; 12] {
     ]
 }
 
-impl Payload for Folded {
+impl Payload for Summary {
     const KIND: ChunkKind = ChunkKind::FOLDED;
 
     fn encode(&self, out: &mut Vec<u8>) {
-        columns(&mut self.totals.clone()).iter().for_each(|(figure, _)| put(out, **figure));
+        columns(&mut self.totals.clone()).iter().for_each(|(metric, _)| put(out, **metric));
         put(out, self.peak_us);
         put(out, self.frees_unmatched);
         put(out, self.threads.len() as u64);
@@ -64,24 +64,24 @@ impl Payload for Folded {
         for site in &self.sites {
             put(out, zigzag(u64::from(site.stack.0).wrapping_sub(stack)));
             let mut totals = site.totals;
-            site_columns(&mut totals).iter().for_each(|(figure, _)| put(out, **figure));
+            site_columns(&mut totals).iter().for_each(|(metric, _)| put(out, **metric));
             put(out, zigzag(totals.last_us.wrapping_sub(totals.first_us)));
             stack = u64::from(site.stack.0);
         }
         self.sites.iter().for_each(|site| put(out, site.totals.live_blocks_at_max));
     }
 
-    fn decode(payload: &[u8]) -> Result<Folded, DecodeError> {
+    fn decode(payload: &[u8]) -> Result<Summary, DecodeError> {
         let mut reader = Reader::new(payload);
-        let mut folded = Folded::default();
-        for (figure, expected) in columns(&mut folded.totals) {
-            *figure = reader.varint(expected)?;
+        let mut folded = Summary::default();
+        for (metric, expected) in columns(&mut folded.totals) {
+            *metric = reader.varint(expected)?;
         }
         folded.peak_us = reader.varint("the peak's time")?;
         folded.frees_unmatched = reader.varint("the unmatched frees")?;
         folded.threads = reader.list(2, "the threads' figures", |reader| {
             let allocations = reader.varint("a thread's allocations")?;
-            Ok(FoldedThread { allocations, bytes: reader.varint("a thread's bytes")? })
+            Ok(ThreadSummary { allocations, bytes: reader.varint("a thread's bytes")? })
         })?;
         let mut stack = 0u64;
         folded.sites = reader.list(14, "the sites", |reader| {
@@ -89,11 +89,11 @@ impl Payload for Folded {
             stack = stack.wrapping_add(reader.signed("a site's stack")?);
             let id = u32::try_from(stack).map_err(|_| start.expected("a stack id of 32 bits"))?;
             let mut totals = SiteTotals::default();
-            for (figure, expected) in site_columns(&mut totals) {
-                *figure = reader.varint(expected)?;
+            for (metric, expected) in site_columns(&mut totals) {
+                *metric = reader.varint(expected)?;
             }
             totals.last_us = totals.first_us.wrapping_add(reader.signed("a site's last allocation")?);
-            Ok(FoldedSite { stack: StackId(id), totals })
+            Ok(SiteSummary { stack: StackId(id), totals })
         })?;
         // The first traces end here.
         if !reader.is_at_end() {

@@ -2,7 +2,7 @@
 //!
 //! The collector writes a trace while the program runs ([`TraceWriter`]), and an import or a soak writes the figures of a profile
 //! ([`write_profile()`]). A reader ([`Trace`]) makes a profile of it again, or hands out its events. Figures, names and exits are those
-//! of `mallow_profile`, so a new one is encoded in one place ([`Payload`] of [`Folded`]). This crate must never decide what a figure
+//! of `mallow_profile`, so a new one is encoded in one place ([`Payload`] of [`Summary`]). This crate must never decide what a figure
 //! means, and never panic on what a file says. The bytes below stay as they are: old traces are read for ever.
 //!
 //! Read in this order: `chunk` and `varint`, `payload`, then `recording`, `process`, `stacks`, `symbols`, `folded` and `events`, which are
@@ -41,7 +41,7 @@
 //! | 7 | [`Samples`] | a process, any number |
 //! | 8 | [`ProcessEnd`] | a process, at most one |
 //! | 9 | [`Symbols`] | the recording, any number |
-//! | 10 | [`Folded`] | a process, at most one |
+//! | 10 | [`Summary`] | a process, at most one |
 //! | 11 | [`End`] | the recording, last |
 //! | 12 | [`Origin`] | the recording, where it came from another tool's file |
 //! | 13 | [`LiveSamples`] | a process, any number, where there are no events |
@@ -90,4 +90,4 @@ pub use write_profile::write_profile;
 pub use writer::TraceWriter;
 
 #[cfg(doc)]
-use mallow_profile::{Folded, Recording};
+use mallow_profile::{Recording, Summary};

@@ -19,7 +19,7 @@ pub use replay::{Event, EventKind};
 
 use crate::TraceError;
 use gather::Parts;
-use mallow_profile::{Imported, ProcessIndex, ReallocBooking, analysis};
+use mallow_profile::{Imported, ProcessIndex, ReallocAttribution, analysis};
 use scan::Scan;
 use std::fs::File;
 use std::io::{BufReader, Cursor, Read, Seek};
@@ -27,23 +27,23 @@ use std::path::Path;
 
 /// Reads a trace file.
 pub fn read_file(path: &Path) -> Result<Imported, TraceError> {
-    read_file_with(path, ReallocBooking::OwnSite)
+    read_file_with(path, ReallocAttribution::OwnSite)
 }
 
 /// Reads a trace that is in memory.
 pub fn read_bytes(bytes: &[u8]) -> Result<Imported, TraceError> {
-    read_bytes_with(bytes, ReallocBooking::OwnSite)
+    read_bytes_with(bytes, ReallocAttribution::OwnSite)
 }
 
 /// Reads a trace file with a choice of where reallocations are booked. Any other than the recorded one folds all events
 /// again, and fails on a trace without events.
-pub fn read_file_with(path: &Path, booking: ReallocBooking) -> Result<Imported, TraceError> {
-    Trace::open(BufReader::new(File::open(path)?))?.import(booking)
+pub fn read_file_with(path: &Path, attribution: ReallocAttribution) -> Result<Imported, TraceError> {
+    Trace::open(BufReader::new(File::open(path)?))?.import(attribution)
 }
 
 /// As [`read_file_with`], from memory.
-pub fn read_bytes_with(bytes: &[u8], booking: ReallocBooking) -> Result<Imported, TraceError> {
-    Trace::open(Cursor::new(bytes))?.import(booking)
+pub fn read_bytes_with(bytes: &[u8], attribution: ReallocAttribution) -> Result<Imported, TraceError> {
+    Trace::open(Cursor::new(bytes))?.import(attribution)
 }
 
 /// A trace whose chunks have been checked.
@@ -62,8 +62,8 @@ impl<R: Read + Seek> Trace<R> {
     }
 
     /// Makes the profile.
-    pub fn import(mut self, booking: ReallocBooking) -> Result<Imported, TraceError> {
-        let replays = replay::fold_missing(&mut self.scan, &mut self.parts, booking)?;
+    pub fn import(mut self, attribution: ReallocAttribution) -> Result<Imported, TraceError> {
+        let replays = replay::fold_missing(&mut self.scan, &mut self.parts, attribution)?;
         let warnings = self.parts.warnings(&replays);
         let complete = self.parts.is_closed() && warnings.is_empty();
         Ok(Imported { profile: assemble::profile(self.parts), warnings, complete })

@@ -2,7 +2,7 @@
 
 use crate::varint::{DecodeError, Reader, put, put_str};
 use crate::{ChunkKind, Payload};
-use mallow_profile::{Known, Recording, TimeUnit};
+use mallow_profile::{Availability, Recording, TimeUnit};
 
 /// What was recorded, where and when. How long it took is in [`End`], and what times are counted in, in [`Origin`].
 ///
@@ -41,7 +41,7 @@ impl Payload for Recording {
 
 /// The profile came from another tool's file. Layout: string (format) · known · time_unit.
 ///
-/// Known is a bit for each field, in the order of [`Known::fields`]: bit 0 allocations, 1 calls, 2 temporary, 3 peak, 4 leaked, 5 own
+/// Known is a bit for each field, in the order of [`Availability::fields`]: bit 0 allocations, 1 calls, 2 temporary, 3 peak, 4 leaked, 5 own
 /// maximum, 6 lifetimes, 7 times, 8 bytes, 9 blocks at the peak, 10 blocks at the end, 11 blocks at the own maximum. The unit is
 /// 0 for microseconds, 1 for instructions, 2 for bytes; one that this version does not know is taken for microseconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub struct Origin {
     /// The format's name, such as `heaptrack`.
     pub format: String,
     /// Which figures it could tell.
-    pub known: Known,
+    pub known: Availability,
     /// What times are counted in.
     pub time_unit: TimeUnit,
 }
@@ -70,7 +70,7 @@ impl Payload for Origin {
         let mut reader = Reader::new(payload);
         let format = reader.string("the format")?;
         let bits = reader.varint("the known figures")?;
-        let mut known = Known::NOTHING;
+        let mut known = Availability::NOTHING;
         for (bit, field) in (0..).zip(known.fields()) {
             *field = bits >> bit & 1 == 1;
         }

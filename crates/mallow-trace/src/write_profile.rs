@@ -7,7 +7,9 @@ use crate::{
     End, LiveSamples, Origin, ProcessEnd, ProcessStart, Samples, StackNode, Stacks, SymbolKey,
     SymbolLocation, SymbolProcess, SymbolStrings, Symbols, ThreadName, Threads, TraceWriter,
 };
-use mallow_profile::{Fold, Folded, FoldedSite, FoldedThread, Process, ProcessIndex, Profile, StackId};
+use mallow_profile::{
+    Aggregator, Process, ProcessIndex, Profile, SiteSummary, StackId, Summary, ThreadSummary,
+};
 use rustc_hash::FxHashMap;
 use std::io::{self, Write};
 
@@ -124,20 +126,23 @@ fn threads_of(process: &Process) -> Threads {
     Threads { threads: (0..).zip(&process.threads).map(thread).collect() }
 }
 
-fn folded_of(profile: &Profile, index: u32, process: &Process, used: &UsedStacks) -> Folded {
+fn folded_of(profile: &Profile, index: u32, process: &Process, used: &UsedStacks) -> Summary {
     let own = profile.sites.iter().filter(|site| site.process == ProcessIndex(index));
-    let thread = |thread: &mallow_profile::Thread| FoldedThread {
+    let thread = |thread: &mallow_profile::Thread| ThreadSummary {
         allocations: thread.allocations,
         bytes: thread.bytes,
     };
     let stack = |stack: StackId| StackId(used.numbers[&stack]);
-    Folded {
+    Summary {
         totals: process.totals,
         peak_us: process.peak_us,
         frees_unmatched: process.frees_unmatched,
         threads: process.threads.iter().map(thread).collect(),
         sites: own
-            .map(|site| FoldedSite { stack: site.stack.map_or(Fold::NO_STACK, stack), totals: site.totals })
+            .map(|site| SiteSummary {
+                stack: site.stack.map_or(Aggregator::NO_STACK, stack),
+                totals: site.totals,
+            })
             .collect(),
     }
 }
@@ -163,8 +168,8 @@ mod tests {
     use super::*;
     use mallow_base::Frame;
     use mallow_profile::{
-        Address, Exit, Known, LiveSample, Module, ProfileBuilder, Recording, Sample, SiteTotals, Thread,
-        TimeUnit, Totals,
+        Address, Availability, Exit, LiveSample, Module, ProfileBuilder, Recording, Sample, SiteTotals,
+        Thread, TimeUnit, Totals,
     };
 
     fn frame(function: &str, line: Option<u32>) -> Frame {
@@ -182,7 +187,7 @@ mod tests {
             environment: vec![("kernel".into(), "6.1".into())],
             time_unit: TimeUnit::Instructions,
         };
-        let known = Known { temporary: false, times: false, ..Known::ALL };
+        let known = Availability { temporary: false, times: false, ..Availability::ALL };
         let mut builder = ProfileBuilder::new(recording, known);
         let module = builder.module(Module { path: "/lib/a.so".into(), build_id: vec![1, 2] });
         let main = builder.location(Address::Unknown, vec![frame("main", None)]);

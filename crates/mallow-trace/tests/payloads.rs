@@ -1,8 +1,8 @@
 //! Payloads come back as they went in; cut or damaged ones are errors and never panics.
 
 use mallow_profile::{
-    Address, Exit, Folded, FoldedSite, FoldedThread, Known, LiveSample, Module, ModuleId, Recording, Sample,
-    SiteTotals, StackId, TimeUnit, Totals,
+    Address, Availability, Exit, LiveSample, Module, ModuleId, Recording, Sample, SiteSummary, SiteTotals,
+    StackId, Summary, ThreadSummary, TimeUnit, Totals,
 };
 use mallow_trace::*;
 use proptest::collection::vec;
@@ -20,7 +20,7 @@ proptest! {
         let _ = Samples::decode(&bytes);
         let _ = ProcessEnd::decode(&bytes);
         let _ = Symbols::decode(&bytes);
-        let _ = Folded::decode(&bytes);
+        let _ = Summary::decode(&bytes);
         let _ = End::decode(&bytes);
     }
 
@@ -41,18 +41,18 @@ proptest! {
     }
 
     #[test]
-    fn folded_figures_come_back(
+    fn folded_metrics_come_back(
         totals in any::<[u64; 12]>(), threads in vec(any::<(u64, u64)>(), 0..4),
         sites in vec((any::<u32>(), any::<[u64; 14]>()), 0..8),
     ) {
-        let folded = Folded {
+        let folded = Summary {
             totals: totals_of(&totals), peak_us: totals[10], frees_unmatched: totals[11],
-            threads: threads.iter().map(|&(allocations, bytes)| FoldedThread { allocations, bytes }).collect(),
-            sites: sites.iter().map(|(stack, figures)| site_of(*stack, figures)).collect(),
+            threads: threads.iter().map(|&(allocations, bytes)| ThreadSummary { allocations, bytes }).collect(),
+            sites: sites.iter().map(|(stack, metrics)| site_of(*stack, metrics)).collect(),
         };
         let mut payload = Vec::new();
         folded.encode(&mut payload);
-        prop_assert_eq!(Folded::decode(&payload), Ok(folded));
+        prop_assert_eq!(Summary::decode(&payload), Ok(folded));
     }
 
     #[test]
@@ -80,8 +80,8 @@ fn totals_of(n: &[u64; 12]) -> Totals {
     }
 }
 
-fn site_of(stack: u32, n: &[u64; 14]) -> FoldedSite {
-    FoldedSite {
+fn site_of(stack: u32, n: &[u64; 14]) -> SiteSummary {
+    SiteSummary {
         stack: StackId(stack),
         totals: SiteTotals {
             allocations: n[0],
@@ -103,26 +103,26 @@ fn site_of(stack: u32, n: &[u64; 14]) -> FoldedSite {
 }
 
 #[test]
-fn figures_without_the_blocks_at_a_sites_maximum_are_read() {
+fn metrics_without_the_blocks_at_a_sites_maximum_are_read() {
     let site = site_of(3, &[1; 14]);
-    let folded = Folded { sites: vec![site], ..Folded::default() };
+    let folded = Summary { sites: vec![site], ..Summary::default() };
     let mut payload = Vec::new();
     folded.encode(&mut payload);
     payload.pop();
     let totals = SiteTotals { live_blocks_at_max: 0, ..site.totals };
-    let first = FoldedSite { totals, ..site };
-    assert_eq!(Folded::decode(&payload), Ok(Folded { sites: vec![first], ..folded }));
+    let first = SiteSummary { totals, ..site };
+    assert_eq!(Summary::decode(&payload), Ok(Summary { sites: vec![first], ..folded }));
 }
 
 #[test]
-fn every_known_figure_has_its_bit_and_every_unit_its_number() {
+fn every_known_metric_has_its_bit_and_every_unit_its_number() {
     let bytes_of = |known, time_unit| {
         let mut payload = Vec::new();
         Origin { format: String::new(), known, time_unit }.encode(&mut payload);
         payload
     };
-    assert_eq!(bytes_of(Known::NOTHING, TimeUnit::Microseconds), [0, 0, 0]);
-    assert_eq!(bytes_of(Known::ALL, TimeUnit::Bytes), [0, 0xff, 0x1f, 2]);
+    assert_eq!(bytes_of(Availability::NOTHING, TimeUnit::Microseconds), [0, 0, 0]);
+    assert_eq!(bytes_of(Availability::ALL, TimeUnit::Bytes), [0, 0xff, 0x1f, 2]);
     for bit in 0..12 {
         let payload = if bit < 7 { vec![0, 1 << bit, 1] } else { vec![0, 0x80, 1 << (bit - 7), 1] };
         let origin = Origin::decode(&payload).unwrap();
@@ -164,7 +164,7 @@ fn the_recordings_chunks_come_back() {
         Origin,
         Origin {
             format: text("massif"),
-            known: Known { peak: true, ..Known::NOTHING },
+            known: Availability { peak: true, ..Availability::NOTHING },
             time_unit: TimeUnit::Instructions
         }
     );

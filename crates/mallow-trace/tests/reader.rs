@@ -1,10 +1,10 @@
 //! Traces as a recording writes them, whole, cut, and damaged.
 
 use crate::writer::{Running, Writer};
-use mallow_profile::analysis::{Pass, Plan, WindowFigures};
+use mallow_profile::analysis::{Pass, Plan, WindowMetrics};
 use mallow_profile::{
-    Address, Exit, Folded, Imported, Module, ModuleId, ProcessIndex, Profile, ReallocBooking, Recording,
-    StackId,
+    Address, Exit, Imported, Module, ModuleId, ProcessIndex, Profile, ReallocAttribution, Recording, StackId,
+    Summary,
 };
 use mallow_trace::*;
 use std::io::Cursor;
@@ -59,7 +59,7 @@ fn symbols() -> Symbols {
 }
 
 /// Two event chunks: 100 blocks of which every third stays, one resized twice.
-fn run(process: u32, sample: &mut Writer, offsets: &mut Vec<(ChunkKind, Option<u32>, usize)>) -> Folded {
+fn run(process: u32, sample: &mut Writer, offsets: &mut Vec<(ChunkKind, Option<u32>, usize)>) -> Summary {
     let mut running = Running::new();
     for half in 0..2 {
         for i in 0..50u64 {
@@ -149,7 +149,7 @@ fn read(bytes: &[u8]) -> Imported {
 }
 
 /// What a report shows, without what depends on the end.
-fn figures(profile: &Profile) -> Vec<(mallow_profile::Totals, u64, u64)> {
+fn metrics(profile: &Profile) -> Vec<(mallow_profile::Totals, u64, u64)> {
     profile
         .processes
         .iter()
@@ -198,12 +198,12 @@ fn a_file_reads_as_its_bytes_do() {
 }
 
 #[test]
-fn without_its_footer_a_trace_is_folded_again_to_the_same_figures() {
+fn without_its_footer_a_trace_is_folded_again_to_the_same_metrics() {
     let sample = sample(false);
     let whole = read(&sample.bytes).profile;
     let cut = read(&sample.bytes[..sample.offset(ChunkKind::FOLDED, Some(0))]);
     assert!(!cut.complete);
-    assert_eq!(figures(&cut.profile), figures(&whole));
+    assert_eq!(metrics(&cut.profile), metrics(&whole));
     let mut sites = [cut.profile.sites, whole.sites];
     sites.iter_mut().for_each(|sites| sites.sort_by_key(|site| (site.process, site.stack)));
     assert_eq!(sites[0], sites[1]);
@@ -261,7 +261,7 @@ fn damaged_events_do_not_hurt_when_the_footer_is_whole() {
     let sample = sample(false);
     let imported = read(&sample.flipped(ChunkKind::EVENTS, Some(0)));
     let offset = sample.offset(ChunkKind::EVENTS, Some(0));
-    assert_eq!(figures(&imported.profile), figures(&read(&sample.bytes).profile));
+    assert_eq!(metrics(&imported.profile), metrics(&read(&sample.bytes).profile));
     assert!(!imported.complete);
     assert_eq!(
         imported.warnings,
@@ -273,7 +273,7 @@ fn damaged_events_do_not_hurt_when_the_footer_is_whole() {
 fn a_damaged_footer_is_folded_again() {
     let sample = sample(false);
     let imported = read(&sample.flipped(ChunkKind::FOLDED, Some(0)));
-    assert_eq!(figures(&imported.profile), figures(&read(&sample.bytes).profile));
+    assert_eq!(metrics(&imported.profile), metrics(&read(&sample.bytes).profile));
     let offset = sample.offset(ChunkKind::FOLDED, Some(0));
     assert_eq!(
         imported.warnings,
@@ -284,7 +284,7 @@ fn a_damaged_footer_is_folded_again() {
 }
 
 #[test]
-fn figures_outlive_their_stacks() {
+fn metrics_outlive_their_stacks() {
     let sample = sample(false);
     let imported = read(&sample.flipped(ChunkKind::STACKS, Some(1)));
     let whole = read(&sample.bytes).profile;
@@ -366,10 +366,10 @@ fn other_versions_name_both() {
 #[test]
 fn reallocations_can_be_booked_at_their_origin() {
     let sample = sample(false);
-    let origin = mallow_trace::read_bytes_with(&sample.bytes, ReallocBooking::Origin).unwrap();
+    let origin = mallow_trace::read_bytes_with(&sample.bytes, ReallocAttribution::Origin).unwrap();
     assert_eq!(origin.warnings, [""; 0]);
     let own = read(&sample.bytes).profile;
-    assert_eq!(figures(&origin.profile), figures(&own));
+    assert_eq!(metrics(&origin.profile), metrics(&own));
     // Stack 0 only resizes; stack 2's odd blocks are the origin of all resizings.
     let allocations = |profile: &Profile, stack| {
         let sites = profile.sites.iter().filter(|site| site.stack == Some(StackId(stack)));
@@ -378,7 +378,7 @@ fn reallocations_can_be_booked_at_their_origin() {
     assert_eq!([0, 1, 2].map(|stack| allocations(&own, stack)), [2, 50, 52]);
     assert_eq!([0, 1, 2].map(|stack| allocations(&origin.profile, stack)), [0, 50, 54]);
     let summary =
-        mallow_trace::read_bytes_with(&self::sample(true).bytes, ReallocBooking::Origin).unwrap_err();
+        mallow_trace::read_bytes_with(&self::sample(true).bytes, ReallocAttribution::Origin).unwrap_err();
     assert!(matches!(summary, TraceError::NoEvents));
 }
 
@@ -386,7 +386,7 @@ fn reallocations_can_be_booked_at_their_origin() {
 fn a_trace_of_sums_only_opens_like_a_whole_one() {
     let imported = read(&sample(true).bytes);
     assert!(imported.complete);
-    assert_eq!(figures(&imported.profile), figures(&read(&sample(false).bytes).profile));
+    assert_eq!(metrics(&imported.profile), metrics(&read(&sample(false).bytes).profile));
 }
 
 #[test]
@@ -422,16 +422,16 @@ fn a_pass_sees_what_events_tell_and_agrees_with_the_profile() {
         let (events, findings) = analysed(&sample.bytes, process);
         assert!(events > 0 && events == listed);
         let totals = profile.processes[process as usize].totals;
-        let sum = |of: fn(&WindowFigures) -> u64| {
-            findings.window_sites.iter().map(|site| of(&site.figures)).sum::<u64>()
+        let sum = |of: fn(&WindowMetrics) -> u64| {
+            findings.window_sites.iter().map(|site| of(&site.metrics)).sum::<u64>()
         };
-        assert_eq!(sum(|figures| figures.allocations), totals.allocations);
-        assert_eq!(sum(|figures| figures.bytes), totals.bytes);
-        assert_eq!(sum(|figures| figures.live_bytes), totals.leaked_bytes);
+        assert_eq!(sum(|metrics| metrics.allocations), totals.allocations);
+        assert_eq!(sum(|metrics| metrics.bytes), totals.bytes);
+        assert_eq!(sum(|metrics| metrics.live_bytes), totals.leaked_bytes);
         assert_eq!(findings.threads.iter().map(|thread| thread.temporary).sum::<u64>(), totals.temporary);
         for site in &findings.window_sites {
             let own = profile.sites.iter().find(|own| own.process.0 == process && own.stack == site.stack);
-            assert_eq!(own.map(|own| own.totals.allocations), Some(site.figures.allocations));
+            assert_eq!(own.map(|own| own.totals.allocations), Some(site.metrics.allocations));
         }
     }
     assert_eq!(analysed(&sample.bytes, 2).0, 0);

@@ -1,7 +1,7 @@
 //! The state of an allocator in plain words: each figure with one sentence of what it means, and the sizes that waste most.
 
 use mallow_base::{Bytes, Percent};
-use mallow_profile::{Allocator, AllocatorFigures, AllocatorState, Arena, Bin};
+use mallow_profile::{Allocator, AllocatorMetrics, AllocatorState, Arena, Bin};
 
 /// A figure of an allocator.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,18 +16,19 @@ pub struct AllocatorRow {
 
 /// The figures that the allocator tells, in the order in which they contain each other.
 pub fn allocator_rows(state: &AllocatorState) -> Vec<AllocatorRow> {
-    let table: &[Known] = match state.allocator {
+    let table: &[MetricSource] = match state.allocator {
         Allocator::Jemalloc => JEMALLOC,
         Allocator::Glibc => GLIBC,
     };
-    let row = |&(word, of, meaning): &Known| Some(AllocatorRow { word, bytes: of(&state.totals)?, meaning });
+    let row =
+        |&(word, of, meaning): &MetricSource| Some(AllocatorRow { word, bytes: of(&state.totals)?, meaning });
     table.iter().filter_map(row).collect()
 }
 
 /// A word, where its figure is, and its meaning.
-type Known = (&'static str, fn(&AllocatorFigures) -> Option<u64>, &'static str);
+type MetricSource = (&'static str, fn(&AllocatorMetrics) -> Option<u64>, &'static str);
 
-const JEMALLOC: &[Known] = &[
+const JEMALLOC: &[MetricSource] = &[
     (
         "allocated",
         |f| f.allocated,
@@ -59,7 +60,7 @@ const JEMALLOC: &[Known] = &[
     ("retained", |f| f.retained, "address space kept for reuse, not memory and not a leak"),
 ];
 
-const GLIBC: &[Known] = &[
+const GLIBC: &[MetricSource] = &[
     (
         "in use",
         |f| f.allocated,
@@ -117,9 +118,9 @@ pub fn allocator_bins(state: &AllocatorState) -> Vec<Bin> {
 
 /// The arenas, largest first: by what they hold, or what they took.
 pub fn allocator_arenas(state: &AllocatorState) -> Vec<&Arena> {
-    let size = |figures: &AllocatorFigures| figures.resident.or(figures.mapped).unwrap_or(0);
+    let size = |metrics: &AllocatorMetrics| metrics.resident.or(metrics.mapped).unwrap_or(0);
     let mut arenas: Vec<&Arena> = state.arenas.iter().collect();
-    arenas.sort_by_key(|arena| std::cmp::Reverse(size(&arena.figures)));
+    arenas.sort_by_key(|arena| std::cmp::Reverse(size(&arena.metrics)));
     arenas
 }
 
@@ -127,7 +128,7 @@ pub fn allocator_arenas(state: &AllocatorState) -> Vec<&Arena> {
 mod tests {
     use super::*;
 
-    fn state(allocator: Allocator, totals: AllocatorFigures) -> AllocatorState {
+    fn state(allocator: Allocator, totals: AllocatorMetrics) -> AllocatorState {
         AllocatorState {
             allocator,
             version: String::new(),
@@ -141,7 +142,7 @@ mod tests {
     #[test]
     fn what_is_not_told_has_no_row() {
         let totals =
-            AllocatorFigures { allocated: Some(5), retained: Some(0), ..AllocatorFigures::default() };
+            AllocatorMetrics { allocated: Some(5), retained: Some(0), ..AllocatorMetrics::default() };
         let words = |allocator| -> Vec<(&str, u64)> {
             allocator_rows(&state(allocator, totals)).iter().map(|row| (row.word, row.bytes)).collect()
         };
@@ -151,14 +152,14 @@ mod tests {
 
     #[test]
     fn retained_is_never_called_a_leak() {
-        let totals = AllocatorFigures { retained: Some(2_291_953_664), ..AllocatorFigures::default() };
+        let totals = AllocatorMetrics { retained: Some(2_291_953_664), ..AllocatorMetrics::default() };
         let rows = allocator_rows(&state(Allocator::Jemalloc, totals));
         assert_eq!(rows[0].meaning, "address space kept for reuse, not memory and not a leak");
     }
 
     #[test]
     fn the_sizes_that_waste_most_come_first() {
-        let mut state = state(Allocator::Jemalloc, AllocatorFigures::default());
+        let mut state = state(Allocator::Jemalloc, AllocatorMetrics::default());
         let bin = |size, waste_bytes| Bin { size_min: size, size_max: size, waste_bytes, ..Bin::default() };
         state.bins = vec![bin(8, 16), bin(16, 0), bin(32, 64), bin(48, 64)];
         let sizes: Vec<u64> = allocator_bins(&state).iter().map(|bin| bin.size_max).collect();
@@ -168,11 +169,11 @@ mod tests {
     #[test]
     fn notes_tell_fragmentation_and_what_one_state_cannot_tell() {
         let totals =
-            AllocatorFigures { allocated: Some(768), active: Some(1024), ..AllocatorFigures::default() };
+            AllocatorMetrics { allocated: Some(768), active: Some(1024), ..AllocatorMetrics::default() };
         let notes = allocator_notes(&state(Allocator::Jemalloc, totals));
         assert_eq!(notes[0], "256 B (25.0% of active) lies free between blocks: fragmentation inside pages.");
         assert_eq!(notes.len(), 2);
-        let totals = AllocatorFigures { free: Some(10), mapped: Some(100), ..AllocatorFigures::default() };
+        let totals = AllocatorMetrics { free: Some(10), mapped: Some(100), ..AllocatorMetrics::default() };
         assert_eq!(
             allocator_notes(&state(Allocator::Glibc, totals))[0],
             "10 B (10.0% of system) is free and kept."

@@ -6,10 +6,10 @@ mod verdict;
 
 pub use verdict::{outcome, weight};
 
-use crate::{Shown, is_own, lines, plumbing};
+use crate::{FrameVisibility, is_own, lines, plumbing};
 use mallow_base::Frame;
-use mallow_gate::measurement::{Figures, Metric, Run, judged_run};
-use mallow_gate::result::{CheckResult, Judgement, Outcome, Spread, Standing, TestResult};
+use mallow_gate::measurement::{Metric, Metrics, Run, judged_run};
+use mallow_gate::result::{CheckResult, Conclusion, Outcome, Position, Spread, TestResult};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::hash::Hash;
@@ -22,7 +22,7 @@ pub fn worst_first(result: &CheckResult) -> Vec<&TestResult> {
 }
 
 /// How many tests have each verdict, the worst first; verdicts that no test has are left out.
-pub fn tally(result: &CheckResult) -> Vec<(Outcome, usize)> {
+pub fn stats(result: &CheckResult) -> Vec<(Outcome, usize)> {
     let mut counts: Vec<(Outcome, usize)> = Vec::new();
     for test in worst_first(result) {
         match counts.last_mut() {
@@ -34,24 +34,24 @@ pub fn tally(result: &CheckResult) -> Vec<(Outcome, usize)> {
 }
 
 /// How a test stands in one metric; none when that was not judged.
-pub fn judgement(test: &TestResult, metric: Metric) -> Option<&Judgement> {
-    test.judgements.iter().find(|judgement| judgement.metric == metric)
+pub fn conclusion(test: &TestResult, metric: Metric) -> Option<&Conclusion> {
+    test.conclusions.iter().find(|conclusion| conclusion.metric == metric)
 }
 
 /// The judgements that made the verdict: what is above its window, or when nothing is, what is below.
-pub fn deciding(test: &TestResult) -> Vec<&Judgement> {
-    let standing =
-        |wanted: Standing| test.judgements.iter().filter(move |judgement| judgement.standing == wanted);
-    let above: Vec<&Judgement> = standing(Standing::Above).collect();
-    if above.is_empty() { standing(Standing::Below).collect() } else { above }
+pub fn deciding(test: &TestResult) -> Vec<&Conclusion> {
+    let position =
+        |wanted: Position| test.conclusions.iter().filter(move |conclusion| conclusion.position == wanted);
+    let above: Vec<&Conclusion> = position(Position::Above).collect();
+    if above.is_empty() { position(Position::Below).collect() } else { above }
 }
 
 /// The metrics by which a test's changed stacks are listed, of those that made the verdict. Stacks have no peak of their
 /// own, so bytes stand in for it; and bytes are left out beside their count, because the same stacks have both.
 pub fn site_metrics(test: &TestResult) -> Vec<Metric> {
     let mut metrics: Vec<Metric> = Vec::new();
-    for judgement in deciding(test) {
-        let (metric, count) = match judgement.metric {
+    for conclusion in deciding(test) {
+        let (metric, count) = match conclusion.metric {
             Metric::Bytes | Metric::Peak => (Metric::Bytes, Metric::Allocations),
             Metric::RemainingBytes => (Metric::RemainingBytes, Metric::Remaining),
             // Objects have no stacks: those of what was allocated stand in for them.
@@ -70,7 +70,8 @@ pub fn site_metrics(test: &TestResult) -> Vec<Metric> {
 /// test and is left out, as long as another frame remains. `plumbing` are globs of the project's own.
 pub fn visible<'a>(frames: &'a [Frame], plumbing: &[String]) -> Vec<&'a Frame> {
     let kept = frames.iter().skip(plumbing::leading(frames, plumbing));
-    let shown: Vec<&Frame> = lines(kept, Shown::WithoutPlumbing).into_iter().map(|line| line.frame).collect();
+    let shown: Vec<&Frame> =
+        lines(kept, FrameVisibility::WithoutPlumbing).into_iter().map(|line| line.frame).collect();
     let without_loop: Vec<&Frame> = shown.iter().copied().filter(|frame| !is_marker(frame)).collect();
     if without_loop.is_empty() { shown } else { without_loop }
 }
@@ -132,7 +133,7 @@ pub fn changes(test: &TestResult, metric: Metric, max_rows: usize) -> Changes<'_
             let blamed = blamed(&frames, of, &test.plumbing);
             rows.push(ChangeRow { frames, blamed, before: 0, after: 0, exact: true });
         }
-        let of = |figures: Option<Figures>| figures.and_then(|figures| figures.of(metric)).unwrap_or(0);
+        let of = |metrics: Option<Metrics>| metrics.and_then(|metrics| metrics.of(metric)).unwrap_or(0);
         let row = &mut rows[at];
         row.before = row.before.saturating_add(of(change.before));
         row.after = row.after.saturating_add(of(change.after));
@@ -198,7 +199,7 @@ pub fn largest<'a, L: Eq + Hash>(
     max_rows: usize,
     look: impl Fn(&[&'a Frame], usize) -> L,
 ) -> (Vec<LargestRow<'a>>, usize, u64) {
-    let has_reference = judgement(test, metric).is_none_or(|judgement| judgement.reference.is_some());
+    let has_reference = conclusion(test, metric).is_none_or(|conclusion| conclusion.reference.is_some());
     let run = test.measurement.as_ref().and_then(|measurement| judged_run(&measurement.runs));
     let Some(run) = run.filter(|_| test.outcome == Outcome::Regressed && !has_reference) else {
         return (Vec::new(), 0, 0);
@@ -212,7 +213,7 @@ pub fn largest<'a, L: Eq + Hash>(
         if at == rows.len() {
             rows.push(LargestRow { blamed, frames, value: 0 });
         }
-        rows[at].value = rows[at].value.saturating_add(site.figures.of(metric).unwrap_or(0));
+        rows[at].value = rows[at].value.saturating_add(site.metrics.of(metric).unwrap_or(0));
     }
     rows.retain(|row| row.value > 0);
     rows.sort_by_key(|row| Reverse(row.value));
@@ -264,9 +265,9 @@ pub fn left<'a, L: Eq + Hash>(
             rows.push(LeftRow { frames, blocks: 0, bytes: 0, descriptors: 0 });
         }
         let row = &mut rows[at];
-        row.blocks = row.blocks.saturating_add(site.figures.remaining_blocks);
-        row.bytes = row.bytes.saturating_add(site.figures.remaining_bytes);
-        row.descriptors = row.descriptors.saturating_add(site.figures.descriptors);
+        row.blocks = row.blocks.saturating_add(site.metrics.remaining_blocks);
+        row.bytes = row.bytes.saturating_add(site.metrics.remaining_bytes);
+        row.descriptors = row.descriptors.saturating_add(site.metrics.descriptors);
     }
     rows.retain(|row| row.blocks > 0 || row.descriptors > 0);
     rows.sort_by_key(|row| Reverse((row.blocks.saturating_add(row.descriptors), row.bytes)));
@@ -321,7 +322,7 @@ pub fn varying<'a, L: Eq + Hash>(
 fn together(test: &TestResult, stacks: &[&[Frame]]) -> Option<Spread> {
     let sum = |run: &Run| {
         let sites = run.sites.iter().filter(|site| stacks.contains(&site.frames.as_slice()));
-        sites.map(|site| site.figures.allocations).fold(0, u64::saturating_add)
+        sites.map(|site| site.metrics.allocations).fold(0, u64::saturating_add)
     };
     Spread::of(&test.measurement.as_ref()?.runs.iter().map(sum).collect::<Vec<u64>>())
 }

@@ -22,17 +22,17 @@ fn result(outcomes: &[Outcome]) -> CheckResult {
     }
 }
 
-fn judged(metric: Metric, standing: Standing) -> Judgement {
+fn judged(metric: Metric, position: Position) -> Conclusion {
     let spread = Spread { min: 5, mode: 5, max: 5, at_min: 10, runs: 10 };
-    Judgement { metric, spread, reference: Some(4), window: Some(Window { min: 4, max: 4 }), standing }
+    Conclusion { metric, spread, reference: Some(4), window: Some(Window { min: 4, max: 4 }), position }
 }
 
 fn change(names: &str, before: Option<u64>, after: Option<u64>, exact: bool) -> SiteChange {
-    let figures = |allocations| Figures { allocations, bytes: allocations * 8, ..Figures::default() };
+    let metrics = |allocations| Metrics { allocations, bytes: allocations * 8, ..Metrics::default() };
     SiteChange {
         frames: frames(names),
-        before: before.map(figures),
-        after: after.map(figures),
+        before: before.map(metrics),
+        after: after.map(metrics),
         exact,
         blamed: None,
     }
@@ -47,35 +47,35 @@ fn the_worst_stands_first_and_equals_keep_their_order() {
     let result = result(&[Outcome::Ok, Outcome::Regressed, Outcome::Error, Outcome::Ok, Outcome::Regressed]);
     let order: Vec<&str> = worst_first(&result).iter().map(|test| test.name.as_str()).collect();
     assert_eq!(order, ["2", "1", "4", "0", "3"]);
-    assert_eq!(tally(&result), [(Outcome::Error, 1), (Outcome::Regressed, 2), (Outcome::Ok, 2)]);
+    assert_eq!(stats(&result), [(Outcome::Error, 1), (Outcome::Regressed, 2), (Outcome::Ok, 2)]);
 }
 
 #[test]
 fn what_is_above_decides_before_what_is_below() {
     let mut test = test("t", Outcome::Regressed);
-    test.judgements =
-        vec![judged(Metric::Allocations, Standing::Below), judged(Metric::Remaining, Standing::Within)];
-    assert_eq!(deciding(&test), [&test.judgements[0]]);
+    test.conclusions =
+        vec![judged(Metric::Allocations, Position::Below), judged(Metric::Remaining, Position::Within)];
+    assert_eq!(deciding(&test), [&test.conclusions[0]]);
     assert_eq!(site_metrics(&test), [Metric::Allocations]);
-    test.judgements.push(judged(Metric::Descriptors, Standing::Above));
-    assert_eq!(deciding(&test), [&test.judgements[2]]);
+    test.conclusions.push(judged(Metric::Descriptors, Position::Above));
+    assert_eq!(deciding(&test), [&test.conclusions[2]]);
     assert_eq!(site_metrics(&test), [Metric::Descriptors]);
-    assert_eq!(judgement(&test, Metric::Peak), None);
+    assert_eq!(conclusion(&test, Metric::Peak), None);
 }
 
 #[test]
 fn stacks_are_listed_by_the_count_and_by_bytes_only_without_it() {
     let mut test = test("t", Outcome::Regressed);
-    let metrics = |list: &[Metric]| -> Vec<Judgement> {
-        list.iter().map(|metric| judged(*metric, Standing::Above)).collect()
+    let metrics = |list: &[Metric]| -> Vec<Conclusion> {
+        list.iter().map(|metric| judged(*metric, Position::Above)).collect()
     };
-    test.judgements = metrics(&Metric::ALL);
+    test.conclusions = metrics(&Metric::ALL);
     assert_eq!(site_metrics(&test), [Metric::Allocations, Metric::Remaining, Metric::Descriptors]);
-    test.judgements = metrics(&[Metric::Bytes, Metric::Peak, Metric::RemainingBytes]);
+    test.conclusions = metrics(&[Metric::Bytes, Metric::Peak, Metric::RemainingBytes]);
     assert_eq!(site_metrics(&test), [Metric::Bytes, Metric::RemainingBytes]);
-    test.judgements = metrics(&[Metric::Peak]);
+    test.conclusions = metrics(&[Metric::Peak]);
     assert_eq!(site_metrics(&test), [Metric::Bytes]);
-    test.judgements.clear();
+    test.conclusions.clear();
     assert_eq!(site_metrics(&test), [Metric::Allocations]);
 }
 
@@ -111,11 +111,11 @@ fn what_is_left_is_sorted_and_summed_up() {
     let mut test = test("t", Outcome::Regressed);
     let site = |names: &str, blocks, bytes, descriptors| Site {
         frames: frames(names),
-        figures: Figures {
+        metrics: Metrics {
             remaining_blocks: blocks,
             remaining_bytes: bytes,
             descriptors,
-            ..Figures::default()
+            ..Metrics::default()
         },
     };
     test.left = vec![
@@ -208,10 +208,10 @@ fn own_plumbing_is_passed_wherever_a_stack_is_shown_or_a_line_blamed() {
 #[test]
 fn a_broken_limit_without_a_baseline_has_its_largest_stacks() {
     let mut test = test("t", Outcome::Regressed);
-    test.judgements = vec![Judgement { reference: None, ..judged(Metric::Allocations, Standing::Above) }];
+    test.conclusions = vec![Conclusion { reference: None, ..judged(Metric::Allocations, Position::Above) }];
     let site = |names: &str, allocations| Site {
         frames: frames(names),
-        figures: Figures { allocations, ..Figures::default() },
+        metrics: Metrics { allocations, ..Metrics::default() },
     };
     let run = mallow_gate::measurement::Run {
         sites: vec![
@@ -237,6 +237,6 @@ fn a_broken_limit_without_a_baseline_has_its_largest_stacks() {
     let told: Vec<(String, u64)> = rows.iter().map(|row| (names(&row.frames), row.value)).collect();
     assert_eq!(told, [("b main".to_owned(), 9), ("a main".to_owned(), 3)]);
     assert_eq!((more, together), (1, 1));
-    test.judgements[0].reference = Some(1);
+    test.conclusions[0].reference = Some(1);
     assert_eq!(largest(&test, Metric::Allocations, 2, |frames, _| frames.to_vec()).0, []);
 }

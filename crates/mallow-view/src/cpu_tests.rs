@@ -5,7 +5,7 @@
 
 use crate::diff::{Change, Comparison, DiffOptions, DiffRow, Limit, Section};
 use crate::tops::tops;
-use crate::{Direction, Filter, Shown, Sites, TreeNode, TreeOptions, compared, folded, tree};
+use crate::{Direction, Filter, FrameVisibility, Sites, TreeNode, TreeOptions, compared, folded, tree};
 use mallow_base::Frame;
 use mallow_stacks::{
     Address, Metric, ProcessIndex, Site, StackProfile, Stacks, StacksBuilder, Unit, Weights,
@@ -153,14 +153,14 @@ fn drawn(node: &TreeNode<'_, Time>, depth: usize, out: &mut Vec<String>) {
 #[test]
 fn a_tree_adds_up_samples_and_time() {
     let profile = before();
-    let sites = Sites::of(&profile, Shown::WithoutStart, &Filter::default());
+    let sites = Sites::of(&profile, FrameVisibility::WithoutStart, &Filter::default());
     let options = TreeOptions {
         direction: Direction::Callees,
         key: Cpu::Nanoseconds,
         threshold_ppm: 0,
         depth: 8,
         limit: 8,
-        shown: Shown::WithoutStart,
+        shown: FrameVisibility::WithoutStart,
     };
     let root = tree(&sites, &options);
     let mut lines = Vec::new();
@@ -187,7 +187,7 @@ fn a_tree_adds_up_samples_and_time() {
                 threshold_ppm: 0,
                 depth: 8,
                 limit: 8,
-                shown: Shown::WithoutStart,
+                shown: FrameVisibility::WithoutStart,
             }
         },
     );
@@ -198,7 +198,7 @@ fn a_tree_adds_up_samples_and_time() {
 #[test]
 fn the_innermost_function_is_the_top_site_be_it_the_allocator() {
     let profile = before();
-    let mut sites = Sites::of(&profile, Shown::WithoutStart, &Filter::default());
+    let mut sites = Sites::of(&profile, FrameVisibility::WithoutStart, &Filter::default());
     sites.sort(Cpu::Samples);
     let names = sites.rows.iter().map(|row| {
         (sites.frames(row).next().map_or("", |frame| frame.function.as_str()), row.totals.samples)
@@ -214,8 +214,10 @@ fn the_innermost_function_is_the_top_site_be_it_the_allocator() {
 }
 
 #[test]
-fn folded_stacks_are_those_of_any_figure() {
-    let rows = |profile: &Sampled| folded(profile, Shown::WithoutStart, &Filter::default(), Cpu::Nanoseconds);
+fn folded_stacks_are_those_of_any_metric() {
+    let rows = |profile: &Sampled| {
+        folded(profile, FrameVisibility::WithoutStart, &Filter::default(), Cpu::Nanoseconds)
+    };
     let texts: Vec<String> = rows(&before()).iter().map(ToString::to_string).collect();
     assert_eq!(texts, ["app;main;parse;hash 5000", "app;main;parse;malloc 3100", "app;main;write 1900"]);
     let both: Vec<String> =
@@ -234,7 +236,8 @@ fn folded_stacks_are_those_of_any_figure() {
 #[test]
 fn a_diff_finds_what_took_longer_though_lines_moved() {
     let (before, after) = (before(), after());
-    let options = DiffOptions { by: Cpu::Nanoseconds, shown: Shown::WithoutStart, ..DiffOptions::default() };
+    let options =
+        DiffOptions { by: Cpu::Nanoseconds, shown: FrameVisibility::WithoutStart, ..DiffOptions::default() };
     let comparison = Comparison::of(&before, &after, &options);
     let row = |row: &DiffRow<'_, Time>| {
         let side = row.after.as_ref().or(row.before.as_ref());

@@ -12,7 +12,7 @@ pub use limit::{Limit, LimitError, Verdict};
 pub use mallow_stacks::Level;
 pub use report::{DiffInput, DiffReport};
 
-use crate::{Measure, Shown};
+use crate::{FrameVisibility, Measure};
 use mallow_base::Frame;
 use mallow_profile::SiteTotals;
 use mallow_stacks::{Diff, DiffEntry, Metric, Rename, StackId, StackProfile, Weights};
@@ -28,7 +28,7 @@ pub struct DiffOptions<M = Measure> {
     /// The figure that makes a site new, gone or changed.
     pub by: M,
     /// Which frames of a stack count.
-    pub shown: Shown,
+    pub shown: FrameVisibility,
     /// How many frames from the leaf count; none for all.
     pub depth: Option<usize>,
     /// Sites that differ by less are hidden; moved ones when both figures are less.
@@ -39,7 +39,7 @@ pub struct DiffOptions<M = Measure> {
 
 impl<M: Metric> Default for DiffOptions<M> {
     fn default() -> Self {
-        Self { by: M::ALL[0], shown: Shown::WithoutPlumbing, depth: None, min: 0, filter: None }
+        Self { by: M::ALL[0], shown: FrameVisibility::WithoutPlumbing, depth: None, min: 0, filter: None }
     }
 }
 
@@ -129,22 +129,22 @@ impl<W: Weights> DiffRow<'_, W> {
         self.change_of(|totals| metric.of_site(totals))
     }
 
-    fn change_of(&self, figure: impl Fn(&W) -> u64) -> Change {
-        let of = |side: &Option<DiffSide<'_, W>>| side.as_ref().map_or(0, |side| figure(&side.totals));
+    fn change_of(&self, metric: impl Fn(&W) -> u64) -> Change {
+        let of = |side: &Option<DiffSide<'_, W>>| side.as_ref().map_or(0, |side| metric(&side.totals));
         Change { before: of(&self.before), after: of(&self.after) }
     }
 }
 
 /// How many rows, and their figures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct Stats {
     /// How many sites.
     pub sites: usize,
     /// Their figures together.
     pub change: Change,
 }
 
-impl Tally {
+impl Stats {
     /// Counts one more.
     pub fn add(&mut self, change: Change) {
         self.sites += 1;
@@ -166,9 +166,9 @@ pub struct Comparison<'a, W: Weights = SiteTotals> {
     /// Renamed functions.
     pub renames: Vec<Rename>,
     /// Sites that would stand in a section but for `min` and `filter`.
-    pub hidden: Tally,
+    pub hidden: Stats,
     /// Sites with the same figure on both sides, in the same place.
-    pub unchanged: Tally,
+    pub unchanged: Stats,
 }
 
 /// A measure that cannot be compared.
@@ -205,8 +205,8 @@ impl<'a, W: Weights> Comparison<'a, W> {
             unknown,
             rows: Vec::new(),
             renames: diff.renames,
-            hidden: Tally::default(),
-            unchanged: Tally::default(),
+            hidden: Stats::default(),
+            unchanged: Stats::default(),
         };
         for metric in W::Metric::ALL.iter().copied().filter(|metric| known(*metric)) {
             let change = Change { before: before.total(metric), after: after.total(metric) };
@@ -230,10 +230,10 @@ impl<'a, W: Weights> Comparison<'a, W> {
     }
 
     /// The figures of a section together.
-    pub fn tally(&self, section: Section) -> Tally {
-        let mut tally = Tally::default();
-        self.section(section).for_each(|row| tally.add(row.change(self.by)));
-        tally
+    pub fn stats(&self, section: Section) -> Stats {
+        let mut stats = Stats::default();
+        self.section(section).for_each(|row| stats.add(row.change(self.by)));
+        stats
     }
 
     fn place(

@@ -1,12 +1,12 @@
 //! What the events of a trace tell, put together for a report: one field for each question that was asked.
 
-use crate::brief::Brief;
 use crate::chains::Chains;
 use crate::histogram::Histograms;
+use crate::short_lived::ShortLived;
 use crate::threads::Threads;
 use crate::timeline::OverTime;
 use crate::window::WindowSites;
-use crate::{Filter, Shown};
+use crate::{Filter, FrameVisibility};
 use mallow_profile::analysis::{Slices, Window};
 use mallow_profile::{LiveSample, Process, Profile};
 
@@ -14,7 +14,7 @@ use mallow_profile::{LiveSample, Process, Profile};
 #[derive(Clone, Copy, Debug)]
 pub struct SiteOptions<'a> {
     /// Which frames of a stack are shown.
-    pub shown: Shown,
+    pub shown: FrameVisibility,
     /// Which sites are shown.
     pub filter: &'a Filter,
     /// How many of them; none for as many as the front end thinks fit.
@@ -41,9 +41,9 @@ pub struct EventReport<'a> {
     /// Blocks that were resized again and again.
     pub chains: Option<Chains>,
     /// Blocks freed within so many allocations of their thread.
-    pub temporary: Option<(u64, Brief)>,
+    pub temporary: Option<(u64, ShortLived)>,
     /// Blocks that lived for less than so many microseconds.
-    pub short_lived: Option<(u64, Brief)>,
+    pub short_lived: Option<(u64, ShortLived)>,
 }
 
 /// A time line and its process.

@@ -4,7 +4,7 @@
 //! short unless everything is shown; lines are left out, so that one function is one box. This file must never decide
 //! how a graph looks.
 
-use crate::{Filter, Shown, Sites, lines, short_name};
+use crate::{Filter, FrameVisibility, Sites, lines, short_name};
 use mallow_base::Frame;
 use mallow_stacks::{Metric, ProcessIndex, StackProfile};
 use rustc_hash::FxHashMap;
@@ -51,7 +51,7 @@ impl fmt::Display for ComparedRow {
 /// one.
 pub fn folded<M: Metric>(
     profile: &impl StackProfile<Weights = M::Weights>,
-    shown: Shown,
+    shown: FrameVisibility,
     filter: &Filter,
     by: M,
 ) -> Vec<FoldedRow> {
@@ -107,7 +107,7 @@ fn program(path: &str) -> Option<Rc<str>> {
 
 /// The names of frames, made once for each frame.
 struct Names {
-    shown: Shown,
+    shown: FrameVisibility,
     /// By the frame's place in memory, which is cheaper to look up than its contents.
     known: FxHashMap<*const Frame, Rc<str>>,
 }
@@ -133,14 +133,14 @@ impl Names {
     }
 }
 
-fn name(frame: &Frame, shown: Shown) -> String {
+fn name(frame: &Frame, shown: FrameVisibility) -> String {
     let module = frame.module.as_deref().and_then(|path| path.rsplit('/').next());
     let is_address = frame.function.starts_with("0x") || frame.function.is_empty();
     plain(&match (module, shown) {
         // Addresses differ from build to build; the library does not.
-        (Some(module), Shown::All) if is_address => format!("{} [{module}]", frame.function),
+        (Some(module), FrameVisibility::All) if is_address => format!("{} [{module}]", frame.function),
         (Some(module), _) if is_address => format!("[{module}]"),
-        (_, Shown::All) => frame.function.clone(),
+        (_, FrameVisibility::All) => frame.function.clone(),
         _ => short_name(&frame.function),
     })
 }

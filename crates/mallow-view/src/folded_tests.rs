@@ -9,7 +9,7 @@ fn texts(rows: &[impl ToString]) -> Vec<String> {
     rows.iter().map(ToString::to_string).collect()
 }
 
-fn of(profile: &Profile, shown: Shown) -> Vec<String> {
+fn of(profile: &Profile, shown: FrameVisibility) -> Vec<String> {
     texts(&folded(profile, shown, &Filter::default(), Measure::Bytes))
 }
 
@@ -27,8 +27,8 @@ fn the_outermost_call_comes_first_and_inlined_calls_stand_in_their_place() {
         frame("outer", "/bin/app"),
     ];
     site(&mut profile, 0, &[inlined, vec![frame("main", "/bin/app")]], allocated(1, 8));
-    assert_eq!(of(&profile, Shown::WithoutPlumbing), ["app;main;outer;middle;inner 8"]);
-    assert_eq!(of(&profile, Shown::All), ["app;main;outer;middle;inner(int) 8"]);
+    assert_eq!(of(&profile, FrameVisibility::WithoutPlumbing), ["app;main;outer;middle;inner 8"]);
+    assert_eq!(of(&profile, FrameVisibility::All), ["app;main;outer;middle;inner(int) 8"]);
 }
 
 #[test]
@@ -37,9 +37,9 @@ fn plumbing_and_the_start_are_hidden_and_equal_stacks_become_one() {
     let stack = |leaf| calls(&[leaf, "load", "main", "__libc_start_main", "_start"]);
     site(&mut profile, 0, &stack("malloc"), allocated(1, 8));
     site(&mut profile, 0, &stack("operator new(unsigned long)"), allocated(1, 4));
-    assert_eq!(of(&profile, Shown::WithoutPlumbing), ["main;load 12"]);
+    assert_eq!(of(&profile, FrameVisibility::WithoutPlumbing), ["main;load 12"]);
     assert_eq!(
-        of(&profile, Shown::All),
+        of(&profile, FrameVisibility::All),
         [
             "_start;__libc_start_main;main;load;malloc 8",
             "_start;__libc_start_main;main;load;operator new(unsigned long) 4"
@@ -55,7 +55,7 @@ fn lines_of_one_function_are_one_box_and_recursion_is_not() {
         let walk = vec![frame("walk", "/bin/app")];
         site(&mut profile, 0, &[vec![leaf], walk.clone(), walk], allocated(1, 5));
     }
-    assert_eq!(of(&profile, Shown::WithoutPlumbing), ["walk;walk;work 10"]);
+    assert_eq!(of(&profile, FrameVisibility::WithoutPlumbing), ["walk;walk;work 10"]);
 }
 
 #[test]
@@ -65,8 +65,8 @@ fn names_cannot_break_their_line() {
         Frame { module: Some("/usr/lib/libz.so.1".into()), function: "0x1f30".into(), ..Frame::default() };
     let odd = Frame { function: "odd\nname;\u{1}x".into(), ..Frame::default() };
     site(&mut profile, 0, &[vec![nameless], vec![odd], vec![Frame::default()]], allocated(1, 2));
-    assert_eq!(of(&profile, Shown::WithoutPlumbing), ["[unknown];odd name: x;[libz.so.1] 2"]);
-    assert_eq!(of(&profile, Shown::All), ["[unknown];odd name: x;0x1f30 [libz.so.1] 2"]);
+    assert_eq!(of(&profile, FrameVisibility::WithoutPlumbing), ["[unknown];odd name: x;[libz.so.1] 2"]);
+    assert_eq!(of(&profile, FrameVisibility::All), ["[unknown];odd name: x;0x1f30 [libz.so.1] 2"]);
 }
 
 #[test]
@@ -81,20 +81,20 @@ fn processes_are_roots_by_their_program() {
     }
     site(&mut profile, 2, &[], allocated(1, 7));
     assert_eq!(
-        of(&profile, Shown::WithoutPlumbing),
+        of(&profile, FrameVisibility::WithoutPlumbing),
         ["cc;(no stack was taken) 7", "cc;main 20", "make;main 10"]
     );
 }
 
 #[test]
-fn what_has_nothing_of_the_figure_is_left_out_and_filters_hold() {
+fn what_has_nothing_of_the_metric_is_left_out_and_filters_hold() {
     let mut profile = profile();
     site(&mut profile, 0, &calls(&["empty", "main"]), allocated(1, 0));
     site(&mut profile, 0, &calls(&["load", "main"]), allocated(1, 3));
     site(&mut profile, 0, &calls(&["save", "main"]), allocated(1, 4));
-    assert_eq!(of(&profile, Shown::WithoutPlumbing), ["main;load 3", "main;save 4"]);
+    assert_eq!(of(&profile, FrameVisibility::WithoutPlumbing), ["main;load 3", "main;save 4"]);
     let filter = Filter { function: Some("sav".into()), module: None };
-    let rows = folded(&profile, Shown::WithoutPlumbing, &filter, Measure::Allocations);
+    let rows = folded(&profile, FrameVisibility::WithoutPlumbing, &filter, Measure::Allocations);
     assert_eq!(texts(&rows), ["main;save 1"]);
 }
 

@@ -1,7 +1,7 @@
 //! A log of garbage collections as it was judged.
 
 use crate::Weight;
-use mallow_growth::{Evidence, Finding, Judgement, Observation, Trend, Verdict};
+use mallow_growth::{Conclusion, Evidence, Finding, Observation, Trend, Verdict};
 
 /// A slot of Ruby's heap on 64 bits. Since Ruby 3.2 larger ones exist, so this is a lower bound.
 pub const SLOT_BYTES: u64 = 40;
@@ -78,7 +78,7 @@ pub struct GcReport {
     /// What the judge saw.
     pub evidence: Evidence,
     /// What it said.
-    pub judgement: Judgement,
+    pub conclusion: Conclusion,
     /// What could not be read.
     pub warnings: Vec<String>,
 }
@@ -86,7 +86,7 @@ pub struct GcReport {
 impl GcReport {
     /// The course of objects, in bytes.
     pub fn objects(&self) -> Trend {
-        self.judgement.managed.or(self.judgement.heap).unwrap_or_default()
+        self.conclusion.managed.or(self.conclusion.heap).unwrap_or_default()
     }
 
     /// Bytes of objects at an observation.
@@ -96,7 +96,7 @@ impl GcReport {
 
     /// Whether objects are what grows.
     pub fn is_managed(&self) -> bool {
-        self.judgement.findings.iter().any(|finding| matches!(finding, Finding::Managed { .. }))
+        self.conclusion.findings.iter().any(|finding| matches!(finding, Finding::Managed { .. }))
     }
 
     /// Where an observation lies, as people read it: requests, seconds, collections.
@@ -109,7 +109,7 @@ impl GcReport {
 
     /// What the verdict means to a script.
     pub fn weight(&self) -> Weight {
-        match self.judgement.verdict {
+        match self.conclusion.verdict {
             Verdict::Leaking | Verdict::Mappings | Verdict::GrowsWhenIdle => Weight::Failed,
             Verdict::Inconclusive | Verdict::Invalid => Weight::Inconclusive,
             Verdict::Clean | Verdict::Plateau | Verdict::Retention | Verdict::Fragmentation => Weight::Fine,

@@ -1,15 +1,15 @@
 //! What the course of a site's live memory says about what it leaked.
 
-use crate::looks::{Look, Looks};
+use crate::looks::{Appearance, Appearances};
 use crate::sites::Wanted;
-use crate::{Filter, PlaceRow, Shown};
-use mallow_profile::analysis::{Course, CourseSite, Findings, Verdict};
+use crate::{Filter, FrameVisibility, PlaceRow};
+use mallow_profile::analysis::{Findings, Trend, TrendSite, Verdict};
 use mallow_profile::{Measure, ProcessIndex, Profile, SiteTotals, StackId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A site that leaked, or that would have, had the program been killed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LeakFigures {
+pub struct LeakMetrics {
     /// Bytes live at the end, over all processes, as the profile has them: what is suppressed is not among them.
     pub leaked_bytes: u64,
     /// Blocks live at the end.
@@ -29,9 +29,9 @@ pub struct LeakFigures {
 pub struct Leaks {
     by_stack: FxHashMap<Option<StackId>, Verdict>,
     /// Sites that leaked, most bytes first.
-    pub leaked: Vec<PlaceRow<LeakFigures>>,
+    pub leaked: Vec<PlaceRow<LeakMetrics>>,
     /// Sites that grew steadily and were freed only in the last 2 % of the run, most bytes first. They leaked nothing.
-    pub freed_at_end: Vec<PlaceRow<LeakFigures>>,
+    pub freed_at_end: Vec<PlaceRow<LeakMetrics>>,
 }
 
 impl Leaks {
@@ -40,10 +40,10 @@ impl Leaks {
         profile: &Profile,
         processes: &[ProcessIndex],
         findings: &[Findings],
-        shown: Shown,
+        shown: FrameVisibility,
         filter: &Filter,
     ) -> Leaks {
-        let mut looks = Looks::of(&profile.stacks, shown);
+        let mut looks = Appearances::of(&profile.stacks, shown);
         let wanted = Wanted::of(&profile.stacks, filter);
         let mut leaks = Gathered::default();
         let leaked: FxHashMap<(ProcessIndex, Option<StackId>), &SiteTotals> = profile
@@ -54,16 +54,16 @@ impl Leaks {
             .collect();
         for (&index, findings) in processes.iter().zip(findings) {
             let process = &profile.processes[index.0 as usize];
-            let run = Course::slices(process.started_us, process.ended_us);
-            let leaked_at = |site: &CourseSite| leaked.get(&(index, site.stack)).copied();
+            let run = Trend::slices(process.started_us, process.ended_us);
+            let leaked_at = |site: &TrendSite| leaked.get(&(index, site.stack)).copied();
             // Which rows are worth a course: most sites free what they allocate long before the end.
             let worth = findings.courses.iter().filter(|site| leaked_at(site).is_some() || was_held(site));
-            let candidates: FxHashSet<Look> = worth.map(|site| looks.of_stack(site.stack).0).collect();
-            let mut courses: FxHashMap<Look, (Course, (u64, u64))> = FxHashMap::default();
+            let candidates: FxHashSet<Appearance> = worth.map(|site| looks.of_stack(site.stack).0).collect();
+            let mut courses: FxHashMap<Appearance, (Trend, (u64, u64))> = FxHashMap::default();
             for site in findings.courses.iter().filter(|site| wanted.includes(site.stack)) {
                 let (look, folded) = looks.of_stack(site.stack);
                 if candidates.contains(&look) {
-                    let (course, sum) = courses.entry(look).or_insert_with(|| (Course::new(run), (0, 0)));
+                    let (course, sum) = courses.entry(look).or_insert_with(|| (Trend::new(run), (0, 0)));
                     course.add(site);
                     let own = leaked_at(site).map_or((0, 0), |own| (own.leaked_bytes, own.leaked_blocks));
                     *sum = (sum.0.saturating_add(own.0), sum.1.saturating_add(own.1));
@@ -78,71 +78,71 @@ impl Leaks {
     }
 
     /// The verdict on the site that a leaked stack is part of.
-    pub fn judgement(&self, stack: Option<StackId>) -> Option<Verdict> {
+    pub fn conclusion(&self, stack: Option<StackId>) -> Option<Verdict> {
         self.by_stack.get(&stack).copied()
     }
 }
 
 /// Whether nothing was freed before the end, and then something: a site that may have grown until then.
-fn was_held(site: &CourseSite) -> bool {
+fn was_held(site: &TrendSite) -> bool {
     site.counts.frees_at_end > 0 && site.counts.frees_before_end == 0
 }
 
 /// Rows in the making.
 #[derive(Default)]
 struct Gathered {
-    by_look: FxHashMap<Look, usize>,
-    rows: Vec<PlaceRow<LeakFigures>>,
+    by_look: FxHashMap<Appearance, usize>,
+    rows: Vec<PlaceRow<LeakMetrics>>,
     /// What the deciding process leaked, and whether the row grew until it was freed; by row.
     deciding: Vec<((u64, u64), bool)>,
     row_of_stack: FxHashMap<Option<StackId>, usize>,
 }
 
 impl Gathered {
-    fn meet(&mut self, look: Look, stack: Option<StackId>, folded: usize) {
+    fn meet(&mut self, look: Appearance, stack: Option<StackId>, folded: usize) {
         let row = *self.by_look.entry(look).or_insert_with(|| {
-            self.rows.push(PlaceRow { figures: LeakFigures::default(), stack, folded });
+            self.rows.push(PlaceRow { metrics: LeakMetrics::default(), stack, folded });
             self.deciding.push(((0, 0), false));
             self.rows.len() - 1
         });
         self.row_of_stack.insert(stack, row);
     }
 
-    fn judge(&mut self, look: Look, course: &Course, leaked: (u64, u64)) {
+    fn judge(&mut self, look: Appearance, course: &Trend, leaked: (u64, u64)) {
         let row = self.by_look[&look];
-        let (figures, deciding) = (&mut self.rows[row].figures, &mut self.deciding[row]);
+        let (metrics, deciding) = (&mut self.rows[row].metrics, &mut self.deciding[row]);
         let counts = course.counts();
-        figures.first_us = match figures.verdict {
+        metrics.first_us = match metrics.verdict {
             None => counts.first_us,
-            Some(_) => figures.first_us.min(counts.first_us),
+            Some(_) => metrics.first_us.min(counts.first_us),
         };
-        figures.last_us = figures.last_us.max(counts.last_us);
-        figures.freed_at_end_bytes = figures.freed_at_end_bytes.saturating_add(counts.freed_bytes_at_end);
-        if figures.verdict.is_none() || leaked > deciding.0 {
-            figures.verdict = Some(course.verdict());
+        metrics.last_us = metrics.last_us.max(counts.last_us);
+        metrics.freed_at_end_bytes = metrics.freed_at_end_bytes.saturating_add(counts.freed_bytes_at_end);
+        if metrics.verdict.is_none() || leaked > deciding.0 {
+            metrics.verdict = Some(course.verdict());
             *deciding = (leaked, course.grew_until_freed_at_end());
         }
-        figures.leaked_bytes = figures.leaked_bytes.saturating_add(leaked.0);
-        figures.leaked_blocks = figures.leaked_blocks.saturating_add(leaked.1);
+        metrics.leaked_bytes = metrics.leaked_bytes.saturating_add(leaked.0);
+        metrics.leaked_blocks = metrics.leaked_blocks.saturating_add(leaked.1);
     }
 
     fn finish(self) -> Leaks {
         let mut leaks = Leaks::default();
         for (stack, row) in self.row_of_stack {
-            let figures = &self.rows[row].figures;
-            if let Some(verdict) = figures.verdict.filter(|_| figures.leaked_blocks > 0) {
+            let metrics = &self.rows[row].metrics;
+            if let Some(verdict) = metrics.verdict.filter(|_| metrics.leaked_blocks > 0) {
                 leaks.by_stack.insert(stack, verdict);
             }
         }
         for (row, (_, grew)) in self.rows.into_iter().zip(self.deciding) {
-            match row.figures.leaked_blocks {
+            match row.metrics.leaked_blocks {
                 0 if grew => leaks.freed_at_end.push(row),
                 0 => {}
                 _ => leaks.leaked.push(row),
             }
         }
-        leaks.leaked.sort_by_key(|row| std::cmp::Reverse(row.figures.leaked_bytes));
-        leaks.freed_at_end.sort_by_key(|row| std::cmp::Reverse(row.figures.freed_at_end_bytes));
+        leaks.leaked.sort_by_key(|row| std::cmp::Reverse(row.metrics.leaked_bytes));
+        leaks.freed_at_end.sort_by_key(|row| std::cmp::Reverse(row.metrics.freed_at_end_bytes));
         leaks
     }
 }

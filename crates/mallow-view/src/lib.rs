@@ -16,13 +16,12 @@
 //! - [`gc_log`]: what a log of garbage collections came to.
 //! - [`Weight`]: what a result means to a script.
 //! - [`folded()`]: whole stacks, outermost call first, for flame graphs.
-//! - [`timeline`], [`window`], [`histogram`], [`threads`], [`chains`], [`brief`], [`leaks`]: what single events tell.
+//! - [`timeline`], [`window`], [`histogram`], [`threads`], [`chains`], [`short_lived`], [`leaks`]: what single events tell.
 //! - [`allocator_rows`]: what an allocator says of itself, in plain words.
 //! - [`Spread`]: a figure over several runs.
 //! - [`short_name`] and [`place`]: how a frame is written; [`cut()`]: which frames of a long stack.
 
 mod allocator;
-pub mod brief;
 pub mod chains;
 pub mod check;
 mod cut;
@@ -41,6 +40,7 @@ mod places;
 pub mod plumbing;
 mod points;
 mod report;
+pub mod short_lived;
 mod shown;
 mod sites;
 pub mod soak;
@@ -66,9 +66,9 @@ pub use own_frames::is_own;
 pub use places::PlaceRow;
 pub use points::{Point, SortKey, rate_units};
 pub use report::{Layout, Origin, ReportOptions, Subject, TreeLayout};
-pub use shown::Shown;
+pub use shown::FrameVisibility;
 pub use sites::{Filter, SiteRow, Sites};
-pub use spread::{Figure, FigureRow, Run, Spread, figure_rows};
+pub use spread::{Metric, MetricRow, Run, Spread, metric_rows};
 pub use summary::{Next, Summary};
 pub use suppressions::{AppliedSuppressions, SuppressedBy, SuppressedLeaks, SuppressionSource};
 pub use tops::{Top, TopRow};

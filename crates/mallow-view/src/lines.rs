@@ -1,6 +1,6 @@
 //! A stack as lines to read: without the runtime's start, and with recursion told instead of repeated.
 
-use crate::{Shown, plumbing};
+use crate::{FrameVisibility, plumbing};
 use mallow_base::Frame;
 
 /// One line of a stack.
@@ -14,7 +14,7 @@ pub struct Line<'a> {
 
 /// The lines of a stack, leaf first. Unless everything is to be shown, the outermost frames that only start the program
 /// are left out as long as another one remains.
-pub fn lines<'a>(frames: impl Iterator<Item = &'a Frame>, shown: Shown) -> Vec<Line<'a>> {
+pub fn lines<'a>(frames: impl Iterator<Item = &'a Frame>, shown: FrameVisibility) -> Vec<Line<'a>> {
     let mut lines: Vec<Line<'a>> = Vec::new();
     for frame in frames {
         match lines.last_mut() {
@@ -22,7 +22,7 @@ pub fn lines<'a>(frames: impl Iterator<Item = &'a Frame>, shown: Shown) -> Vec<L
             _ => lines.push(Line { frame, times: 1 }),
         }
     }
-    if shown != Shown::All {
+    if shown != FrameVisibility::All {
         cut_start(&mut lines);
     }
     lines
@@ -46,7 +46,7 @@ fn cut_start(lines: &mut Vec<Line<'_>>) {
 mod tests {
     use super::*;
 
-    fn shown_names(names: &[&str], shown: Shown) -> Vec<String> {
+    fn shown_names(names: &[&str], shown: FrameVisibility) -> Vec<String> {
         let frames: Vec<Frame> =
             names.iter().map(|name| Frame { function: (*name).to_owned(), ..Frame::default() }).collect();
         lines(frames.iter(), shown)
@@ -58,7 +58,7 @@ mod tests {
     #[test]
     fn recursion_is_counted() {
         assert_eq!(
-            shown_names(&["leaf", "walk", "walk", "walk", "main"], Shown::All),
+            shown_names(&["leaf", "walk", "walk", "walk", "main"], FrameVisibility::All),
             ["leaf*1", "walk*3", "main*1"]
         );
     }
@@ -66,20 +66,23 @@ mod tests {
     #[test]
     fn the_start_of_a_program_is_cut() {
         assert_eq!(
-            shown_names(&["work", "main", "__libc_start_call_main", "_start"], Shown::WithoutPlumbing),
+            shown_names(
+                &["work", "main", "__libc_start_call_main", "_start"],
+                FrameVisibility::WithoutPlumbing
+            ),
             ["work*1", "main*1"]
         );
         let rust =
             ["app::main", "core::ops::function::FnOnce::call_once", "std::rt::lang_start", "main", "_start"];
-        assert_eq!(shown_names(&rust, Shown::WithoutPlumbing), ["app::main*1"]);
+        assert_eq!(shown_names(&rust, FrameVisibility::WithoutPlumbing), ["app::main*1"]);
     }
 
     #[test]
     fn a_stack_of_nothing_but_start_keeps_its_leaf() {
         assert_eq!(
-            shown_names(&["__libc_start_main", "_start"], Shown::WithoutPlumbing),
+            shown_names(&["__libc_start_main", "_start"], FrameVisibility::WithoutPlumbing),
             ["__libc_start_main*1"]
         );
-        assert_eq!(shown_names(&["__libc_start_main", "_start"], Shown::All).len(), 2);
+        assert_eq!(shown_names(&["__libc_start_main", "_start"], FrameVisibility::All).len(), 2);
     }
 }

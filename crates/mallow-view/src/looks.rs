@@ -4,13 +4,13 @@
 //! inlines a function into one caller and not into another. What a stack looks like is found out for those that are asked about, because a
 //! summary asks about few of a large recording's.
 
-use crate::Shown;
+use crate::FrameVisibility;
 use mallow_base::{Frame, Place};
 use mallow_stacks::{StackId, Stacks};
 use rustc_hash::FxHashMap;
 
 /// What a stack looks like; none when it has no frame.
-pub(crate) type Look = Option<u32>;
+pub(crate) type Appearance = Option<u32>;
 
 const UNKNOWN: u32 = u32::MAX;
 
@@ -26,9 +26,9 @@ pub(crate) struct Named {
 }
 
 /// Stacks, and what is known of their looks.
-pub(crate) struct Looks<'a> {
+pub(crate) struct Appearances<'a> {
     stacks: &'a Stacks,
-    shown: Shown,
+    shown: FrameVisibility,
     /// For each location: how many frames on its leaf side are plumbing.
     plumbing: Vec<u32>,
     places: FxHashMap<Place<'a>, u32>,
@@ -41,9 +41,9 @@ pub(crate) struct Looks<'a> {
     by_callers: FxHashMap<(u32, u32), u32>,
 }
 
-impl<'a> Looks<'a> {
-    pub(crate) fn of(stacks: &'a Stacks, shown: Shown) -> Looks<'a> {
-        Looks {
+impl<'a> Appearances<'a> {
+    pub(crate) fn of(stacks: &'a Stacks, shown: FrameVisibility) -> Appearances<'a> {
+        Appearances {
             stacks,
             shown,
             plumbing: vec![UNKNOWN; stacks.locations.len()],
@@ -77,7 +77,7 @@ impl<'a> Looks<'a> {
     }
 
     fn plumbing_of(&mut self, location: usize) -> usize {
-        if matches!(self.shown, Shown::All | Shown::WithoutStart) {
+        if matches!(self.shown, FrameVisibility::All | FrameVisibility::WithoutStart) {
             return 0;
         }
         if self.plumbing[location] == UNKNOWN {
@@ -95,7 +95,7 @@ impl<'a> Looks<'a> {
     }
 
     /// The look of a stack, and how many frames are folded on its leaf side.
-    pub(crate) fn of_stack(&mut self, stack: Option<StackId>) -> (Look, usize) {
+    pub(crate) fn of_stack(&mut self, stack: Option<StackId>) -> (Appearance, usize) {
         let Some(named) = self.naming(stack) else { return (None, 0) };
         let number = match named.skip {
             0 => self.number(Some(named.node)),

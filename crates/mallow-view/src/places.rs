@@ -1,8 +1,8 @@
 //! Figures of stacks, merged where their visible frames are the same: as [`crate::Sites`] does it for the figures of sites.
 
-use crate::looks::Looks;
+use crate::looks::Appearances;
 use crate::sites::Wanted;
-use crate::{Filter, Shown};
+use crate::{Filter, FrameVisibility};
 use mallow_base::Frame;
 use mallow_profile::{Profile, StackId};
 use rustc_hash::FxHashMap;
@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlaceRow<T> {
     /// Their figures together.
-    pub figures: T,
+    pub metrics: T,
     /// One of the stacks; none when no stack was taken.
     pub stack: Option<StackId>,
     /// How many frames of that stack are folded away on its leaf side.
@@ -28,22 +28,22 @@ impl<T> PlaceRow<T> {
 /// Merges the figures of the wanted stacks, in the order of first sight.
 pub(crate) fn places<T: Default, F>(
     profile: &Profile,
-    shown: Shown,
+    shown: FrameVisibility,
     filter: &Filter,
-    figures: impl IntoIterator<Item = (Option<StackId>, F)>,
+    metrics: impl IntoIterator<Item = (Option<StackId>, F)>,
     mut add: impl FnMut(&mut T, F),
 ) -> Vec<PlaceRow<T>> {
-    let mut looks = Looks::of(&profile.stacks, shown);
+    let mut looks = Appearances::of(&profile.stacks, shown);
     let wanted = Wanted::of(&profile.stacks, filter);
     let mut rows: Vec<PlaceRow<T>> = Vec::new();
     let mut by_look = FxHashMap::default();
-    for (stack, figures) in figures.into_iter().filter(|(stack, _)| wanted.includes(*stack)) {
+    for (stack, metrics) in metrics.into_iter().filter(|(stack, _)| wanted.includes(*stack)) {
         let (look, folded) = looks.of_stack(stack);
         let row = *by_look.entry(look).or_insert_with(|| {
-            rows.push(PlaceRow { figures: T::default(), stack, folded });
+            rows.push(PlaceRow { metrics: T::default(), stack, folded });
             rows.len() - 1
         });
-        add(&mut rows[row].figures, figures);
+        add(&mut rows[row].metrics, metrics);
     }
     rows
 }

@@ -3,7 +3,7 @@
 //! Averages and rates are made here and nowhere else. What a profile's source could not tell is none, never 0.
 
 use crate::{Key, Measure};
-use mallow_profile::{Known, Recording, SiteTotals, TimeUnit};
+use mallow_profile::{Availability, Recording, SiteTotals, TimeUnit};
 
 /// What sites of the heap can be sorted by: the measures, and what follows from a site's other figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -106,7 +106,7 @@ impl SortKey {
     }
 
     /// Whether a profile's source could tell this figure.
-    pub fn is_known(self, known: &Known) -> bool {
+    pub fn is_known(self, known: &Availability) -> bool {
         match self {
             SortKey::Measure(measure) => measure.is_known(known),
             SortKey::Reallocations => known.calls,
@@ -175,7 +175,7 @@ pub fn rate_units(unit: TimeUnit) -> u64 {
 
 impl Point {
     /// What follows from the figures of a site, or of several together.
-    pub fn of(totals: &SiteTotals, recording: &Recording, known: &Known) -> Point {
+    pub fn of(totals: &SiteTotals, recording: &Recording, known: &Availability) -> Point {
         let ratio =
             |part: u64, whole: u64, told: bool| (told && whole > 0).then(|| part as f64 / whole as f64);
         let lifetime = ratio(totals.lifetime_us_sum, totals.allocations, SortKey::Lifetime.is_known(known));
@@ -215,8 +215,8 @@ mod tests {
     }
 
     #[test]
-    fn each_key_has_its_figure() {
-        let figures: Vec<(&str, u64)> =
+    fn each_key_has_its_metric() {
+        let metrics: Vec<(&str, u64)> =
             SortKey::ALL.iter().map(|key| (key.word(), key.of_site(&totals()))).collect();
         let expected = [
             ("allocations", 3),
@@ -233,7 +233,7 @@ mod tests {
             ("lifetime", 13),
             ("rate", 3),
         ];
-        assert_eq!(figures, expected);
+        assert_eq!(metrics, expected);
         assert_eq!(SortKey::Size.rank(&totals()), 8_666_666);
         assert_eq!(SortKey::Lifetime.rank(&totals()), 13_333_333);
     }
@@ -245,7 +245,8 @@ mod tests {
             assert!(!key.concerns(&failed), "{}", key.word());
             assert_eq!((key.of_site(&failed), key.rank(&failed)), (0, 0));
         }
-        let point = Point::of(&failed, &Recording { duration_us: 10, ..Recording::default() }, &Known::ALL);
+        let point =
+            Point::of(&failed, &Recording { duration_us: 10, ..Recording::default() }, &Availability::ALL);
         let rates = (point.allocations_rate, point.bytes_rate);
         assert_eq!((point.size, point.lifetime, point.lifetime_share), (None, None, None));
         assert_eq!(rates, (Some(0.0), Some(0.0)));
@@ -256,7 +257,7 @@ mod tests {
         let recording = Recording { duration_us: 2_000_000, ..Recording::default() };
         let totals =
             SiteTotals { allocations: 4, bytes: 100, lifetime_us_sum: 2_000_000, ..SiteTotals::default() };
-        let point = Point::of(&totals, &recording, &Known::ALL);
+        let point = Point::of(&totals, &recording, &Availability::ALL);
         let expected = Point {
             size: Some(25.0),
             lifetime: Some(500_000.0),
@@ -266,16 +267,16 @@ mod tests {
         };
         assert_eq!(point, expected);
         let bytes = Recording { time_unit: TimeUnit::Bytes, ..recording };
-        assert_eq!(Point::of(&totals, &bytes, &Known::ALL).allocations_rate, Some(2.097_152));
+        assert_eq!(Point::of(&totals, &bytes, &Availability::ALL).allocations_rate, Some(2.097_152));
     }
 
     #[test]
     fn what_is_not_known_is_none() {
         let recording = Recording { duration_us: 5, ..Recording::default() };
-        assert_eq!(Point::of(&totals(), &recording, &Known::NOTHING), Point::default());
-        assert!(SortKey::ALL.iter().all(|key| !key.is_known(&Known::NOTHING)));
-        assert!(SortKey::ALL.iter().all(|key| key.is_known(&Known::ALL)));
-        let instant = Point::of(&totals(), &Recording::default(), &Known::ALL);
+        assert_eq!(Point::of(&totals(), &recording, &Availability::NOTHING), Point::default());
+        assert!(SortKey::ALL.iter().all(|key| !key.is_known(&Availability::NOTHING)));
+        assert!(SortKey::ALL.iter().all(|key| key.is_known(&Availability::ALL)));
+        let instant = Point::of(&totals(), &Recording::default(), &Availability::ALL);
         assert_eq!((instant.allocations_rate, instant.lifetime_share), (None, None));
     }
 }

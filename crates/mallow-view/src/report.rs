@@ -1,7 +1,9 @@
 //! What a report is about, and which part of it is shown: the same for text, JSON and a page.
 
 use crate::leaks::Leaks;
-use crate::{AppliedSuppressions, Direction, Filter, Measure, Shown, SortKey, SuppressedLeaks, TreeOptions};
+use crate::{
+    AppliedSuppressions, Direction, Filter, FrameVisibility, Measure, SortKey, SuppressedLeaks, TreeOptions,
+};
 use mallow_profile::Profile;
 
 /// Where a profile came from.
@@ -36,7 +38,7 @@ pub struct ReportOptions {
     /// Rows of a table, or branches of a node; none for as many as the front end thinks fit.
     pub limit: Option<usize>,
     /// Which frames of a stack are shown.
-    pub shown: Shown,
+    pub shown: FrameVisibility,
     /// Which sites are shown.
     pub filter: Filter,
     /// Operations that the program did, to divide by.

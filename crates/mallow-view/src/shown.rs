@@ -5,7 +5,7 @@ use mallow_base::Frame;
 
 /// Which frames of a stack are to be seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shown {
+pub enum FrameVisibility {
     /// Every frame.
     All,
     /// Without what a runtime does before the program starts. Where the innermost frame is the answer, as it is for a processor's
@@ -17,18 +17,22 @@ pub enum Shown {
     WithoutOwn(&'static [String]),
 }
 
-impl Shown {
+impl FrameVisibility {
     /// Without plumbing, the program's own included. What it is lives as long as the command that was told it.
-    pub fn without_plumbing(own: Vec<String>) -> Shown {
-        if own.is_empty() { Shown::WithoutPlumbing } else { Shown::WithoutOwn(own.leak()) }
+    pub fn without_plumbing(own: Vec<String>) -> FrameVisibility {
+        if own.is_empty() {
+            FrameVisibility::WithoutPlumbing
+        } else {
+            FrameVisibility::WithoutOwn(own.leak())
+        }
     }
 
     /// Whether a frame on the leaf side is folded away.
     pub(crate) fn hides(self, frame: &Frame) -> bool {
         match self {
-            Shown::All | Shown::WithoutStart => false,
-            Shown::WithoutPlumbing => plumbing::is_leaf(frame, &[]),
-            Shown::WithoutOwn(own) => plumbing::is_leaf(frame, own),
+            FrameVisibility::All | FrameVisibility::WithoutStart => false,
+            FrameVisibility::WithoutPlumbing => plumbing::is_leaf(frame, &[]),
+            FrameVisibility::WithoutOwn(own) => plumbing::is_leaf(frame, own),
         }
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! Two sites are one row when their visible frames are the same, whatever process or address they come from, and whatever was inlined.
 
-use crate::looks::Looks;
-use crate::{Key, Shown, short_name};
+use crate::looks::Appearances;
+use crate::{FrameVisibility, Key, short_name};
 use mallow_base::{Frame, SourceLine};
 use mallow_profile::SiteTotals;
 use mallow_stacks::{Site, StackId, StackProfile, Stacks, Weights};
@@ -58,7 +58,7 @@ impl Filter {
 
 impl<'a, W: Weights> Sites<'a, W> {
     /// The wanted sites, in the profile's order.
-    pub fn of(profile: &'a impl StackProfile<Weights = W>, shown: Shown, filter: &Filter) -> Self {
+    pub fn of(profile: &'a impl StackProfile<Weights = W>, shown: FrameVisibility, filter: &Filter) -> Self {
         let sites = profile.sites().iter().map(|site| (0, site));
         let rows = rows(profile.stacks(), shown, filter, 1, sites).swap_remove(0);
         Self { stacks: profile.stacks(), rows }
@@ -67,7 +67,7 @@ impl<'a, W: Weights> Sites<'a, W> {
     /// The wanted sites of each process, by [`mallow_profile::ProcessIndex`].
     pub fn of_each_process(
         profile: &'a impl StackProfile<Weights = W>,
-        shown: Shown,
+        shown: FrameVisibility,
         filter: &Filter,
     ) -> Vec<Self> {
         let sites = profile.sites().iter().map(|site| (site.process.0 as usize, site));
@@ -78,7 +78,7 @@ impl<'a, W: Weights> Sites<'a, W> {
     /// `groups`.
     pub(crate) fn of_groups<'s>(
         stacks: &'a Stacks,
-        shown: Shown,
+        shown: FrameVisibility,
         filter: &Filter,
         groups: usize,
         sites: impl Iterator<Item = (usize, &'s Site<W>)>,
@@ -152,12 +152,12 @@ impl<'a, W: Weights> Sites<'a, W> {
 /// The rows of the wanted sites, apart by a group.
 fn rows<'s, W: Weights + 's>(
     stacks: &Stacks,
-    shown: Shown,
+    shown: FrameVisibility,
     filter: &Filter,
     groups: usize,
     sites: impl Iterator<Item = (usize, &'s Site<W>)>,
 ) -> Vec<Vec<SiteRow<W>>> {
-    let mut looks = Looks::of(stacks, shown);
+    let mut looks = Appearances::of(stacks, shown);
     let wanted = Wanted::of(stacks, filter);
     let mut rows: Vec<Vec<SiteRow<W>>> = vec![Vec::new(); groups];
     let mut by_look = FxHashMap::default();

@@ -22,7 +22,7 @@ fn equal_stacks_of_two_processes_are_one_row() {
     site(&mut profile, 0, &stack(&["load", "main"]), allocated(3, 30));
     site(&mut profile, 1, &stack(&["load", "main"]), allocated(4, 40));
     site(&mut profile, 1, &stack(&["load", "other"]), allocated(5, 50));
-    let sites = Sites::of(&profile, Shown::All, &Filter::default());
+    let sites = Sites::of(&profile, FrameVisibility::All, &Filter::default());
     assert_eq!(names(&sites), [("load<main".into(), 7), ("load<other".into(), 5)]);
     assert_eq!(sites.totals().bytes, 120);
 }
@@ -31,9 +31,9 @@ fn equal_stacks_of_two_processes_are_one_row() {
 fn a_programs_own_wrappers_are_folded_too() {
     let mut profile = profile();
     site(&mut profile, 0, &stack(&["malloc", "app::pool::take<u8>(int)", "load", "main"]), allocated(1, 1));
-    let shown = Shown::without_plumbing(vec!["app::pool::*".to_owned()]);
+    let shown = FrameVisibility::without_plumbing(vec!["app::pool::*".to_owned()]);
     assert_eq!(names(&Sites::of(&profile, shown, &Filter::default())), [("load<main".into(), 1)]);
-    let built_in = Sites::of(&profile, Shown::WithoutPlumbing, &Filter::default());
+    let built_in = Sites::of(&profile, FrameVisibility::WithoutPlumbing, &Filter::default());
     assert!(names(&built_in)[0].0.starts_with("app::pool::take"));
 }
 
@@ -43,7 +43,7 @@ fn a_place_is_one_row_though_only_one_of_its_stacks_has_it_inlined() {
     let inlined = Frame { inlined: true, ..frame("clone", "/bin/app") };
     site(&mut profile, 0, &[vec![inlined, frame("add", "/bin/app")]], allocated(3, 30));
     site(&mut profile, 0, &stack(&["clone", "build"]), allocated(4, 40));
-    let sites = Sites::of(&profile, Shown::WithoutPlumbing, &Filter::default());
+    let sites = Sites::of(&profile, FrameVisibility::WithoutPlumbing, &Filter::default());
     assert_eq!(names(&sites.by_naming_frame()), [("clone<add".into(), 7)]);
 }
 
@@ -63,8 +63,8 @@ fn stacks_that_differ_only_in_what_is_inlined_are_one_row() {
     );
     site(&mut profile, 0, &stack(&["clone", "main"]), allocated(8, 8));
     for (shown, expected) in [
-        (Shown::WithoutPlumbing, &[("clone<add<main", 7), ("clone<main", 8)][..]),
-        (Shown::All, &[("clone<add<main", 3), ("malloc<clone<add<main", 4), ("clone<main", 8)]),
+        (FrameVisibility::WithoutPlumbing, &[("clone<add<main", 7), ("clone<main", 8)][..]),
+        (FrameVisibility::All, &[("clone<add<main", 3), ("malloc<clone<add<main", 4), ("clone<main", 8)]),
     ] {
         let sites = Sites::of(&profile, shown, &Filter::default());
         let expected: Vec<(String, u64)> =
@@ -85,9 +85,9 @@ fn plumbing_is_folded_and_rows_that_then_look_the_same_are_merged() {
     );
     let inlined = vec![frame("alloc::boxed::Box<T>::new", "/bin/app"), frame("load", "/bin/app")];
     site(&mut profile, 0, &[inlined, vec![frame("main", "/bin/app")]], allocated(4, 4));
-    let folded = Sites::of(&profile, Shown::WithoutPlumbing, &Filter::default());
+    let folded = Sites::of(&profile, FrameVisibility::WithoutPlumbing, &Filter::default());
     assert_eq!(names(&folded), [("load<main".into(), 7)]);
-    assert_eq!(Sites::of(&profile, Shown::All, &Filter::default()).rows.len(), 3);
+    assert_eq!(Sites::of(&profile, FrameVisibility::All, &Filter::default()).rows.len(), 3);
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn a_stack_of_plumbing_alone_keeps_its_outermost_frame() {
     site(&mut profile, 0, &stack(&["malloc", "operator new(unsigned long)"]), allocated(1, 1));
     let one_address = vec![frame("malloc", "/bin/app"), frame("calloc", "/bin/app")];
     site(&mut profile, 0, &[one_address], allocated(2, 1));
-    let sites = Sites::of(&profile, Shown::WithoutPlumbing, &Filter::default());
+    let sites = Sites::of(&profile, FrameVisibility::WithoutPlumbing, &Filter::default());
     assert_eq!(names(&sites), [("operator new(unsigned long)".into(), 1), ("calloc".into(), 2)]);
 }
 
@@ -104,7 +104,7 @@ fn a_stack_of_plumbing_alone_keeps_its_outermost_frame() {
 fn a_site_without_a_stack_is_a_row_without_frames() {
     let mut profile = profile();
     site(&mut profile, 0, &[], allocated(9, 9));
-    let sites = Sites::of(&profile, Shown::WithoutPlumbing, &Filter::default());
+    let sites = Sites::of(&profile, FrameVisibility::WithoutPlumbing, &Filter::default());
     assert_eq!(names(&sites), [(String::new(), 9)]);
 }
 
@@ -117,7 +117,7 @@ fn filters_look_at_every_frame_and_must_all_hold() {
     site(&mut profile, 0, &[], allocated(4, 4));
     let count = |function: Option<&str>, module: Option<&str>| {
         let filter = Filter { function: function.map(String::from), module: module.map(String::from) };
-        Sites::of(&profile, Shown::WithoutPlumbing, &filter).totals().allocations
+        Sites::of(&profile, FrameVisibility::WithoutPlumbing, &filter).totals().allocations
     };
     assert_eq!(count(None, None), 7);
     assert_eq!(count(Some("main"), None), 3);
@@ -135,7 +135,7 @@ fn sorting_puts_the_highest_first_and_keeps_ties_in_order() {
     site(&mut profile, 0, &stack(&["b"]), allocated(5, 10));
     site(&mut profile, 0, &stack(&["c"]), allocated(1, 10));
     site(&mut profile, 0, &stack(&["d"]), allocated(1, 99));
-    let mut sites = Sites::of(&profile, Shown::All, &Filter::default());
+    let mut sites = Sites::of(&profile, FrameVisibility::All, &Filter::default());
     sites.sort(Measure::Allocations);
     let order: Vec<String> = names(&sites).into_iter().map(|(name, _)| name).collect();
     assert_eq!(order, ["b", "d", "a", "c"]);
@@ -146,7 +146,7 @@ fn rows_merge_by_the_frame_that_names_them() {
     let mut profile = profile();
     site(&mut profile, 0, &stack(&["dup", "a", "main"]), allocated(1, 1));
     site(&mut profile, 0, &stack(&["dup", "b", "main"]), allocated(5, 5));
-    let mut sites = Sites::of(&profile, Shown::WithoutPlumbing, &Filter::default());
+    let mut sites = Sites::of(&profile, FrameVisibility::WithoutPlumbing, &Filter::default());
     sites.sort(Measure::Bytes);
     assert_eq!(names(&sites.by_naming_frame()), [("dup<b<main".into(), 6)]);
 }
@@ -166,7 +166,7 @@ fn one_line_is_one_row_whichever_name_its_function_has() {
     }
     site(&mut profile, 0, &[vec![frame("grow", "app")], main()], allocated(7, 7));
     site(&mut profile, 0, &[vec![frame("pool::Pool::grow", "app")], main()], allocated(4, 4));
-    let mut sites = Sites::of(&profile, Shown::WithoutPlumbing, &Filter::default());
+    let mut sites = Sites::of(&profile, FrameVisibility::WithoutPlumbing, &Filter::default());
     sites.sort(Measure::Bytes);
     let rows: Vec<(String, u64)> = names(&sites.by_naming_frame());
     assert_eq!(
@@ -188,7 +188,7 @@ fn modules_without_names_are_told_once() {
     let unnamed = |module: &str| vec![frame("0x1234", module)];
     site(&mut profile, 0, &[unnamed("/lib/b.so"), unnamed("/bin/a"), unnamed("/lib/b.so")], allocated(1, 1));
     site(&mut profile, 0, &[vec![frame("main", "/bin/c")], unnamed("/bin/a")], allocated(1, 1));
-    let sites = Sites::of(&profile, Shown::All, &Filter::default());
+    let sites = Sites::of(&profile, FrameVisibility::All, &Filter::default());
     assert_eq!(sites.modules_without_names(), ["/lib/b.so", "/bin/a"]);
 }
 
@@ -213,7 +213,7 @@ fn merging_agrees_with_comparing_whole_stacks() {
             .collect();
         site(&mut profile, 0, &locations, allocated(1, 1));
     }
-    let sites = Sites::of(&profile, Shown::WithoutPlumbing, &Filter::default());
+    let sites = Sites::of(&profile, FrameVisibility::WithoutPlumbing, &Filter::default());
     let mut twin: std::collections::HashMap<Vec<Place<'_>>, u64> = std::collections::HashMap::new();
     for site in &profile.sites {
         let frames: Vec<Frame> = profile.frames(site.stack).cloned().collect();

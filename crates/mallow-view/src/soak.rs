@@ -18,7 +18,7 @@ use mallow_growth::{Shape, Trend};
 
 /// What a plane is measured in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PlaneUnit {
+pub enum SeriesUnit {
     /// Bytes.
     Bytes,
     /// Things.
@@ -27,13 +27,13 @@ pub enum PlaneUnit {
 
 /// One plane over the judged iterations.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PlaneRow {
+pub struct SeriesRow {
     /// A short name.
     pub name: &'static str,
     /// A name that a program can rely on.
     pub key: &'static str,
     /// What it is measured in.
-    pub unit: PlaneUnit,
+    pub unit: SeriesUnit,
     /// The level at the first observation.
     pub first: f64,
     /// The level at the last.
@@ -45,40 +45,40 @@ pub struct PlaneRow {
 }
 
 /// The planes that were looked at, those that the verdict rests on first.
-pub fn planes(report: &SoakReport) -> Vec<PlaneRow> {
-    let judgement = &report.judgement;
+pub fn series_list(report: &SoakReport) -> Vec<SeriesRow> {
+    let conclusion = &report.conclusion;
     let bytes = |name, key, trend: Option<Trend>| trend.map(|trend| of_trend(name, key, trend));
     let observations = &report.evidence.observations;
     let ends = |name, key, unit, of: fn(&mallow_growth::Observation) -> Option<u64>| {
         let (first, last) = (of(observations.first()?)?, of(observations.last()?)?);
         let (first, last) = (first as f64, last as f64);
-        Some(PlaneRow { name, key, unit, first, last, per_request: None, shape: None })
+        Some(SeriesRow { name, key, unit, first, last, per_request: None, shape: None })
     };
-    let resident = (!observations.is_empty()).then_some(judgement.resident);
+    let resident = (!observations.is_empty()).then_some(conclusion.resident);
     [
-        bytes("live heap", "live_heap", judgement.heap),
-        bytes("  steady stacks", "stacks", judgement.steady),
-        ends("live blocks", "live_blocks", PlaneUnit::Count, |seen| seen.live_blocks),
-        bytes("managed heap", "managed_heap", judgement.managed),
+        bytes("live heap", "live_heap", conclusion.heap),
+        bytes("  steady stacks", "stacks", conclusion.steady),
+        ends("live blocks", "live_blocks", SeriesUnit::Count, |seen| seen.live_blocks),
+        bytes("managed heap", "managed_heap", conclusion.managed),
         bytes("resident", "resident", resident),
-        bytes("  after trimming", "trimmed", judgement.trimmed),
-        bytes("  files, shared", "mapped", judgement.mapped),
-        bytes("allocator holds", "allocator", judgement.allocator),
-        ends("  of that free", "held_free", PlaneUnit::Bytes, |seen| seen.held_free_bytes),
-        ends("descriptors", "descriptors", PlaneUnit::Count, |seen| seen.descriptors),
-        ends("threads", "threads", PlaneUnit::Count, |seen| seen.threads),
+        bytes("  after trimming", "trimmed", conclusion.trimmed),
+        bytes("  files, shared", "mapped", conclusion.mapped),
+        bytes("allocator holds", "allocator", conclusion.allocator),
+        ends("  of that free", "held_free", SeriesUnit::Bytes, |seen| seen.held_free_bytes),
+        ends("descriptors", "descriptors", SeriesUnit::Count, |seen| seen.descriptors),
+        ends("threads", "threads", SeriesUnit::Count, |seen| seen.threads),
     ]
     .into_iter()
     .flatten()
     .collect()
 }
 
-fn of_trend(name: &'static str, key: &'static str, trend: Trend) -> PlaneRow {
+fn of_trend(name: &'static str, key: &'static str, trend: Trend) -> SeriesRow {
     let slope = (trend.per_request, trend.per_request_low, trend.per_request_high);
-    PlaneRow {
+    SeriesRow {
         name,
         key,
-        unit: PlaneUnit::Bytes,
+        unit: SeriesUnit::Bytes,
         first: trend.first,
         last: trend.last,
         per_request: Some(slope),
@@ -112,7 +112,7 @@ pub struct Elsewhere<'a> {
 
 /// What is known of memory that lies outside of every heap; none when it does not.
 pub fn elsewhere(report: &SoakReport) -> Option<Elsewhere<'_>> {
-    let last = report.evidence.observations.last().filter(|_| report.judgement.is_elsewhere)?;
+    let last = report.evidence.observations.last().filter(|_| report.conclusion.is_elsewhere)?;
     let names = || report.samples.iter().filter_map(|sample| sample.foreign_heap.as_deref());
     let named = || names().filter(|name| *name != "unknown");
     let holder = match named().find(|name| *name == "go").or_else(|| named().next_back()) {
@@ -144,8 +144,8 @@ pub struct Pace {
 /// At which pace the judged plane grows; none when no request was counted.
 pub fn pace(report: &SoakReport) -> Option<Pace> {
     let requests_per_second = median(rates(&report.samples))?;
-    let judgement = &report.judgement;
-    let per_second = judgement.trend().per_request * requests_per_second;
+    let conclusion = &report.conclusion;
+    let per_second = conclusion.trend().per_request * requests_per_second;
     let resident = report.evidence.observations.last()?.resident_bytes;
     let until = |limit: u64| {
         let left = limit.saturating_sub(resident) as f64;
@@ -174,18 +174,18 @@ pub struct Split {
 
 /// The split; none where there is nothing to divide.
 pub fn split(report: &SoakReport) -> Option<Split> {
-    let judgement = &report.judgement;
+    let conclusion = &report.conclusion;
     let slope = |trend: Option<&Trend>| trend.map(|trend| trend.per_request);
-    let heap = slope(judgement.heap.as_ref());
-    let managed = slope(judgement.managed.as_ref());
+    let heap = slope(conclusion.heap.as_ref());
+    let managed = slope(conclusion.managed.as_ref());
     let last = report.samples.iter().rev().find(|sample| !sample.runtimes.is_empty());
     let is_in_malloc = last.is_some_and(|sample| sample.runtimes.iter().all(|runtime| runtime.in_malloc));
     let native = match (heap, managed) {
         (Some(heap), Some(managed)) if is_in_malloc => Some(heap - managed),
         (heap, _) => heap,
     };
-    let allocator = slope(judgement.allocator.as_ref()).zip(heap).map(|(held, live)| held - live);
-    let split = Split { managed, native, allocator, resident: judgement.resident.per_request };
+    let allocator = slope(conclusion.allocator.as_ref()).zip(heap).map(|(held, live)| held - live);
+    let split = Split { managed, native, allocator, resident: conclusion.resident.per_request };
     (managed.is_some() || allocator.is_some()).then_some(split)
 }
 

@@ -15,7 +15,7 @@ pub struct Spread {
 
 /// What a figure counts, and so how it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Figure {
+pub enum Metric {
     /// Calls or blocks.
     Count,
     /// Bytes.
@@ -26,18 +26,18 @@ pub enum Figure {
 
 /// One figure of all runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FigureRow {
+pub struct MetricRow {
     /// Its name.
     pub name: &'static str,
     /// What it counts.
-    pub figure: Figure,
+    pub metric: Metric,
     /// Its values.
     pub spread: Spread,
     /// By how much each value may differ from the true one.
     pub error: u64,
 }
 
-impl FigureRow {
+impl MetricRow {
     /// Whether its values may all stand for the same one.
     pub fn is_equal(&self) -> bool {
         self.spread.max - self.spread.min <= 2 * self.error
@@ -76,33 +76,33 @@ impl Spread {
 }
 
 /// A figure's name, what it counts, and where it stands.
-type Column = (&'static str, Figure, fn(&Run) -> u64);
+type Column = (&'static str, Metric, fn(&Run) -> u64);
 
 const COLUMNS: [Column; 11] = [
-    ("allocations", Figure::Count, |run| run.totals.allocations),
-    ("bytes", Figure::Bytes, |run| run.totals.bytes),
-    ("frees", Figure::Count, |run| run.totals.frees),
-    ("reallocations", Figure::Count, |run| run.totals.reallocations),
-    ("temporary", Figure::Count, |run| run.totals.temporary),
-    ("failed", Figure::Count, |run| run.totals.failed),
-    ("peak bytes", Figure::Bytes, |run| run.totals.peak_bytes),
-    ("peak blocks", Figure::Count, |run| run.totals.peak_blocks),
-    ("leaked bytes", Figure::Bytes, |run| run.totals.leaked_bytes),
-    ("leaked blocks", Figure::Count, |run| run.totals.leaked_blocks),
-    ("wall time", Figure::Micros, |run| run.wall_us),
+    ("allocations", Metric::Count, |run| run.totals.allocations),
+    ("bytes", Metric::Bytes, |run| run.totals.bytes),
+    ("frees", Metric::Count, |run| run.totals.frees),
+    ("reallocations", Metric::Count, |run| run.totals.reallocations),
+    ("temporary", Metric::Count, |run| run.totals.temporary),
+    ("failed", Metric::Count, |run| run.totals.failed),
+    ("peak bytes", Metric::Bytes, |run| run.totals.peak_bytes),
+    ("peak blocks", Metric::Count, |run| run.totals.peak_blocks),
+    ("leaked bytes", Metric::Bytes, |run| run.totals.leaked_bytes),
+    ("leaked blocks", Metric::Count, |run| run.totals.leaked_blocks),
+    ("wall time", Metric::Micros, |run| run.wall_us),
 ];
 
 /// Every figure of some runs, in the order in which they are shown; empty when there are no runs.
-pub fn figure_rows(runs: &[Run]) -> Vec<FigureRow> {
+pub fn metric_rows(runs: &[Run]) -> Vec<MetricRow> {
     let peak_error = runs.iter().map(|run| run.peak_error_bytes).max().unwrap_or_default();
-    let row = |&(name, figure, value): &Column| {
+    let row = |&(name, metric, value): &Column| {
         let error = match name {
             "peak bytes" => peak_error,
             // Of blocks nobody knows how small they are.
             "peak blocks" if peak_error > 0 => u64::MAX / 2,
             _ => 0,
         };
-        Some(FigureRow { name, figure, spread: Spread::of(runs.iter().map(value))?, error })
+        Some(MetricRow { name, metric, spread: Spread::of(runs.iter().map(value))?, error })
     };
     COLUMNS.iter().filter_map(row).collect()
 }
@@ -120,18 +120,18 @@ mod tests {
     }
 
     #[test]
-    fn rows_come_with_every_figure() {
+    fn rows_come_with_every_metric() {
         let run = |allocations, wall_us| Run {
             totals: Totals { allocations, ..Totals::default() },
             wall_us,
             ..Run::default()
         };
-        let rows = figure_rows(&[run(5, 10), run(7, 30), run(5, 20)]);
+        let rows = metric_rows(&[run(5, 10), run(7, 30), run(5, 20)]);
         assert_eq!(rows.len(), 11);
         assert_eq!(rows[0].spread, Spread { min: 5, median: 5, max: 7 });
         assert!(!rows[0].spread.is_equal() && rows[1].spread.is_equal());
         assert_eq!(rows[10].spread, Spread { min: 10, median: 20, max: 30 });
-        assert_eq!(figure_rows(&[]), []);
+        assert_eq!(metric_rows(&[]), []);
     }
 
     #[test]
@@ -141,7 +141,7 @@ mod tests {
             peak_error_bytes,
             ..Run::default()
         };
-        let equal = |runs: &[Run]| figure_rows(runs).iter().all(FigureRow::is_equal);
+        let equal = |runs: &[Run]| metric_rows(runs).iter().all(MetricRow::is_equal);
         assert!(!equal(&[run(1_000, 0), run(1_001, 0)]));
         assert!(equal(&[run(1_000, 50), run(1_100, 50)]));
         assert!(!equal(&[run(1_000, 50), run(1_101, 50)]));

@@ -1,6 +1,6 @@
 //! What suppressions took from the leaks, as a reader counts it: in rows of sites that look the same.
 
-use crate::{Filter, Shown, Sites};
+use crate::{Filter, FrameVisibility, Sites};
 use mallow_profile::{Profile, SuppressedSite, Suppression, suppress_leaks};
 
 /// All suppressions, and what they took from the leaks of a profile.
@@ -94,7 +94,7 @@ impl SuppressedLeaks {
         profile: &Profile,
         taken: &[SuppressedSite],
         suppressions: usize,
-        shown: Shown,
+        shown: FrameVisibility,
         filter: &Filter,
     ) -> Self {
         if taken.is_empty() {
@@ -112,7 +112,7 @@ impl SuppressedLeaks {
                 }
             })
             .collect();
-        let sum = |figure: fn(&SuppressedBy) -> u64| by.iter().map(figure).fold(0, u64::saturating_add);
+        let sum = |metric: fn(&SuppressedBy) -> u64| by.iter().map(metric).fold(0, u64::saturating_add);
         let (bytes, blocks) = (sum(|by| by.bytes), sum(|by| by.blocks));
         Self { sites: by.iter().map(|by| by.sites).sum(), bytes, blocks, by }
     }
@@ -139,7 +139,7 @@ mod tests {
         let taken = suppress_leaks(&mut profile, &suppressions);
         let count =
             |shown, filter: &Filter| SuppressedLeaks::of(&profile, &taken, suppressions.len(), shown, filter);
-        let all = count(Shown::WithoutPlumbing, &Filter::default());
+        let all = count(FrameVisibility::WithoutPlumbing, &Filter::default());
         let by = |sites, bytes, blocks| SuppressedBy { sites, bytes, blocks };
         let expected = SuppressedLeaks {
             sites: 2,
@@ -148,10 +148,10 @@ mod tests {
             by: vec![by(1, 16, 2), by(0, 0, 0), by(1, 8, 1)],
         };
         assert_eq!(all, expected);
-        assert_eq!(count(Shown::All, &Filter::default()).sites, 3);
+        assert_eq!(count(FrameVisibility::All, &Filter::default()).sites, 3);
         let filter = Filter { function: Some("pool".into()), module: None };
-        assert_eq!(count(Shown::All, &filter).bytes, 8);
-        let nothing = SuppressedLeaks::of(&profile, &[], 1, Shown::All, &Filter::default());
+        assert_eq!(count(FrameVisibility::All, &filter).bytes, 8);
+        let nothing = SuppressedLeaks::of(&profile, &[], 1, FrameVisibility::All, &Filter::default());
         assert_eq!((nothing.sites, nothing.by), (0, vec![by(0, 0, 0)]));
     }
 }

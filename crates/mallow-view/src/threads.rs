@@ -1,6 +1,6 @@
 //! Threads as rows.
 
-use mallow_profile::analysis::{Findings, ThreadFigures};
+use mallow_profile::analysis::{Findings, ThreadMetrics};
 use mallow_profile::{ProcessIndex, Profile};
 
 /// One thread.
@@ -13,14 +13,14 @@ pub struct ThreadRow<'a> {
     /// Its name; empty where it is not known.
     pub name: &'a str,
     /// Its figures.
-    pub figures: ThreadFigures,
+    pub metrics: ThreadMetrics,
 }
 
 /// Threads, those with most allocations first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Threads<'a> {
     /// Over all threads.
-    pub totals: ThreadFigures,
+    pub totals: ThreadMetrics,
     /// The rows.
     pub rows: Vec<ThreadRow<'a>>,
 }
@@ -28,22 +28,22 @@ pub struct Threads<'a> {
 impl<'a> Threads<'a> {
     /// The threads of these processes.
     pub fn of(profile: &'a Profile, processes: &[ProcessIndex], findings: &[Findings]) -> Threads<'a> {
-        let (mut totals, mut rows) = (ThreadFigures::default(), Vec::new());
+        let (mut totals, mut rows) = (ThreadMetrics::default(), Vec::new());
         for (process, findings) in processes.iter().zip(findings) {
             let process = &profile.processes[process.0 as usize];
-            for (index, figures) in findings.threads.iter().enumerate() {
+            for (index, metrics) in findings.threads.iter().enumerate() {
                 let known = process.threads.get(index);
-                totals.add(figures);
+                totals.add(metrics);
                 rows.push(ThreadRow {
                     pid: process.pid,
                     tid: known.map_or(0, |thread| thread.tid),
                     name: known.map_or("", |thread| thread.name.as_str()),
-                    figures: *figures,
+                    metrics: *metrics,
                 });
             }
         }
-        rows.retain(|row| row.figures != ThreadFigures::default());
-        rows.sort_by_key(|row| std::cmp::Reverse((row.figures.allocations, row.figures.frees)));
+        rows.retain(|row| row.metrics != ThreadMetrics::default());
+        rows.sort_by_key(|row| std::cmp::Reverse((row.metrics.allocations, row.metrics.frees)));
         Threads { totals, rows }
     }
 }

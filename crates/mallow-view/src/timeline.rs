@@ -1,7 +1,7 @@
 //! Memory over time, and the sites that make it up.
 
 use crate::places::places;
-use crate::{Filter, PlaceRow, Shown};
+use crate::{Filter, FrameVisibility, PlaceRow};
 use mallow_profile::analysis::{Level, Slice, Slices, Timeline};
 use mallow_profile::{LiveSample, Process, Profile, Sample};
 
@@ -49,7 +49,7 @@ impl OverTime {
         profile: &Profile,
         process: &Process,
         timeline: Timeline,
-        shown: Shown,
+        shown: FrameVisibility,
         filter: &Filter,
     ) -> OverTime {
         let Timeline { time, slices, peak_us, peak_bytes, sites } = timeline;
@@ -64,13 +64,13 @@ impl OverTime {
             site.series.add_to(&mut sum.levels);
             sum.peak_bytes = sum.peak_bytes.saturating_add(site.peak_bytes);
         });
-        let row = |PlaceRow { figures, stack, folded }: PlaceRow<Sum>| {
-            let live_bytes = figures.levels.iter().map(|level| level.live).collect();
-            PlaceRow { figures: SiteOverTime { peak_bytes: figures.peak_bytes, live_bytes }, stack, folded }
+        let row = |PlaceRow { metrics, stack, folded }: PlaceRow<Sum>| {
+            let live_bytes = metrics.levels.iter().map(|level| level.live).collect();
+            PlaceRow { metrics: SiteOverTime { peak_bytes: metrics.peak_bytes, live_bytes }, stack, folded }
         };
         let mut rows: Vec<PlaceRow<SiteOverTime>> = summed.into_iter().map(row).collect();
         rows.sort_by_key(|row| {
-            std::cmp::Reverse((row.figures.peak_bytes, row.figures.end_bytes(), row.figures.highest_bytes()))
+            std::cmp::Reverse((row.metrics.peak_bytes, row.metrics.end_bytes(), row.metrics.highest_bytes()))
         });
         let rss_bytes =
             at_ends(&time, &process.samples, |sample: &Sample| (sample.time_us, sample.rss_bytes));

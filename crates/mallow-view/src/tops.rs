@@ -5,8 +5,8 @@
 //! decides what is shown: between equal figures, and to find the caller of a frame without a line. What comes out is what
 //! [`crate::Sites`], sorted and merged by [`crate::Sites::by_naming_frame`], would show; a test holds it to that.
 
-use crate::looks::Looks;
-use crate::{Shown, plumbing};
+use crate::looks::Appearances;
+use crate::{FrameVisibility, plumbing};
 use mallow_base::{Frame, SourceLine};
 use mallow_profile::SiteTotals;
 use mallow_stacks::{Metric, Site, StackProfile, Stacks, Weights};
@@ -54,7 +54,7 @@ struct Groups<'a, W> {
     groups: Vec<Group<'a, W>>,
     /// The group of each site of the profile.
     of_sites: Vec<GroupId>,
-    looks: Looks<'a>,
+    looks: Appearances<'a>,
     /// For each stack node whether a frame with a line is at it or outwards of it, once that is asked.
     lined: Option<Vec<bool>>,
 }
@@ -97,7 +97,7 @@ fn compare<M: Metric>(metric: M, one: &Row<M::Weights>, other: &Row<M::Weights>)
 
 impl<'a, W: Weights> Groups<'a, W> {
     fn of(stacks: &'a Stacks, sites: &'a [Site<W>]) -> Self {
-        let mut looks = Looks::of(stacks, Shown::WithoutPlumbing);
+        let mut looks = Appearances::of(stacks, FrameVisibility::WithoutPlumbing);
         let (mut groups, mut of_sites) = (Vec::new(), Vec::with_capacity(sites.len()));
         let mut by_line: FxHashMap<Option<SourceLine<'_>>, GroupId> = FxHashMap::default();
         let mut by_location = vec![UNKNOWN; stacks.locations.len()];

@@ -2,15 +2,15 @@
 
 use super::*;
 use crate::example;
-use crate::{Filter, Measure, Shown, SiteRow, Sites};
+use crate::{Filter, FrameVisibility, Measure, SiteRow, Sites};
 use mallow_base::Place;
-use mallow_profile::{Address, Known, Process, Profile, ProfileBuilder, Recording};
+use mallow_profile::{Address, Availability, Process, Profile, ProfileBuilder, Recording};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 /// Merges all sites by their visible frames, sorts them, merges those by their naming frames, and sorts again.
 fn naive(profile: &Profile) -> Vec<Top<'_>> {
-    let mut sites = Sites::of(profile, Shown::WithoutPlumbing, &Filter::default());
+    let mut sites = Sites::of(profile, FrameVisibility::WithoutPlumbing, &Filter::default());
     let top = |measure: &Measure| {
         sites.sort(*measure);
         let mut named = sites.by_naming_frame();
@@ -79,7 +79,7 @@ proptest! {
         sites in vec((0..2u32, vec(vec(frame(), 1..3), 0..5), totals()), 0..40),
     ) {
         // Equal addresses are one location, and equal stacks one node, as in a recording.
-        let mut builder = ProfileBuilder::new(Recording::default(), Known::ALL);
+        let mut builder = ProfileBuilder::new(Recording::default(), Availability::ALL);
         let processes = [(); 2].map(|()| builder.add_process(Process::default()));
         for (process, stack, totals) in &sites {
             let calls: Vec<_> =

@@ -5,7 +5,7 @@
 //! is one call with its number, and sites that differ only in that number are together. The tree is never deeper than
 //! asked, so walking it by recursion is safe.
 
-use crate::{Key, Line, Shown, SiteRow, Sites, SortKey, plumbing};
+use crate::{FrameVisibility, Key, Line, SiteRow, Sites, SortKey, plumbing};
 use mallow_base::{Frame, Place};
 use mallow_profile::SiteTotals;
 use mallow_stacks::Weights;
@@ -47,7 +47,7 @@ pub struct TreeOptions<K = SortKey> {
     /// How many children of a node are shown at most.
     pub limit: usize,
     /// Whether what the runtime does before the program starts is cut off, as in [`crate::lines`].
-    pub shown: Shown,
+    pub shown: FrameVisibility,
 }
 
 /// A call, or several without a branch between them.
@@ -140,7 +140,7 @@ impl<'a> Paths<'a> {
                     _ => paths.calls.push(Call { frame, times: 1 }),
                 }
             }
-            if options.shown != Shown::All {
+            if options.shown != FrameVisibility::All {
                 paths.calls.truncate(start + numbers.without_start(&paths.calls[start..]));
             }
             paths.ends.push(paths.calls.len());

@@ -13,7 +13,7 @@ const OPTIONS: TreeOptions = TreeOptions {
     threshold_ppm: 0,
     depth: 32,
     limit: usize::MAX,
-    shown: Shown::WithoutPlumbing,
+    shown: FrameVisibility::WithoutPlumbing,
 };
 
 fn of(stacks: &[(&[&str], u64)]) -> Profile {
@@ -152,7 +152,7 @@ fn averages_sort_by_the_average_and_fold_by_the_weight() {
 fn twin(sites: &Sites<'_>, direction: Direction) -> BTreeMap<Vec<String>, u64> {
     let mut sums = BTreeMap::new();
     for row in &sites.rows {
-        let mut path: Vec<String> = lines(sites.frames(row), Shown::WithoutPlumbing)
+        let mut path: Vec<String> = lines(sites.frames(row), FrameVisibility::WithoutPlumbing)
             .iter()
             .map(|line| line.frame.function.clone())
             .collect();

@@ -1,9 +1,9 @@
 //! What sites did in a window of time.
 
 use crate::places::places;
-use crate::{Filter, PlaceRow, Shown};
+use crate::{Filter, FrameVisibility, PlaceRow};
 use mallow_profile::Profile;
-use mallow_profile::analysis::{Findings, WindowFigures};
+use mallow_profile::analysis::{Findings, WindowMetrics};
 
 /// What a table of a window is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,11 +21,11 @@ impl WindowMeasure {
     pub const ALL: [WindowMeasure; 3] = [WindowMeasure::Allocated, WindowMeasure::Live, WindowMeasure::Kept];
 
     /// Bytes, then blocks.
-    pub fn of(self, figures: &WindowFigures) -> (u64, u64) {
+    pub fn of(self, metrics: &WindowMetrics) -> (u64, u64) {
         match self {
-            WindowMeasure::Allocated => (figures.bytes, figures.allocations),
-            WindowMeasure::Live => (figures.live_bytes, figures.live_blocks),
-            WindowMeasure::Kept => (figures.kept_bytes, figures.kept_blocks),
+            WindowMeasure::Allocated => (metrics.bytes, metrics.allocations),
+            WindowMeasure::Live => (metrics.live_bytes, metrics.live_blocks),
+            WindowMeasure::Kept => (metrics.kept_bytes, metrics.kept_blocks),
         }
     }
 }
@@ -34,21 +34,26 @@ impl WindowMeasure {
 #[derive(Clone, Debug)]
 pub struct WindowSites {
     /// Over all sites, whatever the filter.
-    pub totals: WindowFigures,
+    pub totals: WindowMetrics,
     /// The rows that passed the filter, in the order of the last sort.
-    pub rows: Vec<PlaceRow<WindowFigures>>,
+    pub rows: Vec<PlaceRow<WindowMetrics>>,
 }
 
 impl WindowSites {
     /// The sites of all processes.
-    pub fn of(profile: &Profile, findings: &[Findings], shown: Shown, filter: &Filter) -> WindowSites {
-        let mut totals = WindowFigures::default();
+    pub fn of(
+        profile: &Profile,
+        findings: &[Findings],
+        shown: FrameVisibility,
+        filter: &Filter,
+    ) -> WindowSites {
+        let mut totals = WindowMetrics::default();
         let sites = findings.iter().flat_map(|findings| &findings.window_sites);
         let sites = sites.map(|site| {
-            totals.add(&site.figures);
-            (site.stack, &site.figures)
+            totals.add(&site.metrics);
+            (site.stack, &site.metrics)
         });
-        let rows = places(profile, shown, filter, sites, WindowFigures::add);
+        let rows = places(profile, shown, filter, sites, WindowMetrics::add);
         let mut sites = WindowSites { totals, rows };
         sites.sort(WindowMeasure::Allocated);
         sites
@@ -56,6 +61,6 @@ impl WindowSites {
 
     /// Most bytes first, then most blocks.
     pub fn sort(&mut self, by: WindowMeasure) {
-        self.rows.sort_by_key(|row| std::cmp::Reverse(by.of(&row.figures)));
+        self.rows.sort_by_key(|row| std::cmp::Reverse(by.of(&row.metrics)));
     }
 }

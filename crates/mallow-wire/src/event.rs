@@ -69,7 +69,7 @@ pub enum Mark {
     Main = 5,
     /// A runtime tells a value about the run of a region that its thread ended last, such as how many objects it made: the name says
     /// which value.
-    Told = 6,
+    Reported = 6,
 }
 
 impl Mark {
@@ -81,14 +81,14 @@ impl Mark {
             3 => Mark::Operations,
             4 => Mark::Settle,
             5 => Mark::Main,
-            6 => Mark::Told,
+            6 => Mark::Reported,
             _ => return None,
         })
     }
 
     /// Whether the thread that wrote it waits for an answer.
     pub const fn wants_answer(self) -> bool {
-        !matches!(self, Mark::Operations | Mark::Main | Mark::Told)
+        !matches!(self, Mark::Operations | Mark::Main | Mark::Reported)
     }
 }
 

@@ -288,7 +288,7 @@ pub struct Header {
     /// How often the recorder found that something is not as it always is. It stopped recording there.
     pub invariants_broken: AtomicU32,
     /// Processes that were forked from this one, and in which recording could not begin.
-    pub children_unmet: AtomicU32,
+    pub children_missing: AtomicU32,
     /// When the process registered, in nanoseconds of the monotonic clock.
     pub started_ns: u64,
     /// How often a [`StartNote`] was written.

@@ -21,7 +21,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "check_files", run: check_files::check_files },
     Target { name: "dhat", run: same_sums::dhat },
     Target { name: "dtrace", run: |data| import(data, Format::Dtrace) },
-    Target { name: "folded", run: |data| import(data, Format::Folded) },
+    Target { name: "folded", run: |data| import(data, Format::Summary) },
     Target { name: "gc_log", run: texts::gc_log },
     Target { name: "gperftools_heap", run: rewritten::gperftools_heap },
     Target { name: "heaptrack", run: |data| import(data, Format::Heaptrack) },

@@ -23,7 +23,7 @@ fn exported(data: &[u8], from: Format, to: ExportFormat, measure: Measure) -> Op
             match written {
                 Ok(_) => Some((imported, out)),
                 Err(error) => {
-                    assert!(export::unmet(&imported.profile, to).is_some());
+                    assert!(export::missing(&imported.profile, to).is_some());
                     said(Some(error));
                     None
                 }

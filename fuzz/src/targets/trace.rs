@@ -4,7 +4,7 @@
 use super::said::said;
 use crate::bare_trace::{bare_chunks, trace_of};
 use mallow_profile::ProcessIndex;
-use mallow_profile::analysis::{Course, Pass, Plan, Slices, Window};
+use mallow_profile::analysis::{Pass, Plan, Slices, Trend, Window};
 use mallow_trace::{Trace, read_bytes};
 use std::io::Cursor;
 
@@ -30,14 +30,14 @@ pub(super) fn analyses(data: &[u8]) {
         chains: true,
         temporary_within: Some(3),
         shorter_than_us: Some(1_000),
-        courses: Some(Course::slices(0, 1_000_000)),
+        courses: Some(Trend::slices(0, 1_000_000)),
         ..Plan::default()
     };
     for process in 0..3 {
         let mut pass = Pass::new(plan);
         if trace.analyse(ProcessIndex(process), &mut pass).is_ok() {
             for site in pass.finish().courses {
-                let mut course = Course::new(Course::slices(0, 1_000_000));
+                let mut course = Trend::new(Trend::slices(0, 1_000_000));
                 course.add(&site);
                 course.verdict();
                 course.grew_until_freed_at_end();

@@ -257,7 +257,7 @@ unsafe fn marked(caller: Caller, path: usize) {
             b"tell" => {
                 let what = name.split(|byte| *byte == b'/').next().unwrap_or_default();
                 let value = name.get(what.len() + 1..).unwrap_or_default();
-                marks::mark(caller, Mark::Told, what, decimal(value));
+                marks::mark(caller, Mark::Reported, what, decimal(value));
             }
             _ => {}
         }

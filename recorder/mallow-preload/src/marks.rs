@@ -38,7 +38,7 @@ unsafe extern "C" fn work_settle(_: usize, sp: usize, bp: usize) {
 
 unsafe extern "C" fn work_tell(what: *const c_char, value: u64, sp: usize, bp: usize) {
     // SAFETY: as in `work_begin`.
-    unsafe { mark(Caller { sp, bp }, Mark::Told, text(what), value) };
+    unsafe { mark(Caller { sp, bp }, Mark::Reported, text(what), value) };
 }
 
 unsafe fn text<'a>(name: *const c_char) -> &'a [u8] {

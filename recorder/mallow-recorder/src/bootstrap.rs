@@ -86,7 +86,7 @@ pub(crate) fn started() -> bool {
         if !before.is_null() {
             // Nobody can be told but the process that we were forked from, as above.
             // SAFETY: its memory, which we still have.
-            unsafe { (*before).children_unmet.fetch_add(1, Ordering::Relaxed) };
+            unsafe { (*before).children_missing.fetch_add(1, Ordering::Relaxed) };
         }
     }
     fork_cleared.stage.store(if outcome == Some(true) { READY } else { 0 }, Ordering::Release);

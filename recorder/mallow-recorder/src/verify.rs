@@ -68,7 +68,7 @@ fn addresses(mut node: u32, into: &mut [u64]) -> usize {
     depth
 }
 
-struct Judgement<'a> {
+struct Conclusion<'a> {
     ours: &'a [u64],
     /// Frames of the host that were met; none before its innermost one.
     met: Option<usize>,
@@ -89,35 +89,35 @@ unsafe fn judge(caller: Caller, ours: &[u64]) -> Option<bool> {
     }
     // SAFETY: the symbols have these types by the C++ ABI. `sp` points at the return address.
     unsafe {
-        type Visit = extern "C" fn(*mut c_void, *mut Judgement<'_>) -> c_int;
-        let backtrace: extern "C" fn(Visit, *mut Judgement<'_>) -> c_int = transmute(backtrace);
+        type Visit = extern "C" fn(*mut c_void, *mut Conclusion<'_>) -> c_int;
+        let backtrace: extern "C" fn(Visit, *mut Conclusion<'_>) -> c_int = transmute(backtrace);
         debug_assert_eq!(ours.first(), Some(&*(caller.sp as *const u64)));
-        let mut judgement = Judgement {
+        let mut conclusion = Conclusion {
             ours,
             met: None,
             agrees: true,
             get_ip: transmute::<usize, extern "C" fn(*mut c_void) -> usize>(get_ip),
         };
-        backtrace(visit, &mut judgement);
+        backtrace(visit, &mut conclusion);
         // It may end before us where we follow frame pointers through code without tables, but never after
         // us.
-        Some(judgement.agrees && judgement.met.is_some())
+        Some(conclusion.agrees && conclusion.met.is_some())
     }
 }
 
-extern "C" fn visit(context: *mut c_void, judgement: *mut Judgement<'_>) -> c_int {
+extern "C" fn visit(context: *mut c_void, conclusion: *mut Conclusion<'_>) -> c_int {
     const GO_ON: c_int = 0;
     // SAFETY: the unwinder passes on what `judge` gave it.
-    let judgement = unsafe { &mut *judgement };
-    let ip = (judgement.get_ip)(context) as u64;
-    let at = match judgement.met {
+    let conclusion = unsafe { &mut *conclusion };
+    let ip = (conclusion.get_ip)(context) as u64;
+    let at = match conclusion.met {
         // Our own frames come first.
-        None if judgement.ours.first() != Some(&ip) => return GO_ON,
+        None if conclusion.ours.first() != Some(&ip) => return GO_ON,
         None => 0,
         Some(at) => at + 1,
     };
-    judgement.met = Some(at);
-    let ended = ip == 0 && at >= judgement.ours.len();
-    judgement.agrees &= ended || at >= COMPARED_MAX || judgement.ours.get(at) == Some(&ip);
+    conclusion.met = Some(at);
+    let ended = ip == 0 && at >= conclusion.ours.len();
+    conclusion.agrees &= ended || at >= COMPARED_MAX || conclusion.ours.get(at) == Some(&ip);
     GO_ON
 }

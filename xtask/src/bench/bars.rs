@@ -1,7 +1,7 @@
 //! The bars that mallow is held against, with what was measured beside each.
 
-use super::figures::{Row, geometric_mean};
 use super::large::{Analysis, Large};
+use super::metrics::{Row, geometric_mean};
 use super::parts::{Around, Loop, Parts};
 use super::programs::Kind;
 
@@ -144,14 +144,14 @@ fn above_threads_mb(row: &Row) -> f64 {
     row.target_added_bytes() as f64 / 1e6 - row.record_peaks.threads as f64
 }
 
-fn greatest(figures: impl Iterator<Item = (f64, String)>) -> Measured {
-    figures.max_by(|one, other| one.0.total_cmp(&other.0))
+fn greatest(metrics: impl Iterator<Item = (f64, String)>) -> Measured {
+    metrics.max_by(|one, other| one.0.total_cmp(&other.0))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::figures::tests::drifting_row;
+    use crate::bench::metrics::tests::drifting_row;
 
     #[test]
     fn questions_fit_into_the_table() {
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_are_held_against_their_bars() {
+    fn metrics_are_held_against_their_bars() {
         // Ratio 0.125; 2 bytes per call; nothing added in the target.
         let bars = of(&[drifting_row()], None, None);
         assert_eq!(verdict(&bars, "record: added wall / heaptrack's, geom"), "missed");

@@ -148,7 +148,7 @@ fn turn(tool: Tool, nginx: &Nginx, generator: &Path, seconds: &str) -> Result<f6
     if failed {
         return Err(format!("`{}` had requests that failed:\n{output}", run::as_typed(&command)));
     }
-    figure(&output, "Requests/sec:").ok_or_else(|| {
+    metric(&output, "Requests/sec:").ok_or_else(|| {
         format!("`{}` does not say how many requests it sent:\n{output}", run::as_typed(&command))
     })
 }
@@ -157,7 +157,7 @@ fn peak(nginx: &Nginx, generator: &Path, requests: u64) -> Result<Peak, String> 
     let mut command = Command::new(generator);
     command.args([nginx.address(), CONNECTIONS.to_string(), format!("{requests}n")]);
     let output = run::captured(&mut command)?;
-    let said = figure(&output, "requests").zip(figure(&output, "resident_bytes_max"));
+    let said = metric(&output, "requests").zip(metric(&output, "resident_bytes_max"));
     match said {
         Some((done, bytes)) if done as u64 == requests => Ok(Peak { requests, bytes: bytes as u64 }),
         _ => Err(format!("`{}` did not do what it was told:\n{output}", run::as_typed(&command))),
@@ -165,7 +165,7 @@ fn peak(nginx: &Nginx, generator: &Path, requests: u64) -> Result<Peak, String> 
 }
 
 /// The figure after `label` on the line that begins with it.
-fn figure(output: &str, label: &str) -> Option<f64> {
+fn metric(output: &str, label: &str) -> Option<f64> {
     let rest = output.lines().find_map(|line| line.trim().strip_prefix(label))?;
     rest.split_whitespace().next()?.parse().ok()
 }

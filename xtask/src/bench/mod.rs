@@ -6,12 +6,12 @@
 //! disturbs what is timed. It prints figures and never fails because of one: a busy machine is not a fault.
 
 mod bars;
-mod figures;
 mod large;
 mod load;
 mod machine;
 mod measure;
 mod memory;
+mod metrics;
 mod parts;
 mod plan;
 mod programs;
@@ -24,8 +24,8 @@ pub(crate) use plan::Plan;
 
 use crate::run;
 use crate::workspaces;
-use figures::Row;
 use measure::Sample;
+use metrics::Row;
 use programs::Program;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -44,7 +44,7 @@ pub(super) fn csv(samples: &[Sample]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::figures::tests::drifting_samples;
+    use crate::bench::metrics::tests::drifting_samples;
 
     #[test]
     fn every_run_is_a_line() {

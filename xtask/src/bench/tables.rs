@@ -1,9 +1,9 @@
 //! The page: tables that read well on a terminal of 100 columns and are Markdown at the same time.
 
 use super::bars;
-use super::figures::{Row, geometric_mean};
 use super::large::Large;
 use super::machine::Facts;
+use super::metrics::{Row, geometric_mean};
 use super::parts::Parts;
 use mallow_base::grouped;
 
@@ -39,8 +39,8 @@ fn around(parts: &Parts) -> String {
 fn loops(parts: &Parts) -> String {
     let cells = parts.loops.iter().map(|it| {
         let mut cells = vec![it.threads.to_string()];
-        let figure = |ns: Option<f64>| ns.map_or_else(|| "-".to_owned(), |ns| format!("{ns:.1}"));
-        cells.extend([Some(it.record_ns), it.collector_ns, Some(it.stat_ns)].map(figure));
+        let metric = |ns: Option<f64>| ns.map_or_else(|| "-".to_owned(), |ns| format!("{ns:.1}"));
+        cells.extend([Some(it.record_ns), it.collector_ns, Some(it.stat_ns)].map(metric));
         cells
     });
     let heads = ["threads", "record ns", "collector ns", "stat ns"];
@@ -211,7 +211,7 @@ fn megabytes(bytes: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::figures::tests::drifting_row;
+    use crate::bench::metrics::tests::drifting_row;
 
     #[test]
     fn the_wall_table_reads_well() {

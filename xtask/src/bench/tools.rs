@@ -123,9 +123,9 @@ impl Tools {
 
 /// Calls of the malloc family: one that moved or resized a block counts as an allocation and a free, but is one.
 fn calls(totals: &Value) -> Result<u64, String> {
-    let figure = |name: &str| totals[name].as_u64().ok_or_else(|| format!("the report has no `{name}`."));
-    let counted = figure("allocations")? + figure("frees")? + figure("failed")?;
-    Ok(counted.saturating_sub(figure("reallocations")?))
+    let metric = |name: &str| totals[name].as_u64().ok_or_else(|| format!("the report has no `{name}`."));
+    let counted = metric("allocations")? + metric("frees")? + metric("failed")?;
+    Ok(counted.saturating_sub(metric("reallocations")?))
 }
 
 #[cfg(test)]

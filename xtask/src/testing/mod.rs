@@ -6,7 +6,7 @@
 mod build;
 mod choice;
 mod failure;
-mod lanes;
+mod tracks;
 
 pub(crate) use choice::{Choice, choices_of_changes};
 
@@ -33,7 +33,7 @@ pub(crate) fn all(root: &Path, mallow: Mallow, lints: Lints, beside: Beside<'_>)
         beside()?;
         Ok(failed)
     };
-    verdict(&lanes::run(binaries, &path, mallow == Mallow::Release, &rest)?)
+    verdict(&tracks::run(binaries, &path, mallow == Mallow::Release, &rest)?)
 }
 
 /// What else is done while the end-to-end tests wait for other programs.

@@ -33,17 +33,17 @@ fn untested(tree: &Tree) -> Vec<Finding> {
     let tested: BTreeSet<String> =
         tree.rust().filter(|file| holds_tests(&file.path)).flat_map(tests_of).collect();
     let mut findings = Vec::new();
-    for figures in tree.files.iter().filter(|file| is_program_file(file) && file.has_extension(&["json"])) {
-        let name = test_name(&figures.path);
+    for metrics in tree.files.iter().filter(|file| is_program_file(file) && file.has_extension(&["json"])) {
+        let name = test_name(&metrics.path);
         let has_source = tree.files.iter().any(|file| {
             is_program_file(file) && !file.has_extension(&["json", "md"]) && test_name(&file.path) == name
         });
         if !has_source {
-            findings.push(figures.finding(0, "there is no program with these figures beside it."));
+            findings.push(metrics.finding(0, "there is no program with these figures beside it."));
         }
         if !tested.contains(&name) {
             let sentence = format!("no test runs it; add `hazard!({name});` to e2e/tests/hazards.rs.");
-            findings.push(figures.finding(0, sentence));
+            findings.push(metrics.finding(0, sentence));
         }
     }
     findings
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     const PROGRAM: (&str, &str) = ("programs/hazards/realloc-chain.c", "int main(void) {}\n");
-    const FIGURES: (&str, &str) = ("programs/hazards/realloc-chain.json", "{}\n");
+    const METRICS: (&str, &str) = ("programs/hazards/realloc-chain.json", "{}\n");
 
     #[test]
     fn a_program_with_its_test_passes() {
@@ -87,7 +87,7 @@ mod tests {
             "#[test]\nfn realloc_chain() {}\n",
             "hazard!(\n    realloc_chain,\n    2\n);",
         ] {
-            assert_eq!(check(&Tree::of(&[PROGRAM, FIGURES, ("e2e/tests/hazards_c.rs", test)])), [], "{test}");
+            assert_eq!(check(&Tree::of(&[PROGRAM, METRICS, ("e2e/tests/hazards_c.rs", test)])), [], "{test}");
         }
         assert_eq!(check(&Tree::of(&[PROGRAM])), []);
     }
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn a_program_without_a_test_is_found() {
         for test in ["// hazard!(realloc_chain);\n", "hazard!(realloc_chains);\n", "\"fn realloc_chain\""] {
-            let found = check(&Tree::of(&[PROGRAM, FIGURES, ("e2e/tests/hazards.rs", test)]));
+            let found = check(&Tree::of(&[PROGRAM, METRICS, ("e2e/tests/hazards.rs", test)]));
             assert_eq!(
                 found[0].to_string(),
                 "programs/hazards/realloc-chain.json: no test runs it; \
@@ -105,8 +105,8 @@ mod tests {
     }
 
     #[test]
-    fn figures_without_a_program_are_found() {
-        let found = check(&Tree::of(&[FIGURES, ("e2e/tests/hazards.rs", "hazard!(realloc_chain);\n")]));
+    fn metrics_without_a_program_are_found() {
+        let found = check(&Tree::of(&[METRICS, ("e2e/tests/hazards.rs", "hazard!(realloc_chain);\n")]));
         assert_eq!(found[0].sentence, "there is no program with these figures beside it.");
     }
 

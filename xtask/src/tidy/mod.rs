@@ -137,9 +137,6 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     match findings.len() {
         0 => {
             println!("    {} files and {} crates keep the rules", tree.files.len(), members.len());
-            let leaving: Vec<String> =
-                retired::leaving(&tree).iter().map(|(word, count)| format!("{word} {count}")).collect();
-            println!("    words to be given up, with the names that have them: {}", leaving.join(", "));
             Ok(())
         }
         1 => Err("one rule is broken, in the line above.".to_owned()),

@@ -9,72 +9,56 @@ use super::tokens::{line, word};
 use super::{Finding, TextFile, Tree};
 use std::collections::BTreeMap;
 
-/// Words that are gone, with what is said instead.
-const GONE: &[(&str, &str)] = &[
-    ("workplace", "work directory"),
-    ("Alarm", "timer"),
-    ("station", "worker thread"),
-    ("folded_process", "process summary"),
-    ("folded_totals", "totals"),
-    ("defeated", "unhookable"),
-    ("stacks_cut", "stacks truncated"),
-];
-
-/// Words that are on their way out. The run says in how many names they still occur, those of each file counted once;
-/// a word without any belongs above.
-const LEAVING: &[(&str, &str)] = &[
-    ("Arrival", "registration"),
-    ("Course", "trend, timeline"),
-    ("Cut", "truncated"),
-    ("Ended", "exited process"),
-    ("Fold", "aggregator"),
-    ("Known", "availability"),
-    ("Look", "heap snapshot"),
-    ("Outside", "external"),
-    ("Pause", "poll backoff"),
-    ("Questions", "live queries"),
-    ("Recorded", "traced process"),
-    ("Setting", "spawn options"),
-    ("Shown", "frame visibility"),
-    ("Shows", "event report"),
-    ("Standing", "position, thread state"),
-    ("Told", "missing data"),
-    ("Way", "rule kind"),
-    ("adopt", "commit"),
+/// The words, with what is said instead.
+const RETIRED: &[(&str, &str)] = &[
     ("aide", "helper thread"),
-    ("asides", "a module for each action"),
+    ("Alarm", "timer"),
+    ("Arrival", "registration"),
     ("booking", "attribution"),
     ("bp_use", "fp use"),
     ("brief", "short-lived"),
     ("bury", "finalize"),
+    ("Course", "trend, phases"),
+    ("Cut", "truncated"),
     ("deaf", "ignored"),
-    ("doubt", "confidence"),
+    ("defeated", "unhookable"),
     ("events_view", "event options"),
     ("figure", "metric"),
+    ("Fold", "aggregator"),
+    ("folded_process", "process summary"),
     ("folded_site", "site summary"),
     ("folded_thread", "thread summary"),
+    ("folded_totals", "totals"),
     ("handed_on", "preserved"),
-    ("hello", "handshake"),
     ("introduce", "register"),
-    ("judgement", "verdict"),
+    ("judgement", "conclusion, verdict"),
     ("keep_unchanged", "revalidate"),
+    ("Known", "availability"),
     ("lane", "channel"),
     ("let_go", "detach"),
     ("meet_early", "resolve pending"),
     ("order_trim", "request trim"),
+    ("Outside", "external"),
     ("overlapped", "displaced"),
     ("patience_us", "reorder window"),
+    ("Pause", "poll backoff"),
     ("plane", "series, metric"),
     ("posthumous", "after exit"),
+    ("Questions", "live queries"),
     ("realloc_moved", "realloc done"),
-    ("silence", "collector timeout"),
+    ("Shown", "frame visibility"),
+    ("Shows", "event report"),
     ("sites_view", "site options"),
+    ("stacks_cut", "stacks truncated"),
+    ("Standing", "position, thread state"),
+    ("station", "worker thread"),
     ("succeed", "replace image"),
     ("surroundings", "unwind context, environment"),
     ("tally", "stats"),
+    ("Told", "missing data, reported"),
     ("unmet", "missing"),
-    ("watched", "features"),
     ("wiped", "cleared by fork"),
+    ("workplace", "work directory"),
 ];
 
 /// Where names are ours.
@@ -82,18 +66,7 @@ const FOLDERS: &[&str] = &["crates", "e2e", "fuzz", "markers", "recorder", "xtas
 
 /// One finding for each retired word in a name.
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
-    files(tree).flat_map(|file| found(file, GONE)).map(|(finding, _)| finding).collect()
-}
-
-/// Words that are on their way out, with in how many names of files they occur, the most frequent first.
-pub(super) fn leaving(tree: &Tree) -> Vec<(&'static str, usize)> {
-    let mut counts: BTreeMap<&str, usize> = LEAVING.iter().map(|(word, _)| (*word, 0)).collect();
-    for (_, word) in files(tree).flat_map(|file| found(file, LEAVING)) {
-        *counts.entry(word).or_default() += 1;
-    }
-    let mut counts: Vec<_> = counts.into_iter().collect();
-    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    counts
+    files(tree).flat_map(|file| found(file, RETIRED)).collect()
 }
 
 fn files(tree: &Tree) -> impl Iterator<Item = &TextFile> {
@@ -102,7 +75,7 @@ fn files(tree: &Tree) -> impl Iterator<Item = &TextFile> {
 
 type Rows = [(&'static str, &'static str)];
 
-fn found(file: &TextFile, rows: &Rows) -> Vec<(Finding, &'static str)> {
+fn found(file: &TextFile, rows: &Rows) -> Vec<Finding> {
     let path = file.path.with_extension("");
     // Each name once, with the line where it stands first.
     let mut names: BTreeMap<String, usize> =
@@ -119,7 +92,7 @@ fn found(file: &TextFile, rows: &Rows) -> Vec<(Finding, &'static str)> {
         for (retired, instead, wanted) in &rows {
             if (is_of_type(&name) || !is_of_type(retired)) && has(&parts, wanted) {
                 let sentence = format!("`{name}`: `{retired}` is retired; say {instead}.");
-                findings.push((file.finding(line, sentence), *retired));
+                findings.push(file.finding(line, sentence));
             }
         }
     }
@@ -158,7 +131,7 @@ mod tests {
 
     fn words(path: &str, text: &str) -> Vec<String> {
         let tree = Tree::of(&[(path, text)]);
-        tree.rust().flat_map(|file| found(file, ROWS)).map(|(finding, _)| finding.to_string()).collect()
+        tree.rust().flat_map(|file| found(file, ROWS)).map(|finding| finding.to_string()).collect()
     }
 
     #[test]

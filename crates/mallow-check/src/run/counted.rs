@@ -3,16 +3,16 @@
 use super::{RunError, Started, Task, environment, unseen};
 use crate::manifest::{Mode, TestSpec};
 use mallow_collect::{RegionRun, WatchedProcess};
-use mallow_gate::measurement::{Environment, Figures, Measurement, Metric, Objects, Run, Site};
+use mallow_gate::measurement::{Environment, Measurement, Metric, Metrics, Objects, Run, Site};
 use mallow_gate::regions::name_among_others;
 use std::cell::OnceCell;
 
 /// What is to be seen of a test's program. Whoever looks reads its libc and its symbols, so it is looked at once, when the
 /// first process has shown its libraries.
-pub(super) type Seen = OnceCell<Look>;
+pub(super) type Seen = OnceCell<ProgramView>;
 
 #[derive(Debug)]
-pub(super) struct Look {
+pub(super) struct ProgramView {
     environment: Environment,
     unseen: Vec<String>,
     notes: Vec<String>,
@@ -80,7 +80,7 @@ pub(super) fn empty(task: &Task<'_>, name: &str, started: &Started, seen: &Seen)
                 false => notes.push(format!("As told by `objects = false`: {}", hidden.sentence)),
             }
         }
-        Look { environment, unseen, notes }
+        ProgramView { environment, unseen, notes }
     });
     let told = started.outcome.warnings.iter().chain(&look.notes);
     Measurement {
@@ -112,9 +112,9 @@ fn run_of(run: &RegionRun) -> Run {
     let sites = run
         .sites
         .iter()
-        .map(|site| Site { frames: site.frames.clone(), figures: figures(&site.figures, site.descriptors) });
+        .map(|site| Site { frames: site.frames.clone(), metrics: metrics(&site.metrics, site.descriptors) });
     Run {
-        figures: figures(&run.figures, run.descriptors),
+        metrics: metrics(&run.metrics, run.descriptors),
         objects: objects(&run.told),
         sites: sites.collect(),
         settled: run.settled,
@@ -133,13 +133,13 @@ fn objects(told: &[(String, u64)]) -> Objects {
     }
 }
 
-fn figures(figures: &mallow_profile::RegionFigures, descriptors: u64) -> Figures {
-    Figures {
-        allocations: figures.allocations,
-        bytes: figures.bytes,
-        peak_bytes: figures.peak_bytes,
-        remaining_blocks: figures.remaining_blocks,
-        remaining_bytes: figures.remaining_bytes,
+fn metrics(metrics: &mallow_profile::RegionMetrics, descriptors: u64) -> Metrics {
+    Metrics {
+        allocations: metrics.allocations,
+        bytes: metrics.bytes,
+        peak_bytes: metrics.peak_bytes,
+        remaining_blocks: metrics.remaining_blocks,
+        remaining_bytes: metrics.remaining_bytes,
         descriptors,
     }
 }
@@ -156,11 +156,11 @@ pub(super) fn whole_run(processes: &[WatchedProcess], mode: Mode) -> Result<Run,
         };
         let run = run_of(run);
         let add = |sum: &mut u64, value: u64| *sum = sum.saturating_add(value);
-        add(&mut whole.figures.allocations, run.figures.allocations);
-        add(&mut whole.figures.bytes, run.figures.bytes);
-        add(&mut whole.figures.peak_bytes, run.figures.peak_bytes);
-        add(&mut whole.figures.remaining_blocks, run.figures.remaining_blocks);
-        add(&mut whole.figures.remaining_bytes, run.figures.remaining_bytes);
+        add(&mut whole.metrics.allocations, run.metrics.allocations);
+        add(&mut whole.metrics.bytes, run.metrics.bytes);
+        add(&mut whole.metrics.peak_bytes, run.metrics.peak_bytes);
+        add(&mut whole.metrics.remaining_blocks, run.metrics.remaining_blocks);
+        add(&mut whole.metrics.remaining_bytes, run.metrics.remaining_bytes);
         whole.sites.extend(run.sites);
     }
     Ok(whole)

@@ -27,7 +27,7 @@ pub enum RunError {
         /// What it was given.
         after: Duration,
         /// The end of what it printed.
-        output: Told,
+        output: Reported,
     },
     /// It ended with an error.
     #[error("the program {}{output}", ended(*exit))]
@@ -35,7 +35,7 @@ pub enum RunError {
         /// How.
         exit: Exit,
         /// The end of what it printed.
-        output: Told,
+        output: Reported,
     },
     /// Somebody pressed Ctrl-C.
     #[error("the check was interrupted")]
@@ -87,9 +87,9 @@ pub enum RunError {
 
 /// The end of a program's output, if it said anything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Told(pub String);
+pub struct Reported(pub String);
 
-impl fmt::Display for Told {
+impl fmt::Display for Reported {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.as_str() {
             "" => write!(f, "; it printed nothing"),
@@ -99,7 +99,7 @@ impl fmt::Display for Told {
 }
 
 /// The last lines of a file.
-pub(super) fn tail(path: &Path) -> Told {
+pub(super) fn tail(path: &Path) -> Reported {
     const BYTES: u64 = 4096;
     const LINES: usize = 20;
     let read = || -> io::Result<Vec<u8>> {
@@ -113,7 +113,7 @@ pub(super) fn tail(path: &Path) -> Told {
     let bytes = read().unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
     let lines: Vec<&str> = text.trim_end().lines().collect();
-    Told(lines[lines.len().saturating_sub(LINES)..].join("\n"))
+    Reported(lines[lines.len().saturating_sub(LINES)..].join("\n"))
 }
 
 fn seconds(duration: Duration) -> String {
@@ -137,7 +137,8 @@ mod tests {
 
     #[test]
     fn a_program_that_failed_is_quoted_and_a_silent_one_too() {
-        let failed = |text: &str| RunError::Failed { exit: Exit::Status(3), output: Told(text.to_owned()) };
+        let failed =
+            |text: &str| RunError::Failed { exit: Exit::Status(3), output: Reported(text.to_owned()) };
         assert_eq!(failed("").to_string(), "the program ended with status 3; it printed nothing");
         assert_eq!(failed("a\nb").to_string(), "the program ended with status 3; it printed at last:\na\nb");
     }
@@ -148,6 +149,6 @@ mod tests {
         let lines: Vec<String> = (0..1000).map(|line| format!("line {line}")).collect();
         std::fs::write(file.path(), lines.join("\n") + "\n").unwrap();
         assert_eq!(tail(file.path()).0, lines[980..].join("\n"));
-        assert_eq!(tail(Path::new("/nonexistent/file")), Told::default());
+        assert_eq!(tail(Path::new("/nonexistent/file")), Reported::default());
     }
 }

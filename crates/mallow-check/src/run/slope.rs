@@ -7,7 +7,7 @@ use super::counted::{Seen, empty, note_blind, of_regions, whole_run};
 use super::{Repeats, RunError, Runner, Task};
 use crate::manifest::Mode;
 use mallow_base::Frame;
-use mallow_gate::measurement::{Figures, Measurement, Objects, Run, Site};
+use mallow_gate::measurement::{Measurement, Metrics, Objects, Run, Site};
 use std::collections::HashMap;
 
 /// One run for each pair of processes; `ops` operations in each.
@@ -40,7 +40,7 @@ pub(super) fn measure(runner: &mut Runner<'_>, task: &Task<'_>) -> Result<Vec<Me
     }
     let measured = Vec::from_iter(measured);
     let is_flat = |measured: &Measurement| {
-        measured.runs.iter().all(|run| run.figures == Figures::default() && run.sites.is_empty())
+        measured.runs.iter().all(|run| run.metrics == Metrics::default() && run.sites.is_empty())
     };
     // What cannot be seen has no slope either.
     match measured.iter().any(|measured| measured.unseen.is_empty() && is_flat(measured)) {
@@ -50,7 +50,7 @@ pub(super) fn measure(runner: &mut Runner<'_>, task: &Task<'_>) -> Result<Vec<Me
 }
 
 fn difference(short: &Run, long: &Run) -> Run {
-    let mut sites: HashMap<&[Frame], (Figures, Figures)> = HashMap::new();
+    let mut sites: HashMap<&[Frame], (Metrics, Metrics)> = HashMap::new();
     let mut order: Vec<&[Frame]> = Vec::new();
     for site in &long.sites {
         let frames = site.frames.as_slice();
@@ -58,20 +58,20 @@ fn difference(short: &Run, long: &Run) -> Run {
             order.push(frames);
             Default::default()
         });
-        sides.1 = sum(&sides.1, &site.figures);
+        sides.1 = sum(&sides.1, &site.metrics);
     }
     for site in &short.sites {
         if let Some(sides) = sites.get_mut(site.frames.as_slice()) {
-            sides.0 = sum(&sides.0, &site.figures);
+            sides.0 = sum(&sides.0, &site.metrics);
         }
     }
     let sites = order.into_iter().filter_map(|frames| {
         let (short, long) = sites[frames];
-        let figures = less(&long, &short);
-        (figures != Figures::default()).then(|| Site { frames: frames.to_vec(), figures })
+        let metrics = less(&long, &short);
+        (metrics != Metrics::default()).then(|| Site { frames: frames.to_vec(), metrics })
     });
     Run {
-        figures: less(&long.figures, &short.figures),
+        metrics: less(&long.metrics, &short.metrics),
         objects: Objects::default(),
         sites: sites.collect(),
         settled: short.settled && long.settled,
@@ -79,16 +79,16 @@ fn difference(short: &Run, long: &Run) -> Run {
     }
 }
 
-fn sum(a: &Figures, b: &Figures) -> Figures {
+fn sum(a: &Metrics, b: &Metrics) -> Metrics {
     by_part(a, b, u64::saturating_add)
 }
 
-fn less(a: &Figures, b: &Figures) -> Figures {
+fn less(a: &Metrics, b: &Metrics) -> Metrics {
     by_part(a, b, u64::saturating_sub)
 }
 
-fn by_part(a: &Figures, b: &Figures, join: impl Fn(u64, u64) -> u64) -> Figures {
-    Figures {
+fn by_part(a: &Metrics, b: &Metrics, join: impl Fn(u64, u64) -> u64) -> Metrics {
+    Metrics {
         allocations: join(a.allocations, b.allocations),
         bytes: join(a.bytes, b.bytes),
         peak_bytes: join(a.peak_bytes, b.peak_bytes),
@@ -104,12 +104,12 @@ mod tests {
 
     fn site(function: &str, allocations: u64) -> Site {
         let frames = vec![Frame { function: function.to_owned(), ..Frame::default() }];
-        Site { frames, figures: Figures { allocations, ..Figures::default() } }
+        Site { frames, metrics: Metrics { allocations, ..Metrics::default() } }
     }
 
     fn run(sites: Vec<Site>) -> Run {
-        let allocations = sites.iter().map(|site| site.figures.allocations).sum();
-        Run { figures: Figures { allocations, ..Figures::default() }, sites, settled: true, ..Run::default() }
+        let allocations = sites.iter().map(|site| site.metrics.allocations).sum();
+        Run { metrics: Metrics { allocations, ..Metrics::default() }, sites, settled: true, ..Run::default() }
     }
 
     #[test]
@@ -117,7 +117,7 @@ mod tests {
         let short = run(vec![site("start", 70), site("work", 1000), site("once", 1)]);
         let long = run(vec![site("start", 70), site("work", 2000), site("table", 3)]);
         let slope = difference(&short, &long);
-        assert_eq!(slope.figures.allocations, 1002);
+        assert_eq!(slope.metrics.allocations, 1002);
         assert_eq!(slope.sites, [site("work", 1000), site("table", 3)]);
     }
 }

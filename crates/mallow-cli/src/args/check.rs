@@ -16,7 +16,7 @@ pub(crate) struct LowCheck {
     #[command(flatten)]
     pub(crate) baselines: LowBaselines,
     #[command(flatten)]
-    pub(crate) shown: LowShown,
+    pub(crate) shown: LowOutputs,
 }
 
 /// Which tests run, and how.
@@ -91,7 +91,7 @@ pub(crate) struct LowBaselines {
 /// How the result is shown.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
-pub(crate) struct LowShown {
+pub(crate) struct LowOutputs {
     /// A table for people, or what SwiftNIO's tests print
     #[arg(long, value_name = "FORMAT", default_value = "text", conflicts_with = "json")]
     pub(crate) format: LowFormat,

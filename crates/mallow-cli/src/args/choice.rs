@@ -2,7 +2,7 @@
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use mallow_formats::export::ExportFormat;
-use mallow_profile::ReallocBooking;
+use mallow_profile::ReallocAttribution;
 use mallow_view::{Direction, Measure, SortKey};
 
 /// One of `all` by its word. `help` says in `--help` what it is; an empty text says nothing.
@@ -40,15 +40,19 @@ pub(super) fn direction() -> impl TypedValueParser<Value = Direction> {
 }
 
 /// Where `realloc`'s blocks count.
-pub(super) fn booking() -> impl TypedValueParser<Value = ReallocBooking> {
-    let word = |booking| match booking {
-        ReallocBooking::OwnSite => "own",
-        ReallocBooking::Origin => "origin",
+pub(super) fn attribution() -> impl TypedValueParser<Value = ReallocAttribution> {
+    let word = |attribution| match attribution {
+        ReallocAttribution::OwnSite => "own",
+        ReallocAttribution::Origin => "origin",
     };
-    one_of(&[ReallocBooking::OwnSite, ReallocBooking::Origin], word, |booking| match booking {
-        ReallocBooking::OwnSite => "Where realloc was called",
-        ReallocBooking::Origin => "Where the block was first allocated, as valgrind's DHAT counts",
-    })
+    one_of(
+        &[ReallocAttribution::OwnSite, ReallocAttribution::Origin],
+        word,
+        |attribution| match attribution {
+            ReallocAttribution::OwnSite => "Where realloc was called",
+            ReallocAttribution::Origin => "Where the block was first allocated, as valgrind's DHAT counts",
+        },
+    )
 }
 
 /// What is written.

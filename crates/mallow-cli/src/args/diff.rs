@@ -3,7 +3,7 @@
 use super::choice;
 use super::filter::LowFrames;
 use clap::{Args, ValueEnum};
-use mallow_profile::ReallocBooking;
+use mallow_profile::ReallocAttribution;
 use mallow_view::Measure;
 use mallow_view::diff::Limit;
 use std::num::NonZeroU64;
@@ -44,8 +44,8 @@ pub(crate) struct LowDiff {
     #[command(flatten)]
     pub(crate) frames: LowFrames,
     /// Count a block that realloc made where realloc was called, or where the block was first allocated
-    #[arg(long, value_name = "WHERE", default_value = "own", value_parser = choice::booking())]
-    pub(crate) realloc: ReallocBooking,
+    #[arg(long, value_name = "WHERE", default_value = "own", value_parser = choice::attribution())]
+    pub(crate) realloc: ReallocAttribution,
     /// End with exit code 1 if a limit is broken, such as 'allocations>+1%', 'bytes>+64KiB' or 'leaked>0'
     #[arg(long, value_name = "LIMIT")]
     pub(crate) fail_on: Vec<Limit>,

@@ -1,7 +1,7 @@
 //! Which sites are looked at, and which frames of their stacks: the same flags in every command that shows stacks.
 
 use clap::Args;
-use mallow_view::{Filter, Shown};
+use mallow_view::{Filter, FrameVisibility};
 
 /// Which frames of a stack are shown.
 #[derive(Debug, Args)]
@@ -27,13 +27,13 @@ pub(crate) struct LowFilter {
     pub(crate) module: Option<String>,
 }
 
-impl From<LowFrames> for Shown {
+impl From<LowFrames> for FrameVisibility {
     fn from(low: LowFrames) -> Self {
-        if low.all_frames { Shown::All } else { Shown::without_plumbing(low.plumbing) }
+        if low.all_frames { FrameVisibility::All } else { FrameVisibility::without_plumbing(low.plumbing) }
     }
 }
 
-impl From<LowFilter> for (Shown, Filter) {
+impl From<LowFilter> for (FrameVisibility, Filter) {
     fn from(low: LowFilter) -> Self {
         (low.frames.into(), Filter { function: low.function, module: low.module })
     }

@@ -3,7 +3,7 @@
 use super::choice;
 use super::filter::LowFilter;
 use clap::Args;
-use mallow_profile::ReallocBooking;
+use mallow_profile::ReallocAttribution;
 use mallow_view::{Direction, SortKey};
 use std::num::NonZeroU64;
 use std::path::PathBuf;
@@ -54,8 +54,8 @@ pub(crate) struct LowReport {
     #[command(flatten)]
     pub(crate) filter: LowFilter,
     /// Count a block that realloc made where realloc was called, or where the block was first allocated
-    #[arg(long, value_name = "WHERE", default_value = "own", value_parser = choice::booking())]
-    pub(crate) realloc: ReallocBooking,
+    #[arg(long, value_name = "WHERE", default_value = "own", value_parser = choice::attribution())]
+    pub(crate) realloc: ReallocAttribution,
     /// Print JSON (schema mallow.report/1)
     #[arg(long)]
     pub(crate) json: bool,

@@ -22,11 +22,11 @@ pub(crate) struct LowSoak {
     #[command(flatten)]
     pub(crate) request: LowHttp,
     #[command(flatten)]
-    pub(crate) course: LowCourse,
+    pub(crate) phases: LowPhases,
     #[command(flatten)]
     pub(crate) limits: LowGrowth,
     #[command(flatten)]
-    pub(crate) shown: LowSoakShown,
+    pub(crate) shown: LowSoakOutputs,
     /// The server to start, with its arguments: everything from its name on is its own
     #[arg(trailing_var_arg = true, required_unless_present_any = ["pid", "read"], value_name = "SERVER")]
     pub(crate) command: Vec<OsString>,
@@ -139,7 +139,7 @@ pub(crate) struct LowHttp {
 /// What happens, one after the other.
 #[derive(Clone, Debug, PartialEq, Args)]
 #[command(next_help_heading = "Course")]
-pub(crate) struct LowCourse {
+pub(crate) struct LowPhases {
     /// Iterations that are judged (20)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) iterations: Option<u32>,
@@ -202,7 +202,7 @@ pub(crate) struct LowGrowth {
 /// How the result is shown.
 #[derive(Clone, Debug, PartialEq, Args)]
 #[command(next_help_heading = "Output")]
-pub(crate) struct LowSoakShown {
+pub(crate) struct LowSoakOutputs {
     /// The form of the report
     #[arg(long, value_name = "FORMAT", default_value = "text", conflicts_with = "json")]
     pub(crate) format: LowSoakFormat,

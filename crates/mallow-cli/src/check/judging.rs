@@ -1,8 +1,8 @@
 //! Running a suite, judging it, and showing what came of it.
 
+use super::ci_environment::CiEnvironment;
 use super::outputs::Outputs;
 use super::request::{Check, CheckForm, Job};
-use super::surroundings::Surroundings;
 use super::update;
 use crate::{exit_code, output, preload, words};
 use mallow_check::baselines::Baselines;
@@ -25,14 +25,14 @@ use std::time::Duration;
 
 /// Judges a suite, or takes its figures over.
 pub(crate) fn run(check: &Check) -> Result<u8, Failure> {
-    let surroundings = Surroundings::of(|name| std::env::var_os(name));
+    let ci_environment = CiEnvironment::of(|name| std::env::var_os(name));
     let suite = Suite::open(check.suite.as_deref(), &check.only)?;
     let baselines = baselines(check, &suite)?;
     let result = measured(check, &suite, &baselines)?;
     if let Job::Update { accept_blind } = check.job {
-        return update::of_result(check, &result, &baselines, accept_blind, &surroundings);
+        return update::of_result(check, &result, &baselines, accept_blind, &ci_environment);
     }
-    Outputs { check, result: &result, surroundings: &surroundings }.write(&suite.folder)?;
+    Outputs { check, result: &result, ci_environment: &ci_environment }.write(&suite.folder)?;
     let outcome = outcome(&result, check.baselines.allow_improvement);
     // A check of no test has checked nothing, which must not pass.
     Ok(outcome.map_or(exit_code::BAD_INPUT, Weight::exit_code))

@@ -1,8 +1,8 @@
 //! The places that a check's result goes to.
 
 use super::checkout::Checkout;
+use super::ci_environment::CiEnvironment;
 use super::request::{Check, CheckForm};
-use super::surroundings::Surroundings;
 use crate::output;
 use mallow_gate::result::CheckResult;
 use mallow_json::check::ReportFile;
@@ -18,7 +18,7 @@ use std::path::Path;
 pub(crate) struct Outputs<'a> {
     pub(crate) check: &'a Check,
     pub(crate) result: &'a CheckResult,
-    pub(crate) surroundings: &'a Surroundings,
+    pub(crate) ci_environment: &'a CiEnvironment,
 }
 
 impl Outputs<'_> {
@@ -38,11 +38,11 @@ impl Outputs<'_> {
         if let Some(path) = &shown.markdown {
             write(path, &page.markdown())?;
         }
-        if let Some(path) = &self.surroundings.step_summary {
+        if let Some(path) = &self.ci_environment.step_summary {
             append(path, &page.markdown())?;
         }
-        if shown.annotations || self.surroundings.github_actions {
-            let checkout = Checkout::new(self.surroundings.checkout.as_deref(), folder);
+        if shown.annotations || self.ci_environment.github_actions {
+            let checkout = Checkout::new(self.ci_environment.checkout.as_deref(), folder);
             let commands =
                 annotations::commands(self.result, page.allow_improvement, &|file| checkout.relative(file));
             // GitHub reads them off stderr as well; stdout may be a document.

@@ -18,7 +18,7 @@ pub(crate) struct Check {
     pub(crate) only: Vec<String>,
     pub(crate) measuring: Measuring,
     pub(crate) baselines: Baselines,
-    pub(crate) shown: Shown,
+    pub(crate) shown: OutputOptions,
 }
 
 /// What is to be done.
@@ -65,7 +65,7 @@ pub(crate) struct Baselines {
 
 /// How the result is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Shown {
+pub(crate) struct OutputOptions {
     pub(crate) form: CheckForm,
     /// None for stdout.
     pub(crate) output: Option<PathBuf>,
@@ -113,7 +113,7 @@ impl From<LowCheck> for Check {
                 allow_improvement: low.baselines.allow_improvement,
                 ci: low.baselines.ci,
             },
-            shown: Shown {
+            shown: OutputOptions {
                 form,
                 output: low.shown.output,
                 junit: low.shown.junit,
@@ -173,7 +173,7 @@ mod tests {
             only: Vec::new(),
             measuring: Measuring::default(),
             baselines: Baselines::default(),
-            shown: Shown {
+            shown: OutputOptions {
                 form: CheckForm::Text,
                 output: None,
                 junit: None,
@@ -209,7 +209,7 @@ mod tests {
                 allow_improvement: true,
                 ci: true,
             },
-            shown: Shown {
+            shown: OutputOptions {
                 form: CheckForm::Nio,
                 output: Some("o".into()),
                 junit: Some("j".into()),

@@ -1,7 +1,7 @@
 //! Taking figures over as baselines.
 
+use super::ci_environment::CiEnvironment;
 use super::request::Check;
-use super::surroundings::Surroundings;
 use super::{judging, read};
 use crate::{exit_code, output};
 use mallow_check::baselines::{Baselines, this_machine};
@@ -20,11 +20,11 @@ pub(crate) fn of_result(
     result: &CheckResult,
     baselines: &Baselines,
     accept_blind: bool,
-    surroundings: &Surroundings,
+    ci_environment: &CiEnvironment,
 ) -> Result<u8, Failure> {
     let options = Options {
         force: accept_blind,
-        is_ci: surroundings.ci || check.baselines.ci,
+        is_ci: ci_environment.ci || check.baselines.ci,
         machine: this_machine(),
     };
     for test in result.tests.iter().filter(|test| test.outcome == Outcome::Error) {
@@ -36,13 +36,13 @@ pub(crate) fn of_result(
 
 /// Of a report that was made elsewhere, in CI as a rule.
 pub(crate) fn from_report(check: &Check, report: &Path, accept_blind: bool) -> Result<u8, Failure> {
-    let surroundings = Surroundings::of(|name| std::env::var_os(name));
+    let ci_environment = CiEnvironment::of(|name| std::env::var_os(name));
     let suite = Suite::open(check.suite.as_deref(), &check.only)?;
     let mut result = ReportFile::from_text(&read(report)?, &report.display().to_string())?.to_result()?;
     suite.keep_selected(&mut result.tests)?;
     let options = Options {
         force: accept_blind,
-        is_ci: surroundings.ci || check.baselines.ci,
+        is_ci: ci_environment.ci || check.baselines.ci,
         machine: Machine::default(),
     };
     write(&plan(&result, &judging::baselines(check, &suite)?, &options)?)

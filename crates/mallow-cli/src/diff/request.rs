@@ -1,7 +1,7 @@
 //! What a command line of `mallow diff` means.
 
 use crate::args::{LowCompat, LowDiff};
-use mallow_profile::ReallocBooking;
+use mallow_profile::ReallocAttribution;
 use mallow_view::Measure;
 use mallow_view::diff::{DiffOptions, Limit};
 use std::num::NonZeroU64;
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 pub(crate) struct Diff {
     pub(crate) before: PathBuf,
     pub(crate) after: PathBuf,
-    pub(crate) booking: ReallocBooking,
+    pub(crate) attribution: ReallocAttribution,
     /// None for allocations, or else what both files know.
     pub(crate) by: Option<Measure>,
     /// What to compare, but for the measure.
@@ -49,7 +49,7 @@ impl From<LowDiff> for Diff {
         Diff {
             before: low.before,
             after: low.after,
-            booking: low.realloc,
+            attribution: low.realloc,
             by: low.by,
             options: DiffOptions {
                 by: Measure::Allocations,
@@ -73,7 +73,7 @@ mod tests {
     use crate::args::LowArgs;
     use crate::request::Request;
     use clap::Parser;
-    use mallow_view::Shown;
+    use mallow_view::FrameVisibility;
 
     fn diff(line: &str) -> Result<Diff, String> {
         let words = std::iter::once("mallow").chain(line.split_whitespace());
@@ -100,13 +100,16 @@ mod tests {
         )?;
         let options = DiffOptions {
             by: Measure::Allocations,
-            shown: Shown::All,
+            shown: FrameVisibility::All,
             depth: Some(8),
             min: 5,
             filter: Some("load".into()),
         };
         assert_eq!((diff.options, diff.by), (options, Some(Measure::Leaked)));
-        assert_eq!((diff.per.get(), diff.limit, diff.booking), (1000, Some(3), ReallocBooking::Origin));
+        assert_eq!(
+            (diff.per.get(), diff.limit, diff.attribution),
+            (1000, Some(3), ReallocAttribution::Origin)
+        );
         let limits: Vec<String> = diff.fail_on.iter().map(ToString::to_string).collect();
         assert_eq!(limits, ["allocations>+1%", "leaked>0"]);
         assert_eq!(diff.form, DiffForm::Markdown);

@@ -25,8 +25,8 @@ impl From<LowReport> for ReportRequest {
         };
         let suppressions =
             SuppressionRequest { files: low.suppressions, embedded: !low.no_embedded_suppressions };
-        let (booking, events) = (low.realloc, low.events.into());
-        ReportRequest { file: low.file, booking, detail, suppressions, options, events }
+        let (attribution, events) = (low.realloc, low.events.into());
+        ReportRequest { file: low.file, attribution, detail, suppressions, options, events }
     }
 }
 
@@ -72,8 +72,8 @@ mod tests {
     use crate::args::LowArgs;
     use crate::request::Request;
     use clap::Parser;
-    use mallow_profile::ReallocBooking;
-    use mallow_view::{Direction, Filter, Shown};
+    use mallow_profile::ReallocAttribution;
+    use mallow_view::{Direction, Filter, FrameVisibility};
 
     #[track_caller]
     fn report(line: &str) -> ReportRequest {
@@ -95,14 +95,14 @@ mod tests {
         let options = ReportOptions {
             layout: Layout::Tables,
             limit: None,
-            shown: Shown::WithoutPlumbing,
+            shown: FrameVisibility::WithoutPlumbing,
             filter: Filter::default(),
             per: None,
         };
         let suppressions = SuppressionRequest { files: Vec::new(), embedded: true };
         let expected = ReportRequest {
             file: "f".into(),
-            booking: ReallocBooking::OwnSite,
+            attribution: ReallocAttribution::OwnSite,
             detail: Detail::Page,
             suppressions,
             options,
@@ -117,10 +117,10 @@ mod tests {
             "--sort leaked --limit 3 --all-frames --function a --module b --realloc origin --json --per 11000 \
              --suppressions x --suppressions y --no-embedded-suppressions",
         );
-        assert_eq!((report.booking, report.detail), (ReallocBooking::Origin, Detail::Document));
+        assert_eq!((report.attribution, report.detail), (ReallocAttribution::Origin, Detail::Document));
         assert_eq!(report.options.layout, Layout::Stacks(Measure::Leaked.into()));
         assert_eq!((report.options.limit, report.options.per), (Some(3), Some(11_000)));
-        assert_eq!(report.options.shown, Shown::All);
+        assert_eq!(report.options.shown, FrameVisibility::All);
         assert_eq!(report.options.filter, Filter { function: Some("a".into()), module: Some("b".into()) });
         let suppressions = SuppressionRequest { files: vec!["x".into(), "y".into()], embedded: false };
         assert_eq!(report.suppressions, suppressions);

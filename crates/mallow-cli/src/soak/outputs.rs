@@ -1,7 +1,7 @@
 //! The places that a soak's result goes to.
 
 use super::script::Script;
-use crate::args::{LowSoakFormat, LowSoakShown};
+use crate::args::{LowSoakFormat, LowSoakOutputs};
 use crate::output;
 use mallow_json::soak::SoakJson;
 use mallow_profile::Profile;
@@ -12,7 +12,7 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 /// Refuses before the server runs what could not be written after it.
-pub(crate) fn check(shown: &LowSoakShown) -> Result<(), Failure> {
+pub(crate) fn check(shown: &LowSoakOutputs) -> Result<(), Failure> {
     let pair = shown.output.as_deref().map(pair);
     let journal = shown.samples.iter().filter(|_| !shown.resume);
     for path in pair.iter().flat_map(|(before, after)| [before, after]).chain(journal) {
@@ -58,7 +58,7 @@ fn is_folder(prefix: &Path) -> bool {
 
 /// Writes the pair of profiles.
 pub(crate) fn write_pair(
-    shown: &LowSoakShown,
+    shown: &LowSoakOutputs,
     edges: Option<&(Profile, Profile)>,
 ) -> Result<Option<(PathBuf, PathBuf)>, Failure> {
     let Some(prefix) = &shown.output else { return Ok(None) };
@@ -80,7 +80,11 @@ pub(crate) fn write_pair(
 }
 
 /// Writes everything else that was asked for; the report comes last, so that it is read first.
-pub(crate) fn write(shown: &LowSoakShown, page: &Page<'_>, settings: Option<&Script>) -> Result<(), Failure> {
+pub(crate) fn write(
+    shown: &LowSoakOutputs,
+    page: &Page<'_>,
+    settings: Option<&Script>,
+) -> Result<(), Failure> {
     let write = |path: &Option<PathBuf>, text: &dyn Fn() -> Result<String, Failure>| match path {
         Some(path) => std::fs::write(path, text()?).map_err(|error| Failure::writing(path, &error)),
         None => Ok(()),

@@ -27,7 +27,7 @@ pub(crate) struct Plan {
 }
 
 /// What was found outside of the command line.
-struct Surroundings<'a> {
+struct PlanContext<'a> {
     low: &'a LowSoak,
     /// Of the file; the environment goes before them.
     file: Vec<(String, String)>,
@@ -47,7 +47,7 @@ pub(crate) fn plan(low: &LowSoak, variable: &dyn Fn(&str) -> Option<String>) -> 
         true => script::of(|name| variable(name).or_else(|| of_file(name)))?,
         false => script::of(|_| None)?,
     };
-    let around = Surroundings { low, file, script, is_script };
+    let around = PlanContext { low, file, script, is_script };
     let (work, notes) = around.work()?;
     let url = around.target(&work);
     let options = SoakOptions {
@@ -60,16 +60,16 @@ pub(crate) fn plan(low: &LowSoak, variable: &dyn Fn(&str) -> Option<String>) -> 
         work,
         accepted: around.accepted(),
         amount: around.amount()?,
-        iterations: low.course.iterations.unwrap_or(if is_script { around.script.tries } else { 20 }),
-        extend: !low.course.no_extend,
-        warm_up: low.course.warm_up.unwrap_or(2),
-        burst: !low.course.no_burst,
-        idle: low.course.idle.unwrap_or(Duration::from_secs(2)),
-        max_time: low.course.max_time,
-        long: low.course.long,
+        iterations: low.phases.iterations.unwrap_or(if is_script { around.script.tries } else { 20 }),
+        extend: !low.phases.no_extend,
+        warm_up: low.phases.warm_up.unwrap_or(2),
+        burst: !low.phases.no_burst,
+        idle: low.phases.idle.unwrap_or(Duration::from_secs(2)),
+        max_time: low.phases.max_time,
+        long: low.phases.long,
         ready_timeout: low.server.ready_timeout.unwrap_or(Duration::from_secs(30)),
-        collection: collection(&low.course.collect),
-        trim: !low.course.no_trim,
+        collection: collection(&low.phases.collect),
+        trim: !low.phases.no_trim,
         keep_connections: low.request.keep_connections,
         record: !low.server.no_record,
         rules: rules(low)?,
@@ -137,7 +137,7 @@ fn collection(low: &LowCollection) -> Collection {
     }
 }
 
-impl Surroundings<'_> {
+impl PlanContext<'_> {
     fn work(&self) -> Result<(Work, Vec<String>), Failure> {
         let low = self.low;
         if let Some(command) = &low.load.exec {

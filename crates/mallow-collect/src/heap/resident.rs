@@ -3,7 +3,7 @@
 //! The short table of the kernel is read as often as a process is sampled. The long one, with every mapping, is read only when
 //! what was recorded does not explain the short one, and again when half as much has come.
 
-use super::{Executables, HeapFigures, HeapSource, Linked, UNEXPLAINED_MIN_BYTES, heap_source};
+use super::{Executables, HeapMetrics, HeapSource, Linked, UNEXPLAINED_MIN_BYTES, heap_source};
 use mallow_wire::shared::Header;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -67,9 +67,9 @@ impl MemoryWatch {
         if !is_much {
             return;
         }
-        let figures = self.figures_of(grown_bytes, header, recorded_bytes());
+        let metrics = self.metrics_of(grown_bytes, header, recorded_bytes());
         let is_runtime = self.runtime.is_some() || self.linked().is_go;
-        if if is_runtime { figures.a_quarter_is_recorded() } else { figures.are_explained() } {
+        if if is_runtime { metrics.a_quarter_is_recorded() } else { metrics.are_explained() } {
             return;
         }
         self.looked_at_bytes = grown_bytes;
@@ -79,16 +79,16 @@ impl MemoryWatch {
         self.resident_bytes = self.resident_bytes.max(mapped.heap_bytes.min(grown_bytes));
     }
 
-    fn figures_of(&self, resident_bytes: u64, header: &Header, recorded_bytes: u64) -> HeapFigures {
+    fn metrics_of(&self, resident_bytes: u64, header: &Header, recorded_bytes: u64) -> HeapMetrics {
         let threads = header.channels_taken.load(Ordering::Relaxed);
         let at_once = u64::from(header.channels_high.load(Ordering::Relaxed));
         let resident_bytes = resident_bytes.saturating_sub(at_once * THREAD_BYTES);
-        HeapFigures { resident_bytes, recorded_bytes, threads }
+        HeapMetrics { resident_bytes, recorded_bytes, threads }
     }
 
     /// What is known up to now: looks, and what the process noted when it announced its exit.
-    pub(crate) fn figures(&self, header: &Header, recorded_bytes: u64) -> HeapFigures {
-        let value = |figure: &std::sync::atomic::AtomicU64| figure.load(Ordering::Relaxed);
+    pub(crate) fn metrics(&self, header: &Header, recorded_bytes: u64) -> HeapMetrics {
+        let value = |metric: &std::sync::atomic::AtomicU64| metric.load(Ordering::Relaxed);
         // Of the end only sums are known: of static data and of the stack as much is left out as there may be.
         let known = value(&header.stack_bytes_at_exit)
             .saturating_add(value(&header.anonymous_bytes_at_start))
@@ -97,7 +97,7 @@ impl MemoryWatch {
         let is_known = header.is_forked == 0 || value(&header.anonymous_bytes_at_start) > 0;
         let at_exit = value(&header.anonymous_bytes_at_exit).saturating_sub(known);
         let at_exit = if is_known { at_exit } else { 0 };
-        self.figures_of(self.resident_bytes.max(at_exit), header, recorded_bytes)
+        self.metrics_of(self.resident_bytes.max(at_exit), header, recorded_bytes)
     }
 
     fn linked(&self) -> Linked {
@@ -107,7 +107,7 @@ impl MemoryWatch {
     /// Where the memory comes from. `modules` are paths of libraries that stood on the process's stacks.
     pub(crate) fn source<'a>(
         &self,
-        figures: &HeapFigures,
+        metrics: &HeapMetrics,
         header: &Header,
         mut modules: impl Iterator<Item = &'a str>,
     ) -> HeapSource {
@@ -115,7 +115,7 @@ impl MemoryWatch {
         let own_malloc = (header.malloc_is_elsewhere != 0).then_some("malloc");
         let of_modules = || modules.find_map(|path| runtime_of(path.rsplit('/').next()?));
         let runtime = linked.is_go.then_some("Go").or(self.runtime).or_else(of_modules);
-        heap_source(figures, linked.allocator.or(own_malloc), runtime)
+        heap_source(metrics, linked.allocator.or(own_malloc), runtime)
     }
 
     /// Waits until it is known what the executable says.

@@ -9,11 +9,11 @@ use crate::sink::Sink;
 use crate::symbols::{Resolve, symbols_of};
 use crate::target::TracedCommand;
 use mallow_launch::Launch;
-use mallow_profile::{Folded, Process, Profile, Recording};
+use mallow_profile::{Process, Profile, Recording, Summary};
 use mallow_trace::{End, ProcessEnd, ProcessStart, Unseen};
 
 /// What was counted, as it is in memory when the trace is written.
-pub(super) enum Figures {
+pub(super) enum Metrics {
     /// Everything.
     Profile(Box<Profile>),
     /// The regions of each process, when they were asked for.
@@ -27,7 +27,7 @@ pub(super) fn finish<S: Sink>(
     launch: &Launch<'_>,
     about: Recording,
     resolve: Resolve<'_>,
-) -> Result<Figures, CollectError> {
+) -> Result<Metrics, CollectError> {
     let duration_us = collector.now_us();
     collector.close_all()?;
     if collector.exited.is_empty() {
@@ -39,20 +39,20 @@ pub(super) fn finish<S: Sink>(
     let exited = std::mem::take(&mut collector.exited);
     let (index, now_us) = (collector.registered, collector.now_us());
     let sink: &mut dyn Sink = &mut collector.sink;
-    let unmet = put_missing_child(sink, index, now_us, command, launch)?;
+    let missing = put_missing_child(sink, index, now_us, command, launch)?;
     for process in &exited {
         sink.put(process.index, &process.folded)?;
     }
     sink.flush()?;
-    let figures = if collector.wanted.regions.is_none() {
+    let metrics = if collector.wanted.regions.is_none() {
         let named = symbols_of(&exited, ExitedProcess::all_addresses, resolve);
         sink.put_whole(&named.symbols)?;
-        Figures::Profile(Box::new(profile_of(Recording { duration_us, ..about }, exited, unmet, named)))
+        Metrics::Profile(Box::new(profile_of(Recording { duration_us, ..about }, exited, missing, named)))
     } else {
         // Whoever waits for a count is not kept waiting for the names of all that happened around it. The trace's reader
         // looks the others up.
         let symbols = symbols_of(&exited, ExitedProcess::counted_addresses, resolve).symbols;
-        Figures::Regions(regions::watched(exited, &symbols))
+        Metrics::Regions(regions::watched(exited, &symbols))
     };
     let findings = &collector.findings;
     let sentences: Vec<String> = findings.blind.iter().chain(&findings.unseen).cloned().collect();
@@ -61,7 +61,7 @@ pub(super) fn finish<S: Sink>(
     }
     sink.put_whole(&End { duration_us })?;
     sink.flush()?;
-    Ok(figures)
+    Ok(metrics)
 }
 
 /// A command that ended before it could register did nothing that we know of, but it was there: killed at once, or without one of
@@ -81,6 +81,6 @@ fn put_missing_child(
     sink.put(index, &start)?;
     let end = ProcessEnd { ended_us, exit: command.exit(), events_lost: 0 };
     sink.put(index, &end)?;
-    sink.put(index, &Folded::default())?;
+    sink.put(index, &Summary::default())?;
     Ok(Some(process_of(start, end)))
 }

@@ -4,7 +4,7 @@
 //! differ in keys, so every key may be missing.
 
 use super::parts::{bin, damaged, several};
-use super::{Allocator, AllocatorFigures, AllocatorState, Arena};
+use super::{Allocator, AllocatorMetrics, AllocatorState, Arena};
 use crate::{Format, ImportError, Position};
 use mallow_profile::Bin;
 use serde_json::Value;
@@ -52,9 +52,9 @@ fn state_of(root: &Value) -> AllocatorState {
     let page_bytes = root.pointer("/arenas/page").and_then(Value::as_u64).unwrap_or(PAGE_BYTES);
     let arenas = root.get("stats.arenas").and_then(Value::as_object);
     let merged = arenas.and_then(|arenas| arenas.get("merged"));
-    let mut totals = figures_of(&root["stats"], page_bytes);
+    let mut totals = metrics_of(&root["stats"], page_bytes);
     if let Some(merged) = merged {
-        let of_merged = figures_of(merged, page_bytes);
+        let of_merged = metrics_of(merged, page_bytes);
         totals.dirty = of_merged.dirty;
         totals.muzzy = of_merged.muzzy;
         totals.thread_caches = of_merged.thread_caches;
@@ -63,7 +63,7 @@ fn state_of(root: &Value) -> AllocatorState {
     let arena = |(name, value): (&String, &Value)| Arena {
         name: name.clone(),
         threads: value.get("nthreads").and_then(Value::as_u64),
-        figures: figures_of(value, page_bytes),
+        metrics: metrics_of(value, page_bytes),
     };
     let single = arenas.into_iter().flatten().filter(|(name, _)| is_single(name));
     let mut single: Vec<Arena> = single.map(arena).collect();
@@ -79,13 +79,13 @@ fn state_of(root: &Value) -> AllocatorState {
 }
 
 /// Figures of the whole, or of an arena, which counts pages and splits what is allocated.
-fn figures_of(value: &Value, page_bytes: u64) -> AllocatorFigures {
+fn metrics_of(value: &Value, page_bytes: u64) -> AllocatorMetrics {
     let number = |key: &str| value.get(key).and_then(Value::as_u64);
     let pages = |key: &str| number(key).map(|pages| pages.saturating_mul(page_bytes));
     let part = |key: &str| value.pointer(&format!("/{key}/allocated")).and_then(Value::as_u64);
     let parts = || Some(part("small")?.saturating_add(part("large")?));
     let books = || Some(number("base")?.saturating_add(number("internal")?));
-    AllocatorFigures {
+    AllocatorMetrics {
         allocated: number("allocated").or_else(parts),
         active: number("active").or_else(|| pages("pactive")),
         metadata: number("metadata").or_else(books),
@@ -95,7 +95,7 @@ fn figures_of(value: &Value, page_bytes: u64) -> AllocatorFigures {
         dirty: pages("pdirty"),
         muzzy: pages("pmuzzy"),
         thread_caches: number("tcache_bytes"),
-        ..AllocatorFigures::default()
+        ..AllocatorMetrics::default()
     }
 }
 

@@ -19,7 +19,7 @@
 //! A file may hold several of them, among whatever else the program printed to stderr; the last one counts.
 
 use super::parts::{bin, damaged, several};
-use super::{Allocator, AllocatorFigures, AllocatorState, Arena};
+use super::{Allocator, AllocatorMetrics, AllocatorState, Arena};
 use crate::{Format, ImportError, Position};
 use mallow_profile::Bin;
 
@@ -68,9 +68,9 @@ enum Part {
 struct Reader {
     version: String,
     page_bytes: Option<u64>,
-    totals: AllocatorFigures,
+    totals: AllocatorMetrics,
     part: Part,
-    merged: AllocatorFigures,
+    merged: AllocatorMetrics,
     arenas: Vec<Arena>,
     bins: Vec<Bin>,
     /// The columns of the table of bins while its rows are read.
@@ -101,45 +101,45 @@ impl Reader {
                 let name = key["arenas[".len()..].trim_end_matches(']').to_owned();
                 self.arenas.push(Arena { name, ..Arena::default() });
             }
-            _ => self.take_figure(key, rest),
+            _ => self.take_metric(key, rest),
         }
     }
 
-    fn take_figure(&mut self, key: &str, rest: &str) {
+    fn take_metric(&mut self, key: &str, rest: &str) {
         let mut numbers = rest.split_ascii_whitespace().map(|word| word.parse::<u64>().ok());
         let first = numbers.next().flatten();
         let page_bytes = self.page_bytes.unwrap_or(4096);
         let pages = |pages: Option<u64>| pages.map(|pages| pages.saturating_mul(page_bytes));
-        let figures = match self.part {
+        let metrics = match self.part {
             Part::Merged => &mut self.merged,
             Part::Arena => {
                 let Some(arena) = self.arenas.last_mut() else { return };
                 if key == "assigned threads" {
                     arena.threads = first;
                 }
-                &mut arena.figures
+                &mut arena.metrics
             }
             Part::General | Part::Other => return,
         };
         match key {
             // The first column is a time.
-            "dirty" => figures.dirty = pages(numbers.next().flatten()),
-            "muzzy" => figures.muzzy = pages(numbers.next().flatten()),
-            "total" if figures.allocated.is_none() => figures.allocated = first,
-            "active" => figures.active = first,
-            "mapped" => figures.mapped = first,
-            "retained" => figures.retained = first,
+            "dirty" => metrics.dirty = pages(numbers.next().flatten()),
+            "muzzy" => metrics.muzzy = pages(numbers.next().flatten()),
+            "total" if metrics.allocated.is_none() => metrics.allocated = first,
+            "active" => metrics.active = first,
+            "mapped" => metrics.mapped = first,
+            "retained" => metrics.retained = first,
             "base" | "internal" => {
-                figures.metadata = first.map(|bytes| bytes.saturating_add(figures.metadata.unwrap_or(0)));
+                metrics.metadata = first.map(|bytes| bytes.saturating_add(metrics.metadata.unwrap_or(0)));
             }
-            "tcache_bytes" => figures.thread_caches = first,
-            "resident" => figures.resident = first,
+            "tcache_bytes" => metrics.thread_caches = first,
+            "resident" => metrics.resident = first,
             _ => {}
         }
     }
 
     fn state(self, warnings: Vec<String>) -> AllocatorState {
-        let totals = AllocatorFigures {
+        let totals = AllocatorMetrics {
             dirty: self.merged.dirty,
             muzzy: self.merged.muzzy,
             thread_caches: self.merged.thread_caches,
@@ -158,22 +158,22 @@ impl Reader {
 }
 
 /// `Allocated: 1, active: 2, metadata: 3 (n_thp 0), resident: 4, mapped: 5, retained: 6`
-fn totals_of(line: &str) -> AllocatorFigures {
-    let mut figures = AllocatorFigures::default();
+fn totals_of(line: &str) -> AllocatorMetrics {
+    let mut metrics = AllocatorMetrics::default();
     for part in line.split(',') {
         let Some((key, rest)) = part.split_once(':') else { continue };
         let value = rest.split_ascii_whitespace().next().and_then(|word| word.parse().ok());
         match key.trim() {
-            "Allocated" => figures.allocated = value,
-            "active" => figures.active = value,
-            "metadata" => figures.metadata = value,
-            "resident" => figures.resident = value,
-            "mapped" => figures.mapped = value,
-            "retained" => figures.retained = value,
+            "Allocated" => metrics.allocated = value,
+            "active" => metrics.active = value,
+            "metadata" => metrics.metadata = value,
+            "resident" => metrics.resident = value,
+            "mapped" => metrics.mapped = value,
+            "retained" => metrics.retained = value,
             _ => {}
         }
     }
-    figures
+    metrics
 }
 
 /// Where in a row of the table of bins the columns are.

@@ -20,7 +20,7 @@
 //! Chunks in threads' caches count as used. The totals behind the arenas are of all of them together.
 
 use super::parts::damaged;
-use super::{Allocator, AllocatorFigures, AllocatorState, Arena};
+use super::{Allocator, AllocatorMetrics, AllocatorState, Arena};
 use crate::{Format, ImportError, Position};
 use mallow_profile::Bin;
 use quick_xml::Reader;
@@ -121,7 +121,7 @@ impl Info {
         let arena = |(name, sums): &(String, Sums)| Arena {
             name: name.clone(),
             threads: None,
-            figures: sums.figures(),
+            metrics: sums.metrics(),
         };
         let bin = |((size_min, size_max), (free_blocks, waste_bytes))| Bin {
             size_min,
@@ -134,7 +134,7 @@ impl Info {
         AllocatorState {
             allocator: Allocator::Glibc,
             version: String::new(),
-            totals: self.whole.figures(),
+            totals: self.whole.metrics(),
             arenas: self.arenas.iter().map(arena).collect(),
             bins: self.chunks.into_iter().map(bin).collect(),
             warnings,
@@ -143,10 +143,10 @@ impl Info {
 }
 
 impl Sums {
-    fn figures(&self) -> AllocatorFigures {
+    fn metrics(&self) -> AllocatorMetrics {
         let free = self.fast.saturating_add(self.rest);
         let own_mappings = self.mmap.unwrap_or(0);
-        AllocatorFigures {
+        AllocatorMetrics {
             allocated: self.current.map(|current| current.saturating_sub(free).saturating_add(own_mappings)),
             mapped: self.current.map(|current| current.saturating_add(own_mappings)),
             free: self.current.map(|_| free),
@@ -156,7 +156,7 @@ impl Sums {
                 .address_space
                 .zip(self.current)
                 .map(|(space, current)| space.saturating_sub(current)),
-            ..AllocatorFigures::default()
+            ..AllocatorMetrics::default()
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use super::left_out;
 use super::valgrind_frames::FrameTexts;
-use mallow_profile::{Known, Process, Profile, SiteTotals, TimeUnit};
+use mallow_profile::{Availability, Process, Profile, SiteTotals, TimeUnit};
 use rustc_hash::FxHashMap;
 use std::io::{self, Write};
 
@@ -71,7 +71,7 @@ fn says_something(totals: &SiteTotals) -> bool {
         || totals.live_bytes_max > 0
 }
 
-fn tells_lifetimes(known: &Known) -> bool {
+fn tells_lifetimes(known: &Availability) -> bool {
     known.peak || known.leaked || known.own_maximum || known.lifetimes
 }
 

@@ -43,12 +43,12 @@ pub(super) fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<Vec<St
     let mut warnings = vec![String::from(
         "the Firefox Profiler shows bytes; numbers of allocations and source lines are left out",
     )];
-    for (is_known, figure, view) in [
+    for (is_known, metric, view) in [
         (profile.known.bytes, "bytes allocated", "of allocations and deallocations hold only what leaked"),
         (profile.known.leaked, "what was live at the end", "of retained memory means nothing"),
     ] {
         if !is_known {
-            warnings.push(format!("the profile does not tell {figure}: the view {view}"));
+            warnings.push(format!("the profile does not tell {metric}: the view {view}"));
         }
     }
     warnings.extend(left_out::sentence(profile, "the Firefox Profiler", &["allocations", "peak", "leaked"]));

@@ -20,22 +20,22 @@ const MADE_UP_STEP: u64 = 0x10;
 pub(super) fn write(profile: &Profile, measure: Measure, out: &mut dyn Write) -> io::Result<Vec<String>> {
     let live = Live::of(profile, measure);
     let is_accumulated = profile.known.allocations && profile.known.bytes;
-    let mut figures: BTreeMap<Option<StackId>, SiteTotals> = BTreeMap::new();
+    let mut metrics: BTreeMap<Option<StackId>, SiteTotals> = BTreeMap::new();
     for site in &profile.sites {
         let mut totals = site.totals;
         if !is_accumulated {
             // As jemalloc writes it without prof_accum: both or none of them.
             (totals.allocations, totals.bytes) = (0, 0);
         }
-        figures.entry(site.stack).or_default().add(&totals);
+        metrics.entry(site.stack).or_default().add(&totals);
     }
-    figures.retain(|_, totals| live.has_figures(totals));
-    let addresses = Addresses::of(profile, figures.keys().copied());
+    metrics.retain(|_, totals| live.has_metrics(totals));
+    let addresses = Addresses::of(profile, metrics.keys().copied());
     write_names(profile, &addresses, out)?;
     let mut all = SiteTotals::default();
-    figures.values().for_each(|totals| all.add(totals));
+    metrics.values().for_each(|totals| all.add(totals));
     writeln!(out, "heap_v2/0\n  t*: {}", live.line(&all))?;
-    for (stack, totals) in &figures {
+    for (stack, totals) in &metrics {
         write!(out, "@")?;
         for address in addresses.of_stack(profile, *stack) {
             write!(out, " {address:#x}")?;
@@ -89,7 +89,7 @@ impl Live {
         }
     }
 
-    fn has_figures(self, totals: &SiteTotals) -> bool {
+    fn has_metrics(self, totals: &SiteTotals) -> bool {
         self.of_site(totals) != (0, 0) || (totals.allocations, totals.bytes) != (0, 0)
     }
 

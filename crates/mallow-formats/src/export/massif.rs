@@ -32,13 +32,13 @@ pub(super) fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<Vec<St
     let mut warnings = warnings(profile, process);
     let mut texts = FrameTexts::new(profile, Vec::new());
     let mut cut = false;
-    let mut tree = |figure: fn(&SiteTotals) -> u64| {
+    let mut tree = |metric: fn(&SiteTotals) -> u64| {
         let own = profile.sites.iter().filter(|site| site.process == ProcessIndex(index));
         let mut tree = Tree::default();
-        for site in own.filter(|site| figure(&site.totals) > 0) {
+        for site in own.filter(|site| metric(&site.totals) > 0) {
             let frames = texts.stack(site.stack, DEPTH_MAX + 1);
             cut |= frames.len() > DEPTH_MAX;
-            tree.add(&frames[..frames.len().min(DEPTH_MAX)], figure(&site.totals));
+            tree.add(&frames[..frames.len().min(DEPTH_MAX)], metric(&site.totals));
         }
         tree
     };

@@ -7,7 +7,7 @@ use super::ExportFormat;
 use mallow_profile::{Measure, Profile};
 
 /// Why a profile cannot be written in a format; none when it can.
-pub fn unmet(profile: &Profile, format: ExportFormat) -> Option<String> {
+pub fn missing(profile: &Profile, format: ExportFormat) -> Option<String> {
     let known = &profile.known;
     let is_timed = profile.processes.iter().any(|process| !process.live_samples.is_empty());
     let (is_met, needed) = match format {
@@ -19,7 +19,7 @@ pub fn unmet(profile: &Profile, format: ExportFormat) -> Option<String> {
             (known.bytes || known.peak || known.leaked, "bytes")
         }
         ExportFormat::Pprof if known.leaked_blocks || known.peak_blocks => (true, ""),
-        ExportFormat::Pprof | ExportFormat::Folded | ExportFormat::Speedscope => {
+        ExportFormat::Pprof | ExportFormat::Summary | ExportFormat::Speedscope => {
             (Measure::ALL.iter().any(|measure| measure.is_known(known)), "a figure by stack")
         }
     };

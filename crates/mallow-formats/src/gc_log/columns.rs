@@ -95,7 +95,7 @@ impl Columns {
             expected,
         };
         let whole = |column: &Column| match fields[column.index].parse::<u64>() {
-            Ok(figure) => Ok(figure),
+            Ok(metric) => Ok(metric),
             Err(_) => Err(damaged(column, "a whole number")),
         };
         let optional = |column: &Option<Column>| column.as_ref().map(whole).transpose();
@@ -126,7 +126,7 @@ impl Columns {
         let unit = choice.resident_unit.unwrap_or(unit_of(&column.name, largest));
         if unit == ResidentUnit::Kibibytes {
             for row in rows {
-                row.resident_bytes = row.resident_bytes.map(|figure| figure.saturating_mul(1024));
+                row.resident_bytes = row.resident_bytes.map(|metric| metric.saturating_mul(1024));
             }
         }
         // Zero is what an unset custom field has; then nobody measured.

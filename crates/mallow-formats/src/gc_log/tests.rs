@@ -13,7 +13,7 @@ fn sentence(lines: &str) -> String {
 }
 
 #[test]
-fn a_line_gives_its_figures_by_name() {
+fn a_line_gives_its_metrics_by_name() {
     let log = of("start\t1500000000000000\t7\t900\t0\t2048\t3\t\n\
                   end_sweep\t1500000002500000\t7\t500\toldmalloc\t4096\t5\t\n")
     .expect("a log");

@@ -16,7 +16,7 @@ use super::text_stacks::{TextStacks, named, without_offset};
 use crate::lines::Lines;
 use crate::{ImportError, Imported};
 use mallow_base::Frame;
-use mallow_profile::{Known, SiteTotals};
+use mallow_profile::{Availability, SiteTotals};
 use std::collections::BTreeMap;
 
 /// What a map tells.
@@ -34,7 +34,7 @@ enum Role {
 
 /// Reads maps.
 pub(super) fn read(lines: Lines<'_>) -> Result<Imported, ImportError> {
-    let mut stacks = TextStacks::new(Known::NOTHING);
+    let mut stacks = TextStacks::new(Availability::NOTHING);
     let mut maps: BTreeMap<String, (Role, u64)> = BTreeMap::new();
     let mut entries = Entries::new(lines);
     let printings = Printings::of(&mut entries)?;
@@ -51,10 +51,10 @@ pub(super) fn read(lines: Lines<'_>) -> Result<Imported, ImportError> {
     if !(has(Role::Allocations) || has(Role::Bytes) || has(Role::Stats)) {
         return Err(entries.expected("a map of numbers by stack, such as @malloc_calls[ustack()] = count()"));
     }
-    *stacks.builder().known() = Known {
+    *stacks.builder().known() = Availability {
         allocations: has(Role::Stats) || has(Role::Allocations),
         bytes: has(Role::Stats) || has(Role::Bytes),
-        ..Known::NOTHING
+        ..Availability::NOTHING
     };
     let mut warnings = warnings(&maps, entries.is_cut());
     warnings.extend(printings.warnings);

@@ -11,7 +11,7 @@ mod points;
 use crate::source::Source;
 use crate::{Format, ImportError, Imported, Position};
 use header::{Header, Version};
-use mallow_profile::{Known, Process, ProfileBuilder, Recording, TimeUnit};
+use mallow_profile::{Availability, Process, ProfileBuilder, Recording, TimeUnit};
 use points::Points;
 use serde::de::DeserializeSeed;
 use serde_json::error::Category;
@@ -35,7 +35,7 @@ pub(crate) fn read(source: Source<'_>) -> Result<Imported, ImportError> {
 
     let (time_unit, times_known) = header.time_unit(&mut warnings);
     let time = |time: Option<u64>| if times_known { time.unwrap_or_default() } else { 0 };
-    let known = Known {
+    let known = Availability {
         allocations: true,
         bytes: true,
         peak: header.tells_lifetimes(),
@@ -45,7 +45,7 @@ pub(crate) fn read(source: Source<'_>) -> Result<Imported, ImportError> {
         own_maximum: header.tells_lifetimes(),
         own_maximum_blocks: header.tells_lifetimes(),
         lifetimes: header.tells_lifetimes() && times_known,
-        ..Known::NOTHING
+        ..Availability::NOTHING
     };
     let mut builder = ProfileBuilder::new(header.recording(time_unit, time(header.ended)), known);
     let process = builder.add_process(Process {

@@ -10,9 +10,9 @@ use super::text_stacks::{TextStacks, is_address, named, without_offset};
 use crate::lines::Lines;
 use crate::{ImportError, Imported};
 use mallow_base::Frame;
-use mallow_profile::{Known, SiteTotals};
+use mallow_profile::{Availability, SiteTotals};
 
-const KNOWN: Known = Known { allocations: true, ..Known::NOTHING };
+const KNOWN: Availability = Availability { allocations: true, ..Availability::NOTHING };
 
 /// Reads an aggregation.
 pub(super) fn read(mut lines: Lines<'_>) -> Result<Imported, ImportError> {

@@ -7,9 +7,9 @@
 use super::text_stacks::{TextStacks, named};
 use crate::lines::Lines;
 use crate::{Format, ImportError, Imported};
-use mallow_profile::{Known, SiteTotals};
+use mallow_profile::{Availability, SiteTotals};
 
-const KNOWN: Known = Known { allocations: true, ..Known::NOTHING };
+const KNOWN: Availability = Availability { allocations: true, ..Availability::NOTHING };
 
 /// Reads folded stacks.
 pub(super) fn read(mut lines: Lines<'_>) -> Result<Imported, ImportError> {
@@ -21,17 +21,17 @@ pub(super) fn read(mut lines: Lines<'_>) -> Result<Imported, ImportError> {
         if line.is_empty() || line.starts_with("# ") {
             continue;
         }
-        let Some((stack, figure)) =
-            line.rsplit_once(' ').and_then(|(stack, text)| Some((stack, figure(text)?)))
+        let Some((stack, metric)) =
+            line.rsplit_once(' ').and_then(|(stack, text)| Some((stack, metric(text)?)))
         else {
             return Err(lines.expected("frames with semicolons between them, a blank and a number"));
         };
         count += 1;
-        fractions += u64::from(figure.is_cut);
+        fractions += u64::from(metric.is_cut);
         comparisons += u64::from(
-            stack.trim_end().rsplit_once(' ').is_some_and(|(_, text)| self::figure(text).is_some()),
+            stack.trim_end().rsplit_once(' ').is_some_and(|(_, text)| self::metric(text).is_some()),
         );
-        let totals = SiteTotals { allocations: figure.whole, ..SiteTotals::default() };
+        let totals = SiteTotals { allocations: metric.whole, ..SiteTotals::default() };
         // heaptrack leaves a semicolon and a blank behind the last frame.
         let frames = stack.trim_end().trim_end_matches(';').split(';').rev().map(|name| named(name.trim()));
         stacks.add(process, frames, &totals);
@@ -39,7 +39,7 @@ pub(super) fn read(mut lines: Lines<'_>) -> Result<Imported, ImportError> {
     if count > 0 && comparisons == count {
         let reason =
             "each stack has two figures, so it is a comparison; give the two files that it was made of";
-        return Err(ImportError::Unsupported { format: Format::Folded, reason: reason.to_owned() });
+        return Err(ImportError::Unsupported { format: Format::Summary, reason: reason.to_owned() });
     }
     let mut warnings = vec![String::from(
         "folded stacks have one figure without a unit; it is taken as a number of allocations",
@@ -50,14 +50,14 @@ pub(super) fn read(mut lines: Lines<'_>) -> Result<Imported, ImportError> {
     Ok(stacks.finish(warnings, true))
 }
 
-struct Figure {
+struct Metric {
     whole: u64,
     /// Whether a fraction was cut off.
     is_cut: bool,
 }
 
 /// A number, with a fraction or without.
-fn figure(text: &str) -> Option<Figure> {
+fn metric(text: &str) -> Option<Metric> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let are_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     if whole.is_empty() || !are_digits(whole) || !are_digits(fraction) {
@@ -65,5 +65,5 @@ fn figure(text: &str) -> Option<Figure> {
     }
     // Only a damaged file has a number that does not fit.
     let whole = whole.parse().unwrap_or(u64::MAX);
-    Some(Figure { whole, is_cut: fraction.bytes().any(|digit| digit != b'0') })
+    Some(Metric { whole, is_cut: fraction.bytes().any(|digit| digit != b'0') })
 }

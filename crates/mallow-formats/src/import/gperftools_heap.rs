@@ -16,7 +16,7 @@
 //! #   0x4d9bd3   main.block+0x53   heaps/heaps.go:19
 //! ```
 
-use super::jemalloc_heap::{Figures, Heap, Mappings, Sampling, Symbols, addresses_of};
+use super::jemalloc_heap::{Heap, Mappings, Metrics, Sampling, Symbols, addresses_of};
 use crate::lines::Lines;
 use crate::{Format, ImportError, Imported};
 use mallow_base::Frame;
@@ -73,8 +73,8 @@ pub(super) fn read_after_header(
 fn sampling_of(header: &str, lines: &Lines<'_>) -> Result<Sampling, ImportError> {
     let expected = || lines.expected("heap profile: blocks: bytes [blocks: bytes] @ kind");
     let rest = header.trim().strip_prefix("heap profile:").ok_or_else(expected)?;
-    let (figures, kind) = rest.split_once(']').ok_or_else(expected)?;
-    Figures::of_text(figures).ok_or_else(expected)?;
+    let (metrics, kind) = rest.split_once(']').ok_or_else(expected)?;
+    Metrics::of_text(metrics).ok_or_else(expected)?;
     let kind = kind.trim().strip_prefix('@').unwrap_or_default().trim();
     let (kind, period) = kind.split_once('/').unwrap_or((kind, ""));
     let period =
@@ -97,16 +97,16 @@ fn sampling_of(header: &str, lines: &Lines<'_>) -> Result<Sampling, ImportError>
 #[derive(Default)]
 struct Entry {
     addresses: Vec<u64>,
-    raw: Figures,
+    raw: Metrics,
     named: FxHashSet<u64>,
 }
 
 impl Entry {
     /// `8000:  6216000 [  8000:  6216000] @ 0x55c97d80b1f8 0x55c97d80b288`
     fn of(line: &str) -> Option<Entry> {
-        let (figures, rest) = line.split_once(']')?;
+        let (metrics, rest) = line.split_once(']')?;
         let addresses = addresses_of(rest.trim_start().strip_prefix('@')?)?;
-        Some(Entry { addresses, raw: Figures::of_text(figures)?, named: FxHashSet::default() })
+        Some(Entry { addresses, raw: Metrics::of_text(metrics)?, named: FxHashSet::default() })
     }
 
     /// Go names all calls but those of its own runtime that only carry an allocation, or start a thread.

@@ -40,7 +40,7 @@ use events::{Events, counted};
 use fields::{Fields, NotThere};
 use frames::Frames;
 use header::Header;
-use mallow_profile::{Fold, Known, LocationId, Process, ProfileBuilder, Recording, Sample};
+use mallow_profile::{Aggregator, Availability, LocationId, Process, ProfileBuilder, Recording, Sample};
 use modules::Modules;
 
 /// heaptrack's own reader takes the page size from `I`; this is for files from before there was one.
@@ -90,7 +90,7 @@ struct Skipped {
 
 impl Reader {
     fn new(header: Header) -> Reader {
-        let known = Known {
+        let known = Availability {
             allocations: true,
             bytes: true,
             temporary: true,
@@ -100,7 +100,7 @@ impl Reader {
             leaked_blocks: true,
             own_maximum: true,
             own_maximum_blocks: true,
-            ..Known::NOTHING
+            ..Availability::NOTHING
         };
         Reader {
             header,
@@ -198,7 +198,7 @@ impl Reader {
             _ => {
                 let size = fields.number("a size");
                 let stack = fields.number("a stack").and_then(|trace| self.frames.trace(trace));
-                self.events.add_pair(size.unwrap_or(0), stack.unwrap_or(Fold::NO_STACK));
+                self.events.add_pair(size.unwrap_or(0), stack.unwrap_or(Aggregator::NO_STACK));
                 size.and(stack).map(|_| ())
             }
         }
@@ -215,7 +215,7 @@ impl Reader {
             (b'+', true) => {
                 let (trace, pointer) = (fields.number("a stack")?, fields.number("a pointer")?);
                 let stack = self.frames.trace(trace);
-                self.events.alloc_at(pointer, first, stack.unwrap_or(Fold::NO_STACK));
+                self.events.alloc_at(pointer, first, stack.unwrap_or(Aggregator::NO_STACK));
                 stack?;
             }
             (_, true) => self.events.free_at(first),

@@ -6,18 +6,18 @@
 
 mod sections;
 
-pub(crate) use sections::{Figures, Item, Items};
+pub(crate) use sections::{Item, Items, Metrics};
 
 use super::text_stacks::TextStacks;
 use crate::lines::Lines;
 use crate::{ImportError, Imported};
 use mallow_base::Frame;
-use mallow_profile::{Known, SiteTotals};
+use mallow_profile::{Availability, SiteTotals};
 use rustc_hash::FxHashMap;
 
 /// What the sections told so far.
 #[derive(Default)]
-struct Told {
+struct Reported {
     /// The place of each stack in `sites`.
     places: FxHashMap<Vec<Frame>, usize>,
     sites: Vec<(Vec<Frame>, BySection)>,
@@ -40,16 +40,16 @@ struct BySection {
 
 /// Reads the text.
 pub(super) fn read(lines: Lines<'_>) -> Result<Imported, ImportError> {
-    let mut told = Told::default();
+    let mut told = Reported::default();
     let mut items = Items::new(lines);
-    let mut known = Known::NOTHING;
+    let mut known = Availability::NOTHING;
     items.for_each(|item| match item {
-        Item::Entry(figures, frames) => {
-            known.allocations |= !matches!(figures, Figures::Leaked { .. });
-            known.peak |= matches!(figures, Figures::Calls { .. } | Figures::Peak { .. });
-            known.leaked |= matches!(figures, Figures::Leaked { .. });
-            known.temporary |= matches!(figures, Figures::Temporary { .. });
-            told.add(figures, frames);
+        Item::Entry(metrics, frames) => {
+            known.allocations |= !matches!(metrics, Metrics::Leaked { .. });
+            known.peak |= matches!(metrics, Metrics::Calls { .. } | Metrics::Peak { .. });
+            known.leaked |= matches!(metrics, Metrics::Leaked { .. });
+            known.temporary |= matches!(metrics, Metrics::Temporary { .. });
+            told.add(metrics, frames);
         }
         Item::Total(name, value) => told.totals.push((name, value)),
         Item::Omitted => told.omitted += 1,
@@ -63,8 +63,8 @@ pub(super) fn read(lines: Lines<'_>) -> Result<Imported, ImportError> {
     Ok(told.profile(known))
 }
 
-impl Told {
-    fn add(&mut self, figures: Figures, frames: Vec<Frame>) {
+impl Reported {
+    fn add(&mut self, metrics: Metrics, frames: Vec<Frame>) {
         let sites = &mut self.sites;
         let place = *self.places.entry(frames).or_insert_with_key(|frames| {
             sites.push((frames.clone(), BySection::default()));
@@ -72,24 +72,24 @@ impl Told {
         });
         let site = &mut sites[place].1;
         let add = |sum: &mut u64, value: u64| *sum = sum.saturating_add(value);
-        match figures {
-            Figures::Calls { calls, peak_bytes } => {
+        match metrics {
+            Metrics::Calls { calls, peak_bytes } => {
                 add(&mut site.calls[0], calls);
                 add(&mut site.peak_bytes[0], peak_bytes);
             }
-            Figures::Peak { peak_bytes, calls } => {
+            Metrics::Peak { peak_bytes, calls } => {
                 add(&mut site.calls[1], calls);
                 add(&mut site.peak_bytes[1], peak_bytes);
             }
-            Figures::Leaked { leaked_bytes } => add(&mut site.leaked_bytes, leaked_bytes),
-            Figures::Temporary { temporary, calls } => {
+            Metrics::Leaked { leaked_bytes } => add(&mut site.leaked_bytes, leaked_bytes),
+            Metrics::Temporary { temporary, calls } => {
                 add(&mut site.calls[2], calls);
                 add(&mut site.temporary, temporary);
             }
         }
     }
 
-    fn profile(self, known: Known) -> Imported {
+    fn profile(self, known: Availability) -> Imported {
         let mut stacks = TextStacks::new(known);
         let command = self.total("Debuggee command was").unwrap_or_default().to_owned();
         stacks.builder().recording().command = command.split_whitespace().map(str::to_owned).collect();

@@ -19,7 +19,7 @@ mod mappings;
 mod sampling;
 mod symbols;
 
-pub(super) use heap::{Figures, Heap, addresses_of};
+pub(super) use heap::{Heap, Metrics, addresses_of};
 pub(super) use mappings::Mappings;
 pub(crate) use mappings::NO_ADDRESS;
 pub(super) use mappings::bias_of;
@@ -83,7 +83,7 @@ fn read_after_header(header: &str, mut lines: Lines<'_>, symbols: Symbols) -> Re
 struct Entry<'a> {
     /// None for all threads together.
     thread: Option<u64>,
-    raw: Figures,
+    raw: Metrics,
     name: &'a str,
 }
 
@@ -92,18 +92,18 @@ impl<'a> Entry<'a> {
     fn of(line: &'a str) -> Option<Entry<'a>> {
         let (thread, rest) = line.strip_prefix('t')?.split_once(':')?;
         let thread = if thread == "*" { None } else { Some(thread.parse().ok()?) };
-        let (figures, name) = rest.split_once(']')?;
-        Some(Entry { thread, raw: Figures::of_text(figures)?, name: name.trim() })
+        let (metrics, name) = rest.split_once(']')?;
+        Some(Entry { thread, raw: Metrics::of_text(metrics)?, name: name.trim() })
     }
 }
 
 fn add(heap: &mut Heap, entry: Entry<'_>, stack: Option<&[u64]>, sampling: Sampling) {
-    let figures = sampling.estimate(&entry.raw);
+    let metrics = sampling.estimate(&entry.raw);
     match (stack, entry.thread) {
         // The totals at the top: the samples of all stacks, from which no estimate can be made.
         (None, None) => {}
         (None, Some(thread)) => heap.name_thread(thread, entry.name),
-        (Some(stack), None) => heap.add_stack(stack, figures),
-        (Some(_), Some(thread)) => heap.add_to_thread(thread, figures),
+        (Some(stack), None) => heap.add_stack(stack, metrics),
+        (Some(_), Some(thread)) => heap.add_to_thread(thread, metrics),
     }
 }

@@ -15,7 +15,7 @@ use crate::lines::Lines;
 use crate::{ImportError, Imported};
 use built::{add_site, builder_of, overgrown, process_of};
 use mallow_base::Bytes;
-use mallow_profile::{Known, LiveSample, Process, ProcessIndex, ProfileBuilder, SiteTotals};
+use mallow_profile::{Availability, LiveSample, Process, ProcessIndex, ProfileBuilder, SiteTotals};
 use snapshot::{Clock, Snapshot};
 use tree::Names;
 
@@ -53,7 +53,7 @@ pub(crate) fn read(lines: Lines<'_>) -> Result<Imported, ImportError> {
     let Some(last) = &found.last else { return Err(text.expected("snapshot=0")) };
 
     let warnings = found.warnings();
-    let mut builder = builder_of(&head, last, Known { peak: true, ..Known::NOTHING });
+    let mut builder = builder_of(&head, last, Availability { peak: true, ..Availability::NOTHING });
     let live_samples = found.samples.clone();
     let process = builder.add_process(Process { live_samples, ..process_of(&head, last) });
     let mut frames = names.frames(text.bytes());

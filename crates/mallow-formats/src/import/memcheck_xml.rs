@@ -13,9 +13,11 @@ use crate::source::Source;
 use crate::{Format, ImportError, Imported};
 use errors::{Document, Leak, Raw};
 use mallow_base::Frame;
-use mallow_profile::{Address, Known, LocationId, Process, ProfileBuilder, Recording, SiteTotals, Totals};
+use mallow_profile::{
+    Address, Availability, LocationId, Process, ProfileBuilder, Recording, SiteTotals, Totals,
+};
 
-const KNOWN: Known = Known { leaked: true, leaked_blocks: true, ..Known::NOTHING };
+const KNOWN: Availability = Availability { leaked: true, leaked_blocks: true, ..Availability::NOTHING };
 
 /// memcheck's judgements: the kind in the file, in words.
 const KINDS: [(&str, &str); 4] = [

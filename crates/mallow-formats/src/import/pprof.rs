@@ -10,7 +10,7 @@ mod places;
 use crate::pprof_proto::{COMMAND_COMMENT, Label};
 use crate::{Format, ImportError, Imported};
 use columns::Columns;
-use mallow_profile::{Known, Process, ProfileBuilder, Recording, SiteTotals, Thread, Totals};
+use mallow_profile::{Availability, Process, ProfileBuilder, Recording, SiteTotals, Thread, Totals};
 use messages::Messages;
 use places::Places;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +20,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Imported, ImportError> {
     let messages = Messages::decode(bytes)?;
     let columns = Columns::of(&messages);
     let known = columns.known();
-    if known == Known::NOTHING {
+    if known == Availability::NOTHING {
         return Err(ImportError::Unsupported { format: Format::Pprof, reason: no_memory(&columns) });
     }
     let mut builder = ProfileBuilder::new(recording_of(&messages), known);

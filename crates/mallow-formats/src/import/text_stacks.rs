@@ -5,7 +5,9 @@
 use crate::Imported;
 use crate::rust_name;
 use mallow_base::Frame;
-use mallow_profile::{Address, Known, Process, ProcessIndex, ProfileBuilder, Recording, SiteTotals, StackId};
+use mallow_profile::{
+    Address, Availability, Process, ProcessIndex, ProfileBuilder, Recording, SiteTotals, StackId,
+};
 use rustc_hash::FxHashMap;
 
 /// A profile of stacks without addresses.
@@ -15,7 +17,7 @@ pub(super) struct TextStacks {
 }
 
 impl TextStacks {
-    pub(super) fn new(known: Known) -> TextStacks {
+    pub(super) fn new(known: Availability) -> TextStacks {
         let builder = ProfileBuilder::new(Recording::default(), known);
         TextStacks { builder, processes: FxHashMap::default() }
     }

@@ -1,7 +1,7 @@
 //! Tests of frames as Valgrind writes them.
 
 use super::*;
-use mallow_profile::{Known, Process, Recording, SiteTotals};
+use mallow_profile::{Availability, Process, Recording, SiteTotals};
 
 fn frame(text: &str) -> (Option<u64>, String, Option<String>, Option<u32>, Option<String>) {
     let parsed = parse(text);
@@ -58,7 +58,7 @@ fn the_allocating_function_is_known() {
 /// The stack's locations, innermost first, each with its frames; `~` stands before an inlined one.
 fn stack(texts: &[&str], numbers: &[u32]) -> Vec<String> {
     let mut frames = Frames::new(texts, 1000);
-    let mut builder = ProfileBuilder::new(Recording::default(), Known::NOTHING);
+    let mut builder = ProfileBuilder::new(Recording::default(), Availability::NOTHING);
     let stack = frames.stack(&mut builder, numbers).unwrap();
     let process = builder.add_process(Process::default());
     builder.add_site(process, stack, &SiteTotals::default());
@@ -96,7 +96,7 @@ fn inlined_frames_cannot_grow_without_bound() {
     let long = format!("0x1: {}", "x".repeat(1 << 18));
     let texts: Vec<String> = (0..5).map(|index| format!("0x1: f{index}")).chain([long]).collect();
     let mut frames = Frames::new(&texts, 1000);
-    let mut builder = ProfileBuilder::new(Recording::default(), Known::NOTHING);
+    let mut builder = ProfileBuilder::new(Recording::default(), Availability::NOTHING);
     let made: Vec<bool> = (0..5).map(|short| frames.stack(&mut builder, &[short, 5]).is_ok()).collect();
     assert_eq!(made, [true, true, true, false, false]);
 }

@@ -1,12 +1,13 @@
 //! heaptrack's text as we write it: made-up events whose sums are those of the profile.
 
-use super::print::{Judgement, judge};
-use super::{FILES, by_stack, fixture, folded, held, import, our_judgement};
+use super::print::{Conclusion, judge};
+use super::{FILES, by_stack, fixture, folded, held, import, our_conclusion};
 use mallow_base::Frame;
 use mallow_formats::export::{ExportFormat, ExportOptions, write};
 use mallow_formats::{Format, read_as};
 use mallow_profile::{
-    Address, Known, Measure, Module, Process, Profile, ProfileBuilder, Recording, Sample, SiteTotals, Totals,
+    Address, Availability, Measure, Module, Process, Profile, ProfileBuilder, Recording, Sample, SiteTotals,
+    Totals,
 };
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
@@ -20,7 +21,7 @@ pub(super) fn exported(profile: &Profile) -> (Vec<u8>, Vec<String>) {
     (text, warnings)
 }
 
-fn judge_export(profile: &Profile) -> Judgement {
+fn judge_export(profile: &Profile) -> Conclusion {
     let scratch = tempfile::tempdir().unwrap();
     let file = scratch.path().join("export.txt");
     std::fs::write(&file, exported(profile).0).unwrap();
@@ -28,10 +29,10 @@ fn judge_export(profile: &Profile) -> Judgement {
 }
 
 #[test]
-fn an_export_has_the_figures_of_the_profile_in_heaptracks_eyes() {
+fn an_export_has_the_metrics_of_the_profile_in_heaptracks_eyes() {
     for name in FILES.into_iter().chain(["family.raw.zst", "csv-map-per-row.raw.zst"]) {
         let profile = import(&fixture(name)).profile;
-        assert_eq!(judge_export(&profile), our_judgement(&profile), "{name}");
+        assert_eq!(judge_export(&profile), our_conclusion(&profile), "{name}");
     }
 }
 
@@ -91,7 +92,7 @@ fn of_equal_peaks_the_last_is_broken_down() {
     let profile = read_as(text.as_bytes(), Format::Heaptrack).unwrap().profile;
     assert_eq!(by_stack(&profile, Measure::Peak), BTreeMap::from([(String::from("second;"), 16)]));
     // In an export what is as large as the peak comes behind it, so that heaptrack breaks down the same moment.
-    assert_eq!(judge_export(&profile), our_judgement(&profile));
+    assert_eq!(judge_export(&profile), our_conclusion(&profile));
 }
 
 /// A raw file of allocations and frees at random.
@@ -140,7 +141,7 @@ fn heaptrack_sees_any_history_in_its_export() {
     let few = cases((ProptestConfig::default().cases / 16).max(1));
     let outcome = TestRunner::new(few).run(&histories(), |events| {
         let before = read_as(raw_file(&events).as_bytes(), Format::Heaptrack).unwrap().profile;
-        prop_assert_eq!(judge_export(&before), our_judgement(&before));
+        prop_assert_eq!(judge_export(&before), our_conclusion(&before));
         Ok(())
     });
     outcome.unwrap_or_else(|failure| panic!("{failure}"));
@@ -155,7 +156,7 @@ fn blocks_without_company_are_not_temporary_in_an_export() {
     );
     let before = read_as(text.as_bytes(), Format::Heaptrack).unwrap().profile;
     assert_eq!((before.totals().temporary, before.totals().allocations), (0, 9));
-    assert_eq!(judge_export(&before), our_judgement(&before));
+    assert_eq!(judge_export(&before), our_conclusion(&before));
     let after = read_as(&exported(&before).0, Format::Heaptrack).unwrap();
     assert_eq!((held_by_stack(&after.profile), after.warnings), (held_by_stack(&before), Vec::new()));
 }
@@ -163,7 +164,7 @@ fn blocks_without_company_are_not_temporary_in_an_export() {
 /// Two processes of one stack, as a recording of ours has them.
 fn two_processes() -> Profile {
     let mut builder =
-        ProfileBuilder::new(Recording { duration_us: 90_000, ..Recording::default() }, Known::ALL);
+        ProfileBuilder::new(Recording { duration_us: 90_000, ..Recording::default() }, Availability::ALL);
     let module = builder.module(Module { path: "/srv/my demo".into(), build_id: vec![1] });
     let frame = |function: &str, inlined| Frame {
         function: function.into(),
@@ -215,15 +216,15 @@ fn processes_are_added_up() {
     let scratch = tempfile::tempdir().unwrap();
     let file = scratch.path().join("export.txt");
     std::fs::write(&file, &text).unwrap();
-    let judgement = judge(&file);
+    let conclusion = judge(&file);
     let work = "main (demo.c);push back (demo.c);work (demo.c);";
-    let of = |figures: &[(&str, u64)]| {
-        figures.iter().map(|(stack, figure)| (String::from(*stack), *figure)).collect()
+    let of = |metrics: &[(&str, u64)]| {
+        metrics.iter().map(|(stack, metric)| (String::from(*stack), *metric)).collect()
     };
-    assert_eq!((judgement.calls, judgement.temporary_calls), (8, 3));
-    assert_eq!((judgement.peak.as_str(), judgement.leaked.as_str()), ("180B", "20B"));
-    assert_eq!(judgement.allocations, of(&[(work, 6), ("??", 2)]));
-    assert_eq!((judgement.peak_bytes, judgement.leaked_bytes), (of(&[(work, 180)]), of(&[(work, 20)])));
+    assert_eq!((conclusion.calls, conclusion.temporary_calls), (8, 3));
+    assert_eq!((conclusion.peak.as_str(), conclusion.leaked.as_str()), ("180B", "20B"));
+    assert_eq!(conclusion.allocations, of(&[(work, 6), ("??", 2)]));
+    assert_eq!((conclusion.peak_bytes, conclusion.leaked_bytes), (of(&[(work, 180)]), of(&[(work, 20)])));
     let after = read_as(&text, Format::Heaptrack).unwrap().profile;
     assert_eq!((after.processes[0].peak_us, after.recording.duration_us), (50_000, 90_000));
     let site = after.sites.iter().find(|site| site.stack.is_some()).unwrap();
@@ -234,7 +235,7 @@ fn processes_are_added_up() {
 #[test]
 fn a_profile_of_live_memory_alone_is_written_as_few_blocks() {
     let mut profile = import(&fixture("by-hand.v2.txt")).profile;
-    profile.known = Known { leaked: true, ..Known::NOTHING };
+    profile.known = Availability { leaked: true, ..Availability::NOTHING };
     let (text, warnings) = exported(&profile);
     assert_eq!(
         &warnings[..2],

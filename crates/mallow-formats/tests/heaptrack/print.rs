@@ -6,7 +6,7 @@ use std::process::Command;
 
 /// What `heaptrack_print` counts in a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Judgement {
+pub(crate) struct Conclusion {
     /// `0.07` seconds.
     pub(crate) runtime: String,
     pub(crate) calls: u64,
@@ -23,14 +23,14 @@ pub(crate) struct Judgement {
 }
 
 /// Asks `heaptrack_print`. Its built-in suppressions are off: they would hide leaks of the system's libraries.
-pub(crate) fn judge(file: &Path) -> Judgement {
+pub(crate) fn judge(file: &Path) -> Conclusion {
     let (text, allocations) = print(file, "allocations");
     let after = |label: &str| {
         let line = text.lines().find_map(|line| line.strip_prefix(label));
         line.unwrap_or_else(|| panic!("no {label} in {text}")).trim().to_owned()
     };
     let count = |label| after(label).split(' ').next().unwrap().parse().unwrap();
-    Judgement {
+    Conclusion {
         runtime: after("total runtime:"),
         calls: count("calls to allocation functions:"),
         temporary_calls: count("temporary memory allocations:"),
@@ -45,11 +45,11 @@ pub(crate) fn judge(file: &Path) -> Judgement {
 }
 
 /// Its text, and a figure by stack; stacks without any are left out.
-fn print(file: &Path, figure: &str) -> (String, BTreeMap<String, u64>) {
+fn print(file: &Path, metric: &str) -> (String, BTreeMap<String, u64>) {
     let scratch = tempfile::tempdir().unwrap();
     let folded = scratch.path().join("folded");
     let output = Command::new("heaptrack_print")
-        .args(["--disable-builtin-suppressions", "--shorten-templates=0", "--flamegraph-cost-type", figure])
+        .args(["--disable-builtin-suppressions", "--shorten-templates=0", "--flamegraph-cost-type", metric])
         .arg("--print-flamegraph")
         .arg(&folded)
         .arg(file)
@@ -57,15 +57,15 @@ fn print(file: &Path, figure: &str) -> (String, BTreeMap<String, u64>) {
         .expect("heaptrack_print runs; cargo xtask packages installs it");
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let mut figures = BTreeMap::new();
+    let mut metrics = BTreeMap::new();
     for line in std::fs::read_to_string(&folded).unwrap().lines() {
-        let (stack, figure) = line.rsplit_once(' ').unwrap();
-        let figure: i64 = figure.parse().unwrap();
-        if figure != 0 {
-            *figures.entry(stack.to_owned()).or_default() += u64::try_from(figure).unwrap();
+        let (stack, metric) = line.rsplit_once(' ').unwrap();
+        let metric: i64 = metric.parse().unwrap();
+        if metric != 0 {
+            *metrics.entry(stack.to_owned()).or_default() += u64::try_from(metric).unwrap();
         }
     }
-    (text, figures)
+    (text, metrics)
 }
 
 /// Bytes as it prints them.

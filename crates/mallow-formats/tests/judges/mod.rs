@@ -27,10 +27,10 @@ pub(crate) fn fixture_path(path: &str) -> PathBuf {
 }
 
 /// The table of a profile: a function counts once in a stack, however often it stands there.
-pub(crate) fn table_of(profile: &Profile, figure: fn(&SiteTotals) -> u64) -> Table {
+pub(crate) fn table_of(profile: &Profile, metric: fn(&SiteTotals) -> u64) -> Table {
     let mut table = Table::new();
     for site in &profile.sites {
-        let value = figure(&site.totals);
+        let value = metric(&site.totals);
         let names: Vec<&str> = profile.frames(site.stack).map(|frame| frame.function.as_str()).collect();
         if let Some(leaf) = names.first() {
             table.entry((*leaf).to_owned()).or_default().0 += value;
@@ -39,7 +39,7 @@ pub(crate) fn table_of(profile: &Profile, figure: fn(&SiteTotals) -> u64) -> Tab
             table.entry(name.to_owned()).or_default().1 += value;
         }
     }
-    table.retain(|_, figures| *figures != (0, 0));
+    table.retain(|_, metrics| *metrics != (0, 0));
     table
 }
 
@@ -108,7 +108,7 @@ pub(crate) fn hard_profile() -> Profile {
         duration_us: 2_500_000,
         ..Recording::default()
     };
-    let known = Known {
+    let known = Availability {
         allocations: true,
         bytes: true,
         leaked: true,
@@ -116,7 +116,7 @@ pub(crate) fn hard_profile() -> Profile {
         peak: true,
         peak_blocks: true,
         temporary: true,
-        ..Known::NOTHING
+        ..Availability::NOTHING
     };
     let mut builder = ProfileBuilder::new(recording, known);
     let app = builder.module(Module { path: "/usr/bin/app".into(), build_id: vec![0xab, 0xcd, 0xef, 0x01] });
@@ -147,7 +147,7 @@ pub(crate) fn hard_profile() -> Profile {
     ];
     for (process, outermost_first, scale) in sites {
         let stack = builder.stack(outermost_first.iter().copied());
-        builder.add_site(process, stack, &figures(scale));
+        builder.add_site(process, stack, &metrics(scale));
     }
     let mut profile = builder.finish();
     let sums: Vec<Totals> = (0..2).map(|process| sum(&profile, ProcessIndex(process))).collect();
@@ -156,7 +156,7 @@ pub(crate) fn hard_profile() -> Profile {
 }
 
 /// Figures that are all different; the smallest has one live block without bytes and nothing else.
-fn figures(scale: u64) -> SiteTotals {
+fn metrics(scale: u64) -> SiteTotals {
     SiteTotals {
         allocations: 7 * scale,
         bytes: 700 * scale,

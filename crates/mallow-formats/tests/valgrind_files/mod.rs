@@ -3,8 +3,8 @@
 use mallow_formats::export::{self, ExportFormat, ExportOptions};
 use mallow_formats::{Format, Imported, read_as};
 use mallow_profile::{
-    Address, Known, Measure, Process, ProcessIndex, Profile, ProfileBuilder, Recording, SiteTotals, StackId,
-    TimeUnit,
+    Address, Availability, Measure, Process, ProcessIndex, Profile, ProfileBuilder, Recording, SiteTotals,
+    StackId, TimeUnit,
 };
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -57,7 +57,7 @@ pub(crate) fn sites(profile: &Profile) -> BTreeMap<String, SiteTotals> {
 pub(crate) type Made = (Vec<u8>, SiteTotals);
 
 /// A profile of one process in which each function has one address; process totals are the sums of the sites.
-pub(crate) fn made(sites: &[Made], known: Known, time_unit: TimeUnit) -> Profile {
+pub(crate) fn made(sites: &[Made], known: Availability, time_unit: TimeUnit) -> Profile {
     let command = vec!["./made".to_owned(), "up".to_owned()];
     let recording = Recording { command, duration_us: 9_000_000, time_unit, ..Recording::default() };
     let mut builder = ProfileBuilder::new(recording, known);

@@ -1,7 +1,7 @@
 //! The baseline that a measurement makes.
 
 use super::{Baseline, LeftOut, Machine, SITES_MAX, kept_stack};
-use crate::measurement::{Figures, Measurement, Metric, Site, judged_run};
+use crate::measurement::{Measurement, Metric, Metrics, Site, judged_run};
 use crate::result::Spread;
 use mallow_base::Frame;
 use std::cmp::{Ordering, Reverse};
@@ -31,21 +31,21 @@ impl Baseline {
 
 /// The sites that are kept, and the sum of the others. First what left something behind, then by allocations.
 fn table(sites: &[Site]) -> (Vec<Site>, LeftOut) {
-    let mut merged: BTreeMap<Vec<Frame>, Figures> = BTreeMap::new();
+    let mut merged: BTreeMap<Vec<Frame>, Metrics> = BTreeMap::new();
     for site in sites {
-        let figures = merged.entry(kept_stack(&site.frames)).or_default();
-        *figures = figures.plus(&Figures { peak_bytes: 0, ..site.figures });
+        let metrics = merged.entry(kept_stack(&site.frames)).or_default();
+        *metrics = metrics.plus(&Metrics { peak_bytes: 0, ..site.metrics });
     }
-    let mut kept: Vec<Site> = merged.into_iter().map(|(frames, figures)| Site { frames, figures }).collect();
+    let mut kept: Vec<Site> = merged.into_iter().map(|(frames, metrics)| Site { frames, metrics }).collect();
     kept.sort_by_key(|site| {
-        let figures = &site.figures;
-        let has_left = figures.remaining_blocks > 0 || figures.descriptors > 0;
-        Reverse((has_left, figures.allocations, figures.bytes))
+        let metrics = &site.metrics;
+        let has_left = metrics.remaining_blocks > 0 || metrics.descriptors > 0;
+        Reverse((has_left, metrics.allocations, metrics.bytes))
     });
     let rest = kept.split_off(kept.len().min(SITES_MAX));
     let mut left_out = LeftOut { sites: rest.len() as u64, allocations: 0 };
     for site in &rest {
-        left_out.allocations = left_out.allocations.saturating_add(site.figures.allocations);
+        left_out.allocations = left_out.allocations.saturating_add(site.metrics.allocations);
     }
     kept.sort_by(|a, b| by_stack(&a.frames, &b.frames));
     (kept, left_out)

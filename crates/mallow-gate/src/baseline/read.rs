@@ -3,7 +3,7 @@
 use super::kept::DEPTH_MAX;
 use super::{Baseline, BaselineError, LeftOut, Machine, SCHEMA};
 use crate::json_error::placed;
-use crate::measurement::{Environment, Figures, Metric, Site};
+use crate::measurement::{Environment, Metric, Metrics, Site};
 use crate::result::Spread;
 use mallow_base::Frame;
 use serde::Deserialize;
@@ -20,7 +20,8 @@ struct Head {
 #[derive(Deserialize)]
 struct File {
     environment: EnvironmentLine,
-    figures: FigureLines,
+    #[serde(rename = "figures")]
+    metrics: MetricLines,
     frames: HashMap<String, FrameLine>,
     #[serde(default)]
     left_out: LeftOutLine,
@@ -45,7 +46,7 @@ struct EnvironmentLine {
 }
 
 #[derive(Deserialize)]
-struct FigureLines {
+struct MetricLines {
     allocations: SpreadLine,
     bytes: SpreadLine,
     descriptors: SpreadLine,
@@ -58,7 +59,7 @@ struct FigureLines {
     remaining_object_bytes: Option<SpreadLine>,
 }
 
-impl FigureLines {
+impl MetricLines {
     fn by_metric(self) -> [(Metric, Option<SpreadLine>); 10] {
         [
             (Metric::Allocations, Some(self.allocations)),
@@ -143,7 +144,7 @@ impl File {
     fn into_baseline(self) -> Result<Baseline, String> {
         let runs = self.runs;
         let mut spreads = BTreeMap::new();
-        for (metric, line) in self.figures.by_metric() {
+        for (metric, line) in self.metrics.by_metric() {
             let Some(line) = line else { continue };
             let spread = line.into_spread(runs).ok_or_else(|| contradiction(metric.word()))?;
             spreads.insert(metric, spread);
@@ -233,7 +234,7 @@ fn sites(lines: Vec<SiteLine>, frames: &HashMap<String, Frame>) -> Result<Vec<Si
             return Err(format!("site {number} has more than {DEPTH_MAX} frames"));
         }
         let frames = stack.into_iter().chain(&before[before.len() - outer..]).cloned().collect();
-        let figures = Figures {
+        let metrics = Metrics {
             allocations: line.allocations,
             bytes: line.bytes,
             peak_bytes: 0,
@@ -241,7 +242,7 @@ fn sites(lines: Vec<SiteLine>, frames: &HashMap<String, Frame>) -> Result<Vec<Si
             remaining_bytes: line.remaining_bytes,
             descriptors: line.descriptors,
         };
-        sites.push(Site { frames, figures });
+        sites.push(Site { frames, metrics });
     }
     Ok(sites)
 }

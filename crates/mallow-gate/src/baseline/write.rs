@@ -1,7 +1,7 @@
 //! A baseline as text.
 
 use super::{Baseline, SCHEMA};
-use crate::measurement::{Environment, Figures, Metric, Site};
+use crate::measurement::{Environment, Metric, Metrics, Site};
 use mallow_base::Frame;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -75,7 +75,7 @@ impl Baseline {
         let frames: BTreeMap<_, _> = frames.into_iter().collect();
         let mut parts = vec![
             ("environment", json(&environment(&self.environment))),
-            ("figures", object(self.figures())),
+            ("figures", object(self.metrics())),
             ("frames", object(frames.iter().map(|(key, line)| (key.as_str(), json(line))))),
         ];
         if self.left_out.sites > 0 {
@@ -104,7 +104,7 @@ impl Baseline {
         format!("{{\n{}\n}}\n", lines.join(",\n"))
     }
 
-    fn figures(&self) -> impl Iterator<Item = (&'static str, String)> {
+    fn metrics(&self) -> impl Iterator<Item = (&'static str, String)> {
         let mut metrics = Metric::ALL;
         metrics.sort_by_key(|metric| metric.word());
         metrics.into_iter().filter_map(|metric| {
@@ -174,7 +174,7 @@ fn site_lines(sites: &[Site], keys: &BTreeMap<&Frame, String>) -> Vec<String> {
         let shared = before.iter().rev().zip(site.frames.iter().rev()).take_while(|(a, b)| a == b).count();
         let own = &site.frames[..site.frames.len() - shared];
         let stack: Vec<&str> = own.iter().filter_map(|frame| keys.get(frame).map(String::as_str)).collect();
-        let Figures { allocations, bytes, remaining_blocks, remaining_bytes, descriptors, .. } = site.figures;
+        let Metrics { allocations, bytes, remaining_blocks, remaining_bytes, descriptors, .. } = site.metrics;
         lines.push(json(&SiteLine {
             allocations,
             bytes,

@@ -2,7 +2,7 @@
 
 use crate::baseline::Baseline;
 use crate::glob;
-use crate::measurement::{Figures, Measurement, Site};
+use crate::measurement::{Measurement, Metrics, Site};
 use mallow_base::grouped;
 use std::borrow::Cow;
 
@@ -12,13 +12,13 @@ pub(super) fn leave_out(measurement: &mut Measurement, globs: &[String]) {
     if globs.is_empty() {
         return;
     }
-    let mut most = Figures::default();
+    let mut most = Metrics::default();
     let mut is_any = false;
     for run in &mut measurement.runs {
         let gone = take(&mut run.sites, globs);
         is_any |= gone.is_some();
         let Some(gone) = gone else { continue };
-        run.figures = minus(&run.figures, &gone);
+        run.metrics = minus(&run.metrics, &gone);
         if gone.allocations >= most.allocations {
             most = gone;
         }
@@ -51,26 +51,26 @@ pub(super) fn without<'a>(baseline: &'a Baseline, globs: &[String]) -> Cow<'a, B
 }
 
 /// Removes the sites that match; their sum, none when there are none.
-fn take(sites: &mut Vec<Site>, globs: &[String]) -> Option<Figures> {
-    let mut gone: Option<Figures> = None;
+fn take(sites: &mut Vec<Site>, globs: &[String]) -> Option<Metrics> {
+    let mut gone: Option<Metrics> = None;
     sites.retain(|site| {
         let is_ignored =
             site.frames.iter().any(|frame| globs.iter().any(|glob| glob::matches_frame(glob, frame)));
         if is_ignored {
-            gone = Some(gone.unwrap_or_default().plus(&site.figures));
+            gone = Some(gone.unwrap_or_default().plus(&site.metrics));
         }
         !is_ignored
     });
     gone
 }
 
-fn minus(figures: &Figures, gone: &Figures) -> Figures {
-    Figures {
-        allocations: figures.allocations.saturating_sub(gone.allocations),
-        bytes: figures.bytes.saturating_sub(gone.bytes),
-        peak_bytes: figures.peak_bytes,
-        remaining_blocks: figures.remaining_blocks.saturating_sub(gone.remaining_blocks),
-        remaining_bytes: figures.remaining_bytes.saturating_sub(gone.remaining_bytes),
-        descriptors: figures.descriptors.saturating_sub(gone.descriptors),
+fn minus(metrics: &Metrics, gone: &Metrics) -> Metrics {
+    Metrics {
+        allocations: metrics.allocations.saturating_sub(gone.allocations),
+        bytes: metrics.bytes.saturating_sub(gone.bytes),
+        peak_bytes: metrics.peak_bytes,
+        remaining_blocks: metrics.remaining_blocks.saturating_sub(gone.remaining_blocks),
+        remaining_bytes: metrics.remaining_bytes.saturating_sub(gone.remaining_bytes),
+        descriptors: metrics.descriptors.saturating_sub(gone.descriptors),
     }
 }

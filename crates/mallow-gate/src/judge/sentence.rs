@@ -1,9 +1,9 @@
 //! Why a metric is not fine, and what to do about it, as people read it.
 
-use super::standing::Confidence;
+use super::position::Confidence;
 use crate::limit::{Limit, Limits};
 use crate::measurement::{Measurement, Metric};
-use crate::result::{Judgement, Standing, Window};
+use crate::result::{Conclusion, Position, Window};
 use mallow_base::grouped;
 
 /// A difference by operation, such as `+1.000`.
@@ -14,38 +14,38 @@ pub fn per_operation(before: u64, after: u64, ops: u64) -> String {
 
 /// What is to be said about one metric, if anything.
 pub(super) fn of(
-    judgement: &Judgement,
+    conclusion: &Conclusion,
     confidence: Confidence,
     measurement: &Measurement,
     limits: &Limits,
 ) -> Vec<String> {
     match confidence {
-        Confidence::Flaky => vec![flaky(judgement, measurement)],
-        Confidence::FewOperations => vec![few_operations(judgement)],
-        Confidence::Sure | Confidence::Noted => match judgement.standing {
-            Standing::Above => above(judgement, confidence, measurement, limits),
-            Standing::Below => vec![below(judgement, measurement, limits)],
-            Standing::Within | Standing::Free if confidence == Confidence::Noted => vec![apart(judgement)],
-            Standing::Within | Standing::Free => Vec::new(),
+        Confidence::Flaky => vec![flaky(conclusion, measurement)],
+        Confidence::FewOperations => vec![few_operations(conclusion)],
+        Confidence::Sure | Confidence::Noted => match conclusion.position {
+            Position::Above => above(conclusion, confidence, measurement, limits),
+            Position::Below => vec![below(conclusion, measurement, limits)],
+            Position::Within | Position::Free if confidence == Confidence::Noted => vec![apart(conclusion)],
+            Position::Within | Position::Free => Vec::new(),
         },
     }
 }
 
 fn above(
-    judgement: &Judgement,
+    conclusion: &Conclusion,
     confidence: Confidence,
     measurement: &Measurement,
     limits: &Limits,
 ) -> Vec<String> {
-    let Window { max, .. } = window(judgement);
-    let (word, spread) = (judgement.metric.word(), &judgement.spread);
-    let allowed = match limits.of(judgement.metric) {
+    let Window { max, .. } = window(conclusion);
+    let (word, spread) = (conclusion.metric.word(), &conclusion.spread);
+    let allowed = match limits.of(conclusion.metric) {
         Some(_) => format!("its limit allows {}", grouped(max)),
         None => format!("{} allowed", grouped(max)),
     };
     if spread.min <= max {
         // Fewer than one per run: the sum over the runs is what tells.
-        let values = measurement.runs.iter().filter_map(|run| run.of(judgement.metric));
+        let values = measurement.runs.iter().filter_map(|run| run.of(conclusion.metric));
         let (sum, count) = values
             .filter(|value| *value > max)
             .fold((0u64, 0u64), |(sum, count), value| (sum.saturating_add(value), count + 1));
@@ -55,29 +55,30 @@ fn above(
             spread.runs
         )];
     }
-    let mut sentences = vec![format!("{word}: {}; {allowed}.", value_and_difference(judgement, measurement))];
+    let mut sentences =
+        vec![format!("{word}: {}; {allowed}.", value_and_difference(conclusion, measurement))];
     if confidence == Confidence::Noted {
-        sentences.push(apart(judgement));
+        sentences.push(apart(conclusion));
     }
     sentences
 }
 
-fn below(judgement: &Judgement, measurement: &Measurement, limits: &Limits) -> String {
-    let Window { min, .. } = window(judgement);
-    let word = judgement.metric.word();
-    let cure = match limits.of(judgement.metric) {
+fn below(conclusion: &Conclusion, measurement: &Measurement, limits: &Limits) -> String {
+    let Window { min, .. } = window(conclusion);
+    let word = conclusion.metric.word();
+    let cure = match limits.of(conclusion.metric) {
         Some(Limit::Absolute { .. }) => {
             format!("its limit expects at least {}: lower it to keep the win", grouped(min))
         }
         _ => format!("keep the win with `--update --only {}`", measurement.name),
     };
-    format!("{word}: {}; {cure}.", value_and_difference(judgement, measurement))
+    format!("{word}: {}; {cure}.", value_and_difference(conclusion, measurement))
 }
 
 /// `75,001 per run, 1,001 more than the baseline's 74,000 (+1.001 per operation)`.
-fn value_and_difference(judgement: &Judgement, measurement: &Measurement) -> String {
-    let value = judgement.spread.min;
-    let Some(reference) = judgement.reference else { return format!("{} per run", grouped(value)) };
+fn value_and_difference(conclusion: &Conclusion, measurement: &Measurement) -> String {
+    let value = conclusion.spread.min;
+    let Some(reference) = conclusion.reference else { return format!("{} per run", grouped(value)) };
     let comparison = match value.cmp(&reference) {
         std::cmp::Ordering::Greater => format!("{} more than", grouped(value - reference)),
         std::cmp::Ordering::Less => format!("{} fewer than", grouped(reference - value)),
@@ -92,8 +93,8 @@ fn value_and_difference(judgement: &Judgement, measurement: &Measurement) -> Str
     format!("{} per run, {comparison} the baseline's {}{by_operation}", grouped(value), grouped(reference))
 }
 
-fn flaky(judgement: &Judgement, measurement: &Measurement) -> String {
-    let spread = &judgement.spread;
+fn flaky(conclusion: &Conclusion, measurement: &Measurement) -> String {
+    let spread = &conclusion.spread;
     let ends = format!("from {} to {}", grouped(spread.min), grouped(spread.max));
     let sites = if measurement.runs.iter().any(|run| !run.sites.is_empty()) {
         "; the sites that vary are listed"
@@ -102,14 +103,14 @@ fn flaky(judgement: &Judgement, measurement: &Measurement) -> String {
     };
     format!(
         "{}: the runs differ too much to be judged, {ends}, the least in {} of {}{sites}.",
-        judgement.metric.word(),
+        conclusion.metric.word(),
         spread.at_min,
         spread.runs
     )
 }
 
-fn apart(judgement: &Judgement) -> String {
-    let Judgement { spread, metric, .. } = judgement;
+fn apart(conclusion: &Conclusion) -> String {
+    let Conclusion { spread, metric, .. } = conclusion;
     format!(
         "{}: the runs differ, from {} to {}; {} of {} have the least, which is judged.",
         metric.word(),
@@ -120,8 +121,8 @@ fn apart(judgement: &Judgement) -> String {
     )
 }
 
-fn few_operations(judgement: &Judgement) -> String {
-    let Judgement { spread, metric, .. } = judgement;
+fn few_operations(conclusion: &Conclusion) -> String {
+    let Conclusion { spread, metric, .. } = conclusion;
     format!(
         "{}: {} of {} runs left up to {} behind, the others less. These are too few operations to tell a leak from what is \
          kept once: do at least 10 operations per run, or more runs.",
@@ -132,8 +133,8 @@ fn few_operations(judgement: &Judgement) -> String {
     )
 }
 
-fn window(judgement: &Judgement) -> Window {
-    judgement.window.unwrap_or(Window { min: 0, max: u64::MAX })
+fn window(conclusion: &Conclusion) -> Window {
+    conclusion.window.unwrap_or(Window { min: 0, max: u64::MAX })
 }
 
 /// Nothing says how much a metric may be.

@@ -3,7 +3,7 @@
 use crate::baseline::Baseline;
 use crate::limit::{Combine, Limit, Limits, Tolerance};
 use crate::measurement::Metric;
-use crate::result::{Judgement, Window};
+use crate::result::{Conclusion, Window};
 
 /// Of so many operations one may be a stray allocation.
 const OPERATIONS_PER_STRAY: u64 = 100;
@@ -35,11 +35,11 @@ pub(super) fn runs_per_hundred(ops: Option<u64>) -> u64 {
 
 /// The first metric of which nothing says how much a test may have: without an upper end, from a limit or from a baseline, allocations
 /// and objects are not judged. A limit for another metric does not stand in for it.
-pub(super) fn unknown(judgements: &[Judgement]) -> Option<Metric> {
+pub(super) fn unknown(conclusions: &[Conclusion]) -> Option<Metric> {
     const DECIDING: [Metric; 3] = [Metric::Allocations, Metric::Objects, Metric::ObjectBytes];
-    let is_open = |judgement: &&Judgement| judgement.window.is_none_or(|window| window.max == u64::MAX);
-    let deciding = judgements.iter().filter(|judgement| DECIDING.contains(&judgement.metric));
-    deciding.filter(is_open).map(|judgement| judgement.metric).next()
+    let is_open = |conclusion: &&Conclusion| conclusion.window.is_none_or(|window| window.max == u64::MAX);
+    let deciding = conclusions.iter().filter(|conclusion| DECIDING.contains(&conclusion.metric));
+    deciding.filter(is_open).map(|conclusion| conclusion.metric).next()
 }
 
 /// Whether a metric's window was set by somebody, by a limit or with a baseline, and is not only what is usual.

@@ -18,10 +18,10 @@ fn is_known(baseline: Option<&Baseline>, limits: &Limits) -> bool {
     let now = sample::counts(Some(1000), &[1000; 10]);
     let judged = crate::judge::judge(&now, baseline, limits, &crate::judge::Settings::default());
     assert_eq!(
-        unknown(&judged.judgements).is_some(),
+        unknown(&judged.conclusions).is_some(),
         judged.sentences.iter().any(|said| said.contains("no limit for its allocations"))
     );
-    unknown(&judged.judgements).is_none()
+    unknown(&judged.conclusions).is_none()
 }
 
 fn baseline(allocations: u64) -> Baseline {

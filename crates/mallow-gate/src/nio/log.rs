@@ -54,7 +54,7 @@ pub fn read_log(text: &str) -> Log {
     for line in text.lines().map(str::trim) {
         if let Some(path) = path_of(line) {
             file = Some(path.to_owned());
-        } else if let Some((name, metric, value)) = figure(line) {
+        } else if let Some((name, metric, value)) = metric(line) {
             let index = log.index(name, file.as_deref());
             log.tests[index].set(metric, value);
             last = Some(index);
@@ -102,7 +102,7 @@ fn path_of(line: &str) -> Option<&str> {
     (is_time && !path.contains(' ')).then_some(path)
 }
 
-fn figure(line: &str) -> Option<(&str, Metric, i64)> {
+fn metric(line: &str) -> Option<(&str, Metric, i64)> {
     METRICS.into_iter().find_map(|(word, metric)| {
         let (name, value) = line.split_once(word)?;
         // A prefix of CI ends in a blank, and names have none.

@@ -5,7 +5,7 @@
 //! back bit by bit.
 
 use crate::noise::{Autoregressive, Chance};
-use mallow_growth::{Evidence, ForeignHeap, Judgement, Observation, Rules, Verdict, judge};
+use mallow_growth::{Conclusion, Evidence, ForeignHeap, Observation, Rules, Verdict, judge};
 
 const MIB: f64 = 1_048_576.0;
 
@@ -52,7 +52,7 @@ impl Heap {
 }
 
 /// Judges one run as `mallow soak` does, and says how many iterations it took.
-pub(crate) fn replay(program: Program, piece: f64, seed: u64) -> (Judgement, usize) {
+pub(crate) fn replay(program: Program, piece: f64, seed: u64) -> (Conclusion, usize) {
     let mut chance = Chance::new(seed);
     let piece = (piece * (0.7 + 0.6 * chance.uniform())).round();
     let mut noise = Autoregressive::new(40_000.0, &mut chance);
@@ -89,9 +89,9 @@ pub(crate) fn replay(program: Program, piece: f64, seed: u64) -> (Judgement, usi
         while evidence.observations.len() < wanted {
             evidence.observations.push(iteration(1.0));
         }
-        let judgement = judge(&evidence, &Rules::default());
-        if judgement.verdict != Verdict::Inconclusive || wanted >= 80 {
-            return (judgement, wanted);
+        let conclusion = judge(&evidence, &Rules::default());
+        if conclusion.verdict != Verdict::Inconclusive || wanted >= 80 {
+            return (conclusion, wanted);
         }
     }
 }
@@ -100,8 +100,8 @@ pub(crate) fn replay(program: Program, piece: f64, seed: u64) -> (Judgement, usi
 pub(crate) fn counts(program: Program, piece: f64, runs: u64) -> [u64; 3] {
     let mut counts = [0; 3];
     for seed in 0..runs {
-        let (judgement, _) = replay(program, piece, seed);
-        let at = match judgement.verdict {
+        let (conclusion, _) = replay(program, piece, seed);
+        let at = match conclusion.verdict {
             Verdict::Inconclusive => 2,
             Verdict::Mappings | Verdict::Leaking | Verdict::GrowsWhenIdle => 1,
             _ => 0,

@@ -36,7 +36,7 @@ impl Row {
 
     /// Runs whose verdict was neither accepted nor open. Of resident memory alone, leaks that it has to see and did not.
     pub(crate) fn wrong(&self) -> usize {
-        let is_wrong = |outcome: &&Outcome| match outcome.judgement.heap.is_some() {
+        let is_wrong = |outcome: &&Outcome| match outcome.conclusion.heap.is_some() {
             true => {
                 let verdict = outcome.verdict();
                 verdict != Verdict::Inconclusive && !self.mode.accepted.contains(&verdict)

@@ -62,9 +62,9 @@ fn a_heap_that_nobody_sees_is_judged_by_resident_memory() {
 fn a_leak_below_the_limit_passes_only_below_the_sight_that_is_told() {
     let small = collector::Program { leak: 24.0, ..collector::CLEAN };
     for seed in 0..300 {
-        let (judgement, _) = collector::replay(small, 1_000.0, seed);
-        let sight = judgement.detectable_per_request.expect("there are observations");
-        assert!(judgement.verdict == Verdict::Inconclusive || sight >= 64.0, "{judgement:?}");
+        let (conclusion, _) = collector::replay(small, 1_000.0, seed);
+        let sight = conclusion.detectable_per_request.expect("there are observations");
+        assert!(conclusion.verdict == Verdict::Inconclusive || sight >= 64.0, "{conclusion:?}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::modes::{Held, Mode, Moment, ratcheted};
 use crate::noise::{Autoregressive, Chance};
-use mallow_growth::{Evidence, Judgement, Need, Observation, Rules, Verdict, judge};
+use mallow_growth::{Conclusion, Evidence, Need, Observation, Rules, Verdict, judge};
 
 /// Where a run takes place.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,7 +32,7 @@ pub(crate) fn places() -> Vec<Place> {
 #[derive(Clone, Debug)]
 pub(crate) struct Outcome {
     /// The last judgement.
-    pub(crate) judgement: Judgement,
+    pub(crate) conclusion: Conclusion,
     /// How many iterations it took.
     pub(crate) iterations: usize,
 }
@@ -40,7 +40,7 @@ pub(crate) struct Outcome {
 impl Outcome {
     /// The verdict.
     pub(crate) fn verdict(&self) -> Verdict {
-        self.judgement.verdict
+        self.conclusion.verdict
     }
 }
 
@@ -55,11 +55,11 @@ pub(crate) fn replay(mode: &Mode, place: Place, seed: u64, recorder: bool) -> Ou
             evidence.observations.push(seen);
         }
         evidence.idle = run.clone().rest();
-        let judgement = judge(&evidence, &Rules::default());
-        let is_open = judgement.verdict == Verdict::Inconclusive
-            && judgement.needs.iter().any(|need| matches!(need, Need::Iterations(_)));
+        let conclusion = judge(&evidence, &Rules::default());
+        let is_open = conclusion.verdict == Verdict::Inconclusive
+            && conclusion.needs.iter().any(|need| matches!(need, Need::Iterations(_)));
         if !is_open || wanted >= 80 {
-            return Outcome { judgement, iterations: wanted };
+            return Outcome { conclusion, iterations: wanted };
         }
     }
 }

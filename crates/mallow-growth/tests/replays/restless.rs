@@ -106,9 +106,9 @@ fn replay(leak: f64, moves: bool, seed: u64) -> Verdict {
                 ..Observation::default()
             });
         }
-        let judgement = judge(&evidence, &Rules::default());
-        if judgement.verdict != Verdict::Inconclusive || wanted >= 80 {
-            return judgement.verdict;
+        let conclusion = judge(&evidence, &Rules::default());
+        if conclusion.verdict != Verdict::Inconclusive || wanted >= 80 {
+            return conclusion.verdict;
         }
     }
 }

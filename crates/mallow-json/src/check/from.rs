@@ -2,8 +2,8 @@
 
 use super::frames::Table;
 use super::*;
-use mallow_gate::measurement::{Environment, Figures, Measurement, Objects, Site, judged_run};
-use mallow_gate::result::{CheckResult, Judgement, Spread, Standing, TestResult, Window};
+use mallow_gate::measurement::{Environment, Measurement, Metrics, Objects, Site, judged_run};
+use mallow_gate::result::{CheckResult, Conclusion, Position, Spread, TestResult, Window};
 
 impl From<&CheckResult> for ReportFile {
     fn from(check: &CheckResult) -> ReportFile {
@@ -24,8 +24,8 @@ impl From<&CheckResult> for ReportFile {
 fn test_json<'a>(test: &'a TestResult, table: &mut Table<'a>) -> TestJson {
     let change = |change: &'a mallow_gate::result::SiteChange, table: &mut Table<'a>| ChangeJson {
         stack: table.stack(&change.frames),
-        before: change.before.as_ref().map(FiguresJson::from),
-        after: change.after.as_ref().map(FiguresJson::from),
+        before: change.before.as_ref().map(MetricsJson::from),
+        after: change.after.as_ref().map(MetricsJson::from),
         exact: change.exact,
         blamed: change.blamed,
     };
@@ -34,7 +34,7 @@ fn test_json<'a>(test: &'a TestResult, table: &mut Table<'a>) -> TestJson {
         outcome: test.outcome.word().to_owned(),
         sentences: test.sentences.clone(),
         duration_us: test.duration_us,
-        judgements: test.judgements.iter().map(JudgementJson::from).collect(),
+        conclusions: test.conclusions.iter().map(ConclusionJson::from).collect(),
         changes: test.changes.iter().map(|of| change(of, table)).collect(),
         varying: test
             .varying
@@ -62,7 +62,7 @@ fn measurement_json<'a>(measurement: &'a Measurement, table: &mut Table<'a>) -> 
         runs: runs
             .iter()
             .map(|run| RunJson {
-                figures: (&run.figures).into(),
+                metrics: (&run.metrics).into(),
                 objects: (&run.objects).into(),
                 settled: run.settled,
                 waited_us: run.waited_us,
@@ -77,9 +77,9 @@ fn measurement_json<'a>(measurement: &'a Measurement, table: &mut Table<'a>) -> 
 fn largest<'a>(all: &'a [Site], table: &mut Table<'a>) -> Vec<SiteJson> {
     let mut order: Vec<usize> = (0..all.len()).collect();
     order.sort_by_key(|index| {
-        let figures = &all[*index].figures;
-        let has_left = figures.remaining_blocks > 0 || figures.descriptors > 0;
-        std::cmp::Reverse((has_left, figures.allocations, figures.bytes))
+        let metrics = &all[*index].metrics;
+        let has_left = metrics.remaining_blocks > 0 || metrics.descriptors > 0;
+        std::cmp::Reverse((has_left, metrics.allocations, metrics.bytes))
     });
     order.truncate(SITES_MAX);
     order.sort_unstable();
@@ -91,7 +91,7 @@ fn sites<'a>(sites: &'a [Site], table: &mut Table<'a>) -> Vec<SiteJson> {
 }
 
 fn site<'a>(site: &'a Site, table: &mut Table<'a>) -> SiteJson {
-    SiteJson { stack: table.stack(&site.frames), figures: (&site.figures).into() }
+    SiteJson { stack: table.stack(&site.frames), metrics: (&site.metrics).into() }
 }
 
 impl From<&Environment> for EnvironmentJson {
@@ -108,25 +108,25 @@ impl From<&Environment> for EnvironmentJson {
     }
 }
 
-impl From<&Judgement> for JudgementJson {
-    fn from(judgement: &Judgement) -> Self {
+impl From<&Conclusion> for ConclusionJson {
+    fn from(conclusion: &Conclusion) -> Self {
         Self {
-            metric: judgement.metric.word().to_owned(),
-            standing: standing_word(judgement.standing).to_owned(),
-            spread: (&judgement.spread).into(),
-            reference: judgement.reference,
-            window: judgement.window.map(WindowJson::from),
+            metric: conclusion.metric.word().to_owned(),
+            position: standing_word(conclusion.position).to_owned(),
+            spread: (&conclusion.spread).into(),
+            reference: conclusion.reference,
+            window: conclusion.window.map(WindowJson::from),
         }
     }
 }
 
 /// The word for it in JSON.
-pub(super) const fn standing_word(standing: Standing) -> &'static str {
-    match standing {
-        Standing::Free => "free",
-        Standing::Below => "below",
-        Standing::Within => "within",
-        Standing::Above => "above",
+pub(super) const fn standing_word(position: Position) -> &'static str {
+    match position {
+        Position::Free => "free",
+        Position::Below => "below",
+        Position::Within => "within",
+        Position::Above => "above",
     }
 }
 
@@ -150,10 +150,10 @@ impl From<&Objects> for ObjectsJson {
     }
 }
 
-impl From<&Figures> for FiguresJson {
-    fn from(figures: &Figures) -> Self {
-        let Figures { allocations, bytes, peak_bytes, remaining_blocks, remaining_bytes, descriptors } =
-            *figures;
+impl From<&Metrics> for MetricsJson {
+    fn from(metrics: &Metrics) -> Self {
+        let Metrics { allocations, bytes, peak_bytes, remaining_blocks, remaining_bytes, descriptors } =
+            *metrics;
         Self { allocations, bytes, peak_bytes, remaining_blocks, remaining_bytes, descriptors }
     }
 }

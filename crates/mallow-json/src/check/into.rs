@@ -4,9 +4,9 @@ use super::from::standing_word;
 use super::*;
 use mallow_base::Frame;
 use mallow_gate::json_error::placed;
-use mallow_gate::measurement::{Environment, Figures, Measurement, Metric, Objects, Run, Site};
+use mallow_gate::measurement::{Environment, Measurement, Metric, Metrics, Objects, Run, Site};
 use mallow_gate::result::{
-    CheckResult, Judgement, Outcome, SiteChange, Spread, Standing, TestResult, VaryingSite, Window,
+    CheckResult, Conclusion, Outcome, Position, SiteChange, Spread, TestResult, VaryingSite, Window,
 };
 
 #[derive(Deserialize)]
@@ -74,8 +74,8 @@ impl Reader {
         for change in &test.changes {
             changes.push(SiteChange {
                 frames: self.stack(&change.stack)?,
-                before: change.before.as_ref().map(Figures::from),
-                after: change.after.as_ref().map(Figures::from),
+                before: change.before.as_ref().map(Metrics::from),
+                after: change.after.as_ref().map(Metrics::from),
                 exact: change.exact,
                 blamed: change.blamed,
             });
@@ -91,7 +91,7 @@ impl Reader {
             name: test.name.clone(),
             outcome,
             sentences: test.sentences.clone(),
-            judgements: test.judgements.iter().map(judgement).collect::<Result<_, _>>()?,
+            conclusions: test.conclusions.iter().map(conclusion).collect::<Result<_, _>>()?,
             changes,
             varying,
             left: self.sites(&test.left)?,
@@ -106,7 +106,7 @@ impl Reader {
             .runs
             .iter()
             .map(|run| Run {
-                figures: (&run.figures).into(),
+                metrics: (&run.metrics).into(),
                 objects: (&run.objects).into(),
                 sites: Vec::new(),
                 settled: run.settled,
@@ -134,7 +134,7 @@ impl Reader {
     fn sites(&mut self, sites: &[SiteJson]) -> Result<Vec<Site>, String> {
         sites
             .iter()
-            .map(|site| Ok(Site { frames: self.stack(&site.stack)?, figures: (&site.figures).into() }))
+            .map(|site| Ok(Site { frames: self.stack(&site.stack)?, metrics: (&site.metrics).into() }))
             .collect()
     }
 
@@ -151,16 +151,16 @@ impl Reader {
     }
 }
 
-fn judgement(json: &JudgementJson) -> Result<Judgement, String> {
-    const STANDINGS: [Standing; 4] = [Standing::Free, Standing::Below, Standing::Within, Standing::Above];
-    let standing = STANDINGS.into_iter().find(|standing| standing_word(*standing) == json.standing);
-    Ok(Judgement {
+fn conclusion(json: &ConclusionJson) -> Result<Conclusion, String> {
+    const STANDINGS: [Position; 4] = [Position::Free, Position::Below, Position::Within, Position::Above];
+    let position = STANDINGS.into_iter().find(|position| standing_word(*position) == json.position);
+    Ok(Conclusion {
         metric: Metric::of_word(&json.metric)
             .ok_or_else(|| format!("there is no metric {:?}", json.metric))?,
         spread: spread(&json.spread),
         reference: json.reference,
         window: json.window.map(|window| Window { min: window.min, max: window.max.unwrap_or(u64::MAX) }),
-        standing: standing.ok_or_else(|| format!("the standing {:?} is unknown", json.standing))?,
+        position: position.ok_or_else(|| format!("the standing {:?} is unknown", json.position))?,
     })
 }
 
@@ -176,11 +176,11 @@ impl From<&ObjectsJson> for Objects {
     }
 }
 
-impl From<&FiguresJson> for Figures {
-    fn from(json: &FiguresJson) -> Figures {
-        let FiguresJson { allocations, bytes, peak_bytes, remaining_blocks, remaining_bytes, descriptors } =
+impl From<&MetricsJson> for Metrics {
+    fn from(json: &MetricsJson) -> Metrics {
+        let MetricsJson { allocations, bytes, peak_bytes, remaining_blocks, remaining_bytes, descriptors } =
             *json;
-        Figures { allocations, bytes, peak_bytes, remaining_blocks, remaining_bytes, descriptors }
+        Metrics { allocations, bytes, peak_bytes, remaining_blocks, remaining_bytes, descriptors }
     }
 }
 

@@ -30,7 +30,7 @@ fn sample() -> CheckResult {
     let broken = TestResult {
         outcome: Outcome::Error,
         measurement: None,
-        judgements: Vec::new(),
+        conclusions: Vec::new(),
         changes: Vec::new(),
         varying: Vec::new(),
         left: Vec::new(),
@@ -95,7 +95,7 @@ fn an_open_end_of_a_window_is_null() {
         Limits { by_metric: vec![(mallow_gate::measurement::Metric::Allocations, cap)], ..Limits::default() };
     let result = judge(&counts(None, &[7; 10]), None, &limits, &Settings::default());
     let file = ReportFile::from(&check(vec![result]));
-    let window = file.tests[0].judgements[0].window;
+    let window = file.tests[0].conclusions[0].window;
     assert_eq!(window, Some(WindowJson { min: 5, max: None }));
     assert_eq!(file.to_result().map(|back| ReportFile::from(&back)), Ok(file));
 }
@@ -107,7 +107,7 @@ fn only_so_many_sites_are_written_and_the_largest() {
     let result = judge(&now, Some(&baseline(&now)), &Limits::default(), &Settings::default());
     let file = ReportFile::from(&check(vec![result]));
     let sites = file.tests[0].measurement.as_ref().map(|m| m.sites.clone()).unwrap_or_default();
-    let counts: Vec<u64> = sites.iter().map(|site| site.figures.allocations).collect();
+    let counts: Vec<u64> = sites.iter().map(|site| site.metrics.allocations).collect();
     assert_eq!((counts.len(), counts[0], counts[1], counts[999]), (SITES_MAX, 1003, 1501, 2499));
 }
 
@@ -146,7 +146,7 @@ fn damaged_reports_are_a_sentence() {
     let expected: [(Change, &str); 4] = [
         (|file| file.tests[0].outcome = "FINE".to_owned(), "the outcome \"FINE\" of encode is unknown"),
         (|file| file.frames.clear(), "there is no frame 0"),
-        (|file| file.tests[0].judgements[0].metric = "colour".to_owned(), "there is no metric \"colour\""),
+        (|file| file.tests[0].conclusions[0].metric = "colour".to_owned(), "there is no metric \"colour\""),
         (
             |file| {
                 if let Some(measurement) = &mut file.tests[0].measurement {

@@ -1,6 +1,6 @@
 //! An earlier soak, read back from the document that `--json` printed.
 
-use super::{FiguresJson, SCHEMA};
+use super::{MetricsJson, SCHEMA};
 use mallow_growth::Verdict;
 use mallow_view::soak::Side;
 use serde::Deserialize;
@@ -13,7 +13,8 @@ const BEFORE: &str = "mallow.soak/1";
 struct Document {
     schema: String,
     verdict: String,
-    figures: FiguresJson,
+    #[serde(rename = "figures")]
+    metrics: MetricsJson,
 }
 
 /// Why a document cannot be compared with: a sentence.
@@ -39,7 +40,7 @@ pub fn earlier(text: &str, name: &str) -> Result<Side, EarlierError> {
             "{name} is of a soak that proves nothing (INVALID); make another one."
         )));
     }
-    Ok(document.figures.into())
+    Ok(document.metrics.into())
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use super::plan::{Plan, Slot};
 use super::prepared::Template;
 use super::sequence::Cursor;
 use super::setup::Setup;
-use super::tally::Tally;
+use super::stats::Stats;
 use super::timer::Timer;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -24,7 +24,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 pub(crate) struct Run {
     pub(crate) setup: Arc<Setup>,
     pub(crate) plan: Arc<Plan>,
-    pub(crate) tally: RefCell<Tally>,
+    pub(crate) stats: RefCell<Stats>,
 }
 
 /// A worker, which lives on between runs with its connection.
@@ -68,11 +68,11 @@ impl Worker {
             });
             match outcome {
                 Ok(answer) => {
-                    run.tally.borrow_mut().answered(answer.status, answer.body_bytes, due, begun, end);
+                    run.stats.borrow_mut().answered(answer.status, answer.body_bytes, due, begun, end);
                     now = self.wire.part(&run.setup, end).await;
                 }
                 Err(cause) => {
-                    run.tally.borrow_mut().failed(cause, due, begun, end);
+                    run.stats.borrow_mut().failed(cause, due, begun, end);
                     if !matches!(cause, Cause::Timeout | Cause::ClosedEarly | Cause::BadAnswer) {
                         tokio::time::sleep(PAUSE).await;
                     }

@@ -3,7 +3,7 @@
 use super::http2::{Channel, STREAMS_MAX};
 use super::plan::Plan;
 use super::setup::Setup;
-use super::tally::Tally;
+use super::stats::Stats;
 use super::worker::{Run, Wire, Worker};
 use crate::Protocol;
 use std::cell::RefCell;
@@ -19,7 +19,7 @@ use tokio::task::{LocalSet, spawn_local};
 #[derive(Debug)]
 pub(crate) enum Command {
     /// Take part in a run, and send what was counted.
-    Run(Arc<Plan>, Sender<Tally>),
+    Run(Arc<Plan>, Sender<Stats>),
     /// Close every connection; the sender is dropped when that is done.
     Close(Sender<()>),
 }
@@ -63,11 +63,11 @@ struct Crew {
 }
 
 impl Crew {
-    async fn run(&mut self, plan: Arc<Plan>) -> Tally {
+    async fn run(&mut self, plan: Arc<Plan>) -> Stats {
         let (cpu, wall) = (thread_cpu(), Instant::now());
         self.hire(plan.workers);
-        let tally = RefCell::new(Tally::new(self.setup.is_scheduled));
-        let run = Rc::new(Run { setup: Arc::clone(&self.setup), plan, tally });
+        let stats = RefCell::new(Stats::new(self.setup.is_scheduled));
+        let run = Rc::new(Run { setup: Arc::clone(&self.setup), plan, stats });
         // Lets the runtime look at connections that the server closed since the last run.
         tokio::task::yield_now().await;
         let tasks: Vec<_> =
@@ -78,10 +78,10 @@ impl Crew {
                 self.workers.push(worker);
             }
         }
-        let mut tally = run.tally.replace(Tally::new(false));
-        tally.cpu = thread_cpu().saturating_sub(cpu);
-        tally.wall = wall.elapsed();
-        tally
+        let mut stats = run.stats.replace(Stats::new(false));
+        stats.cpu = thread_cpu().saturating_sub(cpu);
+        stats.wall = wall.elapsed();
+        stats
     }
 
     /// Has exactly this thread's share of `workers`.

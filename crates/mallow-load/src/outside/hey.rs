@@ -2,9 +2,9 @@
 
 use super::labels::{failed_statuses, finite};
 use super::times::us_of_seconds;
-use super::{Outside, OutsideLatency};
+use super::{External, ExternalLatency};
 
-pub(super) fn read(output: &str) -> Option<Outside> {
+pub(super) fn read(output: &str) -> Option<External> {
     let summary = &output[output.find("Summary:\n")?..];
     let seconds = finite(summary, "Total:")?;
     let codes: Vec<(u64, u64)> = bracketed(summary, "Status code distribution:").collect();
@@ -12,14 +12,14 @@ pub(super) fn read(output: &str) -> Option<Outside> {
         bracketed(summary, "Error distribution:").fold(0_u64, |sum, (count, _)| sum.saturating_add(count));
     let answered = codes.iter().fold(0_u64, |sum, (_, count)| sum.saturating_add(*count));
     let percentile = |label: &str| us_of_seconds(finite(summary, label)?);
-    let latency = OutsideLatency {
+    let latency = ExternalLatency {
         p50_us: percentile("50% in"),
         p90_us: percentile("90% in"),
         p99_us: percentile("99% in"),
         p999_us: None,
         worst_us: finite(summary, "Slowest:").filter(|_| answered > 0).and_then(us_of_seconds),
     };
-    Some(Outside {
+    Some(External {
         tool: "hey",
         requests: Some(answered.saturating_add(errors)),
         failed: failed_statuses(codes.into_iter()).saturating_add(errors),

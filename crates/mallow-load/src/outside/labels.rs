@@ -6,13 +6,13 @@ pub(super) fn after<'a>(output: &'a str, label: &str) -> Option<&'a str> {
 }
 
 /// The first word that follows `label`, as a figure.
-pub(super) fn figure<T: std::str::FromStr>(output: &str, label: &str) -> Option<T> {
+pub(super) fn metric<T: std::str::FromStr>(output: &str, label: &str) -> Option<T> {
     after(output, label)?.split_whitespace().next()?.parse().ok()
 }
 
 /// A figure of a rate or a time; those that are none (`NaN`) count as absent.
 pub(super) fn finite(output: &str, label: &str) -> Option<f64> {
-    figure::<f64>(output, label).filter(|value| value.is_finite())
+    metric::<f64>(output, label).filter(|value| value.is_finite())
 }
 
 /// The part of a status distribution that is no success: codes from 400, and 0 for no answer.

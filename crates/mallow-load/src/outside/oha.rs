@@ -4,12 +4,12 @@
 
 use super::labels::failed_statuses;
 use super::times::us_of_seconds;
-use super::{Outside, OutsideLatency};
+use super::{External, ExternalLatency};
 use serde_json::Value;
 
 const BROKEN_OFF: &str = "aborted due to deadline";
 
-pub(super) fn read_json(object: &Value) -> Option<Outside> {
+pub(super) fn read_json(object: &Value) -> Option<External> {
     let summary = object.get("summary")?;
     let number = |name: &str| summary.get(name)?.as_f64();
     let rate = number("requestsPerSec")?;
@@ -24,14 +24,14 @@ pub(super) fn read_json(object: &Value) -> Option<Outside> {
     });
     let answered = codes.iter().fold(0_u64, |sum, (_, count)| sum.saturating_add(*count));
     let percentile = |name: &str| us_of_seconds(object.get("latencyPercentiles")?.get(name)?.as_f64()?);
-    let latency = OutsideLatency {
+    let latency = ExternalLatency {
         p50_us: percentile("p50"),
         p90_us: percentile("p90"),
         p99_us: percentile("p99"),
         p999_us: percentile("p99.9"),
         worst_us: number("slowest").and_then(us_of_seconds),
     };
-    Some(Outside {
+    Some(External {
         tool: "oha",
         requests: Some(answered.saturating_add(unanswered)),
         failed: failed_statuses(codes.into_iter()).saturating_add(unanswered),

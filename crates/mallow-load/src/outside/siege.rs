@@ -3,22 +3,22 @@
 //! Its transactions are the answers, those of 400 and above included; "successful" ones are those below 400, and
 //! "failed" ones got no answer. It tells hundredths of seconds, and no percentiles.
 
-use super::labels::{figure, finite};
+use super::labels::{finite, metric};
 use super::times::us_of_seconds;
-use super::{Outside, OutsideLatency};
+use super::{External, ExternalLatency};
 use serde_json::Value;
 
-pub(super) fn read(output: &str) -> Option<Outside> {
+pub(super) fn read(output: &str) -> Option<External> {
     summary(
-        figure(output, "Transactions:")?,
-        figure(output, "Successful transactions:"),
-        figure(output, "Failed transactions:")?,
+        metric(output, "Transactions:")?,
+        metric(output, "Successful transactions:"),
+        metric(output, "Failed transactions:")?,
         [finite(output, "Elapsed time:"), finite(output, "Transaction rate:")],
         finite(output, "Longest transaction:"),
     )
 }
 
-pub(super) fn read_json(object: &Value) -> Option<Outside> {
+pub(super) fn read_json(object: &Value) -> Option<External> {
     let count = |name: &str| object.get(name)?.as_f64().filter(|it| *it >= 0.0).map(|it| it as u64);
     let number = |name: &str| object.get(name)?.as_f64();
     summary(
@@ -36,15 +36,15 @@ fn summary(
     unanswered: u64,
     [seconds, rate]: [Option<f64>; 2],
     longest: Option<f64>,
-) -> Option<Outside> {
+) -> Option<External> {
     let requests = answered.checked_add(unanswered)?;
     let worst_us = longest.filter(|_| answered > 0).and_then(us_of_seconds);
-    Some(Outside {
+    Some(External {
         tool: "siege",
         requests: Some(requests),
         failed: requests.saturating_sub(succeeded.unwrap_or(answered)),
         seconds,
         rate,
-        latency: OutsideLatency { worst_us, ..OutsideLatency::default() }.known(),
+        latency: ExternalLatency { worst_us, ..ExternalLatency::default() }.known(),
     })
 }

@@ -3,11 +3,11 @@
 //! wrk counts answers; requests that ended with a socket error stand apart. Those that it calls timeouts may still have
 //! been answered, so that they are failures and no further requests.
 
-use super::labels::{after, figure, finite};
+use super::labels::{after, finite, metric};
 use super::times::{seconds, us_of_seconds};
-use super::{Outside, OutsideLatency};
+use super::{External, ExternalLatency};
 
-pub(super) fn read(output: &str) -> Option<Outside> {
+pub(super) fn read(output: &str) -> Option<External> {
     let (count, time) = output.lines().find_map(|line| line.trim().split_once(" requests in "))?;
     let answered: u64 = count.parse().ok()?;
     let time = seconds(time.split(',').next()?)?;
@@ -16,10 +16,10 @@ pub(super) fn read(output: &str) -> Option<Outside> {
         errors.split(',').find_map(|part| part.trim().strip_prefix(name)?.trim().parse().ok()).unwrap_or(0)
     };
     let unanswered = error("connect").saturating_add(error("read")).saturating_add(error("write"));
-    let bad: u64 = figure(output, "Non-2xx or 3xx responses:").unwrap_or(0);
+    let bad: u64 = metric(output, "Non-2xx or 3xx responses:").unwrap_or(0);
     let requests = answered.saturating_add(unanswered);
     let percentile = |label: &str| us_of_seconds(seconds(after(output, label)?.split_whitespace().next()?)?);
-    let latency = OutsideLatency {
+    let latency = ExternalLatency {
         p50_us: percentile("50%"),
         p90_us: percentile("90%"),
         p99_us: percentile("99%"),
@@ -29,7 +29,7 @@ pub(super) fn read(output: &str) -> Option<Outside> {
             .and_then(|columns| us_of_seconds(seconds(columns.split_whitespace().nth(2)?)?))
             .filter(|_| answered > 0),
     };
-    Some(Outside {
+    Some(External {
         tool: "wrk",
         requests: Some(requests),
         failed: unanswered.saturating_add(bad).saturating_add(error("timeout")).min(requests),

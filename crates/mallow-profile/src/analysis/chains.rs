@@ -78,13 +78,13 @@ struct Chain {
 
 /// The chains by their live block, and those that are over by their site.
 #[derive(Debug, Default)]
-pub(super) struct ChainsFold {
+pub(super) struct ChainsAggregator {
     /// By block id. A chain without a reallocation is none.
     live: Vec<Chain>,
     sites: Vec<ChainTotals>,
 }
 
-impl ChainsFold {
+impl ChainsAggregator {
     /// A block was resized, and has its old id still: it was freed last.
     pub(super) fn resized(&mut self, id: BlockId, old: &Block, size: u64) {
         let chain = entry(&mut self.live, id.0 as usize);

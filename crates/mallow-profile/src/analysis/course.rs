@@ -26,7 +26,7 @@
 //! 9. else [`Verdict::Irregular`].
 
 use super::block::{Block, Death, entry};
-use super::series::{Level, Series, SeriesFold};
+use super::series::{Level, Series, SeriesAggregator};
 use super::slices::{Cursor, Slices};
 use crate::StackId;
 
@@ -103,7 +103,7 @@ impl Verdict {
 
 /// What a verdict is made from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Course {
+pub struct Trend {
     run: Slices,
     levels: Vec<Level>,
     counts: Counts,
@@ -111,7 +111,7 @@ pub struct Course {
 
 /// A site and its course.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CourseSite {
+pub struct TrendSite {
     /// The stack; none when none was taken.
     pub stack: Option<StackId>,
     /// Its live bytes by slice.
@@ -155,19 +155,19 @@ impl Counts {
     }
 }
 
-impl Course {
+impl Trend {
     /// How a run from its first to its last moment is to be sliced.
     pub fn slices(started_us: u64, ended_us: u64) -> Slices {
         Slices::new(started_us, ended_us, SLICES)
     }
 
-    /// Nothing yet, in slices that [`Course::slices`] made.
-    pub fn new(run: Slices) -> Course {
-        Course { run, levels: vec![Level::default(); run.count()], counts: Counts::default() }
+    /// Nothing yet, in slices that [`Trend::slices`] made.
+    pub fn new(run: Slices) -> Trend {
+        Trend { run, levels: vec![Level::default(); run.count()], counts: Counts::default() }
     }
 
     /// Adds a site, as sites that look the same are judged together.
-    pub fn add(&mut self, site: &CourseSite) {
+    pub fn add(&mut self, site: &TrendSite) {
         site.series.add_to(&mut self.levels);
         self.counts.add(&site.counts);
     }
@@ -262,11 +262,11 @@ fn floor_after(floor: &[u64], slices: usize) -> u64 {
 
 /// The courses of all sites, while events pass.
 #[derive(Debug)]
-pub(super) struct CoursesFold {
+pub(super) struct TrendsAggregator {
     cursor: Cursor,
     /// The first moment of the last 2 %.
     end_us: u64,
-    series: SeriesFold,
+    series: SeriesAggregator,
     counts: Vec<Counts>,
 }
 
@@ -275,13 +275,13 @@ fn weight(block: &Block) -> u64 {
     block.size.max(1)
 }
 
-impl CoursesFold {
-    pub(super) fn new(run: Slices) -> CoursesFold {
+impl TrendsAggregator {
+    pub(super) fn new(run: Slices) -> TrendsAggregator {
         let end = run.count() * (100 - SHARE_AT_END_PERCENT) / 100;
-        CoursesFold {
+        TrendsAggregator {
             cursor: Cursor::new(run),
             end_us: run.begin_us(end),
-            series: SeriesFold::default(),
+            series: SeriesAggregator::default(),
             counts: Vec::new(),
         }
     }
@@ -315,9 +315,9 @@ impl CoursesFold {
         }
     }
 
-    pub(super) fn finish(self, stack_of: impl Fn(usize) -> Option<StackId>) -> Vec<CourseSite> {
+    pub(super) fn finish(self, stack_of: impl Fn(usize) -> Option<StackId>) -> Vec<TrendSite> {
         let sites = self.series.finish().into_iter().zip(self.counts).enumerate();
         let sites = sites.filter(|(_, (_, counts))| counts.allocations > 0);
-        sites.map(|(site, (series, counts))| CourseSite { stack: stack_of(site), series, counts }).collect()
+        sites.map(|(site, (series, counts))| TrendSite { stack: stack_of(site), series, counts }).collect()
     }
 }

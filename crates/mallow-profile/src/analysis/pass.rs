@@ -2,17 +2,17 @@
 
 use super::block::{Block, Death, entry};
 use super::blocks::Blocks;
-use super::brief::BriefFold;
-use super::chains::ChainsFold;
-use super::course::CoursesFold;
+use super::chains::ChainsAggregator;
+use super::course::TrendsAggregator;
 use super::histogram::Histogram;
-use super::threads::ThreadsFold;
-use super::timeline::TimelineFold;
-use super::window::WindowFold;
+use super::short_lived::ShortLivedAggregator;
+use super::threads::ThreadsAggregator;
+use super::timeline::TimelineAggregator;
+use super::window::WindowAggregator;
 use super::{Findings, Plan};
-use crate::{BlockId, Fold, ReallocBooking, StackId, ThreadIndex};
+use crate::{Aggregator, BlockId, ReallocAttribution, StackId, ThreadIndex};
 
-/// Takes the events of one process in order. Ids of blocks are given as a [`Fold`] gives them, so a pass can take its place.
+/// Takes the events of one process in order. Ids of blocks are given as a [`Aggregator`] gives them, so a pass can take its place.
 #[derive(Debug)]
 pub struct Pass {
     plan: Plan,
@@ -20,14 +20,14 @@ pub struct Pass {
     sites: SiteTable,
     /// Allocations so far, by thread.
     allocations: Vec<u64>,
-    window: Option<WindowFold>,
-    timeline: Option<TimelineFold>,
+    window: Option<WindowAggregator>,
+    timeline: Option<TimelineAggregator>,
     histogram: Option<Histogram>,
-    threads: Option<ThreadsFold>,
-    chains: Option<ChainsFold>,
-    temporary: Option<BriefFold>,
-    short_lived: Option<BriefFold>,
-    courses: Option<CoursesFold>,
+    threads: Option<ThreadsAggregator>,
+    chains: Option<ChainsAggregator>,
+    temporary: Option<ShortLivedAggregator>,
+    short_lived: Option<ShortLivedAggregator>,
+    courses: Option<TrendsAggregator>,
 }
 
 impl Pass {
@@ -39,14 +39,14 @@ impl Pass {
             blocks: Blocks::new(),
             sites: SiteTable::default(),
             allocations: Vec::new(),
-            window: plan.window_sites.then(|| WindowFold::new(window)),
-            timeline: plan.timeline.map(|time| TimelineFold::new(window, time)),
+            window: plan.window_sites.then(|| WindowAggregator::new(window)),
+            timeline: plan.timeline.map(|time| TimelineAggregator::new(window, time)),
             histogram: plan.histogram.then(Histogram::default),
-            threads: plan.threads.then(|| ThreadsFold::new(window)),
-            chains: plan.chains.then(ChainsFold::default),
-            temporary: plan.temporary_within.map(|_| BriefFold::default()),
-            short_lived: plan.shorter_than_us.map(|_| BriefFold::default()),
-            courses: plan.courses.map(CoursesFold::new),
+            threads: plan.threads.then(|| ThreadsAggregator::new(window)),
+            chains: plan.chains.then(ChainsAggregator::default),
+            temporary: plan.temporary_within.map(|_| ShortLivedAggregator::default()),
+            short_lived: plan.shorter_than_us.map(|_| ShortLivedAggregator::default()),
+            courses: plan.courses.map(TrendsAggregator::new),
         }
     }
 
@@ -86,9 +86,9 @@ impl Pass {
         {
             chains.resized(block, &old, size);
         }
-        let site = match self.plan.booking {
-            ReallocBooking::OwnSite => self.sites.index_of(stack),
-            ReallocBooking::Origin => old.site,
+        let site = match self.plan.attribution {
+            ReallocAttribution::OwnSite => self.sites.index_of(stack),
+            ReallocAttribution::Origin => old.site,
         };
         let new = self.born(thread, site, size, time_us);
         // The old block after the new one: what is resized all the time is not gone in between.
@@ -166,12 +166,12 @@ impl Pass {
             && death.by_own_thread(block)
             && death.allocations_since < within
         {
-            temporary.was_brief(block);
+            temporary.was_short_lived(block);
         }
         if let (Some(short_lived), Some(shorter_than_us)) = (&mut self.short_lived, self.plan.shorter_than_us)
             && death.lifetime_us(block) < shorter_than_us
         {
-            short_lived.was_brief(block);
+            short_lived.was_short_lived(block);
         }
     }
 
@@ -219,7 +219,7 @@ impl SiteTable {
 
     fn find(&mut self, stack: StackId) -> u32 {
         let known = match stack {
-            Fold::NO_STACK => &mut self.without_stack,
+            Aggregator::NO_STACK => &mut self.without_stack,
             StackId(id) => entry(&mut self.by_stack, id as usize),
         };
         if *known == 0 {
@@ -230,6 +230,6 @@ impl SiteTable {
     }
 
     fn stack_of(&self, site: usize) -> Option<StackId> {
-        self.stacks.get(site).copied().filter(|&stack| stack != Fold::NO_STACK)
+        self.stacks.get(site).copied().filter(|&stack| stack != Aggregator::NO_STACK)
     }
 }

@@ -61,12 +61,12 @@ struct Point {
 
 /// The series of all sites, while events pass.
 #[derive(Debug, Default)]
-pub(super) struct SeriesFold {
+pub(super) struct SeriesAggregator {
     states: Vec<State>,
     points: Vec<Point>,
 }
 
-impl SeriesFold {
+impl SeriesAggregator {
     #[inline]
     pub(super) fn grow(&mut self, site: SiteIndex, slice: usize, bytes: u64) {
         let state = self.touch(site, slice);

@@ -5,7 +5,7 @@ use super::block::{Block, Death, entry};
 
 /// The figures of a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ThreadFigures {
+pub struct ThreadMetrics {
     /// Its allocations.
     pub allocations: u64,
     /// Their requested bytes.
@@ -24,9 +24,9 @@ pub struct ThreadFigures {
     pub live_bytes: u64,
 }
 
-impl ThreadFigures {
+impl ThreadMetrics {
     /// Adds another thread's figures.
-    pub fn add(&mut self, other: &ThreadFigures) {
+    pub fn add(&mut self, other: &ThreadMetrics) {
         self.allocations = self.allocations.saturating_add(other.allocations);
         self.bytes = self.bytes.saturating_add(other.bytes);
         self.frees = self.frees.saturating_add(other.frees);
@@ -40,14 +40,14 @@ impl ThreadFigures {
 
 /// The figures by thread, while events pass.
 #[derive(Debug, Default)]
-pub(super) struct ThreadsFold {
+pub(super) struct ThreadsAggregator {
     window: Window,
-    pub(super) threads: Vec<ThreadFigures>,
+    pub(super) threads: Vec<ThreadMetrics>,
 }
 
-impl ThreadsFold {
-    pub(super) fn new(window: Window) -> ThreadsFold {
-        ThreadsFold { window, ..ThreadsFold::default() }
+impl ThreadsAggregator {
+    pub(super) fn new(window: Window) -> ThreadsAggregator {
+        ThreadsAggregator { window, ..ThreadsAggregator::default() }
     }
 
     #[inline]

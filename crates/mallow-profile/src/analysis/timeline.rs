@@ -1,7 +1,7 @@
 //! Memory over time: slices of a window, and what each site held in them.
 
 use super::block::{Block, Death, entry};
-use super::series::{Series, SeriesFold};
+use super::series::{Series, SeriesAggregator};
 use super::slices::{Cursor, Slices, Window};
 use crate::StackId;
 
@@ -60,7 +60,7 @@ struct AtPeak {
 
 /// The timeline, while events pass.
 #[derive(Debug)]
-pub(super) struct TimelineFold {
+pub(super) struct TimelineAggregator {
     window: Window,
     time: Slices,
     cursor: Cursor,
@@ -68,7 +68,7 @@ pub(super) struct TimelineFold {
     slices: Vec<Slice>,
     live_bytes: u64,
     live_blocks: u64,
-    series: SeriesFold,
+    series: SeriesAggregator,
     peak_us: u64,
     peak_bytes: u64,
     peak_serial: u64,
@@ -77,9 +77,9 @@ pub(super) struct TimelineFold {
     begun: bool,
 }
 
-impl TimelineFold {
-    pub(super) fn new(window: Window, time: Slices) -> TimelineFold {
-        TimelineFold {
+impl TimelineAggregator {
+    pub(super) fn new(window: Window, time: Slices) -> TimelineAggregator {
+        TimelineAggregator {
             window,
             time,
             cursor: Cursor::new(time),
@@ -87,7 +87,7 @@ impl TimelineFold {
             slices: vec![Slice::default(); time.count()],
             live_bytes: 0,
             live_blocks: 0,
-            series: SeriesFold::default(),
+            series: SeriesAggregator::default(),
             peak_us: window.from_us,
             peak_bytes: 0,
             peak_serial: 0,

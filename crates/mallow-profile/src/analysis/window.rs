@@ -6,7 +6,7 @@ use crate::StackId;
 
 /// Figures of a site in a window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct WindowFigures {
+pub struct WindowMetrics {
     /// Allocations in the window.
     pub allocations: u64,
     /// Their requested bytes.
@@ -31,12 +31,12 @@ pub struct WindowSite {
     /// The stack; none when none was taken.
     pub stack: Option<StackId>,
     /// Its figures.
-    pub figures: WindowFigures,
+    pub metrics: WindowMetrics,
 }
 
-impl WindowFigures {
+impl WindowMetrics {
     /// Adds another site's figures.
-    pub fn add(&mut self, other: &WindowFigures) {
+    pub fn add(&mut self, other: &WindowMetrics) {
         self.allocations = self.allocations.saturating_add(other.allocations);
         self.bytes = self.bytes.saturating_add(other.bytes);
         self.frees = self.frees.saturating_add(other.frees);
@@ -50,14 +50,14 @@ impl WindowFigures {
 
 /// The figures by site, while events pass.
 #[derive(Debug, Default)]
-pub(super) struct WindowFold {
+pub(super) struct WindowAggregator {
     window: Window,
-    sites: Vec<WindowFigures>,
+    sites: Vec<WindowMetrics>,
 }
 
-impl WindowFold {
-    pub(super) fn new(window: Window) -> WindowFold {
-        WindowFold { window, ..WindowFold::default() }
+impl WindowAggregator {
+    pub(super) fn new(window: Window) -> WindowAggregator {
+        WindowAggregator { window, ..WindowAggregator::default() }
     }
 
     #[inline]
@@ -101,8 +101,8 @@ impl WindowFold {
     /// The sites that have any figure.
     pub(super) fn finish(self, stack_of: impl Fn(usize) -> Option<StackId>) -> Vec<WindowSite> {
         let all = self.sites.into_iter().enumerate();
-        all.filter(|(_, figures)| *figures != WindowFigures::default())
-            .map(|(site, figures)| WindowSite { stack: stack_of(site), figures })
+        all.filter(|(_, metrics)| *metrics != WindowMetrics::default())
+            .map(|(site, metrics)| WindowSite { stack: stack_of(site), metrics })
             .collect()
     }
 }

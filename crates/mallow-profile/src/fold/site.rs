@@ -3,7 +3,7 @@
 //! A new peak would have to copy every site's live figures. Instead it raises a serial, and a site that is
 //! about to change for the first time since keeps a copy of its own: constant time for each event.
 
-use super::{FoldedSite, LiveSite};
+use super::{LiveSite, SiteSummary};
 use crate::{SiteTotals, StackId};
 
 const NO_SITE: u32 = u32::MAX;
@@ -11,7 +11,7 @@ const NO_SITE: u32 = u32::MAX;
 /// One stack's figures. What every event touches stands in the first cache line.
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
-pub(super) struct SiteFigures {
+pub(super) struct SiteMetrics {
     live_bytes: u64,
     live_blocks: u32,
     peak_blocks: u32,
@@ -34,9 +34,9 @@ pub(super) struct SiteFigures {
     live_blocks_at_max: u32,
 }
 
-const _: () = assert!(size_of::<SiteFigures>() == 128);
+const _: () = assert!(size_of::<SiteMetrics>() == 128);
 
-impl SiteFigures {
+impl SiteMetrics {
     #[inline]
     pub(super) fn add(&mut self, size: u64, time_us: u64, peak_serial: u64) {
         self.keep_peak(peak_serial);
@@ -108,10 +108,10 @@ impl SiteFigures {
         }
     }
 
-    fn finish(mut self, peak_serial: u64, end_us: u64) -> FoldedSite {
+    fn finish(mut self, peak_serial: u64, end_us: u64) -> SiteSummary {
         self.keep_peak(peak_serial);
         let lived = self.lifetime_us.wrapping_add(u64::from(self.live_blocks).wrapping_mul(end_us));
-        FoldedSite {
+        SiteSummary {
             stack: StackId(self.stack),
             totals: SiteTotals {
                 allocations: self.allocations,
@@ -137,7 +137,7 @@ impl SiteFigures {
 /// All sites of a process.
 #[derive(Debug, Default)]
 pub(super) struct Sites {
-    figures: Vec<SiteFigures>,
+    metrics: Vec<SiteMetrics>,
     /// By stack id plus 1, wrapping, so that "no stack" has the first place.
     by_stack: Vec<u32>,
 }
@@ -153,8 +153,8 @@ impl Sites {
 
     /// The site of an index that [`Sites::index_of`] gave.
     #[inline]
-    pub(super) fn at(&mut self, index: u32) -> &mut SiteFigures {
-        &mut self.figures[index as usize]
+    pub(super) fn at(&mut self, index: u32) -> &mut SiteMetrics {
+        &mut self.metrics[index as usize]
     }
 
     #[cold]
@@ -163,18 +163,18 @@ impl Sites {
         if place >= self.by_stack.len() {
             self.by_stack.resize(place + 1, NO_SITE);
         }
-        let index = self.figures.len() as u32;
+        let index = self.metrics.len() as u32;
         self.by_stack[place] = index;
-        self.figures.push(SiteFigures { stack: stack.0, ..SiteFigures::default() });
+        self.metrics.push(SiteMetrics { stack: stack.0, ..SiteMetrics::default() });
         index
     }
 
     /// The sites that have live blocks, in the order of first calls.
     pub(super) fn live(&self) -> impl Iterator<Item = LiveSite> {
-        self.figures.iter().filter(|site| site.live_blocks > 0).map(SiteFigures::live)
+        self.metrics.iter().filter(|site| site.live_blocks > 0).map(SiteMetrics::live)
     }
 
-    pub(super) fn finish(self, peak_serial: u64, end_us: u64) -> Vec<FoldedSite> {
-        self.figures.into_iter().map(|site| site.finish(peak_serial, end_us)).collect()
+    pub(super) fn finish(self, peak_serial: u64, end_us: u64) -> Vec<SiteSummary> {
+        self.metrics.into_iter().map(|site| site.finish(peak_serial, end_us)).collect()
     }
 }

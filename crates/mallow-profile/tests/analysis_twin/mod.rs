@@ -1,10 +1,10 @@
 //! A program kept whole: every event and every block, and each figure worked out from all of them.
 
 use mallow_profile::analysis::{
-    BriefSite, ChainSite, ChainTotals, Counts, Growth, Histogram, Level, Pass, Slice, Slices, ThreadFigures,
-    Window, WindowFigures, WindowSite, bucket_of,
+    ChainSite, ChainTotals, Counts, Growth, Histogram, Level, Pass, ShortLivedSite, Slice, Slices,
+    ThreadMetrics, Window, WindowMetrics, WindowSite, bucket_of,
 };
-use mallow_profile::{BlockId, Fold, Folded, StackId, ThreadIndex};
+use mallow_profile::{Aggregator, BlockId, StackId, Summary, ThreadIndex};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -125,8 +125,8 @@ impl Twin {
     }
 
     /// The fold's figures over the same events.
-    pub(crate) fn folded(&self) -> Folded {
-        let (mut fold, mut ids): (Fold, Vec<BlockId>) = (Fold::new(), Vec::new());
+    pub(crate) fn folded(&self) -> Summary {
+        let (mut fold, mut ids): (Aggregator, Vec<BlockId>) = (Aggregator::new(), Vec::new());
         for event in &self.events {
             match *event {
                 Event::Alloc { thread, block, time_us } => {
@@ -176,7 +176,7 @@ impl Twin {
             let (live_blocks, live_bytes) = sum(&|block| block.is_live_at(window.to_us));
             let (kept_blocks, kept_bytes) =
                 sum(&|block| window.contains(block.born_us) && block.is_live_at(window.to_us));
-            let figures = WindowFigures {
+            let metrics = WindowMetrics {
                 allocations,
                 bytes,
                 frees,
@@ -186,10 +186,10 @@ impl Twin {
                 kept_blocks,
                 kept_bytes,
             };
-            WindowSite { stack: Some(StackId(stack)), figures }
+            WindowSite { stack: Some(StackId(stack)), metrics }
         };
         let sites = self.stacks().into_iter().map(site);
-        sites.filter(|site| site.figures != WindowFigures::default()).collect()
+        sites.filter(|site| site.metrics != WindowMetrics::default()).collect()
     }
 
     pub(crate) fn histogram(&self, window: Window) -> Histogram {
@@ -208,8 +208,8 @@ impl Twin {
         histogram
     }
 
-    pub(crate) fn threads(&self, window: Window) -> Vec<ThreadFigures> {
-        let figures = |thread: u32| {
+    pub(crate) fn threads(&self, window: Window) -> Vec<ThreadMetrics> {
+        let metrics = |thread: u32| {
             let own: Vec<&Block> = self.blocks.iter().filter(|block| block.thread == thread).collect();
             let allocated = own.iter().filter(|block| window.contains(block.born_us));
             let live: Vec<&&Block> = own.iter().filter(|block| block.is_live_at(window.to_us)).collect();
@@ -219,7 +219,7 @@ impl Twin {
                 .iter()
                 .filter(|block| deaths(block).is_some_and(|(_, by, _)| by == thread))
                 .collect();
-            ThreadFigures {
+            ThreadMetrics {
                 allocations: allocated.clone().count() as u64,
                 bytes: allocated.map(|block| block.size).sum(),
                 frees: freed.len() as u64,
@@ -236,7 +236,7 @@ impl Twin {
                 live_bytes: live.iter().map(|block| block.size).sum(),
             }
         };
-        (0..THREADS).map(figures).collect()
+        (0..THREADS).map(metrics).collect()
     }
 
     /// Follows each block that was not replaced in the window back to what it was when the window began, or at first.
@@ -282,29 +282,34 @@ impl Twin {
         (all, sites)
     }
 
-    fn brief(&self, window: Window, is_brief: impl Fn(&Block) -> bool) -> Vec<BriefSite> {
+    fn short_lived_where(
+        &self,
+        window: Window,
+        is_short_lived: impl Fn(&Block) -> bool,
+    ) -> Vec<ShortLivedSite> {
         let site = |stack: u32| {
             let mut blocks = self.of_stack(stack);
             blocks.retain(|block| window.contains(block.born_us));
-            let brief: Vec<&Block> = blocks.iter().filter(|block| is_brief(block)).collect();
-            BriefSite {
+            let short_lived_where: Vec<&Block> =
+                blocks.iter().filter(|block| is_short_lived(block)).collect();
+            ShortLivedSite {
                 stack: Some(StackId(stack)),
-                blocks: brief.len() as u64,
-                bytes: brief.iter().map(|block| block.size).sum(),
+                blocks: short_lived_where.len() as u64,
+                bytes: short_lived_where.iter().map(|block| block.size).sum(),
                 allocations: blocks.len() as u64,
             }
         };
         self.stacks().into_iter().map(site).filter(|site| site.blocks > 0).collect()
     }
 
-    pub(crate) fn temporary(&self, window: Window, within: u64) -> Vec<BriefSite> {
-        self.brief(window, |block| {
+    pub(crate) fn temporary(&self, window: Window, within: u64) -> Vec<ShortLivedSite> {
+        self.short_lived_where(window, |block| {
             block.died.is_some_and(|(_, by, since)| by == block.thread && since < within)
         })
     }
 
-    pub(crate) fn short_lived(&self, window: Window, us: u64) -> Vec<BriefSite> {
-        self.brief(window, |block| block.died.is_some_and(|(at, ..)| at - block.born_us < us))
+    pub(crate) fn short_lived(&self, window: Window, us: u64) -> Vec<ShortLivedSite> {
+        self.short_lived_where(window, |block| block.died.is_some_and(|(at, ..)| at - block.born_us < us))
     }
 
     /// The live blocks after each event: its time, whether it is an allocation, and the blocks.

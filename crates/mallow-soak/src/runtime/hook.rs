@@ -3,7 +3,7 @@
 //! A request is the line `collect`, an answer one line of JSON. Several requests may be under way on one connection when
 //! a process was too busy to answer in time; what counts is the last answer.
 
-use mallow_evidence::RuntimeFigures;
+use mallow_evidence::RuntimeMetrics;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -31,7 +31,7 @@ struct Connection {
     /// Requests without an answer.
     owed: u32,
     /// The answer to the last request.
-    answer: Option<RuntimeFigures>,
+    answer: Option<RuntimeMetrics>,
 }
 
 /// One answer. Figures that are no numbers are left out.
@@ -42,7 +42,8 @@ struct Answer {
     objects: Option<u64>,
     in_malloc: bool,
     #[serde(default)]
-    figures: BTreeMap<String, serde_json::Value>,
+    #[serde(rename = "figures")]
+    metrics: BTreeMap<String, serde_json::Value>,
 }
 
 impl Hooks {
@@ -72,7 +73,7 @@ impl Hooks {
     }
 
     /// What those who were asked say until `deadline`.
-    pub(super) fn answers(&mut self, pids: &[u32], deadline: Instant) -> Vec<RuntimeFigures> {
+    pub(super) fn answers(&mut self, pids: &[u32], deadline: Instant) -> Vec<RuntimeMetrics> {
         loop {
             self.accept(pids);
             self.connections.retain_mut(|connection| connection.read().is_ok());
@@ -152,15 +153,15 @@ impl Connection {
 }
 
 impl Answer {
-    fn of(self, pid: u32) -> RuntimeFigures {
-        let numbers = self.figures.into_iter().filter_map(|(name, value)| Some((name, value.as_f64()?)));
-        RuntimeFigures {
+    fn of(self, pid: u32) -> RuntimeMetrics {
+        let numbers = self.metrics.into_iter().filter_map(|(name, value)| Some((name, value.as_f64()?)));
+        RuntimeMetrics {
             name: self.runtime,
             pid,
             managed_bytes: self.managed_bytes,
             objects: self.objects,
             in_malloc: self.in_malloc,
-            figures: numbers.collect(),
+            metrics: numbers.collect(),
         }
     }
 }

@@ -5,9 +5,9 @@
 //! (OpenJDK, `attachListener_linux.cpp`): the version `1`, the command, and three arguments, each ended by a zero byte;
 //! the answer is a line with a number, 0 if it went well, and the text.
 
-mod figures;
+mod metrics;
 
-use mallow_evidence::RuntimeFigures;
+use mallow_evidence::RuntimeMetrics;
 use std::collections::BTreeSet;
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -27,14 +27,14 @@ pub(super) struct Jvms {
 
 impl Jvms {
     /// Lets the JVMs among `pids` collect one after the other, and asks for their figures.
-    pub(super) fn collect(&mut self, pids: &[u32], deadline: Instant) -> Vec<RuntimeFigures> {
+    pub(super) fn collect(&mut self, pids: &[u32], deadline: Instant) -> Vec<RuntimeMetrics> {
         let mut all = Vec::new();
         for &pid in pids.iter().filter(|&&pid| is_jvm(pid)) {
             if self.refused.contains(&pid) {
                 continue;
             }
-            match figures_of(pid, deadline) {
-                Ok(figures) => all.push(figures),
+            match metrics_of(pid, deadline) {
+                Ok(metrics) => all.push(metrics),
                 Err(fault) if fault.kind() == ErrorKind::TimedOut => {}
                 Err(_) => {
                     self.refused.insert(pid);
@@ -52,17 +52,17 @@ fn is_jvm(pid: u32) -> bool {
     name.trim_end() == "java" || std::fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(is_java)
 }
 
-fn figures_of(pid: u32, deadline: Instant) -> io::Result<RuntimeFigures> {
+fn metrics_of(pid: u32, deadline: Instant) -> io::Result<RuntimeMetrics> {
     ask(pid, "GC.run", deadline)?;
     let heap = ask(pid, "GC.heap_info", deadline)?;
     let native = ask(pid, "VM.native_memory summary", deadline).unwrap_or_default();
-    let managed_bytes = figures::heap_used(&heap)
+    let managed_bytes = metrics::heap_used(&heap)
         .ok_or_else(|| io::Error::new(ErrorKind::InvalidData, "the JVM does not tell what its heap uses"))?;
-    let mut figures = figures::native_memory(&native);
-    figures.extend(figures::metaspace(&heap));
-    figures.insert("heap_used".to_owned(), managed_bytes as f64);
+    let mut metrics = metrics::native_memory(&native);
+    metrics.extend(metrics::metaspace(&heap));
+    metrics.insert("heap_used".to_owned(), managed_bytes as f64);
     let name = "jvm".to_owned();
-    Ok(RuntimeFigures { name, pid, managed_bytes, objects: None, in_malloc: false, figures })
+    Ok(RuntimeMetrics { name, pid, managed_bytes, objects: None, in_malloc: false, metrics })
 }
 
 /// The answer to a diagnostic command.

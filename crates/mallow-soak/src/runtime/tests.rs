@@ -33,8 +33,8 @@ impl Running {
     }
 
     /// What it says of itself; it may still be on its way to the socket.
-    fn figures(&self, runtimes: &mut Runtimes) -> RuntimeFigures {
-        figures_of(self.child.id(), runtimes)
+    fn metrics(&self, runtimes: &mut Runtimes) -> RuntimeMetrics {
+        metrics_of(self.child.id(), runtimes)
     }
 }
 
@@ -45,12 +45,12 @@ impl Drop for Running {
     }
 }
 
-fn figures_of(pid: u32, runtimes: &mut Runtimes) -> RuntimeFigures {
+fn metrics_of(pid: u32, runtimes: &mut Runtimes) -> RuntimeMetrics {
     let deadline = Instant::now() + PATIENCE;
     while Instant::now() < deadline {
-        if let Some(figures) = runtimes.collect(&[pid], PATIENCE).pop() {
-            assert_eq!(figures.pid, pid);
-            return figures;
+        if let Some(metrics) = runtimes.collect(&[pid], PATIENCE).pop() {
+            assert_eq!(metrics.pid, pid);
+            return metrics;
         }
         std::thread::sleep(Duration::from_millis(20));
     }
@@ -74,18 +74,18 @@ fn dropped_objects_are_gone(words: &[&str], bytes: u64) {
     let mut running = Running::start(&runtimes, words, &[]);
     assert_eq!(running.line(), "ready");
     // The first collection sees what loading the program left behind.
-    running.figures(&mut runtimes);
-    let kept = running.figures(&mut runtimes);
+    running.metrics(&mut runtimes);
+    let kept = running.metrics(&mut runtimes);
     running.child.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
     assert_eq!(running.line(), "dropped");
-    running.figures(&mut runtimes);
-    let dropped = running.figures(&mut runtimes);
+    running.metrics(&mut runtimes);
+    let dropped = running.metrics(&mut runtimes);
     let less = kept.managed_bytes.saturating_sub(dropped.managed_bytes);
     assert!(less.abs_diff(bytes) < bytes / 5, "{less} bytes less, {bytes} expected: {kept:?} {dropped:?}");
     // What the hook itself allocates must not look like a leak. V8 compiles it while it is young.
     let mut after = |collections: u32| {
-        (0..collections).for_each(|_| drop(running.figures(&mut runtimes)));
-        running.figures(&mut runtimes).managed_bytes
+        (0..collections).for_each(|_| drop(running.metrics(&mut runtimes)));
+        running.metrics(&mut runtimes).managed_bytes
     };
     let (early, late) = (after(60), after(60));
     assert!(early.abs_diff(late) < 16 << 10, "{early} then {late}");
@@ -145,8 +145,8 @@ fn forked_children_answer_for_themselves() {
         let mut runtimes = Runtimes::open().unwrap();
         let mut running = Running::start(&runtimes, &words, &[]);
         let child: u32 = running.line().parse().unwrap();
-        figures_of(child, &mut runtimes);
-        running.figures(&mut runtimes);
+        metrics_of(child, &mut runtimes);
+        running.metrics(&mut runtimes);
         let both = runtimes.collect(&[running.child.id(), child], PATIENCE);
         assert_eq!(both.len(), 2, "{both:?}");
         let pid = rustix::process::Pid::from_raw(i32::try_from(child).unwrap()).unwrap();
@@ -162,8 +162,8 @@ fn a_program_that_closes_all_descriptors_is_asked_again() {
         let mut runtimes = Runtimes::open().unwrap();
         let mut running = Running::start(&runtimes, &words, &[]);
         assert_eq!(running.line(), "closed");
-        running.figures(&mut runtimes);
-        running.figures(&mut runtimes);
+        running.metrics(&mut runtimes);
+        running.metrics(&mut runtimes);
     }
 }
 
@@ -194,7 +194,7 @@ fn what_was_set_before_still_works() {
     for (words, set, said) in cases {
         let mut running = Running::start(&runtimes, words, &[set]);
         assert_eq!(running.line(), said);
-        running.figures(&mut runtimes);
+        running.metrics(&mut runtimes);
     }
 }
 
@@ -244,13 +244,13 @@ fn a_jvm_collects_and_tells() {
     let mut runtimes = Runtimes::open().unwrap();
     let mut running = Running::start(&runtimes, &["/usr/bin/java", source.to_str().unwrap()], &[]);
     assert_eq!(running.line(), "ready");
-    let kept = running.figures(&mut runtimes);
+    let kept = running.metrics(&mut runtimes);
     assert_eq!(kept.name, "jvm");
-    assert!(kept.figures["nmt_total"] > 20e6, "{kept:?}");
+    assert!(kept.metrics["nmt_total"] > 20e6, "{kept:?}");
     running.child.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
     assert_eq!(running.line(), "dropped");
     let start = Instant::now();
-    let less = kept.managed_bytes - running.figures(&mut runtimes).managed_bytes;
+    let less = kept.managed_bytes - running.metrics(&mut runtimes).managed_bytes;
     assert!(less >= 19 << 20, "{less} bytes less");
     assert!(start.elapsed() < Duration::from_secs(3), "the second time needs no jcmd");
 }

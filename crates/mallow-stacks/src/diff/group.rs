@@ -19,7 +19,7 @@ pub(super) fn pair(
     after: &[usize],
 ) -> Vec<(Vec<usize>, Vec<usize>)> {
     let pairs = if before.len().saturating_mul(after.len()) > PAIRS_MAX {
-        by_figures(rounds, weights, before, after)
+        by_metrics(rounds, weights, before, after)
     } else {
         most_alike_first(rounds, weights, before, after)
     };
@@ -35,7 +35,7 @@ fn worth(rounds: &Rounds<'_>, weights: &Weights, before: usize, after: usize) ->
     let (names_before, names_after) = (rounds.names(b, Side::Before), rounds.names(a, Side::After));
     let likeness = weights.of_sequences(&names_before, &names_after);
     is_plausible(b, a, &names_before, &names_after, likeness)
-        .then(|| likeness + agreement(b.figures, a.figures))
+        .then(|| likeness + agreement(b.metrics, a.metrics))
 }
 
 fn most_alike_first(
@@ -54,7 +54,7 @@ fn most_alike_first(
     greedy(candidates.into_iter().map(|(_, b, a)| (b, a)))
 }
 
-fn by_figures(
+fn by_metrics(
     rounds: &Rounds<'_>,
     weights: &Weights,
     before: &[usize],
@@ -62,7 +62,7 @@ fn by_figures(
 ) -> Vec<(usize, usize)> {
     let sorted = |indices: &[usize], nodes: &[super::node::Node]| {
         let mut sorted = indices.to_vec();
-        sorted.sort_by_key(|index| (std::cmp::Reverse(nodes[*index].figures), *index));
+        sorted.sort_by_key(|index| (std::cmp::Reverse(nodes[*index].metrics), *index));
         sorted
     };
     let (before, after) = (sorted(before, &rounds.sides.before), sorted(after, &rounds.sides.after));

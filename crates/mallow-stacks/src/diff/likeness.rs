@@ -9,7 +9,7 @@ pub(super) const ALIKE: u32 = 1000;
 
 /// Figures that agree at least so well count as the same site's, seen twice: warm caches and hash seeds move
 /// figures by a few per cent, another use of memory moves them by factors.
-pub(super) const FIGURES_AGREE: u32 = 800;
+pub(super) const METRICS_AGREE: u32 = 800;
 
 /// The smaller of two figures over the larger.
 pub(super) fn ratio(a: u64, b: u64) -> u32 {
@@ -140,7 +140,7 @@ pub(super) fn is_plausible(
     likeness: u32,
 ) -> bool {
     let is_same = likeness >= STACKS_ALIKE && same_leaf(names_before, names_after);
-    is_same || agreement(before.figures, after.figures) >= FIGURES_AGREE
+    is_same || agreement(before.metrics, after.metrics) >= METRICS_AGREE
 }
 
 /// Whether the innermost functions are the same, but for one that came between or went.
@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_agree_by_their_ratio() {
+    fn metrics_agree_by_their_ratio() {
         assert_eq!(agreement([0, 0], [0, 0]), 1000);
         assert_eq!(agreement([100, 50], [50, 50]), 750);
         assert_eq!(agreement([u64::MAX, 0], [u64::MAX, 1]), 500);

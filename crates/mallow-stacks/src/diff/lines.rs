@@ -39,7 +39,7 @@ fn by_lines(nodes: &[Node], indices: &[usize]) -> Vec<usize> {
 /// not left alone because another call stands where they stood.
 fn worth(before: &Node, after: &Node) -> u32 {
     let lines = if before.has_lines_of(after) { ALIKE } else { 0 };
-    2 * ALIKE + 2 * agreement(before.figures, after.figures) + lines
+    2 * ALIKE + 2 * agreement(before.metrics, after.metrics) + lines
 }
 
 /// The alignment of the highest worth that keeps the order of both.

@@ -5,10 +5,10 @@ use crate::diff::node::Token;
 use proptest::prelude::*;
 
 fn calls(calls: &[(u64, u64)]) -> Vec<Node> {
-    let node = |(site, &(line, figure)): (usize, &(u64, u64))| Node {
+    let node = |(site, &(line, metric)): (usize, &(u64, u64))| Node {
         frames: vec![Token { name: 0, place: 0, line, is_inlined: false }],
         sites: vec![site],
-        figures: [figure, figure * 8],
+        metrics: [metric, metric * 8],
     };
     calls.iter().enumerate().map(node).collect()
 }

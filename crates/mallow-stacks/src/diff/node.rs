@@ -32,7 +32,7 @@ pub(super) struct Node {
     /// Indices into the side's sites.
     pub(super) sites: Vec<usize>,
     /// The two figures by which likeness is judged.
-    pub(super) figures: [u64; 2],
+    pub(super) metrics: [u64; 2],
 }
 
 /// Both sides.
@@ -70,7 +70,7 @@ impl Sides {
         known: impl Fn(W::Metric) -> bool,
         same_modules: &[&str],
     ) -> Self {
-        let metrics = figures(known);
+        let metrics = metrics(known);
         let (files_before, files_after) = (paths(before), paths(after));
         let files = place::Files::of(&files_before, &files_after);
         let mut tokens = Tokens {
@@ -101,7 +101,7 @@ fn paths<'a, W>(sites: &[DiffSite<'a, W>]) -> Vec<&'a str> {
 }
 
 /// The two metrics that tell most of those that both sides know.
-fn figures<M: Metric>(known: impl Fn(M) -> bool) -> [M; 2] {
+fn metrics<M: Metric>(known: impl Fn(M) -> bool) -> [M; 2] {
     let mut telling = M::TELLING.iter().copied().filter(|metric| known(*metric));
     let first = telling.next().unwrap_or(M::TELLING[0]);
     [first, telling.next().unwrap_or(first)]
@@ -148,11 +148,11 @@ impl Tokens<'_> {
                 })
                 .collect();
             let at = *by_frames.entry(frames).or_insert_with_key(|frames| {
-                nodes.push(Node { frames: frames.clone(), sites: Vec::new(), figures: [0; 2] });
+                nodes.push(Node { frames: frames.clone(), sites: Vec::new(), metrics: [0; 2] });
                 nodes.len() - 1
             });
             nodes[at].sites.push(index);
-            for (sum, metric) in nodes[at].figures.iter_mut().zip(metrics) {
+            for (sum, metric) in nodes[at].metrics.iter_mut().zip(metrics) {
                 *sum = sum.saturating_add(metric.of_site(&site.totals));
             }
         }

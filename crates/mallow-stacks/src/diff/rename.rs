@@ -4,7 +4,7 @@
 //! at the same places suggest that the unknowns at each place are one function under two names. Over all
 //! stacks, the pairs with the strongest suggestions are taken, each name once.
 
-use super::likeness::{FIGURES_AGREE, agreement, of_names};
+use super::likeness::{METRICS_AGREE, agreement, of_names};
 use super::node::NameId;
 use super::state::{Rounds, SharedNames, Side};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -20,7 +20,7 @@ const NAMES_ALIKE: u32 = 500;
 
 /// A function that calls what another called from the same callers is likely to be it, unless it does
 /// something of another size: anybody calls `strdup`.
-const FIGURES_NEAR: u32 = 250;
+const METRICS_NEAR: u32 = 250;
 
 /// What speaks for a pair of names.
 #[derive(Clone, Copy, Debug, Default)]
@@ -38,7 +38,7 @@ impl Evidence {
     /// else is likely. Else the names have to tell.
     fn suffices(&self, names_alike: u32) -> bool {
         let agrees = |least: u32| self.agreement >= least.saturating_mul(self.patterns);
-        names_alike >= NAMES_ALIKE || agrees(FIGURES_AGREE) || (self.calls_known && agrees(FIGURES_NEAR))
+        names_alike >= NAMES_ALIKE || agrees(METRICS_AGREE) || (self.calls_known && agrees(METRICS_NEAR))
     }
 }
 
@@ -116,7 +116,7 @@ fn suggestions(
     let is_address = |name: NameId| rounds.sides.names[name as usize].starts_with("0x");
     let mut look = |b: usize, a: usize| {
         let (b, a) = (&rounds.sides.before[b], &rounds.sides.after[a]);
-        let agreement = agreement(b.figures, a.figures);
+        let agreement = agreement(b.metrics, a.metrics);
         let (names, others) = (rounds.names(b, Side::Before), rounds.names(a, Side::After));
         for (at, names_here) in names.iter().copied().zip(others).enumerate() {
             if !known.has(names_here.0) && !is_address(names_here.0) && !is_address(names_here.1) {

@@ -82,9 +82,9 @@ impl Open {
             rounds.open_after.iter().map(|index| names(Side::After, index)).collect();
         let mut by_name: FxHashMap<NameId, Vec<(u64, usize)>> = FxHashMap::default();
         for (at, names) in after.iter().enumerate() {
-            let figure = rounds.sides.after[rounds.open_after[at]].figures[0];
+            let metric = rounds.sides.after[rounds.open_after[at]].metrics[0];
             for name in names.iter().take(NEAR) {
-                by_name.entry(*name).or_default().push((figure, at));
+                by_name.entry(*name).or_default().push((metric, at));
             }
         }
         by_name.values_mut().for_each(|bucket| {
@@ -97,11 +97,11 @@ impl Open {
 
     /// Positions in `after` of nodes that share a function near the leaf.
     fn near(&self, rounds: &Rounds<'_>, b: usize) -> Vec<usize> {
-        let figure = rounds.sides.before[rounds.open_before[b]].figures[0];
+        let metric = rounds.sides.before[rounds.open_before[b]].metrics[0];
         let mut near = Vec::new();
         for name in self.before[b].iter().take(NEAR) {
             let Some(bucket) = self.by_name.get(name) else { continue };
-            let middle = bucket.partition_point(|entry| entry.0 < figure);
+            let middle = bucket.partition_point(|entry| entry.0 < metric);
             let nearest = &bucket[middle.saturating_sub(BUCKET_HALF)..bucket.len().min(middle + BUCKET_HALF)];
             near.extend(nearest.iter().map(|entry| entry.1));
         }
@@ -117,12 +117,12 @@ impl Open {
         let (before, after) = (rounds.open_before[b], rounds.open_after[a]);
         let (node_before, node_after) = (&rounds.sides.before[before], &rounds.sides.after[after]);
         let likeness = weights.of_sequences(names_before, names_after);
-        let is_equal = node_before.figures == node_after.figures;
+        let is_equal = node_before.metrics == node_after.metrics;
         let enough =
             if is_equal && same_leaf(names_before, names_after) { STACKS_ALIKE_EQUAL } else { STACKS_ALIKE };
         let is_believed =
             likeness >= enough && is_plausible(node_before, node_after, names_before, names_after, likeness);
-        let agreement = agreement(node_before.figures, node_after.figures);
+        let agreement = agreement(node_before.metrics, node_after.metrics);
         is_believed.then_some(Candidate { before, after, likeness, agreement })
     }
 }

@@ -4,10 +4,10 @@ use super::*;
 use crate::diff::node::{Node, Sides, Token};
 use proptest::prelude::*;
 
-fn node(names: &[NameId], figures: [u64; 2], site: usize) -> Node {
+fn node(names: &[NameId], metrics: [u64; 2], site: usize) -> Node {
     let frames =
         names.iter().map(|name| Token { name: *name, place: *name, line: 0, is_inlined: false }).collect();
-    Node { frames, sites: vec![site], figures }
+    Node { frames, sites: vec![site], metrics }
 }
 
 fn rounds(sides: &Sides) -> Rounds<'_> {
@@ -48,11 +48,11 @@ fn naive_pairs(sides: &Sides, weights: &Weights) -> Vec<(usize, usize)> {
             let leaf = x[0] == y[0] || x.get(1) == Some(&y[0]) || y.get(1) == Some(&x[0]);
             let ratio = |at: usize| {
                 let (small, large) =
-                    (before.figures[at].min(after.figures[at]), before.figures[at].max(after.figures[at]));
+                    (before.metrics[at].min(after.metrics[at]), before.metrics[at].max(after.metrics[at]));
                 (small * 1000).checked_div(large).unwrap_or(1000)
             };
             let agreement = (ratio(0) + ratio(1)) / 2;
-            let enough = if before.figures == after.figures && leaf { 350 } else { 550 };
+            let enough = if before.metrics == after.metrics && leaf { 350 } else { 550 };
             let is_plausible = (leaf && likeness >= 550) || agreement >= 800;
             if is_near && likeness >= enough && is_plausible {
                 all.push((likeness, agreement, b, a));

@@ -16,14 +16,14 @@ pub(super) fn explains(sides: &Sides, before: &[usize], after: &[usize], pairs: 
     }
     let mut apart = Variation::default();
     for &(b, a) in pairs {
-        add(&mut apart, difference(sides.before[b].figures, sides.after[a].figures));
+        add(&mut apart, difference(sides.before[b].metrics, sides.after[a].metrics));
     }
     let paired_before: FxHashSet<usize> = pairs.iter().map(|pair| pair.0).collect();
     let paired_after: FxHashSet<usize> = pairs.iter().map(|pair| pair.1).collect();
-    let alone_before = before.iter().filter(|b| !paired_before.contains(b)).map(|b| sides.before[*b].figures);
-    let alone_after = after.iter().filter(|a| !paired_after.contains(a)).map(|a| sides.after[*a].figures);
-    for figures in alone_before.chain(alone_after) {
-        add(&mut apart, difference(figures, [0; 2]));
+    let alone_before = before.iter().filter(|b| !paired_before.contains(b)).map(|b| sides.before[*b].metrics);
+    let alone_after = after.iter().filter(|a| !paired_after.contains(a)).map(|a| sides.after[*a].metrics);
+    for metrics in alone_before.chain(alone_after) {
+        add(&mut apart, difference(metrics, [0; 2]));
     }
     halves(difference(sum(&sides.before, before), sum(&sides.after, after)), apart)
 }
@@ -43,8 +43,8 @@ fn add(sum: &mut Variation, more: Variation) {
 
 fn sum(nodes: &[Node], indices: &[usize]) -> [u64; 2] {
     indices.iter().fold([0; 2], |sum, index| {
-        let figures = nodes[*index].figures;
-        [sum[0].saturating_add(figures[0]), sum[1].saturating_add(figures[1])]
+        let metrics = nodes[*index].metrics;
+        [sum[0].saturating_add(metrics[0]), sum[1].saturating_add(metrics[1])]
     })
 }
 
@@ -62,7 +62,7 @@ pub(super) fn join(rounds: &mut Rounds<'_>, shared: &SharedNames) {
         rounds.open_before.iter().map(|index| (Side::Before, *index)).collect();
     open.extend(rounds.open_after.iter().map(|index| (Side::After, *index)));
     open.sort_by_key(|&(side, index)| {
-        (std::cmp::Reverse(node(rounds, side, index).figures), side == Side::After, index)
+        (std::cmp::Reverse(node(rounds, side, index).metrics), side == Side::After, index)
     });
     for (side, index) in open {
         let key = rounds.shared(node(rounds, side, index), side, shared);
@@ -94,11 +94,11 @@ fn node<'a>(rounds: &Rounds<'a>, side: Side, index: usize) -> &'a Node {
 fn remaining(rounds: &Rounds<'_>, found: &Match, side: Side, index: usize) -> Option<u128> {
     let mut before = sum(&rounds.sides.before, &found.before);
     let mut after = sum(&rounds.sides.after, &found.after);
-    let figures = node(rounds, side, index).figures;
+    let metrics = node(rounds, side, index).metrics;
     let mut apart = difference(before, after);
-    add(&mut apart, difference(figures, [0; 2]));
+    add(&mut apart, difference(metrics, [0; 2]));
     let joined = if side == Side::Before { &mut before } else { &mut after };
-    for (sum, more) in joined.iter_mut().zip(figures) {
+    for (sum, more) in joined.iter_mut().zip(metrics) {
         *sum = sum.saturating_add(more);
     }
     let together = difference(before, after);

@@ -3,23 +3,23 @@
 //! The same lines stand under the table, in JUnit's failures and in the folded parts of the Markdown.
 
 use super::blame;
-use super::figures::{change, operations};
+use super::metrics::{change, operations};
 use crate::{Style, grouped, plural, printable, wrapped};
 use mallow_base::Bytes;
 use mallow_gate::measurement::Metric;
-use mallow_gate::result::{Outcome, Standing, TestResult};
-use mallow_view::check::{ChangeRow, changes, judgement, lacks_lines, largest, left, site_metrics, varying};
+use mallow_gate::result::{Outcome, Position, TestResult};
+use mallow_view::check::{ChangeRow, changes, conclusion, lacks_lines, largest, left, site_metrics, varying};
 use std::cmp::Reverse;
 
 /// Columns of a figure before a stack, so that sections stand under each other.
-const FIGURE_COLUMNS_MIN: usize = 9;
+const METRIC_COLUMNS_MIN: usize = 9;
 
 /// Columns before a stack as a rule.
-const STACK_INDENT: usize = FIGURE_COLUMNS_MIN + 4;
+const STACK_INDENT: usize = METRIC_COLUMNS_MIN + 4;
 
 /// A figure, and the stack that it is of.
 struct Row<'a> {
-    figure: String,
+    metric: String,
     /// Before the stack, when it was matched with one that is only alike.
     mark: &'static str,
     frames: Vec<&'a mallow_base::Frame>,
@@ -71,18 +71,18 @@ fn is_left(metric: Metric) -> bool {
 
 /// Whether the baseline has left something behind too, so that only the change is news.
 fn has_reference(test: &TestResult, metric: Metric) -> bool {
-    judgement(test, metric).and_then(|judgement| judgement.reference).is_some_and(|value| value > 0)
+    conclusion(test, metric).and_then(|conclusion| conclusion.reference).is_some_and(|value| value > 0)
 }
 
 /// Whether what is left wants to be seen although no limit is broken: nothing is known of the test yet, or
 /// only some of its runs left something.
 fn may_have_kept(test: &TestResult) -> bool {
     let differs = [Metric::Remaining, Metric::Descriptors].into_iter().any(|metric| {
-        judgement(test, metric).is_some_and(|judgement| judgement.spread.min < judgement.spread.max)
+        conclusion(test, metric).is_some_and(|conclusion| conclusion.spread.min < conclusion.spread.max)
     });
-    let is_free = |judgement: &mallow_gate::result::Judgement| judgement.standing == Standing::Free;
+    let is_free = |conclusion: &mallow_gate::result::Conclusion| conclusion.position == Position::Free;
     match test.outcome {
-        Outcome::Missing => judgement(test, Metric::Remaining).is_none_or(is_free),
+        Outcome::Missing => conclusion(test, Metric::Remaining).is_none_or(is_free),
         Outcome::Flaky => differs,
         _ => false,
     }
@@ -107,7 +107,7 @@ fn changed(test: &TestResult, metric: Metric, limit: usize, has_heading: bool, s
     let rows: Vec<Row<'_>> = merged
         .into_iter()
         .map(|(_, difference, row)| Row {
-            figure: change(metric, difference, ops),
+            metric: change(metric, difference, ops),
             mark: if row.exact { "" } else { "≈ " },
             frames: row.frames,
             blamed: row.blamed,
@@ -144,7 +144,7 @@ fn largest_lines(test: &TestResult, metric: Metric, limit: usize, style: Style) 
     let amount = |value: u64| change(metric, i128::from(value), ops).trim_start_matches('+').to_owned();
     let rows: Vec<Row<'_>> = rows
         .into_iter()
-        .map(|row| Row { figure: amount(row.value), mark: "", frames: row.frames, blamed: row.blamed })
+        .map(|row| Row { metric: amount(row.value), mark: "", frames: row.frames, blamed: row.blamed })
         .collect();
     let mut out =
         vec![style.dim(&format!("{} by stack; there is no baseline to compare with:", subject(metric)))];
@@ -183,7 +183,7 @@ fn varying_lines(test: &TestResult, limit: usize, style: Style) -> Vec<String> {
     let rows: Vec<Row<'_>> = rows
         .into_iter()
         .map(|row| Row {
-            figure: format!("{}…{}", grouped(row.allocations.min), grouped(row.allocations.max)),
+            metric: format!("{}…{}", grouped(row.allocations.min), grouped(row.allocations.max)),
             mark: "",
             frames: row.frames,
             blamed: 0,
@@ -199,8 +199,8 @@ fn varying_lines(test: &TestResult, limit: usize, style: Style) -> Vec<String> {
 
 fn left_lines(test: &TestResult, limit: usize, style: Style) -> Vec<String> {
     let each = left(test, usize::MAX, <[_]>::to_vec).rows;
-    let figures = each.iter().map(|row| amount(row.blocks, row.bytes, row.descriptors).chars().count());
-    let columns = figures.max().unwrap_or(0).max(FIGURE_COLUMNS_MIN);
+    let metrics = each.iter().map(|row| amount(row.blocks, row.bytes, row.descriptors).chars().count());
+    let columns = metrics.max().unwrap_or(0).max(METRIC_COLUMNS_MIN);
     let width = style.width.saturating_sub(columns + 2);
     let left = left(test, limit, |frames| blame::lines(frames, 0, width));
     if left.rows.is_empty() {
@@ -210,7 +210,7 @@ fn left_lines(test: &TestResult, limit: usize, style: Style) -> Vec<String> {
         .rows
         .iter()
         .map(|row| Row {
-            figure: amount(row.blocks, row.bytes, row.descriptors),
+            metric: amount(row.blocks, row.bytes, row.descriptors),
             mark: "",
             frames: row.frames.clone(),
             blamed: 0,
@@ -246,13 +246,13 @@ fn amount(blocks: u64, bytes: u64, descriptors: u64) -> String {
 /// Figures in a column, stacks in what is left of the width.
 fn table(rows: &[Row<'_>], style: Style) -> Vec<String> {
     let columns =
-        rows.iter().map(|row| row.figure.chars().count()).max().unwrap_or(0).max(FIGURE_COLUMNS_MIN);
+        rows.iter().map(|row| row.metric.chars().count()).max().unwrap_or(0).max(METRIC_COLUMNS_MIN);
     let of_row = |row: &Row<'_>| {
         let left = style.width.saturating_sub(columns + 2 + row.mark.chars().count());
         let mut stack = blame::lines(&row.frames, row.blamed, left).into_iter();
         let first = stack.next().unwrap_or_default();
         let mut lines =
-            vec![format!("{}  {}{first}", style.bold(&format!("{:>columns$}", row.figure)), row.mark)];
+            vec![format!("{}  {}{first}", style.bold(&format!("{:>columns$}", row.metric)), row.mark)];
         lines.extend(stack.map(|line| format!("{:columns$}  {line}", "")));
         lines
     };

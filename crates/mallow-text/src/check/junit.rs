@@ -69,10 +69,10 @@ fn metrics(test: &TestResult) -> String {
     };
     [
         line(test, Style { width: usize::MAX, ..Style::PLAIN }).trim_end().to_owned(),
-        list(Metric::Allocations, |run| run.figures.allocations),
-        list(Metric::Bytes, |run| run.figures.bytes),
-        list(Metric::Remaining, |run| run.figures.remaining_blocks),
-        list(Metric::Descriptors, |run| run.figures.descriptors),
+        list(Metric::Allocations, |run| run.metrics.allocations),
+        list(Metric::Bytes, |run| run.metrics.bytes),
+        list(Metric::Remaining, |run| run.metrics.remaining_blocks),
+        list(Metric::Descriptors, |run| run.metrics.descriptors),
     ]
     .join("\n")
 }

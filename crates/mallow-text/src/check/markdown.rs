@@ -3,7 +3,7 @@
 //! Servers cut or refuse more than 65,536 characters, so what does not fit is left out and counted.
 
 use super::details;
-use super::figures::{from_baseline, operations, per_operation, steadiness};
+use super::metrics::{from_baseline, operations, per_operation, steadiness};
 use super::text::Page;
 use crate::markdown::{BYTES_MAX, STYLE, code, code_cell, folded, inline};
 use crate::{grouped, plural};
@@ -11,7 +11,7 @@ use mallow_gate::measurement::Metric;
 use mallow_gate::result::{Outcome, TestResult};
 use mallow_view::Weight;
 use mallow_view::check::weight;
-use mallow_view::check::{judgement, worst_first};
+use mallow_view::check::{conclusion, worst_first};
 
 /// Bytes up to which the table's rows are added.
 const TABLE_BYTES_MAX: usize = 30_000;
@@ -31,7 +31,7 @@ impl Page<'_> {
         }
         self.table(&mut out);
         self.reasons(&mut out);
-        if self.has_figures_to_accept() {
+        if self.has_metrics_to_accept() {
             out.push_str(&format!(
                 "\nTo accept these figures: {}\n",
                 code(&self.result.update_command, NAME_MAX)
@@ -90,10 +90,12 @@ impl Page<'_> {
             Weight::Fine => word.to_owned(),
             Weight::Inconclusive | Weight::Failed => format!("**{word}**"),
         };
-        let figures = match judgement(test, Metric::Allocations) {
+        let metrics = match conclusion(test, Metric::Allocations) {
             Some(allocations) => {
                 let least = |metric| {
-                    judgement(test, metric).map(|judgement| grouped(judgement.spread.min)).unwrap_or_default()
+                    conclusion(test, metric)
+                        .map(|conclusion| grouped(conclusion.spread.min))
+                        .unwrap_or_default()
                 };
                 [
                     per_operation(allocations, operations(test)),
@@ -106,7 +108,7 @@ impl Page<'_> {
             }
             None => " | | | | ".to_owned(),
         };
-        format!("| {verdict} | {} | {figures} |\n", code_cell(&test.name, NAME_MAX))
+        format!("| {verdict} | {} | {metrics} |\n", code_cell(&test.name, NAME_MAX))
     }
 
     /// What is under each test, folded.

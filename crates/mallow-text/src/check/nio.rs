@@ -7,7 +7,7 @@
 use super::details::told;
 use mallow_gate::measurement::{Measurement, Metric, Run};
 use mallow_gate::result::{CheckResult, Outcome, TestResult};
-use mallow_view::check::{tally, worst_first};
+use mallow_view::check::{stats, worst_first};
 use std::fmt::Write;
 use std::path::Path;
 
@@ -26,7 +26,7 @@ pub fn test(test: &TestResult) -> String {
     let least =
         |metric: Metric| measurement.runs.iter().map(|run| run.of(metric).unwrap_or(0)).min().unwrap_or(0);
     let leaked_fds =
-        measurement.runs.iter().map(|run| run.figures.descriptors).find(|count| *count > 0).unwrap_or(0);
+        measurement.runs.iter().map(|run| run.metrics.descriptors).find(|count| *count > 0).unwrap_or(0);
     let mut text = warnings(measurement);
     for (word, value) in [
         ("total_allocations", least(Metric::Allocations)),
@@ -47,7 +47,7 @@ fn warnings(measurement: &Measurement) -> String {
     let unsettled = measurement.runs.iter().filter(|run| !run.settled);
     unsettled
         .map(|run| {
-            let unfreeds = run.figures.remaining_blocks;
+            let unfreeds = run.metrics.remaining_blocks;
             format!("WARNING: Giving up, shouldReachZero=true, unfreeds={unfreeds}\n")
         })
         .collect()
@@ -56,12 +56,12 @@ fn warnings(measurement: &Measurement) -> String {
 /// A run as Swift describes the framework's struct. We count descriptors that were left and do not keep their numbers, so
 /// each stands as -1.
 fn described(run: &Run, module: &str) -> String {
-    let figures = &run.figures;
-    let descriptors = vec!["-1"; usize::try_from(figures.descriptors.min(4096)).unwrap_or(0)].join(", ");
+    let metrics = &run.metrics;
+    let descriptors = vec!["-1"; usize::try_from(metrics.descriptors.min(4096)).unwrap_or(0)].join(", ");
     format!(
         "{module}.Measurement(totalAllocations: {}, totalAllocatedBytes: {}, remainingAllocations: {}, leakedFDs: \
          [{descriptors}])",
-        figures.allocations, figures.bytes, figures.remaining_blocks
+        metrics.allocations, metrics.bytes, metrics.remaining_blocks
     )
 }
 
@@ -85,7 +85,7 @@ pub fn verdicts(result: &CheckResult) -> String {
         let _ = writeln!(text, "{} {}: {why}", test.outcome.word(), identifier(&test.name));
     }
     let counts: Vec<String> =
-        tally(result).iter().map(|(outcome, count)| format!("{count} {}", outcome.word())).collect();
+        stats(result).iter().map(|(outcome, count)| format!("{count} {}", outcome.word())).collect();
     let _ = writeln!(text, "{}", counts.join(", "));
     text
 }
@@ -93,12 +93,12 @@ pub fn verdicts(result: &CheckResult) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mallow_gate::measurement::Figures;
+    use mallow_gate::measurement::Metrics;
     use mallow_samples::check as sample;
 
     fn run(allocations: u64, bytes: u64, remaining_blocks: u64, descriptors: u64, settled: bool) -> Run {
-        let figures = Figures { allocations, bytes, remaining_blocks, descriptors, ..Figures::default() };
-        Run { figures, settled, ..Run::default() }
+        let metrics = Metrics { allocations, bytes, remaining_blocks, descriptors, ..Metrics::default() };
+        Run { metrics, settled, ..Run::default() }
     }
 
     fn named(name: &str, runs: Vec<Run>) -> TestResult {

@@ -1,11 +1,11 @@
 //! A check as a table for people, the worst test first, each that is not OK with its reasons.
 
 use super::details;
-use super::figures::{each, from_baseline, operations, per_operation, steadiness};
+use super::metrics::{each, from_baseline, operations, per_operation, steadiness};
 use crate::{Style, cut_end, grouped, plural, printable, shell_word};
 use mallow_gate::measurement::Metric;
 use mallow_gate::result::{CheckResult, Outcome, TestResult};
-use mallow_view::check::{deciding, judgement, tally, worst_first};
+use mallow_view::check::{conclusion, deciding, stats, worst_first};
 
 /// Columns of a verdict.
 const VERDICT: usize = 9;
@@ -30,9 +30,9 @@ pub struct Page<'a> {
 /// One line for a test that has just been judged.
 pub fn line(test: &TestResult, style: Style) -> String {
     let name = printable(&test.name);
-    let text = match judgement(test, Metric::Allocations) {
+    let text = match conclusion(test, Metric::Allocations) {
         Some(allocations) => {
-            let of = |metric| judgement(test, metric).map_or(0, |judgement| judgement.spread.min);
+            let of = |metric| conclusion(test, metric).map_or(0, |conclusion| conclusion.spread.min);
             let share = per_operation(allocations, operations(test));
             let share =
                 if share.is_empty() { share } else { format!(" ({share}/{})", each(operations(test))) };
@@ -99,7 +99,7 @@ impl Page<'_> {
             self.result.sentences.iter().flat_map(|sentence| details::told(sentence, style.width)).collect();
         out.extend(broken_at_commas(&self.counts(), style.width).iter().map(|line| style.bold(line)));
         out.push(style.dim(&cut_end(&format!("Ran on: {}", self.environment()), style.width)));
-        if self.has_figures_to_accept() {
+        if self.has_metrics_to_accept() {
             out.push(format!("To accept these figures: {}", self.result.update_command));
         }
         out.push(format!("Working folder: {}", shell_word(&self.result.folder.to_string_lossy())));
@@ -108,7 +108,7 @@ impl Page<'_> {
 
     /// `3 tests: 1 REGRESSED, 2 OK`.
     pub(crate) fn counts(&self) -> String {
-        let counts: Vec<String> = tally(self.result)
+        let counts: Vec<String> = stats(self.result)
             .into_iter()
             .map(|(outcome, count)| format!("{} {}", grouped(count as u64), outcome.word()))
             .collect();
@@ -139,11 +139,11 @@ impl Page<'_> {
     }
 
     /// Whether there is a test whose figures an update would take over.
-    pub(crate) fn has_figures_to_accept(&self) -> bool {
+    pub(crate) fn has_metrics_to_accept(&self) -> bool {
         let is_open = |test: &TestResult| match test.outcome {
             Outcome::Improved | Outcome::Stale | Outcome::Missing => true,
             // What is above a limit stays above it, whatever the baseline is.
-            Outcome::Regressed => deciding(test).iter().all(|judgement| judgement.reference.is_some()),
+            Outcome::Regressed => deciding(test).iter().all(|conclusion| conclusion.reference.is_some()),
             Outcome::Ok | Outcome::Flaky | Outcome::Blind | Outcome::Error => false,
         };
         self.result.tests.iter().any(is_open) && !self.result.update_command.is_empty()
@@ -167,25 +167,25 @@ fn broken_at_commas(text: &str, width: usize) -> Vec<String> {
 /// The widths of the table's columns.
 struct Columns {
     name: usize,
-    figures: [usize; 5],
+    metrics: [usize; 5],
 }
 
 impl Columns {
     fn of(tests: &[&TestResult], width: usize) -> Self {
-        let mut figures = HEADS.map(|head| head.chars().count());
+        let mut metrics = HEADS.map(|head| head.chars().count());
         for test in tests {
-            for (column, cell) in figures.iter_mut().zip(cells(test).iter().flatten()) {
+            for (column, cell) in metrics.iter_mut().zip(cells(test).iter().flatten()) {
                 *column = (*column).max(cell.chars().count());
             }
         }
-        let others: usize = INDENT + figures.iter().map(|column| column + 2).sum::<usize>();
+        let others: usize = INDENT + metrics.iter().map(|column| column + 2).sum::<usize>();
         let longest = tests.iter().map(|test| test.name.chars().count()).max().unwrap_or(0);
-        Self { name: longest.min(width.saturating_sub(others)).max(NAME_MIN), figures }
+        Self { name: longest.min(width.saturating_sub(others)).max(NAME_MIN), metrics }
     }
 
     fn head(&self) -> String {
-        let figures = self.figures_text(&HEADS.map(str::to_owned));
-        format!("{:INDENT$}{:<width$}{figures}", "", "test", width = self.name)
+        let metrics = self.metrics_text(&HEADS.map(str::to_owned));
+        format!("{:INDENT$}{:<width$}{metrics}", "", "test", width = self.name)
     }
 
     /// A test's line; two where its name is too long for its column.
@@ -196,24 +196,25 @@ impl Columns {
             format!("{}  {name}", verdict(test.outcome, style))
         };
         let Some(cells) = cells(test) else { return vec![start(&name)] };
-        let figures = self.figures_text(&cells);
+        let metrics = self.metrics_text(&cells);
         if name.chars().count() > self.name {
-            return vec![start(&name), format!("{:width$}{figures}", "", width = INDENT + self.name)];
+            return vec![start(&name), format!("{:width$}{metrics}", "", width = INDENT + self.name)];
         }
-        vec![format!("{}{figures}", start(&format!("{name:<width$}", width = self.name)))]
+        vec![format!("{}{metrics}", start(&format!("{name:<width$}", width = self.name)))]
     }
 
-    fn figures_text(&self, cells: &[String; 5]) -> String {
+    fn metrics_text(&self, cells: &[String; 5]) -> String {
         let cell = |(text, width): (&String, usize)| format!("  {text:>width$}");
-        cells.iter().zip(self.figures).map(cell).collect()
+        cells.iter().zip(self.metrics).map(cell).collect()
     }
 }
 
 /// A test's figures; none where nothing was measured.
 fn cells(test: &TestResult) -> Option<[String; 5]> {
-    let allocations = judgement(test, Metric::Allocations)?;
-    let least =
-        |metric| judgement(test, metric).map(|judgement| grouped(judgement.spread.min)).unwrap_or_default();
+    let allocations = conclusion(test, Metric::Allocations)?;
+    let least = |metric| {
+        conclusion(test, metric).map(|conclusion| grouped(conclusion.spread.min)).unwrap_or_default()
+    };
     Some([
         per_operation(allocations, operations(test)),
         from_baseline(allocations),

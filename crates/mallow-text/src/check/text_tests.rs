@@ -44,7 +44,7 @@ fn a_limit_cuts_stacks_but_not_sums() {
 fn stacks_that_look_the_same_are_one_row() {
     let mut result = sample::fine();
     result.tests = vec![sample::look_alikes()];
-    for (outcome, figures) in
+    for (outcome, metrics) in
         [(Outcome::Flaky, &["2…9"][..]), (Outcome::Missing, &["2…9", "2 blocks, 128 B"])]
     {
         result.tests[0].outcome = outcome;
@@ -54,7 +54,7 @@ fn stacks_that_look_the_same_are_one_row() {
             .filter_map(|line| line.trim_start().split_once("  grow (pool.c:9)"))
             .map(|row| row.0)
             .collect();
-        assert_eq!(rows, figures, "{text}");
+        assert_eq!(rows, metrics, "{text}");
     }
 }
 

@@ -5,7 +5,7 @@
 use super::{Page, mark, percent, signed, value};
 use crate::markdown::{BYTES_MAX, STYLE, capitalised, code, escaped, folded};
 use crate::{frame_text, plural};
-use mallow_view::diff::{DiffRow, Section, Tally};
+use mallow_view::diff::{DiffRow, Section, Stats};
 
 /// Sites in each part.
 const LIMIT: usize = 20;
@@ -31,9 +31,9 @@ impl Page<'_> {
         }
         let unchanged = self.0.comparison.unchanged;
         if unchanged.sites > 0 {
-            let figure = value(self.by(), unchanged.change.after, self.per());
+            let metric = value(self.by(), unchanged.change.after, self.per());
             let sites = plural(unchanged.sites as u64, "site");
-            out.push_str(&format!("\nUnchanged: {figure}{} at {sites}.\n", super::unit(self.by(), &figure)));
+            out.push_str(&format!("\nUnchanged: {metric}{} at {sites}.\n", super::unit(self.by(), &metric)));
         }
         out
     }
@@ -78,14 +78,14 @@ impl Page<'_> {
 
     /// A part with a folded stack for each site.
     fn part(&self, heading: &str, rows: &[&DiffRow<'_>], out: &mut String) {
-        let mut tally = Tally::default();
-        rows.iter().for_each(|row| tally.add(row.change(self.by())));
+        let mut stats = Stats::default();
+        rows.iter().for_each(|row| stats.add(row.change(self.by())));
         if rows.is_empty() {
             return;
         }
-        out.push_str(&format!("\n### {heading}: {}\n\n", self.amount(tally)));
+        out.push_str(&format!("\n### {heading}: {}\n\n", self.amount(stats)));
         let limit = self.0.limit.unwrap_or(LIMIT);
-        let mut rest = Tally::default();
+        let mut rest = Stats::default();
         for (at, row) in rows.iter().enumerate() {
             let text = self.folded(row);
             if at < limit && rest.sites == 0 && out.len() + text.len() <= BYTES_MAX {
@@ -95,8 +95,8 @@ impl Page<'_> {
             }
         }
         if rest.sites > 0 {
-            let figure = signed(self.by(), rest.change.difference(), self.per());
-            out.push_str(&format!("\n{} with {figure} not shown.\n", plural(rest.sites as u64, "more site")));
+            let metric = signed(self.by(), rest.change.difference(), self.per());
+            out.push_str(&format!("\n{} with {metric} not shown.\n", plural(rest.sites as u64, "more site")));
         }
     }
 
@@ -115,12 +115,12 @@ impl Page<'_> {
         if rows.is_empty() {
             return;
         }
-        let tally = self.0.comparison.tally(Section::Moved);
-        out.push_str(&format!("\n### Moved: {}\n\n", self.moved_amount(tally)));
+        let stats = self.0.comparison.stats(Section::Moved);
+        out.push_str(&format!("\n### Moved: {}\n\n", self.moved_amount(stats)));
         let (renames, others) = self.by_rename(&rows);
         let limit = self.0.limit.unwrap_or(LIMIT);
-        let renamed = renames.iter().map(|(names, tally)| {
-            format!("- {} renamed: {}\n", code(names, STYLE.width), plural(tally.sites as u64, "site"))
+        let renamed = renames.iter().map(|(names, stats)| {
+            format!("- {} renamed: {}\n", code(names, STYLE.width), plural(stats.sites as u64, "site"))
         });
         let placed = others.iter().map(|row| {
             let frame = row.after.as_ref().and_then(|side| side.frames.first()).copied();

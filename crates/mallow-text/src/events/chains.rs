@@ -1,7 +1,7 @@
 //! Blocks that `realloc` resized, by where they began.
 
 use super::Page;
-use crate::{cut_end, figure, plural};
+use crate::{cut_end, metric, plural};
 use mallow_base::Bytes;
 use mallow_profile::analysis::ChainTotals;
 use mallow_view::Measure;
@@ -28,12 +28,12 @@ pub(super) fn chains(page: &Page<'_>, found: &Chains) -> Vec<String> {
         )),
     ];
     for row in found.rows.iter().take(page.limit()) {
-        let ChainTotals { chains, reallocations, longest, copied_bytes_max, largest_growth } = &row.figures;
+        let ChainTotals { chains, reallocations, longest, copied_bytes_max, largest_growth } = &row.metrics;
         let line = format!(
             "{:>11}{:>12}{:>9}{:>12}  {} to {} in {}",
-            figure(Measure::Allocations, *chains),
-            figure(Measure::Allocations, *reallocations),
-            figure(Measure::Allocations, *longest),
+            metric(Measure::Allocations, *chains),
+            metric(Measure::Allocations, *reallocations),
+            metric(Measure::Allocations, *longest),
             Bytes(*copied_bytes_max).to_string(),
             Bytes(largest_growth.first_bytes),
             Bytes(largest_growth.last_bytes),
@@ -48,5 +48,5 @@ pub(super) fn chains(page: &Page<'_>, found: &Chains) -> Vec<String> {
 }
 
 fn times(count: u64) -> String {
-    if count == 1 { "once".to_owned() } else { format!("{} times", figure(Measure::Allocations, count)) }
+    if count == 1 { "once".to_owned() } else { format!("{} times", metric(Measure::Allocations, count)) }
 }

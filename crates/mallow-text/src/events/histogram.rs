@@ -2,7 +2,7 @@
 
 use super::Page;
 use super::bars::bar;
-use crate::{figure, grouped, plural};
+use crate::{grouped, metric, plural};
 use mallow_base::{Bytes, Micros, Percent};
 use mallow_view::Measure;
 use mallow_view::histogram::{HistogramRow, Histograms, sum};
@@ -47,7 +47,7 @@ fn table(
         let line = format!(
             "{:>21}{:>13}{share:>8}{:>12}  {}",
             label(row),
-            figure(Measure::Allocations, row.bucket.blocks),
+            metric(Measure::Allocations, row.bucket.blocks),
             Bytes(row.bucket.bytes).to_string(),
             bar(row.bucket.blocks, most, page.style.width.saturating_sub(TAKEN))
         );

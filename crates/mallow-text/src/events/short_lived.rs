@@ -1,13 +1,13 @@
 //! Sites by the blocks that did not live long.
 
 use super::Page;
-use crate::{figure, plural};
+use crate::{metric, plural};
 use mallow_base::{Bytes, Percent};
 use mallow_view::Measure;
-use mallow_view::brief::Brief;
+use mallow_view::short_lived::ShortLived;
 
 /// One line for each site, and one for who called it.
-pub(super) fn brief(page: &Page<'_>, word: &str, what: &str, found: &Brief) -> Vec<String> {
+pub(super) fn short_lived(page: &Page<'_>, word: &str, what: &str, found: &ShortLived) -> Vec<String> {
     let blocks = plural(found.blocks, "block");
     let heading = format!("{}: {blocks}, {}, {what}", page.style.bold(word), Bytes(found.bytes));
     let mut out = vec![heading];
@@ -16,12 +16,12 @@ pub(super) fn brief(page: &Page<'_>, word: &str, what: &str, found: &Brief) -> V
     }
     out.push(page.style.dim(&format!("{:>12}{:>9}{:>11}  site", "blocks", "of all", "bytes")));
     for row in found.rows.iter().take(page.limit()) {
-        let figures = &row.figures;
-        let share = Percent { part: figures.blocks, whole: figures.allocations }.to_string();
+        let metrics = &row.metrics;
+        let share = Percent { part: metrics.blocks, whole: metrics.allocations }.to_string();
         out.push(format!(
             "{:>12}{share:>9}{:>11}  {}",
-            figure(Measure::Temporary, figures.blocks),
-            Bytes(figures.bytes).to_string(),
+            metric(Measure::Temporary, metrics.blocks),
+            Bytes(metrics.bytes).to_string(),
             page.name(row, 34)
         ));
         out.extend(page.callers(row, 34));

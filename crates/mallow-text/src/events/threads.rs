@@ -1,9 +1,9 @@
 //! What each thread did.
 
 use super::Page;
-use crate::{cut_end, figure, plural, printable};
+use crate::{cut_end, metric, plural, printable};
 use mallow_base::Bytes;
-use mallow_profile::analysis::ThreadFigures;
+use mallow_profile::analysis::ThreadMetrics;
 use mallow_view::Measure;
 use mallow_view::threads::{ThreadRow, Threads};
 
@@ -25,7 +25,7 @@ pub(super) fn threads(page: &Page<'_>, found: &Threads<'_>) -> Vec<String> {
     let limit = page.sites.limit.unwrap_or(LIMIT);
     let several = found.rows.iter().any(|row| row.pid != found.rows[0].pid);
     for row in found.rows.iter().take(limit) {
-        let line = columns(&row.figures);
+        let line = columns(&row.metrics);
         let left = page.style.width.saturating_sub(line.chars().count() + 2);
         out.push(format!("{line}  {}", cut_end(&name(row, several), left)));
     }
@@ -41,16 +41,16 @@ pub(super) fn threads(page: &Page<'_>, found: &Threads<'_>) -> Vec<String> {
     out
 }
 
-fn columns(figures: &ThreadFigures) -> String {
-    let count = |value| figure(Measure::Allocations, value);
+fn columns(metrics: &ThreadMetrics) -> String {
+    let count = |value| metric(Measure::Allocations, value);
     format!(
         "{:>11}{:>10}{:>11}{:>10}{:>11}{:>11}",
-        count(figures.allocations),
-        Bytes(figures.bytes).to_string(),
-        count(figures.frees),
-        count(figures.frees_of_others),
-        count(figures.temporary),
-        Bytes(figures.live_bytes).to_string()
+        count(metrics.allocations),
+        Bytes(metrics.bytes).to_string(),
+        count(metrics.frees),
+        count(metrics.frees_of_others),
+        count(metrics.temporary),
+        Bytes(metrics.live_bytes).to_string()
     )
 }
 

@@ -2,7 +2,7 @@
 
 use super::bars::bars;
 use super::{GUTTER, Page};
-use crate::{figure, grouped, printable};
+use crate::{grouped, metric, printable};
 use mallow_base::{Bytes, Count};
 use mallow_profile::LiveSample;
 use mallow_profile::analysis::{Slice, Slices};
@@ -38,7 +38,7 @@ fn of_events(page: &Page<'_>, found: &OverTime) -> Vec<String> {
     out.extend(plot(&of(|slice| slice.live_bytes_max), found.peak_bytes));
     out.push(axis(page, &found.time));
     let blocks = of(|slice| slice.live_blocks_max);
-    let count = |value: u64| figure(Measure::Allocations, value);
+    let count = |value: u64| metric(Measure::Allocations, value);
     out.extend(line(page, "live blocks", &blocks, &count));
     let seconds = found.time.length_us() as f64 / found.time.count() as f64 / 1e6;
     let rate = |value: u64| format!("{}/s", Count((value as f64 / seconds) as u64));
@@ -121,7 +121,7 @@ fn sites(page: &Page<'_>, found: &OverTime) -> Vec<String> {
         page.style.dim(&format!("{:>10}{:>11}  {:<SPARK$}  site", "at peak", "at end", "over time")),
     ];
     for row in found.rows.iter().take(page.limit()) {
-        let held = &row.figures;
+        let held = &row.metrics;
         let spark = bars(&narrowed(&held.live_bytes, SPARK), held.highest_bytes(), 1).concat();
         out.push(format!(
             "{:>10}{:>11}  {spark:<SPARK$}  {}",
@@ -132,8 +132,8 @@ fn sites(page: &Page<'_>, found: &OverTime) -> Vec<String> {
     }
     let rest = found.rows.get(page.limit()..).unwrap_or(&[]);
     if !rest.is_empty() {
-        let peak = rest.iter().fold(0u64, |sum, row| sum.saturating_add(row.figures.peak_bytes));
-        let end = rest.iter().fold(0u64, |sum, row| sum.saturating_add(row.figures.end_bytes()));
+        let peak = rest.iter().fold(0u64, |sum, row| sum.saturating_add(row.metrics.peak_bytes));
+        let end = rest.iter().fold(0u64, |sum, row| sum.saturating_add(row.metrics.end_bytes()));
         out.push(format!(
             "{:>10}{:>11}  at {} more sites; use --limit to see more",
             Bytes(peak).to_string(),

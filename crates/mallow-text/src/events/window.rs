@@ -3,7 +3,7 @@
 use super::Page;
 use crate::plural;
 use mallow_base::{Bytes, Percent};
-use mallow_profile::analysis::WindowFigures;
+use mallow_profile::analysis::WindowMetrics;
 use mallow_view::window::{WindowMeasure, WindowSites};
 
 /// Sites in each table.
@@ -36,9 +36,9 @@ pub(super) fn window(page: &Page<'_>, found: &WindowSites, at_only: bool) -> Vec
 fn table(page: &Page<'_>, found: &WindowSites, measure: WindowMeasure, heading: &str) -> Vec<String> {
     let mut found = found.clone();
     found.sort(measure);
-    found.rows.retain(|row| measure.of(&row.figures) != (0, 0));
-    let mut shown = WindowFigures::default();
-    found.rows.iter().for_each(|row| shown.add(&row.figures));
+    found.rows.retain(|row| measure.of(&row.metrics) != (0, 0));
+    let mut shown = WindowMetrics::default();
+    found.rows.iter().for_each(|row| shown.add(&row.metrics));
     let (bytes, blocks) = measure.of(&shown);
     let whole = measure.of(&found.totals).0;
     let mut out = vec![format!(
@@ -50,9 +50,9 @@ fn table(page: &Page<'_>, found: &WindowSites, measure: WindowMeasure, heading: 
     )];
     let limit = page.sites.limit.unwrap_or(LIMIT);
     for row in found.rows.iter().take(limit) {
-        let (bytes, blocks) = measure.of(&row.figures);
+        let (bytes, blocks) = measure.of(&row.metrics);
         let share = Percent { part: bytes, whole }.to_string();
-        let blocks = crate::figure(mallow_view::Measure::Allocations, blocks);
+        let blocks = crate::metric(mallow_view::Measure::Allocations, blocks);
         out.push(format!("{:>10}{blocks:>12}{share:>8}  {}", Bytes(bytes).to_string(), page.name(row, 32)));
         out.extend(page.callers(row, 34));
     }

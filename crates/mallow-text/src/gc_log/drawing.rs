@@ -36,7 +36,7 @@ fn plot(course: &GcReport) -> Plot {
         Axis::Seconds => ("time".to_owned(), Unit::Seconds),
         Axis::Collections => ("collections".to_owned(), Unit::Count),
     };
-    let window = seen.get(course.judgement.window.clone()).unwrap_or_default();
+    let window = seen.get(course.conclusion.window.clone()).unwrap_or_default();
     let band = window.first().zip(window.last()).map(|(first, last)| Band {
         from: course.across(first),
         to: course.across(last),

@@ -91,14 +91,14 @@ fn columns(course: &GcReport) -> String {
 
 /// `LEAKING: objects grow by 200 per request (199 to 201).`
 pub(crate) fn verdict(course: &GcReport) -> String {
-    let word = course.judgement.verdict.word();
-    let what = match course.judgement.verdict {
+    let word = course.conclusion.verdict.word();
+    let what = match course.conclusion.verdict {
         Verdict::Leaking => format!("objects grow by {}", per_unit(course, &course.objects(), true)),
-        Verdict::Plateau => match course.judgement.plateau {
+        Verdict::Plateau => match course.conclusion.plateau {
             Some(plateau) => format!("memory rose by {} and stopped", Bytes(plateau.rise_bytes as u64)),
             None => "memory rose and stopped".to_owned(),
         },
-        Verdict::Clean => match course.judgement.detectable_per_request {
+        Verdict::Clean => match course.conclusion.detectable_per_request {
             Some(least) => format!(
                 "nothing grows; a leak of {} of objects per {} would have been seen",
                 bytes(least * course.axis.scale()),
@@ -108,7 +108,7 @@ pub(crate) fn verdict(course: &GcReport) -> String {
         },
         Verdict::Inconclusive if is_native(course) => format!(
             "objects stand, and resident memory grows by {}",
-            per_unit(course, &course.judgement.resident, false)
+            per_unit(course, &course.conclusion.resident, false)
         ),
         Verdict::Inconclusive => "the log does not decide whether it leaks".to_owned(),
         Verdict::Mappings | Verdict::Retention | Verdict::Fragmentation => {
@@ -121,11 +121,11 @@ pub(crate) fn verdict(course: &GcReport) -> String {
 
 /// Red flat, blue rising: what grows is not Ruby's.
 fn is_native(course: &GcReport) -> bool {
-    course.judgement.needs.contains(&Need::Recorder) && course.judgement.resident.per_request_low > 0.0
+    course.conclusion.needs.contains(&Need::Recorder) && course.conclusion.resident.per_request_low > 0.0
 }
 
 fn advice(course: &GcReport) -> Option<String> {
-    if course.is_managed() || course.judgement.verdict == Verdict::Leaking {
+    if course.is_managed() || course.conclusion.verdict == Verdict::Leaking {
         return Some(
             "What grows are Ruby's objects. ObjectSpace.dump_all before and after shows which.".to_owned(),
         );
@@ -137,7 +137,7 @@ fn advice(course: &GcReport) -> Option<String> {
                 .to_owned(),
         );
     }
-    let needs = &course.judgement.needs;
+    let needs = &course.conclusion.needs;
     if needs.contains(&Need::Collection) {
         return Some("A log with full collections would decide: call GC.start from time to time.".to_owned());
     }
@@ -156,7 +156,7 @@ fn table(course: &GcReport) -> String {
     let slots = |value: f64| grouped((value / SLOT_BYTES as f64).max(0.0) as u64);
     text.push_str(&row("objects", &slots(objects.first), &slots(objects.last), &per(course, &objects, true)));
     if course.resident.is_some() {
-        let resident = course.judgement.resident;
+        let resident = course.conclusion.resident;
         let size = |value: f64| Bytes(value.max(0.0) as u64).to_string();
         let growth = per(course, &resident, false);
         text.push_str(&row("resident memory", &size(resident.first), &size(resident.last), &growth));
@@ -171,11 +171,11 @@ fn row(name: &str, first: &str, last: &str, growth: &str) -> String {
 /// `200 (199 to 201)`.
 fn per(course: &GcReport, trend: &Trend, is_objects: bool) -> String {
     let scale = course.axis.scale();
-    let figure = |value: f64| match is_objects {
+    let metric = |value: f64| match is_objects {
         true => count(value * scale / SLOT_BYTES as f64),
         false => bytes(value * scale),
     };
-    let [middle, low, high] = [trend.per_request, trend.per_request_low, trend.per_request_high].map(figure);
+    let [middle, low, high] = [trend.per_request, trend.per_request_low, trend.per_request_high].map(metric);
     format!("{middle} ({low} to {high})")
 }
 
@@ -199,7 +199,7 @@ fn courses(course: &GcReport) -> String {
     if course.resident.is_some() {
         text.push_str(&line("resident memory", |seen| seen.resident_bytes));
     }
-    let window = &course.judgement.window;
+    let window = &course.conclusion.window;
     if let (Some(first), Some(judged), Some(last)) = (seen.first(), seen.get(window.start), seen.last()) {
         let place = |seen: &Observation| grouped(course.across(seen).max(0.0) as u64);
         let unit = match course.axis {

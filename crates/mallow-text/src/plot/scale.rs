@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_are_round_in_their_unit() {
+    fn metrics_are_round_in_their_unit() {
         let mib = 1_048_576.0;
         let scale = Scale::roomy([3.0 * mib, 11.0 * mib].into_iter(), Unit::Bytes, 6.0);
         assert_eq!(texts(&scale), ["0 MiB", "2 MiB", "4 MiB", "6 MiB", "8 MiB", "10 MiB", "12 MiB"]);

@@ -10,7 +10,7 @@ const LIMIT: usize = 5;
 
 /// What is said of a leaked site; nothing where nothing can be said.
 pub(super) fn verdict(leaks: Option<&Leaks>, stack: Option<StackId>) -> Option<&'static str> {
-    leaks?.judgement(stack).map(mallow_profile::analysis::Verdict::sentence)
+    leaks?.conclusion(stack).map(mallow_profile::analysis::Verdict::sentence)
 }
 
 /// Sites that grew all along and were freed only at the end; empty when there are none.
@@ -19,7 +19,7 @@ pub fn freed_at_end(profile: &Profile, leaks: &Leaks, limit: Option<usize>, styl
     if rows.is_empty() {
         return String::new();
     }
-    let bytes = rows.iter().fold(0u64, |sum, row| sum.saturating_add(row.figures.freed_at_end_bytes));
+    let bytes = rows.iter().fold(0u64, |sum, row| sum.saturating_add(row.metrics.freed_at_end_bytes));
     let mut out = vec![
         String::new(),
         format!(
@@ -31,8 +31,8 @@ pub fn freed_at_end(profile: &Profile, leaks: &Leaks, limit: Option<usize>, styl
     ];
     for row in rows.iter().take(limit.unwrap_or(LIMIT)) {
         let name = frame_text(row.frames(profile).next(), style.name_width(12));
-        out.push(format!("{:>10}  {name}", Bytes(row.figures.freed_at_end_bytes).to_string()));
-        let (first, last) = (Micros(row.figures.first_us), Micros(row.figures.last_us));
+        out.push(format!("{:>10}  {name}", Bytes(row.metrics.freed_at_end_bytes).to_string()));
+        let (first, last) = (Micros(row.metrics.first_us), Micros(row.metrics.last_us));
         let times = format!("first allocated after {first}, last after {last}");
         out.push(format!("{:12}{}", "", style.dim(&cut_end(&times, style.width.saturating_sub(12)))));
     }

@@ -2,7 +2,7 @@
 
 use super::Page;
 use crate::wrapped;
-use mallow_profile::{Known, TimeUnit};
+use mallow_profile::{Availability, TimeUnit};
 use mallow_view::{Measure, SortKey};
 
 impl Page<'_> {
@@ -53,7 +53,7 @@ impl Page<'_> {
     }
 }
 
-fn missing(known: &Known) -> Vec<&'static str> {
+fn missing(known: &Availability) -> Vec<&'static str> {
     let has_blocks = (!known.peak || known.peak_blocks)
         && (!known.leaked || known.leaked_blocks)
         && (!known.own_maximum || known.own_maximum_blocks);

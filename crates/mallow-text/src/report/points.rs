@@ -1,7 +1,7 @@
 //! Program points: every figure of a site, in a small grid above its stack.
 
 use super::{LIMIT, Page, average_size};
-use crate::{figure, plural};
+use crate::{metric, plural};
 use mallow_base::{Bytes, Count};
 use mallow_profile::SiteTotals;
 use mallow_view::{Measure, Point, SiteRow, Sites, SortKey};
@@ -136,7 +136,7 @@ impl Page<'_> {
     }
 
     /// A site's, or many sites', figures in one line of at most `width` columns; what does not fit is left out.
-    pub(super) fn figures_in_short(&self, totals: &SiteTotals, key: SortKey, width: usize) -> String {
+    pub(super) fn metrics_in_short(&self, totals: &SiteTotals, key: SortKey, width: usize) -> String {
         let known = &self.profile.known;
         let point = Point::of(totals, &self.profile.recording, known);
         let wanted = |measure: Measure| key != SortKey::Measure(measure) && self.tells(measure);
@@ -189,7 +189,7 @@ fn live_cells(
         label,
         bytes: bytes.0.map(|bytes| Bytes(bytes).to_string()).unwrap_or_default(),
         bytes_share: share(bytes),
-        blocks: blocks.0.map(|blocks| figure(Measure::Allocations, blocks)).unwrap_or_default(),
+        blocks: blocks.0.map(|blocks| metric(Measure::Allocations, blocks)).unwrap_or_default(),
         blocks_share: share(blocks),
         each,
         lives: String::new(),

@@ -2,10 +2,10 @@
 
 use super::leaks;
 use super::{LIMIT, Page, average_size};
-use crate::{figure, frame_text, plural, printable};
+use crate::{frame_text, metric, plural, printable};
 use mallow_base::{Bytes, Count, Frame, Percent};
 use mallow_profile::SiteTotals;
-use mallow_view::{Line, Measure, Piece, Shown, SiteRow, Sites, SortKey, cut, lines, place};
+use mallow_view::{FrameVisibility, Line, Measure, Piece, SiteRow, Sites, SortKey, cut, lines, place};
 
 /// Lines of a stack before its middle is left out.
 const STACK_LINES_MAX: usize = 12;
@@ -84,7 +84,7 @@ impl Page<'_> {
 
     /// Calls, one to a line, the middle of many left out.
     pub(super) fn calls(&self, stack: &[Line<'_>], width: usize) -> Vec<String> {
-        let all = self.view.shown == Shown::All;
+        let all = self.view.shown == FrameVisibility::All;
         let line = |line: &Line<'_>| {
             let times =
                 if line.times > 1 { format!("  × {}", Count(line.times as u64)) } else { String::new() };
@@ -106,7 +106,7 @@ impl Page<'_> {
     /// What else is worth knowing of a site in a table of one figure.
     fn detail(&self, key: SortKey, totals: &SiteTotals) -> String {
         let known = &self.profile.known;
-        let calls = figure(Measure::Allocations, totals.allocations);
+        let calls = metric(Measure::Allocations, totals.allocations);
         let allocations = if self.tells(Measure::Allocations) && totals.allocations > 0 {
             plural(totals.allocations, "allocation")
         } else {

@@ -1,7 +1,7 @@
 //! The totals, and how they divide over processes.
 
 use super::{LIMIT, Page, per_operation};
-use crate::{cut_end, figure, grouped, plural, printable, signal_name};
+use crate::{cut_end, grouped, metric, plural, printable, signal_name};
 use mallow_base::{Bytes, Percent};
 use mallow_profile::{Exit, Totals};
 use mallow_view::Measure;
@@ -10,7 +10,7 @@ use mallow_view::Measure;
 type Column = (&'static str, usize, Measure, fn(&Totals) -> String);
 
 const COLUMNS: [Column; 4] = [
-    ("allocations", 12, Measure::Allocations, |totals| figure(Measure::Allocations, totals.allocations)),
+    ("allocations", 12, Measure::Allocations, |totals| metric(Measure::Allocations, totals.allocations)),
     ("bytes", 11, Measure::Bytes, |totals| Bytes(totals.bytes).to_string()),
     ("peak", 11, Measure::Peak, |totals| Bytes(totals.peak_bytes).to_string()),
     ("leaked", 11, Measure::Leaked, |totals| Bytes(totals.leaked_bytes).to_string()),
@@ -18,7 +18,7 @@ const COLUMNS: [Column; 4] = [
 
 impl Page<'_> {
     /// The totals, one line each.
-    pub(super) fn figures(&self) -> Vec<String> {
+    pub(super) fn metrics(&self) -> Vec<String> {
         let totals = &self.totals;
         let frees_told = self.profile.known.calls || totals.frees > 0;
         let rows = [
@@ -36,7 +36,7 @@ impl Page<'_> {
                 let per = per.map(|per| format!("{} per operation", per_operation(measure, value, per)));
                 let note = [per.unwrap_or_default(), self.note(name)];
                 let note = note.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ");
-                let line = format!("{name:<12}{:>10}  {note}", figure(measure, value));
+                let line = format!("{name:<12}{:>10}  {note}", metric(measure, value));
                 cut_end(line.trim_end(), self.style.width)
             })
             .collect()
@@ -108,9 +108,9 @@ impl Page<'_> {
                 Some(Exit::Exec) => "exec".to_owned(),
                 None => "not seen".to_owned(),
             };
-            let figures: String =
+            let metrics: String =
                 columns.iter().map(|(_, width, _, of)| format!("{:>width$}", of(&process.totals))).collect();
-            let line = format!("{figures}  {exit:<9}{:>8}  ", process.pid);
+            let line = format!("{metrics}  {exit:<9}{:>8}  ", process.pid);
             let left = self.style.width.saturating_sub(line.chars().count());
             line + &cut_end(&printable(&process.command), left)
         }));

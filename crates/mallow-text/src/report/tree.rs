@@ -8,7 +8,7 @@ use mallow_view::TreeLayout;
 use mallow_view::{Direction, Rest, Sites, SortKey, TreeNode, Under, tree};
 
 /// Columns of a figure and its share.
-const FIGURES_WIDTH: usize = 20;
+const METRICS_WIDTH: usize = 20;
 
 /// A line below a node: one of its children, or what stands for several.
 enum Item<'t, 'a> {
@@ -48,7 +48,7 @@ impl Page<'_> {
         out[0] = format!("{}, {way}", out[0]);
         let all = format!("all {}", plural(root.under.sites as u64, "site"));
         out.extend([String::new(), self.node_line(&root.under, view.key, &all)]);
-        let short = self.figures_in_short(&root.under.totals, view.key, self.room("  "));
+        let short = self.metrics_in_short(&root.under.totals, view.key, self.room("  "));
         out.push(self.below("  ", &self.style.dim(&short)));
         self.branches(&root, view, "", &mut out);
         out
@@ -96,7 +96,7 @@ impl Page<'_> {
         let name = calls.next().unwrap_or_default();
         out.push(self.node_line(&node.under, view.key, &format!("{}{name}", branch.first())));
         out.extend(calls.map(|call| self.below(&next, &call)));
-        let short = self.figures_in_short(&node.under.totals, view.key, self.room(&next).saturating_sub(2));
+        let short = self.metrics_in_short(&node.under.totals, view.key, self.room(&next).saturating_sub(2));
         if !short.is_empty() {
             let is_forked = node.own.is_some() || node.children.len() > 1;
             let line = if is_forked { "│ " } else { "  " };
@@ -123,12 +123,12 @@ impl Page<'_> {
 
     /// Columns that a prefix leaves for text.
     fn room(&self, prefix: &str) -> usize {
-        self.style.width.saturating_sub(FIGURES_WIDTH + prefix.chars().count())
+        self.style.width.saturating_sub(METRICS_WIDTH + prefix.chars().count())
     }
 
     /// A line without figures.
     fn below(&self, prefix: &str, text: &str) -> String {
-        format!("{:FIGURES_WIDTH$}{prefix}{text}", "").trim_end().to_owned()
+        format!("{:METRICS_WIDTH$}{prefix}{text}", "").trim_end().to_owned()
     }
 
     /// A node's figure, its share, and what it is.
@@ -136,9 +136,9 @@ impl Page<'_> {
         let measure = key.weight();
         let part = measure.of_site(&under.totals);
         let share = Percent { part, whole: measure.of_totals(&self.totals) }.to_string();
-        let figures = format!("{:>10}  {share:>6}", self.key_value(key, &under.totals));
-        let text = cut_end(text, self.style.width.saturating_sub(FIGURES_WIDTH).max(FIGURES_WIDTH));
-        format!("{}  {text}", self.style.bold(&figures))
+        let metrics = format!("{:>10}  {share:>6}", self.key_value(key, &under.totals));
+        let text = cut_end(text, self.style.width.saturating_sub(METRICS_WIDTH).max(METRICS_WIDTH));
+        format!("{}  {text}", self.style.bold(&metrics))
     }
 
     fn rest_text(&self, rest: &Rest, view: TreeLayout) -> String {

@@ -1,7 +1,7 @@
 //! What stands beside the verdict in sentences: what would decide an open one, on which plane it rests when that is not the live heap,
 //! and where to look for what no stack tells of. Nothing is advised that the run at hand has tried, or that cannot help.
 
-use super::figures::bytes_in_words;
+use super::metrics::bytes_in_words;
 use crate::grouped;
 use mallow_base::Bytes;
 use mallow_evidence::{SoakReport, Unrecorded};
@@ -10,7 +10,7 @@ use mallow_view::soak::{Elsewhere, Holder, elsewhere, measured, runtimes};
 
 /// What would decide, one sentence each.
 pub fn needs(report: &SoakReport) -> Vec<String> {
-    report.judgement.needs.iter().map(|need| in_words(need, report)).collect()
+    report.conclusion.needs.iter().map(|need| in_words(need, report)).collect()
 }
 
 fn in_words(need: &Need, report: &SoakReport) -> String {
@@ -35,7 +35,7 @@ fn in_words(need: &Need, report: &SoakReport) -> String {
         Need::Sensitivity { seen, wanted, times } => sensitivity(report, *seen, *wanted, *times),
         Need::OwnTools => format!(
             "the program's own figures: what resident memory rises by, {} per request, is below what it can be judged by",
-            bytes_in_words(report.judgement.trend().per_request)
+            bytes_in_words(report.conclusion.trend().per_request)
         ),
     }
 }
@@ -85,18 +85,18 @@ fn two_digits(value: f64) -> u64 {
 
 /// Where to look, when it is not on the live heap: one sentence each.
 pub fn places(report: &SoakReport) -> Vec<String> {
-    let judgement = &report.judgement;
-    let outside = elsewhere(report).filter(|_| judgement.verdict != Verdict::Invalid);
+    let conclusion = &report.conclusion;
+    let outside = elsewhere(report).filter(|_| conclusion.verdict != Verdict::Invalid);
     let mut places: Vec<String> =
-        outside.iter().map(|found| outside_of_heaps(found, judgement.verdict)).collect();
-    if judgement.verdict == Verdict::Leaking && judgement.basis == Basis::Stacks {
+        outside.iter().map(|found| outside_of_heaps(found, conclusion.verdict)).collect();
+    if conclusion.verdict == Verdict::Leaking && conclusion.basis == Basis::Stacks {
         places.push(
             "The live heap as a whole is too restless to be judged. What decides are stacks that grow by the same \
              with each request, all the time."
                 .to_owned(),
         );
     }
-    if judgement.verdict == Verdict::Leaking && judgement.basis == Basis::ManagedHeap {
+    if conclusion.verdict == Verdict::Leaking && conclusion.basis == Basis::ManagedHeap {
         places.extend(runtimes(&report.samples).into_iter().filter_map(tool).map(str::to_owned));
     }
     places
@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn a_recorder_is_advised_as_it_can_be_had() {
         let mut report = sample::inconclusive();
-        report.judgement.needs = vec![Need::Recorder];
+        report.conclusion.needs = vec![Need::Recorder];
         let mut advice = |unrecorded| {
             report.unrecorded = unrecorded;
             needs(&report).concat()

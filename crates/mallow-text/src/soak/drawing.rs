@@ -1,6 +1,6 @@
 //! Heap and resident memory against requests, with the phases and what was judged.
 
-use super::figures::phase;
+use super::metrics::phase;
 use super::sentence;
 use crate::cut_end;
 use crate::plot::{Axis, Band, Curve, Plot, Stroke, Unit};
@@ -24,7 +24,7 @@ pub fn svg(report: &SoakReport) -> String {
 
 fn plot(report: &SoakReport) -> Plot {
     // What is seen while nothing is asked has no place of its own over requests.
-    let is_shown = |sample: &&Sample| sample.phase != Phase::IdleControl && !sample.is_posthumous();
+    let is_shown = |sample: &&Sample| sample.phase != Phase::IdleControl && !sample.is_after_exit();
     let samples: &Vec<&Sample> = &report.samples.iter().filter(is_shown).collect();
     let has_heap = samples.iter().any(|sample| sample.heap.is_some());
     let mut curves = vec![
@@ -44,7 +44,7 @@ fn plot(report: &SoakReport) -> Plot {
     let verdict = sentence::verdict(report);
     let sentence = verdict.split_once(": ").map_or(verdict.as_str(), |(_, rest)| rest);
     Plot {
-        title: format!("{}: {}", report.judgement.verdict.word(), cut_end(&report.command.join(" "), 60)),
+        title: format!("{}: {}", report.conclusion.verdict.word(), cut_end(&report.command.join(" "), 60)),
         subtitle: cut_end(sentence, SUBTITLE_MAX),
         across: Axis { label: "requests answered".into(), unit: Unit::Count },
         left: axis(if has_heap { "live heap" } else { "resident memory" }),
@@ -70,8 +70,8 @@ fn curve(name: &str, colour: usize, is_right: bool, points: Vec<(f64, f64)>) -> 
 
 /// The trend of the judged plane over its window, as a line through the middle of what was seen there.
 fn trend(report: &SoakReport, has_heap: bool) -> Option<Curve> {
-    let (basis, trend) = (report.judgement.basis, report.judgement.trend());
-    let seen = report.evidence.observations.get(report.judgement.window.clone())?;
+    let (basis, trend) = (report.conclusion.basis, report.conclusion.trend());
+    let seen = report.evidence.observations.get(report.conclusion.window.clone())?;
     let level = |seen: &Observation| match basis {
         // The line of steady stacks is drawn through the heap that they are part of.
         Basis::LiveHeap | Basis::Stacks => seen.live_bytes,
@@ -88,7 +88,7 @@ fn trend(report: &SoakReport, has_heap: bool) -> Option<Curve> {
     let offset = *offsets.get(offsets.len() / 2)?;
     let at = |requests: f64| (requests, offset + trend.per_request * requests);
     let is_right = has_heap && matches!(basis, Basis::Mapped | Basis::Resident);
-    let name = format!("trend: {} B/request", super::figures::small(trend.per_request));
+    let name = format!("trend: {} B/request", super::metrics::small(trend.per_request));
     Some(Curve { name, is_right, points: vec![at(first), at(last)], stroke: Stroke::Dashed, colour: TREND })
 }
 
@@ -100,7 +100,7 @@ fn bands(report: &SoakReport) -> Vec<Band> {
         label: label.to_owned(),
         shade,
     };
-    let window = report.evidence.observations.get(report.judgement.window.clone());
+    let window = report.evidence.observations.get(report.conclusion.window.clone());
     let begin = window.and_then(|seen| seen.first()).map(|seen| seen.requests);
     let mut bands = Vec::new();
     for (what, from, to) in phases(&report.samples) {
@@ -144,7 +144,7 @@ mod tests {
     fn without_a_recorder_there_is_one_scale() {
         let mut report = sample::leaking();
         report.samples.iter_mut().for_each(|sample| sample.heap = None);
-        report.judgement.heap = None;
+        report.conclusion.heap = None;
         let plot = plot(&report);
         assert!(plot.right.is_none() && plot.curves.iter().all(|curve| !curve.is_right));
         assert_eq!(plot.left.label, "resident memory");

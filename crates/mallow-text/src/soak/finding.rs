@@ -1,8 +1,8 @@
 //! Findings of a soak and of a comparison, a sentence each.
 
-use super::figures::{bytes_in_words, size, small};
+use super::metrics::{bytes_in_words, size, small};
 use crate::grouped;
-use mallow_evidence::Plane;
+use mallow_evidence::Series;
 use mallow_growth::Finding;
 
 /// A finding as a sentence.
@@ -27,8 +27,8 @@ pub fn finding(finding: &Finding) -> String {
             )
         }
         Finding::Limit { of, measured, allowed } => {
-            let figure = if of.contains("per request") { small } else { size };
-            format!("Above the limit: {of} {}, allowed {}.", figure(*measured), figure(*allowed))
+            let metric = if of.contains("per request") { small } else { size };
+            format!("Above the limit: {of} {}, allowed {}.", metric(*measured), metric(*allowed))
         }
     }
 }
@@ -49,16 +49,16 @@ fn every(per_request: f64) -> String {
 }
 
 /// A compared plane that is worse, as a sentence.
-pub(crate) fn worse(plane: &Plane) -> String {
-    let [before, after] = [plane.before, plane.after].map(|value| of_plane(plane.unit, value));
-    format!("Worse than before: {} {after}, was {before}.", plane.name)
+pub(crate) fn worse(series: &Series) -> String {
+    let [before, after] = [series.before, series.after].map(|value| of_series(series.unit, value));
+    format!("Worse than before: {} {after}, was {before}.", series.name)
 }
 
 /// A figure of a comparison with its unit.
-pub(crate) fn of_plane(unit: &str, value: f64) -> String {
+pub(crate) fn of_series(unit: &str, value: f64) -> String {
     match unit {
         "B" => size(value),
-        "µs" => super::figures::micros(value),
+        "µs" => super::metrics::micros(value),
         "B/request" => format!("{} B", small(value)),
         "/s" => format!("{}/s", small(value)),
         _ => small(value),

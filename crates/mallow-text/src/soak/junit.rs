@@ -45,27 +45,27 @@ pub fn document(page: &Page<'_>) -> Result<String, SerializeError> {
 
 fn cases(page: &Page<'_>) -> Vec<Case> {
     let report = page.report;
-    let judgement = &report.judgement;
-    let word = judgement.verdict.word().to_owned();
+    let conclusion = &report.conclusion;
+    let word = conclusion.verdict.word().to_owned();
     let message = sentence::verdict(report);
-    let bad = match weight(judgement.verdict, page.fail_on) {
+    let bad = match weight(conclusion.verdict, page.fail_on) {
         Weight::Fine => None,
         Weight::Failed => Some((NonSuccessKind::Failure, word, message.clone())),
         Weight::Inconclusive => Some((NonSuccessKind::Error, word, message.clone())),
     };
     let text = page.text(junit::STYLE);
     let mut cases = vec![Case { name: "memory".into(), bad, text }];
-    for found in &judgement.findings {
+    for found in &conclusion.findings {
         let message = finding(found);
         let name = kind(found).to_owned();
         let bad =
             is_failure(found, page.fail_on).then(|| (NonSuccessKind::Failure, name.clone(), message.clone()));
         cases.push(Case { name, bad, text: message });
     }
-    for plane in report.comparison.iter().flat_map(|comparison| &comparison.planes) {
-        let message = worse(plane);
-        let bad = plane.worse.then(|| (NonSuccessKind::Failure, "WORSE".to_owned(), message));
-        cases.push(Case { name: format!("baseline: {}", plane.name), bad, text: String::new() });
+    for series in report.comparison.iter().flat_map(|comparison| &comparison.series_list) {
+        let message = worse(series);
+        let bad = series.worse.then(|| (NonSuccessKind::Failure, "WORSE".to_owned(), message));
+        cases.push(Case { name: format!("baseline: {}", series.name), bad, text: String::new() });
     }
     cases
 }

@@ -2,7 +2,7 @@
 //!
 //! Its memory is bounded however long the run is.
 
-use super::figures::{phase, signed_size, small};
+use super::metrics::{phase, signed_size, small};
 use crate::{Style, cut_end, grouped, printable};
 use mallow_base::{Bytes, Count};
 use mallow_evidence::Progress;
@@ -25,8 +25,8 @@ pub struct Live {
     is_terminal: bool,
     lines: u32,
     last: Option<Sample>,
-    heap: Course,
-    resident: Course,
+    heap: Phases,
+    resident: Phases,
     /// Lines below the table that are drawn again.
     below: usize,
     doing: &'static str,
@@ -34,7 +34,7 @@ pub struct Live {
 
 /// A figure over time, thinned out as it grows.
 #[derive(Debug, Default)]
-struct Course {
+struct Phases {
     values: Vec<f64>,
     /// How many looks each value stands for.
     each: usize,
@@ -44,7 +44,7 @@ struct Course {
 impl Live {
     /// Nothing has been seen yet.
     pub fn new(style: Style, is_terminal: bool) -> Live {
-        let (heap, resident) = (Course::default(), Course::default());
+        let (heap, resident) = (Phases::default(), Phases::default());
         Live { style, is_terminal, lines: 0, last: None, heap, resident, below: 0, doing: "" }
     }
 
@@ -95,7 +95,7 @@ impl Live {
         if let Some(heap) = sample.heap {
             self.heap.push(heap.live_bytes as f64);
         }
-        if !sample.is_posthumous() {
+        if !sample.is_after_exit() {
             self.resident.push(sample.memory.rss_bytes as f64);
         }
         self.last = Some(sample.clone());
@@ -114,7 +114,7 @@ impl Live {
     fn courses(&self) -> Vec<String> {
         let mut lines: Vec<String> = [("heap", &self.heap), ("RSS", &self.resident)]
             .into_iter()
-            .filter_map(|(name, course)| course.line(name, self.style.width))
+            .filter_map(|(name, phases)| phases.line(name, self.style.width))
             .map(|line| format!("{line}\n"))
             .collect();
         if !self.doing.is_empty() {
@@ -162,7 +162,7 @@ pub(crate) fn line(before: Option<&Sample>, sample: &Sample, is_wide: bool) -> S
     let step = before.and_then(|before| heap_step(before, sample));
     let step =
         or_dash(step.map(|bytes| if bytes.abs() < 99_999.0 { small(bytes) } else { signed_size(bytes) }));
-    let living = |text: String| if sample.is_posthumous() { "-".to_owned() } else { text };
+    let living = |text: String| if sample.is_after_exit() { "-".to_owned() } else { text };
     let resident = living(Bytes(sample.memory.rss_bytes).to_string());
     let (mut p50, mut trimmed) = (String::new(), String::new());
     if is_wide {
@@ -195,7 +195,7 @@ fn short_time(us: u64) -> String {
     }
 }
 
-impl Course {
+impl Phases {
     fn push(&mut self, value: f64) {
         self.each = self.each.max(1);
         self.waiting.push(value);

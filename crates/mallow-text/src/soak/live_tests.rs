@@ -58,21 +58,21 @@ fn a_terminal_has_the_courses_below_and_draws_them_again() {
 
 #[test]
 fn a_course_of_any_length_takes_the_same_room() {
-    let mut course = Course::default();
+    let mut phases = Phases::default();
     for at in 0..100_000 {
-        course.push(f64::from(at));
+        phases.push(f64::from(at));
     }
-    assert!(course.values.len() <= COURSE_MAX && course.waiting.len() < course.each.max(1));
-    let line = course.line("heap", 80).unwrap_or_default();
+    assert!(phases.values.len() <= COURSE_MAX && phases.waiting.len() < phases.each.max(1));
+    let line = phases.line("heap", 80).unwrap_or_default();
     assert!(line.chars().count() <= 80, "{line}");
     assert!(line.contains('▁') && line.contains('█'), "{line}");
 }
 
 #[test]
 fn noise_is_drawn_flat() {
-    let mut course = Course::default();
-    [10_000_000.0, 10_010_000.0, 10_000_000.0].into_iter().for_each(|value| course.push(value));
-    assert_eq!(course.line("RSS", 80).as_deref(), Some(" RSS ▁▁▁ 9.54 MiB to 9.54 MiB"));
+    let mut phases = Phases::default();
+    [10_000_000.0, 10_010_000.0, 10_000_000.0].into_iter().for_each(|value| phases.push(value));
+    assert_eq!(phases.line("RSS", 80).as_deref(), Some(" RSS ▁▁▁ 9.54 MiB to 9.54 MiB"));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! A soak as Markdown, for a comment on a change: the verdict, the stacks, the rest folded.
 
 use super::advice;
-use super::finding::{finding, of_plane, worse};
+use super::finding::{finding, of_series, worse};
 use super::sentence;
 use super::text::Page;
 use crate::check::stack;
@@ -18,11 +18,11 @@ impl Page<'_> {
         let verdict = sentence::verdict(report);
         let (word, rest) = verdict.split_once(": ").unwrap_or((&verdict, ""));
         let mut out = format!("## Soak: {word}\n\n{}\n", inline(&capitalised(rest), LINE_MAX));
-        let planes = report.comparison.iter().flat_map(|comparison| &comparison.planes);
-        let found = planes
-            .filter(|plane| plane.worse)
+        let series_list = report.comparison.iter().flat_map(|comparison| &comparison.series_list);
+        let found = series_list
+            .filter(|series| series.worse)
             .map(worse)
-            .chain(report.judgement.findings.iter().map(finding));
+            .chain(report.conclusion.findings.iter().map(finding));
         let needs = advice::needs(report).into_iter().map(|need| format!("It would be decided by {need}."));
         let said = found.chain(needs).chain(advice::places(report));
         let beside: Vec<String> = said.map(|text| format!("- {}\n", inline(&text, LINE_MAX))).collect();
@@ -47,7 +47,7 @@ impl Page<'_> {
         }
         out.push_str("\n| share | B/request | where |\n|--:|--:|---|\n");
         for row in &growing.rows {
-            let bytes = super::figures::small(row.bytes_per_request);
+            let bytes = super::metrics::small(row.bytes_per_request);
             let stack = code_cell(&stack::chain(&row.frames, STYLE.width), LINE_MAX);
             out.push_str(&format!("| {:.1}% | {bytes} | {stack} |\n", row.share * 100.0));
         }
@@ -59,10 +59,10 @@ impl Page<'_> {
             "\nAgainst {}:\n\n| | before | now | |\n|---|--:|--:|---|\n",
             code(&comparison.baseline, LINE_MAX)
         ));
-        for plane in &comparison.planes {
-            let [before, after] = [plane.before, plane.after].map(|value| of_plane(plane.unit, value));
-            let worse = if plane.worse { "**worse**" } else { "" };
-            out.push_str(&format!("| {} | {before} | {after} | {worse} |\n", plane.name));
+        for series in &comparison.series_list {
+            let [before, after] = [series.before, series.after].map(|value| of_series(series.unit, value));
+            let worse = if series.worse { "**worse**" } else { "" };
+            out.push_str(&format!("| {} | {before} | {after} | {worse} |\n", series.name));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The verdict in sentences: what it is, and what it comes to.
 
-use super::figures::{bytes_in_words, long_time, size};
+use super::metrics::{bytes_in_words, long_time, size};
 use crate::{grouped, plural};
 use mallow_base::{Bytes, Percent};
 use mallow_evidence::SoakReport;
@@ -9,10 +9,10 @@ use mallow_view::soak::{Holder, Pace, elsewhere, pace};
 
 /// `LEAKING: live heap grows by 16.0 bytes per request (15.9 to 16.1), 1.38 GiB a day at this rate.`
 pub fn verdict(report: &SoakReport) -> String {
-    let verdict = report.judgement.verdict;
+    let verdict = report.conclusion.verdict;
     let what = match verdict {
         Verdict::Leaking => growth(report),
-        Verdict::Mappings if report.judgement.is_elsewhere => {
+        Verdict::Mappings if report.conclusion.is_elsewhere => {
             format!("it grows: {}", growth(report))
         }
         Verdict::Mappings => {
@@ -31,8 +31,8 @@ pub fn verdict(report: &SoakReport) -> String {
 
 /// `the memory is mimalloc's, not malloc's; `, where live heap is not what is judged.
 fn recognised(report: &SoakReport) -> String {
-    let is_judged = matches!(report.judgement.basis, Basis::Resident | Basis::Mapped);
-    let found = elsewhere(report).filter(|_| is_judged && report.judgement.verdict != Verdict::Invalid);
+    let is_judged = matches!(report.conclusion.basis, Basis::Resident | Basis::Mapped);
+    let found = elsewhere(report).filter(|_| is_judged && report.conclusion.verdict != Verdict::Invalid);
     found.map(|found| format!("the memory is {}; ", whose(found.holder))).unwrap_or_default()
 }
 
@@ -48,8 +48,8 @@ fn whose(holder: Holder<'_>) -> String {
 
 /// `16.0 bytes per request (15.9 to 16.1), 1.38 GiB a day at this rate; 512 MiB are reached after 9 h 2 min`.
 fn growth(report: &SoakReport) -> String {
-    let trend = report.judgement.trend();
-    let of = match report.judgement.basis {
+    let trend = report.conclusion.trend();
+    let of = match report.conclusion.basis {
         Basis::LiveHeap | Basis::Stacks => "",
         Basis::ManagedHeap => " of the managed heap",
         Basis::Mapped => " of files and shared memory",
@@ -81,7 +81,7 @@ fn until(pace: &Pace) -> String {
 
 /// `resident memory` where that alone shows what the program holds.
 fn memory(report: &SoakReport) -> &'static str {
-    if report.judgement.is_elsewhere { "resident memory" } else { "memory" }
+    if report.conclusion.is_elsewhere { "resident memory" } else { "memory" }
 }
 
 fn clean(report: &SoakReport) -> String {
@@ -90,9 +90,9 @@ fn clean(report: &SoakReport) -> String {
 
 /// The smallest leak that would have been seen; where that is a promise of the heap alone, beside it that of the rest.
 fn sight(report: &SoakReport, lead: &str) -> String {
-    let Some(least) = report.judgement.detectable_per_request else { return String::new() };
+    let Some(least) = report.conclusion.detectable_per_request else { return String::new() };
     let mut text = format!("{lead}a leak of {} per request would have been seen", bytes_in_words(least));
-    if let Some(least) = report.judgement.detectable_outside_per_request {
+    if let Some(least) = report.conclusion.detectable_outside_per_request {
         text.push_str(&format!(", outside of the heap one of {}", bytes_in_words(least)));
     }
     text
@@ -100,7 +100,7 @@ fn sight(report: &SoakReport, lead: &str) -> String {
 
 fn plateau(report: &SoakReport) -> String {
     let memory = memory(report);
-    let mut text = match &report.judgement.plateau {
+    let mut text = match &report.conclusion.plateau {
         Some(plateau) => format!(
             "{memory} rose by {} and then stopped, nine tenths of it within {} requests",
             size(plateau.rise_bytes),
@@ -114,8 +114,8 @@ fn plateau(report: &SoakReport) -> String {
 
 /// What trimming gives back at the last look, and what stays.
 fn retention(report: &SoakReport) -> String {
-    let judgement = &report.judgement;
-    let (resident, trimmed) = (judgement.resident, judgement.trimmed.unwrap_or(judgement.resident));
+    let conclusion = &report.conclusion;
+    let (resident, trimmed) = (conclusion.resident, conclusion.trimmed.unwrap_or(conclusion.resident));
     format!(
         "live heap does not grow; the allocator keeps what was freed, {} of {} resident, and gives it back when asked",
         size(resident.last - trimmed.last),
@@ -124,9 +124,9 @@ fn retention(report: &SoakReport) -> String {
 }
 
 fn fragmentation(report: &SoakReport) -> String {
-    let judgement = &report.judgement;
-    let kept = judgement.trimmed.unwrap_or(judgement.resident);
-    let live = judgement.heap.map(|heap| format!(" for {} of live heap", size(heap.last)));
+    let conclusion = &report.conclusion;
+    let kept = conclusion.trimmed.unwrap_or(conclusion.resident);
+    let live = conclusion.heap.map(|heap| format!(" for {} of live heap", size(heap.last)));
     format!(
         "live heap does not grow, but {} stay resident{} and the allocator cannot give them back",
         size(kept.last),
@@ -135,7 +135,7 @@ fn fragmentation(report: &SoakReport) -> String {
 }
 
 fn idle(report: &SoakReport) -> String {
-    match report.judgement.idle_per_hour {
+    match report.conclusion.idle_per_hour {
         Some((growth, low, high)) => format!(
             "memory grows by {} an hour ({} to {}) while nothing is asked of the server",
             size(growth),

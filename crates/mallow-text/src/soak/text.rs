@@ -1,6 +1,6 @@
 //! A soak for people: the verdict first, what grows, every plane, what to do next.
 
-use super::figures::{course, level, micros, signed_size, size, small};
+use super::metrics::{course, level, micros, signed_size, size, small};
 use super::{advice, finding, sentence};
 use crate::check::stack;
 use crate::{Style, cut_end, cut_start, grouped, plural, printable, shell_word, wrapped};
@@ -8,7 +8,7 @@ use mallow_base::{Bytes, Percent};
 use mallow_evidence::{Comparison, MappingGrowth, SoakReport};
 use mallow_growth::{Basis, Verdict};
 use mallow_view::soak::FailOn;
-use mallow_view::soak::{LatencyRow, PlaneRow, asked, growing, latencies, pace, planes, split};
+use mallow_view::soak::{LatencyRow, SeriesRow, asked, growing, latencies, pace, series_list, split};
 use std::path::PathBuf;
 
 /// Columns that a stack stands in from.
@@ -41,7 +41,7 @@ impl Page<'_> {
             self.stacks(style),
             self.mappings(style),
             self.compared(style),
-            self.planes(style),
+            self.series_list(style),
             self.split(style),
             self.latency(style),
             self.warnings(style),
@@ -58,9 +58,9 @@ impl Page<'_> {
     /// Findings, comparison and needs: what a reader has to know beside the verdict.
     fn beside(&self, style: Style) -> Vec<String> {
         let mut out = Vec::new();
-        let worse = self.report.comparison.iter().flat_map(|comparison| &comparison.planes);
-        let worse = worse.filter(|plane| plane.worse).map(finding::worse);
-        let found = self.report.judgement.findings.iter().map(finding::finding);
+        let worse = self.report.comparison.iter().flat_map(|comparison| &comparison.series_list);
+        let worse = worse.filter(|series| series.worse).map(finding::worse);
+        let found = self.report.conclusion.findings.iter().map(finding::finding);
         for sentence in worse.chain(found) {
             out.extend(bullet(&sentence, style));
         }
@@ -74,7 +74,7 @@ impl Page<'_> {
         for place in advice::places(self.report) {
             out.extend(bullet(&place, style));
         }
-        if self.report.evidence.uncollected && self.report.judgement.verdict != Verdict::Inconclusive {
+        if self.report.evidence.uncollected && self.report.conclusion.verdict != Verdict::Inconclusive {
             let text =
                 "Its managed memory was not collected before each look, so what is live is an upper bound.";
             out.extend(bullet(text, style));
@@ -109,7 +109,7 @@ impl Page<'_> {
                 ));
             }
         }
-        done.push_str(&format!("; {} in all", super::figures::long_time(report.seconds)));
+        done.push_str(&format!("; {} in all", super::metrics::long_time(report.seconds)));
         let mut lines = vec![cut_end(&format!("{}: {}", command.join(" "), printable(&report.work)), width)];
         lines.extend(firm_lines(&done, width));
         lines
@@ -120,9 +120,9 @@ impl Page<'_> {
         if growing.rows.is_empty() {
             return Vec::new();
         }
-        let head = match self.report.judgement.verdict {
+        let head = match self.report.conclusion.verdict {
             Verdict::Plateau => "What filled it",
-            Verdict::Leaking if self.report.judgement.basis == Basis::ManagedHeap => {
+            Verdict::Leaking if self.report.conclusion.basis == Basis::ManagedHeap => {
                 "What grows beside it, in the native heap"
             }
             Verdict::Leaking => "Where the leak is allocated",
@@ -155,7 +155,7 @@ impl Page<'_> {
         let grows = |one: &&MappingGrowth| one.after_bytes.saturating_sub(one.before_bytes) >= LEAST;
         let mappings: Vec<_> = self.report.mappings.iter().filter(grows).take(5).collect();
         let is_told = matches!(
-            self.report.judgement.verdict,
+            self.report.conclusion.verdict,
             Verdict::Mappings | Verdict::Fragmentation | Verdict::Retention | Verdict::Inconclusive
         );
         if mappings.is_empty() || !is_told {
@@ -179,8 +179,8 @@ impl Page<'_> {
         out
     }
 
-    fn planes(&self, style: Style) -> Vec<String> {
-        let rows = planes(self.report);
+    fn series_list(&self, style: Style) -> Vec<String> {
+        let rows = series_list(self.report);
         if rows.is_empty() {
             return Vec::new();
         }
@@ -189,13 +189,13 @@ impl Page<'_> {
             "", "first", "last", "B/request", "between", "course"
         );
         let mut out = vec![style.bold(head.trim_end())];
-        out.extend(rows.iter().map(plane));
+        out.extend(rows.iter().map(series));
         out
     }
 
     fn split(&self, style: Style) -> Vec<String> {
         let Some(split) = split(self.report) else { return Vec::new() };
-        let is_quiet = matches!(self.report.judgement.verdict, Verdict::Clean | Verdict::Plateau);
+        let is_quiet = matches!(self.report.conclusion.verdict, Verdict::Clean | Verdict::Plateau);
         if is_quiet && split.managed.is_none() {
             return Vec::new();
         }
@@ -276,9 +276,9 @@ fn firm_lines(text: &str, width: usize) -> Vec<String> {
     for word in printable(text).split_whitespace() {
         let unit = word.trim_end_matches([',', ';', '.', ')']);
         let before = firm.rsplit([' ', FIRM]).next().unwrap_or_default();
-        let is_figure = before.trim_start_matches(['(', '-', '+']).starts_with(|c: char| c.is_ascii_digit());
+        let is_metric = before.trim_start_matches(['(', '-', '+']).starts_with(|c: char| c.is_ascii_digit());
         if !firm.is_empty() {
-            firm.push(if is_figure && UNITS.contains(&unit) { FIRM } else { ' ' });
+            firm.push(if is_metric && UNITS.contains(&unit) { FIRM } else { ' ' });
         }
         firm.push_str(word);
     }
@@ -292,7 +292,7 @@ fn bullet(text: &str, style: Style) -> Vec<String> {
     lines.iter().enumerate().map(mark).collect()
 }
 
-fn plane(row: &PlaneRow) -> String {
+fn series(row: &SeriesRow) -> String {
     let (slope, between) = match row.per_request {
         Some((slope, low, high)) => (small(slope), format!("{} to {}", small(low), small(high))),
         None => (String::new(), String::new()),
@@ -306,13 +306,13 @@ fn plane(row: &PlaneRow) -> String {
 
 fn latency(row: &LatencyRow) -> String {
     let name = if row.is_corrected { "from when it was due" } else { "from when it was sent" };
-    let figures = [
+    let metrics = [
         ("p50", row.p50_us),
         ("p90", row.p90_us),
         ("p99", row.p99_us),
         ("worst", row.worst_us.map(|worst| worst as f64)),
     ];
-    let told = figures.into_iter().filter_map(|(name, us)| Some(format!("{name} {}", micros(us?))));
+    let told = metrics.into_iter().filter_map(|(name, us)| Some(format!("{name} {}", micros(us?))));
     format!("{name:<23}{}", told.collect::<Vec<_>>().join("  "))
 }
 
@@ -321,15 +321,15 @@ pub(crate) fn comparison_rows(comparison: &Comparison, style: Style) -> Vec<Stri
     let against = cut_start(&printable(&comparison.baseline), style.width.saturating_sub(9));
     let head = format!("{:<24}{:>13}{:>13}{:>15}", "", "before", "now", "difference");
     let mut out = vec![format!("Against {against}"), style.bold(&head)];
-    for plane in &comparison.planes {
-        let of = |value: f64| finding::of_plane(plane.unit, value);
-        let (low, high) = plane.difference;
-        let difference = match plane.unit {
+    for series in &comparison.series_list {
+        let of = |value: f64| finding::of_series(series.unit, value);
+        let (low, high) = series.difference;
+        let difference = match series.unit {
             "B" => signed_size((low + high) / 2.0),
             _ => of((low + high) / 2.0),
         };
-        let worse = if plane.worse { style.bold("  worse") } else { String::new() };
-        let (name, before, after) = (plane.name, of(plane.before), of(plane.after));
+        let worse = if series.worse { style.bold("  worse") } else { String::new() };
+        let (name, before, after) = (series.name, of(series.before), of(series.after));
         out.push(format!("{name:<24}{before:>13}{after:>13}{difference:>15}{worse}"));
     }
     out

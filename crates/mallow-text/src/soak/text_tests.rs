@@ -7,7 +7,7 @@ use mallow_samples::soak as sample;
 #[track_caller]
 fn page(report: &SoakReport) -> String {
     let profiles = ("before.mallow".into(), "after.mallow".into());
-    let is_leak = report.judgement.verdict == Verdict::Leaking;
+    let is_leak = report.conclusion.verdict == Verdict::Leaking;
     let page = Page { report, limit: 2, fail_on: &[], profiles: is_leak.then_some(&profiles) };
     let text = page.text(Style::PLAIN);
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");

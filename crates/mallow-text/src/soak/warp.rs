@@ -32,7 +32,7 @@ pub struct Settings {
 pub fn text(report: &SoakReport, settings: Option<&Settings>) -> String {
     let mut out = settings.map(header).unwrap_or_default();
     out.push_str(&format!("Server running on PID: {}\n", report.pid));
-    let blocks: Vec<&Sample> = measured(&report.samples).filter(|sample| !sample.is_posthumous()).collect();
+    let blocks: Vec<&Sample> = measured(&report.samples).filter(|sample| !sample.is_after_exit()).collect();
     for (at, sample) in blocks.iter().enumerate() {
         out.push_str(&block(sample, at + 1, blocks.len()));
     }
@@ -40,7 +40,7 @@ pub fn text(report: &SoakReport, settings: Option<&Settings>) -> String {
     for line in wrapped(&sentence::verdict(report), WIDTH) {
         out.push_str(&format!("{line}\n"));
     }
-    let findings = report.judgement.findings.iter().map(finding::finding);
+    let findings = report.conclusion.findings.iter().map(finding::finding);
     for sentence in findings.chain(report.warnings.iter().cloned()) {
         for line in wrapped(&printable(&sentence), WIDTH) {
             out.push_str(&format!("{line}\n"));

@@ -7,7 +7,7 @@ use super::scan::{Found, Scan};
 use crate::TraceError;
 use crate::{ChunkKind, EventDecoder, EventVisitor};
 use mallow_profile::analysis::Pass;
-use mallow_profile::{BlockId, Fold, ProcessIndex, StackId, ThreadIndex};
+use mallow_profile::{Aggregator, BlockId, ProcessIndex, StackId, ThreadIndex};
 use std::io::{Read, Seek};
 
 /// See [`super::Trace::analyse`].
@@ -94,7 +94,7 @@ impl<'a> Feed<'a> {
     }
 }
 
-const NO_STACK: u32 = Fold::NO_STACK.0;
+const NO_STACK: u32 = Aggregator::NO_STACK.0;
 
 impl EventVisitor for Feed<'_> {
     #[inline]

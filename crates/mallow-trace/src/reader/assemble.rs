@@ -4,7 +4,8 @@ use super::gather::{Parts, ProcessParts};
 use super::locate::Locations;
 use crate::ThreadName;
 use mallow_profile::{
-    Fold, Folded, Known, LocationId, Process, ProcessIndex, Profile, Site, StackId, StackNode, Thread,
+    Aggregator, Availability, LocationId, Process, ProcessIndex, Profile, Site, StackId, StackNode, Summary,
+    Thread,
 };
 use std::collections::BTreeMap;
 
@@ -15,8 +16,8 @@ pub(super) fn profile(parts: Parts) -> Profile {
     drop(parts.symbols);
     let mut profile = Profile::default();
     // A file that was cut off before its first events knows of no figure that it is 0.
-    let has_figures = parts.processes.iter().any(|(_, process)| process.folded.is_some());
-    let is_known = has_figures || (parts.processes.is_empty() && parts.end.is_some());
+    let has_metrics = parts.processes.iter().any(|(_, process)| process.folded.is_some());
+    let is_known = has_metrics || (parts.processes.is_empty() && parts.end.is_some());
     for (index, process) in parts.processes {
         let nodes = locations.of_nodes(index, &process.stacks, &process.modules);
         add_process(&mut profile, process, nodes);
@@ -29,7 +30,7 @@ pub(super) fn profile(parts: Parts) -> Profile {
         profile.known = origin.known;
     }
     if !is_known {
-        profile.known = Known::NOTHING;
+        profile.known = Availability::NOTHING;
     }
     profile.stacks.modules = locations.modules;
     profile.stacks.locations = locations.locations;
@@ -46,7 +47,7 @@ fn add_process(profile: &mut Profile, process: ProcessParts, nodes: Vec<Location
     let folded = process.folded.unwrap_or_default();
     profile.sites.extend(folded.sites.iter().map(|site| Site {
         process: index,
-        stack: (site.stack != Fold::NO_STACK).then(|| StackId(base + site.stack.0)),
+        stack: (site.stack != Aggregator::NO_STACK).then(|| StackId(base + site.stack.0)),
         totals: site.totals,
     }));
     // Nobody saw the end: the process lived at least as long as it allocated.
@@ -70,13 +71,13 @@ fn add_process(profile: &mut Profile, process: ProcessParts, nodes: Vec<Location
 }
 
 /// The threads' figures with their names. Indices are dense, so one far beyond the others is a damage.
-fn threads_of(folded: &Folded, names: BTreeMap<u32, ThreadName>) -> Vec<Thread> {
-    let figures = |thread: &mallow_profile::FoldedThread| Thread {
+fn threads_of(folded: &Summary, names: BTreeMap<u32, ThreadName>) -> Vec<Thread> {
+    let metrics = |thread: &mallow_profile::ThreadSummary| Thread {
         allocations: thread.allocations,
         bytes: thread.bytes,
         ..Thread::default()
     };
-    let mut threads: Vec<Thread> = folded.threads.iter().map(figures).collect();
+    let mut threads: Vec<Thread> = folded.threads.iter().map(metrics).collect();
     let count_max = threads.len() + names.len();
     for (index, name) in names {
         let index = index as usize;

@@ -6,7 +6,7 @@ use crate::{
     ChunkKind, DecodeError, End, LiveSamples, MappedModule, Modules, Origin, Payload, ProcessEnd,
     ProcessStart, Samples, StackNode, Stacks, Symbols, ThreadName, Threads, Unseen,
 };
-use mallow_profile::{Fold, Folded, FoldedSite, LiveSample, Recording, Sample, SiteTotals};
+use mallow_profile::{Aggregator, LiveSample, Recording, Sample, SiteSummary, SiteTotals, Summary};
 use std::collections::BTreeMap;
 use std::io::{Read, Seek};
 
@@ -22,7 +22,7 @@ pub(super) struct ProcessParts {
     pub(super) threads: BTreeMap<u32, ThreadName>,
     pub(super) samples: Vec<Sample>,
     pub(super) live_samples: Vec<LiveSample>,
-    pub(super) folded: Option<Folded>,
+    pub(super) folded: Option<Summary>,
     /// Where its events are.
     pub(super) events: Vec<u64>,
     /// When the last event was, where they had to be replayed.
@@ -119,7 +119,7 @@ impl Parts {
             ChunkKind::LIVE_SAMPLES => process.live_samples.extend(LiveSamples::decode(payload)?.samples),
             ChunkKind::PROCESS_END => process.end = Some(ProcessEnd::decode(payload)?),
             ChunkKind::FOLDED => {
-                process.folded = Some(process.with_known_stacks(Folded::decode(payload)?));
+                process.folded = Some(process.with_known_stacks(Summary::decode(payload)?));
             }
             _ => {}
         }
@@ -134,15 +134,16 @@ impl Parts {
 
 impl ProcessParts {
     /// Figures whose stacks were lost to a damage stay, as those of no stack.
-    fn with_known_stacks(&self, mut folded: Folded) -> Folded {
-        let lost =
-            |site: &FoldedSite| site.stack != Fold::NO_STACK && site.stack.0 as usize >= self.stacks.len();
+    fn with_known_stacks(&self, mut folded: Summary) -> Summary {
+        let lost = |site: &SiteSummary| {
+            site.stack != Aggregator::NO_STACK && site.stack.0 as usize >= self.stacks.len()
+        };
         if folded.sites.iter().any(lost) {
-            let (gone, mut known): (Vec<FoldedSite>, Vec<FoldedSite>) =
-                folded.sites.drain(..).partition(|site| lost(site) || site.stack == Fold::NO_STACK);
+            let (gone, mut known): (Vec<SiteSummary>, Vec<SiteSummary>) =
+                folded.sites.drain(..).partition(|site| lost(site) || site.stack == Aggregator::NO_STACK);
             let mut totals = SiteTotals::default();
             gone.iter().for_each(|site| totals.add(&site.totals));
-            known.push(FoldedSite { stack: Fold::NO_STACK, totals });
+            known.push(SiteSummary { stack: Aggregator::NO_STACK, totals });
             folded.sites = known;
         }
         folded
@@ -161,7 +162,7 @@ impl ProcessParts {
     /// Fails when there were events and only their sums were kept.
     pub(super) fn require_events(&self) -> Result<(), TraceError> {
         match &self.folded {
-            Some(folded) if self.events.is_empty() && *folded != Folded::default() => {
+            Some(folded) if self.events.is_empty() && *folded != Summary::default() => {
                 Err(TraceError::NoEvents)
             }
             _ => Ok(()),

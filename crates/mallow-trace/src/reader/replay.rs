@@ -5,7 +5,7 @@ use super::scan::{Found, Scan};
 use crate::TraceError;
 use crate::{ChunkKind, EventDecoder, EventVisitor, want_large_pages};
 use mallow_base::Micros;
-use mallow_profile::{BlockId, Fold, ProcessIndex, ReallocBooking, StackId, ThreadIndex};
+use mallow_profile::{Aggregator, BlockId, ProcessIndex, ReallocAttribution, StackId, ThreadIndex};
 use std::io::{Read, Seek};
 
 /// Something that a program did.
@@ -66,17 +66,17 @@ impl Replay {
 pub(super) fn fold_missing<R: Read + Seek>(
     scan: &mut Scan<R>,
     parts: &mut Parts,
-    booking: ReallocBooking,
+    attribution: ReallocAttribution,
 ) -> Result<Vec<Replay>, TraceError> {
     let mut replays = Vec::new();
     // What follows a damage may refer to what was lost there.
     let until = parts.damaged;
     for process in parts.processes.values_mut() {
-        if process.folded.is_some() && booking == ReallocBooking::OwnSite {
+        if process.folded.is_some() && attribution == ReallocAttribution::OwnSite {
             continue;
         }
         process.require_events()?;
-        let mut checker = Checker::new(process, booking, |_| {});
+        let mut checker = Checker::new(process, attribution, |_| {});
         let stopped = checker.run(scan, process, until)?;
         let Checker { fold, events, last_us, .. } = checker;
         if events > 0 || stopped.is_some() {
@@ -98,7 +98,7 @@ pub(super) fn events<R: Read + Seek>(
     let Some(process) = parts.processes.values().nth(index.0 as usize) else { return Ok(0) };
     process.require_events()?;
     let before = parts.processes.values().take(index.0 as usize);
-    let mut checker = Checker::new(process, ReallocBooking::OwnSite, take);
+    let mut checker = Checker::new(process, ReallocAttribution::OwnSite, take);
     checker.stack_base = before.map(|process| process.stacks.len() as u32).sum();
     checker.run(scan, process, parts.damaged)?;
     Ok(checker.events)
@@ -106,7 +106,7 @@ pub(super) fn events<R: Read + Seek>(
 
 /// Folds events whose ids are in order, and passes them on; the first that are not end it.
 struct Checker<F> {
-    fold: Fold,
+    fold: Aggregator,
     take: F,
     stack_base: u32,
     stack_count: usize,
@@ -117,9 +117,9 @@ struct Checker<F> {
 }
 
 impl<F: FnMut(Event)> Checker<F> {
-    fn new(process: &ProcessParts, booking: ReallocBooking, take: F) -> Checker<F> {
+    fn new(process: &ProcessParts, attribution: ReallocAttribution, take: F) -> Checker<F> {
         Checker {
-            fold: Fold::with_booking(booking).advised(want_large_pages),
+            fold: Aggregator::with_attribution(attribution).advised(want_large_pages),
             take,
             stack_base: 0,
             stack_count: process.stacks.len(),
@@ -156,7 +156,7 @@ impl<F: FnMut(Event)> Checker<F> {
     /// numbered by their first call, so there are no more than events.
     #[inline]
     fn accepts(&mut self, thread: u32, stack: u32, block: Option<u32>) -> bool {
-        let stack_known = stack == Fold::NO_STACK.0 || (stack as usize) < self.stack_count;
+        let stack_known = stack == Aggregator::NO_STACK.0 || (stack as usize) < self.stack_count;
         let block_known = block.is_none_or(|block| self.fold.is_live(BlockId(block)));
         let thread_known = u64::from(thread) <= self.events + self.threads_listed;
         self.broken |= !(stack_known && block_known && thread_known);
@@ -171,11 +171,11 @@ impl<F: FnMut(Event)> Checker<F> {
     }
 
     fn stack(&self, stack: u32) -> Option<StackId> {
-        (stack != Fold::NO_STACK.0).then(|| StackId(self.stack_base + stack))
+        (stack != Aggregator::NO_STACK.0).then(|| StackId(self.stack_base + stack))
     }
 }
 
-const NO_STACK: u32 = Fold::NO_STACK.0;
+const NO_STACK: u32 = Aggregator::NO_STACK.0;
 
 impl<F: FnMut(Event)> EventVisitor for Checker<F> {
     fn alloc(&mut self, thread: u32, stack: u32, size: u64, time_us: u64) -> u32 {

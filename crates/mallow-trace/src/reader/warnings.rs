@@ -9,12 +9,12 @@ impl Parts {
     pub(super) fn warnings(&self, replays: &[Replay]) -> Vec<String> {
         let mut warnings = Vec::new();
         if let Some(offset) = self.damaged {
-            let figures = if replays.is_empty() {
+            let metrics = if replays.is_empty() {
                 "the figures come from intact parts of it"
             } else {
                 "figures that had to be folded from events hold up to there"
             };
-            warnings.push(format!("the trace is damaged at byte {offset}; {figures}"));
+            warnings.push(format!("the trace is damaged at byte {offset}; {metrics}"));
         }
         if self.end.is_none() {
             warnings.push(self.early_end(replays));
@@ -61,8 +61,8 @@ impl Parts {
 
 impl ProcessParts {
     fn warning(&self) -> Option<String> {
-        let lacks_figures = self.folded.is_none();
-        lacks_figures.then(|| {
+        let lacks_metrics = self.folded.is_none();
+        lacks_metrics.then(|| {
             format!(
                 "no figures of process {} were kept: the trace ends or is damaged before them",
                 self.start.pid

@@ -1,7 +1,7 @@
 //! Writes traces as a recording does, for tests and measurements.
 #![allow(dead_code, reason = "each of those who include this uses a part of it")]
 
-use mallow_profile::{BlockId, Fold, StackId, ThreadIndex};
+use mallow_profile::{Aggregator, BlockId, StackId, ThreadIndex};
 use mallow_trace::{ChunkHeader, ChunkKind, EventEncoder, NO_PROCESS, file_header};
 
 /// A trace in the making.
@@ -58,13 +58,13 @@ impl Writer {
 
 /// A process that runs: its events go to the fold and to the encoder.
 pub(crate) struct Running {
-    pub(crate) fold: Fold,
+    pub(crate) fold: Aggregator,
     pub(crate) encoder: EventEncoder,
 }
 
 impl Running {
     pub(crate) fn new() -> Running {
-        Running { fold: Fold::new(), encoder: EventEncoder::new() }
+        Running { fold: Aggregator::new(), encoder: EventEncoder::new() }
     }
 
     #[inline]

@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_figures_do_not_overflow() {
+    fn the_largest_metrics_do_not_overflow() {
         assert!(
             broken("bytes>+999999999999999999%", 1, u64::MAX, 1)
                 == (u128::from(u64::MAX) * 100 > 999_999_999_999_999_999)

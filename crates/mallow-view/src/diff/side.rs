@@ -65,8 +65,8 @@ impl<'a, W: Weights> Side<'a, W> {
 
     /// Some sites as part of a row; none if there are none.
     pub(super) fn part(&self, sites: &[usize], totals: W, by: W::Metric) -> Option<DiffSide<'a, W>> {
-        let figure = |site: &usize| by.of_site(&self.sites[*site].totals);
-        let heaviest = *sites.iter().max_by_key(|site| (figure(site), std::cmp::Reverse(**site)))?;
+        let metric = |site: &usize| by.of_site(&self.sites[*site].totals);
+        let heaviest = *sites.iter().max_by_key(|site| (metric(site), std::cmp::Reverse(**site)))?;
         Some(DiffSide {
             totals,
             stacks: sites.len(),

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::example::{allocated, frame, profile, site};
-use mallow_profile::{Known, Profile};
+use mallow_profile::{Availability, Profile};
 
 fn stack(names: &[&str]) -> Vec<Vec<Frame>> {
     names.iter().map(|name| vec![frame(name, "/usr/bin/app")]).collect()
@@ -37,7 +37,7 @@ fn adds_up(comparison: &Comparison<'_>) {
 }
 
 #[test]
-fn sites_stand_in_the_section_that_their_figures_say() {
+fn sites_stand_in_the_section_that_their_metrics_say() {
     let before =
         made(&[(&["a", "main"], 10), (&["b", "main"], 20), (&["c", "main"], 5), (&["d", "p", "main"], 7)]);
     let after = made(&[
@@ -93,14 +93,14 @@ fn plumbing_does_not_make_a_difference() {
     let before = made(&[(&["operator new", "std::vector<int>::push_back", "load", "main"], 10)]);
     let after = made(&[(&["malloc", "operator new", "load", "main"], 10)]);
     assert_eq!(rows(&Comparison::of(&before, &after, &DiffOptions::default())), []);
-    let all = DiffOptions { shown: Shown::All, ..DiffOptions::default() };
+    let all = DiffOptions { shown: FrameVisibility::All, ..DiffOptions::default() };
     assert_ne!(rows(&Comparison::of(&before, &after, &all)), []);
 }
 
 #[test]
 fn what_a_side_does_not_know_is_left_out_and_named() {
     let mut before = made(&[(&["a"], 10)]);
-    before.known = Known { leaked: false, temporary: false, ..Known::ALL };
+    before.known = Availability { leaked: false, temporary: false, ..Availability::ALL };
     let mut after = made(&[(&["a"], 10)]);
     after.known.temporary = false;
     let comparison = Comparison::of(&before, &after, &DiffOptions::default());

@@ -5,7 +5,7 @@
 
 use super::measured;
 use mallow_base::median;
-use mallow_evidence::{Comparison, Plane, SoakReport};
+use mallow_evidence::{Comparison, Series, SoakReport};
 use mallow_growth::Trend;
 
 /// A figure with its confidence interval.
@@ -41,7 +41,7 @@ pub struct Side {
 impl Side {
     /// Of a report.
     pub fn of(report: &SoakReport) -> Side {
-        let judgement = &report.judgement;
+        let conclusion = &report.conclusion;
         let seen = &report.evidence.observations;
         let half = &seen[seen.len() / 2..];
         let loads = || measured(&report.samples).filter_map(|sample| sample.load.as_ref());
@@ -49,8 +49,8 @@ impl Side {
             spread(half.iter().filter_map(of).map(|bytes| bytes as f64).collect())
         };
         Side {
-            heap_per_request: judgement.heap.map(slope),
-            resident_per_request: (!seen.is_empty()).then(|| slope(judgement.resident)),
+            heap_per_request: conclusion.heap.map(slope),
+            resident_per_request: (!seen.is_empty()).then(|| slope(conclusion.resident)),
             heap_level: level(|seen| seen.live_bytes),
             resident_level: level(|seen| Some(seen.trimmed_bytes.unwrap_or(seen.resident_bytes))),
             allocations_per_request: spread(allocations_per_request(report)),
@@ -133,23 +133,23 @@ pub fn compare(before: &Side, after: &Side, baseline: &str, per_request_min: f64
         ),
         ("latency, 99 of 100", "µs", before.p99_us, after.p99_us, more(1000.0, 0.5)),
     ];
-    let planes = rows.into_iter().filter_map(|(name, unit, before, after, tolerance)| {
-        Some(plane(name, unit, before?, after?, &tolerance))
+    let series_list = rows.into_iter().filter_map(|(name, unit, before, after, tolerance)| {
+        Some(series(name, unit, before?, after?, &tolerance))
     });
-    Comparison { baseline: baseline.to_owned(), planes: planes.collect() }
+    Comparison { baseline: baseline.to_owned(), series_list: series_list.collect() }
 }
 
-fn plane(
+fn series(
     name: &'static str,
     unit: &'static str,
     before: Interval,
     after: Interval,
     tolerance: &Tolerance,
-) -> Plane {
+) -> Series {
     let half = |side: Interval| (side.high - side.low).abs() / 2.0;
     let (difference, doubt) = (after.value - before.value, half(before).hypot(half(after)));
     let interval = (difference - doubt, difference + doubt);
     let allowed = tolerance.least.max(tolerance.share * before.value.abs());
     let worse = if tolerance.is_less_worse { interval.1 < -allowed } else { interval.0 > allowed };
-    Plane { name, unit, before: before.value, after: after.value, difference: interval, worse }
+    Series { name, unit, before: before.value, after: after.value, difference: interval, worse }
 }

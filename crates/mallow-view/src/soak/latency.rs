@@ -5,7 +5,7 @@
 
 use super::measured;
 use mallow_base::median;
-use mallow_evidence::{LatencyFigures, Sample};
+use mallow_evidence::{LatencyMetrics, Sample};
 
 /// One way of measuring latency; none for what an outside generator does not tell.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,9 +32,9 @@ pub fn latencies(samples: &[Sample]) -> Vec<LatencyRow> {
     raw.into_iter().chain(corrected).collect()
 }
 
-fn row(figures: &[LatencyFigures], is_corrected: bool) -> Option<LatencyRow> {
+fn row(metrics: &[LatencyMetrics], is_corrected: bool) -> Option<LatencyRow> {
     // A figure that one iteration lacks is not one of all.
-    let all = |of: fn(&LatencyFigures) -> Option<u64>| figures.iter().map(of).collect::<Option<Vec<u64>>>();
+    let all = |of: fn(&LatencyMetrics) -> Option<u64>| metrics.iter().map(of).collect::<Option<Vec<u64>>>();
     let middle = |of| all(of).and_then(|values| median(values.into_iter().map(|us| us as f64)));
     let row = LatencyRow {
         is_corrected,

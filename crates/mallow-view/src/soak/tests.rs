@@ -2,20 +2,20 @@
 
 use super::*;
 use mallow_base::Frame;
-use mallow_evidence::{Growth, HeapFigures, LatencyFigures, LoadFigures};
+use mallow_evidence::{Growth, HeapMetrics, LatencyMetrics, LoadMetrics};
 use mallow_growth::{Evidence, GrowingStack, Observation, Verdict};
 
-fn load(rate: f64, p99_us: u64, worst_us: u64) -> LoadFigures {
+fn load(rate: f64, p99_us: u64, worst_us: u64) -> LoadMetrics {
     let latency =
-        LatencyFigures { p50_us: 100, p90_us: 200, p99_us, p999_us: Some(900), worst_us: Some(worst_us) };
-    LoadFigures {
+        LatencyMetrics { p50_us: 100, p90_us: 200, p99_us, p999_us: Some(900), worst_us: Some(worst_us) };
+    LoadMetrics {
         requests: 1000,
         succeeded: 999,
         failures: [("status 500".to_owned(), 1)].into(),
         seconds: 0.2,
         rate,
         latency: Some(latency),
-        ..LoadFigures::default()
+        ..LoadMetrics::default()
     }
 }
 
@@ -25,7 +25,7 @@ fn samples() -> Vec<Sample> {
         phase,
         requests_total: u64::from(number) * 1000,
         load,
-        heap: Some(HeapFigures { live_bytes: 5000, live_blocks: 50, allocations: u64::from(number) * 7000 }),
+        heap: Some(HeapMetrics { live_bytes: 5000, live_blocks: 50, allocations: u64::from(number) * 7000 }),
         ..Sample::default()
     };
     vec![
@@ -58,12 +58,12 @@ fn report() -> SoakReport {
         ..Observation::default()
     };
     let evidence = Evidence { observations: vec![seen(3000), seen(4000), seen(5000)], ..Evidence::default() };
-    let mut judgement = mallow_growth::judge(&evidence, &mallow_growth::Rules::default());
-    judgement.verdict = Verdict::Leaking;
-    judgement.heap = Some(trend(16.0));
-    judgement.resident = trend(20.0);
-    judgement.allocator = Some(trend(18.0));
-    judgement.managed = None;
+    let mut conclusion = mallow_growth::judge(&evidence, &mallow_growth::Rules::default());
+    conclusion.verdict = Verdict::Leaking;
+    conclusion.heap = Some(trend(16.0));
+    conclusion.resident = trend(20.0);
+    conclusion.allocator = Some(trend(18.0));
+    conclusion.managed = None;
     SoakReport {
         command: vec!["./server".into()],
         pid: 72_930,
@@ -72,7 +72,7 @@ fn report() -> SoakReport {
         seconds: 4.0,
         samples: samples(),
         evidence,
-        judgement,
+        conclusion,
         memory_limit_bytes: Some(513 << 20),
         growth: Vec::new(),
         mappings: Vec::new(),
@@ -148,9 +148,9 @@ fn stacks_that_look_the_same_are_one_row() {
 }
 
 #[test]
-fn planes_that_were_not_seen_are_left_out() {
+fn series_list_that_were_not_seen_are_left_out() {
     let report = report();
-    let names: Vec<&str> = planes(&report).iter().map(|row| row.key).collect();
+    let names: Vec<&str> = series_list(&report).iter().map(|row| row.key).collect();
     assert_eq!(names, ["live_heap", "resident", "allocator", "descriptors"]);
     let split = split(&report).map(|split| (split.managed, split.native, split.allocator));
     assert_eq!(split, Some((None, Some(16.0), Some(2.0))));
@@ -163,9 +163,9 @@ fn what_is_worse_beyond_doubt_is_told_from_noise() {
         ..Side::default()
     };
     let worse = |before: &Side, after: &Side| {
-        let planes = compare(before, after, "old", 1.0).planes;
-        assert_eq!(planes.len(), 1);
-        planes[0].worse
+        let series_list = compare(before, after, "old", 1.0).series_list;
+        assert_eq!(series_list.len(), 1);
+        series_list[0].worse
     };
     assert!(worse(&side(0.0, 0.3), &side(2.0, 0.4)));
     assert!(!worse(&side(0.0, 1.0), &side(2.0, 1.0)), "1.41 of doubt");
@@ -183,15 +183,15 @@ fn a_report_has_two_sides() {
     assert_eq!(side.p99_us.map(|side| side.value), Some(600.0));
     assert_eq!(side.heap_level.map(|side| side.value), Some(72_000.0));
     let same = compare(&side, &side, "old", 4.0);
-    assert!(same.planes.iter().all(|plane| !plane.worse && plane.before == plane.after), "{same:?}");
-    assert_eq!(same.planes.len(), 7);
+    assert!(same.series_list.iter().all(|series| !series.worse && series.before == series.after), "{same:?}");
+    assert_eq!(same.series_list.len(), 7);
 }
 
 #[test]
 fn memory_elsewhere_is_told_with_its_runtime() {
     let mut report = report();
     assert_eq!(elsewhere(&report), None);
-    report.judgement.is_elsewhere = true;
+    report.conclusion.is_elsewhere = true;
     let unknown = Elsewhere { live_bytes: Some(80_000), resident_bytes: 1 << 20, holder: Holder::Unknown };
     assert_eq!(elsewhere(&report), Some(unknown));
     for (number, name, holder) in [

@@ -76,13 +76,13 @@ pub fn is_failure(finding: &Finding, fail_on: &[FailOn]) -> bool {
 
 /// How heavy a soak weighs. A run that proves nothing does not fail by what it seems to show.
 pub fn outcome(report: &SoakReport, fail_on: &[FailOn]) -> Weight {
-    let judgement = &report.judgement;
-    let weight = weight(judgement.verdict, fail_on);
-    let compared = report.comparison.iter().flat_map(|comparison| &comparison.planes);
-    let fails = judgement.findings.iter().any(|finding| is_failure(finding, fail_on))
-        || compared.into_iter().any(|plane| plane.worse);
+    let conclusion = &report.conclusion;
+    let weight = weight(conclusion.verdict, fail_on);
+    let compared = report.comparison.iter().flat_map(|comparison| &comparison.series_list);
+    let fails = conclusion.findings.iter().any(|finding| is_failure(finding, fail_on))
+        || compared.into_iter().any(|series| series.worse);
     match weight {
-        Weight::Inconclusive if judgement.verdict == Verdict::Invalid => Weight::Inconclusive,
+        Weight::Inconclusive if conclusion.verdict == Verdict::Invalid => Weight::Inconclusive,
         Weight::Failed => Weight::Failed,
         _ if fails => Weight::Failed,
         Weight::Inconclusive => Weight::Inconclusive,
@@ -109,7 +109,7 @@ mod tests {
             (sample::inconclusive(), 3),
             (sample::invalid(), 3),
         ] {
-            assert_eq!(code(&report), expected, "{:?}", report.judgement.verdict);
+            assert_eq!(code(&report), expected, "{:?}", report.conclusion.verdict);
         }
     }
 
@@ -125,7 +125,7 @@ mod tests {
             assert_eq!(outcome(&report, &[word]), Weight::Failed, "{word:?}");
         }
         let mut report = sample::clean();
-        report.judgement.findings = vec![Finding::Threads { more: 9.0, per_request: 0.001 }];
+        report.conclusion.findings = vec![Finding::Threads { more: 9.0, per_request: 0.001 }];
         assert_eq!(outcome(&report, &[]), Weight::Fine);
         assert_eq!(outcome(&report, &[FailOn::Threads]), Weight::Failed);
     }
@@ -136,10 +136,10 @@ mod tests {
         let descriptors = Finding::Descriptors { more: 80.0, per_request: 0.01 };
         for found in [limit, descriptors] {
             let mut report = sample::clean();
-            report.judgement.findings = vec![found.clone()];
+            report.conclusion.findings = vec![found.clone()];
             assert_eq!(outcome(&report, &[]), Weight::Failed);
             let mut report = sample::invalid();
-            report.judgement.findings = vec![found];
+            report.conclusion.findings = vec![found];
             assert_eq!(outcome(&report, &[]), Weight::Inconclusive);
         }
         assert_eq!(outcome(&sample::compared(), &[]), Weight::Failed);

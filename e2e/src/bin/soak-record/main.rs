@@ -185,11 +185,11 @@ fn faults(modes: &[Mode], all: &[Vec<Said>]) -> String {
 }
 
 /// Lowest, median, highest.
-fn spread(figures: impl Iterator<Item = f64>) -> (f64, f64, f64) {
-    let mut figures: Vec<f64> = figures.collect();
-    figures.sort_by(f64::total_cmp);
-    let at = |place: usize| figures.get(place).copied().unwrap_or_default();
-    let last = figures.len().saturating_sub(1);
+fn spread(metrics: impl Iterator<Item = f64>) -> (f64, f64, f64) {
+    let mut metrics: Vec<f64> = metrics.collect();
+    metrics.sort_by(f64::total_cmp);
+    let at = |place: usize| metrics.get(place).copied().unwrap_or_default();
+    let last = metrics.len().saturating_sub(1);
     (at(0), f64::midpoint(at(last / 2), at(last.div_ceil(2))), at(last))
 }
 

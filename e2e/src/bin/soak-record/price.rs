@@ -80,7 +80,7 @@ fn rate(url: &str) -> f64 {
 
 /// A line of the record.
 pub(crate) fn in_words(mode: &Mode, pairs: &[Pair]) -> String {
-    let of = |figure: &dyn Fn(&Pair) -> f64| super::spread(pairs.iter().map(figure)).1;
+    let of = |metric: &dyn Fn(&Pair) -> f64| super::spread(pairs.iter().map(metric)).1;
     let mut ratios: Vec<f64> = pairs.iter().map(|pair| pair.ratio()).collect();
     ratios.sort_by(f64::total_cmp);
     let quarter =

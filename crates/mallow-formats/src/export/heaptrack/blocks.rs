@@ -3,7 +3,7 @@
 //! A block was live at the peak and at the end, at one of them, or at neither. The sums say how many blocks and bytes were
 //! live at each moment, not how many at both. That number is chosen as large as the sums allow.
 
-use mallow_profile::{Known, SiteTotals};
+use mallow_profile::{Availability, SiteTotals};
 
 /// Blocks and their bytes together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,7 +49,7 @@ impl Sum {
 
 impl Blocks {
     /// The blocks of a site's figures. What is not known is taken for none.
-    pub(super) fn of(totals: &SiteTotals, known: &Known) -> Blocks {
+    pub(super) fn of(totals: &SiteTotals, known: &Availability) -> Blocks {
         let if_known = |known, sum| if known { sum } else { Sum::default() };
         let peak = if_known(known.peak, Sum::with_a_block(totals.peak_blocks, totals.peak_bytes));
         let end = if_known(known.leaked, Sum::with_a_block(totals.leaked_blocks, totals.leaked_bytes));
@@ -121,26 +121,26 @@ mod tests {
 
     #[test]
     fn most_of_what_leaks_was_there_at_the_peak() {
-        let blocks = Blocks::of(&totals(sum(10, 1000), sum(5, 600), sum(3, 300)), &Known::ALL);
+        let blocks = Blocks::of(&totals(sum(10, 1000), sum(5, 600), sum(3, 300)), &Availability::ALL);
         assert_eq!((blocks.both, blocks.peak, blocks.end), (sum(3, 300), sum(2, 300), sum(0, 0)));
         assert_eq!((blocks.neither, blocks.is_forced), (sum(5, 400), false));
         // One large block at the peak, one small block at the end: not the same.
-        let blocks = Blocks::of(&totals(sum(2, 1010), sum(1, 1000), sum(1, 10)), &Known::ALL);
+        let blocks = Blocks::of(&totals(sum(2, 1010), sum(1, 1000), sum(1, 10)), &Availability::ALL);
         assert_eq!((blocks.both, blocks.peak, blocks.end), (sum(0, 0), sum(1, 1000), sum(1, 10)));
     }
 
     #[test]
     fn sums_that_contradict_each_other_are_raised() {
-        let blocks = Blocks::of(&totals(sum(1, 10), sum(3, 30), sum(0, 5)), &Known::ALL);
+        let blocks = Blocks::of(&totals(sum(1, 10), sum(3, 30), sum(0, 5)), &Availability::ALL);
         assert_eq!((blocks.peak, blocks.end, blocks.is_forced), (sum(3, 30), sum(1, 5), true));
         assert_eq!(blocks.allocations(), 4);
         let damaged = sum(u64::MAX, u64::MAX);
-        assert!(Blocks::of(&totals(sum(0, 7), damaged, damaged), &Known::ALL).allocations() > 0);
+        assert!(Blocks::of(&totals(sum(0, 7), damaged, damaged), &Availability::ALL).allocations() > 0);
     }
 
     #[test]
     fn without_allocations_there_are_those_that_are_seen() {
-        let known = Known { allocations: false, bytes: false, ..Known::ALL };
+        let known = Availability { allocations: false, bytes: false, ..Availability::ALL };
         let blocks = Blocks::of(&totals(sum(0, 0), sum(5, 600), sum(3, 300)), &known);
         assert_eq!((blocks.allocations(), blocks.is_forced), (5, false));
     }
@@ -155,7 +155,7 @@ mod tests {
                 })
             };
             let (all, peak, end) = (of(&|_, _| true), of(&|peak, _| peak), of(&|_, end| end));
-            let blocks = Blocks::of(&totals(all, peak, end), &Known::ALL);
+            let blocks = Blocks::of(&totals(all, peak, end), &Availability::ALL);
             prop_assert!(!blocks.is_forced);
             prop_assert_eq!(blocks.both.saturating_add(blocks.peak), peak);
             prop_assert_eq!(blocks.both.saturating_add(blocks.end), end);

@@ -110,17 +110,17 @@ impl Schedule {
             let fits = |other: &Run| run.size.saturating_add(other.size) <= self.budget;
             // The smallest block of another pair; else a temporary one, whose own free stands between.
             let other = passing[next + 1..].iter().rposition(|other| is_other(other) && fits(other));
-            let brief = temporary.iter().position(|other| other.count > 0 && fits(other));
+            let short_lived = temporary.iter().position(|other| other.count > 0 && fits(other));
             let count = if let Some(other) = other {
                 let other = &mut passing[next + 1 + other];
                 other.count -= 1;
                 let count = self.fitting(run, other.size);
                 write_passing(Run { count, ..run }, &Between::Block(other.pair), out)?;
                 count
-            } else if let Some(brief) = brief {
-                temporary[brief].count -= 1;
-                let count = self.fitting(run, temporary[brief].size);
-                write_passing(Run { count, ..run }, &Between::Temporary(temporary[brief].pair), out)?;
+            } else if let Some(short_lived) = short_lived {
+                temporary[short_lived].count -= 1;
+                let count = self.fitting(run, temporary[short_lived].size);
+                write_passing(Run { count, ..run }, &Between::Temporary(temporary[short_lived].pair), out)?;
                 count
             } else {
                 let count = self.fitting(run, 0);

@@ -3,7 +3,7 @@
 use super::header::Header;
 use crate::import::valgrind_frames::Frames;
 use mallow_base::Count;
-use mallow_profile::{Known, ProcessIndex, ProfileBuilder, SiteTotals, Totals};
+use mallow_profile::{Availability, ProcessIndex, ProfileBuilder, SiteTotals, Totals};
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::fmt;
@@ -75,7 +75,7 @@ impl<'a> Points<'a> {
     }
 
     /// The sums, and what a person should know.
-    pub(super) fn finish(self, known: Known) -> Found {
+    pub(super) fn finish(self, known: Availability) -> Found {
         let mut warnings = Vec::new();
         if self.tells_accesses {
             let sentence = "reads, writes and accesses of blocks (rb, wb, acc) are left out: a profile has no place for them";
@@ -101,7 +101,7 @@ impl<'a> Points<'a> {
         if point.fs.iter().any(|number| *number as usize >= frames) {
             return Err(self.expected(format_args!("a frame's number below {frames}")));
         }
-        let site = self.figures(point)?;
+        let site = self.metrics(point)?;
         let stack = self.frames.stack(self.builder, &point.fs);
         let stack = stack.map_err(|_| self.expected(format_args!("less text of inlined frames")))?;
         let holds_most =
@@ -126,20 +126,20 @@ impl<'a> Points<'a> {
         E::custom(format_args!("{what} in program point {}", self.count))
     }
 
-    fn figures<E: Error>(&self, point: &Point) -> Result<SiteTotals, E> {
+    fn metrics<E: Error>(&self, point: &Point) -> Result<SiteTotals, E> {
         let mut site = SiteTotals { allocations: point.tbk, bytes: point.tb, ..SiteTotals::default() };
         if self.tells_lifetimes {
-            let figure = |figure: Option<u64>, name: &'static str| {
-                figure.ok_or_else(|| self.expected(format_args!("the field `{name}`")))
+            let metric = |metric: Option<u64>, name: &'static str| {
+                metric.ok_or_else(|| self.expected(format_args!("the field `{name}`")))
             };
-            let lifetimes = figure(point.tl, "tl")?;
+            let lifetimes = metric(point.tl, "tl")?;
             site.lifetime_us_sum = if self.tells_times { lifetimes } else { 0 };
-            site.live_bytes_max = figure(point.mb, "mb")?;
-            site.live_blocks_at_max = figure(point.mbk, "mbk")?;
-            site.peak_bytes = figure(point.gb, "gb")?;
-            site.peak_blocks = figure(point.gbk, "gbk")?;
-            site.leaked_bytes = figure(point.eb, "eb")?;
-            site.leaked_blocks = figure(point.ebk, "ebk")?;
+            site.live_bytes_max = metric(point.mb, "mb")?;
+            site.live_blocks_at_max = metric(point.mbk, "mbk")?;
+            site.peak_bytes = metric(point.gb, "gb")?;
+            site.peak_blocks = metric(point.gbk, "gbk")?;
+            site.leaked_bytes = metric(point.eb, "eb")?;
+            site.leaked_blocks = metric(point.ebk, "ebk")?;
         }
         Ok(site)
     }

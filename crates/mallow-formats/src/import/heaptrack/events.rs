@@ -2,7 +2,7 @@
 
 use super::fields::NotThere;
 use mallow_profile::{
-    BlockId, Fold, LiveSample, ProcessIndex, ProfileBuilder, SiteTotals, StackId, ThreadIndex,
+    Aggregator, BlockId, LiveSample, ProcessIndex, ProfileBuilder, SiteTotals, StackId, ThreadIndex,
 };
 use rustc_hash::FxHashMap;
 
@@ -12,7 +12,7 @@ const THREAD: ThreadIndex = ThreadIndex(0);
 /// The events so far.
 #[derive(Default)]
 pub(super) struct Events {
-    fold: Fold,
+    fold: Aggregator,
     time_us: u64,
     pairs: Vec<Pair>,
     blocks_by_pointer: FxHashMap<u64, (BlockId, StackId)>,
@@ -126,7 +126,7 @@ impl Events {
             let temporary = self.temporary.get(&site.stack).copied().unwrap_or(0);
             // The clock is too coarse for lifetimes.
             let totals = SiteTotals { temporary, lifetime_us_sum: 0, ..site.totals };
-            let stack = (site.stack != Fold::NO_STACK).then_some(site.stack);
+            let stack = (site.stack != Aggregator::NO_STACK).then_some(site.stack);
             builder.add_site(process, stack, &totals);
         }
     }

@@ -5,7 +5,7 @@
 use super::fields::{Fields, NotThere};
 use crate::rust_name;
 use mallow_base::Frame;
-use mallow_profile::{Address, Fold, LocationId, ProfileBuilder, StackId};
+use mallow_profile::{Address, Aggregator, LocationId, ProfileBuilder, StackId};
 
 /// Names may take this much memory whatever the file's size.
 const NAME_BYTES_MIN: usize = 64 << 20;
@@ -133,7 +133,7 @@ impl Frames {
     pub(super) fn trace(&self, number: u64) -> Result<StackId, NotThere> {
         match entry(&self.traces, number).copied().flatten() {
             Some(stack) => Ok(stack),
-            None if number == 0 => Ok(Fold::NO_STACK),
+            None if number == 0 => Ok(Aggregator::NO_STACK),
             None => Err(NotThere("the number of an earlier stack")),
         }
     }

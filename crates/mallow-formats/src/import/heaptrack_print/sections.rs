@@ -17,7 +17,7 @@ const REPEATED_MIN: u64 = 1 << 20;
 
 /// A figure of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Figures {
+pub(crate) enum Metrics {
     /// Calls, and bytes live at the peak.
     Calls { calls: u64, peak_bytes: u64 },
     /// Bytes live at the peak, and calls.
@@ -32,7 +32,7 @@ pub(crate) enum Figures {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Item {
     /// A stack, innermost first, with its figures.
-    Entry(Figures, Vec<Frame>),
+    Entry(Metrics, Vec<Frame>),
     /// A figure about the whole run, such as `total memory leaked` and `1.70K`.
     Total(String, String),
     /// `and 509 from 6 other places`.
@@ -44,7 +44,7 @@ pub(crate) enum Item {
 /// What was read of an entry or of a group so far.
 #[derive(Default)]
 struct Open {
-    figures: Option<Figures>,
+    metrics: Option<Metrics>,
     frames: Vec<Frame>,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct Items<'a> {
     lines: Lines<'a>,
     group: Open,
     /// The group's entries so far, without the shared frame.
-    entries: Vec<(Figures, Vec<Frame>)>,
+    entries: Vec<(Metrics, Vec<Frame>)>,
     /// Whether the group has further entries that are not shown.
     is_partial: bool,
     entry: Open,
@@ -62,8 +62,8 @@ pub(crate) struct Items<'a> {
 
 /// What a line is.
 enum Kind {
-    Group(Figures),
-    Entry(Figures),
+    Group(Metrics),
+    Entry(Metrics),
     /// The name of a function, indented by so many blanks.
     Name(usize),
     /// Where the frame before is.
@@ -82,13 +82,13 @@ impl<'a> Items<'a> {
     pub(crate) fn for_each(&mut self, mut each: impl FnMut(Item)) -> Result<(), ImportError> {
         while let Some(line) = self.lines.next_text()? {
             match kind(&line) {
-                Kind::Group(figures) => {
+                Kind::Group(metrics) => {
                     self.close_group(&mut each)?;
-                    self.group.figures = Some(figures);
+                    self.group.metrics = Some(metrics);
                 }
-                Kind::Entry(figures) => {
+                Kind::Entry(metrics) => {
                     self.close_entry();
-                    self.entry.figures = Some(figures);
+                    self.entry.metrics = Some(metrics);
                 }
                 Kind::Name(indent) => self.name(line.trim(), indent),
                 Kind::Place => self.place(line.trim()),
@@ -115,15 +115,15 @@ impl<'a> Items<'a> {
     fn name(&mut self, name: &str, indent: usize) {
         let function = rust_name::made_readable(name);
         let frame = Frame { function, ..Frame::default() };
-        if self.entry.figures.is_some() && indent >= 4 {
+        if self.entry.metrics.is_some() && indent >= 4 {
             self.entry.frames.push(frame);
-        } else if self.group.figures.is_some() && self.entries.is_empty() && self.entry.figures.is_none() {
+        } else if self.group.metrics.is_some() && self.entries.is_empty() && self.entry.metrics.is_none() {
             self.group.frames.push(frame);
         }
     }
 
     fn place(&mut self, place: &str) {
-        let open = if self.entry.figures.is_some() { &mut self.entry } else { &mut self.group };
+        let open = if self.entry.metrics.is_some() { &mut self.entry } else { &mut self.group };
         let Some(frame) = open.frames.last_mut() else { return };
         if let Some(module) = place.strip_prefix("in ") {
             frame.module = Some(module.to_owned());
@@ -136,7 +136,7 @@ impl<'a> Items<'a> {
 
     fn close_entry(&mut self) {
         let entry = std::mem::take(&mut self.entry);
-        self.entries.extend(entry.figures.map(|figures| (figures, entry.frames)));
+        self.entries.extend(entry.metrics.map(|metrics| (metrics, entry.frames)));
     }
 
     fn close_group(&mut self, each: &mut impl FnMut(Item)) -> Result<(), ImportError> {
@@ -145,7 +145,7 @@ impl<'a> Items<'a> {
         let is_partial = std::mem::take(&mut self.is_partial);
         let mut entries = std::mem::take(&mut self.entries);
         if entries.is_empty() {
-            entries.extend(group.figures.map(|figures| (figures, Vec::new())));
+            entries.extend(group.metrics.map(|metrics| (metrics, Vec::new())));
         }
         let is_certain = entries.len() <= 1 && !is_partial;
         if !is_certain && group.frames.len() > 1 {
@@ -153,12 +153,12 @@ impl<'a> Items<'a> {
         }
         let shared = if is_certain { &group.frames[..] } else { &group.frames[..group.frames.len().min(1)] };
         let bytes = shared.iter().map(|frame| frame.function.len() as u64).sum::<u64>();
-        for (figures, frames) in entries {
+        for (metrics, frames) in entries {
             self.repeated = self.repeated.saturating_add(if is_certain { 0 } else { bytes });
             if self.repeated > REPEATED_MIN.max(self.lines.number() * REPEATED_PER_LINE_MAX) {
                 return Err(self.lines.expected("a group of shorter names than the file's size allows"));
             }
-            each(Item::Entry(figures, with_modules([shared, &frames[..]].concat())));
+            each(Item::Entry(metrics, with_modules([shared, &frames[..]].concat())));
         }
         Ok(())
     }
@@ -179,9 +179,9 @@ fn kind(line: &str) -> Kind {
     let indent = line.len() - line.trim_start_matches(' ').len();
     let text = &line[indent..];
     if indent == 0
-        && let Some((figures, is_group)) = figures(text)
+        && let Some((metrics, is_group)) = metrics(text)
     {
-        return if is_group { Kind::Group(figures) } else { Kind::Entry(figures) };
+        return if is_group { Kind::Group(metrics) } else { Kind::Entry(metrics) };
     }
     let is_place = text.starts_with("at ") || text.starts_with("in ");
     match indent {
@@ -205,28 +205,28 @@ fn is_heading(text: &str) -> bool {
 }
 
 /// The figures of a line such as `12 calls with 3.40K peak consumption from:`, and whether it begins a group.
-fn figures(text: &str) -> Option<(Figures, bool)> {
+fn metrics(text: &str) -> Option<(Metrics, bool)> {
     let is_group = !text.ends_with(':');
     let text = text.trim_end_matches(':').strip_suffix(" from")?;
     let (first, rest) = text.split_once(' ')?;
-    let figures = if let Some(middle) =
+    let metrics = if let Some(middle) =
         rest.strip_prefix("calls to allocation functions with ").or_else(|| rest.strip_prefix("calls with "))
     {
         let peak_bytes = bytes(middle.strip_suffix(" peak consumption")?)?;
-        Figures::Calls { calls: first.parse().ok()?, peak_bytes }
+        Metrics::Calls { calls: first.parse().ok()?, peak_bytes }
     } else if let Some(middle) =
         rest.strip_prefix("peak memory consumed over ").or_else(|| rest.strip_prefix("consumed over "))
     {
-        Figures::Peak { peak_bytes: bytes(first)?, calls: middle.strip_suffix(" calls")?.parse().ok()? }
+        Metrics::Peak { peak_bytes: bytes(first)?, calls: middle.strip_suffix(" calls")?.parse().ok()? }
     } else if let Some(middle) = rest.strip_prefix("leaked over ") {
         middle.strip_suffix(" calls")?.parse::<u64>().ok()?;
-        Figures::Leaked { leaked_bytes: bytes(first)? }
+        Metrics::Leaked { leaked_bytes: bytes(first)? }
     } else {
         let (calls, share) = rest.strip_prefix("temporary allocations of ")?.split_once(' ')?;
         share.starts_with("allocations in total").then_some(())?;
-        Figures::Temporary { temporary: first.parse().ok()?, calls: calls.parse().ok()? }
+        Metrics::Temporary { temporary: first.parse().ok()?, calls: calls.parse().ok()? }
     };
-    Some((figures, is_group))
+    Some((metrics, is_group))
 }
 
 /// A number of bytes with two digits behind its point: `900B`, `72.70K`, in steps of 1,000.

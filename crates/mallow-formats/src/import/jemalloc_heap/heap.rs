@@ -5,34 +5,34 @@ use super::symbols::Symbols;
 use crate::Imported;
 use mallow_base::Frame;
 use mallow_profile::{
-    Address, Known, LocationId, Module, Process, ProfileBuilder, Recording, SiteTotals, StackId, Thread,
-    Totals,
+    Address, Availability, LocationId, Module, Process, ProfileBuilder, Recording, SiteTotals, StackId,
+    Thread, Totals,
 };
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 /// What stands on one line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Figures {
+pub(crate) struct Metrics {
     pub(crate) live_blocks: u64,
     pub(crate) live_bytes: u64,
     pub(crate) allocations: u64,
     pub(crate) bytes: u64,
 }
 
-impl Figures {
+impl Metrics {
     /// `55: 49382 [ 55: 49382`, the closing bracket cut off.
-    pub(crate) fn of_text(text: &str) -> Option<Figures> {
+    pub(crate) fn of_text(text: &str) -> Option<Metrics> {
         let (live, allocated) = text.split_once('[')?;
         let pair = |text: &str| -> Option<(u64, u64)> {
             let (blocks, bytes) = text.split_once(':')?;
             Some((blocks.trim().parse().ok()?, bytes.trim().parse().ok()?))
         };
         let ((live_blocks, live_bytes), (allocations, bytes)) = (pair(live)?, pair(allocated)?);
-        Some(Figures { live_blocks, live_bytes, allocations, bytes })
+        Some(Metrics { live_blocks, live_bytes, allocations, bytes })
     }
 
-    fn add(&mut self, other: &Figures) {
+    fn add(&mut self, other: &Metrics) {
         self.live_blocks = self.live_blocks.saturating_add(other.live_blocks);
         self.live_bytes = self.live_bytes.saturating_add(other.live_bytes);
         self.allocations = self.allocations.saturating_add(other.allocations);
@@ -43,8 +43,8 @@ impl Figures {
 /// What was read so far.
 #[derive(Debug, Default)]
 pub(crate) struct Heap {
-    stacks: Vec<(Vec<u64>, Figures)>,
-    threads: BTreeMap<u64, (String, Figures)>,
+    stacks: Vec<(Vec<u64>, Metrics)>,
+    threads: BTreeMap<u64, (String, Metrics)>,
     /// None while the file's end has not been reached.
     pub(crate) mappings: Option<Mappings>,
     /// Whether allocated figures are to be left out although there are some.
@@ -58,9 +58,9 @@ impl Heap {
     }
 
     /// Adds a stack, innermost address first, with figures that can be added up.
-    pub(crate) fn add_stack(&mut self, addresses: &[u64], figures: Figures) {
-        if figures != Figures::default() {
-            self.stacks.push((addresses.to_vec(), figures));
+    pub(crate) fn add_stack(&mut self, addresses: &[u64], metrics: Metrics) {
+        if metrics != Metrics::default() {
+            self.stacks.push((addresses.to_vec(), metrics));
         }
     }
 
@@ -68,19 +68,19 @@ impl Heap {
         self.threads.entry(thread).or_default().0 = name.to_owned();
     }
 
-    pub(super) fn add_to_thread(&mut self, thread: u64, figures: Figures) {
-        self.threads.entry(thread).or_default().1.add(&figures);
+    pub(super) fn add_to_thread(&mut self, thread: u64, metrics: Metrics) {
+        self.threads.entry(thread).or_default().1.add(&metrics);
     }
 
     /// Whether the file tells what was allocated beside what is live.
     pub(crate) fn is_accumulated(&self) -> bool {
-        !self.only_live && self.stacks.iter().any(|(_, figures)| figures.allocations > 0 || figures.bytes > 0)
+        !self.only_live && self.stacks.iter().any(|(_, metrics)| metrics.allocations > 0 || metrics.bytes > 0)
     }
 
     /// Whether somewhere more was allocated than is live.
     pub(crate) fn has_frees(&self) -> bool {
-        self.stacks.iter().any(|(_, figures)| {
-            (figures.live_blocks, figures.live_bytes) != (figures.allocations, figures.bytes)
+        self.stacks.iter().any(|(_, metrics)| {
+            (metrics.live_blocks, metrics.live_bytes) != (metrics.allocations, metrics.bytes)
         })
     }
 
@@ -93,8 +93,13 @@ impl Heap {
             ));
         }
         let allocations = self.is_accumulated();
-        let known =
-            Known { leaked: true, leaked_blocks: true, allocations, bytes: allocations, ..Known::NOTHING };
+        let known = Availability {
+            leaked: true,
+            leaked_blocks: true,
+            allocations,
+            bytes: allocations,
+            ..Availability::NOTHING
+        };
         let mappings = self.mappings.unwrap_or_default();
         let program = self.symbols.binary.as_deref().or(mappings.program()).map(str::to_owned);
         let mut builder = ProfileBuilder::new(
@@ -111,9 +116,9 @@ impl Heap {
             paths_left: PATHS_MIN.max(addresses as u64 * PATH_PER_ADDRESS),
         };
         let mut totals = Totals::default();
-        for (addresses, figures) in &self.stacks {
+        for (addresses, metrics) in &self.stacks {
             let stack = places.stack(&mut builder, addresses);
-            let site = site_of(figures, allocations);
+            let site = site_of(metrics, allocations);
             builder.add_site(process, stack, &site);
             totals.add(&totals_of(&site, allocations));
         }
@@ -123,12 +128,12 @@ impl Heap {
     }
 }
 
-fn site_of(figures: &Figures, allocations: bool) -> SiteTotals {
+fn site_of(metrics: &Metrics, allocations: bool) -> SiteTotals {
     SiteTotals {
-        allocations: if allocations { figures.allocations } else { 0 },
-        bytes: if allocations { figures.bytes } else { 0 },
-        leaked_blocks: figures.live_blocks,
-        leaked_bytes: figures.live_bytes,
+        allocations: if allocations { metrics.allocations } else { 0 },
+        bytes: if allocations { metrics.bytes } else { 0 },
+        leaked_blocks: metrics.live_blocks,
+        leaked_bytes: metrics.live_bytes,
         ..SiteTotals::default()
     }
 }
@@ -145,12 +150,12 @@ fn totals_of(site: &SiteTotals, allocations: bool) -> Totals {
 }
 
 /// The threads with what they allocated; nothing is known of them where only live blocks are.
-fn threads_of(threads: BTreeMap<u64, (String, Figures)>, allocations: bool) -> Vec<Thread> {
-    let thread = |(id, (name, figures)): (u64, (String, Figures))| Thread {
+fn threads_of(threads: BTreeMap<u64, (String, Metrics)>, allocations: bool) -> Vec<Thread> {
+    let thread = |(id, (name, metrics)): (u64, (String, Metrics))| Thread {
         tid: u32::try_from(id).unwrap_or(u32::MAX),
         name,
-        allocations: figures.allocations,
-        bytes: figures.bytes,
+        allocations: metrics.allocations,
+        bytes: metrics.bytes,
     };
     if allocations { threads.into_iter().map(thread).collect() } else { Vec::new() }
 }

@@ -1,6 +1,6 @@
 //! From sampled figures to estimates of all.
 
-use super::Figures;
+use super::Metrics;
 
 /// How a profiler chose which allocations to look at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,11 +21,11 @@ impl Sampling {
     }
 
     /// What one line of a file stands for. Each line has its own mean size and is scaled by it: sums of samples cannot be scaled.
-    pub(crate) fn estimate(self, raw: &Figures) -> Figures {
+    pub(crate) fn estimate(self, raw: &Metrics) -> Metrics {
         let Sampling::Poisson { period } = self else { return *raw };
         let (live_blocks, live_bytes) = scaled(raw.live_blocks, raw.live_bytes, period);
         let (allocations, bytes) = scaled(raw.allocations, raw.bytes, period);
-        Figures { live_blocks, live_bytes, allocations, bytes }
+        Metrics { live_blocks, live_bytes, allocations, bytes }
     }
 
     /// What people should know of such figures.
@@ -64,15 +64,15 @@ mod tests {
     }
 
     #[test]
-    fn figures_that_make_no_sense_stay_finite() {
+    fn metrics_that_make_no_sense_stay_finite() {
         assert_eq!(scaled(0, 100, 16384), (0, 100));
         assert_eq!(scaled(5, 0, 16384), (5, 0));
         assert_eq!(scaled(u64::MAX, 1, u64::MAX), (u64::MAX, u64::MAX));
     }
 
     #[test]
-    fn without_sampling_figures_are_exact() {
-        let raw = Figures { live_blocks: 3, live_bytes: 3, allocations: 9, bytes: 9 };
+    fn without_sampling_metrics_are_exact() {
+        let raw = Metrics { live_blocks: 3, live_bytes: 3, allocations: 9, bytes: 9 };
         assert_eq!(Sampling::of_period(1).estimate(&raw), raw);
         assert_eq!(Sampling::of_period(0).warnings("jemalloc"), Vec::<String>::new());
         assert_ne!(Sampling::of_period(2).estimate(&raw), raw);

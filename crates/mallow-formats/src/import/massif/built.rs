@@ -5,9 +5,9 @@ use super::snapshot::{Clock, Snapshot};
 use super::tree::Leaf;
 use crate::import::valgrind_frames::{Frames, Overgrown};
 use crate::{Format, ImportError};
-use mallow_profile::{Known, Process, ProcessIndex, ProfileBuilder, Recording, SiteTotals, TimeUnit};
+use mallow_profile::{Availability, Process, ProcessIndex, ProfileBuilder, Recording, SiteTotals, TimeUnit};
 
-pub(super) fn builder_of(head: &Head, last: &Snapshot, known: Known) -> ProfileBuilder {
+pub(super) fn builder_of(head: &Head, last: &Snapshot, known: Availability) -> ProfileBuilder {
     let recording = Recording {
         command: head.command.split_ascii_whitespace().map(str::to_owned).collect(),
         duration_us: last.sample.time_us,

@@ -7,11 +7,11 @@ use super::snapshot::{self, Snapshot};
 use super::text::Text;
 use super::tree::Names;
 use crate::{Format, ImportError, Imported};
-use mallow_profile::{Known, SiteTotals, Totals};
+use mallow_profile::{Availability, SiteTotals, Totals};
 
 /// What a tree counts, by the first word of its title.
 #[derive(Clone, Copy)]
-enum Figure {
+enum Metric {
     LeakedBytes,
     LeakedBlocks,
     Bytes,
@@ -22,19 +22,19 @@ enum Figure {
 
 /// Reads the trees, one figure after the other.
 pub(super) fn read(text: &mut Text<'_>, head: Head, names: &mut Names) -> Result<Imported, ImportError> {
-    let mut trees: Vec<(Figure, Snapshot)> = Vec::new();
+    let mut trees: Vec<(Metric, Snapshot)> = Vec::new();
     while let Some(snapshot) = snapshot::next(text, head.clock, names)? {
-        trees.push((Figure::of(&snapshot)?, snapshot));
+        trees.push((Metric::of(&snapshot)?, snapshot));
     }
     let Some((_, last)) = trees.last() else { return Err(text.expected("snapshot=0")) };
-    let mut builder = builder_of(&head, last, Known::NOTHING);
+    let mut builder = builder_of(&head, last, Availability::NOTHING);
     let process = builder.add_process(process_of(&head, last));
     let mut frames = names.frames(text.bytes());
-    for (figure, snapshot) in &trees {
-        figure.is_known(builder.known());
-        figure.put(&mut builder.process(process).totals, snapshot.bytes());
+    for (metric, snapshot) in &trees {
+        metric.is_known(builder.known());
+        metric.put(&mut builder.process(process).totals, snapshot.bytes());
         for leaf in snapshot.leaves() {
-            if let Some(totals) = figure.of_site(leaf.bytes) {
+            if let Some(totals) = metric.of_site(leaf.bytes) {
                 add_site(&mut builder, process, &mut frames, &leaf, &totals).map_err(overgrown)?;
             }
         }
@@ -42,16 +42,16 @@ pub(super) fn read(text: &mut Text<'_>, head: Head, names: &mut Names) -> Result
     Ok(Imported { profile: builder.finish(), warnings: Vec::new(), complete: true })
 }
 
-impl Figure {
-    fn of(snapshot: &Snapshot) -> Result<Figure, ImportError> {
+impl Metric {
+    fn of(snapshot: &Snapshot) -> Result<Metric, ImportError> {
         let title = snapshot.tree.as_ref().map_or("", |tree| tree.title.as_str());
         match title.split(' ').next().unwrap_or_default() {
-            "curB" => Ok(Figure::LeakedBytes),
-            "curBk" => Ok(Figure::LeakedBlocks),
-            "totB" => Ok(Figure::Bytes),
-            "totBk" => Ok(Figure::Allocations),
-            "totFdB" => Ok(Figure::FreedBytes),
-            "totFdBk" => Ok(Figure::Frees),
+            "curB" => Ok(Metric::LeakedBytes),
+            "curBk" => Ok(Metric::LeakedBlocks),
+            "totB" => Ok(Metric::Bytes),
+            "totBk" => Ok(Metric::Allocations),
+            "totFdB" => Ok(Metric::FreedBytes),
+            "totFdBk" => Ok(Metric::Frees),
             _ => {
                 let reason = format!(
                     "it is a tree of memcheck's leaks or of something else ({title:?}); write leaks as XML (--xml=yes), or the heap \
@@ -62,24 +62,24 @@ impl Figure {
         }
     }
 
-    fn is_known(self, known: &mut Known) {
+    fn is_known(self, known: &mut Availability) {
         match self {
-            Figure::LeakedBytes => known.leaked = true,
-            Figure::Allocations => known.allocations = true,
-            Figure::LeakedBlocks => known.leaked_blocks = true,
-            Figure::Bytes => known.bytes = true,
-            Figure::FreedBytes | Figure::Frees => {}
+            Metric::LeakedBytes => known.leaked = true,
+            Metric::Allocations => known.allocations = true,
+            Metric::LeakedBlocks => known.leaked_blocks = true,
+            Metric::Bytes => known.bytes = true,
+            Metric::FreedBytes | Metric::Frees => {}
         }
     }
 
     fn put(self, totals: &mut Totals, count: u64) {
         let sum = match self {
-            Figure::LeakedBytes => &mut totals.leaked_bytes,
-            Figure::LeakedBlocks => &mut totals.leaked_blocks,
-            Figure::Bytes => &mut totals.bytes,
-            Figure::Allocations => &mut totals.allocations,
-            Figure::Frees => &mut totals.frees,
-            Figure::FreedBytes => return,
+            Metric::LeakedBytes => &mut totals.leaked_bytes,
+            Metric::LeakedBlocks => &mut totals.leaked_blocks,
+            Metric::Bytes => &mut totals.bytes,
+            Metric::Allocations => &mut totals.allocations,
+            Metric::Frees => &mut totals.frees,
+            Metric::FreedBytes => return,
         };
         // A figure comes once, but in a damaged file.
         *sum = sum.saturating_add(count);
@@ -89,11 +89,11 @@ impl Figure {
     fn of_site(self, count: u64) -> Option<SiteTotals> {
         let mut site = SiteTotals::default();
         match self {
-            Figure::LeakedBytes => site.leaked_bytes = count,
-            Figure::LeakedBlocks => site.leaked_blocks = count,
-            Figure::Bytes => site.bytes = count,
-            Figure::Allocations => site.allocations = count,
-            Figure::FreedBytes | Figure::Frees => return None,
+            Metric::LeakedBytes => site.leaked_bytes = count,
+            Metric::LeakedBlocks => site.leaked_blocks = count,
+            Metric::Bytes => site.bytes = count,
+            Metric::Allocations => site.allocations = count,
+            Metric::FreedBytes | Metric::Frees => return None,
         }
         Some(site)
     }

@@ -2,11 +2,11 @@
 
 use super::messages::Messages;
 use crate::pprof_proto::{ValueType, value};
-use mallow_profile::{Known, SiteTotals};
+use mallow_profile::{Availability, SiteTotals};
 
 /// A figure that a value can be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Figure {
+enum Metric {
     Allocations,
     Bytes,
     LiveBlocks,
@@ -19,7 +19,7 @@ enum Figure {
 /// The figures by the place of their values.
 #[derive(Debug, Default)]
 pub(super) struct Columns {
-    figures: Vec<Option<Figure>>,
+    metrics: Vec<Option<Metric>>,
     /// What else the file holds, as `kind/unit`.
     pub(super) others: Vec<String>,
 }
@@ -28,47 +28,47 @@ impl Columns {
     pub(super) fn of(messages: &Messages) -> Columns {
         let mut columns = Columns::default();
         for sample_type in &messages.sample_types {
-            let figure = figure_of(messages, sample_type).filter(|&figure| !columns.has(figure));
-            if figure.is_none() {
+            let metric = metric_of(messages, sample_type).filter(|&metric| !columns.has(metric));
+            if metric.is_none() {
                 let ValueType { kind, unit } = *sample_type;
                 columns.others.push(format!("{}/{}", messages.text(kind), messages.text(unit)));
             }
-            columns.figures.push(figure);
+            columns.metrics.push(metric);
         }
         columns
     }
 
-    fn has(&self, figure: Figure) -> bool {
-        self.figures.contains(&Some(figure))
+    fn has(&self, metric: Metric) -> bool {
+        self.metrics.contains(&Some(metric))
     }
 
     /// What the file can tell.
-    pub(super) fn known(&self) -> Known {
-        Known {
-            allocations: self.has(Figure::Allocations),
-            bytes: self.has(Figure::Bytes),
-            leaked: self.has(Figure::LiveBytes),
-            leaked_blocks: self.has(Figure::LiveBlocks),
-            peak: self.has(Figure::PeakBytes),
-            peak_blocks: self.has(Figure::PeakBlocks),
-            temporary: self.has(Figure::Temporary),
-            ..Known::NOTHING
+    pub(super) fn known(&self) -> Availability {
+        Availability {
+            allocations: self.has(Metric::Allocations),
+            bytes: self.has(Metric::Bytes),
+            leaked: self.has(Metric::LiveBytes),
+            leaked_blocks: self.has(Metric::LiveBlocks),
+            peak: self.has(Metric::PeakBytes),
+            peak_blocks: self.has(Metric::PeakBlocks),
+            temporary: self.has(Metric::Temporary),
+            ..Availability::NOTHING
         }
     }
 
     /// A sample's figures. Differences between profiles have negative ones, which no profile can hold.
     pub(super) fn totals(&self, values: &[i64]) -> SiteTotals {
         let mut totals = SiteTotals::default();
-        for (figure, &value) in self.figures.iter().zip(values) {
+        for (metric, &value) in self.metrics.iter().zip(values) {
             let value = u64::try_from(value).unwrap_or(0);
-            match figure {
-                Some(Figure::Allocations) => totals.allocations = value,
-                Some(Figure::Bytes) => totals.bytes = value,
-                Some(Figure::LiveBlocks) => totals.leaked_blocks = value,
-                Some(Figure::LiveBytes) => totals.leaked_bytes = value,
-                Some(Figure::PeakBlocks) => totals.peak_blocks = value,
-                Some(Figure::PeakBytes) => totals.peak_bytes = value,
-                Some(Figure::Temporary) => totals.temporary = value,
+            match metric {
+                Some(Metric::Allocations) => totals.allocations = value,
+                Some(Metric::Bytes) => totals.bytes = value,
+                Some(Metric::LiveBlocks) => totals.leaked_blocks = value,
+                Some(Metric::LiveBytes) => totals.leaked_bytes = value,
+                Some(Metric::PeakBlocks) => totals.peak_blocks = value,
+                Some(Metric::PeakBytes) => totals.peak_bytes = value,
+                Some(Metric::Temporary) => totals.temporary = value,
                 None => {}
             }
         }
@@ -76,18 +76,18 @@ impl Columns {
     }
 }
 
-fn figure_of(messages: &Messages, sample_type: &ValueType) -> Option<Figure> {
+fn metric_of(messages: &Messages, sample_type: &ValueType) -> Option<Metric> {
     let unit = messages.text(sample_type.unit);
-    let (figure, its_unit) = match messages.text(sample_type.kind) {
-        value::ALLOC_OBJECTS => (Figure::Allocations, "count"),
-        value::ALLOC_SPACE => (Figure::Bytes, "bytes"),
+    let (metric, its_unit) = match messages.text(sample_type.kind) {
+        value::ALLOC_OBJECTS => (Metric::Allocations, "count"),
+        value::ALLOC_SPACE => (Metric::Bytes, "bytes"),
         // Without a word before it, tcmalloc, V8 and others mean what is live.
-        value::INUSE_OBJECTS | "objects" => (Figure::LiveBlocks, "count"),
-        value::INUSE_SPACE | "space" => (Figure::LiveBytes, "bytes"),
-        value::PEAK_OBJECTS => (Figure::PeakBlocks, "count"),
-        value::PEAK_SPACE => (Figure::PeakBytes, "bytes"),
-        value::TEMPORARY_OBJECTS => (Figure::Temporary, "count"),
+        value::INUSE_OBJECTS | "objects" => (Metric::LiveBlocks, "count"),
+        value::INUSE_SPACE | "space" => (Metric::LiveBytes, "bytes"),
+        value::PEAK_OBJECTS => (Metric::PeakBlocks, "count"),
+        value::PEAK_SPACE => (Metric::PeakBytes, "bytes"),
+        value::TEMPORARY_OBJECTS => (Metric::Temporary, "count"),
         _ => return None,
     };
-    (unit == its_unit || unit.is_empty()).then_some(figure)
+    (unit == its_unit || unit.is_empty()).then_some(metric)
 }

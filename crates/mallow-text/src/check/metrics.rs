@@ -2,7 +2,7 @@
 
 use crate::{diff, grouped};
 use mallow_gate::measurement::Metric;
-use mallow_gate::result::{Judgement, TestResult};
+use mallow_gate::result::{Conclusion, TestResult};
 use mallow_view::Measure;
 use std::num::NonZeroU64;
 
@@ -30,28 +30,28 @@ pub(crate) fn each(ops: Option<NonZeroU64>) -> &'static str {
 }
 
 /// `3.000`; nothing where nobody said how many operations a run makes.
-pub(crate) fn per_operation(judgement: &Judgement, ops: Option<NonZeroU64>) -> String {
-    let per = |ops| match judgement.spread.min {
+pub(crate) fn per_operation(conclusion: &Conclusion, ops: Option<NonZeroU64>) -> String {
+    let per = |ops| match conclusion.spread.min {
         0 => "0".to_owned(),
         value if u128::from(value) * 1000 < u128::from(NonZeroU64::get(ops)) => "<0.001".to_owned(),
-        value => diff::value(measure(judgement.metric), value, ops),
+        value => diff::value(measure(conclusion.metric), value, ops),
     };
     // With one operation in a run the division tells nothing and keeps no thousandths.
     ops.filter(|ops| ops.get() > 1).map(per).unwrap_or_default()
 }
 
 /// `2,000 → 3,000`, or one figure where there is no baseline or nothing changed.
-pub(crate) fn from_baseline(judgement: &Judgement) -> String {
-    let now = grouped(judgement.spread.min);
-    match judgement.reference {
-        Some(before) if before != judgement.spread.min => format!("{} → {now}", grouped(before)),
+pub(crate) fn from_baseline(conclusion: &Conclusion) -> String {
+    let now = grouped(conclusion.spread.min);
+    match conclusion.reference {
+        Some(before) if before != conclusion.spread.min => format!("{} → {now}", grouped(before)),
         _ => now,
     }
 }
 
 /// `10 of 10` runs had the least value; where the others had more, how much the most had: `3 of 20, +12`.
-pub(crate) fn steadiness(judgement: &Judgement) -> String {
-    let spread = judgement.spread;
+pub(crate) fn steadiness(conclusion: &Conclusion) -> String {
+    let spread = conclusion.spread;
     let above = match spread.max.saturating_sub(spread.min) {
         0 => String::new(),
         range => format!(", +{}", grouped(range)),
@@ -78,15 +78,15 @@ fn measure(metric: Metric) -> Measure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mallow_gate::result::{Spread, Standing};
+    use mallow_gate::result::{Position, Spread};
 
-    fn judgement(min: u64, max: u64, at_min: u32, reference: Option<u64>) -> Judgement {
-        Judgement {
+    fn conclusion(min: u64, max: u64, at_min: u32, reference: Option<u64>) -> Conclusion {
+        Conclusion {
             metric: Metric::Allocations,
             spread: Spread { min, mode: min, max, at_min, runs: 10 },
             reference,
             window: None,
-            standing: Standing::Free,
+            position: Position::Free,
         }
     }
 
@@ -107,23 +107,23 @@ mod tests {
         assert_eq!(change(Metric::Allocations, 999, million), "+<0.001/op");
         assert_eq!(change(Metric::Bytes, -1, million), "-<0.001 B/op");
         assert_eq!(change(Metric::Allocations, 1000, million), "+0.001/op");
-        assert_eq!(per_operation(&judgement(999, 999, 10, None), million), "<0.001");
-        assert_eq!(per_operation(&judgement(0, 0, 10, None), million), "0");
+        assert_eq!(per_operation(&conclusion(999, 999, 10, None), million), "<0.001");
+        assert_eq!(per_operation(&conclusion(0, 0, 10, None), million), "0");
     }
 
     #[test]
     fn a_test_stands_beside_its_baseline() {
-        assert_eq!(from_baseline(&judgement(3000, 3000, 10, Some(2000))), "2,000 → 3,000");
-        assert_eq!(from_baseline(&judgement(3000, 3000, 10, Some(3000))), "3,000");
-        assert_eq!(from_baseline(&judgement(3000, 3000, 10, None)), "3,000");
-        assert_eq!(per_operation(&judgement(3050, 3050, 10, None), NonZeroU64::new(1000)), "3.050");
-        assert_eq!(per_operation(&judgement(3050, 3050, 10, None), NonZeroU64::new(1)), "");
-        assert_eq!(per_operation(&judgement(3050, 3050, 10, None), None), "");
+        assert_eq!(from_baseline(&conclusion(3000, 3000, 10, Some(2000))), "2,000 → 3,000");
+        assert_eq!(from_baseline(&conclusion(3000, 3000, 10, Some(3000))), "3,000");
+        assert_eq!(from_baseline(&conclusion(3000, 3000, 10, None)), "3,000");
+        assert_eq!(per_operation(&conclusion(3050, 3050, 10, None), NonZeroU64::new(1000)), "3.050");
+        assert_eq!(per_operation(&conclusion(3050, 3050, 10, None), NonZeroU64::new(1)), "");
+        assert_eq!(per_operation(&conclusion(3050, 3050, 10, None), None), "");
     }
 
     #[test]
     fn steadiness_tells_how_much_more_the_worst_run_had() {
-        assert_eq!(steadiness(&judgement(5, 5, 10, None)), "10 of 10");
-        assert_eq!(steadiness(&judgement(5, 1017, 3, None)), "3 of 10, +1,012");
+        assert_eq!(steadiness(&conclusion(5, 5, 10, None)), "10 of 10");
+        assert_eq!(steadiness(&conclusion(5, 1017, 3, None)), "3 of 10, +1,012");
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 /// Where the check runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Surroundings {
+pub(crate) struct CiEnvironment {
     /// In some CI: no baseline may be made there without being told to.
     pub(crate) ci: bool,
     /// In a job of GitHub's, which reads annotations off stdout.
@@ -16,7 +16,7 @@ pub(crate) struct Surroundings {
     pub(crate) checkout: Option<PathBuf>,
 }
 
-impl Surroundings {
+impl CiEnvironment {
     /// Of variables, as [`std::env::var_os`] gives them.
     pub(crate) fn of(variable: impl Fn(&str) -> Option<OsString>) -> Self {
         let set = |name: &str| variable(name).filter(|value| !value.is_empty());
@@ -35,20 +35,20 @@ impl Surroundings {
 mod tests {
     use super::*;
 
-    fn of(variables: &[(&str, &str)]) -> Surroundings {
-        Surroundings::of(|name| {
+    fn of(variables: &[(&str, &str)]) -> CiEnvironment {
+        CiEnvironment::of(|name| {
             variables.iter().find(|(known, _)| *known == name).map(|(_, value)| OsString::from(value))
         })
     }
 
     #[test]
     fn at_home_there_is_nothing_to_tell_anybody() {
-        assert_eq!(of(&[]), Surroundings::default());
+        assert_eq!(of(&[]), CiEnvironment::default());
         assert_eq!(
             of(&[("CI", ""), ("GITHUB_ACTIONS", "false"), ("GITHUB_STEP_SUMMARY", "")]),
-            Surroundings::default()
+            CiEnvironment::default()
         );
-        assert_eq!(of(&[("CI", "0")]), Surroundings::default());
+        assert_eq!(of(&[("CI", "0")]), CiEnvironment::default());
     }
 
     #[test]
@@ -59,7 +59,7 @@ mod tests {
             ("GITHUB_STEP_SUMMARY", "/run/summary.md"),
             ("GITHUB_WORKSPACE", "/srv/checkout"),
         ]);
-        let expected = Surroundings {
+        let expected = CiEnvironment {
             ci: true,
             github_actions: true,
             step_summary: Some("/run/summary.md".into()),

@@ -98,10 +98,10 @@ mod tests {
                       -                 Java Heap (reserved=6172672KB, committed=40960KB)\n\
                       (mmap: reserved=6172672KB, committed=40960KB)\n\
                       -    Native Memory Tracking (reserved=70KB, committed=70KB)\n";
-        let figures = native_memory(answer);
+        let metrics = native_memory(answer);
         let expected =
             [("nmt_total", 103_375), ("nmt_java_heap", 40_960), ("nmt_native_memory_tracking", 70)];
-        assert_eq!(figures, expected.map(|(name, kb)| (name.to_owned(), (kb * KB) as f64)).into());
+        assert_eq!(metrics, expected.map(|(name, kb)| (name.to_owned(), (kb * KB) as f64)).into());
         assert!(native_memory("Native memory tracking is not enabled\n").is_empty());
     }
 }

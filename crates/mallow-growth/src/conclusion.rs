@@ -183,7 +183,7 @@ pub enum Need {
 
 /// The verdict and its reasons.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Judgement {
+pub struct Conclusion {
     /// In one word.
     pub verdict: Verdict,
     /// The metric that it rests on.
@@ -222,7 +222,7 @@ pub struct Judgement {
     pub needs: Vec<Need>,
 }
 
-impl Judgement {
+impl Conclusion {
     /// The trend of the metric that the verdict rests on.
     pub fn trend(&self) -> Trend {
         let of_basis = match self.basis {

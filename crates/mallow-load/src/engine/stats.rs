@@ -3,7 +3,7 @@
 //! Its size does not depend on how much is counted.
 
 use super::cause::Cause;
-use crate::{Figures, Latency};
+use crate::{Latency, Metrics};
 use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ const STATUSES: usize = 1000;
 
 /// The counts.
 #[derive(Debug)]
-pub(crate) struct Tally {
+pub(crate) struct Stats {
     statuses: Vec<u64>,
     failures: [u64; Cause::ALL.len()],
     body_bytes: u64,
@@ -38,10 +38,10 @@ struct Distribution {
     worst_us: u64,
 }
 
-impl Tally {
+impl Stats {
     /// `is_scheduled`: latencies are also taken from when requests were due.
-    pub(crate) fn new(is_scheduled: bool) -> Tally {
-        Tally {
+    pub(crate) fn new(is_scheduled: bool) -> Stats {
+        Stats {
             statuses: vec![0; STATUSES],
             failures: [0; Cause::ALL.len()],
             body_bytes: 0,
@@ -92,33 +92,33 @@ impl Tally {
     }
 
     /// The figures of all threads.
-    pub(crate) fn figures(tallies: &[Tally]) -> Figures {
+    pub(crate) fn metrics(tallies: &[Stats]) -> Metrics {
         let mut statuses = BTreeMap::new();
         let mut failures = BTreeMap::new();
-        for tally in tallies {
-            for (status, count) in tally.statuses.iter().enumerate().filter(|(_, count)| **count > 0) {
+        for stats in tallies {
+            for (status, count) in stats.statuses.iter().enumerate().filter(|(_, count)| **count > 0) {
                 *statuses.entry(status as u16).or_insert(0) += count;
             }
-            for (cause, count) in Cause::ALL.iter().zip(tally.failures).filter(|(_, count)| *count > 0) {
+            for (cause, count) in Cause::ALL.iter().zip(stats.failures).filter(|(_, count)| *count > 0) {
                 *failures.entry(cause.name().to_owned()).or_insert(0) += count;
             }
         }
-        let first = tallies.iter().filter_map(|tally| tally.first_begin).min();
-        let last = tallies.iter().filter_map(|tally| tally.last_end).max();
-        let busy = |tally: &Tally| tally.cpu.as_secs_f64() / tally.wall.as_secs_f64().max(1e-9);
-        Figures {
+        let first = tallies.iter().filter_map(|stats| stats.first_begin).min();
+        let last = tallies.iter().filter_map(|stats| stats.last_end).max();
+        let busy = |stats: &Stats| stats.cpu.as_secs_f64() / stats.wall.as_secs_f64().max(1e-9);
+        Metrics {
             requests: statuses.values().sum::<u64>() + failures.values().sum::<u64>(),
             succeeded: statuses.range(..400).map(|(_, count)| count).sum(),
             statuses,
             failures,
-            body_bytes: tallies.iter().fold(0, |sum, tally| sum.saturating_add(tally.body_bytes)),
+            body_bytes: tallies.iter().fold(0, |sum, stats| sum.saturating_add(stats.body_bytes)),
             elapsed: first.zip(last).map_or(Duration::ZERO, |(first, last)| last - first),
-            latency: Distribution::merged(tallies.iter().map(|tally| &tally.latency)),
+            latency: Distribution::merged(tallies.iter().map(|stats| &stats.latency)),
             corrected: tallies
                 .iter()
-                .any(|tally| tally.corrected.is_some())
-                .then(|| Distribution::merged(tallies.iter().filter_map(|tally| tally.corrected.as_ref()))),
-            generator_cpu: tallies.iter().map(|tally| tally.cpu).sum(),
+                .any(|stats| stats.corrected.is_some())
+                .then(|| Distribution::merged(tallies.iter().filter_map(|stats| stats.corrected.as_ref()))),
+            generator_cpu: tallies.iter().map(|stats| stats.cpu).sum(),
             generator_busy: tallies.iter().map(busy).fold(0.0, f64::max).min(1.0),
         }
     }
@@ -168,43 +168,43 @@ mod tests {
     fn threads_are_added_up() {
         let start = Instant::now();
         let at = |ms: u64| start + Duration::from_millis(ms);
-        let mut one = Tally::new(true);
+        let mut one = Stats::new(true);
         one.answered(200, 10, at(0), at(5), at(15));
         one.failed(Cause::Refused, at(20), at(20), at(21));
         one.cpu = Duration::from_millis(5);
         one.wall = Duration::from_millis(20);
-        let mut two = Tally::new(true);
+        let mut two = Stats::new(true);
         two.answered(404, 1, at(10), at(10), at(40));
         two.failed(Cause::Timeout, at(50), at(50), at(70));
         two.wall = Duration::from_millis(60);
-        let figures = Tally::figures(&[one, two]);
-        assert_eq!((figures.requests, figures.succeeded, figures.failed()), (4, 1, 3));
-        assert_eq!(figures.statuses, BTreeMap::from([(200, 1), (404, 1)]));
+        let metrics = Stats::metrics(&[one, two]);
+        assert_eq!((metrics.requests, metrics.succeeded, metrics.failed()), (4, 1, 3));
+        assert_eq!(metrics.statuses, BTreeMap::from([(200, 1), (404, 1)]));
         assert_eq!(
-            figures.failures,
+            metrics.failures,
             BTreeMap::from([("connection refused".to_owned(), 1), ("timeout".to_owned(), 1)])
         );
-        assert_eq!((figures.body_bytes, figures.elapsed), (11, Duration::from_millis(65)));
-        let corrected = figures.corrected.unwrap();
-        assert_eq!((figures.latency.count, figures.latency.worst_us), (3, 30_000));
-        assert_eq!((figures.latency.mean_us, corrected.mean_us), (20_000.0, 65_000.0 / 3.0));
-        assert_eq!((figures.latency.p50_us, corrected.p50_us), (20_015, 20_015));
-        assert_eq!((figures.generator_cpu, figures.generator_busy), (Duration::from_millis(5), 0.25));
+        assert_eq!((metrics.body_bytes, metrics.elapsed), (11, Duration::from_millis(65)));
+        let corrected = metrics.corrected.unwrap();
+        assert_eq!((metrics.latency.count, metrics.latency.worst_us), (3, 30_000));
+        assert_eq!((metrics.latency.mean_us, corrected.mean_us), (20_000.0, 65_000.0 / 3.0));
+        assert_eq!((metrics.latency.p50_us, corrected.p50_us), (20_015, 20_015));
+        assert_eq!((metrics.generator_cpu, metrics.generator_busy), (Duration::from_millis(5), 0.25));
     }
 
     #[test]
     fn nothing_counted_is_nothing() {
-        let figures = Tally::figures(&[Tally::new(false)]);
-        assert_eq!((figures.requests, figures.elapsed, figures.rate()), (0, Duration::ZERO, 0.0));
-        assert_eq!((figures.latency, figures.corrected), (Latency::default(), None));
+        let metrics = Stats::metrics(&[Stats::new(false)]);
+        assert_eq!((metrics.requests, metrics.elapsed, metrics.rate()), (0, Duration::ZERO, 0.0));
+        assert_eq!((metrics.latency, metrics.corrected), (Latency::default(), None));
     }
 
     #[test]
     fn what_takes_longer_than_the_histogram_still_has_its_true_maximum() {
-        let mut tally = Tally::new(false);
+        let mut stats = Stats::new(false);
         let start = Instant::now();
-        tally.answered(200, 0, start, start, start + Duration::from_secs(7200));
-        let latency = Tally::figures(&[tally]).latency;
+        stats.answered(200, 0, start, start, start + Duration::from_secs(7200));
+        let latency = Stats::metrics(&[stats]).latency;
         assert_eq!((latency.worst_us, latency.mean_us), (7_200_000_000, 7.2e9));
     }
 }

@@ -64,7 +64,7 @@ pub struct SiteTotals {
 /// Which figures a profile's source could tell, each by itself. What is not known is left out of reports, comparisons,
 /// limits, drawings and exports, and never shown as 0: the figure itself stands at 0 and means nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Known {
+pub struct Availability {
     /// How often was allocated.
     pub allocations: bool,
     /// How many bytes were allocated.
@@ -91,9 +91,9 @@ pub struct Known {
     pub times: bool,
 }
 
-impl Known {
+impl Availability {
     /// Nothing; importers switch on what their format holds.
-    pub const NOTHING: Known = Known {
+    pub const NOTHING: Availability = Availability {
         allocations: false,
         bytes: false,
         calls: false,
@@ -109,7 +109,7 @@ impl Known {
     };
 
     /// Everything: our own recordings.
-    pub const ALL: Known = Known {
+    pub const ALL: Availability = Availability {
         allocations: true,
         bytes: true,
         calls: true,
@@ -126,7 +126,7 @@ impl Known {
 
     /// What both sources could tell.
     #[must_use]
-    pub fn and(mut self, mut other: Known) -> Known {
+    pub fn and(mut self, mut other: Availability) -> Availability {
         for (one, other) in self.fields().into_iter().zip(other.fields()) {
             *one &= *other;
         }
@@ -152,9 +152,9 @@ impl Known {
     }
 }
 
-impl Default for Known {
-    fn default() -> Known {
-        Known::ALL
+impl Default for Availability {
+    fn default() -> Availability {
+        Availability::ALL
     }
 }
 
@@ -205,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_of_a_damaged_file_add_up_without_overflow() {
+    fn metrics_of_a_damaged_file_add_up_without_overflow() {
         let mut totals = Totals { bytes: u64::MAX - 1, ..Totals::default() };
         totals.add(&Totals { bytes: 5, allocations: 2, ..Totals::default() });
         assert_eq!((totals.bytes, totals.allocations), (u64::MAX, 2));

@@ -1,4 +1,4 @@
-//! Runs test programs in two lanes: the end-to-end tests in one, because they wait for other programs most of the time, and
+//! Runs test programs in two tracks: the end-to-end tests in one, because they wait for other programs most of the time, and
 //! the unit tests in the other, one program after the other. Both together keep the cores busy to the end.
 
 use super::build::Program;
@@ -20,7 +20,7 @@ struct Row {
 }
 
 /// Runs all programs, shows a line for each, and gives the tests that failed. `mallow` is the binary that end-to-end tests
-/// drive; `ignored_too` runs what only the long suite runs; `then` is done in the lane of the unit tests, behind them.
+/// drive; `ignored_too` runs what only the long suite runs; `then` is done in the track of the unit tests, behind them.
 ///
 /// # Errors
 /// A sentence when a program cannot be started.
@@ -33,7 +33,7 @@ pub(super) fn run(
     let (end_to_end, own): (Vec<Program>, Vec<Program>) =
         programs.into_iter().partition(|program| program.package == END_TO_END);
     let rows = Mutex::new(Vec::new());
-    let lane = |programs: &[Program]| -> Result<Vec<Failed>, String> {
+    let track = |programs: &[Program]| -> Result<Vec<Failed>, String> {
         let mut failed = Vec::new();
         for program in programs {
             let began = Instant::now();
@@ -41,26 +41,26 @@ pub(super) fn run(
             let row =
                 Row { name: program.name(), tests: failure::tests_run(&outcome.text), took: began.elapsed() };
             println!("{}", line(&row));
-            // Both lanes print here: what belongs together is written at once.
+            // Both tracks print here: what belongs together is written at once.
             if !outcome.is_success() {
                 println!("{}", outcome.text);
             }
             failed.extend(failure::of(&program.package, &outcome));
-            rows.lock().map_err(|_| "a lane of tests panicked.")?.push(row);
+            rows.lock().map_err(|_| "a track of tests panicked.")?.push(row);
         }
         Ok(failed)
     };
     let (first, second) = std::thread::scope(|scope| {
         let other = scope.spawn(|| {
-            let mut failed = lane(&own)?;
+            let mut failed = track(&own)?;
             failed.extend(then()?);
             Ok(failed)
         });
-        (lane(&end_to_end), other.join().unwrap_or_else(|_| Err("a lane of tests panicked.".to_owned())))
+        (track(&end_to_end), other.join().unwrap_or_else(|_| Err("a track of tests panicked.".to_owned())))
     });
     let mut failed = first?;
     failed.extend(second?);
-    let rows = rows.into_inner().map_err(|_| "a lane of tests panicked.")?;
+    let rows = rows.into_inner().map_err(|_| "a track of tests panicked.")?;
     let tests: u64 = rows.iter().map(|row| row.tests).sum();
     println!(
         "test result: {}. {} passed; {} failed; {} programs",

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_obey_width() {
+    fn metrics_obey_width() {
         assert_eq!(format!("{:>10}|{:<8}|", Bytes(2048), Count(5)), "  2.00 KiB|5       |");
     }
 }

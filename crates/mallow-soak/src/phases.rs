@@ -1,14 +1,14 @@
 //! The phases between the server's start and its end.
 
 use crate::error::SoakError;
-use crate::growth::Looks;
+use crate::growth::KeptHeaps;
 use crate::journal::Journal;
 use crate::observe::{Observer, Seen};
 use crate::options::{SoakOptions, Work};
 use crate::runtime::Runtimes;
 use crate::server::Running;
 use crate::work::{Worker, natural_amount};
-use mallow_evidence::{LoadFigures, Memory, Phase, Progress, Sample, evidence};
+use mallow_evidence::{LoadMetrics, Memory, Phase, Progress, Sample, evidence};
 use mallow_growth::{Verdict, judge};
 use mallow_launch::Interrupts;
 use mallow_load::Amount;
@@ -16,7 +16,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 /// Everything that the phases share.
-pub(crate) struct Course<'a> {
+pub(crate) struct Phases<'a> {
     pub(crate) options: &'a SoakOptions,
     pub(crate) server: Running,
     pub(crate) worker: Worker,
@@ -25,7 +25,7 @@ pub(crate) struct Course<'a> {
     pub(crate) journal: Option<Journal>,
     /// Those of this server, in the order of time.
     pub(crate) samples: Vec<Sample>,
-    pub(crate) looks: Looks,
+    pub(crate) looks: KeptHeaps,
     /// The number of the server, and of the last sample before this one's first.
     pub(crate) server_number: u32,
     pub(crate) number: u32,
@@ -43,7 +43,7 @@ const LONG_ITERATION_MIN: Duration = Duration::from_secs(1);
 /// How often the number of iterations may double.
 const EXTENSION_MAX: u32 = 4;
 
-impl Course<'_> {
+impl Phases<'_> {
     /// All of them. Ends early when the server does, when the user wants it, or when nothing is answered.
     pub(crate) fn run(&mut self, progress: &mut dyn FnMut(Progress<'_>)) -> Result<(), SoakError> {
         self.leave_alone(progress)?;
@@ -99,8 +99,8 @@ impl Course<'_> {
         }
         let (rules, wanted_rate) = (&self.options.rules, self.options.wanted_rate());
         let evidence = evidence(&self.samples, self.looks.stacks(), wanted_rate, rules, None);
-        let judgement = judge(&evidence, rules);
-        (judgement.verdict == Verdict::Inconclusive).then_some(wanted)
+        let conclusion = judge(&evidence, rules);
+        (conclusion.verdict == Verdict::Inconclusive).then_some(wanted)
     }
 
     /// Whether most of what was asked in the iterations so far was not answered: more of the same shows nothing.
@@ -199,7 +199,7 @@ impl Course<'_> {
         let last = self.samples.last();
         sample.memory_before = last.map_or(sample.memory, at_its_end);
         sample.requests_total = last.map_or(0, |last| last.requests_total)
-            + sample.load.as_ref().map_or(0, |load: &LoadFigures| load.succeeded);
+            + sample.load.as_ref().map_or(0, |load: &LoadMetrics| load.succeeded);
         if sample.phase == Phase::Measured {
             self.looks.add(self.measured(), look, mappings);
         }

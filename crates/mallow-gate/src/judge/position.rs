@@ -4,7 +4,7 @@ use super::window;
 use crate::baseline::Baseline;
 use crate::limit::Limits;
 use crate::measurement::{Measurement, Metric, Run};
-use crate::result::{Judgement, Spread, Standing, Window};
+use crate::result::{Conclusion, Position, Spread, Window};
 
 /// How sure a standing is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub(super) enum Confidence {
 
 /// A metric, judged.
 pub(super) struct Judged {
-    pub(super) judgement: Judgement,
+    pub(super) conclusion: Conclusion,
     pub(super) confidence: Confidence,
 }
 
@@ -34,9 +34,9 @@ pub(super) fn judge_metric(
 ) -> Option<Judged> {
     let spread = Spread::of_runs(&measurement.runs, metric)?;
     let window = window::of(metric, limits, baseline, measurement.ops);
-    let (standing, confidence) = match (metric, window) {
-        (Metric::Allocations | Metric::Objects, None) => (Standing::Free, unsteady_note(&spread)),
-        (_, None) => (Standing::Free, Confidence::Sure),
+    let (position, confidence) = match (metric, window) {
+        (Metric::Allocations | Metric::Objects, None) => (Position::Free, unsteady_note(&spread)),
+        (_, None) => (Position::Free, Confidence::Sure),
         (Metric::Allocations | Metric::Objects, Some(window)) => {
             of_allocations(&measurement.runs, metric, &spread, window)
         }
@@ -47,16 +47,16 @@ pub(super) fn judge_metric(
         (_, Some(window)) => (of_value(spread.min, window), Confidence::Sure),
     };
     let reference = baseline.and_then(|baseline| baseline.spread(metric)).map(|spread| spread.min);
-    Some(Judged { judgement: Judgement { metric, spread, reference, window, standing }, confidence })
+    Some(Judged { conclusion: Conclusion { metric, spread, reference, window, position }, confidence })
 }
 
-fn of_value(value: u64, window: Window) -> Standing {
+fn of_value(value: u64, window: Window) -> Position {
     if value > window.max {
-        Standing::Above
+        Position::Above
     } else if value < window.min {
-        Standing::Below
+        Position::Below
     } else {
-        Standing::Within
+        Position::Within
     }
 }
 
@@ -67,43 +67,43 @@ fn unsteady_note(spread: &Spread) -> Confidence {
 /// The least value is judged where it is the floor. Where it is not known to be, the verdict still is sure when every
 /// run would have the same: all in the window, all below it, or all so far above it that what the runs differ
 /// by cannot have lifted them there.
-fn of_allocations(runs: &[Run], metric: Metric, spread: &Spread, window: Window) -> (Standing, Confidence) {
-    let standing = of_value(spread.min, window);
+fn of_allocations(runs: &[Run], metric: Metric, spread: &Spread, window: Window) -> (Position, Confidence) {
+    let position = of_value(spread.min, window);
     let confidence = unsteady_note(spread);
     let is_sure = confidence == Confidence::Sure
         || spread.has_only_outliers(runs, metric)
-        || match standing {
-            Standing::Within => spread.max <= window.max,
-            Standing::Below => spread.max < window.min,
-            Standing::Above => spread.min - window.max > spread.range(),
-            Standing::Free => true,
+        || match position {
+            Position::Within => spread.max <= window.max,
+            Position::Below => spread.max < window.min,
+            Position::Above => spread.min - window.max > spread.range(),
+            Position::Free => true,
         };
     // Within is said where nothing is known, so that nobody takes a doubtful value for a regression or a win.
-    if is_sure { (standing, confidence) } else { (Standing::Within, Confidence::Flaky) }
+    if is_sure { (position, confidence) } else { (Position::Within, Confidence::Flaky) }
 }
 
 /// See the head of [`super`] for the rule and its reasons.
-fn of_left(values: &[u64], spread: &Spread, window: Window, ops: Option<u64>) -> (Standing, Confidence) {
+fn of_left(values: &[u64], spread: &Spread, window: Window, ops: Option<u64>) -> (Position, Confidence) {
     if spread.min > window.max {
-        return (Standing::Above, Confidence::Sure);
+        return (Position::Above, Confidence::Sure);
     }
     // Whether less is left is asked of all runs: where their numbers differ, one that left less is no improvement.
-    let standing = of_value(spread.max.min(window.max), window);
+    let position = of_value(spread.max.min(window.max), window);
     if spread.max <= window.max {
-        return (standing, Confidence::Sure);
+        return (position, Confidence::Sure);
     }
     let Some(ops) = ops.filter(|_| window::runs_per_hundred(ops) > 1) else {
         // A leak would be in every run.
-        return (standing, Confidence::Noted);
+        return (position, Confidence::Noted);
     };
     let half = values.len() / 2;
     let hundreds = ops.saturating_mul(half as u64) / 100;
     if hundreds == 0 {
-        return (standing, Confidence::FewOperations);
+        return (position, Confidence::FewOperations);
     }
     let (first, second) = values.split_at(half);
     let is_leak = [first, second]
         .iter()
         .all(|half| half.iter().filter(|value| **value > window.max).count() as u64 >= hundreds);
-    if is_leak { (Standing::Above, Confidence::Noted) } else { (standing, Confidence::Noted) }
+    if is_leak { (Position::Above, Confidence::Noted) } else { (position, Confidence::Noted) }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 /// The figures of one run.
 #[derive(Clone, Debug, Default)]
-pub struct Figures {
+pub struct Metrics {
     /// Requests sent, all of them over: answered, failed or given up.
     pub requests: u64,
     /// Answers with a status below 400.
@@ -47,7 +47,7 @@ pub struct Latency {
     pub worst_us: u64,
 }
 
-impl Figures {
+impl Metrics {
     /// Requests that got no answer, or one with a status of 400 or above.
     pub fn failed(&self) -> u64 {
         self.requests.saturating_sub(self.succeeded)

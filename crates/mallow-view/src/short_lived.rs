@@ -1,13 +1,13 @@
 //! Sites whose blocks did not live long.
 
 use crate::places::places;
-use crate::{Filter, PlaceRow, Shown};
+use crate::{Filter, FrameVisibility, PlaceRow};
 use mallow_profile::Profile;
-use mallow_profile::analysis::BriefSite;
+use mallow_profile::analysis::ShortLivedSite;
 
 /// How many blocks of a site lived briefly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct BriefFigures {
+pub struct ShortLivedMetrics {
     /// Blocks that lived briefly.
     pub blocks: u64,
     /// Their bytes.
@@ -18,35 +18,35 @@ pub struct BriefFigures {
 
 /// The sites, those with most such blocks first.
 #[derive(Clone, Debug)]
-pub struct Brief {
+pub struct ShortLived {
     /// Of all sites, whatever the filter.
     pub blocks: u64,
     /// Their bytes.
     pub bytes: u64,
     /// The rows that passed the filter.
-    pub rows: Vec<PlaceRow<BriefFigures>>,
+    pub rows: Vec<PlaceRow<ShortLivedMetrics>>,
 }
 
-impl Brief {
+impl ShortLived {
     /// The rows over all processes' sites.
     pub fn of<'f>(
         profile: &Profile,
-        sites: impl IntoIterator<Item = &'f BriefSite>,
-        shown: Shown,
+        sites: impl IntoIterator<Item = &'f ShortLivedSite>,
+        shown: FrameVisibility,
         filter: &Filter,
-    ) -> Brief {
+    ) -> ShortLived {
         let (mut blocks, mut bytes) = (0u64, 0u64);
         let sites = sites.into_iter().map(|site| {
             blocks = blocks.saturating_add(site.blocks);
             bytes = bytes.saturating_add(site.bytes);
             (site.stack, site)
         });
-        let mut rows = places(profile, shown, filter, sites, |row: &mut BriefFigures, site| {
+        let mut rows = places(profile, shown, filter, sites, |row: &mut ShortLivedMetrics, site| {
             row.blocks = row.blocks.saturating_add(site.blocks);
             row.bytes = row.bytes.saturating_add(site.bytes);
             row.allocations = row.allocations.saturating_add(site.allocations);
         });
-        rows.sort_by_key(|row| std::cmp::Reverse((row.figures.blocks, row.figures.bytes)));
-        Brief { blocks, bytes, rows }
+        rows.sort_by_key(|row| std::cmp::Reverse((row.metrics.blocks, row.metrics.bytes)));
+        ShortLived { blocks, bytes, rows }
     }
 }

@@ -4,7 +4,7 @@ use crate::grouped;
 use mallow_base::{Bytes, Micros};
 use mallow_evidence::Phase;
 use mallow_growth::Shape;
-use mallow_view::soak::{PlaneRow, PlaneUnit};
+use mallow_view::soak::{SeriesRow, SeriesUnit};
 
 /// `16.0`, `0.70`, `-3.2`; bytes for a request, or anything else that is small.
 pub(crate) fn small(value: f64) -> String {
@@ -48,10 +48,10 @@ pub(crate) fn long_time(seconds: f64) -> String {
 }
 
 /// A level of a plane.
-pub(crate) fn level(row: &PlaneRow, value: f64) -> String {
+pub(crate) fn level(row: &SeriesRow, value: f64) -> String {
     match row.unit {
-        PlaneUnit::Bytes => size(value),
-        PlaneUnit::Count => grouped(value.max(0.0).round() as u64),
+        SeriesUnit::Bytes => size(value),
+        SeriesUnit::Count => grouped(value.max(0.0).round() as u64),
     }
 }
 
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn small_figures_keep_three_digits() {
+    fn small_metrics_keep_three_digits() {
         let texts = [0.0, 0.004, 0.7, 9.99, 9.996, 16.04, -3.2, 123.45, 999.96, 12_345.6].map(small);
         assert_eq!(texts, ["0", "0", "0.70", "9.99", "10.0", "16.0", "-3.20", "123.5", "1,000", "12,346"]);
         assert_eq!(small(f64::NAN), "?");

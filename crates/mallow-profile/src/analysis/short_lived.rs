@@ -5,7 +5,7 @@ use crate::StackId;
 
 /// A site and how many of its blocks lived briefly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BriefSite {
+pub struct ShortLivedSite {
     /// The stack; none when none was taken.
     pub stack: Option<StackId>,
     /// Blocks that lived briefly.
@@ -25,28 +25,28 @@ struct Counts {
 
 /// The counts by site, while events pass.
 #[derive(Debug, Default)]
-pub(super) struct BriefFold {
+pub(super) struct ShortLivedAggregator {
     sites: Vec<Counts>,
 }
 
-impl BriefFold {
+impl ShortLivedAggregator {
     #[inline]
     pub(super) fn born(&mut self, block: &Block) {
         entry(&mut self.sites, block.site()).allocations += 1;
     }
 
     #[inline]
-    pub(super) fn was_brief(&mut self, block: &Block) {
+    pub(super) fn was_short_lived(&mut self, block: &Block) {
         let site = entry(&mut self.sites, block.site());
         site.blocks += 1;
         site.bytes = site.bytes.wrapping_add(block.size);
     }
 
     /// The sites that have such blocks.
-    pub(super) fn finish(self, stack_of: impl Fn(usize) -> Option<StackId>) -> Vec<BriefSite> {
+    pub(super) fn finish(self, stack_of: impl Fn(usize) -> Option<StackId>) -> Vec<ShortLivedSite> {
         let all = self.sites.into_iter().enumerate();
         all.filter(|(_, counts)| counts.blocks > 0)
-            .map(|(site, Counts { blocks, bytes, allocations })| BriefSite {
+            .map(|(site, Counts { blocks, bytes, allocations })| ShortLivedSite {
                 stack: stack_of(site),
                 blocks,
                 bytes,

@@ -47,9 +47,9 @@ impl Row {
     /// The figures of `program`, out of the samples of all programs.
     pub(super) fn of(program: &Program, samples: &[Sample]) -> Row {
         let mine: Vec<&Sample> = samples.iter().filter(|sample| sample.program == program.name).collect();
-        let timed = |tool: Tool, figure: fn(&Sample) -> f64| {
+        let timed = |tool: Tool, metric: fn(&Sample) -> f64| {
             let of_tool = mine.iter().filter(|it| it.tool == tool && it.round != MEMORY_ROUND);
-            median(of_tool.map(|sample| figure(sample))).unwrap_or(0.0)
+            median(of_tool.map(|sample| metric(sample))).unwrap_or(0.0)
         };
         let in_memory_round = |tool| mine.iter().find(|it| it.tool == tool && it.round == MEMORY_ROUND);
         let peaks = |tool| in_memory_round(tool).and_then(|sample| sample.peaks).unwrap_or_default();
@@ -115,10 +115,10 @@ impl Row {
 fn added(samples: &[&Sample], tool: Tool) -> Added {
     let bare: Vec<&&Sample> =
         samples.iter().filter(|it| it.tool == Tool::Bare && it.round != MEMORY_ROUND).collect();
-    let difference = |figure: fn(&Sample) -> f64| {
+    let difference = |metric: fn(&Sample) -> f64| {
         let per_round = bare.iter().filter_map(|bare| {
             let its = samples.iter().find(|it| it.tool == tool && it.round == bare.round)?;
-            Some(figure(its) - figure(bare))
+            Some(metric(its) - metric(bare))
         });
         median(per_round).unwrap_or(0.0)
     };

@@ -1,11 +1,16 @@
 //! `mallow check`: runs a project's allocation tests and shows what came of them.
 
-mod actions;
 mod checkout;
 mod ci_environment;
 mod judging;
+mod list;
+mod markers;
 mod outputs;
+mod prepared;
 pub(crate) mod request;
+mod shell;
+
+mod unhooked;
 mod update;
 
 use mallow_query::Failure;
@@ -17,10 +22,10 @@ pub(crate) fn run(check: &Check) -> Result<u8, Failure> {
     match &check.job {
         Job::Judge | Job::Against(_) | Job::Update { .. } => judging::run(check),
         Job::UpdateFrom { report, accept_blind } => update::from_report(check, report, *accept_blind),
-        Job::List => actions::list(check),
-        Job::Unhooked => actions::without_hooks(check),
-        Job::Shell(name) => actions::shell(check, name),
-        Job::Markers(folder) => actions::markers(folder),
+        Job::List => list::list(check),
+        Job::Unhooked => unhooked::run(check),
+        Job::Shell(name) => shell::open(check, name),
+        Job::Markers(folder) => markers::write(folder),
     }
 }
 

@@ -1,10 +1,11 @@
 //! The `mallow` command: arguments, one file per command, exit codes.
 //!
-//! What is measured, folded and named is decided in other crates; here it is only asked for and written out. This crate
-//! must never compute a metric of its own.
+//! What is asked of files is answered by `mallow-query`, what runs is run by `mallow-collect`, `mallow-check` and `mallow-soak`, and
+//! results are written by `mallow-text` and `mallow-json`; here it is only asked for. This crate must never compute a metric of
+//! its own, nor decide what has to be read for an answer.
 //!
-//! [`args`] is what was typed, [`request`] what it means; `record`, `stat` and `report` do it; `mallow-text` and `mallow-json`
-//! are how results look.
+//! [`args`] is what was typed, [`request`] what it means; `record`, `stat`, `report` and their like do it, each beside its own
+//! request. [`terminal`] says how wide text may be.
 
 mod args;
 mod check;

@@ -1,0 +1,28 @@
+//! `mallow check --list`: the names that `--only` takes.
+
+use super::judging;
+use super::request::Check;
+use crate::{exit_code, output};
+use mallow_check::suite::Suite;
+use mallow_check::workdir::Workdir;
+use mallow_query::Failure;
+use mallow_text::printable;
+
+/// All names that `--only` takes, one on a line: the tests', each with those of its regions behind it, as far as they are known from
+/// the last run or from baselines.
+pub(crate) fn list(check: &Check) -> Result<u8, Failure> {
+    let suite = Suite::open(check.suite.as_deref(), &check.only)?;
+    let with_baseline = judging::baselines(check, &suite)?.all_names()?;
+    let mut names: Vec<String> = Vec::new();
+    for test in &suite.tests {
+        let mut results = Workdir::noted_regions(&suite.folder, &test.name);
+        if results.is_empty() {
+            results = with_baseline.iter().filter(|name| suite.test_of(name) == test.name).cloned().collect();
+        }
+        results.retain(|result| *result != test.name && suite.test_of(result) == test.name);
+        let all = std::iter::once(test.name.clone()).chain(results);
+        names.extend(all.filter(|name| suite.selection.names(&test.name, name)));
+    }
+    output::to_stdout(|out| names.iter().try_for_each(|name| writeln!(out, "{}", printable(name))))?;
+    Ok(exit_code::FINE)
+}

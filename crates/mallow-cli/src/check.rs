@@ -9,7 +9,6 @@ mod outputs;
 mod prepared;
 pub(crate) mod request;
 mod shell;
-
 mod unhooked;
 mod update;
 

@@ -20,8 +20,8 @@
 //! when threads overlap, so their spread is shown but never makes a test flaky; with a limit, the least value is held
 //! against it.
 
+mod compare;
 mod ignore;
-mod position;
 mod sentence;
 mod window;
 
@@ -30,7 +30,7 @@ use crate::limit::Limits;
 use crate::measurement::{Measurement, Metric, Run, Site, judged_run};
 use crate::result::{Conclusion, Outcome, Position, Spread, TestResult};
 use crate::{site_diff, spread};
-use position::Confidence;
+use compare::Confidence;
 pub use sentence::per_operation;
 
 /// How to judge.
@@ -136,7 +136,7 @@ impl Verdict {
         let mut conclusions = Vec::new();
         let mut is_flaky = false;
         for metric in Metric::ALL {
-            let Some(judged) = position::judge_metric(measurement, baseline, limits, metric) else {
+            let Some(judged) = compare::judge_metric(measurement, baseline, limits, metric) else {
                 continue;
             };
             let said = sentence::of(&judged.conclusion, judged.confidence, measurement, limits);

@@ -11,7 +11,6 @@
 mod block;
 mod blocks;
 mod chains;
-mod course;
 mod histogram;
 mod pass;
 mod series;
@@ -19,10 +18,10 @@ mod short_lived;
 mod slices;
 mod threads;
 mod timeline;
+mod trend;
 mod window;
 
 pub use chains::{ChainSite, ChainTotals, Growth};
-pub use course::{Counts, SHARE_AT_END_PERCENT, Trend, TrendSite, Verdict};
 pub use histogram::{Bucket, Histogram, bucket_of, bucket_range};
 pub use pass::Pass;
 pub use series::{Level, Series};
@@ -30,11 +29,12 @@ pub use short_lived::ShortLivedSite;
 pub use slices::{Slices, Window};
 pub use threads::ThreadMetrics;
 pub use timeline::{Slice, Timeline, TimelineSite};
+pub use trend::{Counts, SHARE_AT_END_PERCENT, Trend, TrendSite, Verdict};
 pub use window::{WindowMetrics, WindowSite};
 
 use crate::ReallocAttribution;
 
-/// What is wanted of a pass. Everything but the timeline and the courses is about the window alone.
+/// What is wanted of a pass. Everything but the timeline and the trends is about the window alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     /// Where reallocations are booked.
@@ -56,7 +56,7 @@ pub struct Plan {
     /// Blocks that lived shorter than this, in microseconds.
     pub shorter_than_us: Option<u64>,
     /// How the live set of each site went, in these slices of the process's time, whatever the window.
-    pub courses: Option<Slices>,
+    pub trends: Option<Slices>,
 }
 
 /// What came of a pass over one process: what the [`Plan`] named, nothing else.
@@ -78,8 +78,8 @@ pub struct Findings {
     pub temporary: Vec<ShortLivedSite>,
     /// See [`Plan::shorter_than_us`].
     pub short_lived: Vec<ShortLivedSite>,
-    /// See [`Plan::courses`].
-    pub courses: Vec<TrendSite>,
+    /// See [`Plan::trends`].
+    pub trends: Vec<TrendSite>,
 }
 
 impl Findings {

@@ -7,22 +7,22 @@
 //!
 //! This crate knows no files, no bytes, and not where symbols came from. It must never do I/O.
 
+mod aggregator;
 mod allocator;
 pub mod analysis;
 mod builder;
-mod fold;
 mod measure;
 mod metrics;
 mod model;
 mod region;
 mod suppressions;
 
-pub use allocator::{Allocator, AllocatorMetrics, AllocatorState, Arena, Bin};
-pub use builder::ProfileBuilder;
-pub use fold::{
+pub use aggregator::{
     Aggregator, BlockId, LiveSite, MemoryAdvice, ReallocAttribution, SiteSummary, Summary, ThreadIndex,
     ThreadSummary,
 };
+pub use allocator::{Allocator, AllocatorMetrics, AllocatorState, Arena, Bin};
+pub use builder::ProfileBuilder;
 pub use mallow_stacks::{
     Address, Level, Location, LocationId, Module, ModuleId, ProcessIndex, Rename, StackId, StackNode, Stacks,
 };

@@ -110,12 +110,12 @@ proptest! {
     }
 
     #[test]
-    fn courses(twin in program()) {
+    fn trends(twin in program()) {
         let run = Trend::slices(0, twin.end_us());
-        let courses = found(&twin, Plan { courses: Some(run), ..Plan::default() }).courses;
-        let expected = twin.courses(run);
-        prop_assert_eq!(courses.len(), expected.len());
-        for (found, (stack, levels, counts)) in courses.iter().zip(expected) {
+        let trends = found(&twin, Plan { trends: Some(run), ..Plan::default() }).trends;
+        let expected = twin.trends(run);
+        prop_assert_eq!(trends.len(), expected.len());
+        for (found, (stack, levels, counts)) in trends.iter().zip(expected) {
             prop_assert_eq!(found.stack, Some(stack));
             prop_assert_eq!(found.series.levels(&run), levels);
             prop_assert_eq!(found.counts, counts);

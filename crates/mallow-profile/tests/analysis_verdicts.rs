@@ -1,4 +1,4 @@
-//! Verdicts on the courses of made-up sites: one of each kind exactly, then many of each kind with chance in them, whose errors
+//! Verdicts on the trends of made-up sites: one of each kind exactly, then many of each kind with chance in them, whose errors
 //! are counted.
 
 use mallow_profile::analysis::{Pass, Plan, Trend, Verdict};
@@ -37,8 +37,8 @@ struct Site {
 
 impl Site {
     fn new() -> Site {
-        let courses = Some(Trend::slices(0, RUN_US));
-        Site { pass: Pass::new(Plan { courses, ..Plan::default() }), live: Vec::new() }
+        let trends = Some(Trend::slices(0, RUN_US));
+        Site { pass: Pass::new(Plan { trends, ..Plan::default() }), live: Vec::new() }
     }
 
     fn alloc(&mut self, size: u64, time_us: u64) {
@@ -56,15 +56,15 @@ impl Site {
         }
     }
 
-    fn course(self) -> Trend {
+    fn trend(self) -> Trend {
         let findings = self.pass.finish();
-        let mut course = Trend::new(Trend::slices(0, RUN_US));
-        course.add(&findings.courses[0]);
-        course
+        let mut trend = Trend::new(Trend::slices(0, RUN_US));
+        trend.add(&findings.trends[0]);
+        trend
     }
 
     fn verdict(self) -> Verdict {
-        self.course().verdict()
+        self.trend().verdict()
     }
 }
 
@@ -178,15 +178,15 @@ fn a_slow_leak_on_a_large_base_is_growing() {
 
 #[test]
 fn a_vector_that_grows_by_steps_of_equal_size_is_growing() {
-    let courses = Some(Trend::slices(0, RUN_US));
-    let mut pass = Pass::new(Plan { courses, ..Plan::default() });
+    let trends = Some(Trend::slices(0, RUN_US));
+    let mut pass = Pass::new(Plan { trends, ..Plan::default() });
     let mut block = pass.alloc(ThreadIndex(0), StackId(0), 10, 0);
     for i in 1..100 {
         block = pass.realloc(ThreadIndex(0), block, StackId(0), 10 + i * 10, i * 10_000);
     }
-    let mut course = Trend::new(Trend::slices(0, RUN_US));
-    course.add(&pass.finish().courses[0]);
-    assert_eq!(course.verdict(), Verdict::Growing);
+    let mut trend = Trend::new(Trend::slices(0, RUN_US));
+    trend.add(&pass.finish().trends[0]);
+    assert_eq!(trend.verdict(), Verdict::Growing);
 }
 
 #[test]
@@ -234,13 +234,13 @@ fn a_burst_at_the_end_is_not_called_growth() {
 fn what_is_freed_at_exit_is_told_and_whether_it_grew() {
     let mut grew = growing(&mut Chance(1), 200, 0);
     grew.free_all(RUN_US - 1);
-    let grew = grew.course();
+    let grew = grew.trend();
     assert_eq!((grew.verdict(), grew.grew_until_freed_at_end()), (Verdict::FreedAtEnd, true));
 
     let mut held = Site::new();
     (0..50).for_each(|i| held.alloc(100, i * 1_000));
     held.free_all(RUN_US - 1);
-    let held = held.course();
+    let held = held.trend();
     assert_eq!((held.verdict(), held.grew_until_freed_at_end()), (Verdict::FreedAtEnd, false));
 
     // Most of it is forgotten even at exit: that is a leak like any other.
@@ -259,7 +259,7 @@ fn a_few_blocks_tell_nothing() {
 }
 
 #[test]
-fn a_step_in_the_middle_has_levelled_off_and_steps_at_odd_times_are_no_course() {
+fn a_step_in_the_middle_has_levelled_off_and_steps_at_odd_times_are_no_trend() {
     let mut step = Site::new();
     (0..20).for_each(|i| step.alloc(100, 1_000 * i));
     (0..20).for_each(|i| step.alloc(100, 600_000 + i));

@@ -23,7 +23,7 @@ pub(crate) fn leaks(document: &ProfileFile, sites: SiteOptions<'_>) -> Result<Op
     }
     let plan = |process: &Process| Plan {
         attribution: document.attribution,
-        courses: Some(Trend::slices(process.started_us, process.ended_us)),
+        trends: Some(Trend::slices(process.started_us, process.ended_us)),
         ..Plan::default()
     };
     match passes(document, &leaking, plan) {

@@ -54,7 +54,7 @@ pub fn everything(profile: &Profile, window: Window) -> Findings {
         chains: true,
         temporary_within: Some(2),
         shorter_than_us: Some(100),
-        courses: Some(Trend::slices(0, END_US)),
+        trends: Some(Trend::slices(0, END_US)),
         ..Plan::default()
     };
     findings(profile, plan)

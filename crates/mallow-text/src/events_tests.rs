@@ -148,7 +148,7 @@ fn what_grew_until_it_was_freed_at_the_end() {
     let mut profile = profile();
     profile.sites.iter_mut().for_each(|site| (site.totals.leaked_bytes, site.totals.leaked_blocks) = (0, 0));
     let Some(stack) = profile.sites[0].stack else { panic!("a stack") };
-    let mut pass = Pass::new(Plan { courses: Some(Trend::slices(0, END_US)), ..Plan::default() });
+    let mut pass = Pass::new(Plan { trends: Some(Trend::slices(0, END_US)), ..Plan::default() });
     let blocks: Vec<_> =
         (0..1_000).map(|i| pass.alloc(ThreadIndex(0), stack, 300, 1_000 + i * 1_200)).collect();
     blocks.into_iter().for_each(|block| pass.free(ThreadIndex(0), block, END_US - 10));

@@ -41,7 +41,7 @@ fn plan(name: &str, end_us: u64) -> Plan {
         chains: wants("chains"),
         temporary_within: wants("temporary").then_some(10),
         shorter_than_us: wants("temporary").then_some(1_000),
-        courses: wants("leaks").then(|| Trend::slices(0, end_us)),
+        trends: wants("leaks").then(|| Trend::slices(0, end_us)),
         ..Plan::default()
     }
 }
@@ -61,6 +61,6 @@ fn measure(file: &str, name: &str) {
     println!(
         "{name:<12} {events} events, opened in {opened:.1?}, done in {total:.1?}, {:.1} ns/event, {resident}, {} sites",
         total.as_nanos() as f64 / events.max(1) as f64,
-        findings.window_sites.len().max(findings.courses.len())
+        findings.window_sites.len().max(findings.trends.len())
     );
 }

@@ -1,4 +1,4 @@
-//! What the course of a site's live memory says about what it leaked.
+//! What the trend of a site's live memory says about what it leaked.
 
 use crate::looks::{Appearance, Appearances};
 use crate::sites::Wanted;
@@ -56,22 +56,22 @@ impl Leaks {
             let process = &profile.processes[index.0 as usize];
             let run = Trend::slices(process.started_us, process.ended_us);
             let leaked_at = |site: &TrendSite| leaked.get(&(index, site.stack)).copied();
-            // Which rows are worth a course: most sites free what they allocate long before the end.
-            let worth = findings.courses.iter().filter(|site| leaked_at(site).is_some() || was_held(site));
+            // Which rows are worth a trend: most sites free what they allocate long before the end.
+            let worth = findings.trends.iter().filter(|site| leaked_at(site).is_some() || was_held(site));
             let candidates: FxHashSet<Appearance> = worth.map(|site| looks.of_stack(site.stack).0).collect();
-            let mut courses: FxHashMap<Appearance, (Trend, (u64, u64))> = FxHashMap::default();
-            for site in findings.courses.iter().filter(|site| wanted.includes(site.stack)) {
+            let mut trends: FxHashMap<Appearance, (Trend, (u64, u64))> = FxHashMap::default();
+            for site in findings.trends.iter().filter(|site| wanted.includes(site.stack)) {
                 let (look, folded) = looks.of_stack(site.stack);
                 if candidates.contains(&look) {
-                    let (course, sum) = courses.entry(look).or_insert_with(|| (Trend::new(run), (0, 0)));
-                    course.add(site);
+                    let (trend, sum) = trends.entry(look).or_insert_with(|| (Trend::new(run), (0, 0)));
+                    trend.add(site);
                     let own = leaked_at(site).map_or((0, 0), |own| (own.leaked_bytes, own.leaked_blocks));
                     *sum = (sum.0.saturating_add(own.0), sum.1.saturating_add(own.1));
                     leaks.meet(look, site.stack, folded);
                 }
             }
-            for (look, (course, leaked)) in courses {
-                leaks.judge(look, &course, leaked);
+            for (look, (trend, leaked)) in trends {
+                leaks.judge(look, &trend, leaked);
             }
         }
         leaks.finish()
@@ -108,10 +108,10 @@ impl Gathered {
         self.row_of_stack.insert(stack, row);
     }
 
-    fn judge(&mut self, look: Appearance, course: &Trend, leaked: (u64, u64)) {
+    fn judge(&mut self, look: Appearance, trend: &Trend, leaked: (u64, u64)) {
         let row = self.by_look[&look];
         let (metrics, deciding) = (&mut self.rows[row].metrics, &mut self.deciding[row]);
-        let counts = course.counts();
+        let counts = trend.counts();
         metrics.first_us = match metrics.verdict {
             None => counts.first_us,
             Some(_) => metrics.first_us.min(counts.first_us),
@@ -119,8 +119,8 @@ impl Gathered {
         metrics.last_us = metrics.last_us.max(counts.last_us);
         metrics.freed_at_end_bytes = metrics.freed_at_end_bytes.saturating_add(counts.freed_bytes_at_end);
         if metrics.verdict.is_none() || leaked > deciding.0 {
-            metrics.verdict = Some(course.verdict());
-            *deciding = (leaked, course.grew_until_freed_at_end());
+            metrics.verdict = Some(trend.verdict());
+            *deciding = (leaked, trend.grew_until_freed_at_end());
         }
         metrics.leaked_bytes = metrics.leaked_bytes.saturating_add(leaked.0);
         metrics.leaked_blocks = metrics.leaked_blocks.saturating_add(leaked.1);

@@ -30,17 +30,17 @@ pub(super) fn analyses(data: &[u8]) {
         chains: true,
         temporary_within: Some(3),
         shorter_than_us: Some(1_000),
-        courses: Some(Trend::slices(0, 1_000_000)),
+        trends: Some(Trend::slices(0, 1_000_000)),
         ..Plan::default()
     };
     for process in 0..3 {
         let mut pass = Pass::new(plan);
         if trace.analyse(ProcessIndex(process), &mut pass).is_ok() {
-            for site in pass.finish().courses {
-                let mut course = Trend::new(Trend::slices(0, 1_000_000));
-                course.add(&site);
-                course.verdict();
-                course.grew_until_freed_at_end();
+            for site in pass.finish().trends {
+                let mut trend = Trend::new(Trend::slices(0, 1_000_000));
+                trend.add(&site);
+                trend.verdict();
+                trend.grew_until_freed_at_end();
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Why a metric is not fine, and what to do about it, as people read it.
 
-use super::position::Confidence;
+use super::compare::Confidence;
 use crate::limit::{Limit, Limits};
 use crate::measurement::{Measurement, Metric};
 use crate::result::{Conclusion, Position, Window};

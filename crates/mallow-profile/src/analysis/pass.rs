@@ -3,11 +3,11 @@
 use super::block::{Block, Death, entry};
 use super::blocks::Blocks;
 use super::chains::ChainsAggregator;
-use super::course::TrendsAggregator;
 use super::histogram::Histogram;
 use super::short_lived::ShortLivedAggregator;
 use super::threads::ThreadsAggregator;
 use super::timeline::TimelineAggregator;
+use super::trend::TrendsAggregator;
 use super::window::WindowAggregator;
 use super::{Findings, Plan};
 use crate::{Aggregator, BlockId, ReallocAttribution, StackId, ThreadIndex};
@@ -27,7 +27,7 @@ pub struct Pass {
     chains: Option<ChainsAggregator>,
     temporary: Option<ShortLivedAggregator>,
     short_lived: Option<ShortLivedAggregator>,
-    courses: Option<TrendsAggregator>,
+    trends: Option<TrendsAggregator>,
 }
 
 impl Pass {
@@ -46,7 +46,7 @@ impl Pass {
             chains: plan.chains.then(ChainsAggregator::default),
             temporary: plan.temporary_within.map(|_| ShortLivedAggregator::default()),
             short_lived: plan.shorter_than_us.map(|_| ShortLivedAggregator::default()),
-            courses: plan.courses.map(TrendsAggregator::new),
+            trends: plan.trends.map(TrendsAggregator::new),
         }
     }
 
@@ -64,8 +64,8 @@ impl Pass {
         if let Some(chains) = &mut self.chains {
             chains.ended(block);
         }
-        if let Some(courses) = &mut self.courses {
-            courses.died(&gone, &death);
+        if let Some(trends) = &mut self.trends {
+            trends.died(&gone, &death);
         }
     }
 
@@ -92,8 +92,8 @@ impl Pass {
         };
         let new = self.born(thread, site, size, time_us);
         // The old block after the new one: what is resized all the time is not gone in between.
-        if let Some(courses) = &mut self.courses {
-            courses.died(&old, &death);
+        if let Some(trends) = &mut self.trends {
+            trends.died(&old, &death);
         }
         new
     }
@@ -129,13 +129,13 @@ impl Pass {
         if let Some(timeline) = &mut self.timeline {
             timeline.born(&block);
         }
-        if let Some(courses) = &mut self.courses {
-            courses.born(&block);
+        if let Some(trends) = &mut self.trends {
+            trends.born(&block);
         }
         self.blocks.insert(block)
     }
 
-    /// Tells everybody but chains and courses, to whom a resized block is not gone.
+    /// Tells everybody but chains and trends, to whom a resized block is not gone.
     #[inline]
     fn died(&mut self, thread: ThreadIndex, id: BlockId, time_us: u64) -> Option<(Block, Death)> {
         let block = self.blocks.remove(id)?;
@@ -193,7 +193,7 @@ impl Pass {
             chain_sites,
             temporary: self.temporary.map(|fold| fold.finish(stack_of)).unwrap_or_default(),
             short_lived: self.short_lived.map(|fold| fold.finish(stack_of)).unwrap_or_default(),
-            courses: self.courses.map(|fold| fold.finish(stack_of)).unwrap_or_default(),
+            trends: self.trends.map(|fold| fold.finish(stack_of)).unwrap_or_default(),
         }
     }
 }

@@ -413,15 +413,15 @@ impl Twin {
         self.blocks.iter().any(|block| block.stack == stack && block.born_us < at_us)
     }
 
-    /// By stack: live bytes by slice, where a block of no bytes weighs one, and what else a course is made from.
-    pub(crate) fn courses(&self, run: Slices) -> Vec<(StackId, Vec<Level>, Counts)> {
+    /// By stack: live bytes by slice, where a block of no bytes weighs one, and what else a trend is made from.
+    pub(crate) fn trends(&self, run: Slices) -> Vec<(StackId, Vec<Level>, Counts)> {
         let end_us = run.begin_us(run.count() * 98 / 100);
         let moments = self.moments_between_events();
         let weight = |live: &[usize], stack: u32| -> u64 {
             let own = live.iter().map(|&block| &self.blocks[block]).filter(|block| block.stack == stack);
             own.map(|block| block.size.max(1)).sum()
         };
-        let course = |stack: u32| {
+        let trend = |stack: u32| {
             let mut before = 0;
             let levels = (0..run.count()).map(|slice| {
                 let own = moments.iter().filter(|(at, ..)| run.of(*at) == slice);
@@ -450,7 +450,7 @@ impl Twin {
             };
             (StackId(stack), levels, counts)
         };
-        self.stacks().into_iter().map(course).collect()
+        self.stacks().into_iter().map(trend).collect()
     }
 }
 

@@ -32,9 +32,9 @@ use crate::StackId;
 
 /// The share of a run, at its end, in which programs tidy up.
 pub const SHARE_AT_END_PERCENT: usize = 2;
-/// Below this many allocations a course is a matter of chance.
+/// Below this many allocations a trend is a matter of chance.
 const ALLOCATIONS_MIN: u64 = 20;
-/// Below this many microseconds, a run has no course.
+/// Below this many microseconds, a run has no trend.
 const RUN_US_MIN: u64 = 1_000;
 /// Slices of a run that is judged: each is a hundredth.
 const SLICES: usize = 100;
@@ -109,14 +109,14 @@ pub struct Trend {
     counts: Counts,
 }
 
-/// A site and its course.
+/// A site and its trend.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrendSite {
     /// The stack; none when none was taken.
     pub stack: Option<StackId>,
     /// Its live bytes by slice.
     pub series: Series,
-    /// The rest that a course is made from.
+    /// The rest that a trend is made from.
     pub counts: Counts,
 }
 
@@ -260,7 +260,7 @@ fn floor_after(floor: &[u64], slices: usize) -> u64 {
     slices.checked_sub(1).map_or(0, |at| floor[at])
 }
 
-/// The courses of all sites, while events pass.
+/// The trends of all sites, while events pass.
 #[derive(Debug)]
 pub(super) struct TrendsAggregator {
     cursor: Cursor,

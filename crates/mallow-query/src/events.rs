@@ -59,7 +59,7 @@ pub(crate) fn event_report<'a>(
         chains: asked.chains,
         temporary_within: asked.temporary_within,
         shorter_than_us: asked.short_lived_us,
-        courses: None,
+        trends: None,
     };
     let mut findings = passes(document, &read, plan).map_err(|stop| match stop {
         Stop::NoEvents => without_events(document),

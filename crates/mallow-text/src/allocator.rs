@@ -1,5 +1,6 @@
 //! The page of `mallow import` for an allocator's own statistics.
 
+use crate::wording::Columns;
 use crate::{Style, cut_end, grouped, printable};
 use mallow_base::Bytes;
 use mallow_profile::{AllocatorMetrics, AllocatorState, Arena, Bin};
@@ -35,12 +36,12 @@ fn title(state: &AllocatorState, style: Style) -> String {
 
 /// A text behind a head, its further lines under its first one.
 fn hanging(head: &str, text: &str, width: usize) -> Vec<String> {
-    let indent = head.chars().count().min(MEANING_COLUMN);
+    let indent = head.columns().min(MEANING_COLUMN);
     let room = width.saturating_sub(indent).max(20);
     let mut lines: Vec<String> = Vec::new();
     let mut line = String::new();
     for word in text.split(' ') {
-        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > room {
+        if !line.is_empty() && line.columns() + 1 + word.columns() > room {
             lines.push(std::mem::take(&mut line));
         }
         if !line.is_empty() {

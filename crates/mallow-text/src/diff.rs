@@ -5,6 +5,7 @@
 mod markdown;
 
 use crate::report::whole_frame;
+use crate::wording::Columns;
 use crate::{Style, cut_end, frame_text, grouped, metric, plural, printable};
 use mallow_base::{Bytes, Frame};
 use mallow_profile::{Level, Profile, Rename};
@@ -391,7 +392,7 @@ impl Page<'_> {
         for (names, stats) in renames.iter().take(limit) {
             let metric = self.moved_metric(stats.change);
             let sites = plural(stats.sites as u64, "site");
-            let names = cut_end(names, width.saturating_sub(sites.chars().count() + 2));
+            let names = cut_end(names, width.saturating_sub(sites.columns() + 2));
             out.push(format!("{metric:>12}  {names}  {}", style.dim(&sites)));
         }
         if renames.len() > limit {
@@ -401,7 +402,7 @@ impl Page<'_> {
         for row in others.iter().take(limit) {
             let frame = row.after.as_ref().and_then(|side| side.frames.first()).copied();
             let mark = mark(row.level);
-            let text = frame_text(frame, width.saturating_sub(mark.chars().count() + 2));
+            let text = frame_text(frame, width.saturating_sub(mark.columns() + 2));
             out.push(format!(
                 "{:>12}  {text}  {}",
                 self.moved_metric(row.change(self.by())),

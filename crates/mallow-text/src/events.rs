@@ -8,6 +8,7 @@ mod threads;
 mod timeline;
 mod window;
 
+use crate::wording::Columns;
 use crate::{Style, cut_end, frame_text, printable};
 use chains::chains;
 use histogram::histograms;
@@ -75,7 +76,7 @@ impl Page<'_> {
                 self.time(recording.duration_us)
             ),
         };
-        let left = self.style.width.saturating_sub(end.chars().count() + 2);
+        let left = self.style.width.saturating_sub(end.columns() + 2);
         let command = match recording.command.is_empty() {
             true => "a program that is not named".to_owned(),
             false => printable(&recording.command.join(" ")),

@@ -6,6 +6,7 @@
 mod scale;
 mod svg;
 
+use crate::wording::Columns;
 use scale::Scale;
 pub(crate) use scale::Unit;
 use svg::Svg;
@@ -146,7 +147,7 @@ impl Plot {
             if let Some(shade) = band.shade {
                 svg.rectangle((from, TOP), (width, BOTTOM - TOP), SHADES[shade % SHADES.len()]);
             }
-            let length = band.label.chars().count() as f64 * LETTER;
+            let length = band.label.columns() as f64 * LETTER;
             if length + 6.0 <= width {
                 let middle = "text-anchor=\"middle\" font-size=\"12\"";
                 svg.text((from + width / 2.0, TOP - 7.0), &band.label, middle, PALE_INK);
@@ -196,7 +197,7 @@ impl Plot {
     fn draw_legend(&self, svg: &mut Svg) {
         let (mut x, mut y) = (LEFT, BOTTOM + 72.0);
         for curve in self.curves.iter().filter(|curve| !curve.name.is_empty()) {
-            let length = 44.0 + curve.name.chars().count() as f64 * LETTER;
+            let length = 44.0 + curve.name.columns() as f64 * LETTER;
             if x > LEFT && x + length > WIDTH - 10.0 {
                 (x, y) = (LEFT, y + 18.0);
             }

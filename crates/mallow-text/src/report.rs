@@ -10,6 +10,7 @@ mod tree;
 
 pub(super) use stacks::whole_frame;
 
+use crate::wording::Columns;
 use crate::{Style, cut_end, exit_text, grouped, metric, plural, printable};
 use mallow_base::{Bytes, Count, Micros, Percent};
 use mallow_profile::{Profile, SiteTotals, TimeUnit, Totals};
@@ -87,7 +88,7 @@ impl Page<'_> {
             Some(name) if recording.duration_us == 0 => name,
             Some(name) => format!("{name}, {took}"),
         };
-        let left = self.style.width.saturating_sub(end.chars().count() + 2);
+        let left = self.style.width.saturating_sub(end.columns() + 2);
         let command = if recording.command.is_empty() {
             "a program that is not named".to_owned()
         } else {

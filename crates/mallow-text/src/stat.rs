@@ -1,6 +1,7 @@
 //! The table of `mallow stat`. Counts stand there in full, because their point is to be compared.
 
 use crate::summary::not_its_heap;
+use crate::wording::Columns;
 use crate::{Style, cut_end, exit_text, grouped, plural, printable};
 use mallow_base::{Bytes, Count, Micros};
 use mallow_profile::Exit;
@@ -52,7 +53,7 @@ fn title(measured: &Measured<'_>, style: Style) -> String {
     } else if measured.runs.len() > 1 {
         end += &format!(", {}", plural(measured.runs.len() as u64, "run"));
     }
-    let left = style.width.saturating_sub(end.chars().count() + 2);
+    let left = style.width.saturating_sub(end.columns() + 2);
     format!("{}: {end}", style.bold(&cut_end(&printable(&measured.command), left)))
 }
 

@@ -1,5 +1,6 @@
 //! The summary that ends `mallow record`: everything in 24 lines of 80 columns.
 
+use crate::wording::Columns;
 use crate::{Style, cut_end, exit_text, frame_with_caller, grouped, metric, plural, printable, shell_word};
 use mallow_base::{Bytes, Count, Micros, Percent};
 use mallow_view::{Measure, Next, Summary, Top, TopRow};
@@ -54,7 +55,7 @@ fn title(summary: &Summary<'_>, style: Style) -> String {
     if summary.processes > 1 {
         end += &format!(", {}", plural(summary.processes as u64, "process"));
     }
-    let left = style.width.saturating_sub(end.chars().count() + 2);
+    let left = style.width.saturating_sub(end.columns() + 2);
     format!("{}: {end}", style.bold(&cut_end(&printable(&summary.command), left)))
 }
 
@@ -126,11 +127,11 @@ fn next_lines(next: &[Next], trace: &str, room: usize, style: Style) -> Vec<Stri
     if commands.is_empty() {
         return vec![format!("trace: {}", shell_word(trace))];
     }
-    let width = commands.iter().map(|command| command.chars().count()).max().unwrap_or_default();
+    let width = commands.iter().map(|command| command.columns()).max().unwrap_or_default();
     let lines = commands.iter().zip(next).enumerate().map(|(index, (command, next))| {
         let label = if index == 0 { "next:" } else { "" };
         let line = format!("{label:<6}{command:<width$}  # {}", next.why);
-        if line.chars().count() <= style.width {
+        if line.columns() <= style.width {
             format!("{label:<6}{command:<width$}  {}", style.dim(&format!("# {}", next.why)))
         } else {
             format!("{label:<6}{command}")

@@ -4,6 +4,7 @@ use mallow_base::grouped;
 use mallow_base::{Bytes, Count, Frame};
 use mallow_profile::Exit;
 use mallow_view::{Measure, place, short_name};
+use unicode_width::UnicodeWidthStr;
 
 /// A measure's figure with its unit; counts in full as long as they fit ten columns.
 pub fn metric(measure: Measure, value: u64) -> String {
@@ -24,12 +25,24 @@ pub fn plural(count: u64, one: &str) -> String {
     format!("{} {one}{ending}", metric(Measure::Allocations, count))
 }
 
+/// How wide a text stands on a terminal.
+pub(crate) trait Columns {
+    /// Its columns: two for a letter of Chinese or Japanese, none for a mark upon another.
+    fn columns(&self) -> usize;
+}
+
+impl Columns for str {
+    fn columns(&self) -> usize {
+        self.width()
+    }
+}
+
 /// Cuts the end of a text that is too long for `width` columns.
 pub fn cut_end(text: &str, width: usize) -> String {
-    if text.chars().count() <= width {
+    if text.columns() <= width {
         return text.to_owned();
     }
-    let kept: String = text.chars().take(width.saturating_sub(1)).collect();
+    let kept = part(text.char_indices().map(|(at, c)| at + c.len_utf8()), |end| &text[..end], width);
     format!("{}…", kept.trim_end())
 }
 
@@ -38,7 +51,7 @@ pub fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
         match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+            Some(line) if line.columns() + 1 + word.columns() <= width => {
                 line.push(' ');
                 line.push_str(word);
             }
@@ -53,17 +66,21 @@ pub fn frame_with_caller(frame: Option<&Frame>, caller: Option<&Frame>, width: u
     let name = frame_text(frame, width);
     let Some(caller) = caller else { return name };
     let both = format!("{name} from {}", frame_text(Some(caller), usize::MAX));
-    if both.chars().count() <= width { both } else { name }
+    if both.columns() <= width { both } else { name }
 }
 
 /// Cuts the beginning of a text that is too long: the end of a function's name tells more than its namespace.
 pub fn cut_start(text: &str, width: usize) -> String {
-    let length = text.chars().count();
-    if length <= width {
+    if text.columns() <= width {
         return text.to_owned();
     }
-    let kept: String = text.chars().skip(length - width.saturating_sub(1)).collect();
+    let kept = part(text.char_indices().rev().map(|(at, _)| at), |begin| &text[begin..], width);
     format!("…{kept}")
+}
+
+/// The longest of the growing parts of a text that leaves a column for a mark.
+fn part<'a>(places: impl Iterator<Item = usize>, of: impl Fn(usize) -> &'a str, width: usize) -> &'a str {
+    places.map(of).take_while(|part| part.columns() < width).last().unwrap_or("")
 }
 
 /// `function (file:line)` in at most `width` columns.
@@ -75,7 +92,7 @@ pub fn frame_text(frame: Option<&Frame>, width: usize) -> String {
         return cut_start(&name, width);
     }
     let place = cut_end(&place, width / 2);
-    let left = width.saturating_sub(place.chars().count() + 1);
+    let left = width.saturating_sub(place.columns() + 1);
     format!("{} {place}", cut_start(&name, left))
 }
 
@@ -143,6 +160,8 @@ mod tests {
         assert_eq!(cut_end("µµµµµ", 4), "µµµ…");
         assert_eq!(cut_start("abcdef", 4), "…def");
         assert_eq!(cut_end("abc", 0), "…");
+        assert_eq!((cut_end("日本語の道", 7).as_str(), "日本語…".columns()), ("日本語…", 7));
+        assert_eq!((cut_start("日本語の道", 6).as_str(), cut_end("日本語の道", 10).columns()), ("…の道", 10));
     }
 
     #[test]

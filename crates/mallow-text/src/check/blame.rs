@@ -3,6 +3,7 @@
 //! A line takes as much as fits. Where there is no room, functions of libraries are left out first, and an ellipsis stands for
 //! them; functions of the project never are: they go on in further lines.
 
+use crate::wording::Columns;
 use crate::{cut_start, frame_text, printable};
 use mallow_base::Frame;
 use mallow_view::{is_own, place, short_name};
@@ -35,7 +36,7 @@ struct Part {
 }
 
 fn chain(frames: &[&Frame], start: &str, width: usize) -> Vec<String> {
-    let room = width.saturating_sub(GOES_ON.chars().count().max(start.chars().count()));
+    let room = width.saturating_sub(GOES_ON.columns().max(start.columns()));
     let mut parts: Vec<Part> = Vec::new();
     for (at, frame) in frames.iter().enumerate() {
         let is_kept = at == 0 || is_own(frame);
@@ -56,7 +57,7 @@ fn placed(frame: &Frame, width: usize) -> String {
     if place.is_empty() {
         return cut_start(&name, width);
     }
-    format!("{} {place}", cut_start(&name, width.saturating_sub(place.chars().count() + 1).max(2)))
+    format!("{} {place}", cut_start(&name, width.saturating_sub(place.columns() + 1).max(2)))
 }
 
 /// The parts, without the outermost ones of libraries where they do not fit into a line.
@@ -71,8 +72,8 @@ fn fitting(parts: Vec<Part>, start: &str, width: usize) -> Vec<String> {
                 false => texts.push(LEFT_OUT.to_owned()),
             }
         }
-        let columns: usize = texts.iter().map(|text| text.chars().count() + FROM.chars().count()).sum();
-        if start.chars().count() + columns <= width + FROM.chars().count() {
+        let columns: usize = texts.iter().map(|text| text.columns() + FROM.columns()).sum();
+        if start.columns() + columns <= width + FROM.columns() {
             return texts;
         }
         let Some(at) = parts.iter().zip(&kept).rposition(|(part, kept)| *kept && !part.is_kept) else {
@@ -87,8 +88,8 @@ fn broken(texts: &[String], start: &str, width: usize) -> Vec<String> {
     let mut lines = vec![start.to_owned()];
     let mut is_first = true;
     for text in texts {
-        let last = lines.last_mut().map(|line| line.chars().count()).unwrap_or(0);
-        let fits = last + FROM.chars().count() + text.chars().count() <= width;
+        let last = lines.last_mut().map(|line| line.columns()).unwrap_or(0);
+        let fits = last + FROM.columns() + text.columns() <= width;
         match lines.last_mut() {
             Some(line) if is_first => line.push_str(text),
             Some(line) if fits => {

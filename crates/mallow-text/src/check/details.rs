@@ -4,6 +4,7 @@
 
 use super::blame;
 use super::metrics::{change, operations};
+use crate::wording::Columns;
 use crate::{Style, grouped, plural, printable, wrapped};
 use mallow_base::Bytes;
 use mallow_gate::measurement::Metric;
@@ -199,7 +200,7 @@ fn varying_lines(test: &TestResult, limit: usize, style: Style) -> Vec<String> {
 
 fn left_lines(test: &TestResult, limit: usize, style: Style) -> Vec<String> {
     let each = left(test, usize::MAX, <[_]>::to_vec).rows;
-    let metrics = each.iter().map(|row| amount(row.blocks, row.bytes, row.descriptors).chars().count());
+    let metrics = each.iter().map(|row| amount(row.blocks, row.bytes, row.descriptors).columns());
     let columns = metrics.max().unwrap_or(0).max(METRIC_COLUMNS_MIN);
     let width = style.width.saturating_sub(columns + 2);
     let left = left(test, limit, |frames| blame::lines(frames, 0, width));
@@ -245,10 +246,9 @@ fn amount(blocks: u64, bytes: u64, descriptors: u64) -> String {
 
 /// Figures in a column, stacks in what is left of the width.
 fn table(rows: &[Row<'_>], style: Style) -> Vec<String> {
-    let columns =
-        rows.iter().map(|row| row.metric.chars().count()).max().unwrap_or(0).max(METRIC_COLUMNS_MIN);
+    let columns = rows.iter().map(|row| row.metric.columns()).max().unwrap_or(0).max(METRIC_COLUMNS_MIN);
     let of_row = |row: &Row<'_>| {
-        let left = style.width.saturating_sub(columns + 2 + row.mark.chars().count());
+        let left = style.width.saturating_sub(columns + 2 + row.mark.columns());
         let mut stack = blame::lines(&row.frames, row.blamed, left).into_iter();
         let first = stack.next().unwrap_or_default();
         let mut lines =

@@ -1,5 +1,6 @@
 //! A stack in one line: `Buffer::grow (buf.rs:88) ← encode ← main`.
 
+use crate::wording::Columns;
 use crate::{cut_start, frame_text, printable};
 use mallow_base::Frame;
 use mallow_view::{place, short_name};
@@ -17,8 +18,7 @@ pub(crate) fn chain(frames: &[&Frame], width: usize) -> String {
     let with_line = callers.first().filter(|caller| caller.file.is_some() && caller.line.is_some());
     if let (Some(name), Some(caller)) = (names.first_mut(), with_line) {
         let placed = frame_text(Some(caller), usize::MAX);
-        let whole =
-            frame_text(Some(first), width).chars().count() + FROM.chars().count() + placed.chars().count();
+        let whole = frame_text(Some(first), width).columns() + FROM.columns() + placed.columns();
         let rest = if callers.len() > 1 { ellipsis_columns() } else { 0 };
         if whole + rest <= width {
             *name = placed;
@@ -38,7 +38,7 @@ pub(crate) fn lines(frames: &[&Frame], width: usize) -> Vec<String> {
             continue;
         }
         const AT: &str = "  at ";
-        let left = width.saturating_sub(AT.chars().count() + place.chars().count() + 1);
+        let left = width.saturating_sub(AT.columns() + place.columns() + 1);
         let name = cut_start(&printable(&short_name(&frame.function)), left);
         lines.push(format!("{AT}{name} {place}"));
     }
@@ -47,9 +47,9 @@ pub(crate) fn lines(frames: &[&Frame], width: usize) -> Vec<String> {
 
 /// A text and as many names behind it as fit.
 fn joined(mut text: String, names: &[String], width: usize) -> String {
-    let mut length = text.chars().count();
+    let mut length = text.columns();
     for (at, name) in names.iter().enumerate() {
-        let longer = length + FROM.chars().count() + name.chars().count();
+        let longer = length + FROM.columns() + name.columns();
         let is_last = at + 1 == names.len();
         let room = if is_last { width } else { width.saturating_sub(ellipsis_columns()) };
         if longer > room {
@@ -68,7 +68,7 @@ fn joined(mut text: String, names: &[String], width: usize) -> String {
 
 /// Columns of the ellipsis that stands for callers.
 fn ellipsis_columns() -> usize {
-    FROM.chars().count() + 1
+    FROM.columns() + 1
 }
 
 #[cfg(test)]

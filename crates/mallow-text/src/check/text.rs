@@ -2,6 +2,7 @@
 
 use super::details;
 use super::metrics::{each, from_baseline, operations, per_operation, steadiness};
+use crate::wording::Columns as _;
 use crate::{Style, cut_end, grouped, plural, printable, shell_word};
 use mallow_gate::measurement::Metric;
 use mallow_gate::result::{CheckResult, Outcome, TestResult};
@@ -155,9 +156,7 @@ fn broken_at_commas(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for part in text.split_inclusive(", ") {
         match lines.last_mut() {
-            Some(line) if line.chars().count() + part.trim_end().chars().count() <= width => {
-                line.push_str(part)
-            }
+            Some(line) if line.columns() + part.trim_end().columns() <= width => line.push_str(part),
             _ => lines.push(part.to_owned()),
         }
     }
@@ -172,14 +171,14 @@ struct Columns {
 
 impl Columns {
     fn of(tests: &[&TestResult], width: usize) -> Self {
-        let mut metrics = HEADS.map(|head| head.chars().count());
+        let mut metrics = HEADS.map(|head| head.columns());
         for test in tests {
             for (column, cell) in metrics.iter_mut().zip(cells(test).iter().flatten()) {
-                *column = (*column).max(cell.chars().count());
+                *column = (*column).max(cell.columns());
             }
         }
         let others: usize = INDENT + metrics.iter().map(|column| column + 2).sum::<usize>();
-        let longest = tests.iter().map(|test| test.name.chars().count()).max().unwrap_or(0);
+        let longest = tests.iter().map(|test| test.name.columns()).max().unwrap_or(0);
         Self { name: longest.min(width.saturating_sub(others)).max(NAME_MIN), metrics }
     }
 
@@ -197,7 +196,7 @@ impl Columns {
         };
         let Some(cells) = cells(test) else { return vec![start(&name)] };
         let metrics = self.metrics_text(&cells);
-        if name.chars().count() > self.name {
+        if name.columns() > self.name {
             return vec![start(&name), format!("{:width$}{metrics}", "", width = INDENT + self.name)];
         }
         vec![format!("{}{metrics}", start(&format!("{name:<width$}", width = self.name)))]

@@ -1,6 +1,7 @@
 //! What each thread did.
 
 use super::Page;
+use crate::wording::Columns;
 use crate::{cut_end, metric, plural, printable};
 use mallow_base::Bytes;
 use mallow_profile::analysis::ThreadMetrics;
@@ -26,7 +27,7 @@ pub(super) fn threads(page: &Page<'_>, found: &Threads<'_>) -> Vec<String> {
     let several = found.rows.iter().any(|row| row.pid != found.rows[0].pid);
     for row in found.rows.iter().take(limit) {
         let line = columns(&row.metrics);
-        let left = page.style.width.saturating_sub(line.chars().count() + 2);
+        let left = page.style.width.saturating_sub(line.columns() + 2);
         out.push(format!("{line}  {}", cut_end(&name(row, several), left)));
     }
     if found.rows.len() > limit {

@@ -2,6 +2,7 @@
 
 use super::bars::bars;
 use super::{GUTTER, Page};
+use crate::wording::Columns;
 use crate::{grouped, metric, printable};
 use mallow_base::{Bytes, Count};
 use mallow_profile::LiveSample;
@@ -94,7 +95,7 @@ fn axis(page: &Page<'_>, time: &Slices) -> String {
     // The last slice ends with the microsecond behind the last event.
     let end_us = time.begin_us(time.count()).saturating_sub(1);
     let [start, middle, end] = [at(0), at(time.count() / 2), page.time(end_us)];
-    let width = |text: &str| text.chars().count();
+    let width = |text: &str| text.columns();
     let columns = time.count();
     let before = (columns / 2).saturating_sub(width(&start) + width(&middle) / 2);
     let after = columns.saturating_sub(width(&start) + before + width(&middle) + width(&end));

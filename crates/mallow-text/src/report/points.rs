@@ -1,6 +1,7 @@
 //! Program points: every figure of a site, in a small grid above its stack.
 
 use super::{LIMIT, Page, average_size};
+use crate::wording::Columns;
 use crate::{metric, plural};
 use mallow_base::{Bytes, Count};
 use mallow_profile::SiteTotals;
@@ -161,7 +162,7 @@ impl Page<'_> {
         let mut text = String::new();
         for part in parts.into_iter().flatten() {
             let separator = if text.is_empty() { "" } else { ", " };
-            if text.chars().count() + separator.len() + part.chars().count() > width {
+            if text.columns() + separator.len() + part.columns() > width {
                 break;
             }
             text.push_str(separator);

@@ -2,6 +2,7 @@
 
 use super::leaks;
 use super::{LIMIT, Page, average_size};
+use crate::wording::Columns;
 use crate::{frame_text, metric, plural, printable};
 use mallow_base::{Bytes, Count, Frame, Percent};
 use mallow_profile::SiteTotals;
@@ -88,7 +89,7 @@ impl Page<'_> {
         let line = |line: &Line<'_>| {
             let times =
                 if line.times > 1 { format!("  × {}", Count(line.times as u64)) } else { String::new() };
-            let left = width.saturating_sub(times.chars().count());
+            let left = width.saturating_sub(times.columns());
             let text = if all { whole_frame(line.frame) } else { frame_text(Some(line.frame), left) };
             format!("{text}{times}")
         };

@@ -1,6 +1,7 @@
 //! The totals, and how they divide over processes.
 
 use super::{LIMIT, Page, per_operation};
+use crate::wording::Columns;
 use crate::{cut_end, grouped, metric, plural, printable, signal_name};
 use mallow_base::{Bytes, Percent};
 use mallow_profile::{Exit, Totals};
@@ -111,7 +112,7 @@ impl Page<'_> {
             let metrics: String =
                 columns.iter().map(|(_, width, _, of)| format!("{:>width$}", of(&process.totals))).collect();
             let line = format!("{metrics}  {exit:<9}{:>8}  ", process.pid);
-            let left = self.style.width.saturating_sub(line.chars().count());
+            let left = self.style.width.saturating_sub(line.columns());
             line + &cut_end(&printable(&process.command), left)
         }));
         if processes.len() > limit {

@@ -2,6 +2,7 @@
 //! between them and the names.
 
 use super::Page;
+use crate::wording::Columns;
 use crate::{cut_end, plural};
 use mallow_base::Percent;
 use mallow_view::TreeLayout;
@@ -123,7 +124,7 @@ impl Page<'_> {
 
     /// Columns that a prefix leaves for text.
     fn room(&self, prefix: &str) -> usize {
-        self.style.width.saturating_sub(METRICS_WIDTH + prefix.chars().count())
+        self.style.width.saturating_sub(METRICS_WIDTH + prefix.columns())
     }
 
     /// A line without figures.

@@ -9,12 +9,12 @@ mod outputs;
 mod prepared;
 pub(crate) mod request;
 mod shell;
+mod suite_file;
 mod unhooked;
 mod update;
 
 use mallow_query::Failure;
 use request::{Check, Job};
-use std::path::Path;
 
 /// Does what was asked for with a suite.
 pub(crate) fn run(check: &Check) -> Result<u8, Failure> {
@@ -26,11 +26,4 @@ pub(crate) fn run(check: &Check) -> Result<u8, Failure> {
         Job::Shell(name) => shell::open(check, name),
         Job::Markers(folder) => markers::write(folder),
     }
-}
-
-/// A file's text, or why it cannot be had.
-fn read(path: &Path) -> Result<String, Failure> {
-    std::fs::read_to_string(path).map_err(|error| {
-        Failure::new(format!("cannot read {}: {}.", path.display(), mallow_query::reason(&error)))
-    })
 }

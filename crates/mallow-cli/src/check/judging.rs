@@ -3,6 +3,7 @@
 use super::ci_environment::CiEnvironment;
 use super::outputs::Outputs;
 use super::request::{Check, CheckForm, Job};
+use super::suite_file;
 use super::update;
 use crate::{exit_code, output, preload, words};
 use mallow_check::baselines::Baselines;
@@ -27,7 +28,7 @@ use std::time::Duration;
 pub(crate) fn run(check: &Check) -> Result<u8, Failure> {
     let ci_environment = CiEnvironment::of(|name| std::env::var_os(name));
     let suite = Suite::open(check.suite.as_deref(), &check.only)?;
-    let baselines = baselines(check, &suite)?;
+    let baselines = suite_file::baselines(check, &suite)?;
     let result = measured(check, &suite, &baselines)?;
     if let Job::Update { accept_blind } = check.job {
         return update::of_result(check, &result, &baselines, accept_blind, &ci_environment);
@@ -36,12 +37,6 @@ pub(crate) fn run(check: &Check) -> Result<u8, Failure> {
     let outcome = outcome(&result, check.baselines.allow_improvement);
     // A check of no test has checked nothing, which must not pass.
     Ok(outcome.map_or(exit_code::BAD_INPUT, Weight::exit_code))
-}
-
-/// Where a suite's baselines are.
-pub(crate) fn baselines(check: &Check, suite: &Suite) -> Result<Baselines, Failure> {
-    let folder = check.baselines.folder.as_ref().unwrap_or(&suite.gate.baselines);
-    Ok(Baselines::open(folder)?)
 }
 
 fn measured(check: &Check, suite: &Suite, baselines: &Baselines) -> Result<CheckResult, Failure> {
@@ -130,11 +125,11 @@ fn words(text: &OsStr) -> Result<Vec<OsString>, Failure> {
 fn thresholds(check: &Check, suite: &Suite) -> Result<Option<Thresholds>, Failure> {
     let path = check.baselines.thresholds.as_ref().or(suite.gate.thresholds.as_ref());
     let mut thresholds = match path {
-        Some(path) => Some(Thresholds::from_text(&super::read(path)?, &path.display().to_string())?),
+        Some(path) => Some(Thresholds::from_text(&suite_file::read(path)?, &path.display().to_string())?),
         None => None,
     };
     for path in &check.baselines.thresholds_from_logs {
-        let log = read_log(&super::read(path)?);
+        let log = read_log(&suite_file::read(path)?);
         let of_log = Thresholds::of_log(&log.tests);
         if of_log.iter().next().is_none() {
             return Err(Failure::new(format!(

@@ -1,7 +1,7 @@
 //! `mallow check --list`: the names that `--only` takes.
 
-use super::judging;
 use super::request::Check;
+use super::suite_file;
 use crate::{exit_code, output};
 use mallow_check::suite::Suite;
 use mallow_check::workdir::Workdir;
@@ -12,7 +12,7 @@ use mallow_text::printable;
 /// the last run or from baselines.
 pub(crate) fn list(check: &Check) -> Result<u8, Failure> {
     let suite = Suite::open(check.suite.as_deref(), &check.only)?;
-    let with_baseline = judging::baselines(check, &suite)?.all_names()?;
+    let with_baseline = suite_file::baselines(check, &suite)?.all_names()?;
     let mut names: Vec<String> = Vec::new();
     for test in &suite.tests {
         let mut results = Workdir::noted_regions(&suite.folder, &test.name);

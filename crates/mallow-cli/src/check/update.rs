@@ -2,7 +2,7 @@
 
 use super::ci_environment::CiEnvironment;
 use super::request::Check;
-use super::{judging, read};
+use super::suite_file::{self, read};
 use crate::{exit_code, output};
 use mallow_check::baselines::{Baselines, this_machine};
 use mallow_check::suite::Suite;
@@ -45,7 +45,7 @@ pub(crate) fn from_report(check: &Check, report: &Path, accept_blind: bool) -> R
         is_ci: ci_environment.ci || check.baselines.ci,
         machine: Machine::default(),
     };
-    write(&plan(&result, &judging::baselines(check, &suite)?, &options)?)
+    write(&plan(&result, &suite_file::baselines(check, &suite)?, &options)?)
 }
 
 /// Shows what changes and does it. What is refused makes the command fail.

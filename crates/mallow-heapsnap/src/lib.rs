@@ -1,0 +1,35 @@
+//! Snapshots of managed heaps: every object with its class, its size and its references.
+//!
+//! A Ruby dump, a V8 snapshot and a JVM dump are the same thing once they are read: a [`Graph`] of objects. What retains
+//! them is told by its [`DominatorTree`]: an object's retained size is what would be freed with it.
+//!
+//! This crate must never read a file, nor know how a format spells anything; `mallow-formats` fills the graph. It runs nothing in
+//! parallel: a page in a browser asks the same questions.
+//!
+//! In the order of reading:
+//! - [`Graph`]: objects in columns, references in one array, names once; [`GraphParts`] is how a reader hands them over.
+//! - [`AddressIndex`]: which object lies at an address.
+//! - [`DominatorTree`]: who keeps whom alive, and how much.
+//! - [`Snapshot`]: the graph with what else its file told.
+//! - [`Totals`]: sums by kind, class, site and generation.
+//! - [`Paths`], [`referrers`]: why an object is alive.
+
+mod address_index;
+mod dominator_tree;
+mod dominators;
+mod graph;
+mod names;
+mod paths;
+mod snapshot;
+mod totals;
+
+pub use address_index::AddressIndex;
+pub use dominator_tree::DominatorTree;
+pub use graph::{
+    Class, ClassId, Edge, EdgeLabel, Generation, Graph, GraphParts, KindId, ObjectId, Root, Runtime, Site,
+    SiteId,
+};
+pub use names::{NameId, Names};
+pub use paths::{Paths, Referrer, referrers};
+pub use snapshot::{DuplicateString, DuplicateStrings, Snapshot, TEXT_CHARS_MAX};
+pub use totals::{Group, Sum, Totals};

@@ -1,0 +1,87 @@
+//! Names, each kept once.
+
+use rustc_hash::FxHashMap;
+use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
+
+/// Index into [`Names`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct NameId(pub u32);
+
+/// Texts one behind the other, each once.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    text: String,
+    /// Where each ends.
+    ends: Vec<usize>,
+    /// From a text's hash to those that have it.
+    known: FxHashMap<u64, Vec<NameId>>,
+}
+
+impl Names {
+    /// The number of a text, which is a new one if nobody gave it before.
+    ///
+    /// # Panics
+    /// With more than 2^32 different texts.
+    pub fn intern(&mut self, text: &str) -> NameId {
+        let hash = hash(text);
+        if let Some(id) = self.find(hash, text) {
+            return id;
+        }
+        let id = self.push(text);
+        self.known.entry(hash).or_default().push(id);
+        id
+    }
+
+    /// Takes a text in under the next number, whether or not it is there. [`Names::intern`] does not find it.
+    ///
+    /// # Panics
+    /// With more than 2^32 texts.
+    pub fn push(&mut self, text: &str) -> NameId {
+        let id = NameId(u32::try_from(self.ends.len()).expect("fewer than 2^32 names"));
+        self.text.push_str(text);
+        self.ends.push(self.text.len());
+        id
+    }
+
+    fn find(&self, hash: u64, text: &str) -> Option<NameId> {
+        self.known.get(&hash)?.iter().copied().find(|id| self.get(*id) == text)
+    }
+
+    /// The text with a number.
+    pub fn get(&self, id: NameId) -> &str {
+        let at = id.0 as usize;
+        let start = if at == 0 { 0 } else { self.ends[at - 1] };
+        &self.text[start..self.ends[at]]
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+}
+
+fn hash(text: &str) -> u64 {
+    let mut hasher = BuildHasherDefault::<rustc_hash::FxHasher>::default().build_hasher();
+    hasher.write(text.as_bytes());
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_has_one_number() {
+        let mut names = Names::default();
+        let (a, empty, b) = (names.intern("String"), names.intern(""), names.intern("Array"));
+        assert_eq!(names.intern("String"), a);
+        assert_eq!(names.intern(""), empty);
+        assert_eq!((names.get(a), names.get(empty), names.get(b)), ("String", "", "Array"));
+        assert_eq!(names.len(), 3);
+    }
+}

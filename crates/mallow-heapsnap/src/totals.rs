@@ -1,0 +1,119 @@
+//! Sums by kind, class, site and generation.
+//!
+//! The retained bytes of a group are what would be freed if all of its objects were gone, as far as the dominator tree tells: an object counts that is
+//! below no other of its group. What two groups hold together belongs to neither.
+
+use crate::{ClassId, DominatorTree, Generation, Graph, ObjectId, SiteId};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// What objects come to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sum {
+    /// How many there are.
+    pub objects: u64,
+    /// Their own bytes.
+    pub bytes: u64,
+    /// The bytes that they and nobody else keep alive.
+    pub retained_bytes: u64,
+}
+
+/// A group and its sum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Group<K> {
+    /// Which.
+    pub key: K,
+    /// What its objects come to.
+    pub sum: Sum,
+}
+
+/// The sums of a heap.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// All objects.
+    pub all: Sum,
+    /// Those that nothing holds.
+    pub unreachable: Sum,
+    /// By class, in the order of the classes.
+    pub classes: Vec<Group<ClassId>>,
+    /// By site, those without one first.
+    pub sites: Vec<Group<Option<SiteId>>>,
+    /// By generation, those without one first.
+    pub generations: Vec<Group<Option<Generation>>>,
+}
+
+impl Totals {
+    /// Adds everything up.
+    pub fn new(graph: &Graph, tree: &DominatorTree) -> Totals {
+        let class_of = |object: ObjectId| graph.class_of(object).0;
+        let site_of = |object: ObjectId| graph.site_of(object).map_or(0, |site| site.0 + 1);
+        let generations = generations(graph);
+        let generation_of =
+            |object: ObjectId| graph.generation_of(object).map_or(0, |at| generations.group[&at]);
+        let mut all = Sum::default();
+        let mut unreachable = Sum::default();
+        for object in graph.objects() {
+            let bytes = graph.size_bytes(object);
+            all.add(bytes);
+            if !tree.is_reachable(object) {
+                unreachable.add(bytes);
+            }
+        }
+        all.retained_bytes = tree.reachable_bytes();
+        Totals {
+            all,
+            unreachable,
+            classes: groups(graph, tree, graph.classes().len(), class_of, ClassId),
+            sites: groups(graph, tree, graph.sites().len() + 1, site_of, |at| at.checked_sub(1).map(SiteId)),
+            generations: groups(graph, tree, generations.sorted.len() + 1, generation_of, |at| {
+                at.checked_sub(1).map(|at| generations.sorted[at as usize])
+            }),
+        }
+    }
+}
+
+impl Sum {
+    fn add(&mut self, bytes: u64) {
+        self.objects += 1;
+        self.bytes = self.bytes.saturating_add(bytes);
+    }
+}
+
+/// The generations that occur: a file may name any.
+struct Generations {
+    sorted: Vec<Generation>,
+    /// Its place among them, and one.
+    group: FxHashMap<Generation, u32>,
+}
+
+fn generations(graph: &Graph) -> Generations {
+    let met: FxHashSet<Generation> =
+        graph.objects().filter_map(|object| graph.generation_of(object)).collect();
+    let mut sorted: Vec<Generation> = met.into_iter().collect();
+    sorted.sort_unstable();
+    let group = (1..).zip(&sorted).map(|(at, generation)| (*generation, at)).collect();
+    Generations { sorted, group }
+}
+
+/// The groups that have objects.
+fn groups<K>(
+    graph: &Graph,
+    tree: &DominatorTree,
+    len: usize,
+    group_of: impl Fn(ObjectId) -> u32,
+    key: impl Fn(u32) -> K,
+) -> Vec<Group<K>> {
+    let mut sums = vec![Sum::default(); len];
+    for object in graph.objects() {
+        sums[group_of(object) as usize].add(graph.size_bytes(object));
+    }
+    tree.topmost(
+        len,
+        |object| Some(group_of(object)),
+        |group, _, bytes| {
+            let sum = &mut sums[group as usize].retained_bytes;
+            *sum = sum.saturating_add(bytes);
+        },
+    );
+    let of = |(at, sum): (usize, &Sum)| Group { key: key(at as u32), sum: *sum };
+    sums.iter().enumerate().filter(|(_, sum)| sum.objects > 0).map(of).collect()
+}

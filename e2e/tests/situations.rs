@@ -57,6 +57,27 @@ fn code_that_stays_keeps_its_stacks_while_a_plug_in_comes_and_goes() {
     assert!(trace_bytes < 30_000, "the trace has {trace_bytes} bytes");
 }
 
+/// Libraries whose names may be wrong are said to be so: those that found no place in the list, and all where unloads are too many.
+#[test]
+fn names_that_may_be_another_librarys_are_said_to_be() {
+    let full = "its list of modules was full";
+    let wrapped = "it unloaded libraries more often than can be told apart";
+    for (name, argument, told) in
+        [("module_log", "1300", full), ("library_cycles", "32766", ""), ("library_cycles", "33000", wrapped)]
+    {
+        let workshop = Workshop::new(name);
+        // With its libraries, which the other one takes too.
+        let _ = Program::load("library_cycles").build(workshop.path(), &Value::Null);
+        let program = if name == "module_log" { built(&workshop, name) } else { format!("./{name}") };
+        let session = Session::new(workshop.path(), &[&program, argument]);
+        let recorded = session.record().well();
+        assert!(recorded.stderr.contains(told), "{recorded}");
+        let report = session.report(&[]);
+        assert_eq!(report["complete"], told.is_empty(), "{}", report["warnings"]);
+        assert!(report["warnings"].to_string().contains(told), "{}", report["warnings"]);
+    }
+}
+
 #[test]
 fn deep_stacks_by_chance_are_whole_and_cost_no_event() {
     let workshop = Workshop::new("deep");

@@ -155,9 +155,26 @@ impl Mapping {
     /// The next record of the module log behind `offset`, and the offset behind it. None when it is not there
     /// yet.
     pub(crate) fn module(&self, offset: usize) -> Option<(MappedModule, usize)> {
-        let used = (self.header().modules_reserved.load(Ordering::Acquire) as usize).min(MODULE_LOG_BYTES);
-        let fixed = size_of::<ModuleRecord>();
-        if offset + fixed > used {
+        let again_bytes = size_of::<ModuleAgain>();
+        if let Some((module, record_bytes)) = self.whole_module(offset) {
+            return Some((module, offset + record_bytes));
+        }
+        if !offset.is_multiple_of(8) || offset + again_bytes > self.log_used() {
+            return None;
+        }
+        // SAFETY: it lies within the log.
+        let again = unsafe { &*self.base.as_ptr().add(MODULES_OFFSET + offset).cast::<ModuleAgain>() };
+        if again.record_bytes.load(Ordering::Acquire) as usize != again_bytes {
+            return None;
+        }
+        let (module, _) = self.whole_module(again.offset as usize)?;
+        Some((MappedModule { generation: again.generation, ..module }, offset + again_bytes))
+    }
+
+    /// The module whose own record begins at an offset of the log, and the record's length.
+    fn whole_module(&self, offset: usize) -> Option<(MappedModule, usize)> {
+        let (used, fixed) = (self.log_used(), size_of::<ModuleRecord>());
+        if !offset.is_multiple_of(8) || offset + fixed > used {
             return None;
         }
         // SAFETY: the record's fixed part lies within the log.
@@ -184,7 +201,12 @@ impl Mapping {
             bias: record.bias,
             generation: record.generation,
         };
-        Some((module, offset + record_bytes))
+        Some((module, record_bytes))
+    }
+
+    /// Bytes of the module log that have been taken.
+    fn log_used(&self) -> usize {
+        (self.header().modules_reserved.load(Ordering::Acquire) as usize).min(MODULE_LOG_BYTES)
     }
 }
 

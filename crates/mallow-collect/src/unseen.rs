@@ -1,6 +1,7 @@
 //! What a process did that its recorder could not see, as sentences.
 
 use crate::mapping::Mapping;
+use mallow_wire::shared::GENERATION_COUNT;
 use std::sync::atomic::Ordering;
 
 /// One sentence for each reason for which figures of a process are not all of it.
@@ -40,8 +41,29 @@ pub(crate) fn warnings(mapping: &Mapping, pid: u32) -> Vec<String> {
             "process {pid}: whether what it started while mallow stood still was recorded is not known (programs: {unnoted})"
         ));
     }
+    warnings.extend(wrong_names(mapping, pid));
     warnings.extend(loss(mapping, pid));
     warnings
+}
+
+/// Sentences for frames that may have no name, or another one's.
+fn wrong_names(mapping: &Mapping, pid: u32) -> impl Iterator<Item = String> {
+    let header = mapping.header();
+    let unlogged = header.modules_unlogged.load(Ordering::Relaxed);
+    let full = (unlogged > 0).then(|| {
+        format!(
+            "process {pid}: its list of modules was full, so frames in libraries that it loaded later have no names or another \
+             library's (not listed: {unlogged})"
+        )
+    });
+    let unloads = header.generation.load(Ordering::Relaxed);
+    let wrapped = (unloads >= GENERATION_COUNT).then(|| {
+        format!(
+            "process {pid}: it unloaded libraries more often than can be told apart, so frames in libraries that came and went may \
+             have another library's names (unloads: {unloads})"
+        )
+    });
+    full.into_iter().chain(wrapped)
 }
 
 /// The sentence for events that were not recorded, if there are any.

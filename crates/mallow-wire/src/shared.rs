@@ -24,7 +24,7 @@ pub const SHARED_MAGIC: u64 = u64::from_le_bytes(*b"mallowsm");
 
 /// Bumped with every change of this file or of [`crate::event`]. Recorder and collector travel in one binary,
 /// so a difference means that a child was started by another mallow.
-pub const SHARED_VERSION: u32 = 8;
+pub const SHARED_VERSION: u32 = 9;
 
 /// The page size that the layout is aligned to.
 pub const PAGE_BYTES: usize = 4096;
@@ -253,10 +253,12 @@ pub struct Header {
     pub channels_high: AtomicU32,
     /// The time stamp counter when the process registered.
     pub started_tsc: u64,
-    /// Module generation: goes up when a library is unloaded.
+    /// How often code was unloaded: from [`GENERATION_COUNT`] on, generations come again.
     pub generation: AtomicU64,
     /// Bytes of the module log that have been reserved.
     pub modules_reserved: AtomicU64,
+    /// How often a module found no room in the log.
+    pub modules_unlogged: AtomicU64,
     /// Events that were not recorded because the collector had gone or no channel came free.
     pub events_lost: AtomicU64,
     /// Threads that have taken a channel so far.
@@ -499,7 +501,8 @@ const _: () = assert!(size_of::<Channel>() == 256);
 /// A record of the module log. It is followed by `path_bytes` and `build_id_bytes` bytes, and padded to 8
 /// bytes.
 ///
-/// The log is appended by whichever thread first meets a module, so a module may stand in it twice.
+/// The log is appended by whichever thread first meets a module, so a module may stand in it twice. One that is the same as an
+/// earlier one in all but its generation may be a [`ModuleAgain`].
 #[repr(C)]
 #[derive(Debug)]
 pub struct ModuleRecord {
@@ -520,6 +523,21 @@ pub struct ModuleRecord {
 }
 
 const _: () = assert!(size_of::<ModuleRecord>() == 40);
+
+/// A record of the module log in place of a [`ModuleRecord`]; its length tells them apart. Plug-ins that come and go in each of all
+/// generations have room in the log with it.
+#[repr(C)]
+#[derive(Debug)]
+pub struct ModuleAgain {
+    /// The length of this, written last.
+    pub record_bytes: AtomicU32,
+    /// Where in the log the module's own record begins.
+    pub offset: u32,
+    /// The generation in which the module was met again.
+    pub generation: u64,
+}
+
+const _: () = assert!(GENERATION_COUNT as usize * size_of::<ModuleAgain>() <= MODULE_LOG_BYTES / 2);
 
 #[cfg(test)]
 mod tests {

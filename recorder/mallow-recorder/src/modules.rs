@@ -1,25 +1,36 @@
 //! The module log: which library was mapped where, written when its code is first met on a stack.
 
+use crate::bounds::{at, first};
 use crate::elf;
 use crate::objects::Object;
 use crate::process;
 use crate::sys;
+use crate::unloads;
 use core::cell::UnsafeCell;
 use core::ffi::CStr;
-use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use mallow_wire::shared::{MODULE_LOG_BYTES, MODULES_OFFSET, ModuleRecord};
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use mallow_wire::shared::*;
 
 /// Modules that have been logged, by the hash of start and generation. A collision only logs a module twice.
 static LOGGED: [AtomicU64; 1024] = [const { AtomicU64::new(0) }; 1024];
+/// Where they stand in the log, plus 1, by the hash of start and path. A collision only writes one out twice.
+static WRITTEN: [AtomicU32; 512] = [const { AtomicU32::new(0) }; 512];
+/// Behind the last whole record. Not in the shared memory: what the parent of a forked child logs later is not the child's.
+static LOG_END: AtomicUsize = AtomicUsize::new(0);
 
 /// The longest path that is kept.
 const PATH_BYTES_MAX: usize = 1024;
+/// Of the hashes.
+const SALT: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Logs an object unless that was done in this generation: the one since which one of its addresses means what it means.
 #[inline(never)]
 pub fn log(object: &Object, generation: u64) {
-    let mark = object.start as u64 | (generation & 0xfff);
-    let slot = &LOGGED[(mark.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54) as usize];
+    const ADDRESS_BITS: u32 = 48;
+    const { assert!(GENERATION_COUNT <= 1 << (u64::BITS - ADDRESS_BITS)) };
+    let mark = (object.start as u64 & ((1 << ADDRESS_BITS) - 1)) | generation << ADDRESS_BITS;
+    let slot = at(&LOGGED, (mark.wrapping_mul(SALT) >> 54) as usize);
     if slot.load(Ordering::Relaxed) == mark || !process::is_ready() {
         return;
     }
@@ -67,55 +78,146 @@ pub fn note_executable() {
 fn append(object: &Object, generation: u64) {
     // SAFETY: a loaded object's name is a string that lives as long as the object.
     let name = unsafe { CStr::from_ptr(object.name) }.to_bytes();
-    let path = if name.is_empty() { EXECUTABLE.path() } else { &name[..name.len().min(PATH_BYTES_MAX)] };
-    // SAFETY: `start` is the object's first byte.
-    let (build_id, build_id_bytes) =
-        unsafe { elf::build_id(object.start, object.bias) }.unwrap_or((core::ptr::null(), 0));
-    let build_id_bytes = build_id_bytes.min(64);
-    let record_bytes = (size_of::<ModuleRecord>() + path.len() + build_id_bytes).next_multiple_of(8);
-    let Some(at) = reserve(record_bytes) else { return };
+    let path = if name.is_empty() { EXECUTABLE.path() } else { first(name, name.len().min(PATH_BYTES_MAX)) };
+    // SAFETY: `start` is the object's first byte, and a build id lies in it.
+    let build_id = unsafe {
+        let (start, bytes) =
+            elf::build_id(object.start, object.bias).unwrap_or((NonNull::dangling().as_ptr(), 0));
+        core::slice::from_raw_parts(start, bytes.min(64))
+    };
+    let hash =
+        path.iter().fold(object.start as u64, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(SALT));
+    let place = at(&WRITTEN, (hash >> 55) as usize);
+    let before = place.load(Ordering::Acquire);
+    if before != 0 && is_at(before as usize - 1, object, path, build_id) {
+        append_again(before - 1, generation);
+    } else if let Some(offset) = append_whole(object, path, build_id, generation) {
+        place.store(offset as u32 + 1, Ordering::Release);
+    }
+}
+
+/// Whether the record at an offset is one of this module. Without a build id, another file may have its path by now.
+fn is_at(offset: usize, object: &Object, path: &[u8], build_id: &[u8]) -> bool {
+    // SAFETY: a whole record of ours begins there.
+    unsafe {
+        let at = process::shared().add(MODULES_OFFSET + offset);
+        let record = &*at.cast::<ModuleRecord>();
+        let text = at.add(size_of::<ModuleRecord>());
+        let is_same = (record.start_avma, record.end_avma, record.bias)
+            == (object.start as u64, object.end as u64, object.bias as u64)
+            && (record.path_bytes as usize, record.build_id_bytes as usize) == (path.len(), build_id.len());
+        is_same
+            && !build_id.is_empty()
+            && core::slice::from_raw_parts(text, path.len()) == path
+            && core::slice::from_raw_parts(text.add(path.len()), build_id.len()) == build_id
+    }
+}
+
+fn append_whole(object: &Object, path: &[u8], build_id: &[u8], generation: u64) -> Option<usize> {
+    let record_bytes = (size_of::<ModuleRecord>() + path.len() + build_id.len()).next_multiple_of(8);
+    let (offset, at) = reserve(record_bytes)?;
     // SAFETY: the reservation is ours alone and lies within the log.
     unsafe {
         let record = at.cast::<ModuleRecord>();
         (*record).path_bytes = path.len() as u16;
-        (*record).build_id_bytes = build_id_bytes as u16;
+        (*record).build_id_bytes = build_id.len() as u16;
         (*record).generation = generation;
         (*record).start_avma = object.start as u64;
         (*record).end_avma = object.end as u64;
         (*record).bias = object.bias as u64;
         let text = at.add(size_of::<ModuleRecord>());
         core::ptr::copy_nonoverlapping(path.as_ptr(), text, path.len());
-        if build_id_bytes > 0 {
-            core::ptr::copy_nonoverlapping(build_id, text.add(path.len()), build_id_bytes);
-        }
+        core::ptr::copy_nonoverlapping(build_id.as_ptr(), text.add(path.len()), build_id.len());
         (*record).record_bytes.store(record_bytes as u32, Ordering::Release);
     }
+    LOG_END.fetch_max(offset + record_bytes, Ordering::Release);
+    Some(offset)
 }
 
-/// Takes room at the end of the log; none when it is full.
-fn reserve(record_bytes: usize) -> Option<*mut u8> {
-    let offset =
-        process::header().modules_reserved.fetch_add(record_bytes as u64, Ordering::Relaxed) as usize;
+fn append_again(before: u32, generation: u64) {
+    let record_bytes = size_of::<ModuleAgain>();
+    let Some((offset, at)) = reserve(record_bytes) else { return };
+    // SAFETY: the reservation is ours alone and lies within the log.
+    unsafe {
+        let record = at.cast::<ModuleAgain>();
+        (*record).offset = before;
+        (*record).generation = generation;
+        (*record).record_bytes.store(record_bytes as u32, Ordering::Release);
+    }
+    LOG_END.fetch_max(offset + record_bytes, Ordering::Release);
+}
+
+/// Takes room at the end of the log, counted from its beginning; none when it is full, which is counted.
+fn reserve(record_bytes: usize) -> Option<(usize, *mut u8)> {
+    let header = process::header();
+    let offset = header.modules_reserved.fetch_add(record_bytes as u64, Ordering::Relaxed) as usize;
     if offset + record_bytes > MODULE_LOG_BYTES {
+        header.modules_unlogged.fetch_add(1, Ordering::Relaxed);
         return None;
     }
     // SAFETY: within the log by the check above.
-    Some(unsafe { process::shared().add(MODULES_OFFSET + offset) })
+    Some((offset, unsafe { process::shared().add(MODULES_OFFSET + offset) }))
 }
 
-/// Copies the log of the process that this one was forked from: its modules are still mapped, and its marks
+/// Copies the log of the process that this one was forked from, as it was then: its modules are still mapped, and its marks
 /// are inherited.
 ///
 /// # Safety
 /// `old` and `new` are mappings of shared memory.
 pub unsafe fn inherit(old: *const u8, new: *mut u8) {
-    use mallow_wire::shared::Header;
-    // SAFETY: by contract; both logs have the same size. A record that the parent was just writing has length
-    // 0 in the copy and ends it early: the collector stops there.
+    // SAFETY: by contract; both logs have the same size.
     unsafe {
         let (from, to) = (&*old.cast::<Header>(), &*new.cast::<Header>());
-        let used = (from.modules_reserved.load(Ordering::Acquire) as usize).min(MODULE_LOG_BYTES);
-        core::ptr::copy_nonoverlapping(old.add(MODULES_OFFSET), new.add(MODULES_OFFSET), used);
-        to.modules_reserved.store(used as u64, Ordering::Release);
+        let used = LOG_END.load(Ordering::Acquire).min(MODULE_LOG_BYTES);
+        let log = new.add(MODULES_OFFSET);
+        core::ptr::copy_nonoverlapping(old.add(MODULES_OFFSET), log, used);
+        let whole = whole_bytes(log, used);
+        if whole < used {
+            // Another thread of the parent was writing a record. Those behind it have marks, and are out of reach.
+            LOGGED.iter().for_each(|mark| mark.store(0, Ordering::Relaxed));
+            WRITTEN.iter().for_each(|offset| offset.store(0, Ordering::Relaxed));
+            log.add(whole).write_bytes(0, used - whole);
+        }
+        to.modules_reserved.store(whole as u64, Ordering::Release);
+        to.modules_unlogged.store(from.modules_unlogged.load(Ordering::Relaxed), Ordering::Relaxed);
+        to.generation.store(unloads::generation(), Ordering::Relaxed);
+    }
+}
+
+/// How far the records of a log reach without a gap.
+///
+/// # Safety
+/// So many bytes of a log are there.
+unsafe fn whole_bytes(log: *const u8, used: usize) -> usize {
+    let mut whole = 0;
+    while whole + size_of::<ModuleAgain>() <= used {
+        // SAFETY: within the log; each record begins with its length.
+        match unsafe { &*log.add(whole).cast::<AtomicU32>() }.load(Ordering::Acquire) as usize {
+            bytes if bytes >= size_of::<ModuleAgain>() && bytes.is_multiple_of(8) => whole += bytes,
+            _ => break,
+        }
+    }
+    whole.min(used)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How far a log reaches of which the first 120 bytes are used. Records are given by their beginning and length.
+    fn reach(records: [(usize, u64); 3]) -> usize {
+        let mut words = [0; 64];
+        records.iter().for_each(|(start, bytes)| words[start / 8] = *bytes);
+        // SAFETY: a log of 512 bytes.
+        unsafe { whole_bytes(words.as_ptr().cast(), 120) }
+    }
+
+    #[test]
+    fn a_log_reaches_to_its_first_gap() {
+        assert_eq!(reach([(0, 40), (40, 16), (56, 64)]), 120);
+        assert_eq!(reach([(0, 40), (40, 0), (56, 64)]), 40);
+        assert_eq!(reach([(0, 0), (40, 16), (56, 64)]), 0);
+        assert_eq!(reach([(0, 40), (40, 16), (56, 400)]), 120);
+        assert_eq!(reach([(0, 40), (40, 7), (56, 64)]), 40);
     }
 }

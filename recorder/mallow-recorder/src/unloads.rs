@@ -13,6 +13,7 @@
 use crate::bounds::at;
 use crate::elf;
 use crate::objects::{self, Object};
+use crate::process;
 use core::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
 use mallow_wire::shared::{GENERATION_COUNT, PAGE_BYTES};
 
@@ -164,6 +165,9 @@ impl Unload {
                 let loads_then =
                     if is_first { self.loads_before } else { LOADS_SEEN.load(Ordering::Relaxed) };
                 forget(ADDRESS_SPACE.vacate(loads_then == loads, is_loaded));
+                if process::is_ready() {
+                    process::header().generation.store(generation(), Ordering::Relaxed);
+                }
             }
             UNLOADS_SEEN.store(unloads, Ordering::Relaxed);
             LOADS_SEEN.store(loads, Ordering::Relaxed);

@@ -8,6 +8,7 @@ mod export;
 mod filter;
 mod flamegraph;
 mod gc_log;
+mod heap;
 mod import;
 mod record;
 mod report;
@@ -21,6 +22,7 @@ pub(crate) use events::LowEvents;
 pub(crate) use export::LowExport;
 pub(crate) use flamegraph::LowFlamegraph;
 pub(crate) use gc_log::{LowGcLog, LowRssUnit};
+pub(crate) use heap::LowHeap;
 pub(crate) use import::LowImport;
 pub(crate) use record::LowRecord;
 pub(crate) use report::LowReport;
@@ -107,6 +109,9 @@ pub(crate) enum LowCommand {
                             it cannot be told."
     )]
     Soak(Box<LowSoak>),
+    /// Show what lies in a managed heap and who retains it, from a snapshot
+    #[command(after_help = "Example: mallow heap dump.json --class Session")]
+    Heap(LowHeap),
     /// Tell from a log of Ruby's gc_tracer whether objects or native memory grow
     #[command(after_help = "Example: mallow gc-log gc_trace.log --svg gc_trace.svg")]
     GcLog(LowGcLog),

@@ -13,11 +13,15 @@ use std::path::{Path, PathBuf};
 /// Reads the file and writes the trace, or shows the statistics.
 pub(crate) fn run(import: &Import) -> Result<u8, Failure> {
     let file = import.file.display();
-    match mallow_formats::open(&import.file).map_err(|error| refused(&import.file, &error))? {
+    let refused = |error| refused(&import.file, &error);
+    let format = mallow_formats::format_of(&import.file).map_err(refused)?;
+    if let kind @ (Kind::GcLog | Kind::Snapshot) = format.kind() {
+        return Err(Failure::new(format!("{file} is a {format}; see it with {} {file}.", kind.command())));
+    }
+    match mallow_formats::open(&import.file).map_err(refused)? {
         Document::AllocatorState(state) => show_allocator(&state),
-        Document::GcLog(_) => {
-            let command = Kind::GcLog.command();
-            Err(Failure::new(format!("{file} is a {}; see it with {command} {file}.", Format::GcTracer)))
+        Document::GcLog(_) | Document::Snapshot(..) => {
+            Err(Failure::new(format!("{file} changed while it was read.")))
         }
         Document::Profile(Format::Mallow, _) => {
             Err(Failure::new(format!("{file} is a mallow trace already; see it with mallow report {file}.")))

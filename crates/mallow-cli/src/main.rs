@@ -14,6 +14,7 @@ mod exit_code;
 mod export;
 mod flamegraph;
 mod gc_log;
+mod heap;
 mod import;
 mod output;
 mod preload;
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
         #[cfg(feature = "soak")]
         Request::Soak(soak) => soak::run(&soak),
         Request::GcLog(log) => gc_log::run(&log),
+        Request::Heap(heap) => heap::run(&heap),
     };
     result.map(ExitCode::from).unwrap_or_else(|failure| {
         output::tell(&format!("mallow: {}\n", failure.sentence()));

@@ -2,7 +2,9 @@
 
 use mallow_query::ReportRequest;
 
-use crate::args::{LowArgs, LowCommand, LowExport, LowFlamegraph, LowGcLog, LowImport, LowRecord, LowStat};
+use crate::args::{
+    LowArgs, LowCommand, LowExport, LowFlamegraph, LowGcLog, LowHeap, LowImport, LowRecord, LowStat,
+};
 pub(crate) use crate::check::request::Check;
 pub(crate) use crate::diff::request::Diff;
 use mallow_formats::export::ExportFormat;
@@ -25,6 +27,7 @@ pub(crate) enum Request {
     /// Its words mean something only together with the environment, so they are read where it is at hand.
     Soak(Box<crate::args::LowSoak>),
     GcLog(LowGcLog),
+    Heap(LowHeap),
 }
 
 /// A file to make.
@@ -120,6 +123,7 @@ impl From<LowArgs> for Request {
             #[cfg(feature = "soak")]
             LowCommand::Soak(low) => Request::Soak(low),
             LowCommand::GcLog(low) => Request::GcLog(low),
+            LowCommand::Heap(low) => Request::Heap(low),
         }
     }
 }

@@ -3,8 +3,10 @@
 use crate::allocator::{self, AllocatorState};
 use crate::gc_log::{self, Choice, GcLog, GcLogError};
 use crate::import;
+use crate::snapshot;
 use crate::source::Source;
 use crate::{Format, ImportError, Imported, Kind};
+use mallow_heapsnap::Snapshot;
 use mallow_profile::ReallocAttribution;
 use std::path::Path;
 
@@ -17,6 +19,8 @@ pub enum Document {
     AllocatorState(AllocatorState),
     /// What Ruby's collector counted.
     GcLog(GcLog),
+    /// The objects of a managed heap.
+    Snapshot(Format, Box<Snapshot>),
 }
 
 /// Opens a file of any known kind.
@@ -31,7 +35,16 @@ pub fn open(path: &Path) -> Result<Document, ImportError> {
         }
         Kind::AllocatorState => Document::AllocatorState(allocator::of_source(source, format)?),
         Kind::GcLog => Document::GcLog(gc_log::read(&source.whole(format)?, &Choice::default())?),
+        Kind::Snapshot => Document::Snapshot(format, Box::new(snapshot::of_source(source, format)?)),
     })
+}
+
+/// What a file is, by how it begins.
+///
+/// # Errors
+/// See [`ImportError`].
+pub fn format_of(path: &Path) -> Result<Format, ImportError> {
+    recognised(path).map(|(_, format)| format)
 }
 
 /// Opens a profile. A file of another kind is refused before it is read.
@@ -41,6 +54,15 @@ pub fn open(path: &Path) -> Result<Document, ImportError> {
 pub fn open_profile(path: &Path, attribution: ReallocAttribution) -> Result<(Format, Imported), ImportError> {
     let (source, format) = recognised(path)?;
     Ok((format, import::of_file(source, format, path, attribution)?))
+}
+
+/// Opens a snapshot of a heap. A file of another kind is refused before it is read.
+///
+/// # Errors
+/// See [`ImportError`].
+pub fn open_snapshot(path: &Path) -> Result<(Format, Snapshot), ImportError> {
+    let (source, format) = recognised(path)?;
+    Ok((format, snapshot::of_source(source, format)?))
 }
 
 /// Opens a log of Ruby's collector. A file of another kind is refused before it is read.

@@ -57,6 +57,12 @@ pub enum ImportError {
         /// What it is.
         format: Format,
     },
+    /// A file that is no snapshot of a heap.
+    #[error("this {format} tells {} and is no snapshot of a heap; show it with {}", format.kind().subject(), format.kind().command())]
+    NotASnapshot {
+        /// What it is.
+        format: Format,
+    },
     /// About a log of a collector.
     #[error(transparent)]
     GcLog(#[from] GcLogError),

@@ -36,6 +36,8 @@ pub enum Format {
     MallocInfo,
     /// The log of Ruby's gc_tracer gem.
     GcTracer,
+    /// Ruby's `ObjectSpace.dump_all`.
+    RubyHeap,
 }
 
 /// What a file tells of.
@@ -47,6 +49,8 @@ pub enum Kind {
     AllocatorState,
     /// What Ruby's collector counted.
     GcLog,
+    /// The objects of a managed heap.
+    Snapshot,
 }
 
 impl Kind {
@@ -56,6 +60,7 @@ impl Kind {
             Kind::Profile => "mallow report",
             Kind::AllocatorState => "mallow import",
             Kind::GcLog => "mallow gc-log",
+            Kind::Snapshot => "mallow heap",
         }
     }
 
@@ -65,13 +70,14 @@ impl Kind {
             Kind::Profile => "what allocated",
             Kind::AllocatorState => "the state of an allocator",
             Kind::GcLog => "what Ruby's collector counted",
+            Kind::Snapshot => "what lies in a managed heap",
         }
     }
 }
 
 impl Format {
     /// Every format.
-    pub const ALL: [Format; 15] = [
+    pub const ALL: [Format; 16] = [
         Format::Mallow,
         Format::Heaptrack,
         Format::HeaptrackPrint,
@@ -87,6 +93,7 @@ impl Format {
         Format::JemallocStats,
         Format::MallocInfo,
         Format::GcTracer,
+        Format::RubyHeap,
     ];
 
     /// The word for it on the command line and in traces made of it.
@@ -107,6 +114,7 @@ impl Format {
             Format::JemallocStats => "jemalloc-stats",
             Format::MallocInfo => "malloc-info",
             Format::GcTracer => "gc-tracer",
+            Format::RubyHeap => "ruby-heap",
         }
     }
 
@@ -128,6 +136,7 @@ impl Format {
             Format::JemallocStats => "jemalloc statistics file",
             Format::MallocInfo => "malloc_info file",
             Format::GcTracer => "gc_tracer log",
+            Format::RubyHeap => "Ruby heap dump",
         }
     }
 
@@ -141,6 +150,7 @@ impl Format {
         match self {
             Format::JemallocStats | Format::MallocInfo => Kind::AllocatorState,
             Format::GcTracer => Kind::GcLog,
+            Format::RubyHeap => Kind::Snapshot,
             _ => Kind::Profile,
         }
     }
@@ -149,6 +159,9 @@ impl Format {
     pub fn of_beginning(bytes: &[u8]) -> Option<Format> {
         if bytes.starts_with(&mallow_trace::TRACE_MAGIC) {
             return Some(Format::Mallow);
+        }
+        if is_ruby_heap(bytes) {
+            return Some(Format::RubyHeap);
         }
         if bytes.contains(&0) || std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_some()) {
             return looks_like_pprof(bytes).then_some(Format::Pprof);
@@ -163,6 +176,12 @@ impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
+}
+
+/// A line of `ObjectSpace.dump_all`: a root or an object. The name of a file in it may be no text.
+fn is_ruby_heap(bytes: &[u8]) -> bool {
+    let start = bytes.trim_ascii_start();
+    start.starts_with(b"{\"type\":\"") || start.starts_with(b"{\"address\":\"0x")
 }
 
 fn of_text(text: &str) -> Option<Format> {
@@ -269,7 +288,9 @@ mod tests {
 
     #[test]
     fn a_beginning_tells_the_format() {
-        let cases: [(&[u8], Option<Format>); 21] = [
+        let cases: [(&[u8], Option<Format>); 23] = [
+            (b"{\"type\":\"ROOT\", \"root\":\"vm\", \"references\":[\"0x7", Some(Format::RubyHeap)),
+            (b"{\"address\":\"0x7f\", \"type\":\"STRING\", \"file\":\"\xff", Some(Format::RubyHeap)),
             (b"\x89MALLOW\n\x01\0\0\0", Some(Format::Mallow)),
             (b"v 10500 3\nX ls\n", Some(Format::Heaptrack)),
             (b"v 10200\nX ls\n", Some(Format::Heaptrack)),

@@ -17,10 +17,11 @@ mod import;
 mod lines;
 mod pprof_proto;
 mod rust_name;
+mod snapshot;
 mod source;
 pub mod stackdiff;
 
-pub use document::{Document, open, open_gc_log, open_profile};
+pub use document::{Document, format_of, open, open_gc_log, open_profile, open_snapshot};
 pub use error::{ImportError, Position};
 pub use format::{Format, Kind};
 pub use import::read_as;

@@ -74,9 +74,14 @@ impl<'a> Source<'a> {
         Ok(bytes)
     }
 
+    /// The bytes, unpacked, as a stream.
+    pub(crate) fn reader(self) -> impl BufRead + 'a {
+        Cursor::new(self.beginning).chain(self.rest)
+    }
+
     /// The lines, unpacked, one at a time.
     pub(crate) fn lines(self, format: Format) -> Lines<'a> {
-        Lines::new(Box::new(Cursor::new(self.beginning).chain(self.rest)), format)
+        Lines::new(Box::new(self.reader()), format)
     }
 }
 

@@ -112,6 +112,8 @@ pub struct GraphParts {
     pub generation_of: Vec<u32>,
     /// What the object itself is called; may be empty.
     pub name_of: Vec<NameId>,
+    /// What some objects are called, by object, ascending: for formats that name few.
+    pub object_names: Vec<(ObjectId, NameId)>,
     /// Where each object's references begin in `edge_targets`, and a last row with their number.
     pub edge_starts: Vec<u32>,
     /// What is referred to; see [`GraphParts::packed_target`].
@@ -248,9 +250,14 @@ impl Graph {
         self.parts.generation_of.get(object.0 as usize)?.checked_sub(1).map(Generation)
     }
 
-    /// What an object itself is called; none where its format gives no names.
+    /// What an object itself is called; none where its format gives it no name.
     pub fn name_of(&self, object: ObjectId) -> Option<&str> {
-        self.parts.name_of.get(object.0 as usize).map(|name| self.name(*name))
+        let of_few = || {
+            let named = &self.parts.object_names;
+            named.binary_search_by_key(&object, |(named, _)| *named).ok().map(|at| named[at].1)
+        };
+        let name = self.parts.name_of.get(object.0 as usize).copied().or_else(of_few)?;
+        Some(self.name(name))
     }
 
     /// All classes.

@@ -3,8 +3,9 @@
 //! The retained bytes of a group are what would be freed if all of its objects were gone, as far as the dominator tree tells: an object counts that is
 //! below no other of its group. What two groups hold together belongs to neither.
 
-use crate::{ClassId, DominatorTree, Generation, Graph, ObjectId, SiteId};
+use crate::{Class, ClassId, DominatorTree, Generation, Graph, KindId, ObjectId, SiteId};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::hash::Hash;
 
 /// What objects come to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,7 +34,9 @@ pub struct Totals {
     pub all: Sum,
     /// Those that nothing holds.
     pub unreachable: Sum,
-    /// By class, in the order of the classes.
+    /// By kind.
+    pub kinds: Vec<Group<KindId>>,
+    /// By kind and name of the class. The first class stands for all of the same name: a singleton class has the name of its own.
     pub classes: Vec<Group<ClassId>>,
     /// By site, those without one first.
     pub sites: Vec<Group<Option<SiteId>>>,
@@ -44,7 +47,9 @@ pub struct Totals {
 impl Totals {
     /// Adds everything up.
     pub fn new(graph: &Graph, tree: &DominatorTree) -> Totals {
-        let class_of = |object: ObjectId| graph.class_of(object).0;
+        let (kinds, classes) = (ClassGroups::of_kinds(graph), ClassGroups::of_names(graph));
+        let kind_of = |object: ObjectId| kinds.group[graph.class_of(object).0 as usize];
+        let class_of = |object: ObjectId| classes.group[graph.class_of(object).0 as usize];
         let site_of = |object: ObjectId| graph.site_of(object).map_or(0, |site| site.0 + 1);
         let generations = generations(graph);
         let generation_of =
@@ -62,7 +67,10 @@ impl Totals {
         Totals {
             all,
             unreachable,
-            classes: groups(graph, tree, graph.classes().len(), class_of, ClassId),
+            kinds: groups(graph, tree, kinds.first.len(), kind_of, |at| {
+                graph.class(kinds.first[at as usize]).kind
+            }),
+            classes: groups(graph, tree, classes.first.len(), class_of, |at| classes.first[at as usize]),
             sites: groups(graph, tree, graph.sites().len() + 1, site_of, |at| at.checked_sub(1).map(SiteId)),
             generations: groups(graph, tree, generations.sorted.len() + 1, generation_of, |at| {
                 at.checked_sub(1).map(|at| generations.sorted[at as usize])
@@ -75,6 +83,36 @@ impl Sum {
     fn add(&mut self, bytes: u64) {
         self.objects += 1;
         self.bytes = self.bytes.saturating_add(bytes);
+    }
+}
+
+/// Classes that are shown as one.
+struct ClassGroups {
+    /// Of each class.
+    group: Vec<u32>,
+    /// The first class of each group.
+    first: Vec<ClassId>,
+}
+
+impl ClassGroups {
+    fn of_kinds(graph: &Graph) -> ClassGroups {
+        ClassGroups::new(graph, |class| class.kind)
+    }
+
+    fn of_names(graph: &Graph) -> ClassGroups {
+        ClassGroups::new(graph, |class| (class.kind, class.name))
+    }
+
+    fn new<K: Eq + Hash>(graph: &Graph, key: impl Fn(&Class) -> K) -> ClassGroups {
+        let mut known = FxHashMap::default();
+        let mut first = Vec::new();
+        let group = (0..).zip(graph.classes()).map(|(at, class)| {
+            *known.entry(key(class)).or_insert_with(|| {
+                first.push(ClassId(at));
+                first.len() as u32 - 1
+            })
+        });
+        ClassGroups { group: group.collect(), first }
     }
 }
 

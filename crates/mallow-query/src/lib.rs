@@ -8,11 +8,13 @@
 //! - [`ProfileFile`]: a profile from a file of any format;
 //! - [`ReportRequest`] and [`Report`]: what a report needs beside the profile, with [`EventOptions`] for what only events tell;
 //! - [`choose`]: the metric that all files know;
-//! - [`gc_log`]: a log of garbage collections, and the evidence for a verdict.
+//! - [`gc_log`]: a log of garbage collections, and the evidence for a verdict;
+//! - [`heap`]: a snapshot of a managed heap.
 
 mod events;
 mod failure;
 pub mod gc_log;
+pub mod heap;
 mod leaks;
 mod metric;
 mod names;

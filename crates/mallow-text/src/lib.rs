@@ -7,6 +7,7 @@
 //! - [`Style`] and the wording of figures, names and frames, which every page shares;
 //! - [`report`], [`events`], [`diff`], [`stat`], [`summary`], [`allocator`]: a profile;
 //! - [`check`], [`soak`], [`gc_log`]: verdicts, each as text, and where it makes sense as Markdown and JUnit;
+//! - [`heap`]: a managed heap, an object, a class;
 //! - [`plot`], [`flamegraph`]: drawings.
 
 pub mod allocator;
@@ -15,6 +16,7 @@ pub mod diff;
 pub mod events;
 pub mod flamegraph;
 pub mod gc_log;
+pub mod heap;
 mod junit;
 mod markdown;
 pub mod plot;

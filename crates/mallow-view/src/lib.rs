@@ -13,6 +13,7 @@
 //! - [`diff`]: what changed between two profiles.
 //! - [`check`]: what allocation tests came to.
 //! - [`soak`]: what a leak test under load came to.
+//! - [`heap`]: what lies in a managed heap.
 //! - [`gc_log`]: what a log of garbage collections came to.
 //! - [`Weight`]: what a result means to a script.
 //! - [`folded()`]: whole stacks, outermost call first, for flame graphs.
@@ -29,6 +30,7 @@ pub mod diff;
 mod events;
 mod folded;
 pub mod gc_log;
+pub mod heap;
 pub mod histogram;
 mod key;
 pub mod leaks;

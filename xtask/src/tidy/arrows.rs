@@ -58,6 +58,7 @@ const ROWS: &[Row] = &[
         &[
             "mallow-formats",
             "mallow-growth",
+            "mallow-heapsnap",
             "mallow-profile",
             "mallow-symbols",
             "mallow-trace",

@@ -1,0 +1,79 @@
+//! Ruby's `ObjectSpace.dump_all`: a line for each object, from Ruby 2.1 on.
+//!
+//! One thread reads the file and cuts it into blocks, the others read their lines ([`record`], [`scan`]); what an address names is known when all
+//! are read ([`assemble`]).
+
+mod assemble;
+mod record;
+mod scan;
+
+use super::blocks::{Block, Blocks};
+use crate::source::Source;
+use crate::{Format, ImportError};
+use mallow_heapsnap::Snapshot;
+use scan::{Chunk, Contents, Tables, last_start};
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::thread;
+
+/// More threads than this wait for the one that reads the file.
+const WORKERS_MAX: usize = 8;
+
+/// Reads a dump.
+pub(crate) fn read(source: Source<'_>) -> Result<Snapshot, ImportError> {
+    let contents = Contents::new();
+    let (chunks, tables) = scan(source, &contents)?;
+    assemble::assemble(chunks, tables, contents)
+        .map_err(|reason| ImportError::Unsupported { format: Format::RubyHeap, reason })
+}
+
+/// Everything that stands in the file, in its order, with a table of each thread.
+fn scan(source: Source<'_>, contents: &Contents) -> Result<(Vec<Chunk>, Vec<Tables>), ImportError> {
+    let workers = thread::available_parallelism().map_or(1, |cores| cores.get().min(WORKERS_MAX));
+    // As many blocks wait as are read, and no more are in memory.
+    let (send, receive) = sync_channel::<Block>(workers);
+    let receive = Mutex::new(receive);
+    thread::scope(|scope| {
+        let receive = &receive;
+        let threads: Vec<_> =
+            (0..workers).map(|worker| scope.spawn(move || read_blocks(worker, receive, contents))).collect();
+        let mut blocks = Blocks::new(source.reader());
+        let read = loop {
+            match blocks.next(last_start) {
+                // Nobody takes it when the others have panicked.
+                Ok(Some(block)) => {
+                    if send.send(block).is_err() {
+                        break Ok(());
+                    }
+                }
+                Ok(None) => break Ok(()),
+                Err(error) => break Err(error),
+            }
+        };
+        drop(send);
+        let mut chunks = Vec::new();
+        let mut tables = Vec::new();
+        for thread in threads {
+            let (its_chunks, table) = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            chunks.extend(its_chunks);
+            tables.push(table);
+        }
+        read?;
+        chunks.sort_by_key(|chunk| chunk.at);
+        Ok((chunks, tables))
+    })
+}
+
+fn read_blocks(worker: usize, blocks: &Mutex<Receiver<Block>>, contents: &Contents) -> (Vec<Chunk>, Tables) {
+    let mut tables = Tables::default();
+    let mut chunks = Vec::new();
+    loop {
+        let block = blocks.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).recv();
+        let Ok(block) = block else { return (chunks, tables) };
+        chunks.push(tables.read(worker, &block, contents));
+    }
+}
+
+#[cfg(test)]
+#[path = "ruby_tests.rs"]
+mod tests;

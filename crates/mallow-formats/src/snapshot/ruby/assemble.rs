@@ -1,0 +1,259 @@
+//! One graph of what the threads read.
+
+use super::scan::{Chunk, ClassKey, Contents, Tables, unescaped};
+use mallow_base::grouped;
+use mallow_heapsnap::{
+    AddressIndex, Class, ClassId, DuplicateStrings, Graph, GraphParts, KindId, NameId, Root, Runtime, Site,
+    Snapshot,
+};
+use rustc_hash::FxHashMap;
+use std::sync::Mutex;
+use std::thread;
+
+/// Puts the chunks together. The error says which limit they pass, without a full stop.
+pub(super) fn assemble(
+    mut chunks: Vec<Chunk>,
+    tables: Vec<Tables>,
+    contents: Contents,
+) -> Result<Snapshot, String> {
+    let objects: usize = chunks.iter().map(|chunk| chunk.addresses.len()).sum();
+    let references: usize = chunks.iter().map(|chunk| chunk.references.len()).sum();
+    if objects > GraphParts::OBJECTS_MAX || references > u32::MAX as usize {
+        return Err(format!(
+            "{} objects with {} references are more than the {} and {} that fit",
+            grouped(objects as u64),
+            grouped(references as u64),
+            grouped(GraphParts::OBJECTS_MAX as u64),
+            grouped(u32::MAX.into())
+        ));
+    }
+    let mut parts = GraphParts { holds_class: true, ..GraphParts::default() };
+    let maps = merge_tables(&tables, &mut parts);
+    let uncompared = tables.iter().map(|table| table.uncompared).sum();
+    let strings = DuplicateStrings { values: contents.duplicates(), uncompared };
+    take_columns(&mut chunks, &maps, &mut parts, objects);
+    let (index, doubles) = AddressIndex::new(&parts.ids);
+    resolve_classes(&tables, &maps, &index, &mut parts);
+    let dangling = resolve_references(chunks, &index, &mut parts);
+    let dangling = dangling + resolve_roots(&tables, &maps, &index, &mut parts);
+    let is_partial = !tables.iter().any(|table| table.has_roots);
+    let warnings = warnings(&tables, doubles, objects);
+    let notes = notes(&tables, dangling, is_partial);
+    Ok(Snapshot { graph: Graph::new(Runtime::Ruby, parts), strings, is_partial, warnings, notes })
+}
+
+/// What a thread's numbers are in the graph.
+struct Maps {
+    texts: Vec<NameId>,
+    classes: Vec<ClassId>,
+    sites: Vec<u32>,
+}
+
+fn merge_tables(tables: &[Tables], parts: &mut GraphParts) -> Vec<Maps> {
+    let mut classes = FxHashMap::default();
+    let mut sites = FxHashMap::default();
+    let mut merged = |table: &Tables| {
+        let names = &mut parts.names;
+        let texts: Vec<NameId> = table.texts.iter().map(|text| names.intern(&unescaped(text))).collect();
+        let class_of = |key: &ClassKey| {
+            let kind = texts[key.kind as usize];
+            let detail = key.detail.map(|detail| texts[detail as usize]);
+            *classes.entry((kind, key.address, detail)).or_insert_with(|| {
+                let name = detail.unwrap_or_else(|| names.intern("(hidden)"));
+                parts.classes.push(Class { kind: KindId(kind), name, object: None });
+                ClassId(parts.classes.len() as u32 - 1)
+            })
+        };
+        let class_map = table.classes.iter().map(class_of).collect();
+        let site_of = |(file, line): &(u32, u32)| {
+            let site = Site { file: texts[*file as usize], line: *line };
+            *sites.entry(site).or_insert_with(|| {
+                parts.sites.push(site);
+                parts.sites.len() as u32
+            })
+        };
+        let site_map = table.sites.iter().map(site_of).collect();
+        Maps { texts, classes: class_map, sites: site_map }
+    };
+    tables.iter().map(&mut merged).collect()
+}
+
+fn take_columns(chunks: &mut [Chunk], maps: &[Maps], parts: &mut GraphParts, objects: usize) {
+    parts.ids.reserve_exact(objects);
+    parts.class_of.reserve_exact(objects);
+    parts.sizes.reserve_exact(objects);
+    let has_sites = !parts.sites.is_empty();
+    let has_generations = chunks.iter().any(|chunk| chunk.generations.iter().any(|at| *at != 0));
+    for chunk in chunks {
+        let map = &maps[chunk.worker];
+        parts.ids.append(&mut chunk.addresses);
+        parts.class_of.extend(chunk.classes.iter().map(|class| map.classes[*class as usize]));
+        chunk.sizes.iter().for_each(|bytes| parts.push_size(*bytes));
+        let site = |site: &u32| site.checked_sub(1).map_or(0, |at| map.sites[at as usize]);
+        if has_sites {
+            parts.site_of.extend(chunk.sites.iter().map(site));
+        }
+        if has_generations {
+            parts.generation_of.append(&mut chunk.generations);
+        }
+        (chunk.classes, chunk.sizes, chunk.sites, chunk.generations) = Default::default();
+    }
+}
+
+/// Gives classes the names that their own lines have. A class that has none is called after what it is derived from.
+fn resolve_classes(tables: &[Tables], maps: &[Maps], index: &AddressIndex, parts: &mut GraphParts) {
+    let mut named = FxHashMap::default();
+    let mut derived = FxHashMap::default();
+    for (table, map) in tables.iter().zip(maps) {
+        named.extend(table.class_names.iter().map(|(address, name)| (*address, map.texts[*name as usize])));
+        derived.extend(table.singletons.iter().copied());
+    }
+    let anonymous = parts.names.intern("(anonymous)");
+    let name_of = |mut address: u64| {
+        // A damaged file may have circles.
+        for _ in 0..64 {
+            if let Some(name) = named.get(&address) {
+                return *name;
+            }
+            match derived.get(&address) {
+                Some(above) => address = *above,
+                None => break,
+            }
+        }
+        anonymous
+    };
+    for (table, map) in tables.iter().zip(maps) {
+        for (key, class) in table.classes.iter().zip(&map.classes) {
+            let Some(address) = key.address else { continue };
+            let class = &mut parts.classes[class.0 as usize];
+            class.object = index.get(address);
+            class.name = match parts.names.get(class.kind.0) {
+                // Each class is of a class of its own, which says nothing.
+                "CLASS" => parts.names.intern("Class"),
+                "MODULE" => parts.names.intern("Module"),
+                "ICLASS" => parts.names.intern("(included module)"),
+                _ if class.object.is_some() => name_of(address),
+                _ => anonymous,
+            };
+        }
+    }
+    let found = |(address, name): (u64, NameId)| index.get(address).map(|object| (object, name));
+    parts.object_names = named.into_iter().filter_map(found).collect();
+    parts.object_names.sort_unstable();
+}
+
+/// Resolves what objects refer to, and gives back how many addresses name nothing.
+fn resolve_references(mut chunks: Vec<Chunk>, index: &AddressIndex, parts: &mut GraphParts) -> u64 {
+    let workers = thread::available_parallelism().map_or(1, usize::from);
+    let resolved: Vec<Mutex<Resolved>> = chunks.iter().map(|_| Mutex::default()).collect();
+    let share = chunks.len().div_ceil(workers).max(1);
+    thread::scope(|scope| {
+        for (chunks, resolved) in chunks.chunks_mut(share).zip(resolved.chunks(share)) {
+            scope.spawn(move || {
+                for (chunk, into) in chunks.iter_mut().zip(resolved) {
+                    *into.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) =
+                        Resolved::new(std::mem::take(chunk), index);
+                }
+            });
+        }
+    });
+    parts.edge_starts.reserve_exact(parts.ids.len() + 1);
+    parts.edge_starts.push(0);
+    let mut dangling = 0;
+    for chunk in resolved {
+        let chunk = chunk.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let start = parts.edge_targets.len() as u32;
+        parts.edge_starts.extend(chunk.ends.iter().map(|end| start + end));
+        parts.edge_targets.extend(chunk.targets);
+        dangling += chunk.dangling;
+    }
+    parts.edge_targets.shrink_to_fit();
+    dangling
+}
+
+/// The references of a chunk as the graph has them.
+#[derive(Default)]
+struct Resolved {
+    targets: Vec<u32>,
+    ends: Vec<u32>,
+    dangling: u64,
+}
+
+impl Resolved {
+    fn new(chunk: Chunk, index: &AddressIndex) -> Resolved {
+        let mut resolved = Resolved::default();
+        resolved.targets.reserve_exact(chunk.references.len());
+        resolved.ends.reserve_exact(chunk.reference_ends.len());
+        let mut start = 0;
+        for end in chunk.reference_ends {
+            for address in &chunk.references[start..end] {
+                match index.get(*address) {
+                    Some(target) => resolved.targets.push(GraphParts::packed_target(target, true)),
+                    None => resolved.dangling += 1,
+                }
+            }
+            resolved.ends.push(resolved.targets.len() as u32);
+            start = end;
+        }
+        resolved
+    }
+}
+
+/// Resolves what roots hold, and gives back how many addresses name nothing.
+fn resolve_roots(tables: &[Tables], maps: &[Maps], index: &AddressIndex, parts: &mut GraphParts) -> u64 {
+    let mut dangling = 0;
+    for (table, map) in tables.iter().zip(maps) {
+        for (name, address) in &table.roots {
+            match index.get(*address) {
+                Some(object) => parts.roots.push(Root { name: map.texts[*name as usize], object }),
+                None => dangling += 1,
+            }
+        }
+    }
+    parts.roots.sort_by_key(|root| (root.name, root.object));
+    parts.roots.dedup();
+    dangling
+}
+
+fn warnings(tables: &[Tables], doubles: usize, objects: usize) -> Vec<String> {
+    let sum = |count: fn(&Tables) -> u64| tables.iter().map(count).sum::<u64>();
+    let (lost, rescued) = (sum(|table| table.lost), sum(|table| table.rescued));
+    let first = tables.iter().filter_map(|table| table.first_damage).min();
+    let mut warnings = Vec::new();
+    if let Some(first) = first {
+        warnings.push(format!(
+            "{} of {} lines are damaged, the first at byte {first}: of {} their address, type, size and references were read, {} are \
+             left out",
+            grouped(lost + rescued),
+            grouped(objects as u64 + lost),
+            grouped(rescued),
+            grouped(lost)
+        ));
+    }
+    if doubles > 0 {
+        warnings.push(format!(
+            "{} objects lie at the address of another one: references go to the first; is this more than one dump in one file?",
+            grouped(doubles as u64)
+        ));
+    }
+    warnings
+}
+
+fn notes(tables: &[Tables], dangling: u64, is_partial: bool) -> Vec<String> {
+    let free: u64 = tables.iter().map(|table| table.free_slots).sum();
+    let mut notes = Vec::new();
+    if is_partial {
+        notes.push(
+            "the dump names no roots, as one made with `since:` does: there are no retained sizes and no paths, and what is \
+             unreachable cannot be told"
+                .to_owned(),
+        );
+    }
+    if free > 0 {
+        notes.push(format!("slots that hold no object: {}", grouped(free)));
+    }
+    if dangling > 0 {
+        notes.push(format!("references that lead to no object of the dump: {}", grouped(dangling)));
+    }
+    notes
+}

@@ -1,0 +1,279 @@
+//! What one thread makes of its blocks: columns of objects, and tables of its own.
+
+use super::record::Record;
+use crate::snapshot::blocks::Block;
+use mallow_heapsnap::{DuplicateString, TEXT_CHARS_MAX};
+use memchr::memchr_iter;
+use rustc_hash::{FxBuildHasher, FxHashMap};
+use std::hash::BuildHasher;
+use std::sync::Mutex;
+
+/// The objects of a block, in their order. Addresses are not resolved: what they name may stand in any block.
+#[derive(Default)]
+pub(super) struct Chunk {
+    /// Where its block began: chunks are put in order by it.
+    pub(super) at: u64,
+    /// The tables to which its numbers belong.
+    pub(super) worker: usize,
+    pub(super) addresses: Vec<u64>,
+    /// Index into [`Tables::classes`].
+    pub(super) classes: Vec<u32>,
+    pub(super) sizes: Vec<u64>,
+    /// Index into [`Tables::sites`] and one, or 0.
+    pub(super) sites: Vec<u32>,
+    /// And one, or 0.
+    pub(super) generations: Vec<u32>,
+    /// Where each object's references end.
+    pub(super) reference_ends: Vec<usize>,
+    pub(super) references: Vec<u64>,
+}
+
+/// What a class is told apart by.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct ClassKey {
+    /// Index into [`Tables::texts`].
+    pub(super) kind: u32,
+    /// Where the class lies.
+    pub(super) address: Option<u64>,
+    /// What it is called if it is none of the program's.
+    pub(super) detail: Option<u32>,
+}
+
+/// How often each content of a string occurs: one table for all threads, in parts, so that they seldom wait for each other.
+pub(super) struct Contents([Mutex<Contained>; 64]);
+
+/// A part of them: those whose hashes end alike.
+#[derive(Default)]
+pub(super) struct Contained {
+    by_hash: FxHashMap<u64, Content>,
+    /// How those begin that were met again, and whether that is all of it.
+    texts: Vec<(Box<str>, bool)>,
+}
+
+/// Millions of strings have a content of their own, so this is small.
+#[derive(Clone, Copy)]
+struct Content {
+    bytes: u64,
+    /// Those of the smallest string.
+    bytes_min: u32,
+    strings: u32,
+    /// Index into [`Contained::texts`], once it was met again.
+    text: u32,
+}
+
+impl Contents {
+    pub(super) fn new() -> Contents {
+        Contents(std::array::from_fn(|_| Mutex::default()))
+    }
+
+    /// Two contents are taken for equal when their hashes of 64 bits are: of ten million strings, one pair in 370,000 dumps is not.
+    fn add(&self, value: &[u8], bytes: u64) {
+        let hash = FxBuildHasher.hash_one(value);
+        let part = &self.0[(hash % self.0.len() as u64) as usize];
+        let mut part = part.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let Contained { by_hash, texts } = &mut *part;
+        let new = Content { bytes: 0, bytes_min: u32::MAX, strings: 0, text: 0 };
+        let content = by_hash.entry(hash).or_insert(new);
+        content.strings = content.strings.saturating_add(1);
+        content.bytes = content.bytes.saturating_add(bytes);
+        content.bytes_min = content.bytes_min.min(u32::try_from(bytes).unwrap_or(u32::MAX));
+        if content.strings == 2 {
+            content.text = texts.len() as u32;
+            texts.push(beginning(value));
+        }
+    }
+
+    /// Those that more than one string has, the most wasteful first.
+    pub(super) fn duplicates(self) -> Vec<DuplicateString> {
+        let of_part = |part: Mutex<Contained>| {
+            let Contained { by_hash, texts } =
+                part.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+            let shown = move |content: Content| {
+                let (text, is_whole) = &texts[content.text as usize];
+                DuplicateString {
+                    text: text.to_string(),
+                    is_whole: *is_whole,
+                    strings: content.strings.into(),
+                    bytes: content.bytes,
+                    wasted_bytes: content.bytes - u64::from(content.bytes_min).min(content.bytes),
+                }
+            };
+            by_hash.into_values().filter(|content| content.strings > 1).map(shown).collect::<Vec<_>>()
+        };
+        let mut duplicates: Vec<DuplicateString> = self.0.into_iter().flat_map(of_part).collect();
+        duplicates.sort_by(|a, b| b.wasted_bytes.cmp(&a.wasted_bytes).then_with(|| a.text.cmp(&b.text)));
+        duplicates
+    }
+}
+
+/// What a thread met, each once.
+#[derive(Default)]
+pub(super) struct Tables {
+    text_numbers: FxHashMap<Box<[u8]>, u32>,
+    pub(super) texts: Vec<Box<[u8]>>,
+    class_numbers: FxHashMap<ClassKey, u32>,
+    pub(super) classes: Vec<ClassKey>,
+    site_numbers: FxHashMap<(u32, u32), u32>,
+    /// The number of a file's name, and a line.
+    pub(super) sites: Vec<(u32, u32)>,
+    /// Classes that have a name: where they lie, and its number.
+    pub(super) class_names: Vec<(u64, u32)>,
+    /// Singleton classes without a name, and what they are derived from.
+    pub(super) singletons: Vec<(u64, u64)>,
+    /// A root's name, and an address.
+    pub(super) roots: Vec<(u32, u64)>,
+    pub(super) uncompared: u64,
+    /// Slots without an object.
+    pub(super) free_slots: u64,
+    /// Records that are no lines of a dump, and where the first is.
+    pub(super) lost: u64,
+    /// Records of which only a part could be read.
+    pub(super) rescued: u64,
+    pub(super) first_damage: Option<u64>,
+    pub(super) has_roots: bool,
+}
+
+/// Where the last record begins behind the first byte: a line that begins with a brace and a quotation mark. Other lines go on with the
+/// name of a file that has a line feed in it.
+pub(super) fn last_start(bytes: &[u8]) -> Option<usize> {
+    memchr::memrchr_iter(b'\n', bytes).map(|at| at + 1).find(|at| bytes[*at..].starts_with(b"{\""))
+}
+
+impl Tables {
+    /// Reads a block.
+    pub(super) fn read(&mut self, worker: usize, block: &Block, contents: &Contents) -> Chunk {
+        let mut chunk = Chunk { at: block.at, worker, ..Chunk::default() };
+        let bytes = &block.bytes[..];
+        let mut start = 0;
+        for end in
+            memchr_iter(b'\n', bytes).filter(|at| bytes[at + 1..].starts_with(b"{\"")).chain([bytes.len()])
+        {
+            let line = bytes[start..end].trim_ascii();
+            if !line.is_empty() {
+                self.take(line, block.at + start as u64, &mut chunk, contents);
+            }
+            start = end + 1;
+        }
+        chunk
+    }
+
+    fn take(&mut self, line: &[u8], at: u64, chunk: &mut Chunk, contents: &Contents) {
+        let known = chunk.references.len();
+        let record = match Record::parse(line, &mut chunk.references) {
+            Ok(record) => record,
+            Err(_) => {
+                chunk.references.truncate(known);
+                self.first_damage = Some(self.first_damage.map_or(at, |first| first.min(at)));
+                let Some(record) = Record::rescue(line, &mut chunk.references) else {
+                    chunk.references.truncate(known);
+                    self.lost += 1;
+                    return;
+                };
+                self.rescued += 1;
+                record
+            }
+        };
+        let Some(address) = record.address.filter(|_| record.kind != b"ROOT" && record.kind != b"NONE")
+        else {
+            self.take_other(&record, &chunk.references[known..], at);
+            chunk.references.truncate(known);
+            return;
+        };
+        chunk.addresses.push(address);
+        chunk.classes.push(self.class(address, &record));
+        chunk.sizes.push(record.memsize);
+        chunk.sites.push(self.site(&record));
+        chunk.generations.push(record.generation.map_or(0, |at| at.saturating_add(1)));
+        chunk.reference_ends.push(chunk.references.len());
+        if record.kind == b"STRING" {
+            self.compare(&record, contents);
+        }
+    }
+
+    /// A line that is no object.
+    fn take_other(&mut self, record: &Record, references: &[u64], at: u64) {
+        match (record.kind, record.root) {
+            (b"ROOT", name) => {
+                self.has_roots = true;
+                let name = self.text(name.unwrap_or_default());
+                self.roots.extend(references.iter().map(|address| (name, *address)));
+            }
+            (b"NONE", _) => self.free_slots += 1,
+            _ => {
+                self.lost += 1;
+                self.first_damage = Some(self.first_damage.map_or(at, |first| first.min(at)));
+            }
+        }
+    }
+
+    fn class(&mut self, address: u64, record: &Record) -> u32 {
+        let is_class = matches!(record.kind, b"CLASS" | b"MODULE" | b"ICLASS");
+        if is_class {
+            if let Some(name) = record.name.or(record.real_class_name) {
+                let name = self.text(name);
+                self.class_names.push((address, name));
+            } else if let Some(superclass) = record.superclass {
+                self.singletons.push((address, superclass));
+            }
+        }
+        if record.kind == b"SHAPE" {
+            let name = self.text(b"shapes");
+            self.roots.push((name, address));
+        }
+        // What an object of the interpreter's own has as its class is none.
+        let class = record.class.filter(|_| record.kind != b"IMEMO");
+        let detail = record.detail.map(|detail| self.text(detail));
+        let key = ClassKey { kind: self.text(record.kind), address: class, detail };
+        if let Some(number) = self.class_numbers.get(&key) {
+            return *number;
+        }
+        let number = self.classes.len() as u32;
+        self.classes.push(key.clone());
+        self.class_numbers.insert(key, number);
+        number
+    }
+
+    fn site(&mut self, record: &Record) -> u32 {
+        let Some(file) = record.file else { return 0 };
+        let key = (self.text(file), record.line);
+        let sites = &mut self.sites;
+        let number = self.site_numbers.entry(key).or_insert_with(|| {
+            sites.push(key);
+            sites.len() as u32
+        });
+        *number
+    }
+
+    fn text(&mut self, text: &[u8]) -> u32 {
+        if let Some(number) = self.text_numbers.get(text) {
+            return *number;
+        }
+        let number = self.texts.len() as u32;
+        self.texts.push(text.into());
+        self.text_numbers.insert(text.into(), number);
+        number
+    }
+
+    fn compare(&mut self, record: &Record, contents: &Contents) {
+        match (record.value, record.bytesize) {
+            (Some(value), _) => contents.add(value, record.memsize),
+            // Newer versions leave the contents of an empty string out.
+            (None, Some(0)) => contents.add(b"", record.memsize),
+            (None, _) => self.uncompared += 1,
+        }
+    }
+}
+
+/// How a text begins, its escapes undone, and whether that is all of it.
+fn beginning(escaped: &[u8]) -> (Box<str>, bool) {
+    let text = unescaped(escaped);
+    let mut chars = text.chars();
+    let start: String = chars.by_ref().take(TEXT_CHARS_MAX).collect();
+    (start.into(), chars.next().is_none())
+}
+
+/// A text of a dump. What is no escape of JSON's stays as it is, and what is no UTF-8 is replaced.
+pub(super) fn unescaped(escaped: &[u8]) -> String {
+    let quoted = [b"\"", escaped, b"\""].concat();
+    serde_json::from_slice(&quoted).unwrap_or_else(|_| String::from_utf8_lossy(escaped).into_owned())
+}

@@ -1,0 +1,85 @@
+//! A snapshot of a managed heap, and what is asked of it.
+
+use crate::failure::Failure;
+use crate::profile_file::refused;
+use mallow_formats::Format;
+use mallow_heapsnap::{DominatorTree, Graph, ObjectId, Paths, Snapshot, Totals};
+use mallow_view::heap::{self, ClassReport, HeapReport, ObjectReport, Order};
+use std::path::{Path, PathBuf};
+
+/// A snapshot with what follows from it.
+#[derive(Debug)]
+pub struct HeapFile {
+    path: PathBuf,
+    format: Format,
+    snapshot: Snapshot,
+    tree: DominatorTree,
+}
+
+impl HeapFile {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// It cannot be read, or is no snapshot of a heap.
+    pub fn open(path: &Path) -> Result<HeapFile, Failure> {
+        let (format, snapshot) =
+            mallow_formats::open_snapshot(path).map_err(|error| refused(path, &error))?;
+        let tree = DominatorTree::new(&snapshot.graph);
+        Ok(HeapFile { path: path.to_owned(), format, snapshot, tree })
+    }
+
+    /// What was wrong with the file, a sentence each.
+    pub fn warnings(&self) -> &[String] {
+        &self.snapshot.warnings
+    }
+
+    /// The page of the whole heap.
+    pub fn report(&self, order: Order) -> HeapReport {
+        let totals = Totals::new(&self.snapshot.graph, &self.tree);
+        let file = self.path.display().to_string();
+        heap::heap_report(&file, self.format.name(), &self.snapshot, &self.tree, &totals, order)
+    }
+
+    /// The page of an object, by its address (`0x7f…`) or the number that its runtime gives it (`@123`).
+    ///
+    /// # Errors
+    /// There is no such object.
+    pub fn object(&self, typed: &str) -> Result<ObjectReport, Failure> {
+        let object = self.find(typed)?;
+        Ok(heap::object_report(self.graph(), &self.tree, &Paths::new(self.graph()), object))
+    }
+
+    /// The page of the classes of a name.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn class(&self, name: &str) -> Result<ClassReport, Failure> {
+        let graph = self.graph();
+        let totals = Totals::new(graph, &self.tree);
+        heap::class_report(graph, &self.tree, &totals, &Paths::new(graph), name).ok_or_else(|| {
+            let file = self.path.display();
+            Failure::new(format!(
+                "{file} has no object of a class {name}; mallow heap {file} lists the classes."
+            ))
+        })
+    }
+
+    fn graph(&self) -> &Graph {
+        &self.snapshot.graph
+    }
+
+    fn find(&self, typed: &str) -> Result<ObjectId, Failure> {
+        let digits = typed.trim_start_matches('@');
+        let id = match digits.strip_prefix("0x") {
+            Some(hex) => u64::from_str_radix(hex, 16),
+            None => digits.parse(),
+        };
+        let id = id.map_err(|_| {
+            Failure::new(format!(
+                "{typed} is no object; write its address as 0x7f12…, or its number as @123."
+            ))
+        })?;
+        let file = self.path.display();
+        self.graph().find(id).ok_or_else(|| Failure::new(format!("{file} has no object {typed}.")))
+    }
+}

@@ -1,0 +1,1 @@
+//! The pages, as people see them.

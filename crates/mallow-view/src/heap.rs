@@ -1,0 +1,9 @@
+//! Rows about a managed heap: what lies in it, who retains it, and why an object is alive.
+
+mod object;
+mod report;
+
+pub use mallow_heapsnap::Sum;
+
+pub use object::{ClassReport, FieldRow, ObjectReport, class_report, object_report};
+pub use report::{GenerationRow, GroupRow, HeapReport, ObjectRow, Order, StringRow, heap_report, label};

@@ -1,0 +1,184 @@
+//! The pages of one object and of one class.
+
+use super::report::{ObjectRow, object_row};
+use mallow_heapsnap::{DominatorTree, Edge, EdgeLabel, Graph, ObjectId, Paths, Sum, Totals, referrers};
+
+/// A reference, seen from one of its ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldRow {
+    /// The field, the variable or the element, such as `@name` or `[3]`; empty where it is not told.
+    pub field: String,
+    /// Whether it keeps its target alive.
+    pub holds: bool,
+    /// The object at the other end.
+    pub object: ObjectRow,
+}
+
+/// An object, and why it is alive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectReport {
+    /// The object.
+    pub object: ObjectRow,
+    /// Its kind.
+    pub kind: String,
+    /// Where it was made.
+    pub site: Option<String>,
+    /// When it was made.
+    pub generation: Option<u32>,
+    /// The roots that hold it themselves.
+    pub roots: Vec<String>,
+    /// What it refers to, in the order of the file.
+    pub references: Vec<FieldRow>,
+    /// Who refers to it.
+    pub referrers: Vec<FieldRow>,
+    /// The shortest way from a root to it: the root's name, then each object with the field by which the one before it holds it.
+    /// Empty if nothing holds it.
+    pub path_root: Option<String>,
+    /// See [`ObjectReport::path_root`]; the last is the object.
+    pub path: Vec<FieldRow>,
+    /// The objects without any one of which it would be freed, the nearest first.
+    pub dominators: Vec<ObjectRow>,
+    /// What it retains by class, the most bytes first.
+    pub retained: Vec<(String, Sum)>,
+}
+
+/// The objects of a class.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClassReport {
+    /// Its name.
+    pub name: String,
+    /// What they come to.
+    pub sum: Sum,
+    /// Where they were made, the most bytes first.
+    pub sites: Vec<(String, Sum)>,
+    /// Those that retain most.
+    pub objects: Vec<ObjectRow>,
+    /// Who holds them, by class and field, the most references first.
+    pub holders: Vec<(String, u64)>,
+    /// Why the one that retains most is alive.
+    pub example: Option<Box<ObjectReport>>,
+}
+
+/// So many objects of a class are listed.
+const OBJECTS: usize = 100;
+
+/// Everything about an object.
+pub fn object_report(graph: &Graph, tree: &DominatorTree, paths: &Paths, object: ObjectId) -> ObjectReport {
+    let row = |object| object_row(graph, tree, object);
+    let field = |label, holds, object| FieldRow { field: field(graph, label), holds, object: row(object) };
+    let root_names = |object: ObjectId| {
+        let held = graph.roots().iter().filter(move |root| root.object == object);
+        held.map(|root| graph.name(root.name).to_owned())
+    };
+    let path = paths.to(object);
+    let mut path_rows: Vec<FieldRow> =
+        path.first().map(|first| field(None, true, *first)).into_iter().collect();
+    path_rows.extend(path.windows(2).map(|pair| {
+        let edge = graph.edges(pair[0]).find(|edge| edge.target == pair[1] && edge.holds);
+        let label = edge.and_then(|edge: Edge| edge.label);
+        let mut row = field(label, true, pair[1]);
+        if edge.is_none() {
+            row.field = "its class".to_owned();
+        }
+        row
+    }));
+    let mut dominators = Vec::new();
+    let mut above = tree.dominator(object);
+    while let Some(dominator) = above {
+        dominators.push(row(dominator));
+        above = tree.dominator(dominator);
+    }
+    ObjectReport {
+        object: row(object),
+        kind: graph.name(graph.kind_of(object).0).to_owned(),
+        site: site(graph, object),
+        generation: graph.generation_of(object).map(|generation| generation.0),
+        roots: root_names(object).collect(),
+        references: graph.edges(object).map(|edge| field(edge.label, edge.holds, edge.target)).collect(),
+        referrers: referrers(graph, object)
+            .iter()
+            .map(|from| field(from.label, from.holds, from.object))
+            .collect(),
+        path_root: path.first().and_then(|first| root_names(*first).next()),
+        path: path_rows,
+        dominators,
+        retained: by_class(graph, tree.retained(object)),
+    }
+}
+
+/// Everything about the classes of a name; none if there are none.
+pub fn class_report(
+    graph: &Graph,
+    tree: &DominatorTree,
+    totals: &Totals,
+    paths: &Paths,
+    name: &str,
+) -> Option<ClassReport> {
+    let mut sum = Sum::default();
+    for group in totals.classes.iter().filter(|group| graph.name(graph.class(group.key).name) == name) {
+        sum.objects += group.sum.objects;
+        sum.bytes += group.sum.bytes;
+        sum.retained_bytes += group.sum.retained_bytes;
+    }
+    let is_of: Vec<bool> = graph.classes().iter().map(|class| graph.name(class.name) == name).collect();
+    let is_one = |object: ObjectId| is_of[graph.class_of(object).0 as usize];
+    let mut objects: Vec<ObjectId> = graph.objects().filter(|object| is_one(*object)).collect();
+    if objects.is_empty() {
+        return None;
+    }
+    let sites =
+        summed(objects.iter().filter_map(|object| Some((site(graph, *object)?, graph.size_bytes(*object)))));
+    let holders = summed(graph.objects().flat_map(|object| {
+        graph.edges(object).filter(|edge| edge.holds && is_one(edge.target)).map(move |edge| {
+            let class = graph.name(graph.class(graph.class_of(object)).name);
+            (format!("{class}{}", field(graph, edge.label)), 0)
+        })
+    }));
+    objects.sort_by_key(|object| (std::cmp::Reverse(tree.retained_bytes(*object)), *object));
+    let example = objects.first().map(|object| Box::new(object_report(graph, tree, paths, *object)));
+    objects.truncate(OBJECTS);
+    let mut holders: Vec<(String, u64)> =
+        holders.into_iter().map(|(name, sum)| (name, sum.objects)).collect();
+    holders.sort_by_key(|(_, references)| std::cmp::Reverse(*references));
+    Some(ClassReport {
+        name: name.to_owned(),
+        sum,
+        sites,
+        objects: objects.into_iter().map(|object| object_row(graph, tree, object)).collect(),
+        holders,
+        example,
+    })
+}
+
+fn site(graph: &Graph, object: ObjectId) -> Option<String> {
+    let site = graph.site(graph.site_of(object)?);
+    Some(format!("{}:{}", graph.name(site.file), site.line))
+}
+
+/// `.name`, `[3]`, or nothing.
+fn field(graph: &Graph, label: Option<EdgeLabel>) -> String {
+    match label {
+        None => String::new(),
+        Some(EdgeLabel::Name(name)) => format!(".{}", graph.name(name)),
+        Some(EdgeLabel::Element(index)) => format!("[{index}]"),
+    }
+}
+
+fn by_class(graph: &Graph, objects: impl Iterator<Item = ObjectId>) -> Vec<(String, Sum)> {
+    summed(objects.map(|object| {
+        let class = graph.class(graph.class_of(object));
+        (graph.name(class.name).to_owned(), graph.size_bytes(object))
+    }))
+}
+
+fn summed(each: impl Iterator<Item = (String, u64)>) -> Vec<(String, Sum)> {
+    let mut sums = std::collections::BTreeMap::<String, Sum>::new();
+    for (name, bytes) in each {
+        let sum = sums.entry(name).or_default();
+        sum.objects += 1;
+        sum.bytes = sum.bytes.saturating_add(bytes);
+    }
+    let mut rows: Vec<(String, Sum)> = sums.into_iter().collect();
+    rows.sort_by_key(|(_, sum)| std::cmp::Reverse((sum.bytes, sum.objects)));
+    rows
+}

@@ -1,0 +1,208 @@
+//! The page of a whole heap.
+
+use mallow_heapsnap::{DominatorTree, Graph, Group, ObjectId, Runtime, Snapshot, Sum, Totals};
+
+/// By what rows are ordered, the most first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// Bytes that would be freed with them.
+    #[default]
+    Retained,
+    /// Their own bytes.
+    Bytes,
+    /// Their number.
+    Objects,
+}
+
+impl Order {
+    /// All of them.
+    pub const ALL: [Order; 3] = [Order::Retained, Order::Bytes, Order::Objects];
+
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Order::Retained => "retained",
+            Order::Bytes => "bytes",
+            Order::Objects => "objects",
+        }
+    }
+
+    fn of(self, sum: &Sum) -> u64 {
+        match self {
+            Order::Retained => sum.retained_bytes,
+            Order::Bytes => sum.bytes,
+            Order::Objects => sum.objects,
+        }
+    }
+}
+
+/// Objects that are shown as one: those of a kind, a class, or a line of the program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupRow {
+    /// What they are called.
+    pub name: String,
+    /// The kind of a class's objects; empty where there is none.
+    pub kind: String,
+    /// What they come to.
+    pub sum: Sum,
+}
+
+/// Objects that were made between two collections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GenerationRow {
+    /// How often the runtime had collected; none for objects of which that was not traced.
+    pub generation: Option<u32>,
+    /// What they come to.
+    pub sum: Sum,
+}
+
+/// One object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectRow {
+    /// Its address, `0x7f…`, or `@` and the number that its runtime gives it.
+    pub id: String,
+    /// Its class and its name.
+    pub label: String,
+    /// Its own bytes.
+    pub bytes: u64,
+    /// The bytes that would be freed with it; none if nothing holds it or that cannot be told.
+    pub retained_bytes: Option<u64>,
+}
+
+/// A content that more than one string has.
+pub type StringRow = mallow_heapsnap::DuplicateString;
+
+/// A heap.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeapReport {
+    /// The file.
+    pub file: String,
+    /// What people call such a file.
+    pub format: String,
+    /// All objects, and what is reachable as their retained bytes.
+    pub all: Sum,
+    /// What nothing holds.
+    pub unreachable: Sum,
+    /// Nothing is known of who holds what.
+    pub is_partial: bool,
+    /// Where objects were made was traced.
+    pub has_sites: bool,
+    /// By kind.
+    pub kinds: Vec<GroupRow>,
+    /// By class.
+    pub classes: Vec<GroupRow>,
+    /// By line of the program.
+    pub sites: Vec<GroupRow>,
+    /// By generation, the oldest first, those without one before.
+    pub generations: Vec<GenerationRow>,
+    /// The objects that retain most, none of which is retained by another one of them alone.
+    pub retainers: Vec<ObjectRow>,
+    /// Contents that more than one string has, the most wasteful first.
+    pub strings: Vec<StringRow>,
+    /// Strings whose contents are not known.
+    pub strings_uncompared: u64,
+    /// What was wrong with the file.
+    pub warnings: Vec<String>,
+    /// What the figures rest on.
+    pub notes: Vec<String>,
+}
+
+/// The rows of a heap, all of them; who shows them cuts them.
+pub fn heap_report(
+    file: &str,
+    format: &str,
+    snapshot: &Snapshot,
+    tree: &DominatorTree,
+    totals: &Totals,
+    order: Order,
+) -> HeapReport {
+    let graph = &snapshot.graph;
+    let group =
+        |sum: Sum, name: &str, kind: &str| GroupRow { name: name.to_owned(), kind: kind.to_owned(), sum };
+    let kinds = totals.kinds.iter().map(|kind| group(kind.sum, graph.name(kind.key.0), ""));
+    let classes = totals.classes.iter().map(|of| {
+        let class = graph.class(of.key);
+        group(of.sum, graph.name(class.name), graph.name(class.kind.0))
+    });
+    let sites = totals.sites.iter().map(|of| {
+        let name = of.key.map_or_else(
+            || "(not traced)".to_owned(),
+            |site| {
+                let site = graph.site(site);
+                format!("{}:{}", graph.name(site.file), site.line)
+            },
+        );
+        GroupRow { name, kind: String::new(), sum: of.sum }
+    });
+    let generation = |of: &Group<Option<mallow_heapsnap::Generation>>| GenerationRow {
+        generation: of.key.map(|generation| generation.0),
+        sum: of.sum,
+    };
+    HeapReport {
+        file: file.to_owned(),
+        format: format.to_owned(),
+        all: totals.all,
+        unreachable: totals.unreachable,
+        is_partial: snapshot.is_partial,
+        has_sites: !graph.sites().is_empty(),
+        kinds: ordered(kinds.collect(), order),
+        classes: ordered(classes.collect(), order),
+        sites: ordered(sites.collect(), order),
+        generations: totals.generations.iter().map(generation).collect(),
+        retainers: retainers(graph, tree),
+        strings: snapshot.strings.values.clone(),
+        strings_uncompared: snapshot.strings.uncompared,
+        warnings: snapshot.warnings.clone(),
+        notes: snapshot.notes.clone(),
+    }
+}
+
+fn ordered(mut rows: Vec<GroupRow>, order: Order) -> Vec<GroupRow> {
+    rows.sort_by(|a, b| {
+        let by = |row: &GroupRow| (order.of(&row.sum), row.sum.bytes, row.sum.objects);
+        by(b).cmp(&by(a)).then_with(|| (&a.name, &a.kind).cmp(&(&b.name, &b.kind)))
+    });
+    rows
+}
+
+/// So many objects are shown at most.
+const RETAINERS: usize = 100;
+
+/// The objects right below the roots that retain most.
+fn retainers(graph: &Graph, tree: &DominatorTree) -> Vec<ObjectRow> {
+    let mut largest: Vec<(u64, ObjectId)> =
+        tree.children(None).filter_map(|object| Some((tree.retained_bytes(object)?, object))).collect();
+    largest.sort_unstable_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
+    largest.truncate(RETAINERS);
+    largest.into_iter().map(|(_, object)| object_row(graph, tree, object)).collect()
+}
+
+pub(super) fn object_row(graph: &Graph, tree: &DominatorTree, object: ObjectId) -> ObjectRow {
+    ObjectRow {
+        id: id(graph, object),
+        label: label(graph, object),
+        bytes: graph.size_bytes(object),
+        retained_bytes: tree.retained_bytes(object),
+    }
+}
+
+/// How an object is named to find it again.
+fn id(graph: &Graph, object: ObjectId) -> String {
+    match graph.runtime() {
+        Runtime::V8 => format!("@{}", graph.id(object)),
+        Runtime::Ruby | Runtime::Jvm | Runtime::Python => format!("{:#x}", graph.id(object)),
+    }
+}
+
+/// An object's class, and its own name where it has one.
+pub fn label(graph: &Graph, object: ObjectId) -> String {
+    let class = graph.class(graph.class_of(object));
+    let (kind, class) = (graph.name(class.kind.0), graph.name(class.name));
+    match graph.name_of(object).filter(|name| !name.is_empty() && *name != class) {
+        Some(name) => format!("{class} {name}"),
+        // An object of the interpreter's own: its kind tells more.
+        None if class.starts_with('(') && graph.runtime() == Runtime::Ruby => format!("{kind} {class}"),
+        None if kind == "IMEMO" => format!("IMEMO {class}"),
+        None => class.to_owned(),
+    }
+}

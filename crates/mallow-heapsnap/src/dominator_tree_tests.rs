@@ -24,7 +24,7 @@ fn parts(len: u32, edges: &[(u32, u32)], roots: &[u32], holds: impl Fn(usize) ->
     for object in 0..len {
         parts.ids.push(object.into());
         parts.class_of.push(ClassId(0));
-        parts.push_size(1 << (object % 48));
+        parts.sizes.push(1 << (object % 48));
         parts.edge_starts.push(next as u32);
         while let Some((at, (_, to))) = sorted.get(next).filter(|(_, edge)| edge.0 == object) {
             parts.edge_targets.push(GraphParts::packed_target(ObjectId(*to), holds(*at)));
@@ -101,7 +101,7 @@ proptest! {
         let edges: Vec<(u32, u32)> = edges.into_iter().map(|(a, b)| (a % len, b % len)).collect();
         let roots: Vec<u32> = roots.into_iter().map(|root| root % len).collect();
         let mut parts = parts(len, &edges, &roots, |_| true);
-        parts.classes = vec![parts.classes[0].clone(); 3];
+        parts.classes = ["a", "b", "c"].map(|name| Class { name: parts.names.intern(name), ..parts.classes[0].clone() }).into();
         // The first class is an object, which its objects hold.
         parts.classes[0].object = Some(ObjectId(0));
         parts.holds_class = true;

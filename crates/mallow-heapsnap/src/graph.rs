@@ -2,7 +2,7 @@
 //!
 //! A heap has millions of objects, so nothing is kept for each that its format does not tell: a column may be empty.
 
-use crate::{NameId, Names};
+use crate::{NameId, Names, Sizes};
 
 /// Index of an object, in the order of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -92,8 +92,6 @@ const WEAK: u32 = 1 << 31;
 const ELEMENT: u32 = 1 << 31;
 /// A packed label that says nothing.
 const UNLABELLED: u32 = u32::MAX;
-/// In [`GraphParts::sizes`]: the size stands in [`GraphParts::large_sizes`].
-const LARGE: u32 = u32::MAX;
 
 /// The columns of a graph, as a reader fills them. All but the optional ones have a row for each object.
 #[derive(Clone, Debug, Default)]
@@ -102,10 +100,8 @@ pub struct GraphParts {
     pub ids: Vec<u64>,
     /// Each object's class.
     pub class_of: Vec<ClassId>,
-    /// Each object's bytes; see [`GraphParts::push_size`].
-    pub sizes: Vec<u32>,
-    /// Sizes that do not fit, by object, ascending.
-    pub large_sizes: Vec<(u32, u64)>,
+    /// Each object's bytes.
+    pub sizes: Sizes,
     /// Where each object was made, [`SiteId`] + 1, or 0; may be empty.
     pub site_of: Vec<u32>,
     /// When each object was made, [`Generation`] + 1, or 0; may be empty.
@@ -135,17 +131,6 @@ pub struct GraphParts {
 impl GraphParts {
     /// The most objects of a graph.
     pub const OBJECTS_MAX: usize = (1 << 31) - 2;
-
-    /// Adds an object's size.
-    pub fn push_size(&mut self, bytes: u64) {
-        match u32::try_from(bytes) {
-            Ok(bytes) if bytes != LARGE => self.sizes.push(bytes),
-            _ => {
-                self.large_sizes.push((self.sizes.len() as u32, bytes));
-                self.sizes.push(LARGE);
-            }
-        }
-    }
 
     /// A row of `edge_targets`.
     pub fn packed_target(target: ObjectId, holds: bool) -> u32 {
@@ -221,13 +206,7 @@ impl Graph {
 
     /// An object's own bytes.
     pub fn size_bytes(&self, object: ObjectId) -> u64 {
-        match self.parts.sizes[object.0 as usize] {
-            LARGE => {
-                let large = &self.parts.large_sizes;
-                large.binary_search_by_key(&object.0, |(at, _)| *at).map_or(0, |at| large[at].1)
-            }
-            bytes => bytes.into(),
-        }
+        self.parts.sizes.get(object.0 as usize)
     }
 
     /// An object's class.
@@ -355,17 +334,5 @@ mod tests {
             assert_eq!(unpacked_label(GraphParts::packed_label(label)), label);
         }
         assert_eq!(GraphParts::packed_label(Some(EdgeLabel::Element(u32::MAX))), UNLABELLED);
-    }
-
-    #[test]
-    fn sizes_of_any_number_of_bytes_are_kept() {
-        let mut parts = GraphParts::default();
-        let sizes = [0, 40, u64::from(u32::MAX) - 1, u64::from(u32::MAX), 1 << 40];
-        sizes.iter().for_each(|bytes| parts.push_size(*bytes));
-        parts.ids = vec![0; sizes.len()];
-        parts.class_of = vec![ClassId(0); sizes.len()];
-        parts.edge_starts = vec![0; sizes.len() + 1];
-        let graph = Graph::new(Runtime::Ruby, parts);
-        assert_eq!(graph.objects().map(|object| graph.size_bytes(object)).collect::<Vec<_>>(), sizes);
     }
 }

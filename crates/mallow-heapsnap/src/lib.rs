@@ -20,6 +20,7 @@ mod dominators;
 mod graph;
 mod names;
 mod paths;
+mod sizes;
 mod snapshot;
 mod totals;
 
@@ -31,5 +32,6 @@ pub use graph::{
 };
 pub use names::{NameId, Names};
 pub use paths::{Paths, Referrer, referrers};
+pub use sizes::Sizes;
 pub use snapshot::{DuplicateString, DuplicateStrings, Snapshot, TEXT_CHARS_MAX};
 pub use totals::{Group, Sum, Totals};

@@ -88,7 +88,7 @@ fn take_columns(chunks: &mut [Chunk], maps: &[Maps], parts: &mut GraphParts, obj
         let map = &maps[chunk.worker];
         parts.ids.append(&mut chunk.addresses);
         parts.class_of.extend(chunk.classes.iter().map(|class| map.classes[*class as usize]));
-        chunk.sizes.iter().for_each(|bytes| parts.push_size(*bytes));
+        parts.sizes.extend(&chunk.sizes);
         let site = |site: &u32| site.checked_sub(1).map_or(0, |at| map.sites[at as usize]);
         if has_sites {
             parts.site_of.extend(chunk.sites.iter().map(site));
@@ -186,14 +186,14 @@ impl Resolved {
         resolved.ends.reserve_exact(chunk.reference_ends.len());
         let mut start = 0;
         for end in chunk.reference_ends {
-            for address in &chunk.references[start..end] {
+            for address in &chunk.references[start..end as usize] {
                 match index.get(*address) {
                     Some(target) => resolved.targets.push(GraphParts::packed_target(target, true)),
                     None => resolved.dangling += 1,
                 }
             }
             resolved.ends.push(resolved.targets.len() as u32);
-            start = end;
+            start = end as usize;
         }
         resolved
     }

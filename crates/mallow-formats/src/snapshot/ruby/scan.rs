@@ -2,7 +2,7 @@
 
 use super::record::Record;
 use crate::snapshot::blocks::Block;
-use mallow_heapsnap::{DuplicateString, TEXT_CHARS_MAX};
+use mallow_heapsnap::{DuplicateString, Sizes, TEXT_CHARS_MAX};
 use memchr::memchr_iter;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use std::hash::BuildHasher;
@@ -18,13 +18,13 @@ pub(super) struct Chunk {
     pub(super) addresses: Vec<u64>,
     /// Index into [`Tables::classes`].
     pub(super) classes: Vec<u32>,
-    pub(super) sizes: Vec<u64>,
+    pub(super) sizes: Sizes,
     /// Index into [`Tables::sites`] and one, or 0.
     pub(super) sites: Vec<u32>,
     /// And one, or 0.
     pub(super) generations: Vec<u32>,
     /// Where each object's references end.
-    pub(super) reference_ends: Vec<usize>,
+    pub(super) reference_ends: Vec<u32>,
     pub(super) references: Vec<u64>,
 }
 
@@ -45,20 +45,17 @@ pub(super) struct Contents([Mutex<Contained>; 64]);
 /// A part of them: those whose hashes end alike.
 #[derive(Default)]
 pub(super) struct Contained {
-    by_hash: FxHashMap<u64, Content>,
-    /// How those begin that were met again, and whether that is all of it.
-    texts: Vec<(Box<str>, bool)>,
+    by_hash: FxHashMap<u64, Seen>,
+    repeated: Vec<DuplicateString>,
 }
 
 /// Millions of strings have a content of their own, so this is small.
 #[derive(Clone, Copy)]
-struct Content {
-    bytes: u64,
-    /// Those of the smallest string.
-    bytes_min: u32,
-    strings: u32,
-    /// Index into [`Contained::texts`], once it was met again.
-    text: u32,
+enum Seen {
+    /// A string of so many bytes, which are shown too few if they are more than fit.
+    Once(u32),
+    /// Index into [`Contained::repeated`].
+    Again(u32),
 }
 
 impl Contents {
@@ -71,36 +68,42 @@ impl Contents {
         let hash = FxBuildHasher.hash_one(value);
         let part = &self.0[(hash % self.0.len() as u64) as usize];
         let mut part = part.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let Contained { by_hash, texts } = &mut *part;
-        let new = Content { bytes: 0, bytes_min: u32::MAX, strings: 0, text: 0 };
-        let content = by_hash.entry(hash).or_insert(new);
-        content.strings = content.strings.saturating_add(1);
-        content.bytes = content.bytes.saturating_add(bytes);
-        content.bytes_min = content.bytes_min.min(u32::try_from(bytes).unwrap_or(u32::MAX));
-        if content.strings == 2 {
-            content.text = texts.len() as u32;
-            texts.push(beginning(value));
-        }
+        let Contained { by_hash, repeated } = &mut *part;
+        let Some(seen) = by_hash.get_mut(&hash) else {
+            by_hash.insert(hash, Seen::Once(u32::try_from(bytes).unwrap_or(u32::MAX)));
+            return;
+        };
+        let again = match *seen {
+            Seen::Again(at) => &mut repeated[at as usize],
+            Seen::Once(first) => {
+                *seen = Seen::Again(repeated.len() as u32);
+                let (text, is_whole) = beginning(value);
+                let first = u64::from(first);
+                // While strings are counted, `wasted_bytes` is the size of the smallest.
+                repeated.push(DuplicateString {
+                    text,
+                    is_whole,
+                    strings: 1,
+                    bytes: first,
+                    wasted_bytes: first,
+                });
+                repeated.last_mut().expect("it was just pushed")
+            }
+        };
+        again.strings += 1;
+        again.bytes = again.bytes.saturating_add(bytes);
+        again.wasted_bytes = again.wasted_bytes.min(bytes);
     }
 
     /// Those that more than one string has, the most wasteful first.
     pub(super) fn duplicates(self) -> Vec<DuplicateString> {
-        let of_part = |part: Mutex<Contained>| {
-            let Contained { by_hash, texts } =
-                part.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
-            let shown = move |content: Content| {
-                let (text, is_whole) = &texts[content.text as usize];
-                DuplicateString {
-                    text: text.to_string(),
-                    is_whole: *is_whole,
-                    strings: content.strings.into(),
-                    bytes: content.bytes,
-                    wasted_bytes: content.bytes - u64::from(content.bytes_min).min(content.bytes),
-                }
-            };
-            by_hash.into_values().filter(|content| content.strings > 1).map(shown).collect::<Vec<_>>()
+        let repeated = |part: Mutex<Contained>| {
+            part.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()).repeated
         };
-        let mut duplicates: Vec<DuplicateString> = self.0.into_iter().flat_map(of_part).collect();
+        let mut duplicates: Vec<DuplicateString> = self.0.into_iter().flat_map(repeated).collect();
+        for value in &mut duplicates {
+            value.wasted_bytes = value.bytes - value.wasted_bytes;
+        }
         duplicates.sort_by(|a, b| b.wasted_bytes.cmp(&a.wasted_bytes).then_with(|| a.text.cmp(&b.text)));
         duplicates
     }
@@ -184,7 +187,7 @@ impl Tables {
         chunk.sizes.push(record.memsize);
         chunk.sites.push(self.site(&record));
         chunk.generations.push(record.generation.map_or(0, |at| at.saturating_add(1)));
-        chunk.reference_ends.push(chunk.references.len());
+        chunk.reference_ends.push(chunk.references.len() as u32);
         if record.kind == b"STRING" {
             self.compare(&record, contents);
         }
@@ -265,11 +268,11 @@ impl Tables {
 }
 
 /// How a text begins, its escapes undone, and whether that is all of it.
-fn beginning(escaped: &[u8]) -> (Box<str>, bool) {
+fn beginning(escaped: &[u8]) -> (String, bool) {
     let text = unescaped(escaped);
     let mut chars = text.chars();
     let start: String = chars.by_ref().take(TEXT_CHARS_MAX).collect();
-    (start.into(), chars.next().is_none())
+    (start, chars.next().is_none())
 }
 
 /// A text of a dump. What is no escape of JSON's stays as it is, and what is no UTF-8 is replaced.

@@ -24,6 +24,7 @@ hazard!(fork_with_threads);
 hazard!(fork_in_loop);
 hazard!(fork_without_exec);
 hazard!(forked_modules);
+hazard!(fresh_frames);
 hazard!(kill_self);
 hazard!(library_cycles);
 hazard!(longjmp_out);

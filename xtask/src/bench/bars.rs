@@ -98,17 +98,19 @@ fn wall(rows: &[Row]) -> [Bar; 2] {
 }
 
 /// What one event of a long loop costs.
-fn per_event(parts: Option<&Parts>) -> [Bar; 5] {
+fn per_event(parts: Option<&Parts>) -> [Bar; 6] {
     let of = |threads: u32, value: fn(&Loop) -> Option<f64>| {
         let found = parts?.loops.iter().find(|it| it.threads == threads)?;
         Some((value(found)?, format!("{threads} threads")))
     };
     let (alone, many) = (of(1, |it| Some(it.stat_ns)), of(8, |it| Some(it.stat_ns)));
     let pair = alone.as_ref().zip(many).filter(|(alone, _)| alone.0 > 0.0);
+    let frame = parts.map(|parts| (parts.frame_ns, "fresh frames".to_owned()));
     let growth = pair.map(|(alone, many)| (many.0 / alone.0, many.1));
     [
         at_most("record: added CPU per event in the program", 9.0, "ns", of(1, |it| Some(it.record_ns))),
         at_most("record: the same with eight threads", 16.0, "ns", of(8, |it| Some(it.record_ns))),
+        at_most("record: added CPU per frame walked anew", 7.0, "ns", frame),
         at_most("collector: CPU per event of a loop", 10.0, "ns", of(1, |it| it.collector_ns)),
         at_most("stat: added CPU per event in the program", 3.0, "ns", alone),
         at_most("stat: the same, 8 threads over 1", NOISE, "x", growth),
@@ -193,11 +195,13 @@ mod tests {
             stat_ns,
         };
         let cc1plus = Around { name: "cc1plus".to_owned(), warm_ms: 60.0, cold_ms: 151.0 };
-        let parts = Parts { around: vec![cc1plus], loops: vec![of(1, 9.5, 3.0), of(8, 16.0, 3.4)] };
+        let parts =
+            Parts { around: vec![cc1plus], loops: vec![of(1, 9.5, 3.0), of(8, 16.0, 3.4)], frame_ns: 7.1 };
         let bars = super::of(&[], None, Some(&parts));
         for (what, expected) in [
             ("record: added CPU per event", "missed"),
             ("record: the same with eight", "reached"),
+            ("record: added CPU per frame", "missed"),
             ("collector: CPU per event", "reached"),
             ("stat: added CPU per event", "reached"),
             ("stat: the same, 8 threads", "missed"),

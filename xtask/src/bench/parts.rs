@@ -1,5 +1,5 @@
 //! What the tables of whole runs cannot tell: the time that `mallow record` takes around a program, and what one event of a long loop
-//! costs the program and the collector.
+//! costs the program and the collector, and what a frame costs that is not the one of the stack before.
 //!
 //! The time around a program is that of the whole command less the program's life as the trace tells it: what comes before it and
 //! what comes behind. Warm, the answers about its symbols are kept; cold, the folder in which they are kept is empty.
@@ -18,6 +18,10 @@ const PAIRS: u64 = 15_000_000;
 const PAIRS_QUICK: u64 = 50_000;
 const ROUNDS: u32 = 5;
 const ROUNDS_QUICK: u32 = 1;
+/// Stacks of the shallower and the deeper kind: the difference between the two is frames.
+const LEVELS: [u64; 2] = [10, 40];
+const WALKS: u64 = 2_000_000;
+const WALKS_QUICK: u64 = 1_000;
 const THREADS: [u32; 2] = [1, 8];
 /// Ten ticks of the clock that tells a process's own CPU time.
 const OWN_CPU_MIN_S: f64 = 0.1;
@@ -27,6 +31,8 @@ const OWN_CPU_MIN_S: f64 = 0.1;
 pub(super) struct Parts {
     pub(super) around: Vec<Around>,
     pub(super) loops: Vec<Loop>,
+    /// CPU nanoseconds that `record` adds in the program for each frame that it walks anew.
+    pub(super) frame_ns: f64,
 }
 
 /// Milliseconds of `mallow record` beside the program's own life, medians.
@@ -65,7 +71,11 @@ pub(super) fn measure(root: &Path, tools: &Tools, quick: bool) -> Result<Parts, 
     let loops = THREADS
         .into_iter()
         .map(|threads| of_loop(&storm_of(&storm, 10, threads, pairs), threads, pairs, tools, rounds));
-    Ok(Parts { around: around.collect::<Result<_, String>>()?, loops: loops.collect::<Result<_, String>>()? })
+    Ok(Parts {
+        around: around.collect::<Result<_, String>>()?,
+        loops: loops.collect::<Result<_, String>>()?,
+        frame_ns: of_frame(root, tools, if quick { WALKS_QUICK } else { WALKS }, rounds)?,
+    })
 }
 
 fn around(program: &Program, tools: &Tools, rounds: u32) -> Result<Around, String> {
@@ -85,6 +95,22 @@ fn around(program: &Program, tools: &Tools, rounds: u32) -> Result<Around, Strin
     }
     let of = |values: Vec<f64>| median(values).unwrap_or(0.0);
     Ok(Around { name: program.name.clone(), warm_ms: of(warm), cold_ms: of(cold) })
+}
+
+fn of_frame(root: &Path, tools: &Tools, walks: u64, rounds: u32) -> Result<f64, String> {
+    let [shallow, deep] = LEVELS.map(|levels| programs::fresh_frames(root, &tools.scratch, levels, walks));
+    let (shallow, deep) = (shallow?, deep?);
+    let frames = (walks * (LEVELS[1] - LEVELS[0])) as f64;
+    let mut found = Vec::new();
+    for _ in 0..rounds {
+        let added_s = |program| -> Result<f64, String> {
+            let run = |tool| measure::once(program, tools, tool, MEMORY_ROUND + 1);
+            let (bare, record) = (run(Tool::Bare)?, run(Tool::Record)?);
+            Ok(record.cpu_s - record.own_cpu_s - bare.cpu_s)
+        };
+        found.push((added_s(&deep)? - added_s(&shallow)?) * 1e9 / frames);
+    }
+    Ok(median(found).unwrap_or(0.0))
 }
 
 fn of_loop(program: &Program, threads: u32, pairs: u64, tools: &Tools, rounds: u32) -> Result<Loop, String> {

@@ -94,11 +94,25 @@ pub(super) fn storm_of(executable: &Path, depth: u32, threads: u32, pairs: u64) 
 /// # Errors
 /// A sentence with what the compiler said.
 pub(super) fn compile_storm(root: &Path, scratch: &Path) -> Result<PathBuf, String> {
-    let storm = scratch.join("storm");
+    compile(root, scratch, "storm")
+}
+
+/// Stacks whose frames are all walked anew, `levels` of them each time.
+///
+/// # Errors
+/// As [`compile_storm`].
+pub(super) fn fresh_frames(root: &Path, scratch: &Path, levels: u64, rounds: u64) -> Result<Program, String> {
+    let executable = compile(root, scratch, "fresh_frames")?;
+    Ok(Program::real("fresh frames", executable, &[&levels.to_string(), &rounds.to_string()]))
+}
+
+fn compile(root: &Path, scratch: &Path, name: &str) -> Result<PathBuf, String> {
+    let program = scratch.join(name);
     let flags = ["-O2", "-g", "-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-pthread", "-o"];
     let mut command = Command::new("cc");
-    run::captured(command.args(flags).arg(&storm).arg(root.join("programs/hazards/storm.c")))?;
-    Ok(storm)
+    let source = root.join("programs/hazards").join(name).with_extension("c");
+    run::captured(command.args(flags).arg(&program).arg(source))?;
+    Ok(program)
 }
 
 /// The compiler proper: the driver `g++` only starts it. Some distributions' cc1plus does not know the folder of

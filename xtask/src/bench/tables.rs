@@ -46,7 +46,9 @@ fn loops(parts: &Parts) -> String {
     let heads = ["threads", "record ns", "collector ns", "stat ns"];
     let note = "\nCPU per event of a loop of malloc and free under 10 frames: what `record` and `stat` add in the\n\
                 program, and what mallow's own process takes under `record`.\n";
-    format!("\n## Per event\n\n{}{note}", table(&heads, cells.collect()))
+    let frame =
+        format!("A frame that is walked anew adds {:.1} ns in the program under `record`.\n", parts.frame_ns);
+    format!("\n## Per event\n\n{}{note}{frame}", table(&heads, cells.collect()))
 }
 
 fn wall(rows: &[Row]) -> String {

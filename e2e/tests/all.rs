@@ -13,6 +13,7 @@ mod hazards;
 mod judges;
 mod killed;
 mod leaks;
+mod many;
 mod not_recorded;
 mod own_allocators;
 mod readme;

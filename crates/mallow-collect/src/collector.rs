@@ -15,6 +15,7 @@ use crate::session::Session;
 use crate::sink::Sink;
 use crate::starts::Starts;
 use crate::target::Target;
+use crate::workers::{SharedSink, Workers};
 use mallow_profile::Exit;
 use mallow_wire::shared::HEARTBEAT_LEFT;
 use std::sync::atomic::Ordering;
@@ -45,9 +46,12 @@ pub(crate) struct Collector<S> {
     pub(crate) registered: u32,
     starts: Starts,
     executables: Executables,
+    workers: Workers,
     pub(crate) findings: Findings,
 }
 
+/// A process with so many words to read, a tenth of a millisecond of work and more, is worth a thread.
+const MUCH_WORDS: u64 = 16 * 1024;
 /// How often resident memory is noted.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(10);
 /// How often everything gathered is handed to the sink, whether or not a chunk is full.
@@ -55,7 +59,7 @@ const WRITE_INTERVAL: Duration = Duration::from_millis(500);
 /// How often ends are looked for at least.
 const ENDS_INTERVAL: Duration = Duration::from_millis(5);
 
-impl<S: Sink> Collector<S> {
+impl<S: Sink + Send> Collector<S> {
     /// One that nobody has registered with.
     pub(crate) fn new(session: Session, clock: Clock, sink: S, wanted: Wanted) -> Collector<S> {
         Collector {
@@ -68,6 +72,7 @@ impl<S: Sink> Collector<S> {
             registered: 0,
             starts: Starts::default(),
             executables: Executables::default(),
+            workers: Workers::of_this_machine(),
             findings: Findings::default(),
         }
     }
@@ -153,14 +158,16 @@ impl<S: Sink> Collector<S> {
     }
 
     /// Reads all rings up to now, those of some processes to their last word; returns the number of words.
-    fn drain(&mut self, to_the_end: impl Fn(&TracedProcess) -> bool) -> Result<u64, CollectError> {
+    fn drain(&mut self, to_the_end: impl Fn(&TracedProcess) -> bool + Sync) -> Result<u64, CollectError> {
         let until_tsc = self.clock.note();
-        let mut words = 0;
-        for process in &mut self.processes {
+        let (clock, sink) = (&self.clock, &SharedSink::new(&mut self.sink));
+        let has_much = |process: &&TracedProcess| process.pending_words() >= MUCH_WORDS;
+        let much = if self.processes.len() > 1 { self.processes.iter().filter(has_much).count() } else { 0 };
+        let words = self.workers.sum(&mut self.processes, much, |process| {
             let until = if to_the_end(process) { u64::MAX } else { until_tsc };
-            words += process.drain(&self.clock, until, &mut self.sink)?;
-            process.take_starts(&mut self.starts);
-        }
+            process.drain(clock, until, &mut &*sink)
+        })?;
+        self.processes.iter_mut().for_each(|process| process.take_starts(&mut self.starts));
         Ok(words)
     }
 

@@ -59,6 +59,7 @@ mod symbols;
 mod target;
 mod trace_file;
 mod unseen;
+mod workers;
 
 pub use ahead::ResolveAhead;
 pub use error::CollectError;

@@ -199,6 +199,14 @@ impl TracedProcess {
         outcome.map(|()| passed.words)
     }
 
+    /// How much its rings hold that was not read yet, about.
+    pub(crate) fn pending_words(&self) -> u64 {
+        let of = |(index, reader): (usize, &ChannelReader)| {
+            self.mapping.channel(index).head.load(Ordering::Relaxed).saturating_sub(reader.tail)
+        };
+        self.readers.iter().enumerate().map(of).fold(0, u64::saturating_add)
+    }
+
     /// Finds out who owns the channels in use.
     fn meet_threads(&mut self) {
         for index in 0..self.mapping.channels_high() {

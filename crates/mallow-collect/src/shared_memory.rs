@@ -28,6 +28,11 @@ impl SharedMemory {
         memory
     }
 
+    /// As a process gives it to the collector.
+    pub(crate) fn handed_over(&self) -> OwnedFd {
+        self.fd.try_clone().unwrap()
+    }
+
     /// Puts bytes at an offset of the file.
     pub(crate) fn write(&self, offset: usize, bytes: &[u8]) {
         self.file.write_all_at(bytes, offset as u64).unwrap();

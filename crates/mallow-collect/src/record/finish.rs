@@ -21,7 +21,7 @@ pub(super) enum Metrics {
 }
 
 /// Closes what is still open, and adds symbols and figures.
-pub(super) fn finish<S: Sink>(
+pub(super) fn finish<S: Sink + Send>(
     collector: &mut Collector<S>,
     command: &TracedCommand,
     launch: &Launch<'_>,

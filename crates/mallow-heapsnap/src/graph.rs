@@ -199,6 +199,11 @@ impl Graph {
         self.parts.ids[object.0 as usize]
     }
 
+    /// The addresses or numbers of all objects.
+    pub(crate) fn ids(&self) -> &[u64] {
+        &self.parts.ids
+    }
+
     /// The object with an address or number.
     pub fn find(&self, id: u64) -> Option<ObjectId> {
         self.parts.ids.iter().position(|other| *other == id).map(|at| ObjectId(at as u32))

@@ -13,11 +13,14 @@
 //! - [`Snapshot`]: the graph with what else its file told.
 //! - [`Totals`]: sums by kind, class, site and generation.
 //! - [`Paths`], [`referrers`]: why an object is alive.
+//! - [`diff()`], [`Growth`]: what changed between snapshots.
 
 mod address_index;
+mod diff;
 mod dominator_tree;
 mod dominators;
 mod graph;
+mod growth;
 mod names;
 mod paths;
 mod sizes;
@@ -25,11 +28,13 @@ mod snapshot;
 mod totals;
 
 pub use address_index::AddressIndex;
+pub use diff::{ClassChange, Grown, HeapDiff, Identity, NewObjects, diff};
 pub use dominator_tree::DominatorTree;
 pub use graph::{
     Class, ClassId, Edge, EdgeLabel, Generation, Graph, GraphParts, KindId, ObjectId, Root, Runtime, Site,
     SiteId,
 };
+pub use growth::{ClassSeries, Growth};
 pub use names::{NameId, Names};
 pub use paths::{Paths, Referrer, referrers};
 pub use sizes::Sizes;

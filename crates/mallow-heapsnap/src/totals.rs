@@ -80,7 +80,7 @@ impl Totals {
 }
 
 impl Sum {
-    fn add(&mut self, bytes: u64) {
+    pub(crate) fn add(&mut self, bytes: u64) {
         self.objects += 1;
         self.bytes = self.bytes.saturating_add(bytes);
     }

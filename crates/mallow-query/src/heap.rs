@@ -3,8 +3,10 @@
 use crate::failure::Failure;
 use crate::profile_file::refused;
 use mallow_formats::Format;
-use mallow_heapsnap::{DominatorTree, Graph, ObjectId, Paths, Snapshot, Totals};
-use mallow_view::heap::{self, ClassReport, HeapReport, ObjectReport, Order};
+use mallow_heapsnap::{
+    ClassSeries, DominatorTree, Graph, Growth, HeapDiff, ObjectId, Paths, Snapshot, Totals,
+};
+use mallow_view::heap::{self, ClassReport, HeapLimit, HeapOutcome, HeapReport, ObjectReport, Order};
 use std::path::{Path, PathBuf};
 
 /// A snapshot with what follows from it.
@@ -14,6 +16,23 @@ pub struct HeapFile {
     format: Format,
     snapshot: Snapshot,
     tree: DominatorTree,
+}
+
+/// The classes of a series of snapshots, in the order of the files; warnings are handed to `warn`.
+///
+/// # Errors
+/// One of them cannot be read, or is no snapshot.
+pub fn growth(
+    paths: &[PathBuf],
+    mut warn: impl FnMut(&Path, &[String]),
+) -> Result<Vec<ClassSeries>, Failure> {
+    let mut growth = Growth::default();
+    for path in paths {
+        let (_, snapshot) = mallow_formats::open_snapshot(path).map_err(|error| refused(path, &error))?;
+        warn(path, &snapshot.warnings);
+        growth.add(&snapshot.graph);
+    }
+    Ok(growth.classes())
 }
 
 impl HeapFile {
@@ -62,6 +81,16 @@ impl HeapFile {
                 "{file} has no object of a class {name}; mallow heap {file} lists the classes."
             ))
         })
+    }
+
+    /// What changed from this snapshot to a later one; with a third, only what is still there counts as new.
+    pub fn diff(&self, after: &HeapFile, later: Option<&HeapFile>) -> HeapDiff {
+        mallow_heapsnap::diff(self.graph(), after.graph(), later.map(HeapFile::graph))
+    }
+
+    /// Holds the heap against limits.
+    pub fn judge(&self, limits: &[HeapLimit]) -> Vec<HeapOutcome> {
+        heap::judge(&self.snapshot, &self.tree, &Totals::new(self.graph(), &self.tree), limits)
     }
 
     fn graph(&self) -> &Graph {

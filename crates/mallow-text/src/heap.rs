@@ -1,9 +1,13 @@
 //! A managed heap as people read it.
 
+mod diff;
+mod limits;
 mod object;
 mod report;
 mod row;
 
+pub use diff::{Compared, diff, growth};
+pub use limits::limits;
 pub use object::{class, object};
 pub use report::{ROWS_DEFAULT, report};
 

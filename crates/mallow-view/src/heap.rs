@@ -1,9 +1,11 @@
 //! Rows about a managed heap: what lies in it, who retains it, and why an object is alive.
 
+mod limits;
 mod object;
 mod report;
 
-pub use mallow_heapsnap::Sum;
+pub use mallow_heapsnap::{ClassSeries, Grown, HeapDiff, Identity, NewObjects, Sum};
 
+pub use limits::{HeapLimit, HeapOutcome, LimitKind, judge};
 pub use object::{ClassReport, FieldRow, ObjectReport, class_report, object_report};
 pub use report::{GenerationRow, GroupRow, HeapReport, ObjectRow, Order, StringRow, heap_report, label};

@@ -1,13 +1,24 @@
 //! `mallow heap` as typed.
 
 use super::choice::one_of;
-use clap::Args;
-use mallow_view::heap::Order;
+use clap::{Args, Subcommand};
+use mallow_base::quantity;
+use mallow_view::heap::{HeapLimit, LimitKind, Order};
 use std::path::PathBuf;
 
 /// `mallow heap`.
 #[derive(Debug, PartialEq, Eq, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct LowHeap {
+    #[command(subcommand)]
+    pub(crate) command: Option<LowHeapCommand>,
+    #[command(flatten)]
+    pub(crate) report: Option<LowHeapReport>,
+}
+
+/// A page of one snapshot.
+#[derive(Debug, PartialEq, Eq, Args)]
+pub(crate) struct LowHeapReport {
     /// A snapshot: Ruby's ObjectSpace.dump_all, plain or compressed (gz, zst)
     #[arg(value_name = "DUMP")]
     pub(crate) file: PathBuf,
@@ -20,7 +31,111 @@ pub(crate) struct LowHeap {
     /// Order of the rows
     #[arg(long, value_name = "KEY", value_parser = one_of(&Order::ALL, Order::word, |_| ""), default_value = "retained")]
     pub(crate) sort: Order,
+    #[command(flatten)]
+    pub(crate) shown: LowShown,
+}
+
+/// How much is shown.
+#[derive(Debug, PartialEq, Eq, Args)]
+pub(crate) struct LowShown {
     /// Rows of each table
     #[arg(long, value_name = "N", default_value_t = mallow_text::heap::ROWS_DEFAULT)]
     pub(crate) limit: usize,
+}
+
+/// What is done with more than one snapshot, or with limits.
+#[derive(Debug, PartialEq, Eq, Subcommand)]
+pub(crate) enum LowHeapCommand {
+    /// Show what is new in a later snapshot, and with a third what of it stays
+    #[command(after_help = "Example: mallow heap diff before.json after.json later.json")]
+    Diff(LowHeapDiff),
+    /// Show which classes grow over a series of snapshots
+    #[command(after_help = "Example: mallow heap growth 1.json 2.json 3.json 4.json")]
+    Growth(LowHeapGrowth),
+    /// Hold a snapshot against limits; exit code 1 if one fails
+    #[command(
+        after_help = "Example: mallow heap check dump.json --max-class Session=100 --max-retained Cache=10MiB"
+    )]
+    Check(LowHeapCheck),
+}
+
+/// `mallow heap diff`.
+#[derive(Debug, PartialEq, Eq, Args)]
+pub(crate) struct LowHeapDiff {
+    /// The first snapshot
+    pub(crate) before: PathBuf,
+    /// A later one
+    pub(crate) after: PathBuf,
+    /// A still later one: what is new in AFTER counts only if it is still there
+    pub(crate) later: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) shown: LowShown,
+}
+
+/// `mallow heap growth`.
+#[derive(Debug, PartialEq, Eq, Args)]
+pub(crate) struct LowHeapGrowth {
+    /// The snapshots, in the order in which they were made
+    #[arg(value_name = "DUMP", num_args = 2.., required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) shown: LowShown,
+}
+
+/// `mallow heap check`.
+#[derive(Debug, PartialEq, Eq, Args)]
+pub(crate) struct LowHeapCheck {
+    /// The snapshot
+    #[arg(value_name = "DUMP")]
+    pub(crate) file: PathBuf,
+    /// At most N objects of a class
+    #[arg(long, value_name = "CLASS=N", value_parser = objects_of)]
+    pub(crate) max_class: Vec<HeapLimit>,
+    /// At most so many bytes in objects of a class
+    #[arg(long, value_name = "CLASS=SIZE", value_parser = |text: &str| bytes_of(text, LimitKind::Bytes))]
+    pub(crate) max_class_bytes: Vec<HeapLimit>,
+    /// At most so many bytes retained by the objects of a class
+    #[arg(long, value_name = "CLASS=SIZE", value_parser = |text: &str| bytes_of(text, LimitKind::Retained))]
+    pub(crate) max_retained: Vec<HeapLimit>,
+    /// At most N objects in all
+    #[arg(long, value_name = "N")]
+    pub(crate) max_objects: Option<u64>,
+    /// At most so many bytes in all
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) max_bytes: Option<u64>,
+}
+
+impl LowHeapCheck {
+    /// All limits, in the order of the flags.
+    pub(crate) fn limits(&self) -> Vec<HeapLimit> {
+        let whole = |kind, max: Option<u64>| max.map(|max| HeapLimit { class: None, kind, max });
+        let of_classes = [&self.max_class, &self.max_class_bytes, &self.max_retained];
+        let mut limits: Vec<HeapLimit> = of_classes.into_iter().flatten().cloned().collect();
+        limits.extend(whole(LimitKind::Objects, self.max_objects));
+        limits.extend(whole(LimitKind::Bytes, self.max_bytes));
+        limits
+    }
+}
+
+fn objects_of(text: &str) -> Result<HeapLimit, String> {
+    let (class, count) = class_and(text)?;
+    let max = count.parse().map_err(|_| format!("{count} is no number of objects"))?;
+    Ok(HeapLimit { class: Some(class), kind: LimitKind::Objects, max })
+}
+
+fn bytes_of(text: &str, kind: LimitKind) -> Result<HeapLimit, String> {
+    let (class, bytes) = class_and(text)?;
+    Ok(HeapLimit { class: Some(class), kind, max: size(bytes)? })
+}
+
+/// A class may have an equals sign in its name; a limit has none.
+fn class_and(text: &str) -> Result<(String, &str), String> {
+    let parts = text.rsplit_once('=').filter(|(class, _)| !class.is_empty());
+    let (class, limit) = parts.ok_or("it is not of the form CLASS=LIMIT, such as Session=100")?;
+    Ok((class.to_owned(), limit))
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    let bytes = quantity::bytes(text).filter(|bytes| *bytes >= 0.0);
+    bytes.map(|bytes| bytes as u64).ok_or_else(|| format!("{text} is no size; write 512K, 10MiB or 1 GB"))
 }

@@ -1,0 +1,72 @@
+//! Which classes grow over a series of snapshots.
+
+use crate::Graph;
+use crate::diff::class_sums;
+use rustc_hash::FxHashMap;
+
+/// A class in each of some snapshots.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClassSeries {
+    /// Its name.
+    pub name: String,
+    /// Its objects' kind.
+    pub kind: String,
+    /// How many objects there were in each.
+    pub objects: Vec<u64>,
+    /// How many bytes they had.
+    pub bytes: Vec<u64>,
+}
+
+impl ClassSeries {
+    /// Whether there were more objects in each snapshot than in the one before.
+    pub fn grows_in_each(&self) -> bool {
+        self.objects.len() > 1 && self.objects.windows(2).all(|pair| pair[0] < pair[1])
+    }
+
+    /// How many bytes more there are in the last than in the first; 0 for less.
+    pub fn growth_bytes(&self) -> u64 {
+        match (self.bytes.first(), self.bytes.last()) {
+            (Some(first), Some(last)) => last.saturating_sub(*first),
+            _ => 0,
+        }
+    }
+}
+
+/// Collects the sums of snapshots, so that only one of them has to be in memory at a time.
+#[derive(Clone, Debug, Default)]
+pub struct Growth {
+    snapshots: usize,
+    classes: FxHashMap<(String, String), (Vec<u64>, Vec<u64>)>,
+}
+
+impl Growth {
+    /// Takes the next snapshot in.
+    pub fn add(&mut self, graph: &Graph) {
+        for (key, sum) in class_sums(graph) {
+            let (objects, bytes) = self.classes.entry(key).or_default();
+            objects.resize(self.snapshots, 0);
+            bytes.resize(self.snapshots, 0);
+            objects.push(sum.objects);
+            bytes.push(sum.bytes);
+        }
+        self.snapshots += 1;
+    }
+
+    /// All classes: first those that grew in each step, then by the bytes that they grew.
+    pub fn classes(self) -> Vec<ClassSeries> {
+        let mut series: Vec<ClassSeries> = self
+            .classes
+            .into_iter()
+            .map(|((kind, name), (mut objects, mut bytes))| {
+                objects.resize(self.snapshots, 0);
+                bytes.resize(self.snapshots, 0);
+                ClassSeries { name, kind, objects, bytes }
+            })
+            .collect();
+        series.sort_by(|a, b| {
+            let by = |class: &ClassSeries| (class.grows_in_each(), class.growth_bytes());
+            by(b).cmp(&by(a)).then_with(|| (&a.name, &a.kind).cmp(&(&b.name, &b.kind)))
+        });
+        series
+    }
+}

@@ -22,7 +22,9 @@ pub(crate) use events::LowEvents;
 pub(crate) use export::LowExport;
 pub(crate) use flamegraph::LowFlamegraph;
 pub(crate) use gc_log::{LowGcLog, LowRssUnit};
-pub(crate) use heap::{LowHeap, LowHeapCheck, LowHeapCommand, LowHeapDiff, LowHeapGrowth, LowHeapReport};
+pub(crate) use heap::{
+    LowHeap, LowHeapCheck, LowHeapCommand, LowHeapDiff, LowHeapGrowth, LowHeapReport, LowShown,
+};
 pub(crate) use import::LowImport;
 pub(crate) use record::LowRecord;
 pub(crate) use report::LowReport;

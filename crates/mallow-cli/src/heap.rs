@@ -1,12 +1,15 @@
 //! `mallow heap`: what lies in a managed heap, who retains it, and what changed.
 
-use crate::args::{LowHeap, LowHeapCheck, LowHeapCommand, LowHeapDiff, LowHeapGrowth, LowHeapReport};
+use crate::args::{
+    LowHeap, LowHeapCheck, LowHeapCommand, LowHeapDiff, LowHeapGrowth, LowHeapReport, LowShown,
+};
 use crate::{exit_code, output, terminal};
 use mallow_query::Failure;
 use mallow_query::heap::{HeapFile, growth};
 use mallow_text::heap as text;
 use mallow_view::Weight;
-use std::path::Path;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
 
 /// Does what was asked for.
 pub(crate) fn run(low: &LowHeap) -> Result<u8, Failure> {
@@ -21,30 +24,40 @@ pub(crate) fn run(low: &LowHeap) -> Result<u8, Failure> {
 
 fn report(low: &LowHeapReport) -> Result<u8, Failure> {
     let heap = open(&low.file)?;
-    let (rows, style) = (low.shown.limit, terminal::style(&std::io::stdout()));
-    show(&match (&low.object, &low.class) {
-        (Some(object), _) => text::object(&heap.object(object)?, rows, style),
-        (None, Some(class)) => text::class(&heap.class(class)?, rows, style),
-        (None, None) => text::report(&heap.report(low.sort), rows, style),
-    })?;
-    Ok(exit_code::FINE)
+    let LowShown { limit, json } = low.shown;
+    let style = terminal::style(&std::io::stdout());
+    match (&low.object, &low.class) {
+        (Some(object), _) => {
+            let page = heap.object(object)?;
+            show(json.then(|| mallow_json::heap::object(&page)), || text::object(&page, limit, style))
+        }
+        (None, Some(class)) => {
+            let page = heap.class(class)?;
+            show(json.then(|| mallow_json::heap::class(&page)), || text::class(&page, limit, style))
+        }
+        (None, None) => {
+            let page = heap.report(low.sort);
+            show(json.then(|| mallow_json::heap::report(&page)), || text::report(&page, limit, style))
+        }
+    }
 }
 
 fn diff(low: &LowHeapDiff) -> Result<u8, Failure> {
     let (before, after) = (open(&low.before)?, open(&low.after)?);
     let later = low.later.as_deref().map(open).transpose()?;
     let diff = before.diff(&after, later.as_ref());
-    let files = [Some(&low.before), Some(&low.after), low.later.as_ref()];
-    let files: Vec<String> = files.into_iter().flatten().map(|file| file.display().to_string()).collect();
+    let files = names([Some(&low.before), Some(&low.after), low.later.as_ref()].into_iter().flatten());
     let compared = text::Compared { files: &files, diff: &diff };
-    show(&text::diff(&compared, low.shown.limit, terminal::style(&std::io::stdout())))?;
-    Ok(exit_code::FINE)
+    let style = terminal::style(&std::io::stdout());
+    let json = low.shown.json.then(|| mallow_json::heap::diff(&files, &diff));
+    show(json, || text::diff(&compared, low.shown.limit, style))
 }
 
 fn series(low: &LowHeapGrowth) -> Result<u8, Failure> {
     let classes = growth(&low.files, warn)?;
-    show(&text::growth(low.files.len(), &classes, low.shown.limit, terminal::style(&std::io::stdout())))?;
-    Ok(exit_code::FINE)
+    let style = terminal::style(&std::io::stdout());
+    let json = low.shown.json.then(|| mallow_json::heap::growth(&names(&low.files), &classes));
+    show(json, || text::growth(low.files.len(), &classes, low.shown.limit, style))
 }
 
 fn check(low: &LowHeapCheck) -> Result<u8, Failure> {
@@ -53,9 +66,15 @@ fn check(low: &LowHeapCheck) -> Result<u8, Failure> {
         return Err(Failure::new("no limit is given; write --max-class Session=100, or another --max-…."));
     }
     let outcomes = open(&low.file)?.judge(&limits);
-    show(&text::limits(&outcomes, terminal::style(&std::io::stdout())))?;
     let worst = outcomes.iter().map(mallow_view::heap::HeapOutcome::weight).max();
-    Ok(worst.unwrap_or(Weight::Inconclusive).exit_code())
+    let exit_code = worst.unwrap_or(Weight::Inconclusive).exit_code();
+    let json = low.json.then(|| mallow_json::heap::check(&outcomes, exit_code));
+    show(json, || text::limits(&outcomes, terminal::style(&std::io::stdout())))?;
+    Ok(exit_code)
+}
+
+fn names<'a>(files: impl IntoIterator<Item = &'a PathBuf>) -> Vec<String> {
+    files.into_iter().map(|file| file.display().to_string()).collect()
 }
 
 fn open(path: &Path) -> Result<HeapFile, Failure> {
@@ -70,6 +89,14 @@ fn warn(path: &Path, warnings: &[String]) {
     output::warn(&sentences);
 }
 
-fn show(page: &str) -> Result<(), Failure> {
-    output::to_stdout(|out| out.write_all(page.as_bytes()))
+/// Writes the document if there is one, and the page otherwise.
+fn show(json: Option<Value>, page: impl FnOnce() -> String) -> Result<u8, Failure> {
+    output::to_stdout(|out| match json {
+        Some(document) => {
+            serde_json::to_writer_pretty(&mut *out, &document)?;
+            out.write_all(b"\n")
+        }
+        None => out.write_all(page().as_bytes()),
+    })?;
+    Ok(exit_code::FINE)
 }

@@ -4,7 +4,7 @@ mod limits;
 mod object;
 mod report;
 
-pub use mallow_heapsnap::{ClassSeries, Grown, HeapDiff, Identity, NewObjects, Sum};
+pub use mallow_heapsnap::{ClassChange, ClassSeries, Grown, HeapDiff, Identity, NewObjects, Sum};
 
 pub use limits::{HeapLimit, HeapOutcome, LimitKind, judge};
 pub use object::{ClassReport, FieldRow, ObjectReport, class_report, object_report};

@@ -41,6 +41,9 @@ pub(crate) struct LowShown {
     /// Rows of each table
     #[arg(long, value_name = "N", default_value_t = mallow_text::heap::ROWS_DEFAULT)]
     pub(crate) limit: usize,
+    /// Print JSON (docs/schema/heap.json), every row
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// What is done with more than one snapshot, or with limits.
@@ -103,6 +106,9 @@ pub(crate) struct LowHeapCheck {
     /// At most so many bytes in all
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) max_bytes: Option<u64>,
+    /// Print JSON (docs/schema/heap.json)
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 impl LowHeapCheck {

@@ -1,0 +1,136 @@
+//! Every document fits the published schema.
+
+use super::*;
+use crate::schema_tests::assert_fits;
+use mallow_view::heap::{GenerationRow, Grown, HeapLimit, StringRow};
+
+fn schema() -> Value {
+    serde_json::from_str(include_str!("../../../docs/schema/heap.json")).unwrap()
+}
+
+const SUM: Sum = Sum { objects: 2, bytes: 80, retained_bytes: 640 };
+
+fn row() -> ObjectRow {
+    ObjectRow { id: "0x7f10".into(), label: "Session".into(), bytes: 40, retained_bytes: Some(320) }
+}
+
+fn field() -> FieldRow {
+    FieldRow { field: ".list".into(), holds: true, object: row() }
+}
+
+fn object_page() -> ObjectReport {
+    ObjectReport {
+        object: ObjectRow { retained_bytes: None, ..row() },
+        kind: "OBJECT".into(),
+        site: Some("a.rb:3".into()),
+        generation: Some(7),
+        roots: vec!["vm".into()],
+        references: vec![field()],
+        referrers: vec![field()],
+        path_root: Some("vm".into()),
+        path: vec![field()],
+        dominators: vec![row()],
+        retained: vec![("String".into(), SUM)],
+    }
+}
+
+fn heap() -> HeapReport {
+    let group = |kind: &str| vec![GroupRow { name: "Session".into(), kind: kind.into(), sum: SUM }];
+    HeapReport {
+        file: "dump.json".into(),
+        format: "Ruby heap dump".into(),
+        all: SUM,
+        unreachable: Sum::default(),
+        is_partial: false,
+        has_sites: true,
+        kinds: group(""),
+        classes: group("OBJECT"),
+        sites: group(""),
+        generations: vec![GenerationRow { generation: None, sum: SUM }],
+        retainers: vec![row()],
+        strings: vec![StringRow {
+            text: "a".into(),
+            is_whole: true,
+            strings: 2,
+            bytes: 80,
+            wasted_bytes: 40,
+        }],
+        strings_uncompared: 3,
+        warnings: vec!["w".into()],
+        notes: vec!["n".into()],
+    }
+}
+
+#[test]
+fn a_heap_fits_the_schema() {
+    let whole = report(&heap());
+    assert_fits(&whole, &schema());
+    assert_eq!(
+        (&whole["classes"][0]["retained_bytes"], &whole["unreachable_bytes"]),
+        (&json!(640), &json!(0))
+    );
+    let partial = report(&HeapReport { is_partial: true, has_sites: false, ..heap() });
+    assert_fits(&partial, &schema());
+    assert_eq!(
+        (&partial["classes"][0]["retained_bytes"], &partial["unreachable_bytes"]),
+        (&json!(null), &json!(null))
+    );
+    assert_eq!(partial["sites"], json!([]));
+}
+
+#[test]
+fn an_object_and_a_class_fit_the_schema() {
+    assert_fits(&object(&object_page()), &schema());
+    let page = ClassReport {
+        name: "Session".into(),
+        sum: SUM,
+        sites: vec![("a.rb:3".into(), SUM)],
+        objects: vec![row()],
+        holders: vec![("Array".into(), 2)],
+        example: Some(Box::new(object_page())),
+    };
+    assert_fits(&class(&page), &schema());
+    assert_fits(&class(&ClassReport { example: None, ..page }), &schema());
+}
+
+#[test]
+fn comparisons_and_limits_fit_the_schema() {
+    let changed = HeapDiff {
+        identity: Identity::Address,
+        before: SUM,
+        after: SUM,
+        classes: vec![mallow_view::heap::ClassChange {
+            name: "A".into(),
+            kind: "OBJECT".into(),
+            before: SUM,
+            after: SUM,
+        }],
+        new: vec![NewObjects {
+            class: "A".into(),
+            kind: "OBJECT".into(),
+            site: None,
+            generations: Some((3, 4)),
+            sum: SUM,
+        }],
+        new_sum: SUM,
+        gone: Sum::default(),
+        grown: vec![Grown { class: "Hash".into(), objects: 1, bytes: 9 }],
+        moved: 1,
+    };
+    let files = ["a".to_owned(), "b".to_owned()];
+    for identity in [Identity::Number, Identity::AddressAndGeneration, Identity::Address, Identity::Classes] {
+        assert_fits(&diff(&files, &HeapDiff { identity, ..changed.clone() }), &schema());
+    }
+    let series =
+        ClassSeries { name: "A".into(), kind: "OBJECT".into(), objects: vec![1, 2], bytes: vec![40, 80] };
+    assert_fits(&growth(&files, &[series]), &schema());
+    for kind in [LimitKind::Objects, LimitKind::Bytes, LimitKind::Retained] {
+        let limit = HeapLimit { class: Some("A".into()), kind, max: 3 };
+        let unknown = HeapOutcome {
+            limit: HeapLimit { class: None, ..limit.clone() },
+            found: None,
+            reason: Some("r".into()),
+        };
+        assert_fits(&check(&[HeapOutcome { limit, found: Some(4), reason: None }, unknown], 1), &schema());
+    }
+}

@@ -1,9 +1,10 @@
 //! What events tell, as JSON: the optional parts of `mallow.report/1`.
 
+use crate::mirror::mirror;
 use crate::parts::FrameJson;
 use crate::report::ReportJson;
 use mallow_profile::Profile;
-use mallow_profile::analysis::{Bucket, ChainTotals, Slice, ThreadMetrics, WindowMetrics};
+use mallow_profile::analysis::{Bucket, ChainTotals, Growth, Slice, ThreadMetrics, WindowMetrics};
 use mallow_view::histogram::HistogramRow;
 use mallow_view::leaks::{LeakMetrics, Leaks};
 use mallow_view::short_lived::{ShortLived, ShortLivedMetrics};
@@ -55,23 +56,29 @@ struct TimelineJson<'a> {
 }
 
 /// A slice; what the source could not tell is null.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct SliceJson {
     start_us: u64,
-    live_bytes: Option<u64>,
-    live_blocks: Option<u64>,
-    live_bytes_max: Option<u64>,
-    live_blocks_max: Option<u64>,
-    allocations: Option<u64>,
-    bytes: Option<u64>,
-    frees: Option<u64>,
+    #[serde(flatten)]
+    metrics: SliceMetricsJson,
     rss_bytes: Option<u64>,
 }
 
-#[derive(Serialize)]
-struct OverTimeJson {
-    peak_bytes: u64,
-    live_bytes: Vec<u64>,
+mirror! {
+    #[derive(Default)]
+    struct SliceMetricsJson of Slice {
+        live_bytes: Option<u64>,
+        live_blocks: Option<u64>,
+        live_bytes_max: Option<u64>,
+        live_blocks_max: Option<u64>,
+        allocations: Option<u64>,
+        bytes: Option<u64>,
+        frees: Option<u64>,
+    }
+}
+
+mirror! {
+    struct OverTimeJson of SiteOverTime { peak_bytes: u64, live_bytes: Vec<u64> }
 }
 
 /// A site with figures of its own.
@@ -90,16 +97,17 @@ struct WindowJson<'a> {
     sites: Vec<SiteJson<'a, WindowMetricsJson>>,
 }
 
-#[derive(Serialize)]
-struct WindowMetricsJson {
-    allocations: u64,
-    bytes: u64,
-    frees: u64,
-    freed_bytes: u64,
-    live_blocks: u64,
-    live_bytes: u64,
-    kept_blocks: u64,
-    kept_bytes: u64,
+mirror! {
+    struct WindowMetricsJson of WindowMetrics {
+        allocations: u64,
+        bytes: u64,
+        frees: u64,
+        freed_bytes: u64,
+        live_blocks: u64,
+        live_bytes: u64,
+        kept_blocks: u64,
+        kept_bytes: u64,
+    }
 }
 
 #[derive(Serialize)]
@@ -123,14 +131,21 @@ struct ThreadJson<'a> {
     pid: u32,
     tid: u32,
     name: &'a str,
-    allocations: u64,
-    bytes: u64,
-    frees: u64,
-    frees_of_others: u64,
-    freed_by_others: u64,
-    temporary: u64,
-    live_blocks: u64,
-    live_bytes: u64,
+    #[serde(flatten)]
+    metrics: ThreadMetricsJson,
+}
+
+mirror! {
+    struct ThreadMetricsJson of ThreadMetrics {
+        allocations: u64,
+        bytes: u64,
+        frees: u64,
+        frees_of_others: u64,
+        freed_by_others: u64,
+        temporary: u64,
+        live_blocks: u64,
+        live_bytes: u64,
+    }
 }
 
 #[derive(Serialize)]
@@ -139,20 +154,18 @@ struct ChainsJson<'a> {
     sites: Vec<SiteJson<'a, ChainMetricsJson>>,
 }
 
-#[derive(Serialize)]
-struct ChainMetricsJson {
-    chains: u64,
-    reallocations: u64,
-    longest: u64,
-    copied_bytes_max: u64,
-    largest_growth: GrowthJson,
+mirror! {
+    struct ChainMetricsJson of ChainTotals {
+        chains: u64,
+        reallocations: u64,
+        longest: u64,
+        copied_bytes_max: u64,
+        largest_growth: GrowthJson,
+    }
 }
 
-#[derive(Serialize)]
-struct GrowthJson {
-    first_bytes: u64,
-    last_bytes: u64,
-    reallocations: u64,
+mirror! {
+    struct GrowthJson of Growth { first_bytes: u64, last_bytes: u64, reallocations: u64 }
 }
 
 #[derive(Serialize)]
@@ -164,11 +177,8 @@ struct ShortLivedJson<'a> {
     sites: Vec<SiteJson<'a, ShortLivedMetricsJson>>,
 }
 
-#[derive(Serialize)]
-struct ShortLivedMetricsJson {
-    blocks: u64,
-    bytes: u64,
-    allocations: u64,
+mirror! {
+    struct ShortLivedMetricsJson of ShortLivedMetrics { blocks: u64, bytes: u64, allocations: u64 }
 }
 
 #[derive(Serialize)]
@@ -217,8 +227,11 @@ impl<'a> EventsJson<'a> {
                 never_freed_bytes: found.never_freed.bytes,
             }),
             threads: shows.threads.map(|found| {
-                let row = |row: &mallow_view::threads::ThreadRow<'a>| {
-                    ThreadJson::of(row.pid, row.tid, row.name, &row.metrics)
+                let row = |row: &mallow_view::threads::ThreadRow<'a>| ThreadJson {
+                    pid: row.pid,
+                    tid: row.tid,
+                    name: row.name,
+                    metrics: (&row.metrics).into(),
                 };
                 found.rows.iter().map(row).collect()
             }),
@@ -261,8 +274,9 @@ impl<'a> TimelineJson<'a> {
             TimelineRows::Events(lines) => {
                 let slices = lines.slices.iter().zip(&lines.rss_bytes).enumerate();
                 let slice = |(at, (slice, rss)): (usize, (&Slice, &Option<u64>))| SliceJson {
+                    start_us: lines.time.begin_us(at),
+                    metrics: slice.into(),
                     rss_bytes: *rss,
-                    ..SliceJson::of_events(lines.time.begin_us(at), slice)
                 };
                 TimelineJson {
                     pid,
@@ -281,9 +295,10 @@ impl<'a> TimelineJson<'a> {
                 peak_us: None,
                 peak_bytes: None,
                 slices: (live.iter().enumerate())
-                    .map(|(at, sample)| SliceJson {
-                        live_bytes_max: sample.map(|sample| sample.live_bytes),
-                        ..SliceJson::unknown(time.begin_us(at))
+                    .map(|(at, sample)| {
+                        let live_bytes_max = sample.map(|sample| sample.live_bytes);
+                        let metrics = SliceMetricsJson { live_bytes_max, ..SliceMetricsJson::default() };
+                        SliceJson { start_us: time.begin_us(at), metrics, rss_bytes: None }
                     })
                     .collect(),
                 sites: Vec::new(),
@@ -292,112 +307,10 @@ impl<'a> TimelineJson<'a> {
     }
 }
 
-impl SliceJson {
-    fn unknown(start_us: u64) -> SliceJson {
-        SliceJson {
-            start_us,
-            live_bytes: None,
-            live_blocks: None,
-            live_bytes_max: None,
-            live_blocks_max: None,
-            allocations: None,
-            bytes: None,
-            frees: None,
-            rss_bytes: None,
-        }
-    }
-
-    fn of_events(start_us: u64, slice: &Slice) -> SliceJson {
-        SliceJson {
-            start_us,
-            live_bytes: Some(slice.live_bytes),
-            live_blocks: Some(slice.live_blocks),
-            live_bytes_max: Some(slice.live_bytes_max),
-            live_blocks_max: Some(slice.live_blocks_max),
-            allocations: Some(slice.allocations),
-            bytes: Some(slice.bytes),
-            frees: Some(slice.frees),
-            rss_bytes: None,
-        }
-    }
-}
-
-impl<'a> ThreadJson<'a> {
-    fn of(pid: u32, tid: u32, name: &'a str, metrics: &ThreadMetrics) -> Self {
-        let ThreadMetrics {
-            allocations,
-            bytes,
-            frees,
-            frees_of_others,
-            freed_by_others,
-            temporary,
-            live_blocks,
-            live_bytes,
-        } = *metrics;
-        Self {
-            pid,
-            tid,
-            name,
-            allocations,
-            bytes,
-            frees,
-            frees_of_others,
-            freed_by_others,
-            temporary,
-            live_blocks,
-            live_bytes,
-        }
-    }
-}
-
-impl From<&SiteOverTime> for OverTimeJson {
-    fn from(site: &SiteOverTime) -> Self {
-        Self { peak_bytes: site.peak_bytes, live_bytes: site.live_bytes.clone() }
-    }
-}
-
-impl From<&WindowMetrics> for WindowMetricsJson {
-    fn from(metrics: &WindowMetrics) -> Self {
-        Self {
-            allocations: metrics.allocations,
-            bytes: metrics.bytes,
-            frees: metrics.frees,
-            freed_bytes: metrics.freed_bytes,
-            live_blocks: metrics.live_blocks,
-            live_bytes: metrics.live_bytes,
-            kept_blocks: metrics.kept_blocks,
-            kept_bytes: metrics.kept_bytes,
-        }
-    }
-}
-
 impl From<&HistogramRow> for BucketJson {
     fn from(row: &HistogramRow) -> Self {
         let Bucket { blocks, bytes } = row.bucket;
         Self { least: row.least, greatest: row.greatest, blocks, bytes }
-    }
-}
-
-impl From<&ChainTotals> for ChainMetricsJson {
-    fn from(totals: &ChainTotals) -> Self {
-        let growth = &totals.largest_growth;
-        Self {
-            chains: totals.chains,
-            reallocations: totals.reallocations,
-            longest: totals.longest,
-            copied_bytes_max: totals.copied_bytes_max,
-            largest_growth: GrowthJson {
-                first_bytes: growth.first_bytes,
-                last_bytes: growth.last_bytes,
-                reallocations: growth.reallocations,
-            },
-        }
-    }
-}
-
-impl From<&ShortLivedMetrics> for ShortLivedMetricsJson {
-    fn from(metrics: &ShortLivedMetrics) -> Self {
-        Self { blocks: metrics.blocks, bytes: metrics.bytes, allocations: metrics.allocations }
     }
 }
 

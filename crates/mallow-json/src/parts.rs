@@ -1,22 +1,25 @@
 //! What several documents have in common: totals, ends of processes, frames.
 
+use crate::mirror::mirror;
 use mallow_base::Frame;
-use mallow_profile::{Exit, Totals};
+use mallow_profile::{Exit, Measure, Profile, Totals};
 use serde::Serialize;
 
-/// The figures of a process or of a run; null for what is not known.
-#[derive(Clone, Copy, Serialize)]
-pub struct TotalsJson {
-    pub(crate) allocations: Option<u64>,
-    pub(crate) bytes: Option<u64>,
-    pub(crate) frees: Option<u64>,
-    pub(crate) reallocations: Option<u64>,
-    pub(crate) temporary: Option<u64>,
-    pub(crate) failed: Option<u64>,
-    pub(crate) peak_bytes: Option<u64>,
-    pub(crate) peak_blocks: Option<u64>,
-    pub(crate) leaked_bytes: Option<u64>,
-    pub(crate) leaked_blocks: Option<u64>,
+mirror! {
+    /// The figures of a process or of a run; null for what is not known.
+    #[derive(Clone, Copy)]
+    pub struct TotalsJson of Totals {
+        allocations: Option<u64>,
+        bytes: Option<u64>,
+        frees: Option<u64>,
+        reallocations: Option<u64>,
+        temporary: Option<u64>,
+        failed: Option<u64>,
+        peak_bytes: Option<u64>,
+        peak_blocks: Option<u64>,
+        leaked_bytes: Option<u64>,
+        leaked_blocks: Option<u64>,
+    }
 }
 
 /// `3`, `{"signal":9}`, or `{"exec":true}`.
@@ -69,19 +72,22 @@ impl From<Exit> for ExitJson {
     }
 }
 
-impl From<&Totals> for TotalsJson {
-    fn from(totals: &Totals) -> Self {
+impl TotalsJson {
+    /// The figures that the profile's source could tell.
+    pub(crate) fn told(totals: &Totals, profile: &Profile) -> Self {
+        let known = &profile.known;
+        let told = |measure: Measure| measure.is_known(known).then(|| measure.of_totals(totals));
         Self {
-            allocations: Some(totals.allocations),
-            bytes: Some(totals.bytes),
-            frees: Some(totals.frees),
-            reallocations: Some(totals.reallocations),
-            temporary: Some(totals.temporary),
-            failed: Some(totals.failed),
-            peak_bytes: Some(totals.peak_bytes),
-            peak_blocks: Some(totals.peak_blocks),
-            leaked_bytes: Some(totals.leaked_bytes),
-            leaked_blocks: Some(totals.leaked_blocks),
+            allocations: told(Measure::Allocations),
+            bytes: told(Measure::Bytes),
+            frees: (known.calls || totals.frees > 0).then_some(totals.frees),
+            reallocations: known.calls.then_some(totals.reallocations),
+            temporary: told(Measure::Temporary),
+            failed: known.calls.then_some(totals.failed),
+            peak_bytes: told(Measure::Peak),
+            peak_blocks: known.peak_blocks.then_some(totals.peak_blocks),
+            leaked_bytes: told(Measure::Leaked),
+            leaked_blocks: known.leaked_blocks.then_some(totals.leaked_blocks),
         }
     }
 }

@@ -230,26 +230,6 @@ impl<'a> ProcessJson<'a> {
     }
 }
 
-impl TotalsJson {
-    /// The figures that the profile's source could tell.
-    fn told(totals: &Totals, profile: &Profile) -> Self {
-        let known = &profile.known;
-        let told = |measure: Measure| measure.is_known(known).then(|| measure.of_totals(totals));
-        Self {
-            allocations: told(Measure::Allocations),
-            bytes: told(Measure::Bytes),
-            frees: (known.calls || totals.frees > 0).then_some(totals.frees),
-            reallocations: known.calls.then_some(totals.reallocations),
-            temporary: told(Measure::Temporary),
-            failed: known.calls.then_some(totals.failed),
-            peak_bytes: told(Measure::Peak),
-            peak_blocks: known.peak_blocks.then_some(totals.peak_blocks),
-            leaked_bytes: told(Measure::Leaked),
-            leaked_blocks: known.leaked_blocks.then_some(totals.leaked_blocks),
-        }
-    }
-}
-
 impl Metrics<'_> {
     fn metrics(&self, totals: &SiteTotals) -> MetricsJson {
         let known = &self.profile.known;

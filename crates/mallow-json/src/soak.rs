@@ -6,13 +6,14 @@ mod earlier;
 
 pub use earlier::{EarlierError, earlier};
 
+use crate::mirror::mirror;
 use crate::parts::FrameJson;
-use mallow_evidence::{Comparison, Sample, SoakReport};
-use mallow_growth::{Basis, Fault, Finding, Shape};
+use mallow_evidence::{Comparison, MappingGrowth, Sample, Series, SoakReport};
+use mallow_growth::{Basis, Fault, Finding, Plateau, Shape};
 use mallow_text::soak::{advice, finding, sentence};
 use mallow_view::soak::{
-    FailOn, GrowingRow, Holder, Interval, LatencyRow, SeriesRow, SeriesUnit, Side, asked, elsewhere, growing,
-    is_failure, latencies, outcome, pace, series_list, split,
+    FailOn, GrowingRow, Holder, Interval, LatencyRow, SeriesRow, SeriesUnit, Side, Split, asked, elsewhere,
+    growing, is_failure, latencies, outcome, pace, series_list, split,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -61,12 +62,10 @@ pub struct SoakJson<'a> {
     samples: &'a [Sample],
 }
 
-/// A figure with its confidence interval.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct IntervalJson {
-    value: f64,
-    low: f64,
-    high: f64,
+mirror! {
+    /// A figure with its confidence interval.
+    #[derive(Copy)]
+    pub(crate) struct IntervalJson both ways of Interval { value: f64, low: f64, high: f64 }
 }
 
 #[derive(Serialize)]
@@ -80,10 +79,8 @@ struct GrowthJson {
     seconds_to_limit: Option<f64>,
 }
 
-#[derive(Serialize)]
-struct PlateauJson {
-    rise_bytes: f64,
-    after_requests: u64,
+mirror! {
+    struct PlateauJson of Plateau { rise_bytes: f64, after_requests: u64 }
 }
 
 #[derive(Serialize)]
@@ -104,12 +101,8 @@ struct SeriesJson {
     course: Option<&'static str>,
 }
 
-#[derive(Serialize)]
-struct SplitJson {
-    managed: Option<f64>,
-    native: Option<f64>,
-    allocator: Option<f64>,
-    resident: f64,
+mirror! {
+    struct SplitJson of Split { managed: Option<f64>, native: Option<f64>, allocator: Option<f64>, resident: f64 }
 }
 
 #[derive(Serialize)]
@@ -138,14 +131,16 @@ struct RequestsJson {
     uncounted: bool,
 }
 
-#[derive(Serialize)]
-struct LatencyJson {
-    corrected: bool,
-    p50_us: Option<f64>,
-    p90_us: Option<f64>,
-    p99_us: Option<f64>,
-    p999_us: Option<f64>,
-    worst_us: Option<u64>,
+mirror! {
+    struct LatencyJson of LatencyRow {
+        #[serde(rename = "corrected")]
+        is_corrected: bool,
+        p50_us: Option<f64>,
+        p90_us: Option<f64>,
+        p99_us: Option<f64>,
+        p999_us: Option<f64>,
+        worst_us: Option<u64>,
+    }
 }
 
 #[derive(Serialize)]
@@ -155,14 +150,15 @@ struct ComparisonJson<'a> {
     series_list: Vec<ComparedJson>,
 }
 
-#[derive(Serialize)]
-struct ComparedJson {
-    name: &'static str,
-    unit: &'static str,
-    before: f64,
-    after: f64,
-    difference: [f64; 2],
-    worse: bool,
+mirror! {
+    struct ComparedJson of Series {
+        name: &'static str,
+        unit: &'static str,
+        before: f64,
+        after: f64,
+        difference: [f64; 2],
+        worse: bool,
+    }
 }
 
 /// The figures that two soaks are compared by; none for what was not measured.
@@ -187,10 +183,6 @@ impl<'a> SoakJson<'a> {
             sentence: finding::finding(found),
             fails: is_failure(found, fail_on),
         };
-        let plateau = conclusion.plateau.map(|plateau| PlateauJson {
-            rise_bytes: plateau.rise_bytes,
-            after_requests: plateau.after_requests,
-        });
         let idle = conclusion.idle_per_hour.map(|(value, low, high)| IntervalJson { value, low, high });
         SoakJson {
             schema: SCHEMA,
@@ -206,7 +198,7 @@ impl<'a> SoakJson<'a> {
             growth: growth(report),
             detectable_per_request: conclusion.detectable_per_request,
             detectable_outside_per_request: conclusion.detectable_outside_per_request,
-            plateau,
+            plateau: conclusion.plateau.map(PlateauJson::from),
             idle_per_hour: idle,
             findings: conclusion.findings.iter().map(finding).collect(),
             faults: report.evidence.faults.iter().map(sentence::fault).collect(),
@@ -214,14 +206,9 @@ impl<'a> SoakJson<'a> {
             advice: advice::places(report),
             window: [conclusion.window.start, conclusion.window.end],
             series_list: series_list(report).iter().map(SeriesJson::from).collect(),
-            split: split(report).map(|split| SplitJson {
-                managed: split.managed,
-                native: split.native,
-                allocator: split.allocator,
-                resident: split.resident,
-            }),
+            split: split(report).map(SplitJson::from),
             stacks: growing(report, usize::MAX).rows.iter().map(StackJson::from).collect(),
-            mappings: mappings(report),
+            mappings: report.mappings.iter().map(MappingJson::from).collect(),
             requests: requests(report),
             latency: latencies(&report.samples).iter().map(LatencyJson::from).collect(),
             comparison: report.comparison.as_ref().map(ComparisonJson::from),
@@ -277,15 +264,6 @@ fn kind(finding: &Finding) -> &'static str {
     }
 }
 
-fn mappings(report: &SoakReport) -> Vec<MappingJson<'_>> {
-    let mapping = |one: &'_ mallow_evidence::MappingGrowth| ([one.before_bytes, one.after_bytes], one.count);
-    let all = report.mappings.iter().map(|one| {
-        let (bytes, count) = mapping(one);
-        MappingJson { name: &one.name, bytes, count: [count.0, count.1] }
-    });
-    all.collect()
-}
-
 fn requests(report: &SoakReport) -> RequestsJson {
     let asked = asked(&report.samples);
     RequestsJson {
@@ -319,39 +297,25 @@ impl<'a> From<&GrowingRow<'a>> for StackJson<'a> {
             share: row.share,
             bytes_per_request: row.bytes_per_request,
             blocks_per_request: row.blocks_per_request,
-            bytes: [row.bytes.0, row.bytes.1],
-            blocks: [row.blocks.0, row.blocks.1],
+            bytes: row.bytes.into(),
+            blocks: row.blocks.into(),
             frames: row.frames.iter().copied().map(FrameJson::from).collect(),
         }
     }
 }
 
-impl From<&LatencyRow> for LatencyJson {
-    fn from(row: &LatencyRow) -> Self {
-        LatencyJson {
-            corrected: row.is_corrected,
-            p50_us: row.p50_us,
-            p90_us: row.p90_us,
-            p99_us: row.p99_us,
-            p999_us: row.p999_us,
-            worst_us: row.worst_us,
-        }
+impl<'a> From<&'a MappingGrowth> for MappingJson<'a> {
+    fn from(growth: &'a MappingGrowth) -> Self {
+        let bytes = [growth.before_bytes, growth.after_bytes];
+        MappingJson { name: &growth.name, bytes, count: growth.count.into() }
     }
 }
 
 impl<'a> From<&'a Comparison> for ComparisonJson<'a> {
     fn from(comparison: &'a Comparison) -> Self {
-        let series = |series: &mallow_evidence::Series| ComparedJson {
-            name: series.name,
-            unit: series.unit,
-            before: series.before,
-            after: series.after,
-            difference: [series.difference.0, series.difference.1],
-            worse: series.worse,
-        };
         ComparisonJson {
             baseline: &comparison.baseline,
-            series_list: comparison.series_list.iter().map(series).collect(),
+            series_list: comparison.series_list.iter().map(ComparedJson::from).collect(),
         }
     }
 }
@@ -362,7 +326,7 @@ impl From<&Side> for MetricsJson {
             // What is no number is written as null, and null here means that it was not measured.
             let sound =
                 interval.filter(|one| one.value.is_finite() && one.low.is_finite() && one.high.is_finite());
-            sound.map(|Interval { value, low, high }| IntervalJson { value, low, high })
+            sound.map(IntervalJson::from)
         };
         MetricsJson {
             heap_per_request: of(side.heap_per_request),
@@ -378,9 +342,7 @@ impl From<&Side> for MetricsJson {
 
 impl From<MetricsJson> for Side {
     fn from(metrics: MetricsJson) -> Self {
-        let of = |interval: Option<IntervalJson>| {
-            interval.map(|IntervalJson { value, low, high }| Interval { value, low, high })
-        };
+        let of = |interval: Option<IntervalJson>| interval.as_ref().map(Interval::from);
         Side {
             heap_per_request: of(metrics.heap_per_request),
             resident_per_request: of(metrics.resident_per_request),

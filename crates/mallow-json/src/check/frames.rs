@@ -20,26 +20,8 @@ impl<'a> Table<'a> {
         let next = u32::try_from(self.frames.len()).unwrap_or(u32::MAX);
         let frames = &mut self.frames;
         *self.indices.entry(frame).or_insert_with(|| {
-            frames.push(FrameJson {
-                function: frame.function.clone(),
-                file: frame.file.clone(),
-                line: frame.line,
-                module: frame.module.clone(),
-                inlined: frame.inlined,
-            });
+            frames.push(frame.into());
             next
         })
-    }
-}
-
-impl From<&FrameJson> for Frame {
-    fn from(json: &FrameJson) -> Frame {
-        Frame {
-            function: json.function.clone(),
-            file: json.file.clone(),
-            line: json.line,
-            module: json.module.clone(),
-            inlined: json.inlined,
-        }
     }
 }

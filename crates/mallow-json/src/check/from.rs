@@ -2,8 +2,8 @@
 
 use super::frames::Table;
 use super::*;
-use mallow_gate::measurement::{Environment, Measurement, Metrics, Objects, Site, judged_run};
-use mallow_gate::result::{CheckResult, Conclusion, Position, Spread, TestResult, Window};
+use mallow_gate::measurement::{Environment, Measurement, Site, judged_run};
+use mallow_gate::result::{CheckResult, Conclusion, Position, TestResult, Window};
 
 impl From<&CheckResult> for ReportFile {
     fn from(check: &CheckResult) -> ReportFile {
@@ -130,30 +130,8 @@ pub(super) const fn standing_word(position: Position) -> &'static str {
     }
 }
 
-impl From<&Spread> for SpreadJson {
-    fn from(spread: &Spread) -> Self {
-        let Spread { min, mode, max, at_min, runs } = *spread;
-        Self { min, mode, max, at_min, runs }
-    }
-}
-
 impl From<Window> for WindowJson {
     fn from(window: Window) -> Self {
         Self { min: window.min, max: (window.max != u64::MAX).then_some(window.max) }
-    }
-}
-
-impl From<&Objects> for ObjectsJson {
-    fn from(objects: &Objects) -> Self {
-        let Objects { made, bytes, remaining, remaining_bytes } = *objects;
-        Self { made, bytes, remaining, remaining_bytes }
-    }
-}
-
-impl From<&Metrics> for MetricsJson {
-    fn from(metrics: &Metrics) -> Self {
-        let Metrics { allocations, bytes, peak_bytes, remaining_blocks, remaining_bytes, descriptors } =
-            *metrics;
-        Self { allocations, bytes, peak_bytes, remaining_blocks, remaining_bytes, descriptors }
     }
 }

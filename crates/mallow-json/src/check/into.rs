@@ -4,9 +4,9 @@ use super::from::standing_word;
 use super::*;
 use mallow_base::Frame;
 use mallow_gate::json_error::placed;
-use mallow_gate::measurement::{Environment, Measurement, Metric, Metrics, Objects, Run, Site};
+use mallow_gate::measurement::{Environment, Measurement, Metric, Metrics, Run, Site};
 use mallow_gate::result::{
-    CheckResult, Conclusion, Outcome, Position, SiteChange, Spread, TestResult, VaryingSite, Window,
+    CheckResult, Conclusion, Outcome, Position, SiteChange, TestResult, VaryingSite, Window,
 };
 
 #[derive(Deserialize)]
@@ -84,7 +84,7 @@ impl Reader {
         for site in &test.varying {
             varying.push(VaryingSite {
                 frames: self.stack(&site.stack)?,
-                allocations: spread(&site.allocations),
+                allocations: (&site.allocations).into(),
             });
         }
         Ok(TestResult {
@@ -157,31 +157,11 @@ fn conclusion(json: &ConclusionJson) -> Result<Conclusion, String> {
     Ok(Conclusion {
         metric: Metric::of_word(&json.metric)
             .ok_or_else(|| format!("there is no metric {:?}", json.metric))?,
-        spread: spread(&json.spread),
+        spread: (&json.spread).into(),
         reference: json.reference,
         window: json.window.map(|window| Window { min: window.min, max: window.max.unwrap_or(u64::MAX) }),
         position: position.ok_or_else(|| format!("the standing {:?} is unknown", json.position))?,
     })
-}
-
-fn spread(json: &SpreadJson) -> Spread {
-    let SpreadJson { min, mode, max, at_min, runs } = *json;
-    Spread { min, mode, max, at_min, runs }
-}
-
-impl From<&ObjectsJson> for Objects {
-    fn from(json: &ObjectsJson) -> Objects {
-        let ObjectsJson { made, bytes, remaining, remaining_bytes } = *json;
-        Objects { made, bytes, remaining, remaining_bytes }
-    }
-}
-
-impl From<&MetricsJson> for Metrics {
-    fn from(json: &MetricsJson) -> Metrics {
-        let MetricsJson { allocations, bytes, peak_bytes, remaining_blocks, remaining_bytes, descriptors } =
-            *json;
-        Metrics { allocations, bytes, peak_bytes, remaining_blocks, remaining_bytes, descriptors }
-    }
 }
 
 impl From<&EnvironmentJson> for Environment {

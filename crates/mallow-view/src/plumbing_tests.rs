@@ -174,8 +174,8 @@ fn starts_are_known_on_the_root_side() {
 }
 
 #[test]
-fn every_rule_says_why() {
+fn every_rule_says_whose_it_is() {
     for rule in LEAF.iter().chain(WRAPPERS).chain(ROOT) {
-        assert!(!rule.reason.is_empty() && !rule.language.is_empty(), "{rule:?}");
+        assert!(!rule.patterns.is_empty() && !rule.language.is_empty(), "{rule:?}");
     }
 }

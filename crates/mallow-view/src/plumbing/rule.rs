@@ -1,13 +1,11 @@
-//! A row of the table of plumbing.
+//! The plumbing of a language or a library.
 
-/// Why a frame is plumbing.
+/// Which frames of a language or a library are plumbing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
     /// The language or library whose plumbing it is.
     pub language: &'static str,
-    pub(super) pattern: Pattern,
-    /// What such a frame does.
-    pub reason: &'static str,
+    pub(super) patterns: &'static [Pattern],
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,8 +19,4 @@ pub(super) enum Pattern {
     /// Part of the source file's path. Line tables alone name inlined calls without their namespace (`to_vec`), so
     /// that only the file tells whose they are.
     File(&'static str),
-}
-
-pub(super) const fn rule(language: &'static str, pattern: Pattern, reason: &'static str) -> Rule {
-    Rule { language, pattern, reason }
 }

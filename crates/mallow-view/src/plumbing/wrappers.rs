@@ -1,131 +1,79 @@
 //! Allocation wrappers of well-known libraries and programs: each calls the allocator on behalf of whoever called it.
 
 use super::rule::Pattern::{Is, Starts};
-use super::rule::{Rule, rule};
+use super::rule::Rule;
 
 /// The rules, library by library.
 #[rustfmt::skip]
 pub(super) const WRAPPERS: &[Rule] = &[
-    rule("GLib", Starts("g_malloc"), "GLib's allocator"),
-    rule("GLib", Starts("g_try_malloc"), "GLib's allocator"),
-    rule("GLib", Starts("g_realloc"), "GLib's allocator"),
-    rule("GLib", Starts("g_try_realloc"), "GLib's allocator"),
-    rule("GLib", Starts("g_slice_alloc"), "GLib's allocator"),
-    rule("GLib", Is("g_slice_copy"), "GLib's allocator"),
-    rule("GLib", Starts("g_aligned_alloc"), "GLib's allocator"),
-    rule("GLib", Starts("g_memdup"), "GLib's allocator"),
-    rule("GLib", Starts("g_rc_box_"), "GLib's allocator"),
-    rule("GLib", Starts("g_atomic_rc_box_"), "GLib's allocator"),
-
-    rule("OpenSSL", Starts("CRYPTO_malloc"), "OpenSSL's allocator"),
-    rule("OpenSSL", Starts("CRYPTO_zalloc"), "OpenSSL's allocator"),
-    rule("OpenSSL", Starts("CRYPTO_calloc"), "OpenSSL's allocator"),
-    rule("OpenSSL", Starts("CRYPTO_realloc"), "OpenSSL's allocator"),
-    rule("OpenSSL", Starts("CRYPTO_clear_realloc"), "OpenSSL's allocator"),
-    rule("OpenSSL", Starts("CRYPTO_aligned_alloc"), "OpenSSL's allocator"),
-    rule("OpenSSL", Starts("CRYPTO_secure_malloc"), "OpenSSL's allocator"),
-    rule("OpenSSL", Starts("CRYPTO_secure_zalloc"), "OpenSSL's allocator"),
-    rule("OpenSSL", Starts("CRYPTO_memdup"), "OpenSSL's allocator"),
-    rule("OpenSSL", Starts("CRYPTO_strdup"), "OpenSSL's allocator"),
-    rule("OpenSSL", Starts("CRYPTO_strndup"), "OpenSSL's allocator"),
-    rule("OpenSSL", Starts("OPENSSL_malloc"), "OpenSSL's allocator"),
-    rule("OpenSSL", Starts("OPENSSL_zalloc"), "OpenSSL's allocator"),
-    rule("OpenSSL", Starts("OPENSSL_realloc"), "OpenSSL's allocator"),
-
-    rule("SQLite", Starts("sqlite3Mem"), "SQLite's allocator"),
-    rule("SQLite", Starts("sqlite3Malloc"), "SQLite's allocator"),
-    rule("SQLite", Starts("sqlite3Realloc"), "SQLite's allocator"),
-    rule("SQLite", Starts("sqlite3DbMalloc"), "SQLite's allocator"),
-    rule("SQLite", Starts("sqlite3DbRealloc"), "SQLite's allocator"),
-    rule("SQLite", Starts("sqlite3_malloc"), "SQLite's allocator"),
-    rule("SQLite", Starts("sqlite3_realloc"), "SQLite's allocator"),
-    rule("SQLite", Starts("dbMallocRaw"), "SQLite's allocator"),
-    rule("SQLite", Starts("dbRealloc"), "SQLite's allocator"),
-    rule("SQLite", Is("mallocWithAlarm"), "SQLite's allocator"),
-
-    rule("jq", Starts("jv_mem_"), "jq's allocator"),
-
-    rule("Swift", Starts("swift_slowAlloc"), "Swift's allocator"),
-    rule("Swift", Starts("_swift_slowAlloc"), "Swift's allocator"),
-    rule("Swift", Starts("swift::swift_slowAlloc"), "Swift's allocator"),
-    rule("Swift", Starts("swift_allocObject"), "Swift's allocator"),
-    rule("Swift", Starts("_swift_allocObject"), "Swift's allocator"),
-    rule("Swift", Starts("swift::swift_allocObject"), "Swift's allocator"),
-    rule("Swift", Starts("swift_allocBox"), "Swift's allocator"),
-    rule("Swift", Starts("swift_allocEmptyBox"), "Swift's allocator"),
-    rule("Swift", Starts("swift_bufferAllocate"), "Swift's allocator"),
-
-    rule("Apple", Starts("malloc_zone_"), "macOS's allocator"),
-    rule("Apple", Starts("_malloc_zone_"), "macOS's allocator"),
-    rule("Apple", Starts("malloc_type_"), "macOS's allocator"),
-    rule("Apple", Starts("_malloc_type_"), "macOS's allocator"),
-
-    rule("ImageMagick", Is("AcquireMagickMemory"), "ImageMagick's allocator"),
-    rule("ImageMagick", Is("AcquireCriticalMemory"), "ImageMagick's allocator"),
-    rule("ImageMagick", Is("AcquireQuantumMemory"), "ImageMagick's allocator"),
-    rule("ImageMagick", Starts("AcquireAlignedMemory"), "ImageMagick's allocator"),
-    rule("ImageMagick", Is("AcquireVirtualMemory"), "ImageMagick's allocator"),
-    rule("ImageMagick", Is("ResizeMagickMemory"), "ImageMagick's allocator"),
-    rule("ImageMagick", Is("ResizeQuantumMemory"), "ImageMagick's allocator"),
-    rule("ImageMagick", Starts("MagickMalloc"), "ImageMagick's allocator"),
-    rule("ImageMagick", Starts("MagickRealloc"), "ImageMagick's allocator"),
-
-    rule("APR", Starts("apr_palloc"), "memory of one of APR's pools"),
-    rule("APR", Starts("apr_pcalloc"), "memory of one of APR's pools"),
-    rule("APR", Is("apr_pmemdup"), "memory of one of APR's pools"),
-    rule("APR", Is("apr_allocator_alloc"), "memory of one of APR's pools"),
-    rule("APR", Is("allocator_alloc"), "memory of one of APR's pools"),
-    rule("APR", Starts("apr_pool_create"), "memory of one of APR's pools"),
-
-    rule("talloc", Starts("talloc_named"), "talloc's memory"),
-    rule("talloc", Is("talloc_pool"), "talloc's memory"),
-    rule("talloc", Starts("_talloc"), "talloc's memory"),
-    rule("talloc", Starts("__talloc"), "talloc's memory"),
-
-    rule("nginx", Is("ngx_alloc"), "memory of one of nginx's pools"),
-    rule("nginx", Is("ngx_calloc"), "memory of one of nginx's pools"),
-    rule("nginx", Is("ngx_memalign"), "memory of one of nginx's pools"),
-    rule("nginx", Starts("ngx_palloc"), "memory of one of nginx's pools"),
-    rule("nginx", Starts("ngx_pnalloc"), "memory of one of nginx's pools"),
-    rule("nginx", Starts("ngx_pcalloc"), "memory of one of nginx's pools"),
-    rule("nginx", Starts("ngx_pmemalign"), "memory of one of nginx's pools"),
-    rule("nginx", Starts("ngx_create_pool"), "memory of one of nginx's pools"),
-
-    rule("PostgreSQL", Is("palloc"), "memory of one of PostgreSQL's contexts"),
-    rule("PostgreSQL", Is("palloc0"), "memory of one of PostgreSQL's contexts"),
-    rule("PostgreSQL", Is("palloc_extended"), "memory of one of PostgreSQL's contexts"),
-    rule("PostgreSQL", Starts("repalloc"), "memory of one of PostgreSQL's contexts"),
-    rule("PostgreSQL", Starts("MemoryContextAlloc"), "memory of one of PostgreSQL's contexts"),
-    rule("PostgreSQL", Starts("AllocSetAlloc"), "memory of one of PostgreSQL's contexts"),
-    rule("PostgreSQL", Starts("AllocSetRealloc"), "memory of one of PostgreSQL's contexts"),
-    rule("PostgreSQL", Starts("AllocSetContextCreate"), "memory of one of PostgreSQL's contexts"),
-
-    rule("Redis", Starts("zmalloc"), "Redis's allocator"),
-    rule("Redis", Starts("zcalloc"), "Redis's allocator"),
-    rule("Redis", Starts("zrealloc"), "Redis's allocator"),
-    rule("Redis", Starts("ztrymalloc"), "Redis's allocator"),
-    rule("Redis", Starts("ztrycalloc"), "Redis's allocator"),
-    rule("Redis", Starts("ztryrealloc"), "Redis's allocator"),
-
-    rule("PHP", Starts("_emalloc"), "PHP's allocator"),
-    rule("PHP", Starts("_ecalloc"), "PHP's allocator"),
-    rule("PHP", Starts("_erealloc"), "PHP's allocator"),
-    rule("PHP", Starts("_safe_emalloc"), "PHP's allocator"),
-    rule("PHP", Starts("_safe_malloc"), "PHP's allocator"),
-    rule("PHP", Starts("__zend_malloc"), "PHP's allocator"),
-    rule("PHP", Starts("__zend_calloc"), "PHP's allocator"),
-    rule("PHP", Starts("__zend_realloc"), "PHP's allocator"),
-    rule("PHP", Starts("zend_mm_alloc"), "PHP's allocator"),
-
-    rule("Perl", Is("Perl_safesysmalloc"), "Perl's allocator"),
-    rule("Perl", Is("Perl_safesyscalloc"), "Perl's allocator"),
-    rule("Perl", Is("Perl_safesysrealloc"), "Perl's allocator"),
-
-    rule("Lua", Is("l_alloc"), "Lua's allocator"),
-    rule("Lua", Starts("luaM_"), "Lua's allocator"),
-
-    rule("libxml2", Starts("xmlMemMalloc"), "libxml2's allocator"),
-    rule("libxml2", Is("xmlMallocLoc"), "libxml2's allocator"),
-    rule("libxml2", Is("xmlReallocLoc"), "libxml2's allocator"),
-    rule("libxml2", Starts("xmlMemRealloc"), "libxml2's allocator"),
+    Rule { language: "GLib", patterns: &[
+        Starts("g_malloc"), Starts("g_try_malloc"), Starts("g_realloc"), Starts("g_try_realloc"),
+        Starts("g_slice_alloc"), Is("g_slice_copy"), Starts("g_aligned_alloc"), Starts("g_memdup"),
+        Starts("g_rc_box_"), Starts("g_atomic_rc_box_"),
+    ] },
+    Rule { language: "OpenSSL", patterns: &[
+        Starts("CRYPTO_malloc"), Starts("CRYPTO_zalloc"), Starts("CRYPTO_calloc"), Starts("CRYPTO_realloc"),
+        Starts("CRYPTO_clear_realloc"), Starts("CRYPTO_aligned_alloc"), Starts("CRYPTO_secure_malloc"),
+        Starts("CRYPTO_secure_zalloc"), Starts("CRYPTO_memdup"), Starts("CRYPTO_strdup"),
+        Starts("CRYPTO_strndup"), Starts("OPENSSL_malloc"), Starts("OPENSSL_zalloc"),
+        Starts("OPENSSL_realloc"),
+    ] },
+    Rule { language: "SQLite", patterns: &[
+        Starts("sqlite3Mem"), Starts("sqlite3Malloc"), Starts("sqlite3Realloc"), Starts("sqlite3DbMalloc"),
+        Starts("sqlite3DbRealloc"), Starts("sqlite3_malloc"), Starts("sqlite3_realloc"),
+        Starts("dbMallocRaw"), Starts("dbRealloc"), Is("mallocWithAlarm"),
+    ] },
+    Rule { language: "jq", patterns: &[
+        Starts("jv_mem_"),
+    ] },
+    Rule { language: "Swift", patterns: &[
+        Starts("swift_slowAlloc"), Starts("_swift_slowAlloc"), Starts("swift::swift_slowAlloc"),
+        Starts("swift_allocObject"), Starts("_swift_allocObject"), Starts("swift::swift_allocObject"),
+        Starts("swift_allocBox"), Starts("swift_allocEmptyBox"), Starts("swift_bufferAllocate"),
+    ] },
+    Rule { language: "Apple", patterns: &[
+        Starts("malloc_zone_"), Starts("_malloc_zone_"), Starts("malloc_type_"), Starts("_malloc_type_"),
+    ] },
+    Rule { language: "ImageMagick", patterns: &[
+        Is("AcquireMagickMemory"), Is("AcquireCriticalMemory"), Is("AcquireQuantumMemory"),
+        Starts("AcquireAlignedMemory"), Is("AcquireVirtualMemory"), Is("ResizeMagickMemory"),
+        Is("ResizeQuantumMemory"), Starts("MagickMalloc"), Starts("MagickRealloc"),
+    ] },
+    Rule { language: "APR", patterns: &[
+        // Memory of one of APR's pools.
+        Starts("apr_palloc"), Starts("apr_pcalloc"), Is("apr_pmemdup"), Is("apr_allocator_alloc"),
+        Is("allocator_alloc"), Starts("apr_pool_create"),
+    ] },
+    Rule { language: "talloc", patterns: &[
+        // Talloc's memory.
+        Starts("talloc_named"), Is("talloc_pool"), Starts("_talloc"), Starts("__talloc"),
+    ] },
+    Rule { language: "nginx", patterns: &[
+        // Memory of one of nginx's pools.
+        Is("ngx_alloc"), Is("ngx_calloc"), Is("ngx_memalign"), Starts("ngx_palloc"), Starts("ngx_pnalloc"),
+        Starts("ngx_pcalloc"), Starts("ngx_pmemalign"), Starts("ngx_create_pool"),
+    ] },
+    Rule { language: "PostgreSQL", patterns: &[
+        // Memory of one of PostgreSQL's contexts.
+        Is("palloc"), Is("palloc0"), Is("palloc_extended"), Starts("repalloc"), Starts("MemoryContextAlloc"),
+        Starts("AllocSetAlloc"), Starts("AllocSetRealloc"), Starts("AllocSetContextCreate"),
+    ] },
+    Rule { language: "Redis", patterns: &[
+        Starts("zmalloc"), Starts("zcalloc"), Starts("zrealloc"), Starts("ztrymalloc"), Starts("ztrycalloc"),
+        Starts("ztryrealloc"),
+    ] },
+    Rule { language: "PHP", patterns: &[
+        Starts("_emalloc"), Starts("_ecalloc"), Starts("_erealloc"), Starts("_safe_emalloc"),
+        Starts("_safe_malloc"), Starts("__zend_malloc"), Starts("__zend_calloc"), Starts("__zend_realloc"),
+        Starts("zend_mm_alloc"),
+    ] },
+    Rule { language: "Perl", patterns: &[
+        Is("Perl_safesysmalloc"), Is("Perl_safesyscalloc"), Is("Perl_safesysrealloc"),
+    ] },
+    Rule { language: "Lua", patterns: &[
+        Is("l_alloc"), Starts("luaM_"),
+    ] },
+    Rule { language: "libxml2", patterns: &[
+        Starts("xmlMemMalloc"), Is("xmlMallocLoc"), Is("xmlReallocLoc"), Starts("xmlMemRealloc"),
+    ] },
 ];

@@ -1,135 +1,12 @@
-//! Which crate may use which: the arrows of ARCHITECTURE.md as data.
+//! Which crate may use which: the table of crates in ARCHITECTURE.md says so, and here it is held.
 
-use super::Finding;
 use super::packages::{Member, Tree};
+use super::{Finding, manual};
 use std::collections::BTreeMap;
+use std::path::Path;
 
-/// A crate and the crates that it may use. Those of tests alone are free.
+/// A crate, and packages.
 type Row = (&'static str, &'static [&'static str]);
-
-const ROWS: &[Row] = &[
-    ("mallow-wire", &[]),
-    ("mallow-base", &[]),
-    ("mallow-recorder", &["mallow-wire"]),
-    ("mallow-preload", &["mallow-recorder", "mallow-wire"]),
-    ("mallow-symbols", &["mallow-base"]),
-    ("mallow-stacks", &["mallow-base"]),
-    ("mallow-profile", &["mallow-stacks", "mallow-base"]),
-    ("mallow-heapsnap", &["mallow-base"]),
-    ("mallow-trace", &["mallow-wire", "mallow-base", "mallow-profile"]),
-    ("mallow-launch", &["mallow-wire"]),
-    ("mallow-collect", &["mallow-wire", "mallow-base", "mallow-profile", "mallow-trace", "mallow-launch"]),
-    (
-        "mallow-formats",
-        &["mallow-trace", "mallow-stacks", "mallow-profile", "mallow-heapsnap", "mallow-base"],
-    ),
-    ("mallow-gate", &["mallow-profile", "mallow-base"]),
-    ("mallow-check", &["mallow-gate", "mallow-profile", "mallow-collect", "mallow-launch", "mallow-base"]),
-    ("mallow-growth", &["mallow-base"]),
-    ("mallow-evidence", &["mallow-growth", "mallow-profile", "mallow-base"]),
-    ("mallow-load", &["mallow-base"]),
-    (
-        "mallow-soak",
-        &[
-            "mallow-profile",
-            "mallow-collect",
-            "mallow-launch",
-            "mallow-evidence",
-            "mallow-growth",
-            "mallow-load",
-            "mallow-base",
-        ],
-    ),
-    (
-        "mallow-view",
-        &[
-            "mallow-stacks",
-            "mallow-profile",
-            "mallow-heapsnap",
-            "mallow-gate",
-            "mallow-growth",
-            "mallow-evidence",
-            "mallow-base",
-        ],
-    ),
-    // What decides, without knowing who asks.
-    (
-        "mallow-query",
-        &[
-            "mallow-formats",
-            "mallow-growth",
-            "mallow-heapsnap",
-            "mallow-profile",
-            "mallow-symbols",
-            "mallow-trace",
-            "mallow-view",
-            "mallow-base",
-        ],
-    ),
-    (
-        "mallow-text",
-        &["mallow-gate", "mallow-growth", "mallow-profile", "mallow-evidence", "mallow-view", "mallow-base"],
-    ),
-    (
-        "mallow-json",
-        &[
-            "mallow-gate",
-            "mallow-growth",
-            "mallow-profile",
-            "mallow-evidence",
-            "mallow-text",
-            "mallow-view",
-            "mallow-base",
-        ],
-    ),
-    // Tests alone use it.
-    (
-        "mallow-samples",
-        &["mallow-gate", "mallow-growth", "mallow-profile", "mallow-evidence", "mallow-view", "mallow-base"],
-    ),
-    (
-        "mallow-cli",
-        &[
-            "mallow-base",
-            "mallow-trace",
-            "mallow-launch",
-            "mallow-collect",
-            "mallow-symbols",
-            "mallow-profile",
-            "mallow-formats",
-            "mallow-heapsnap",
-            "mallow-check",
-            "mallow-gate",
-            "mallow-evidence",
-            "mallow-growth",
-            "mallow-load",
-            "mallow-soak",
-            "mallow-view",
-            "mallow-query",
-            "mallow-text",
-            "mallow-json",
-        ],
-    ),
-    // The end-to-end tests see mallow as people do; they may know the layout of what they corrupt.
-    ("e2e", &["mallow-wire", "mallow-base"]),
-    ("xtask", &["mallow-base"]),
-    // Lives in other people's programs.
-    ("mallow-markers", &[]),
-    (
-        "mallow-fuzz",
-        &[
-            "mallow-check",
-            "mallow-gate",
-            "mallow-json",
-            "mallow-formats",
-            "mallow-load",
-            "mallow-profile",
-            "mallow-trace",
-            "mallow-symbols",
-            "mallow-heapsnap",
-        ],
-    ),
-];
 
 /// Packages that a crate must not be built on, however far below: a page in a browser shows the same rows as a terminal, so what
 /// they are made of has no sockets, signals, threads or files.
@@ -189,32 +66,45 @@ fn way(below: &BTreeMap<&str, &str>, forbidden: &str) -> Option<String> {
     Some(way.join(", "))
 }
 
-/// Every arrow between our crates is in the table, and every crate has a row.
-pub(super) fn check(members: &[Member]) -> Vec<Finding> {
-    members.iter().flat_map(of_one).collect()
+/// Every arrow between our crates is in the table, and every crate has a row. Those of tests alone are free.
+pub(super) fn check(files: &super::Tree, members: &[Member]) -> Vec<Finding> {
+    let text = files.get(manual::MANUAL).map_or("", |manual| &manual.text);
+    members.iter().flat_map(|member| of_one(text, member, members)).collect()
 }
 
-fn of_one(member: &Member) -> Vec<Finding> {
+fn of_one(text: &str, member: &Member, members: &[Member]) -> Vec<Finding> {
     let finding = |sentence: String| Finding { path: member.manifest.clone(), line: 0, sentence };
+    let name = &member.name;
     // What is profiled in tests must not know who watches it.
-    let is_program = member.manifest.starts_with("programs");
-    let allowed = match ROWS.iter().find(|(name, _)| *name == member.name) {
-        Some((_, allowed)) => *allowed,
-        None if is_program => &[],
+    let allowed = match row(text, member.folder()) {
+        _ if member.manifest.starts_with("programs") => Vec::new(),
+        Some(cell) => quoted(cell).collect(),
         None => {
-            let name = &member.name;
-            let sentence =
-                format!("{name} has no row in xtask/src/tidy/arrows.rs; say there what it may use.");
-            return vec![finding(sentence)];
+            return vec![finding(format!("{name} has no row in the table of crates of {}.", manual::MANUAL))];
         }
     };
-    let forbidden = member.uses.iter().filter(|name| !allowed.contains(&name.as_str()));
-    forbidden
-        .map(|name| {
-            let may = if allowed.is_empty() { "none of our crates".to_owned() } else { allowed.join(", ") };
-            finding(format!("{} must not use {name}; it may use {may}.", member.name))
-        })
-        .collect()
+    let is_allowed = |used: &&String| {
+        let folder = members.iter().find(|other| other.name == **used).map(Member::folder);
+        allowed
+            .iter()
+            .any(|word| word == used || word.ends_with('/') && folder.is_some_and(|it| it.starts_with(word)))
+    };
+    let may = if allowed.is_empty() { "none of our crates".to_owned() } else { allowed.join(", ") };
+    let forbidden = member.uses.iter().filter(|used| !is_allowed(used));
+    forbidden.map(|used| finding(format!("{name} must not use {used}; it may use {may}."))).collect()
+}
+
+/// The last cell of the row whose first one is a crate's folder: what that crate may use.
+fn row<'a>(text: &'a str, folder: &Path) -> Option<&'a str> {
+    let cells = text.lines().map(|line| line.trim_matches(['|', ' ']).split(" | ").collect::<Vec<&str>>());
+    let is_its =
+        |cells: &Vec<&str>| cells.len() == 3 && quoted(cells[0]).any(|word| Path::new(word) == folder);
+    Some(cells.into_iter().find(is_its)?[2])
+}
+
+/// What stands between back quotes.
+fn quoted(cell: &str) -> impl Iterator<Item = &str> {
+    cell.split('`').skip(1).step_by(2)
 }
 
 #[cfg(test)]
@@ -229,16 +119,23 @@ mod tests {
         }
     }
 
+    fn found(members: &[Member]) -> Vec<Finding> {
+        let text = "| `crates/mallow-wire` | bytes | – |\n\
+                    | `crates/mallow-profile` | model | `mallow-stacks`, `mallow-base` |\n\
+                    | `crates/mallow-cli` | binary | every crate of `crates/` |\n";
+        check(&crate::tidy::Tree::of(&[(manual::MANUAL, text)]), members)
+    }
+
     #[test]
     fn arrows_of_the_table_pass() {
-        let members =
-            [member("mallow-wire", &[]), member("mallow-collect", &["mallow-profile", "mallow-wire"])];
-        assert_eq!(check(&members), []);
+        let used = [member("mallow-wire", &[]), member("mallow-profile", &["mallow-base"])];
+        let user = member("mallow-cli", &["mallow-profile", "mallow-wire"]);
+        assert_eq!(found(&[&used[..], &[user]].concat()), []);
     }
 
     #[test]
     fn an_arrow_that_points_up_is_found() {
-        let found = check(&[member("mallow-profile", &["mallow-base", "mallow-formats"])]);
+        let found = found(&[member("mallow-profile", &["mallow-base", "mallow-formats"])]);
         assert_eq!(
             found[0].to_string(),
             "crates/mallow-profile/Cargo.toml: mallow-profile must not use mallow-formats; \
@@ -249,7 +146,7 @@ mod tests {
 
     #[test]
     fn a_crate_without_a_row_is_found() {
-        let found = check(&[member("mallow-new", &[])]);
+        let found = found(&[member("mallow-new", &[])]);
         assert!(found[0].sentence.starts_with("mallow-new has no row"), "{}", found[0]);
     }
 
@@ -257,7 +154,7 @@ mod tests {
     fn a_program_may_not_know_us() {
         let mut program = member("csv-aggregate", &["mallow-base"]);
         program.manifest = "programs/csv-aggregate/Cargo.toml".into();
-        let found = check(&[program]);
+        let found = found(&[program]);
         assert!(found[0].sentence.ends_with("it may use none of our crates."), "{}", found[0]);
     }
 
@@ -279,22 +176,5 @@ mod tests {
         assert_eq!(found.len(), 1);
         tree.remove("mallow-load");
         assert_eq!(check_tree(&tree, NEVER), []);
-    }
-
-    #[test]
-    fn every_crate_that_is_held_pure_has_a_row() {
-        assert!(NEVER.iter().chain(NEVER_SLIM).all(|(name, _)| ROWS.iter().any(|(row, _)| row == name)));
-    }
-
-    #[test]
-    fn the_table_has_no_cycle() {
-        let mut settled: Vec<&str> = Vec::new();
-        while settled.len() < ROWS.len() {
-            let is_ready = |(name, uses): &&Row| {
-                !settled.contains(name) && uses.iter().all(|used| settled.contains(used))
-            };
-            let next = ROWS.iter().find(is_ready);
-            settled.push(next.expect("a crate of the table can only be reached through itself").0);
-        }
     }
 }

@@ -116,7 +116,7 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     let tree = Tree::read(root)?;
     let members = packages::members(root)?;
     let mut findings = Vec::new();
-    findings.extend(arrows::check(&members));
+    findings.extend(arrows::check(&tree, &members));
     let slim = packages::tree(root, &["--no-default-features"])?;
     findings.extend(arrows::check_trees(&packages::tree(root, &[])?, &slim));
     findings.extend(chain::check(&tree));

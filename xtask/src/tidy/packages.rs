@@ -16,6 +16,13 @@ pub(super) struct Member {
     pub(super) uses: Vec<String>,
 }
 
+impl Member {
+    /// Where it is, relative to the repository.
+    pub(super) fn folder(&self) -> &Path {
+        self.manifest.parent().unwrap_or(&self.manifest)
+    }
+}
+
 /// A package that something in this repository is built from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Used {

@@ -58,9 +58,6 @@ impl Plan {
     }
 
     /// Reads `[--seconds N] [TARGET…]`.
-    ///
-    /// # Errors
-    /// A sentence that says what was not understood.
     pub(crate) fn parse(words: &[&str]) -> Result<Plan, String> {
         let mut plan = Plan::default();
         let mut words = words.iter();
@@ -80,9 +77,6 @@ impl Plan {
 }
 
 /// Builds the targets, checks that the fuzzer sees, and fuzzes, as many at a time as there are cores.
-///
-/// # Errors
-/// A sentence that names the targets and where the inputs are that broke them.
 pub(crate) fn run(root: &Path, plan: &Plan) -> Result<(), String> {
     let targets = chosen(&every_target(root)?, &plan.targets)?;
     let program = build(root, plan.libraries)?;

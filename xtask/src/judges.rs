@@ -18,9 +18,6 @@ struct Package {
 }
 
 /// Fetches every judge that is not there.
-///
-/// # Errors
-/// A sentence that names the package that could not be had, and why.
 pub(crate) fn ensure(root: &Path) -> Result<(), String> {
     let mut workspaces = workspaces::all(root)?.into_iter();
     let workspace = workspaces.find(workspaces::Workspace::is_root).ok_or("There is no root workspace.")?;

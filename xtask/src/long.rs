@@ -24,9 +24,6 @@ pub(crate) struct Plan {
 
 impl Plan {
     /// Reads `[--runs N] [--seconds N] [--only STEP]…`.
-    ///
-    /// # Errors
-    /// A sentence that says what was not understood.
     pub(crate) fn parse(words: &[&str]) -> Result<Plan, String> {
         let mut plan = Plan { runs: 20, seconds: 60, only: Vec::new() };
         for pair in words.chunks(2) {
@@ -77,9 +74,6 @@ const STEPS: &[(&str, Body)] = &[
 ];
 
 /// Runs what has not passed yet on this commit, and writes the record.
-///
-/// # Errors
-/// A sentence when the checkout differs from its commit, or when a step failed.
 pub(crate) fn run(root: &Path, plan: &Plan) -> Result<(), String> {
     let commit = commit(root)?;
     let passed = root.join("target/long").join(&commit);

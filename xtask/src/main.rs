@@ -1,7 +1,8 @@
 //! The project's own commands: `cargo xtask ci` and each of its steps alone.
 //!
 //! Everything that has to hold before a change goes in is a step here, so that a developer's machine and the
-//! CI server run the same thing. It must never pass by skipping: a step that cannot do its work fails.
+//! CI server run the same thing. It must never pass by skipping: a step that cannot do its work fails. Every error here is a
+//! sentence for people, with the cause and, where there is one, the cure.
 
 mod bench;
 mod fuzz;

@@ -15,9 +15,6 @@ const MODELS: [&str; 2] = ["no_interleaving", "stamps::"];
 const TOOLCHAIN: &str = "nightly";
 
 /// Runs them. Miri comes with a nightly compiler only, which is installed when it is not there.
-///
-/// # Errors
-/// A sentence when a test fails, or when Miri cannot be had.
 pub(crate) fn run(root: &Path) -> Result<(), String> {
     if !is_there() {
         install()?;
@@ -26,9 +23,6 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
 }
 
 /// Within `ci`: where Miri cannot be had, which is said, the other steps still tell something.
-///
-/// # Errors
-/// A sentence when a test fails.
 pub(crate) fn run_where_it_can_be_had(root: &Path) -> Result<(), String> {
     if !is_there()
         && let Err(sentence) = install()

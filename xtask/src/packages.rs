@@ -105,9 +105,6 @@ fn note_of_release(os_release: &str) -> Option<String> {
 }
 
 /// Makes sure that every need is met, installing what is missing.
-///
-/// # Errors
-/// A sentence that names the packages that are missing and could not be installed, and why.
 pub(crate) fn ensure() -> Result<(), String> {
     if let Some(note) = note_of_release(&std::fs::read_to_string("/etc/os-release").unwrap_or_default()) {
         println!("    {note}");

@@ -8,8 +8,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// # Errors
-/// The sentence of the first part that failed, with the command that runs it again.
 pub(crate) fn run(root: &Path) -> Result<(), String> {
     let changed = changed_files(root)?;
     steps::timed("fmt", || steps::fmt(root))?;

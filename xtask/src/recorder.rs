@@ -30,9 +30,6 @@ const ASKED_FOR: [&str; 13] = [
 ];
 
 /// Builds the library and checks it.
-///
-/// # Errors
-/// A sentence for each promise that the library breaks.
 pub(crate) fn run(root: &Path) -> Result<(), String> {
     let workspaces = workspaces::all(root)?;
     let recorder = workspaces

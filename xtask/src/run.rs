@@ -5,9 +5,6 @@ use std::process::{Command, ExitStatus, Stdio};
 
 /// Runs `command` with its output on ours and no input, so that a tool that would ask a question fails at once
 /// on a machine without a terminal.
-///
-/// # Errors
-/// A sentence with the command as one would type it.
 pub(crate) fn shown(command: &mut Command) -> Result<(), String> {
     println!("    $ {}", as_typed(command));
     let status = command
@@ -18,9 +15,6 @@ pub(crate) fn shown(command: &mut Command) -> Result<(), String> {
 }
 
 /// Runs `command` and returns what it wrote to stdout.
-///
-/// # Errors
-/// A sentence with the command and what it wrote to stderr.
 pub(crate) fn captured(command: &mut Command) -> Result<String, String> {
     let output = command
         .stdin(Stdio::null())
@@ -52,18 +46,12 @@ impl Outcome {
 }
 
 /// Runs `command` as [`shown`] does and keeps what it writes to stdout, which is shown line by line as it comes.
-///
-/// # Errors
-/// A sentence when it cannot be started; how it ended is for the caller to judge.
 pub(crate) fn watched(command: &mut Command) -> Result<Outcome, String> {
     println!("    $ {}", as_typed(command));
     kept(command, |line| println!("{line}"))
 }
 
 /// Runs `command` and keeps what it writes to stdout.
-///
-/// # Errors
-/// A sentence when it cannot be started or fails; what it wrote to stderr was shown.
 pub(crate) fn printed(command: &mut Command) -> Result<String, String> {
     println!("    $ {}", as_typed(command));
     let outcome = kept(command, |_| ())?;
@@ -74,9 +62,6 @@ pub(crate) fn printed(command: &mut Command) -> Result<String, String> {
 }
 
 /// Runs `command`, hands each line of its stdout to `each`, and keeps all of them.
-///
-/// # Errors
-/// A sentence when it cannot be started.
 pub(crate) fn kept(command: &mut Command, mut each: impl FnMut(&str)) -> Result<Outcome, String> {
     let typed = as_typed(command);
     let because = |error: std::io::Error| format!("`{typed}` could not be started: {error}.");

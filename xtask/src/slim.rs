@@ -5,9 +5,6 @@ use std::path::Path;
 use std::process::Command;
 
 /// Checks it.
-///
-/// # Errors
-/// A sentence when it does not build, or with warnings.
 pub(crate) fn run(root: &Path) -> Result<(), String> {
     let mut cargo = Command::new("cargo");
     cargo.current_dir(root).args(["clippy", "--locked", "--package", "mallow-cli", "--no-default-features"]);

@@ -8,9 +8,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Builds the release binary, and runs the servers against it.
-///
-/// # Errors
-/// A sentence when something cannot be built, or a verdict was wrong.
 pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
     run::shown(
         Command::new("cargo").args(["build", "--release", "--package", "mallow-cli"]).current_dir(root),

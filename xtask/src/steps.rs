@@ -73,9 +73,6 @@ fn fuzz_shortly(root: &Path) -> Result<(), String> {
 }
 
 /// Runs every step and prints what each one took.
-///
-/// # Errors
-/// The sentence of the first step that failed, with the command that runs it again.
 pub(crate) fn ci(root: &Path) -> Result<(), String> {
     let mut durations: Vec<(&str, Duration)> = Vec::new();
     for (index, step) in STEPS.iter().enumerate() {
@@ -102,9 +99,6 @@ pub(crate) fn ci(root: &Path) -> Result<(), String> {
 }
 
 /// Runs one step by itself and says what it took.
-///
-/// # Errors
-/// The step's sentence with the command that runs it again.
 pub(crate) fn timed(name: &str, body: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
     let started = Instant::now();
     body().map_err(|sentence| with_cure(name, &sentence))?;
@@ -138,9 +132,6 @@ fn packages(root: &Path) -> Result<(), String> {
 }
 
 /// Complains where a workspace is not formatted.
-///
-/// # Errors
-/// A sentence with the command that formats.
 pub(crate) fn fmt(root: &Path) -> Result<(), String> {
     for workspace in workspaces::all(root)? {
         run::shown(workspace.cargo(root, "fmt").args(["--all", "--", "--check"]))
@@ -150,9 +141,6 @@ pub(crate) fn fmt(root: &Path) -> Result<(), String> {
 }
 
 /// Formats every workspace instead of complaining.
-///
-/// # Errors
-/// A sentence when rustfmt cannot read a file.
 pub(crate) fn format_in_place(root: &Path) -> Result<(), String> {
     workspaces::all(root)?
         .iter()
@@ -181,9 +169,6 @@ fn test(root: &Path) -> Result<(), String> {
 }
 
 /// Builds the documentation of every crate, warnings as errors.
-///
-/// # Errors
-/// A sentence with the command.
 pub(crate) fn doc(root: &Path) -> Result<(), String> {
     for workspace in workspaces::all(root)?.iter().filter(is_documented) {
         let mut command = workspace.cargo(root, "doc");

@@ -11,9 +11,6 @@ const TARGET: &str = "wasm32-unknown-unknown";
 const PACKAGES: [&str; 1] = ["mallow-view"];
 
 /// Checks it. The target's library is installed when it is not there.
-///
-/// # Errors
-/// A sentence when something does not build, or when the target cannot be had: then nothing is known.
 pub(crate) fn run(root: &Path) -> Result<(), String> {
     let installed = run::captured(Command::new("rustup").args(["target", "list", "--installed"]))?;
     if !installed.lines().any(|line| line == TARGET) {

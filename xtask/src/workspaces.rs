@@ -27,9 +27,6 @@ impl Workspace {
     }
 
     /// What cargo says of it, with these words besides.
-    ///
-    /// # Errors
-    /// A sentence when cargo cannot read a manifest or does not like the words.
     pub(crate) fn metadata(&self, root: &Path, words: &[&str]) -> Result<Metadata, String> {
         let mut command = self.cargo(root, "metadata");
         let text = run::captured(command.args(["--format-version", "1"]).args(words))?;
@@ -37,9 +34,6 @@ impl Workspace {
     }
 
     /// Where cargo puts what it builds of this workspace, environment and settings taken into account.
-    ///
-    /// # Errors
-    /// A sentence when cargo cannot read the manifest.
     pub(crate) fn target_folder(&self, root: &Path) -> Result<PathBuf, String> {
         Ok(self.metadata(root, &["--no-deps"])?.target_directory.into())
     }
@@ -51,9 +45,6 @@ impl Workspace {
 }
 
 /// Every workspace of the repository, the root's first.
-///
-/// # Errors
-/// A sentence when git cannot list the files or a manifest cannot be read.
 pub(crate) fn all(root: &Path) -> Result<Vec<Workspace>, String> {
     let mut found = Vec::new();
     for path in tracked_files(root)?.into_iter().filter(|path| path.ends_with("Cargo.toml")) {
@@ -73,9 +64,6 @@ fn governs_itself(path: &Path, manifest: &str) -> bool {
 }
 
 /// Files that belong to the repository: tracked, or new and not ignored; so that a check speaks before the commit.
-///
-/// # Errors
-/// A sentence when git cannot list them.
 pub(crate) fn tracked_files(root: &Path) -> Result<Vec<PathBuf>, String> {
     let mut list = Command::new("git");
     list.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]).current_dir(root);

@@ -1,9 +1,18 @@
 //! Figures as people read them: three significant digits, the unit beside the number.
 //!
 //! Bytes use powers of 1024 (KiB, MiB), as `/proc` and `free` do; counts use powers of 1000.
-//! These types only format. Arithmetic stays on the plain integers.
+//! These types only format. Arithmetic stays on the plain integers, and is [`add_fields`](crate::add_fields) for many of them.
 
 use std::fmt;
+
+/// Adds fields of one value to the same fields of another. A sum that does not fit stays at the largest number: only a damaged
+/// file has such metrics.
+#[macro_export]
+macro_rules! add_fields {
+    ($to:expr, $from:expr; $($field:ident),+) => {
+        $($to.$field = $to.$field.saturating_add($from.$field);)+
+    };
+}
 
 /// A number of bytes, shown as `512 B`, `1.50 KiB`, `73.4 MiB`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

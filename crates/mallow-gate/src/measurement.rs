@@ -1,6 +1,6 @@
 //! What was measured: one test's runs, with the sites that allocated in each.
 
-use mallow_base::Frame;
+use mallow_base::{Frame, add_fields};
 
 /// A figure of a run that can have a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -102,17 +102,11 @@ impl Metrics {
         })
     }
 
-    /// Both together. A sum that does not fit stays at the largest number: only a damaged file has such figures.
+    /// Both together.
     #[must_use]
-    pub const fn plus(&self, more: &Metrics) -> Metrics {
-        Metrics {
-            allocations: self.allocations.saturating_add(more.allocations),
-            bytes: self.bytes.saturating_add(more.bytes),
-            peak_bytes: self.peak_bytes.saturating_add(more.peak_bytes),
-            remaining_blocks: self.remaining_blocks.saturating_add(more.remaining_blocks),
-            remaining_bytes: self.remaining_bytes.saturating_add(more.remaining_bytes),
-            descriptors: self.descriptors.saturating_add(more.descriptors),
-        }
+    pub const fn plus(mut self, more: &Metrics) -> Metrics {
+        add_fields!(self, more; allocations, bytes, peak_bytes, remaining_blocks, remaining_bytes, descriptors);
+        self
     }
 }
 

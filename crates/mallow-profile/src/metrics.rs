@@ -1,5 +1,7 @@
 //! What is counted: of a process, of a site, and which of it a source can tell.
 
+use mallow_base::add_fields;
+
 /// The version of the counting rules (the guide's page on counting states them). Traces and baselines carry it.
 pub const COUNTING_VERSION: u32 = 1;
 
@@ -163,40 +165,31 @@ impl Totals {
     /// different moments, so the sum is an upper bound. A sum that does not fit stays at the largest number: only
     /// a damaged file has such figures.
     pub fn add(&mut self, other: &Totals) {
-        self.allocations = self.allocations.saturating_add(other.allocations);
-        self.bytes = self.bytes.saturating_add(other.bytes);
-        self.frees = self.frees.saturating_add(other.frees);
-        self.reallocations = self.reallocations.saturating_add(other.reallocations);
-        self.temporary = self.temporary.saturating_add(other.temporary);
-        self.failed = self.failed.saturating_add(other.failed);
-        self.peak_bytes = self.peak_bytes.saturating_add(other.peak_bytes);
-        self.peak_blocks = self.peak_blocks.saturating_add(other.peak_blocks);
-        self.leaked_bytes = self.leaked_bytes.saturating_add(other.leaked_bytes);
-        self.leaked_blocks = self.leaked_blocks.saturating_add(other.leaked_blocks);
+        add_fields!(
+            self, other; allocations, bytes, frees, reallocations, temporary, failed, peak_bytes, peak_blocks,
+            leaked_bytes, leaked_blocks
+        );
+    }
+}
+
+/// When the first allocation of two sites together was, each with how many there are and when the first was.
+pub(crate) fn first_us(one: (u64, u64), other: (u64, u64)) -> u64 {
+    match (one.0, other.0) {
+        (0, _) => other.1,
+        (_, 0) => one.1,
+        _ => one.1.min(other.1),
     }
 }
 
 impl SiteTotals {
     /// Adds another site's figures. The site's own maximum becomes an upper bound.
     pub fn add(&mut self, other: &SiteTotals) {
-        self.first_us = match (self.allocations, other.allocations) {
-            (0, _) => other.first_us,
-            (_, 0) => self.first_us,
-            _ => self.first_us.min(other.first_us),
-        };
+        self.first_us = first_us((self.allocations, self.first_us), (other.allocations, other.first_us));
         self.last_us = self.last_us.max(other.last_us);
-        self.allocations = self.allocations.saturating_add(other.allocations);
-        self.bytes = self.bytes.saturating_add(other.bytes);
-        self.reallocations = self.reallocations.saturating_add(other.reallocations);
-        self.temporary = self.temporary.saturating_add(other.temporary);
-        self.failed = self.failed.saturating_add(other.failed);
-        self.peak_bytes = self.peak_bytes.saturating_add(other.peak_bytes);
-        self.peak_blocks = self.peak_blocks.saturating_add(other.peak_blocks);
-        self.leaked_bytes = self.leaked_bytes.saturating_add(other.leaked_bytes);
-        self.leaked_blocks = self.leaked_blocks.saturating_add(other.leaked_blocks);
-        self.live_bytes_max = self.live_bytes_max.saturating_add(other.live_bytes_max);
-        self.live_blocks_at_max = self.live_blocks_at_max.saturating_add(other.live_blocks_at_max);
-        self.lifetime_us_sum = self.lifetime_us_sum.saturating_add(other.lifetime_us_sum);
+        add_fields!(
+            self, other; allocations, bytes, reallocations, temporary, failed, peak_bytes, peak_blocks,
+            leaked_bytes, leaked_blocks, live_bytes_max, live_blocks_at_max, lifetime_us_sum
+        );
     }
 }
 

@@ -8,6 +8,7 @@
 //! Regions may overlap. Memory is bounded by live blocks and by the stacks that allocated in open regions.
 
 use crate::{BlockId, StackId};
+use mallow_base::add_fields;
 use rustc_hash::FxHashMap;
 
 /// What happened in a region, or what one stack did in it.
@@ -30,12 +31,7 @@ pub struct RegionMetrics {
 impl RegionMetrics {
     /// Adds another stack's figures.
     pub fn add(&mut self, other: &RegionMetrics) {
-        self.allocations += other.allocations;
-        self.bytes += other.bytes;
-        self.reallocations += other.reallocations;
-        self.peak_bytes += other.peak_bytes;
-        self.remaining_blocks += other.remaining_blocks;
-        self.remaining_bytes += other.remaining_bytes;
+        add_fields!(self, other; allocations, bytes, reallocations, peak_bytes, remaining_blocks, remaining_bytes);
     }
 
     fn born(&mut self, size: u64, by_realloc: bool) {

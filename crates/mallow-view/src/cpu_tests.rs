@@ -6,7 +6,7 @@
 use crate::diff::{Change, Comparison, DiffOptions, DiffRow, Limit, Section};
 use crate::tops::tops;
 use crate::{Direction, Filter, FrameVisibility, Sites, TreeNode, TreeOptions, compared, folded, tree};
-use mallow_base::Frame;
+use mallow_base::{Frame, add_fields};
 use mallow_stacks::{
     Address, Metric, ProcessIndex, Site, StackProfile, Stacks, StacksBuilder, Unit, Weights,
 };
@@ -64,8 +64,7 @@ impl Weights for Time {
     type Metric = Cpu;
 
     fn add(&mut self, other: &Time) {
-        self.samples = self.samples.saturating_add(other.samples);
-        self.nanoseconds = self.nanoseconds.saturating_add(other.nanoseconds);
+        add_fields!(self, other; samples, nanoseconds);
     }
 
     fn tie(&self) -> [u64; 2] {

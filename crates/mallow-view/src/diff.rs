@@ -13,7 +13,7 @@ pub use mallow_stacks::Level;
 pub use report::{DiffInput, DiffReport};
 
 use crate::{FrameVisibility, Measure};
-use mallow_base::Frame;
+use mallow_base::{Frame, add_fields};
 use mallow_profile::SiteTotals;
 use mallow_stacks::{Diff, DiffEntry, Metric, Rename, StackId, StackProfile, Weights};
 use side::Side;
@@ -90,8 +90,7 @@ impl Change {
     }
 
     fn add(&mut self, more: Change) {
-        self.before = self.before.saturating_add(more.before);
-        self.after = self.after.saturating_add(more.after);
+        add_fields!(self, more; before, after);
     }
 }
 

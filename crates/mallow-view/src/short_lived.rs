@@ -2,6 +2,7 @@
 
 use crate::places::places;
 use crate::{Filter, FrameVisibility, PlaceRow};
+use mallow_base::add_fields;
 use mallow_profile::Profile;
 use mallow_profile::analysis::ShortLivedSite;
 
@@ -42,9 +43,7 @@ impl ShortLived {
             (site.stack, site)
         });
         let mut rows = places(profile, shown, filter, sites, |row: &mut ShortLivedMetrics, site| {
-            row.blocks = row.blocks.saturating_add(site.blocks);
-            row.bytes = row.bytes.saturating_add(site.bytes);
-            row.allocations = row.allocations.saturating_add(site.allocations);
+            add_fields!(row, site; blocks, bytes, allocations);
         });
         rows.sort_by_key(|row| std::cmp::Reverse((row.metrics.blocks, row.metrics.bytes)));
         ShortLived { blocks, bytes, rows }

@@ -59,9 +59,6 @@ pub(super) struct Analysis {
 }
 
 /// Records the largest storm and opens its trace.
-///
-/// # Errors
-/// A sentence when either fails.
 pub(super) fn measure(root: &Path, tools: &Tools, quick: bool) -> Result<Large, String> {
     let storm = compile_storm(root, &tools.scratch)?;
     let program = storm_of(&storm, 10, 1, if quick { PAIRS_QUICK } else { PAIRS });

@@ -69,9 +69,7 @@ struct Measured {
 }
 
 /// Measures, prints, and writes the record down unless the plan is a quick one.
-///
-/// # Errors
-/// A sentence when a tool cannot be run or fails. Never because of a slow figure.
+/// It fails where a tool cannot be run, never because of a slow figure.
 pub(super) fn run(root: &Path, plan: &Plan) -> Result<(), String> {
     let generator = generator(root, plan.quick)?;
     let machine = machine::Machine::read(root)?;

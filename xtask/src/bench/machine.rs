@@ -22,8 +22,6 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    /// # Errors
-    /// A sentence when a tool does not tell its version.
     pub(super) fn read(root: &Path) -> Result<Machine, String> {
         let file = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
         let git = |words: &[&str]| run::captured(Command::new("git").args(words).current_dir(root));
@@ -71,8 +69,6 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    /// # Errors
-    /// A sentence when a tool does not tell its version.
     pub(super) fn read(root: &Path, tools: &Tools, plan: &Plan) -> Result<Facts, String> {
         Ok(Facts {
             machine: Machine::read(root)?,

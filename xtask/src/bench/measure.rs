@@ -43,9 +43,6 @@ pub(super) struct Sample {
 }
 
 /// Runs `program` under `tool` once.
-///
-/// # Errors
-/// A sentence when it cannot be started, fails, or a tool writes no trace.
 pub(super) fn once(program: &Program, tools: &Tools, tool: Tool, round: u32) -> Result<Sample, String> {
     let port = program.requests.map(|_| redis::free_port()).transpose()?;
     let mut command = tools.command(program, tool);

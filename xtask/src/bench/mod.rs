@@ -32,9 +32,7 @@ use std::process::Command;
 use tools::{Tool, Tools};
 
 /// Runs the benchmarks that `plan` asks for and prints their tables; a complete run is also written down.
-///
-/// # Errors
-/// A sentence when a program or a tool cannot be run or fails. Never because of a slow figure.
+/// It fails where a tool cannot be run, never because of a slow figure.
 pub(crate) fn run(root: &Path, plan: &Plan) -> Result<(), String> {
     if plan.is_only(load::NAME) {
         return load::run(root, plan);

@@ -56,9 +56,6 @@ pub(super) struct Loop {
 }
 
 /// Measures both.
-///
-/// # Errors
-/// A sentence when a program or mallow fails.
 pub(super) fn measure(root: &Path, tools: &Tools, quick: bool) -> Result<Parts, String> {
     let (pairs, rounds) = if quick { (PAIRS_QUICK, ROUNDS_QUICK) } else { (PAIRS, ROUNDS) };
     let storm = compile_storm(root, &tools.scratch)?;

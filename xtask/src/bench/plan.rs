@@ -27,9 +27,6 @@ impl Default for Plan {
 
 impl Plan {
     /// Reads the words after `bench`.
-    ///
-    /// # Errors
-    /// A sentence that names the word that is not understood.
     pub(crate) fn parse(words: &[&str]) -> Result<Plan, String> {
         let mut plan = Plan::default();
         let mut rounds = None;

@@ -55,9 +55,6 @@ impl Program {
 }
 
 /// Every program, in the order of the tables. Storms are compiled into `scratch`.
-///
-/// # Errors
-/// A sentence when a program is missing, is a script, or cannot be compiled.
 pub(super) fn all(root: &Path, scratch: &Path, quick: bool) -> Result<Vec<Program>, String> {
     let storm = compile_storm(root, scratch)?;
     let pairs = if quick { STORM_PAIRS_QUICK } else { STORM_PAIRS };
@@ -90,9 +87,6 @@ pub(super) fn storm_of(executable: &Path, depth: u32, threads: u32, pairs: u64) 
 }
 
 /// Compiles the storm as its hazard test does.
-///
-/// # Errors
-/// A sentence with what the compiler said.
 pub(super) fn compile_storm(root: &Path, scratch: &Path) -> Result<PathBuf, String> {
     compile(root, scratch, "storm")
 }
@@ -169,9 +163,6 @@ fn sqlite(root: &Path, scratch: &Path, quick: bool) -> Result<Program, String> {
 
 /// The path of an ELF executable. Links are not followed: redis-server is one to a program that goes by the name
 /// it is called with.
-///
-/// # Errors
-/// A sentence when there is none, or a script in its place.
 pub(super) fn executable(name: &str) -> Result<PathBuf, String> {
     let path = if name.contains('/') {
         PathBuf::from(name)

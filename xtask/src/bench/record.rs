@@ -4,9 +4,6 @@ use super::measure::Sample;
 use std::path::{Path, PathBuf};
 
 /// Writes `STEM.csv` and `STEM.md` into `folder` and returns the second. A later run on the same day replaces an earlier one.
-///
-/// # Errors
-/// A sentence when a file cannot be written.
 pub(super) fn write(folder: &Path, stem: &str, page: &str, csv: &str) -> Result<PathBuf, String> {
     std::fs::create_dir_all(folder).map_err(|error| format!("{}: {error}.", folder.display()))?;
     let put = |ending: &str, text: &str| -> Result<PathBuf, String> {

@@ -10,9 +10,6 @@ use std::time::{Duration, Instant};
 const READY_WITHIN: Duration = Duration::from_secs(30);
 
 /// A port that nobody listens on.
-///
-/// # Errors
-/// A sentence when there is none.
 pub(super) fn free_port() -> Result<u16, String> {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
         .and_then(|listener| listener.local_addr())
@@ -27,9 +24,6 @@ pub(super) fn options(port: u16) -> Vec<String> {
 }
 
 /// Waits until the server answers, sends the load, stops the server. Returns what the client waited, in seconds.
-///
-/// # Errors
-/// A sentence when the server does not answer or the client fails.
 pub(super) fn serve(port: u16, requests: u32) -> Result<f64, String> {
     wait_until_ready(port)?;
     let started = Instant::now();

@@ -39,8 +39,6 @@ pub(super) struct Tools {
 }
 
 impl Tools {
-    /// # Errors
-    /// A sentence when heaptrack is missing.
     pub(super) fn find(mallow: PathBuf, scratch: &Path) -> Result<Tools, String> {
         let help = run::captured(Command::new("heaptrack").arg("--help"))
             .map_err(|sentence| format!("{sentence} Run `cargo xtask packages`."))?;
@@ -97,17 +95,11 @@ impl Tools {
     }
 
     /// Calls in the trace that was recorded last.
-    ///
-    /// # Errors
-    /// A sentence when mallow cannot read its own trace.
     pub(super) fn events(&self) -> Result<u64, String> {
         calls(&self.report()?["totals"])
     }
 
     /// How long the program lived that was recorded last, its children included: the recording's duration.
-    ///
-    /// # Errors
-    /// As [`Tools::events`].
     pub(super) fn duration_s(&self) -> Result<f64, String> {
         let duration_us = self.report()?["duration"].as_f64();
         duration_us.map(|us| us / 1e6).ok_or_else(|| "the report has no `duration`.".to_owned())

@@ -28,9 +28,6 @@ impl Program {
 }
 
 /// Builds the test programs of the root's workspace, and the examples beside them. What a build says to people is shown.
-///
-/// # Errors
-/// A sentence when something cannot be built, or when there is no test program.
 pub(super) fn programs(root: &Path, lints: Lints) -> Result<Vec<Program>, String> {
     let mut cargo = Command::new("cargo");
     cargo.args(["test", "--workspace", "--no-run"]).current_dir(root);

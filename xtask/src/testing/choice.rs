@@ -58,9 +58,6 @@ impl Choice {
     }
 
     /// What `cargo xtask test WORD NAME…` asks for: a package's name, a file or a folder.
-    ///
-    /// # Errors
-    /// A sentence when there is no such package or file, or when no test belongs to it.
     pub(crate) fn parse(root: &Path, word: &str, names: &[&str]) -> Result<Choice, String> {
         let folder = Path::new(word.trim_end_matches('/'));
         let mut choice = if workspaces::all(root)?.iter().any(|it| !it.is_root() && it.folder == folder) {
@@ -86,9 +83,6 @@ impl Choice {
 }
 
 /// The tests of changed files: whole packages, but of the end-to-end tests, which are long, only what changed.
-///
-/// # Errors
-/// A sentence when the repository's files cannot be listed.
 pub(crate) fn choices_of_changes(root: &Path, changed: &[PathBuf]) -> Result<Vec<Choice>, String> {
     let mut choices = BTreeSet::new();
     for file in changed.iter().filter(|file| root.join(file).exists()) {

@@ -18,9 +18,6 @@ use std::process::Command;
 
 /// Runs every test. The end-to-end tests drive the `mallow` that was built with them; in the long suite they drive the
 /// release binary, and those that are too long for every change run as well.
-///
-/// # Errors
-/// A sentence that names each test that failed, why, and how to run it alone.
 pub(crate) fn all(root: &Path, mallow: Mallow, lints: Lints, beside: Beside<'_>) -> Result<(), String> {
     let binaries = build::programs(root, lints)?;
     let path = mallow.path(root)?;
@@ -40,9 +37,6 @@ pub(crate) fn all(root: &Path, mallow: Mallow, lints: Lints, beside: Beside<'_>)
 pub(crate) type Beside<'a> = &'a (dyn Fn() -> Result<(), String> + Sync);
 
 /// Runs the tests that were chosen.
-///
-/// # Errors
-/// As [`all`], and a sentence when what was chosen has no test.
 pub(crate) fn chosen(root: &Path, choices: &[Choice]) -> Result<(), String> {
     let mut failed = Vec::new();
     for choice in choices {
@@ -100,9 +94,6 @@ pub(crate) enum Mallow {
 
 impl Mallow {
     /// Where it is; the release binary is built.
-    ///
-    /// # Errors
-    /// A sentence when it cannot be built.
     pub(crate) fn path(self, root: &Path) -> Result<PathBuf, String> {
         let target = Workspace { folder: PathBuf::new() }.target_folder(root)?;
         match self {

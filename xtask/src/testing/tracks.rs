@@ -21,9 +21,6 @@ struct Row {
 
 /// Runs all programs, shows a line for each, and gives the tests that failed. `mallow` is the binary that end-to-end tests
 /// drive; `ignored_too` runs what only the long suite runs; `then` is done in the track of the unit tests, behind them.
-///
-/// # Errors
-/// A sentence when a program cannot be started.
 pub(super) fn run(
     programs: Vec<Program>,
     mallow: &Path,

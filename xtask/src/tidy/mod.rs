@@ -109,9 +109,6 @@ impl Tree {
 }
 
 /// Runs every check and prints what it found.
-///
-/// # Errors
-/// A sentence with the number of findings, or why the repository could not be read.
 pub(crate) fn run(root: &Path) -> Result<(), String> {
     let tree = Tree::read(root)?;
     let members = packages::members(root)?;

@@ -35,9 +35,6 @@ pub(super) struct Used {
 }
 
 /// The packages of this repository, over all its workspaces.
-///
-/// # Errors
-/// A sentence when cargo cannot read a manifest.
 pub(super) fn members(root: &Path) -> Result<Vec<Member>, String> {
     let mut members = Vec::new();
     for workspace in workspaces::all(root)? {
@@ -52,9 +49,6 @@ pub(super) fn members(root: &Path) -> Result<Vec<Member>, String> {
 pub(super) type Tree = BTreeMap<String, BTreeSet<String>>;
 
 /// The whole tree of dependencies, with more flags for cargo such as `--no-default-features`.
-///
-/// # Errors
-/// A sentence when cargo cannot read a manifest.
 pub(super) fn tree(root: &Path, more: &[&str]) -> Result<Tree, String> {
     let flags = [&["--filter-platform", "x86_64-unknown-linux-gnu"], more].concat();
     let metadata = Workspace { folder: PathBuf::new() }.metadata(root, &flags)?;
@@ -69,9 +63,6 @@ pub(super) fn tree(root: &Path, more: &[&str]) -> Result<Tree, String> {
 }
 
 /// Everything that is built here on Linux, over all workspaces. The lock files decide, so they must be up to date.
-///
-/// # Errors
-/// A sentence when a lock file is missing or old, or when a package cannot be had.
 pub(super) fn everything(root: &Path) -> Result<Vec<Used>, String> {
     let mut used = Vec::new();
     for workspace in workspaces::all(root)? {

@@ -155,12 +155,7 @@ pub(super) fn whole_run(processes: &[WatchedProcess], mode: Mode) -> Result<Run,
             _ => &process.whole,
         };
         let run = run_of(run);
-        let add = |sum: &mut u64, value: u64| *sum = sum.saturating_add(value);
-        add(&mut whole.metrics.allocations, run.metrics.allocations);
-        add(&mut whole.metrics.bytes, run.metrics.bytes);
-        add(&mut whole.metrics.peak_bytes, run.metrics.peak_bytes);
-        add(&mut whole.metrics.remaining_blocks, run.metrics.remaining_blocks);
-        add(&mut whole.metrics.remaining_bytes, run.metrics.remaining_bytes);
+        whole.metrics = whole.metrics.plus(&Metrics { descriptors: 0, ..run.metrics });
         whole.sites.extend(run.sites);
     }
     Ok(whole)

@@ -4,7 +4,7 @@
 
 use crate::Imported;
 use crate::rust_name;
-use mallow_base::Frame;
+use mallow_base::{Frame, add_fields};
 use mallow_profile::{
     Address, Availability, Process, ProcessIndex, ProfileBuilder, Recording, SiteTotals, StackId,
 };
@@ -48,12 +48,7 @@ impl TextStacks {
         }
         self.builder.add_site(process, stack, totals);
         let sum = &mut self.builder.process(process).totals;
-        sum.allocations = sum.allocations.saturating_add(totals.allocations);
-        sum.bytes = sum.bytes.saturating_add(totals.bytes);
-        sum.temporary = sum.temporary.saturating_add(totals.temporary);
-        sum.peak_bytes = sum.peak_bytes.saturating_add(totals.peak_bytes);
-        sum.leaked_bytes = sum.leaked_bytes.saturating_add(totals.leaked_bytes);
-        sum.leaked_blocks = sum.leaked_blocks.saturating_add(totals.leaked_blocks);
+        add_fields!(sum, totals; allocations, bytes, temporary, peak_bytes, leaked_bytes, leaked_blocks);
     }
 
     /// The profile. It has one process at least.

@@ -6,6 +6,7 @@
 
 use super::block::{Block, entry};
 use crate::{BlockId, StackId};
+use mallow_base::add_fields;
 
 /// Figures over chains.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,8 +53,7 @@ impl Growth {
 impl ChainTotals {
     /// Adds other chains.
     pub fn add(&mut self, other: &ChainTotals) {
-        self.chains = self.chains.saturating_add(other.chains);
-        self.reallocations = self.reallocations.saturating_add(other.reallocations);
+        add_fields!(self, other; chains, reallocations);
         self.longest = self.longest.max(other.longest);
         self.copied_bytes_max = self.copied_bytes_max.saturating_add(other.copied_bytes_max);
         self.grew(other.largest_growth);

@@ -1,6 +1,7 @@
 //! How large blocks are and how long they live, in buckets that double.
 
 use super::block::{Block, Death};
+use mallow_base::add_fields;
 
 /// Buckets: one for 0, then one for each power of two up to 2^64.
 const BUCKETS: usize = 66;
@@ -55,8 +56,7 @@ impl Default for Histogram {
 
 impl Bucket {
     fn add(&mut self, other: &Bucket) {
-        self.blocks = self.blocks.saturating_add(other.blocks);
-        self.bytes = self.bytes.saturating_add(other.bytes);
+        add_fields!(self, other; blocks, bytes);
     }
 
     #[inline]

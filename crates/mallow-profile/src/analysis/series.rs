@@ -4,6 +4,7 @@
 
 use super::block::{SiteIndex, entry};
 use super::slices::Slices;
+use mallow_base::add_fields;
 
 /// Live bytes in one slice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,8 +32,7 @@ impl Series {
             if let Some((_, changed)) = changes.next_if(|(at, _)| *at as usize == slice) {
                 (own, live) = (*changed, changed.live);
             }
-            level.live = level.live.saturating_add(own.live);
-            level.low = level.low.saturating_add(own.low);
+            add_fields!(level, own; live, low);
         }
     }
 

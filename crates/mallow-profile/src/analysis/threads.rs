@@ -2,6 +2,7 @@
 
 use super::Window;
 use super::block::{Block, Death, entry};
+use mallow_base::add_fields;
 
 /// The figures of a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,14 +28,10 @@ pub struct ThreadMetrics {
 impl ThreadMetrics {
     /// Adds another thread's figures.
     pub fn add(&mut self, other: &ThreadMetrics) {
-        self.allocations = self.allocations.saturating_add(other.allocations);
-        self.bytes = self.bytes.saturating_add(other.bytes);
-        self.frees = self.frees.saturating_add(other.frees);
-        self.frees_of_others = self.frees_of_others.saturating_add(other.frees_of_others);
-        self.freed_by_others = self.freed_by_others.saturating_add(other.freed_by_others);
-        self.temporary = self.temporary.saturating_add(other.temporary);
-        self.live_blocks = self.live_blocks.saturating_add(other.live_blocks);
-        self.live_bytes = self.live_bytes.saturating_add(other.live_bytes);
+        add_fields!(
+            self, other; allocations, bytes, frees, frees_of_others, freed_by_others, temporary, live_blocks,
+            live_bytes
+        );
     }
 }
 

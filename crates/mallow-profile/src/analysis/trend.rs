@@ -29,6 +29,8 @@ use super::block::{Block, Death, entry};
 use super::series::{Level, Series, SeriesAggregator};
 use super::slices::{Cursor, Slices};
 use crate::StackId;
+use crate::metrics::first_us;
+use mallow_base::add_fields;
 
 /// The share of a run, at its end, in which programs tidy up.
 pub const SHARE_AT_END_PERCENT: usize = 2;
@@ -141,17 +143,12 @@ pub struct Counts {
 
 impl Counts {
     fn add(&mut self, other: &Counts) {
-        self.first_us = match (self.allocations, other.allocations) {
-            (0, _) => other.first_us,
-            (_, 0) => self.first_us,
-            _ => self.first_us.min(other.first_us),
-        };
+        self.first_us = first_us((self.allocations, self.first_us), (other.allocations, other.first_us));
         self.last_us = self.last_us.max(other.last_us);
-        self.allocations = self.allocations.saturating_add(other.allocations);
-        self.frees_before_end = self.frees_before_end.saturating_add(other.frees_before_end);
-        self.frees_at_end = self.frees_at_end.saturating_add(other.frees_at_end);
-        self.live_bytes_before_end = self.live_bytes_before_end.saturating_add(other.live_bytes_before_end);
-        self.freed_bytes_at_end = self.freed_bytes_at_end.saturating_add(other.freed_bytes_at_end);
+        add_fields!(
+            self, other; allocations, frees_before_end, frees_at_end, live_bytes_before_end,
+            freed_bytes_at_end
+        );
     }
 }
 

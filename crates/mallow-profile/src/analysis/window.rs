@@ -3,6 +3,7 @@
 use super::Window;
 use super::block::{Block, Death, entry};
 use crate::StackId;
+use mallow_base::add_fields;
 
 /// Figures of a site in a window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,14 +38,10 @@ pub struct WindowSite {
 impl WindowMetrics {
     /// Adds another site's figures.
     pub fn add(&mut self, other: &WindowMetrics) {
-        self.allocations = self.allocations.saturating_add(other.allocations);
-        self.bytes = self.bytes.saturating_add(other.bytes);
-        self.frees = self.frees.saturating_add(other.frees);
-        self.freed_bytes = self.freed_bytes.saturating_add(other.freed_bytes);
-        self.live_blocks = self.live_blocks.saturating_add(other.live_blocks);
-        self.live_bytes = self.live_bytes.saturating_add(other.live_bytes);
-        self.kept_blocks = self.kept_blocks.saturating_add(other.kept_blocks);
-        self.kept_bytes = self.kept_bytes.saturating_add(other.kept_bytes);
+        add_fields!(
+            self, other; allocations, bytes, frees, freed_bytes, live_blocks, live_bytes, kept_blocks,
+            kept_bytes
+        );
     }
 }
 

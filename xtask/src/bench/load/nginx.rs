@@ -18,8 +18,6 @@ pub(super) struct Nginx {
 }
 
 impl Nginx {
-    /// # Errors
-    /// A sentence when it cannot be started or does not answer.
     pub(super) fn start() -> Result<Nginx, String> {
         let folder = tempfile::tempdir().map_err(|error| format!("no folder for nginx: {error}."))?;
         let port = free_port()?;

@@ -3,7 +3,7 @@
 use super::mappings::{Mappings, Place};
 use super::symbols::Symbols;
 use crate::Imported;
-use mallow_base::Frame;
+use mallow_base::{Frame, add_fields};
 use mallow_profile::{
     Address, Availability, LocationId, Module, Process, ProfileBuilder, Recording, SiteTotals, StackId,
     Thread, Totals,
@@ -33,10 +33,7 @@ impl Metrics {
     }
 
     fn add(&mut self, other: &Metrics) {
-        self.live_blocks = self.live_blocks.saturating_add(other.live_blocks);
-        self.live_bytes = self.live_bytes.saturating_add(other.live_bytes);
-        self.allocations = self.allocations.saturating_add(other.allocations);
-        self.bytes = self.bytes.saturating_add(other.bytes);
+        add_fields!(self, other; live_blocks, live_bytes, allocations, bytes);
     }
 }
 

@@ -81,7 +81,7 @@ pub use large_pages::want_large_pages;
 pub use looks_like::looks_like;
 pub use payload::Payload;
 pub use process::{LiveSamples, ProcessEnd, ProcessStart, Samples, ThreadName, Threads};
-pub use reader::{Event, EventKind, Trace, read_bytes, read_bytes_with, read_file, read_file_with};
+pub use reader::{Trace, read_bytes, read_bytes_with, read_file, read_file_with};
 pub use recording::{End, Origin, Unseen};
 pub use stacks::{MappedModule, Modules, StackNode, Stacks};
 pub use symbols::{SymbolFrame, SymbolKey, SymbolLocation, SymbolProcess, SymbolStrings, Symbols};

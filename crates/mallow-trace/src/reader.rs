@@ -9,13 +9,12 @@
 
 mod analyse;
 mod assemble;
+mod checked;
 mod gather;
 mod locate;
 mod replay;
 mod scan;
 mod warnings;
-
-pub use replay::{Event, EventKind};
 
 use crate::TraceError;
 use gather::Parts;
@@ -63,20 +62,14 @@ impl<R: Read + Seek> Trace<R> {
 
     /// Makes the profile.
     pub fn import(mut self, attribution: ReallocAttribution) -> Result<Imported, TraceError> {
-        let replays = replay::fold_missing(&mut self.scan, &mut self.parts, attribution)?;
+        let replays = replay::add_up_missing(&mut self.scan, &mut self.parts, attribution)?;
         let warnings = self.parts.warnings(&replays);
         let complete = self.parts.is_closed() && warnings.is_empty();
         Ok(Imported { profile: assemble::profile(self.parts), warnings, complete })
     }
 
-    /// Gives all events of one process in order, and returns their number. Processes and stacks are numbered as in the profile
-    /// that [`Trace::import`] makes. Stops where the trace is damaged.
-    pub fn events(&mut self, process: ProcessIndex, take: impl FnMut(Event)) -> Result<u64, TraceError> {
-        replay::events(&mut self.scan, &self.parts, process, take)
-    }
-
-    /// Gives all events of one process to a pass of analyses, and returns their number. As [`Trace::events`], but faster: figures
-    /// that the footer has are not folded again.
+    /// Hands all events of one process to a pass of analyses, and returns their number. Processes and stacks are numbered as in the
+    /// profile that [`Trace::import`] makes. Stops where the trace is damaged.
     pub fn analyse(&mut self, process: ProcessIndex, pass: &mut analysis::Pass) -> Result<u64, TraceError> {
         analyse::analyse(&mut self.scan, &self.parts, process, pass)
     }

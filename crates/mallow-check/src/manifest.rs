@@ -17,6 +17,7 @@ mod limit_tests;
 #[cfg(test)]
 mod tests;
 
+use mallow_base::words;
 use mallow_gate::limit::{Limits, Tolerance};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -255,17 +256,4 @@ pub enum Mode {
     Slope,
 }
 
-impl Mode {
-    /// All of them.
-    pub const ALL: [Mode; 4] = [Mode::Region, Mode::Process, Mode::Repeat, Mode::Slope];
-
-    /// The word for it in `mallow.toml`.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Mode::Region => "region",
-            Mode::Process => "process",
-            Mode::Repeat => "repeat",
-            Mode::Slope => "slope",
-        }
-    }
-}
+words! { Mode { Region = "region", Process = "process", Repeat = "repeat", Slope = "slope" } }

@@ -22,6 +22,7 @@ pub use packing::{Packing, write_packed};
 
 pub use mallow_profile::Measure;
 
+use mallow_base::words;
 use mallow_profile::Profile;
 use std::io::{self, Write};
 
@@ -48,43 +49,24 @@ pub enum ExportFormat {
     Firefox,
 }
 
-impl ExportFormat {
-    /// Every format.
-    pub const ALL: [ExportFormat; 9] = [
-        ExportFormat::Mallow,
-        ExportFormat::JemallocHeap,
-        ExportFormat::Pprof,
-        ExportFormat::Dhat,
-        ExportFormat::Massif,
-        ExportFormat::Heaptrack,
-        ExportFormat::Summary,
-        ExportFormat::Speedscope,
-        ExportFormat::Firefox,
-    ];
-
-    /// The word for it on the command line.
-    pub fn word(self) -> &'static str {
-        match self {
-            ExportFormat::Mallow => "mallow",
-            ExportFormat::JemallocHeap => "jemalloc-heap",
-            ExportFormat::Pprof => "pprof",
-            ExportFormat::Dhat => "dhat",
-            ExportFormat::Massif => "massif",
-            ExportFormat::Heaptrack => "heaptrack",
-            ExportFormat::Summary => "folded",
-            ExportFormat::Speedscope => "speedscope",
-            ExportFormat::Firefox => "firefox",
-        }
+words! {
+    ExportFormat {
+        Mallow = "mallow",
+        JemallocHeap = "jemalloc-heap",
+        Pprof = "pprof",
+        Dhat = "dhat",
+        Massif = "massif",
+        Heaptrack = "heaptrack",
+        Summary = "folded",
+        Speedscope = "speedscope",
+        Firefox = "firefox",
     }
+}
 
+impl ExportFormat {
     /// Whether the format is packed by itself.
     pub fn is_packed(self) -> bool {
         matches!(self, ExportFormat::Mallow | ExportFormat::Pprof)
-    }
-
-    /// The format of the word.
-    pub fn of_word(word: &str) -> Option<ExportFormat> {
-        ExportFormat::ALL.into_iter().find(|format| format.word() == word)
     }
 }
 

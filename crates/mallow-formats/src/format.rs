@@ -1,6 +1,7 @@
 //! Which format a file has, by how it begins.
 
 use crate::gc_log;
+use mallow_base::words;
 use std::fmt;
 
 /// A kind of file that can be read.
@@ -75,49 +76,28 @@ impl Kind {
     }
 }
 
-impl Format {
-    /// Every format.
-    pub const ALL: [Format; 16] = [
-        Format::Mallow,
-        Format::Heaptrack,
-        Format::HeaptrackPrint,
-        Format::Dhat,
-        Format::Massif,
-        Format::MemcheckXml,
-        Format::JemallocHeap,
-        Format::GperftoolsHeap,
-        Format::Pprof,
-        Format::Dtrace,
-        Format::Bpftrace,
-        Format::Summary,
-        Format::JemallocStats,
-        Format::MallocInfo,
-        Format::GcTracer,
-        Format::RubyHeap,
-    ];
-
-    /// The word for it on the command line and in traces made of it.
-    pub fn word(self) -> &'static str {
-        match self {
-            Format::Mallow => "mallow",
-            Format::Heaptrack => "heaptrack",
-            Format::HeaptrackPrint => "heaptrack-print",
-            Format::Dhat => "dhat",
-            Format::Massif => "massif",
-            Format::MemcheckXml => "memcheck-xml",
-            Format::JemallocHeap => "jemalloc-heap",
-            Format::GperftoolsHeap => "gperftools-heap",
-            Format::Pprof => "pprof",
-            Format::Dtrace => "dtrace",
-            Format::Bpftrace => "bpftrace",
-            Format::Summary => "folded",
-            Format::JemallocStats => "jemalloc-stats",
-            Format::MallocInfo => "malloc-info",
-            Format::GcTracer => "gc-tracer",
-            Format::RubyHeap => "ruby-heap",
-        }
+words! {
+    Format {
+        Mallow = "mallow",
+        Heaptrack = "heaptrack",
+        HeaptrackPrint = "heaptrack-print",
+        Dhat = "dhat",
+        Massif = "massif",
+        MemcheckXml = "memcheck-xml",
+        JemallocHeap = "jemalloc-heap",
+        GperftoolsHeap = "gperftools-heap",
+        Pprof = "pprof",
+        Dtrace = "dtrace",
+        Bpftrace = "bpftrace",
+        Summary = "folded",
+        JemallocStats = "jemalloc-stats",
+        MallocInfo = "malloc-info",
+        GcTracer = "gc-tracer",
+        RubyHeap = "ruby-heap",
     }
+}
 
+impl Format {
     /// What people call such a file.
     pub fn name(self) -> &'static str {
         match self {
@@ -138,11 +118,6 @@ impl Format {
             Format::GcTracer => "gc_tracer log",
             Format::RubyHeap => "Ruby heap dump",
         }
-    }
-
-    /// The format of the word.
-    pub fn of_word(word: &str) -> Option<Format> {
-        Format::ALL.into_iter().find(|format| format.word() == word)
     }
 
     /// What such a file tells of.

@@ -1,6 +1,6 @@
 //! What was measured: one test's runs, with the sites that allocated in each.
 
-use mallow_base::{Frame, add_fields};
+use mallow_base::{Frame, add_fields, words};
 
 /// A figure of a run that can have a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -27,44 +27,18 @@ pub enum Metric {
     RemainingObjectBytes,
 }
 
-impl Metric {
-    /// All of them, in the order in which they are shown.
-    pub const ALL: [Metric; 10] = [
-        Metric::Allocations,
-        Metric::Bytes,
-        Metric::Peak,
-        Metric::Remaining,
-        Metric::RemainingBytes,
-        Metric::Descriptors,
-        Metric::Objects,
-        Metric::ObjectBytes,
-        Metric::RemainingObjects,
-        Metric::RemainingObjectBytes,
-    ];
-
-    /// Those that only a language's runtime can tell, if it can.
-    pub const OF_RUNTIMES: [Metric; 4] =
-        [Metric::Objects, Metric::ObjectBytes, Metric::RemainingObjects, Metric::RemainingObjectBytes];
-
-    /// The word for it in `mallow.toml`, in baselines and in JSON.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Metric::Allocations => "allocations",
-            Metric::Bytes => "bytes",
-            Metric::Peak => "peak",
-            Metric::Remaining => "remaining",
-            Metric::RemainingBytes => "remaining_bytes",
-            Metric::Descriptors => "descriptors",
-            Metric::Objects => "objects",
-            Metric::ObjectBytes => "object_bytes",
-            Metric::RemainingObjects => "remaining_objects",
-            Metric::RemainingObjectBytes => "remaining_object_bytes",
-        }
-    }
-
-    /// The metric of a word.
-    pub fn of_word(word: &str) -> Option<Metric> {
-        Metric::ALL.into_iter().find(|metric| metric.word() == word)
+words! {
+    Metric {
+        Allocations = "allocations",
+        Bytes = "bytes",
+        Peak = "peak",
+        Remaining = "remaining",
+        RemainingBytes = "remaining_bytes",
+        Descriptors = "descriptors",
+        Objects = "objects",
+        ObjectBytes = "object_bytes",
+        RemainingObjects = "remaining_objects",
+        RemainingObjectBytes = "remaining_object_bytes",
     }
 }
 

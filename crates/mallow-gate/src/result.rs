@@ -1,7 +1,7 @@
 //! What a check came to.
 
 use crate::measurement::{Environment, Measurement, Metric, Metrics};
-use mallow_base::Frame;
+use mallow_base::{Frame, words};
 
 /// The verdict on a test; the worst last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -24,19 +24,16 @@ pub enum Outcome {
     Error,
 }
 
-impl Outcome {
-    /// As people and scripts see it.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Outcome::Ok => "OK",
-            Outcome::Improved => "IMPROVED",
-            Outcome::Stale => "STALE",
-            Outcome::Missing => "MISSING",
-            Outcome::Flaky => "FLAKY",
-            Outcome::Regressed => "REGRESSED",
-            Outcome::Blind => "BLIND",
-            Outcome::Error => "ERROR",
-        }
+words! {
+    Outcome {
+        Ok = "OK",
+        Improved = "IMPROVED",
+        Stale = "STALE",
+        Missing = "MISSING",
+        Flaky = "FLAKY",
+        Regressed = "REGRESSED",
+        Blind = "BLIND",
+        Error = "ERROR",
     }
 }
 
@@ -76,6 +73,8 @@ pub enum Position {
     /// Above the window.
     Above,
 }
+
+words! { Position { Free = "free", Below = "below", Within = "within", Above = "above" } }
 
 /// One metric, judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! The heap's metrics: the five figures by which sites are compared.
 
 use crate::{Availability, SiteTotals, Totals};
+use mallow_base::words;
 use mallow_stacks::{Metric, Unit, Weights};
 
 /// A figure to sort sites by. The counting rules define each.
@@ -18,22 +19,17 @@ pub enum Measure {
     Temporary,
 }
 
-impl Measure {
-    /// All of them, in the order in which they are shown.
-    pub const ALL: [Measure; 5] =
-        [Measure::Allocations, Measure::Bytes, Measure::Peak, Measure::Leaked, Measure::Temporary];
-
-    /// The word for it, which is also the word after `--sort`.
-    pub fn word(self) -> &'static str {
-        match self {
-            Measure::Allocations => "allocations",
-            Measure::Bytes => "bytes",
-            Measure::Peak => "peak",
-            Measure::Leaked => "leaked",
-            Measure::Temporary => "temporary",
-        }
+words! {
+    Measure {
+        Allocations = "allocations",
+        Bytes = "bytes",
+        Peak = "peak",
+        Leaked = "leaked",
+        Temporary = "temporary",
     }
+}
 
+impl Measure {
     /// What it counts, in the middle of a sentence.
     pub fn subject(self) -> &'static str {
         match self {

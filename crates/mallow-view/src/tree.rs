@@ -6,7 +6,7 @@
 //! asked, so walking it by recursion is safe.
 
 use crate::{FrameVisibility, Key, Line, SiteRow, Sites, SortKey, plumbing};
-use mallow_base::{Frame, Place};
+use mallow_base::{Frame, Place, words};
 use mallow_profile::SiteTotals;
 use mallow_stacks::Weights;
 use rustc_hash::FxHashMap;
@@ -20,18 +20,7 @@ pub enum Direction {
     Callees,
 }
 
-impl Direction {
-    /// Both.
-    pub const ALL: [Direction; 2] = [Direction::Callers, Direction::Callees];
-
-    /// The word for it.
-    pub fn word(self) -> &'static str {
-        match self {
-            Direction::Callers => "callers",
-            Direction::Callees => "callees",
-        }
-    }
-}
+words! { Direction { Callers = "callers", Callees = "callees" } }
 
 /// What a tree shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

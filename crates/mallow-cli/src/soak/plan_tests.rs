@@ -5,6 +5,7 @@ use crate::args::LowArgs;
 use crate::request::Request;
 use clap::Parser;
 use mallow_load::{Order, Protocol};
+use mallow_soak::Collection;
 
 fn low(words: &[&str]) -> LowSoak {
     let words = ["mallow", "soak"].iter().chain(words);

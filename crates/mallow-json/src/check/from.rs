@@ -3,7 +3,7 @@
 use super::frames::Table;
 use super::*;
 use mallow_gate::measurement::{Environment, Measurement, Site, judged_run};
-use mallow_gate::result::{CheckResult, Conclusion, Position, TestResult, Window};
+use mallow_gate::result::{CheckResult, Conclusion, TestResult, Window};
 
 impl From<&CheckResult> for ReportFile {
     fn from(check: &CheckResult) -> ReportFile {
@@ -112,21 +112,11 @@ impl From<&Conclusion> for ConclusionJson {
     fn from(conclusion: &Conclusion) -> Self {
         Self {
             metric: conclusion.metric.word().to_owned(),
-            position: standing_word(conclusion.position).to_owned(),
+            position: conclusion.position.word().to_owned(),
             spread: (&conclusion.spread).into(),
             reference: conclusion.reference,
             window: conclusion.window.map(WindowJson::from),
         }
-    }
-}
-
-/// The word for it in JSON.
-pub(super) const fn standing_word(position: Position) -> &'static str {
-    match position {
-        Position::Free => "free",
-        Position::Below => "below",
-        Position::Within => "within",
-        Position::Above => "above",
     }
 }
 

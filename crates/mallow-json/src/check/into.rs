@@ -1,6 +1,5 @@
 //! A report read back. The file may come from anywhere.
 
-use super::from::standing_word;
 use super::*;
 use mallow_base::Frame;
 use mallow_gate::json_error::placed;
@@ -13,17 +12,6 @@ use mallow_gate::result::{
 struct Head {
     schema: Option<String>,
 }
-
-const OUTCOMES: [Outcome; 8] = [
-    Outcome::Ok,
-    Outcome::Improved,
-    Outcome::Stale,
-    Outcome::Missing,
-    Outcome::Flaky,
-    Outcome::Regressed,
-    Outcome::Blind,
-    Outcome::Error,
-];
 
 impl ReportFile {
     /// Reads a file's content. `path` is for the error's sentence.
@@ -62,9 +50,8 @@ struct Reader {
 
 impl Reader {
     fn test(&mut self, test: &TestJson) -> Result<TestResult, String> {
-        let outcome = OUTCOMES.into_iter().find(|outcome| outcome.word() == test.outcome);
-        let outcome =
-            outcome.ok_or_else(|| format!("the outcome {:?} of {} is unknown", test.outcome, test.name))?;
+        let outcome = Outcome::of_word(&test.outcome)
+            .ok_or_else(|| format!("the outcome {:?} of {} is unknown", test.outcome, test.name))?;
         let measurement = test
             .measurement
             .as_ref()
@@ -152,8 +139,7 @@ impl Reader {
 }
 
 fn conclusion(json: &ConclusionJson) -> Result<Conclusion, String> {
-    const STANDINGS: [Position; 4] = [Position::Free, Position::Below, Position::Within, Position::Above];
-    let position = STANDINGS.into_iter().find(|position| standing_word(*position) == json.position);
+    let position = Position::of_word(&json.position);
     Ok(Conclusion {
         metric: Metric::of_word(&json.metric)
             .ok_or_else(|| format!("there is no metric {:?}", json.metric))?,

@@ -30,7 +30,7 @@ use super::series::{Level, Series, SeriesAggregator};
 use super::slices::{Cursor, Slices};
 use crate::StackId;
 use crate::metrics::first_us;
-use mallow_base::add_fields;
+use mallow_base::{add_fields, words};
 
 /// The share of a run, at its end, in which programs tidy up.
 pub const SHARE_AT_END_PERCENT: usize = 2;
@@ -64,18 +64,19 @@ pub enum Verdict {
     Irregular,
 }
 
-impl Verdict {
-    /// All of them.
-    pub const ALL: [Verdict; 7] = [
-        Verdict::Growing,
-        Verdict::LevelledOff,
-        Verdict::AtStart,
-        Verdict::AtEnd,
-        Verdict::FreedAtEnd,
-        Verdict::TooFew,
-        Verdict::Irregular,
-    ];
+words! {
+    Verdict {
+        Growing = "growing",
+        LevelledOff = "levelled_off",
+        AtStart = "at_start",
+        AtEnd = "at_end",
+        FreedAtEnd = "freed_at_end",
+        TooFew = "too_few",
+        Irregular = "irregular",
+    }
+}
 
+impl Verdict {
     /// As people read it.
     pub fn sentence(self) -> &'static str {
         match self {
@@ -86,19 +87,6 @@ impl Verdict {
             Verdict::FreedAtEnd => "freed only in the last 2 % of the run",
             Verdict::TooFew => "too few to say",
             Verdict::Irregular => "no steady course",
-        }
-    }
-
-    /// As scripts read it.
-    pub fn word(self) -> &'static str {
-        match self {
-            Verdict::Growing => "growing",
-            Verdict::LevelledOff => "levelled_off",
-            Verdict::AtStart => "at_start",
-            Verdict::AtEnd => "at_end",
-            Verdict::FreedAtEnd => "freed_at_end",
-            Verdict::TooFew => "too_few",
-            Verdict::Irregular => "irregular",
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What a soak's end means to a script: whether it failed, and what of it.
 
 use crate::Weight;
+use mallow_base::words;
 use mallow_evidence::SoakReport;
 use mallow_growth::{Finding, Verdict};
 
@@ -23,29 +24,15 @@ pub enum FailOn {
     Inconclusive,
 }
 
-impl FailOn {
-    /// All of them, in the order in which they are offered.
-    pub const ALL: [FailOn; 7] = [
-        FailOn::Retention,
-        FailOn::Fragmentation,
-        FailOn::Plateau,
-        FailOn::Threads,
-        FailOn::Throughput,
-        FailOn::Managed,
-        FailOn::Inconclusive,
-    ];
-
-    /// The word for it.
-    pub fn word(self) -> &'static str {
-        match self {
-            FailOn::Retention => "retention",
-            FailOn::Fragmentation => "fragmentation",
-            FailOn::Plateau => "plateau",
-            FailOn::Threads => "threads",
-            FailOn::Throughput => "throughput",
-            FailOn::Managed => "managed",
-            FailOn::Inconclusive => "inconclusive",
-        }
+words! {
+    FailOn {
+        Retention = "retention",
+        Fragmentation = "fragmentation",
+        Plateau = "plateau",
+        Threads = "threads",
+        Throughput = "throughput",
+        Managed = "managed",
+        Inconclusive = "inconclusive",
     }
 }
 

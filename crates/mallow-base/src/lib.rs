@@ -10,6 +10,7 @@ mod glob;
 mod median;
 mod numbers;
 pub mod quantity;
+mod words;
 
 pub use bare_name::{is_fuller, last_word};
 pub use frame::{Frame, Place, SourceLine};

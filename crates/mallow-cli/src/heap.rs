@@ -1,10 +1,12 @@
 //! `mallow heap`: what lies in a managed heap, who retains it, and what changed.
 
 use crate::args::{
-    LowHeap, LowHeapCheck, LowHeapCommand, LowHeapDiff, LowHeapGrowth, LowHeapReport, LowShown,
+    LowHeap, LowHeapCheck, LowHeapCommand, LowHeapDiff, LowHeapExplain, LowHeapGrowth, LowHeapReport,
+    LowShown,
 };
 use crate::{exit_code, output, terminal};
 use mallow_query::Failure;
+use mallow_query::explain::{MomentRequest, explained};
 use mallow_query::heap::{HeapFile, growth};
 use mallow_text::heap as text;
 use mallow_view::Weight;
@@ -16,6 +18,7 @@ pub(crate) fn run(low: &LowHeap) -> Result<u8, Failure> {
     match (&low.command, &low.report) {
         (Some(LowHeapCommand::Diff(low)), _) => diff(low),
         (Some(LowHeapCommand::Growth(low)), _) => series(low),
+        (Some(LowHeapCommand::Explain(low)), _) => explain(low),
         (Some(LowHeapCommand::Check(low)), _) => check(low),
         (None, Some(low)) => report(low),
         (None, None) => Err(Failure::new("which snapshot? Write mallow heap DUMP.")),
@@ -58,6 +61,28 @@ fn series(low: &LowHeapGrowth) -> Result<u8, Failure> {
     let style = terminal::style(&std::io::stdout());
     let json = low.shown.json.then(|| mallow_json::heap::growth(&names(&low.files), &classes));
     show(json, || text::growth(low.files.len(), &classes, low.shown.limit, style))
+}
+
+fn explain(low: &LowHeapExplain) -> Result<u8, Failure> {
+    let moments = if low.later.is_some() { 2 } else { 1 };
+    let given = [low.rss.len(), low.smaps.len(), low.allocator.len(), low.trace.len()];
+    if given.iter().any(|given| *given > moments) {
+        return Err(Failure::new("a flag is given twice only with a second dump: once for each."));
+    }
+    let request = |at: usize| MomentRequest {
+        dump: if at == 0 { Some(low.dump.clone()) } else { low.later.clone() },
+        pid: low.pid.filter(|_| at + 1 == moments),
+        resident_bytes: low.rss.get(at).copied(),
+        smaps: low.smaps.get(at).cloned(),
+        allocator: low.allocator.get(at).cloned(),
+        trace: low.trace.get(at).cloned(),
+    };
+    let before = (moments == 2).then(|| request(0));
+    let page = explained(before.as_ref(), &request(moments - 1), warn)?;
+    let style = terminal::style(&std::io::stdout());
+    show(low.shown.json.then(|| mallow_json::heap::explain(&page)), || {
+        text::explain(&page, low.shown.limit, style)
+    })
 }
 
 fn check(low: &LowHeapCheck) -> Result<u8, Failure> {

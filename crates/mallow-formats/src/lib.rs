@@ -17,6 +17,7 @@ mod import;
 mod lines;
 mod pprof_proto;
 mod rust_name;
+pub mod smaps;
 mod snapshot;
 mod source;
 pub mod stackdiff;

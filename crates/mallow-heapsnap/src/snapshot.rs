@@ -11,6 +11,9 @@ pub struct Snapshot {
     pub strings: DuplicateStrings,
     /// The file holds only a part of the heap, and nothing of who holds it: there are no retained sizes and no paths.
     pub is_partial: bool,
+    /// The bytes of objects that lie in the runtime's own pages; what is above, up to their sizes, was taken from `malloc`. None where
+    /// everything lies in pages of the runtime's.
+    pub slot_bytes: Option<u64>,
     /// What was wrong with the file, a sentence each.
     pub warnings: Vec<String>,
     /// What the figures rest on, such as by which rules references retain: a sentence each.

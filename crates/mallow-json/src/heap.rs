@@ -1,8 +1,8 @@
 //! The documents of `mallow heap --json`, described by `docs/schema/heap.json`.
 
 use mallow_view::heap::{
-    ClassReport, ClassSeries, FieldRow, GroupRow, HeapDiff, HeapOutcome, HeapReport, Identity, LimitKind,
-    NewObjects, ObjectReport, ObjectRow, Sum,
+    ClassReport, ClassSeries, Explanation, FieldRow, GroupRow, HeapDiff, HeapOutcome, HeapReport, Identity,
+    LimitKind, NewObjects, ObjectReport, ObjectRow, Part, Sum,
 };
 use serde_json::{Value, json};
 
@@ -110,6 +110,44 @@ pub fn growth(files: &[String], classes: &[ClassSeries]) -> Value {
             "grows_in_each": class.grows_in_each(),
         })).collect::<Vec<_>>(),
     })
+}
+
+/// Where a process's memory is.
+pub fn explain(page: &Explanation) -> Value {
+    json!({
+        "schema": "mallow.heap-explain/1",
+        "resident_bytes": page.resident_bytes,
+        "resident_before": page.resident_before,
+        "parts": page.parts.iter().map(|row| json!({
+            "part": part(row.part),
+            "bytes": row.bytes,
+            "before": row.before,
+            "note": row.note,
+        })).collect::<Vec<_>>(),
+        "native": page.native.iter().map(|row| json!({
+            "module": row.module,
+            "is_runtime": row.is_runtime,
+            "bytes": row.bytes,
+            "function": row.frame.as_ref().map(|frame| &frame.function),
+            "file": row.frame.as_ref().and_then(|frame| frame.file.as_ref()),
+            "line": row.frame.as_ref().and_then(|frame| frame.line),
+            "function_bytes": row.frame_bytes,
+        })).collect::<Vec<_>>(),
+        "verdict": page.culprit.map(part),
+        "is_compared": page.is_compared,
+        "sentences": page.sentences,
+    })
+}
+
+fn part(part: Part) -> &'static str {
+    match part {
+        Part::Managed => "managed",
+        Part::Native => "native",
+        Part::Allocator => "allocator",
+        Part::Stacks => "stacks",
+        Part::Files => "files",
+        Part::Unexplained => "unexplained",
+    }
 }
 
 /// Limits, and what came of them.

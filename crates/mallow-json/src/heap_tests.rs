@@ -134,3 +134,13 @@ fn comparisons_and_limits_fit_the_schema() {
         assert_fits(&check(&[HeapOutcome { limit, found: Some(4), reason: None }, unknown], 1), &schema());
     }
 }
+
+#[test]
+fn an_explanation_fits_the_schema() {
+    use mallow_view::heap::{Moment, NativeRow, explain as explained};
+    let row = NativeRow { module: "ext.so".into(), is_runtime: false, bytes: 9, frame: None, frame_bytes: 0 };
+    let now = Moment { resident_bytes: Some(100), live: Some(vec![row]), ..Moment::default() };
+    for before in [None, Some(&Moment::default()), Some(&now)] {
+        assert_fits(&explain(&explained(before, &now)), &schema());
+    }
+}

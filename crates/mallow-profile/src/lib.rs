@@ -11,6 +11,7 @@ mod aggregator;
 mod allocator;
 pub mod analysis;
 mod builder;
+mod mapped;
 mod measure;
 mod metrics;
 mod model;
@@ -26,6 +27,7 @@ pub use builder::ProfileBuilder;
 pub use mallow_stacks::{
     Address, Level, Location, LocationId, Module, ModuleId, ProcessIndex, Rename, StackId, StackNode, Stacks,
 };
+pub use mapped::MappedMemory;
 pub use measure::Measure;
 pub use metrics::{Availability, COUNTING_VERSION, SiteTotals, Totals};
 pub use model::{Exit, Imported, LiveSample, Process, Profile, Recording, Sample, Site, Thread, TimeUnit};

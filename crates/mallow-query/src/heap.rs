@@ -6,7 +6,9 @@ use mallow_formats::Format;
 use mallow_heapsnap::{
     ClassSeries, DominatorTree, Graph, Growth, HeapDiff, ObjectId, Paths, Snapshot, Totals,
 };
-use mallow_view::heap::{self, ClassReport, HeapLimit, HeapOutcome, HeapReport, ObjectReport, Order};
+use mallow_view::heap::{
+    self, ClassReport, HeapLimit, HeapOutcome, HeapReport, ManagedMemory, ObjectReport, Order,
+};
 use std::path::{Path, PathBuf};
 
 /// A snapshot with what follows from it.
@@ -86,6 +88,14 @@ impl HeapFile {
     /// What changed from this snapshot to a later one; with a third, only what is still there counts as new.
     pub fn diff(&self, after: &HeapFile, later: Option<&HeapFile>) -> HeapDiff {
         mallow_heapsnap::diff(self.graph(), after.graph(), later.map(HeapFile::graph))
+    }
+
+    /// What its objects come to, and how much of that lies in blocks of `malloc`.
+    pub fn managed(&self) -> ManagedMemory {
+        let graph = self.graph();
+        let bytes = graph.objects().fold(0u64, |sum, object| sum.saturating_add(graph.size_bytes(object)));
+        let malloc_bytes = self.snapshot.slot_bytes.map_or(0, |slots| bytes.saturating_sub(slots));
+        ManagedMemory { objects: graph.len() as u64, bytes, malloc_bytes }
     }
 
     /// Holds the heap against limits.

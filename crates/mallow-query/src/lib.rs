@@ -9,9 +9,10 @@
 //! - [`ReportRequest`] and [`Report`]: what a report needs beside the profile, with [`EventOptions`] for what only events tell;
 //! - [`choose`]: the metric that all files know;
 //! - [`gc_log`]: a log of garbage collections, and the evidence for a verdict;
-//! - [`heap`]: a snapshot of a managed heap.
+//! - [`heap`]: a snapshot of a managed heap; [`explain`]: where the rest of the process's memory is.
 
 mod events;
+pub mod explain;
 mod failure;
 pub mod gc_log;
 pub mod heap;

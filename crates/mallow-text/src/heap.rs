@@ -1,12 +1,14 @@
 //! A managed heap as people read it.
 
 mod diff;
+mod explain;
 mod limits;
 mod object;
 mod report;
 mod row;
 
 pub use diff::{Compared, diff, growth};
+pub use explain::explain;
 pub use limits::limits;
 pub use object::{class, object};
 pub use report::{ROWS_DEFAULT, report};

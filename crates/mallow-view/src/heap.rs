@@ -1,11 +1,13 @@
 //! Rows about a managed heap: what lies in it, who retains it, and why an object is alive.
 
+mod explain;
 mod limits;
 mod object;
 mod report;
 
 pub use mallow_heapsnap::{ClassChange, ClassSeries, Grown, HeapDiff, Identity, NewObjects, Sum};
 
+pub use explain::{Explanation, ManagedMemory, Moment, NativeRow, Part, PartRow, explain, native_rows};
 pub use limits::{HeapLimit, HeapOutcome, LimitKind, judge};
 pub use object::{ClassReport, FieldRow, ObjectReport, class_report, object_report};
 pub use report::{GenerationRow, GroupRow, HeapReport, ObjectRow, Order, StringRow, heap_report, label};

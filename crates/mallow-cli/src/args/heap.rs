@@ -55,6 +55,9 @@ pub(crate) enum LowHeapCommand {
     /// Show which classes grow over a series of snapshots
     #[command(after_help = "Example: mallow heap growth 1.json 2.json 3.json 4.json")]
     Growth(LowHeapGrowth),
+    /// Tell where a process's memory is: managed objects, native blocks, the allocator, stacks, files
+    #[command(after_help = "Example: mallow heap explain dump.json --pid 4242 --malloc-info info.xml")]
+    Explain(LowHeapExplain),
     /// Hold a snapshot against limits; exit code 1 if one fails
     #[command(
         after_help = "Example: mallow heap check dump.json --max-class Session=100 --max-retained Cache=10MiB"
@@ -71,6 +74,32 @@ pub(crate) struct LowHeapDiff {
     pub(crate) after: PathBuf,
     /// A still later one: what is new in AFTER counts only if it is still there
     pub(crate) later: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) shown: LowShown,
+}
+
+/// `mallow heap explain`.
+#[derive(Debug, PartialEq, Eq, Args)]
+pub(crate) struct LowHeapExplain {
+    /// A snapshot of the managed heap
+    pub(crate) dump: PathBuf,
+    /// A later snapshot of the same process; every other flag is then given twice, for the first moment and for this one
+    pub(crate) later: Option<PathBuf>,
+    /// The process, which still runs; it stands for the last moment
+    #[arg(long, value_name = "PID")]
+    pub(crate) pid: Option<u32>,
+    /// Its resident memory
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) rss: Vec<u64>,
+    /// A copy of its /proc/PID/smaps
+    #[arg(long, value_name = "FILE")]
+    pub(crate) smaps: Vec<PathBuf>,
+    /// What glibc's malloc_info wrote, or jemalloc's stats_print
+    #[arg(long, value_name = "FILE", visible_aliases = ["malloc-info", "jemalloc"])]
+    pub(crate) allocator: Vec<PathBuf>,
+    /// A recording of it, or another tool's profile of what is live
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) shown: LowShown,
 }

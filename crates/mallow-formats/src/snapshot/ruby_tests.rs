@@ -42,6 +42,7 @@ fn a_dump_written_by_hand() {
         snapshot.notes,
         ["slots that hold no object: 1", "references that lead to no object of the dump: 1"]
     );
+    assert_eq!(snapshot.slot_bytes, Some(400));
     assert_eq!(class_name(graph, 0x108), "Session");
     assert_eq!(
         class_name(graph, 0x110),

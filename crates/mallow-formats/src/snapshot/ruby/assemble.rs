@@ -39,7 +39,8 @@ pub(super) fn assemble(
     let is_partial = !tables.iter().any(|table| table.has_roots);
     let warnings = warnings(&tables, doubles, objects);
     let notes = notes(&tables, dangling, is_partial);
-    Ok(Snapshot { graph: Graph::new(Runtime::Ruby, parts), strings, is_partial, warnings, notes })
+    let slot_bytes = Some(tables.iter().map(|table| table.slot_bytes).sum());
+    Ok(Snapshot { graph: Graph::new(Runtime::Ruby, parts), strings, is_partial, slot_bytes, warnings, notes })
 }
 
 /// What a thread's numbers are in the graph.

@@ -28,6 +28,9 @@ pub(super) struct Chunk {
     pub(super) references: Vec<u64>,
 }
 
+/// A slot before Ruby 3.2, where all were equal.
+const SLOT_BYTES: u64 = 40;
+
 /// What a class is told apart by.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct ClassKey {
@@ -126,6 +129,8 @@ pub(super) struct Tables {
     /// A root's name, and an address.
     pub(super) roots: Vec<(u32, u64)>,
     pub(super) uncompared: u64,
+    /// The bytes of the slots in which objects lie.
+    pub(super) slot_bytes: u64,
     /// Slots without an object.
     pub(super) free_slots: u64,
     /// Records that are no lines of a dump, and where the first is.
@@ -185,6 +190,9 @@ impl Tables {
         chunk.addresses.push(address);
         chunk.classes.push(self.class(address, &record));
         chunk.sizes.push(record.memsize);
+        if record.kind != b"SHAPE" {
+            self.slot_bytes += record.slot_size.unwrap_or(SLOT_BYTES);
+        }
         chunk.sites.push(self.site(&record));
         chunk.generations.push(record.generation.map_or(0, |at| at.saturating_add(1)));
         chunk.reference_ends.push(chunk.references.len() as u32);

@@ -1,0 +1,87 @@
+//! Where a process's memory is: what has to be read for the answer.
+
+use crate::failure::{Failure, reason};
+use crate::heap::HeapFile;
+use crate::profile_file::{ProfileFile, refused};
+use mallow_formats::Document;
+use mallow_profile::{AllocatorState, MappedMemory, ReallocAttribution};
+use mallow_view::heap::{Explanation, Moment, explain, native_rows};
+use std::fs::{self, File};
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+/// What is given of one moment; everything may be left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MomentRequest {
+    /// A snapshot of the managed heap.
+    pub dump: Option<PathBuf>,
+    /// A process that runs.
+    pub pid: Option<u32>,
+    /// A copy of its `/proc/PID/smaps`.
+    pub smaps: Option<PathBuf>,
+    /// Resident bytes.
+    pub resident_bytes: Option<u64>,
+    /// What its allocator says of itself: `malloc_info` or jemalloc's statistics.
+    pub allocator: Option<PathBuf>,
+    /// A recording of its native blocks.
+    pub trace: Option<PathBuf>,
+}
+
+/// Reads both moments and adds up; warnings of the files are handed to `warn`.
+///
+/// # Errors
+/// Something cannot be read, or is not what it is given for.
+pub fn explained(
+    before: Option<&MomentRequest>,
+    now: &MomentRequest,
+    mut warn: impl FnMut(&Path, &[String]),
+) -> Result<Explanation, Failure> {
+    let before = before.map(|request| moment(request, &mut warn)).transpose()?;
+    Ok(explain(before.as_ref(), &moment(now, &mut warn)?))
+}
+
+fn moment(request: &MomentRequest, warn: &mut impl FnMut(&Path, &[String])) -> Result<Moment, Failure> {
+    let mut moment = Moment { resident_bytes: request.resident_bytes, ..Moment::default() };
+    if let Some(path) = &request.dump {
+        let heap = HeapFile::open(path)?;
+        warn(path, heap.warnings());
+        moment.managed = Some(heap.managed());
+    }
+    if let Some(pid) = request.pid {
+        moment.mapped = Some(mapped(&PathBuf::from(format!("/proc/{pid}/smaps")))?);
+        moment.threads = threads(pid);
+    }
+    if let Some(path) = &request.smaps {
+        moment.mapped = Some(mapped(path)?);
+    }
+    if let Some(path) = &request.allocator {
+        moment.allocator = Some(allocator(path)?);
+    }
+    if let Some(path) = &request.trace {
+        let file = ProfileFile::open(path, ReallocAttribution::OwnSite)?;
+        warn(path, &file.warnings);
+        moment.live = Some(native_rows(&file.profile));
+    }
+    Ok(moment)
+}
+
+fn mapped(path: &Path) -> Result<MappedMemory, Failure> {
+    let unread = |why: String| Failure::new(format!("cannot read {}: {why}.", path.display()));
+    let file = File::open(path).map_err(|error| unread(reason(&error)))?;
+    mallow_formats::smaps::read(BufReader::new(file)).map_err(unread)
+}
+
+fn threads(pid: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("Threads:"))?.trim().parse().ok()
+}
+
+fn allocator(path: &Path) -> Result<AllocatorState, Failure> {
+    match mallow_formats::open(path).map_err(|error| refused(path, &error))? {
+        Document::AllocatorState(state) => Ok(state),
+        _ => Err(Failure::new(format!(
+            "{} is neither malloc_info nor statistics of jemalloc.",
+            path.display()
+        ))),
+    }
+}

@@ -10,6 +10,7 @@ mod gate_open;
 mod gate_runtimes;
 mod gate_selection;
 mod hazards;
+mod heap;
 mod judges;
 mod killed;
 mod leaks;

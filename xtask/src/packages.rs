@@ -54,6 +54,8 @@ const NEEDS: &[Need] = &[
     command(&["valgrind"], "valgrind"),
     command(&["heaptrack"], "heaptrack"),
     // Readers that judge our exports.
+    // Reads Ruby's heap dumps.
+    command(&["ruby-heapy"], "heapy"),
     // With jeprof, and to link against.
     installed(&["libjemalloc-dev"]),
     // And a server to soak is written in it.
@@ -64,6 +66,8 @@ const NEEDS: &[Need] = &[
     command(&["sqlite3"], "sqlite3"),
     installed(&["libsqlite3-0"]),
     file(&["ruby"], "/usr/bin/ruby"),
+    // A C extension is built against it.
+    installed(&["ruby-dev"]),
     file(&["python3"], "/usr/bin/python3"),
     command(&["nodejs"], "node"),
     command(&["redis-server"], "redis-server"),

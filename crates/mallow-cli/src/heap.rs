@@ -40,6 +40,9 @@ fn report(low: &LowHeapReport) -> Result<u8, Failure> {
         }
         (None, None) => {
             let page = heap.report(low.sort);
+            if low.compat.is_some() {
+                return show(None, || text::heapy_read(&page));
+            }
             show(json.then(|| mallow_json::heap::report(&page)), || text::report(&page, limit, style))
         }
     }
@@ -49,6 +52,9 @@ fn diff(low: &LowHeapDiff) -> Result<u8, Failure> {
     let (before, after) = (open(&low.before)?, open(&low.after)?);
     let later = low.later.as_deref().map(open).transpose()?;
     let diff = before.diff(&after, later.as_ref());
+    if low.compat.is_some() {
+        return show(None, || text::heapy_diff(&diff, later.is_some()));
+    }
     let files = names([Some(&low.before), Some(&low.after), low.later.as_ref()].into_iter().flatten());
     let compared = text::Compared { files: &files, diff: &diff };
     let style = terminal::style(&std::io::stdout());

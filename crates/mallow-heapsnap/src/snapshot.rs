@@ -14,6 +14,8 @@ pub struct Snapshot {
     /// The bytes of objects that lie in the runtime's own pages; what is above, up to their sizes, was taken from `malloc`. None where
     /// everything lies in pages of the runtime's.
     pub slot_bytes: Option<u64>,
+    /// Lines of a dump that are no objects: roots and free slots. 0 for formats without lines.
+    pub other_lines: u64,
     /// What was wrong with the file, a sentence each.
     pub warnings: Vec<String>,
     /// What the figures rest on, such as by which rules references retain: a sentence each.

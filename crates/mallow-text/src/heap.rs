@@ -2,6 +2,7 @@
 
 mod diff;
 mod explain;
+mod heapy;
 mod limits;
 mod object;
 mod report;
@@ -9,6 +10,7 @@ mod row;
 
 pub use diff::{Compared, diff, growth};
 pub use explain::explain;
+pub use heapy::{heapy_diff, heapy_read};
 pub use limits::limits;
 pub use object::{class, object};
 pub use report::{ROWS_DEFAULT, report};

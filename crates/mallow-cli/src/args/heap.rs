@@ -1,7 +1,7 @@
 //! `mallow heap` as typed.
 
 use super::choice::one_of;
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use mallow_base::quantity;
 use mallow_view::heap::{HeapLimit, LimitKind, Order};
 use std::path::PathBuf;
@@ -31,8 +31,18 @@ pub(crate) struct LowHeapReport {
     /// Order of the rows
     #[arg(long, value_name = "KEY", value_parser = one_of(&Order::ALL, Order::word, |_| ""), default_value = "retained")]
     pub(crate) sort: Order,
+    /// Print what another tool prints, for scripts that read it
+    #[arg(long, value_name = "TOOL", conflicts_with_all = ["object", "class", "json"])]
+    pub(crate) compat: Option<LowHeapTool>,
     #[command(flatten)]
     pub(crate) shown: LowShown,
+}
+
+/// A tool whose text can be printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LowHeapTool {
+    /// heapy 0.2.0, with the true size of what was not traced
+    Heapy,
 }
 
 /// How much is shown.
@@ -74,6 +84,9 @@ pub(crate) struct LowHeapDiff {
     pub(crate) after: PathBuf,
     /// A still later one: what is new in AFTER counts only if it is still there
     pub(crate) later: Option<PathBuf>,
+    /// Print what another tool prints, for scripts that read it
+    #[arg(long, value_name = "TOOL", conflicts_with = "json")]
+    pub(crate) compat: Option<LowHeapTool>,
     #[command(flatten)]
     pub(crate) shown: LowShown,
 }

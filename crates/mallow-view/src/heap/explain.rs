@@ -240,7 +240,8 @@ fn sentences(culprit: Option<Part>, is_compared: bool, rows: &[PartRow], now: &M
     }
     let known: u64 =
         rows.iter().filter(|row| row.part != Part::Unexplained).filter_map(|row| row.bytes).sum();
-    if resident(now).is_some_and(|resident| known > resident) {
+    // A few pages that were never touched are nothing to speak of.
+    if resident(now).is_some_and(|resident| known > resident + resident / 20) {
         sentences.push(
             "The parts come to more than is resident: they were taken at different moments, or some of it was never touched or is swapped"
                 .to_owned(),

@@ -101,6 +101,8 @@ pub struct HeapReport {
     pub strings: Vec<StringRow>,
     /// Strings whose contents are not known.
     pub strings_uncompared: u64,
+    /// Lines of the dump that are no objects.
+    pub other_lines: u64,
     /// What was wrong with the file.
     pub warnings: Vec<String>,
     /// What the figures rest on.
@@ -152,6 +154,7 @@ pub fn heap_report(
         retainers: retainers(graph, tree),
         strings: snapshot.strings.values.clone(),
         strings_uncompared: snapshot.strings.uncompared,
+        other_lines: snapshot.other_lines,
         warnings: snapshot.warnings.clone(),
         notes: snapshot.notes.clone(),
     }

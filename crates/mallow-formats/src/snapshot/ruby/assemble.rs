@@ -36,11 +36,20 @@ pub(super) fn assemble(
     resolve_classes(&tables, &maps, &index, &mut parts);
     let dangling = resolve_references(chunks, &index, &mut parts);
     let dangling = dangling + resolve_roots(&tables, &maps, &index, &mut parts);
-    let is_partial = !tables.iter().any(|table| table.has_roots);
+    let is_partial = tables.iter().all(|table| table.root_lines == 0);
     let warnings = warnings(&tables, doubles, objects);
     let notes = notes(&tables, dangling, is_partial);
+    let other_lines = tables.iter().map(|table| table.root_lines + table.free_slots).sum();
     let slot_bytes = Some(tables.iter().map(|table| table.slot_bytes).sum());
-    Ok(Snapshot { graph: Graph::new(Runtime::Ruby, parts), strings, is_partial, slot_bytes, warnings, notes })
+    Ok(Snapshot {
+        graph: Graph::new(Runtime::Ruby, parts),
+        strings,
+        is_partial,
+        slot_bytes,
+        other_lines,
+        warnings,
+        notes,
+    })
 }
 
 /// What a thread's numbers are in the graph.

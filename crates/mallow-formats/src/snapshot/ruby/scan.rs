@@ -138,7 +138,8 @@ pub(super) struct Tables {
     /// Records of which only a part could be read.
     pub(super) rescued: u64,
     pub(super) first_damage: Option<u64>,
-    pub(super) has_roots: bool,
+    /// Lines that name roots.
+    pub(super) root_lines: u64,
 }
 
 /// Where the last record begins behind the first byte: a line that begins with a brace and a quotation mark. Other lines go on with the
@@ -205,7 +206,7 @@ impl Tables {
     fn take_other(&mut self, record: &Record, references: &[u64], at: u64) {
         match (record.kind, record.root) {
             (b"ROOT", name) => {
-                self.has_roots = true;
+                self.root_lines += 1;
                 let name = self.text(name.unwrap_or_default());
                 self.roots.extend(references.iter().map(|address| (name, *address)));
             }

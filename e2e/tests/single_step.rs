@@ -162,7 +162,7 @@ fn every_mark_is_right(stride: u64) {
         let output = suite.join("printed");
         let command = format!("{} mark {stack} {stride} > {}", program.display(), output.display());
         let manifest = format!(
-            "[gate]\nruns = 1\nwarmup = 0\n[[test]]\nname = \"step\"\ncmd = [\"sh\", \"-c\", \"exec {command}\"]\n"
+            "[gate]\nruns = 1\nwarmup = 0\ntimeout = \"240s\"\n[[test]]\nname = \"step\"\ncmd = [\"sh\", \"-c\", \"exec {command}\"]\n"
         );
         fs::write(suite.join("mallow.toml"), manifest).unwrap();
         let mut mallow = run::mallow();

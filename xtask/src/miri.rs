@@ -9,8 +9,8 @@ use std::path::Path;
 use std::process::Command;
 
 /// What runs: parts of the tests' names.
-const TESTS: [&str; 7] =
-    ["bounds::", "nodes::", "ring::", "sandbox::", "rules_give", "lines_are_parsed", "slack"];
+const TESTS: [&str; 8] =
+    ["bounds::", "modules::", "nodes::", "ring::", "sandbox::", "rules_give", "lines_are_parsed", "slack"];
 const MODELS: [&str; 2] = ["no_interleaving", "stamps::"];
 const TOOLCHAIN: &str = "nightly";
 

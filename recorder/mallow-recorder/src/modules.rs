@@ -209,7 +209,7 @@ mod tests {
         let mut words = [0; 64];
         records.iter().for_each(|(start, bytes)| words[start / 8] = *bytes);
         // SAFETY: a log of 512 bytes.
-        unsafe { whole_bytes(words.as_ptr().cast(), 120) }
+        unsafe { whole_bytes(words.as_mut_ptr().cast(), 120) }
     }
 
     #[test]

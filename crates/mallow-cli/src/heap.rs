@@ -15,18 +15,18 @@ use std::path::{Path, PathBuf};
 
 /// Does what was asked for.
 pub(crate) fn run(low: &LowHeap) -> Result<u8, Failure> {
-    match (&low.command, &low.report) {
-        (Some(LowHeapCommand::Diff(low)), _) => diff(low),
-        (Some(LowHeapCommand::Growth(low)), _) => series(low),
-        (Some(LowHeapCommand::Explain(low)), _) => explain(low),
-        (Some(LowHeapCommand::Check(low)), _) => check(low),
-        (None, Some(low)) => report(low),
-        (None, None) => Err(Failure::new("which snapshot? Write mallow heap DUMP.")),
+    match &low.command {
+        Some(LowHeapCommand::Diff(low)) => diff(low),
+        Some(LowHeapCommand::Growth(low)) => series(low),
+        Some(LowHeapCommand::Explain(low)) => explain(low),
+        Some(LowHeapCommand::Check(low)) => check(low),
+        None => report(&low.report),
     }
 }
 
 fn report(low: &LowHeapReport) -> Result<u8, Failure> {
-    let heap = open(&low.file)?;
+    let file = low.file.as_deref().ok_or_else(|| Failure::new("which snapshot? Write mallow heap DUMP."))?;
+    let heap = open(file)?;
     let LowShown { limit, json } = low.shown;
     let style = terminal::style(&std::io::stdout());
     match (&low.object, &low.class) {

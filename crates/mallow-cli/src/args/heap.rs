@@ -13,15 +13,16 @@ pub(crate) struct LowHeap {
     #[command(subcommand)]
     pub(crate) command: Option<LowHeapCommand>,
     #[command(flatten)]
-    pub(crate) report: Option<LowHeapReport>,
+    pub(crate) report: LowHeapReport,
 }
 
 /// A page of one snapshot.
 #[derive(Debug, PartialEq, Eq, Args)]
 pub(crate) struct LowHeapReport {
     /// A snapshot: Ruby's ObjectSpace.dump_all, plain or compressed (gz, zst)
-    #[arg(value_name = "DUMP")]
-    pub(crate) file: PathBuf,
+    // Not asked for beside a subcommand.
+    #[arg(value_name = "DUMP", required = true)]
+    pub(crate) file: Option<PathBuf>,
     /// Show one object: who refers to it, why it is alive, what it retains
     #[arg(long, value_name = "ADDRESS", conflicts_with = "class")]
     pub(crate) object: Option<String>,

@@ -35,7 +35,10 @@ pub fn open(path: &Path) -> Result<Document, ImportError> {
         }
         Kind::AllocatorState => Document::AllocatorState(allocator::of_source(source, format)?),
         Kind::GcLog => Document::GcLog(gc_log::read(&source.whole(format)?, &Choice::default())?),
-        Kind::Snapshot => Document::Snapshot(format, Box::new(snapshot::of_source(source, format)?)),
+        Kind::Snapshot => {
+            let again = || Source::of_file(path);
+            Document::Snapshot(format, Box::new(snapshot::of_source(source, format, again)?))
+        }
     })
 }
 
@@ -62,7 +65,7 @@ pub fn open_profile(path: &Path, attribution: ReallocAttribution) -> Result<(For
 /// See [`ImportError`].
 pub fn open_snapshot(path: &Path) -> Result<(Format, Snapshot), ImportError> {
     let (source, format) = recognised(path)?;
-    Ok((format, snapshot::of_source(source, format)?))
+    Ok((format, snapshot::of_source(source, format, || Source::of_file(path))?))
 }
 
 /// Opens a log of Ruby's collector. A file of another kind is refused before it is read.

@@ -39,6 +39,8 @@ pub enum Format {
     GcTracer,
     /// Ruby's `ObjectSpace.dump_all`.
     RubyHeap,
+    /// A JVM's HPROF file.
+    Hprof,
 }
 
 /// What a file tells of.
@@ -94,6 +96,7 @@ words! {
         MallocInfo = "malloc-info",
         GcTracer = "gc-tracer",
         RubyHeap = "ruby-heap",
+        Hprof = "hprof",
     }
 }
 
@@ -117,6 +120,7 @@ impl Format {
             Format::MallocInfo => "malloc_info file",
             Format::GcTracer => "gc_tracer log",
             Format::RubyHeap => "Ruby heap dump",
+            Format::Hprof => "JVM heap dump",
         }
     }
 
@@ -125,7 +129,7 @@ impl Format {
         match self {
             Format::JemallocStats | Format::MallocInfo => Kind::AllocatorState,
             Format::GcTracer => Kind::GcLog,
-            Format::RubyHeap => Kind::Snapshot,
+            Format::RubyHeap | Format::Hprof => Kind::Snapshot,
             _ => Kind::Profile,
         }
     }
@@ -134,6 +138,9 @@ impl Format {
     pub fn of_beginning(bytes: &[u8]) -> Option<Format> {
         if bytes.starts_with(&mallow_trace::TRACE_MAGIC) {
             return Some(Format::Mallow);
+        }
+        if bytes.starts_with(b"JAVA PROFILE 1.0.") {
+            return Some(Format::Hprof);
         }
         if is_ruby_heap(bytes) {
             return Some(Format::RubyHeap);
@@ -263,7 +270,8 @@ mod tests {
 
     #[test]
     fn a_beginning_tells_the_format() {
-        let cases: [(&[u8], Option<Format>); 23] = [
+        let cases: [(&[u8], Option<Format>); 24] = [
+            (b"JAVA PROFILE 1.0.2\0\0\0\0\x08\0\0\x01", Some(Format::Hprof)),
             (b"{\"type\":\"ROOT\", \"root\":\"vm\", \"references\":[\"0x7", Some(Format::RubyHeap)),
             (b"{\"address\":\"0x7f\", \"type\":\"STRING\", \"file\":\"\xff", Some(Format::RubyHeap)),
             (b"\x89MALLOW\n\x01\0\0\0", Some(Format::Mallow)),

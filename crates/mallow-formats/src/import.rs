@@ -58,7 +58,7 @@ fn read(source: Source<'_>, format: Format) -> Result<Imported, ImportError> {
         Format::Bpftrace => bpftrace::read(source.lines(format)),
         Format::HeaptrackPrint => heaptrack_print::read(source.lines(format)),
         Format::MemcheckXml => memcheck_xml::read(source),
-        Format::JemallocStats | Format::MallocInfo | Format::GcTracer | Format::RubyHeap => {
+        Format::JemallocStats | Format::MallocInfo | Format::GcTracer | Format::RubyHeap | Format::Hprof => {
             Err(ImportError::NotAProfile { format })
         }
         Format::Heaptrack => heaptrack::read(source),

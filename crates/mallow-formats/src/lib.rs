@@ -27,3 +27,4 @@ pub use error::{ImportError, Position};
 pub use format::{Format, Kind};
 pub use import::read_as;
 pub use mallow_profile::Imported;
+pub use snapshot::read_snapshot_as;

@@ -1,16 +1,31 @@
 //! Snapshots of managed heaps, one file per format.
 
 mod blocks;
+mod hprof;
 pub(crate) mod ruby;
 
 use crate::source::Source;
 use crate::{Format, ImportError};
 use mallow_heapsnap::Snapshot;
+use std::io;
 
-/// Reads a snapshot; a file of another kind is refused.
-pub(crate) fn of_source(source: Source<'_>, format: Format) -> Result<Snapshot, ImportError> {
+/// Reads a snapshot that somebody holds in memory, in a known format.
+///
+/// # Errors
+/// See [`ImportError`].
+pub fn read_snapshot_as(bytes: &[u8], format: Format) -> Result<Snapshot, ImportError> {
+    of_source(Source::of_bytes(bytes)?, format, || Source::of_bytes(bytes))
+}
+
+/// Reads a snapshot, by opening it again if need be; a file of another kind is refused.
+pub(crate) fn of_source<'a>(
+    source: Source<'a>,
+    format: Format,
+    open: impl Fn() -> io::Result<Source<'a>> + Sync,
+) -> Result<Snapshot, ImportError> {
     match format {
         Format::RubyHeap => ruby::read(source),
+        Format::Hprof => hprof::read(open),
         _ => Err(ImportError::NotASnapshot { format }),
     }
 }

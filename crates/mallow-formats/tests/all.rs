@@ -5,6 +5,7 @@ mod browser_exports;
 mod dhat;
 mod gperftools_heap;
 mod heaptrack;
+mod hprof;
 mod jemalloc_heap;
 mod judges;
 mod massif;

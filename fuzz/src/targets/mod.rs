@@ -2,6 +2,7 @@
 
 mod canary;
 mod check_files;
+mod heaps;
 mod load_lists;
 mod profiles;
 mod said;
@@ -24,6 +25,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "folded", run: |data| import(data, Format::Summary) },
     Target { name: "gc_log", run: texts::gc_log },
     Target { name: "gperftools_heap", run: rewritten::gperftools_heap },
+    Target { name: "heap_hprof", run: |data| heaps::snapshot(data, Format::Hprof) },
     Target { name: "heaptrack", run: |data| import(data, Format::Heaptrack) },
     Target { name: "heaptrack_print", run: |data| import(data, Format::HeaptrackPrint) },
     Target { name: "jemalloc_heap", run: rewritten::jemalloc_heap },

@@ -1,8 +1,7 @@
 //! `mallow heap`: what lies in a managed heap, who retains it, and what changed.
 
 use crate::args::{
-    LowHeap, LowHeapCheck, LowHeapCommand, LowHeapDiff, LowHeapExplain, LowHeapGrowth, LowHeapReport,
-    LowShown,
+    LowHeap, LowHeapCheck, LowHeapCommand, LowHeapDiff, LowHeapExplain, LowHeapGrowth, LowHeapReport, LowRows,
 };
 use crate::{exit_code, output, terminal};
 use mallow_query::Failure;
@@ -27,7 +26,7 @@ pub(crate) fn run(low: &LowHeap) -> Result<u8, Failure> {
 fn report(low: &LowHeapReport) -> Result<u8, Failure> {
     let file = low.file.as_deref().ok_or_else(|| Failure::new("which snapshot? Write mallow heap DUMP."))?;
     let heap = open(file)?;
-    let LowShown { limit, json } = low.shown;
+    let LowRows { limit, json } = low.rows;
     let style = terminal::style(&std::io::stdout());
     match (&low.object, &low.class) {
         (Some(object), _) => {
@@ -58,15 +57,15 @@ fn diff(low: &LowHeapDiff) -> Result<u8, Failure> {
     let files = names([Some(&low.before), Some(&low.after), low.later.as_ref()].into_iter().flatten());
     let compared = text::Compared { files: &files, diff: &diff };
     let style = terminal::style(&std::io::stdout());
-    let json = low.shown.json.then(|| mallow_json::heap::diff(&files, &diff));
-    show(json, || text::diff(&compared, low.shown.limit, style))
+    let json = low.rows.json.then(|| mallow_json::heap::diff(&files, &diff));
+    show(json, || text::diff(&compared, low.rows.limit, style))
 }
 
 fn series(low: &LowHeapGrowth) -> Result<u8, Failure> {
     let classes = growth(&low.files, warn)?;
     let style = terminal::style(&std::io::stdout());
-    let json = low.shown.json.then(|| mallow_json::heap::growth(&names(&low.files), &classes));
-    show(json, || text::growth(low.files.len(), &classes, low.shown.limit, style))
+    let json = low.rows.json.then(|| mallow_json::heap::growth(&names(&low.files), &classes));
+    show(json, || text::growth(low.files.len(), &classes, low.rows.limit, style))
 }
 
 fn explain(low: &LowHeapExplain) -> Result<u8, Failure> {
@@ -86,8 +85,8 @@ fn explain(low: &LowHeapExplain) -> Result<u8, Failure> {
     let before = (moments == 2).then(|| request(0));
     let page = explained(before.as_ref(), &request(moments - 1), warn)?;
     let style = terminal::style(&std::io::stdout());
-    show(low.shown.json.then(|| mallow_json::heap::explain(&page)), || {
-        text::explain(&page, low.shown.limit, style)
+    show(low.rows.json.then(|| mallow_json::heap::explain(&page)), || {
+        text::explain(&page, low.rows.limit, style)
     })
 }
 

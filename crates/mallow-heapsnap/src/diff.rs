@@ -103,8 +103,8 @@ pub fn diff(before: &Graph, after: &Graph, later: Option<&Graph>) -> HeapDiff {
     if identity == Identity::Classes {
         return result;
     }
-    let mut old = Known::new(before, &mut names);
-    let mut kept = later.map(|later| Known::new(later, &mut names));
+    let mut old = Others::new(before, &mut names);
+    let mut kept = later.map(|later| Others::new(later, &mut names));
     let first_end = before.objects().filter_map(|object| before.generation_of(object)).max();
     let mut new = FxHashMap::<_, NewGroup>::default();
     let mut grown = FxHashMap::<u32, (u64, u64)>::default();
@@ -182,7 +182,7 @@ fn identity(graphs: &[Option<&Graph>]) -> Identity {
 }
 
 /// The objects of another snapshot, each of which is the same as one object at most.
-struct Known<'a> {
+struct Others<'a> {
     graph: &'a Graph,
     index: AddressIndex,
     /// The number of each class.
@@ -190,10 +190,10 @@ struct Known<'a> {
     taken: Vec<bool>,
 }
 
-impl<'a> Known<'a> {
-    fn new(graph: &'a Graph, names: &mut ClassNames) -> Known<'a> {
+impl<'a> Others<'a> {
+    fn new(graph: &'a Graph, names: &mut ClassNames) -> Others<'a> {
         let (index, _) = AddressIndex::new(graph.ids());
-        Known { graph, index, classes: names.of(graph), taken: vec![false; graph.len()] }
+        Others { graph, index, classes: names.of(graph), taken: vec![false; graph.len()] }
     }
 
     /// The object that is the same as this one of `other`, whose class has this number.

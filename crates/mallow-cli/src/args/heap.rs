@@ -36,7 +36,7 @@ pub(crate) struct LowHeapReport {
     #[arg(long, value_name = "TOOL", conflicts_with_all = ["object", "class", "json"])]
     pub(crate) compat: Option<LowHeapTool>,
     #[command(flatten)]
-    pub(crate) shown: LowShown,
+    pub(crate) rows: LowRows,
 }
 
 /// A tool whose text can be printed.
@@ -48,7 +48,7 @@ pub(crate) enum LowHeapTool {
 
 /// How much is shown.
 #[derive(Debug, PartialEq, Eq, Args)]
-pub(crate) struct LowShown {
+pub(crate) struct LowRows {
     /// Rows of each table
     #[arg(long, value_name = "N", default_value_t = mallow_text::heap::ROWS_DEFAULT)]
     pub(crate) limit: usize,
@@ -89,7 +89,7 @@ pub(crate) struct LowHeapDiff {
     #[arg(long, value_name = "TOOL", conflicts_with = "json")]
     pub(crate) compat: Option<LowHeapTool>,
     #[command(flatten)]
-    pub(crate) shown: LowShown,
+    pub(crate) rows: LowRows,
 }
 
 /// `mallow heap explain`.
@@ -115,7 +115,7 @@ pub(crate) struct LowHeapExplain {
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Vec<PathBuf>,
     #[command(flatten)]
-    pub(crate) shown: LowShown,
+    pub(crate) rows: LowRows,
 }
 
 /// `mallow heap growth`.
@@ -125,7 +125,7 @@ pub(crate) struct LowHeapGrowth {
     #[arg(value_name = "DUMP", num_args = 2.., required = true)]
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
-    pub(crate) shown: LowShown,
+    pub(crate) rows: LowRows,
 }
 
 /// `mallow heap check`.

@@ -109,7 +109,7 @@ impl Page<'_> {
         }
         // The newest tell of a leak; the oldest of what was there from the start.
         let skipped = rows.len().saturating_sub(self.rows);
-        let mut lines = vec![self.heading("generations: collections before an object was made", rows.len())];
+        let mut lines = vec![self.heading("generations", rows.len())];
         let name = |row: &GenerationRow| {
             row.generation.map_or_else(|| "(not traced)".to_owned(), |at| at.to_string())
         };

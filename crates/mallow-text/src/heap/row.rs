@@ -10,7 +10,8 @@ pub(super) const NAME_COLUMN: usize = 46;
 /// `0x7f…  retained  share  own  what`.
 pub(super) fn object_line(row: &ObjectRow, whole: u64, style: Style) -> String {
     let retained = row.retained_bytes.map_or_else(|| "-".to_owned(), |bytes| Bytes(bytes).to_string());
-    let share = row.retained_bytes.map_or_else(String::new, |part| Percent { part, whole }.to_string());
+    let share = row.retained_bytes.filter(|_| whole > 0).map(|part| Percent { part, whole }.to_string());
+    let share = share.unwrap_or_default();
     format!(
         "{:>20}{retained:>10}{share:>6}{:>10}  {}",
         row.id,

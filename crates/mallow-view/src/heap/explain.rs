@@ -174,15 +174,13 @@ fn note(part: Part, now: &Moment) -> String {
             now.managed.map(|managed| format!("{} objects", mallow_base::grouped(managed.objects)))
         }
         Part::Native => match (&now.live, &now.allocator) {
-            (Some(_), _) => Some("live at the end of the recording, without objects' contents".to_owned()),
-            (None, Some(state)) => {
-                Some(format!("what {} says is allocated, without objects' contents", state.allocator.name()))
-            }
-            (None, None) => Some("give --trace, --malloc-info or --jemalloc".to_owned()),
+            (Some(_), _) => Some("live at its end, without objects' contents".to_owned()),
+            (None, Some(state)) => Some("allocated, without objects' contents".to_owned()),
+            (None, None) => Some("give --trace or --allocator".to_owned()),
         },
         Part::Allocator => match &now.allocator {
-            Some(state) => Some(format!("free, and kept by {}", state.allocator.name())),
-            None => Some("give --malloc-info or --jemalloc".to_owned()),
+            Some(state) => Some(format!("free, kept by {}", state.allocator.name())),
+            None => Some("give --allocator".to_owned()),
         },
         Part::Stacks => match (now.mapped, now.threads) {
             (Some(mapped), Some(threads)) => Some(format!("{} stacks of {threads} threads", mapped.stacks)),

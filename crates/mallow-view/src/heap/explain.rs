@@ -175,7 +175,7 @@ fn note(part: Part, now: &Moment) -> String {
         }
         Part::Native => match (&now.live, &now.allocator) {
             (Some(_), _) => Some("live at its end, without objects' contents".to_owned()),
-            (None, Some(state)) => Some("allocated, without objects' contents".to_owned()),
+            (None, Some(_)) => Some("allocated, without objects' contents".to_owned()),
             (None, None) => Some("give --trace or --allocator".to_owned()),
         },
         Part::Allocator => match &now.allocator {

@@ -17,7 +17,7 @@ mod soak;
 mod stat;
 
 pub(crate) use check::{LowCheck, LowFormat};
-pub(crate) use diff::{LowCompat, LowDiff};
+pub(crate) use diff::{Compat, LowDiff};
 pub(crate) use events::LowEvents;
 pub(crate) use export::LowExport;
 pub(crate) use flamegraph::LowFlamegraph;
@@ -29,7 +29,7 @@ pub(crate) use import::LowImport;
 pub(crate) use record::LowRecord;
 pub(crate) use report::LowReport;
 #[cfg(feature = "soak")]
-pub(crate) use soak::{LowCollection, LowReady, LowSoak, LowSoakFormat, LowSoakOutputs, duration};
+pub(crate) use soak::{LowReady, LowSoak, LowSoakFormat, LowSoakOutputs, duration};
 pub(crate) use stat::LowStat;
 
 use clap::error::{ContextKind, Error, ErrorKind};

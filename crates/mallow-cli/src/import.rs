@@ -1,6 +1,7 @@
 //! `mallow import`: another tool's profile as a trace of ours, or an allocator's statistics in plain words.
 
-use crate::request::{Import, NewFile};
+use crate::args::LowImport;
+use crate::request::NewFile;
 use crate::{exit_code, output};
 use mallow_formats::{Document, Format, Kind};
 use mallow_profile::AllocatorState;
@@ -11,7 +12,7 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 /// Reads the file and writes the trace, or shows the statistics.
-pub(crate) fn run(import: &Import) -> Result<u8, Failure> {
+pub(crate) fn run(import: &LowImport) -> Result<u8, Failure> {
     let file = import.file.display();
     let refused = |error| refused(&import.file, &error);
     let format = mallow_formats::format_of(&import.file).map_err(refused)?;

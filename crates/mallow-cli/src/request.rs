@@ -20,7 +20,7 @@ pub(crate) enum Request {
     Report(ReportRequest),
     Diff(Diff),
     Flamegraph(Flamegraph),
-    Import(Import),
+    Import(LowImport),
     Export(Export),
     Check(Check),
     #[cfg(feature = "soak")]
@@ -89,15 +89,6 @@ pub(crate) enum FlamegraphForm {
     Summary,
 }
 
-/// Make a trace of another tool's file.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Import {
-    pub(crate) file: PathBuf,
-    /// None for the file's name with `.mallow` behind it, in the current folder.
-    pub(crate) output: Option<PathBuf>,
-    pub(crate) force: bool,
-}
-
 /// Write a profile as another tool's file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Export {
@@ -117,7 +108,7 @@ impl From<LowArgs> for Request {
             LowCommand::Report(low) => Request::Report(low.into()),
             LowCommand::Diff(low) => Request::Diff(low.into()),
             LowCommand::Flamegraph(low) => Request::Flamegraph(low.into()),
-            LowCommand::Import(low) => Request::Import(low.into()),
+            LowCommand::Import(low) => Request::Import(low),
             LowCommand::Export(low) => Request::Export(low.into()),
             LowCommand::Check(low) => Request::Check(low.into()),
             #[cfg(feature = "soak")]
@@ -155,12 +146,6 @@ impl From<LowFlamegraph> for Flamegraph {
             shown,
             filter,
         }
-    }
-}
-
-impl From<LowImport> for Import {
-    fn from(low: LowImport) -> Self {
-        Import { file: low.file, output: low.output, force: low.force }
     }
 }
 

@@ -58,12 +58,12 @@ pub(crate) struct LowDiff {
     /// Print numbers of allocations as another tool's script does
     #[arg(long, value_name = "TOOL", conflicts_with_all = ["by", "per", "min", "filter", "depth", "limit", "all_frames", "plumbing", "realloc",
         "fail_on", "json", "markdown"])]
-    pub(crate) compat: Option<LowCompat>,
+    pub(crate) compat: Option<Compat>,
 }
 
 /// The scripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LowCompat {
+pub(crate) enum Compat {
     /// SwiftNIO's stackdiff-dtrace.py, byte for byte
     Nio,
 }

@@ -4,7 +4,7 @@ use clap::Args;
 use std::path::PathBuf;
 
 /// `mallow import`.
-#[derive(Debug, Args)]
+#[derive(Debug, PartialEq, Eq, Args)]
 pub(crate) struct LowImport {
     /// Another tool's file: a profile, or the statistics of an allocator
     #[arg(value_name = "FILE")]

@@ -4,6 +4,7 @@ mod quantity;
 
 use super::choice::one_of;
 use clap::{Args, ValueEnum};
+use mallow_soak::Collection;
 use mallow_view::soak::FailOn;
 pub(crate) use quantity::duration;
 use std::ffi::OsString;
@@ -163,7 +164,7 @@ pub(crate) struct LowPhases {
     pub(crate) no_extend: bool,
     /// How a managed heap is collected before each look: auto, never, /path of the server, or a signal such as USR1
     #[arg(long, value_name = "HOW", default_value = "auto", value_parser = collection)]
-    pub(crate) collect: LowCollection,
+    pub(crate) collect: Collection,
     /// Do not ask the allocator to give back what it does not use
     #[arg(long)]
     pub(crate) no_trim: bool,
@@ -262,15 +263,6 @@ pub(crate) enum LowReady {
     Now,
 }
 
-/// How managed memory is collected.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum LowCollection {
-    Automatic,
-    Never,
-    Path(String),
-    Signal(i32),
-}
-
 fn ready(text: &str) -> Result<LowReady, String> {
     if text == "now" {
         return Ok(LowReady::Now);
@@ -288,13 +280,13 @@ fn ready(text: &str) -> Result<LowReady, String> {
     }
 }
 
-fn collection(text: &str) -> Result<LowCollection, String> {
+fn collection(text: &str) -> Result<Collection, String> {
     match text {
-        "auto" => Ok(LowCollection::Automatic),
-        "never" => Ok(LowCollection::Never),
-        path if path.starts_with('/') => Ok(LowCollection::Path(path.to_owned())),
+        "auto" => Ok(Collection::Automatic),
+        "never" => Ok(Collection::Never),
+        path if path.starts_with('/') => Ok(Collection::Path(path.to_owned())),
         word => match quantity::signal(word) {
-            Some(signal) => Ok(LowCollection::Signal(signal)),
+            Some(signal) => Ok(Collection::Signal(signal)),
             None => Err("auto, never, a path such as /gc, or a signal such as USR1 was expected".into()),
         },
     }

@@ -1,6 +1,6 @@
 //! `mallow diff --compat`: comparisons as other tools' scripts print them.
 
-use super::request::Compat;
+use crate::args::Compat;
 use crate::{exit_code, output};
 use mallow_formats::stackdiff::{self, Counted};
 use mallow_query::{Failure, refused};

@@ -1,6 +1,6 @@
 //! What a command line of `mallow diff` means.
 
-use crate::args::{LowCompat, LowDiff};
+use crate::args::{Compat, LowDiff};
 use mallow_profile::ReallocAttribution;
 use mallow_view::Measure;
 use mallow_view::diff::{DiffOptions, Limit};
@@ -23,12 +23,6 @@ pub(crate) struct Diff {
     pub(crate) form: DiffForm,
     /// Another tool's comparison in place of ours; nothing but the files matters then.
     pub(crate) compat: Option<Compat>,
-}
-
-/// A tool whose comparison is printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Compat {
-    Nio,
 }
 
 /// How it is printed.
@@ -62,7 +56,7 @@ impl From<LowDiff> for Diff {
             limit: low.limit,
             fail_on: low.fail_on,
             form,
-            compat: low.compat.map(|LowCompat::Nio| Compat::Nio),
+            compat: low.compat,
         }
     }
 }

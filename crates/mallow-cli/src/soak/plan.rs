@@ -4,12 +4,12 @@ use super::env_file;
 use super::limit::memory_limit;
 use super::script::{self, Script};
 use super::targets;
-use crate::args::{LowCollection, LowReady, LowSoak};
+use crate::args::{LowReady, LowSoak};
 use crate::preload;
 use mallow_growth::Rules;
 use mallow_load::{Amount, Load, Url, parse_url};
 use mallow_query::{Failure, reason};
-use mallow_soak::{Collection, Ready, Server, SoakOptions, Work};
+use mallow_soak::{Ready, Server, SoakOptions, Work};
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
@@ -68,7 +68,7 @@ pub(crate) fn plan(low: &LowSoak, variable: &dyn Fn(&str) -> Option<String>) -> 
         max_time: low.phases.max_time,
         long: low.phases.long,
         ready_timeout: low.server.ready_timeout.unwrap_or(Duration::from_secs(30)),
-        collection: collection(&low.phases.collect),
+        collection: low.phases.collect.clone(),
         trim: !low.phases.no_trim,
         keep_connections: low.request.keep_connections,
         record: !low.server.no_record,
@@ -126,15 +126,6 @@ fn file(low: &LowSoak, is_script: bool) -> Result<Vec<(String, String)>, Failure
 
 fn output_file(path: &Path) -> PathBuf {
     if path == Path::new("-") { PathBuf::from("/dev/stderr") } else { path.to_owned() }
-}
-
-fn collection(low: &LowCollection) -> Collection {
-    match low {
-        LowCollection::Automatic => Collection::Automatic,
-        LowCollection::Never => Collection::Never,
-        LowCollection::Path(path) => Collection::Path(path.clone()),
-        LowCollection::Signal(signal) => Collection::Signal(*signal),
-    }
 }
 
 impl PlanContext<'_> {

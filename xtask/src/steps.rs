@@ -59,7 +59,7 @@ pub(crate) const STEPS: &[Step] = &[
 fn test_with_the_rest_beside(root: &Path) -> Result<(), String> {
     let rest = || {
         timed("miri", || miri::run_where_it_can_be_had(root))?;
-        timed("wasm", || wasm::run(root))?;
+        timed("wasm", || wasm::run_where_it_can_be_had(root))?;
         timed("slim", || slim::run(root))?;
         // What cargo would check all libraries for again, it has built for the tests.
         timed("doc", || doc_of_built_libraries(root))?;

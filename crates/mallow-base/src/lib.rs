@@ -8,6 +8,7 @@ mod bare_name;
 mod frame;
 mod glob;
 mod median;
+mod mirror;
 mod numbers;
 pub mod quantity;
 mod words;

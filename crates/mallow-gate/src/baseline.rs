@@ -4,6 +4,7 @@
 //! site and each frame, so that a change of one site is a change of one line in a review.
 
 mod kept;
+mod lines;
 mod of_measurement;
 mod read;
 mod write;

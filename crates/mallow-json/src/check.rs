@@ -7,8 +7,7 @@ mod frames;
 mod from;
 mod into;
 
-use crate::mirror::mirror;
-use mallow_base::Frame;
+use mallow_base::{Frame, mirror};
 use mallow_gate::measurement::{Metrics, Objects};
 use mallow_gate::result::Spread;
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,6 @@
 //! What events tell, as JSON: the optional parts of `mallow.report/1`.
 
-use crate::mirror::mirror;
+use mallow_base::mirror;
 use crate::parts::FrameJson;
 use crate::report::ReportJson;
 use mallow_profile::Profile;

@@ -12,7 +12,6 @@ pub mod diff;
 pub mod events;
 pub mod gc_log;
 pub mod heap;
-mod mirror;
 pub mod parts;
 pub mod report;
 #[cfg(test)]

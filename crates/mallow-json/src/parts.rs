@@ -1,7 +1,6 @@
 //! What several documents have in common: totals, ends of processes, frames.
 
-use crate::mirror::mirror;
-use mallow_base::Frame;
+use mallow_base::{Frame, mirror};
 use mallow_profile::{Exit, Measure, Profile, Totals};
 use serde::Serialize;
 

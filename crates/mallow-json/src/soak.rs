@@ -6,7 +6,7 @@ mod earlier;
 
 pub use earlier::{EarlierError, earlier};
 
-use crate::mirror::mirror;
+use mallow_base::mirror;
 use crate::parts::FrameJson;
 use mallow_evidence::{Comparison, MappingGrowth, Sample, Series, SoakReport};
 use mallow_growth::{Basis, Fault, Finding, Plateau, Shape};

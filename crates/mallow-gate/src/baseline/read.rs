@@ -1,9 +1,10 @@
 //! A baseline from text. The file may be anything: it was edited, merged, cut.
 
 use super::kept::DEPTH_MAX;
-use super::{Baseline, BaselineError, LeftOut, Machine, SCHEMA};
+use super::lines::{EnvironmentLine, FrameLine, LeftOutLine, MachineLine, SiteLine, SpreadLine};
+use super::{Baseline, BaselineError, SCHEMA};
 use crate::json_error::placed;
-use crate::measurement::{Environment, Metric, Metrics, Site};
+use crate::measurement::{Metric, Metrics, Site};
 use crate::result::Spread;
 use mallow_base::Frame;
 use serde::Deserialize;
@@ -33,16 +34,6 @@ struct File {
     region: String,
     runs: u32,
     sites: Vec<SiteLine>,
-}
-
-#[derive(Deserialize)]
-struct EnvironmentLine {
-    allocator: String,
-    architecture: String,
-    counting: u32,
-    libc: String,
-    processors: u32,
-    runtime: String,
 }
 
 #[derive(Deserialize)]
@@ -76,53 +67,6 @@ impl MetricLines {
     }
 }
 
-#[derive(Deserialize)]
-struct SpreadLine {
-    at_min: u32,
-    max: u64,
-    min: u64,
-    mode: u64,
-}
-
-#[derive(Deserialize)]
-struct FrameLine {
-    file: Option<String>,
-    function: String,
-    #[serde(default)]
-    inlined: bool,
-    line: Option<u32>,
-    module: Option<String>,
-}
-
-#[derive(Default, Deserialize)]
-struct LeftOutLine {
-    allocations: u64,
-    sites: u64,
-}
-
-#[derive(Default, Deserialize)]
-struct MachineLine {
-    #[serde(default)]
-    cpu: String,
-    #[serde(default)]
-    distribution: String,
-    #[serde(default)]
-    kernel: String,
-}
-
-#[derive(Deserialize)]
-#[serde(default)]
-#[derive(Default)]
-struct SiteLine {
-    allocations: u64,
-    bytes: u64,
-    descriptors: u64,
-    outer: u64,
-    remaining: u64,
-    remaining_bytes: u64,
-    stack: String,
-}
-
 impl Baseline {
     /// Reads a file's content. `path` is for the error's sentence.
     pub fn from_text(text: &str, path: &str) -> Result<Baseline, BaselineError> {
@@ -150,21 +94,17 @@ impl File {
             spreads.insert(metric, spread);
         }
         let frames: HashMap<String, Frame> =
-            self.frames.into_iter().map(|(key, line)| (key, line.into_frame())).collect();
+            self.frames.into_iter().map(|(key, line)| (key, Frame::from(&line))).collect();
         Ok(Baseline {
             name: self.name,
             region: self.region,
-            environment: self.environment.into_environment(),
-            machine: Machine {
-                kernel: self.machine.kernel,
-                distribution: self.machine.distribution,
-                cpu: self.machine.cpu,
-            },
+            environment: (&self.environment).into(),
+            machine: (&self.machine).into(),
             ops: self.ops,
             runs,
             spreads,
             sites: sites(self.sites, &frames)?,
-            left_out: LeftOut { sites: self.left_out.sites, allocations: self.left_out.allocations },
+            left_out: (&self.left_out).into(),
         })
     }
 }
@@ -178,31 +118,6 @@ impl SpreadLine {
         let SpreadLine { at_min, max, min, mode } = self;
         let is_possible = min <= mode && mode <= max && at_min <= runs;
         is_possible.then_some(Spread { min, mode, max, at_min, runs })
-    }
-}
-
-impl EnvironmentLine {
-    fn into_environment(self) -> Environment {
-        Environment {
-            architecture: self.architecture,
-            libc: self.libc,
-            runtime: self.runtime,
-            allocator: self.allocator,
-            processors: self.processors,
-            counting: self.counting,
-        }
-    }
-}
-
-impl FrameLine {
-    fn into_frame(self) -> Frame {
-        Frame {
-            function: self.function,
-            file: self.file,
-            line: self.line,
-            module: self.module,
-            inlined: self.inlined,
-        }
     }
 }
 

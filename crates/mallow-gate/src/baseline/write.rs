@@ -1,7 +1,8 @@
 //! A baseline as text.
 
-use super::{Baseline, SCHEMA};
-use crate::measurement::{Environment, Metric, Metrics, Site};
+use super::lines::{EnvironmentLine, FrameLine, LeftOutLine, MachineLine, SiteLine, SpreadLine};
+use super::{Baseline, Machine, SCHEMA};
+use crate::measurement::{Metric, Metrics, Site};
 use mallow_base::Frame;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -11,85 +12,21 @@ const KEY_DIGITS: usize = 5;
 
 const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
 
-/// A frame's entry; keys in alphabetical order, as everywhere in the file.
-#[derive(Serialize)]
-struct FrameLine<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    file: Option<&'a str>,
-    function: &'a str,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    inlined: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    line: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    module: Option<&'a str>,
-}
-
-#[derive(Serialize)]
-struct SpreadLine {
-    at_min: u32,
-    max: u64,
-    min: u64,
-    mode: u64,
-}
-
-#[derive(Serialize)]
-struct EnvironmentLine<'a> {
-    allocator: &'a str,
-    architecture: &'a str,
-    counting: u32,
-    libc: &'a str,
-    processors: u32,
-    runtime: &'a str,
-}
-
-#[derive(Serialize)]
-struct SiteLine<'a> {
-    #[serde(skip_serializing_if = "is_zero")]
-    allocations: u64,
-    #[serde(skip_serializing_if = "is_zero")]
-    bytes: u64,
-    #[serde(skip_serializing_if = "is_zero")]
-    descriptors: u64,
-    /// So many outermost frames are those of the site before.
-    #[serde(skip_serializing_if = "is_zero")]
-    outer: u64,
-    #[serde(skip_serializing_if = "is_zero")]
-    remaining: u64,
-    #[serde(skip_serializing_if = "is_zero")]
-    remaining_bytes: u64,
-    /// Keys of the other frames, innermost first.
-    stack: &'a str,
-}
-
-fn is_zero(number: &u64) -> bool {
-    *number == 0
-}
-
 impl Baseline {
     /// The file's content: sorted keys, a line for each frame and site, a newline at the end.
     pub fn to_text(&self) -> String {
         let keys = keys(&self.sites);
-        let frames: Vec<(&String, FrameLine<'_>)> =
-            keys.iter().map(|(frame, key)| (key, line_of(frame))).collect();
-        let frames: BTreeMap<_, _> = frames.into_iter().collect();
+        let frames: BTreeMap<&String, &Frame> = keys.iter().map(|(frame, key)| (key, *frame)).collect();
         let mut parts = vec![
-            ("environment", json(&environment(&self.environment))),
+            ("environment", json(&EnvironmentLine::from(&self.environment))),
             ("figures", object(self.metrics())),
-            ("frames", object(frames.iter().map(|(key, line)| (key.as_str(), json(line))))),
+            ("frames", object(frames.iter().map(|(key, frame)| (key.as_str(), json(&FrameLine::from(*frame)))))),
         ];
         if self.left_out.sites > 0 {
-            let of = [("allocations", self.left_out.allocations), ("sites", self.left_out.sites)];
-            parts.push(("left_out", json(&BTreeMap::from(of))));
+            parts.push(("left_out", json(&LeftOutLine::from(self.left_out))));
         }
-        let machine = [
-            ("cpu", &self.machine.cpu),
-            ("distribution", &self.machine.distribution),
-            ("kernel", &self.machine.kernel),
-        ];
-        let machine: BTreeMap<_, _> = machine.into_iter().filter(|(_, text)| !text.is_empty()).collect();
-        if !machine.is_empty() {
-            parts.push(("machine", json(&machine)));
+        if self.machine != Machine::default() {
+            parts.push(("machine", json(&MachineLine::from(&self.machine))));
         }
         parts.push(("name", json(&self.name)));
         parts.extend(self.ops.map(|ops| ("ops", json(&ops))));
@@ -116,34 +53,13 @@ impl Baseline {
     }
 }
 
-fn environment(environment: &Environment) -> EnvironmentLine<'_> {
-    EnvironmentLine {
-        allocator: &environment.allocator,
-        architecture: &environment.architecture,
-        counting: environment.counting,
-        libc: &environment.libc,
-        processors: environment.processors,
-        runtime: &environment.runtime,
-    }
-}
-
-fn line_of(frame: &Frame) -> FrameLine<'_> {
-    FrameLine {
-        file: frame.file.as_deref(),
-        function: &frame.function,
-        inlined: frame.inlined,
-        line: frame.line,
-        module: frame.module.as_deref(),
-    }
-}
-
 /// A key for each frame, made of what it says, so that a new frame does not renumber the others.
 fn keys(sites: &[Site]) -> BTreeMap<&Frame, String> {
     let mut keys: BTreeMap<&Frame, String> =
         sites.iter().flat_map(|site| &site.frames).map(|frame| (frame, String::new())).collect();
     let mut taken = std::collections::BTreeSet::new();
     for (frame, key) in &mut keys {
-        let mut hash = fnv(json(&line_of(frame)).as_bytes());
+        let mut hash = fnv(json(&FrameLine::from(*frame)).as_bytes());
         let mut text = String::new();
         while text.len() < KEY_DIGITS || taken.contains(&text) {
             // Sixteen more digits come of the hash of the hash, should the first ever be used up.
@@ -182,7 +98,7 @@ fn site_lines(sites: &[Site], keys: &BTreeMap<&Frame, String>) -> Vec<String> {
             outer: shared as u64,
             remaining: remaining_blocks,
             remaining_bytes,
-            stack: &stack.join(" "),
+            stack: stack.join(" "),
         }));
         before = &site.frames;
     }

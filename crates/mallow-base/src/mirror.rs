@@ -2,6 +2,7 @@
 
 /// A type of a document that is made of a reference to another type, field by field and each turned into the document's own type;
 /// with `both ways of`, the other type is made of it again.
+#[macro_export]
 macro_rules! mirror {
     ($(#[$meta:meta])* $vis:vis struct $name:ident of $of:ident {
         $($(#[$of_field:meta])* $field:ident: $type:ty),+ $(,)?
@@ -27,7 +28,7 @@ macro_rules! mirror {
     ($(#[$meta:meta])* $vis:vis struct $name:ident both ways of $of:ident {
         $($(#[$of_field:meta])* $field:ident: $type:ty),+ $(,)?
     }) => {
-        mirror! {
+        $crate::mirror! {
             $(#[$meta])*
             #[derive(Clone, Debug, PartialEq, Deserialize)]
             $vis struct $name of $of { $($(#[$of_field])* $field: $type),+ }
@@ -40,5 +41,3 @@ macro_rules! mirror {
         }
     };
 }
-
-pub(crate) use mirror;

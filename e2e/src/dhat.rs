@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 /// Blocks and bytes: allocated, live at the peak, live at the end.
 pub type Metrics = [u64; 6];
 
-/// Figures per chain of functions.
+/// Metrics per chain of functions.
 pub type Sites = BTreeMap<Vec<String>, Metrics>;
 
 const LIBC: &str = "libc";
@@ -67,7 +67,7 @@ pub fn sum(sites: &Sites) -> Metrics {
     sum
 }
 
-/// Sites whose figures differ, as lines for people.
+/// Sites whose metrics differ, as lines for people.
 #[must_use]
 pub fn differences(dhat: &Sites, mallow: &Sites) -> Vec<String> {
     let mut chains: Vec<_> = dhat.keys().chain(mallow.keys()).collect();

@@ -1,4 +1,4 @@
-//! Compares a report with the figures that a hazard program states, figure by figure.
+//! Compares a report with the numbers that a hazard program states, one by one.
 
 use crate::program::{Program, string};
 use crate::session::metric;
@@ -6,7 +6,7 @@ use crate::stacks;
 use serde_json::Value;
 use std::path::Path;
 
-/// What differs, one line per figure; empty when everything is as stated.
+/// What differs, one line per metric; empty when everything is as stated.
 pub type Differences = Vec<String>;
 
 /// Compares the processes of a report or of a run of `stat` with the stated ones.
@@ -22,7 +22,7 @@ pub fn of_processes(document: &Value, stated: &[Value], program: &Program, path:
         let end = program.filled(&string(&wanted["command_ends_with"]), path);
         let name = format!("process {index} (… {end})");
         let is_it = |process: &&Value| command(process).ends_with(&end) && has_exit(process, &wanted["exit"]);
-        // With no such entry the next one is compared, so that a wrong name does not hide the figures.
+        // With no such entry the next one is compared, so that a wrong name does not hide the metrics.
         let place = found.iter().position(is_it).or((!found.is_empty()).then_some(0));
         let Some(place) = place else {
             differences.push(format!("{name}: not found"));
@@ -69,7 +69,7 @@ pub fn of_sites(report: &Value, stated: &[Value], own: &Path) -> Differences {
     differences
 }
 
-/// Compares the figures that `wanted` names, and no others.
+/// Compares the metrics that `wanted` names, and no others.
 pub fn of_metrics(name: &str, wanted: &Value, found: &Value, differences: &mut Differences) {
     for (key, value) in wanted.as_object().into_iter().flatten() {
         if found[key] != *value {

@@ -1,4 +1,4 @@
-//! One hazard program through `record`, `report` and `stat`, held against the figures that stand beside it.
+//! One hazard program through `record`, `report` and `stat`, held against the metrics that stand beside it.
 
 use crate::Workshop;
 use crate::expected::{self, Differences};
@@ -26,7 +26,7 @@ macro_rules! hazard {
 /// Builds and runs a hazard program in all its variants.
 ///
 /// # Panics
-/// When a figure is not as stated, with every difference and the commands to repeat the run.
+/// When a metric is not as stated, with every difference and the commands to repeat the run.
 pub fn check(name: &str) {
     let program = Program::load(name);
     match program.stated["refusal"].as_str() {

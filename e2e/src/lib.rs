@@ -1,11 +1,11 @@
-//! Drives the real `mallow` binary over real programs and holds its figures against the truth.
+//! Drives the real `mallow` binary over real programs and holds its metrics against the truth.
 //!
 //! It must never look inside mallow: it knows the command line, the exit codes, the JSON documents and nothing else. It
-//! must never make a difference smaller than it is, either: figures are equal or the test fails.
+//! must never make a difference smaller than it is, either: metrics are equal or the test fails.
 //!
 //! A test takes a [`Workshop`] (a folder that is kept when the test fails), runs commands in it through [`run`], and
 //! reads what `mallow` says through [`Session`]. [`mod@hazard`] does that for a program of `programs/hazards`, whose
-//! expected figures [`expected`] compares.
+//! expected metrics [`expected`] compares.
 
 pub mod dhat;
 pub mod expected;

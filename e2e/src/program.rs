@@ -4,7 +4,7 @@ use crate::run;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// A hazard program and its stated figures.
+/// A hazard program and its stated metrics.
 pub struct Program {
     /// Its name, `NAME` of `NAME.json`.
     pub name: String,

@@ -127,7 +127,7 @@ pub fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("no JSON: {error}\n{text:.300}"))
 }
 
-/// A figure of a JSON object, 0 when it is not there.
+/// A metric of a JSON object, 0 when it is not there.
 #[must_use]
 pub fn metric(object: &Value, name: &str) -> u64 {
     object[name].as_u64().unwrap_or(0)

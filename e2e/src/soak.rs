@@ -32,7 +32,7 @@ pub struct Mode {
     pub verdicts: Vec<String>,
     /// What has to be found beside the verdict.
     pub findings: Vec<String>,
-    /// Of a leak: the lowest and the highest figure in bytes per request that is right.
+    /// Of a leak: the lowest and the highest metric in bytes per request that is right.
     pub per_request: Option<(f64, f64)>,
     /// Of a leak: the end of the file's path, and the line that has to be named.
     pub line: Option<(String, u64)>,
@@ -45,7 +45,7 @@ pub struct Said {
     pub verdict: String,
     /// What is not as it should be; an inconclusive verdict is no fault.
     pub faults: Vec<String>,
-    /// Growth of the judged plane in bytes per request.
+    /// Growth of the judged series in bytes per request.
     pub per_request: f64,
     /// Seconds that the soak took.
     pub seconds: f64,

@@ -40,7 +40,7 @@ fn refused(finished: Finished, reason: &str) -> String {
 }
 
 /// A report with warnings: exit code 0, every line of stderr a warning, JSON that says it is not complete, and no
-/// figure above the truth. Either all figures are told, or none is: a file that ends before its first events knows nothing.
+/// metric above the truth. Either all metrics are told, or none is: a file that ends before its first events knows nothing.
 #[track_caller]
 fn warned(finished: Finished) {
     let finished = finished.well();
@@ -135,7 +135,7 @@ fn a_cut_trace_neither_keeps_nor_breaks_a_limit() {
     }
 }
 
-/// Where not even a first event is left, no figure is known, and none is 0.
+/// Where not even a first event is left, no metric is known, and none is 0.
 #[test]
 fn a_trace_that_was_cut_before_its_first_events_tells_nothing() {
     let workshop = Workshop::new("cutearly");

@@ -1,4 +1,4 @@
-//! The gate on the suite that ships: figures that the sources derive, faults that are seeded, and nothing else.
+//! The gate on the suite that ships: metrics that the sources derive, faults that are seeded, and nothing else.
 
 use e2e::session::json;
 use e2e::{Exit, Finished, Workshop, run};
@@ -90,7 +90,7 @@ fn spread<'a>(test: &'a Value, metric: &str) -> &'a Value {
     &conclusions.iter().find(|conclusion| conclusion["metric"] == metric).unwrap()["spread"]
 }
 
-/// Each source derives its figures operation by operation; every run has them.
+/// Each source derives its metrics operation by operation; every run has them.
 fn metrics_are_derived(language: &str, folder: &str, least: usize) {
     let workshop = Workshop::new(&format!("gate-{language}"));
     let report = json(&check(&suite(), &workshop, language, &["--json"]).well().stdout);

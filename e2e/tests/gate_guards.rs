@@ -441,7 +441,7 @@ fn an_interrupt_ends_the_test_and_the_check() {
     assert_eq!(left.stdout, "", "a program goes on");
 }
 
-/// The program stops the mallow that counts it while it fills its ring many times over: what was lost then is known, so the figure
+/// The program stops the mallow that counts it while it fills its ring many times over: what was lost then is known, so the metric
 /// is not, however equal it is in every run.
 #[test]
 fn a_count_with_events_missing_is_an_error() {

@@ -1,4 +1,4 @@
-//! Every program of `programs/hazards` gives exactly the figures that stand beside it, recorded and counted.
+//! Every program of `programs/hazards` gives exactly the metrics that stand beside it, recorded and counted.
 
 use e2e::hazard;
 

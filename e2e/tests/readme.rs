@@ -1,4 +1,4 @@
-//! README.md tells the truth: its commands are run, and the figures that it shows are the figures that come out.
+//! README.md tells the truth: its commands are run, and the numbers that it shows are those that come out.
 //!
 //! A block marked `sh` holds commands. A block marked `text` behind it is what its last command prints: word for word,
 //! times and rates aside. Behind `text sample` stands the output of a program that differs between machines, so only

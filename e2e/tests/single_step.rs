@@ -1,7 +1,7 @@
 //! A signal handler that allocates at any instruction of the recorder: every count, byte and stack is right. In every run at
 //! some of them, in the long suite at all.
 //!
-//! `programs/hazards/single_step.c` says how it strikes. Its figures follow from the rounds that it prints.
+//! `programs/hazards/single_step.c` says how it strikes. Its metrics follow from the rounds that it prints.
 
 use e2e::session::{Session, json, metric};
 use e2e::{Exit, Workshop, run, stacks};

@@ -10,7 +10,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::process::Command;
 
-/// Builds a program of `programs/hazards` that has no figures beside it.
+/// Builds a program of `programs/hazards` that has no metrics beside it.
 fn built(workshop: &Workshop, name: &str) -> String {
     let source = e2e::repository().join("programs/hazards").join(format!("{name}.c"));
     let program = workshop.file(name);
@@ -164,7 +164,7 @@ fn a_program_with_a_malloc_of_its_own_is_not_said_to_allocate_nothing() {
     assert!(stat["warnings"].to_string().contains(told), "{stat}");
 }
 
-/// One process after another: of those that have ended mallow keeps figures, and no more.
+/// One process after another: of those that have ended mallow keeps metrics, and no more.
 #[test]
 fn hundreds_of_short_processes_cost_mallow_little_memory() {
     const PROCESSES: u64 = 400;

@@ -10,7 +10,7 @@ fn mode(server: &str, name: &str) -> &'static Mode {
     e2e::soak::mode(Path::new(env!("CARGO_TARGET_TMPDIR")), server, name)
 }
 
-/// The verdict is right, and so are its figures, its line and its exit code.
+/// The verdict is right, and so are its metrics, its line and its exit code.
 #[track_caller]
 fn is_told(server: &str, name: &str) {
     let mode = mode(server, name);
@@ -107,7 +107,7 @@ fn a_leak_in_node_is_found_in_its_own_heap() {
     is_told("node", "leak");
 }
 
-/// It is told which plane was looked at and how closely, and where to look; 4 bytes would be the sight of a heap that it does not use.
+/// It is told which series was looked at and how closely, and where to look; 4 bytes would be the sight of a heap that it does not use.
 #[track_caller]
 fn is_judged_by_resident_memory(server: &str, name: &str, who: (&str, &str, &str)) {
     let (holder, recognised, tool) = who;

@@ -50,7 +50,7 @@ const NEEDS: &[Need] = &[
     installed(&["libc6-dbg"]),
     // `script`, which gives a command a terminal.
     command(&["bsdutils"], "script"),
-    // Peers that our figures are compared with.
+    // Peers that our metrics are compared with.
     command(&["valgrind"], "valgrind"),
     command(&["heaptrack"], "heaptrack"),
     // Readers that judge our exports.
@@ -93,7 +93,7 @@ const NEEDS: &[Need] = &[
     installed(&["libmimalloc-dev"]),
 ];
 
-/// The release whose versions of the packages the expected figures and texts were made with. Mallow itself asks for none of them.
+/// The release whose versions of the packages the expected metrics and texts were made with. Mallow itself asks for none of them.
 const WRITTEN_AGAINST: &str = "Debian GNU/Linux 12 (bookworm)";
 
 /// What somebody on another release should know before a test fails; none on the one that the tests were written against.

@@ -1,4 +1,4 @@
-//! Words that every crate speaks: frames, how figures are shown to people, and how people type them.
+//! Words that every crate speaks: frames, how metrics are shown to people, and how people type them.
 //!
 //! This crate knows nothing of processes, files or traces, and depends on nothing. It must stay a leaf: a
 //! type belongs here only when two crates that may not see each other both need it (`mallow-symbols` makes

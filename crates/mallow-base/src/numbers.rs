@@ -1,4 +1,4 @@
-//! Figures as people read them: three significant digits, the unit beside the number.
+//! Metrics as people read them: three significant digits, the unit beside the number.
 //!
 //! Bytes use powers of 1024 (KiB, MiB), as `/proc` and `free` do; counts use powers of 1000.
 //! These types only format. Arithmetic stays on the plain integers, and is [`add_fields`](crate::add_fields) for many of them.

@@ -34,7 +34,7 @@ pub struct Options {
     pub warmups: Option<u32>,
     /// When a program is killed.
     pub timeout: Option<Duration>,
-    /// Hold figures against baselines of other environments too.
+    /// Hold metrics against baselines of other environments too.
     pub compare_anyway: bool,
     /// Limits of SwiftNIO's framework, by test.
     pub thresholds: Option<Thresholds>,

@@ -19,7 +19,7 @@ pub struct Options {
     pub machine: Machine,
 }
 
-/// One figure, before and after.
+/// One metric, before and after.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UpdateRow {
     /// Which.
@@ -35,7 +35,7 @@ pub struct UpdateRow {
 pub struct UpdateTest {
     /// The test's name.
     pub name: String,
-    /// Operations in one run, to divide figures by.
+    /// Operations in one run, to divide metrics by.
     pub ops: Option<u64>,
     /// Where it holds.
     pub environment: Environment,
@@ -45,7 +45,7 @@ pub struct UpdateTest {
     pub rows: Vec<UpdateRow>,
     /// What is written; none when the file is removed because there is no such test.
     pub baseline: Option<Box<Baseline>>,
-    /// Whether there is an old one with the same figures in every metric.
+    /// Whether there is an old one with the same values of every metric.
     pub is_same: bool,
 }
 
@@ -152,7 +152,7 @@ fn removal(
 }
 
 impl Update {
-    /// Does it. Returns the files that were written or removed. Tests with the same figures keep their file, so that a
+    /// Does it. Returns the files that were written or removed. Tests with the same metrics keep their file, so that a
     /// review shows what changed and nothing else.
     pub fn write(&self) -> Result<Vec<PathBuf>, BaselineError> {
         let mut paths = Vec::new();

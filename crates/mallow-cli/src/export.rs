@@ -41,7 +41,7 @@ pub(crate) fn run(request: &Export) -> Result<u8, Failure> {
     Ok(exit_code::FINE)
 }
 
-/// The figure of a format that holds only one, or that it shows first; other formats do not ask.
+/// The metric of a format that holds only one, or that it shows first; other formats do not ask.
 fn measure(request: &Export, profile: &Profile) -> Result<Measure, Failure> {
     if request.format == ExportFormat::Mallow {
         return Ok(Measure::Bytes);

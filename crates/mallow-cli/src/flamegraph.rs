@@ -12,7 +12,7 @@ use std::fmt::Display;
 use std::io::{self, ErrorKind, IsTerminal};
 use std::path::Path;
 
-/// Which figure is drawn when none is asked for: the first that the file knows and that is not 0.
+/// Which metric is drawn when none is asked for: the first that the file knows and that is not 0.
 const PREFERRED: [Measure; 5] =
     [Measure::Peak, Measure::Leaked, Measure::Bytes, Measure::Allocations, Measure::Temporary];
 
@@ -78,7 +78,7 @@ fn write(request: &Flamegraph, text: &str) -> Result<u8, Failure> {
     Ok(exit_code::FINE)
 }
 
-/// The best figure that all files tell: of those that some file has any of, if there are such.
+/// The best metric that all files tell: of those that some file has any of, if there are such.
 fn measure(asked: Option<Measure>, sources: &[ProfileFile]) -> Result<Measure, Failure> {
     let has = |measure: &Measure| {
         sources.iter().any(|source| source.profile.sites.iter().any(|site| measure.of_site(&site.totals) > 0))

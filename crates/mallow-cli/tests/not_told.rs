@@ -12,7 +12,7 @@ fn mallow(folder: &Path, line: &str) -> (Option<i32>, String, String) {
     (output.status.code(), text(output.stdout), text(output.stderr))
 }
 
-/// Two files of folded stacks, which tell allocations and nothing else, and one of every figure but lifetimes and times.
+/// Two files of folded stacks, which tell allocations and nothing else, and one of every metric but lifetimes and times.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("f1"), "a;b;c 10\na;d 5\n").unwrap();

@@ -37,7 +37,7 @@ pub struct SoakReport {
     pub server_end: String,
     /// Why its live heap is not known, when it is not.
     pub unrecorded: Option<Unrecorded>,
-    /// What the reader of the figures should know.
+    /// What the reader of the metrics should know.
     pub warnings: Vec<String>,
     /// The comparison with a baseline, when one was given.
     pub comparison: Option<Comparison>,
@@ -114,11 +114,11 @@ pub struct MappingGrowth {
 pub struct Comparison {
     /// Where the other came from.
     pub baseline: String,
-    /// The planes.
+    /// The series.
     pub series_list: Vec<Series>,
 }
 
-/// One figure of both runs.
+/// One metric of both runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
     /// Such as `live heap per request` or `requests a second`.

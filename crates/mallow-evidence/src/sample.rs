@@ -160,7 +160,7 @@ pub struct Memory {
     pub brk_bytes: u64,
     /// What is resident of the heaps of glibc's other arenas, told by where they begin.
     pub arena_bytes: u64,
-    /// What the recorder's own mappings take; not in the figures above.
+    /// What the recorder's own mappings take; not in the metrics above.
     pub recorder_bytes: u64,
 }
 
@@ -192,7 +192,7 @@ pub struct RuntimeMetrics {
     pub objects: Option<u64>,
     /// Whether `managed_bytes` lies in memory that came from malloc, and so is part of the live heap too.
     pub in_malloc: bool,
-    /// Its own figures by its own names, such as `heap_live_slots`.
+    /// Its own metrics by its own names, such as `heap_live_slots`.
     #[serde(rename = "figures")]
     pub metrics: BTreeMap<String, f64>,
 }

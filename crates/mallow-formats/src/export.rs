@@ -1,6 +1,6 @@
 //! Profiles as other tools' files, one file per format.
 //!
-//! A format that cannot hold a figure leaves it out, and the writer says so in its warnings; `docs/guide/formats.md` lists it too.
+//! A format that cannot hold a metric leaves it out, and the writer says so in its warnings; `docs/guide/formats.md` lists it too.
 
 mod dhat;
 mod firefox;
@@ -73,7 +73,7 @@ impl ExportFormat {
 /// What can be chosen. A format takes what it has a use for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExportOptions {
-    /// The figure of a format that holds only one.
+    /// The metric of a format that holds only one.
     pub measure: Measure,
 }
 

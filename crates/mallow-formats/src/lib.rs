@@ -4,7 +4,7 @@
 //! comes of it is a [`Document`]. A reader of profiles returns an [`Imported`] one with its warnings, or one [`ImportError`] that names the place: never a panic, never
 //! silence, never memory that the file's size does not justify. [`export`] writes what others read.
 //!
-//! This crate must never decide what a figure means: it fills the profile, and [`mallow_profile::Availability`] says what a format could
+//! This crate must never decide what a metric means: it fills the profile, and [`mallow_profile::Availability`] says what a format could
 //! not tell.
 
 pub mod allocator;

@@ -1,4 +1,4 @@
-//! Exports that browsers show, and folded stacks: held against speedscope's published schema, and figure by figure.
+//! Exports that browsers show, and folded stacks: held against speedscope's published schema, and number by number.
 
 use mallow_base::Frame;
 use mallow_formats::export::{ExportFormat, ExportOptions, write};

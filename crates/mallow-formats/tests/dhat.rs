@@ -182,7 +182,7 @@ fn valgrind_and_mallow_count_the_same() {
     }
 }
 
-/// Version 1 has no mode and no units, and other names for some figures. No tool writes it any more.
+/// Version 1 has no mode and no units, and other names for some metrics. No tool writes it any more.
 #[test]
 fn version_1_gives_the_same() {
     let renamed = [
@@ -302,7 +302,7 @@ fn bytes_that_are_no_text_are_replaced() {
     assert_eq!(profile.processes[0].command, "./\u{fffd}nlined");
 }
 
-/// Numbers that no memory could hold, where a length or a figure stands.
+/// Numbers that no memory could hold, where a length or a metric stands.
 #[test]
 fn huge_numbers_take_no_memory_and_do_not_overflow() {
     let huge = 1u64 << 60;
@@ -519,7 +519,7 @@ fn what_is_not_known_is_said() {
     assert_eq!(read_as(none.as_bytes(), Format::Dhat).unwrap().profile.sites, []);
 }
 
-/// Real files come back with every figure and frame; only columns and Valgrind's own frames are gone.
+/// Real files come back with every metric and frame; only columns and Valgrind's own frames are gone.
 #[test]
 fn real_files_come_back() {
     for name in ["realloc_chain", "cxx_exceptions", "inlined", "rows"] {

@@ -273,7 +273,7 @@ fn held(totals: &SiteTotals) -> SiteTotals {
     }
 }
 
-/// Figures without what heaptrack's library brings into the process: the emergency pool of the C++ library.
+/// Metrics without what heaptrack's library brings into the process: the emergency pool of the C++ library.
 fn without_heaptracks_own(profile: &Profile) -> SiteTotals {
     let mut sum = SiteTotals::default();
     for Site { stack, totals, .. } in &profile.sites {

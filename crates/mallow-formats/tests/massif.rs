@@ -400,7 +400,7 @@ fn deep_stacks_end_at_massifs_limit() {
     assert_eq!(stack_of(&profile, profile.sites[0].stack), expected.join(" "));
 }
 
-/// Real files come back with every figure and frame.
+/// Real files come back with every metric and frame.
 #[test]
 fn real_files_come_back() {
     for name in ["realloc_chain", "inlined_bytes", "inlined_pages", "cxx_exceptions_stacks"] {

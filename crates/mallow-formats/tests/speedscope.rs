@@ -44,7 +44,7 @@ fn exported(profile: &Profile, measure: Measure) -> String {
 /// Name, file and line of a frame.
 type Place = (String, Option<String>, Option<u64>);
 
-/// Own and total figure of each name with its place, and the figure of each stack of names; without zeros.
+/// Own and total metric of each name with its place, and the metric of each stack of names; without zeros.
 #[derive(Debug, Default, PartialEq)]
 struct Metrics {
     frames: BTreeMap<Place, (u64, u64)>,
@@ -96,7 +96,7 @@ fn ours(profile: &Profile, measure: Measure) -> Metrics {
     metrics
 }
 
-/// Every figure of a profile that is known is shown as it is.
+/// Every metric of a profile that is known is shown as it is.
 fn assert_shown(profile: &Profile) {
     let opened = opened(&exported(profile, Measure::Leaked)).unwrap();
     assert_eq!(opened["importer"], json!(["Importing as speedscope json file"]));
@@ -237,7 +237,7 @@ fn speedscope_refuses_what_is_wrong() {
         let said = opened(&text.replace(from, to)).unwrap_err();
         assert!(said.contains(because), "{said}");
     }
-    // A wrong figure is taken, and seen.
+    // A wrong metric is taken, and seen.
     let wrong = opened(&text.replace("[10,1,2]", "[10,1,3]")).unwrap();
     assert_ne!(theirs(&wrong["profiles"][0]), ours(&small_profile(), Measure::Allocations));
 }

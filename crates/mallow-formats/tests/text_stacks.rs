@@ -1,4 +1,4 @@
-//! Stacks that other tools print as text: exact figures of real files, one sentence for damaged ones.
+//! Stacks that other tools print as text: exact metrics of real files, one sentence for damaged ones.
 
 use mallow_formats::{Format, ImportError, Imported, read_as};
 use mallow_profile::ReallocAttribution;
@@ -22,7 +22,7 @@ fn read(bytes: &[u8], format: Format) -> Imported {
     read_as(bytes, format).unwrap()
 }
 
-/// The stacks that have any of a figure, outermost call first, by name.
+/// The stacks that have any of a metric, outermost call first, by name.
 fn stacks(profile: &Profile, by: Measure) -> Vec<String> {
     let mut texts: Vec<String> = profile
         .sites

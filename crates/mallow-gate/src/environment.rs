@@ -2,7 +2,7 @@
 
 use crate::measurement::Environment;
 
-/// The version of the counting rules that figures of this build follow.
+/// The version of the counting rules that metrics of this build follow.
 pub const COUNTING: u32 = 1;
 
 impl Environment {

@@ -36,7 +36,7 @@ pub use sentence::per_operation;
 /// How to judge.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// Hold figures against a baseline of another environment when there is no other.
+    /// Hold metrics against a baseline of another environment when there is no other.
     pub compare_anyway: bool,
 }
 

@@ -2,7 +2,7 @@
 
 use mallow_base::{Frame, add_fields, words};
 
-/// A figure of a run that can have a limit.
+/// A metric of a run that can have a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Metric {
     /// Successful allocating calls, `realloc` included.
@@ -42,7 +42,7 @@ words! {
     }
 }
 
-/// The figures of one run.
+/// The metrics of one run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Metrics {
     /// See [`Metric::Allocations`].
@@ -84,7 +84,7 @@ impl Metrics {
     }
 }
 
-/// What the language's runtime told of its objects in one run, each figure where it can tell it.
+/// What the language's runtime told of its objects in one run, each metric where it can tell it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Objects {
     /// See [`Metric::Objects`].
@@ -110,7 +110,7 @@ impl Objects {
     }
 }
 
-/// What one stack did in one run. Its figures' peak is not known and 0.
+/// What one stack did in one run. Its metrics' peak is not known and 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Site {
     /// Innermost first.
@@ -135,7 +135,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// A figure; none where it is not known.
+    /// A metric; none where it is not known.
     pub fn of(&self, metric: Metric) -> Option<u64> {
         self.metrics.of(metric).or(self.objects.of(metric))
     }
@@ -156,7 +156,7 @@ pub struct Measurement {
     pub name: String,
     /// What `measure` was told; empty for a whole process.
     pub region: String,
-    /// Operations in one run, by which figures are divided for people.
+    /// Operations in one run, by which metrics are divided for people.
     pub ops: Option<u64>,
     /// The runs that count, in their order.
     pub runs: Vec<Run>,
@@ -164,9 +164,9 @@ pub struct Measurement {
     pub warmups: u32,
     /// Where it ran.
     pub environment: Environment,
-    /// Sentences that a reader of the figures should see.
+    /// Sentences that a reader of the metrics should see.
     pub notes: Vec<String>,
-    /// What of the program cannot have been seen, in sentences: then the figures are not its own. Not part of a report.
+    /// What of the program cannot have been seen, in sentences: then the metrics are not its own. Not part of a report.
     pub unseen: Vec<String>,
     /// Whether the program marked what was measured. Then the recorder was in it, and no allocation means none. Not part of a report.
     pub is_marked: bool,

@@ -96,9 +96,9 @@ pub struct Conclusion {
 pub struct SiteChange {
     /// Innermost first. Of the side after where there is one.
     pub frames: Vec<Frame>,
-    /// One run's figures before; none for a new site.
+    /// One run's metrics before; none for a new site.
     pub before: Option<Metrics>,
-    /// One run's figures now; none for a site that is gone.
+    /// One run's metrics now; none for a site that is gone.
     pub after: Option<Metrics>,
     /// Whether it was matched with the same stack, or with one that is alike.
     pub exact: bool,
@@ -167,7 +167,7 @@ pub struct CheckResult {
     pub environment: Environment,
     /// Sentences about the whole, such as that every test's counts have dropped.
     pub sentences: Vec<String>,
-    /// The command that would accept the figures as they are.
+    /// The command that would accept the metrics as they are.
     pub update_command: String,
     /// Where programs were built and output was kept.
     pub folder: std::path::PathBuf,

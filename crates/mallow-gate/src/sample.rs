@@ -52,7 +52,7 @@ pub fn site(function: &str, line: u32, allocations: u64, remaining: u64) -> Site
     }
 }
 
-/// A run whose figures are the sum of its sites.
+/// A run whose metrics are the sum of its sites.
 pub fn run(sites: Vec<Site>) -> Run {
     let metrics = sites.iter().fold(Metrics::default(), |sum, site| sum.plus(&site.metrics));
     Run { metrics, sites, settled: true, ..Run::default() }

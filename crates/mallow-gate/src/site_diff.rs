@@ -15,7 +15,7 @@ fn is_known(measure: Measure) -> bool {
     matches!(measure, Measure::Allocations | Measure::Bytes | Measure::Leaked)
 }
 
-/// The sites whose figures changed, those with the largest change of `focus` first.
+/// The sites whose metrics changed, those with the largest change of `focus` first.
 pub fn changes(baseline: &Baseline, run: &Run, focus: Metric) -> Vec<SiteChange> {
     // Both sides as a baseline keeps them, so that a path that it shortens is not a difference.
     let now: Vec<Vec<Frame>> = run.sites.iter().map(|site| kept_stack(&site.frames)).collect();

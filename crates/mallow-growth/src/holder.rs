@@ -5,7 +5,7 @@
 //! judged, with its own limit and its own noise.
 //!
 //! Who looked at the processes may know it ([`ForeignHeap`]), and is believed: by the names in an executable, or by memory that no recorded
-//! block explains. That takes megabytes. The figures here add those that hold less, and never take back what is known.
+//! block explains. That takes megabytes. The metrics here add those that hold less, and never take back what is known.
 
 use crate::series::median;
 use crate::window::window;

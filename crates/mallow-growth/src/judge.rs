@@ -1,4 +1,4 @@
-//! From evidence to a judgement: every metric's course, then the verdict, then what stands beside it.
+//! From evidence to a conclusion: every metric's trend, then the verdict, then what stands beside it.
 
 use crate::findings::findings;
 use crate::idle::idle;

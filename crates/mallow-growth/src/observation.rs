@@ -73,7 +73,7 @@ pub enum ForeignHeap {
 pub struct Stacks {
     /// At which, in their order.
     pub observations: Vec<usize>,
-    /// The stacks, each with a figure for each of those.
+    /// The stacks, each with a metric for each of those.
     pub series: Vec<StackSeries>,
 }
 

@@ -1,6 +1,6 @@
 //! One metric over the requests: the form in which every metric is looked at.
 //!
-//! All levels are medians, so that one odd observation moves nothing. Nothing here may panic, whatever the figures.
+//! All levels are medians, so that one odd observation moves nothing. Nothing here may panic, whatever the metrics.
 
 use crate::Observation;
 
@@ -16,7 +16,7 @@ pub(crate) struct Point {
     pub(crate) y: f64,
 }
 
-/// The points of one metric in the order of time; none when not one observation has the figure.
+/// The points of one metric in the order of time; none when not one observation has the metric.
 pub(crate) fn points_of(
     observations: &[Observation],
     metric: impl Fn(&Observation) -> Option<u64>,

@@ -1,7 +1,7 @@
 //! A leak that stands out of any noise: stacks that grow by a constant for each request, for the whole run.
 //!
 //! The live heap as a whole may be too restless to be judged: a compiler's arenas come and go by megabytes. The recorder knows each
-//! stack by itself, and one that holds a straight line needs no judgement of the others. It is asked for from a quarter of the requests
+//! stack by itself, and one that holds a straight line needs no judging of the others. It is asked for from a quarter of the requests
 //! on, which is the octave before the window and the window: until then code may have been compiled anew, and calls from elsewhere. Two
 //! things could make a straight line of a program that does not leak. A cache that is being filled looks like a leak to any
 //! statistic, and is called one here as on the whole heap. And blocks may only have changed their owner: what one stack's blocks

@@ -152,7 +152,7 @@ fn outside_of_heaps(evidence: &Evidence, rules: &Rules, metrics: &Metrics, more:
     }
 }
 
-/// What rises in resident memory by too much to be passed is open: by less than the limit, the program's own figures may tell.
+/// What rises in resident memory by too much to be passed is open: by less than the limit, the program's own metrics may tell.
 fn if_uncertain(kept: &MetricTrend, rules: &Rules, more: &Need) -> Option<Decision> {
     let limit = rules.resident_per_request_min;
     let own_tools = (kept.trend.per_request < limit).then_some(Need::OwnTools);
@@ -180,7 +180,7 @@ fn more_iterations(seen: usize) -> u32 {
     u32::try_from(more).unwrap_or(u32::MAX)
 }
 
-/// Whether a fault goes beyond what the rules allow. Those without a figure always do.
+/// Whether a fault goes beyond what the rules allow. Those without a metric always do.
 fn counts(fault: &Fault, rules: &Rules) -> bool {
     match fault {
         Fault::Errors { failed, requests, .. } => {

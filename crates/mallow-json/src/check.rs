@@ -1,6 +1,6 @@
 //! A check's result as JSON, schema `mallow.check/1`: what `mallow check --json` prints and `--update --from` reads.
 //!
-//! Complete enough to make baselines of: the figures of every run, and the sites of the run that is judged. Stacks are
+//! Complete enough to make baselines of: the metrics of every run, and the sites of the run that is judged. Stacks are
 //! numbers of frames in one table, because deep stacks share most of their frames.
 
 mod frames;
@@ -30,7 +30,7 @@ pub struct ReportFile {
     environment: EnvironmentJson,
     /// Sentences about the whole.
     sentences: Vec<String>,
-    /// The command that would accept the figures as they are.
+    /// The command that would accept the metrics as they are.
     update_command: String,
     /// Where programs were built and output was kept.
     folder: String,
@@ -130,9 +130,9 @@ mirror! {
 struct ChangeJson {
     /// Innermost first.
     stack: Vec<u32>,
-    /// One run's figures before; null for a new site.
+    /// One run's metrics before; null for a new site.
     before: Option<MetricsJson>,
-    /// One run's figures now; null for a site that is gone.
+    /// One run's metrics now; null for a site that is gone.
     after: Option<MetricsJson>,
     /// Whether it was matched with the same stack.
     exact: bool,
@@ -172,7 +172,7 @@ struct MeasurementJson {
     warmups: u32,
     /// Where it ran.
     environment: EnvironmentJson,
-    /// What a reader of the figures should see.
+    /// What a reader of the metrics should see.
     notes: Vec<String>,
     /// The runs that count, in their order.
     runs: Vec<RunJson>,

@@ -1,6 +1,6 @@
 //! The JSON document of `mallow diff`, described by `docs/schema/diff.json`.
 //!
-//! All figures are whole: `per` is only told, since a division would lose digits.
+//! All metrics are whole: `per` is only told, since a division would lose digits.
 
 use crate::parts::FrameJson;
 use mallow_profile::{Level, Profile, SiteTotals};

@@ -1,4 +1,4 @@
-//! The document against its schema, and its figures against the profiles.
+//! The document against its schema, and its metrics against the profiles.
 
 use super::*;
 use crate::schema_tests::assert_fits;

@@ -1,8 +1,8 @@
 //! What events tell, as JSON: the optional parts of `mallow.report/1`.
 
-use mallow_base::mirror;
 use crate::parts::FrameJson;
 use crate::report::ReportJson;
+use mallow_base::mirror;
 use mallow_profile::Profile;
 use mallow_profile::analysis::{Bucket, ChainTotals, Growth, Slice, ThreadMetrics, WindowMetrics};
 use mallow_view::histogram::HistogramRow;
@@ -81,7 +81,7 @@ mirror! {
     struct OverTimeJson of SiteOverTime { peak_bytes: u64, live_bytes: Vec<u64> }
 }
 
-/// A site with figures of its own.
+/// A site with metrics of its own.
 #[derive(Serialize)]
 struct SiteJson<'a, T> {
     #[serde(flatten)]

@@ -5,7 +5,7 @@ use mallow_profile::{Exit, Measure, Profile, Totals};
 use serde::Serialize;
 
 mirror! {
-    /// The figures of a process or of a run; null for what is not known.
+    /// The metrics of a process or of a run; null for what is not known.
     #[derive(Clone, Copy)]
     pub struct TotalsJson of Totals {
         allocations: Option<u64>,
@@ -72,7 +72,7 @@ impl From<Exit> for ExitJson {
 }
 
 impl TotalsJson {
-    /// The figures that the profile's source could tell.
+    /// The metrics that the profile's source could tell.
     pub(crate) fn told(totals: &Totals, profile: &Profile) -> Self {
         let known = &profile.known;
         let told = |measure: Measure| measure.is_known(known).then(|| measure.of_totals(totals));

@@ -1,6 +1,6 @@
 //! The document of `mallow report`, described by `docs/schema/report.json`.
 //!
-//! Figures that the profile's source could not tell are null. Times are in the unit that `time_unit` names.
+//! Metrics that the profile's source could not tell are null. Times are in the unit that `time_unit` names.
 
 use crate::parts::{ExitJson, FrameJson, TotalsJson};
 use mallow_profile::{Process, Profile, SiteTotals, TimeUnit, Totals};
@@ -28,7 +28,7 @@ pub struct ReportJson<'a> {
     /// Only with `--per`.
     #[serde(skip_serializing_if = "Option::is_none")]
     per: Option<PerJson>,
-    /// Only with a filter: the figures of the sites that passed it.
+    /// Only with a filter: the metrics of the sites that passed it.
     #[serde(skip_serializing_if = "Option::is_none")]
     selected: Option<MetricsJson>,
     suppressed: SuppressedJson<'a>,
@@ -46,7 +46,7 @@ struct PerJson {
     per_operation: PerOperationJson,
 }
 
-/// Figures divided by the number of operations.
+/// Metrics divided by the number of operations.
 #[derive(Serialize)]
 struct PerOperationJson {
     allocations: Option<f64>,
@@ -89,7 +89,7 @@ struct MetricsJson {
     per_operation: Option<PerOperationJson>,
 }
 
-/// What suppressions took from the leaked figures of sites. The totals still have it.
+/// What suppressions took from the leaked metrics of sites. The totals still have it.
 #[derive(Serialize)]
 struct SuppressedJson<'a> {
     sites: usize,
@@ -137,7 +137,7 @@ struct RootJson<'a> {
     node: TreeNode<'a>,
 }
 
-/// How figures of sites become JSON.
+/// How metrics of sites become JSON.
 #[derive(Clone, Copy)]
 struct Metrics<'a> {
     profile: &'a Profile,

@@ -1,4 +1,4 @@
-//! The documents against their published schemas, and their figures against the profile.
+//! The documents against their published schemas, and their metrics against the profile.
 
 use super::*;
 use crate::schema_tests::{assert_fits, check};

@@ -6,8 +6,8 @@ mod earlier;
 
 pub use earlier::{EarlierError, earlier};
 
-use mallow_base::mirror;
 use crate::parts::FrameJson;
+use mallow_base::mirror;
 use mallow_evidence::{Comparison, MappingGrowth, Sample, Series, SoakReport};
 use mallow_growth::{Basis, Fault, Finding, Plateau, Shape};
 use mallow_text::soak::{advice, finding, sentence};
@@ -63,7 +63,7 @@ pub struct SoakJson<'a> {
 }
 
 mirror! {
-    /// A figure with its confidence interval.
+    /// A metric with its confidence interval.
     #[derive(Copy)]
     pub(crate) struct IntervalJson both ways of Interval { value: f64, low: f64, high: f64 }
 }
@@ -161,7 +161,7 @@ mirror! {
     }
 }
 
-/// The figures that two soaks are compared by; none for what was not measured.
+/// The metrics that two soaks are compared by; none for what was not measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct MetricsJson {

@@ -28,7 +28,7 @@ pub struct RunJson {
     pub exit: Option<ExitJson>,
     /// How long it took.
     pub wall_us: u64,
-    /// Its figures.
+    /// Its metrics.
     pub totals: TotalsJson,
     /// The bound of the peak's error.
     pub peak_error_bytes: u64,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The figures of one run.
+/// The metrics of one run.
 #[derive(Clone, Debug, Default)]
 pub struct Metrics {
     /// Requests sent, all of them over: answered, failed or given up.

@@ -1,7 +1,7 @@
 //! What other load generators print, read for counts and times.
 //!
 //! Each tool has a file of its own. They read the summary that people read, because that is what a command prints that
-//! somebody already has; where a tool can write JSON, that is understood as well. No figure is guessed: what a tool
+//! somebody already has; where a tool can write JSON, that is understood as well. No metric is guessed: what a tool
 //! does not tell is absent.
 
 mod ab;

@@ -1,11 +1,11 @@
-//! One process's events, folded into figures while they pass.
+//! One process's events, added up into metrics while they pass.
 //!
 //! Memory is bounded by the live blocks (16 bytes each) and the distinct stacks that allocated (two cache
-//! lines each); no event is kept. The collector runs a fold beside the program, and the trace reader runs the
+//! lines each); no event is kept. The collector runs an aggregator beside the program, and the trace reader runs the
 //! same code over stored events, so a block has the same [`BlockId`] in both: ids are slots of a slab whose
 //! free list is last in, first out.
 //!
-//! A fold never panics on events that contradict each other; a free of a block that is not live counts as
+//! An aggregator never panics on events that contradict each other; a free of a block that is not live counts as
 //! unmatched.
 
 mod site;
@@ -20,7 +20,7 @@ use slab::{NO_BLOCK, Slab};
 pub struct ThreadIndex(pub u32);
 
 /// A live block's slot. The most recently freed slot is given out first, else the next new one, so the same
-/// events give the same ids wherever they are folded.
+/// events give the same ids wherever they are added up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BlockId(pub u32);
 
@@ -38,14 +38,14 @@ pub enum ReallocAttribution {
 /// pages. This crate asks no system for anything.
 pub type MemoryAdvice = fn(start: *mut u8, bytes: usize);
 
-/// The running figures of one process.
+/// The running metrics of one process.
 #[derive(Debug, Default)]
 pub struct Aggregator {
     attribution: ReallocAttribution,
     slab: Slab,
     sites: Sites,
     threads: Vec<ThreadState>,
-    /// All but the leaked figures, which are the live ones below.
+    /// All but the leaked metrics, which are the live ones below.
     totals: Totals,
     live_bytes: u64,
     live_blocks: u64,
@@ -55,10 +55,10 @@ pub struct Aggregator {
     frees_unmatched: u64,
 }
 
-/// What a fold gives at its end.
+/// What an aggregator gives at its end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// The process's figures.
+    /// The process's metrics.
     pub totals: Totals,
     /// When live bytes were highest, in the clock of the events.
     pub peak_us: u64,
@@ -75,7 +75,7 @@ pub struct Summary {
 pub struct SiteSummary {
     /// The stack as the events named it; [`Aggregator::NO_STACK`] when none was taken.
     pub stack: StackId,
-    /// Its figures.
+    /// Its metrics.
     pub totals: SiteTotals,
 }
 
@@ -235,14 +235,14 @@ impl Aggregator {
         self.add(site, Allocation { thread, size, time_us })
     }
 
-    /// An allocating call that failed. It has a site, but moves none of its other figures.
+    /// An allocating call that failed. It has a site, but moves none of its other metrics.
     pub fn failed(&mut self, _thread: ThreadIndex, stack: StackId, _size: u64, _time_us: u64) {
         self.totals.failed += 1;
         let site = self.sites.index_of(stack);
         self.sites.at(site).failed += 1;
     }
 
-    /// The figures so far; the leaked ones are what is live now.
+    /// The metrics so far; the leaked ones are what is live now.
     pub fn totals(&self) -> Totals {
         Totals { leaked_bytes: self.live_bytes, leaked_blocks: self.live_blocks, ..self.totals }
     }
@@ -262,7 +262,7 @@ impl Aggregator {
         self.slab.is_live(block)
     }
 
-    /// Hints that the block will be freed soon: its slot is loaded while other events are folded.
+    /// Hints that the block will be freed soon: its slot is loaded while other events are added.
     #[inline(always)]
     pub fn prefetch(&self, block: BlockId) {
         self.slab.prefetch(block);

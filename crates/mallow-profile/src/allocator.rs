@@ -1,6 +1,6 @@
 //! The state of an allocator at a moment: what it holds, what of that the program uses, and where the rest is.
 //!
-//! Figures are bytes. One that a source does not tell is none; nothing is guessed.
+//! Metrics are bytes. One that a source does not tell is none; nothing is guessed.
 
 /// Which allocator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -38,7 +38,7 @@ pub struct AllocatorState {
     pub warnings: Vec<String>,
 }
 
-/// Figures of an allocator or of an arena.
+/// Metrics of an allocator or of an arena.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AllocatorMetrics {
     /// In blocks that are handed out, rounded up to size classes; those that wait in threads' caches count as handed out.
@@ -74,7 +74,7 @@ pub struct Arena {
     pub name: String,
     /// How many threads use it.
     pub threads: Option<u64>,
-    /// Its figures.
+    /// Its metrics.
     pub metrics: AllocatorMetrics,
 }
 

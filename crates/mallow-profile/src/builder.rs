@@ -1,6 +1,6 @@
 //! The door by which a foreign profile enters: tables without doubles, ids that exist, parents before children.
 //!
-//! An importer hands over processes, frames and figures in whatever order its file has them; sites of equal process and stack are
+//! An importer hands over processes, frames and metrics in whatever order its file has them; sites of equal process and stack are
 //! added up.
 
 use crate::{Availability, Process, Profile, Recording, Site, SiteTotals};
@@ -33,7 +33,7 @@ impl ProfileBuilder {
         &mut self.profile.processes[process.0 as usize]
     }
 
-    /// Which figures the source can tell, to be changed when a file turns out to hold more or less.
+    /// Which metrics the source can tell, to be changed when a file turns out to hold more or less.
     pub fn known(&mut self) -> &mut Availability {
         &mut self.profile.known
     }
@@ -64,7 +64,7 @@ impl ProfileBuilder {
         self.stacks.stack(outermost_first)
     }
 
-    /// Adds figures to the site of a process and stack.
+    /// Adds metrics to the site of a process and stack.
     pub fn add_site(&mut self, process: ProcessIndex, stack: Option<StackId>, totals: &SiteTotals) {
         let sites = &mut self.profile.sites;
         let index = *self.sites.entry((process, stack)).or_insert_with(|| {

@@ -1,10 +1,10 @@
-//! The heap's metrics: the five figures by which sites are compared.
+//! The heap's metrics: the five by which sites are compared.
 
 use crate::{Availability, SiteTotals, Totals};
 use mallow_base::words;
 use mallow_stacks::{Metric, Unit, Weights};
 
-/// A figure to sort sites by. The counting rules define each.
+/// A metric to sort sites by. The counting rules define each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Measure {
     /// Successful allocating calls.
@@ -46,7 +46,7 @@ impl Measure {
         matches!(self, Measure::Bytes | Measure::Peak | Measure::Leaked)
     }
 
-    /// The figure of a site.
+    /// The metric of a site.
     pub fn of_site(self, totals: &SiteTotals) -> u64 {
         match self {
             Measure::Allocations => totals.allocations,
@@ -57,7 +57,7 @@ impl Measure {
         }
     }
 
-    /// The figure of a process or of a recording.
+    /// The metric of a process or of a recording.
     pub fn of_totals(self, totals: &Totals) -> u64 {
         match self {
             Measure::Allocations => totals.allocations,
@@ -77,7 +77,7 @@ impl Measure {
         }
     }
 
-    /// Whether a profile's source could tell this figure. Every front end and every export asks here.
+    /// Whether a profile's source could tell this metric. Every front end and every export asks here.
     pub fn is_known(self, known: &Availability) -> bool {
         match self {
             Measure::Allocations => known.allocations,

@@ -5,7 +5,7 @@ use mallow_base::add_fields;
 /// The version of the counting rules (the guide's page on counting states them). Traces and baselines carry it.
 pub const COUNTING_VERSION: u32 = 1;
 
-/// The figures of a process or of a whole recording. The counting rules, version 1, define each.
+/// The metrics of a process or of a whole recording. The counting rules, version 1, define each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Successful allocating calls.
@@ -30,7 +30,7 @@ pub struct Totals {
     pub leaked_blocks: u64,
 }
 
-/// The figures of a site.
+/// The metrics of a site.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SiteTotals {
     /// Successful allocating calls.
@@ -63,8 +63,8 @@ pub struct SiteTotals {
     pub last_us: u64,
 }
 
-/// Which figures a profile's source could tell, each by itself. What is not known is left out of reports, comparisons,
-/// limits, drawings and exports, and never shown as 0: the figure itself stands at 0 and means nothing.
+/// Which metrics a profile's source could tell, each by itself. What is not known is left out of reports, comparisons,
+/// limits, drawings and exports, and never shown as 0: the metric itself stands at 0 and means nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Availability {
     /// How often was allocated.
@@ -161,9 +161,9 @@ impl Default for Availability {
 }
 
 impl Totals {
-    /// Adds another process's figures. Peaks of different processes are summed although they may lie at
+    /// Adds another process's metrics. Peaks of different processes are summed although they may lie at
     /// different moments, so the sum is an upper bound. A sum that does not fit stays at the largest number: only
-    /// a damaged file has such figures.
+    /// a damaged file has such metrics.
     pub fn add(&mut self, other: &Totals) {
         add_fields!(
             self, other; allocations, bytes, frees, reallocations, temporary, failed, peak_bytes, peak_blocks,
@@ -182,7 +182,7 @@ pub(crate) fn first_us(one: (u64, u64), other: (u64, u64)) -> u64 {
 }
 
 impl SiteTotals {
-    /// Adds another site's figures. The site's own maximum becomes an upper bound.
+    /// Adds another site's metrics. The site's own maximum becomes an upper bound.
     pub fn add(&mut self, other: &SiteTotals) {
         self.first_us = first_us((self.allocations, self.first_us), (other.allocations, other.first_us));
         self.last_us = self.last_us.max(other.last_us);

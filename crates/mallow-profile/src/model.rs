@@ -18,7 +18,7 @@ pub struct Profile {
     pub stacks: Stacks,
     /// One entry for each process and stack that allocated.
     pub sites: Vec<Site>,
-    /// Which figures the source could tell; the others stand at 0 and mean nothing.
+    /// Which metrics the source could tell; the others stand at 0 and mean nothing.
     pub known: Availability,
 }
 
@@ -80,11 +80,11 @@ pub struct Process {
     pub ended_us: u64,
     /// How it ended; none when nobody saw it.
     pub exit: Option<Exit>,
-    /// Its figures.
+    /// Its metrics.
     pub totals: Totals,
     /// When live bytes were highest, in microseconds since the recording's start.
     pub peak_us: u64,
-    /// Events the recorder had to drop. Figures are too low when this is not zero.
+    /// Events the recorder had to drop. Metrics are too low when this is not zero.
     pub events_lost: u64,
     /// Frees of blocks that were not allocated in this process image: inherited through `fork`, or from
     /// before the recorder was there. They are among `totals.frees`.
@@ -147,7 +147,7 @@ pub struct LiveSample {
 pub type Site = mallow_stacks::Site<SiteTotals>;
 
 impl Profile {
-    /// The figures of all processes together; peaks as [`Totals::add`] says.
+    /// The metrics of all processes together; peaks as [`Totals::add`] says.
     pub fn totals(&self) -> Totals {
         let mut totals = Totals::default();
         for process in &self.processes {

@@ -29,7 +29,7 @@ pub struct RegionMetrics {
 }
 
 impl RegionMetrics {
-    /// Adds another stack's figures.
+    /// Adds another stack's metrics.
     pub fn add(&mut self, other: &RegionMetrics) {
         add_fields!(self, other; allocations, bytes, reallocations, peak_bytes, remaining_blocks, remaining_bytes);
     }

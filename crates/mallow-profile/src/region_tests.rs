@@ -10,7 +10,7 @@ fn a_block_belongs_to_the_regions_that_were_open_at_its_birth() {
     regions.begin("outer");
     regions.born(BlockId(1), StackId(1), 10, false);
     regions.begin("inner");
-    // An older block's end takes nothing from either: no figure falls below zero.
+    // An older block's end takes nothing from either: no metric falls below zero.
     regions.gone(BlockId(0));
     regions.born(BlockId(0), StackId(2), 7, true);
     regions.gone(BlockId(1));

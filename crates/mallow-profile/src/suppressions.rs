@@ -46,7 +46,7 @@ impl std::error::Error for SuppressionError {}
 pub struct SuppressedSite {
     /// Which suppression it was, as an index.
     pub by: usize,
-    /// The site, with nothing but its leaked figures.
+    /// The site, with nothing but its leaked metrics.
     pub site: Site,
 }
 
@@ -143,7 +143,7 @@ fn what_else(line: &str) -> &'static str {
     }
 }
 
-/// Takes the leaked figures from the sites that a suppression fits, and gives them apart, in the order of the sites.
+/// Takes the leaked metrics from the sites that a suppression fits, and gives them apart, in the order of the sites.
 /// The innermost frame decides by which one, then the order of the suppressions. Totals of processes stay.
 pub fn suppress_leaks(profile: &mut Profile, suppressions: &[Suppression]) -> Vec<SuppressedSite> {
     if suppressions.is_empty() {

@@ -1,4 +1,4 @@
-//! The fold against a naive twin that keeps every event and works each figure out from the whole list.
+//! The aggregator against a naive twin that keeps every event and works each figure out from the whole list.
 
 use mallow_profile::{
     Aggregator, BlockId, ReallocAttribution, SiteTotals, StackId, Summary, ThreadIndex, Totals,
@@ -30,7 +30,7 @@ struct Block {
     died: Option<(u32, u64, u64)>,
 }
 
-/// Everything that happened; figures are worked out by [`Twin::folded`].
+/// Everything that happened; metrics are worked out by [`Twin::summary`].
 #[derive(Default)]
 struct Twin {
     attribution: ReallocAttribution,
@@ -112,7 +112,7 @@ impl Twin {
         states.iter().rev().max_by_key(|blocks| self.bytes(blocks)).map_or(0, |blocks| blocks.len() as u64)
     }
 
-    fn folded(&self, end_us: u64) -> (Totals, u64, u64, BTreeMap<u32, SiteTotals>) {
+    fn summary(&self, end_us: u64) -> (Totals, u64, u64, BTreeMap<u32, SiteTotals>) {
         let allocations = self.moments.iter().filter(|(time, _)| time.is_some());
         let none = (Some(0), Vec::new());
         // Of equal ones the last, which is what `max_by_key` gives.
@@ -138,9 +138,9 @@ impl Twin {
 
 /// Both, fed with the same steps.
 struct Both {
-    fold: Aggregator,
+    aggregator: Aggregator,
     twin: Twin,
-    /// The fold's id of each live block, in the order of the twin's `live`.
+    /// The aggregator's id of each live block, in the order of the twin's `live`.
     ids: BTreeMap<usize, BlockId>,
     time_us: u64,
 }
@@ -148,7 +148,12 @@ struct Both {
 impl Both {
     fn new(attribution: ReallocAttribution) -> Both {
         let twin = Twin { attribution, ..Twin::default() };
-        Both { fold: Aggregator::with_attribution(attribution), twin, ids: BTreeMap::new(), time_us: 100 }
+        Both {
+            aggregator: Aggregator::with_attribution(attribution),
+            twin,
+            ids: BTreeMap::new(),
+            time_us: 100,
+        }
     }
 
     fn born(&mut self, id: BlockId) {
@@ -162,40 +167,40 @@ impl Both {
         match step {
             Step::Alloc { stack, size } => {
                 self.twin.alloc(thread, stack, size, time_us);
-                let id = self.fold.alloc(at, StackId(stack), size, time_us);
+                let id = self.aggregator.alloc(at, StackId(stack), size, time_us);
                 self.born(id);
             }
             Step::Temporary { stack, size, lived_us } => {
                 self.time_us += lived_us;
                 self.twin.alloc(thread, stack, size, time_us);
                 self.twin.free(thread, self.twin.blocks.len() - 1, self.time_us);
-                self.fold.temporary(at, StackId(stack), size, time_us, self.time_us);
+                self.aggregator.temporary(at, StackId(stack), size, time_us, self.time_us);
             }
             Step::Free { choice } if !self.twin.live.is_empty() => {
                 let block = choose(choice, &self.twin.live);
                 self.twin.free(thread, block, time_us);
-                self.fold.free(at, self.ids[&block], time_us);
+                self.aggregator.free(at, self.ids[&block], time_us);
             }
             Step::Realloc { choice, stack, size } if !self.twin.live.is_empty() => {
                 let block = choose(choice, &self.twin.live);
                 self.twin.realloc(thread, block, stack, size, time_us);
-                let id = self.fold.realloc(at, self.ids[&block], StackId(stack), size, time_us);
+                let id = self.aggregator.realloc(at, self.ids[&block], StackId(stack), size, time_us);
                 self.born(id);
             }
             Step::ReallocUnmatched { stack, size } => {
                 self.twin.unmatched += 1;
                 self.twin.reallocations.push(stack);
                 self.twin.alloc(thread, stack, size, time_us);
-                let id = self.fold.realloc_unmatched(at, StackId(stack), size, time_us);
+                let id = self.aggregator.realloc_unmatched(at, StackId(stack), size, time_us);
                 self.born(id);
             }
             Step::Failed { stack, size } => {
                 self.twin.failures.push(stack);
-                self.fold.failed(at, StackId(stack), size, time_us);
+                self.aggregator.failed(at, StackId(stack), size, time_us);
             }
             _ => {
                 self.twin.unmatched += 1;
-                self.fold.free_unmatched(at, time_us);
+                self.aggregator.free_unmatched(at, time_us);
             }
         }
     }
@@ -221,19 +226,19 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn the_fold_agrees_with_its_naive_twin(
+    fn the_aggregator_agrees_with_its_naive_twin(
         steps in vec((0..3u32, 0..3u64, step()), 0..100), origin in any::<bool>(),
     ) {
         let mut both = Both::new(if origin { ReallocAttribution::Origin } else { ReallocAttribution::OwnSite });
         for (thread, passed_us, step) in steps {
             both.step(thread, passed_us, step);
-            let (totals, ..) = both.twin.folded(both.time_us);
-            prop_assert_eq!(both.fold.totals(), totals);
+            let (totals, ..) = both.twin.summary(both.time_us);
+            prop_assert_eq!(both.aggregator.totals(), totals);
         }
         let end_us = both.time_us + 10;
-        let (totals, peak_us, unmatched, sites) = both.twin.folded(end_us);
+        let (totals, peak_us, unmatched, sites) = both.twin.summary(end_us);
         let Summary { totals: found, peak_us: found_us, frees_unmatched, sites: found_sites, threads } =
-            both.fold.finish(end_us);
+            both.aggregator.finish(end_us);
         prop_assert_eq!((found, found_us, frees_unmatched), (totals, peak_us, unmatched));
         let found_sites: BTreeMap<u32, SiteTotals> =
             found_sites.iter().map(|site| (site.stack.0, site.totals)).collect();
@@ -250,18 +255,18 @@ proptest! {
     fn ids_that_are_not_live_count_as_unmatched(
         steps in vec((0..3u32, any::<bool>(), 0..6u32), 0..60),
     ) {
-        let mut fold = Aggregator::new();
+        let mut aggregator = Aggregator::new();
         let mut unmatched = 0;
         for (thread, resize, block) in steps {
             let (thread, block) = (ThreadIndex(thread), BlockId(block));
-            unmatched += u64::from(!fold.is_live(block));
+            unmatched += u64::from(!aggregator.is_live(block));
             if resize {
-                fold.realloc(thread, block, StackId(0), 8, 0);
+                aggregator.realloc(thread, block, StackId(0), 8, 0);
             } else {
-                fold.free(thread, block, 0);
+                aggregator.free(thread, block, 0);
             }
         }
-        prop_assert_eq!(fold.finish(0).frees_unmatched, unmatched);
+        prop_assert_eq!(aggregator.finish(0).frees_unmatched, unmatched);
     }
 }
 
@@ -280,7 +285,7 @@ fn a_temporary_has_the_id_that_its_two_events_have() {
             one.free(thread, oldest, i);
             two.free(thread, oldest, i);
         } else {
-            let ids = [&mut one, &mut two].map(|fold| fold.alloc(thread, StackId(2), i, i));
+            let ids = [&mut one, &mut two].map(|aggregator| aggregator.alloc(thread, StackId(2), i, i));
             assert_eq!(ids[0], ids[1]);
             live.push(ids[0]);
         }
@@ -290,42 +295,42 @@ fn a_temporary_has_the_id_that_its_two_events_have() {
 
 #[test]
 fn block_ids_are_given_last_freed_first() {
-    let mut fold = Aggregator::new();
+    let mut aggregator = Aggregator::new();
     let thread = ThreadIndex(0);
-    let alloc = |fold: &mut Aggregator| fold.alloc(thread, StackId(0), 1, 0).0;
-    assert_eq!([alloc(&mut fold), alloc(&mut fold), alloc(&mut fold)], [0, 1, 2]);
-    fold.free(thread, BlockId(0), 0);
-    fold.free(thread, BlockId(2), 0);
-    assert_eq!([alloc(&mut fold), alloc(&mut fold), alloc(&mut fold)], [2, 0, 3]);
-    assert_eq!(fold.realloc(thread, BlockId(1), StackId(0), 5, 0), BlockId(1));
+    let alloc = |aggregator: &mut Aggregator| aggregator.alloc(thread, StackId(0), 1, 0).0;
+    assert_eq!([alloc(&mut aggregator), alloc(&mut aggregator), alloc(&mut aggregator)], [0, 1, 2]);
+    aggregator.free(thread, BlockId(0), 0);
+    aggregator.free(thread, BlockId(2), 0);
+    assert_eq!([alloc(&mut aggregator), alloc(&mut aggregator), alloc(&mut aggregator)], [2, 0, 3]);
+    assert_eq!(aggregator.realloc(thread, BlockId(1), StackId(0), 5, 0), BlockId(1));
 }
 
 #[test]
 fn of_equal_peaks_the_last_counts_and_says_what_was_live_then() {
-    let mut fold = Aggregator::new();
+    let mut aggregator = Aggregator::new();
     let thread = ThreadIndex(0);
-    let first = fold.alloc(thread, StackId(0), 100, 1);
-    fold.free(thread, first, 2);
-    fold.alloc(thread, StackId(1), 60, 3);
-    let third = fold.alloc(thread, StackId(0), 40, 4);
-    fold.free(thread, third, 5);
-    let folded = fold.finish(6);
-    assert_eq!((folded.peak_us, folded.totals.peak_bytes, folded.totals.peak_blocks), (4, 100, 2));
+    let first = aggregator.alloc(thread, StackId(0), 100, 1);
+    aggregator.free(thread, first, 2);
+    aggregator.alloc(thread, StackId(1), 60, 3);
+    let third = aggregator.alloc(thread, StackId(0), 40, 4);
+    aggregator.free(thread, third, 5);
+    let summary = aggregator.finish(6);
+    assert_eq!((summary.peak_us, summary.totals.peak_bytes, summary.totals.peak_blocks), (4, 100, 2));
     let peaks: Vec<(u32, u64)> =
-        folded.sites.iter().map(|site| (site.stack.0, site.totals.peak_bytes)).collect();
+        summary.sites.iter().map(|site| (site.stack.0, site.totals.peak_bytes)).collect();
     assert_eq!(peaks, [(0, 40), (1, 60)]);
 }
 
 #[test]
 fn a_block_resized_again_and_again_stays_at_its_origin_when_asked() {
-    let mut fold = Aggregator::with_attribution(ReallocAttribution::Origin);
+    let mut aggregator = Aggregator::with_attribution(ReallocAttribution::Origin);
     let thread = ThreadIndex(0);
-    let block = fold.alloc(thread, StackId(7), 10, 0);
-    let block = fold.realloc(thread, block, StackId(8), 20, 1);
-    fold.realloc(thread, block, StackId(9), 40, 2);
-    let folded = fold.finish(3);
-    assert_eq!(folded.sites.len(), 1);
-    let site = folded.sites[0];
+    let block = aggregator.alloc(thread, StackId(7), 10, 0);
+    let block = aggregator.realloc(thread, block, StackId(8), 20, 1);
+    aggregator.realloc(thread, block, StackId(9), 40, 2);
+    let summary = aggregator.finish(3);
+    assert_eq!(summary.sites.len(), 1);
+    let site = summary.sites[0];
     assert_eq!(site.stack, StackId(7));
     let totals = site.totals;
     assert_eq!((totals.allocations, totals.bytes, totals.reallocations), (3, 70, 2));

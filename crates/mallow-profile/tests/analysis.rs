@@ -99,11 +99,11 @@ proptest! {
     #[test]
     fn temporary_within_one_is_what_the_counting_rules_call_temporary(twin in program()) {
         let findings = found(&twin, Plan { temporary_within: Some(1), threads: true, ..Plan::default() });
-        let folded = twin.folded();
+        let summary = twin.summary();
         let blocks: u64 = findings.temporary.iter().map(|site| site.blocks).sum();
-        prop_assert_eq!(blocks, folded.totals.temporary);
+        prop_assert_eq!(blocks, summary.totals.temporary);
         prop_assert_eq!(findings.threads.iter().map(|thread| thread.temporary).sum::<u64>(), blocks);
-        for site in &folded.sites {
+        for site in &summary.sites {
             let own = findings.temporary.iter().find(|found| found.stack == Some(site.stack));
             prop_assert_eq!(own.map_or(0, |own| own.blocks), site.totals.temporary);
         }

@@ -231,7 +231,7 @@ fn addresses_in_the_very_same_library_are_places() {
     assert_eq!(levels(&["/usr/lib/libz.so.1.2"]), Some(Level::Frames), "another place that does the same");
 }
 
-/// Random programs: stacks over functions `f0` to `f9`, figures that differ.
+/// Random programs: stacks over functions `f0` to `f9`, metrics that differ.
 fn program() -> impl Strategy<Value = Vec<Made>> {
     let stack = prop::collection::vec((0..10_usize, 0..4_u32), 1..6);
     prop::collection::vec(stack, 1..16).prop_map(|stacks| {

@@ -1,4 +1,4 @@
-//! From a log to evidence and a judgement: which lines count, and what they run over.
+//! From a log to evidence and a conclusion: which lines count, and what they run over.
 
 use crate::failure::Failure;
 use mallow_formats::gc_log::{Choice, GcEvent, GcLog, GcRow, ResidentUnit};

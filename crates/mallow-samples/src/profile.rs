@@ -40,7 +40,7 @@ fn process(profile: &mut Profile, pid: u32, command: &str, exit: Exit) {
     profile.processes.push(Process { pid, command, exit, peak_us: 870_000, ..Process::default() });
 }
 
-/// Figures of a site: allocations, bytes, temporary, then bytes and blocks at the peak and leaked.
+/// Metrics of a site: allocations, bytes, temporary, then bytes and blocks at the peak and leaked.
 type Metrics = (u64, u64, u64, (u64, u64), (u64, u64));
 
 /// Adds a site to the last process; frames leaf first.

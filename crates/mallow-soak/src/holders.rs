@@ -42,7 +42,7 @@ fn name(source: &HeapSource) -> Option<String> {
     match source {
         HeapSource::OwnAllocator { name } => Some(name.clone()),
         HeapSource::Unexplained => Some("unknown".to_owned()),
-        // A runtime tells its figures, or is known by its executable.
+        // A runtime tells its metrics, or is known by its executable.
         HeapSource::Malloc | HeapSource::Managed { .. } => None,
     }
 }

@@ -108,7 +108,7 @@ pub(crate) fn add_memory(pid: u32, memory: &mut Memory, mappings: &mut Mappings)
     Ok(())
 }
 
-/// The figures of one mapping, in bytes.
+/// The metrics of one mapping, in bytes.
 #[derive(Default)]
 struct Mapping {
     name: String,

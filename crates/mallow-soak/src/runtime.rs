@@ -1,4 +1,4 @@
-//! Managed runtimes: made to collect, and asked for their own figures, without a change to the program.
+//! Managed runtimes: made to collect, and asked for their own metrics, without a change to the program.
 //!
 //! Ruby, Python and Node load a script of ours because their environment says so ([`Runtimes::environment`]); it connects
 //! to a socket here, from a thread or handle that keeps no process alive, and answers each request after a full

@@ -205,7 +205,7 @@ impl Drop for Running {
 pub(crate) struct Stopped {
     /// How it ended.
     pub(crate) how: String,
-    /// What should be said about the figures.
+    /// What should be said about the metrics.
     pub(crate) warnings: Vec<String>,
     /// Those of the warnings after which nothing may be judged by them.
     pub(crate) faults: Vec<String>,

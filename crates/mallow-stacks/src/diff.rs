@@ -33,7 +33,7 @@ pub struct DiffSite<'a, W> {
     /// What it is known by, leaf first. Frames of one profile should be borrowed from it, not copied: each is
     /// looked at once.
     pub frames: Vec<&'a Frame>,
-    /// Its figures.
+    /// Its metrics.
     pub totals: W,
 }
 
@@ -67,9 +67,9 @@ pub struct DiffEntry<W> {
     pub level: Level,
     /// Which of [`Diff::renames`] were needed.
     pub renames: Vec<usize>,
-    /// The figures of the sites before.
+    /// The metrics of the sites before.
     pub totals_before: W,
-    /// The figures of the sites after.
+    /// The metrics of the sites after.
     pub totals_after: W,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A profile of the heap weighs stacks by allocations and bytes, a profile of a processor by samples and time. The stacks are the
 //! same: calls of functions in modules, each with its caller. Which stack of one build is which of another does not depend
-//! on what is counted either, beyond figures that agree.
+//! on what is counted either, beyond metrics that agree.
 //!
 //! This crate must never name a metric: [`Metric`] and [`Weights`] say what a set of metrics has to tell of itself. It knows no
 //! files and must never do I/O.

@@ -85,7 +85,7 @@ pub struct Site<W> {
     pub process: ProcessIndex,
     /// The stack; none when no stack was taken.
     pub stack: Option<StackId>,
-    /// The figures.
+    /// The metrics.
     pub totals: W,
 }
 

@@ -5,12 +5,12 @@
 use crate::{ProcessIndex, Site, Stacks};
 use std::fmt::Debug;
 
-/// The figures of a stack, or of several stacks together.
+/// The metrics of a stack, or of several stacks together.
 pub trait Weights: Copy + Default + Debug {
-    /// One of the figures.
+    /// One of the metrics.
     type Metric: Metric<Weights = Self>;
 
-    /// Adds another stack's figures. A sum that does not fit stays at the largest number.
+    /// Adds another stack's metrics. A sum that does not fit stays at the largest number.
     fn add(&mut self, other: &Self);
 
     /// Of stacks that are equal in the metric that was asked for, those with more of these come first.
@@ -41,7 +41,7 @@ pub trait Metric: Copy + Eq + Debug + 'static {
     /// What it counts in.
     fn unit(self) -> Unit;
 
-    /// The figure of a stack.
+    /// The metric of a stack.
     fn of_site(self, weights: &Self::Weights) -> u64;
 
     /// Whether a stack has anything to show in a table of this metric.

@@ -8,7 +8,7 @@ use mallow_view::{allocator_arenas, allocator_bins, allocator_notes, allocator_r
 
 /// Rows of the tables.
 const LIMIT: usize = 10;
-/// Columns before the meaning of a figure.
+/// Columns before the meaning of a metric.
 const MEANING_COLUMN: usize = 28;
 
 /// The whole page.

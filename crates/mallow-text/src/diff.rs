@@ -47,7 +47,7 @@ pub(crate) fn subject(measure: Measure) -> &'static str {
     }
 }
 
-/// A figure, divided by the number of operations.
+/// A metric, divided by the number of operations.
 pub(crate) fn value(measure: Measure, value: u64, per: NonZeroU64) -> String {
     if per == NonZeroU64::MIN {
         return metric(measure, value);
@@ -188,7 +188,7 @@ impl Page<'_> {
         lines
     }
 
-    /// What has to be known to read the figures.
+    /// What has to be known to read the metrics.
     pub(super) fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if self.per() > NonZeroU64::MIN {
@@ -266,7 +266,7 @@ impl Page<'_> {
         out
     }
 
-    /// What a limit cuts off, by the figure that the rows above it show.
+    /// What a limit cuts off, by the metric that the rows above it show.
     fn not_shown(
         &self,
         rest: &[&DiffRow<'_>],
@@ -440,7 +440,7 @@ impl Page<'_> {
         (renames, others)
     }
 
-    /// Everything that stands in no section, so that the figures add up.
+    /// Everything that stands in no section, so that the metrics add up.
     fn remainder(&self, style: Style) -> Vec<String> {
         let mut out = Vec::new();
         if self.0.comparison.rows.is_empty() && self.0.comparison.hidden.sites == 0 {
@@ -476,7 +476,7 @@ impl Page<'_> {
     }
 }
 
-/// What follows a figure as it is written: ` allocations`, or nothing where the figure says it.
+/// What follows a metric as it is written: ` allocations`, or nothing where the metric says it.
 pub(super) fn unit(measure: Measure, metric: &str) -> &'static str {
     match measure {
         Measure::Allocations if metric.trim_start_matches(['+', '-']) == "1" => " allocation",

@@ -18,14 +18,14 @@ pub struct FlameGraph {
     pub title: String,
     /// Its second line.
     pub subtitle: String,
-    /// What the figures count, such as `bytes`.
+    /// What the metrics count, such as `bytes`.
     pub unit: String,
     /// Whether the outermost calls stand at the top instead of at the bottom.
     pub icicle: bool,
 }
 
 impl FlameGraph {
-    /// Draws stacks such as `main;work`, each with its figure, which becomes the width of its box.
+    /// Draws stacks such as `main;work`, each with its metric, which becomes the width of its box.
     ///
     /// # Errors
     /// `InvalidData` when there is nothing to draw, or figures add up to more than 2^63 - 1; else what `out` refused.
@@ -39,7 +39,7 @@ impl FlameGraph {
         self.draw_lines(lines, sum, sum, self.options(), out)
     }
 
-    /// Draws stacks with their figures before and after. The width of a box is what it has after; the colour says whether that is
+    /// Draws stacks with their metrics before and after. The width of a box is what it has after; the colour says whether that is
     /// more (red) or less (blue) than before.
     ///
     /// # Errors
@@ -99,7 +99,7 @@ impl FlameGraph {
     }
 }
 
-/// A stack that inferno cannot take for a comment, nor the end of its last name for a figure.
+/// A stack that inferno cannot take for a comment, nor the end of its last name for a metric.
 fn firm(stack: &str) -> String {
     let stack = stack.trim();
     let is_metric = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');

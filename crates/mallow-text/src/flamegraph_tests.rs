@@ -1,4 +1,4 @@
-//! What is in the boxes, and that inferno reads two figures as we mean them.
+//! What is in the boxes, and that inferno reads two metrics as we mean them.
 
 use super::*;
 

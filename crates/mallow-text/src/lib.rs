@@ -4,7 +4,7 @@
 //! nothing, and must never do I/O nor know where its rows came from.
 //!
 //! In reading order:
-//! - [`Style`] and the wording of figures, names and frames, which every page shares;
+//! - [`Style`] and the wording of metrics, names and frames, which every page shares;
 //! - [`report`], [`events`], [`diff`], [`stat`], [`summary`], [`allocator`]: a profile;
 //! - [`check`], [`soak`], [`gc_log`]: verdicts, each as text, and where it makes sense as Markdown and JUnit;
 //! - [`heap`]: a managed heap, an object, a class;

@@ -56,7 +56,7 @@ pub(crate) struct Plot {
 pub(crate) struct Axis {
     /// What it measures.
     pub(crate) label: String,
-    /// How its figures are written.
+    /// How its metrics are written.
     pub(crate) unit: Unit,
 }
 

@@ -125,7 +125,7 @@ impl Page<'_> {
         }
     }
 
-    /// A measure's figure in a table: per operation where that is asked for.
+    /// A measure's metric in a table: per operation where that is asked for.
     fn value(&self, measure: Measure, value: u64) -> String {
         match self.view.per {
             Some(per) if measure != Measure::Peak => per_operation(measure, value, per),
@@ -159,7 +159,7 @@ impl Page<'_> {
         [Some(first), suppressed].into_iter().flatten().collect()
     }
 
-    /// The figure of a site that it is sorted by.
+    /// The metric of a site that it is sorted by.
     fn key_value(&self, key: SortKey, totals: &SiteTotals) -> String {
         let point = mallow_view::Point::of(totals, &self.profile.recording, &self.profile.known);
         match key {

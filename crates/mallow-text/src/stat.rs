@@ -19,11 +19,11 @@ pub struct Measured<'a> {
     pub exit: Option<Exit>,
     /// The most processes that a run became.
     pub processes: usize,
-    /// The most of them whose figures are not those of their heaps.
+    /// The most of them whose metrics are not those of their heaps.
     pub blind: usize,
 }
 
-/// The table: one column of figures for one run, three for several.
+/// The table: one column of metrics for one run, three for several.
 pub fn table(measured: &Measured<'_>, style: Style) -> String {
     let rows = metric_rows(measured.runs);
     let mut lines = vec![title(measured, style), String::new()];

@@ -8,7 +8,7 @@ use mallow_view::{Measure, Next, Summary, Top, TopRow};
 /// Lines of a small terminal, one of them for the shell's prompt.
 const LINES_MAX: usize = 23;
 
-/// The summary of a trace that lies at `trace`. `blind` says of which processes the figures are not those of their heaps.
+/// The summary of a trace that lies at `trace`. `blind` says of which processes the metrics are not those of their heaps.
 pub fn summary(summary: &Summary<'_>, blind: &[String], trace: &str, style: Style) -> String {
     let mut lines = vec![title(summary, style)];
     if !blind.is_empty() {

@@ -1,4 +1,4 @@
-//! Words, figures and frames as they stand in a line: cut, wrapped, grouped, and without control characters.
+//! Words, metrics and frames as they stand in a line: cut, wrapped, grouped, and without control characters.
 
 use mallow_base::grouped;
 use mallow_base::{Bytes, Count, Frame};
@@ -6,7 +6,7 @@ use mallow_profile::Exit;
 use mallow_view::{Measure, place, short_name};
 use unicode_width::UnicodeWidthStr;
 
-/// A measure's figure with its unit; counts in full as long as they fit ten columns.
+/// A measure's metric with its unit; counts in full as long as they fit ten columns.
 pub fn metric(measure: Measure, value: u64) -> String {
     match value {
         _ if measure.is_bytes() => Bytes(value).to_string(),

@@ -116,7 +116,7 @@ fn write(path: &Path, events: u64, regular: bool) {
             batch.push((step, block, time_us));
             time_us += u64::from(i % 7 == 0) + 40 * u64::from(i % 1000 == 0);
         }
-        let folded = cpu_ns();
+        let summary = cpu_ns();
         for &(step, block, time_us) in &batch {
             match step {
                 Step::Alloc { thread, stack, size } => encoder.alloc(thread, block.0, stack, size, time_us),
@@ -128,8 +128,8 @@ fn write(path: &Path, events: u64, regular: bool) {
         let encoded = cpu_ns();
         raw_bytes += payload.len();
         writer.chunk_zstd(ChunkKind::EVENTS, Some(0), |out| *out = payload);
-        fold_ns += folded - started;
-        encode_ns += encoded - folded;
+        fold_ns += summary - started;
+        encode_ns += encoded - summary;
         zstd_ns += cpu_ns() - encoded;
     }
     end(&mut writer, fold, time_us);
@@ -159,14 +159,14 @@ fn start(writer: &mut Writer) {
 fn end(writer: &mut Writer, fold: Aggregator, time_us: u64) {
     let end = ProcessEnd { ended_us: time_us, ..ProcessEnd::default() };
     writer.chunk(ChunkKind::PROCESS_END, Some(0), |out| end.encode(out));
-    let folded = fold.finish(time_us);
-    writer.chunk_zstd(ChunkKind::FOLDED, Some(0), |out| folded.encode(out));
+    let summary = fold.finish(time_us);
+    writer.chunk_zstd(ChunkKind::FOLDED, Some(0), |out| summary.encode(out));
     writer.chunk(ChunkKind::END, None, |out| End { duration_us: time_us }.encode(out));
 }
 
 fn open(path: &Path, replay: bool) {
     let started = std::time::Instant::now();
-    // Any booking but the recorded one folds all events; nothing is resized here, so the figures are the same.
+    // Any booking but the recorded one folds all events; nothing is resized here, so the metrics are the same.
     let attribution = if replay { ReallocAttribution::Origin } else { ReallocAttribution::OwnSite };
     let imported = read_file_with(path, attribution).expect("a trace");
     let totals = imported.profile.totals();

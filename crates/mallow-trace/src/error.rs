@@ -39,7 +39,7 @@ pub enum TraceError {
         /// Where the first damaged chunk begins.
         offset: u64,
     },
-    /// What was asked for needs events, and the trace has figures only.
+    /// What was asked for needs events, and the trace has metrics only.
     #[error(
         "this trace holds no events, only their sums, so reallocations cannot be booked at their origin: \
          record again without --summary-only"

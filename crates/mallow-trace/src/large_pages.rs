@@ -1,4 +1,4 @@
-//! Large pages for memory of many megabytes that is wanted at random, as the live blocks of a fold are, whether they are
+//! Large pages for memory of many megabytes that is wanted at random, as the live blocks of an aggregator are, whether they are
 //! written or read.
 
 /// Asks for them where memory is untouched; see [`mallow_profile::MemoryAdvice`].

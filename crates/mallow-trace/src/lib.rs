@@ -1,11 +1,11 @@
 //! The trace file: what stands in it, who writes it, and who reads it.
 //!
-//! The collector writes a trace while the program runs ([`TraceWriter`]), and an import or a soak writes the figures of a profile
-//! ([`write_profile()`]). A reader ([`Trace`]) makes a profile of it again, or hands out its events. Figures, names and exits are those
-//! of `mallow_profile`, so a new one is encoded in one place ([`Payload`] of [`Summary`]). This crate must never decide what a figure
+//! The collector writes a trace while the program runs ([`TraceWriter`]), and an import or a soak writes the metrics of a profile
+//! ([`write_profile()`]). A reader ([`Trace`]) makes a profile of it again, or hands out its events. Metrics, names and exits are those
+//! of `mallow_profile`, so a new one is encoded in one place ([`Payload`] of [`Summary`]). This crate must never decide what a metric
 //! means, and never panic on what a file says. The bytes below stay as they are: old traces are read for ever.
 //!
-//! Read in this order: `chunk` and `varint`, `payload`, then `recording`, `process`, `stacks`, `symbols`, `folded` and `events`, which are
+//! Read in this order: `chunk` and `varint`, `payload`, then `recording`, `process`, `stacks`, `symbols`, `summary` and `events`, which are
 //! what chunks hold; `writer` and `write_profile`; `reader`.
 //!
 //! # The file
@@ -58,7 +58,6 @@
 mod chunk;
 mod error;
 mod events;
-mod folded;
 mod large_pages;
 mod looks_like;
 mod payload;
@@ -66,6 +65,7 @@ mod process;
 mod reader;
 mod recording;
 mod stacks;
+mod summary;
 mod symbols;
 mod varint;
 mod write_profile;

@@ -157,7 +157,7 @@ impl Payload for ProcessEnd {
     }
 }
 
-/// Live memory over time, where the trace holds no events that would tell it. Layout: list of time as a signed difference to the one before · the three figures.
+/// Live memory over time, where the trace holds no events that would tell it. Layout: list of time as a signed difference to the one before · the three metrics.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LiveSamples {
     /// In order of time.

@@ -1,10 +1,10 @@
 //! Reads a trace.
 //!
-//! A whole trace is opened from its footer of folded figures: every chunk is read once to check it, in one buffer, and no event
-//! is decoded. Where the footer is missing because the recording was cut off, the events are folded again, by the same
+//! A whole trace is opened from its footer of sums: every chunk is read once to check it, in one buffer, and no event
+//! is decoded. Where the footer is missing because the recording was cut off, the events are added up again, by the same
 //! code that ran beside the program, and a warning says what is missing.
 //!
-//! A damaged chunk is passed over when the one behind it is intact. Figures that depended on it are folded from
+//! A damaged chunk is passed over when the one behind it is intact. Metrics that depended on it are added up from
 //! the events before it, with a warning that names the place. When nothing precedes the damage, reading fails.
 
 mod analyse;
@@ -34,7 +34,7 @@ pub fn read_bytes(bytes: &[u8]) -> Result<Imported, TraceError> {
     read_bytes_with(bytes, ReallocAttribution::OwnSite)
 }
 
-/// Reads a trace file with a choice of where reallocations are booked. Any other than the recorded one folds all events
+/// Reads a trace file with a choice of where reallocations are counted. Any other than the recorded one adds up all events
 /// again, and fails on a trace without events.
 pub fn read_file_with(path: &Path, attribution: ReallocAttribution) -> Result<Imported, TraceError> {
     Trace::open(BufReader::new(File::open(path)?))?.import(attribution)

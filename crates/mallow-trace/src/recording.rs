@@ -48,7 +48,7 @@ impl Payload for Recording {
 pub struct Origin {
     /// The format's name, such as `heaptrack`.
     pub format: String,
-    /// Which figures it could tell.
+    /// Which metrics it could tell.
     pub known: Availability,
     /// What times are counted in.
     pub time_unit: TimeUnit,

@@ -1,6 +1,6 @@
 //! A profile as a trace without events: what `mallow import` makes of another tool's file.
 //!
-//! The trace holds the folded figures and the names, so that every report but those that need events works on it. Each
+//! The trace holds the sums and the names, so that every report but those that need events works on it. Each
 //! location gets a made-up address of its own, by which its stack nodes find it again.
 
 use crate::{
@@ -62,7 +62,7 @@ fn put_process(
     if !process.live_samples.is_empty() {
         trace.put(index, &LiveSamples { samples: process.live_samples.clone() })?;
     }
-    trace.put(index, &folded_of(profile, index, process, used))?;
+    trace.put(index, &summary_of(profile, index, process, used))?;
     let end = ProcessEnd { ended_us: process.ended_us, exit: process.exit, events_lost: process.events_lost };
     trace.put(index, &end)
 }
@@ -126,7 +126,7 @@ fn threads_of(process: &Process) -> Threads {
     Threads { threads: (0..).zip(&process.threads).map(thread).collect() }
 }
 
-fn folded_of(profile: &Profile, index: u32, process: &Process, used: &UsedStacks) -> Summary {
+fn summary_of(profile: &Profile, index: u32, process: &Process, used: &UsedStacks) -> Summary {
     let own = profile.sites.iter().filter(|site| site.process == ProcessIndex(index));
     let thread = |thread: &mallow_profile::Thread| ThreadSummary {
         allocations: thread.allocations,

@@ -45,14 +45,14 @@ proptest! {
         totals in any::<[u64; 12]>(), threads in vec(any::<(u64, u64)>(), 0..4),
         sites in vec((any::<u32>(), any::<[u64; 14]>()), 0..8),
     ) {
-        let folded = Summary {
+        let summary = Summary {
             totals: totals_of(&totals), peak_us: totals[10], frees_unmatched: totals[11],
             threads: threads.iter().map(|&(allocations, bytes)| ThreadSummary { allocations, bytes }).collect(),
             sites: sites.iter().map(|(stack, metrics)| site_of(*stack, metrics)).collect(),
         };
         let mut payload = Vec::new();
-        folded.encode(&mut payload);
-        prop_assert_eq!(Summary::decode(&payload), Ok(folded));
+        summary.encode(&mut payload);
+        prop_assert_eq!(Summary::decode(&payload), Ok(summary));
     }
 
     #[test]
@@ -105,13 +105,13 @@ fn site_of(stack: u32, n: &[u64; 14]) -> SiteSummary {
 #[test]
 fn metrics_without_the_blocks_at_a_sites_maximum_are_read() {
     let site = site_of(3, &[1; 14]);
-    let folded = Summary { sites: vec![site], ..Summary::default() };
+    let summary = Summary { sites: vec![site], ..Summary::default() };
     let mut payload = Vec::new();
-    folded.encode(&mut payload);
+    summary.encode(&mut payload);
     payload.pop();
     let totals = SiteTotals { live_blocks_at_max: 0, ..site.totals };
     let first = SiteSummary { totals, ..site };
-    assert_eq!(Summary::decode(&payload), Ok(Summary { sites: vec![first], ..folded }));
+    assert_eq!(Summary::decode(&payload), Ok(Summary { sites: vec![first], ..summary }));
 }
 
 #[test]

@@ -75,7 +75,7 @@ fn run(process: u32, sample: &mut Writer, offsets: &mut Vec<(ChunkKind, Option<u
         let offset = sample.chunk_zstd(ChunkKind::EVENTS, Some(process), |out| running.encoder.take(out));
         offsets.push((ChunkKind::EVENTS, Some(process), offset));
     }
-    running.fold.finish(2000)
+    running.aggregator.finish(2000)
 }
 
 fn sample(summary_only: bool) -> Sample {
@@ -87,7 +87,7 @@ fn sample(summary_only: bool) -> Sample {
         ..Recording::default()
     };
     writer.chunk(ChunkKind::RECORDING, None, |out| recording.encode(out));
-    let mut folded = Vec::new();
+    let mut summary = Vec::new();
     for process in 0..2 {
         let at = Some(process);
         let start = ProcessStart { pid: 70 + process, parent_pid: 1, command: "a b".into(), started_us: 900 };
@@ -115,7 +115,7 @@ fn sample(summary_only: bool) -> Sample {
         // A kind that this version does not know is passed over.
         writer.chunk(ChunkKind(900), at, |out| out.extend([1, 2, 3]));
         let mark = writer.bytes.len();
-        folded.push(run(process, &mut writer, &mut offsets));
+        summary.push(run(process, &mut writer, &mut offsets));
         if summary_only {
             writer.bytes.truncate(mark);
         }
@@ -132,8 +132,8 @@ fn sample(summary_only: bool) -> Sample {
         None,
         writer.chunk_zstd(ChunkKind::SYMBOLS, None, |out| symbols().encode(out)),
     ));
-    for (process, folded) in (0..2).zip(&folded) {
-        let offset = writer.chunk_zstd(ChunkKind::FOLDED, Some(process), |out| folded.encode(out));
+    for (process, summary) in (0..2).zip(&summary) {
+        let offset = writer.chunk_zstd(ChunkKind::FOLDED, Some(process), |out| summary.encode(out));
         offsets.push((ChunkKind::FOLDED, Some(process), offset));
     }
     offsets.push((

@@ -1,9 +1,9 @@
-//! The state of an allocator in plain words: each figure with one sentence of what it means, and the sizes that waste most.
+//! The state of an allocator in plain words: each metric with one sentence of what it means, and the sizes that waste most.
 
 use mallow_base::{Bytes, Percent};
 use mallow_profile::{Allocator, AllocatorMetrics, AllocatorState, Arena, Bin};
 
-/// A figure of an allocator.
+/// A metric of an allocator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AllocatorRow {
     /// The allocator's own word for it, where it has one.
@@ -14,7 +14,7 @@ pub struct AllocatorRow {
     pub meaning: &'static str,
 }
 
-/// The figures that the allocator tells, in the order in which they contain each other.
+/// The metrics that the allocator tells, in the order in which they contain each other.
 pub fn allocator_rows(state: &AllocatorState) -> Vec<AllocatorRow> {
     let table: &[MetricSource] = match state.allocator {
         Allocator::Jemalloc => JEMALLOC,
@@ -25,7 +25,7 @@ pub fn allocator_rows(state: &AllocatorState) -> Vec<AllocatorRow> {
     table.iter().filter_map(row).collect()
 }
 
-/// A word, where its figure is, and its meaning.
+/// A word, where its metric is, and its meaning.
 type MetricSource = (&'static str, fn(&AllocatorMetrics) -> Option<u64>, &'static str);
 
 const JEMALLOC: &[MetricSource] = &[
@@ -85,7 +85,7 @@ const GLIBC: &[MetricSource] = &[
     ),
 ];
 
-/// What the figures say together, in sentences.
+/// What the metrics say together, in sentences.
 pub fn allocator_notes(state: &AllocatorState) -> Vec<String> {
     let totals = &state.totals;
     let mut notes = Vec::new();

@@ -38,7 +38,7 @@ pub fn conclusion(test: &TestResult, metric: Metric) -> Option<&Conclusion> {
     test.conclusions.iter().find(|conclusion| conclusion.metric == metric)
 }
 
-/// The judgements that made the verdict: what is above its window, or when nothing is, what is below.
+/// The conclusions that made the verdict: what is above its window, or when nothing is, what is below.
 pub fn deciding(test: &TestResult) -> Vec<&Conclusion> {
     let position =
         |wanted: Position| test.conclusions.iter().filter(move |conclusion| conclusion.position == wanted);

@@ -25,13 +25,13 @@ const SMALL_CHANGE: u64 = 100;
 /// What to compare, and what of it to show.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiffOptions<M = Measure> {
-    /// The figure that makes a site new, gone or changed.
+    /// The metric that makes a site new, gone or changed.
     pub by: M,
     /// Which frames of a stack count.
     pub shown: FrameVisibility,
     /// How many frames from the leaf count; none for all.
     pub depth: Option<usize>,
-    /// Sites that differ by less are hidden; moved ones when both figures are less.
+    /// Sites that differ by less are hidden; moved ones when both metrics are less.
     pub min: u64,
     /// A part of the name of a function or of the path of a library on the stack.
     pub filter: Option<String>,
@@ -50,11 +50,11 @@ pub enum Section {
     New,
     /// Only the profile before has it.
     Gone,
-    /// Both have it, with other figures.
+    /// Both have it, with other metrics.
     Changed,
-    /// Both have it with about the same figures, in another place or under another name.
+    /// Both have it with about the same metrics, in another place or under another name.
     Moved,
-    /// Both have it with the same figures.
+    /// Both have it with the same metrics.
     Unchanged,
 }
 
@@ -74,7 +74,7 @@ impl Section {
     }
 }
 
-/// A figure on both sides.
+/// A metric on both sides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Change {
     /// Before.
@@ -97,11 +97,11 @@ impl Change {
 /// What one side has of a row.
 #[derive(Clone, Debug)]
 pub struct DiffSide<'a, W = SiteTotals> {
-    /// The figures of all its sites.
+    /// The metrics of all its sites.
     pub totals: W,
     /// How many stacks were taken together.
     pub stacks: usize,
-    /// The stack with the highest figure.
+    /// The stack with the highest metric.
     pub stack: Option<StackId>,
     /// The frames of that stack by which it was compared, leaf first.
     pub frames: Vec<&'a Frame>,
@@ -123,7 +123,7 @@ pub struct DiffRow<'a, W = SiteTotals> {
 }
 
 impl<W: Weights> DiffRow<'_, W> {
-    /// A figure on both sides.
+    /// A metric on both sides.
     pub fn change(&self, metric: W::Metric) -> Change {
         self.change_of(|totals| metric.of_site(totals))
     }
@@ -134,12 +134,12 @@ impl<W: Weights> DiffRow<'_, W> {
     }
 }
 
-/// How many rows, and their figures.
+/// How many rows, and their metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// How many sites.
     pub sites: usize,
-    /// Their figures together.
+    /// Their metrics together.
     pub change: Change,
 }
 
@@ -166,7 +166,7 @@ pub struct Comparison<'a, W: Weights = SiteTotals> {
     pub renames: Vec<Rename>,
     /// Sites that would stand in a section but for `min` and `filter`.
     pub hidden: Stats,
-    /// Sites with the same figure on both sides, in the same place.
+    /// Sites with the same metric on both sides, in the same place.
     pub unchanged: Stats,
 }
 
@@ -228,7 +228,7 @@ impl<'a, W: Weights> Comparison<'a, W> {
         self.rows.iter().filter(move |row| row.section == section)
     }
 
-    /// The figures of a section together.
+    /// The metrics of a section together.
     pub fn stats(&self, section: Section) -> Stats {
         let mut stats = Stats::default();
         self.section(section).for_each(|row| stats.add(row.change(self.by)));

@@ -38,7 +38,7 @@ pub(crate) fn site(profile: &mut Profile, process: u32, locations: &[Vec<Frame>]
     });
 }
 
-/// Figures of a site that allocated and freed.
+/// Metrics of a site that allocated and freed.
 pub(crate) fn allocated(allocations: u64, bytes: u64) -> SiteTotals {
     SiteTotals { allocations, bytes, ..SiteTotals::default() }
 }

@@ -1,4 +1,4 @@
-//! Stacks as flame graphs want them: names from the outermost call inwards, each stack once, with one figure.
+//! Stacks as flame graphs want them: names from the outermost call inwards, each stack once, with one metric.
 //!
 //! Calls that the compiler inlined stand in their place, inside of the function that they were inlined into. Names are
 //! short unless everything is shown; lines are left out, so that one function is one box. This file must never decide
@@ -15,23 +15,23 @@ use std::rc::Rc;
 /// What stands for a stack that was not taken.
 const NO_STACK: &str = "(no stack was taken)";
 
-/// A stack and its figure.
+/// A stack and its metric.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoldedRow {
     /// The process's program, if it is known, then the calls, outermost first. Without semicolons and line ends; never empty.
     pub names: Vec<Rc<str>>,
-    /// The figure, above 0.
+    /// The metric, above 0.
     pub value: u64,
 }
 
-/// A stack and its figures in two profiles.
+/// A stack and its metrics in two profiles.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ComparedRow {
     /// As in [`FoldedRow`].
     pub names: Vec<Rc<str>>,
-    /// The figure before; 0 for a stack that is new.
+    /// The metric before; 0 for a stack that is new.
     pub before: u64,
-    /// The figure after; 0 for a stack that is gone.
+    /// The metric after; 0 for a stack that is gone.
     pub after: u64,
 }
 
@@ -47,7 +47,7 @@ impl fmt::Display for ComparedRow {
     }
 }
 
-/// The stacks of a profile that have any of a figure, in the order of their names. Processes that ran the same program are
+/// The stacks of a profile that have any of a metric, in the order of their names. Processes that ran the same program are
 /// one.
 pub fn folded<M: Metric>(
     profile: &impl StackProfile<Weights = M::Weights>,

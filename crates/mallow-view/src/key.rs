@@ -4,16 +4,16 @@ use mallow_stacks::{Metric, Weights};
 
 /// What rows can be sorted by.
 pub trait Key: Copy {
-    /// The figures that it reads.
+    /// The metrics that it reads.
     type Weights: Weights;
 
-    /// The figure to sort by, highest first.
+    /// The metric to sort by, highest first.
     fn rank(self, weights: &Self::Weights) -> u128;
 
     /// Whether a site has anything to show under this key.
     fn concerns(self, weights: &Self::Weights) -> bool;
 
-    /// How much a site weighs under this key: a figure that adds up over sites.
+    /// How much a site weighs under this key: a metric that adds up over sites.
     fn weigh(self, weights: &Self::Weights) -> u64;
 }
 

@@ -9,7 +9,7 @@
 //! - [`Subject`], [`ReportOptions`]: what a report is about, and which part of it is shown; [`EventReport`]: the same of events.
 //! - [`tree`]: sites as a tree of calls.
 //! - [`SuppressedLeaks`]: what suppressions took from the leaks.
-//! - [`Summary`]: the few figures that a person wants when a program ends, and what to look at next.
+//! - [`Summary`]: the few metrics that a person wants when a program ends, and what to look at next.
 //! - [`diff`]: what changed between two profiles.
 //! - [`check`]: what allocation tests came to.
 //! - [`soak`]: what a leak test under load came to.
@@ -19,7 +19,7 @@
 //! - [`folded()`]: whole stacks, outermost call first, for flame graphs.
 //! - [`timeline`], [`window`], [`histogram`], [`threads`], [`chains`], [`short_lived`], [`leaks`]: what single events tell.
 //! - [`allocator_rows`]: what an allocator says of itself, in plain words.
-//! - [`Spread`]: a figure over several runs.
+//! - [`Spread`]: a metric over several runs.
 //! - [`short_name`] and [`place`]: how a frame is written; [`cut()`]: which frames of a long stack.
 
 mod allocator;

@@ -1,4 +1,4 @@
-//! Figures of stacks, merged where their visible frames are the same: as [`crate::Sites`] does it for the figures of sites.
+//! Metrics of stacks, merged where their visible frames are the same: as [`crate::Sites`] does it for the metrics of sites.
 
 use crate::looks::Appearances;
 use crate::sites::Wanted;
@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 /// One row: all stacks that look the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlaceRow<T> {
-    /// Their figures together.
+    /// Their metrics together.
     pub metrics: T,
     /// One of the stacks; none when no stack was taken.
     pub stack: Option<StackId>,
@@ -25,7 +25,7 @@ impl<T> PlaceRow<T> {
     }
 }
 
-/// Merges the figures of the wanted stacks, in the order of first sight.
+/// Merges the metrics of the wanted stacks, in the order of first sight.
 pub(crate) fn places<T: Default, F>(
     profile: &Profile,
     shown: FrameVisibility,

@@ -5,7 +5,7 @@
 use crate::{Key, Measure};
 use mallow_profile::{Availability, Recording, SiteTotals, TimeUnit};
 
-/// What sites of the heap can be sorted by: the measures, and what follows from a site's other figures.
+/// What sites of the heap can be sorted by: the measures, and what follows from a site's other metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SortKey {
     /// A measure.
@@ -79,12 +79,12 @@ impl SortKey {
         }
     }
 
-    /// Whether the figure of two sites together is the sum of theirs.
+    /// Whether the metric of two sites together is the sum of theirs.
     pub fn adds_up(self) -> bool {
         !matches!(self, SortKey::Max | SortKey::MaxBlocks | SortKey::Size | SortKey::Lifetime)
     }
 
-    /// The figure of a site in its unit: calls, blocks or bytes; averages rounded down, [`SortKey::Lifetime`] in the
+    /// The metric of a site in its unit: calls, blocks or bytes; averages rounded down, [`SortKey::Lifetime`] in the
     /// recording's time unit. For [`SortKey::Rate`] it is the number of allocations, which gives the same order.
     pub fn of_site(self, totals: &SiteTotals) -> u64 {
         match self {
@@ -105,7 +105,7 @@ impl SortKey {
         Key::concerns(self, totals)
     }
 
-    /// Whether a profile's source could tell this figure.
+    /// Whether a profile's source could tell this metric.
     pub fn is_known(self, known: &Availability) -> bool {
         match self {
             SortKey::Measure(measure) => measure.is_known(known),
@@ -150,7 +150,7 @@ impl Key for SortKey {
     }
 }
 
-/// What follows from a site's figures.
+/// What follows from a site's metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Point {
     /// Average bytes of a block.
@@ -174,7 +174,7 @@ pub fn rate_units(unit: TimeUnit) -> u64 {
 }
 
 impl Point {
-    /// What follows from the figures of a site, or of several together.
+    /// What follows from the metrics of a site, or of several together.
     pub fn of(totals: &SiteTotals, recording: &Recording, known: &Availability) -> Point {
         let ratio =
             |part: u64, whole: u64, told: bool| (told && whole > 0).then(|| part as f64 / whole as f64);

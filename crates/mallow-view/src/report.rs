@@ -50,9 +50,9 @@ pub struct ReportOptions {
 pub enum Layout {
     /// The totals, and a short table by each measure.
     Tables,
-    /// The top sites with one figure and their stacks.
+    /// The top sites with one metric and their stacks.
     Stacks(SortKey),
-    /// The top sites with all their figures.
+    /// The top sites with all their metrics.
     Points(SortKey),
     /// A tree of calls.
     Tree(TreeLayout),

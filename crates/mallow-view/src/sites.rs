@@ -21,7 +21,7 @@ pub struct Filter {
 /// One row: all sites whose stacks look the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SiteRow<W = SiteTotals> {
-    /// The figures, added over sites and processes.
+    /// The metrics, added over sites and processes.
     pub totals: W,
     /// One of the stacks; none when no stack was taken.
     pub stack: Option<StackId>,
@@ -90,12 +90,12 @@ impl<'a, W: Weights> Sites<'a, W> {
         rows.into_iter().map(|rows| Self { stacks, rows }).collect()
     }
 
-    /// Highest first. Between equal figures [`Weights::tie`] decides, then the place in the profile.
+    /// Highest first. Between equal metrics [`Weights::tie`] decides, then the place in the profile.
     pub fn sort(&mut self, by: impl Key<Weights = W>) {
         self.rows.sort_by_key(|row| std::cmp::Reverse((by.rank(&row.totals), row.totals.tie())));
     }
 
-    /// The figures of all rows together.
+    /// The metrics of all rows together.
     pub fn totals(&self) -> W {
         let mut totals = W::default();
         for row in &self.rows {

@@ -1,4 +1,4 @@
-//! What a soak shows: the planes side by side, the stacks that grow, the pace of a leak, latencies.
+//! What a soak shows: the series side by side, the stacks that grow, the pace of a leak, latencies.
 //!
 //! Nothing is judged here; what the verdict says is taken apart into rows and brought into units that people plan with.
 
@@ -16,7 +16,7 @@ use mallow_base::median;
 use mallow_evidence::{Phase, Sample, SoakReport};
 use mallow_growth::{Shape, Trend};
 
-/// What a plane is measured in.
+/// What a series is measured in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SeriesUnit {
     /// Bytes.
@@ -25,7 +25,7 @@ pub enum SeriesUnit {
     Count,
 }
 
-/// One plane over the judged iterations.
+/// One series over the judged iterations.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SeriesRow {
     /// A short name.
@@ -44,7 +44,7 @@ pub struct SeriesRow {
     pub shape: Option<Shape>,
 }
 
-/// The planes that were looked at, those that the verdict rests on first.
+/// The series that were looked at, those that the verdict rests on first.
 pub fn series_list(report: &SoakReport) -> Vec<SeriesRow> {
     let conclusion = &report.conclusion;
     let bytes = |name, key, trend: Option<Trend>| trend.map(|trend| of_trend(name, key, trend));
@@ -141,7 +141,7 @@ pub struct Pace {
     pub limit: Option<(u64, Option<f64>)>,
 }
 
-/// At which pace the judged plane grows; none when no request was counted.
+/// At which pace the judged series grows; none when no request was counted.
 pub fn pace(report: &SoakReport) -> Option<Pace> {
     let requests_per_second = median(rates(&report.samples))?;
     let conclusion = &report.conclusion;

@@ -1,4 +1,4 @@
-//! A figure over several runs of the same command.
+//! A metric over several runs of the same command.
 
 use mallow_profile::Totals;
 
@@ -13,7 +13,7 @@ pub struct Spread {
     pub max: u64,
 }
 
-/// What a figure counts, and so how it is written.
+/// What a metric counts, and so how it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Metric {
     /// Calls or blocks.
@@ -24,7 +24,7 @@ pub enum Metric {
     Micros,
 }
 
-/// One figure of all runs.
+/// One metric of all runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MetricRow {
     /// Its name.
@@ -44,7 +44,7 @@ impl MetricRow {
     }
 }
 
-/// The figures of one run.
+/// The metrics of one run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Run {
     /// Of all its processes.
@@ -75,7 +75,7 @@ impl Spread {
     }
 }
 
-/// A figure's name, what it counts, and where it stands.
+/// A metric's name, what it counts, and where it stands.
 type Column = (&'static str, Metric, fn(&Run) -> u64);
 
 const COLUMNS: [Column; 11] = [
@@ -92,7 +92,7 @@ const COLUMNS: [Column; 11] = [
     ("wall time", Metric::Micros, |run| run.wall_us),
 ];
 
-/// Every figure of some runs, in the order in which they are shown; empty when there are no runs.
+/// Every metric of some runs, in the order in which they are shown; empty when there are no runs.
 pub fn metric_rows(runs: &[Run]) -> Vec<MetricRow> {
     let peak_error = runs.iter().map(|run| run.peak_error_bytes).max().unwrap_or_default();
     let row = |&(name, metric, value): &Column| {

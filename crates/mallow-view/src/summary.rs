@@ -10,7 +10,7 @@ const LEAKED_SHARE_MIN: f64 = 0.10;
 /// The share of temporary allocations from which they are worth a look.
 const TEMPORARY_SHARE_MIN: f64 = 0.20;
 
-/// A recording in a few figures.
+/// A recording in a few metrics.
 #[derive(Clone, Debug)]
 pub struct Summary<'a> {
     /// The command with its arguments.
@@ -21,7 +21,7 @@ pub struct Summary<'a> {
     pub duration_us: u64,
     /// How many processes it became; an `exec` is not counted as another one.
     pub processes: usize,
-    /// The figures of all processes.
+    /// The metrics of all processes.
     pub totals: Totals,
     /// The process with the highest peak.
     pub peak_process: Option<&'a Process>,
@@ -64,7 +64,7 @@ impl<'a> Summary<'a> {
         }
     }
 
-    /// A figure per second of the recording; none when it took no time.
+    /// A metric per second of the recording; none when it took no time.
     pub fn per_second(&self, value: u64) -> Option<u64> {
         (self.duration_us > 0).then(|| (value as f64 * 1e6 / self.duration_us as f64) as u64)
     }

@@ -12,7 +12,7 @@ pub struct ThreadRow<'a> {
     pub tid: u32,
     /// Its name; empty where it is not known.
     pub name: &'a str,
-    /// Its figures.
+    /// Its metrics.
     pub metrics: ThreadMetrics,
 }
 

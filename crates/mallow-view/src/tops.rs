@@ -2,7 +2,7 @@
 //!
 //! A large recording has a hundred thousand sites on half a million stack nodes, and a summary shows fifteen of them. So sites are
 //! added up by the frame that names them, which takes a few steps from the leaf, and whole stacks are compared only where that
-//! decides what is shown: between equal figures, and to find the caller of a frame without a line. What comes out is what
+//! decides what is shown: between equal metrics, and to find the caller of a frame without a line. What comes out is what
 //! [`crate::Sites`], sorted and merged by [`crate::Sites::by_naming_frame`], would show; a test holds it to that.
 
 use crate::looks::Appearances;
@@ -28,11 +28,11 @@ pub struct Top<'a, W: Weights = SiteTotals> {
 /// One of the top sites.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TopRow<'a> {
-    /// The metric's figure.
+    /// The metric's value.
     pub value: u64,
     /// The frame that names it; none when no stack was taken.
     pub frame: Option<&'a Frame>,
-    /// Where that frame has no line: the nearest caller that has one, on the stack with the highest figure.
+    /// Where that frame has no line: the nearest caller that has one, on the stack with the highest metric.
     pub caller: Option<&'a Frame>,
 }
 
@@ -136,7 +136,7 @@ impl<'a, W: Weights> Groups<'a, W> {
         (!rows.is_empty()).then_some(Top { measure, rows })
     }
 
-    /// Puts groups of equal figures in the order of their best rows, as far as they may be shown.
+    /// Puts groups of equal metrics in the order of their best rows, as far as they may be shown.
     fn settle_equals(&mut self, measure: W::Metric, order: &mut [(Rank, usize)]) {
         let mut begin = 0;
         while begin < order.len().min(ROWS_MAX) {

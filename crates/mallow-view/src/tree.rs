@@ -1,6 +1,6 @@
 //! Sites as a tree of calls: from the leaf outwards, or from the program's start inwards.
 //!
-//! A node's figures are the sums over all sites whose stacks begin with its path, so at every node the sites that end
+//! A node's metrics are the sums over all sites whose stacks begin with its path, so at every node the sites that end
 //! there, the children and the rest that is not shown add up to the node. Calls without a branch are one node. Recursion
 //! is one call with its number, and sites that differ only in that number are together. The tree is never deeper than
 //! asked, so walking it by recursion is safe.
@@ -44,7 +44,7 @@ pub struct TreeOptions<K = SortKey> {
 pub struct TreeNode<'a, W = SiteTotals> {
     /// The calls, in the direction in which the tree grows. Empty in the root.
     pub frames: Vec<Line<'a>>,
-    /// The figures of all sites through here.
+    /// The metrics of all sites through here.
     pub under: Under<W>,
     /// The sites whose stack ends here, when there are others that go on.
     pub own: Option<Under<W>>,
@@ -54,12 +54,12 @@ pub struct TreeNode<'a, W = SiteTotals> {
     pub rest: Option<Rest<W>>,
 }
 
-/// Figures of several sites.
+/// Metrics of several sites.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Under<W = SiteTotals> {
     /// How many sites.
     pub sites: usize,
-    /// Their figures together.
+    /// Their metrics together.
     pub totals: W,
 }
 
@@ -68,7 +68,7 @@ pub struct Under<W = SiteTotals> {
 pub struct Rest<W = SiteTotals> {
     /// How many children.
     pub nodes: usize,
-    /// Their figures.
+    /// Their metrics.
     pub under: Under<W>,
     /// Whether they are left out because the tree is as deep as was asked; else they weigh too little or are too many.
     pub is_deeper: bool,

@@ -148,7 +148,7 @@ fn averages_sort_by_the_average_and_fold_by_the_weight() {
     assert_eq!(drawn(&profile, &options), [" 100", "  big*1 1", "  rest 1 of 1 sites 99"]);
 }
 
-/// The slow twin: the figures of every path, by whole lists of names.
+/// The slow twin: the metrics of every path, by whole lists of names.
 fn twin(sites: &Sites<'_>, direction: Direction) -> BTreeMap<Vec<String>, u64> {
     let mut sums = BTreeMap::new();
     for row in &sites.rows {

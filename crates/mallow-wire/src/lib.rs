@@ -1,7 +1,7 @@
 //! What the recorder and the collector share: the memory between them, and the message that hands it over.
 //!
 //! Both sides are compiled from this crate, so a layout exists once. It holds no behaviour beyond packing and
-//! unpacking: who waits for whom, and what a figure means, is decided elsewhere.
+//! unpacking: who waits for whom, and what a metric means, is decided elsewhere.
 //!
 //! - [`shared`] is the memory between a profiled process and the collector: header, node table, module log,
 //!   rings.

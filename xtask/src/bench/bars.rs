@@ -5,7 +5,7 @@ use super::metrics::{Row, geometric_mean};
 use super::parts::{Around, Loop, Parts};
 use super::programs::Kind;
 
-/// What two measurements of the same differ by on a quiet machine; a figure that may not grow may grow so much.
+/// What two measurements of the same differ by on a quiet machine; a metric that may not grow may grow so much.
 const NOISE: f64 = 1.1;
 
 /// Calls from which on a program says something about the collector's speed.
@@ -19,7 +19,7 @@ pub(super) struct Bar {
     pub(super) limit: f64,
     pub(super) is_speed: bool,
     pub(super) unit: &'static str,
-    /// The figure with the program that gave it; none where it was not measured.
+    /// The metric with the program that gave it; none where it was not measured.
     pub(super) measured: Measured,
 }
 

@@ -18,7 +18,7 @@ const PAIRS_QUICK: u64 = 50_000;
 const OPENINGS: usize = 5;
 const ANALYSES: usize = 3;
 
-/// What is asked of `mallow report`: figures from the footer, then everything that reads all events.
+/// What is asked of `mallow report`: metrics from the footer, then everything that reads all events.
 const REPORT: &[&str] = &["--sort", "bytes", "--limit", "1"];
 pub(super) const OF_EVENTS: [&[&str]; 9] = [
     &["--timeline"],

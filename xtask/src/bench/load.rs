@@ -69,7 +69,7 @@ struct Measured {
 }
 
 /// Measures, prints, and writes the record down unless the plan is a quick one.
-/// It fails where a tool cannot be run, never because of a slow figure.
+/// It fails where a tool cannot be run, never because of a slow metric.
 pub(super) fn run(root: &Path, plan: &Plan) -> Result<(), String> {
     let generator = generator(root, plan.quick)?;
     let machine = machine::Machine::read(root)?;
@@ -162,7 +162,7 @@ fn peak(nginx: &Nginx, generator: &Path, requests: u64) -> Result<Peak, String> 
     }
 }
 
-/// The figure after `label` on the line that begins with it.
+/// The metric after `label` on the line that begins with it.
 fn metric(output: &str, label: &str) -> Option<f64> {
     let rest = output.lines().find_map(|line| line.trim().strip_prefix(label))?;
     rest.split_whitespace().next()?.parse().ok()

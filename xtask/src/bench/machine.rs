@@ -1,4 +1,4 @@
-//! Where and with what the figures were measured: without it they cannot be compared with others.
+//! Where and with what the metrics were measured: without it they cannot be compared with others.
 
 use super::plan::Plan;
 use super::tools::Tools;
@@ -46,7 +46,7 @@ impl Machine {
         format!("{}-{}", self.date, slug_of(&self.cpu))
     }
 
-    /// What has to be said when the figures mean little.
+    /// What has to be said when the metrics mean little.
     pub(super) fn doubts(&self, is_quick: bool) -> &'static str {
         if is_quick {
             "\n**Small inputs (`--quick`): this only shows that everything runs.**\n"

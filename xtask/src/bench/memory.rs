@@ -12,7 +12,7 @@ const INTERVAL: Duration = Duration::from_millis(10);
 const INTERVAL_FIRST: Duration = Duration::from_millis(2);
 const FIRST: Duration = Duration::from_millis(100);
 
-/// The greatest figures that any sample saw, each for itself.
+/// The greatest metrics that any sample saw, each for itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Peaks {
     /// Proportional set size of all processes together: a page that n of them share counts once.

@@ -1,4 +1,4 @@
-//! From runs to figures: differences within a round, their medians, and ratios.
+//! From runs to metrics: differences within a round, their medians, and ratios.
 
 use super::measure::{MEMORY_ROUND, Sample};
 use super::memory::Peaks;
@@ -21,7 +21,7 @@ pub(super) struct Added {
     pub(super) cpu_s: f64,
 }
 
-/// The figures of one program.
+/// The metrics of one program.
 #[derive(Debug, Clone)]
 pub(super) struct Row {
     pub(super) name: String,
@@ -44,7 +44,7 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// The figures of `program`, out of the samples of all programs.
+    /// The metrics of `program`, out of the samples of all programs.
     pub(super) fn of(program: &Program, samples: &[Sample]) -> Row {
         let mine: Vec<&Sample> = samples.iter().filter(|sample| sample.program == program.name).collect();
         let timed = |tool: Tool, metric: fn(&Sample) -> f64| {

@@ -1,9 +1,9 @@
 //! `cargo xtask bench`: what mallow costs, measured side by side with `heaptrack` in one run.
 //!
 //! Each program runs bare, under `mallow record`, under `heaptrack` and under `mallow stat` in turn, round after
-//! round, and the figures are medians of the differences within a round, so that a machine that grows slower
+//! round, and the metrics are medians of the differences within a round, so that a machine that grows slower
 //! or faster meanwhile does not favour anybody. Memory is sampled in a round of its own, because sampling
-//! disturbs what is timed. It prints figures and never fails because of one: a busy machine is not a fault.
+//! disturbs what is timed. It prints metrics and never fails because of one: a busy machine is not a fault.
 
 mod bars;
 mod large;
@@ -32,7 +32,7 @@ use std::process::Command;
 use tools::{Tool, Tools};
 
 /// Runs the benchmarks that `plan` asks for and prints their tables; a complete run is also written down.
-/// It fails where a tool cannot be run, never because of a slow figure.
+/// It fails where a tool cannot be run, never because of a slow metric.
 pub(crate) fn run(root: &Path, plan: &Plan) -> Result<(), String> {
     if plan.is_only(load::NAME) {
         return load::run(root, plan);
@@ -136,7 +136,7 @@ mod tests {
         }
         let long: Vec<&str> = page.lines().filter(|line| line.chars().count() > 100).collect();
         assert_eq!(long, Vec::<&str>::new());
-        // Every program and the largest storm took part: only what needs a million calls is left without a figure,
+        // Every program and the largest storm took part: only what needs a million calls is left without a metric,
         // and what divides by a cost that may be lost in the noise of so small inputs.
         let unmeasured: Vec<&str> = page.lines().filter(|line| line.contains("unknown")).collect();
         let may_lack = |line: &&str| {

@@ -11,7 +11,7 @@ pub(crate) struct Plan {
     pub(super) only: Vec<String>,
     /// Timed rounds per program.
     pub(super) rounds: u32,
-    /// Small inputs, to see that everything works; the figures mean nothing.
+    /// Small inputs, to see that everything works; the metrics mean nothing.
     pub(super) quick: bool,
     /// The binary to measure instead of this checkout's.
     pub(super) mallow: Option<PathBuf>,

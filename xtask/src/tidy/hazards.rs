@@ -8,7 +8,7 @@ use std::path::Path;
 
 const PROGRAMS: &str = "programs/hazards";
 
-/// Every program of `programs/hazards` that states its figures (NAME.json beside NAME.c or NAME.cpp) has a test of
+/// Every program of `programs/hazards` that states its metrics (NAME.json beside NAME.c or NAME.cpp) has a test of
 /// its name in `e2e/tests/hazards*.rs`, as `hazard!(NAME)` or `fn NAME()`; and no test is ignored but
 /// those of the root workspace that `cargo xtask long` runs.
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {

@@ -96,7 +96,7 @@ pub(super) fn empty(task: &Task<'_>, name: &str, started: &Started, seen: &Seen)
     }
 }
 
-/// Puts in front why the figures of some of the processes are not those of their memory.
+/// Puts in front why the metrics of some of the processes are not those of their memory.
 pub(super) fn note_blind<'a>(
     measurement: &mut Measurement,
     processes: impl Iterator<Item = &'a WatchedProcess>,

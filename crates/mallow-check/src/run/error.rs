@@ -7,7 +7,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A test that has no figures. Each is a sentence with its cause and, where there is one, its cure.
+/// A test that has no metrics. Each is a sentence with its cause and, where there is one, its cure.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The program cannot be started or watched.

@@ -24,7 +24,7 @@ use std::io::IsTerminal;
 use std::path::Path;
 use std::time::Duration;
 
-/// Judges a suite, or takes its figures over.
+/// Judges a suite, or takes its metrics over.
 pub(crate) fn run(check: &Check) -> Result<u8, Failure> {
     let ci_environment = CiEnvironment::of(|name| std::env::var_os(name));
     let suite = Suite::open(check.suite.as_deref(), &check.only)?;

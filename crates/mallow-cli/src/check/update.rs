@@ -1,4 +1,4 @@
-//! Taking figures over as baselines.
+//! Taking metrics over as baselines.
 
 use super::ci_environment::CiEnvironment;
 use super::request::Check;

@@ -1,7 +1,6 @@
 //! Command lines, variables and files, and what they come to.
 
 use super::*;
-use mallow_soak::Collection;
 use crate::args::LowArgs;
 use crate::request::Request;
 use clap::Parser;

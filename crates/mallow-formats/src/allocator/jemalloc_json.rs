@@ -78,7 +78,7 @@ fn state_of(root: &Value) -> AllocatorState {
     }
 }
 
-/// Figures of the whole, or of an arena, which counts pages and splits what is allocated.
+/// Metrics of the whole, or of an arena, which counts pages and splits what is allocated.
 fn metrics_of(value: &Value, page_bytes: u64) -> AllocatorMetrics {
     let number = |key: &str| value.get(key).and_then(Value::as_u64);
     let pages = |key: &str| number(key).map(|pages| pages.saturating_mul(page_bytes));

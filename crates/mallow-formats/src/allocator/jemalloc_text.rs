@@ -60,7 +60,7 @@ enum Part {
     Merged,
     /// The last of the arenas.
     Arena,
-    /// Merged figures of arenas that were destroyed, which are in the merged ones.
+    /// Merged metrics of arenas that were destroyed, which are in the merged ones.
     Other,
 }
 

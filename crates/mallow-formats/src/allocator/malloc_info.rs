@@ -54,7 +54,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<AllocatorState, ImportError> {
     Ok(info.state())
 }
 
-/// The figures of an arena, or of all.
+/// The metrics of an arena, or of all.
 #[derive(Clone, Debug, Default)]
 struct Sums {
     fast: u64,

@@ -1,7 +1,7 @@
 //! DHAT's JSON, version 2, as its viewer `dh_view` reads it.
 //!
 //! The viewer refuses a file in which two program points have the same frames, so sites that look alike are added up. All processes
-//! become one. It must never write a figure that the profile does not know without saying so.
+//! become one. It must never write a metric that the profile does not know without saying so.
 
 use super::left_out;
 use super::valgrind_frames::FrameTexts;

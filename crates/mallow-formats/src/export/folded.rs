@@ -1,6 +1,6 @@
-//! Folded stacks: a line for each stack, frames from the outermost call inwards with semicolons between them, a blank, a figure.
+//! Folded stacks: a line for each stack, frames from the outermost call inwards with semicolons between them, a blank, a metric.
 //!
-//! The figure is the one that was asked for; a format without a unit cannot say which, so a warning does. Names are whole and all frames
+//! The metric is the one that was asked for; a format without a unit cannot say which, so a warning does. Names are whole and all frames
 //! are there; `mallow flamegraph --folded` is for short names without plumbing.
 
 use super::rooted::{Rooted, name, of_line};

@@ -31,7 +31,7 @@ const ALLOCATIONS_MAX: u64 = 1 << 33;
 /// Writes a profile; gives sentences about what the format could not hold.
 ///
 /// # Errors
-/// What `out` refused, and a profile whose figures ask for more events than a disk holds.
+/// What `out` refused, and a profile whose metrics ask for more events than a disk holds.
 pub(super) fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<Vec<String>> {
     let mut pairs = Pairs::default();
     let mut warnings = beforehand(profile);

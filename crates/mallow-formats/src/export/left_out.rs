@@ -2,7 +2,7 @@
 
 use mallow_profile::Profile;
 
-/// A sentence about figures of the profile that are none of `held`; none when nothing is left out. The words of `held` are those of
+/// A sentence about metrics of the profile that are none of `held`; none when nothing is left out. The words of `held` are those of
 /// the table below.
 pub(super) fn sentence(profile: &Profile, format: &str, held: &[&str]) -> Option<String> {
     let known = &profile.known;

@@ -1,7 +1,7 @@
 //! What a profile must tell for a file of a format to mean anything.
 //!
-//! Some formats have a place for a figure and no way to leave it empty. A file whose main figures would be zeros that nobody
-//! measured is not written; a lesser figure that is missing is one of the writer's warnings.
+//! Some formats have a place for a metric and no way to leave it empty. A file whose main numbers would be zeros that nobody
+//! measured is not written; a lesser metric that is missing is one of the writer's warnings.
 
 use super::ExportFormat;
 use mallow_profile::{Measure, Profile};

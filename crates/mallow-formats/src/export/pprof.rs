@@ -28,7 +28,7 @@ pub(super) fn write(profile: &Profile, measure: Measure, out: &mut dyn Write) ->
 
 type OfSite = fn(&SiteTotals) -> u64;
 
-/// A type of samples: its name and unit, the figure, and the measure that asks for it.
+/// A type of samples: its name and unit, the metric, and the measure that asks for it.
 type Column = (&'static str, &'static str, OfSite, Measure);
 
 fn columns(profile: &Profile) -> Vec<Column> {

@@ -1,6 +1,6 @@
-//! speedscope's JSON: a sampled profile for each figure that is known, which speedscope lets one choose from.
+//! speedscope's JSON: a sampled profile for each metric that is known, which speedscope lets one choose from.
 //!
-//! A sample is a site and its weight the figure, so the order of samples means nothing: speedscope's views "left heavy" and "sandwich"
+//! A sample is a site and its weight the metric, so the order of samples means nothing: speedscope's views "left heavy" and "sandwich"
 //! are the useful ones. Format: <https://www.speedscope.app/file-format-schema.json>.
 
 use super::left_out;
@@ -43,7 +43,7 @@ pub(super) fn write(profile: &Profile, measure: Measure, out: &mut dyn Write) ->
     Ok(left_out::sentence(profile, "speedscope's format", &held).into_iter().collect())
 }
 
-/// The sites that have any of a figure.
+/// The sites that have any of a metric.
 fn sampled(profile: &Profile, measure: Measure, stacks: &[Vec<usize>]) -> Value {
     let with_values =
         profile.sites.iter().zip(stacks).map(|(site, stack)| (measure.of_site(&site.totals), stack));

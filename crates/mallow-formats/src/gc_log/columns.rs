@@ -83,7 +83,7 @@ impl Columns {
         })
     }
 
-    /// A line's figures; none when it is cut short.
+    /// A line's metrics; none when it is cut short.
     pub(super) fn row(&self, line: &str, number: u64) -> Result<Option<GcRow>, GcLogError> {
         let fields = fields(line);
         if fields.len() < self.count {

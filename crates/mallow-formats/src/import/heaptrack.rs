@@ -14,7 +14,7 @@
 //! | `+` `-` | size, stack, pointer; pointer | a pair's number (version 0: as raw) |
 //! | `c` `R` | milliseconds since the start; resident pages | the same |
 //!
-//! What figures mean here:
+//! What metrics mean here:
 //! - *Temporary* is heaptrack's: freed by the very next event, whatever thread made it, because the file names no threads.
 //!   Where there are no pointers, pairs are compared as heaptrack's analysis does: another block of the same size and
 //!   stack will do, and so will the first pair behind any free. The total is the one that `heaptrack_print` prints.

@@ -1,6 +1,6 @@
-//! The text that `heaptrack_print` prints: the top stacks by four figures, and totals.
+//! The text that `heaptrack_print` prints: the top stacks by four metrics, and totals.
 //!
-//! A stack stands in several sections; each tells another figure of it. The text holds the top stacks only (10 groups of 5 entries
+//! A stack stands in several sections; each tells another metric of it. The text holds the top stacks only (10 groups of 5 entries
 //! unless asked for more), and bytes with three or four digits; a warning says so. The data file itself holds everything.
 //! Source: the text of heaptrack 1.4, see `fixtures/heaptrack-print`.
 
@@ -27,7 +27,7 @@ struct Reported {
     inlined: bool,
 }
 
-/// A stack's figures, by the section that told them. Within one section, stacks that look the same are added up.
+/// A stack's metrics, by the section that told them. Within one section, stacks that look the same are added up.
 #[derive(Default)]
 struct BySection {
     /// Calls as three sections tell them.

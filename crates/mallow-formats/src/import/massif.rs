@@ -23,7 +23,7 @@ use tree::Names;
 struct Head {
     command: String,
     clock: Clock,
-    /// Its snapshots are figures and not moments.
+    /// Its snapshots are metrics and not moments.
     is_xtree: bool,
 }
 

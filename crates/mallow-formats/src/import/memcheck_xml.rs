@@ -1,7 +1,7 @@
 //! The leaks that Valgrind's memcheck found, as XML (`--leak-check=full --xml=yes`).
 //!
 //! Each `<error>` whose kind begins with `Leak_` is a stack with the blocks that were live at the end and had been allocated there.
-//! memcheck judges whether a pointer to them was left; a profile does not, so the judgement goes into the warnings and into the
+//! memcheck judges whether a pointer to them was left; a profile does not, so the conclusion goes into the warnings and into the
 //! recording's environment, and all of them are leaked in our sense. A definitely lost record's bytes contain those that were only
 //! reachable through it; they have records of their own (with `--show-leak-kinds=all`), so they are taken off.
 //! Source: `docs/internals/xml-output-protocol4.txt` of Valgrind, and its files, see `fixtures/memcheck`.

@@ -34,7 +34,7 @@ impl TextStacks {
         *self.processes.entry((pid, command.to_owned())).or_insert_with(add)
     }
 
-    /// Adds figures to a stack and to its process.
+    /// Adds metrics to a stack and to its process.
     pub(super) fn add(
         &mut self,
         process: ProcessIndex,

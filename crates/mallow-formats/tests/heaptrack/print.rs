@@ -44,7 +44,7 @@ pub(crate) fn judge(file: &Path) -> Conclusion {
     }
 }
 
-/// Its text, and a figure by stack; stacks without any are left out.
+/// Its text, and a metric by stack; stacks without any are left out.
 fn print(file: &Path, metric: &str) -> (String, BTreeMap<String, u64>) {
     let scratch = tempfile::tempdir().unwrap();
     let folded = scratch.path().join("folded");

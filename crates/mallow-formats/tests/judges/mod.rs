@@ -9,10 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Flat and cumulative figures by function.
+/// Flat and cumulative metrics by function.
 pub(crate) type Table = BTreeMap<String, (u64, u64)>;
 
-/// What a judge calls a figure, and how a site has it.
+/// What a judge calls a metric, and how a site has it.
 pub(crate) type Judged = (&'static str, fn(&SiteTotals) -> u64);
 
 /// A file under `fixtures/`.
@@ -155,7 +155,7 @@ pub(crate) fn hard_profile() -> Profile {
     profile
 }
 
-/// Figures that are all different; the smallest has one live block without bytes and nothing else.
+/// Metrics that are all different; the smallest has one live block without bytes and nothing else.
 fn metrics(scale: u64) -> SiteTotals {
     SiteTotals {
         allocations: 7 * scale,

@@ -44,7 +44,7 @@ pub(crate) fn stack_of(profile: &Profile, stack: Option<StackId>) -> String {
     words.join(" ")
 }
 
-/// The figures by stack, as [`stack_of`] names it. Equal ones are added up.
+/// The metrics by stack, as [`stack_of`] names it. Equal ones are added up.
 pub(crate) fn sites(profile: &Profile) -> BTreeMap<String, SiteTotals> {
     let mut sites: BTreeMap<String, SiteTotals> = BTreeMap::new();
     for site in &profile.sites {
@@ -53,7 +53,7 @@ pub(crate) fn sites(profile: &Profile) -> BTreeMap<String, SiteTotals> {
     sites
 }
 
-/// One site of a made-up profile: its frames' functions, innermost first, and its figures.
+/// One site of a made-up profile: its frames' functions, innermost first, and its metrics.
 pub(crate) type Made = (Vec<u8>, SiteTotals);
 
 /// A profile of one process in which each function has one address; process totals are the sums of the sites.

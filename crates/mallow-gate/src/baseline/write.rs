@@ -20,7 +20,10 @@ impl Baseline {
         let mut parts = vec![
             ("environment", json(&EnvironmentLine::from(&self.environment))),
             ("figures", object(self.metrics())),
-            ("frames", object(frames.iter().map(|(key, frame)| (key.as_str(), json(&FrameLine::from(*frame)))))),
+            (
+                "frames",
+                object(frames.iter().map(|(key, frame)| (key.as_str(), json(&FrameLine::from(*frame))))),
+            ),
         ];
         if self.left_out.sites > 0 {
             parts.push(("left_out", json(&LeftOutLine::from(self.left_out))));

@@ -49,7 +49,7 @@ enum Metric {
 pub fn read_log(text: &str) -> Log {
     let mut log = Log::default();
     let mut file = None;
-    // The test of the last figure: a DEBUG line does not say whose it is.
+    // The test of the last metric: a DEBUG line does not say whose it is.
     let mut last: Option<usize> = None;
     for line in text.lines().map(str::trim) {
         if let Some(path) = path_of(line) {

@@ -31,7 +31,7 @@ pub(crate) fn places() -> Vec<Place> {
 /// What comes of the whole procedure: 20 iterations, 40 or 80 if they do not decide.
 #[derive(Clone, Debug)]
 pub(crate) struct Outcome {
-    /// The last judgement.
+    /// The last conclusion.
     pub(crate) conclusion: Conclusion,
     /// How many iterations it took.
     pub(crate) iterations: usize,

@@ -22,7 +22,7 @@ struct Document {
 #[error("{0}")]
 pub struct EarlierError(String);
 
-/// The figures of an earlier soak. `name` is the file's, for the error.
+/// The metrics of an earlier soak. `name` is the file's, for the error.
 ///
 /// # Errors
 /// It is no such document, or one of a soak that proves nothing.

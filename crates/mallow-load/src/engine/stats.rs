@@ -91,7 +91,7 @@ impl Stats {
         self.last_end = Some(self.last_end.map_or(end, |last| last.max(end)));
     }
 
-    /// The figures of all threads.
+    /// The metrics of all threads.
     pub(crate) fn metrics(tallies: &[Stats]) -> Metrics {
         let mut statuses = BTreeMap::new();
         let mut failures = BTreeMap::new();

@@ -1,6 +1,6 @@
-//! The running figures of each stack that allocates, and their state at the peak.
+//! The running metrics of each stack that allocates, and their state at the peak.
 //!
-//! A new peak would have to copy every site's live figures. Instead it raises a serial, and a site that is
+//! A new peak would have to copy every site's live metrics. Instead it raises a serial, and a site that is
 //! about to change for the first time since keeps a copy of its own: constant time for each event.
 
 use super::{LiveSite, SiteSummary};
@@ -8,7 +8,7 @@ use crate::{SiteTotals, StackId};
 
 const NO_SITE: u32 = u32::MAX;
 
-/// One stack's figures. What every event touches stands in the first cache line.
+/// One stack's metrics. What every event touches stands in the first cache line.
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
 pub(super) struct SiteMetrics {

@@ -1,6 +1,6 @@
 //! The live blocks of a pass, under the ids that the trace's writer gave them.
 //!
-//! A fold keeps 16 bytes for each block, without its time of birth; a pass needs that, and the allocation's number in
+//! An aggregator keeps 16 bytes for each block, without its time of birth; a pass needs that, and the allocation's number in
 //! its thread.
 
 use super::block::Block;
@@ -11,7 +11,7 @@ const NOT_LIVE: u32 = u32::MAX;
 /// In [`Blocks::free`]: no slot is free.
 const NO_SLOT: u32 = u32::MAX;
 
-/// A slab whose free list is last in, first out, as a fold's: the same events give the same ids.
+/// A slab whose free list is last in, first out, as an aggregator's: the same events give the same ids.
 #[derive(Debug)]
 pub(super) struct Blocks {
     slots: Vec<Block>,

@@ -8,7 +8,7 @@ use super::block::{Block, entry};
 use crate::{BlockId, StackId};
 use mallow_base::add_fields;
 
-/// Figures over chains.
+/// Metrics over chains.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChainTotals {
     /// Blocks that were resized at least once.
@@ -39,7 +39,7 @@ pub struct Growth {
 pub struct ChainSite {
     /// The stack that allocated the blocks first; none when none was taken.
     pub origin: Option<StackId>,
-    /// The figures.
+    /// The metrics.
     pub totals: ChainTotals,
 }
 

@@ -183,17 +183,17 @@ impl Pass {
             left.for_each(|(_, block)| histogram.lives(block));
         }
         let stack_of = |site: usize| self.sites.stack_of(site);
-        let (chains, chain_sites) = self.chains.map(|fold| fold.finish(stack_of)).unwrap_or_default();
+        let (chains, chain_sites) = self.chains.map(|it| it.finish(stack_of)).unwrap_or_default();
         Findings {
-            window_sites: self.window.map(|fold| fold.finish(stack_of)).unwrap_or_default(),
-            timeline: self.timeline.map(|fold| fold.finish(stack_of)),
+            window_sites: self.window.map(|it| it.finish(stack_of)).unwrap_or_default(),
+            timeline: self.timeline.map(|it| it.finish(stack_of)),
             histogram: self.histogram,
-            threads: self.threads.map(|fold| fold.threads).unwrap_or_default(),
+            threads: self.threads.map(|it| it.threads).unwrap_or_default(),
             chains,
             chain_sites,
-            temporary: self.temporary.map(|fold| fold.finish(stack_of)).unwrap_or_default(),
-            short_lived: self.short_lived.map(|fold| fold.finish(stack_of)).unwrap_or_default(),
-            trends: self.trends.map(|fold| fold.finish(stack_of)).unwrap_or_default(),
+            temporary: self.temporary.map(|it| it.finish(stack_of)).unwrap_or_default(),
+            short_lived: self.short_lived.map(|it| it.finish(stack_of)).unwrap_or_default(),
+            trends: self.trends.map(|it| it.finish(stack_of)).unwrap_or_default(),
         }
     }
 }

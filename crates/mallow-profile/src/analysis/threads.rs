@@ -4,7 +4,7 @@ use super::Window;
 use super::block::{Block, Death, entry};
 use mallow_base::add_fields;
 
-/// The figures of a thread.
+/// The metrics of a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadMetrics {
     /// Its allocations.
@@ -26,7 +26,7 @@ pub struct ThreadMetrics {
 }
 
 impl ThreadMetrics {
-    /// Adds another thread's figures.
+    /// Adds another thread's metrics.
     pub fn add(&mut self, other: &ThreadMetrics) {
         add_fields!(
             self, other; allocations, bytes, frees, frees_of_others, freed_by_others, temporary, live_blocks,
@@ -35,7 +35,7 @@ impl ThreadMetrics {
     }
 }
 
-/// The figures by thread, while events pass.
+/// The metrics by thread, while events pass.
 #[derive(Debug, Default)]
 pub(super) struct ThreadsAggregator {
     window: Window,

@@ -50,7 +50,7 @@ pub struct TimelineSite {
     pub series: Series,
 }
 
-/// What a site held at the latest peak, by the fold's way: a peak only raises a number, and a site writes down what it held
+/// What a site held at the latest peak, by the aggregator's way: a peak only raises a number, and a site writes down what it held
 /// when it changes for the first time after it.
 #[derive(Clone, Copy, Debug, Default)]
 struct AtPeak {

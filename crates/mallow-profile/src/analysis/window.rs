@@ -5,7 +5,7 @@ use super::block::{Block, Death, entry};
 use crate::StackId;
 use mallow_base::add_fields;
 
-/// Figures of a site in a window.
+/// Metrics of a site in a window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WindowMetrics {
     /// Allocations in the window.
@@ -31,12 +31,12 @@ pub struct WindowMetrics {
 pub struct WindowSite {
     /// The stack; none when none was taken.
     pub stack: Option<StackId>,
-    /// Its figures.
+    /// Its metrics.
     pub metrics: WindowMetrics,
 }
 
 impl WindowMetrics {
-    /// Adds another site's figures.
+    /// Adds another site's metrics.
     pub fn add(&mut self, other: &WindowMetrics) {
         add_fields!(
             self, other; allocations, bytes, frees, freed_bytes, live_blocks, live_bytes, kept_blocks,
@@ -45,7 +45,7 @@ impl WindowMetrics {
     }
 }
 
-/// The figures by site, while events pass.
+/// The metrics by site, while events pass.
 #[derive(Debug, Default)]
 pub(super) struct WindowAggregator {
     window: Window,
@@ -95,7 +95,7 @@ impl WindowAggregator {
         }
     }
 
-    /// The sites that have any figure.
+    /// The sites that have any metric.
     pub(super) fn finish(self, stack_of: impl Fn(usize) -> Option<StackId>) -> Vec<WindowSite> {
         let all = self.sites.into_iter().enumerate();
         all.filter(|(_, metrics)| *metrics != WindowMetrics::default())

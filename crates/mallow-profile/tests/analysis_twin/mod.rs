@@ -1,4 +1,4 @@
-//! A program kept whole: every event and every block, and each figure worked out from all of them.
+//! A program kept whole: every event and every block, and each metric worked out from all of them.
 
 use mallow_profile::analysis::{
     ChainSite, ChainTotals, Counts, Growth, Histogram, Level, Pass, ShortLivedSite, Slice, Slices,
@@ -124,24 +124,26 @@ impl Twin {
         }
     }
 
-    /// The fold's figures over the same events.
-    pub(crate) fn folded(&self) -> Summary {
-        let (mut fold, mut ids): (Aggregator, Vec<BlockId>) = (Aggregator::new(), Vec::new());
+    /// The aggregator's metrics over the same events.
+    pub(crate) fn summary(&self) -> Summary {
+        let (mut aggregator, mut ids): (Aggregator, Vec<BlockId>) = (Aggregator::new(), Vec::new());
         for event in &self.events {
             match *event {
                 Event::Alloc { thread, block, time_us } => {
                     let Block { stack, size, .. } = self.blocks[block];
-                    ids.push(fold.alloc(ThreadIndex(thread), StackId(stack), size, time_us));
+                    ids.push(aggregator.alloc(ThreadIndex(thread), StackId(stack), size, time_us));
                 }
-                Event::Free { thread, block, time_us } => fold.free(ThreadIndex(thread), ids[block], time_us),
+                Event::Free { thread, block, time_us } => {
+                    aggregator.free(ThreadIndex(thread), ids[block], time_us)
+                }
                 Event::Realloc { thread, old, block, time_us } => {
                     let Block { stack, size, .. } = self.blocks[block];
                     let id = ids[old];
-                    ids.push(fold.realloc(ThreadIndex(thread), id, StackId(stack), size, time_us));
+                    ids.push(aggregator.realloc(ThreadIndex(thread), id, StackId(stack), size, time_us));
                 }
             }
         }
-        fold.finish(self.end_us())
+        aggregator.finish(self.end_us())
     }
 
     pub(crate) fn end_us(&self) -> u64 {

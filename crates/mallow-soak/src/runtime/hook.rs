@@ -34,7 +34,7 @@ struct Connection {
     answer: Option<RuntimeMetrics>,
 }
 
-/// One answer. Figures that are no numbers are left out.
+/// One answer. Metrics that are no numbers are left out.
 #[derive(Deserialize)]
 struct Answer {
     runtime: String,

@@ -26,7 +26,7 @@ pub(super) struct Jvms {
 }
 
 impl Jvms {
-    /// Lets the JVMs among `pids` collect one after the other, and asks for their figures.
+    /// Lets the JVMs among `pids` collect one after the other, and asks for their metrics.
     pub(super) fn collect(&mut self, pids: &[u32], deadline: Instant) -> Vec<RuntimeMetrics> {
         let mut all = Vec::new();
         for &pid in pids.iter().filter(|&&pid| is_jvm(pid)) {

@@ -8,7 +8,7 @@ use super::likeness::{Weights, agreement, is_plausible};
 use super::split;
 use super::state::{Rounds, Side};
 
-/// Pairs of one group that are weighed against each other; above, nodes are paired in the order of their figures.
+/// Pairs of one group that are weighed against each other; above, nodes are paired in the order of their metrics.
 const PAIRS_MAX: usize = 1 << 14;
 
 /// Pairs the nodes of a group, the most alike first, or puts all of them together when sites were split or joined.

@@ -1,4 +1,4 @@
-//! How much two sites are alike, in thousandths: by their figures, by their names, by the sequence of their frames.
+//! How much two sites are alike, in thousandths: by their metrics, by their names, by the sequence of their frames.
 //!
 //! Everything is counted in integers, so that the same input gives the same answer on every machine.
 
@@ -7,17 +7,17 @@ use super::node::{NameId, Node};
 /// The whole: two things are the same.
 pub(super) const ALIKE: u32 = 1000;
 
-/// Figures that agree at least so well count as the same site's, seen twice: warm caches and hash seeds move
-/// figures by a few per cent, another use of memory moves them by factors.
+/// Metrics that agree at least so well count as the same site's, seen twice: warm caches and hash seeds move
+/// metrics by a few per cent, another use of memory moves them by factors.
 pub(super) const METRICS_AGREE: u32 = 800;
 
-/// The smaller of two figures over the larger.
+/// The smaller of two metrics over the larger.
 pub(super) fn ratio(a: u64, b: u64) -> u32 {
     let (small, large) = (a.min(b), a.max(b));
     if large == 0 { ALIKE } else { (u128::from(small) * u128::from(ALIKE) / u128::from(large)) as u32 }
 }
 
-/// The mean over both figures.
+/// The mean over both metrics.
 pub(super) fn agreement(a: [u64; 2], b: [u64; 2]) -> u32 {
     u32::midpoint(ratio(a[0], b[0]), ratio(a[1], b[1]))
 }

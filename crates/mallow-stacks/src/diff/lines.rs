@@ -1,7 +1,7 @@
 //! Which call of a function is which: nodes with the same functions, told apart by their lines.
 //!
 //! Lines move, but calls keep their order. So both sides are put in the order of their lines, and the best
-//! alignment that keeps the order is taken: the one with the most pairs whose figures and lines agree. Equal
+//! alignment that keeps the order is taken: the one with the most pairs whose metrics and lines agree. Equal
 //! lines alone prove nothing: where everything moved by ten lines, line 20 is another call than before.
 
 use super::likeness::{ALIKE, agreement};

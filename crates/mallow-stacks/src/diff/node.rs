@@ -31,7 +31,7 @@ pub(super) struct Node {
     pub(super) frames: Vec<Token>,
     /// Indices into the side's sites.
     pub(super) sites: Vec<usize>,
-    /// The two figures by which likeness is judged.
+    /// The two metrics by which likeness is judged.
     pub(super) metrics: [u64; 2],
 }
 

@@ -27,14 +27,14 @@ const METRICS_NEAR: u32 = 250;
 struct Evidence {
     /// In how many patterns they stand at the same place.
     patterns: u32,
-    /// The sum over patterns of how well the figures agree.
+    /// The sum over patterns of how well the metrics agree.
     agreement: u32,
     /// Whether a known function is called by both somewhere.
     calls_known: bool,
 }
 
 impl Evidence {
-    /// Where a known function is called from the same callers' place, or the figures are the same, nothing
+    /// Where a known function is called from the same callers' place, or the metrics are the same, nothing
     /// else is likely. Else the names have to tell.
     fn suffices(&self, names_alike: u32) -> bool {
         let agrees = |least: u32| self.agreement >= least.saturating_mul(self.patterns);
@@ -103,7 +103,7 @@ fn patterns(rounds: &Rounds<'_>, known: &SharedNames) -> Vec<(Vec<usize>, Vec<us
     groups
 }
 
-/// For each pair of unknown names of one pattern: the best agreement of figures, and whether a known function
+/// For each pair of unknown names of one pattern: the best agreement of metrics, and whether a known function
 /// is called.
 fn suggestions(
     rounds: &Rounds<'_>,

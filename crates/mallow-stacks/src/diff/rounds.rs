@@ -78,7 +78,7 @@ impl Rounds<'_> {
         self.close();
     }
 
-    /// A round over nodes that are roughly the same: figures have a say.
+    /// A round over nodes that are roughly the same: metrics have a say.
     fn by_group(&mut self, level: Level, weights: &Weights, key: impl Fn(&Self, &Node, Side) -> Vec<NameId>) {
         for (before, after) in self.groups(key) {
             for (before, after) in group::pair(self, weights, &before, &after) {

@@ -15,11 +15,11 @@ use rustc_hash::FxHashMap;
 const NEAR: usize = 4;
 /// That frame must stand among so many from the leaf on at least one side.
 const NEAREST: usize = 2;
-/// Where very many sites share a function near the leaf: those nearest by figures, on either side.
+/// Where very many sites share a function near the leaf: those nearest by metrics, on either side.
 const BUCKET_HALF: usize = 32;
 /// Candidates of a site that are aligned, the most promising first.
 const ALIGNED_MAX: usize = 24;
-/// With exactly the same figures and the same leaf, stacks that are less alike may be the same: called from
+/// With exactly the same metrics and the same leaf, stacks that are less alike may be the same: called from
 /// elsewhere.
 const STACKS_ALIKE_EQUAL: u32 = 350;
 
@@ -38,7 +38,7 @@ pub(super) fn pair(rounds: &mut Rounds<'_>, weights: &Weights) {
         candidates.truncate(ALIGNED_MAX);
         found.extend(candidates.into_iter().filter_map(|(_, a)| open.worth(rounds, weights, b, a)));
     }
-    // The most alike first; of equally alike stacks those whose figures agree; then in the order of the nodes.
+    // The most alike first; of equally alike stacks those whose metrics agree; then in the order of the nodes.
     found.sort_unstable_by_key(|pair| {
         (std::cmp::Reverse((pair.likeness, pair.agreement)), pair.before, pair.after)
     });
@@ -66,7 +66,7 @@ struct Open {
     /// The same in the order of the names, for bounds.
     sorted_before: Vec<Vec<NameId>>,
     sorted_after: Vec<Vec<NameId>>,
-    /// For each name near a leaf: positions in `after`, by figure.
+    /// For each name near a leaf: positions in `after`, by metric.
     by_name: FxHashMap<NameId, Vec<(u64, usize)>>,
 }
 

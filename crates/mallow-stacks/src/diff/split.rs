@@ -5,7 +5,7 @@ use super::node::{NameId, Node, Sides};
 use super::state::{Match, Rounds, SharedNames, Side};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// By how much figures differ, added over what is looked at, without regard to the sign.
+/// By how much metrics differ, added over what is looked at, without regard to the sign.
 type Variation = [u128; 2];
 
 /// Whether it explains more to take all nodes of a group together than to pair them: at most half of the

@@ -12,13 +12,13 @@ use mallow_gate::result::{Outcome, Position, TestResult};
 use mallow_view::check::{ChangeRow, changes, conclusion, lacks_lines, largest, left, site_metrics, varying};
 use std::cmp::Reverse;
 
-/// Columns of a figure before a stack, so that sections stand under each other.
+/// Columns of a metric before a stack, so that sections stand under each other.
 const METRIC_COLUMNS_MIN: usize = 9;
 
 /// Columns before a stack as a rule.
 const STACK_INDENT: usize = METRIC_COLUMNS_MIN + 4;
 
-/// A figure, and the stack that it is of.
+/// A metric, and the stack that it is of.
 struct Row<'a> {
     metric: String,
     /// Before the stack, when it was matched with one that is only alike.
@@ -54,7 +54,7 @@ pub(crate) fn lines(test: &TestResult, limit: usize, style: Style) -> Vec<String
     out
 }
 
-/// What a reader of the figures should see, whatever the verdict.
+/// What a reader of the metrics should see, whatever the verdict.
 pub(crate) fn notes(test: &TestResult, style: Style) -> Vec<String> {
     let notes = test.measurement.iter().flat_map(|measurement| &measurement.notes);
     let lines = notes.flat_map(|note| told(note, style.width));
@@ -244,7 +244,7 @@ fn amount(blocks: u64, bytes: u64, descriptors: u64) -> String {
     parts.join(", ")
 }
 
-/// Figures in a column, stacks in what is left of the width.
+/// Metrics in a column, stacks in what is left of the width.
 fn table(rows: &[Row<'_>], style: Style) -> Vec<String> {
     let columns = rows.iter().map(|row| row.metric.columns()).max().unwrap_or(0).max(METRIC_COLUMNS_MIN);
     let of_row = |row: &Row<'_>| {

@@ -1,4 +1,4 @@
-//! How a check's figures are written: in full for a run, in thousandths for an operation.
+//! How a check's metrics are written: in full for a run, in thousandths for an operation.
 
 use crate::{diff, grouped};
 use mallow_gate::measurement::Metric;
@@ -24,7 +24,7 @@ pub(crate) fn change(metric: Metric, difference: i128, ops: Option<NonZeroU64>) 
     format!("{text}/{}", each(ops))
 }
 
-/// What figures are divided by, behind a slash.
+/// What metrics are divided by, behind a slash.
 pub(crate) fn each(ops: Option<NonZeroU64>) -> &'static str {
     if ops.is_some() { "op" } else { "run" }
 }
@@ -40,7 +40,7 @@ pub(crate) fn per_operation(conclusion: &Conclusion, ops: Option<NonZeroU64>) ->
     ops.filter(|ops| ops.get() > 1).map(per).unwrap_or_default()
 }
 
-/// `2,000 → 3,000`, or one figure where there is no baseline or nothing changed.
+/// `2,000 → 3,000`, or one metric where there is no baseline or nothing changed.
 pub(crate) fn from_baseline(conclusion: &Conclusion) -> String {
     let now = grouped(conclusion.spread.min);
     match conclusion.reference {

@@ -1,7 +1,7 @@
 //! A check as SwiftNIO's allocation counter tests print it, for scripts that read that.
 //!
 //! Four lines and a list of the runs per test, as `scaffolding.swift` of SwiftNIO's framework prints them since its runs
-//! became a struct. Every figure is the least of its own over the runs, but for descriptors: there the first run that
+//! became a struct. Every metric is the least of its own over the runs, but for descriptors: there the first run that
 //! left some counts. Verdicts are not part of that output; [`verdicts`] tells them beside it.
 
 use super::details::told;

@@ -139,7 +139,7 @@ impl Page<'_> {
         printable(&parts.join(", "))
     }
 
-    /// Whether there is a test whose figures an update would take over.
+    /// Whether there is a test whose metrics an update would take over.
     pub(crate) fn has_metrics_to_accept(&self) -> bool {
         let is_open = |test: &TestResult| match test.outcome {
             Outcome::Improved | Outcome::Stale | Outcome::Missing => true,
@@ -208,7 +208,7 @@ impl Columns {
     }
 }
 
-/// A test's figures; none where nothing was measured.
+/// A test's metrics; none where nothing was measured.
 fn cells(test: &TestResult) -> Option<[String; 5]> {
     let allocations = conclusion(test, Metric::Allocations)?;
     let least = |metric| {

@@ -39,7 +39,7 @@ fn a_limit_cuts_stacks_but_not_sums() {
     assert!(text.contains("\n           … 1 more\n"), "{text}");
 }
 
-/// Lines that cannot be told apart are one, with the figure of all: 2, 5 and 9 in the three runs, and two blocks left.
+/// Lines that cannot be told apart are one, with the metric of all: 2, 5 and 9 in the three runs, and two blocks left.
 #[test]
 fn stacks_that_look_the_same_are_one_row() {
     let mut result = sample::fine();

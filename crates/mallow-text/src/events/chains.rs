@@ -7,7 +7,7 @@ use mallow_profile::analysis::ChainTotals;
 use mallow_view::Measure;
 use mallow_view::chains::Chains;
 
-/// The figures over all chains, and two lines for each site.
+/// The metrics over all chains, and two lines for each site.
 pub(super) fn chains(page: &Page<'_>, found: &Chains) -> Vec<String> {
     let totals = &found.totals;
     let word = page.style.bold("realloc chains");

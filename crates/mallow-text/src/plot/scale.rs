@@ -1,8 +1,8 @@
-//! From figures to places on an axis, with round figures beside it.
+//! From values to places on an axis, with round numbers beside it.
 
 use mallow_base::Bytes;
 
-/// How an axis writes its figures.
+/// How an axis writes its metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Unit {
     /// `1500`, `20 k`, `3 M`.
@@ -14,7 +14,7 @@ pub(crate) enum Unit {
     Seconds,
 }
 
-/// An axis: its ends, and how far apart its figures are.
+/// An axis: its ends, and how far apart its metrics are.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Scale {
     from: f64,
@@ -23,7 +23,7 @@ pub(crate) struct Scale {
     unit: Unit,
 }
 
-/// Figures across a drawing are wide, so there are fewer.
+/// Metrics across a drawing are wide, so there are fewer.
 const STEPS_ACROSS: f64 = 7.0;
 /// The least share of its level that a scale spans: noise of a flat curve must not look like mountains.
 const SPAN_MIN: f64 = 0.1;
@@ -116,7 +116,7 @@ fn unit_of_bytes(value: f64) -> f64 {
     unit
 }
 
-/// All figures of an axis have the unit of its end, and whole figures where the step allows them.
+/// All numbers of an axis have the unit of its end, and whole ones where the step allows them.
 fn bytes(value: f64, step: f64, most: f64) -> String {
     const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     let unit = unit_of_bytes(most);

@@ -1,4 +1,4 @@
-//! Program points: every figure of a site, in a small grid above its stack.
+//! Program points: every metric of a site, in a small grid above its stack.
 
 use super::{LIMIT, Page, average_size};
 use crate::wording::Columns;
@@ -29,7 +29,7 @@ impl Cells {
 }
 
 impl Page<'_> {
-    /// The top sites with all their figures.
+    /// The top sites with all their metrics.
     pub(super) fn points(&self, sites: &Sites<'_>, key: SortKey) -> Vec<String> {
         let limit = self.view.limit.unwrap_or(LIMIT);
         let concerned: Vec<&SiteRow> = sites.rows.iter().filter(|row| key.concerns(&row.totals)).collect();
@@ -136,7 +136,7 @@ impl Page<'_> {
         })
     }
 
-    /// A site's, or many sites', figures in one line of at most `width` columns; what does not fit is left out.
+    /// A site's, or many sites', metrics in one line of at most `width` columns; what does not fit is left out.
     pub(super) fn metrics_in_short(&self, totals: &SiteTotals, key: SortKey, width: usize) -> String {
         let known = &self.profile.known;
         let point = Point::of(totals, &self.profile.recording, known);
@@ -172,7 +172,7 @@ impl Page<'_> {
     }
 }
 
-/// Figures of what is live at a moment, each with the whole that it is a part of; what is none is not told.
+/// Metrics of what is live at a moment, each with the whole that it is a part of; what is none is not told.
 fn live_cells(
     label: &'static str,
     bytes: (Option<u64>, Option<u64>),

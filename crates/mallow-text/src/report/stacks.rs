@@ -1,4 +1,4 @@
-//! The top sites by one figure, with their stacks.
+//! The top sites by one metric, with their stacks.
 
 use super::leaks;
 use super::{LIMIT, Page, average_size};
@@ -50,7 +50,7 @@ impl Page<'_> {
         }
     }
 
-    /// What else is worth knowing of a site that leaks, below its figures.
+    /// What else is worth knowing of a site that leaks, below its metrics.
     fn leak_notes(&self, key: SortKey, row: &SiteRow) -> Vec<String> {
         if key.weight() != Measure::Leaked {
             return Vec::new();
@@ -104,7 +104,7 @@ impl Page<'_> {
         cut(stack, max).iter().map(piece).collect()
     }
 
-    /// What else is worth knowing of a site in a table of one figure.
+    /// What else is worth knowing of a site in a table of one metric.
     fn detail(&self, key: SortKey, totals: &SiteTotals) -> String {
         let known = &self.profile.known;
         let calls = metric(Measure::Allocations, totals.allocations);

@@ -1,4 +1,4 @@
-//! Trees of calls: figures in fixed columns on the left, so that they can be compared down the page, the drawing
+//! Trees of calls: metrics in fixed columns on the left, so that they can be compared down the page, the drawing
 //! between them and the names.
 
 use super::Page;
@@ -8,7 +8,7 @@ use mallow_base::Percent;
 use mallow_view::TreeLayout;
 use mallow_view::{Direction, Rest, Sites, SortKey, TreeNode, Under, tree};
 
-/// Columns of a figure and its share.
+/// Columns of a metric and its share.
 const METRICS_WIDTH: usize = 20;
 
 /// A line below a node: one of its children, or what stands for several.
@@ -90,7 +90,7 @@ impl Page<'_> {
         }
     }
 
-    /// A branch among others: its calls, and its other figures below them.
+    /// A branch among others: its calls, and its other metrics below them.
     fn child(&self, node: &TreeNode<'_>, view: TreeLayout, branch: &Branch<'_>, out: &mut Vec<String>) {
         let next = branch.next();
         let mut calls = self.calls(&node.frames, self.room(&next)).into_iter();
@@ -106,7 +106,7 @@ impl Page<'_> {
         self.branches(node, view, &next, out);
     }
 
-    /// The only branch: its figures say what did not come this way.
+    /// The only branch: its metrics say what did not come this way.
     fn goes_on(&self, node: &TreeNode<'_>, view: TreeLayout, prefix: &str, out: &mut Vec<String>) {
         let mut calls = self.calls(&node.frames, self.room(prefix)).into_iter();
         let name = calls.next().unwrap_or_default();
@@ -127,12 +127,12 @@ impl Page<'_> {
         self.style.width.saturating_sub(METRICS_WIDTH + prefix.columns())
     }
 
-    /// A line without figures.
+    /// A line without metrics.
     fn below(&self, prefix: &str, text: &str) -> String {
         format!("{:METRICS_WIDTH$}{prefix}{text}", "").trim_end().to_owned()
     }
 
-    /// A node's figure, its share, and what it is.
+    /// A node's metric, its share, and what it is.
     fn node_line(&self, under: &Under, key: SortKey, text: &str) -> String {
         let measure = key.weight();
         let part = measure.of_site(&under.totals);

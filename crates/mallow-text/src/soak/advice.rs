@@ -1,4 +1,4 @@
-//! What stands beside the verdict in sentences: what would decide an open one, on which plane it rests when that is not the live heap,
+//! What stands beside the verdict in sentences: what would decide an open one, on which series it rests when that is not the live heap,
 //! and where to look for what no stack tells of. Nothing is advised that the run at hand has tried, or that cannot help.
 
 use super::metrics::bytes_in_words;
@@ -77,7 +77,7 @@ fn requests_of_an_iteration(report: &SoakReport) -> f64 {
     requests.get(requests.len() / 2).copied().unwrap_or(1000) as f64
 }
 
-/// Rounded up to two digits: a figure that people type.
+/// Rounded up to two digits: a metric that people type.
 fn two_digits(value: f64) -> u64 {
     let unit = 10f64.powf((value.max(1.0).log10().floor() - 1.0).max(0.0));
     ((value / unit).ceil() * unit) as u64

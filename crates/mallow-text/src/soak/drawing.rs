@@ -68,7 +68,7 @@ fn curve(name: &str, colour: usize, is_right: bool, points: Vec<(f64, f64)>) -> 
     Curve { name: name.into(), is_right, points, stroke: Stroke::Line, colour }
 }
 
-/// The trend of the judged plane over its window, as a line through the middle of what was seen there.
+/// The trend of the judged series over its window, as a line through the middle of what was seen there.
 fn trend(report: &SoakReport, has_heap: bool) -> Option<Curve> {
     let (basis, trend) = (report.conclusion.basis, report.conclusion.trend());
     let seen = report.evidence.observations.get(report.conclusion.window.clone())?;

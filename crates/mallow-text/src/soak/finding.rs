@@ -48,13 +48,13 @@ fn every(per_request: f64) -> String {
     }
 }
 
-/// A compared plane that is worse, as a sentence.
+/// A compared series that is worse, as a sentence.
 pub(crate) fn worse(series: &Series) -> String {
     let [before, after] = [series.before, series.after].map(|value| of_series(series.unit, value));
     format!("Worse than before: {} {after}, was {before}.", series.name)
 }
 
-/// A figure of a comparison with its unit.
+/// A metric of a comparison with its unit.
 pub(crate) fn of_series(unit: &str, value: f64) -> String {
     match unit {
         "B" => size(value),

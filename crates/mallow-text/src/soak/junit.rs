@@ -1,4 +1,4 @@
-//! A soak as JUnit's XML: a case for the verdict, one for each finding, one for each compared plane.
+//! A soak as JUnit's XML: a case for the verdict, one for each finding, one for each compared series.
 //!
 //! What is inconclusive or invalid is an error: nobody may take it for a pass.
 

@@ -32,7 +32,7 @@ pub struct Live {
     doing: &'static str,
 }
 
-/// A figure over time, thinned out as it grows.
+/// A metric over time, thinned out as it grows.
 #[derive(Debug, Default)]
 struct Phases {
     values: Vec<f64>,

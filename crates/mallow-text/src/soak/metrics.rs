@@ -1,4 +1,4 @@
-//! How a soak's figures are written: bytes for each request, sizes that may have fallen, long times.
+//! How a soak's metrics are written: bytes for each request, sizes that may have fallen, long times.
 
 use crate::grouped;
 use mallow_base::{Bytes, Micros};
@@ -47,7 +47,7 @@ pub(crate) fn long_time(seconds: f64) -> String {
     }
 }
 
-/// A level of a plane.
+/// A level of a series.
 pub(crate) fn level(row: &SeriesRow, value: f64) -> String {
     match row.unit {
         SeriesUnit::Bytes => size(value),

@@ -1,4 +1,4 @@
-//! A soak for people: the verdict first, what grows, every plane, what to do next.
+//! A soak for people: the verdict first, what grows, every series, what to do next.
 
 use super::metrics::{course, level, micros, signed_size, size, small};
 use super::{advice, finding, sentence};
@@ -266,7 +266,7 @@ impl Page<'_> {
     }
 }
 
-/// Lines of a sentence in which no figure is parted from its unit.
+/// Lines of a sentence in which no metric is parted from its unit.
 fn firm_lines(text: &str, width: usize) -> Vec<String> {
     /// Stands for a blank while lines are broken.
     const FIRM: char = '\u{1}';
@@ -316,7 +316,7 @@ fn latency(row: &LatencyRow) -> String {
     format!("{name:<23}{}", told.collect::<Vec<_>>().join("  "))
 }
 
-/// Every compared plane.
+/// Every compared series.
 pub(crate) fn comparison_rows(comparison: &Comparison, style: Style) -> Vec<String> {
     let against = cut_start(&printable(&comparison.baseline), style.width.saturating_sub(9));
     let head = format!("{:<24}{:>13}{:>13}{:>15}", "", "before", "now", "difference");

@@ -7,7 +7,7 @@ use crate::varint::{put, zigzag};
 
 /// Gathers one process's events, in the order in which they happened, into the payload of a chunk.
 ///
-/// Threads, blocks and stacks are plain indices: the dense thread index, the block id that the fold gave, the stack
+/// Threads, blocks and stacks are plain indices: the dense thread index, the block id that the aggregator gave, the stack
 /// node's id (`u32::MAX` for none). Times are microseconds since the recording's start and may step back.
 #[derive(Debug)]
 pub struct EventEncoder {

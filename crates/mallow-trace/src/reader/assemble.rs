@@ -9,14 +9,14 @@ use mallow_profile::{
 };
 use std::collections::BTreeMap;
 
-/// The profile of parts whose figures are all folded.
+/// The profile of parts whose metrics are all known.
 pub(super) fn profile(parts: Parts) -> Profile {
     let mut locations = Locations::default();
     parts.symbols.iter().for_each(|symbols| locations.add_symbols(symbols));
     drop(parts.symbols);
     let mut profile = Profile::default();
-    // A file that was cut off before its first events knows of no figure that it is 0.
-    let has_metrics = parts.processes.iter().any(|(_, process)| process.folded.is_some());
+    // A file that was cut off before its first events knows of no metric that it is 0.
+    let has_metrics = parts.processes.iter().any(|(_, process)| process.summary.is_some());
     let is_known = has_metrics || (parts.processes.is_empty() && parts.end.is_some());
     for (index, process) in parts.processes {
         let nodes = locations.of_nodes(index, &process.stacks, &process.modules);
@@ -44,15 +44,15 @@ fn add_process(profile: &mut Profile, process: ProcessParts, nodes: Vec<Location
         parent: node.parent.map(|parent| StackId(base + parent)),
         location,
     }));
-    let folded = process.folded.unwrap_or_default();
-    profile.sites.extend(folded.sites.iter().map(|site| Site {
+    let summary = process.summary.unwrap_or_default();
+    profile.sites.extend(summary.sites.iter().map(|site| Site {
         process: index,
         stack: (site.stack != Aggregator::NO_STACK).then(|| StackId(base + site.stack.0)),
         totals: site.totals,
     }));
     // Nobody saw the end: the process lived at least as long as it allocated.
     let last_us =
-        folded.sites.iter().map(|site| site.totals.last_us).max().unwrap_or(process.start.started_us);
+        summary.sites.iter().map(|site| site.totals.last_us).max().unwrap_or(process.start.started_us);
     profile.processes.push(Process {
         pid: process.start.pid,
         parent_pid: process.start.parent_pid,
@@ -60,24 +60,24 @@ fn add_process(profile: &mut Profile, process: ProcessParts, nodes: Vec<Location
         started_us: process.start.started_us,
         ended_us: process.end.map_or(last_us.max(process.last_event_us), |end| end.ended_us),
         exit: process.end.and_then(|end| end.exit),
-        totals: folded.totals,
-        peak_us: folded.peak_us,
+        totals: summary.totals,
+        peak_us: summary.peak_us,
         events_lost: process.end.map_or(0, |end| end.events_lost),
-        frees_unmatched: folded.frees_unmatched,
-        threads: threads_of(&folded, process.threads),
+        frees_unmatched: summary.frees_unmatched,
+        threads: threads_of(&summary, process.threads),
         samples: process.samples,
         live_samples: process.live_samples,
     });
 }
 
-/// The threads' figures with their names. Indices are dense, so one far beyond the others is a damage.
-fn threads_of(folded: &Summary, names: BTreeMap<u32, ThreadName>) -> Vec<Thread> {
+/// The threads' metrics with their names. Indices are dense, so one far beyond the others is a damage.
+fn threads_of(summary: &Summary, names: BTreeMap<u32, ThreadName>) -> Vec<Thread> {
     let metrics = |thread: &mallow_profile::ThreadSummary| Thread {
         allocations: thread.allocations,
         bytes: thread.bytes,
         ..Thread::default()
     };
-    let mut threads: Vec<Thread> = folded.threads.iter().map(metrics).collect();
+    let mut threads: Vec<Thread> = summary.threads.iter().map(metrics).collect();
     let count_max = threads.len() + names.len();
     for (index, name) in names {
         let index = index as usize;

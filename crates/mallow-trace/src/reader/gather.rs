@@ -22,7 +22,7 @@ pub(super) struct ProcessParts {
     pub(super) threads: BTreeMap<u32, ThreadName>,
     pub(super) samples: Vec<Sample>,
     pub(super) live_samples: Vec<LiveSample>,
-    pub(super) folded: Option<Summary>,
+    pub(super) summary: Option<Summary>,
     /// Where its events are.
     pub(super) events: Vec<u64>,
     /// When the last event was, where they had to be replayed.
@@ -119,7 +119,7 @@ impl Parts {
             ChunkKind::LIVE_SAMPLES => process.live_samples.extend(LiveSamples::decode(payload)?.samples),
             ChunkKind::PROCESS_END => process.end = Some(ProcessEnd::decode(payload)?),
             ChunkKind::FOLDED => {
-                process.folded = Some(process.with_known_stacks(Summary::decode(payload)?));
+                process.summary = Some(process.with_known_stacks(Summary::decode(payload)?));
             }
             _ => {}
         }
@@ -133,20 +133,20 @@ impl Parts {
 }
 
 impl ProcessParts {
-    /// Figures whose stacks were lost to a damage stay, as those of no stack.
-    fn with_known_stacks(&self, mut folded: Summary) -> Summary {
+    /// Metrics whose stacks were lost to a damage stay, as those of no stack.
+    fn with_known_stacks(&self, mut summary: Summary) -> Summary {
         let lost = |site: &SiteSummary| {
             site.stack != Aggregator::NO_STACK && site.stack.0 as usize >= self.stacks.len()
         };
-        if folded.sites.iter().any(lost) {
+        if summary.sites.iter().any(lost) {
             let (gone, mut known): (Vec<SiteSummary>, Vec<SiteSummary>) =
-                folded.sites.drain(..).partition(|site| lost(site) || site.stack == Aggregator::NO_STACK);
+                summary.sites.drain(..).partition(|site| lost(site) || site.stack == Aggregator::NO_STACK);
             let mut totals = SiteTotals::default();
             gone.iter().for_each(|site| totals.add(&site.totals));
             known.push(SiteSummary { stack: Aggregator::NO_STACK, totals });
-            folded.sites = known;
+            summary.sites = known;
         }
-        folded
+        summary
     }
 
     /// Adds stack nodes, unless some before them are missing.
@@ -161,8 +161,8 @@ impl ProcessParts {
 
     /// Fails when there were events and only their sums were kept.
     pub(super) fn require_events(&self) -> Result<(), TraceError> {
-        match &self.folded {
-            Some(folded) if self.events.is_empty() && *folded != Summary::default() => {
+        match &self.summary {
+            Some(summary) if self.events.is_empty() && *summary != Summary::default() => {
                 Err(TraceError::NoEvents)
             }
             _ => Ok(()),

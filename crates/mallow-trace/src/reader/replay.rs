@@ -32,7 +32,7 @@ impl Replay {
     }
 }
 
-/// Gives every process its figures: those whose sums are missing, and all of them when the sums were
+/// Gives every process its metrics: those whose sums are missing, and all of them when the sums were
 /// booked in another way than is wanted.
 pub(super) fn add_up_missing<R: Read + Seek>(
     scan: &mut Scan<R>,
@@ -42,7 +42,7 @@ pub(super) fn add_up_missing<R: Read + Seek>(
     let mut replays = Vec::new();
     let until = parts.damaged;
     for process in parts.processes.values_mut() {
-        if process.folded.is_some() && attribution == ReallocAttribution::OwnSite {
+        if process.summary.is_some() && attribution == ReallocAttribution::OwnSite {
             continue;
         }
         process.require_events()?;
@@ -52,7 +52,7 @@ pub(super) fn add_up_missing<R: Read + Seek>(
         let Checked { to: aggregator, events, last_us, .. } = checked;
         if events > 0 || stopped.is_some() {
             process.last_event_us = last_us;
-            process.folded = Some(aggregator.finish(process.end.map_or(last_us, |end| end.ended_us)));
+            process.summary = Some(aggregator.finish(process.end.map_or(last_us, |end| end.ended_us)));
             replays.push(Replay { pid: process.start.pid, events, last_us, stopped });
         }
     }

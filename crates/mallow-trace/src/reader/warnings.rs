@@ -1,4 +1,4 @@
-//! What a person should know before trusting a trace's figures.
+//! What a person should know before trusting a trace's metrics.
 
 use super::gather::{Parts, ProcessParts};
 use super::replay::Replay;
@@ -61,7 +61,7 @@ impl Parts {
 
 impl ProcessParts {
     fn warning(&self) -> Option<String> {
-        let lacks_metrics = self.folded.is_none();
+        let lacks_metrics = self.summary.is_none();
         lacks_metrics.then(|| {
             format!(
                 "no figures of process {} were kept: the trace ends or is damaged before them",

@@ -56,27 +56,27 @@ impl Writer {
     }
 }
 
-/// A process that runs: its events go to the fold and to the encoder.
+/// A process that runs: its events go to the aggregator and to the encoder.
 pub(crate) struct Running {
-    pub(crate) fold: Aggregator,
+    pub(crate) aggregator: Aggregator,
     pub(crate) encoder: EventEncoder,
 }
 
 impl Running {
     pub(crate) fn new() -> Running {
-        Running { fold: Aggregator::new(), encoder: EventEncoder::new() }
+        Running { aggregator: Aggregator::new(), encoder: EventEncoder::new() }
     }
 
     #[inline]
     pub(crate) fn alloc(&mut self, thread: u32, stack: u32, size: u64, time_us: u64) -> BlockId {
-        let block = self.fold.alloc(ThreadIndex(thread), StackId(stack), size, time_us);
+        let block = self.aggregator.alloc(ThreadIndex(thread), StackId(stack), size, time_us);
         self.encoder.alloc(thread, block.0, stack, size, time_us);
         block
     }
 
     #[inline]
     pub(crate) fn free(&mut self, thread: u32, block: BlockId, time_us: u64) {
-        self.fold.free(ThreadIndex(thread), block, time_us);
+        self.aggregator.free(ThreadIndex(thread), block, time_us);
         self.encoder.free(thread, block.0, time_us);
     }
 
@@ -88,7 +88,7 @@ impl Running {
         size: u64,
         time_us: u64,
     ) -> BlockId {
-        let block = self.fold.realloc(ThreadIndex(thread), old, StackId(stack), size, time_us);
+        let block = self.aggregator.realloc(ThreadIndex(thread), old, StackId(stack), size, time_us);
         self.encoder.realloc(thread, old.0, block.0, stack, size, time_us);
         block
     }

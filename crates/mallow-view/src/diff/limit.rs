@@ -20,7 +20,7 @@ use std::fmt;
 use std::num::NonZeroU64;
 use std::str::FromStr;
 
-/// More digits than a figure can have mean nothing.
+/// More digits than a metric can have mean nothing.
 const DIGITS_MAX: usize = 18;
 
 /// A limit on a measure.
@@ -68,7 +68,7 @@ impl std::error::Error for LimitError {}
 pub struct Verdict<M = Measure> {
     /// The limit.
     pub limit: Limit<M>,
-    /// The figures that it was held against.
+    /// The metrics that it was held against.
     pub change: Change,
     /// Whether the limit does not hold; none where a profile is not complete, so that nobody can tell.
     pub is_broken: Option<bool>,

@@ -53,7 +53,7 @@ impl<'a, W: Weights> Side<'a, W> {
         same.map(|module| module.path.as_str()).collect()
     }
 
-    /// The figure of all sites.
+    /// The metric of all sites.
     pub(super) fn total(&self, measure: W::Metric) -> u64 {
         self.sites.iter().map(|site| measure.of_site(&site.totals)).fold(0, u64::saturating_add)
     }

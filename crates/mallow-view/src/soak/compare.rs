@@ -8,10 +8,10 @@ use mallow_base::median;
 use mallow_evidence::{Comparison, Series, SoakReport};
 use mallow_growth::Trend;
 
-/// A figure with its confidence interval.
+/// A metric with its confidence interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Interval {
-    /// The figure.
+    /// The metric.
     pub value: f64,
     /// The lower end.
     pub low: f64,

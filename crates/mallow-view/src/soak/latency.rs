@@ -33,7 +33,7 @@ pub fn latencies(samples: &[Sample]) -> Vec<LatencyRow> {
 }
 
 fn row(metrics: &[LatencyMetrics], is_corrected: bool) -> Option<LatencyRow> {
-    // A figure that one iteration lacks is not one of all.
+    // A metric that one iteration lacks is not one of all.
     let all = |of: fn(&LatencyMetrics) -> Option<u64>| metrics.iter().map(of).collect::<Option<Vec<u64>>>();
     let middle = |of| all(of).and_then(|values| median(values.into_iter().map(|us| us as f64)));
     let row = LatencyRow {

@@ -48,7 +48,7 @@ impl Sum {
 }
 
 impl Blocks {
-    /// The blocks of a site's figures. What is not known is taken for none.
+    /// The blocks of a site's metrics. What is not known is taken for none.
     pub(super) fn of(totals: &SiteTotals, known: &Availability) -> Blocks {
         let if_known = |known, sum| if known { sum } else { Sum::default() };
         let peak = if_known(known.peak, Sum::with_a_block(totals.peak_blocks, totals.peak_bytes));

@@ -4,7 +4,7 @@
 //! heaptrack takes the first of equal peaks, so everything before has to stay below the peak. It counts a block as temporary when
 //! its free is the next event, and it compares pairs of size and stack, not blocks: where a block must not count, an event about another
 //! pair has to stand between. Some other block's allocation does; where no block fits below the peak, a free of
-//! [`Pair::NONE`] stands there, which changes no figure.
+//! [`Pair::NONE`] stands there, which changes no metric.
 
 use super::blocks::{Blocks, Sum};
 use super::tables::{Pair, Pairs};

@@ -62,7 +62,7 @@ impl Events {
         let (stack, block) = (pair.stack, pair.live.pop());
         match block {
             Some(block) => self.free(block, stack, is_latest),
-            // Changes no figure; our own export puts such a free where nothing else can stand between two events.
+            // Changes no metric; our own export puts such a free where nothing else can stand between two events.
             None if pair.size == 0 => {}
             None => self.free_unmatched(),
         }
@@ -114,7 +114,7 @@ impl Events {
         unmatched.into_iter().chain(overlaid)
     }
 
-    /// Ends the process and books its figures.
+    /// Ends the process and books its metrics.
     pub(super) fn finish(self, builder: &mut ProfileBuilder, process: ProcessIndex) {
         let folded = self.fold.finish(self.time_us);
         let state = builder.process(process);

@@ -1,4 +1,4 @@
-//! The entries of `heaptrack_print`'s text, as they are printed. What their figures mean is not decided here.
+//! The entries of `heaptrack_print`'s text, as they are printed. What their metrics mean is not decided here.
 //!
 //! With merged backtraces (the default) a group begins with its sum and the innermost frame that its entries share; its entries
 //! follow with the rest of their stacks, indented by four blanks. Behind the shared frame stand the calls that were inlined at it
@@ -15,7 +15,7 @@ const REPEATED_PER_LINE_MAX: u64 = 1024;
 /// What any file's may.
 const REPEATED_MIN: u64 = 1 << 20;
 
-/// A figure of an entry.
+/// A metric of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Metrics {
     /// Calls, and bytes live at the peak.
@@ -31,9 +31,9 @@ pub(crate) enum Metrics {
 /// A line of the file that is of interest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Item {
-    /// A stack, innermost first, with its figures.
+    /// A stack, innermost first, with its metrics.
     Entry(Metrics, Vec<Frame>),
-    /// A figure about the whole run, such as `total memory leaked` and `1.70K`.
+    /// A metric about the whole run, such as `total memory leaked` and `1.70K`.
     Total(String, String),
     /// `and 509 from 6 other places`.
     Omitted,
@@ -204,7 +204,7 @@ fn is_heading(text: &str) -> bool {
     is_title || is_total || text.starts_with("reading file ") || text.starts_with("finished reading ")
 }
 
-/// The figures of a line such as `12 calls with 3.40K peak consumption from:`, and whether it begins a group.
+/// The metrics of a line such as `12 calls with 3.40K peak consumption from:`, and whether it begins a group.
 fn metrics(text: &str) -> Option<(Metrics, bool)> {
     let is_group = !text.ends_with(':');
     let text = text.trim_end_matches(':').strip_suffix(" from")?;

@@ -1,4 +1,4 @@
-//! From sampled figures to estimates of all.
+//! From sampled metrics to estimates of all.
 
 use super::Metrics;
 
@@ -28,7 +28,7 @@ impl Sampling {
         Metrics { live_blocks, live_bytes, allocations, bytes }
     }
 
-    /// What people should know of such figures.
+    /// What people should know of such metrics.
     pub(crate) fn warnings(self, tool: &str) -> Vec<String> {
         match self {
             Sampling::None => Vec::new(),

@@ -1,5 +1,5 @@
 //! The heap tree of memcheck or helgrind in massif's format (`--xtree-memory` with a file name that ends in `.ms`): what stands as a
-//! snapshot is not a moment but a figure, such as all bytes ever allocated.
+//! snapshot is not a moment but a metric, such as all bytes ever allocated.
 
 use super::Head;
 use super::built::{add_site, builder_of, overgrown, process_of};
@@ -20,7 +20,7 @@ enum Metric {
     Frees,
 }
 
-/// Reads the trees, one figure after the other.
+/// Reads the trees, one metric after the other.
 pub(super) fn read(text: &mut Text<'_>, head: Head, names: &mut Names) -> Result<Imported, ImportError> {
     let mut trees: Vec<(Metric, Snapshot)> = Vec::new();
     while let Some(snapshot) = snapshot::next(text, head.clock, names)? {
@@ -81,11 +81,11 @@ impl Metric {
             Metric::Frees => &mut totals.frees,
             Metric::FreedBytes => return,
         };
-        // A figure comes once, but in a damaged file.
+        // A metric comes once, but in a damaged file.
         *sum = sum.saturating_add(count);
     }
 
-    /// What is freed has no figure of a site's own.
+    /// What is freed has no metric of a site's own.
     fn of_site(self, count: u64) -> Option<SiteTotals> {
         let mut site = SiteTotals::default();
         match self {

@@ -1,10 +1,10 @@
-//! Which of a sample's values is which figure.
+//! Which of a sample's values is which metric.
 
 use super::messages::Messages;
 use crate::pprof_proto::{ValueType, value};
 use mallow_profile::{Availability, SiteTotals};
 
-/// A figure that a value can be.
+/// A metric that a value can be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Metric {
     Allocations,
@@ -16,7 +16,7 @@ enum Metric {
     Temporary,
 }
 
-/// The figures by the place of their values.
+/// The metrics by the place of their values.
 #[derive(Debug, Default)]
 pub(super) struct Columns {
     metrics: Vec<Option<Metric>>,
@@ -56,7 +56,7 @@ impl Columns {
         }
     }
 
-    /// A sample's figures. Differences between profiles have negative ones, which no profile can hold.
+    /// A sample's metrics. Differences between profiles have negative ones, which no profile can hold.
     pub(super) fn totals(&self, values: &[i64]) -> SiteTotals {
         let mut totals = SiteTotals::default();
         for (metric, &value) in self.metrics.iter().zip(values) {

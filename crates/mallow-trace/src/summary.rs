@@ -1,4 +1,4 @@
-//! A process's figures as the recording's end folded them, so that a report need not replay events.
+//! A process's metrics as they were at the recording's end, so that a report need not replay events.
 //!
 //! Layout: the ten totals · peak_us · frees_unmatched · list of threads (allocations · bytes) · list of sites: the stack id as a
 //! signed difference to the one before (0; `u32::MAX` when no stack was taken), the twelve figures of [`site_columns`], and last_us as
@@ -10,7 +10,7 @@ use crate::varint::{DecodeError, Reader, put, zigzag};
 use crate::{ChunkKind, Payload};
 use mallow_profile::{SiteSummary, SiteTotals, StackId, Summary, ThreadSummary, Totals};
 
-/// A column: the figure, and what a reader expects there.
+/// A column: the metric, and what a reader expects there.
 type Column<'a> = (&'a mut u64, &'static str);
 
 /// The columns of a process's totals.
@@ -73,18 +73,18 @@ impl Payload for Summary {
 
     fn decode(payload: &[u8]) -> Result<Summary, DecodeError> {
         let mut reader = Reader::new(payload);
-        let mut folded = Summary::default();
-        for (metric, expected) in columns(&mut folded.totals) {
+        let mut summary = Summary::default();
+        for (metric, expected) in columns(&mut summary.totals) {
             *metric = reader.varint(expected)?;
         }
-        folded.peak_us = reader.varint("the peak's time")?;
-        folded.frees_unmatched = reader.varint("the unmatched frees")?;
-        folded.threads = reader.list(2, "the threads' figures", |reader| {
+        summary.peak_us = reader.varint("the peak's time")?;
+        summary.frees_unmatched = reader.varint("the unmatched frees")?;
+        summary.threads = reader.list(2, "the threads' figures", |reader| {
             let allocations = reader.varint("a thread's allocations")?;
             Ok(ThreadSummary { allocations, bytes: reader.varint("a thread's bytes")? })
         })?;
         let mut stack = 0u64;
-        folded.sites = reader.list(14, "the sites", |reader| {
+        summary.sites = reader.list(14, "the sites", |reader| {
             let start = *reader;
             stack = stack.wrapping_add(reader.signed("a site's stack")?);
             let id = u32::try_from(stack).map_err(|_| start.expected("a stack id of 32 bits"))?;
@@ -97,10 +97,10 @@ impl Payload for Summary {
         })?;
         // The first traces end here.
         if !reader.is_at_end() {
-            for site in &mut folded.sites {
+            for site in &mut summary.sites {
                 site.totals.live_blocks_at_max = reader.varint("a site's blocks at its own maximum")?;
             }
         }
-        Ok(folded)
+        Ok(summary)
     }
 }

@@ -124,13 +124,21 @@ fn the_guide_is_complete() {
         include_str!("../../../docs/guide/check.md"),
         include_str!("../../../docs/guide/soak.md"),
         include_str!("../../../docs/guide/gc-log.md"),
+        include_str!("../../../docs/guide/heap.md"),
     ]
     .concat();
-    for command in LowArgs::command().get_subcommands() {
-        assert!(guide.contains(&format!("mallow {}", command.get_name())), "{}", command.get_name());
+    assert_guide_names(&LowArgs::command(), "mallow", &guide);
+}
+
+fn assert_guide_names(command: &clap::Command, above: &str, guide: &str) {
+    for command in command.get_subcommands() {
+        let name =
+            command.get_bin_name().map_or_else(|| format!("mallow {}", command.get_name()), str::to_owned);
+        assert!(guide.contains(&name), "{name}");
         for flag in command.get_arguments().filter_map(|argument| argument.get_long()) {
-            assert!(guide.contains(&format!("--{flag}")), "{}: --{flag}", command.get_name());
+            assert!(guide.contains(&format!("--{flag}")), "{name}: --{flag}");
         }
+        assert_guide_names(command, guide);
     }
 }
 

@@ -132,13 +132,12 @@ fn the_guide_is_complete() {
 
 fn assert_guide_names(command: &clap::Command, above: &str, guide: &str) {
     for command in command.get_subcommands() {
-        let name =
-            command.get_bin_name().map_or_else(|| format!("mallow {}", command.get_name()), str::to_owned);
+        let name = format!("{above} {}", command.get_name());
         assert!(guide.contains(&name), "{name}");
         for flag in command.get_arguments().filter_map(|argument| argument.get_long()) {
             assert!(guide.contains(&format!("--{flag}")), "{name}: --{flag}");
         }
-        assert_guide_names(command, guide);
+        assert_guide_names(command, &name, guide);
     }
 }
 

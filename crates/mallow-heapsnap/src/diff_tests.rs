@@ -63,7 +63,7 @@ fn with_a_third_snapshot_only_what_stays_is_new() {
     let three = diff(&before, &after, Some(&later));
     assert_eq!((new_of(&three), three.new_sum.bytes), (vec![("B", 1, 30)], 30));
     let mut growth = Growth::default();
-    [&before, &after, &later].map(|graph| growth.add(graph));
+    [&before, &after, &later].iter().for_each(|graph| growth.add(graph));
     let classes = growth.classes();
     let of = |name: &str| classes.iter().find(|class| class.name == name).unwrap();
     assert_eq!((&of("B").objects[..], &of("C").bytes[..]), (&[0, 2, 1][..], &[0, 0, 50][..]));

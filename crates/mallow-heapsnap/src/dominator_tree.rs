@@ -40,22 +40,26 @@ impl DominatorTree {
             free[number] = place_of[number] + 1;
         }
         drop(free);
-        let mut tree = DominatorTree {
-            objects: vec![NONE; idoms.len()],
-            ends: vec![0; idoms.len()],
-            parents: vec![0; idoms.len()],
-            retained_bytes: Vec::new(),
-            places: vec![NONE; graph.len()],
+        // Each array is given up when the next one is made of it.
+        let len = idoms.len();
+        let by_place = |of: &dyn Fn(usize) -> u32| {
+            let mut column = vec![0; len];
+            place_of.iter().enumerate().for_each(|(number, place)| column[*place as usize] = of(number));
+            column
         };
-        for (number, place) in place_of.iter().enumerate() {
-            let at = *place as usize;
-            tree.objects[at] = objects[number];
-            tree.ends[at] = place + lens[number];
-            tree.parents[at] = place_of[idoms[number] as usize];
-            if number > 0 {
-                tree.places[objects[number] as usize] = *place;
-            }
+        let ends = by_place(&|number| place_of[number] + lens[number]);
+        drop(lens);
+        let parents = by_place(&|number| place_of[idoms[number] as usize]);
+        drop(idoms);
+        let mut places = vec![NONE; graph.len()];
+        for (object, place) in objects.iter().zip(&place_of).skip(1) {
+            places[*object as usize] = *place;
         }
+        let in_places = by_place(&|number| objects[number]);
+        drop(objects);
+        drop(place_of);
+        let mut tree =
+            DominatorTree { objects: in_places, ends, parents, retained_bytes: Vec::new(), places };
         tree.sum(graph);
         tree
     }

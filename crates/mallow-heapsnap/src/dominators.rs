@@ -7,7 +7,10 @@
 //! Everything happens in numbers: an object's number is its place in a depth-first search from the roots, which is 0. What lies
 //! together in a heap then lies together in the arrays. There are six arrays of four bytes an object, and each serves more than once:
 //! - `ancestor` is the search's parent until a vertex is linked, and the compressed path afterwards;
-//! - `idom` links the vertices of a bucket until they are taken out of it.
+//! - `idom` is where the predecessors of a vertex begin until it is linked, then links the vertices of a bucket until they are taken out of it.
+//!
+//! Of the predecessors only those with a higher number are kept. The others are not linked when they are asked for, so each would be its own
+//! best: the smallest is where the semidominator starts from.
 
 use crate::{Graph, ObjectId};
 
@@ -35,17 +38,19 @@ struct Search {
     parents: Vec<u32>,
 }
 
-/// Who refers to each number.
+/// Who refers to each number from above: the smaller ones are known to be no better than the smallest of them.
 struct Predecessors {
     starts: Vec<u32>,
     numbers: Vec<u32>,
+    /// The smallest one of each number, which is its parent in the search if no other is smaller.
+    smallest: Vec<u32>,
 }
 
 pub(crate) fn dominators(graph: &Graph) -> Dominators {
     let Search { objects, numbers, parents } = search(graph);
     let predecessors = predecessors(graph, &objects, &numbers);
     drop(numbers);
-    let (idoms, steps) = Forest::new(parents).dominators(&predecessors);
+    let (idoms, steps) = Forest::new(parents, predecessors).dominators();
     Dominators { objects, idoms, steps }
 }
 
@@ -99,7 +104,11 @@ fn predecessors(graph: &Graph, objects: &[u32], numbers: &[u32]) -> Predecessors
     };
     // Filled from behind, so that a count becomes a start by being filled.
     let mut starts = vec![0u32; objects.len() + 1];
-    each(&mut |_, to| starts[to as usize] += 1);
+    let mut smallest = vec![NONE; objects.len()];
+    each(&mut |from, to| {
+        smallest[to as usize] = smallest[to as usize].min(from);
+        starts[to as usize] += u32::from(from > to);
+    });
     let mut sum = 0;
     for start in &mut starts {
         sum += *start;
@@ -107,18 +116,13 @@ fn predecessors(graph: &Graph, objects: &[u32], numbers: &[u32]) -> Predecessors
     }
     let mut from_numbers = vec![0u32; sum as usize];
     each(&mut |from, to| {
-        let start = &mut starts[to as usize];
-        *start -= 1;
-        from_numbers[*start as usize] = from;
+        if from > to {
+            let start = &mut starts[to as usize];
+            *start -= 1;
+            from_numbers[*start as usize] = from;
+        }
     });
-    Predecessors { starts, numbers: from_numbers }
-}
-
-impl Predecessors {
-    fn of(&self, number: u32) -> &[u32] {
-        let at = number as usize;
-        &self.numbers[self.starts[at] as usize..self.starts[at + 1] as usize]
-    }
+    Predecessors { starts, numbers: from_numbers, smallest }
 }
 
 /// The paper's forest: vertices are linked to their parents in descending order of their numbers.
@@ -126,40 +130,53 @@ struct Forest {
     ancestor: Vec<u32>,
     semi: Vec<u32>,
     label: Vec<u32>,
+    /// Of a vertex that is linked at the place behind its own, so that where the predecessors of the next one end is still known.
+    idom: Vec<u32>,
+    predecessors: Vec<u32>,
     /// A path that is being compressed.
     path: Vec<u32>,
     steps: u64,
 }
 
 impl Forest {
-    fn new(parents: Vec<u32>) -> Forest {
-        let own: Vec<u32> = (0..parents.len() as u32).collect();
-        Forest { ancestor: parents, label: own.clone(), semi: own, path: Vec::new(), steps: 0 }
+    fn new(parents: Vec<u32>, predecessors: Predecessors) -> Forest {
+        Forest {
+            label: (0..parents.len() as u32).collect(),
+            ancestor: parents,
+            semi: predecessors.smallest,
+            idom: predecessors.starts,
+            predecessors: predecessors.numbers,
+            path: Vec::new(),
+            steps: 0,
+        }
     }
 
-    fn dominators(mut self, predecessors: &Predecessors) -> (Vec<u32>, u64) {
+    fn dominators(mut self) -> (Vec<u32>, u64) {
         let len = self.semi.len();
-        let mut idom = vec![0; len];
         let mut buckets = vec![NONE; len];
         for w in (1..len as u32).rev() {
-            for v in predecessors.of(w) {
-                let u = self.eval(*v, w + 1);
-                self.semi[w as usize] = self.semi[w as usize].min(self.semi[u as usize]);
+            let at = w as usize;
+            for predecessor in self.idom[at]..self.idom[at + 1] {
+                let u = self.eval(self.predecessors[predecessor as usize], w + 1);
+                self.semi[at] = self.semi[at].min(self.semi[u as usize]);
             }
-            let bucket = &mut buckets[self.semi[w as usize] as usize];
-            idom[w as usize] = *bucket;
+            let bucket = &mut buckets[self.semi[at] as usize];
+            self.idom[at + 1] = *bucket;
             *bucket = w;
             // From here on w is linked to its parent.
-            let parent = self.ancestor[w as usize];
+            let parent = self.ancestor[at];
             let mut v = std::mem::replace(&mut buckets[parent as usize], NONE);
             while v != NONE {
-                let next = idom[v as usize];
+                let next = self.idom[v as usize + 1];
                 let u = self.eval(v, w);
                 let is_deeper = self.semi[u as usize] < self.semi[v as usize];
-                idom[v as usize] = if is_deeper { u } else { parent };
+                self.idom[v as usize + 1] = if is_deeper { u } else { parent };
                 v = next;
             }
         }
+        let mut idom = self.idom;
+        idom.remove(0);
+        idom[0] = 0;
         for w in 1..len {
             if idom[w] != self.semi[w] {
                 idom[w] = idom[idom[w] as usize];
@@ -168,11 +185,9 @@ impl Forest {
         (idom, self.steps)
     }
 
-    /// The vertex of the smallest semidominator between `v` and the root of its tree. What is linked has a number from `linked` on.
+    /// The vertex of the smallest semidominator between `v`, which is linked, and the root of its tree. What is linked has a number from
+    /// `linked` on.
     fn eval(&mut self, v: u32, linked: u32) -> u32 {
-        if v < linked {
-            return v;
-        }
         self.compress(v, linked);
         self.label[v as usize]
     }

@@ -8,7 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Files that name a package of npm, its version and its checksum.
-const PINNED: &[&str] = &["crates/mallow-formats/tests/speedscope_app/pinned.json"];
+const PINNED: &[&str] = &[
+    "crates/mallow-formats/tests/devtools_worker/pinned.json",
+    "crates/mallow-formats/tests/speedscope_app/pinned.json",
+];
 
 struct Package {
     name: String,

@@ -41,6 +41,8 @@ pub enum Format {
     RubyHeap,
     /// A JVM's HPROF file.
     Hprof,
+    /// V8's `.heapsnapshot`.
+    V8Heap,
 }
 
 /// What a file tells of.
@@ -97,6 +99,7 @@ words! {
         GcTracer = "gc-tracer",
         RubyHeap = "ruby-heap",
         Hprof = "hprof",
+        V8Heap = "v8-heap",
     }
 }
 
@@ -121,6 +124,7 @@ impl Format {
             Format::GcTracer => "gc_tracer log",
             Format::RubyHeap => "Ruby heap dump",
             Format::Hprof => "JVM heap dump",
+            Format::V8Heap => "V8 heap snapshot",
         }
     }
 
@@ -129,7 +133,7 @@ impl Format {
         match self {
             Format::JemallocStats | Format::MallocInfo => Kind::AllocatorState,
             Format::GcTracer => Kind::GcLog,
-            Format::RubyHeap | Format::Hprof => Kind::Snapshot,
+            Format::RubyHeap | Format::Hprof | Format::V8Heap => Kind::Snapshot,
             _ => Kind::Profile,
         }
     }
@@ -144,6 +148,9 @@ impl Format {
         }
         if is_ruby_heap(bytes) {
             return Some(Format::RubyHeap);
+        }
+        if is_v8_heap(bytes) {
+            return Some(Format::V8Heap);
         }
         if bytes.contains(&0) || std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_some()) {
             return looks_like_pprof(bytes).then_some(Format::Pprof);
@@ -164,6 +171,20 @@ impl fmt::Display for Format {
 fn is_ruby_heap(bytes: &[u8]) -> bool {
     let start = bytes.trim_ascii_start();
     start.starts_with(b"{\"type\":\"") || start.starts_with(b"{\"address\":\"0x")
+}
+
+/// `{"snapshot":{"meta":{…"node_fields"…`, with blanks anywhere. Old versions of Chrome write a title before the description.
+fn is_v8_heap(bytes: &[u8]) -> bool {
+    let mut rest = bytes;
+    let tokens: [&[u8]; 4] = [b"{", b"\"snapshot\"", b":", b"{"];
+    let is_next = |token: &[u8]| match rest.trim_ascii_start().strip_prefix(token) {
+        Some(behind) => {
+            rest = behind;
+            true
+        }
+        None => false,
+    };
+    tokens.into_iter().all(is_next) && memchr::memmem::find(rest, b"\"node_fields\"").is_some()
 }
 
 fn of_text(text: &str) -> Option<Format> {
@@ -270,9 +291,12 @@ mod tests {
 
     #[test]
     fn a_beginning_tells_the_format() {
-        let cases: [(&[u8], Option<Format>); 24] = [
+        let cases: [(&[u8], Option<Format>); 27] = [
             (b"JAVA PROFILE 1.0.2\0\0\0\0\x08\0\0\x01", Some(Format::Hprof)),
             (b"{\"type\":\"ROOT\", \"root\":\"vm\", \"references\":[\"0x7", Some(Format::RubyHeap)),
+            (b"{\"snapshot\":{\"meta\":{\"node_fields\":[\"type\"", Some(Format::V8Heap)),
+            (b" { \"snapshot\"\n: { \"title\":\"x\",\"meta\" : {\"node_fields\":[\xff", Some(Format::V8Heap)),
+            (b"{\"snapshot\":{\"dhatFileVersion\":2", Some(Format::Dhat)),
             (b"{\"address\":\"0x7f\", \"type\":\"STRING\", \"file\":\"\xff", Some(Format::RubyHeap)),
             (b"\x89MALLOW\n\x01\0\0\0", Some(Format::Mallow)),
             (b"v 10500 3\nX ls\n", Some(Format::Heaptrack)),

@@ -58,9 +58,12 @@ fn read(source: Source<'_>, format: Format) -> Result<Imported, ImportError> {
         Format::Bpftrace => bpftrace::read(source.lines(format)),
         Format::HeaptrackPrint => heaptrack_print::read(source.lines(format)),
         Format::MemcheckXml => memcheck_xml::read(source),
-        Format::JemallocStats | Format::MallocInfo | Format::GcTracer | Format::RubyHeap | Format::Hprof => {
-            Err(ImportError::NotAProfile { format })
-        }
+        Format::JemallocStats
+        | Format::MallocInfo
+        | Format::GcTracer
+        | Format::RubyHeap
+        | Format::Hprof
+        | Format::V8Heap => Err(ImportError::NotAProfile { format }),
         Format::Heaptrack => heaptrack::read(source),
         Format::Dhat => dhat::read(source),
         Format::Massif => massif::read(source.lines(format)),

@@ -3,6 +3,7 @@
 mod blocks;
 mod hprof;
 pub(crate) mod ruby;
+pub(crate) mod v8;
 
 use crate::source::Source;
 use crate::{Format, ImportError};
@@ -26,6 +27,7 @@ pub(crate) fn of_source<'a>(
     match format {
         Format::RubyHeap => ruby::read(source),
         Format::Hprof => hprof::read(open),
+        Format::V8Heap => v8::read(source),
         _ => Err(ImportError::NotASnapshot { format }),
     }
 }

@@ -13,4 +13,5 @@ mod pprof;
 mod speedscope;
 mod stackdiff;
 mod text_stacks;
+mod v8_heap;
 mod valgrind_files;

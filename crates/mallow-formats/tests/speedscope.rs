@@ -1,6 +1,6 @@
 //! speedscope's own importer as the judge of what is written for it: all that its page knows and shows, without a browser.
 
-use crate::judges::{fixture_path, hard_profile};
+use crate::judges::{fixture_path, hard_profile, judge};
 use mallow_base::Frame;
 use mallow_formats::export::{ExportFormat, ExportOptions, write};
 use mallow_formats::open_profile;
@@ -11,22 +11,14 @@ use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 
-/// Where `cargo xtask packages` puts the package, in the version that it reads from the same file.
-fn package() -> std::path::PathBuf {
-    let pinned: Value = serde_json::from_str(include_str!("speedscope_app/pinned.json")).unwrap();
-    let folder = format!("{}-{}", pinned["name"].as_str().unwrap(), pinned["version"].as_str().unwrap());
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("judges").join(folder);
-    assert!(path.is_dir(), "{} is not there; `cargo xtask packages` fetches it", path.display());
-    path
-}
-
 /// What speedscope makes of a file, or all that it says about one that it does not take.
 fn opened(text: &str) -> Result<Value, String> {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(text.as_bytes()).unwrap();
     let driver = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/speedscope_app/drive.js");
     let mut node = Command::new("node");
-    let output = node.arg(driver).arg(package()).arg(file.path()).output();
+    let output =
+        node.arg(driver).arg(judge(include_str!("speedscope_app/pinned.json"))).arg(file.path()).output();
     let output = output.expect("node is installed, with `cargo xtask packages`");
     if output.status.success() {
         Ok(serde_json::from_slice(&output.stdout).unwrap())

@@ -26,6 +26,15 @@ pub(crate) fn fixture_path(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(path)
 }
 
+/// Where `cargo xtask packages` puts a package of npm, by what it reads as well.
+pub(crate) fn judge(pinned: &str) -> PathBuf {
+    let pinned: serde_json::Value = serde_json::from_str(pinned).unwrap();
+    let folder = format!("{}-{}", pinned["name"].as_str().unwrap(), pinned["version"].as_str().unwrap());
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("judges").join(folder);
+    assert!(path.is_dir(), "{} is not there; `cargo xtask packages` fetches it", path.display());
+    path
+}
+
 /// The table of a profile: a function counts once in a stack, however often it stands there.
 pub(crate) fn table_of(profile: &Profile, metric: fn(&SiteTotals) -> u64) -> Table {
     let mut table = Table::new();

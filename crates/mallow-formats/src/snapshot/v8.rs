@@ -1,0 +1,145 @@
+//! V8's `.heapsnapshot`: one document of JSON, as Node, Chrome, Electron, Deno, Hermes and Julia write it.
+//!
+//! It is described by what writes it (`heap-snapshot-generator.cc` of V8) and by what shows it: the worker of Chrome's DevTools, whose rules
+//! these are (`v8/retaining.rs`). The file is read once and never held: at the peak there are some 80 bytes for each node and 9 for each edge,
+//! at most six times the bytes that wrote them, and for real files less than these.
+//!
+//! In the order of reading: `json.rs` takes the document apart, `meta.rs` says where its fields stand, `document.rs` makes columns of its arrays and
+//! `strings.rs` names of its strings; then `retaining.rs`, `classes.rs` and `duplicates.rs` say what it means.
+
+mod classes;
+mod document;
+mod duplicates;
+mod json;
+mod meta;
+mod retaining;
+mod strings;
+
+use crate::source::Source;
+use crate::{Format, ImportError};
+use classes::Classes;
+use document::{Document, Misfits};
+use duplicates::duplicate_strings;
+use mallow_base::grouped;
+use mallow_heapsnap::{ClassId, Graph, GraphParts, NameId, ObjectId, Root, Runtime, Snapshot};
+use retaining::Assigned;
+
+/// Reads a snapshot. What a file that was cut off has is read.
+pub(crate) fn read(source: Source<'_>) -> Result<Snapshot, ImportError> {
+    let mut document = document::read(source.reader())?;
+    let unnamed = name_the_nameless(&mut document);
+    let (mut starts, misfits) = document.edges.assign(std::mem::take(&mut document.nodes.edge_counts));
+    let warnings = warnings(&document, misfits, unnamed);
+    classes::name_detached(&mut document, &starts);
+    let slot_bytes = slot_bytes(&document);
+    let mut assigned = Assigned::new(&mut document, &starts);
+    assigned.move_sizes();
+    let orphans = assigned.mark_weak();
+    document.edges.types = Vec::new();
+    let label = document.strings.names.intern("(nothing else retains it)");
+    let hung = document.edges.add(&mut starts, document.root, &orphans, label);
+    hung.map_err(|reason| ImportError::Unsupported { format: Format::V8Heap, reason })?;
+
+    let strings = duplicate_strings(&document.meta, &document.nodes, &document.strings);
+    let mut notes = notes(&document);
+    if strings.uncompared > 0 {
+        notes.push(format!(
+            "The file does not tell all of what {} strings contain, so these were not compared.",
+            grouped(strings.uncompared)
+        ));
+    }
+    let is_partial = misfits.missing > 0 || document.nodes.ids.is_empty();
+    let graph = graph(document, starts);
+    Ok(Snapshot { graph, strings, slot_bytes: Some(slot_bytes), other_lines: 0, is_partial, warnings, notes })
+}
+
+/// The bytes of the engine's own pages. Native nodes are contents of Buffers, of external strings, and objects of the embedder.
+fn slot_bytes(document: &Document) -> u64 {
+    let native = document.meta.node_type_named("native");
+    let nodes = document.nodes.sizes.iter().zip(&document.nodes.types);
+    let sizes = nodes.filter(|(_, node_type)| Some(**node_type) != native).map(|(bytes, _)| *bytes);
+    sizes.fold(0, u64::saturating_add)
+}
+
+/// Gives a name to what has one that is not in the file. Returns how many objects these are.
+fn name_the_nameless(document: &mut Document) -> u64 {
+    let Document { nodes, edges, strings, .. } = document;
+    let len = strings.names.len() as u32;
+    let mut unnamed = 0;
+    let mut nameless = None;
+    for name in nodes.names.iter_mut().filter(|name| **name >= len) {
+        unnamed += 1;
+        *name = nameless.get_or_insert_with(|| strings.names.intern("(no name in the file)")).0;
+    }
+    if edges.names_end > len {
+        let nothing = GraphParts::packed_label(None);
+        for edge in 0..edges.labels.len() {
+            if edges.name(edge).is_some_and(|name| name.0 >= len) {
+                edges.labels[edge] = nothing;
+            }
+        }
+    }
+    unnamed
+}
+
+/// Puts the columns together. Each is given up when the next one is made of it.
+fn graph(document: Document, starts: Vec<u32>) -> Graph {
+    let Document { meta, root, nodes, edges, strings, .. } = document;
+    let mut parts = GraphParts { names: strings.names, edge_starts: starts, ..GraphParts::default() };
+    parts.sizes.reserve_exact(nodes.sizes.len());
+    nodes.sizes.iter().for_each(|bytes| parts.sizes.push(*bytes));
+    drop(nodes.sizes);
+    let mut classes = Classes::new(&meta, &mut parts.names);
+    let objects = nodes.types.iter().zip(&nodes.names);
+    parts.class_of =
+        objects.map(|(at, name)| classes.of(*at, *name, &mut parts.names)).collect::<Vec<ClassId>>();
+    parts.classes = classes.list;
+    parts.ids = nodes.ids;
+    parts.name_of = nodes.names.into_iter().map(NameId).collect();
+    parts.edge_targets = edges.targets;
+    parts.edge_labels = edges.labels;
+    if !parts.ids.is_empty() {
+        parts.roots.push(Root { name: parts.names.intern("(root)"), object: ObjectId(root) });
+    }
+    Graph::new(Runtime::V8, parts)
+}
+
+fn warnings(document: &Document, misfits: Misfits, unnamed: u64) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let mut warn = |is_so: bool, sentence: String| warnings.extend(is_so.then_some(sentence));
+    let objects = grouped(document.nodes.ids.len() as u64);
+    let references = grouped(document.edges.targets.len() as u64);
+    let is_cut = document.is_cut;
+    warn(
+        is_cut,
+        format!("The file ends before its end: {objects} objects and {references} references were read."),
+    );
+    let Misfits { missing, ownerless, dangling } = misfits;
+    warn(
+        missing > 0,
+        format!("{} references are missing, so what is retained cannot be told.", grouped(missing)),
+    );
+    warn(ownerless > 0, format!("{} references belong to no object.", grouped(ownerless)));
+    warn(dangling > 0, format!("{} references lead to no object.", grouped(dangling)));
+    warn(unnamed > 0, format!("The names of {} objects are not in the file.", grouped(unnamed)));
+    warnings
+}
+
+fn notes(document: &Document) -> Vec<String> {
+    let mut notes = vec![
+        "Sizes are those of Chrome's DevTools: a table that has one owner counts with it; weak references retain nothing, a WeakMap's keys retain its \
+         values, and what the program can reach is not retained by the engine's own tables."
+            .to_owned(),
+    ];
+    if document.extra_native_bytes > 0 {
+        notes.push(format!(
+            "The engine reports {} bytes of native memory that belong to no object.",
+            grouped(document.extra_native_bytes)
+        ));
+    }
+    notes
+}
+
+#[cfg(test)]
+#[path = "v8_tests.rs"]
+mod tests;

@@ -7,6 +7,7 @@ use crate::{exit_code, output, terminal};
 use mallow_query::Failure;
 use mallow_query::explain::{MomentRequest, explained};
 use mallow_query::heap::{HeapFile, growth};
+use mallow_text::flamegraph::FlameGraph;
 use mallow_text::heap as text;
 use mallow_view::Weight;
 use serde_json::Value;
@@ -26,6 +27,13 @@ pub(crate) fn run(low: &LowHeap) -> Result<u8, Failure> {
 fn report(low: &LowHeapReport) -> Result<u8, Failure> {
     let file = low.file.as_deref().ok_or_else(|| Failure::new("which snapshot? Write mallow heap DUMP."))?;
     let heap = open(file)?;
+    if let Some(path) = &low.flamegraph {
+        return draw(&heap, file, path, low.force);
+    }
+    if low.folded {
+        let lines: String = heap.stacks().iter().map(|(stack, bytes)| format!("{stack} {bytes}\n")).collect();
+        return show(None, || lines);
+    }
     let LowRows { limit, json } = low.rows;
     let style = terminal::style(&std::io::stdout());
     match (&low.object, &low.class) {
@@ -45,6 +53,22 @@ fn report(low: &LowHeapReport) -> Result<u8, Failure> {
             show(json.then(|| mallow_json::heap::report(&page)), || text::report(&page, limit, style))
         }
     }
+}
+
+fn draw(heap: &HeapFile, file: &Path, path: &Path, force: bool) -> Result<u8, Failure> {
+    let graph = FlameGraph {
+        title: format!("What retains what: {}", file.display()),
+        subtitle: "Each box is a class; above it stands what would be freed with it.".to_owned(),
+        unit: "bytes".to_owned(),
+        icicle: false,
+    };
+    let mut drawn = Vec::new();
+    graph.draw(heap.stacks().into_iter(), &mut drawn).map_err(|_| {
+        Failure::new(format!("nothing in {} is held by a root, so there is nothing to draw.", file.display()))
+    })?;
+    let mut out = output::create(path, force)?;
+    output::to_file(path, &mut out, &String::from_utf8_lossy(&drawn))?;
+    Ok(exit_code::FINE)
 }
 
 fn diff(low: &LowHeapDiff) -> Result<u8, Failure> {

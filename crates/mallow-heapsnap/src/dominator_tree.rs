@@ -120,6 +120,12 @@ impl DominatorTree {
         })
     }
 
+    /// All objects that can be reached with their dominators, which come before them; none for what the roots dominate.
+    pub fn walk(&self) -> impl Iterator<Item = (ObjectId, Option<ObjectId>)> + '_ {
+        let pair = |(object, parent): (&u32, &u32)| (ObjectId(*object), self.at(*parent));
+        self.objects.iter().zip(&self.parents).skip(1).map(pair)
+    }
+
     /// Walks down the tree. For each object that can be reached, with the number of its group: is none of its dominators of the same
     /// group? Sums over those that have none count no byte twice.
     pub fn topmost(

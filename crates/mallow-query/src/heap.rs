@@ -85,6 +85,11 @@ impl HeapFile {
         })
     }
 
+    /// Retained sizes as stacks of classes, outermost first.
+    pub fn stacks(&self) -> Vec<(String, u64)> {
+        heap::retained_stacks(self.graph(), &self.tree)
+    }
+
     /// What changed from this snapshot to a later one; with a third, only what is still there counts as new.
     pub fn diff(&self, after: &HeapFile, later: Option<&HeapFile>) -> HeapDiff {
         mallow_heapsnap::diff(self.graph(), after.graph(), later.map(HeapFile::graph))

@@ -4,6 +4,7 @@ mod explain;
 mod limits;
 mod object;
 mod report;
+mod stacks;
 
 pub use mallow_heapsnap::{ClassChange, ClassSeries, Grown, HeapDiff, Identity, NewObjects, Sum};
 
@@ -11,3 +12,4 @@ pub use explain::{Explanation, ManagedMemory, Moment, NativeRow, Part, PartRow, 
 pub use limits::{HeapLimit, HeapOutcome, LimitKind, judge};
 pub use object::{ClassReport, FieldRow, ObjectReport, class_report, object_report};
 pub use report::{GenerationRow, GroupRow, HeapReport, ObjectRow, Order, StringRow, heap_report, label};
+pub use stacks::retained_stacks;

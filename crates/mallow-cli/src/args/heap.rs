@@ -32,6 +32,15 @@ pub(crate) struct LowHeapReport {
     /// Order of the rows
     #[arg(long, value_name = "KEY", value_parser = one_of(&Order::ALL, Order::word, |_| ""), default_value = "retained")]
     pub(crate) sort: Order,
+    /// Draw what retains what as a flame graph into FILE
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["object", "class", "json"])]
+    pub(crate) flamegraph: Option<PathBuf>,
+    /// Overwrite the drawing if it exists
+    #[arg(long, requires = "flamegraph")]
+    pub(crate) force: bool,
+    /// Print the flame graph's stacks: classes from the roots inwards, and bytes
+    #[arg(long, conflicts_with_all = ["object", "class", "json", "flamegraph"])]
+    pub(crate) folded: bool,
     /// Print what another tool prints, for scripts that read it
     #[arg(long, value_name = "TOOL", conflicts_with_all = ["object", "class", "json"])]
     pub(crate) compat: Option<LowHeapTool>,

@@ -47,7 +47,7 @@ pub(crate) fn run(request: &Flamegraph) -> Result<u8, Failure> {
         _ => Rows::One(of_each.swap_remove(0)),
     };
     let text = match &request.form {
-        FlamegraphForm::Summary => text(&rows),
+        FlamegraphForm::Folded => text(&rows),
         FlamegraphForm::Svg { icicle, title } => {
             let graph = FlameGraph {
                 title: title.clone().unwrap_or_else(|| heading(measure, &sources)),

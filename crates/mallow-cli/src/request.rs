@@ -86,7 +86,7 @@ pub(crate) struct Flamegraph {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum FlamegraphForm {
     Svg { icicle: bool, title: Option<String> },
-    Summary,
+    Folded,
 }
 
 /// Write a profile as another tool's file.
@@ -141,7 +141,7 @@ impl From<LowFlamegraph> for Flamegraph {
             file: low.file,
             other: low.other,
             measure: low.measure,
-            form: if low.folded { FlamegraphForm::Summary } else { svg },
+            form: if low.folded { FlamegraphForm::Folded } else { svg },
             output: file_or_stdout(low.output, low.force),
             shown,
             filter,

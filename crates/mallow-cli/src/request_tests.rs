@@ -169,7 +169,7 @@ fn a_flame_graph_takes_one_or_two_files() {
     let Ok(Request::Flamegraph(folded)) = request("flamegraph f --folded") else {
         panic!("not a flame graph")
     };
-    assert_eq!(folded.form, FlamegraphForm::Summary);
+    assert_eq!(folded.form, FlamegraphForm::Folded);
     assert!(request("flamegraph f --folded --title T").is_err());
     assert!(request("flamegraph f --force").is_err());
 }

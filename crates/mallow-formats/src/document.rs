@@ -76,7 +76,7 @@ pub fn open_gc_log(path: &Path, choice: &Choice) -> Result<GcLog, ImportError> {
     match recognised(path) {
         Ok((source, Format::GcTracer)) => Ok(gc_log::read(&source.whole(Format::GcTracer)?, choice)?),
         // Any text may look like these two.
-        Ok((_, Format::Dtrace | Format::Summary)) | Err(ImportError::Unknown { .. }) => {
+        Ok((_, Format::Dtrace | Format::Folded)) | Err(ImportError::Unknown { .. }) => {
             Err(GcLogError::NoHeader.into())
         }
         Ok((_, format)) => Err(ImportError::NotAGcLog { format }),

@@ -42,7 +42,7 @@ pub enum ExportFormat {
     /// heaptrack's interpreted text, version 3.
     Heaptrack,
     /// Folded stacks, one line each.
-    Summary,
+    Folded,
     /// speedscope's JSON.
     Speedscope,
     /// The Firefox Profiler's JSON, with native allocations.
@@ -57,7 +57,7 @@ words! {
         Dhat = "dhat",
         Massif = "massif",
         Heaptrack = "heaptrack",
-        Summary = "folded",
+        Folded = "folded",
         Speedscope = "speedscope",
         Firefox = "firefox",
     }
@@ -97,7 +97,7 @@ pub fn write(
         ExportFormat::Mallow => mallow_trace::write_profile(profile, "mallow", out).map(|()| Vec::new()),
         ExportFormat::JemallocHeap => jemalloc_heap::write(profile, options.measure, out),
         ExportFormat::Pprof => pprof::write(profile, options.measure, out),
-        ExportFormat::Summary => folded::write(profile, options.measure, out),
+        ExportFormat::Folded => folded::write(profile, options.measure, out),
         ExportFormat::Speedscope => speedscope::write(profile, options.measure, out),
         ExportFormat::Firefox => firefox::write(profile, out),
     }

@@ -30,7 +30,7 @@ pub enum Format {
     /// An aggregation by stack that bpftrace printed.
     Bpftrace,
     /// One line per stack: frames separated by semicolons, outermost first, and a number.
-    Summary,
+    Folded,
     /// jemalloc's `stats_print`, text or JSON.
     JemallocStats,
     /// glibc's `malloc_info`.
@@ -93,7 +93,7 @@ words! {
         Pprof = "pprof",
         Dtrace = "dtrace",
         Bpftrace = "bpftrace",
-        Summary = "folded",
+        Folded = "folded",
         JemallocStats = "jemalloc-stats",
         MallocInfo = "malloc-info",
         GcTracer = "gc-tracer",
@@ -118,7 +118,7 @@ impl Format {
             Format::Pprof => "pprof file",
             Format::Dtrace => "dtrace aggregation",
             Format::Bpftrace => "bpftrace aggregation",
-            Format::Summary => "file of folded stacks",
+            Format::Folded => "file of folded stacks",
             Format::JemallocStats => "jemalloc statistics file",
             Format::MallocInfo => "malloc_info file",
             Format::GcTracer => "gc_tracer log",
@@ -216,7 +216,7 @@ fn of_text(text: &str) -> Option<Format> {
         // Before folded stacks: what the program printed itself, such as `total: 12`, stands in the same file.
         Format::Dtrace
     } else if text.lines().any(is_folded) {
-        Format::Summary
+        Format::Folded
     } else {
         return None;
     };
@@ -314,7 +314,7 @@ mod tests {
             ),
             (b"=====\ntotal: 12\n\n              libc`malloc+0x1\n", Some(Format::Dtrace)),
             (b"Attaching 2 probes...\n\n@malloc_calls[\n    malloc+0\n]: 7\n", Some(Format::Bpftrace)),
-            (b"main;work 12\n", Some(Format::Summary)),
+            (b"main;work 12\n", Some(Format::Folded)),
             (b"___ Begin jemalloc statistics ___\n", Some(Format::JemallocStats)),
             (b"{\"jemalloc\":{\"version\":\"5.3.0\"", Some(Format::JemallocStats)),
             (b"<malloc version=\"1\">\n", Some(Format::MallocInfo)),

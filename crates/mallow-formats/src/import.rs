@@ -53,7 +53,7 @@ fn read(source: Source<'_>, format: Format) -> Result<Imported, ImportError> {
         Format::JemallocHeap => jemalloc_heap::read(source.lines(format)),
         Format::GperftoolsHeap => gperftools_heap::read(source.lines(format)),
         Format::Pprof => pprof::read(&source.whole(format)?),
-        Format::Summary => folded::read(source.lines(format)),
+        Format::Folded => folded::read(source.lines(format)),
         Format::Dtrace => dtrace::read(source.lines(format)),
         Format::Bpftrace => bpftrace::read(source.lines(format)),
         Format::HeaptrackPrint => heaptrack_print::read(source.lines(format)),

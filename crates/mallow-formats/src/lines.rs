@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn lines_are_counted_and_their_ends_cut() {
-        let mut lines = Lines::new(Box::new(Cursor::new(b"one\r\n\nthree")), Format::Summary);
+        let mut lines = Lines::new(Box::new(Cursor::new(b"one\r\n\nthree")), Format::Folded);
         assert_eq!(lines.next().unwrap(), Some(&b"one"[..]));
         assert_eq!(lines.next().unwrap(), Some(&b""[..]));
         assert_eq!(lines.next_text().unwrap().as_deref(), Some("three"));

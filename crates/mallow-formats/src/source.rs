@@ -102,7 +102,7 @@ mod tests {
         for stored in [text.clone(), gzip(&text), zstd::encode_all(&text[..], 1).unwrap()] {
             let source = Source::of_bytes(&stored).unwrap();
             assert_eq!(source.beginning(), &text[..BEGINNING_BYTES as usize]);
-            assert_eq!(source.whole(Format::Summary).unwrap(), text);
+            assert_eq!(source.whole(Format::Folded).unwrap(), text);
         }
     }
 
@@ -117,6 +117,6 @@ mod tests {
     fn a_torn_archive_is_an_error() {
         let stored = gzip(&b"main;work 12\n".repeat(20_000));
         let source = Source::of_bytes(&stored[..stored.len() / 2]);
-        assert!(source.is_err() || source.unwrap().whole(Format::Summary).is_err());
+        assert!(source.is_err() || source.unwrap().whole(Format::Folded).is_err());
     }
 }

@@ -38,7 +38,7 @@ pub fn of_file(path: &Path) -> Result<(Vec<Counted>, Vec<String>), ImportError> 
     match format {
         Some(Format::Bpftrace) => of_maps(source),
         // A program's own output before the first stack may be long, and look like anything.
-        Some(Format::Dtrace | Format::Summary) | None => {
+        Some(Format::Dtrace | Format::Folded) | None => {
             let looks_like = mallow_trace::looks_like(source.beginning());
             let bytes = source.whole(format.unwrap_or(Format::Dtrace))?;
             let counted = aggregation(&bytes);

@@ -154,18 +154,18 @@ fn the_schema_check_can_fail() {
 
 #[test]
 fn folded_stacks_have_the_metric_that_was_asked_for() {
-    let (text, warnings) = exported(&profile(), ExportFormat::Summary, Measure::Allocations);
+    let (text, warnings) = exported(&profile(), ExportFormat::Folded, Measure::Allocations);
     assert_eq!(text, "rows;main;parse;row<a:b> 10\nrows;main 1\nrows 2\n");
     assert_eq!(warnings[0], "folded stacks have one figure without a unit; it is allocations");
-    let (text, _) = exported(&profile(), ExportFormat::Summary, Measure::Peak);
+    let (text, _) = exported(&profile(), ExportFormat::Folded, Measure::Peak);
     assert_eq!(text, "rows;main;parse;row<a:b> 300\nrows;main 64\n");
 }
 
 #[test]
 fn folded_stacks_come_back_and_are_read_by_inferno() {
-    let (text, _) = exported(&profile(), ExportFormat::Summary, Measure::Bytes);
-    let imported = read_as(text.as_bytes(), Format::Summary).unwrap();
-    assert_eq!(exported(&imported.profile, ExportFormat::Summary, Measure::Allocations).0, text);
+    let (text, _) = exported(&profile(), ExportFormat::Folded, Measure::Bytes);
+    let imported = read_as(text.as_bytes(), Format::Folded).unwrap();
+    assert_eq!(exported(&imported.profile, ExportFormat::Folded, Measure::Allocations).0, text);
     let mut svg = Vec::new();
     let mut options = inferno::flamegraph::Options::default();
     inferno::flamegraph::from_lines(&mut options, text.lines(), &mut svg).unwrap();
@@ -183,7 +183,7 @@ fn an_address_has_its_library_beside_it() {
     let stack = builder.stack([location]);
     builder.add_site(process, stack, &SiteTotals { allocations: 3, bytes: 5, ..SiteTotals::default() });
     let profile = builder.finish();
-    assert_eq!(exported(&profile, ExportFormat::Summary, Measure::Allocations).0, "0x1f [libz.so.1] 3\n");
+    assert_eq!(exported(&profile, ExportFormat::Folded, Measure::Allocations).0, "0x1f [libz.so.1] 3\n");
     let document: Value =
         serde_json::from_str(&exported(&profile, ExportFormat::Firefox, Measure::Bytes).0).unwrap();
     assert_eq!(native(&document, "process")[0].3, "0x1f [libz.so.1]");
@@ -193,7 +193,7 @@ fn an_address_has_its_library_beside_it() {
 fn what_is_not_known_is_told() {
     let mut profile = profile();
     profile.known = Availability { leaked: true, ..Availability::NOTHING };
-    let (text, warnings) = exported(&profile, ExportFormat::Summary, Measure::Peak);
+    let (text, warnings) = exported(&profile, ExportFormat::Folded, Measure::Peak);
     assert!(warnings[0].contains("does not tell the figure peak"), "{text} {warnings:?}");
     let (text, _) = exported(&profile, ExportFormat::Speedscope, Measure::Peak);
     let document: Value = serde_json::from_str(&text).unwrap();

@@ -65,7 +65,7 @@ fn other_formats_are_compared_too() {
     let (text, warnings) = of_file(&fixture("heaptrack-print/merged.txt")).unwrap();
     let parse = counted(1500, &["rows`row", "rows`parse", "rows`main"]);
     assert!(text.contains(&parse) && !warnings.is_empty(), "{text:?}");
-    let folded = read_as(b"main;work;malloc 5\nmain;idle 0\n", Format::Summary).unwrap();
+    let folded = read_as(b"main;work;malloc 5\nmain;idle 0\n", Format::Folded).unwrap();
     assert_eq!(of_profile(&folded.profile), [counted(5, &["malloc", "work", "main"])]);
 }
 

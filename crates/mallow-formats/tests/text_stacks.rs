@@ -45,8 +45,7 @@ fn error(bytes: &[u8], format: Format) -> String {
 
 #[test]
 fn folded_stacks_are_numbers_of_allocations() {
-    let imported =
-        read(b"# made by hand\nmain;work;malloc 12\n\nmain;idle 3\nmain;idle 4\n", Format::Summary);
+    let imported = read(b"# made by hand\nmain;work;malloc 12\n\nmain;idle 3\nmain;idle 4\n", Format::Folded);
     let profile = &imported.profile;
     assert_eq!(stacks(profile, Measure::Allocations), ["main;idle 7", "main;work;malloc 12"]);
     assert_eq!(profile.totals().allocations, 19);
@@ -56,7 +55,7 @@ fn folded_stacks_are_numbers_of_allocations() {
 
 #[test]
 fn heaptracks_own_folded_stacks_are_read() {
-    let imported = read(&fixture("folded/heaptrack.folded"), Format::Summary);
+    let imported = read(&fixture("folded/heaptrack.folded"), Format::Folded);
     assert_eq!(imported.profile.totals().allocations, 2010);
     let stacks = stacks(&imported.profile, Measure::Allocations);
     assert!(stacks.contains(&"main (rows.c);parse (rows.c);row (rows.c) 1500".to_owned()), "{stacks:?}");
@@ -66,15 +65,15 @@ fn heaptracks_own_folded_stacks_are_read() {
 #[test]
 fn folded_stacks_that_make_no_sense_are_told() {
     assert_eq!(
-        error(b"main 1\nmain;work\n", Format::Summary),
+        error(b"main 1\nmain;work\n", Format::Folded),
         "this file of folded stacks makes no sense at line 2: frames with semicolons between them, a blank and a number \
          was expected"
     );
-    let comparison = error(b"main 1 2\nmain;work 3 4\n", Format::Summary);
+    let comparison = error(b"main 1 2\nmain;work 3 4\n", Format::Folded);
     assert!(comparison.contains("it is a comparison"), "{comparison}");
-    let fractions = read_as(b"main 1.5\nmain;a 2.0\n", Format::Summary).unwrap();
+    let fractions = read_as(b"main 1.5\nmain;a 2.0\n", Format::Folded).unwrap();
     assert_eq!(fractions.warnings[1], "1 figures with a fraction were cut to whole numbers");
-    let large = read_as(b"a 99999999999999999999\nb 1\n", Format::Summary).unwrap();
+    let large = read_as(b"a 99999999999999999999\nb 1\n", Format::Folded).unwrap();
     assert_eq!(large.profile.totals().allocations, u64::MAX);
 }
 
@@ -369,7 +368,7 @@ fn memchecks_damaged_files() {
 }
 
 const FORMATS: [Format; 5] =
-    [Format::Summary, Format::Dtrace, Format::Bpftrace, Format::HeaptrackPrint, Format::MemcheckXml];
+    [Format::Folded, Format::Dtrace, Format::Bpftrace, Format::HeaptrackPrint, Format::MemcheckXml];
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
@@ -377,7 +376,7 @@ proptest! {
     #[test]
     fn folded_stacks_come_back(rows in prop::collection::btree_map("[a-z :<>()]{0,3}[a-z](;[a-z]{1,4}){0,4}", 1..1000_u64, 1..20)) {
         let text: String = rows.iter().map(|(stack, count)| format!("{stack} {count}\n")).collect();
-        let imported = read_as(text.as_bytes(), Format::Summary).unwrap();
+        let imported = read_as(text.as_bytes(), Format::Folded).unwrap();
         let sum: u64 = rows.values().sum();
         prop_assert_eq!(imported.profile.totals().allocations, sum);
         let of_sites: u64 = imported.profile.sites.iter().map(|site| site.totals.allocations).sum();

@@ -22,7 +22,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "check_files", run: check_files::check_files },
     Target { name: "dhat", run: same_sums::dhat },
     Target { name: "dtrace", run: |data| import(data, Format::Dtrace) },
-    Target { name: "folded", run: |data| import(data, Format::Summary) },
+    Target { name: "folded", run: |data| import(data, Format::Folded) },
     Target { name: "gc_log", run: texts::gc_log },
     Target { name: "gperftools_heap", run: rewritten::gperftools_heap },
     Target { name: "heap_ruby", run: |data| heaps::snapshot(data, Format::RubyHeap) },

@@ -19,7 +19,7 @@ pub fn missing(profile: &Profile, format: ExportFormat) -> Option<String> {
             (known.bytes || known.peak || known.leaked, "bytes")
         }
         ExportFormat::Pprof if known.leaked_blocks || known.peak_blocks => (true, ""),
-        ExportFormat::Pprof | ExportFormat::Summary | ExportFormat::Speedscope => {
+        ExportFormat::Pprof | ExportFormat::Folded | ExportFormat::Speedscope => {
             (Measure::ALL.iter().any(|measure| measure.is_known(known)), "a figure by stack")
         }
     };

@@ -39,7 +39,7 @@ pub(super) fn read(mut lines: Lines<'_>) -> Result<Imported, ImportError> {
     if count > 0 && comparisons == count {
         let reason =
             "each stack has two figures, so it is a comparison; give the two files that it was made of";
-        return Err(ImportError::Unsupported { format: Format::Summary, reason: reason.to_owned() });
+        return Err(ImportError::Unsupported { format: Format::Folded, reason: reason.to_owned() });
     }
     let mut warnings = vec![String::from(
         "folded stacks have one figure without a unit; it is taken as a number of allocations",

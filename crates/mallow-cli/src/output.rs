@@ -5,13 +5,19 @@
 use mallow_query::{Failure, reason};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind, Write};
+use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// Writes a result to stdout.
 pub(crate) fn to_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
-    let mut out = BufWriter::new(io::stdout().lock());
-    match write(&mut out).and_then(|()| out.flush()) {
+    // `Stdout` would search everything for ends of lines, which a document of half a gigabyte does not have.
+    let file = |stdout: io::StdoutLock<'_>| stdout.as_fd().try_clone_to_owned().map(File::from);
+    let written = file(io::stdout().lock()).and_then(|file| {
+        let mut out = BufWriter::new(file);
+        write(&mut out).and_then(|()| out.flush())
+    });
+    match written {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         Err(error) => Err(Failure::new(format!("cannot write to stdout: {}.", reason(&error)))),
         Ok(()) => Ok(()),

@@ -56,6 +56,7 @@ fn heap() -> HeapReport {
             wasted_bytes: 40,
         }],
         strings_uncompared: 3,
+        own_class: None,
         other_lines: 0,
         warnings: vec!["w".into()],
         notes: vec!["n".into()],

@@ -59,6 +59,7 @@ fn heap() -> HeapReport {
             wasted_bytes: 4280,
         }],
         strings_uncompared: 308,
+        own_class: Some("Session".into()),
         other_lines: 5,
         warnings: Vec::new(),
         notes: vec!["references that lead to no object of the dump: 1".into()],

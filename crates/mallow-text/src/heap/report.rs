@@ -82,7 +82,7 @@ impl Page<'_> {
         } else {
             title.to_owned()
         };
-        let columns = format!("{:>10}{:>11}{:>6}{:>11}{:>6}  ", "objects", "own", "", "retained", "");
+        let columns = format!("{:>10}{:>11}{:>7}{:>11}{:>7}  ", "objects", "own", "", "retained", "");
         format!("{}{}", self.style.dim(&columns), self.style.bold(&title))
     }
 
@@ -95,7 +95,7 @@ impl Page<'_> {
             (Bytes(sum.retained_bytes).to_string(), share(sum.retained_bytes, all.bytes))
         };
         format!(
-            "{:>10}{:>11}{:>6}{retained:>11}{part:>6}  ",
+            "{:>10}{:>11}{:>7}{retained:>11}{part:>7}  ",
             Count(sum.objects).to_string(),
             Bytes(sum.bytes).to_string(),
             share(sum.bytes, all.bytes)
@@ -125,7 +125,7 @@ impl Page<'_> {
         if self.report.is_partial || rows.is_empty() {
             return Vec::new();
         }
-        let columns = format!("{:>20}{:>10}{:>6}{:>10}  ", "address", "retained", "", "own");
+        let columns = format!("{:>20}{:>10}{:>7}{:>10}  ", "address", "retained", "", "own");
         let mut lines =
             vec![format!("{}{}", self.style.dim(&columns), self.style.bold("objects that retain most"))];
         lines.extend(
@@ -140,13 +140,13 @@ impl Page<'_> {
             return Vec::new();
         }
         let wasted = rows.iter().fold(0u64, |sum, row| sum.saturating_add(row.wasted_bytes));
-        let columns = format!("{:>10}{:>11}{:>6}  ", "strings", "wasted", "");
+        let columns = format!("{:>10}{:>11}{:>7}  ", "strings", "wasted", "");
         let of = format!("equal strings, {} wasted by {} contents", Bytes(wasted), Count(rows.len() as u64));
         let mut lines = vec![format!("{}{}", self.style.dim(&columns), self.style.bold(&of))];
         lines.extend(rows.iter().take(self.rows).map(|row| self.string(row)));
         if self.report.strings_uncompared > 0 {
             lines.push(format!(
-                "{:29}the dump does not tell the contents of {}",
+                "{:30}the dump does not tell the contents of {}",
                 "",
                 plural(self.report.strings_uncompared, "string")
             ));
@@ -158,10 +158,10 @@ impl Page<'_> {
         let share = Percent { part: row.wasted_bytes, whole: self.report.all.bytes }.to_string();
         let text = format!("{:?}{}", row.text, if row.is_whole { "" } else { "…" });
         format!(
-            "{:>10}{:>11}{share:>6}  {}",
+            "{:>10}{:>11}{share:>7}  {}",
             Count(row.strings).to_string(),
             Bytes(row.wasted_bytes).to_string(),
-            cut_end(&text, self.style.width.saturating_sub(29))
+            cut_end(&text, self.style.width.saturating_sub(30))
         )
     }
 
@@ -169,18 +169,13 @@ impl Page<'_> {
         self.report
             .notes
             .iter()
-            .flat_map(|note| wrapped(&format!("note: {note}."), self.style.width))
+            .flat_map(|note| wrapped(&format!("note: {}.", note.trim_end_matches('.')), self.style.width))
             .collect()
     }
 
     fn next(&self) -> Vec<String> {
         let file = crate::shell_word(&self.report.file);
-        // The program's own classes are told from the interpreter's by their kind, where there are any.
-        let own = |row: &&GroupRow| row.kind == "OBJECT";
-        let named = |row: &&GroupRow| !row.name.starts_with('(');
-        let classes = &self.report.classes;
-        let class = classes.iter().find(own).or_else(|| classes.iter().find(named));
-        let class = class.map_or("NAME", |row| row.name.as_str());
+        let class = self.report.own_class.as_deref().unwrap_or("NAME");
         vec![format!("next: mallow heap {file} --class {}", crate::shell_word(class))]
     }
 }

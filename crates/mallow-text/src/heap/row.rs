@@ -5,7 +5,7 @@ use mallow_base::{Bytes, Percent};
 use mallow_view::heap::{ObjectRow, Sum};
 
 /// Columns in front of a name.
-pub(super) const NAME_COLUMN: usize = 46;
+pub(super) const NAME_COLUMN: usize = 48;
 
 /// `0x7f…  retained  share  own  what`.
 pub(super) fn object_line(row: &ObjectRow, whole: u64, style: Style) -> String {
@@ -13,10 +13,10 @@ pub(super) fn object_line(row: &ObjectRow, whole: u64, style: Style) -> String {
     let share = row.retained_bytes.filter(|_| whole > 0).map(|part| Percent { part, whole }.to_string());
     let share = share.unwrap_or_default();
     format!(
-        "{:>20}{retained:>10}{share:>6}{:>10}  {}",
+        "{:>20}{retained:>10}{share:>7}{:>10}  {}",
         row.id,
         Bytes(row.bytes).to_string(),
-        cut_end(&printable(&row.label), style.name_width(NAME_COLUMN + 2))
+        cut_end(&printable(&row.label), style.name_width(NAME_COLUMN + 1))
     )
 }
 

@@ -131,7 +131,7 @@ pub fn class_report(
     let holders = summed(graph.objects().flat_map(|object| {
         graph.edges(object).filter(|edge| edge.holds && is_one(edge.target)).map(move |edge| {
             let class = graph.name(graph.class(graph.class_of(object)).name);
-            (format!("{class}{}", field(graph, edge.label)), 0)
+            (format!("{class}{}", place(graph, edge.label)), 0)
         })
     }));
     objects.sort_by_key(|object| (std::cmp::Reverse(tree.retained_bytes(*object)), *object));
@@ -161,6 +161,16 @@ fn field(graph: &Graph, label: Option<EdgeLabel>) -> String {
         None => String::new(),
         Some(EdgeLabel::Name(name)) => format!(".{}", graph.name(name)),
         Some(EdgeLabel::Element(index)) => format!("[{index}]"),
+    }
+}
+
+/// The same for many references: elements of an array are one place.
+fn place(graph: &Graph, label: Option<EdgeLabel>) -> String {
+    let is_number = |name: &str| name.bytes().all(|byte| byte.is_ascii_digit());
+    match label {
+        Some(EdgeLabel::Element(_)) => "[…]".to_owned(),
+        Some(EdgeLabel::Name(name)) if is_number(graph.name(name)) => "[…]".to_owned(),
+        _ => field(graph, label),
     }
 }
 

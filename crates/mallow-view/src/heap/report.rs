@@ -101,6 +101,8 @@ pub struct HeapReport {
     pub strings: Vec<StringRow>,
     /// Strings whose contents are not known.
     pub strings_uncompared: u64,
+    /// The class of the program's own that retains most, as far as its name tells.
+    pub own_class: Option<String>,
     /// Lines of the dump that are no objects.
     pub other_lines: u64,
     /// What was wrong with the file.
@@ -140,7 +142,9 @@ pub fn heap_report(
         generation: of.key.map(|generation| generation.0),
         sum: of.sum,
     };
+    let classes = ordered(classes.collect(), order);
     HeapReport {
+        own_class: own_class(graph.runtime(), &classes),
         file: file.to_owned(),
         format: format.to_owned(),
         all: totals.all,
@@ -148,7 +152,7 @@ pub fn heap_report(
         is_partial: snapshot.is_partial,
         has_sites: !graph.sites().is_empty(),
         kinds: ordered(kinds.collect(), order),
-        classes: ordered(classes.collect(), order),
+        classes,
         sites: ordered(sites.collect(), order),
         generations: totals.generations.iter().map(generation).collect(),
         retainers: retainers(graph, tree),
@@ -168,13 +172,54 @@ fn ordered(mut rows: Vec<GroupRow>, order: Order) -> Vec<GroupRow> {
     rows
 }
 
+/// Classes that every program of a runtime has.
+fn own_class(runtime: Runtime, classes: &[GroupRow]) -> Option<String> {
+    const OF_V8: [&str; 13] = [
+        "global",
+        "Object",
+        "Array",
+        "Function",
+        "Map",
+        "Set",
+        "WeakMap",
+        "Promise",
+        "Buffer",
+        "ArrayBuffer",
+        "Uint8Array",
+        "Module",
+        "Error",
+    ];
+    const OF_JVM: [&str; 5] = ["java.", "javax.", "jdk.", "sun.", "com.sun."];
+    let is_own = |row: &&GroupRow| match runtime {
+        Runtime::Ruby => row.kind == "OBJECT",
+        Runtime::V8 => {
+            row.kind == "object" && !row.name.contains(" / ") && !OF_V8.contains(&row.name.as_str())
+        }
+        Runtime::Jvm => !row.name.ends_with("[]") && !OF_JVM.iter().any(|start| row.name.starts_with(start)),
+        Runtime::Python => true,
+    };
+    let named = classes.iter().filter(|row| !row.name.starts_with('('));
+    let mut own = named.clone().filter(is_own);
+    own.next().or_else(|| named.clone().next()).map(|row| row.name.clone())
+}
+
 /// So many objects are shown at most.
 const RETAINERS: usize = 100;
 
-/// The objects right below the roots that retain most.
+/// The objects right below the roots that retain most. Objects that the snapshot made up to group roots are roots too.
 fn retainers(graph: &Graph, tree: &DominatorTree) -> Vec<ObjectRow> {
-    let mut largest: Vec<(u64, ObjectId)> =
-        tree.children(None).filter_map(|object| Some((tree.retained_bytes(object)?, object))).collect();
+    let is_root = |object: ObjectId| graph.name(graph.kind_of(object).0) == "synthetic";
+    let mut below: Vec<Option<ObjectId>> = vec![None];
+    let mut largest: Vec<(u64, ObjectId)> = Vec::new();
+    while let Some(root) = below.pop() {
+        for object in tree.children(root) {
+            if is_root(object) {
+                below.push(Some(object));
+            } else {
+                largest.extend(tree.retained_bytes(object).map(|bytes| (bytes, object)));
+            }
+        }
+    }
     largest.sort_unstable_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
     largest.truncate(RETAINERS);
     largest.into_iter().map(|(_, object)| object_row(graph, tree, object)).collect()

@@ -46,10 +46,10 @@ fn report(low: &LowHeapReport) -> Result<u8, Failure> {
             show(json.then(|| mallow_json::heap::class(&page)), || text::class(&page, limit, style))
         }
         (None, None) => {
-            let page = heap.report(low.sort);
             if low.compat.is_some() {
-                return show(None, || text::heapy_read(&page));
+                return show(None, || text::heapy_read(&heap.generations()));
             }
+            let page = heap.report(low.sort);
             show(json.then(|| mallow_json::heap::report(&page)), || text::report(&page, limit, style))
         }
     }

@@ -39,4 +39,4 @@ pub use names::{NameId, Names};
 pub use paths::{Paths, Referrer, referrers};
 pub use sizes::Sizes;
 pub use snapshot::{DuplicateString, DuplicateStrings, Snapshot, TEXT_CHARS_MAX};
-pub use totals::{Group, Sum, Totals};
+pub use totals::{Group, Sum, Totals, generation_sums};

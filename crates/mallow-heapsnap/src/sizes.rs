@@ -35,6 +35,12 @@ impl Sizes {
         self.small.reserve_exact(rows);
     }
 
+    /// Gives back what was taken beyond the rows.
+    pub fn shrink_to_fit(&mut self) {
+        self.small.shrink_to_fit();
+        self.large.shrink_to_fit();
+    }
+
     /// A row.
     ///
     /// # Panics

@@ -5,6 +5,7 @@
 
 use crate::{Class, ClassId, DominatorTree, Generation, Graph, KindId, ObjectId, SiteId};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
 use std::hash::Hash;
 
 /// What objects come to.
@@ -77,6 +78,15 @@ impl Totals {
             }),
         }
     }
+}
+
+/// The sums by generation alone, without what is retained.
+pub fn generation_sums(graph: &Graph) -> Vec<Group<Option<Generation>>> {
+    let mut sums = BTreeMap::<Option<Generation>, Sum>::new();
+    for object in graph.objects() {
+        sums.entry(graph.generation_of(object)).or_default().add(graph.size_bytes(object));
+    }
+    sums.into_iter().map(|(key, sum)| Group { key, sum }).collect()
 }
 
 impl Sum {

@@ -57,7 +57,6 @@ fn heap() -> HeapReport {
         }],
         strings_uncompared: 3,
         own_class: None,
-        other_lines: 0,
         warnings: vec!["w".into()],
         notes: vec!["n".into()],
     }

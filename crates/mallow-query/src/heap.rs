@@ -4,11 +4,13 @@ use crate::failure::Failure;
 use crate::profile_file::refused;
 use mallow_formats::Format;
 use mallow_heapsnap::{
-    ClassSeries, DominatorTree, Graph, Growth, HeapDiff, ObjectId, Paths, Snapshot, Totals,
+    ClassSeries, DominatorTree, Generation, Graph, Group, Growth, HeapDiff, ObjectId, Paths, Snapshot, Totals,
 };
 use mallow_view::heap::{
-    self, ClassReport, HeapLimit, HeapOutcome, HeapReport, ManagedMemory, ObjectReport, Order,
+    self, ClassReport, GenerationRow, Generations, HeapLimit, HeapOutcome, HeapReport, ManagedMemory,
+    ObjectReport, Order,
 };
+use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
 /// A snapshot with what follows from it.
@@ -17,7 +19,8 @@ pub struct HeapFile {
     path: PathBuf,
     format: Format,
     snapshot: Snapshot,
-    tree: DominatorTree,
+    /// Made when it is asked for: a comparison needs none.
+    tree: OnceCell<DominatorTree>,
 }
 
 /// The classes of a series of snapshots, in the order of the files; warnings are handed to `warn`.
@@ -45,8 +48,7 @@ impl HeapFile {
     pub fn open(path: &Path) -> Result<HeapFile, Failure> {
         let (format, snapshot) =
             mallow_formats::open_snapshot(path).map_err(|error| refused(path, &error))?;
-        let tree = DominatorTree::new(&snapshot.graph);
-        Ok(HeapFile { path: path.to_owned(), format, snapshot, tree })
+        Ok(HeapFile { path: path.to_owned(), format, snapshot, tree: OnceCell::new() })
     }
 
     /// What was wrong with the file, a sentence each.
@@ -56,9 +58,17 @@ impl HeapFile {
 
     /// The page of the whole heap.
     pub fn report(&self, order: Order) -> HeapReport {
-        let totals = Totals::new(&self.snapshot.graph, &self.tree);
+        let totals = Totals::new(&self.snapshot.graph, self.tree());
         let file = self.path.display().to_string();
-        heap::heap_report(&file, self.format.name(), &self.snapshot, &self.tree, &totals, order)
+        heap::heap_report(&file, self.format.name(), &self.snapshot, self.tree(), &totals, order)
+    }
+
+    /// How many objects of which age there are, without what they retain.
+    pub fn generations(&self) -> Generations {
+        let rows = mallow_heapsnap::generation_sums(self.graph());
+        let row =
+            |of: Group<Option<Generation>>| GenerationRow { generation: of.key.map(|at| at.0), sum: of.sum };
+        Generations { rows: rows.into_iter().map(row).collect(), other_lines: self.snapshot.other_lines }
     }
 
     /// The page of an object, by its address (`0x7f…`) or the number that its runtime gives it (`@123`).
@@ -67,7 +77,7 @@ impl HeapFile {
     /// There is no such object.
     pub fn object(&self, typed: &str) -> Result<ObjectReport, Failure> {
         let object = self.find(typed)?;
-        Ok(heap::object_report(self.graph(), &self.tree, &Paths::new(self.graph()), object))
+        Ok(heap::object_report(self.graph(), self.tree(), &Paths::new(self.graph()), object))
     }
 
     /// The page of the classes of a name.
@@ -76,8 +86,8 @@ impl HeapFile {
     /// There is none.
     pub fn class(&self, name: &str) -> Result<ClassReport, Failure> {
         let graph = self.graph();
-        let totals = Totals::new(graph, &self.tree);
-        heap::class_report(graph, &self.tree, &totals, &Paths::new(graph), name).ok_or_else(|| {
+        let totals = Totals::new(graph, self.tree());
+        heap::class_report(graph, self.tree(), &totals, &Paths::new(graph), name).ok_or_else(|| {
             let file = self.path.display();
             Failure::new(format!(
                 "{file} has no object of a class {name}; mallow heap {file} lists the classes."
@@ -87,7 +97,7 @@ impl HeapFile {
 
     /// Retained sizes as stacks of classes, outermost first.
     pub fn stacks(&self) -> Vec<(String, u64)> {
-        heap::retained_stacks(self.graph(), &self.tree)
+        heap::retained_stacks(self.graph(), self.tree())
     }
 
     /// What changed from this snapshot to a later one; with a third, only what is still there counts as new.
@@ -105,7 +115,11 @@ impl HeapFile {
 
     /// Holds the heap against limits.
     pub fn judge(&self, limits: &[HeapLimit]) -> Vec<HeapOutcome> {
-        heap::judge(&self.snapshot, &self.tree, &Totals::new(self.graph(), &self.tree), limits)
+        heap::judge(&self.snapshot, self.tree(), &Totals::new(self.graph(), self.tree()), limits)
+    }
+
+    fn tree(&self) -> &DominatorTree {
+        self.tree.get_or_init(|| DominatorTree::new(self.graph()))
     }
 
     fn graph(&self) -> &Graph {

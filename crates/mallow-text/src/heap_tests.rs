@@ -5,9 +5,9 @@ use crate::Style;
 use insta::assert_snapshot;
 use mallow_base::Frame;
 use mallow_view::heap::{
-    ClassChange, ClassReport, ClassSeries, Explanation, FieldRow, GenerationRow, GroupRow, Grown, HeapDiff,
-    HeapLimit, HeapOutcome, HeapReport, Identity, LimitKind, NativeRow, NewObjects, ObjectReport, ObjectRow,
-    Part, PartRow, StringRow, Sum,
+    ClassChange, ClassReport, ClassSeries, Explanation, FieldRow, GenerationRow, Generations, GroupRow,
+    Grown, HeapDiff, HeapLimit, HeapOutcome, HeapReport, Identity, LimitKind, NativeRow, NewObjects,
+    ObjectReport, ObjectRow, Part, PartRow, StringRow, Sum,
 };
 
 const MIB: u64 = 1 << 20;
@@ -60,7 +60,6 @@ fn heap() -> HeapReport {
         }],
         strings_uncompared: 308,
         own_class: Some("Session".into()),
-        other_lines: 5,
         warnings: Vec::new(),
         notes: vec!["references that lead to no object of the dump: 1".into()],
     }
@@ -172,7 +171,7 @@ fn what_changed() {
 
 #[test]
 fn generations_as_heapy_prints_them() {
-    assert_snapshot!(heapy_read(&heap()), @r"
+    assert_snapshot!(heapy_read(&Generations { rows: heap().generations, other_lines: 5 }), @r"
 
     Analyzing Heap
     ==============

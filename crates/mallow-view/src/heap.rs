@@ -11,5 +11,7 @@ pub use mallow_heapsnap::{ClassChange, ClassSeries, Grown, HeapDiff, Identity, N
 pub use explain::{Explanation, ManagedMemory, Moment, NativeRow, Part, PartRow, explain, native_rows};
 pub use limits::{HeapLimit, HeapOutcome, LimitKind, judge};
 pub use object::{ClassReport, FieldRow, ObjectReport, class_report, object_report};
-pub use report::{GenerationRow, GroupRow, HeapReport, ObjectRow, Order, StringRow, heap_report, label};
+pub use report::{
+    GenerationRow, Generations, GroupRow, HeapReport, ObjectRow, Order, StringRow, heap_report, label,
+};
 pub use stacks::retained_stacks;

@@ -3,17 +3,17 @@
 //! Two things are not as heapy has them. It shows 0.0 kb for objects that were not traced and leaves them out of the total: here stand their true
 //! sizes. And it takes every object at a known address for a known one: here a new object in an old one's place is new.
 
-use mallow_view::heap::{HeapDiff, HeapReport};
+use mallow_view::heap::{Generations, HeapDiff};
 use std::collections::HashMap;
 
 /// The generations of a heap. Roots and free slots count among the objects without one.
-pub fn heapy_read(report: &HeapReport) -> String {
+pub fn heapy_read(generations: &Generations) -> String {
     let mut out = vec![String::new(), "Analyzing Heap".to_owned(), "==============".to_owned()];
     let name = |generation: Option<u32>| generation.map_or_else(|| "nil".to_owned(), |at| at.to_string());
-    let width = report.generations.iter().map(|row| name(row.generation).len()).max().unwrap_or(0).max(3);
+    let width = generations.rows.iter().map(|row| name(row.generation).len()).max().unwrap_or(0).max(3);
     let (mut count, mut bytes) = (0, 0);
-    for row in &report.generations {
-        let others = if row.generation.is_none() { report.other_lines } else { 0 };
+    for row in &generations.rows {
+        let others = if row.generation.is_none() { generations.other_lines } else { 0 };
         let objects = row.sum.objects + others;
         (count, bytes) = (count + objects, bytes + row.sum.bytes);
         let generation = name(row.generation);
@@ -23,7 +23,7 @@ pub fn heapy_read(report: &HeapReport) -> String {
         ));
     }
     out.extend([String::new(), "Heap total".to_owned(), "==============".to_owned()]);
-    out.push(format!("Generations (active): {}", report.generations.len()));
+    out.push(format!("Generations (active): {}", generations.rows.len()));
     out.push(format!("Count: {count}"));
     out.push(format!("Memory: {} kb", kib(bytes)));
     out.join("\n") + "\n"

@@ -56,6 +56,15 @@ pub struct GenerationRow {
     pub sum: Sum,
 }
 
+/// The generations of a dump.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Generations {
+    /// The oldest first, objects without one before; nothing of what they retain.
+    pub rows: Vec<GenerationRow>,
+    /// Lines of the dump that are no objects.
+    pub other_lines: u64,
+}
+
 /// One object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectRow {
@@ -103,8 +112,6 @@ pub struct HeapReport {
     pub strings_uncompared: u64,
     /// The class of the program's own that retains most, as far as its name tells.
     pub own_class: Option<String>,
-    /// Lines of the dump that are no objects.
-    pub other_lines: u64,
     /// What was wrong with the file.
     pub warnings: Vec<String>,
     /// What the figures rest on.
@@ -158,7 +165,6 @@ pub fn heap_report(
         retainers: retainers(graph, tree),
         strings: snapshot.strings.values.clone(),
         strings_uncompared: snapshot.strings.uncompared,
-        other_lines: snapshot.other_lines,
         warnings: snapshot.warnings.clone(),
         notes: snapshot.notes.clone(),
     }

@@ -31,6 +31,18 @@ pub(super) struct Chunk {
 /// A slot before Ruby 3.2, where all were equal.
 const SLOT_BYTES: u64 = 40;
 
+impl Chunk {
+    /// Gives back what columns have taken beyond their rows: all chunks of a file are in memory at once.
+    fn shrink(&mut self) {
+        self.addresses.shrink_to_fit();
+        self.sizes.shrink_to_fit();
+        self.references.shrink_to_fit();
+        for column in [&mut self.classes, &mut self.sites, &mut self.generations, &mut self.reference_ends] {
+            column.shrink_to_fit();
+        }
+    }
+}
+
 /// What a class is told apart by.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct ClassKey {
@@ -163,6 +175,7 @@ impl Tables {
             }
             start = end + 1;
         }
+        chunk.shrink();
         chunk
     }
 

@@ -1,0 +1,83 @@
+//! What reading a large heap costs, beside heapy and DevTools' own way of it. Counts are exact, times are printed:
+//! `MALLOW_BIN=FILE/mallow cargo test -p e2e --test all -- --ignored --nocapture heap_speed::`.
+
+use e2e::session::{json, metric};
+use e2e::{Workshop, run};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+/// What a command took, and the most memory that it had.
+struct Cost {
+    seconds: f64,
+    megabytes: f64,
+    stdout: String,
+}
+
+/// Runs a command under GNU's or bash's `time`, which knows the most memory of a child that has ended.
+fn cost(name: &str, command: &mut Command, folder: &Path) -> Cost {
+    let program = command.get_program().to_owned();
+    let mut timed = run::command("/usr/bin/python3");
+    let script = "import os,resource,subprocess,sys\n\
+        done = subprocess.run(sys.argv[2:])\n\
+        open(sys.argv[1], 'w').write(str(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss))\n\
+        sys.exit(done.returncode)";
+    let kibibytes = folder.join("kib");
+    timed.args(["-c", script]).arg(&kibibytes).arg(program).args(command.get_args()).current_dir(folder);
+    let start = Instant::now();
+    let finished = run::finish(&mut timed).well();
+    let seconds = start.elapsed().as_secs_f64();
+    let megabytes = fs::read_to_string(&kibibytes).unwrap().trim().parse::<f64>().unwrap() * 1024.0 / 1e6;
+    eprintln!("{name:<44} {seconds:6.2} s {megabytes:7.0} MB");
+    Cost { seconds, megabytes, stdout: finished.stdout }
+}
+
+fn mallow(words: &[&str]) -> Command {
+    let mut command = run::mallow();
+    command.arg("heap").args(words);
+    command
+}
+
+#[test]
+#[ignore = "for its times: in `cargo xtask long`"]
+fn a_ruby_dump_of_three_million_objects() {
+    let workshop = Workshop::new("heap-speed");
+    let folder = workshop.path();
+    let script = "require 'objspace'\nObjectSpace.trace_object_allocations_start\n\
+        class Session; def initialize(i); @data = \"session data #{i}\" * 10; @list = [i, i + 1, \"x#{i}\"]; end; end\n\
+        KEPT = []\n\
+        %w[before after].each do |name|\n\
+        \x20 400_000.times { |i| KEPT << Session.new(i) }\n  GC.start\n\
+        \x20 File.open(\"#{name}.json\", 'w') { |file| ObjectSpace.dump_all(output: file) }\nend\n";
+    fs::write(workshop.file("dump.rb"), script).unwrap();
+    let _ = run::finish(run::command("/usr/bin/ruby").arg("dump.rb").current_dir(folder)).well();
+    let gigabytes = fs::metadata(workshop.file("after.json")).unwrap().len() as f64 / 1e9;
+    eprintln!("a dump of {gigabytes:.2} GB");
+    let whole = cost("mallow heap", &mut mallow(&["after.json", "--json"]), folder);
+    let classes = json(&whole.stdout);
+    let class = |name: &str| {
+        classes["classes"].as_array().unwrap().iter().find(|row| row["name"] == name).unwrap().clone()
+    };
+    assert_eq!(metric(&class("Session"), "objects"), 800_000);
+    assert_eq!(metric(&classes, "unreachable_objects"), 0);
+    let read = cost("mallow heap --compat heapy", &mut mallow(&["after.json", "--compat", "heapy"]), folder);
+    let heapy = cost("heapy read", run::command("heapy").args(["read", "after.json"]), folder);
+    assert_eq!(read.stdout.lines().nth(5), heapy.stdout.lines().nth(5));
+    let diff = cost(
+        "mallow heap diff",
+        &mut mallow(&["diff", "before.json", "after.json", "--compat", "heapy"]),
+        folder,
+    );
+    let heapy_diff =
+        cost("heapy diff", run::command("heapy").args(["diff", "before.json", "after.json"]), folder);
+    for text in [&diff.stdout, &heapy_diff.stdout] {
+        assert!(text.lines().any(|line| line.starts_with("Allocated OBJECT 400000 objects")), "{text}");
+    }
+    eprintln!(
+        "read: {:.1} times faster; diff: {:.1} times; {:.2} bytes of memory for each of the dump",
+        heapy.seconds / read.seconds,
+        heapy_diff.seconds / diff.seconds,
+        whole.megabytes / 1000.0 / gigabytes
+    );
+}

@@ -1,5 +1,7 @@
 //! `mallow heap`: what lies in a managed heap, who retains it, and what changed.
 
+mod capture;
+
 use crate::args::{
     LowHeap, LowHeapCheck, LowHeapCommand, LowHeapDiff, LowHeapExplain, LowHeapGrowth, LowHeapReport, LowRows,
 };
@@ -19,6 +21,7 @@ pub(crate) fn run(low: &LowHeap) -> Result<u8, Failure> {
         Some(LowHeapCommand::Diff(low)) => diff(low),
         Some(LowHeapCommand::Growth(low)) => series(low),
         Some(LowHeapCommand::Explain(low)) => explain(low),
+        Some(LowHeapCommand::Capture(low)) => capture::run(low),
         Some(LowHeapCommand::Check(low)) => check(low),
         None => report(&low.report),
     }

@@ -94,7 +94,7 @@ fn exit_from_proc(pid: u32) -> Option<i32> {
 }
 
 /// How a child of ours ended.
-pub(crate) fn exit_of_status(status: ExitStatus) -> Exit {
+pub fn exit_of_status(status: ExitStatus) -> Exit {
     from_wait_status(status.into_raw())
 }
 

@@ -62,6 +62,7 @@ mod unseen;
 mod workers;
 
 pub use ahead::ResolveAhead;
+pub use ending::exit_of_status;
 pub use error::CollectError;
 pub use heap::{HeapMetrics, HeapSource, Linked, heap_source, linked_into};
 pub use live_heap::{AllocatorAccount, LiveHeap, LiveProcess, Order};

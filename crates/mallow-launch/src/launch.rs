@@ -51,7 +51,7 @@ impl<'a> Launch<'a> {
     /// # Errors
     /// When the library cannot be unpacked, or the system refuses the program.
     pub fn start(&self, inside: Preload<'_>, options: &SpawnOptions) -> Result<Child, LaunchError> {
-        let path = preload::unpack(inside.library)?;
+        let path = preload::unpack_library(inside.library)?;
         let mut preloads = path.into_os_string();
         // Ours first: a preloaded allocator is then the next library behind us.
         if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {

@@ -18,17 +18,26 @@ const LIBRARY_VARIABLE: &str = "MALLOW_PRELOAD";
 pub const LIBRARY_NAME_START: &str = "libmallow_preload";
 
 /// Unpacks the library unless it is there, and returns its path.
-pub(crate) fn unpack(library: &[u8]) -> Result<PathBuf, LaunchError> {
-    if let Some(path) = std::env::var_os(LIBRARY_VARIABLE) {
-        return Ok(path.into());
+pub(crate) fn unpack_library(library: &[u8]) -> Result<PathBuf, LaunchError> {
+    match std::env::var_os(LIBRARY_VARIABLE) {
+        Some(path) => Ok(path.into()),
+        None => unpack(LIBRARY_NAME_START, ".so", library),
     }
+}
+
+/// Unpacks something that programs load unless it is there, and returns its path, which has no blanks: only this user can write
+/// it, and everybody can read it.
+///
+/// # Errors
+/// When there is no folder for it.
+pub fn unpack(name_start: &str, extension: &str, content: &[u8]) -> Result<PathBuf, LaunchError> {
     let mut tried = Vec::new();
     for directory in places() {
         if ends_names_in_preload(&directory) {
             tried.push(format!("'{}' (a blank or colon ends a name in LD_PRELOAD)", directory.display()));
             continue;
         }
-        match unpack_into(&directory, library) {
+        match unpack_into(&directory, [name_start, extension], content) {
             Ok(path) => return Ok(path),
             Err(cause) => tried.push(format!("'{}' ({cause})", directory.display())),
         }
@@ -53,7 +62,7 @@ fn ends_names_in_preload(directory: &Path) -> bool {
     directory.as_os_str().as_bytes().iter().any(|byte| b" :\t\n".contains(byte))
 }
 
-fn unpack_into(directory: &Path, library: &[u8]) -> io::Result<PathBuf> {
+fn unpack_into(directory: &Path, [name_start, extension]: [&str; 2], content: &[u8]) -> io::Result<PathBuf> {
     match DirBuilder::new().mode(0o755).create(directory) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         _ => {}
@@ -61,14 +70,14 @@ fn unpack_into(directory: &Path, library: &[u8]) -> io::Result<PathBuf> {
     check_ours(directory)?;
     // The name carries the content's checksum, so versions live side by side and running programs keep
     // theirs.
-    let path = directory.join(format!("{LIBRARY_NAME_START}-{:08x}.so", crc32fast::hash(library)));
-    if holds(&path, library) {
+    let path = directory.join(format!("{name_start}-{:08x}{extension}", crc32fast::hash(content)));
+    if holds(&path, content) {
         return Ok(path);
     }
     let fresh = directory.join(format!(".preload-{}", std::process::id()));
     let _ = fs::remove_file(&fresh);
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o755).open(&fresh)?;
-    file.write_all(library)?;
+    file.write_all(content)?;
     file.set_permissions(fs::Permissions::from_mode(0o755))?;
     fs::rename(&fresh, &path)?;
     Ok(path)
@@ -91,23 +100,25 @@ fn check_ours(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn holds(path: &Path, library: &[u8]) -> bool {
+fn holds(path: &Path, content: &[u8]) -> bool {
     let mut found = Vec::new();
-    File::open(path).and_then(|mut file| file.read_to_end(&mut found)).is_ok() && found == library
+    File::open(path).and_then(|mut file| file.read_to_end(&mut found)).is_ok() && found == content
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const NAME: [&str; 2] = [LIBRARY_NAME_START, ".so"];
+
     #[test]
     fn unpacking_twice_gives_one_file_and_mends_a_damaged_one() {
         let directory = tempfile::tempdir().unwrap();
         let place = directory.path().join("mallow");
-        let path = unpack_into(&place, b"library").unwrap();
-        assert_eq!(unpack_into(&place, b"library").unwrap(), path);
+        let path = unpack_into(&place, NAME, b"library").unwrap();
+        assert_eq!(unpack_into(&place, NAME, b"library").unwrap(), path);
         fs::write(&path, b"damaged").unwrap();
-        assert_eq!(unpack_into(&place, b"library").unwrap(), path);
+        assert_eq!(unpack_into(&place, NAME, b"library").unwrap(), path);
         assert_eq!(fs::read(&path).unwrap(), b"library");
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o755);
     }
@@ -124,6 +135,6 @@ mod tests {
     fn a_directory_that_others_can_write_is_refused() {
         let directory = tempfile::tempdir().unwrap();
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o777)).unwrap();
-        assert_eq!(unpack_into(directory.path(), b"x").unwrap_err().to_string(), "others can write it");
+        assert_eq!(unpack_into(directory.path(), NAME, b"x").unwrap_err().to_string(), "others can write it");
     }
 }

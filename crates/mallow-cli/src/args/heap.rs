@@ -4,7 +4,9 @@ use super::choice::one_of;
 use clap::{Args, Subcommand, ValueEnum};
 use mallow_base::quantity;
 use mallow_view::heap::{HeapLimit, LimitKind, Order};
+use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// `mallow heap`.
 #[derive(Debug, PartialEq, Eq, Args)]
@@ -78,6 +80,11 @@ pub(crate) enum LowHeapCommand {
     /// Tell where a process's memory is: managed objects, native blocks, the allocator, stacks, files
     #[command(after_help = "Example: mallow heap explain dump.json --pid 4242 --malloc-info info.xml")]
     Explain(LowHeapExplain),
+    /// Make a snapshot: of a process, or of a command that is started so that it can be asked
+    #[command(after_help = "Example: mallow heap capture -- bundle exec puma, then mallow heap capture 4242\n\n\
+                            Ruby goes on while it is written; Node and a JVM stand still. A snapshot holds secrets: its \
+                            file is its owner's alone, and never written over another.")]
+    Capture(LowHeapCapture),
     /// Hold a snapshot against limits; exit code 1 if one fails
     #[command(
         after_help = "Example: mallow heap check dump.json --max-class Session=100 --max-retained Cache=10MiB"
@@ -135,6 +142,33 @@ pub(crate) struct LowHeapGrowth {
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) rows: LowRows,
+}
+
+/// `mallow heap capture`.
+#[derive(Debug, PartialEq, Eq, Args)]
+#[command(override_usage = "mallow heap capture [OPTIONS] <PID>\n       mallow heap capture [OPTIONS] -- <COMMAND>...")]
+pub(crate) struct LowHeapCapture {
+    /// A running process: a JVM, Node with --heapsnapshot-signal, Ruby or Node below mallow heap capture -- COMMAND
+    #[arg(value_name = "PID", required_unless_present = "command", conflicts_with = "command")]
+    pub(crate) pid: Option<u32>,
+    /// Write FILE, or into a folder, instead of NAME.PID.N.json in this folder
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Leave the contents of strings out; equal ones stay equal (Ruby)
+    #[arg(long)]
+    pub(crate) redact: bool,
+    /// Write what nothing refers to as well, which a JVM leaves out
+    #[arg(long, conflicts_with = "command")]
+    pub(crate) all: bool,
+    /// Make a snapshot of the command every TIME
+    #[arg(long, value_name = "TIME", value_parser = pause, conflicts_with = "pid")]
+    pub(crate) every: Option<Duration>,
+    /// Do not let Ruby keep the line that makes each object, which costs time and memory
+    #[arg(long, conflicts_with = "pid")]
+    pub(crate) no_trace: bool,
+    /// The command to run, with its arguments
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
 }
 
 /// `mallow heap check`.
@@ -196,4 +230,9 @@ fn class_and(text: &str) -> Result<(String, &str), String> {
 fn size(text: &str) -> Result<u64, String> {
     let bytes = quantity::bytes(text).filter(|bytes| *bytes >= 0.0);
     bytes.map(|bytes| bytes as u64).ok_or_else(|| format!("{text} is no size; write 512K, 10MiB or 1 GB"))
+}
+
+fn pause(text: &str) -> Result<Duration, String> {
+    let pause = quantity::duration(text).filter(|pause| *pause >= Duration::from_millis(100));
+    pause.ok_or_else(|| format!("{text} is no time of at least 100ms; write 30s, 10m or 1h"))
 }

@@ -7,11 +7,12 @@
 
 mod metrics;
 
+use mallow_capture::process::{inner_pid, is_jvm, jcmd};
 use mallow_evidence::RuntimeMetrics;
 use std::collections::BTreeSet;
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -43,13 +44,6 @@ impl Jvms {
         }
         all
     }
-}
-
-/// A launcher calls its first thread `java` too; a program that brings its own launcher is known by the library.
-fn is_jvm(pid: u32) -> bool {
-    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-    let is_java = |path: PathBuf| path.file_name().is_some_and(|name| name == "java");
-    name.trim_end() == "java" || std::fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(is_java)
 }
 
 fn metrics_of(pid: u32, deadline: Instant) -> io::Result<RuntimeMetrics> {
@@ -94,19 +88,8 @@ fn ask_directly(pid: u32, command: &str, deadline: Instant) -> io::Result<String
     }
 }
 
-/// The pid that the process knows itself by, which names its socket.
-fn inner_pid(pid: u32) -> u32 {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let inner =
-        status.lines().find_map(|line| line.strip_prefix("NSpid:")?.split_whitespace().last()?.parse().ok());
-    inner.unwrap_or(pid)
-}
-
-/// The JDK's own `jcmd` if it has one, otherwise that on PATH.
 fn ask_by_jcmd(pid: u32, command: &str, deadline: Instant) -> io::Result<String> {
-    let beside = std::fs::read_link(format!("/proc/{pid}/exe")).map(|exe| exe.with_file_name("jcmd"));
-    let program = beside.ok().filter(|path| path.is_file()).unwrap_or_else(|| PathBuf::from("jcmd"));
-    let mut child = Command::new(program)
+    let mut child = Command::new(jcmd(pid))
         .arg(pid.to_string())
         .args(command.split(' '))
         .env_remove("JAVA_TOOL_OPTIONS")

@@ -1,0 +1,55 @@
+//! One snapshot of one process.
+
+use crate::process::{self, Runtime};
+use crate::target::Target;
+use crate::{CaptureError, jvm, node, ruby};
+use std::path::{Path, PathBuf};
+
+/// How a snapshot is made.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options<'a> {
+    /// A file that does not exist, or a folder; none for this folder.
+    pub output: Option<&'a Path>,
+    /// Without the contents of strings.
+    pub redact: bool,
+    /// With what nothing refers to, where the runtime would leave that out.
+    pub all: bool,
+}
+
+/// A snapshot that is there.
+#[derive(Debug)]
+pub struct Captured {
+    /// Its file.
+    pub path: PathBuf,
+    /// The file's size.
+    pub bytes: u64,
+}
+
+/// Takes a snapshot. `begins` is told the runtime before it is asked.
+///
+/// # Errors
+/// When the process is not there, cannot be asked or does not answer, and when the file exists.
+pub fn capture(pid: u32, options: &Options<'_>, begins: impl FnOnce(Runtime)) -> Result<Captured, CaptureError> {
+    if !process::is_alive(pid) {
+        return Err(CaptureError::NoProcess(pid));
+    }
+    let name = process::name(pid);
+    if std::fs::read_link(process::file(pid, "exe")).is_err() {
+        return Err(CaptureError::NotOurs(pid));
+    }
+    let runtime =
+        process::runtime(pid).ok_or_else(|| CaptureError::NoRuntime { pid, name: name.clone() })?;
+    match runtime {
+        Runtime::Node if options.redact => return Err(CaptureError::CannotRedact("Node")),
+        Runtime::Jvm if options.redact => return Err(CaptureError::CannotRedact("a JVM")),
+        _ => {}
+    }
+    let target = Target::new(options.output, (&name, pid), runtime)?;
+    begins(runtime);
+    let bytes = match runtime {
+        Runtime::Ruby => ruby::capture(pid, &target, options.redact),
+        Runtime::Node => node::capture(pid, &target),
+        Runtime::Jvm => jvm::capture(pid, &target, options.all),
+    }?;
+    Ok(Captured { path: target.path().to_owned(), bytes })
+}

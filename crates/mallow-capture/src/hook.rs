@@ -1,0 +1,63 @@
+//! What is put into a command so that it can be asked later.
+
+use crate::CaptureError;
+use mallow_launch::unpack;
+use std::ffi::OsString;
+
+const SCRIPT: &[u8] = include_bytes!("ruby.rb");
+
+/// How the hook's file name begins.
+const SCRIPT_NAME_START: &str = "mallow-capture";
+
+/// What has to be set for a command, where `existing` tells what is set already. With `trace`, Ruby keeps for each object the line
+/// that made it.
+///
+/// # Errors
+/// When the hook cannot be unpacked.
+pub fn hooked(
+    trace: bool,
+    existing: &dyn Fn(&str) -> Option<OsString>,
+) -> Result<Vec<(OsString, OsString)>, CaptureError> {
+    let mut ruby = OsString::from("-r");
+    ruby.push(unpack(SCRIPT_NAME_START, ".rb", SCRIPT)?);
+    let mut variables = vec![
+        ("RUBYOPT".into(), joined(existing("RUBYOPT"), ruby)),
+        ("MALLOW_CAPTURE_TRACE".into(), if trace { "1" } else { "0" }.into()),
+    ];
+    let node = existing("NODE_OPTIONS");
+    let has_signal = node.as_ref().is_some_and(|node| node.to_string_lossy().contains(crate::node::FLAG));
+    if !has_signal {
+        variables.push(("NODE_OPTIONS".into(), joined(node, format!("{}=SIGUSR2", crate::node::FLAG).into())));
+    }
+    Ok(variables)
+}
+
+/// Options behind those that are there.
+fn joined(existing: Option<OsString>, more: OsString) -> OsString {
+    let mut value = existing.unwrap_or_default();
+    if !value.is_empty() {
+        value.push(" ");
+    }
+    value.push(more);
+    value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_that_are_set_stay() {
+        let set = |name: &str| (name == "RUBYOPT").then(|| OsString::from("-W0"));
+        let variables = hooked(false, &set).unwrap();
+        let value = |name: &str| {
+            let found = variables.iter().find(|(key, _)| key == name).map(|(_, value)| value);
+            found.map(|value| value.to_string_lossy().into_owned())
+        };
+        assert!(value("RUBYOPT").unwrap().starts_with("-W0 -r/"));
+        assert_eq!(value("NODE_OPTIONS").unwrap(), "--heapsnapshot-signal=SIGUSR2");
+        assert_eq!(value("MALLOW_CAPTURE_TRACE").unwrap(), "0");
+        let theirs = |name: &str| (name == "NODE_OPTIONS").then(|| "--heapsnapshot-signal=SIGUSR1".into());
+        assert!(!hooked(true, &theirs).unwrap().iter().any(|(name, _)| name == "NODE_OPTIONS"));
+    }
+}

@@ -1,0 +1,84 @@
+//! `mallow heap capture`: a snapshot of a process, or a command that can be asked for snapshots.
+
+use crate::args::LowHeapCapture;
+use crate::{exit_code, output};
+use mallow_capture::process::Runtime;
+use mallow_capture::{Options, capture, hooked};
+use mallow_collect::exit_of_status;
+use mallow_launch::{Interrupts, RunningCommand, SpawnOptions, start_unrecorded};
+use mallow_query::Failure;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+/// How often it is looked whether the command has ended.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// Does what was asked for.
+pub(super) fn run(low: &LowHeapCapture) -> Result<u8, Failure> {
+    match low.pid {
+        Some(pid) => {
+            take(pid, &Options { output: low.output.as_deref(), redact: low.redact, all: low.all })?;
+            Ok(exit_code::FINE)
+        }
+        None => start(low),
+    }
+}
+
+fn take(pid: u32, options: &Options<'_>) -> Result<(), Failure> {
+    let stops = |runtime| {
+        if runtime != Runtime::Ruby {
+            output::note(&[format!("process {pid} stands still until its snapshot is written.")]);
+        }
+    };
+    let captured = capture(pid, options, stops)?;
+    let file = captured.path.display();
+    output::tell(&format!("wrote {file}, {} bytes\nnext: mallow heap {}\n", captured.bytes, quoted(&captured.path)));
+    Ok(())
+}
+
+fn start(low: &LowHeapCapture) -> Result<u8, Failure> {
+    if let Some(folder) = &low.output {
+        std::fs::create_dir_all(folder).map_err(|error| Failure::writing(folder, &error))?;
+    }
+    let environment = hooked(!low.no_trace, &|name| std::env::var_os(name))?;
+    let interrupts = Interrupts::watch()?;
+    let child = start_unrecorded(&low.command, &SpawnOptions { environment, ..SpawnOptions::default() })?;
+    let pid = child.id();
+    output::note(&[format!("for a snapshot of its heap: {}", asking(pid, low))]);
+    if let Some(every) = low.every {
+        let (folder, redact) = (low.output.clone(), low.redact);
+        // It ends with us, wherever it is.
+        thread::spawn(move || again_and_again(pid, every, folder.as_deref(), redact));
+    }
+    let mut running = RunningCommand::new(child, interrupts, None);
+    loop {
+        if let Some(status) = running.reap() {
+            return Ok(exit_code::of_program(exit_of_status(status)));
+        }
+        if running.is_interrupted() {
+            return Ok(exit_code::INTERRUPTED);
+        }
+        thread::sleep(LOOK);
+    }
+}
+
+fn again_and_again(pid: u32, every: Duration, folder: Option<&Path>, redact: bool) {
+    loop {
+        thread::sleep(every);
+        if let Err(failure) = take(pid, &Options { output: folder, redact, all: false }) {
+            output::warn(&[failure.sentence().to_owned()]);
+        }
+    }
+}
+
+/// What to type.
+fn asking(pid: u32, low: &LowHeapCapture) -> String {
+    let folder = low.output.iter().map(|folder| format!(" -o {}", quoted(folder)));
+    format!("mallow heap capture {pid}{}{}", folder.collect::<String>(), if low.redact { " --redact" } else { "" })
+}
+
+fn quoted(path: &PathBuf) -> String {
+    let text = path.to_string_lossy();
+    shlex::try_quote(&text).map_or_else(|_| text.to_string(), Into::into)
+}

@@ -11,6 +11,7 @@ mod gate_runtimes;
 mod gate_selection;
 mod hazards;
 mod heap;
+mod heap_capture;
 mod heap_speed;
 mod judges;
 mod killed;

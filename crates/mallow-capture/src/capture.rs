@@ -29,7 +29,11 @@ pub struct Captured {
 ///
 /// # Errors
 /// When the process is not there, cannot be asked or does not answer, and when the file exists.
-pub fn capture(pid: u32, options: &Options<'_>, begins: impl FnOnce(Runtime)) -> Result<Captured, CaptureError> {
+pub fn capture(
+    pid: u32,
+    options: &Options<'_>,
+    begins: impl FnOnce(Runtime),
+) -> Result<Captured, CaptureError> {
     if !process::is_alive(pid) {
         return Err(CaptureError::NoProcess(pid));
     }
@@ -37,19 +41,18 @@ pub fn capture(pid: u32, options: &Options<'_>, begins: impl FnOnce(Runtime)) ->
     if std::fs::read_link(process::file(pid, "exe")).is_err() {
         return Err(CaptureError::NotOurs(pid));
     }
-    let runtime =
-        process::runtime(pid).ok_or_else(|| CaptureError::NoRuntime { pid, name: name.clone() })?;
+    let runtime = process::runtime(pid).ok_or_else(|| CaptureError::NoRuntime { pid, name: name.clone() })?;
     match runtime {
         Runtime::Node if options.redact => return Err(CaptureError::CannotRedact("Node")),
         Runtime::Jvm if options.redact => return Err(CaptureError::CannotRedact("a JVM")),
         _ => {}
     }
     let target = Target::new(options.output, (&name, pid), runtime)?;
-    begins(runtime);
+    let begins = || begins(runtime);
     let bytes = match runtime {
-        Runtime::Ruby => ruby::capture(pid, &target, options.redact),
-        Runtime::Node => node::capture(pid, &target),
-        Runtime::Jvm => jvm::capture(pid, &target, options.all),
+        Runtime::Ruby => ruby::capture(pid, &target, options.redact, begins),
+        Runtime::Node => node::capture(pid, &target, begins),
+        Runtime::Jvm => jvm::capture(pid, &target, options.all, begins),
     }?;
     Ok(Captured { path: target.path().to_owned(), bytes })
 }

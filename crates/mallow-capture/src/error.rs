@@ -36,10 +36,14 @@ pub enum CaptureError {
     )]
     NoNodeSignal(u32),
     /// The signal would end it.
-    #[error("the Node process {0} does not listen to {1} yet, which would end it; ask again when it has started")]
-    NodeIsDeaf(u32, String),
+    #[error(
+        "the Node process {0} does not listen to {1} yet, which would end it; ask again when it has started"
+    )]
+    NodeNotReady(u32, String),
     /// A signal of a name that we do not know.
-    #[error("the Node process {0} listens to {1}, which mallow cannot send; start it with --heapsnapshot-signal=SIGUSR2")]
+    #[error(
+        "the Node process {0} listens to {1}, which mallow cannot send; start it with --heapsnapshot-signal=SIGUSR2"
+    )]
     UnknownSignal(u32, String),
     /// Nothing came in time.
     #[error("process {0} does not answer; it may be busy in native code, so ask again")]
@@ -56,7 +60,9 @@ pub enum CaptureError {
         cause: String,
     },
     /// No `jcmd`.
-    #[error("there is no jcmd beside the JVM of process {0} or on PATH; it comes with a JDK (openjdk-17-jdk-headless)")]
+    #[error(
+        "there is no jcmd beside the JVM of process {0} or on PATH; it comes with a JDK (openjdk-17-jdk-headless)"
+    )]
     NoJcmd(u32),
     /// The JVM or `jcmd` said no.
     #[error("the JVM {pid} made no snapshot: {said}")]

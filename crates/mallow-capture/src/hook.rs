@@ -27,7 +27,8 @@ pub fn hooked(
     let node = existing("NODE_OPTIONS");
     let has_signal = node.as_ref().is_some_and(|node| node.to_string_lossy().contains(crate::node::FLAG));
     if !has_signal {
-        variables.push(("NODE_OPTIONS".into(), joined(node, format!("{}=SIGUSR2", crate::node::FLAG).into())));
+        variables
+            .push(("NODE_OPTIONS".into(), joined(node, format!("{}=SIGUSR2", crate::node::FLAG).into())));
     }
     Ok(variables)
 }

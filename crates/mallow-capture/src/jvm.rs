@@ -10,9 +10,14 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 /// Takes a snapshot, and returns its bytes. Of all objects, or of those that are reached.
-pub(crate) fn capture(pid: u32, target: &Target, all: bool) -> Result<u64, CaptureError> {
+pub(crate) fn capture(
+    pid: u32,
+    target: &Target,
+    all: bool,
+    begins: impl FnOnce(),
+) -> Result<u64, CaptureError> {
     let path = target.absolute()?;
-    // Whoever lists the folder sees what the JVM is told to write: it makes the file itself, and never over another.
+    // The JVM makes the file itself, in its own folder if the path says none, and never over another.
     let mut jcmd = Command::new(process::jcmd(pid));
     jcmd.arg(pid.to_string()).arg("GC.heap_dump").args(all.then_some("-all")).arg(&path);
     jcmd.env_remove("JAVA_TOOL_OPTIONS").env_remove("_JAVA_OPTIONS").stdin(Stdio::null());
@@ -21,6 +26,7 @@ pub(crate) fn capture(pid: u32, target: &Target, all: bool) -> Result<u64, Captu
     if rustix::process::geteuid().is_root() && owner.uid() != 0 {
         jcmd.gid(owner.gid()).uid(owner.uid());
     }
+    begins();
     let output = jcmd.output().map_err(|cause| match cause.kind() {
         ErrorKind::NotFound => CaptureError::NoJcmd(pid),
         _ => CaptureError::JvmRefused { pid, said: format!("jcmd cannot be run: {cause}") },

@@ -23,7 +23,7 @@ const TIME_MAX: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// Takes a snapshot, and returns its bytes.
-pub(crate) fn capture(pid: u32, target: &Target) -> Result<u64, CaptureError> {
+pub(crate) fn capture(pid: u32, target: &Target, begins: impl FnOnce()) -> Result<u64, CaptureError> {
     let looking = |cause: io::Error| match cause.kind() {
         io::ErrorKind::PermissionDenied => CaptureError::NotOurs(pid),
         _ => CaptureError::Looking { pid, cause },
@@ -32,15 +32,18 @@ pub(crate) fn capture(pid: u32, target: &Target) -> Result<u64, CaptureError> {
     let named = option(FLAG, &words, &variables).ok_or(CaptureError::NoNodeSignal(pid))?;
     let signal = number(&named).ok_or_else(|| CaptureError::UnknownSignal(pid, named.clone()))?;
     if !process::catches(pid, signal.as_raw()) {
-        return Err(CaptureError::NodeIsDeaf(pid, named));
+        return Err(CaptureError::NodeNotReady(pid, named));
     }
     // A path of its own is one below its root; that it is relative to its folder is the usual case.
     let folder = match option(FOLDER_FLAG, &words, &variables) {
-        Some(folder) if folder.starts_with('/') => process::file(pid, "root").join(folder.trim_start_matches('/')),
+        Some(folder) if folder.starts_with('/') => {
+            process::file(pid, "root").join(folder.trim_start_matches('/'))
+        }
         folder => process::file(pid, "cwd").join(folder.unwrap_or_default()),
     };
     let before = snapshots(pid, &folder).map_err(looking)?;
     let process = Pid::from_raw(pid as i32).ok_or(CaptureError::NoProcess(pid))?;
+    begins();
     kill_process(process, signal).map_err(|cause| looking(cause.into()))?;
     let deadline = Instant::now() + TIME_MAX;
     let written = loop {

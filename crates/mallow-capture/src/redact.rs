@@ -59,7 +59,8 @@ mod tests {
     fn contents_go_and_equal_ones_stay_equal() {
         let mut redaction = Redaction::new();
         let mut of = |value: &str| {
-            let line = format!("{{\"type\":\"STRING\", \"bytesize\":6, \"value\":\"{value}\", \"memsize\":40}}\n");
+            let line =
+                format!("{{\"type\":\"STRING\", \"bytesize\":6, \"value\":\"{value}\", \"memsize\":40}}\n");
             redacted(&mut redaction, &line)
         };
         let (first, again, other) = (of(r#"se\"cret\\"#), of(r#"se\"cret\\"#), of("another"));

@@ -40,8 +40,7 @@ begin
 
   # Another thread's stack is gone after a fork, and what only it refers to would have no holder.
   stacks = lambda do
-    others = Thread.list - [Thread.current]
-    others.map { |thread| ["stack of a thread", thread, ObjectSpace.reachable_objects_from(thread)] }
+    Thread.list.map { |thread| ["stack of a thread", thread, ObjectSpace.reachable_objects_from(thread)] }
   end
 
   write = lambda do |answer, held|
@@ -82,42 +81,51 @@ begin
     end
   end
 
-  serve = lambda do
-    answers = []
-    loop do
-      asked = request.stat.ino == inode ? request.gets : nil
-      break unless asked
-      case asked.chomp
-      when "dump"
-        answers.each(&close)
-        answers = fifo.call("answer")
-      when "go"
-        # From here on mallow is the only reader, and its end is the writer's.
-        close.call(answers.shift) if answers.size == 2
-        dump.call(answers.first) if answers.first
-        answers.each(&close)
-        answers = []
-      end
-    rescue SystemCallError, IOError
-      break unless request.stat.ino == inode
+  answers = []
+  obey = lambda do |asked|
+    case asked
+    when "dump"
+      answers.each(&close)
+      answers = fifo.call("answer")
+    when "go"
+      # From here on mallow is the only reader, and its end is the writer's.
+      close.call(answers.shift) if answers.size == 2
+      dump.call(answers.first) if answers.first
+      answers.each(&close)
+      answers = []
     end
-  rescue Exception # rubocop:disable Lint/RescueException
-    nil
   end
 
+  serve = lambda do
+    begin
+      while request.stat.ino == inode && (asked = request.gets)
+        begin
+          obey.call(asked.chomp)
+        rescue SystemCallError, IOError
+          nil
+        end
+      end
+    rescue Exception # rubocop:disable Lint/RescueException
+      nil
+    end
+  end
+
+  server = nil
   start = lambda do
     request, writer = fifo.call("request")
     close.call(writer)
     inode = request.stat.ino
-    thread = Thread.new(&serve)
-    thread.report_on_exception = false
-    thread.name = "mallow"
+    server = Thread.new(&serve)
+    server.report_on_exception = false if server.respond_to?(:report_on_exception=)
+    server.name = "mallow"
   end
 
   # A forked child has not the thread, and its parent's FIFO is its parent's.
   restart = lambda do
     begin
       close.call(request) if request && request.stat.ino == inode
+      answers.each(&close)
+      answers = []
       start.call
     rescue StandardError
       nil
@@ -137,6 +145,8 @@ begin
     end
   end
   Process.singleton_class.prepend(hooks)
+  # Programs wait for all of their threads, and ours does not end.
+  Thread.singleton_class.prepend(Module.new { define_method(:list) { super().reject { |thread| thread.equal?(server) } } })
 
   start.call
 rescue Exception # rubocop:disable Lint/RescueException

@@ -18,7 +18,12 @@ const TIME_MAX: Duration = Duration::from_secs(20);
 const END: u8 = 0;
 
 /// Takes a snapshot, and returns its bytes.
-pub(crate) fn capture(pid: u32, target: &Target, redact: bool) -> Result<u64, CaptureError> {
+pub(crate) fn capture(
+    pid: u32,
+    target: &Target,
+    redact: bool,
+    begins: impl FnOnce(),
+) -> Result<u64, CaptureError> {
     let looking = |cause: io::Error| match cause.kind() {
         ErrorKind::PermissionDenied => CaptureError::NotOurs(pid),
         _ => CaptureError::Looking { pid, cause },
@@ -28,6 +33,7 @@ pub(crate) fn capture(pid: u32, target: &Target, redact: bool) -> Result<u64, Ca
     flock(&request, FlockOperation::NonBlockingLockExclusive).map_err(|_| CaptureError::Busy(pid))?;
     // Before the program is asked for anything.
     let mut file = target.begin()?;
+    begins();
     request.write_all(b"dump\n").map_err(|_| CaptureError::NoAnswer(pid))?;
     let answer = open_answer(pid).map_err(looking)?.ok_or(CaptureError::NoAnswer(pid))?;
     request.write_all(b"go\n").map_err(|_| CaptureError::NoAnswer(pid))?;

@@ -46,7 +46,8 @@ impl Target {
     /// A file beside it, without its name, which goes away unless it is kept.
     pub(crate) fn begin(&self) -> Result<NamedTempFile, CaptureError> {
         let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let begun = tempfile::Builder::new().prefix(".mallow-heap-").tempfile_in(folder.unwrap_or(Path::new(".")));
+        let begun =
+            tempfile::Builder::new().prefix(".mallow-heap-").tempfile_in(folder.unwrap_or(Path::new(".")));
         begun.map_err(|cause| self.writing(cause))
     }
 
@@ -115,8 +116,14 @@ mod tests {
         let target = Target::new(Some(&ours), ("node", 7), Runtime::Node).unwrap();
         fs::write(&ours, "old").unwrap();
         assert!(Target::new(Some(&ours), ("node", 7), Runtime::Node).is_err());
-        assert_eq!(target.take(&theirs).unwrap_err().to_string(), format!("{} exists; a snapshot overwrites no file", ours.display()));
-        assert_eq!((fs::read(&ours).unwrap(), fs::read(&theirs).unwrap()), (b"old".to_vec(), b"new".to_vec()));
+        assert_eq!(
+            target.take(&theirs).unwrap_err().to_string(),
+            format!("{} exists; a snapshot overwrites no file", ours.display())
+        );
+        assert_eq!(
+            (fs::read(&ours).unwrap(), fs::read(&theirs).unwrap()),
+            (b"old".to_vec(), b"new".to_vec())
+        );
         fs::remove_file(&ours).unwrap();
         assert_eq!(target.take(&theirs).unwrap(), 3);
         assert!(!theirs.exists());

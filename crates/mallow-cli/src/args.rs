@@ -23,7 +23,8 @@ pub(crate) use export::LowExport;
 pub(crate) use flamegraph::LowFlamegraph;
 pub(crate) use gc_log::{LowGcLog, LowRssUnit};
 pub(crate) use heap::{
-    LowHeap, LowHeapCapture, LowHeapCheck, LowHeapCommand, LowHeapDiff, LowHeapExplain, LowHeapGrowth, LowHeapReport, LowRows,
+    LowHeap, LowHeapCapture, LowHeapCheck, LowHeapCommand, LowHeapDiff, LowHeapExplain, LowHeapGrowth,
+    LowHeapReport, LowRows,
 };
 pub(crate) use import::LowImport;
 pub(crate) use record::LowRecord;

@@ -15,7 +15,7 @@ pub(crate) const INCONCLUSIVE: u8 = Weight::Inconclusive.exit_code();
 /// A second Ctrl-C ended mallow before the program: 128 and the number of SIGINT.
 pub(crate) const INTERRUPTED: u8 = 130;
 
-/// Every code with its meaning. `record` and `stat` pass on the program's own status instead.
+/// Every code with its meaning. `record`, `stat` and `heap capture` pass on the program's own status instead.
 pub(crate) const TABLE: [(u8, &str); 4] = [
     (FINE, "fine"),
     (FAILED, "a limit or a verdict failed"),
@@ -30,11 +30,13 @@ pub(crate) fn help() -> String {
     for (code, meaning) in TABLE {
         text.push_str(&format!("  {code}  {meaning}\n"));
     }
-    text.push_str("record and stat pass on the program's own status, 128 + N if signal N killed it.");
+    text.push_str(
+        "record, stat and heap capture pass on the program's own status, 128 + N if signal N killed it.",
+    );
     text
 }
 
-/// What `record` and `stat` end with when the program ended so. A shell does the same.
+/// What `record`, `stat` and `heap capture` end with when the program ended so. A shell does the same.
 pub(crate) fn of_program(exit: Exit) -> u8 {
     match exit {
         Exit::Status(status) => status as u8,

@@ -81,9 +81,11 @@ pub(crate) enum LowHeapCommand {
     #[command(after_help = "Example: mallow heap explain dump.json --pid 4242 --malloc-info info.xml")]
     Explain(LowHeapExplain),
     /// Make a snapshot: of a process, or of a command that is started so that it can be asked
-    #[command(after_help = "Example: mallow heap capture -- bundle exec puma, then mallow heap capture 4242\n\n\
+    #[command(
+        after_help = "Example: mallow heap capture -- bundle exec puma, then mallow heap capture 4242\n\n\
                             Ruby goes on while it is written; Node and a JVM stand still. A snapshot holds secrets: its \
-                            file is its owner's alone, and never written over another.")]
+                            file is its owner's alone, and never written over another."
+    )]
     Capture(LowHeapCapture),
     /// Hold a snapshot against limits; exit code 1 if one fails
     #[command(
@@ -146,7 +148,9 @@ pub(crate) struct LowHeapGrowth {
 
 /// `mallow heap capture`.
 #[derive(Debug, PartialEq, Eq, Args)]
-#[command(override_usage = "mallow heap capture [OPTIONS] <PID>\n       mallow heap capture [OPTIONS] -- <COMMAND>...")]
+#[command(
+    override_usage = "mallow heap capture [OPTIONS] <PID>\n       mallow heap capture [OPTIONS] -- <COMMAND>..."
+)]
 pub(crate) struct LowHeapCapture {
     /// A running process: a JVM, Node with --heapsnapshot-signal, Ruby or Node below mallow heap capture -- COMMAND
     #[arg(value_name = "PID", required_unless_present = "command", conflicts_with = "command")]

@@ -33,7 +33,11 @@ fn take(pid: u32, options: &Options<'_>) -> Result<(), Failure> {
     };
     let captured = capture(pid, options, stops)?;
     let file = captured.path.display();
-    output::tell(&format!("wrote {file}, {} bytes\nnext: mallow heap {}\n", captured.bytes, quoted(&captured.path)));
+    output::tell(&format!(
+        "wrote {file}, {} bytes\nnext: mallow heap {}\n",
+        captured.bytes,
+        quoted(&captured.path)
+    ));
     Ok(())
 }
 
@@ -75,7 +79,11 @@ fn again_and_again(pid: u32, every: Duration, folder: Option<&Path>, redact: boo
 /// What to type.
 fn asking(pid: u32, low: &LowHeapCapture) -> String {
     let folder = low.output.iter().map(|folder| format!(" -o {}", quoted(folder)));
-    format!("mallow heap capture {pid}{}{}", folder.collect::<String>(), if low.redact { " --redact" } else { "" })
+    format!(
+        "mallow heap capture {pid}{}{}",
+        folder.collect::<String>(),
+        if low.redact { " --redact" } else { "" }
+    )
 }
 
 fn quoted(path: &PathBuf) -> String {

@@ -172,16 +172,13 @@ impl<'a> Scan<'a> {
         if self.peek()? == b'"' { self.text().map(Some) } else { self.skip_value().map(|_| None) }
     }
 
-    /// The name of a file: what Ruby writes behind it is `, "line":` and nothing else.
+    /// The name of a file: what Ruby writes behind it is `, "line":`, or the next key where it knows no line.
     fn file(&mut self, end: Option<usize>) -> Result<&'a [u8], Damaged> {
-        const BEHIND: &[u8] = b", \"line\":";
         self.expect(b'"')?;
         let start = self.at;
         let Some(end) = end else {
             let name = self.string()?;
-            let rest = &self.line[self.at..];
-            let is_whole = rest.starts_with(BEHIND) && is_tail(&rest[BEHIND.len()..]);
-            return if is_whole { Ok(name) } else { Err(Damaged) };
+            return if is_tail(&self.line[self.at..]) { Ok(name) } else { Err(Damaged) };
         };
         let name = self.line.get(start..end).ok_or(Damaged)?;
         self.at = end + 1;
@@ -277,12 +274,14 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// Whether this is what follows a line number, with no second one: then the name of the file held none.
+/// Whether this is what follows the name of a file, with no second line number: then the name held none.
 fn is_tail(rest: &[u8]) -> bool {
-    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    let rest = &rest[digits..];
+    let (digits, rest) = match rest.strip_prefix(b", \"line\":") {
+        Some(rest) => rest.split_at(rest.iter().take_while(|byte| byte.is_ascii_digit()).count()),
+        None => (&b"0"[..], rest),
+    };
     let keys: [&[u8]; 4] = [b", \"method\":", b", \"generation\":", b", \"memsize\":", b", \"flags\":"];
-    digits > 0
+    !digits.is_empty()
         && (rest == b"}" || keys.iter().any(|key| rest.starts_with(key)))
         && memmem::find(rest, b"\"line\":").is_none()
 }

@@ -76,6 +76,14 @@ fn a_files_name_may_hold_anything() {
 }
 
 #[test]
+fn a_place_may_have_no_line() {
+    let line =
+        br#"{"address":"0x8", "type":"STRING", "value":"$-a", "file":"a.rb", "generation":9, "memsize":40}"#;
+    let record = Record::parse(line, &mut Vec::new()).unwrap();
+    assert_eq!((record.file, record.line, record.generation), (Some(&b"a.rb"[..]), 0, Some(9)));
+}
+
+#[test]
 fn of_a_damaged_line_the_rest_is_told() {
     let line = br#"{"address":"0x8", "type":"HASH", "class":"0x10", "si###ze":, "references":["0x20", "0x28"], "memsize":168}"#;
     let mut references = Vec::new();

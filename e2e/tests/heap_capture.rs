@@ -213,7 +213,7 @@ fn a_jvm_is_asked_as_it_is() {
     let mut javac = run::command("javac");
     let _ = run::finish(javac.arg("-d").arg(workshop.path()).arg(program("Keep.java"))).well();
     let running = Running::start(&workshop, &[], &["java", "-cp", ".", "Keep"]);
-    for (file, more) in [("live.hprof", None), ("all.hprof", Some("--all"))] {
+    for (file, more) in [("live.hprof", None), ("with blanks.hprof", Some("--all"))] {
         let _ = running.capture(&[&["-o", file], more.as_slice()].concat()).well();
         assert_eq!(mode(&workshop.file(file)), 0o600);
         let page =

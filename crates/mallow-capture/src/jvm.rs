@@ -17,9 +17,12 @@ pub(crate) fn capture(
     begins: impl FnOnce(),
 ) -> Result<u64, CaptureError> {
     let path = target.absolute()?;
-    // The JVM makes the file itself, in its own folder if the path says none, and never over another.
+    // The JVM makes the file itself, and never over another. It takes words apart at blanks, but for those within quotes.
     let mut jcmd = Command::new(process::jcmd(pid));
-    jcmd.arg(pid.to_string()).arg("GC.heap_dump").args(all.then_some("-all")).arg(&path);
+    jcmd.arg(pid.to_string())
+        .arg("GC.heap_dump")
+        .args(all.then_some("-all"))
+        .arg(format!("\"{}\"", path.display()));
     jcmd.env_remove("JAVA_TOOL_OPTIONS").env_remove("_JAVA_OPTIONS").stdin(Stdio::null());
     // A JVM listens to its own user.
     let owner = fs::metadata(process::file(pid, "")).map_err(|_| CaptureError::NoProcess(pid))?;

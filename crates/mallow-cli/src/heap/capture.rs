@@ -7,7 +7,7 @@ use mallow_capture::{Options, capture, hooked};
 use mallow_collect::exit_of_status;
 use mallow_launch::{Interrupts, RunningCommand, SpawnOptions, start_unrecorded};
 use mallow_query::Failure;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
@@ -86,7 +86,7 @@ fn asking(pid: u32, low: &LowHeapCapture) -> String {
     )
 }
 
-fn quoted(path: &PathBuf) -> String {
+fn quoted(path: &Path) -> String {
     let text = path.to_string_lossy();
     shlex::try_quote(&text).map_or_else(|_| text.to_string(), Into::into)
 }

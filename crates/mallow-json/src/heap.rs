@@ -31,6 +31,8 @@ pub fn report(report: &HeapReport) -> Value {
             "bytes": row.bytes,
             "wasted_bytes": row.wasted_bytes,
         })).collect::<Vec<_>>(),
+        "string_contents": report.string_contents,
+        "strings_wasted_bytes": report.strings_wasted_bytes,
         "strings_uncompared": report.strings_uncompared,
         "notes": report.notes,
         "warnings": report.warnings,

@@ -55,6 +55,8 @@ fn heap() -> HeapReport {
             bytes: 80,
             wasted_bytes: 40,
         }],
+        string_contents: 1,
+        strings_wasted_bytes: 40,
         strings_uncompared: 3,
         own_class: None,
         warnings: vec!["w".into()],

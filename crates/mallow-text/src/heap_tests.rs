@@ -58,6 +58,8 @@ fn heap() -> HeapReport {
             bytes: 4320,
             wasted_bytes: 4280,
         }],
+        string_contents: 1,
+        strings_wasted_bytes: 4280,
         strings_uncompared: 308,
         own_class: Some("Session".into()),
         warnings: Vec::new(),

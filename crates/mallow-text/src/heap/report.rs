@@ -139,9 +139,13 @@ impl Page<'_> {
         if rows.is_empty() {
             return Vec::new();
         }
-        let wasted = rows.iter().fold(0u64, |sum, row| sum.saturating_add(row.wasted_bytes));
+        let wasted = self.report.strings_wasted_bytes;
         let columns = format!("{:>10}{:>11}{:>7}  ", "strings", "wasted", "");
-        let of = format!("equal strings, {} wasted by {} contents", Bytes(wasted), Count(rows.len() as u64));
+        let of = format!(
+            "equal strings, {} wasted by {} contents",
+            Bytes(wasted),
+            Count(self.report.string_contents)
+        );
         let mut lines = vec![format!("{}{}", self.style.dim(&columns), self.style.bold(&of))];
         lines.extend(rows.iter().take(self.rows).map(|row| self.string(row)));
         if self.report.strings_uncompared > 0 {

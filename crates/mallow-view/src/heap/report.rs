@@ -106,8 +106,12 @@ pub struct HeapReport {
     pub generations: Vec<GenerationRow>,
     /// The objects that retain most, none of which is retained by another one of them alone.
     pub retainers: Vec<ObjectRow>,
-    /// Contents that more than one string has, the most wasteful first.
+    /// Contents that more than one string has, the most wasteful first: 1,000 at most, of the millions that there may be.
     pub strings: Vec<StringRow>,
+    /// How many such contents there are.
+    pub string_contents: u64,
+    /// What all of them waste.
+    pub strings_wasted_bytes: u64,
     /// Strings whose contents are not known.
     pub strings_uncompared: u64,
     /// The class of the program's own that retains most, as far as its name tells.
@@ -150,6 +154,7 @@ pub fn heap_report(
         sum: of.sum,
     };
     let classes = ordered(classes.collect(), order);
+    let strings = &snapshot.strings.values;
     HeapReport {
         own_class: own_class(graph.runtime(), &classes),
         file: file.to_owned(),
@@ -163,7 +168,9 @@ pub fn heap_report(
         sites: ordered(sites.collect(), order),
         generations: totals.generations.iter().map(generation).collect(),
         retainers: retainers(graph, tree),
-        strings: snapshot.strings.values.clone(),
+        strings: strings.iter().take(STRINGS).cloned().collect(),
+        string_contents: strings.len() as u64,
+        strings_wasted_bytes: strings.iter().fold(0u64, |sum, value| sum.saturating_add(value.wasted_bytes)),
         strings_uncompared: snapshot.strings.uncompared,
         warnings: snapshot.warnings.clone(),
         notes: snapshot.notes.clone(),
@@ -209,6 +216,8 @@ fn own_class(runtime: Runtime, classes: &[GroupRow]) -> Option<String> {
     own.next().or_else(|| named.clone().next()).map(|row| row.name.clone())
 }
 
+/// So many contents of strings are kept.
+const STRINGS: usize = 1000;
 /// So many objects are shown at most.
 const RETAINERS: usize = 100;
 

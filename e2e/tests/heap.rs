@@ -196,4 +196,26 @@ fn what_is_no_snapshot_is_refused_and_a_damaged_one_is_read() {
     // A gate on it cannot be told.
     let gate = ["heap", "check", "bad.json", "--max-objects", "9"];
     let _ = run::finish(run::mallow().args(gate).current_dir(workshop.path())).ended(e2e::Exit::Status(3));
+    // Of two runtimes nothing can be compared, and of a dump without roots nobody knows who holds what.
+    fs::write(workshop.file("node.heapsnapshot"), SMALLEST_V8).unwrap();
+    assert!(
+        refused(&["diff", "bad.json", "node.heapsnapshot"])
+            .contains("only snapshots of one process can be compared"),
+    );
+    fs::write(workshop.file("since.json"), "{\"address\":\"0x8\", \"type\":\"STRING\", \"memsize\":40}\n")
+        .unwrap();
+    let part = |arguments: &[&str]| {
+        run::finish(run::mallow().args(["heap", "since.json"]).args(arguments).current_dir(workshop.path()))
+            .well()
+            .stdout
+    };
+    for page in [part(&[]), part(&["--object", "0x8"]), part(&["--class", "(hidden)"])] {
+        assert!(page.contains("no roots") && !page.contains("retain 0 B"), "{page}");
+    }
 }
+
+/// A root and an object.
+const SMALLEST_V8: &str = r#"{"snapshot":{"meta":{"node_fields":["type","name","id","self_size","edge_count"],
+"node_types":[["synthetic","object"],"string","number","number","number"],"edge_fields":["type","name_or_index","to_node"],
+"edge_types":[["property"],"string_or_number","node"]},"node_count":2,"edge_count":1},
+"nodes":[0,0,1,0,1,1,1,3,16,0],"edges":[0,1,5],"strings":["","Thing"]}"#;

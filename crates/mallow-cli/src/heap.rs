@@ -77,7 +77,7 @@ fn draw(heap: &HeapFile, file: &Path, path: &Path, force: bool) -> Result<u8, Fa
 fn diff(low: &LowHeapDiff) -> Result<u8, Failure> {
     let (before, after) = (open(&low.before)?, open(&low.after)?);
     let later = low.later.as_deref().map(open).transpose()?;
-    let diff = before.diff(&after, later.as_ref());
+    let diff = before.diff(&after, later.as_ref())?;
     if low.compat.is_some() {
         return show(None, || text::heapy_diff(&diff, later.is_some()));
     }
@@ -89,10 +89,10 @@ fn diff(low: &LowHeapDiff) -> Result<u8, Failure> {
 }
 
 fn series(low: &LowHeapGrowth) -> Result<u8, Failure> {
-    let classes = growth(&low.files, warn)?;
+    let growth = growth(&low.files, warn)?;
     let style = terminal::style(&std::io::stdout());
-    let json = low.rows.json.then(|| mallow_json::heap::growth(&names(&low.files), &classes));
-    show(json, || text::growth(low.files.len(), &classes, low.rows.limit, style))
+    let json = low.rows.json.then(|| mallow_json::heap::growth(&names(&low.files), &growth));
+    show(json, || text::growth(low.files.len(), &growth, low.rows.limit, style))
 }
 
 fn explain(low: &LowHeapExplain) -> Result<u8, Failure> {

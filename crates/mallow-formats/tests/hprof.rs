@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 /// Objects and bytes by class.
 type Histogram = BTreeMap<String, (u64, u64)>;
 
-/// `programs/heaps/Sessions.java`, waiting.
+/// `programs/heap/Sessions.java`, waiting.
 struct Jvm {
     child: Child,
     folder: tempfile::TempDir,
@@ -20,7 +20,7 @@ struct Jvm {
 impl Jvm {
     fn start(options: &[&str]) -> Jvm {
         let folder = tempfile::tempdir().unwrap();
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/heaps/Sessions.java");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/heap/Sessions.java");
         run(Command::new("javac").arg("-d").arg(folder.path()).arg(source));
         let mut java = Command::new("java");
         // A thread that is compiled for comes and goes with its objects.

@@ -5,7 +5,7 @@
 //! one, so fewer are told than there are. V8 gives objects numbers that never come again; a JVM moves objects and gives none, so
 //! only its classes are compared.
 
-use crate::{AddressIndex, Generation, Graph, ObjectId, Runtime, Sum};
+use crate::{AddressIndex, Generation, Graph, ObjectId, Runtime, Snapshot, Sum};
 use rustc_hash::FxHashMap;
 
 /// How sure it is that an object of one snapshot is that of another.
@@ -65,6 +65,9 @@ pub struct Grown {
 pub struct HeapDiff {
     /// How objects were matched.
     pub identity: Identity,
+    /// Whether each snapshot holds its whole heap. Otherwise what is missing from the first is taken for new, and what is missing from
+    /// another for gone.
+    pub is_complete: bool,
     /// All objects of the first.
     pub before: Sum,
     /// All objects of the second.
@@ -85,12 +88,15 @@ pub struct HeapDiff {
 }
 
 /// Compares two snapshots; with a third, only what is still there in it counts as new.
-pub fn diff(before: &Graph, after: &Graph, later: Option<&Graph>) -> HeapDiff {
-    let graphs = [Some(before), Some(after), later];
-    let identity = identity(&graphs);
+pub fn diff(before: &Snapshot, after: &Snapshot, later: Option<&Snapshot>) -> HeapDiff {
+    let snapshots = [Some(before), Some(after), later];
+    let is_complete = snapshots.iter().flatten().all(|snapshot| snapshot.is_whole());
+    let identity = identity(&snapshots.map(|snapshot| Some(&snapshot?.graph)));
+    let (before, after, later) = (&before.graph, &after.graph, later.map(|later| &later.graph));
     let mut names = ClassNames::default();
     let mut result = HeapDiff {
         identity,
+        is_complete,
         before: sum(before),
         after: sum(after),
         classes: class_changes(before, after),

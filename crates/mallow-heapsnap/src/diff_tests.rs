@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::growth::Growth;
-use crate::{Class, ClassId, GraphParts, KindId, Names};
+use crate::{Class, ClassId, DuplicateStrings, GraphParts, KindId, Names};
 
 /// Objects as (address, class, bytes, generation + 1).
-fn graph(runtime: Runtime, objects: &[(u64, &str, u64, u32)]) -> Graph {
+fn graph(runtime: Runtime, objects: &[(u64, &str, u64, u32)]) -> Snapshot {
     let mut names = Names::default();
     let kind = KindId(names.intern("OBJECT"));
     let mut parts = GraphParts { edge_starts: vec![0; objects.len() + 1], ..GraphParts::default() };
@@ -22,7 +22,15 @@ fn graph(runtime: Runtime, objects: &[(u64, &str, u64, u32)]) -> Graph {
         parts.generation_of.push(*generation);
     }
     parts.names = names;
-    Graph::new(runtime, parts)
+    Snapshot {
+        graph: Graph::new(runtime, parts),
+        strings: DuplicateStrings::default(),
+        is_partial: false,
+        slot_bytes: None,
+        other_lines: 0,
+        warnings: Vec::new(),
+        notes: Vec::new(),
+    }
 }
 
 fn new_of(diff: &HeapDiff) -> Vec<(&str, u64, u64)> {
@@ -64,7 +72,7 @@ fn with_a_third_snapshot_only_what_stays_is_new() {
     assert_eq!((new_of(&three), three.new_sum.bytes), (vec![("B", 1, 30)], 30));
     let mut growth = Growth::default();
     [&before, &after, &later].iter().for_each(|graph| growth.add(graph));
-    let classes = growth.classes();
+    let classes = growth.finish().classes;
     let of = |name: &str| classes.iter().find(|class| class.name == name).unwrap();
     assert_eq!((&of("B").objects[..], &of("C").bytes[..]), (&[0, 2, 1][..], &[0, 0, 50][..]));
     assert!(!of("B").grows_in_each() && !of("A").grows_in_each());
@@ -77,4 +85,22 @@ fn of_a_jvm_only_classes_are_compared() {
     let diff = diff(&before, &after, None);
     assert_eq!((diff.identity, diff.new.len(), diff.classes.len()), (Identity::Classes, 0, 1));
     assert_eq!((diff.classes[0].before.objects, diff.classes[0].after.bytes), (1, 15));
+}
+
+#[test]
+fn a_part_of_a_heap_makes_no_whole_comparison() {
+    let whole = graph(Runtime::Ruby, &[(8, "A", 10, 1)]);
+    assert!(diff(&whole, &whole, Some(&whole)).is_complete);
+    let partial = Snapshot { is_partial: true, ..whole.clone() };
+    let damaged = Snapshot { warnings: vec!["torn".into()], ..whole.clone() };
+    for part in [partial, damaged] {
+        assert!(!diff(&part, &whole, None).is_complete);
+        assert!(!diff(&whole, &part, None).is_complete);
+        assert!(!diff(&whole, &whole, Some(&part)).is_complete);
+        let mut growth = Growth::default();
+        growth.add(&whole);
+        assert!(growth.clone().finish().is_complete);
+        growth.add(&part);
+        assert!(!growth.finish().is_complete);
+    }
 }

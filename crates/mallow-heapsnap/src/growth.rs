@@ -1,6 +1,6 @@
 //! Which classes grow over a series of snapshots.
 
-use crate::Graph;
+use crate::Snapshot;
 use crate::diff::class_sums;
 use rustc_hash::FxHashMap;
 
@@ -32,17 +32,28 @@ impl ClassSeries {
     }
 }
 
+/// How the classes of a series came along.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeapGrowth {
+    /// First those that grew in each step, then by the bytes that they grew.
+    pub classes: Vec<ClassSeries>,
+    /// Whether each snapshot holds its whole heap: otherwise a class may have grown by being read.
+    pub is_complete: bool,
+}
+
 /// Collects the sums of snapshots, so that only one of them has to be in memory at a time.
 #[derive(Clone, Debug, Default)]
 pub struct Growth {
     snapshots: usize,
+    parts: usize,
     classes: FxHashMap<(String, String), (Vec<u64>, Vec<u64>)>,
 }
 
 impl Growth {
     /// Takes the next snapshot in.
-    pub fn add(&mut self, graph: &Graph) {
-        for (key, sum) in class_sums(graph) {
+    pub fn add(&mut self, snapshot: &Snapshot) {
+        self.parts += usize::from(!snapshot.is_whole());
+        for (key, sum) in class_sums(&snapshot.graph) {
             let (objects, bytes) = self.classes.entry(key).or_default();
             objects.resize(self.snapshots, 0);
             bytes.resize(self.snapshots, 0);
@@ -52,8 +63,8 @@ impl Growth {
         self.snapshots += 1;
     }
 
-    /// All classes: first those that grew in each step, then by the bytes that they grew.
-    pub fn classes(self) -> Vec<ClassSeries> {
+    /// All classes.
+    pub fn finish(self) -> HeapGrowth {
         let mut series: Vec<ClassSeries> = self
             .classes
             .into_iter()
@@ -67,6 +78,6 @@ impl Growth {
             let by = |class: &ClassSeries| (class.grows_in_each(), class.growth_bytes());
             by(b).cmp(&by(a)).then_with(|| (&a.name, &a.kind).cmp(&(&b.name, &b.kind)))
         });
-        series
+        HeapGrowth { classes: series, is_complete: self.parts == 0 }
     }
 }

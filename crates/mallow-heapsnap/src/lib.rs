@@ -34,9 +34,9 @@ pub use graph::{
     Class, ClassId, Edge, EdgeLabel, Generation, Graph, GraphParts, KindId, ObjectId, Root, Runtime, Site,
     SiteId,
 };
-pub use growth::{ClassSeries, Growth};
+pub use growth::{ClassSeries, Growth, HeapGrowth};
 pub use names::{NameId, Names};
 pub use paths::{Paths, Referrer, referrers};
 pub use sizes::Sizes;
 pub use snapshot::{DuplicateString, DuplicateStrings, Snapshot, TEXT_CHARS_MAX};
-pub use totals::{Group, Sum, Totals, generation_sums};
+pub use totals::{Group, Sum, Totals, generation_sums, sum_of};

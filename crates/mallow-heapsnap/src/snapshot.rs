@@ -22,6 +22,13 @@ pub struct Snapshot {
     pub notes: Vec<String>,
 }
 
+impl Snapshot {
+    /// Whether it holds the whole heap, so that what is not in it was not there.
+    pub fn is_whole(&self) -> bool {
+        !self.is_partial && self.warnings.is_empty()
+    }
+}
+
 /// Strings that are there more than once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DuplicateStrings {
@@ -29,6 +36,14 @@ pub struct DuplicateStrings {
     pub values: Vec<DuplicateString>,
     /// Strings whose contents the file does not tell, or not in full: they may be equal to others.
     pub uncompared: u64,
+}
+
+impl DuplicateStrings {
+    /// Puts the most wasteful first.
+    pub fn new(mut values: Vec<DuplicateString>, uncompared: u64) -> DuplicateStrings {
+        values.sort_by(|a, b| b.wasted_bytes.cmp(&a.wasted_bytes).then_with(|| a.text.cmp(&b.text)));
+        DuplicateStrings { values, uncompared }
+    }
 }
 
 /// A content that more than one string has.

@@ -80,6 +80,15 @@ impl Totals {
     }
 }
 
+/// The sum of some objects, as one group.
+pub fn sum_of(graph: &Graph, tree: &DominatorTree, is_one: impl Fn(ObjectId) -> bool) -> Sum {
+    let mut sum = Sum::default();
+    graph.objects().filter(|object| is_one(*object)).for_each(|object| sum.add(graph.size_bytes(object)));
+    let group_of = |object| is_one(object).then_some(0);
+    tree.topmost(1, group_of, |_, _, bytes| sum.retained_bytes = sum.retained_bytes.saturating_add(bytes));
+    sum
+}
+
 /// The sums by generation alone, without what is retained.
 pub fn generation_sums(graph: &Graph) -> Vec<Group<Option<Generation>>> {
     let mut sums = BTreeMap::<Option<Generation>, Sum>::new();

@@ -1,7 +1,7 @@
 //! The documents of `mallow heap --json`, described by `docs/schema/heap.json`.
 
 use mallow_view::heap::{
-    ClassReport, ClassSeries, Explanation, FieldRow, GroupRow, HeapDiff, HeapOutcome, HeapReport, Identity,
+    ClassReport, Explanation, FieldRow, GroupRow, HeapDiff, HeapGrowth, HeapOutcome, HeapReport, Identity,
     LimitKind, NewObjects, ObjectReport, ObjectRow, Part, Sum,
 };
 use serde_json::{Value, json};
@@ -44,6 +44,7 @@ pub fn object(report: &ObjectReport) -> Value {
     json!({
         "schema": "mallow.heap-object/1",
         "object": object_row(&report.object),
+        "is_partial": report.is_partial,
         "kind": report.kind,
         "site": report.site,
         "generation": report.generation,
@@ -62,9 +63,10 @@ pub fn class(report: &ClassReport) -> Value {
     json!({
         "schema": "mallow.heap-class/1",
         "class": report.name,
+        "is_partial": report.is_partial,
         "objects": report.sum.objects,
         "bytes": report.sum.bytes,
-        "retained_bytes": report.sum.retained_bytes,
+        "retained_bytes": (!report.is_partial).then_some(report.sum.retained_bytes),
         "sites": report.sites.iter().map(named).collect::<Vec<_>>(),
         "holders": report.holders.iter().map(|(name, references)| json!({ "name": name, "references": references })).collect::<Vec<_>>(),
         "largest": report.objects.iter().map(object_row).collect::<Vec<_>>(),
@@ -83,6 +85,7 @@ pub fn diff(files: &[String], diff: &HeapDiff) -> Value {
             Identity::Address => "address-class",
             Identity::Classes => "classes",
         },
+        "is_complete": diff.is_complete,
         "before": counted(&diff.before),
         "after": counted(&diff.after),
         "gone": counted(&diff.gone),
@@ -100,11 +103,12 @@ pub fn diff(files: &[String], diff: &HeapDiff) -> Value {
 }
 
 /// A series of snapshots.
-pub fn growth(files: &[String], classes: &[ClassSeries]) -> Value {
+pub fn growth(files: &[String], growth: &HeapGrowth) -> Value {
     json!({
         "schema": "mallow.heap-growth/1",
         "files": files,
-        "classes": classes.iter().map(|class| json!({
+        "is_complete": growth.is_complete,
+        "classes": growth.classes.iter().map(|class| json!({
             "class": class.name,
             "kind": class.kind,
             "objects": class.objects,

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::schema_tests::assert_fits;
-use mallow_view::heap::{GenerationRow, Grown, HeapLimit, StringRow};
+use mallow_view::heap::{ClassSeries, GenerationRow, Grown, HeapLimit, StringRow};
 
 fn schema() -> Value {
     serde_json::from_str(include_str!("../../../docs/schema/heap.json")).unwrap()
@@ -21,6 +21,7 @@ fn field() -> FieldRow {
 fn object_page() -> ObjectReport {
     ObjectReport {
         object: ObjectRow { retained_bytes: None, ..row() },
+        is_partial: false,
         kind: "OBJECT".into(),
         site: Some("a.rb:3".into()),
         generation: Some(7),
@@ -86,6 +87,7 @@ fn an_object_and_a_class_fit_the_schema() {
     assert_fits(&object(&object_page()), &schema());
     let page = ClassReport {
         name: "Session".into(),
+        is_partial: false,
         sum: SUM,
         sites: vec![("a.rb:3".into(), SUM)],
         objects: vec![row()],
@@ -93,13 +95,16 @@ fn an_object_and_a_class_fit_the_schema() {
         example: Some(Box::new(object_page())),
     };
     assert_fits(&class(&page), &schema());
-    assert_fits(&class(&ClassReport { example: None, ..page }), &schema());
+    let partial = class(&ClassReport { example: None, is_partial: true, ..page });
+    assert_fits(&partial, &schema());
+    assert_eq!(partial["retained_bytes"], json!(null));
 }
 
 #[test]
 fn comparisons_and_limits_fit_the_schema() {
     let changed = HeapDiff {
         identity: Identity::Address,
+        is_complete: true,
         before: SUM,
         after: SUM,
         classes: vec![mallow_view::heap::ClassChange {
@@ -126,7 +131,8 @@ fn comparisons_and_limits_fit_the_schema() {
     }
     let series =
         ClassSeries { name: "A".into(), kind: "OBJECT".into(), objects: vec![1, 2], bytes: vec![40, 80] };
-    assert_fits(&growth(&files, &[series]), &schema());
+    let series = HeapGrowth { classes: vec![series], is_complete: false };
+    assert_fits(&growth(&files, &series), &schema());
     for kind in [LimitKind::Objects, LimitKind::Bytes, LimitKind::Retained] {
         let limit = HeapLimit { class: Some("A".into()), kind, max: 3 };
         let unknown = HeapOutcome {

@@ -60,6 +60,10 @@ fn moment(request: &MomentRequest, warn: &mut impl FnMut(&Path, &[String])) -> R
     if let Some(path) = &request.trace {
         let file = ProfileFile::open(path, ReallocAttribution::OwnSite)?;
         warn(path, &file.warnings);
+        let processes = file.profile.processes.len();
+        if processes > 1 {
+            warn(path, &[format!("it is of {processes} processes, whose live blocks are added up here")]);
+        }
         moment.live = Some(native_rows(&file.profile));
     }
     Ok(moment)

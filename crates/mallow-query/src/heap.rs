@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::profile_file::refused;
 use mallow_formats::Format;
 use mallow_heapsnap::{
-    ClassSeries, DominatorTree, Generation, Graph, Group, Growth, HeapDiff, ObjectId, Paths, Snapshot, Totals,
+    DominatorTree, Generation, Graph, Group, Growth, HeapDiff, HeapGrowth, ObjectId, Paths, Snapshot, Totals,
 };
 use mallow_view::heap::{
     self, ClassReport, GenerationRow, Generations, HeapLimit, HeapOutcome, HeapReport, ManagedMemory,
@@ -27,17 +27,14 @@ pub struct HeapFile {
 ///
 /// # Errors
 /// One of them cannot be read, or is no snapshot.
-pub fn growth(
-    paths: &[PathBuf],
-    mut warn: impl FnMut(&Path, &[String]),
-) -> Result<Vec<ClassSeries>, Failure> {
+pub fn growth(paths: &[PathBuf], mut warn: impl FnMut(&Path, &[String])) -> Result<HeapGrowth, Failure> {
     let mut growth = Growth::default();
     for path in paths {
         let (_, snapshot) = mallow_formats::open_snapshot(path).map_err(|error| refused(path, &error))?;
         warn(path, &snapshot.warnings);
-        growth.add(&snapshot.graph);
+        growth.add(&snapshot);
     }
-    Ok(growth.classes())
+    Ok(growth.finish())
 }
 
 impl HeapFile {
@@ -77,7 +74,7 @@ impl HeapFile {
     /// There is no such object.
     pub fn object(&self, typed: &str) -> Result<ObjectReport, Failure> {
         let object = self.find(typed)?;
-        Ok(heap::object_report(self.graph(), self.tree(), &Paths::new(self.graph()), object))
+        Ok(heap::object_report(&self.snapshot, self.tree(), &Paths::new(self.graph()), object))
     }
 
     /// The page of the classes of a name.
@@ -86,8 +83,7 @@ impl HeapFile {
     /// There is none.
     pub fn class(&self, name: &str) -> Result<ClassReport, Failure> {
         let graph = self.graph();
-        let totals = Totals::new(graph, self.tree());
-        heap::class_report(graph, self.tree(), &totals, &Paths::new(graph), name).ok_or_else(|| {
+        heap::class_report(&self.snapshot, self.tree(), &Paths::new(graph), name).ok_or_else(|| {
             let file = self.path.display();
             Failure::new(format!(
                 "{file} has no object of a class {name}; mallow heap {file} lists the classes."
@@ -101,8 +97,22 @@ impl HeapFile {
     }
 
     /// What changed from this snapshot to a later one; with a third, only what is still there counts as new.
-    pub fn diff(&self, after: &HeapFile, later: Option<&HeapFile>) -> HeapDiff {
-        mallow_heapsnap::diff(self.graph(), after.graph(), later.map(HeapFile::graph))
+    ///
+    /// # Errors
+    /// They are of different runtimes.
+    pub fn diff(&self, after: &HeapFile, later: Option<&HeapFile>) -> Result<HeapDiff, Failure> {
+        for other in [Some(after), later].into_iter().flatten() {
+            if other.graph().runtime() != self.graph().runtime() {
+                return Err(Failure::new(format!(
+                    "{} is a {} and {} is a {}: only snapshots of one process can be compared.",
+                    self.path.display(),
+                    self.format,
+                    other.path.display(),
+                    other.format
+                )));
+            }
+        }
+        Ok(mallow_heapsnap::diff(&self.snapshot, &after.snapshot, later.map(|later| &later.snapshot)))
     }
 
     /// What its objects come to, and how much of that lies in blocks of `malloc`.
@@ -110,12 +120,17 @@ impl HeapFile {
         let graph = self.graph();
         let bytes = graph.objects().fold(0u64, |sum, object| sum.saturating_add(graph.size_bytes(object)));
         let malloc_bytes = self.snapshot.slot_bytes.map_or(0, |slots| bytes.saturating_sub(slots));
-        ManagedMemory { objects: graph.len() as u64, bytes, malloc_bytes }
+        ManagedMemory {
+            objects: graph.len() as u64,
+            bytes,
+            is_partial: !self.snapshot.is_whole(),
+            malloc_bytes,
+        }
     }
 
     /// Holds the heap against limits.
     pub fn judge(&self, limits: &[HeapLimit]) -> Vec<HeapOutcome> {
-        heap::judge(&self.snapshot, self.tree(), &Totals::new(self.graph(), self.tree()), limits)
+        heap::judge(&self.snapshot, self.tree(), limits)
     }
 
     fn tree(&self) -> &DominatorTree {

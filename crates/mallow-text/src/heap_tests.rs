@@ -6,8 +6,8 @@ use insta::assert_snapshot;
 use mallow_base::Frame;
 use mallow_view::heap::{
     ClassChange, ClassReport, ClassSeries, Explanation, FieldRow, GenerationRow, Generations, GroupRow,
-    Grown, HeapDiff, HeapLimit, HeapOutcome, HeapReport, Identity, LimitKind, NativeRow, NewObjects,
-    ObjectReport, ObjectRow, Part, PartRow, StringRow, Sum,
+    Grown, HeapDiff, HeapGrowth, HeapLimit, HeapOutcome, HeapReport, Identity, LimitKind, NativeRow,
+    NewObjects, ObjectReport, ObjectRow, Part, PartRow, StringRow, Sum,
 };
 
 const MIB: u64 = 1 << 20;
@@ -72,6 +72,7 @@ fn object_page() -> ObjectReport {
     let field = |field: &str, holds, object| FieldRow { field: field.into(), holds, object };
     ObjectReport {
         object: session.clone(),
+        is_partial: false,
         kind: "OBJECT".into(),
         site: Some("/srv/app/models/session.rb:12".into()),
         generation: Some(9),
@@ -105,27 +106,67 @@ fn a_part_of_a_heap_has_no_retained_sizes() {
 }
 
 #[test]
+fn strings_that_cannot_be_compared_are_told_where_none_are_equal() {
+    let page = report(&HeapReport { strings: Vec::new(), ..heap() }, 1, Style::PLAIN);
+    assert!(page.contains("the dump does not tell the contents of 308 strings"), "{page}");
+}
+
+#[test]
 fn an_object() {
     assert_snapshot!(object(&object_page(), 10, Style::PLAIN));
 }
 
 #[test]
-fn a_class() {
-    let page = ClassReport {
+fn of_a_part_of_a_heap_nobody_says_who_holds_what() {
+    let not_held = |mut row: ObjectRow| {
+        row.retained_bytes = None;
+        row
+    };
+    let page = ObjectReport {
+        is_partial: true,
+        object: not_held(object_page().object),
+        path_root: None,
+        path: Vec::new(),
+        dominators: Vec::new(),
+        retained: Vec::new(),
+        ..object_page()
+    };
+    let class = class(
+        &ClassReport {
+            is_partial: true,
+            sum: sum(1000, 40_000, 0),
+            objects: vec![page.object.clone()],
+            example: Some(Box::new(page.clone())),
+            ..class_page()
+        },
+        10,
+        Style::PLAIN,
+    );
+    assert_snapshot!(object(&page, 10, Style::PLAIN) + "---\n" + &class);
+}
+
+fn class_page() -> ClassReport {
+    ClassReport {
         name: "Session".into(),
+        is_partial: false,
         sum: sum(1000, 40_000, 321_000),
         sites: vec![("/srv/app/models/session.rb:12".into(), sum(1000, 40_000, 0))],
         objects: vec![object_page().object],
         holders: vec![("Array[3]".into(), 1000)],
         example: Some(Box::new(object_page())),
-    };
-    assert_snapshot!(class(&page, 10, Style::PLAIN));
+    }
+}
+
+#[test]
+fn a_class() {
+    assert_snapshot!(class(&class_page(), 10, Style::PLAIN));
 }
 
 #[test]
 fn what_changed() {
     let page = HeapDiff {
         identity: Identity::AddressAndGeneration,
+        is_complete: true,
         before: sum(20_169, 3 * MIB, 0),
         after: sum(23_173, 4 * MIB, 0),
         classes: vec![
@@ -172,6 +213,24 @@ fn what_changed() {
 }
 
 #[test]
+fn what_a_comparison_rests_on() {
+    let page = HeapDiff {
+        identity: Identity::AddressAndGeneration,
+        is_complete: false,
+        before: sum(2, 80, 0),
+        after: sum(2, 80, 0),
+        classes: Vec::new(),
+        new: Vec::new(),
+        new_sum: sum(2, 80, 0),
+        gone: sum(2, 80, 0),
+        grown: Vec::new(),
+        moved: 0,
+    };
+    let files = ["before.json".to_owned(), "after.json".to_owned()];
+    assert_snapshot!(diff(&Compared { files: &files, diff: &page }, 10, Style::PLAIN));
+}
+
+#[test]
 fn generations_as_heapy_prints_them() {
     assert_snapshot!(heapy_read(&Generations { rows: heap().generations, other_lines: 5 }), @r"
 
@@ -202,7 +261,8 @@ fn a_series() {
         class("Hash", [104, 104, 104], [100, 200, 400_000]),
         class("Gone", [5, 3, 1], [500, 300, 100]),
     ];
-    assert_snapshot!(growth(3, &classes, 10, Style::PLAIN), @r"
+    let series = |classes: &[ClassSeries]| HeapGrowth { classes: classes.to_vec(), is_complete: true };
+    assert_snapshot!(growth(3, &series(&classes), 10, Style::PLAIN), @r"
     3 snapshots: 1 class with more objects in each than in the one before
 
         grew by  classes, with their objects in each
@@ -211,10 +271,12 @@ fn a_series() {
         391 KiB  Hash
                    104 → 104 → 104
     ");
-    assert_snapshot!(growth(3, &classes[2..], 10, Style::PLAIN), @r"
+    assert_snapshot!(growth(3, &series(&classes[2..]), 10, Style::PLAIN), @r"
     3 snapshots: 0 classes with more objects in each than in the one before
     no class has more bytes in the last than in the first
     ");
+    let parts = growth(3, &HeapGrowth { is_complete: false, ..series(&classes[2..]) }, 10, Style::PLAIN);
+    assert!(parts.contains("note: not each file holds a whole heap"), "{parts}");
 }
 
 #[test]

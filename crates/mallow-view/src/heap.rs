@@ -6,7 +6,7 @@ mod object;
 mod report;
 mod stacks;
 
-pub use mallow_heapsnap::{ClassChange, ClassSeries, Grown, HeapDiff, Identity, NewObjects, Sum};
+pub use mallow_heapsnap::{ClassChange, ClassSeries, Grown, HeapDiff, HeapGrowth, Identity, NewObjects, Sum};
 
 pub use explain::{Explanation, ManagedMemory, Moment, NativeRow, Part, PartRow, explain, native_rows};
 pub use limits::{HeapLimit, HeapOutcome, LimitKind, judge};

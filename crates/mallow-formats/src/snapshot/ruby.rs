@@ -22,13 +22,22 @@ const WORKERS_MAX: usize = 8;
 /// Reads a dump.
 pub(crate) fn read(source: Source<'_>) -> Result<Snapshot, ImportError> {
     let contents = Contents::new();
-    let (chunks, tables) = scan(source, &contents)?;
-    assemble::assemble(chunks, tables, contents)
+    let scanned = scan(source, &contents);
+    assemble::assemble(scanned, contents)
         .map_err(|reason| ImportError::Unsupported { format: Format::RubyHeap, reason })
 }
 
-/// Everything that stands in the file, in its order, with a table of each thread.
-fn scan(source: Source<'_>, contents: &Contents) -> Result<(Vec<Chunk>, Vec<Tables>), ImportError> {
+/// What stands in a file.
+struct Scanned {
+    /// In its order.
+    chunks: Vec<Chunk>,
+    /// One of each thread.
+    tables: Vec<Tables>,
+    /// Where it could not be read further, and why.
+    failure: Option<(u64, String)>,
+}
+
+fn scan(source: Source<'_>, contents: &Contents) -> Scanned {
     let workers = thread::available_parallelism().map_or(1, |cores| cores.get().min(WORKERS_MAX));
     // As many blocks wait as are read, and no more are in memory.
     let (send, receive) = sync_channel::<Block>(workers);
@@ -38,18 +47,12 @@ fn scan(source: Source<'_>, contents: &Contents) -> Result<(Vec<Chunk>, Vec<Tabl
         let threads: Vec<_> =
             (0..workers).map(|worker| scope.spawn(move || read_blocks(worker, receive, contents))).collect();
         let mut blocks = Blocks::new(source.reader());
-        let read = loop {
-            match blocks.next(last_start) {
-                // Nobody takes it when the others have panicked.
-                Ok(Some(block)) => {
-                    if send.send(block).is_err() {
-                        break Ok(());
-                    }
-                }
-                Ok(None) => break Ok(()),
-                Err(error) => break Err(error),
+        while let Some(block) = blocks.next(last_start) {
+            // Nobody takes it when the others have panicked.
+            if send.send(block).is_err() {
+                break;
             }
-        };
+        }
         drop(send);
         let mut chunks = Vec::new();
         let mut tables = Vec::new();
@@ -58,9 +61,8 @@ fn scan(source: Source<'_>, contents: &Contents) -> Result<(Vec<Chunk>, Vec<Tabl
             chunks.extend(its_chunks);
             tables.push(table);
         }
-        read?;
-        chunks.sort_by_key(|chunk| chunk.at);
-        Ok((chunks, tables))
+        chunks.sort_by_key(|chunk: &Chunk| chunk.at);
+        Scanned { chunks, tables, failure: blocks.failure() }
     })
 }
 

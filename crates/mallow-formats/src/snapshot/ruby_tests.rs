@@ -103,6 +103,50 @@ fn what_is_damaged_is_counted_and_the_rest_is_there() {
 }
 
 #[test]
+fn of_a_torn_archive_what_is_there_is_read() {
+    use std::io::Write;
+    let dump = long_dump(30_000);
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(dump.as_bytes()).unwrap();
+    let packed = gzip.finish().unwrap();
+    let half = snapshot(&packed[..packed.len() / 2]);
+    assert!(
+        !half.is_whole() && half.graph.len() > 5_000 && half.graph.len() < 30_000,
+        "{}",
+        half.graph.len()
+    );
+    assert!(half.warnings[0].starts_with("it cannot be read behind byte "), "{:?}", half.warnings);
+    assert!(snapshot(&packed).is_whole());
+}
+
+/// Lines as each version writes them.
+#[test]
+fn every_version_is_read() {
+    // 2.1 writes control characters as they are and has no flags; up to 2.4 there are nodes; 3.2 has slots of several sizes and shapes;
+    // later ones leave out contents that are empty or unwanted, and flags need not be true.
+    let versions = [
+        "{\"address\":\"0x8\", \"type\":\"STRING\", \"class\":\"0x10\", \"bytesize\":3, \"value\":\"a\u{1}\u{1f}\", \"memsize\":40}",
+        r#"{"address":"0x8", "type":"NODE", "node_type":"NODE_SCOPE", "references":["0x8"], "memsize":40, "flags":{"long_lived":true}}"#,
+        r#"{"address":"0x8", "type":"OBJECT", "shape_id":7, "slot_size":160, "class":"0x10", "embedded":true, "ivars":9, "memsize":160, "flags":{"wb_protected":true, "age":3}}"#,
+        r#"{"address":"0x8", "type":"STRING", "shape_id":0, "slot_size":40, "class":"0x10", "chilled":true, "embedded":true, "bytesize":0, "encoding":"UTF-8", "coderange":"7bit", "memsize":40, "flags":{"old":null}}"#,
+        r#"{"address":"0x8", "type":"IMEMO", "slot_size":40, "imemo_type":"callcache", "called_id":"foo", "receiver_class":"0x10", "memsize":40}"#,
+        r#"{"address":"0x8", "type":"ZOMBIE", "class":"0x10", "frozen":true}"#,
+        r#"{"address":"0x8", "type":"DATA", "class":"0x10", "struct":"VM/thread", "references":[], "memsize":40}"#,
+    ];
+    let (mut kinds, mut slots) = (Vec::new(), Vec::new());
+    for line in versions {
+        let read = snapshot(
+            format!("{{\"type\":\"ROOT\", \"root\":\"vm\", \"references\":[\"0x8\"]}}\n{line}\n").as_bytes(),
+        );
+        assert_eq!((read.graph.len(), &read.warnings[..]), (1, &[][..]), "{line}");
+        kinds.push(read.graph.name(read.graph.kind_of(ObjectId(0)).0).to_owned());
+        slots.push(read.slot_bytes);
+    }
+    assert_eq!(kinds, ["STRING", "NODE", "OBJECT", "STRING", "IMEMO", "ZOMBIE", "DATA"]);
+    assert_eq!((slots[0], slots[2], slots[3]), (Some(40), Some(160), Some(40)));
+}
+
+#[test]
 fn every_beginning_of_a_dump_is_read() {
     for len in 0..HAND.len() {
         let snapshot = snapshot(&HAND.as_bytes()[..len]);

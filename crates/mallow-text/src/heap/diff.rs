@@ -3,7 +3,7 @@
 use super::row::amount;
 use crate::{Style, cut_end, cut_start, grouped, plural, printable, wrapped};
 use mallow_base::{Bytes, Count};
-use mallow_view::heap::{ClassSeries, HeapDiff, Identity, NewObjects};
+use mallow_view::heap::{HeapDiff, HeapGrowth, Identity, NewObjects};
 
 /// What is compared.
 pub struct Compared<'a> {
@@ -36,7 +36,7 @@ pub fn diff(compared: &Compared<'_>, rows: usize, style: Style) -> String {
     }
     out.extend(classes(diff, rows, style));
     out.push(String::new());
-    out.extend(notes(diff).iter().flat_map(|note| wrapped(&format!("note: {note}."), style.width)));
+    out.extend(notes(diff).iter().flat_map(|text| note(text, style)));
     out.join("\n") + "\n"
 }
 
@@ -135,7 +135,23 @@ fn notes(diff: &HeapDiff) -> Vec<String> {
             grouped(diff.moved)
         ));
     }
+    let is_same_process = diff.gone.objects < diff.before.objects;
+    if diff.identity != Identity::Classes && diff.before.objects > 0 && !is_same_process {
+        notes.push("no object of the first is in the second: are they snapshots of one process?".to_owned());
+    }
+    if !diff.is_complete {
+        notes.push(PARTS.to_owned());
+    }
     notes
+}
+
+/// Why a comparison of parts is none of heaps.
+const PARTS: &str = "not each file holds a whole heap: what is missing from an earlier one is taken for new here, and what is \
+                     missing from a later one for gone";
+
+fn note(text: &str, style: Style) -> Vec<String> {
+    let end = if text.ends_with('?') { "" } else { "." };
+    wrapped(&format!("note: {text}{end}"), style.width)
 }
 
 fn heading(title: &str, rows: usize, all: usize, style: Style) -> String {
@@ -147,7 +163,9 @@ fn heading(title: &str, rows: usize, all: usize, style: Style) -> String {
 }
 
 /// How classes grew over a series of snapshots; `rows` of them.
-pub fn growth(files: usize, classes: &[ClassSeries], rows: usize, style: Style) -> String {
+pub fn growth(files: usize, growth: &HeapGrowth, rows: usize, style: Style) -> String {
+    let classes = &growth.classes;
+    let notes = if growth.is_complete { Vec::new() } else { note(PARTS, style) };
     let steady = classes.iter().filter(|class| class.grows_in_each()).count();
     let mut out = vec![format!(
         "{}: {} with more objects in each than in the one before",
@@ -160,6 +178,7 @@ pub fn growth(files: usize, classes: &[ClassSeries], rows: usize, style: Style) 
     let changed = || classes.iter().filter(|class| class.grows_in_each() || class.growth_bytes() > 0);
     if changed().next().is_none() {
         out.push("no class has more bytes in the last than in the first".to_owned());
+        out.extend(notes);
         return out.join("\n") + "\n";
     }
     let head = format!("{:>11}  ", "grew by");
@@ -171,6 +190,10 @@ pub fn growth(files: usize, classes: &[ClassSeries], rows: usize, style: Style) 
         let name = cut_end(&printable(&class.name), style.name_width(29));
         out.push(format!("{:>11}  {name}{mark}", Bytes(class.growth_bytes()).to_string()));
         out.push(format!("{:15}{}", "", style.dim(&cut_end(&objects.join(" → "), style.name_width(16)))));
+    }
+    if !notes.is_empty() {
+        out.push(String::new());
+        out.extend(notes);
     }
     out.join("\n") + "\n"
 }

@@ -9,9 +9,11 @@ use mallow_view::heap::{ClassReport, FieldRow, ObjectReport, Sum};
 pub fn object(report: &ObjectReport, rows: usize, style: Style) -> String {
     let object = &report.object;
     let mut out = vec![format!("{} is a {}", style.bold(&object.id), printable(&object.label))];
-    let retained = object
-        .retained_bytes
-        .map_or_else(|| "nothing holds it".to_owned(), |bytes| format!("retains {}", Bytes(bytes)));
+    let retained = match object.retained_bytes {
+        Some(bytes) => format!("retains {}", Bytes(bytes)),
+        None if report.is_partial => "what it retains is not told".to_owned(),
+        None => "nothing holds it".to_owned(),
+    };
     let mut about = format!("  {}, {} of its own, {retained}", report.kind, Bytes(object.bytes));
     if let Some(generation) = report.generation {
         about += &format!(", made after {}", plural(generation.into(), "collection"));
@@ -37,12 +39,13 @@ pub fn object(report: &ObjectReport, rows: usize, style: Style) -> String {
 
 /// The page of a class; `rows` of each table.
 pub fn class(report: &ClassReport, rows: usize, style: Style) -> String {
-    let mut out = vec![format!(
-        "{}: {}, which retain {}",
-        style.bold(&printable(&report.name)),
-        amount(&report.sum),
-        Bytes(report.sum.retained_bytes)
-    )];
+    let retained = if report.is_partial {
+        String::new()
+    } else {
+        format!(", which retain {}", Bytes(report.sum.retained_bytes))
+    };
+    let name = style.bold(&printable(&report.name));
+    let mut out = vec![format!("{name}: {}{retained}", amount(&report.sum))];
     if !report.sites.is_empty() {
         out.extend([String::new(), style.bold("made at")]);
         out.extend(sums(&report.sites, rows, report.sum.bytes, style));
@@ -57,7 +60,8 @@ pub fn class(report: &ClassReport, rows: usize, style: Style) -> String {
             )
         }));
     }
-    out.extend([String::new(), style.bold("objects that retain most")]);
+    let title = if report.is_partial { "objects" } else { "objects that retain most" };
+    out.extend([String::new(), style.bold(title)]);
     out.extend(
         report.objects.iter().take(rows).map(|row| object_line(row, report.sum.retained_bytes, style)),
     );
@@ -69,6 +73,9 @@ pub fn class(report: &ClassReport, rows: usize, style: Style) -> String {
 
 /// Why an object is alive: one line for each object on the way.
 fn path(report: &ObjectReport, style: Style) -> Vec<String> {
+    if report.is_partial {
+        return vec![String::new(), "the dump names no roots, so it does not tell who holds what".to_owned()];
+    }
     let Some(root) = &report.path_root else {
         return vec![String::new(), format!("{} is held by nobody", report.object.id)];
     };

@@ -136,8 +136,10 @@ impl Page<'_> {
 
     fn strings(&self) -> Vec<String> {
         let rows = &self.report.strings;
+        let uncompared = self.report.strings_uncompared;
+        let not_told = format!("the dump does not tell the contents of {}", plural(uncompared, "string"));
         if rows.is_empty() {
-            return Vec::new();
+            return if uncompared > 0 { vec![format!("{:30}{not_told}", "")] } else { Vec::new() };
         }
         let wasted = self.report.strings_wasted_bytes;
         let columns = format!("{:>10}{:>11}{:>7}  ", "strings", "wasted", "");
@@ -148,12 +150,8 @@ impl Page<'_> {
         );
         let mut lines = vec![format!("{}{}", self.style.dim(&columns), self.style.bold(&of))];
         lines.extend(rows.iter().take(self.rows).map(|row| self.string(row)));
-        if self.report.strings_uncompared > 0 {
-            lines.push(format!(
-                "{:30}the dump does not tell the contents of {}",
-                "",
-                plural(self.report.strings_uncompared, "string")
-            ));
+        if uncompared > 0 {
+            lines.push(format!("{:30}{not_told}", ""));
         }
         lines
     }

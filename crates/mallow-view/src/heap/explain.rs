@@ -4,7 +4,7 @@
 //! where most of it is; only two tell what grows.
 
 use crate::plumbing::leaf_rule;
-use mallow_base::Frame;
+use mallow_base::{Bytes, Frame, grouped};
 use mallow_profile::{AllocatorState, MappedMemory, Profile};
 use std::collections::BTreeMap;
 
@@ -32,6 +32,8 @@ pub struct ManagedMemory {
     pub objects: u64,
     /// Their bytes.
     pub bytes: u64,
+    /// There are more: the snapshot holds only a part of the heap, or is damaged.
+    pub is_partial: bool,
     /// How many of these were taken from `malloc`: what does not fit into the runtime's own slots.
     pub malloc_bytes: u64,
 }
@@ -140,7 +142,7 @@ fn resident(moment: &Moment) -> Option<u64> {
 
 /// Each part's bytes. What is not explained is known only when the rest of the page is.
 fn parts(moment: &Moment) -> Vec<(Part, Option<u64>)> {
-    let managed = moment.managed.map(|managed| managed.bytes);
+    let managed = moment.managed.filter(|managed| !managed.is_partial).map(|managed| managed.bytes);
     let in_malloc = moment.managed.map_or(0, |managed| managed.malloc_bytes);
     let totals = moment.allocator.as_ref().map(|state| state.totals);
     let live = moment.live.as_ref().map(|rows| rows.iter().map(|row| row.bytes).sum());
@@ -170,9 +172,10 @@ fn parts(moment: &Moment) -> Vec<(Part, Option<u64>)> {
 
 fn note(part: Part, now: &Moment) -> String {
     match part {
-        Part::Managed => {
-            now.managed.map(|managed| format!("{} objects", mallow_base::grouped(managed.objects)))
-        }
+        Part::Managed => now.managed.map(|managed| match managed.is_partial {
+            true => format!("{} or more: the dump is a part", Bytes(managed.bytes)),
+            false => format!("{} objects", grouped(managed.objects)),
+        }),
         Part::Native => match (&now.live, &now.allocator) {
             (Some(_), _) => Some("live at its end, without objects' contents".to_owned()),
             (None, Some(_)) => Some("allocated, without objects' contents".to_owned()),
@@ -234,7 +237,7 @@ fn sentences(culprit: Option<Part>, is_compared: bool, rows: &[PartRow], now: &M
         sentences.push("One moment does not tell what grows: give a later dump with its --rss, --smaps or statistics as well".to_owned());
     }
     if let Some(mapped) = now.mapped.filter(|mapped| mapped.swap_bytes > 0) {
-        sentences.push(format!("{} more lie in swap", mallow_base::Bytes(mapped.swap_bytes)));
+        sentences.push(format!("{} more lie in swap", Bytes(mapped.swap_bytes)));
     }
     let known: u64 =
         rows.iter().filter(|row| row.part != Part::Unexplained).filter_map(|row| row.bytes).sum();

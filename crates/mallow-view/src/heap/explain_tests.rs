@@ -12,7 +12,12 @@ fn moment(managed: u64, native: u64, free: u64, stacks: u64) -> Moment {
         ..AllocatorMetrics::default()
     };
     Moment {
-        managed: Some(ManagedMemory { objects: 1000, bytes: managed * MIB, malloc_bytes: managed / 2 * MIB }),
+        managed: Some(ManagedMemory {
+            objects: 1000,
+            bytes: managed * MIB,
+            malloc_bytes: managed / 2 * MIB,
+            is_partial: false,
+        }),
         mapped: Some(MappedMemory {
             resident_bytes: (managed + native + free + stacks + 30 + 5) * MIB,
             stack_bytes: stacks * MIB,
@@ -65,7 +70,7 @@ fn what_grew_is_the_culprit_and_not_what_is_large() {
 
 #[test]
 fn what_nobody_told_is_unknown() {
-    let managed = Some(ManagedMemory { objects: 1, bytes: 3 * MIB, malloc_bytes: 0 });
+    let managed = Some(ManagedMemory { objects: 1, bytes: 3 * MIB, malloc_bytes: 0, is_partial: false });
     let page = explain(None, &Moment { managed, resident_bytes: Some(100 * MIB), ..Moment::default() });
     assert_eq!((bytes_of(&page, Part::Native), bytes_of(&page, Part::Stacks)), (None, None));
     assert_eq!((bytes_of(&page, Part::Unexplained), page.culprit), (Some(97 * MIB), Some(Part::Unexplained)));
@@ -80,4 +85,14 @@ fn stacks_of_threads_that_ended_are_seen() {
     let page = explain(None, &now);
     assert_eq!(page.culprit, Some(Part::Stacks));
     assert!(page.sentences[1].starts_with("300 stacks are mapped for 4 threads"), "{:?}", page.sentences);
+}
+
+#[test]
+fn a_part_of_a_heap_does_not_tell_its_size() {
+    let mut now = moment(40, 20, 10, 2);
+    now.managed.as_mut().unwrap().is_partial = true;
+    let page = explain(Some(&moment(10, 20, 10, 2)), &now);
+    assert_eq!(bytes_of(&page, Part::Managed), None);
+    assert_eq!(page.parts[0].note, "40.0 MiB or more: the dump is a part");
+    assert_ne!(page.culprit, Some(Part::Managed));
 }

@@ -1,7 +1,7 @@
 //! Limits on a heap, and whether they hold.
 
 use crate::Weight;
-use mallow_heapsnap::{DominatorTree, Graph, ObjectId, Snapshot, Sum, Totals};
+use mallow_heapsnap::{DominatorTree, Graph, ObjectId, Snapshot, Sum, sum_of};
 
 /// What is limited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,40 +48,29 @@ impl HeapOutcome {
 }
 
 /// Holds a heap against limits. A class that the snapshot does not know has not 0 objects: its name may be misspelt.
-pub fn judge(
-    snapshot: &Snapshot,
-    tree: &DominatorTree,
-    totals: &Totals,
-    limits: &[HeapLimit],
-) -> Vec<HeapOutcome> {
-    let graph = &snapshot.graph;
+pub fn judge(snapshot: &Snapshot, tree: &DominatorTree, limits: &[HeapLimit]) -> Vec<HeapOutcome> {
     let outcome = |limit: &HeapLimit| {
-        let (found, reason) = match measured(snapshot, tree, totals, limit) {
+        let (found, reason) = match measured(snapshot, tree, limit) {
             Ok(found) => (Some(found), None),
             Err(reason) => (None, Some(reason)),
         };
         HeapOutcome { limit: limit.clone(), found, reason }
     };
-    debug_assert_eq!(totals.all.objects as usize, graph.len());
     limits.iter().map(outcome).collect()
 }
 
-fn measured(
-    snapshot: &Snapshot,
-    tree: &DominatorTree,
-    totals: &Totals,
-    limit: &HeapLimit,
-) -> Result<u64, String> {
+fn measured(snapshot: &Snapshot, tree: &DominatorTree, limit: &HeapLimit) -> Result<u64, String> {
     let graph = &snapshot.graph;
-    if limit.kind == LimitKind::Retained && snapshot.is_partial {
-        return Err("the dump names no roots, so nobody can tell what retains what".to_owned());
+    if snapshot.is_partial {
+        return Err("the dump holds only a part of the heap, or names no roots".to_owned());
     }
-    if !snapshot.warnings.is_empty() {
+    if !snapshot.is_whole() {
         return Err("the dump is damaged".to_owned());
     }
     let sum = match &limit.class {
-        None => totals.all,
-        Some(name) => class_sum(graph, tree, totals, name)?,
+        None => sum_of(graph, tree, |_| true),
+        Some(name) => sum_of_class(graph, tree, name)
+            .ok_or_else(|| format!("the dump knows no class {name}; is its name spelt right?"))?,
     };
     Ok(match limit.kind {
         LimitKind::Objects => sum.objects,
@@ -90,19 +79,17 @@ fn measured(
     })
 }
 
-/// The sum of all classes of a name.
-fn class_sum(graph: &Graph, tree: &DominatorTree, totals: &Totals, name: &str) -> Result<Sum, String> {
-    let mut sum = Sum::default();
+/// The sum of all classes of a name; none if nothing is called so.
+fn sum_of_class(graph: &Graph, tree: &DominatorTree, name: &str) -> Option<Sum> {
+    let is_one = of_class(graph, name);
+    let sum = sum_of(graph, tree, &is_one);
+    // A class without objects may be an object itself.
+    let is_known = || graph.objects().any(|object| graph.name_of(object) == Some(name));
+    (sum.objects > 0 || is_known()).then_some(sum)
+}
+
+/// Whether an object is of a class of this name.
+pub(super) fn of_class<'a>(graph: &'a Graph, name: &str) -> impl Fn(ObjectId) -> bool + use<'a> {
     let is_of: Vec<bool> = graph.classes().iter().map(|class| graph.name(class.name) == name).collect();
-    let is_known = is_of.contains(&true) || graph.objects().any(|object| graph.name_of(object) == Some(name));
-    if !is_known {
-        return Err(format!("the dump knows no class {name}; is its name spelt right?"));
-    }
-    for group in totals.classes.iter().filter(|group| is_of[group.key.0 as usize]) {
-        sum.objects += group.sum.objects;
-        sum.bytes += group.sum.bytes;
-    }
-    let group_of = |object: ObjectId| is_of[graph.class_of(object).0 as usize].then_some(0);
-    tree.topmost(1, group_of, |_, _, bytes| sum.retained_bytes = sum.retained_bytes.saturating_add(bytes));
-    Ok(sum)
+    move |object| is_of[graph.class_of(object).0 as usize]
 }

@@ -1,7 +1,10 @@
 //! The pages of one object and of one class.
 
+use super::limits::of_class;
 use super::report::{ObjectRow, object_row};
-use mallow_heapsnap::{DominatorTree, Edge, EdgeLabel, Graph, ObjectId, Paths, Sum, Totals, referrers};
+use mallow_heapsnap::{
+    DominatorTree, Edge, EdgeLabel, Graph, ObjectId, Paths, Snapshot, Sum, referrers, sum_of,
+};
 
 /// A reference, seen from one of its ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +22,8 @@ pub struct FieldRow {
 pub struct ObjectReport {
     /// The object.
     pub object: ObjectRow,
+    /// Nothing is known of who holds what.
+    pub is_partial: bool,
     /// Its kind.
     pub kind: String,
     /// Where it was made.
@@ -47,6 +52,8 @@ pub struct ObjectReport {
 pub struct ClassReport {
     /// Its name.
     pub name: String,
+    /// Nothing is known of who holds what.
+    pub is_partial: bool,
     /// What they come to.
     pub sum: Sum,
     /// Where they were made, the most bytes first.
@@ -63,7 +70,13 @@ pub struct ClassReport {
 const OBJECTS: usize = 100;
 
 /// Everything about an object.
-pub fn object_report(graph: &Graph, tree: &DominatorTree, paths: &Paths, object: ObjectId) -> ObjectReport {
+pub fn object_report(
+    snapshot: &Snapshot,
+    tree: &DominatorTree,
+    paths: &Paths,
+    object: ObjectId,
+) -> ObjectReport {
+    let graph = &snapshot.graph;
     let row = |object| object_row(graph, tree, object);
     let field = |label, holds, object| FieldRow { field: field(graph, label), holds, object: row(object) };
     let root_names = |object: ObjectId| {
@@ -90,6 +103,7 @@ pub fn object_report(graph: &Graph, tree: &DominatorTree, paths: &Paths, object:
     }
     ObjectReport {
         object: row(object),
+        is_partial: snapshot.is_partial,
         kind: graph.name(graph.kind_of(object).0).to_owned(),
         site: site(graph, object),
         generation: graph.generation_of(object).map(|generation| generation.0),
@@ -108,20 +122,14 @@ pub fn object_report(graph: &Graph, tree: &DominatorTree, paths: &Paths, object:
 
 /// Everything about the classes of a name; none if there are none.
 pub fn class_report(
-    graph: &Graph,
+    snapshot: &Snapshot,
     tree: &DominatorTree,
-    totals: &Totals,
     paths: &Paths,
     name: &str,
 ) -> Option<ClassReport> {
-    let mut sum = Sum::default();
-    for group in totals.classes.iter().filter(|group| graph.name(graph.class(group.key).name) == name) {
-        sum.objects += group.sum.objects;
-        sum.bytes += group.sum.bytes;
-        sum.retained_bytes += group.sum.retained_bytes;
-    }
-    let is_of: Vec<bool> = graph.classes().iter().map(|class| graph.name(class.name) == name).collect();
-    let is_one = |object: ObjectId| is_of[graph.class_of(object).0 as usize];
+    let graph = &snapshot.graph;
+    let is_one = of_class(graph, name);
+    let sum = sum_of(graph, tree, &is_one);
     let mut objects: Vec<ObjectId> = graph.objects().filter(|object| is_one(*object)).collect();
     if objects.is_empty() {
         return None;
@@ -135,13 +143,14 @@ pub fn class_report(
         })
     }));
     objects.sort_by_key(|object| (std::cmp::Reverse(tree.retained_bytes(*object)), *object));
-    let example = objects.first().map(|object| Box::new(object_report(graph, tree, paths, *object)));
+    let example = objects.first().map(|object| Box::new(object_report(snapshot, tree, paths, *object)));
     objects.truncate(OBJECTS);
     let mut holders: Vec<(String, u64)> =
         holders.into_iter().map(|(name, sum)| (name, sum.objects)).collect();
     holders.sort_by_key(|(_, references)| std::cmp::Reverse(*references));
     Some(ClassReport {
         name: name.to_owned(),
+        is_partial: snapshot.is_partial,
         sum,
         sites,
         objects: objects.into_iter().map(|object| object_row(graph, tree, object)).collect(),

@@ -1,7 +1,7 @@
 //! Retained sizes as stacks of classes, for a flame graph: below a box stands what it keeps alive.
 
 use mallow_heapsnap::{DominatorTree, Graph};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// Deeper boxes are drawn in the one above them: nobody reads a list of ten million nodes.
 const DEPTH_MAX: u32 = 60;
@@ -17,7 +17,7 @@ struct Level {
 /// Classes from the roots inwards, joined by semicolons, with the objects' own bytes.
 pub fn retained_stacks(graph: &Graph, tree: &DominatorTree) -> Vec<(String, u64)> {
     let mut levels = vec![Level { parent: 0, class: u32::MAX, depth: 0, bytes: 0 }];
-    let mut known = HashMap::<(usize, u32), usize>::new();
+    let mut known = FxHashMap::<(usize, u32), usize>::default();
     let mut level_of = vec![0u32; graph.len()];
     for (object, dominator) in tree.walk() {
         let above = dominator.map_or(0, |dominator| level_of[dominator.0 as usize] as usize);
@@ -41,7 +41,7 @@ fn stacks(graph: &Graph, levels: &[Level]) -> Vec<(String, u64)> {
         let class = &graph.classes()[level.class as usize];
         graph.name(class.name).replace([';', '\n', '\r'], ":")
     };
-    let mut sums = HashMap::<String, u64>::new();
+    let mut sums = FxHashMap::<String, u64>::default();
     for level in levels.iter().skip(1).filter(|level| level.bytes > 0) {
         let mut names = vec![name(level)];
         let mut at = level.parent;

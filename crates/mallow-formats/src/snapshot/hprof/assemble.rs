@@ -30,6 +30,8 @@ pub(super) fn assemble(
         "objects have",
         "the address of another one: nothing refers to it",
     );
+    // Those that follow from loading are not all.
+    let is_partial = survey.roots.is_empty();
     let roots = roots(&survey, &index, &mut names, &mut warnings);
     drop(index);
     let chosen = survey.layout();
@@ -62,7 +64,7 @@ pub(super) fn assemble(
     parts.edge_labels = edges.labels;
     parts.names = names;
     let graph = Graph::new(Runtime::Jvm, parts);
-    Snapshot { graph, strings, other_lines: 0, slot_bytes: None, is_partial: false, warnings, notes }
+    Snapshot { graph, strings, other_lines: 0, slot_bytes: None, is_partial, warnings, notes }
 }
 
 /// The graph's class of each number, and the classes. Arrays of primitive types have a class even if it is not in the file.

@@ -143,10 +143,8 @@ impl Contents {
             }
         }
         let value = |(at, sum): (usize, &Strings)| self.texts[at / 2].duplicate(at % 2 == 1, *sum);
-        let mut values: Vec<DuplicateString> =
-            sums.iter().enumerate().filter(|(_, sum)| sum.strings > 1).map(value).collect();
-        values.sort_by(|a, b| b.wasted_bytes.cmp(&a.wasted_bytes).then_with(|| a.text.cmp(&b.text)));
-        DuplicateStrings { values, uncompared }
+        let values = sums.iter().enumerate().filter(|(_, sum)| sum.strings > 1).map(value).collect();
+        DuplicateStrings::new(values, uncompared)
     }
 
     /// How many arrays there are before each word of bits.

@@ -1,5 +1,6 @@
 //! One graph of what the threads read.
 
+use super::Scanned;
 use super::scan::{Chunk, ClassKey, Contents, Tables, unescaped};
 use mallow_base::grouped;
 use mallow_heapsnap::{
@@ -11,11 +12,8 @@ use std::sync::Mutex;
 use std::thread;
 
 /// Puts the chunks together. The error says which limit they pass, without a full stop.
-pub(super) fn assemble(
-    mut chunks: Vec<Chunk>,
-    tables: Vec<Tables>,
-    contents: Contents,
-) -> Result<Snapshot, String> {
+pub(super) fn assemble(scanned: Scanned, contents: Contents) -> Result<Snapshot, String> {
+    let Scanned { mut chunks, tables, failure } = scanned;
     let objects: usize = chunks.iter().map(|chunk| chunk.addresses.len()).sum();
     let references: usize = chunks.iter().map(|chunk| chunk.references.len()).sum();
     if objects > GraphParts::OBJECTS_MAX || references > u32::MAX as usize {
@@ -30,14 +28,14 @@ pub(super) fn assemble(
     let mut parts = GraphParts { holds_class: true, ..GraphParts::default() };
     let maps = merge_tables(&tables, &mut parts);
     let uncompared = tables.iter().map(|table| table.uncompared).sum();
-    let strings = DuplicateStrings { values: contents.duplicates(), uncompared };
+    let strings = DuplicateStrings::new(contents.duplicates(), uncompared);
     take_columns(&mut chunks, &maps, &mut parts, objects);
     let (index, doubles) = AddressIndex::new(&parts.ids);
     resolve_classes(&tables, &maps, &index, &mut parts);
     let dangling = resolve_references(chunks, &index, &mut parts);
     let dangling = dangling + resolve_roots(&tables, &maps, &index, &mut parts);
     let is_partial = tables.iter().all(|table| table.root_lines == 0);
-    let warnings = warnings(&tables, doubles, objects);
+    let warnings = warnings(&tables, failure, doubles, objects);
     let notes = notes(&tables, dangling, is_partial);
     let other_lines = tables.iter().map(|table| table.root_lines + table.free_slots).sum();
     let slot_bytes = Some(tables.iter().map(|table| table.slot_bytes).sum());
@@ -225,11 +223,19 @@ fn resolve_roots(tables: &[Tables], maps: &[Maps], index: &AddressIndex, parts: 
     dangling
 }
 
-fn warnings(tables: &[Tables], doubles: usize, objects: usize) -> Vec<String> {
+fn warnings(
+    tables: &[Tables],
+    failure: Option<(u64, String)>,
+    doubles: usize,
+    objects: usize,
+) -> Vec<String> {
     let sum = |count: fn(&Tables) -> u64| tables.iter().map(count).sum::<u64>();
     let (lost, rescued) = (sum(|table| table.lost), sum(|table| table.rescued));
     let first = tables.iter().filter_map(|table| table.first_damage).min();
     let mut warnings = Vec::new();
+    if let Some((at, reason)) = failure {
+        warnings.push(format!("it cannot be read behind byte {at}: {reason}"));
+    }
     if let Some(first) = first {
         warnings.push(format!(
             "{} of {} lines are damaged, the first at byte {first}: of {} their address, type, size and references were read, {} are \

@@ -110,7 +110,7 @@ impl Contents {
         again.wasted_bytes = again.wasted_bytes.min(bytes);
     }
 
-    /// Those that more than one string has, the most wasteful first.
+    /// Those that more than one string has.
     pub(super) fn duplicates(self) -> Vec<DuplicateString> {
         let repeated = |part: Mutex<Contained>| {
             part.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()).repeated
@@ -119,7 +119,6 @@ impl Contents {
         for value in &mut duplicates {
             value.wasted_bytes = value.bytes - value.wasted_bytes;
         }
-        duplicates.sort_by(|a, b| b.wasted_bytes.cmp(&a.wasted_bytes).then_with(|| a.text.cmp(&b.text)));
         duplicates
     }
 }

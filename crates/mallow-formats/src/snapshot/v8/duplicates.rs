@@ -54,7 +54,5 @@ pub(super) fn duplicate_strings(meta: &Meta, nodes: &Nodes, strings: &Strings) -
             wasted_bytes: content.bytes - content.bytes_min,
         }
     };
-    let mut values: Vec<DuplicateString> = contents.into_iter().map(shown).collect();
-    values.sort_by(|a, b| b.wasted_bytes.cmp(&a.wasted_bytes).then_with(|| a.text.cmp(&b.text)));
-    DuplicateStrings { values, uncompared }
+    DuplicateStrings::new(contents.into_iter().map(shown).collect(), uncompared)
 }

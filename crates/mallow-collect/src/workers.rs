@@ -22,7 +22,7 @@ impl Workers {
     }
 
     /// Does something with each item, and adds up what comes of it; `much` of them bring enough work for a thread of their own.
-    /// After an error nothing new is begun.
+    /// A thread that meets an error begins nothing new; the others finish the queue, and then one of the errors is handed back.
     pub(crate) fn sum<T: Send>(
         self,
         items: &mut [T],

@@ -81,10 +81,11 @@ fn diff(low: &LowHeapDiff) -> Result<u8, Failure> {
     if low.compat.is_some() {
         return show(None, || text::heapy_diff(&diff, later.is_some()));
     }
+    let held = low.holders.then(|| before.held(later.as_ref().unwrap_or(&after))).transpose()?;
     let files = names([Some(&low.before), Some(&low.after), low.later.as_ref()].into_iter().flatten());
-    let compared = text::Compared { files: &files, diff: &diff };
+    let compared = text::Compared { files: &files, diff: &diff, held: held.as_deref() };
     let style = terminal::style(&std::io::stdout());
-    let json = low.rows.json.then(|| mallow_json::heap::diff(&files, &diff));
+    let json = low.rows.json.then(|| mallow_json::heap::diff(&files, &diff, held.as_deref()));
     show(json, || text::diff(&compared, low.rows.limit, style))
 }
 

@@ -173,7 +173,7 @@ impl NewGroup {
     }
 }
 
-fn identity(graphs: &[Option<&Graph>]) -> Identity {
+pub(crate) fn identity(graphs: &[Option<&Graph>]) -> Identity {
     let all = || graphs.iter().flatten();
     let is_traced = |graph: &Graph| graph.objects().any(|object| graph.generation_of(object).is_some());
     if all().any(|graph| graph.runtime() == Runtime::Jvm) {
@@ -188,7 +188,7 @@ fn identity(graphs: &[Option<&Graph>]) -> Identity {
 }
 
 /// The objects of another snapshot, each of which is the same as one object at most.
-struct Others<'a> {
+pub(crate) struct Others<'a> {
     graph: &'a Graph,
     index: AddressIndex,
     /// The number of each class.
@@ -197,13 +197,13 @@ struct Others<'a> {
 }
 
 impl<'a> Others<'a> {
-    fn new(graph: &'a Graph, names: &mut ClassNames) -> Others<'a> {
+    pub(crate) fn new(graph: &'a Graph, names: &mut ClassNames) -> Others<'a> {
         let (index, _) = AddressIndex::new(graph.ids());
         Others { graph, index, classes: names.of(graph), taken: vec![false; graph.len()] }
     }
 
     /// The object that is the same as this one of `other`, whose class has this number.
-    fn take(&mut self, other: &Graph, object: ObjectId, class: u32) -> Option<ObjectId> {
+    pub(crate) fn take(&mut self, other: &Graph, object: ObjectId, class: u32) -> Option<ObjectId> {
         let same = self.index.get(other.id(object))?;
         let is_same = self.classes[self.graph.class_of(same).0 as usize] == class
             && self.graph.generation_of(same) == other.generation_of(object);
@@ -221,14 +221,14 @@ impl<'a> Others<'a> {
 
 /// Kinds and names of classes, numbered alike in all snapshots.
 #[derive(Default)]
-struct ClassNames {
+pub(crate) struct ClassNames {
     numbers: FxHashMap<(String, String), u32>,
     names: Vec<(String, String)>,
 }
 
 impl ClassNames {
     /// The number of each class of a graph.
-    fn of(&mut self, graph: &Graph) -> Vec<u32> {
+    pub(crate) fn of(&mut self, graph: &Graph) -> Vec<u32> {
         let name =
             |class: &crate::Class| (graph.name(class.kind.0).to_owned(), graph.name(class.name).to_owned());
         let number = |name: (String, String)| {
@@ -240,7 +240,7 @@ impl ClassNames {
         graph.classes().iter().map(name).map(number).collect()
     }
 
-    fn name(&self, number: u32) -> (String, String) {
+    pub(crate) fn name(&self, number: u32) -> (String, String) {
         self.names[number as usize].clone()
     }
 }

@@ -13,7 +13,7 @@
 //! - [`Snapshot`]: the graph with what else its file told.
 //! - [`Totals`]: sums by kind, class, site and generation.
 //! - [`Paths`], [`referrers`]: why an object is alive.
-//! - [`diff()`], [`Growth`]: what changed between snapshots.
+//! - [`diff()`], [`Growth`]: what changed between snapshots; [`held_growth`]: who holds what grew.
 
 mod address_index;
 mod diff;
@@ -21,6 +21,7 @@ mod dominator_tree;
 mod dominators;
 mod graph;
 mod growth;
+mod held;
 mod names;
 mod paths;
 mod sizes;
@@ -35,6 +36,7 @@ pub use graph::{
     SiteId,
 };
 pub use growth::{ClassSeries, Growth, HeapGrowth};
+pub use held::{Dominated, HeldGrowth, held_growth};
 pub use names::{NameId, Names};
 pub use paths::{Paths, Referrer, referrers};
 pub use sizes::Sizes;

@@ -1,8 +1,8 @@
 //! The documents of `mallow heap --json`, described by `docs/schema/heap.json`.
 
 use mallow_view::heap::{
-    ClassReport, Explanation, FieldRow, GroupRow, HeapDiff, HeapGrowth, HeapOutcome, HeapReport, Identity,
-    LimitKind, NewObjects, ObjectReport, ObjectRow, Part, Sum,
+    ClassReport, Explanation, FieldRow, GroupRow, HeapDiff, HeapGrowth, HeapOutcome, HeapReport, HeldRow,
+    Identity, LimitKind, NewObjects, ObjectReport, ObjectRow, Part, Sum,
 };
 use serde_json::{Value, json};
 
@@ -74,8 +74,8 @@ pub fn class(report: &ClassReport) -> Value {
     })
 }
 
-/// What changed.
-pub fn diff(files: &[String], diff: &HeapDiff) -> Value {
+/// What changed, and who holds what grew if that was asked for.
+pub fn diff(files: &[String], diff: &HeapDiff, held: Option<&[HeldRow]>) -> Value {
     json!({
         "schema": "mallow.heap-diff/1",
         "files": files,
@@ -99,7 +99,25 @@ pub fn diff(files: &[String], diff: &HeapDiff) -> Value {
             "after": counted(&class.after),
         })).collect::<Vec<_>>(),
         "moved": diff.moved,
+        "held": held.map(held_rows),
     })
+}
+
+/// What grew, by who holds it.
+pub fn held_rows(rows: &[HeldRow]) -> Vec<Value> {
+    let row = |HeldRow { growth, example }: &HeldRow| {
+        json!({
+            "class": growth.class,
+            "kind": growth.kind,
+            "holder": growth.holder,
+            "before": sum(&growth.before, false),
+            "after": sum(&growth.after, false),
+            "site": growth.site.as_ref().map(|(site, _)| site),
+            "site_objects": growth.site.as_ref().map(|(_, objects)| objects),
+            "example": object(example),
+        })
+    };
+    rows.iter().map(row).collect()
 }
 
 /// A series of snapshots.

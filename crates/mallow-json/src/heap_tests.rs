@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::schema_tests::assert_fits;
-use mallow_view::heap::{ClassSeries, GenerationRow, Grown, HeapLimit, StringRow};
+use mallow_view::heap::{ClassSeries, GenerationRow, Grown, HeapLimit, HeldGrowth, ObjectId, StringRow};
 
 fn schema() -> Value {
     serde_json::from_str(include_str!("../../../docs/schema/heap.json")).unwrap()
@@ -33,6 +33,19 @@ fn object_page() -> ObjectReport {
         dominators: vec![row()],
         retained: vec![("String".into(), SUM)],
     }
+}
+
+fn held_row(holder: Option<&str>) -> HeldRow {
+    let growth = HeldGrowth {
+        class: "Session".into(),
+        kind: "OBJECT".into(),
+        holder: holder.map(str::to_owned),
+        before: SUM,
+        after: SUM,
+        example: ObjectId(1),
+        site: holder.map(|_| ("a.rb:3".to_owned(), 2)),
+    };
+    HeldRow { growth, example: object_page() }
 }
 
 fn heap() -> HeapReport {
@@ -126,8 +139,10 @@ fn comparisons_and_limits_fit_the_schema() {
         moved: 1,
     };
     let files = ["a".to_owned(), "b".to_owned()];
+    assert_fits(&diff(&files, &changed, None), &schema());
+    let held = [held_row(Some("Array")), held_row(None)];
     for identity in [Identity::Number, Identity::AddressAndGeneration, Identity::Address, Identity::Classes] {
-        assert_fits(&diff(&files, &HeapDiff { identity, ..changed.clone() }), &schema());
+        assert_fits(&diff(&files, &HeapDiff { identity, ..changed.clone() }, Some(&held)), &schema());
     }
     let series =
         ClassSeries { name: "A".into(), kind: "OBJECT".into(), objects: vec![1, 2], bytes: vec![40, 80] };

@@ -36,9 +36,8 @@ pub(crate) fn check(value: &Value, schema: &Value, root: &Value, path: &str) -> 
                 true
             }
             "items" => {
-                for (index, item) in
-                    value.as_array().ok_or(format!("{path}: not an array"))?.iter().enumerate()
-                {
+                // As the standard has it: what is no array has no items.
+                for (index, item) in value.as_array().into_iter().flatten().enumerate() {
                     check(item, rule, root, &format!("{path}[{index}]"))?;
                 }
                 true

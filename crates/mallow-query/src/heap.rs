@@ -4,11 +4,12 @@ use crate::failure::Failure;
 use crate::profile_file::refused;
 use mallow_formats::Format;
 use mallow_heapsnap::{
-    DominatorTree, Generation, Graph, Group, Growth, HeapDiff, HeapGrowth, ObjectId, Paths, Snapshot, Totals,
+    Dominated, DominatorTree, Generation, Graph, Group, Growth, HeapDiff, HeapGrowth, ObjectId, Paths,
+    Snapshot, Totals,
 };
 use mallow_view::heap::{
-    self, ClassReport, GenerationRow, Generations, HeapLimit, HeapOutcome, HeapReport, ManagedMemory,
-    ObjectReport, Order,
+    self, ClassReport, GenerationRow, Generations, HeapLimit, HeapOutcome, HeapReport, HeldRow,
+    ManagedMemory, ObjectReport, Order,
 };
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
@@ -102,17 +103,37 @@ impl HeapFile {
     /// They are of different runtimes.
     pub fn diff(&self, after: &HeapFile, later: Option<&HeapFile>) -> Result<HeapDiff, Failure> {
         for other in [Some(after), later].into_iter().flatten() {
-            if other.graph().runtime() != self.graph().runtime() {
-                return Err(Failure::new(format!(
-                    "{} is a {} and {} is a {}: only snapshots of one process can be compared.",
-                    self.path.display(),
-                    self.format,
-                    other.path.display(),
-                    other.format
-                )));
-            }
+            self.is_comparable(other)?;
         }
         Ok(mallow_heapsnap::diff(&self.snapshot, &after.snapshot, later.map(|later| &later.snapshot)))
+    }
+
+    /// What grew from this snapshot to a later one, by who holds it.
+    ///
+    /// # Errors
+    /// They are of different runtimes, or one of them names no roots.
+    pub fn held(&self, after: &HeapFile) -> Result<Vec<HeldRow>, Failure> {
+        self.is_comparable(after)?;
+        for file in [self, after].iter().filter(|file| file.snapshot.is_partial) {
+            return Err(Failure::new(format!(
+                "{} names no roots, so it does not tell who holds what.",
+                file.path.display()
+            )));
+        }
+        Ok(heap::held_rows(self.dominated(), after.dominated()))
+    }
+
+    fn is_comparable(&self, other: &HeapFile) -> Result<(), Failure> {
+        if other.graph().runtime() == self.graph().runtime() {
+            return Ok(());
+        }
+        Err(Failure::new(format!(
+            "{} is a {} and {} is a {}: only snapshots of one process can be compared.",
+            self.path.display(),
+            self.format,
+            other.path.display(),
+            other.format
+        )))
     }
 
     /// What its objects come to, and how much of that lies in blocks of `malloc`.
@@ -135,6 +156,10 @@ impl HeapFile {
 
     fn tree(&self) -> &DominatorTree {
         self.tree.get_or_init(|| DominatorTree::new(self.graph()))
+    }
+
+    fn dominated(&self) -> Dominated<'_> {
+        Dominated { snapshot: &self.snapshot, tree: self.tree() }
     }
 
     fn graph(&self) -> &Graph {

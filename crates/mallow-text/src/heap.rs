@@ -3,6 +3,7 @@
 mod diff;
 mod explain;
 mod heapy;
+mod held;
 mod limits;
 mod object;
 mod report;
@@ -11,6 +12,7 @@ mod row;
 pub use diff::{Compared, diff, growth};
 pub use explain::explain;
 pub use heapy::{heapy_diff, heapy_read};
+pub use held::held;
 pub use limits::limits;
 pub use object::{class, object};
 pub use report::{ROWS_DEFAULT, report};

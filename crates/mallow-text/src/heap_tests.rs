@@ -6,8 +6,8 @@ use insta::assert_snapshot;
 use mallow_base::Frame;
 use mallow_view::heap::{
     ClassChange, ClassReport, ClassSeries, Explanation, FieldRow, GenerationRow, Generations, GroupRow,
-    Grown, HeapDiff, HeapGrowth, HeapLimit, HeapOutcome, HeapReport, Identity, LimitKind, NativeRow,
-    NewObjects, ObjectReport, ObjectRow, Part, PartRow, StringRow, Sum,
+    Grown, HeapDiff, HeapGrowth, HeapLimit, HeapOutcome, HeapReport, HeldGrowth, HeldRow, Identity,
+    LimitKind, NativeRow, NewObjects, ObjectId, ObjectReport, ObjectRow, Part, PartRow, StringRow, Sum,
 };
 
 const MIB: u64 = 1 << 20;
@@ -205,11 +205,28 @@ fn what_changed() {
         moved: 7,
     };
     let files = ["before.json".to_owned(), "after.json".to_owned(), "later.json".to_owned()];
-    assert_snapshot!(diff(&Compared { files: &files, diff: &page }, 10, Style::PLAIN));
+    assert_snapshot!(diff(&Compared { files: &files, diff: &page, held: None }, 10, Style::PLAIN));
     assert_snapshot!(heapy_diff(&page, true), @r"
     Retained STRING 1000 objects of size 199900/199940 (in bytes) at: app/session.rb:3
     Retained HASH 1 objects of size 40/199940 (in bytes) at: :
     ");
+}
+
+#[test]
+fn who_holds_what_grew() {
+    let growth = HeldGrowth {
+        class: "Session".into(),
+        kind: "OBJECT".into(),
+        holder: Some("Array".into()),
+        before: sum(10, 400, 3210),
+        after: sum(1010, 40_400, 324_210),
+        example: ObjectId(7),
+        site: Some(("/srv/app/models/session.rb:12".into(), 1000)),
+    };
+    let bare = HeldGrowth { holder: None, site: None, class: "Entry".into(), ..growth.clone() };
+    let rows = [growth, bare].map(|growth| HeldRow { growth, example: object_page() });
+    assert_snapshot!(held(&rows, 10, Style::PLAIN).join("\n"));
+    assert!(held(&[], 10, Style::PLAIN)[1].ends_with("no class has more objects and retains more"));
 }
 
 #[test]
@@ -227,7 +244,7 @@ fn what_a_comparison_rests_on() {
         moved: 0,
     };
     let files = ["before.json".to_owned(), "after.json".to_owned()];
-    assert_snapshot!(diff(&Compared { files: &files, diff: &page }, 10, Style::PLAIN));
+    assert_snapshot!(diff(&Compared { files: &files, diff: &page, held: None }, 10, Style::PLAIN));
 }
 
 #[test]

@@ -103,6 +103,9 @@ pub(crate) struct LowHeapDiff {
     pub(crate) after: PathBuf,
     /// A still later one: what is new in AFTER counts only if it is still there
     pub(crate) later: Option<PathBuf>,
+    /// Tell who holds what grew from the first to the last, and why one of the new objects is alive
+    #[arg(long, conflicts_with = "compat")]
+    pub(crate) holders: bool,
     /// Print what another tool prints, for scripts that read it
     #[arg(long, value_name = "TOOL", conflicts_with = "json")]
     pub(crate) compat: Option<LowHeapTool>,

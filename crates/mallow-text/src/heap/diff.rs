@@ -3,7 +3,7 @@
 use super::row::amount;
 use crate::{Style, cut_end, cut_start, grouped, plural, printable, wrapped};
 use mallow_base::{Bytes, Count};
-use mallow_view::heap::{HeapDiff, HeapGrowth, Identity, NewObjects};
+use mallow_view::heap::{HeapDiff, HeapGrowth, HeldRow, Identity, NewObjects};
 
 /// What is compared.
 pub struct Compared<'a> {
@@ -11,6 +11,8 @@ pub struct Compared<'a> {
     pub files: &'a [String],
     /// What changed.
     pub diff: &'a HeapDiff,
+    /// Who holds what grew, if that was asked for.
+    pub held: Option<&'a [HeldRow]>,
 }
 
 /// The page of a comparison; `rows` of each table.
@@ -35,8 +37,16 @@ pub fn diff(compared: &Compared<'_>, rows: usize, style: Style) -> String {
         out.extend(grown(diff, rows, style));
     }
     out.extend(classes(diff, rows, style));
+    out.extend(compared.held.into_iter().flat_map(|held| {
+        let lines = super::held(held, rows, style);
+        std::iter::once(String::new()).chain(lines)
+    }));
     out.push(String::new());
     out.extend(notes(diff).iter().flat_map(|text| note(text, style)));
+    if compared.held.is_none() {
+        let words: Vec<String> = compared.files.iter().map(|file| crate::shell_word(file)).collect();
+        out.extend([String::new(), format!("next: mallow heap diff {} --holders", words.join(" "))]);
+    }
     out.join("\n") + "\n"
 }
 

@@ -72,7 +72,7 @@ pub fn class(report: &ClassReport, rows: usize, style: Style) -> String {
 }
 
 /// Why an object is alive: one line for each object on the way.
-fn path(report: &ObjectReport, style: Style) -> Vec<String> {
+pub(super) fn path(report: &ObjectReport, style: Style) -> Vec<String> {
     if report.is_partial {
         return vec![String::new(), "the dump names no roots, so it does not tell who holds what".to_owned()];
     }

@@ -1,0 +1,33 @@
+//! What grew between two snapshots, by who holds it.
+
+use super::object::path;
+use crate::{Style, cut_end, cut_start, plural, printable};
+use mallow_base::{Bytes, Count};
+use mallow_view::heap::HeldRow;
+
+/// A row for each class with its line, and behind them why an object of the first is alive.
+pub fn held(rows: &[HeldRow], limit: usize, style: Style) -> Vec<String> {
+    let head = style.dim(&format!("{:>10}{:>11}  ", "objects", "retained"));
+    let mut lines = vec![format!("{head}{}", style.bold("what grew, and who holds it"))];
+    if rows.is_empty() {
+        lines.push(format!("{:23}no class has more objects and retains more", ""));
+        return lines;
+    }
+    for HeldRow { growth, .. } in rows.iter().take(limit) {
+        let holder = growth.holder.as_ref().map_or_else(|| "the roots".to_owned(), |class| printable(class));
+        let text = format!("{}, held by {holder}", printable(&growth.class));
+        lines.push(format!(
+            "{:>10}{:>11}  {}",
+            format!("+{}", Count(growth.more_objects())),
+            format!("+{}", Bytes(growth.more_bytes())),
+            cut_end(&text, style.name_width(23))
+        ));
+        if let Some((site, objects)) = &growth.site {
+            let count = format!(" made {}", plural(*objects, "object"));
+            let site = cut_start(&printable(site), style.name_width(26 + count.len()));
+            lines.push(format!("{:25}{}", "", style.dim(&format!("{site}{count}"))));
+        }
+    }
+    lines.extend(rows.first().into_iter().flat_map(|row| path(&row.example, style)));
+    lines
+}

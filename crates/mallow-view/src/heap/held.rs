@@ -1,0 +1,27 @@
+//! What grew between two snapshots, by who holds it, and why an example is alive.
+
+use super::object::{ObjectReport, object_report};
+use mallow_heapsnap::{Dominated, HeldGrowth, Paths, held_growth};
+
+/// A class that grew, and one of its objects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldRow {
+    /// By how much, and who holds it.
+    pub growth: HeldGrowth,
+    /// The page of an object that is new.
+    pub example: ObjectReport,
+}
+
+/// So many classes are told.
+const ROWS: usize = 10;
+
+/// What grew, the most bytes first: 10 classes at most.
+pub fn held_rows(before: Dominated<'_>, after: Dominated<'_>) -> Vec<HeldRow> {
+    let growth = held_growth(before, after);
+    let paths = Paths::new(&after.snapshot.graph);
+    let row = |growth: HeldGrowth| HeldRow {
+        example: object_report(after.snapshot, after.tree, &paths, growth.example),
+        growth,
+    };
+    growth.into_iter().take(ROWS).map(row).collect()
+}

@@ -1,7 +1,7 @@
 //! `mallow soak` of servers whose truth is known. All of them are in `cargo xtask soak-record`, which the long suite runs; here
 //! are those that stand for a kind of verdict or of server, and of these every run leaves the slow ones to the long suite.
 
-use e2e::run::{self, Exit};
+use e2e::run::{self, Exit, Finished};
 use e2e::soak::Mode;
 use std::fs;
 use std::path::Path;
@@ -12,55 +12,75 @@ fn mode(server: &str, name: &str) -> &'static Mode {
 
 /// The verdict is right, and so are its metrics, its line and its exit code.
 #[track_caller]
-fn is_told(server: &str, name: &str) {
+fn is_told(server: &str, name: &str) -> Finished {
     let mode = mode(server, name);
     let finished = mode.soak_short();
     let said = mode.judge(&finished);
     assert!(said.faults.is_empty() && said.verdict != "INCONCLUSIVE", "{said:#?}\n{finished}");
+    finished
+}
+
+/// The class that grows on the managed heap is named first, with who holds it, where it was made if that is known, and something on the way from
+/// a root to one of them.
+#[track_caller]
+fn names_the_class(finished: &Finished, [class, holder]: [&str; 2], site: Option<&str>, on_the_way: &str) {
+    let managed = &e2e::session::json(&finished.stdout)["managed"];
+    let first = &managed["held"][0];
+    assert_eq!((&first["class"], &first["holder"]), (&class.into(), &holder.into()), "{finished}");
+    let requests = managed["requests"].as_u64().unwrap();
+    let more = first["objects"][1].as_u64().unwrap() - first["objects"][0].as_u64().unwrap();
+    assert!(more >= requests && more < requests + requests / 10, "{more} objects of {requests} requests");
+    let named = first["site"].as_str();
+    assert!(site.map_or(named.is_none(), |site| named.unwrap_or_default().ends_with(site)), "{first}");
+    let path = first["path"].as_array().unwrap();
+    let is_there =
+        |row: &serde_json::Value| format!("{} {}", row["field"], row["label"]).contains(on_the_way);
+    assert!(path.iter().any(is_there), "{first}");
+    assert_eq!(managed["files"], serde_json::Value::Null, "{managed}");
 }
 
 #[test]
 fn sixteen_bytes_a_request_are_a_leak_with_their_line() {
-    is_told("rust", "leak16");
+    let _ = is_told("rust", "leak16");
 }
 
 #[test]
 fn a_container_that_doubles_is_a_leak_and_a_cache_is_none() {
-    is_told("rust", "leak_vec");
-    is_told("rust", "cache_small");
+    let _ = is_told("rust", "leak_vec");
+    let _ = is_told("rust", "cache_small");
 }
 
 #[test]
 #[ignore = "in `cargo xtask long`, as each of its soaks"]
 fn memory_that_an_allocator_keeps_is_no_leak() {
-    is_told("rust", "arena_retain");
+    let _ = is_told("rust", "arena_retain");
 }
 
 #[test]
 fn holes_are_no_leak() {
-    is_told("rust", "frag");
+    let _ = is_told("rust", "frag");
 }
 
 #[test]
 fn what_is_not_on_the_heap_is_told_apart() {
-    is_told("rust", "leak_mmap");
+    let _ = is_told("rust", "leak_mmap");
 }
 
 #[test]
 #[ignore = "in `cargo xtask long`, as each of its soaks"]
 fn threads_that_are_not_joined_are_told_apart() {
-    is_told("rust", "leak_threads");
+    let _ = is_told("rust", "leak_threads");
 }
 
 #[test]
 fn a_server_that_leaks_nothing_is_clean() {
-    is_told("rust", "clean");
+    let _ = is_told("rust", "clean");
 }
 
 #[test]
 fn the_experiment_of_the_report_is_no_leak_and_one_line_makes_it_one() {
-    is_told("hello", "hello");
-    is_told("hello", "hello-leaking");
+    let _ = is_told("hello", "hello");
+    let _ = is_told("hello", "hello-leaking");
     let read = |name: &str| fs::read_to_string(e2e::soak::sources().join("hello").join(name)).unwrap();
     let (plain, leaking) = (read("hello.rs"), read("hello_leaking.rs"));
     let without: String =
@@ -88,23 +108,31 @@ fn the_workflow_of_the_report_is_one_command() {
 
 #[test]
 fn a_leak_in_c_is_found() {
-    is_told("c", "leak");
+    let _ = is_told("c", "leak");
 }
 
 #[test]
 fn a_leak_in_python_is_found_in_its_own_heap() {
-    is_told("python", "leak");
+    let _ = is_told("python", "leak");
 }
 
 #[test]
 fn a_leak_in_ruby_is_found() {
-    is_told("ruby", "leak");
+    let finished = is_told("ruby", "leak");
+    names_the_class(&finished, ["String", "Array"], Some("ruby/server.rb:16"), "Class Object");
 }
 
 #[test]
 #[ignore = "a minute: in `cargo xtask long`, as each of its soaks"]
 fn a_leak_in_node_is_found_in_its_own_heap() {
-    is_told("node", "leak");
+    let finished = is_told("node", "leak");
+    names_the_class(&finished, ["Object", "Array"], None, ".history");
+}
+
+#[test]
+fn a_leak_in_java_is_found_in_its_own_heap() {
+    let finished = is_told("java", "leak");
+    names_the_class(&finished, ["java.lang.String", "java.lang.Object[]"], None, ".HISTORY");
 }
 
 /// It is told which series was looked at and how closely, and where to look; 4 bytes would be the sight of a heap that it does not use.
@@ -161,5 +189,5 @@ fn goroutines_that_never_end_are_found() {
 
 #[test]
 fn a_native_leak_of_a_jvm_is_found_beside_its_restless_compiler() {
-    is_told("java", "native");
+    let _ = is_told("java", "native");
 }

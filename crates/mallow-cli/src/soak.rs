@@ -12,15 +12,20 @@ use crate::output;
 use crate::words;
 use mallow_evidence::SoakReport;
 use mallow_json::soak::earlier;
+use mallow_query::heap::HeapFile;
 use mallow_query::{Failure, Names, reason};
 use mallow_soak::{Server, SoakOptions, read_journal, soak};
 use mallow_text::soak::live::Live;
 use mallow_text::soak::sentence;
 use mallow_text::soak::text::Page;
+use mallow_view::heap::HeldRow;
 use mallow_view::soak::{Side, compare, outcome};
 use plan::{Plan, plan, rules};
 use script::Script;
+use std::fs::Permissions;
 use std::io::IsTerminal;
+use std::os::unix::fs::PermissionsExt;
+use tempfile::TempDir;
 
 /// Soaks a server, or judges what another soak wrote.
 pub(crate) fn run(low: &LowSoak) -> Result<u8, Failure> {
@@ -39,8 +44,13 @@ pub(crate) fn run(low: &LowSoak) -> Result<u8, Failure> {
         return show(low, report, before, None);
     }
     outputs::check(&low.shown)?;
+    // Gone with us, and only passed through: who the server runs as has a folder of its own in it.
+    let temporary = temporary_folder()?;
     let variable = |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
-    let Plan { options, settings, notes } = plan(low, &variable)?;
+    let Plan { mut options, settings, notes } = plan(low, &variable)?;
+    if options.snapshots.is_none() && !low.phases.no_heap_snapshots {
+        options.snapshots = Some(temporary.path().to_owned());
+    }
     for note in &notes {
         output::tell(&format!("mallow: {note}\n"));
     }
@@ -62,6 +72,7 @@ fn other(options: &SoakOptions, command: &str) -> Result<(Side, String), Failure
     output::tell(&format!("mallow: first the older server, {command}\n"));
     let mut options = options.clone();
     options.server = Server::Command(words);
+    options.snapshots = None;
     let report = soaked(&options)?;
     if report.conclusion.verdict == mallow_growth::Verdict::Invalid {
         let sentence = sentence::verdict(&report);
@@ -100,12 +111,38 @@ fn show(
         report.comparison = Some(compare(&before, &after, &name, least));
     }
     let profiles = outputs::write_pair(&low.shown, report.edges.as_ref())?;
+    let held = held(&mut report);
     let page = Page {
         report: &report,
+        held: &held,
+        are_snapshots_kept: low.phases.heap_snapshots.is_some(),
         limit: low.shown.limit.unwrap_or(5),
         fail_on: &low.limits.fail_on,
         profiles: profiles.as_ref(),
     };
     outputs::write(&low.shown, &page, settings)?;
     Ok(outcome(&report, &low.limits.fail_on).exit_code())
+}
+
+/// What grew on the managed heap, if snapshots of it were taken.
+fn held(report: &mut SoakReport) -> Vec<HeldRow> {
+    let Some(snapshots) = &report.snapshots else { return Vec::new() };
+    let rows = HeapFile::open(&snapshots.before)
+        .and_then(|before| before.held(&HeapFile::open(&snapshots.after)?))
+        .map_err(|failure| failure.sentence().to_owned());
+    match rows {
+        Ok(rows) => rows,
+        Err(why) => {
+            report.warnings.push(format!("the snapshots of the heap tell nothing: {why}"));
+            Vec::new()
+        }
+    }
+}
+
+fn temporary_folder() -> Result<TempDir, Failure> {
+    let made = tempfile::Builder::new().prefix("mallow-snapshots-").tempdir().and_then(|folder| {
+        std::fs::set_permissions(folder.path(), Permissions::from_mode(0o711))?;
+        Ok(folder)
+    });
+    made.map_err(|error| Failure::writing(&std::env::temp_dir(), &error))
 }

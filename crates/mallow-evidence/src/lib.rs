@@ -17,7 +17,7 @@ mod sample;
 pub use evidence::{evidence, of_samples, only_refusals, replaced};
 pub use journal::{JournalError, JournalHead, JournalRead, SCHEMA};
 pub use progress::Progress;
-pub use report::{Comparison, Growth, MappingGrowth, Series, SoakReport, Unrecorded};
+pub use report::{Comparison, Growth, HeapSnapshots, MappingGrowth, Series, SoakReport, Unrecorded};
 pub use sample::{
     AllocatorMetrics, HeapMetrics, LatencyMetrics, LoadMetrics, Memory, Phase, RuntimeMetrics, Sample,
 };

@@ -5,6 +5,7 @@ use crate::{JournalRead, Sample};
 use mallow_base::Frame;
 use mallow_growth::{Conclusion, Evidence, GrowingStack, Rules, judge};
 use mallow_profile::Profile;
+use std::path::PathBuf;
 
 /// Everything that was seen, and what it means.
 #[derive(Clone, Debug)]
@@ -33,6 +34,8 @@ pub struct SoakReport {
     pub mappings: Vec<MappingGrowth>,
     /// Live heap at the first and the last observation of the window, for a diff.
     pub edges: Option<(Profile, Profile)>,
+    /// Snapshots of a managed heap that grows, if any were taken.
+    pub snapshots: Option<HeapSnapshots>,
     /// How the server ended: `exit status 0`, `killed by signal 15`, `still running`.
     pub server_end: String,
     /// Why its live heap is not known, when it is not.
@@ -64,12 +67,28 @@ impl SoakReport {
             growth: Vec::new(),
             mappings: Vec::new(),
             edges: None,
+            snapshots: None,
             server_end: String::from("not in the journal"),
             unrecorded: None,
             warnings: Vec::new(),
             comparison: None,
         }
     }
+}
+
+/// Two snapshots of one process's managed heap, made behind the iterations that are judged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeapSnapshots {
+    /// The process.
+    pub pid: u32,
+    /// `ruby`, `python`, `node`, `jvm`.
+    pub runtime: String,
+    /// The first file.
+    pub before: PathBuf,
+    /// The second.
+    pub after: PathBuf,
+    /// Requests that were answered well between them.
+    pub requests: u64,
 }
 
 /// Why a server's live heap is not known.

@@ -22,6 +22,8 @@ pub enum Phase {
     Measured,
     /// It is left alone again.
     IdleControl,
+    /// The managed heap grows: two snapshots of it, and more work between them.
+    Snapshots,
     /// It is ended.
     Stop,
 }

@@ -6,7 +6,7 @@
 
 use crate::diff::{ClassNames, Others, identity};
 use crate::{DominatorTree, Identity, ObjectId, Snapshot, Sum};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 /// A snapshot and who keeps whom alive in it.
 #[derive(Clone, Copy, Debug)]
@@ -48,50 +48,54 @@ impl HeldGrowth {
     }
 }
 
-/// So many groups are looked at: those that grew most.
-const GROUPS_MAX: usize = 100;
+/// So many groups are told, ...
+const GROUPS_MAX: usize = 10;
 
-/// What grew, the most bytes first; 100 groups at most.
+/// ... if they grew by this part of what the first grew by.
+const PART_MIN: u64 = 100;
+
+/// What grew, the most bytes first: 10 groups at most, and none that grew by less than a hundredth of the first.
 pub fn held_growth(before: Dominated<'_>, after: Dominated<'_>) -> Vec<HeldGrowth> {
     let mut groups = Groups::default();
     let old = groups.sums(before);
     let new = groups.sums(after);
     let old_sum = |group: usize| old.sums.get(group).copied().unwrap_or_default();
-    let grows = |group: &usize| {
-        let (before, after) = (old_sum(*group), new.sums[*group]);
-        after.objects > before.objects && after.retained_bytes > before.retained_bytes
-    };
-    let mut growing: Vec<usize> = (0..new.sums.len()).filter(grows).collect();
-    let more = |group: usize| new.sums[group].retained_bytes - old_sum(group).retained_bytes;
+    let more_objects = |group: usize| new.sums[group].objects.saturating_sub(old_sum(group).objects);
+    let more = |group: usize| new.sums[group].retained_bytes.saturating_sub(old_sum(group).retained_bytes);
+    let mut growing: Vec<usize> =
+        (0..new.sums.len()).filter(|group| more_objects(*group) > 0 && more(*group) > 0).collect();
     growing.sort_by_key(|group| (std::cmp::Reverse(more(*group)), *group));
-    growing.truncate(GROUPS_MAX);
-    let examples = examples(before, after, &mut groups.names, &new.group_of, &growing);
-    let mut told = FxHashSet::default();
-    growing.retain(|group| {
-        let mut above = after.tree.dominator(examples[group]);
-        while let Some(object) = above {
-            if told.contains(&new.group_of[object.0 as usize]) {
-                return false;
-            }
-            above = after.tree.dominator(object);
+    let least = growing.first().map_or(0, |first| more(*first)) / PART_MIN;
+    let mut told = Vec::new();
+    let mut covered = (Vec::new(), Vec::new());
+    for group in growing.into_iter().take_while(|group| more(*group) >= least) {
+        let of = |covered: &[u64]| covered.get(group).copied().unwrap_or(0);
+        let covered_more = of(&covered.1).saturating_sub(of(&covered.0));
+        if covered_more * 2 > more_objects(group) {
+            continue;
         }
-        told.insert(*group as u32)
-    });
+        told.push(group as u32);
+        if told.len() == GROUPS_MAX {
+            break;
+        }
+        covered = (old.covered(before.tree, &told), new.covered(after.tree, &told));
+    }
+    let examples = examples(before, after, &mut groups.names, (&old.group_of, &new.group_of), &told);
     let sites = sites(after, &new.group_of, &told);
-    let row = |group: usize| {
-        let (class, holder) = groups.keys[group];
+    let row = |group: u32| {
+        let (class, holder) = groups.keys[group as usize];
         let (kind, class) = groups.names.name(class);
         HeldGrowth {
             class,
             kind,
             holder: holder.map(|holder| groups.names.name(holder).1),
-            before: old_sum(group),
-            after: new.sums[group],
+            before: old_sum(group as usize),
+            after: new.sums[group as usize],
             example: examples[&group],
-            site: sites.get(&(group as u32)).cloned(),
+            site: sites.get(&group).cloned(),
         }
     };
-    growing.into_iter().map(row).collect()
+    told.into_iter().map(row).collect()
 }
 
 /// Class and holder's class, numbered alike in both snapshots.
@@ -140,39 +144,103 @@ impl Groups {
     }
 }
 
-/// One object of each of some groups, a new one if there is one: the last in the file, where objects of one age stand together in none of the
-/// formats.
+impl Grouped {
+    /// How many objects of each group are retained by one of the told groups.
+    fn covered(&self, tree: &DominatorTree, told: &[u32]) -> Vec<u64> {
+        let mut is_under = vec![false; self.group_of.len()];
+        let mut counts = vec![0; self.sums.len()];
+        for (object, holder) in tree.walk() {
+            let Some(holder) = holder.map(|holder| holder.0 as usize) else { continue };
+            if is_under[holder] || told.contains(&self.group_of[holder]) {
+                is_under[object.0 as usize] = true;
+                counts[self.group_of[object.0 as usize] as usize] += 1;
+            }
+        }
+        counts
+    }
+}
+
+/// One object of each told group: a new one, in the hands of who holds most of the new ones. Where new ones cannot be told, who
+/// holds as many as somebody held before is taken for the same.
 fn examples(
     before: Dominated<'_>,
     after: Dominated<'_>,
     names: &mut ClassNames,
-    group_of: &[u32],
-    wanted: &[usize],
-) -> FxHashMap<usize, ObjectId> {
+    group_of: (&[u32], &[u32]),
+    told: &[u32],
+) -> FxHashMap<u32, ObjectId> {
     let graphs = [Some(&before.snapshot.graph), Some(&after.snapshot.graph)];
-    let mut old =
-        (identity(&graphs) != Identity::Classes).then(|| Others::new(&before.snapshot.graph, names));
+    let can_tell = identity(&graphs) != Identity::Classes;
+    let mut old = can_tell.then(|| Others::new(&before.snapshot.graph, names));
     let graph = &after.snapshot.graph;
     let classes = names.of(graph);
-    let wanted: FxHashSet<u32> = wanted.iter().map(|group| *group as u32).collect();
-    let mut found = FxHashMap::<usize, (bool, ObjectId)>::default();
-    for object in graph.objects() {
-        let group = group_of[object.0 as usize];
-        if !wanted.contains(&group) {
-            continue;
-        }
+    let new = hands(after.tree, group_of.1, told, |object| {
         let class = classes[graph.class_of(object).0 as usize];
-        let is_new = old.as_mut().is_none_or(|old| old.take(graph, object, class).is_none());
-        let known = found.entry(group as usize).or_insert((is_new, object));
-        if is_new || !known.0 {
-            *known = (is_new, object);
+        old.as_mut().is_none_or(|old| old.take(graph, object, class).is_none())
+    });
+    let known = match can_tell {
+        true => Hands::default(),
+        false => hands(before.tree, group_of.0, told, |_| true),
+    };
+    told.iter()
+        .map(|group| {
+            let mut counts = FxHashMap::<u64, u64>::default();
+            known.iter().filter(|(key, _)| key.0 == *group).for_each(|(_, hand)| {
+                *counts.entry(hand.objects).or_default() += 1;
+            });
+            let mut hands: Vec<(u64, ObjectId)> = new
+                .iter()
+                .filter(|(key, _)| key.0 == *group)
+                .map(|(_, hand)| (hand.objects, hand.last))
+                .collect();
+            hands.sort_unstable_by(|a, b| b.cmp(a));
+            let is_other = |(objects, _): &&(u64, ObjectId)| match counts.get_mut(objects) {
+                Some(left) if *left > 0 => {
+                    *left -= 1;
+                    false
+                }
+                _ => true,
+            };
+            let found = hands.iter().find(is_other).or(hands.first()).map(|(_, example)| *example);
+            (*group, found.or_else(|| any(group_of.1, *group)).unwrap_or(ObjectId(0)))
+        })
+        .collect()
+}
+
+/// A group has grown, so it has objects.
+fn any(group_of: &[u32], group: u32) -> Option<ObjectId> {
+    group_of.iter().position(|of| *of == group).map(|at| ObjectId(at as u32))
+}
+
+/// Objects of a group that one object holds.
+struct Hand {
+    objects: u64,
+    last: ObjectId,
+}
+
+/// By group, and by the object that holds them.
+type Hands = FxHashMap<(u32, Option<ObjectId>), Hand>;
+
+fn hands(
+    tree: &DominatorTree,
+    group_of: &[u32],
+    told: &[u32],
+    mut counts: impl FnMut(ObjectId) -> bool,
+) -> Hands {
+    let mut hands = Hands::default();
+    for (object, holder) in tree.walk() {
+        let group = group_of[object.0 as usize];
+        if told.contains(&group) && counts(object) {
+            let hand = hands.entry((group, holder)).or_insert(Hand { objects: 0, last: object });
+            hand.objects += 1;
+            hand.last = hand.last.max(object);
         }
     }
-    found.into_iter().map(|(group, (_, object))| (group, object)).collect()
+    hands
 }
 
 /// The line that made most of each group.
-fn sites(after: Dominated<'_>, group_of: &[u32], told: &FxHashSet<u32>) -> FxHashMap<u32, (String, u64)> {
+fn sites(after: Dominated<'_>, group_of: &[u32], told: &[u32]) -> FxHashMap<u32, (String, u64)> {
     let graph = &after.snapshot.graph;
     let mut counts = FxHashMap::<(u32, crate::SiteId), u64>::default();
     for object in graph.objects() {

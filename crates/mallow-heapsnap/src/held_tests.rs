@@ -3,10 +3,13 @@
 use super::*;
 use crate::{Class, ClassId, DuplicateStrings, Graph, GraphParts, KindId, Names, Root, Runtime, Site};
 
+/// Address, class, bytes, holder, line.
+type Row = (u64, &'static str, u64, Option<u64>, Option<u32>);
+
 /// A heap as it grows: class, bytes, who holds the object, and the line that made it.
 #[derive(Clone, Default)]
 struct Heap {
-    objects: Vec<(u64, &'static str, u64, Option<u64>, Option<u32>)>,
+    objects: Vec<Row>,
 }
 
 impl Heap {
@@ -149,4 +152,25 @@ fn two_leaks_are_two_rows_the_larger_first() {
     let rows = growth(Runtime::Ruby, &before, &after);
     let told: Vec<_> = rows.iter().map(|row| (&row.class[..], row.more_bytes())).collect();
     assert_eq!(told, [("Entry", 9000), ("Session", 140)]);
+}
+
+#[test]
+fn the_example_is_in_the_hands_that_grew() {
+    // As a JVM has it: a table of as many names as before, which stands last in the file.
+    let with_table = |mut heap: Heap| {
+        heap.add(70_000, "Array", 400, None, None);
+        (0..100).for_each(|n| heap.session(80_000 + 8 * n, 70_000, None));
+        heap
+    };
+    let mut after = server();
+    (0..30).for_each(|n| after.session(4000 + 8 * n, 8, None));
+    let (before, after) = (with_table(server()), with_table(after));
+    for runtime in [Runtime::Ruby, Runtime::Jvm] {
+        let rows = growth(runtime, &before, &after);
+        let told: Vec<_> = rows.iter().map(|row| (&row.class[..], row.more_objects())).collect();
+        assert_eq!(told, [("Session", 30)], "their names are told with them");
+        let (snapshot, tree) = after.read(runtime);
+        let holder = tree.dominator(rows[0].example).unwrap();
+        assert_eq!(snapshot.graph.id(holder), 8, "not the table");
+    }
 }

@@ -243,4 +243,4 @@ fn with(mut object: Value, key: &str, value: Value) -> Value {
 
 #[cfg(test)]
 #[path = "heap_tests.rs"]
-mod tests;
+pub(crate) mod tests;

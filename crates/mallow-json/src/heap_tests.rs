@@ -35,6 +35,10 @@ fn object_page() -> ObjectReport {
     }
 }
 
+pub(crate) fn held_rows() -> [HeldRow; 2] {
+    [held_row(Some("Array")), held_row(None)]
+}
+
 fn held_row(holder: Option<&str>) -> HeldRow {
     let growth = HeldGrowth {
         class: "Session".into(),
@@ -140,7 +144,7 @@ fn comparisons_and_limits_fit_the_schema() {
     };
     let files = ["a".to_owned(), "b".to_owned()];
     assert_fits(&diff(&files, &changed, None), &schema());
-    let held = [held_row(Some("Array")), held_row(None)];
+    let held = held_rows();
     for identity in [Identity::Number, Identity::AddressAndGeneration, Identity::Address, Identity::Classes] {
         assert_fits(&diff(&files, &HeapDiff { identity, ..changed.clone() }, Some(&held)), &schema());
     }

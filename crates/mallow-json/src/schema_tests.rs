@@ -21,8 +21,10 @@ pub(crate) fn check(value: &Value, schema: &Value, root: &Value, path: &str) -> 
                 let fits = |part: &&Value| check(value, part, root, path).is_ok();
                 rule.as_array().map(|parts| parts.iter().filter(fits).count()) == Some(1)
             }
+            // As the standard has it: what is no object lacks nothing.
             "required" => rule.as_array().is_some_and(|names| {
-                names.iter().all(|name| name.as_str().is_some_and(|name| value.get(name).is_some()))
+                let is_there = |name: &Value| name.as_str().is_some_and(|name| value.get(name).is_some());
+                !value.is_object() || names.iter().all(is_there)
             }),
             "additionalProperties" => value.as_object().is_none_or(|object| {
                 *rule == json!(false) && object.keys().all(|key| schema["properties"].get(key).is_some())

@@ -10,10 +10,12 @@ use crate::parts::FrameJson;
 use mallow_base::mirror;
 use mallow_evidence::{Comparison, MappingGrowth, Sample, Series, SoakReport};
 use mallow_growth::{Basis, Fault, Finding, Plateau, Shape};
+use mallow_text::soak::text::Page;
 use mallow_text::soak::{advice, finding, sentence};
+use mallow_view::heap::{FieldRow, HeldRow};
 use mallow_view::soak::{
-    FailOn, GrowingRow, Holder, Interval, LatencyRow, SeriesRow, SeriesUnit, Side, Split, asked, elsewhere,
-    growing, is_failure, latencies, outcome, pace, series_list, split,
+    GrowingRow, Holder, Interval, LatencyRow, SeriesRow, SeriesUnit, Side, Split, asked, elsewhere, growing,
+    is_failure, latencies, outcome, pace, series_list, split,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -49,6 +51,7 @@ pub struct SoakJson<'a> {
     split: Option<SplitJson>,
     stacks: Vec<StackJson<'a>>,
     mappings: Vec<MappingJson<'a>>,
+    managed: Option<ManagedJson<'a>>,
     requests: RequestsJson,
     latency: Vec<LatencyJson>,
     comparison: Option<ComparisonJson<'a>>,
@@ -123,6 +126,35 @@ struct MappingJson<'a> {
 }
 
 #[derive(Serialize)]
+struct ManagedJson<'a> {
+    pid: u32,
+    runtime: &'a str,
+    requests: u64,
+    /// None when they are gone.
+    files: Option<[String; 2]>,
+    held: Vec<HeldJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct HeldJson<'a> {
+    class: &'a str,
+    kind: &'a str,
+    holder: Option<&'a str>,
+    objects: [u64; 2],
+    retained_bytes: [u64; 2],
+    site: Option<&'a str>,
+    path_root: Option<&'a str>,
+    path: Vec<PathJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct PathJson<'a> {
+    field: &'a str,
+    label: &'a str,
+    id: &'a str,
+}
+
+#[derive(Serialize)]
 struct RequestsJson {
     iterations: usize,
     requests: u64,
@@ -175,8 +207,9 @@ pub struct MetricsJson {
 }
 
 impl<'a> SoakJson<'a> {
-    /// The document of a report with all its stacks.
-    pub fn of(report: &'a SoakReport, fail_on: &[FailOn]) -> SoakJson<'a> {
+    /// The document of a page, with all its stacks.
+    pub fn of(page: &Page<'a>) -> SoakJson<'a> {
+        let Page { report, fail_on, .. } = *page;
         let conclusion = &report.conclusion;
         let finding = |found: &Finding| FindingJson {
             kind: kind(found),
@@ -209,6 +242,7 @@ impl<'a> SoakJson<'a> {
             split: split(report).map(SplitJson::from),
             stacks: growing(report, usize::MAX).rows.iter().map(StackJson::from).collect(),
             mappings: report.mappings.iter().map(MappingJson::from).collect(),
+            managed: managed(page),
             requests: requests(report),
             latency: latencies(&report.samples).iter().map(LatencyJson::from).collect(),
             comparison: report.comparison.as_ref().map(ComparisonJson::from),
@@ -224,6 +258,34 @@ impl<'a> SoakJson<'a> {
             warnings: &report.warnings,
             samples: &report.samples,
         }
+    }
+}
+
+fn managed<'a>(page: &Page<'a>) -> Option<ManagedJson<'a>> {
+    let snapshots = page.report.snapshots.as_ref()?;
+    let files = [&snapshots.before, &snapshots.after].map(|path| path.to_string_lossy().into_owned());
+    let held = page.held.iter().map(|HeldRow { growth, example }| HeldJson {
+        class: &growth.class,
+        kind: &growth.kind,
+        holder: growth.holder.as_deref(),
+        objects: [growth.before.objects, growth.after.objects],
+        retained_bytes: [growth.before.retained_bytes, growth.after.retained_bytes],
+        site: growth.site.as_ref().map(|(site, _)| &site[..]),
+        path_root: example.path_root.as_deref(),
+        path: example.path.iter().map(PathJson::from).collect(),
+    });
+    Some(ManagedJson {
+        pid: snapshots.pid,
+        runtime: &snapshots.runtime,
+        requests: snapshots.requests,
+        files: page.are_snapshots_kept.then_some(files),
+        held: held.collect(),
+    })
+}
+
+impl<'a> From<&'a FieldRow> for PathJson<'a> {
+    fn from(row: &'a FieldRow) -> Self {
+        PathJson { field: &row.field, label: &row.object.label, id: &row.object.id }
     }
 }
 

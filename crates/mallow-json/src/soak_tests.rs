@@ -2,11 +2,12 @@
 
 use super::*;
 use crate::schema_tests::assert_fits;
+use mallow_evidence::HeapSnapshots;
 use mallow_samples::soak as sample;
 use serde_json::{Value, json};
 
 fn document(report: &SoakReport) -> Value {
-    serde_json::to_value(SoakJson::of(report, &[])).unwrap_or_else(|error| panic!("{error}"))
+    serde_json::to_value(SoakJson::of(&Page::of(report))).unwrap_or_else(|error| panic!("{error}"))
 }
 
 #[test]
@@ -14,6 +15,22 @@ fn it_has_the_published_shape() {
     let schema: Value = serde_json::from_str(include_str!("../../../docs/schema/soak.json")).unwrap();
     for report in sample::all() {
         assert_fits(&document(&report), &schema);
+    }
+    let mut managed = sample::managed();
+    managed.snapshots = Some(HeapSnapshots {
+        pid: 7,
+        runtime: "node".into(),
+        before: "a".into(),
+        after: "b".into(),
+        requests: 3,
+    });
+    let rows = crate::heap::tests::held_rows();
+    for are_snapshots_kept in [false, true] {
+        let page = Page { held: &rows, are_snapshots_kept, ..Page::of(&managed) };
+        let document = serde_json::to_value(SoakJson::of(&page)).unwrap();
+        assert_fits(&document, &schema);
+        assert_eq!(document["managed"]["files"].is_null(), !are_snapshots_kept);
+        assert_eq!(document["managed"]["held"][0]["path"][0]["field"], json!(".list"));
     }
     let mut empty = sample::clean();
     empty.samples.clear();

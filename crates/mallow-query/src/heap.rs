@@ -114,7 +114,7 @@ impl HeapFile {
     /// They are of different runtimes, or one of them names no roots.
     pub fn held(&self, after: &HeapFile) -> Result<Vec<HeldRow>, Failure> {
         self.is_comparable(after)?;
-        for file in [self, after].iter().filter(|file| file.snapshot.is_partial) {
+        if let Some(file) = [self, after].iter().find(|file| file.snapshot.is_partial) {
             return Err(Failure::new(format!(
                 "{} names no roots, so it does not tell who holds what.",
                 file.path.display()

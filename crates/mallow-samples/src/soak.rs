@@ -268,6 +268,7 @@ fn soak(verdict: Verdict, per_request: f64) -> SoakReport {
         growth: Vec::new(),
         mappings: Vec::new(),
         edges: None,
+        snapshots: None,
         server_end: "exit status 0".into(),
         unrecorded: None,
         warnings: Vec::new(),

@@ -16,6 +16,7 @@ mod processes;
 mod readiness;
 mod runtime;
 mod server;
+mod snapshots;
 mod soak;
 mod sockets;
 mod tail;

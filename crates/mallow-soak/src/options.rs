@@ -112,6 +112,10 @@ pub struct SoakOptions {
     pub resume: bool,
     /// Where the server's output goes; none for stderr of our own.
     pub server_output: Option<PathBuf>,
+    /// A folder for two snapshots of a managed heap that grows; none if none are wanted.
+    pub snapshots: Option<PathBuf>,
+    /// Heaps of more bytes than this are not written into it: a snapshot is about as large as its heap, up to three times.
+    pub snapshot_heap_bytes_max: u64,
     /// The preload library's bytes.
     pub preload: &'static [u8],
 }

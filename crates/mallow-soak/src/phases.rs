@@ -32,6 +32,8 @@ pub(crate) struct Phases<'a> {
     /// Seconds that this server had been watched before.
     pub(crate) seconds_before: f64,
     pub(crate) begun: Instant,
+    /// How long a judged iteration is.
+    pub(crate) amount: Option<Amount>,
 }
 
 /// Looks at the server while it is left alone at the end.
@@ -54,6 +56,7 @@ impl Phases<'_> {
             while self.measured() < wanted as usize && self.goes_on() {
                 self.iteration(Phase::Measured, amount, progress)?;
                 amount = amount.or_else(|| self.natural());
+                self.amount = amount;
                 if self.is_hopeless() {
                     return Ok(());
                 }
@@ -80,11 +83,11 @@ impl Phases<'_> {
             && !self.server.has_ended()
     }
 
-    fn is_cancelled(&self) -> bool {
+    pub(crate) fn is_cancelled(&self) -> bool {
         self.interrupts.heard() > 0
     }
 
-    fn measured(&self) -> usize {
+    pub(crate) fn measured(&self) -> usize {
         self.samples.iter().filter(|sample| sample.phase == Phase::Measured).count()
     }
 
@@ -177,7 +180,7 @@ impl Phases<'_> {
         Ok(())
     }
 
-    fn observer(&mut self) -> Observer<'_> {
+    pub(crate) fn observer(&mut self) -> Observer<'_> {
         let address = address(&self.options.work);
         let is_restless = self.samples.last().is_some_and(|sample| sample.unsettled);
         Observer {

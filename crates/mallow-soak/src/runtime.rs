@@ -5,6 +5,8 @@
 //! collection ([`hook`]). A JVM is asked through its attach interface ([`jvm`]). The socket is in the abstract
 //! namespace: it has no file, so it is found after a chroot, and ends with us.
 //!
+//! The same hooks write snapshots of a heap that grows ([`Runtimes::snapshot`]).
+//!
 //! Only processes that the caller names are asked and believed.
 
 mod hook;
@@ -101,6 +103,21 @@ impl Runtimes {
         metrics.extend(self.hooks.answers(pids, deadline));
         metrics.sort_by_key(|metrics| metrics.pid);
         metrics
+    }
+
+    /// Has a process write a snapshot of its managed heap to a file that does not exist, in a folder that it can write to: by the hook
+    /// that is in it, else as `mallow heap capture` does.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub(crate) fn snapshot(&mut self, pid: u32, file: &Path, timeout: Duration) -> Result<(), String> {
+        let deadline = Instant::now() + timeout;
+        let path = file.to_str().ok_or("the folder's name is no text")?;
+        if let Some(done) = self.hooks.snapshot(pid, path, deadline) {
+            return done;
+        }
+        let options = mallow_capture::Options { output: Some(file), ..mallow_capture::Options::default() };
+        mallow_capture::capture(pid, &options, |_| ()).map(drop).map_err(|error| error.to_string())
     }
 }
 

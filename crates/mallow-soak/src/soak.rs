@@ -9,9 +9,12 @@ use crate::processes;
 use crate::readiness;
 use crate::runtime::Runtimes;
 use crate::server::Running;
+use crate::snapshots;
 use crate::work::{Worker, in_words};
 use mallow_collect::Resolve;
-use mallow_evidence::{Growth, JournalHead, JournalRead, Phase, Progress, SCHEMA, SoakReport, Unrecorded};
+use mallow_evidence::{
+    Growth, HeapSnapshots, JournalHead, JournalRead, Phase, Progress, SCHEMA, SoakReport, Unrecorded,
+};
 use mallow_evidence::{evidence, only_refusals, replaced};
 use mallow_growth::{Conclusion, Fault, judge};
 use mallow_launch::Interrupts;
@@ -54,6 +57,7 @@ pub fn soak(
         number: 0,
         seconds_before: 0.0,
         begun: Instant::now(),
+        amount: options.amount,
     };
     if let Some(read) = read {
         go_on(&mut phases, read, &head, &mut warnings);
@@ -129,14 +133,15 @@ fn go_on(phases: &mut Phases<'_>, mut read: JournalRead, head: &JournalHead, war
 
 /// Judges, names what grows, ends the server.
 fn conclude(
-    phases: Phases<'_>,
+    mut phases: Phases<'_>,
     head: JournalHead,
     mut warnings: Vec<String>,
     resolve: Resolve<'_>,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<SoakReport, SoakError> {
+    let has_died = phases.server.has_ended();
+    let snapshots = snapshots_of(&mut phases, &mut warnings, progress);
     let Phases { options, mut server, samples, looks, begun, interrupts, .. } = phases;
-    let has_died = server.has_ended();
     let unrecorded = match options.server {
         _ if server.watched().is_some() => None,
         Server::Pid(_) => Some(Unrecorded::Running),
@@ -190,11 +195,31 @@ fn conclude(
         growth: report.growth,
         mappings: mappings.unwrap_or_default(),
         edges: report.edges,
+        snapshots,
         server_end: stopped.how,
         unrecorded,
         warnings,
         comparison: None,
     })
+}
+
+/// Snapshots of the managed heap, if that grows.
+fn snapshots_of(
+    phases: &mut Phases<'_>,
+    warnings: &mut Vec<String>,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Option<HeapSnapshots> {
+    let options = phases.options;
+    let stacks = phases.looks.stacks();
+    let evidence = evidence(&phases.samples, stacks, options.wanted_rate(), &options.rules, None);
+    let conclusion = judge(&evidence, &options.rules);
+    match snapshots::of_grown_heap(phases, &conclusion, progress) {
+        Ok(snapshots) => snapshots,
+        Err(why) => {
+            warnings.push(why);
+            None
+        }
+    }
 }
 
 /// What only a server that still runs can tell.

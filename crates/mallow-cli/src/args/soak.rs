@@ -165,6 +165,12 @@ pub(crate) struct LowPhases {
     /// How a managed heap is collected before each look: auto, never, /path of the server, or a signal such as USR1
     #[arg(long, value_name = "HOW", default_value = "auto", value_parser = collection)]
     pub(crate) collect: Collection,
+    /// Keep in FOLDER the two snapshots that are taken of a managed heap that grows
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) heap_snapshots: Option<PathBuf>,
+    /// Take no snapshots of a managed heap that grows; they hold what the server holds, and a server stands still meanwhile
+    #[arg(long, conflicts_with = "heap_snapshots")]
+    pub(crate) no_heap_snapshots: bool,
     /// Do not ask the allocator to give back what it does not use
     #[arg(long)]
     pub(crate) no_trim: bool,

@@ -96,7 +96,7 @@ pub(crate) fn write(
     let text = match format {
         LowSoakFormat::Text => page.text(crate::terminal::style(&std::io::stdout())),
         LowSoakFormat::Warp => warp::text(page.report, settings),
-        LowSoakFormat::Json => serde_json::to_string_pretty(&SoakJson::of(page.report, page.fail_on))? + "\n",
+        LowSoakFormat::Json => serde_json::to_string_pretty(&SoakJson::of(page))? + "\n",
         LowSoakFormat::Markdown => page.markdown(),
     };
     output::to_stdout(|out| out.write_all(text.as_bytes()))

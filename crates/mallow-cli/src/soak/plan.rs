@@ -77,11 +77,19 @@ pub(crate) fn plan(low: &LowSoak, variable: &dyn Fn(&str) -> Option<String>) -> 
         journal: low.shown.samples.clone(),
         resume: low.shown.resume,
         server_output: low.server.server_output.as_deref().map(output_file),
+        snapshots: low.phases.heap_snapshots.clone(),
+        snapshot_heap_bytes_max: match low.phases.heap_snapshots {
+            Some(_) => u64::MAX,
+            None => SNAPSHOT_HEAP_BYTES_MAX,
+        },
         preload: preload::LIBRARY,
     };
     let settings = around.settings(&options, url);
     Ok(Plan { options, settings, notes })
 }
+
+/// Snapshots of larger heaps are taken only where a folder was named for them: two of them would fill many a disk.
+const SNAPSHOT_HEAP_BYTES_MAX: u64 = 1 << 30;
 
 /// From where on growth is growth, for a journal too.
 pub(crate) fn rules(low: &LowSoak) -> Result<Rules, Failure> {

@@ -48,6 +48,7 @@ mod tests {
     use super::*;
     use crate::soak::SoakJson;
     use mallow_samples::soak as sample;
+    use mallow_text::soak::text::Page;
 
     fn read_text(text: &str) -> Result<Side, String> {
         earlier(text, "FILE").map_err(|error| error.to_string())
@@ -56,7 +57,7 @@ mod tests {
     #[test]
     fn a_document_is_read_back() {
         let report = sample::leaking();
-        let text = serde_json::to_string(&SoakJson::of(&report, &[])).unwrap_or_default();
+        let text = serde_json::to_string(&SoakJson::of(&Page::of(&report))).unwrap_or_default();
         assert_eq!(read_text(&text), Ok(Side::of(&report)));
         let before = text.replace("mallow.soak/2", "mallow.soak/1").replace("\"LEAKING\"", "\"leaking\"");
         assert_eq!(read_text(&before), Ok(Side::of(&report)), "the version before");
@@ -64,7 +65,8 @@ mod tests {
 
     #[test]
     fn other_files_are_refused() {
-        let text = serde_json::to_string(&SoakJson::of(&sample::invalid(), &[])).unwrap_or_default();
+        let invalid = sample::invalid();
+        let text = serde_json::to_string(&SoakJson::of(&Page::of(&invalid))).unwrap_or_default();
         assert!(read_text(&text).is_err_and(|sentence| sentence.contains("INVALID")));
         let before = text.replace("mallow.soak/2", "mallow.soak/1").replace("\"INVALID\"", "\"invalid\"");
         assert!(read_text(&before).is_err_and(|sentence| sentence.contains("INVALID")));

@@ -1,7 +1,7 @@
 //! The scripts' side of the socket: who has connected, what they were asked, what they answered.
 //!
-//! A request is the line `collect`, an answer one line of JSON. Several requests may be under way on one connection when
-//! a process was too busy to answer in time; what counts is the last answer.
+//! A request is the line `collect` or `snapshot PATH`, an answer one line of JSON. Several requests may be under way on one connection
+//! when a process was too busy to answer in time; what counts is the last answer.
 
 use mallow_evidence::RuntimeMetrics;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -32,6 +32,8 @@ struct Connection {
     owed: u32,
     /// The answer to the last request.
     answer: Option<RuntimeMetrics>,
+    /// What came of the last snapshot: nothing, or why there is none.
+    snapshot: Option<Result<(), String>>,
 }
 
 /// One answer. Metrics that are no numbers are left out.
@@ -44,6 +46,17 @@ struct Answer {
     #[serde(default)]
     #[serde(rename = "figures")]
     metrics: BTreeMap<String, serde_json::Value>,
+}
+
+/// A line that a script says.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Line {
+    Metrics(Answer),
+    /// What came of a snapshot: null, or why there is none.
+    Snapshot {
+        snapshot: Option<String>,
+    },
 }
 
 impl Hooks {
@@ -90,6 +103,34 @@ impl Hooks {
         answers.map(|answer| (answer.pid, answer)).collect::<BTreeMap<_, _>>().into_values().collect()
     }
 
+    /// Has a process write a snapshot of its heap, and waits for it; none if it has no hook.
+    pub(super) fn snapshot(&mut self, pid: u32, path: &str, deadline: Instant) -> Option<Result<(), String>> {
+        let of = |connection: &Connection| connection.pid == pid;
+        // The last that has connected: an earlier one's descriptor was closed.
+        let connection = self.connections.iter_mut().rfind(|connection| of(connection))?;
+        connection.snapshot = None;
+        if path.contains('\n') || !connection.say(&format!("snapshot {path}\n")) {
+            return Some(Err("it cannot be asked".to_owned()));
+        }
+        loop {
+            self.connections.retain_mut(|connection| connection.read().is_ok());
+            let Some(connection) = self.connections.iter_mut().rfind(|connection| of(connection)) else {
+                return Some(Err("it has ended, or closed its connection".to_owned()));
+            };
+            if let Some(done) = connection.snapshot.take() {
+                return Some(done);
+            }
+            if connection.owed == 0 {
+                return Some(Err("it writes none".to_owned()));
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Some(Err("it does not answer".to_owned()));
+            }
+            self.wait(left);
+        }
+    }
+
     /// Lets in whoever waits, and asks them at once.
     fn accept(&mut self, pids: &[u32]) {
         while let Ok((stream, _)) = self.listener.accept() {
@@ -99,7 +140,8 @@ impl Hooks {
                 continue;
             }
             let pid = peer.pid.as_raw_nonzero().get().unsigned_abs();
-            let mut connection = Connection { stream, pid, unread: Vec::new(), owed: 0, answer: None };
+            let mut connection =
+                Connection { stream, pid, unread: Vec::new(), owed: 0, answer: None, snapshot: None };
             connection.ask(pids);
             self.connections.push(connection);
         }
@@ -117,9 +159,16 @@ impl Hooks {
 
 impl Connection {
     fn ask(&mut self, pids: &[u32]) {
-        if pids.contains(&self.pid) && self.stream.write_all(b"collect\n").is_ok() {
-            self.owed += 1;
+        if pids.contains(&self.pid) {
+            self.say("collect\n");
         }
+    }
+
+    /// Whether a request could be made.
+    fn say(&mut self, request: &str) -> bool {
+        let is_said = self.stream.write_all(request.as_bytes()).is_ok();
+        self.owed += u32::from(is_said);
+        is_said
     }
 
     /// Takes in what has arrived.
@@ -142,10 +191,12 @@ impl Connection {
         }
         while let Some(end) = self.unread.iter().position(|&byte| byte == b'\n') {
             let line: Vec<u8> = self.unread.drain(..=end).collect();
-            let answer: Answer = serde_json::from_slice(&line)?;
+            let said: Line = serde_json::from_slice(&line)?;
             self.owed = self.owed.saturating_sub(1);
-            if self.owed == 0 {
-                self.answer = Some(answer.of(self.pid));
+            match said {
+                Line::Snapshot { snapshot } => self.snapshot = Some(snapshot.map_or(Ok(()), Err)),
+                Line::Metrics(answer) if self.owed == 0 => self.answer = Some(answer.of(self.pid)),
+                Line::Metrics(_) => {}
             }
         }
         Ok(())

@@ -26,20 +26,35 @@
       })}\n`;
     };
 
+    // The program stands still until it is written.
+    const snapshot = (path) => {
+      try {
+        v8.writeHeapSnapshot(path);
+        return '{"snapshot":null}\n';
+      } catch (fault) {
+        return `${JSON.stringify({ snapshot: String(fault && fault.message) })}\n`;
+      }
+    };
+
     let attempts = 0;
     const connect = () => {
       const socket = net.connect({ path: `\0${name.slice(1)}` });
       socket.unref();
       let isLost = false;
+      let unread = '';
       socket.on('data', (asked) => {
         try {
-          const times = asked.toString('latin1').split('\n').length - 1;
+          const lines = (unread + asked.toString('utf8')).split('\n');
+          unread = lines.pop();
           collect();
           // What a collection found finalizable goes after the next turn.
           setImmediate(() => {
             try {
               collect();
-              for (let n = 0; n < times; n += 1) socket.write(answer());
+              for (const line of lines) {
+                const isSnapshot = line.startsWith('snapshot ');
+                socket.write(isSnapshot ? snapshot(line.slice('snapshot '.length)) : answer());
+              }
             } catch (_) {}
           });
         } catch (_) {}

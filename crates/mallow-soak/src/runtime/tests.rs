@@ -108,6 +108,31 @@ fn node_collects_and_tells() {
     dropped_objects_are_gone(&["/usr/bin/node", "-e", NODE_PROGRAM], 10_000 * 40);
 }
 
+/// A program writes its heap to a private file when it is asked, once, and goes on.
+fn a_snapshot_is_written(words: &[&str], begins: &str) {
+    let mut runtimes = Runtimes::open().unwrap();
+    let running = Running::start(&runtimes, words, &[]);
+    running.metrics(&mut runtimes);
+    let (folder, pid) = (tempfile::tempdir().unwrap(), running.child.id());
+    let file = folder.path().join("with a blank");
+    assert_eq!(runtimes.snapshot(pid, &file, PATIENCE), Ok(()));
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(text.starts_with(begins) && text.len() > 100_000, "{} bytes", text.len());
+    assert!(runtimes.snapshot(pid, &file.join("no folder"), PATIENCE).is_err());
+    assert!(runtimes.snapshot(pid, Path::new("two\nlines"), PATIENCE).is_err());
+    assert_eq!(running.metrics(&mut runtimes).pid, pid, "it answers as before");
+}
+
+#[test]
+fn ruby_writes_a_snapshot() {
+    a_snapshot_is_written(&["/usr/bin/ruby", "-e", RUBY_PROGRAM], "{\"type\":\"ROOT\"");
+}
+
+#[test]
+fn node_writes_a_snapshot() {
+    a_snapshot_is_written(&["/usr/bin/node", "-e", NODE_PROGRAM], "{\"snapshot\":{");
+}
+
 #[test]
 fn a_program_with_the_hook_ends_when_its_work_is_done_and_says_nothing_more() {
     let runtimes = Runtimes::open().unwrap();

@@ -1,7 +1,7 @@
 //! What grew between two snapshots, by who holds it.
 
 use super::object::path;
-use crate::{Style, cut_end, cut_start, plural, printable};
+use crate::{Style, cut_end, cut_start, grouped, printable};
 use mallow_base::{Bytes, Count};
 use mallow_view::heap::HeldRow;
 
@@ -23,9 +23,12 @@ pub fn held(rows: &[HeldRow], limit: usize, style: Style) -> Vec<String> {
             cut_end(&text, style.name_width(23))
         ));
         if let Some((site, objects)) = &growth.site {
-            let count = format!(" made {}", plural(*objects, "object"));
-            let site = cut_start(&printable(site), style.name_width(26 + count.len()));
-            lines.push(format!("{:25}{}", "", style.dim(&format!("{site}{count}"))));
+            let count = match *objects < growth.more_objects() {
+                true => format!(" made {} of them", grouped(*objects)),
+                false => String::new(),
+            };
+            let left = style.width.saturating_sub(25 + count.len());
+            lines.push(format!("{:25}{}", "", style.dim(&(cut_start(&printable(site), left) + &count))));
         }
     }
     lines.extend(rows.first().into_iter().flat_map(|row| path(&row.example, style)));

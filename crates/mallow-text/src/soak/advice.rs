@@ -96,7 +96,8 @@ pub fn places(report: &SoakReport) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if conclusion.verdict == Verdict::Leaking && conclusion.basis == Basis::ManagedHeap {
+    let is_managed = conclusion.verdict == Verdict::Leaking && conclusion.basis == Basis::ManagedHeap;
+    if is_managed && report.snapshots.is_none() {
         places.extend(runtimes(&report.samples).into_iter().filter_map(tool).map(str::to_owned));
     }
     places

@@ -86,8 +86,7 @@ mod tests {
     use mallow_samples::soak as sample;
 
     fn of(report: &mallow_evidence::SoakReport) -> String {
-        document(&Page { report, limit: 5, fail_on: &[], profiles: None })
-            .unwrap_or_else(|failure| panic!("{failure}"))
+        document(&Page::of(report)).unwrap_or_else(|failure| panic!("{failure}"))
     }
 
     #[test]

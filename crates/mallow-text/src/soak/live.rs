@@ -133,6 +133,7 @@ fn doing(now: Phase) -> &'static str {
         Phase::WarmUp => "warm-up",
         Phase::Measured => "load",
         Phase::IdleControl => "idle, after the load",
+        Phase::Snapshots => "two snapshots of the heap that grows, and load between them",
         Phase::Stop => "ending the server",
     }
 }

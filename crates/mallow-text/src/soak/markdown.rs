@@ -74,7 +74,7 @@ mod tests {
     use mallow_samples::soak as sample;
 
     fn markdown(report: &mallow_evidence::SoakReport) -> String {
-        Page { report, limit: 5, fail_on: &[], profiles: None }.markdown()
+        Page::of(report).markdown()
     }
 
     #[test]

@@ -83,6 +83,7 @@ pub(crate) fn phase(phase: Phase) -> &'static str {
         Phase::WarmUp => "warm-up",
         Phase::Measured => "load",
         Phase::IdleControl => "idle",
+        Phase::Snapshots => "snapshots",
         Phase::Stop => "stop",
     }
 }

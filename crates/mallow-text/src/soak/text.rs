@@ -7,6 +7,7 @@ use crate::{Style, cut_end, cut_start, grouped, plural, printable, shell_word, w
 use mallow_base::{Bytes, Percent};
 use mallow_evidence::{Comparison, MappingGrowth, SoakReport};
 use mallow_growth::{Basis, Verdict};
+use mallow_view::heap::HeldRow;
 use mallow_view::soak::FailOn;
 use mallow_view::soak::{LatencyRow, SeriesRow, asked, growing, latencies, pace, series_list, split};
 use std::path::PathBuf;
@@ -19,6 +20,10 @@ const INDENT: usize = 8;
 pub struct Page<'a> {
     /// What came of the soak.
     pub report: &'a SoakReport,
+    /// What grew on the managed heap between its snapshots.
+    pub held: &'a [HeldRow],
+    /// Whether the snapshots stay.
+    pub are_snapshots_kept: bool,
     /// Stacks that are shown.
     pub limit: usize,
     /// What fails it besides a leak.
@@ -27,7 +32,12 @@ pub struct Page<'a> {
     pub profiles: Option<&'a (PathBuf, PathBuf)>,
 }
 
-impl Page<'_> {
+impl<'a> Page<'a> {
+    /// The page of a report with nothing beside it.
+    pub fn of(report: &'a SoakReport) -> Page<'a> {
+        Page { report, held: &[], are_snapshots_kept: false, limit: 5, fail_on: &[], profiles: None }
+    }
+
     /// The whole page.
     pub fn text(&self, style: Style) -> String {
         let mut out: Vec<String> = Vec::new();
@@ -38,6 +48,7 @@ impl Page<'_> {
         out.push(String::new());
         out.extend(self.what_was_done(style.width).iter().map(|line| style.dim(line)));
         for section in [
+            self.managed(style),
             self.stacks(style),
             self.mappings(style),
             self.compared(style),
@@ -149,6 +160,21 @@ impl Page<'_> {
         out
     }
 
+    /// What grew between two snapshots of a managed heap, and why it is alive.
+    fn managed(&self, style: Style) -> Vec<String> {
+        let Some(snapshots) = &self.report.snapshots else { return Vec::new() };
+        let head = format!(
+            "On the heap of {} {}, between two snapshots {} apart",
+            snapshots.runtime,
+            snapshots.pid,
+            plural(snapshots.requests, "request")
+        );
+        let mut out: Vec<String> =
+            firm_lines(&head, style.width).iter().map(|line| style.bold(line)).collect();
+        out.extend(crate::heap::held(self.held, self.limit, style));
+        out
+    }
+
     fn mappings(&self, style: Style) -> Vec<String> {
         /// Less than this is every server's noise.
         const LEAST: u64 = 65_536;
@@ -253,6 +279,11 @@ impl Page<'_> {
 
     fn next(&self, style: Style) -> Vec<String> {
         let mut out = Vec::new();
+        if let Some(snapshots) = self.report.snapshots.as_ref().filter(|_| self.are_snapshots_kept) {
+            let [before, after] =
+                [&snapshots.before, &snapshots.after].map(|path| shell_word(&path.to_string_lossy()));
+            out.push(format!("next: mallow heap diff {before} {after}"));
+        }
         if let Some((before, after)) = self.profiles {
             let [before, after] = [before, after].map(|path| shell_word(&path.to_string_lossy()));
             out.push(format!("next: mallow diff {before} {after}"));

@@ -12,10 +12,7 @@ pub struct HeldRow {
     pub example: ObjectReport,
 }
 
-/// So many classes are told.
-const ROWS: usize = 10;
-
-/// What grew, the most bytes first: 10 classes at most.
+/// What grew, the most bytes first.
 pub fn held_rows(before: Dominated<'_>, after: Dominated<'_>) -> Vec<HeldRow> {
     let growth = held_growth(before, after);
     let paths = Paths::new(&after.snapshot.graph);
@@ -23,5 +20,5 @@ pub fn held_rows(before: Dominated<'_>, after: Dominated<'_>) -> Vec<HeldRow> {
         example: object_report(after.snapshot, after.tree, &paths, growth.example),
         growth,
     };
-    growth.into_iter().take(ROWS).map(row).collect()
+    growth.into_iter().map(row).collect()
 }

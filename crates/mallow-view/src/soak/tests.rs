@@ -77,6 +77,7 @@ fn report() -> SoakReport {
         growth: Vec::new(),
         mappings: Vec::new(),
         edges: None,
+        snapshots: None,
         server_end: String::new(),
         unrecorded: None,
         warnings: Vec::new(),

@@ -1,0 +1,120 @@
+//! Two snapshots of a managed heap that grows, with more work between them.
+//!
+//! They are made behind the iterations that are judged, so neither their cost nor Ruby's and Python's tracing, which begins with the first, is in
+//! any metric. Between them the server does a quarter of the judged iterations once more: what a request leaves behind is
+//! there so many times.
+
+use crate::phases::Phases;
+use mallow_evidence::{HeapSnapshots, Phase, Progress, Sample};
+use mallow_growth::{Conclusion, Finding};
+use rustix::process::geteuid;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long one snapshot may take.
+const TIME_MAX: Duration = Duration::from_secs(300);
+
+/// The iterations between them are at least so many, ...
+const ITERATIONS_MIN: usize = 3;
+
+/// ... and this part of those that were judged.
+const ITERATIONS_PART: usize = 4;
+
+/// The snapshots, if the managed heap grows and they are wanted.
+///
+/// # Errors
+/// Why there are none, a sentence.
+pub(crate) fn of_grown_heap(
+    phases: &mut Phases<'_>,
+    conclusion: &Conclusion,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<Option<HeapSnapshots>, String> {
+    let grows = |found: &Finding| matches!(found, Finding::Managed { .. });
+    let Some(folder) = phases.options.snapshots.as_ref().filter(|_| conclusion.findings.iter().any(grows))
+    else {
+        return Ok(None);
+    };
+    let Some((pid, runtime, bytes)) = grown(&phases.samples) else { return Ok(None) };
+    if phases.is_cancelled() || phases.server.has_ended() {
+        return Ok(None);
+    }
+    let bytes_max = phases.options.snapshot_heap_bytes_max;
+    if bytes > bytes_max {
+        return Err(format!(
+            "the heap of process {pid} has {}, and snapshots are taken by themselves up to {}; --heap-snapshots FOLDER takes them all \
+             the same",
+            mallow_base::Bytes(bytes),
+            mallow_base::Bytes(bytes_max)
+        ));
+    }
+    progress(Progress::Phase(Phase::Snapshots));
+    let failed = |why: String| format!("no snapshots of the heap of process {pid}: {why}");
+    let folder = folder_for(folder, pid).map_err(failed)?;
+    let file = |name: &str| folder.join(format!("{name}.{}", extension(&runtime)));
+    let (before, after) = (file("before"), file("after"));
+    take(phases, pid, &before).map_err(failed)?;
+    let requests = work(phases);
+    if phases.is_cancelled() {
+        return Err(failed("interrupted".to_owned()));
+    }
+    take(phases, pid, &after).map_err(failed)?;
+    Ok(Some(HeapSnapshots { pid, runtime, before, after, requests }))
+}
+
+/// The process whose managed heap grew most over the judged iterations, its runtime, and the bytes that it has now.
+fn grown(samples: &[Sample]) -> Option<(u32, String, u64)> {
+    let judged = || samples.iter().filter(|sample| sample.phase == Phase::Measured);
+    let first_of = |pid: u32| {
+        judged().flat_map(|sample| &sample.runtimes).find(|of| of.pid == pid).map_or(0, |of| of.managed_bytes)
+    };
+    let last = &judged().next_back()?.runtimes;
+    let most = last.iter().max_by_key(|of| of.managed_bytes.saturating_sub(first_of(of.pid)))?;
+    Some((most.pid, most.name.clone(), most.managed_bytes))
+}
+
+/// A folder that only the process's user can look into; it writes there itself, and may have given up its rights.
+fn folder_for(parent: &Path, pid: u32) -> Result<PathBuf, String> {
+    let told = |what: &Path, cause: std::io::Error| format!("cannot make {}: {cause}", what.display());
+    fs::create_dir_all(parent).map_err(|cause| told(parent, cause))?;
+    let parent = std::path::absolute(parent).map_err(|cause| told(parent, cause))?;
+    let folder = parent.join(pid.to_string());
+    fs::create_dir(&folder).map_err(|cause| told(&folder, cause))?;
+    fs::set_permissions(&folder, Permissions::from_mode(0o700)).map_err(|cause| told(&folder, cause))?;
+    let process = fs::metadata(format!("/proc/{pid}")).map_err(|_| "it has ended".to_owned())?;
+    if geteuid().is_root() && process.uid() != 0 {
+        std::os::unix::fs::chown(&folder, Some(process.uid()), Some(process.gid()))
+            .map_err(|cause| told(&folder, cause))?;
+    }
+    Ok(folder)
+}
+
+fn extension(runtime: &str) -> &'static str {
+    match runtime {
+        "node" => "heapsnapshot",
+        "jvm" => "hprof",
+        _ => "json",
+    }
+}
+
+fn take(phases: &mut Phases<'_>, pid: u32, file: &Path) -> Result<(), String> {
+    // What still works when its connections are closed is no leak.
+    phases.worker.close();
+    drop(phases.observer().at_rest(Phase::Snapshots, None));
+    phases.runtimes.snapshot(pid, file, TIME_MAX)
+}
+
+/// Does the work once more; gives how many requests were answered well.
+fn work(phases: &mut Phases<'_>) -> u64 {
+    let iterations = (phases.measured() / ITERATIONS_PART).max(ITERATIONS_MIN);
+    let mut requests = 0;
+    for _ in 0..iterations {
+        if phases.is_cancelled() || phases.server.has_ended() {
+            break;
+        }
+        let interrupts = phases.interrupts;
+        requests += phases.worker.run(phases.amount, false, &|| interrupts.heard() > 0).succeeded;
+    }
+    requests
+}

@@ -99,7 +99,7 @@ pub fn diff(before: &Snapshot, after: &Snapshot, later: Option<&Snapshot>) -> He
         is_complete,
         before: sum(before),
         after: sum(after),
-        classes: class_changes(before, after),
+        classes: class_changes(before, after, identity, &mut names),
         new: Vec::new(),
         new_sum: Sum::default(),
         gone: Sum::default(),
@@ -205,8 +205,10 @@ impl<'a> Others<'a> {
     /// The object that is the same as this one of `other`, whose class has this number.
     pub(crate) fn take(&mut self, other: &Graph, object: ObjectId, class: u32) -> Option<ObjectId> {
         let same = self.index.get(other.id(object))?;
-        let is_same = self.classes[self.graph.class_of(same).0 as usize] == class
-            && self.graph.generation_of(same) == other.generation_of(object);
+        // A number of V8's is never given again, whatever the object is called.
+        let is_same = self.graph.runtime() == Runtime::V8
+            || self.classes[self.graph.class_of(same).0 as usize] == class
+                && self.graph.generation_of(same) == other.generation_of(object);
         (is_same && !std::mem::replace(&mut self.taken[same.0 as usize], true)).then_some(same)
     }
 
@@ -267,28 +269,64 @@ pub(crate) fn class_sums(graph: &Graph) -> FxHashMap<(String, String), Sum> {
     sums
 }
 
-fn class_changes(before: &Graph, after: &Graph) -> Vec<ClassChange> {
-    let (mut old, new) = (class_sums(before), class_sums(after));
-    let mut changes: Vec<ClassChange> = new
-        .into_iter()
-        .map(|(key, after)| {
-            let before = old.remove(&key).unwrap_or_default();
-            ClassChange { kind: key.0, name: key.1, before, after }
-        })
-        .collect();
-    changes.extend(old.into_iter().map(|((kind, name), before)| ClassChange {
-        kind,
-        name,
-        before,
-        after: Sum::default(),
-    }));
-    changes.retain(|class| class.before != class.after);
+fn class_changes(
+    before: &Graph,
+    after: &Graph,
+    identity: Identity,
+    names: &mut ClassNames,
+) -> Vec<ClassChange> {
+    let before_classes = ClassesBefore::new(before, after, identity, names);
+    let after_classes = names.of(after);
+    let mut sums = vec![(Sum::default(), Sum::default()); names.names.len()];
+    for object in before.objects() {
+        sums[before_classes.of(object) as usize].0.add(before.size_bytes(object));
+    }
+    for object in after.objects() {
+        sums[after_classes[after.class_of(object).0 as usize] as usize].1.add(after.size_bytes(object));
+    }
+    let change = |(number, (before, after)): (usize, (Sum, Sum))| {
+        let (kind, name) = names.name(number as u32);
+        ClassChange { kind, name, before, after }
+    };
+    let mut changes: Vec<ClassChange> =
+        sums.into_iter().enumerate().filter(|(_, (before, after))| before != after).map(change).collect();
     let more = |class: &ClassChange| {
         let by = |after: u64, before: u64| i128::from(after) - i128::from(before);
         (by(class.after.bytes, class.before.bytes), by(class.after.objects, class.before.objects))
     };
     changes.sort_by(|a, b| more(b).cmp(&more(a)).then_with(|| (&a.name, &a.kind).cmp(&(&b.name, &b.kind))));
     changes
+}
+
+/// The classes of the objects of an earlier snapshot. Of one that is in the later snapshot too, by a number that is never given again, it is the
+/// class that it has there: what a plain object of V8's is called depends on what else there is.
+pub(crate) struct ClassesBefore<'a> {
+    before: &'a Graph,
+    own: Vec<u32>,
+    after: Option<(&'a Graph, AddressIndex, Vec<u32>)>,
+}
+
+impl<'a> ClassesBefore<'a> {
+    pub(crate) fn new(
+        before: &'a Graph,
+        after: &'a Graph,
+        identity: Identity,
+        names: &mut ClassNames,
+    ) -> ClassesBefore<'a> {
+        let own = names.of(before);
+        let after = (identity == Identity::Number)
+            .then(|| (after, AddressIndex::new(after.ids()).0, names.of(after)));
+        ClassesBefore { before, own, after }
+    }
+
+    /// The number of an object's class.
+    pub(crate) fn of(&self, object: ObjectId) -> u32 {
+        let later = self.after.as_ref().and_then(|(after, index, classes)| {
+            let same = index.get(self.before.id(object))?;
+            Some(classes[after.class_of(same).0 as usize])
+        });
+        later.unwrap_or_else(|| self.own[self.before.class_of(object).0 as usize])
+    }
 }
 
 #[cfg(test)]

@@ -104,3 +104,18 @@ fn a_part_of_a_heap_makes_no_whole_comparison() {
         assert!(!growth.finish().is_complete);
     }
 }
+
+#[test]
+fn an_object_of_v8_may_be_called_otherwise_later() {
+    let [before, after] = [
+        graph(Runtime::V8, &[(1, "Object", 10, 0), (3, "Object", 10, 0), (5, "Gone", 1, 0)]),
+        graph(Runtime::V8, &[(1, "{a, b}", 10, 0), (3, "Object", 12, 0), (7, "{a, b}", 10, 0)]),
+    ];
+    let diff = diff(&before, &after, None);
+    assert_eq!((new_of(&diff), diff.gone.objects), (vec![("{a, b}", 1, 10)], 1));
+    let change = |name: &str| {
+        let class = diff.classes.iter().find(|class| class.name == name).unwrap();
+        (class.before.objects, class.after.objects)
+    };
+    assert_eq!((change("{a, b}"), change("Object"), change("Gone")), ((1, 2), (1, 1), (1, 0)));
+}

@@ -4,7 +4,7 @@
 //! that has more objects and retains more in the second snapshot has grown. What such a group's objects retain themselves has grown as well, and
 //! is told with them: of an array full of sessions, the sessions are told, and not their names.
 
-use crate::diff::{ClassNames, Others, identity};
+use crate::diff::{ClassNames, ClassesBefore, Others, identity};
 use crate::{DominatorTree, Identity, ObjectId, Snapshot, Sum};
 use rustc_hash::FxHashMap;
 
@@ -57,8 +57,12 @@ const PART_MIN: u64 = 100;
 /// What grew, the most bytes first: 10 groups at most, and none that grew by less than a hundredth of the first.
 pub fn held_growth(before: Dominated<'_>, after: Dominated<'_>) -> Vec<HeldGrowth> {
     let mut groups = Groups::default();
-    let old = groups.sums(before);
-    let new = groups.sums(after);
+    let (old_graph, new_graph) = (&before.snapshot.graph, &after.snapshot.graph);
+    let identity = identity(&[Some(old_graph), Some(new_graph)]);
+    let classes = ClassesBefore::new(old_graph, new_graph, identity, &mut groups.names);
+    let old = groups.sums(before, |object| classes.of(object));
+    let classes = groups.names.of(new_graph);
+    let new = groups.sums(after, |object| classes[new_graph.class_of(object).0 as usize]);
     let old_sum = |group: usize| old.sums.get(group).copied().unwrap_or_default();
     let more_objects = |group: usize| new.sums[group].objects.saturating_sub(old_sum(group).objects);
     let more = |group: usize| new.sums[group].retained_bytes.saturating_sub(old_sum(group).retained_bytes);
@@ -80,7 +84,8 @@ pub fn held_growth(before: Dominated<'_>, after: Dominated<'_>) -> Vec<HeldGrowt
         }
         covered = (old.covered(before.tree, &told), new.covered(after.tree, &told));
     }
-    let examples = examples(before, after, &mut groups.names, (&old.group_of, &new.group_of), &told);
+    let examples =
+        examples(before, after, &mut groups.names, (&old.group_of, &new.group_of), &told, identity);
     let sites = sites(after, &new.group_of, &told);
     let row = |group: u32| {
         let (class, holder) = groups.keys[group as usize];
@@ -117,13 +122,11 @@ struct Grouped {
 const NONE: u32 = u32::MAX;
 
 impl Groups {
-    fn sums(&mut self, of: Dominated<'_>) -> Grouped {
+    fn sums(&mut self, of: Dominated<'_>, class: impl Fn(ObjectId) -> u32) -> Grouped {
         let graph = &of.snapshot.graph;
-        let classes = self.names.of(graph);
-        let class = |object: ObjectId| classes[graph.class_of(object).0 as usize];
         let mut group_of = vec![NONE; graph.len()];
         for (object, holder) in of.tree.walk() {
-            let key = (class(object), holder.map(class));
+            let key = (class(object), holder.map(&class));
             group_of[object.0 as usize] = *self.numbers.entry(key).or_insert_with(|| {
                 self.keys.push(key);
                 self.keys.len() as u32 - 1
@@ -168,9 +171,9 @@ fn examples(
     names: &mut ClassNames,
     group_of: (&[u32], &[u32]),
     told: &[u32],
+    identity: Identity,
 ) -> FxHashMap<u32, ObjectId> {
-    let graphs = [Some(&before.snapshot.graph), Some(&after.snapshot.graph)];
-    let can_tell = identity(&graphs) != Identity::Classes;
+    let can_tell = identity != Identity::Classes;
     let mut old = can_tell.then(|| Others::new(&before.snapshot.graph, names));
     let graph = &after.snapshot.graph;
     let classes = names.of(graph);

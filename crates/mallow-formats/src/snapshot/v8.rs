@@ -5,11 +5,12 @@
 //! at most six times the bytes that wrote them, and for real files less than these.
 //!
 //! In the order of reading: `json.rs` takes the document apart, `meta.rs` says where its fields stand, `document.rs` makes columns of its arrays and
-//! `strings.rs` names of its strings; then `retaining.rs`, `classes.rs` and `duplicates.rs` say what it means.
+//! `strings.rs` names of its strings; then `retaining.rs`, `classes.rs`, `interfaces.rs` and `duplicates.rs` say what it means.
 
 mod classes;
 mod document;
 mod duplicates;
+mod interfaces;
 mod json;
 mod meta;
 mod retaining;
@@ -31,6 +32,7 @@ pub(crate) fn read(source: Source<'_>) -> Result<Snapshot, ImportError> {
     let (mut starts, misfits) = document.edges.assign(std::mem::take(&mut document.nodes.edge_counts));
     let warnings = warnings(&document, misfits, unnamed);
     classes::name_detached(&mut document, &starts);
+    interfaces::name_plain_objects(&mut document, &starts);
     let slot_bytes = slot_bytes(&document);
     let mut assigned = Assigned::new(&mut document, &starts);
     assigned.move_sizes();

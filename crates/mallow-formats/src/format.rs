@@ -1,6 +1,7 @@
 //! Which format a file has, by how it begins.
 
 use crate::gc_log;
+use crate::snapshot::python;
 use mallow_base::words;
 use std::fmt;
 
@@ -43,6 +44,8 @@ pub enum Format {
     Hprof,
     /// V8's `.heapsnapshot`.
     V8Heap,
+    /// CPython's heap, as mallow's own hook writes it.
+    PythonHeap,
 }
 
 /// What a file tells of.
@@ -100,6 +103,7 @@ words! {
         RubyHeap = "ruby-heap",
         Hprof = "hprof",
         V8Heap = "v8-heap",
+        PythonHeap = "python-heap",
     }
 }
 
@@ -125,6 +129,7 @@ impl Format {
             Format::RubyHeap => "Ruby heap dump",
             Format::Hprof => "JVM heap dump",
             Format::V8Heap => "V8 heap snapshot",
+            Format::PythonHeap => "Python heap snapshot",
         }
     }
 
@@ -133,7 +138,7 @@ impl Format {
         match self {
             Format::JemallocStats | Format::MallocInfo => Kind::AllocatorState,
             Format::GcTracer => Kind::GcLog,
-            Format::RubyHeap | Format::Hprof | Format::V8Heap => Kind::Snapshot,
+            Format::RubyHeap | Format::Hprof | Format::V8Heap | Format::PythonHeap => Kind::Snapshot,
             _ => Kind::Profile,
         }
     }
@@ -145,6 +150,9 @@ impl Format {
         }
         if bytes.starts_with(b"JAVA PROFILE 1.0.") {
             return Some(Format::Hprof);
+        }
+        if bytes.trim_ascii_start().starts_with(python::START) {
+            return Some(Format::PythonHeap);
         }
         if is_ruby_heap(bytes) {
             return Some(Format::RubyHeap);

@@ -63,7 +63,8 @@ fn read(source: Source<'_>, format: Format) -> Result<Imported, ImportError> {
         | Format::GcTracer
         | Format::RubyHeap
         | Format::Hprof
-        | Format::V8Heap => Err(ImportError::NotAProfile { format }),
+        | Format::V8Heap
+        | Format::PythonHeap => Err(ImportError::NotAProfile { format }),
         Format::Heaptrack => heaptrack::read(source),
         Format::Dhat => dhat::read(source),
         Format::Massif => massif::read(source.lines(format)),

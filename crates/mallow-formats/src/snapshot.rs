@@ -2,6 +2,7 @@
 
 mod blocks;
 mod hprof;
+pub(crate) mod python;
 pub(crate) mod ruby;
 pub(crate) mod v8;
 
@@ -28,6 +29,7 @@ pub(crate) fn of_source<'a>(
         Format::RubyHeap => ruby::read(source),
         Format::Hprof => hprof::read(open),
         Format::V8Heap => v8::read(source),
+        Format::PythonHeap => python::read(source),
         _ => Err(ImportError::NotASnapshot { format }),
     }
 }

@@ -27,6 +27,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "gperftools_heap", run: rewritten::gperftools_heap },
     Target { name: "heap_ruby", run: |data| heaps::snapshot(data, Format::RubyHeap) },
     Target { name: "heap_hprof", run: |data| heaps::snapshot(data, Format::Hprof) },
+    Target { name: "heap_python", run: |data| heaps::snapshot(data, Format::PythonHeap) },
     Target { name: "heap_v8", run: |data| heaps::snapshot(data, Format::V8Heap) },
     Target { name: "heaptrack", run: |data| import(data, Format::Heaptrack) },
     Target { name: "heaptrack_print", run: |data| import(data, Format::HeaptrackPrint) },

@@ -133,7 +133,7 @@ fn notes(diff: &HeapDiff) -> Vec<String> {
             "an object is the same in both if its address, its class and its generation are"
         }
         Identity::Address => {
-            "allocation was not traced, so an object is taken for the same if its address and its class are: new objects may lie \
+            "nothing tells when an object was made, so it is taken for the same if its address and its class are: new objects may lie \
              where old ones lay, and there are more of them than are told here"
         }
         Identity::Classes => "a JVM moves its objects, so only classes can be compared",

@@ -203,13 +203,46 @@ fn own_class(runtime: Runtime, classes: &[GroupRow]) -> Option<String> {
         "Error",
     ];
     const OF_JVM: [&str; 5] = ["java.", "javax.", "jdk.", "sun.", "com.sun."];
+    const OF_PYTHON: [&str; 28] = [
+        "_abc",
+        "_frozen_importlib",
+        "_frozen_importlib_external",
+        "_thread",
+        "_weakrefset",
+        "abc",
+        "argparse",
+        "ast",
+        "asyncio",
+        "collections",
+        "contextlib",
+        "email",
+        "enum",
+        "functools",
+        "http",
+        "importlib",
+        "inspect",
+        "io",
+        "logging",
+        "os",
+        "re",
+        "socket",
+        "ssl",
+        "sre_parse",
+        "threading",
+        "types",
+        "typing",
+        "weakref",
+    ];
     let is_own = |row: &&GroupRow| match runtime {
         Runtime::Ruby => row.kind == "OBJECT",
         Runtime::V8 => {
             row.kind == "object" && !row.name.contains(" / ") && !OF_V8.contains(&row.name.as_str())
         }
         Runtime::Jvm => !row.name.ends_with("[]") && !OF_JVM.iter().any(|start| row.name.starts_with(start)),
-        Runtime::Python => true,
+        Runtime::Python => {
+            let module = row.name.split('.').next().unwrap_or_default();
+            row.kind == "instance" && row.name.contains('.') && !OF_PYTHON.contains(&module)
+        }
     };
     let named = classes.iter().filter(|row| !row.name.starts_with('('));
     let mut own = named.clone().filter(is_own);

@@ -2,7 +2,7 @@
 
 use crate::process::{self, Runtime};
 use crate::target::Target;
-use crate::{CaptureError, jvm, node, ruby};
+use crate::{CaptureError, fifo, jvm, node};
 use std::path::{Path, PathBuf};
 
 /// How a snapshot is made.
@@ -50,7 +50,7 @@ pub fn capture(
     let target = Target::new(options.output, (&name, pid), runtime)?;
     let begins = || begins(runtime);
     let bytes = match runtime {
-        Runtime::Ruby => ruby::capture(pid, &target, options.redact, begins),
+        Runtime::Ruby | Runtime::Python => fifo::capture((pid, runtime), &target, options.redact, begins),
         Runtime::Node => node::capture(pid, &target, begins),
         Runtime::Jvm => jvm::capture(pid, &target, options.all, begins),
     }?;

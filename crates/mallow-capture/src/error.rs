@@ -1,5 +1,6 @@
 //! Why there is no snapshot: a sentence with its cause and, where there is one, its cure.
 
+use crate::process::Runtime;
 use mallow_launch::LaunchError;
 use std::io;
 use std::path::PathBuf;
@@ -15,7 +16,7 @@ pub enum CaptureError {
     NotOurs(u32),
     /// Nothing that can be asked.
     #[error(
-        "process {pid} ({name}) is no Ruby, Node or JVM process; if it has started one, name that one's process id"
+        "process {pid} ({name}) is no Ruby, Python, Node or JVM process; if it has started one, name that one's process id"
     )]
     NoRuntime {
         /// The process.
@@ -23,12 +24,17 @@ pub enum CaptureError {
         /// Its program.
         name: String,
     },
-    /// Ruby without the hook.
+    /// Ruby or Python without the hook.
     #[error(
-        "the Ruby process {0} cannot be asked: mallow has no hook in it; start it with mallow heap capture -- COMMAND, or let the \
-         program itself call ObjectSpace.dump_all"
+        "the {runtime} process {pid} cannot be asked: mallow has no hook in it; start it with mallow heap capture -- COMMAND{}",
+        otherwise(*runtime)
     )]
-    NoRubyHook(u32),
+    NoHook {
+        /// The process.
+        pid: u32,
+        /// Which hook.
+        runtime: Runtime,
+    },
     /// Node without the flag.
     #[error(
         "the Node process {0} cannot be asked: it was started without --heapsnapshot-signal; start it with \
@@ -73,7 +79,7 @@ pub enum CaptureError {
         said: String,
     },
     /// `--redact` for a format that it is not made for.
-    #[error("--redact is for Ruby's snapshots alone; one of {0} holds strings in more than one place")]
+    #[error("--redact is for Ruby's and Python's snapshots; one of {0} holds strings in more than one place")]
     CannotRedact(&'static str),
     /// Never over another file.
     #[error("{} exists; a snapshot overwrites no file", .0.display())]
@@ -97,4 +103,14 @@ pub enum CaptureError {
     /// The hook cannot be put in place.
     #[error(transparent)]
     Launch(#[from] LaunchError),
+}
+
+/// What the program can do itself.
+fn otherwise(runtime: Runtime) -> &'static str {
+    match runtime {
+        Runtime::Ruby => ", or let the program itself call ObjectSpace.dump_all",
+        // Options that make Python ignore its environment.
+        Runtime::Python => " (without -E, -I or -S)",
+        Runtime::Node | Runtime::Jvm => "",
+    }
 }

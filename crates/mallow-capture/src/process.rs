@@ -1,5 +1,6 @@
 //! A running process as /proc shows it, and which runtime it is.
 
+use std::fmt;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStringExt;
@@ -10,6 +11,8 @@ use std::path::{Path, PathBuf};
 pub enum Runtime {
     /// Ruby, of any kind that has an `ObjectSpace`.
     Ruby,
+    /// CPython.
+    Python,
     /// Node.
     Node,
     /// A JVM with `jcmd`.
@@ -20,10 +23,21 @@ impl Runtime {
     /// How the names of its snapshots end.
     pub fn extension(self) -> &'static str {
         match self {
-            Runtime::Ruby => "json",
+            Runtime::Ruby | Runtime::Python => "json",
             Runtime::Node => "heapsnapshot",
             Runtime::Jvm => "hprof",
         }
+    }
+}
+
+impl fmt::Display for Runtime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Runtime::Ruby => "Ruby",
+            Runtime::Python => "Python",
+            Runtime::Node => "Node",
+            Runtime::Jvm => "JVM",
+        })
     }
 }
 
@@ -36,6 +50,7 @@ pub fn runtime(pid: u32) -> Option<Runtime> {
 fn of_name(name: &str) -> Option<Runtime> {
     match name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.') {
         "ruby" => Some(Runtime::Ruby),
+        "python" => Some(Runtime::Python),
         "node" | "nodejs" => Some(Runtime::Node),
         "java" => Some(Runtime::Jvm),
         _ => None,
@@ -46,6 +61,7 @@ fn of_maps(maps: &[u8]) -> Option<Runtime> {
     let maps = String::from_utf8_lossy(maps);
     let of_library = |name: &str| match () {
         () if name.starts_with("libruby.so") || name.starts_with("libruby-") => Some(Runtime::Ruby),
+        () if name.starts_with("libpython") => Some(Runtime::Python),
         () if name.starts_with("libnode.so") => Some(Runtime::Node),
         () if name == "libjvm.so" => Some(Runtime::Jvm),
         () => None,
@@ -142,6 +158,7 @@ mod tests {
         for (name, runtime) in [
             ("ruby3.1", Some(Runtime::Ruby)),
             ("ruby", Some(Runtime::Ruby)),
+            ("python3.11", Some(Runtime::Python)),
             ("nodejs", Some(Runtime::Node)),
             ("java", Some(Runtime::Jvm)),
             ("rubyfmt", None),

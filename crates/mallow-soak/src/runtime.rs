@@ -48,7 +48,8 @@ impl Runtimes {
         fs::create_dir(scripts.path().join("python"))?;
         // A server that gives up its user and starts itself again must still find them, or it would not start. There
         // is no secret in them, and nobody else can change them.
-        for (name, text) in [("mallow.rb", RUBY), ("mallow.js", NODE), ("python/sitecustomize.py", PYTHON)] {
+        let python = [mallow_capture::PYTHON_HEAP, PYTHON].concat();
+        for (name, text) in [("mallow.rb", RUBY), ("mallow.js", NODE), ("python/sitecustomize.py", &python)] {
             let file = scripts.path().join(name);
             fs::write(&file, text)?;
             fs::set_permissions(&file, Permissions::from_mode(0o644))?;

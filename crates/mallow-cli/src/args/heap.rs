@@ -83,7 +83,7 @@ pub(crate) enum LowHeapCommand {
     /// Make a snapshot: of a process, or of a command that is started so that it can be asked
     #[command(
         after_help = "Example: mallow heap capture -- bundle exec puma, then mallow heap capture 4242\n\n\
-                            Ruby goes on while it is written; Node and a JVM stand still. A snapshot holds secrets: its \
+                            Ruby and Python go on while it is written; Node and a JVM stand still. A snapshot holds secrets: its \
                             file is its owner's alone, and never written over another."
     )]
     Capture(LowHeapCapture),
@@ -155,13 +155,13 @@ pub(crate) struct LowHeapGrowth {
     override_usage = "mallow heap capture [OPTIONS] <PID>\n       mallow heap capture [OPTIONS] -- <COMMAND>..."
 )]
 pub(crate) struct LowHeapCapture {
-    /// A running process: a JVM, Node with --heapsnapshot-signal, Ruby or Node below mallow heap capture -- COMMAND
+    /// A running process: a JVM, Node with --heapsnapshot-signal, Ruby, Python or Node below mallow heap capture -- COMMAND
     #[arg(value_name = "PID", required_unless_present = "command", conflicts_with = "command")]
     pub(crate) pid: Option<u32>,
     /// Write FILE, or into a folder, instead of NAME.PID.N.json in this folder
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Leave the contents of strings out; equal ones stay equal (Ruby)
+    /// Leave the contents of strings out; equal ones stay equal (Ruby, Python)
     #[arg(long)]
     pub(crate) redact: bool,
     /// Write what nothing refers to as well, which a JVM leaves out
@@ -170,7 +170,7 @@ pub(crate) struct LowHeapCapture {
     /// Make a snapshot of the command every TIME
     #[arg(long, value_name = "TIME", value_parser = pause, conflicts_with = "pid")]
     pub(crate) every: Option<Duration>,
-    /// Do not let Ruby keep the line that makes each object, which costs time and memory
+    /// Do not let Ruby and Python keep the line that makes each object, which costs time and memory
     #[arg(long, conflicts_with = "pid")]
     pub(crate) no_trace: bool,
     /// The command to run, with its arguments

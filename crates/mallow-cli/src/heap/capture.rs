@@ -27,7 +27,7 @@ pub(super) fn run(low: &LowHeapCapture) -> Result<u8, Failure> {
 
 fn take(pid: u32, options: &Options<'_>) -> Result<(), Failure> {
     let stops = |runtime| {
-        if runtime != Runtime::Ruby {
+        if matches!(runtime, Runtime::Node | Runtime::Jvm) {
             output::note(&[format!("process {pid} stands still until its snapshot is written.")]);
         }
     };

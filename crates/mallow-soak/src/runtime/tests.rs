@@ -129,6 +129,11 @@ fn ruby_writes_a_snapshot() {
 }
 
 #[test]
+fn python_writes_a_snapshot() {
+    a_snapshot_is_written(&["/usr/bin/python3", "-c", PYTHON_PROGRAM], "{\"mallow\":\"python-heap/1\"");
+}
+
+#[test]
 fn node_writes_a_snapshot() {
     a_snapshot_is_written(&["/usr/bin/node", "-e", NODE_PROGRAM], "{\"snapshot\":{");
 }

@@ -1,7 +1,7 @@
-//! Asking Ruby, through the hook that is in it (`ruby.rb`, where the steps are told).
+//! Asking Ruby and Python, through the hook that is in them (`ruby.rb` and `python.py`, where the steps are told).
 
 use crate::CaptureError;
-use crate::process;
+use crate::process::{self, Runtime};
 use crate::redact::Redaction;
 use crate::target::Target;
 use rustix::fs::{FlockOperation, OFlags, fcntl_getfl, fcntl_setfl, flock};
@@ -19,25 +19,28 @@ const END: u8 = 0;
 
 /// Takes a snapshot, and returns its bytes.
 pub(crate) fn capture(
-    pid: u32,
+    (pid, runtime): (u32, Runtime),
     target: &Target,
     redact: bool,
     begins: impl FnOnce(),
 ) -> Result<u64, CaptureError> {
+    // Python leaves contents out itself: keys of dictionaries are some too.
+    let is_redacted_here = redact && runtime == Runtime::Ruby;
+    let asked: &[u8] = if redact && !is_redacted_here { b"dump redacted\n" } else { b"dump\n" };
     let looking = |cause: io::Error| match cause.kind() {
         ErrorKind::PermissionDenied => CaptureError::NotOurs(pid),
         _ => CaptureError::Looking { pid, cause },
     };
-    let link = find(pid, "request").map_err(looking)?.ok_or(CaptureError::NoRubyHook(pid))?;
+    let link = find(pid, "request").map_err(looking)?.ok_or(CaptureError::NoHook { pid, runtime })?;
     let mut request = open(OpenOptions::new().write(true), &link).map_err(looking)?;
     flock(&request, FlockOperation::NonBlockingLockExclusive).map_err(|_| CaptureError::Busy(pid))?;
     // Before the program is asked for anything.
     let mut file = target.begin()?;
     begins();
-    request.write_all(b"dump\n").map_err(|_| CaptureError::NoAnswer(pid))?;
+    request.write_all(asked).map_err(|_| CaptureError::NoAnswer(pid))?;
     let answer = open_answer(pid).map_err(looking)?.ok_or(CaptureError::NoAnswer(pid))?;
     request.write_all(b"go\n").map_err(|_| CaptureError::NoAnswer(pid))?;
-    let mut redaction = redact.then(Redaction::new);
+    let mut redaction = is_redacted_here.then(Redaction::new);
     let mut out = BufWriter::with_capacity(1 << 20, file.as_file_mut());
     let mut lines = BufReader::with_capacity(1 << 20, answer);
     let incomplete = |cause: &str| CaptureError::Incomplete { pid, cause: cause.to_owned() };
@@ -59,7 +62,7 @@ pub(crate) fn capture(
     }
     match line[1..].trim_ascii() {
         b"whole" => {}
-        said => return Err(incomplete(&format!("Ruby raised {}", String::from_utf8_lossy(said)))),
+        said => return Err(incomplete(&format!("{runtime} raised {}", String::from_utf8_lossy(said)))),
     }
     out.flush().map_err(|cause| target.writing(cause))?;
     drop(out);

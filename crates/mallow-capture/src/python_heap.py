@@ -36,11 +36,32 @@ def _mallow_trace():
     if not _tracemalloc.is_tracing():
         return None
 
+    by_address = _mallow_trace_by_address()
+
     def made(thing):
         frames = _tracemalloc._get_object_traceback(thing)
+        if frames is None and by_address is not None and type.__dict__["__flags__"].__get__(type(thing)) & 1 << 4:
+            frames = by_address(0, id(thing) - 32)
         return frames[0] if frames else None
 
     return made
+
+
+def _mallow_trace_by_address():
+    """Python 3.11 itself looks for the lines of objects with attributes where they do not begin: 32 bytes behind that."""
+    import sys
+
+    if sys.version_info[:2] != (3, 11):
+        return None
+    try:
+        import ctypes
+
+        found = ctypes.pythonapi._PyTraceMalloc_GetTraceback
+        found.restype = ctypes.py_object
+        found.argtypes = [ctypes.c_uint, ctypes.c_size_t]
+        return found
+    except Exception:
+        return None
 
 
 class _MallowKind:
@@ -295,6 +316,8 @@ def _mallow_heap(write, frames, redact):
     known = set()
     for name, module in modules:
         known.add(id(module))
+        if type(module) is walk.module:
+            known.add(id(module.__dict__))
         put('{"root":%s,"r":[%d]}' % (quoted("module " + name), id(module)))
     for name, values in frames:
         known.update(map(id, values))

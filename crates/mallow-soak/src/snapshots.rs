@@ -6,7 +6,7 @@
 
 use crate::phases::Phases;
 use mallow_evidence::{HeapSnapshots, Phase, Progress, Sample};
-use mallow_growth::{Conclusion, Finding};
+use mallow_growth::{Conclusion, Finding, Shape, Trend, Verdict};
 use rustix::process::geteuid;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -31,9 +31,8 @@ pub(crate) fn of_grown_heap(
     conclusion: &Conclusion,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Option<HeapSnapshots>, String> {
-    let grows = |found: &Finding| matches!(found, Finding::Managed { .. });
-    let Some(folder) = phases.options.snapshots.as_ref().filter(|_| conclusion.findings.iter().any(grows))
-    else {
+    let least = phases.options.rules.heap_per_request_min;
+    let Some(folder) = phases.options.snapshots.as_ref().filter(|_| is_worth_it(conclusion, least)) else {
         return Ok(None);
     };
     let Some((pid, runtime, bytes)) = grown(&phases.samples) else { return Ok(None) };
@@ -61,6 +60,16 @@ pub(crate) fn of_grown_heap(
     }
     take(phases, pid, &after).map_err(failed)?;
     Ok(Some(HeapSnapshots { pid, runtime, before, after, requests }))
+}
+
+/// The managed heap grows, or may be what grows of a server that leaks.
+fn is_worth_it(conclusion: &Conclusion, least: f64) -> bool {
+    let grows = |found: &Finding| matches!(found, Finding::Managed { .. });
+    let may_grow = |trend: &Trend| {
+        trend.per_request >= least && !matches!(trend.shape, Shape::Flat | Shape::Falls | Shape::RoseThenFlat)
+    };
+    conclusion.findings.iter().any(grows)
+        || conclusion.verdict == Verdict::Leaking && conclusion.managed.as_ref().is_some_and(may_grow)
 }
 
 /// The process whose managed heap grew most over the judged iterations, its runtime, and the bytes that it has now.

@@ -69,6 +69,9 @@ pub struct ClassReport {
 /// So many objects of a class are listed.
 const OBJECTS: usize = 100;
 
+/// What refers to more than this is a map or an array, and has no fields.
+const FIELDS_MAX: usize = 256;
+
 /// Everything about an object.
 pub fn object_report(
     snapshot: &Snapshot,
@@ -137,9 +140,14 @@ pub fn class_report(
     let sites =
         summed(objects.iter().filter_map(|object| Some((site(graph, *object)?, graph.size_bytes(*object)))));
     let holders = summed(graph.objects().flat_map(|object| {
+        let is_one = &is_one;
+        // The keys of a map are one place, as an array's elements are.
+        let is_map = graph.edges(object).nth(FIELDS_MAX).is_some();
         graph.edges(object).filter(|edge| edge.holds && is_one(edge.target)).map(move |edge| {
             let class = graph.name(graph.class(graph.class_of(object)).name);
-            (format!("{class}{}", place(graph, edge.label)), 0)
+            let place =
+                if is_map && edge.label.is_some() { "[…]".to_owned() } else { place(graph, edge.label) };
+            (format!("{class}{place}"), 0)
         })
     }));
     objects.sort_by_key(|object| (std::cmp::Reverse(tree.retained_bytes(*object)), *object));

@@ -59,7 +59,8 @@ fn watch_interrupts() -> Result<Arc<AtomicBool>, Failure> {
 
 /// One run after the other; none after one that Ctrl-C ended.
 fn measure(stat: &Stat, interrupted: &AtomicBool) -> Result<Vec<StatOutcome>, Failure> {
-    let options = StatOptions { command: stat.command.clone(), preload: preload::LIBRARY };
+    let spawn = mallow_launch::SpawnOptions::default();
+    let options = StatOptions { command: stat.command.clone(), spawn, preload: preload::LIBRARY };
     let mut outcomes = Vec::new();
     for _ in 0..stat.runs {
         outcomes.push(mallow_collect::stat(&options)?);

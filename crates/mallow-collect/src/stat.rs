@@ -16,10 +16,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// What to count.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct StatOptions {
     /// The command and its arguments.
     pub command: Vec<OsString>,
+    /// How the command is started.
+    pub spawn: SpawnOptions,
     /// The preload library's bytes.
     pub preload: &'static [u8],
 }
@@ -52,9 +54,8 @@ pub fn stat(options: &StatOptions) -> Result<StatOutcome, CollectError> {
     let launch = Launch::new(&options.command)?;
     let session = Session::open()?;
     let started = Instant::now();
-    let spawn = SpawnOptions::default();
     let interrupts = Interrupts::ignored();
-    let command = TracedCommand::start(&launch, &session, options.preload, Mode::Stat, &spawn, interrupts)?;
+    let command = TracedCommand::start(&launch, &session, options.preload, Mode::Stat, &options.spawn, interrupts)?;
     let mut counting = Counting {
         session,
         started,

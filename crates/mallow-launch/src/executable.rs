@@ -18,6 +18,15 @@ pub(crate) fn check(command: &OsStr) -> Result<PathBuf, LaunchError> {
     Ok(path)
 }
 
+/// Finds the program that `command` names, whether it can be recorded or not.
+///
+/// # Errors
+/// When there is none that could be run.
+pub fn find_program(command: &OsStr) -> Result<PathBuf, LaunchError> {
+    find(command)
+        .map_err(|cause| LaunchError::CannotRun { command: command.to_string_lossy().into_owned(), cause })
+}
+
 /// As `execvp` does: a name with a slash is a path, else the first executable file of that name on `PATH`.
 fn find(command: &OsStr) -> io::Result<PathBuf> {
     if command.as_bytes().contains(&b'/') {

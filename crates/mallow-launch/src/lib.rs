@@ -17,7 +17,7 @@ mod running;
 mod spawn_options;
 
 pub use error::LaunchError;
-pub use executable::{PRIVILEGED, obstacle_sentence};
+pub use executable::{PRIVILEGED, find_program, obstacle_sentence};
 pub use interrupts::{Interrupts, is_ignored};
 pub use launch::{Launch, Preload, start_unrecorded};
 pub use preload::{LIBRARY_NAME_START, unpack};

@@ -17,6 +17,8 @@ pub struct SpawnOptions {
     pub directory: Option<PathBuf>,
     /// Where its stdout and stderr go; its stdin is then empty.
     pub output: Option<File>,
+    /// Where its stdin comes from.
+    pub input: Option<File>,
     /// How many processors it may use: the first ones that we may.
     pub processors: Option<u32>,
     /// When it is killed, with everything that it started.
@@ -35,6 +37,9 @@ impl SpawnOptions {
         }
         if let Some(output) = &self.output {
             command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output.try_clone()?);
+        }
+        if let Some(input) = &self.input {
+            command.stdin(input.try_clone()?);
         }
         if self.own_group {
             let end_with_us = || {

@@ -9,6 +9,7 @@
 //! - [`executable`] says whether a library can be preloaded into a program.
 //! - [`handshake`] is the one message that hands the memory over.
 //! - [`starts`] are notes in that memory: programs that are started.
+//! - [`spawn_report`] is what the spawner of timed commands says.
 //!
 //! The recorder builds this crate: no allocator, no std, no dependency.
 
@@ -18,4 +19,5 @@ pub mod event;
 pub mod executable;
 pub mod handshake;
 pub mod shared;
+pub mod spawn_report;
 pub mod starts;

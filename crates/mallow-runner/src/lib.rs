@@ -1,0 +1,26 @@
+//! Runs the commands of a benchmark.
+//!
+//! A [`Plan`] says what to run, how often and in which surroundings. A [`Bench`] makes the timed runs: each command is started by the spawner
+//! (`spawn`), which has no size of its own to add to a peak of memory, in random blocks (`turns`), until the intervals are narrow enough or
+//! the time is over. Only then come the runs with the recorder, which are never timed. What came of it is a `mallow_bench::Session`.
+//!
+//! This crate must never decide which command is faster: that follows from the session. It leaves nothing running that an interrupt should
+//! have ended, and what a command left behind of its own is named and not killed, since it may be the command's own server.
+//!
+//! In reading order: `plan`, `command_line`, `spawn`, `turns`, `bench`, `recorded`.
+
+mod bench;
+mod command_line;
+mod error;
+mod machine;
+mod plan;
+mod processes;
+mod recorded;
+mod shell_cost;
+mod spawn;
+mod turns;
+
+pub use bench::{Bench, Observer, Progress};
+pub use command_line::{Program, needs_shell};
+pub use error::RunnerError;
+pub use plan::{Failures, Input, Output, Plan, PlannedCommand, Runs, Shell};

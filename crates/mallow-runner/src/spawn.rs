@@ -1,0 +1,201 @@
+//! One run: the spawner starts the command, waits, and reports.
+
+use crate::command_line::Program;
+use crate::{Output, RunnerError, processes};
+use mallow_bench::{EventCount, Run, RunEnd};
+use mallow_counters::{Counters, Event};
+use mallow_launch::Interrupts;
+use mallow_wire::spawn_report as report;
+use rustix::io::{FdFlags, fcntl_setfd};
+use rustix::process::Signal;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{ErrorKind, Read, Seek, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// The surroundings of a run.
+#[derive(Debug, Default)]
+pub(crate) struct Surroundings {
+    pub(crate) environment: Vec<(OsString, OsString)>,
+    /// None for no input.
+    pub(crate) input: Option<PathBuf>,
+    pub(crate) output: Output,
+    /// Everything that is printed is kept for a look.
+    pub(crate) is_kept: bool,
+}
+
+/// What a run came to.
+pub(crate) struct Ran {
+    pub(crate) run: Run,
+    /// What it printed, if that was kept.
+    pub(crate) printed: Option<String>,
+}
+
+/// How much of an output is looked through for a number.
+const KEPT_BYTES_MAX: u64 = 64 << 20;
+/// How often interrupts are looked for.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// How long an interrupted command may take to end.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// The spawner's file, and what is counted of its children.
+#[derive(Debug)]
+pub(crate) struct Spawner {
+    pub(crate) path: PathBuf,
+    pub(crate) events: Vec<Event>,
+}
+
+impl Spawner {
+    /// The command that does nothing at all.
+    pub(crate) fn nothing(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    /// Runs a program once.
+    pub(crate) fn run(
+        &self,
+        program: &Program,
+        around: &Surroundings,
+        interrupts: &Interrupts,
+    ) -> Result<Ran, RunnerError> {
+        let line = || program.words.join(" ".as_ref()).to_string_lossy().into_owned();
+        let system = |what| move |cause| RunnerError::System { what, cause };
+        let (mut ours, theirs) = UnixStream::pair().map_err(system("cannot make a pair of sockets"))?;
+        // It is the only descriptor of ours that the spawner keeps, and it closes it before the command starts.
+        fcntl_setfd(&theirs, FdFlags::empty()).map_err(|error| system("cannot share a socket")(error.into()))?;
+        let mut command = Command::new(&self.path);
+        command.arg(theirs.as_raw_fd().to_string()).arg(&program.path).args(&program.words);
+        command.envs(around.environment.iter().map(|(name, value)| (name, value)));
+        let mut kept = around.attach(&mut command)?;
+        let mut child = command.spawn().map_err(system("cannot start the spawner"))?;
+        drop((theirs, command));
+        if let Some(pipe) = child.stdout.take() {
+            std::thread::spawn(move || std::io::copy(&mut { pipe }, &mut std::io::sink()));
+        }
+        let mut counters = Counters::of_children(child.id(), &self.events);
+        let told = ours.write_all(b"!").map_err(system("cannot tell the spawner to begin"));
+        let words = told.map(|()| wait(&mut ours, child.id(), interrupts));
+        let counted = counters.read();
+        let ended = child.wait();
+        let Some(words) = words? else {
+            let end = ended.map_or_else(|error| error.to_string(), |status| status.to_string());
+            return Err(RunnerError::NoReport { line: line(), end });
+        };
+        if words[report::KIND] == report::CANNOT_RUN {
+            let cause = std::io::Error::from_raw_os_error(words[report::STATUS] as i32);
+            return Err(RunnerError::CannotRun { line: line(), cause });
+        }
+        let events = counted.into_iter().map(|count| {
+            count.map(|count| EventCount { value: count.value, share: count.share })
+        });
+        let printed = kept.as_mut().map(printed);
+        Ok(Ran { run: Run { events: events.collect(), ..run_of(&words) }, printed })
+    }
+}
+
+impl Surroundings {
+    /// Connects stdin, stdout and stderr. Returns the file that keeps what is printed.
+    fn attach(&self, command: &mut Command) -> Result<Option<File>, RunnerError> {
+        let file = |path: &Path, opened: std::io::Result<File>| {
+            opened.map_err(|cause| RunnerError::File { path: path.display().to_string(), cause })
+        };
+        command.stdin(match &self.input {
+            Some(path) => file(path, File::open(path))?.into(),
+            None => Stdio::null(),
+        });
+        command.stderr(if self.output == Output::Inherit { Stdio::inherit() } else { Stdio::null() });
+        if self.is_kept {
+            let made = |cause| RunnerError::System { what: "cannot make a temporary file", cause };
+            let kept = tempfile::tempfile().map_err(made)?;
+            command.stdout(kept.try_clone().map_err(made)?);
+            return Ok(Some(kept));
+        }
+        command.stdout(match &self.output {
+            Output::Null => Stdio::null(),
+            Output::Pipe => Stdio::piped(),
+            Output::Inherit => Stdio::inherit(),
+            Output::File(path) => file(path, File::create(path))?.into(),
+        });
+        Ok(None)
+    }
+}
+
+fn printed(kept: &mut File) -> String {
+    let mut bytes = Vec::new();
+    let _ = kept.rewind().and_then(|()| kept.take(KEPT_BYTES_MAX).read_to_end(&mut bytes));
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Waits for the report. When somebody interrupts, what runs is ended; none without a report.
+fn wait(stream: &mut UnixStream, spawner: u32, interrupts: &Interrupts) -> Option<[u64; report::WORDS]> {
+    let _ = stream.set_read_timeout(Some(LOOK_EVERY));
+    let heard = interrupts.heard();
+    let mut interrupted: Option<(Instant, bool)> = None;
+    let mut bytes = [0_u8; report::BYTES];
+    let mut filled = 0;
+    while filled < bytes.len() {
+        match stream.read(&mut bytes[filled..]) {
+            Ok(0) => return None,
+            Ok(count) => filled += count,
+            Err(error) if [ErrorKind::WouldBlock, ErrorKind::TimedOut, ErrorKind::Interrupted].contains(&error.kind()) => {}
+            Err(_) => return None,
+        }
+        if interrupts.heard() > heard {
+            let (since, is_asked) = interrupted.get_or_insert((Instant::now(), false));
+            // The terminal has told it as well; whoever was told alone, as by `kill`, passes it on.
+            if !*is_asked && since.elapsed() > LOOK_EVERY {
+                *is_asked = true;
+                processes::signal(&processes::descendants(spawner), Signal::TERM);
+            }
+            if since.elapsed() > GRACE || interrupts.heard() > heard + 1 {
+                processes::signal(&processes::descendants(spawner), Signal::KILL);
+            }
+        }
+    }
+    let mut words = [0_u64; report::WORDS];
+    for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(8)) {
+        *word = u64::from_le_bytes(bytes.try_into().unwrap_or_default());
+    }
+    Some(words)
+}
+
+fn run_of(words: &[u64; report::WORDS]) -> Run {
+    let time_ns = |at: usize| words[at] * 1_000_000_000 + words[at + 1] * 1000;
+    Run {
+        wall_ns: words[report::ENDED_NS].saturating_sub(words[report::STARTED_NS]),
+        user_ns: time_ns(report::RUSAGE),
+        system_ns: time_ns(report::RUSAGE + 2),
+        peak_rss_bytes: words[report::PEAK_RSS_KIB] * 1024,
+        minor_faults: words[report::MINOR_FAULTS],
+        major_faults: words[report::MAJOR_FAULTS],
+        voluntary_switches: words[report::VOLUNTARY_SWITCHES],
+        involuntary_switches: words[report::INVOLUNTARY_SWITCHES],
+        end: end_of(ExitStatus::from_raw(words[report::STATUS] as i32)),
+        ..Run::default()
+    }
+}
+
+pub(crate) fn end_of(status: ExitStatus) -> RunEnd {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => RunEnd::Status(code),
+        (None, signal) => RunEnd::Signal(signal.unwrap_or_default()),
+    }
+}
+
+/// How something ended, in words.
+pub(crate) fn end_words(end: RunEnd) -> String {
+    match end {
+        RunEnd::Status(status) => format!("exit status {status}"),
+        RunEnd::Signal(signal) => format!("signal {signal}"),
+    }
+}
+
+/// Waits for a child that is no timed run.
+pub(crate) fn finish(mut child: Child) -> std::io::Result<RunEnd> {
+    child.wait().map(end_of)
+}

@@ -6,6 +6,7 @@ use std::process::{Command, ExitCode};
 use std::{env, fs};
 
 const LIBRARY: &str = "libmallow_preload.so";
+const SPAWNER: &str = "mallow-spawner";
 
 fn main() -> ExitCode {
     match build() {
@@ -22,15 +23,19 @@ fn build() -> Result<(), String> {
         |name: &str| env::var_os(name).map(PathBuf::from).ok_or(format!("cargo did not set {name}"));
     let root = variable("CARGO_MANIFEST_DIR")?.join("../..");
     let out = variable("OUT_DIR")?;
-    for watched in
-        ["recorder/Cargo.toml", "recorder/Cargo.lock", "recorder/mallow-recorder", "recorder/mallow-preload"]
-    {
+    for watched in [
+        "recorder/Cargo.toml",
+        "recorder/Cargo.lock",
+        "recorder/mallow-recorder",
+        "recorder/mallow-preload",
+        "recorder/mallow-spawner",
+    ] {
         println!("cargo::rerun-if-changed={}", root.join(watched).display());
     }
     println!("cargo::rerun-if-changed={}", root.join("crates/mallow-wire").display());
     let target = out.join("recorder");
     let status = nested_cargo(&variable("CARGO")?)
-        .args(["build", "--release", "--locked", "--package", "mallow-preload", "--manifest-path"])
+        .args(["build", "--release", "--locked", "--package", "mallow-preload", "--package", SPAWNER, "--manifest-path"])
         .arg(root.join("recorder/Cargo.toml"))
         .arg("--target-dir")
         .arg(&target)
@@ -39,8 +44,10 @@ fn build() -> Result<(), String> {
     if !status.success() {
         return Err(format!("the recorder does not build: cargo ended with {status}"));
     }
-    let built = target.join("release").join(LIBRARY);
-    copy(&built, &out.join(LIBRARY))
+    for name in [LIBRARY, SPAWNER] {
+        copy(&target.join("release").join(name), &out.join(name))?;
+    }
+    Ok(())
 }
 
 /// Cargo without what the outer cargo tells its build scripts: flags meant for the outer workspace (coverage, sanitizers,

@@ -131,6 +131,7 @@ impl Runner<'_> {
             spawn: SpawnOptions {
                 environment,
                 directory: Some(prepared.directory.clone()),
+                input: None,
                 output: Some(output),
                 processors: test.settings.cpus,
                 timeout: Some(test.settings.timeout),

@@ -1,5 +1,6 @@
 //! What may stand on the command line, exactly as typed. [`crate::request`] gives it its meaning.
 
+mod bench;
 mod check;
 mod choice;
 mod diff;
@@ -16,6 +17,7 @@ mod report;
 mod soak;
 mod stat;
 
+pub(crate) use bench::LowBench;
 pub(crate) use check::{LowCheck, LowFormat};
 pub(crate) use diff::{Compat, LowDiff};
 pub(crate) use events::LowEvents;
@@ -35,7 +37,24 @@ pub(crate) use stat::LowStat;
 
 use clap::error::{ContextKind, Error, ErrorKind};
 use clap::{Parser, Subcommand};
+use mallow_base::quantity;
 use std::ffi::OsString;
+
+/// A time: `90s`, `5m`, `1h`, or seconds.
+fn bench_time(text: &str) -> Result<std::time::Duration, String> {
+    let bare = || quantity::number(text.trim()).filter(|(_, behind)| behind.is_empty()).map(|(s, _)| s * 1e6);
+    let micros = quantity::micros(text).or_else(bare).filter(|us| (0.0..=3.2e15).contains(us));
+    micros
+        .map(|us| std::time::Duration::from_secs_f64(us / 1e6))
+        .ok_or_else(|| "write a time such as 90s or 5m".to_owned())
+}
+
+/// A share: `1%`, `0.5`, both per cent.
+fn bench_share(text: &str) -> Result<f64, String> {
+    let number = text.trim().trim_end_matches('%').trim().parse::<f64>().ok();
+    let share = number.filter(|it| it.is_finite() && *it > 0.0 && *it < 100.0);
+    share.map(|it| it / 100.0).ok_or_else(|| "write a share above 0 % and below 100 %, such as 1%".to_owned())
+}
 
 /// The command line.
 #[derive(Debug, Parser)]
@@ -112,6 +131,10 @@ pub(crate) enum LowCommand {
                             it cannot be told."
     )]
     Soak(Box<LowSoak>),
+    /// Time commands in turns and say which is faster, how sure that is, and why
+    #[command(after_help = "Example: mallow bench './app-before data.csv' './app-after data.csv'\n\n\
+                            The result goes to stdout; progress goes to stderr. A command line of hyperfine works as it is.")]
+    Bench(Box<LowBench>),
     /// Show what lies in a managed heap and who retains it, from a snapshot
     #[command(after_help = "Example: mallow heap dump.json --class Session")]
     Heap(LowHeap),

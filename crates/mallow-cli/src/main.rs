@@ -8,6 +8,7 @@
 //! request. [`terminal`] says how wide text may be.
 
 mod args;
+mod bench;
 mod check;
 mod diff;
 mod exit_code;
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
         Request::Export(export) => export::run(&export),
         #[cfg(feature = "soak")]
         Request::Soak(soak) => soak::run(&soak),
+        Request::Bench(bench) => bench::run(&bench),
         Request::GcLog(log) => gc_log::run(&log),
         Request::Heap(heap) => heap::run(&heap),
     };

@@ -26,6 +26,8 @@ pub(crate) enum Request {
     #[cfg(feature = "soak")]
     /// Its words mean something only together with the environment, so they are read where it is at hand.
     Soak(Box<crate::args::LowSoak>),
+    /// Its words become a plan where commands can be run.
+    Bench(Box<crate::args::LowBench>),
     GcLog(LowGcLog),
     Heap(LowHeap),
 }
@@ -113,6 +115,7 @@ impl From<LowArgs> for Request {
             LowCommand::Check(low) => Request::Check(low.into()),
             #[cfg(feature = "soak")]
             LowCommand::Soak(low) => Request::Soak(low),
+            LowCommand::Bench(low) => Request::Bench(low),
             LowCommand::GcLog(low) => Request::GcLog(low),
             LowCommand::Heap(low) => Request::Heap(low),
         }

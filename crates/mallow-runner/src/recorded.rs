@@ -22,11 +22,7 @@ impl Bench<'_> {
                     session.commands[index].allocations.clear();
                     return Ok(());
                 }
-                let planned = &self.plan.commands[index];
-                self.step("prepare", planned.prepare.as_deref(), Some(0))?;
-                let counted = self.count(index, preload);
-                self.step("conclude", planned.conclude.as_deref(), Some(0))?;
-                match counted {
+                match self.beside(index, || self.count(index, preload))? {
                     Ok(counted) => session.commands[index].allocations.push(counted),
                     Err(reason) => {
                         session.commands[index].allocations.clear();
@@ -37,6 +33,18 @@ impl Bench<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Does something with a command between what belongs before and after each of its runs.
+    ///
+    /// # Errors
+    /// When one of these fails.
+    pub fn beside<T>(&self, index: usize, act: impl FnOnce() -> T) -> Result<T, RunnerError> {
+        let planned = &self.plan.commands[index];
+        self.step("prepare", planned.prepare.as_deref(), Some(0))?;
+        let outcome = act();
+        self.step("conclude", planned.conclude.as_deref(), Some(0))?;
+        Ok(outcome)
     }
 
     /// How a command is started beside the timed runs: with its input, its output thrown away.

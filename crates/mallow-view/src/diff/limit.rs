@@ -161,6 +161,11 @@ fn unit_of(unit: &str, kind: Kind, counted_in: Unit) -> Result<u64, String> {
 }
 
 impl<M: Metric> Limit<M> {
+    /// Whether it is on what became more, and needs something to be held against.
+    pub fn is_relative(&self) -> bool {
+        self.kind != Kind::Most
+    }
+
     /// Holds the limit against the totals; none when one of the profiles does not know the measure. Amounts
     /// that are not in per cent are per operation where there are several: `allocations>+1` with `per` 1000
     /// lets 1000 pass.
@@ -169,7 +174,8 @@ impl<M: Metric> Limit<M> {
         Some(Verdict { limit: self.clone(), change, is_broken: Some(self.is_broken(change, per)) })
     }
 
-    fn is_broken(&self, change: Change, per: NonZeroU64) -> bool {
+    /// Whether a change breaks it.
+    pub fn is_broken(&self, change: Change, per: NonZeroU64) -> bool {
         let per = u128::from(per.get());
         match self.kind {
             Kind::Percent => {

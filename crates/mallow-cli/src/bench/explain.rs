@@ -1,0 +1,101 @@
+//! `--explain`: what the commands allocate differently, by the lines that do it.
+
+use crate::preload;
+use mallow_bench::Session;
+use mallow_collect::{Output, RecordOptions};
+use mallow_profile::ReallocAttribution;
+use mallow_query::{Failure, Names, ProfileFile, choose};
+use mallow_runner::{Bench, Plan};
+use mallow_text::Style;
+use mallow_text::flamegraph::FlameGraph;
+use mallow_view::diff::{Comparison, DiffOptions, DiffReport};
+use mallow_view::{Filter, FrameVisibility, Measure, compared, folded};
+use std::num::NonZeroU64;
+use std::path::Path;
+
+/// Sites in a section of the diff.
+const SITES: usize = 5;
+
+/// Heap profiles of the reference and of the other commands.
+pub(super) struct Explained {
+    profiles: Vec<ProfileFile>,
+    names: Vec<String>,
+    reference: usize,
+}
+
+/// Records each command once.
+pub(super) fn explain(bench: &Bench<'_>, plan: &Plan, session: &Session) -> Result<Explained, Failure> {
+    if plan.commands.len() < 2 {
+        return Err(Failure::new(
+            "--explain and --flamegraph show what differs between two commands, and there is one; `mallow record` shows what one does.",
+        ));
+    }
+    let folder = tempfile::tempdir()?;
+    let mut profiles = Vec::new();
+    for index in 0..plan.commands.len() {
+        let path = folder.path().join(format!("{}.mallow", index + 1));
+        bench.beside(index, || record(bench, index, &path))??;
+        profiles.push(ProfileFile::open(&path, ReallocAttribution::OwnSite)?);
+    }
+    let names = session.commands.iter().enumerate();
+    let names = names.map(|(index, command)| format!("{}: {}", index + 1, command.name)).collect();
+    Ok(Explained { profiles, names, reference: session.reference })
+}
+
+fn record(bench: &Bench<'_>, index: usize, path: &Path) -> Result<(), Failure> {
+    let (command, spawn) = bench.quiet_start(index)?;
+    let output = Output::File { path: path.to_owned(), force: true };
+    let options =
+        RecordOptions { command, output, summary_only: true, regions: None, spawn, preload: preload::LIBRARY };
+    let mut names = Names::new();
+    let outcome = mallow_collect::record(&options, &mut |module, calls| names.of_calls(module, calls), None)?;
+    crate::output::warn(&outcome.warnings);
+    Ok(())
+}
+
+impl Explained {
+    /// The top of the difference of each command to the reference.
+    pub(super) fn text(&self, is_markdown: bool, style: Style) -> String {
+        let mut text = String::new();
+        for index in (0..self.profiles.len()).filter(|index| *index != self.reference) {
+            let sides = [&self.profiles[self.reference], &self.profiles[index]];
+            let files = sides.map(|side| (side.path.as_path(), &side.profile));
+            let by = choose(None, Measure::ALL, &files).unwrap_or(Measure::Allocations);
+            let options = DiffOptions { by, ..DiffOptions::default() };
+            let comparison = &Comparison::of(&sides[0].profile, &sides[1].profile, &options);
+            let diff = DiffReport {
+                sides: sides.map(ProfileFile::side),
+                options: &options,
+                per: NonZeroU64::MIN,
+                limit: Some(SITES),
+                comparison,
+                verdicts: &[],
+            };
+            let title = format!("What {} allocates otherwise than {}", self.names[index], self.names[self.reference]);
+            text += &match is_markdown {
+                true => format!("\n#### {title}\n\n{}", mallow_text::diff::markdown(&diff)),
+                false => format!("\n{}\n\n{}", style.bold(&title), mallow_text::diff::text(&diff, style)),
+            };
+        }
+        text
+    }
+
+    /// The difference of the first other command to the reference, by bytes.
+    pub(super) fn flamegraph(&self) -> Result<String, Failure> {
+        let other = usize::from(self.reference == 0);
+        let rows = [self.reference, other].map(|index| {
+            let profile = &self.profiles[index].profile;
+            folded(profile, FrameVisibility::without_plumbing(Vec::new()), &Filter::default(), Measure::Bytes)
+        });
+        let graph = FlameGraph {
+            title: format!("Bytes allocated: {}", self.names[other]),
+            subtitle: format!("against {}; red is more, blue is less, white is as before", self.names[self.reference]),
+            unit: "bytes".to_owned(),
+            icicle: false,
+        };
+        let rows = compared(&rows[0], &rows[1]);
+        let mut svg = Vec::new();
+        graph.draw_compared(rows.iter().map(|row| (row.names.join(";"), row.before, row.after)), &mut svg)?;
+        Ok(String::from_utf8_lossy(&svg).into_owned())
+    }
+}

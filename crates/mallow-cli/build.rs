@@ -35,7 +35,16 @@ fn build() -> Result<(), String> {
     println!("cargo::rerun-if-changed={}", root.join("crates/mallow-wire").display());
     let target = out.join("recorder");
     let status = nested_cargo(&variable("CARGO")?)
-        .args(["build", "--release", "--locked", "--package", "mallow-preload", "--package", SPAWNER, "--manifest-path"])
+        .args([
+            "build",
+            "--release",
+            "--locked",
+            "--package",
+            "mallow-preload",
+            "--package",
+            SPAWNER,
+            "--manifest-path",
+        ])
         .arg(root.join("recorder/Cargo.toml"))
         .arg("--target-dir")
         .arg(&target)

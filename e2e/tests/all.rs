@@ -1,6 +1,7 @@
 //! Every test that drives the real binary, in one program: it is linked once, and its tests share the cores.
 
 mod bad_input;
+mod bench;
 mod diff;
 mod gate;
 mod gate_blame;

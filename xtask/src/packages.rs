@@ -40,6 +40,7 @@ const fn installed(names: &'static [&'static str]) -> Need {
 /// Everything the tests and the benchmarks run or link against.
 const NEEDS: &[Need] = &[
     // Compilers and the tools that take binaries apart.
+    command(&["hyperfine"], "hyperfine"),
     command(&["gcc"], "gcc"),
     command(&["g++"], "g++"),
     // Programs of 32 bits, which cannot be recorded.

@@ -15,7 +15,7 @@ mod session;
 pub use comparison::{Comparison, Counted, compare, counted, pairs};
 pub use finding::{Finding, Subject, findings};
 pub use limit::{Ends, limited};
-pub use metric::{Figures, Metric};
+pub use metric::{Metric, NoWeights};
 pub use session::{
     Allocations, BenchCommand, EventCount, Machine, Order, Run, RunEnd, Session, ShellCost, Stop,
 };

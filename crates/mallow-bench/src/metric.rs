@@ -94,12 +94,12 @@ impl Metric {
 
 /// Sums of metrics by site are not what a benchmark has; limits are read and judged as those of profiles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Figures;
+pub struct NoWeights;
 
-impl Weights for Figures {
+impl Weights for NoWeights {
     type Metric = Metric;
 
-    fn add(&mut self, _: &Figures) {}
+    fn add(&mut self, _: &NoWeights) {}
 
     fn tie(&self) -> [u64; 2] {
         [0; 2]
@@ -107,7 +107,7 @@ impl Weights for Figures {
 }
 
 impl Measured for Metric {
-    type Weights = Figures;
+    type Weights = NoWeights;
 
     const ALL: &'static [Metric] = &[
         Metric::Wall,
@@ -173,7 +173,7 @@ impl Measured for Metric {
         }
     }
 
-    fn of_site(self, _: &Figures) -> u64 {
+    fn of_site(self, _: &NoWeights) -> u64 {
         0
     }
 }

@@ -44,7 +44,8 @@ pub(crate) fn run(low: &LowBench) -> Result<u8, Failure> {
         return nothing(failure.or(cleanup));
     }
     let rows = baseline::limits(low, &session, baseline.as_ref());
-    let page = Page { session: &session, unit: low.time_unit, limits: &rows };
+    let is_explained = explained.is_some();
+    let page = Page { session: &session, unit: low.time_unit, limits: &rows, is_explained };
     show(low, &page, baseline.as_ref(), explained.as_ref())?;
     outputs.write(low, &page, explained.as_ref())?;
     for error in failure.iter().chain(&cleanup) {

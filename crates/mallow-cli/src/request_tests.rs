@@ -116,6 +116,7 @@ fn the_guide_is_complete() {
     let guide = [
         include_str!("../../../docs/guide/record.md"),
         include_str!("../../../docs/guide/stat.md"),
+        include_str!("../../../docs/guide/bench.md"),
         include_str!("../../../docs/guide/report.md"),
         include_str!("../../../docs/guide/analyses.md"),
         include_str!("../../../docs/guide/diff.md"),

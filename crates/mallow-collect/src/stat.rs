@@ -55,7 +55,8 @@ pub fn stat(options: &StatOptions) -> Result<StatOutcome, CollectError> {
     let session = Session::open()?;
     let started = Instant::now();
     let interrupts = Interrupts::ignored();
-    let command = TracedCommand::start(&launch, &session, options.preload, Mode::Stat, &options.spawn, interrupts)?;
+    let command =
+        TracedCommand::start(&launch, &session, options.preload, Mode::Stat, &options.spawn, interrupts)?;
     let mut counting = Counting {
         session,
         started,

@@ -35,7 +35,8 @@ pub fn usable(events: &[Event]) -> Usable {
             Ok(_) => usable.events.push(event.clone()),
             Err(refusal) => {
                 let in_program = Event { user_only: true, ..event.clone() };
-                let can_do_without = refusal == Refusal::NotPermitted && !event.user_only && !event.kernel_only;
+                let can_do_without =
+                    refusal == Refusal::NotPermitted && !event.user_only && !event.kernel_only;
                 match can_do_without.then(|| open(&in_program, 0)) {
                     Some(Ok(_)) => {
                         usable.without_kernel.push(event.name().to_owned());
@@ -68,9 +69,8 @@ impl Counters {
 fn read(file: &mut File) -> Option<Count> {
     let mut bytes = [0_u8; 24];
     file.read_exact(&mut bytes).ok()?;
-    let word = |index: usize| -> u64 {
-        u64::from_le_bytes(bytes[index * 8..][..8].try_into().unwrap_or_default())
-    };
+    let word =
+        |index: usize| -> u64 { u64::from_le_bytes(bytes[index * 8..][..8].try_into().unwrap_or_default()) };
     Count::scaled(word(0), word(1), word(2))
 }
 

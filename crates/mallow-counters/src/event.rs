@@ -19,13 +19,13 @@ pub const DEFAULT_EVENTS: [&str; 6] =
     ["cycles", "instructions", "branches", "branch-misses", "cache-references", "cache-misses"];
 
 /// A name, a second name or none, the type and the number.
-type Known = (&'static str, &'static str, u32, u32);
+type EventRow = (&'static str, &'static str, u32, u32);
 
 const HARDWARE: u32 = sys::PERF_TYPE_HARDWARE;
 const SOFTWARE: u32 = sys::PERF_TYPE_SOFTWARE;
 
 /// As `perf list` has them.
-const KNOWN: [Known; 20] = [
+const KNOWN: [EventRow; 20] = [
     ("cycles", "cpu-cycles", HARDWARE, sys::PERF_COUNT_HW_CPU_CYCLES),
     ("instructions", "", HARDWARE, sys::PERF_COUNT_HW_INSTRUCTIONS),
     ("cache-references", "", HARDWARE, sys::PERF_COUNT_HW_CACHE_REFERENCES),
@@ -75,7 +75,9 @@ impl Event {
     pub fn named(text: &str) -> Result<Event, String> {
         let (name, modifiers) = text.split_once(':').unwrap_or((text, ""));
         if !modifiers.chars().all(|letter| "uk".contains(letter)) {
-            return Err(format!("`:{modifiers}` in `{text}` is unknown; :u counts the program and :k the kernel"));
+            return Err(format!(
+                "`:{modifiers}` in `{text}` is unknown; :u counts the program and :k the kernel"
+            ));
         }
         let Some((kind, config)) = Event::known(name).or_else(|| cache(name)).or_else(|| raw(name)) else {
             let names: Vec<&str> = KNOWN.iter().map(|known| known.0).collect();
@@ -85,7 +87,13 @@ impl Event {
             ));
         };
         let (user, kernel) = (modifiers.contains('u'), modifiers.contains('k'));
-        Ok(Event { name: text.to_owned(), kind, config, user_only: user && !kernel, kernel_only: kernel && !user })
+        Ok(Event {
+            name: text.to_owned(),
+            kind,
+            config,
+            user_only: user && !kernel,
+            kernel_only: kernel && !user,
+        })
     }
 
     fn known(name: &str) -> Option<(u32, u64)> {

@@ -9,7 +9,7 @@ use mallow_bench::{
 };
 use mallow_stacks::Metric as _;
 use mallow_stats::{PERCENTILES, Summary};
-use mallow_text::bench::{LimitRow, sentences, limit_sentence};
+use mallow_text::bench::{LimitRow, limit_sentence, sentences};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -248,9 +248,8 @@ fn of_word<T: Copy + Default>(words: &[(T, &str)], text: &str) -> T {
 
 fn result(session: &Session, index: usize) -> ResultJson {
     let command = &session.commands[index];
-    let seconds = |of: fn(&Run) -> u64| -> Vec<f64> {
-        command.runs.iter().map(|run| of(run) as f64 / 1e9).collect()
-    };
+    let seconds =
+        |of: fn(&Run) -> u64| -> Vec<f64> { command.runs.iter().map(|run| of(run) as f64 / 1e9).collect() };
     let times = seconds(|run| run.wall_ns);
     let summary = Summary::of(&times);
     let mean = |of| Summary::of(&seconds(of)).map(|summary| summary.mean);
@@ -406,3 +405,7 @@ impl From<ResultJson> for BenchCommand {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "bench_tests.rs"]
+mod tests;

@@ -1,9 +1,9 @@
 //! The timed runs of a benchmark, from the setup of its commands to their cleanup.
 
 use crate::command_line::Program;
-use crate::spawn::{self, Spawner, Surroundings, end_words};
+use crate::spawn::{self, RunEnvironment, Spawner, end_words};
 use crate::turns::Turns;
-use crate::{Input, Output, Plan, Runs, RunnerError, Shell, machine, processes, shell_cost};
+use crate::{Input, Output, Plan, RunnerError, Runs, Shell, machine, processes, shell_cost};
 use mallow_bench::{BenchCommand, Order, Run, Session, ShellCost, Stop, compare};
 use mallow_counters::{Refusal, usable};
 use mallow_launch::Interrupts;
@@ -71,7 +71,8 @@ impl<'a> Bench<'a> {
             }
             other => other,
         };
-        let programs = plan.commands.iter().map(|command| program(&command.line)).collect::<Result<Vec<_>, _>>()?;
+        let programs =
+            plan.commands.iter().map(|command| program(&command.line)).collect::<Result<Vec<_>, _>>()?;
         let usable = usable(&plan.events);
         let mut notes = refusals(&usable.refused);
         if !usable.without_kernel.is_empty() {
@@ -194,7 +195,9 @@ impl<'a> Bench<'a> {
 
     fn set_up(&mut self, commands: &[usize]) -> Result<(), RunnerError> {
         self.is_set_up = true;
-        commands.iter().try_for_each(|index| self.step("setup", self.plan.commands[*index].setup.as_deref(), None))
+        commands
+            .iter()
+            .try_for_each(|index| self.step("setup", self.plan.commands[*index].setup.as_deref(), None))
     }
 
     fn warm_up(
@@ -287,7 +290,8 @@ impl<'a> Bench<'a> {
         match self.plan.runs {
             Runs::Fixed(runs) => (done >= runs).then_some(Stop::Done),
             Runs::Adaptive { min, max, .. } if self.is_alone() => {
-                let of = Session { commands: vec![session.commands[commands[0]].clone()], ..Session::default() };
+                let of =
+                    Session { commands: vec![session.commands[commands[0]].clone()], ..Session::default() };
                 (done >= alone(&of, done, min, max)).then_some(Stop::Done)
             }
             Runs::Adaptive { .. } => {
@@ -295,7 +299,8 @@ impl<'a> Bench<'a> {
                     return None;
                 }
                 let others = commands.iter().filter(|index| **index != session.reference);
-                let mut ratios = others.map(|index| compare(session, *index, mallow_bench::Metric::Wall).ratio);
+                let mut ratios =
+                    others.map(|index| compare(session, *index, mallow_bench::Metric::Wall).ratio);
                 let is_known =
                     ratios.all(|ratio| ratio.is_some_and(|ratio| is_precise(&ratio, self.plan.threshold)));
                 match (is_known, done >= looks.last()) {
@@ -312,7 +317,7 @@ impl<'a> Bench<'a> {
         let planned = &self.plan.commands[index];
         let iteration = self.iterations[index];
         self.step("prepare", planned.prepare.as_deref(), Some(iteration))?;
-        let around = Surroundings {
+        let around = RunEnvironment {
             environment: environment(iteration, self.seed),
             input: self.input(),
             output: planned.output.clone(),
@@ -442,7 +447,8 @@ mod tests {
     #[test]
     fn a_command_alone_runs_three_seconds_or_ten_times() {
         let session = |wall_ns| {
-            let command = BenchCommand { runs: vec![Run { wall_ns, ..Run::default() }], ..BenchCommand::default() };
+            let command =
+                BenchCommand { runs: vec![Run { wall_ns, ..Run::default() }], ..BenchCommand::default() };
             Session { commands: vec![command], ..Session::default() }
         };
         assert_eq!(alone(&session(100_000_000), 1, None, None), 30);

@@ -19,8 +19,9 @@ const SHELL_LETTERS: &str = "|&;<>()$`\\*?[]#~{}!\n\"'";
 /// Words that a shell does itself, or takes for its grammar.
 const SHELL_WORDS: [&str; 37] = [
     ".", ":", "alias", "bg", "break", "case", "cd", "command", "continue", "echo", "eval", "exec", "exit",
-    "export", "false", "fg", "for", "getopts", "hash", "if", "jobs", "kill", "printf", "pwd", "read", "readonly",
-    "return", "set", "shift", "test", "times", "trap", "true", "type", "ulimit", "until", "while",
+    "export", "false", "fg", "for", "getopts", "hash", "if", "jobs", "kill", "printf", "pwd", "read",
+    "readonly", "return", "set", "shift", "test", "times", "trap", "true", "type", "ulimit", "until",
+    "while",
 ];
 
 /// Whether a line says something else to a shell than to a program whose words are split at blanks.
@@ -74,9 +75,18 @@ mod tests {
 
     #[test]
     fn a_shell_is_used_where_it_makes_a_difference() {
-        for line in
-            ["a | b", "a > f", "echo hi", "X=1 cmd", "ls *.c", "cd x", "a $HOME", "a 'b c'", "sleep 1; ls", "true"]
-        {
+        for line in [
+            "a | b",
+            "a > f",
+            "echo hi",
+            "X=1 cmd",
+            "ls *.c",
+            "cd x",
+            "a $HOME",
+            "a 'b c'",
+            "sleep 1; ls",
+            "true",
+        ] {
             assert!(needs_shell(line), "{line}");
         }
         for line in ["./app --rows 10", "sleep 0.1", "grep -i todo file", "make -j8", "a/b=c"] {

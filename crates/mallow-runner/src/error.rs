@@ -36,9 +36,7 @@ pub enum RunnerError {
         run: String,
     },
     /// Something that has to succeed did not.
-    #[error(
-        "the {what} command '{line}' ended with {end}; put `|| true` behind it if that does no harm"
-    )]
+    #[error("the {what} command '{line}' ended with {end}; put `|| true` behind it if that does no harm")]
     Step {
         /// Which one, such as setup.
         what: &'static str,

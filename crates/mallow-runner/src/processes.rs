@@ -21,8 +21,11 @@ pub(crate) fn descendants(of: u32) -> Vec<u32> {
 
 fn children(of: u32) -> Vec<u32> {
     let Ok(threads) = fs::read_dir(format!("/proc/{of}/task")) else { return Vec::new() };
-    let lists = threads.flatten().filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
-    lists.flat_map(|list| Vec::from_iter(list.split_whitespace().filter_map(|pid| pid.parse().ok()))).collect()
+    let lists =
+        threads.flatten().filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    lists
+        .flat_map(|list| Vec::from_iter(list.split_whitespace().filter_map(|pid| pid.parse().ok())))
+        .collect()
 }
 
 /// Our children that have not ended; those that have are taken leave of.

@@ -5,7 +5,7 @@
 
 use crate::RunnerError;
 use crate::command_line::Program;
-use crate::spawn::{Spawner, Surroundings, end_words};
+use crate::spawn::{RunEnvironment, Spawner, end_words};
 use mallow_bench::{Run, RunEnd, ShellCost};
 use mallow_launch::Interrupts;
 use mallow_stats::Summary;
@@ -27,7 +27,7 @@ pub(crate) fn measure(
     let mut reason = String::new();
     for line in lines {
         let through = Program::in_shell(line, shell)?;
-        let quiet = Surroundings::default();
+        let quiet = RunEnvironment::default();
         let first = spawner.run(&through, &quiet, interrupts)?.run;
         if first.end != RunEnd::Status(0) {
             reason = format!("it ended with {}", end_words(first.end));
@@ -40,7 +40,8 @@ pub(crate) fn measure(
         }
         let extra = |of: fn(&Run) -> u64| {
             let median = |runs: &[Run]| {
-                Summary::of(&Vec::from_iter(runs.iter().map(|run| of(run) as f64))).map_or(0.0, |it| it.median)
+                Summary::of(&Vec::from_iter(runs.iter().map(|run| of(run) as f64)))
+                    .map_or(0.0, |it| it.median)
             };
             (median(&with) - median(&without)).max(0.0) as u64
         };

@@ -18,9 +18,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// The surroundings of a run.
+/// What a run is made in.
 #[derive(Debug, Default)]
-pub(crate) struct Surroundings {
+pub(crate) struct RunEnvironment {
     pub(crate) environment: Vec<(OsString, OsString)>,
     /// None for no input.
     pub(crate) input: Option<PathBuf>,
@@ -60,14 +60,15 @@ impl Spawner {
     pub(crate) fn run(
         &self,
         program: &Program,
-        around: &Surroundings,
+        around: &RunEnvironment,
         interrupts: &Interrupts,
     ) -> Result<Ran, RunnerError> {
         let line = || program.words.join(" ".as_ref()).to_string_lossy().into_owned();
         let system = |what| move |cause| RunnerError::System { what, cause };
         let (mut ours, theirs) = UnixStream::pair().map_err(system("cannot make a pair of sockets"))?;
         // It is the only descriptor of ours that the spawner keeps, and it closes it before the command starts.
-        fcntl_setfd(&theirs, FdFlags::empty()).map_err(|error| system("cannot share a socket")(error.into()))?;
+        fcntl_setfd(&theirs, FdFlags::empty())
+            .map_err(|error| system("cannot share a socket")(error.into()))?;
         let mut command = Command::new(&self.path);
         command.arg(theirs.as_raw_fd().to_string()).arg(&program.path).args(&program.words);
         command.envs(around.environment.iter().map(|(name, value)| (name, value)));
@@ -90,15 +91,15 @@ impl Spawner {
             let cause = std::io::Error::from_raw_os_error(words[report::STATUS] as i32);
             return Err(RunnerError::CannotRun { line: line(), cause });
         }
-        let events = counted.into_iter().map(|count| {
-            count.map(|count| EventCount { value: count.value, share: count.share })
-        });
+        let events = counted
+            .into_iter()
+            .map(|count| count.map(|count| EventCount { value: count.value, share: count.share }));
         let printed = kept.as_mut().map(printed);
         Ok(Ran { run: Run { events: events.collect(), ..run_of(&words) }, printed })
     }
 }
 
-impl Surroundings {
+impl RunEnvironment {
     /// Connects stdin, stdout and stderr. Returns the file that keeps what is printed.
     fn attach(&self, command: &mut Command) -> Result<Option<File>, RunnerError> {
         let file = |path: &Path, opened: std::io::Result<File>| {
@@ -142,7 +143,9 @@ fn wait(stream: &mut UnixStream, spawner: u32, interrupts: &Interrupts) -> Optio
         match stream.read(&mut bytes[filled..]) {
             Ok(0) => return None,
             Ok(count) => filled += count,
-            Err(error) if [ErrorKind::WouldBlock, ErrorKind::TimedOut, ErrorKind::Interrupted].contains(&error.kind()) => {}
+            Err(error)
+                if [ErrorKind::WouldBlock, ErrorKind::TimedOut, ErrorKind::Interrupted]
+                    .contains(&error.kind()) => {}
             Err(_) => return None,
         }
         if interrupts.heard() > heard {

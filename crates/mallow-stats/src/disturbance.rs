@@ -108,7 +108,10 @@ mod tests {
         let mut values = noise(20);
         values[0] = 1.5;
         let found = disturbances(&values);
-        assert!(matches!(found[..], [Disturbance::SlowFirst(times)] if (times - 1.5).abs() < 0.02), "{found:?}");
+        assert!(
+            matches!(found[..], [Disturbance::SlowFirst(times)] if (times - 1.5).abs() < 0.02),
+            "{found:?}"
+        );
     }
 
     #[test]

@@ -66,7 +66,9 @@ fn is_alarm(verdict: Verdict, _: usize) -> bool {
 
 #[test]
 fn equal_commands_are_called_different_in_one_of_a_hundred_sessions_at_most() {
-    for (name, text) in [("quiet", include_str!("series/quiet.txt")), ("busy", include_str!("series/busy.txt"))] {
+    for (name, text) in
+        [("quiet", include_str!("series/quiet.txt")), ("busy", include_str!("series/busy.txt"))]
+    {
         let alarms = count(&series(text), 1.0, is_alarm);
         assert!(alarms * 100 <= COMPARISONS, "{name}: {alarms} of {COMPARISONS}");
     }

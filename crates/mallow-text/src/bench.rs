@@ -5,6 +5,7 @@ pub mod exports;
 mod junit;
 mod limits;
 mod markdown;
+mod parts;
 pub mod sentences;
 mod units;
 
@@ -15,9 +16,10 @@ pub use units::TimeUnit;
 
 use crate::wording::Columns;
 use crate::{Style, cut_end, plural, printable, wrapped};
-use mallow_bench::{BenchCommand, Comparison, Counted, Metric, Session, compare, counted};
+use mallow_bench::{Counted, Metric, Session, counted};
 use mallow_stacks::{Metric as _, Unit};
-use mallow_stats::{Ratio, Summary, Verdict};
+use mallow_stats::{Ratio, Summary};
+use parts::{paragraphs, percent, shown_name};
 use units::{amount, with_unit};
 
 /// What is written.
@@ -29,6 +31,8 @@ pub struct Page<'a> {
     pub unit: Option<TimeUnit>,
     /// What became of limits.
     pub limits: &'a [LimitRow],
+    /// Whether what differs is shown below, so that nobody needs to be told how to see it.
+    pub is_explained: bool,
 }
 
 /// Columns of a row's name.
@@ -51,15 +55,16 @@ impl Page<'_> {
     pub fn text(&self, style: Style) -> String {
         let mut lines = Vec::new();
         for index in 0..self.session.commands.len() {
+            lines.extend((index > 0).then(String::new));
             lines.extend(self.command(index, style));
-            lines.push(String::new());
         }
-        for sentence in sentences::verdicts(self.session, self.unit) {
-            lines.push(style.bold(&sentence[0]));
+        for sentence in sentences::verdicts(self.session, self.is_explained) {
+            lines.extend([String::new(), style.bold(&sentence[0])]);
             lines.extend(sentence[1..].iter().flat_map(|sentence| wrapped(sentence, style.width)));
         }
         lines.extend(paragraphs(&sentences::findings(self.session, self.unit), style));
         lines.extend(paragraphs(&sentences::notes(self.session), style));
+        lines.extend((!self.limits.is_empty()).then(String::new));
         lines.extend(self.limits.iter().flat_map(|row| wrapped(&limit_sentence(row), style.width)));
         lines.join("\n").trim_end().to_owned() + "\n"
     }
@@ -76,7 +81,8 @@ impl Page<'_> {
         }
         let is_compared = index != self.session.reference && !self.reference_is_empty();
         let versus = if is_compared { format!("vs {}", self.session.reference + 1) } else { String::new() };
-        let head = format!("  {:<NAME$}{:>11}{:>20}{:>19}{versus:>11}", "", "median", "mean ± σ", "min … max");
+        let head =
+            format!("  {:<NAME$}{:>10}{:>21}{:>20}{versus:>10}", "", "median", "mean ± σ", "min … max");
         lines.push(style.dim(head.trim_end()));
         for metric in ROWS {
             lines.extend(self.row(index, metric.word(), metric.unit(), is_compared, |run| {
@@ -89,9 +95,11 @@ impl Page<'_> {
             }));
         }
         lines.extend(self.row(index, "printed", Unit::Count, is_compared, |run| run.printed));
-        lines.extend(counters::derived(self.session, command).into_iter().map(|(name, value)| {
-            format!("  {name:<NAME$}{value:>11}")
-        }));
+        lines.extend(
+            counters::derived(self.session, command)
+                .into_iter()
+                .map(|(name, value)| format!("  {name:<NAME$}{value:>10}")),
+        );
         lines.extend(RECORDED.into_iter().filter_map(|metric| self.recorded(index, metric, is_compared)));
         if let Some(reason) = &command.not_recorded {
             let sentence = format!("Allocations were not counted: {}.", reason.trim_end_matches('.'));
@@ -116,8 +124,10 @@ impl Page<'_> {
         let values: Vec<f64> = command.runs.iter().filter_map(&of).collect();
         let summary = Summary::of(&values)?;
         let middle = |value| with_unit(unit, value, self.unit);
-        let deviation = summary.deviation.map_or(String::new(), |it| format!(" ± {}", amount(unit, it, summary.mean, self.unit)));
-        let mean = format!("{}{deviation}", amount(unit, summary.mean, summary.mean, self.unit));
+        let deviation = summary
+            .deviation
+            .map_or(String::new(), |it| format!(" ± {}", amount(unit, it, summary.median, self.unit)));
+        let mean = format!("{}{deviation}", amount(unit, summary.mean, summary.median, self.unit));
         let range = format!(
             "{} … {}",
             amount(unit, summary.min, summary.median, self.unit),
@@ -131,7 +141,7 @@ impl Page<'_> {
             }
             false => String::new(),
         };
-        let line = format!("  {name:<NAME$}{:>11}{mean:>20}{range:>19}{change:>11}", middle(summary.median));
+        let line = format!("  {name:<NAME$}{:>10}{mean:>21}{range:>20}{change:>10}", middle(summary.median));
         Some(line.trim_end().to_owned())
     }
 
@@ -150,17 +160,9 @@ impl Page<'_> {
             (true, Some(Counted::Exact(before)), Counted::Exact(after)) => exact_change(before, after),
             _ => String::new(),
         };
-        let line = format!("  {:<NAME$}{value:>11}  {remark:<37}{change:>11}", recorded_name(metric));
+        let line = format!("  {:<NAME$}{value:>10}  {remark:<39}{change:>10}", recorded_name(metric));
         Some(line.trim_end().to_owned())
     }
-}
-
-/// The name, and those of its parameters that the name does not hold, as hyperfine's tables have them.
-pub(crate) fn shown_name(command: &BenchCommand) -> String {
-    let missing = |(name, value): &&(String, String)| !command.name.contains(value.as_str()) && !name.is_empty();
-    let parameters: Vec<String> =
-        command.parameters.iter().filter(missing).map(|(name, value)| format!("{name} = {value}")).collect();
-    if parameters.is_empty() { command.name.clone() } else { format!("{} ({})", command.name, parameters.join(", ")) }
 }
 
 fn recorded_name(metric: Metric) -> &'static str {
@@ -171,7 +173,7 @@ fn recorded_name(metric: Metric) -> &'static str {
     }
 }
 
-pub(crate) fn recorded_text(metric: Metric, value: u64) -> String {
+fn recorded_text(metric: Metric, value: u64) -> String {
     match metric.unit() {
         Unit::Bytes => mallow_base::Bytes(value).to_string(),
         _ if value < 100_000_000 => mallow_base::grouped(value),
@@ -191,41 +193,6 @@ fn exact_change(before: u64, after: u64) -> String {
         (before, after) if before == after => "same".to_owned(),
         (0, _) => "new".to_owned(),
         (before, after) => percent(after as f64 / before as f64 - 1.0),
-    }
-}
-
-/// A share as per cent with its sign.
-pub(crate) fn percent(share: f64) -> String {
-    let per_cent = share * 100.0;
-    let digits = if per_cent.abs() >= 100.0 { 0 } else { usize::from(per_cent.abs() < 99.95) + usize::from(per_cent.abs() < 1.0) };
-    let text = format!("{:.digits$}", per_cent.abs());
-    let is_zero = text.bytes().all(|byte| b"0.".contains(&byte));
-    let sign = if is_zero { "" } else if per_cent < 0.0 { "−" } else { "+" };
-    format!("{sign}{text} %")
-}
-
-fn paragraphs(sentences: &[String], style: Style) -> Vec<String> {
-    let mut lines = Vec::new();
-    for sentence in sentences {
-        let broken = wrapped(sentence, style.width.saturating_sub(2));
-        lines.extend(broken.iter().enumerate().map(|(at, line)| format!("{}{line}", if at == 0 { "! " } else { "  " })));
-    }
-    if !lines.is_empty() {
-        lines.insert(0, String::new());
-    }
-    lines
-}
-
-/// A command's comparison with the reference in its times.
-pub(crate) fn of_times(session: &Session, index: usize) -> Comparison {
-    compare(session, index, Metric::Wall)
-}
-
-/// The word of a verdict in a sentence.
-pub(crate) fn verdict_word(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Same => "the same",
-        other => other.word(),
     }
 }
 

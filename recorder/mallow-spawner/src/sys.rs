@@ -38,7 +38,7 @@ unsafe fn call(number: usize, a: [usize; 4]) -> isize {
 }
 
 /// Ends the process.
-pub fn exit(status: usize) -> ! {
+pub(crate) fn exit(status: usize) -> ! {
     loop {
         // SAFETY: it does not return.
         unsafe { call(EXIT_GROUP, [status, 0, 0, 0]) };
@@ -46,7 +46,7 @@ pub fn exit(status: usize) -> ! {
 }
 
 /// Has the kernel kill this process when the one that started it ends.
-pub fn end_with_parent() {
+pub(crate) fn end_with_parent() {
     const SET_PDEATHSIG: usize = 1;
     const SIGKILL: usize = 9;
     // SAFETY: it takes two numbers.
@@ -54,7 +54,7 @@ pub fn end_with_parent() {
 }
 
 /// Keeps a descriptor from the command.
-pub fn close_on_exec(fd: i32) {
+pub(crate) fn close_on_exec(fd: i32) {
     const SETFD: usize = 2;
     const CLOEXEC: usize = 1;
     // SAFETY: it takes three numbers.
@@ -62,12 +62,12 @@ pub fn close_on_exec(fd: i32) {
 }
 
 /// Blocks every signal, so that the terminal's keys end the command and leave us its report. Returns what was blocked before.
-pub fn block_signals() -> u64 {
+pub(crate) fn block_signals() -> u64 {
     change_signals(u64::MAX)
 }
 
 /// Blocks exactly these signals.
-pub fn set_signals(mask: u64) {
+pub(crate) fn set_signals(mask: u64) {
     change_signals(mask);
 }
 
@@ -80,7 +80,7 @@ fn change_signals(mask: u64) -> u64 {
 }
 
 /// Waits for one byte; false when nobody can send one any more.
-pub fn read_byte(fd: i32) -> bool {
+pub(crate) fn read_byte(fd: i32) -> bool {
     let mut byte = 0_u8;
     loop {
         // SAFETY: one byte of ours is written.
@@ -92,7 +92,7 @@ pub fn read_byte(fd: i32) -> bool {
 }
 
 /// Nanoseconds of the monotonic clock.
-pub fn monotonic_ns() -> u64 {
+pub(crate) fn monotonic_ns() -> u64 {
     const MONOTONIC: usize = 1;
     let mut time = [0_u64; 2];
     // SAFETY: a `timespec` is two words of ours.
@@ -101,7 +101,7 @@ pub fn monotonic_ns() -> u64 {
 }
 
 /// A copy of this process: 0 in the copy, its id in the original, negative when there can be none.
-pub fn fork() -> isize {
+pub(crate) fn fork() -> isize {
     // SAFETY: there is one thread, and the copy has memory of its own.
     unsafe { call(FORK, [0; 4]) }
 }
@@ -110,13 +110,17 @@ pub fn fork() -> isize {
 ///
 /// # Safety
 /// `path` is a text ended by a zero byte; the lists are pointers to such texts, ended by null.
-pub unsafe fn execve(path: *const u8, words: *const *const u8, environment: *const *const u8) -> isize {
+pub(crate) unsafe fn execve(
+    path: *const u8,
+    words: *const *const u8,
+    environment: *const *const u8,
+) -> isize {
     // SAFETY: by contract.
     unsafe { call(EXECVE, [path as usize, words as usize, environment as usize, 0]) }
 }
 
 /// Waits for a child; writes what it and its own children used from the word `at` on. Returns its status.
-pub fn wait(child: isize, into: &mut [u64; report::WORDS], at: usize) -> u32 {
+pub(crate) fn wait(child: isize, into: &mut [u64; report::WORDS], at: usize) -> u32 {
     let mut status = 0_u32;
     loop {
         let used = into.as_mut_ptr().wrapping_add(at);
@@ -129,7 +133,7 @@ pub fn wait(child: isize, into: &mut [u64; report::WORDS], at: usize) -> u32 {
 }
 
 /// Writes a report.
-pub fn write(fd: i32, words: &[u64; report::WORDS]) {
+pub(crate) fn write(fd: i32, words: &[u64; report::WORDS]) {
     // SAFETY: they are ours to read.
     unsafe { call(WRITE, [fd as usize, words.as_ptr() as usize, report::BYTES, 0]) };
 }

@@ -15,7 +15,8 @@ use std::path::Path;
 pub(super) fn read(path: &Path) -> Result<Session, Failure> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| Failure::new(format!("cannot read {}: {}.", path.display(), reason(&error))))?;
-    BenchJson::read(&text).map_err(|sentence| Failure::new(format!("cannot use {}: {sentence}.", path.display())))
+    BenchJson::read(&text)
+        .map_err(|sentence| Failure::new(format!("cannot use {}: {sentence}.", path.display())))
 }
 
 /// Refuses limits that nothing can be held against.
@@ -31,8 +32,13 @@ pub(super) fn check_limits(low: &LowBench, commands: usize, has_baseline: bool) 
 
 /// The command of an earlier session that a command is compared with.
 fn earlier<'a>(before: &'a Session, command: &BenchCommand) -> Option<&'a BenchCommand> {
-    let is_same = |known: &&BenchCommand| known.name == command.name && known.parameters == command.parameters;
-    before.commands.iter().find(is_same).or_else(|| before.commands.iter().find(|known| known.line == command.line))
+    let is_same =
+        |known: &&BenchCommand| known.name == command.name && known.parameters == command.parameters;
+    before
+        .commands
+        .iter()
+        .find(is_same)
+        .or_else(|| before.commands.iter().find(|known| known.line == command.line))
 }
 
 /// What becomes of each limit: against the baseline where there is one, or else against the reference.
@@ -71,8 +77,7 @@ fn broken(
     after: &BenchCommand,
 ) -> Option<bool> {
     let ends = limited(session, before, after, limit.measure)?;
-    let is_broken =
-        |(before, after): (u64, u64)| limit.is_broken(Change { before, after }, NonZeroU64::MIN);
+    let is_broken = |(before, after): (u64, u64)| limit.is_broken(Change { before, after }, NonZeroU64::MIN);
     match (is_broken(ends.least), ends.most.map(is_broken)) {
         (true, _) => Some(true),
         (false, Some(false)) => Some(false),
@@ -94,14 +99,18 @@ pub(super) fn text(session: &Session, before: &Session, style: Style) -> String 
     }
     for (index, command) in session.commands.iter().enumerate() {
         let Some(known) = earlier(before, command) else {
-            lines.extend(wrapped(&format!("{}: the baseline has no command of this name.", index + 1), style.width));
+            lines.extend(wrapped(
+                &format!("{}: the baseline has no command of this name.", index + 1),
+                style.width,
+            ));
             continue;
         };
         let of = |run: &mallow_bench::Run| Metric::Wall.of_run(run, &session.events);
         let ratio = Ratio::of_pairs(&mallow_bench::pairs(known, command, of), mallow_stats::ERROR);
         let counts = [(known, "then"), (command, "now")].map(|(it, when)| {
             let count = mallow_bench::counted(it, Metric::Allocations).map(mallow_bench::Counted::ends);
-            count.map_or(format!("unknown {when}"), |(min, _)| format!("{} {when}", mallow_base::grouped(min)))
+            count
+                .map_or(format!("unknown {when}"), |(min, _)| format!("{} {when}", mallow_base::grouped(min)))
         });
         let time = match ratio {
             Some(ratio) if ratio.has_interval() => format!(

@@ -45,8 +45,14 @@ pub(super) fn explain(bench: &Bench<'_>, plan: &Plan, session: &Session) -> Resu
 fn record(bench: &Bench<'_>, index: usize, path: &Path) -> Result<(), Failure> {
     let (command, spawn) = bench.quiet_start(index)?;
     let output = Output::File { path: path.to_owned(), force: true };
-    let options =
-        RecordOptions { command, output, summary_only: true, regions: None, spawn, preload: preload::LIBRARY };
+    let options = RecordOptions {
+        command,
+        output,
+        summary_only: true,
+        regions: None,
+        spawn,
+        preload: preload::LIBRARY,
+    };
     let mut names = Names::new();
     let outcome = mallow_collect::record(&options, &mut |module, calls| names.of_calls(module, calls), None)?;
     crate::output::warn(&outcome.warnings);
@@ -71,7 +77,8 @@ impl Explained {
                 comparison,
                 verdicts: &[],
             };
-            let title = format!("What {} allocates otherwise than {}", self.names[index], self.names[self.reference]);
+            let title =
+                format!("What {} allocates otherwise than {}", self.names[index], self.names[self.reference]);
             text += &match is_markdown {
                 true => format!("\n#### {title}\n\n{}", mallow_text::diff::markdown(&diff)),
                 false => format!("\n{}\n\n{}", style.bold(&title), mallow_text::diff::text(&diff, style)),
@@ -89,7 +96,10 @@ impl Explained {
         });
         let graph = FlameGraph {
             title: format!("Bytes allocated: {}", self.names[other]),
-            subtitle: format!("against {}; red is more, blue is less, white is as before", self.names[self.reference]),
+            subtitle: format!(
+                "against {}; red is more, blue is less, white is as before",
+                self.names[self.reference]
+            ),
             unit: "bytes".to_owned(),
             icicle: false,
         };

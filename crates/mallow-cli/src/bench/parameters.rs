@@ -74,7 +74,12 @@ fn scanned(min: &str, max: &str, step: &str) -> Result<Vec<String>, Failure> {
         let sign = if value < 0 { "-" } else { "" };
         match places {
             0 => value.to_string(),
-            _ => format!("{sign}{}.{:0width$}", value.abs() / scale, value.abs() % scale, width = places as usize),
+            _ => format!(
+                "{sign}{}.{:0width$}",
+                value.abs() / scale,
+                value.abs() % scale,
+                width = places as usize
+            ),
         }
     };
     Ok((0..=(max - min) / step).map(|at| text(min + at * step)).collect())

@@ -61,7 +61,9 @@ fn shell(low: &LowBench) -> Result<Shell, Failure> {
         Some("default") => Ok(Shell::Always(vec!["sh".to_owned()])),
         Some(text) => {
             let words = shlex::split(text).filter(|words| !words.is_empty());
-            words.map(Shell::Always).ok_or_else(|| Failure::new(format!("'{text}' is no command for --shell.")))
+            words
+                .map(Shell::Always)
+                .ok_or_else(|| Failure::new(format!("'{text}' is no command for --shell.")))
         }
     }
 }
@@ -73,7 +75,10 @@ fn failures(mode: Option<&str>) -> Result<Failures, Failure> {
         Some(codes) => {
             let codes: Result<Vec<i32>, _> = codes.split(',').map(|code| code.trim().parse()).collect();
             codes.map(Failures::IgnoredCodes).map_err(|_| {
-                Failure::new(format!("'{codes:?}' are no exit codes; write --ignore-failure=1,2.", codes = mode))
+                Failure::new(format!(
+                    "'{codes:?}' are no exit codes; write --ignore-failure=1,2.",
+                    codes = mode
+                ))
             })
         }
     }
@@ -85,7 +90,10 @@ fn events(low: &LowBench) -> Result<Vec<Event>, Failure> {
         (true, true) => COUNTERS.into_iter().chain(DEFAULT_EVENTS).collect(),
         (true, false) => DEFAULT_EVENTS.to_vec(),
     };
-    names.into_iter().map(|name| Event::named(name).map_err(|sentence| Failure::new(sentence + "."))).collect()
+    names
+        .into_iter()
+        .map(|name| Event::named(name).map_err(|sentence| Failure::new(sentence + ".")))
+        .collect()
 }
 
 fn pattern(text: &str) -> Result<Regex, Failure> {
@@ -93,11 +101,16 @@ fn pattern(text: &str) -> Result<Regex, Failure> {
 }
 
 fn commands(low: &LowBench) -> Result<Vec<PlannedCommand>, Failure> {
-    let parameters = parameters(&low.parameter_scan, low.parameter_step_size.as_deref(), &low.parameter_list)?;
+    let parameters =
+        parameters(&low.parameter_scan, low.parameter_step_size.as_deref(), &low.parameter_list)?;
     let typed = low.commands.len();
-    for (what, count) in [("--prepare", low.prepare.len()), ("--conclude", low.conclude.len()), ("--output", low.output.len())] {
+    for (what, count) in
+        [("--prepare", low.prepare.len()), ("--conclude", low.conclude.len()), ("--output", low.output.len())]
+    {
         if count > 1 && count != typed + usize::from(low.reference.is_some()) && count != typed {
-            return Err(Failure::new(format!("{what} is given {count} times for {typed} commands; give it once, or once for each.")));
+            return Err(Failure::new(format!(
+                "{what} is given {count} times for {typed} commands; give it once, or once for each."
+            )));
         }
     }
     let combinations = combinations(&parameters);

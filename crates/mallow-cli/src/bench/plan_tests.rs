@@ -44,8 +44,31 @@ fn lines_that_hyperfine_takes_are_taken() {
 #[test]
 fn each_flag_has_hyperfines_meaning() {
     let plan = planned(&[
-        "-w", "3", "-m", "5", "-M", "9", "-N", "-i=2", "-p", "a {x}", "-p", "b", "-C", "c", "-L", "x", "1,2", "-n", "one", "-n", "two",
-        "--input", "in", "first {x}", "second",
+        "-w",
+        "3",
+        "-m",
+        "5",
+        "-M",
+        "9",
+        "-N",
+        "-i=2",
+        "-p",
+        "a {x}",
+        "-p",
+        "b",
+        "-C",
+        "c",
+        "-L",
+        "x",
+        "1,2",
+        "-n",
+        "one",
+        "-n",
+        "two",
+        "--input",
+        "in",
+        "first {x}",
+        "second",
     ])
     .unwrap();
     assert_eq!(plan.runs, Runs::Adaptive { min: Some(5), max: Some(9), time_max: Duration::from_secs(60) });
@@ -55,7 +78,15 @@ fn each_flag_has_hyperfines_meaning() {
     let shown: Vec<String> = plan
         .commands
         .iter()
-        .map(|it| format!("{}|{}|{}|{}", it.name, it.line, it.prepare.as_deref().unwrap_or(""), it.conclude.as_deref().unwrap_or("")))
+        .map(|it| {
+            format!(
+                "{}|{}|{}|{}",
+                it.name,
+                it.line,
+                it.prepare.as_deref().unwrap_or(""),
+                it.conclude.as_deref().unwrap_or("")
+            )
+        })
         .collect();
     assert_eq!(shown, ["one|first 1|a 1|c", "two|second|b|c", "one|first 2|a 2|c", "two|second|b|c"]);
 }
@@ -72,7 +103,10 @@ fn a_setup_of_its_own_keeps_the_runs_of_a_command_together() {
     let order = |words: &[&str]| planned(words).unwrap().order;
     assert_eq!(order(&["-s", "make {a}", "-L", "a", "x,y", "./{a}"]), Order::Sequential);
     assert_eq!(order(&["-s", "make", "-L", "a", "x,y", "./{a}"]), Order::Interleaved);
-    assert_eq!(order(&["-s", "make {a}", "-L", "a", "x,y", "./{a}", "--order", "interleaved"]), Order::Interleaved);
+    assert_eq!(
+        order(&["-s", "make {a}", "-L", "a", "x,y", "./{a}", "--order", "interleaved"]),
+        Order::Interleaved
+    );
 }
 
 #[test]

@@ -82,7 +82,7 @@ pub fn page(session: &Session, command: &BenchCommand, style: Style) -> String {
     }
     lines.push(String::new());
     let notes = super::sentences::notes(session);
-    lines.extend(super::paragraphs(&notes, style).into_iter().skip(1));
+    lines.extend(super::parts::paragraphs(&notes, style).into_iter().skip(1));
     lines.join("\n").trim_end().to_owned() + "\n"
 }
 
@@ -101,8 +101,9 @@ fn remark(session: &Session, command: &BenchCommand, name: &str) -> String {
     };
     let cpu = cpu_ns(session, command);
     let text = match name {
-        "task-clock" => share(cpu, wall_ns(command).map(|wall| wall.mean))
-            .map(|it| format!("{it:.3} CPUs utilized")),
+        "task-clock" => {
+            share(cpu, wall_ns(command).map(|wall| wall.mean)).map(|it| format!("{it:.3} CPUs utilized"))
+        }
         "cycles" => share(of("cycles"), cpu).map(|it| format!("{it:.3} GHz")),
         "instructions" => share(of("instructions"), of("cycles")).map(|it| format!("{it:.2} insn per cycle")),
         "branch-misses" => {

@@ -3,7 +3,8 @@
 //! What stands in them is hyperfine's: the mean with its standard deviation, and the ratio of means to the fastest command, or to the
 //! reference, with an error that follows from both deviations. It is no interval; that is in the text and in JSON.
 
-use super::{TimeUnit, shown_name};
+use super::parts::shown_name;
+use super::units::TimeUnit;
 use mallow_bench::{BenchCommand, Session};
 use mallow_stats::Summary;
 
@@ -101,7 +102,10 @@ pub fn table(
             heads[0], heads[1], heads[2]
         ),
         TableForm::OrgMode => {
-            format!("| Command  |  {} |  {} |  {} |  Relative |\n|--+--+--+--+--|\n", heads[0], heads[1], heads[2])
+            format!(
+                "| Command  |  {} |  {} |  {} |  Relative |\n|--+--+--+--+--|\n",
+                heads[0], heads[1], heads[2]
+            )
         }
     };
     for row in &rows {
@@ -134,7 +138,10 @@ fn line(row: &Row, form: TableForm, unit: TimeUnit) -> String {
             format!("\n| `{name}` \n| {mean} \n| {min} \n| {max} \n| {relative} \n")
         }
         TableForm::OrgMode => {
-            format!("| ={}=  |  {mean} |  {min} |  {max} |  {relative} |\n", row.name.replace('|', "\\vert{}"))
+            format!(
+                "| ={}=  |  {mean} |  {min} |  {max} |  {relative} |\n",
+                row.name.replace('|', "\\vert{}")
+            )
         }
     }
 }
@@ -177,5 +184,9 @@ pub fn csv(session: &Session) -> String {
 }
 
 fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
+    if text.contains([',', '"', '\n']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
 }

@@ -15,12 +15,13 @@ const CLASS: &str = "mallow.bench";
 /// # Errors
 /// Those of the writer; there is none that a result could cause.
 pub fn document(page: &Page<'_>) -> Result<String, SerializeError> {
-    let total_ns: u64 = page.session.commands.iter().flat_map(|command| &command.runs).map(|run| run.wall_ns).sum();
+    let total_ns: u64 =
+        page.session.commands.iter().flat_map(|command| &command.runs).map(|run| run.wall_ns).sum();
     let time = Duration::from_nanos(total_ns);
     let mut suite = junit::suite("mallow bench", time);
     let text = page.text(junit::STYLE);
     for row in page.limits {
-        let message = super::limit_sentence(row);
+        let message = super::limits::sentence(row);
         let status = match row.is_broken {
             Some(false) => TestCaseStatus::success(),
             Some(true) => junit::bad(NonSuccessKind::Failure, "limit", &message, &text),
@@ -30,7 +31,7 @@ pub fn document(page: &Page<'_>) -> Result<String, SerializeError> {
         suite.add_test_case(junit::case(CLASS, &name, Duration::ZERO, status, ""));
     }
     if page.limits.is_empty() {
-        for verdict in sentences::verdicts(page.session, page.unit) {
+        for verdict in sentences::verdicts(page.session, true) {
             let status = TestCaseStatus::success();
             suite.add_test_case(junit::case(CLASS, &verdict[0], Duration::ZERO, status, &verdict.join("\n")));
         }

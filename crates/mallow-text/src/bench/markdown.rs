@@ -7,12 +7,17 @@ use crate::markdown;
 /// The verdicts, a table of times, and everything else folded.
 pub fn markdown(page: &Page<'_>) -> String {
     let mut text = String::from("### mallow bench\n\n");
-    for verdict in sentences::verdicts(page.session, page.unit) {
-        let (first, others) = verdict.split_first().map_or(("", &[][..]), |(first, others)| (first.as_str(), others));
-        text += &format!("**{}** {}\n\n", markdown::inline(first, usize::MAX), markdown::inline(&others.join(" "), usize::MAX));
+    for verdict in sentences::verdicts(page.session, true) {
+        let (first, others) =
+            verdict.split_first().map_or(("", &[][..]), |(first, others)| (first.as_str(), others));
+        text += &format!(
+            "**{}** {}\n\n",
+            markdown::inline(first, usize::MAX),
+            markdown::inline(&others.join(" "), usize::MAX)
+        );
     }
     for row in page.limits {
-        text += &format!("- {}\n", markdown::inline(&super::limit_sentence(row), usize::MAX));
+        text += &format!("- {}\n", markdown::inline(&super::limits::sentence(row), usize::MAX));
     }
     if !page.limits.is_empty() {
         text.push('\n');

@@ -1,16 +1,25 @@
 //! What follows from a benchmark, and what speaks against it, in sentences.
 
-use super::{TimeUnit, of_times, percent, shown_name, units, verdict_word};
+use super::parts::{of_times, percent, shown_name, verdict_word};
+use super::units::{self, TimeUnit};
 use crate::{plural, printable};
 use mallow_bench::{Finding, Order, Session, Stop, Subject, findings as found};
 use mallow_stacks::Unit;
 use mallow_stats::{Disturbance, Ratio, Verdict};
 
 /// For each command that is compared: the verdict, then what belongs to it.
-pub fn verdicts(session: &Session, _unit: Option<TimeUnit>) -> Vec<Vec<String>> {
+pub fn verdicts(session: &Session, is_explained: bool) -> Vec<Vec<String>> {
     let reference = session.reference;
     let others = (0..session.commands.len()).filter(|index| *index != reference);
-    others.map(|index| verdict(session, index, reference)).collect()
+    let mut verdicts: Vec<Vec<String>> = others.map(|index| verdict(session, index, reference)).collect();
+    let is_clear = |index| matches!(of_times(session, index).verdict, Verdict::Faster | Verdict::Slower);
+    if !is_explained
+        && (0..session.commands.len()).any(is_clear)
+        && let Some(last) = verdicts.last_mut()
+    {
+        last.push("To see which lines make the difference, add --explain.".to_owned());
+    }
+    verdicts
 }
 
 fn verdict(session: &Session, index: usize, reference: usize) -> Vec<String> {
@@ -24,7 +33,12 @@ fn verdict(session: &Session, index: usize, reference: usize) -> Vec<String> {
             format!("{} is faster than {}: {:.2} times as fast", index + 1, reference + 1, 1.0 / ratio.ratio)
         }
         Verdict::Slower => {
-            format!("{} is slower than {}: it takes {:.2} times as long", index + 1, reference + 1, ratio.ratio)
+            format!(
+                "{} is slower than {}: it takes {:.2} times as long",
+                index + 1,
+                reference + 1,
+                ratio.ratio
+            )
         }
         Verdict::Same => {
             format!("{} is {word} as {} within {}", index + 1, reference + 1, unsigned(session.threshold))
@@ -51,8 +65,6 @@ fn verdict(session: &Session, index: usize, reference: usize) -> Vec<String> {
     });
     if comparison.verdict == Verdict::Unclear {
         lines.push(remedy(session, &ratio));
-    } else if comparison.verdict != Verdict::Same {
-        lines.push("To see which lines make the difference, add --explain.".to_owned());
     }
     lines
 }
@@ -149,8 +161,12 @@ fn disturbed(disturbance: &Disturbance) -> String {
 pub fn notes(session: &Session) -> Vec<String> {
     let mut notes = Vec::new();
     match session.stop {
-        Stop::Interrupted => notes.push("Interrupted: these are the runs that were made until then.".to_owned()),
-        Stop::Failed => notes.push("A command failed: these are the runs that were made until then.".to_owned()),
+        Stop::Interrupted => {
+            notes.push("Interrupted: these are the runs that were made until then.".to_owned())
+        }
+        Stop::Failed => {
+            notes.push("A command failed: these are the runs that were made until then.".to_owned())
+        }
         Stop::Time if session.commands.len() > 1 => {
             notes.push("The time was over (--max-time) before the intervals were ±1 %.".to_owned());
         }
@@ -176,7 +192,14 @@ pub fn notes(session: &Session) -> Vec<String> {
 }
 
 /// The line of a session that runs: which run, how long it has taken, what it looks like.
-pub fn progress(session: &Session, command: usize, runs: usize, wanted: usize, seconds: f64, is_warmup: bool) -> String {
+pub fn progress(
+    session: &Session,
+    command: usize,
+    runs: usize,
+    wanted: usize,
+    seconds: f64,
+    is_warmup: bool,
+) -> String {
     let name = session.commands.get(command).map(shown_name).unwrap_or_default();
     let what = if is_warmup { "warming up" } else { "run" };
     let mut line = format!("{}: {what} {} of {wanted}, {seconds:.0} s", command + 1, runs + 1);

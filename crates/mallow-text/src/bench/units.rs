@@ -78,7 +78,7 @@ pub(super) fn amount(unit: Unit, value: f64, like: f64, time: Option<TimeUnit>) 
             let time = time.unwrap_or_else(|| TimeUnit::suiting(like));
             format!("{:.*}", time.digits(), time.of_ns(value))
         }
-        Unit::Bytes => Bytes(value.round() as u64).to_string().replace(" B", " B"),
+        Unit::Bytes => Bytes(value.round() as u64).to_string(),
         // A number that a program printed, or the deviation of few counts.
         Unit::Count if value.abs() < 10.0 && value.fract() != 0.0 => format!("{value:.2}"),
         Unit::Count if value < 0.0 || value.abs() < 1000.0 => format!("{value:.0}"),
@@ -104,6 +104,6 @@ mod tests {
     fn counts_are_whole_or_short() {
         assert_eq!(amount(Unit::Count, 1234.4, 0.0, None), "1,234");
         assert_eq!(amount(Unit::Count, 2.55, 0.0, None), "2.55");
-        assert_eq!(amount(Unit::Bytes, 2048.0, 0.0, None), "2.0 KiB");
+        assert_eq!(amount(Unit::Bytes, 2048.0, 0.0, None), "2.00 KiB");
     }
 }

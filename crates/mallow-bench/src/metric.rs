@@ -68,7 +68,8 @@ impl Metric {
             Metric::Cpu => run.user_ns + run.system_ns,
             Metric::User => run.user_ns,
             Metric::System => run.system_ns,
-            Metric::PeakRss => run.peak_rss_bytes,
+            // The kernel counts pages in batches of some dozen for each processor: it tells 0 of a command of a few.
+            Metric::PeakRss => Some(run.peak_rss_bytes).filter(|bytes| *bytes > 0)?,
             Metric::PageFaults => run.minor_faults + run.major_faults,
             Metric::ContextSwitches => run.voluntary_switches + run.involuntary_switches,
             event => {

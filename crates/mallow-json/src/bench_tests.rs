@@ -57,7 +57,7 @@ fn it_fits_its_schema() {
 }
 
 #[test]
-fn its_figures_are_hyperfines_in_seconds_and_bytes() {
+fn its_keys_are_hyperfines_in_seconds_and_bytes() {
     let value = value(&session(), &[]);
     let first = &value["results"][0];
     assert_eq!(first["times"][1], 0.001000001);

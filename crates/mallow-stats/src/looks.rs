@@ -57,7 +57,7 @@ impl Looks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::signed_rank::outside;
+    use crate::signed_rank::end_rank;
 
     #[test]
     fn the_error_is_divided_among_looks_and_comparisons() {
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn the_first_look_has_an_interval() {
-        assert!(outside(PAIRS_AT_LOOKS[0], Looks::adaptive(0, None, 1).error()).is_some());
+        assert!(end_rank(PAIRS_AT_LOOKS[0], Looks::adaptive(0, None, 1).error()).is_some());
     }
 
     #[test]

@@ -34,9 +34,10 @@ impl Ratio {
         let averages = averages(&logs);
         let count = averages.len();
         let middle = averages[(count - 1) / 2] / 2.0 + averages[count / 2] / 2.0;
-        // The k-th smallest average from either end; Walsh's averages are as many as there are ranks to sum.
-        let (low, high) = match signed_rank::outside(logs.len(), error) {
-            Some(outside) => (averages[outside.min(count - 1)], averages[count - 1 - outside.min(count - 1)]),
+        // The ends are the averages of that rank from either side: Walsh's averages below a value are as many as the ranks that speak
+        // against it.
+        let (low, high) = match signed_rank::end_rank(logs.len(), error) {
+            Some(rank) => (averages[(rank - 1).min(count - 1)], averages[count - rank.min(count)]),
             None => (f64::NEG_INFINITY, f64::INFINITY),
         };
         Some(Ratio {

@@ -7,9 +7,9 @@
 /// Above so many pairs the normal approximation differs from the exact one by less than one rank in a hundred.
 pub const EXACT_MAX: usize = 120;
 
-/// How many of the smallest and of the largest averages of pairs lie outside an interval that misses the truth with a probability of
-/// at most `error`; none where there are too few pairs for any interval of that error.
-pub fn outside(pairs: usize, error: f64) -> Option<usize> {
+/// At which rank of the averages of pairs, counted from 1 at either side, an interval ends that misses the truth with a probability of at most
+/// `error`; none where there are too few pairs for any interval of that error.
+pub fn end_rank(pairs: usize, error: f64) -> Option<usize> {
     // The statistic may be 0 with probability 2^-n on each side: the widest interval there is.
     if pairs == 0 || 0.5_f64.powi(pairs.min(1000) as i32) > error / 2.0 {
         return None;
@@ -17,7 +17,7 @@ pub fn outside(pairs: usize, error: f64) -> Option<usize> {
     if pairs <= EXACT_MAX { Some(exact(pairs, error / 2.0)) } else { Some(normal(pairs, error / 2.0)) }
 }
 
-/// The largest k with P(T <= k) <= `tail`.
+/// One above the largest k with P(T <= k) <= `tail`.
 fn exact(pairs: usize, tail: f64) -> usize {
     let most = pairs * (pairs + 1) / 2;
     let mut chance = vec![0.0_f64; most + 1];
@@ -29,22 +29,22 @@ fn exact(pairs: usize, tail: f64) -> usize {
         }
     }
     let mut below = 0.0;
-    let mut outside = 0;
+    let mut rank = 0;
     for (sum, chance) in chance.iter().enumerate() {
         below += chance;
         if below > tail {
             break;
         }
-        outside = sum + 1;
+        rank = sum + 1;
     }
-    outside
+    rank
 }
 
 fn normal(pairs: usize, tail: f64) -> usize {
     let n = pairs as f64;
     let mean = n * (n + 1.0) / 4.0;
     let deviation = (n * (n + 1.0) * (2.0 * n + 1.0) / 24.0).sqrt();
-    (mean - 0.5 - normal_quantile(1.0 - tail) * deviation).floor().max(0.0) as usize
+    (mean - 0.5 - normal_quantile(1.0 - tail) * deviation).floor().max(0.0) as usize + 1
 }
 
 /// The standard normal quantile, by bisection of its tail, which is good to far more digits than a rank needs.
@@ -88,17 +88,17 @@ mod tests {
 
     #[test]
     fn critical_values_are_those_of_the_printed_tables() {
-        // Two-sided 5 %: T <= 8 for 10, <= 52 for 20; 1 %: T <= 3 for 10, <= 37 for 20. `outside` counts the values below and at it.
+        // Two-sided 5 %: T <= 8 for 10, <= 52 for 20; 1 %: T <= 3 for 10, <= 37 for 20. The rank is the next one.
         for (pairs, error, critical) in [(10, 0.05, 8), (20, 0.05, 52), (10, 0.01, 3), (20, 0.01, 37)] {
-            assert_eq!(outside(pairs, error), Some(critical + 1), "{pairs} {error}");
+            assert_eq!(end_rank(pairs, error), Some(critical + 1), "{pairs} {error}");
         }
     }
 
     #[test]
     fn few_pairs_have_no_interval() {
-        assert_eq!((outside(0, 0.05), outside(7, 0.01)), (None, None));
-        assert_eq!(outside(8, 0.01), Some(1));
-        assert_eq!((outside(10, 0.0017), outside(11, 0.0017)), (None, Some(1)));
+        assert_eq!((end_rank(0, 0.05), end_rank(7, 0.01)), (None, None));
+        assert_eq!(end_rank(8, 0.01), Some(1));
+        assert_eq!((end_rank(10, 0.0017), end_rank(11, 0.0017)), (None, Some(1)));
     }
 
     #[test]

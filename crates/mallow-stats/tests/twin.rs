@@ -27,7 +27,7 @@ fn chance(differences: &[f64]) -> f64 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(40) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(200) })]
 
     /// A ratio lies in the interval exactly when the test over all signs does not reject it.
     #[test]

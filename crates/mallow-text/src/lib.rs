@@ -7,7 +7,7 @@
 //! - [`Style`] and the wording of metrics, names and frames, which every page shares;
 //! - [`report`], [`events`], [`diff`], [`stat`], [`summary`], [`allocator`]: a profile;
 //! - [`check`], [`soak`], [`gc_log`]: verdicts, each as text, and where it makes sense as Markdown and JUnit;
-//! - [`bench`]: commands that were timed and compared;
+//! - [`mod@bench`]: commands that were timed and compared;
 //! - [`heap`]: a managed heap, an object, a class;
 //! - [`plot`], [`flamegraph`]: drawings.
 

@@ -16,22 +16,31 @@ const RUBY: &str = "/usr/bin/ruby";
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A program of `programs/heap` below `mallow heap capture`, or alone; it goes on as long as its input does.
-struct Running<'a> {
+pub(crate) struct Running<'a> {
     workshop: &'a Workshop,
     child: Child,
-    input: ChildStdin,
-    pid: String,
+    pub(crate) input: ChildStdin,
+    pub(crate) pid: String,
 }
 
 impl<'a> Running<'a> {
-    fn start(workshop: &'a Workshop, before: &[&str], program: &[&str]) -> Running<'a> {
+    pub(crate) fn start(workshop: &'a Workshop, before: &[&str], program: &[&str]) -> Running<'a> {
+        Running::start_with(workshop, before, program, &[])
+    }
+
+    pub(crate) fn start_with(
+        workshop: &'a Workshop,
+        before: &[&str],
+        program: &[&str],
+        set: &[(&str, &Path)],
+    ) -> Running<'a> {
         let mut command = if before.is_empty() { run::command(program[0]) } else { run::mallow() };
         if before.is_empty() {
             command.args(&program[1..]);
         } else {
             command.args(["heap", "capture"]).args(before).arg("--").args(program);
         }
-        command.current_dir(workshop.path()).stdin(Stdio::piped());
+        command.current_dir(workshop.path()).stdin(Stdio::piped()).envs(set.iter().copied());
         command.stdout(File::create(workshop.file("stdout")).unwrap());
         command.stderr(File::create(workshop.file("stderr")).unwrap());
         let mut child = command.spawn().unwrap();
@@ -40,11 +49,11 @@ impl<'a> Running<'a> {
         Running { workshop, child, input, pid }
     }
 
-    fn capture(&self, arguments: &[&str]) -> run::Finished {
+    pub(crate) fn capture(&self, arguments: &[&str]) -> run::Finished {
         capture(self.workshop, &self.pid, arguments)
     }
 
-    fn ends(mut self) -> Exit {
+    pub(crate) fn ends(mut self) -> Exit {
         drop(self.input);
         run::wait(&mut self.child, "the program")
     }
@@ -71,12 +80,12 @@ fn until<T>(what: &str, look: impl Fn() -> Option<T>) -> T {
     }
 }
 
-fn capture(workshop: &Workshop, pid: &str, arguments: &[&str]) -> run::Finished {
+pub(crate) fn capture(workshop: &Workshop, pid: &str, arguments: &[&str]) -> run::Finished {
     run::finish(run::mallow().args(["heap", "capture", pid]).args(arguments).current_dir(workshop.path()))
 }
 
 /// A page of `mallow heap`, which has nothing to complain about.
-fn page(workshop: &Workshop, arguments: &[&str]) -> Value {
+pub(crate) fn page(workshop: &Workshop, arguments: &[&str]) -> Value {
     let mut mallow = run::mallow();
     let page =
         run::finish(mallow.arg("heap").args(arguments).arg("--json").current_dir(workshop.path())).well();
@@ -84,16 +93,16 @@ fn page(workshop: &Workshop, arguments: &[&str]) -> Value {
     json(&page.stdout)
 }
 
-fn program(name: &str) -> String {
+pub(crate) fn program(name: &str) -> String {
     e2e::repository().join("programs/heap").join(name).to_string_lossy().into_owned()
 }
 
-fn mode(file: &Path) -> u32 {
+pub(crate) fn mode(file: &Path) -> u32 {
     fs::metadata(file).unwrap().permissions().mode() & 0o777
 }
 
 /// Objects and bytes of the rows whose name has a word in it.
-fn sums(rows: &Value, word: &str) -> BTreeMap<String, (u64, u64)> {
+pub(crate) fn sums(rows: &Value, word: &str) -> BTreeMap<String, (u64, u64)> {
     let rows = rows.as_array().unwrap().iter();
     let named = rows.filter_map(|row| Some((row["name"].as_str()?.to_owned(), row)));
     let its = named.filter(|(name, _)| name.contains(word));
@@ -200,7 +209,7 @@ fn node_is_asked_by_its_signal() {
     let page = page(&workshop, &["node.heapsnapshot"]);
     assert_eq!(sums(&page["classes"], "Order")["Order"].0, 1000, "{page:#}");
     let refused = running.capture(&["--redact"]).ended(Exit::Status(2));
-    assert!(refused.stderr.contains("--redact is for Ruby's snapshots alone"), "{refused}");
+    assert!(refused.stderr.contains("--redact is for Ruby's and Python's snapshots"), "{refused}");
     assert_eq!(running.ends(), Exit::Status(0));
     // It is moved, not copied.
     assert_eq!(workshop.names(), ["node.heapsnapshot", "stderr", "stdout"]);
@@ -245,7 +254,7 @@ fn who_cannot_be_asked_is_told_with_the_cure() {
     });
     let refused = capture(&workshop, &pid, &[]).ended(Exit::Status(2));
     assert!(
-        refused.stderr.contains(&format!("process {pid} (sleep) is no Ruby, Node or JVM process")),
+        refused.stderr.contains(&format!("process {pid} (sleep) is no Ruby, Python, Node or JVM process")),
         "{refused}"
     );
     other.kill().unwrap();

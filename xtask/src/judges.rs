@@ -1,4 +1,4 @@
-//! What judges our exports and is in no distribution: fetched from npm once, and kept beside what cargo builds.
+//! What judges us and is in no distribution: fetched from npm and PyPI once, and kept beside what cargo builds.
 //!
 //! Version and checksum are written beside the test that runs the judge, so that both read the same. As with
 //! Debian's packages, what cannot be had is a failure.
@@ -7,8 +7,9 @@ use crate::{run, workspaces};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Files that name a package of npm, its version and its checksum.
+/// Files that name a package, its version and its checksum, which tells whose it is: `sha512-` is npm's, `sha256:` PyPI's.
 const PINNED: &[&str] = &[
+    "crates/mallow-formats/tests/pympler/pinned.json",
     "crates/mallow-formats/tests/devtools_worker/pinned.json",
     "crates/mallow-formats/tests/speedscope_app/pinned.json",
 ];
@@ -16,7 +17,7 @@ const PINNED: &[&str] = &[
 struct Package {
     name: String,
     version: String,
-    /// As npm writes it: the algorithm, and the archive's checksum in base64.
+    /// As the registry writes it: the algorithm, and the archive's checksum.
     integrity: String,
 }
 
@@ -33,7 +34,7 @@ pub(crate) fn ensure(root: &Path) -> Result<(), String> {
             continue;
         }
         fetch(&package, &folder).map_err(|sentence| {
-            format!("the tests need {}, which npm could not fetch: {sentence}", package.spec())
+            format!("the tests need {}, which could not be fetched: {sentence}", package.spec())
         })?;
     }
     Ok(())
@@ -49,6 +50,10 @@ fn fetch(package: &Package, folder: &Path) -> Result<(), String> {
         std::fs::remove_dir_all(&unfinished).map_err(because)?;
     }
     std::fs::create_dir_all(&unfinished).map_err(because)?;
+    if package.integrity.starts_with("sha256:") {
+        install(package, &unfinished, because)?;
+        return std::fs::rename(&unfinished, folder).map_err(because);
+    }
     let mut pack = Command::new("npm");
     pack.args(["pack", "--json", "--prefer-offline", "--ignore-scripts", "--fetch-retries=1"]);
     pack.arg("--loglevel=error").arg(package.spec()).current_dir(&unfinished);
@@ -57,6 +62,23 @@ fn fetch(package: &Package, folder: &Path) -> Result<(), String> {
     run::captured(Command::new("tar").arg("-xzf").arg(archive).current_dir(&unfinished))?;
     std::fs::rename(unfinished.join("package"), folder).map_err(because)?;
     std::fs::remove_dir_all(&unfinished).map_err(because)
+}
+
+/// Installs a wheel into a folder, if it is the one that was pinned: pip checks that.
+fn install(
+    package: &Package,
+    folder: &Path,
+    because: impl Fn(std::io::Error) -> String,
+) -> Result<(), String> {
+    let wanted = folder.join("wanted.txt");
+    let line = format!("{}=={} --hash={}\n", package.name, package.version, package.integrity);
+    std::fs::write(&wanted, line).map_err(because)?;
+    let mut pip = Command::new("/usr/bin/python3");
+    pip.args(["-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes", "--only-binary=:all:"]);
+    pip.args(["--disable-pip-version-check", "--root-user-action=ignore", "--target"]).arg(folder);
+    pip.arg("-r").arg(wanted);
+    println!("    $ {}", run::as_typed(&pip));
+    run::captured(&mut pip).map(drop)
 }
 
 impl Package {
@@ -121,7 +143,8 @@ mod tests {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         for pinned in PINNED {
             let package = Package::read(&root.join(pinned)).unwrap();
-            assert!(package.integrity.starts_with("sha512-"), "{pinned}");
+            let is_known = ["sha512-", "sha256:"].iter().any(|start| package.integrity.starts_with(start));
+            assert!(is_known, "{pinned}");
         }
     }
 }

@@ -63,6 +63,7 @@ const NEEDS: &[Need] = &[
     command(&["golang-go"], "go"),
     // Fetches those that are in no distribution: `judges.rs`.
     command(&["npm"], "npm"),
+    installed(&["python3-pip"]),
     // Real programs to record.
     command(&["sqlite3"], "sqlite3"),
     installed(&["libsqlite3-0"]),

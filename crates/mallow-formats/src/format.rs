@@ -1,9 +1,11 @@
 //! Which format a file has, by how it begins.
 
 use crate::gc_log;
-use crate::snapshot::python;
 use mallow_base::words;
 use std::fmt;
+
+/// How a heap that our own hook wrote begins, up to the version of its form.
+const PYTHON_HEAP_START: &[u8] = b"{\"mallow\":\"python-heap/";
 
 /// A kind of file that can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -151,7 +153,7 @@ impl Format {
         if bytes.starts_with(b"JAVA PROFILE 1.0.") {
             return Some(Format::Hprof);
         }
-        if bytes.trim_ascii_start().starts_with(python::START) {
+        if bytes.trim_ascii_start().starts_with(PYTHON_HEAP_START) {
             return Some(Format::PythonHeap);
         }
         if is_ruby_heap(bytes) {

@@ -32,7 +32,7 @@ pub struct HeldGrowth {
     pub after: Sum,
     /// One of them in the second, which is not in the first as far as that can be told.
     pub example: ObjectId,
-    /// `file:line` where most of those in the second were made for which that was traced, and how many.
+    /// `file:line` of whose objects there are the most more, of those for which that was traced, and how many more.
     pub site: Option<(String, u64)>,
 }
 
@@ -86,7 +86,7 @@ pub fn held_growth(before: Dominated<'_>, after: Dominated<'_>) -> Vec<HeldGrowt
     }
     let examples =
         examples(before, after, &mut groups.names, (&old.group_of, &new.group_of), &told, identity);
-    let sites = sites(after, &new.group_of, &told);
+    let sites = sites((before, &old.group_of), (after, &new.group_of), &told);
     let row = |group: u32| {
         let (class, holder) = groups.keys[group as usize];
         let (kind, class) = groups.names.name(class);
@@ -242,9 +242,28 @@ fn hands(
     hands
 }
 
-/// The line that made most of each group.
-fn sites(after: Dominated<'_>, group_of: &[u32], told: &[u32]) -> FxHashMap<u32, (String, u64)> {
-    let graph = &after.snapshot.graph;
+/// The line of which each group has the most objects more.
+fn sites(
+    before: (Dominated<'_>, &[u32]),
+    after: (Dominated<'_>, &[u32]),
+    told: &[u32],
+) -> FxHashMap<u32, (String, u64)> {
+    let old = by_site(before, told);
+    let mut most = FxHashMap::<u32, (u64, std::cmp::Reverse<(&str, u32)>)>::default();
+    for ((group, file, line), count) in by_site(after, told) {
+        let more = count.saturating_sub(old.get(&(group, file, line)).copied().unwrap_or(0));
+        let row = (more, std::cmp::Reverse((file, line)));
+        if more > 0 && most.get(&group).is_none_or(|known| row > *known) {
+            most.insert(group, row);
+        }
+    }
+    let named = |(group, (more, std::cmp::Reverse((file, line))))| (group, (format!("{file}:{line}"), more));
+    most.into_iter().map(named).collect()
+}
+
+/// How many objects of a group each line made: files are numbered differently in each snapshot, so it is their names.
+fn by_site<'a>((of, group_of): (Dominated<'a>, &[u32]), told: &[u32]) -> FxHashMap<(u32, &'a str, u32), u64> {
+    let graph = &of.snapshot.graph;
     let mut counts = FxHashMap::<(u32, crate::SiteId), u64>::default();
     for object in graph.objects() {
         let group = group_of[object.0 as usize];
@@ -252,16 +271,12 @@ fn sites(after: Dominated<'_>, group_of: &[u32], told: &[u32]) -> FxHashMap<u32,
             *counts.entry((group, site)).or_default() += 1;
         }
     }
-    let mut most = FxHashMap::<u32, (u64, std::cmp::Reverse<u32>)>::default();
+    let mut named = FxHashMap::default();
     for ((group, site), count) in counts {
-        let known = most.entry(group).or_default();
-        *known = (*known).max((count, std::cmp::Reverse(site.0)));
+        let site = graph.site(site);
+        *named.entry((group, graph.name(site.file), site.line)).or_default() += count;
     }
-    let named = most.into_iter().map(|(group, (count, std::cmp::Reverse(site)))| {
-        let site = graph.site(crate::SiteId(site));
-        (group, (format!("{}:{}", graph.name(site.file), site.line), count))
-    });
-    named.collect()
+    named
 }
 
 #[cfg(test)]

@@ -119,6 +119,21 @@ fn sessions_are_told_with_their_holder_and_line_and_not_their_names() {
 }
 
 #[test]
+fn the_line_is_that_of_the_growth_and_not_of_what_was_there() {
+    let mut before = server();
+    before.objects.iter_mut().filter(|object| object.1 == "Session").for_each(|object| object.4 = Some(10));
+    let mut after = before.clone();
+    for n in 0..3 {
+        after.session(4000 + 8 * n, 8, Some(12));
+    }
+    assert_eq!(growth(Runtime::Ruby, &before, &after)[0].site, Some(("app.rb:12".to_owned(), 3)));
+    // As many from each line as before, and one that was not traced: no line made more.
+    let mut after = before.clone();
+    after.session(5000, 8, None);
+    assert_eq!(growth(Runtime::Ruby, &before, &after)[0].site, None);
+}
+
+#[test]
 fn what_falls_or_is_held_by_nobody_is_not_told() {
     let (before, mut after) = (server(), server());
     after.objects.retain(|object| object.1 != "Entry");

@@ -12,9 +12,6 @@ use serde::Deserialize;
 use std::borrow::Cow;
 use std::io::{BufRead, BufReader};
 
-/// How a file begins, up to its version.
-pub(crate) const START: &[u8] = b"{\"mallow\":\"python-heap/";
-
 /// The version that is read.
 const VERSION: &str = "python-heap/1";
 

@@ -219,7 +219,7 @@ class _MallowWalk:
         return found, labels
 
     def walk(self, own):
-        """All objects, and how often others refer to each."""
+        """All objects, how often others refer to each, and where they are."""
         import gc
         import sys
 
@@ -253,7 +253,8 @@ class _MallowWalk:
                     things.append(one)
         # Without the list in which they were found, each is held once here.
         del things[:], thing, one, found
-        return kept, inward
+        seen -= hidden
+        return kept, inward, seen
 
     def unseen(self, kept, inward):
         """Objects that more hold than refer to them: calls of native code, the interpreter itself."""
@@ -288,15 +289,19 @@ def _mallow_size(thing, kind, about):
 def _mallow_heap(write, frames, redact):
     """Writes the lines. `frames` is what the parent's calls hold."""
     import gc
-    import json
     import sys
 
     gc.disable()
-    made_at = _mallow_trace()
     modules = [(name, module) for name, module in list(sys.modules.items()) if type(name) is str]
     walk = _MallowWalk()
     own = [frames, modules] + [pair for pair in modules] + [pair for pair in frames] + [pair[1] for pair in frames]
-    kept, inward = walk.walk(own)
+    kept, inward, seen = walk.walk(own)
+    unseen = walk.unseen(kept, inward)
+    inward.clear()
+    # What these import is not of the program, so it comes behind the walk.
+    import json
+
+    made_at = _mallow_trace()
     out = []
 
     def quoted(text):
@@ -322,9 +327,7 @@ def _mallow_heap(write, frames, redact):
     for name, values in frames:
         known.update(map(id, values))
         put('{"root":%s,"r":%s}' % (quoted(name), [id(value) for value in values]))
-    unseen = [key for key in walk.unseen(kept, inward) if key not in known]
-    put('{"root":"native code","r":%s}' % unseen)
-    inward.clear()
+    put('{"root":"native code","r":%s}' % [key for key in unseen if key not in known])
     if redact:
         walk.find_name_dicts(kept)
     sites, told = {}, set()
@@ -347,6 +350,11 @@ def _mallow_heap(write, frames, redact):
                 labels = walk.names(thing, kind, found)
             if redact and about.is_dict and id(thing) not in walk.name_dicts:
                 labels = None
+            if labels is not True and not all(id(one) in seen for one in found):
+                # It came behind the walk.
+                told_of = [at for at, one in enumerate(found) if id(one) in seen]
+                labels = labels and [labels[at] for at in told_of]
+                found = [found[at] for at in told_of]
             if found:
                 row += ',"r":%s' % [id(one) for one in found]
                 if labels is True:

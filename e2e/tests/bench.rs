@@ -122,6 +122,20 @@ fn allocations_are_exact_and_without_the_shells() {
 }
 
 #[test]
+fn what_cannot_be_recorded_is_timed_and_says_why() {
+    let workshop = Workshop::new("bench-static");
+    let nothing = nothing(&workshop);
+    let shown = bench(workshop.path(), &["-N", "-r", "2", &nothing]).well();
+    assert!(shown.stdout.contains("Allocations were not counted: cannot record"), "{shown}");
+    let words = ["-N", "-r", "2", "--explain", "--export-json", "out.json", &nothing, "sleep 0.01"];
+    let unexplained = bench(workshop.path(), &words).ended(Exit::Status(2));
+    assert!(unexplained.stdout.contains("2: sleep 0.01"), "{unexplained}");
+    assert!(unexplained.stderr.contains("static program"), "{unexplained}");
+    let _ = bench(workshop.path(), &["-N", "-r", "2", "--fail-on", "allocations>5", &nothing])
+        .ended(Exit::Status(3));
+}
+
+#[test]
 fn what_hyperfine_writes_is_written() {
     let workshop = Workshop::new("bench-hyperfine");
     let options = ["-r", "3", "-N", "-L", "n", "0.01,0.02", "--export-json"];

@@ -53,7 +53,7 @@ pub fn findings(session: &Session) -> Vec<Finding> {
         disturbances(&walls).into_iter().for_each(|it| add(Subject::Disturbed(it)));
         of_runs(&command.runs).into_iter().for_each(&mut add);
         if let Some(summary) = Summary::of(&walls) {
-            let switches = command.runs.iter().map(|run| run.involuntary_switches).sum::<u64>() as f64
+            let switches = command.runs.iter().map(|run| run.involuntary_switches as f64).sum::<f64>()
                 / command.runs.len() as f64;
             if switches > SWITCHES_PER_RUN + SWITCHES_PER_SECOND * summary.median / 1e9 {
                 add(Subject::Busy(switches));

@@ -65,13 +65,13 @@ impl Metric {
     pub fn of_run(self, run: &Run, events: &[String]) -> Option<f64> {
         let value = match self {
             Metric::Wall => run.wall_ns,
-            Metric::Cpu => run.user_ns + run.system_ns,
+            Metric::Cpu => run.user_ns.saturating_add(run.system_ns),
             Metric::User => run.user_ns,
             Metric::System => run.system_ns,
             // The kernel counts pages in batches of some dozen for each processor: it tells 0 of a command of a few.
             Metric::PeakRss => Some(run.peak_rss_bytes).filter(|bytes| *bytes > 0)?,
-            Metric::PageFaults => run.minor_faults + run.major_faults,
-            Metric::ContextSwitches => run.voluntary_switches + run.involuntary_switches,
+            Metric::PageFaults => run.minor_faults.saturating_add(run.major_faults),
+            Metric::ContextSwitches => run.voluntary_switches.saturating_add(run.involuntary_switches),
             event => {
                 let at = events.iter().position(|name| Some(name.as_str()) == event.event())?;
                 return run.events.get(at).copied().flatten().map(|count| count.value);

@@ -145,7 +145,7 @@ impl RunEnd {
     pub fn code(self) -> i32 {
         match self {
             RunEnd::Status(status) => status,
-            RunEnd::Signal(signal) => 128 + signal,
+            RunEnd::Signal(signal) => signal.saturating_add(128),
         }
     }
 }

@@ -31,9 +31,13 @@ pub(crate) fn run(low: &LowBench) -> Result<u8, Failure> {
     if failure.is_none() && !bench.is_interrupted() {
         failure = bench.recorded(&mut session, preload::LIBRARY).err();
     }
-    let mut explained = None;
+    let (mut explained, mut reason) = (None, None);
     if failure.is_none() && !bench.is_interrupted() && (low.explain || low.flamegraph.is_some()) {
-        explained = Some(explain::explain(&bench, &plan, &session)?);
+        match explain::explain(&bench, &plan, &session) {
+            Ok(profiles) => explained = Some(profiles),
+            // What was measured is shown all the same.
+            Err(error) => reason = Some(error),
+        }
     }
     if bench.is_interrupted() {
         session.stop = Stop::Interrupted;
@@ -48,10 +52,10 @@ pub(crate) fn run(low: &LowBench) -> Result<u8, Failure> {
     let page = Page { session: &session, unit: low.time_unit, limits: &rows, is_explained };
     show(low, &page, baseline.as_ref(), explained.as_ref())?;
     outputs.write(low, &page, explained.as_ref())?;
-    for error in failure.iter().chain(&cleanup) {
-        output::tell(&format!("mallow: {error}.\n"));
-    }
-    Ok(code(&session, &rows, failure.is_some() || cleanup.is_some()))
+    let failures = failure.into_iter().chain(cleanup).map(Failure::from).chain(reason);
+    let sentences: Vec<String> = failures.map(|failure| failure.sentence().to_owned()).collect();
+    sentences.iter().for_each(|sentence| output::tell(&format!("mallow: {sentence}\n")));
+    Ok(code(&session, &rows, !sentences.is_empty()))
 }
 
 /// Nothing was measured: there is no result to show.

@@ -25,11 +25,6 @@ pub(super) struct Explained {
 
 /// Records each command once.
 pub(super) fn explain(bench: &Bench<'_>, plan: &Plan, session: &Session) -> Result<Explained, Failure> {
-    if plan.commands.len() < 2 {
-        return Err(Failure::new(
-            "--explain and --flamegraph show what differs between two commands, and there is one; `mallow record` shows what one does.",
-        ));
-    }
     let folder = tempfile::tempdir()?;
     let mut profiles = Vec::new();
     for index in 0..plan.commands.len() {

@@ -14,6 +14,11 @@ const COUNTERS: [&str; 4] = ["task-clock", "context-switches", "cpu-migrations",
 /// The plan.
 pub(super) fn plan(low: &LowBench) -> Result<Plan, Failure> {
     let commands = commands(low)?;
+    if commands.len() < 2 && (low.explain || low.flamegraph.is_some()) {
+        return Err(Failure::new(
+            "--explain and --flamegraph show what differs between two commands, and there is one; `mallow record` shows what one does.",
+        ));
+    }
     let order = low.order.unwrap_or_else(|| order(&commands));
     Ok(Plan {
         runs: runs(low)?,

@@ -123,6 +123,7 @@ fn what_makes_no_sense_is_refused() {
         &["--fail-on", "wall>3%", "a"],
         &["--threshold", "x", "a"],
         &["-D", "1", "a"],
+        &["--explain", "a"],
     ] {
         assert!(planned(line).is_err(), "{line:?}");
     }

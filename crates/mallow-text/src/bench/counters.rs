@@ -24,7 +24,7 @@ fn wall_ns(command: &BenchCommand) -> Option<Summary> {
 /// Time on a processor: as an event counted it, or as the end of the process told it.
 fn cpu_ns(session: &Session, command: &BenchCommand) -> Option<f64> {
     let told = || {
-        let times = command.runs.iter().map(|run| (run.user_ns + run.system_ns) as f64);
+        let times = command.runs.iter().map(|run| run.user_ns.saturating_add(run.system_ns) as f64);
         Summary::of(&Vec::from_iter(times)).map(|summary| summary.mean)
     };
     mean(session, command, "task-clock").or_else(told)

@@ -116,6 +116,18 @@ fn a_leak_of_ruby_objects_is_told_with_its_line_and_its_holder() {
         run::finish(run::mallow().arg("heap").args(limits).current_dir(folder)).ended(e2e::Exit::Status(1));
     assert!(checked.stdout.contains("FAILED  Session has 420 objects"), "{checked}");
     assert!(checked.stdout.contains("UNKNOWN Sesion: the dump knows no class Sesion"), "{checked}");
+    is_counted_alike("after.json", folder);
+}
+
+/// The page with `--histogram` has the classes of the whole page.
+fn is_counted_alike(dump: &str, folder: &Path) {
+    let (whole, counted) = (page(&[dump, "--sort", "bytes"], folder), page(&[dump, "--histogram"], folder));
+    let rows = |page: &Value| {
+        let row = |row: &Value| ["name", "kind", "objects", "bytes"].map(|key| row[key].to_string());
+        page["classes"].as_array().unwrap().iter().map(row).collect::<Vec<_>>()
+    };
+    assert_eq!(rows(&counted), rows(&whole));
+    assert_eq!((&counted["objects"], &counted["bytes"]), (&whole["objects"], &whole["bytes"]));
 }
 
 /// Each line of a dump, by a parser of JSON.

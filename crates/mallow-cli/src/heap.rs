@@ -29,6 +29,9 @@ pub(crate) fn run(low: &LowHeap) -> Result<u8, Failure> {
 
 fn report(low: &LowHeapReport) -> Result<u8, Failure> {
     let file = low.file.as_deref().ok_or_else(|| Failure::new("which snapshot? Write mallow heap DUMP."))?;
+    if low.histogram {
+        return histogram(low, file);
+    }
     let heap = open(file)?;
     if let Some(path) = &low.flamegraph {
         return draw(&heap, file, path, low.force);
@@ -56,6 +59,14 @@ fn report(low: &LowHeapReport) -> Result<u8, Failure> {
             show(json.then(|| mallow_json::heap::report(&page)), || text::report(&page, limit, style))
         }
     }
+}
+
+fn histogram(low: &LowHeapReport, file: &Path) -> Result<u8, Failure> {
+    let page = mallow_query::heap::histogram(file, low.sort)?;
+    warn(file, &page.warnings);
+    let style = terminal::style(&std::io::stdout());
+    let json = low.rows.json.then(|| mallow_json::heap::histogram(&page));
+    show(json, || text::histogram(&page, low.rows.limit, style))
 }
 
 fn draw(heap: &HeapFile, file: &Path, path: &Path, force: bool) -> Result<u8, Failure> {

@@ -6,7 +6,7 @@ use crate::import;
 use crate::snapshot;
 use crate::source::Source;
 use crate::{Format, ImportError, Imported, Kind};
-use mallow_heapsnap::Snapshot;
+use mallow_heapsnap::{Histogram, Snapshot};
 use mallow_profile::ReallocAttribution;
 use std::path::Path;
 
@@ -66,6 +66,15 @@ pub fn open_profile(path: &Path, attribution: ReallocAttribution) -> Result<(For
 pub fn open_snapshot(path: &Path) -> Result<(Format, Snapshot), ImportError> {
     let (source, format) = recognised(path)?;
     Ok((format, snapshot::of_source(source, format, || Source::of_file(path))?))
+}
+
+/// Counts the objects of each class in a snapshot of a heap. A file of another kind is refused before it is read.
+///
+/// # Errors
+/// See [`ImportError`].
+pub fn open_histogram(path: &Path) -> Result<(Format, Histogram), ImportError> {
+    let (source, format) = recognised(path)?;
+    Ok((format, snapshot::histogram(source, format, || Source::of_file(path))?))
 }
 
 /// Opens a log of Ruby's collector. A file of another kind is refused before it is read.

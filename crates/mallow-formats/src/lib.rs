@@ -22,7 +22,7 @@ mod snapshot;
 mod source;
 pub mod stackdiff;
 
-pub use document::{Document, format_of, open, open_gc_log, open_profile, open_snapshot};
+pub use document::{Document, format_of, open, open_gc_log, open_histogram, open_profile, open_snapshot};
 pub use error::{ImportError, Position};
 pub use format::{Format, Kind};
 pub use import::read_as;

@@ -8,7 +8,7 @@ pub(crate) mod v8;
 
 use crate::source::Source;
 use crate::{Format, ImportError};
-use mallow_heapsnap::Snapshot;
+use mallow_heapsnap::{Histogram, Snapshot};
 use std::io;
 
 /// Reads a snapshot that somebody holds in memory, in a known format.
@@ -17,6 +17,18 @@ use std::io;
 /// See [`ImportError`].
 pub fn read_snapshot_as(bytes: &[u8], format: Format) -> Result<Snapshot, ImportError> {
     of_source(Source::of_bytes(bytes)?, format, || Source::of_bytes(bytes))
+}
+
+/// Counts the objects of each class. A format that can is read no further than that takes.
+pub(crate) fn histogram<'a>(
+    source: Source<'a>,
+    format: Format,
+    open: impl Fn() -> io::Result<Source<'a>> + Sync,
+) -> Result<Histogram, ImportError> {
+    match format {
+        Format::Hprof => hprof::histogram(open),
+        _ => Ok(Histogram::of(&of_source(source, format, open)?)),
+    }
 }
 
 /// Reads a snapshot, by opening it again if need be; a file of another kind is refused.

@@ -253,22 +253,6 @@ fn sum(graph: &Graph) -> Sum {
     sum
 }
 
-/// The sums of each class of a graph, by kind and name.
-pub(crate) fn class_sums(graph: &Graph) -> FxHashMap<(String, String), Sum> {
-    let mut by_class = vec![Sum::default(); graph.classes().len()];
-    graph
-        .objects()
-        .for_each(|object| by_class[graph.class_of(object).0 as usize].add(graph.size_bytes(object)));
-    let mut sums = FxHashMap::<_, Sum>::default();
-    for (class, sum) in graph.classes().iter().zip(by_class) {
-        let key = (graph.name(class.kind.0).to_owned(), graph.name(class.name).to_owned());
-        let all = sums.entry(key).or_default();
-        all.objects += sum.objects;
-        all.bytes = all.bytes.saturating_add(sum.bytes);
-    }
-    sums
-}
-
 fn class_changes(
     before: &Graph,
     after: &Graph,

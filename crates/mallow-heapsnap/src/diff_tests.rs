@@ -1,6 +1,7 @@
 //! Objects that stay, go, come, grow and take each other's place.
 
 use super::*;
+use crate::Histogram;
 use crate::growth::Growth;
 use crate::{Class, ClassId, DuplicateStrings, GraphParts, KindId, Names};
 
@@ -71,7 +72,7 @@ fn with_a_third_snapshot_only_what_stays_is_new() {
     let three = diff(&before, &after, Some(&later));
     assert_eq!((new_of(&three), three.new_sum.bytes), (vec![("B", 1, 30)], 30));
     let mut growth = Growth::default();
-    [&before, &after, &later].iter().for_each(|graph| growth.add(graph));
+    [&before, &after, &later].iter().for_each(|graph| growth.add(&Histogram::of(graph)));
     let classes = growth.finish().classes;
     let of = |name: &str| classes.iter().find(|class| class.name == name).unwrap();
     assert_eq!((&of("B").objects[..], &of("C").bytes[..]), (&[0, 2, 1][..], &[0, 0, 50][..]));
@@ -98,9 +99,9 @@ fn a_part_of_a_heap_makes_no_whole_comparison() {
         assert!(!diff(&whole, &part, None).is_complete);
         assert!(!diff(&whole, &whole, Some(&part)).is_complete);
         let mut growth = Growth::default();
-        growth.add(&whole);
+        growth.add(&Histogram::of(&whole));
         assert!(growth.clone().finish().is_complete);
-        growth.add(&part);
+        growth.add(&Histogram::of(&part));
         assert!(!growth.finish().is_complete);
     }
 }

@@ -1,7 +1,6 @@
 //! Which classes grow over a series of snapshots.
 
-use crate::Snapshot;
-use crate::diff::class_sums;
+use crate::Histogram;
 use rustc_hash::FxHashMap;
 
 /// A class in each of some snapshots.
@@ -41,7 +40,7 @@ pub struct HeapGrowth {
     pub is_complete: bool,
 }
 
-/// Collects the sums of snapshots, so that only one of them has to be in memory at a time.
+/// Collects the classes of snapshots, one at a time.
 #[derive(Clone, Debug, Default)]
 pub struct Growth {
     snapshots: usize,
@@ -51,9 +50,10 @@ pub struct Growth {
 
 impl Growth {
     /// Takes the next snapshot in.
-    pub fn add(&mut self, snapshot: &Snapshot) {
-        self.parts += usize::from(!snapshot.is_whole());
-        for (key, sum) in class_sums(&snapshot.graph) {
+    pub fn add(&mut self, snapshot: &Histogram) {
+        self.parts += usize::from(!snapshot.is_whole);
+        for (kind, name, sum) in snapshot.classes() {
+            let key = (kind.to_owned(), name.to_owned());
             let (objects, bytes) = self.classes.entry(key).or_default();
             objects.resize(self.snapshots, 0);
             bytes.resize(self.snapshots, 0);

@@ -13,6 +13,7 @@
 //! - [`Snapshot`]: the graph with what else its file told.
 //! - [`Totals`]: sums by kind, class, site and generation.
 //! - [`Paths`], [`referrers`]: why an object is alive.
+//! - [`Histogram`]: how many objects each class has, for which no graph is needed.
 //! - [`diff()`], [`Growth`]: what changed between snapshots; [`held_growth`]: who holds what grew.
 
 mod address_index;
@@ -22,6 +23,7 @@ mod dominators;
 mod graph;
 mod growth;
 mod held;
+mod histogram;
 mod names;
 mod paths;
 mod sizes;
@@ -37,6 +39,7 @@ pub use graph::{
 };
 pub use growth::{ClassSeries, Growth, HeapGrowth};
 pub use held::{Dominated, HeldGrowth, held_growth};
+pub use histogram::Histogram;
 pub use names::{NameId, Names};
 pub use paths::{Paths, Referrer, referrers};
 pub use sizes::Sizes;

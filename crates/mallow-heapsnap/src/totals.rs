@@ -99,7 +99,8 @@ pub fn generation_sums(graph: &Graph) -> Vec<Group<Option<Generation>>> {
 }
 
 impl Sum {
-    pub(crate) fn add(&mut self, bytes: u64) {
+    /// Counts an object.
+    pub fn add(&mut self, bytes: u64) {
         self.objects += 1;
         self.bytes = self.bytes.saturating_add(bytes);
     }

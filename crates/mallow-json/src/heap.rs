@@ -2,7 +2,7 @@
 
 use mallow_view::heap::{
     ClassReport, Explanation, FieldRow, GroupRow, HeapDiff, HeapGrowth, HeapOutcome, HeapReport, HeldRow,
-    Identity, LimitKind, NewObjects, ObjectReport, ObjectRow, Part, Sum,
+    HistogramReport, Identity, LimitKind, NewObjects, ObjectReport, ObjectRow, Part, Sum,
 };
 use serde_json::{Value, json};
 
@@ -34,6 +34,23 @@ pub fn report(report: &HeapReport) -> Value {
         "string_contents": report.string_contents,
         "strings_wasted_bytes": report.strings_wasted_bytes,
         "strings_uncompared": report.strings_uncompared,
+        "notes": report.notes,
+        "warnings": report.warnings,
+    })
+}
+
+/// The classes of a heap.
+pub fn histogram(report: &HistogramReport) -> Value {
+    json!({
+        "schema": "mallow.heap-histogram/1",
+        "file": report.file,
+        "format": report.format,
+        "objects": report.all.objects,
+        "bytes": report.all.bytes,
+        "classes": report.classes.iter().map(|row| {
+            let Sum { objects, bytes, .. } = row.sum;
+            json!({ "name": row.name, "kind": row.kind, "objects": objects, "bytes": bytes })
+        }).collect::<Vec<_>>(),
         "notes": report.notes,
         "warnings": report.warnings,
     })

@@ -9,7 +9,7 @@ use mallow_heapsnap::{
 };
 use mallow_view::heap::{
     self, ClassReport, GenerationRow, Generations, HeapLimit, HeapOutcome, HeapReport, HeldRow,
-    ManagedMemory, ObjectReport, Order,
+    HistogramReport, ManagedMemory, ObjectReport, Order,
 };
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
@@ -31,11 +31,20 @@ pub struct HeapFile {
 pub fn growth(paths: &[PathBuf], mut warn: impl FnMut(&Path, &[String])) -> Result<HeapGrowth, Failure> {
     let mut growth = Growth::default();
     for path in paths {
-        let (_, snapshot) = mallow_formats::open_snapshot(path).map_err(|error| refused(path, &error))?;
-        warn(path, &snapshot.warnings);
-        growth.add(&snapshot);
+        let (_, histogram) = mallow_formats::open_histogram(path).map_err(|error| refused(path, &error))?;
+        warn(path, &histogram.warnings);
+        growth.add(&histogram);
     }
     Ok(growth.finish())
+}
+
+/// The page of a heap's classes, for which the file is read no further than that takes.
+///
+/// # Errors
+/// It cannot be read, or is no snapshot of a heap.
+pub fn histogram(path: &Path, order: Order) -> Result<HistogramReport, Failure> {
+    let (format, histogram) = mallow_formats::open_histogram(path).map_err(|error| refused(path, &error))?;
+    Ok(heap::histogram_report(&path.display().to_string(), format.name(), &histogram, order))
 }
 
 impl HeapFile {

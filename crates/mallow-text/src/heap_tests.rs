@@ -6,8 +6,9 @@ use insta::assert_snapshot;
 use mallow_base::Frame;
 use mallow_view::heap::{
     ClassChange, ClassReport, ClassSeries, Explanation, FieldRow, GenerationRow, Generations, GroupRow,
-    Grown, HeapDiff, HeapGrowth, HeapLimit, HeapOutcome, HeapReport, HeldGrowth, HeldRow, Identity,
-    LimitKind, NativeRow, NewObjects, ObjectId, ObjectReport, ObjectRow, Part, PartRow, StringRow, Sum,
+    Grown, HeapDiff, HeapGrowth, HeapLimit, HeapOutcome, HeapReport, HeldGrowth, HeldRow, HistogramReport,
+    Identity, LimitKind, NativeRow, NewObjects, ObjectId, ObjectReport, ObjectRow, Part, PartRow, StringRow,
+    Sum,
 };
 
 const MIB: u64 = 1 << 20;
@@ -95,6 +96,13 @@ fn object_page() -> ObjectReport {
 #[test]
 fn a_heap() {
     assert_snapshot!(report(&heap(), 2, Style::PLAIN));
+}
+
+#[test]
+fn the_classes_of_a_heap() {
+    let HeapReport { file, format, all, classes, notes, .. } = heap();
+    let report = HistogramReport { file, format, all, classes, warnings: Vec::new(), notes };
+    assert_snapshot!(histogram(&report, 2, Style::PLAIN));
 }
 
 #[test]

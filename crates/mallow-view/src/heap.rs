@@ -2,6 +2,7 @@
 
 mod explain;
 mod held;
+mod histogram;
 mod limits;
 mod object;
 mod report;
@@ -13,6 +14,7 @@ pub use mallow_heapsnap::{
 
 pub use explain::{Explanation, ManagedMemory, Moment, NativeRow, Part, PartRow, explain, native_rows};
 pub use held::{HeldRow, held_rows};
+pub use histogram::{HistogramReport, histogram_report};
 pub use limits::{HeapLimit, HeapOutcome, LimitKind, judge};
 pub use object::{ClassReport, FieldRow, ObjectReport, class_report, object_report};
 pub use report::{

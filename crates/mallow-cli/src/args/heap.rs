@@ -43,6 +43,9 @@ pub(crate) struct LowHeapReport {
     /// Print the flame graph's stacks: classes from the roots inwards, and bytes
     #[arg(long, conflicts_with_all = ["object", "class", "json", "flamegraph"])]
     pub(crate) folded: bool,
+    /// Only count the objects of each class, which is faster and takes less memory
+    #[arg(long, conflicts_with_all = ["object", "class", "flamegraph", "folded", "compat"])]
+    pub(crate) histogram: bool,
     /// Print what another tool prints, for scripts that read it
     #[arg(long, value_name = "TOOL", conflicts_with_all = ["object", "class", "json"])]
     pub(crate) compat: Option<LowHeapTool>,

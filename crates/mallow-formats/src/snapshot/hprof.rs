@@ -24,7 +24,7 @@ use crate::ImportError;
 use crate::source::Source;
 use blocks::with_bytes;
 use faults::Faults;
-use mallow_heapsnap::{AddressIndex, Names, Snapshot};
+use mallow_heapsnap::{AddressIndex, Histogram, Names, Snapshot};
 use plans::Planner;
 use references::{Edges, Extracted, Extractor};
 use std::io;
@@ -44,6 +44,17 @@ pub(crate) fn read<'a>(open: impl Fn() -> io::Result<Source<'a>> + Sync) -> Resu
     let (index, doubles) = AddressIndex::new(&survey.ids);
     let (edges, extracted) = references(&open, &survey, &index)?;
     Ok(assemble::assemble(survey, index, edges, extracted, faults.sentences(), doubles as u64))
+}
+
+/// Counts a dump's objects by class. That takes one reading, and nothing of what the objects hold.
+///
+/// # Errors
+/// See [`read`].
+pub(crate) fn histogram<'a>(
+    open: impl Fn() -> io::Result<Source<'a>> + Sync,
+) -> Result<Histogram, ImportError> {
+    let (survey, faults) = survey(&open)?;
+    Ok(assemble::histogram(&survey, faults.sentences()))
 }
 
 fn survey<'a>(open: &(impl Fn() -> io::Result<Source<'a>> + Sync)) -> Result<(Survey, Faults), ImportError> {

@@ -1,8 +1,9 @@
 //! Dumps written by hand: both widths of ids, Android's tags, every damage.
 
 use super::records::{BYTE, CHAR, INT, LONG, OBJECT};
+use crate::source::Source;
 use crate::{Format, read_snapshot_as};
-use mallow_heapsnap::{DominatorTree, EdgeLabel, Graph, ObjectId, Snapshot};
+use mallow_heapsnap::{DominatorTree, EdgeLabel, Graph, Histogram, ObjectId, Snapshot, Sum};
 
 /// Writes a dump.
 struct Dump {
@@ -400,6 +401,26 @@ fn sites_are_those_of_traces_with_frames() {
     assert_eq!((graph.name(site.file), site.line), ("com/example/Session.java", 42));
 }
 
+/// The histogram of one reading is that of the whole snapshot, and says nothing that the snapshot does not.
+fn is_counted_alike(bytes: &[u8], snapshot: &Snapshot) {
+    let counted = super::histogram(|| Source::of_bytes(bytes)).unwrap();
+    let of = |histogram: &Histogram| {
+        let owned =
+            |(kind, name, sum): (&str, &str, Sum)| (kind.to_owned(), name.to_owned(), sum.objects, sum.bytes);
+        let mut classes: Vec<_> = histogram.classes().map(owned).collect();
+        classes.sort();
+        classes
+    };
+    assert_eq!(of(&counted), of(&Histogram::of(snapshot)));
+    assert!(
+        counted.warnings.iter().all(|warning| snapshot.warnings.contains(warning)),
+        "{:?}",
+        counted.warnings
+    );
+    assert!(counted.is_whole || !snapshot.is_whole());
+    assert!(snapshot.notes.starts_with(&counted.notes), "{:?}", counted.notes);
+}
+
 #[test]
 fn a_dump_may_end_anywhere() {
     let all = whole(8).bytes;
@@ -412,6 +433,7 @@ fn a_dump_may_end_anywhere() {
                 let read = snapshot.graph.len();
                 assert!(read >= most && read <= objects, "{len}");
                 most = read;
+                is_counted_alike(&all[..len], &snapshot);
                 let _ = DominatorTree::new(&snapshot.graph);
             }
         }
@@ -428,6 +450,7 @@ fn any_byte_may_be_another() {
             let mut bytes = all.clone();
             bytes[at] = value;
             let snapshot = read_snapshot_as(&bytes, Format::Hprof).unwrap();
+            is_counted_alike(&bytes, &snapshot);
             let _ = DominatorTree::new(&snapshot.graph);
         }
     }

@@ -177,7 +177,7 @@ pub fn heap_report(
     }
 }
 
-fn ordered(mut rows: Vec<GroupRow>, order: Order) -> Vec<GroupRow> {
+pub(super) fn ordered(mut rows: Vec<GroupRow>, order: Order) -> Vec<GroupRow> {
     rows.sort_by(|a, b| {
         let by = |row: &GroupRow| (order.of(&row.sum), row.sum.bytes, row.sum.objects);
         by(b).cmp(&by(a)).then_with(|| (&a.name, &a.kind).cmp(&(&b.name, &b.kind)))

@@ -8,8 +8,8 @@ use super::references::{Edges, Extracted};
 use super::survey::{Chosen, MIRROR, OBJECTS, Survey};
 use mallow_base::{Count, Percent};
 use mallow_heapsnap::{
-    AddressIndex, Class, ClassId, DuplicateStrings, EdgeLabel, Graph, GraphParts, KindId, Names, ObjectId,
-    Root, Runtime, Site, Snapshot,
+    AddressIndex, Class, ClassId, DuplicateStrings, EdgeLabel, Graph, GraphParts, Histogram, KindId, Names,
+    ObjectId, Root, Runtime, Site, Snapshot, Sum,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -45,15 +45,8 @@ pub(super) fn assemble(
         .map(|(object, class)| (*object, names.intern(&survey.class_name(*class))))
         .collect();
     (parts.site_of, parts.sites) = sites(&survey, &mut names);
-    warn_of_references(&edges, odd, survey.left_out, &mut warnings);
-    let unknown = of_unknown_classes(&survey);
-    warn(
-        &mut warnings,
-        unknown,
-        "object is",
-        "objects are",
-        "of a class that the file does not describe: it is shown without references, and its size is a guess",
-    );
+    warn_of_references(&edges, odd, &mut warnings);
+    warn_of_objects(&survey, &mut warnings);
     let Survey { ids, class_of, .. } = survey;
     parts.class_of = class_of.into_iter().map(|class| class_ids[(class & !OBJECTS) as usize]).collect();
     parts.ids = ids;
@@ -65,6 +58,28 @@ pub(super) fn assemble(
     parts.names = names;
     let graph = Graph::new(Runtime::Jvm, parts);
     Snapshot { graph, strings, other_lines: 0, slot_bytes: None, is_partial, warnings, notes }
+}
+
+/// Counts the objects of each class.
+pub(super) fn histogram(survey: &Survey, mut warnings: Vec<String>) -> Histogram {
+    warn_of_objects(survey, &mut warnings);
+    let chosen = survey.layout();
+    let mut parts = GraphParts::default();
+    survey.sizes(&chosen.layout, &mut parts);
+    let mut names = Names::default();
+    let (class_ids, classes) = classes(survey, &mut names);
+    let mut sums = vec![Sum::default(); classes.len()];
+    for (object, class) in survey.class_of.iter().enumerate() {
+        sums[class_ids[(class & !OBJECTS) as usize].0 as usize].add(parts.sizes.get(object));
+    }
+    let mut histogram = Histogram::default();
+    histogram.is_whole = warnings.is_empty();
+    histogram.warnings = warnings;
+    histogram.notes = vec![layout_note(&chosen)];
+    for (class, sum) in classes.iter().zip(sums) {
+        histogram.add(names.get(class.kind.0), names.get(class.name), sum);
+    }
+    histogram
 }
 
 /// The graph's class of each number, and the classes. Arrays of primitive types have a class even if it is not in the file.
@@ -193,7 +208,24 @@ fn of_unknown_classes(survey: &Survey) -> u64 {
     survey.class_of.iter().filter(|class| is_unknown[(**class & !OBJECTS) as usize]).count() as u64
 }
 
-fn warn_of_references(edges: &Edges, odd: u64, left_out: u64, warnings: &mut Vec<String>) {
+fn warn_of_objects(survey: &Survey, warnings: &mut Vec<String>) {
+    warn(
+        warnings,
+        survey.left_out,
+        "object is",
+        "objects are",
+        "left out: there are more than 2,147,483,646",
+    );
+    warn(
+        warnings,
+        of_unknown_classes(survey),
+        "object is",
+        "objects are",
+        "of a class that the file does not describe: it is shown without references, and its size is a guess",
+    );
+}
+
+fn warn_of_references(edges: &Edges, odd: u64, warnings: &mut Vec<String>) {
     warn(
         warnings,
         odd,
@@ -201,7 +233,6 @@ fn warn_of_references(edges: &Edges, odd: u64, left_out: u64, warnings: &mut Vec
         "objects have",
         "more or fewer bytes than the fields of its class: it is read as far as they fit",
     );
-    warn(warnings, left_out, "object is", "objects are", "left out: there are more than 2,147,483,646");
     warn(
         warnings,
         edges.left_out,
@@ -219,8 +250,8 @@ fn warn(warnings: &mut Vec<String>, count: u64, one: &str, many: &str, what: &st
     }
 }
 
-/// What the figures rest on.
-fn notes(chosen: &Chosen, dangling: u64) -> Vec<String> {
+/// Which layout the sizes are of.
+fn layout_note(chosen: &Chosen) -> String {
     let Layout { reference_bytes, header_bytes, alignment, .. } = chosen.layout;
     let reason = match chosen.neighbours {
         Some((touching, of)) => {
@@ -231,11 +262,16 @@ fn notes(chosen: &Chosen, dangling: u64) -> Vec<String> {
         }
         None => "assumed, as too few objects lie side by side to tell".to_owned(),
     };
+    format!(
+        "Sizes are those of references of {reference_bytes} bytes, headers of {header_bytes} and an alignment of {alignment}: {reason}. \
+         The file does not tell."
+    )
+}
+
+/// What the figures rest on.
+fn notes(chosen: &Chosen, dangling: u64) -> Vec<String> {
     let mut notes = vec![
-        format!(
-            "Sizes are those of references of {reference_bytes} bytes, headers of {header_bytes} and an alignment of {alignment}: {reason}. \
-             The file does not tell."
-        ),
+        layout_note(chosen),
         "Weak, phantom and final references do not retain. Soft ones do: a JVM clears them only when memory runs short.".to_owned(),
         "What no root reaches is not garbage for that reason: a JVM also holds objects by handles that it does not write.".to_owned(),
     ];

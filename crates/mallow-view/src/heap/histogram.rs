@@ -1,0 +1,41 @@
+//! The classes of a heap with their own bytes alone.
+
+use super::report::{GroupRow, Order, ordered};
+use mallow_heapsnap::{Histogram, Sum};
+
+/// The classes of a heap.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HistogramReport {
+    /// The file.
+    pub file: String,
+    /// What people call such a file.
+    pub format: String,
+    /// All objects; nothing of what is retained.
+    pub all: Sum,
+    /// By class.
+    pub classes: Vec<GroupRow>,
+    /// What was wrong with the file.
+    pub warnings: Vec<String>,
+    /// What the figures rest on.
+    pub notes: Vec<String>,
+}
+
+/// The rows of a histogram, all of them: classes without objects are none.
+pub fn histogram_report(file: &str, format: &str, histogram: &Histogram, order: Order) -> HistogramReport {
+    let row =
+        |(kind, name, sum): (&str, &str, Sum)| GroupRow { name: name.to_owned(), kind: kind.to_owned(), sum };
+    let classes: Vec<GroupRow> = histogram.classes().filter(|(_, _, sum)| sum.objects > 0).map(row).collect();
+    let mut all = Sum::default();
+    for row in &classes {
+        all.objects += row.sum.objects;
+        all.bytes = all.bytes.saturating_add(row.sum.bytes);
+    }
+    HistogramReport {
+        file: file.to_owned(),
+        format: format.to_owned(),
+        all,
+        classes: ordered(classes, order),
+        warnings: histogram.warnings.clone(),
+        notes: histogram.notes.clone(),
+    }
+}

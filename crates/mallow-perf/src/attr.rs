@@ -1,0 +1,176 @@
+//! The events: what makes samples, what a sample holds, and which records come beside them.
+
+use crate::error::{PerfError, refused};
+use linux_perf_event_reader::{
+    BranchSampleFormat, Endianness, ReadFormat, RecordIdParseInfo, RecordParseInfo, SampleFormat,
+};
+use perf_event_open_sys as sys;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use sys::bindings::{self, perf_event_attr};
+
+/// Registers that unwinding begins with, by the kernel's numbers: frame pointer, stack pointer, instruction pointer.
+const REGISTERS: u64 = 1 << 6 | 1 << 7 | 1 << 8;
+/// What a sample holds, in the kernel's names.
+const SAMPLE: u64 = (bindings::PERF_SAMPLE_IP
+    | bindings::PERF_SAMPLE_TID
+    | bindings::PERF_SAMPLE_TIME
+    | bindings::PERF_SAMPLE_PERIOD
+    | bindings::PERF_SAMPLE_REGS_USER
+    | bindings::PERF_SAMPLE_STACK_USER) as u64;
+
+/// What makes samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// The processor's cycles, counted by its hardware.
+    Cycles,
+    /// The kernel's timer, where there is no such hardware, as in most virtual machines.
+    CpuClock,
+}
+
+impl Source {
+    /// perf's name for it.
+    pub fn event(self) -> &'static str {
+        match self {
+            Source::Cycles => "cycles",
+            Source::CpuClock => "cpu-clock",
+        }
+    }
+}
+
+/// What is wanted of each event.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted {
+    pub(crate) frequency_hz: u64,
+    pub(crate) stack_bytes: u32,
+    /// Sampling begins when the process executes a program.
+    pub(crate) on_exec: bool,
+    /// A reader is woken when so many bytes wait.
+    pub(crate) wake_bytes: u32,
+}
+
+/// What could be had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Granted {
+    pub(crate) source: Source,
+    pub(crate) kernel_seen: bool,
+}
+
+/// An event of one processor.
+#[derive(Debug)]
+pub(crate) struct Event {
+    pub(crate) file: OwnedFd,
+}
+
+fn attributes(wanted: Wanted, granted: Granted) -> perf_event_attr {
+    let mut attr = perf_event_attr { size: size_of::<perf_event_attr>() as u32, ..Default::default() };
+    (attr.type_, attr.config) = match granted.source {
+        Source::Cycles => (bindings::PERF_TYPE_HARDWARE, u64::from(bindings::PERF_COUNT_HW_CPU_CYCLES)),
+        Source::CpuClock => (bindings::PERF_TYPE_SOFTWARE, u64::from(bindings::PERF_COUNT_SW_CPU_CLOCK)),
+    };
+    attr.set_freq(1);
+    attr.__bindgen_anon_1.sample_freq = wanted.frequency_hz;
+    attr.sample_type = SAMPLE;
+    attr.sample_regs_user = REGISTERS;
+    attr.sample_stack_user = wanted.stack_bytes;
+    attr.read_format = u64::from(bindings::PERF_FORMAT_LOST);
+    if granted.kernel_seen {
+        attr.sample_type |= bindings::PERF_SAMPLE_CALLCHAIN as u64;
+        // The program's frames are unwound here, and its frame pointers are mostly none.
+        attr.set_exclude_callchain_user(1);
+    } else {
+        attr.set_exclude_kernel(1);
+    }
+    attr.set_exclude_hv(1);
+    attr.set_disabled(1);
+    attr.set_enable_on_exec(u64::from(wanted.on_exec));
+    attr.set_inherit(1);
+    attr.set_mmap(1);
+    attr.set_mmap2(1);
+    attr.set_comm(1);
+    attr.set_comm_exec(1);
+    attr.set_task(1);
+    // Each record has its time, by which those of all processors are merged, on the clock that we can read.
+    attr.set_sample_id_all(1);
+    attr.set_use_clockid(1);
+    attr.clockid = rustix::time::ClockId::Monotonic as i32;
+    attr.set_watermark(1);
+    attr.__bindgen_anon_2.wakeup_watermark = wanted.wake_bytes;
+    attr
+}
+
+/// How records of these events are read: behind the sample's address, process, thread and time; other records end with the latter two.
+pub(crate) fn parse_info(granted: Granted) -> RecordParseInfo {
+    let chain = if granted.kernel_seen { SampleFormat::CALLCHAIN } else { SampleFormat::empty() };
+    RecordParseInfo {
+        endian: Endianness::NATIVE,
+        sample_format: SampleFormat::from_bits_truncate(SAMPLE) | chain,
+        branch_sample_format: BranchSampleFormat::empty(),
+        read_format: ReadFormat::empty(),
+        common_data_offset_from_end: Some(16),
+        sample_regs_user: REGISTERS,
+        user_regs_count: REGISTERS.count_ones() as u8,
+        sample_regs_intr: 0,
+        intr_regs_count: 0,
+        id_parse_info: RecordIdParseInfo {
+            nonsample_record_id_offset_from_end: None,
+            sample_record_id_offset_from_start: None,
+        },
+        nonsample_record_time_offset_from_end: Some(8),
+        sample_record_time_offset_from_start: Some(16),
+    }
+}
+
+/// Opens an event for a thread on a processor.
+pub(crate) fn open(wanted: Wanted, granted: Granted, thread: i32, processor: i32) -> io::Result<Event> {
+    let mut attr = attributes(wanted, granted);
+    let flags = u64::from(bindings::PERF_FLAG_FD_CLOEXEC);
+    // SAFETY: `attr` is a whole structure of the size that it states, and the kernel checks what it asks for.
+    let file = unsafe { sys::perf_event_open(&raw mut attr, thread, processor, -1, flags) };
+    if file < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has just given us this descriptor, and nobody else has it.
+    Ok(Event { file: unsafe { OwnedFd::from_raw_fd(file) } })
+}
+
+impl Event {
+    /// Begins or stops to sample.
+    pub(crate) fn enable(&self, on: bool) -> io::Result<()> {
+        let file = self.file.as_raw_fd();
+        // SAFETY: the descriptor is that of an event as long as `self` lives; neither call takes memory of ours.
+        let result = unsafe { if on { sys::ioctls::ENABLE(file, 0) } else { sys::ioctls::DISABLE(file, 0) } };
+        if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+
+    /// Has its records written into another event's ring.
+    pub(crate) fn write_to_ring_of(&self, other: &Event) -> io::Result<()> {
+        // SAFETY: both descriptors are those of events as long as the borrows last; the call takes no memory of ours.
+        let result = unsafe { sys::ioctls::SET_OUTPUT(self.file.as_raw_fd(), other.file.as_raw_fd()) };
+        if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+
+    /// Records that did not fit into the ring, those of children included. Kernels before 6.0 do not say.
+    pub(crate) fn lost(&self) -> u64 {
+        let mut words = [0; 16];
+        match rustix::io::read(&self.file, &mut words) {
+            Ok(16) => u64::from_ne_bytes(words[8..].try_into().unwrap_or_default()),
+            _ => 0,
+        }
+    }
+}
+
+/// Finds out what can be had, by trying: hardware before the timer, with the kernel before without.
+pub(crate) fn grant(wanted: Wanted, thread: i32, pid: Option<u32>) -> Result<Granted, PerfError> {
+    let mut last = None;
+    for source in [Source::Cycles, Source::CpuClock] {
+        for kernel_seen in [true, false] {
+            let granted = Granted { source, kernel_seen };
+            match open(wanted, granted, thread, -1) {
+                Ok(_) => return Ok(granted),
+                Err(error) => last = Some(error),
+            }
+        }
+    }
+    Err(refused(&last.unwrap_or_else(io::Error::last_os_error), pid))
+}

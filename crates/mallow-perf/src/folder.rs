@@ -1,0 +1,429 @@
+//! Records in, a profile out.
+//!
+//! Records must come in the order of time. A process's code is what was mapped when the sample was taken; a `fork` hands it on, an
+//! `exec` throws it away.
+
+use crate::code_names::CodeNames;
+use crate::spaces::{End, Place, Registers, Space, Unwinding};
+use crate::stack_table::{CodePlace, KERNEL, StackTable};
+use linux_perf_event_reader::constants::{PERF_REG_X86_BP, PERF_REG_X86_IP, PERF_REG_X86_SP};
+use linux_perf_event_reader::{EventRecord, SampleRecord};
+use mallow_base::Frame;
+use mallow_cpu::{
+    CpuAvailability, CpuProcess, CpuProfile, CpuRecording, CpuSample, CpuThread, CpuTotals, Quality,
+    ThreadIndex,
+};
+use mallow_stacks::ProcessIndex;
+use rustc_hash::FxHashMap;
+
+/// Above this an entry of a chain says whose frames follow.
+const CONTEXT_MIN: u64 = u64::MAX - 4095;
+/// Frames of the kernel follow.
+const CONTEXT_KERNEL: u64 = -128_i64 as u64;
+/// Frames of the program follow.
+const CONTEXT_USER: u64 = -512_i64 as u64;
+/// Mappings of which code may be fetched.
+const PROT_EXEC: u32 = 4;
+
+/// What samples stand for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// What makes them, by perf's name.
+    pub event: String,
+    /// Whether their period is in nanoseconds.
+    pub is_time: bool,
+    /// How many a second of a processor were asked for.
+    pub frequency_hz: Option<u64>,
+    /// How much of a stack is copied at most.
+    pub stack_bytes: usize,
+    /// Whether what the kernel does is seen.
+    pub kernel_seen: bool,
+    /// Whether single samples are left out, for long runs.
+    pub summary_only: bool,
+    /// Whether the processes run on this machine now, so that their names and lists of code can be asked for.
+    pub is_live: bool,
+}
+
+/// Code that was mapped before records began.
+#[derive(Clone, Debug)]
+pub struct Mapped {
+    /// Its first address.
+    pub start: u64,
+    /// The address behind it.
+    pub end: u64,
+    /// Where in the file.
+    pub offset: u64,
+    /// The file.
+    pub path: String,
+}
+
+/// A process while records come.
+#[derive(Default)]
+struct Running {
+    index: u32,
+    space: Space,
+    /// Its threads that have samples.
+    threads: FxHashMap<u32, ThreadIndex>,
+    /// Names of threads, whether they have samples or not.
+    names: FxHashMap<u32, String>,
+}
+
+/// Samples as they are folded.
+#[derive(Clone, Copy)]
+struct Sum {
+    thread: ThreadIndex,
+    stack: Option<mallow_stacks::StackId>,
+    totals: CpuTotals,
+}
+
+/// Takes records, unwinds samples, folds stacks.
+pub struct Folder {
+    origin: Origin,
+    running: FxHashMap<u32, Running>,
+    processes: Vec<CpuProcess>,
+    threads: Vec<CpuThread>,
+    shared: Unwinding,
+    stacks: StackTable,
+    samples: Vec<CpuSample>,
+    sums: FxHashMap<(ThreadIndex, Option<mallow_stacks::StackId>), CpuTotals>,
+    quality: Quality,
+    first_ns: Option<u64>,
+    last_ns: u64,
+    frames: Vec<Place>,
+}
+
+/// What came of the records.
+#[derive(Clone, Debug)]
+pub struct Sampled {
+    /// The profile, without names of functions in files.
+    pub profile: CpuProfile,
+}
+
+impl Folder {
+    /// Nothing was recorded yet.
+    pub fn new(origin: Origin) -> Folder {
+        let quality = Quality { kernel_seen: origin.kernel_seen, ..Quality::default() };
+        Folder {
+            origin,
+            running: FxHashMap::default(),
+            processes: Vec::new(),
+            threads: Vec::new(),
+            shared: Unwinding::default(),
+            stacks: StackTable::default(),
+            samples: Vec::new(),
+            sums: FxHashMap::default(),
+            quality,
+            first_ns: None,
+            last_ns: 0,
+            frames: Vec::new(),
+        }
+    }
+
+    /// Says when the recording began; otherwise it is with the first sample.
+    pub fn begin(&mut self, time_ns: u64) {
+        self.first_ns = Some(time_ns);
+    }
+
+    /// A process that ran before records began.
+    pub fn add_process(&mut self, pid: u32, name: &str, threads: &[(u32, String)], mapped: &[Mapped]) {
+        let mut running = self.image(pid, name);
+        running.names.extend(threads.iter().cloned());
+        for Mapped { start, end, offset, path } in mapped {
+            self.map(&mut running, *start..*end, *offset, path);
+        }
+        self.running.insert(pid, running);
+    }
+
+    /// Samples that the kernel could not write.
+    pub fn lost(&mut self, samples: u64) {
+        self.quality.lost = samples;
+    }
+
+    /// Samples so far.
+    pub fn samples(&self) -> u64 {
+        self.quality.samples
+    }
+
+    /// The next record.
+    pub fn record(&mut self, record: &EventRecord<'_>, time_ns: Option<u64>) {
+        match record {
+            EventRecord::Sample(sample) => self.sample(sample, time_ns.unwrap_or(self.last_ns)),
+            EventRecord::Mmap2(map) if map.protection & PROT_EXEC != 0 => {
+                let range = map.address..map.address.saturating_add(map.length);
+                self.mapped(map.pid as u32, range, map.page_offset, &text(&map.path.as_slice()));
+            }
+            EventRecord::Mmap(map) if map.is_executable && map.pid >= 0 => {
+                let range = map.address..map.address.saturating_add(map.length);
+                self.mapped(map.pid as u32, range, map.page_offset, &text(&map.path.as_slice()));
+            }
+            EventRecord::Comm(comm) => {
+                self.comm(comm.pid as u32, comm.tid as u32, &text(&comm.name.as_slice()), comm.is_execve);
+            }
+            EventRecord::Fork(fork) => {
+                self.fork(fork.pid as u32, fork.tid as u32, fork.ppid as u32, fork.ptid as u32)
+            }
+            EventRecord::Exit(exit) if exit.pid == exit.tid => {
+                self.running.remove(&(exit.pid as u32));
+            }
+            _ => {}
+        }
+    }
+
+    fn image(&mut self, pid: u32, name: &str) -> Running {
+        let index = self.processes.len() as u32;
+        self.processes.push(CpuProcess { pid, name: name.to_owned(), program: String::new() });
+        Running { index, ..Running::default() }
+    }
+
+    fn comm(&mut self, pid: u32, tid: u32, name: &str, is_exec: bool) {
+        if is_exec {
+            let image = self.image(pid, name);
+            self.running.insert(pid, image);
+        }
+        if let Some(running) = self.running.get_mut(&pid) {
+            running.names.insert(tid, name.to_owned());
+            if let Some(thread) = running.threads.get(&tid) {
+                name.clone_into(&mut self.threads[thread.0 as usize].name);
+            }
+            if pid == tid {
+                name.clone_into(&mut self.processes[running.index as usize].name);
+            }
+        } else {
+            let mut image = self.image(pid, name);
+            image.names.insert(tid, name.to_owned());
+            self.running.insert(pid, image);
+        }
+    }
+
+    fn fork(&mut self, pid: u32, tid: u32, parent: u32, parent_thread: u32) {
+        let of_parent = self.running.get(&parent);
+        let name = of_parent.and_then(|running| running.names.get(&parent_thread)).cloned();
+        if pid == parent {
+            if let (Some(running), Some(name)) = (self.running.get_mut(&pid), name) {
+                running.names.insert(tid, name);
+            }
+            return;
+        }
+        let (space, program) = of_parent.map_or_else(Default::default, |running| {
+            (running.space.clone(), self.processes[running.index as usize].program.clone())
+        });
+        let mut image = self.image(pid, &name.clone().unwrap_or_default());
+        image.space = space;
+        image.names.extend(name.map(|name| (tid, name)));
+        self.processes[image.index as usize].program = program;
+        self.running.insert(pid, image);
+    }
+
+    fn mapped(&mut self, pid: u32, range: std::ops::Range<u64>, offset: u64, path: &str) {
+        let mut running = match self.running.remove(&pid) {
+            Some(running) => running,
+            None => self.image(pid, ""),
+        };
+        self.map(&mut running, range, offset, path);
+        self.running.insert(pid, running);
+    }
+
+    fn map(&mut self, running: &mut Running, range: std::ops::Range<u64>, offset: u64, path: &str) {
+        let process = &mut self.processes[running.index as usize];
+        if process.program.is_empty() && path.starts_with('/') && !path.starts_with("//") {
+            path.clone_into(&mut process.program);
+        }
+        running.space.map(range, offset, path, &mut self.shared);
+    }
+
+    fn thread(&mut self, pid: u32, tid: u32) -> (ThreadIndex, u32) {
+        if !self.running.contains_key(&pid) {
+            let image = self.image(pid, "");
+            self.running.insert(pid, image);
+        }
+        let running = self.running.entry(pid).or_default();
+        let index = *running.threads.entry(tid).or_insert_with(|| {
+            let name = running.names.get(&tid).cloned().unwrap_or_default();
+            self.threads.push(CpuThread { process: ProcessIndex(running.index), tid, name });
+            ThreadIndex(self.threads.len() as u32 - 1)
+        });
+        (index, running.index)
+    }
+
+    fn sample(&mut self, sample: &SampleRecord<'_>, time_ns: u64) {
+        let (pid, tid) = (sample.pid.unwrap_or(0) as u32, sample.tid.unwrap_or(0) as u32);
+        if pid == 0 {
+            return;
+        }
+        let first = *self.first_ns.get_or_insert(time_ns);
+        self.last_ns = self.last_ns.max(time_ns);
+        let (thread, process) = self.thread(pid, tid);
+        self.quality.samples += 1;
+        let (kernel, chain) = chain_of(sample);
+        let mut frames = std::mem::take(&mut self.frames);
+        frames.clear();
+        self.user_frames(pid, sample, &chain, &mut frames);
+        let of_user = |place: &Place| match *place {
+            Place::Anonymous(avma) => CodePlace::Anonymous(process, avma),
+            in_file => CodePlace::InFile(in_file),
+        };
+        let user = frames.iter().rev().map(of_user);
+        let kernel = kernel.iter().rev().map(|address| CodePlace::Kernel(*address));
+        let stack = self.stacks.stack(user.chain(kernel));
+        self.frames = frames;
+        let period = sample.period.unwrap_or(0);
+        let totals = CpuTotals {
+            samples: 1,
+            time_ns: if self.origin.is_time { period } else { 0 },
+            events: if self.origin.is_time { 0 } else { period },
+            off_cpu_ns: 0,
+        };
+        if self.origin.summary_only {
+            mallow_stacks::Weights::add(self.sums.entry((thread, stack)).or_default(), &totals);
+        } else {
+            self.samples.push(CpuSample { time_ns: time_ns.saturating_sub(first), thread, stack, totals });
+        }
+    }
+
+    /// The program's frames, innermost first.
+    fn user_frames(&mut self, pid: u32, sample: &SampleRecord<'_>, chain: &[u64], frames: &mut Vec<Place>) {
+        let registers = sample.user_regs.as_ref().and_then(|regs| {
+            let get = |register| regs.get(register);
+            Some(Registers {
+                ip: get(PERF_REG_X86_IP)?,
+                sp: get(PERF_REG_X86_SP)?,
+                bp: get(PERF_REG_X86_BP)?,
+            })
+        });
+        let Some(running) = self.running.get(&pid) else { return };
+        let end = match (registers, &sample.user_stack) {
+            (Some(registers), Some((stack, used))) => {
+                let used = usize::try_from(*used).unwrap_or(usize::MAX).min(stack.len());
+                let bytes = stack.as_slice();
+                let stack = bytes.get(..used).unwrap_or_default();
+                running.space.unwind(registers, stack, self.origin.stack_bytes, &mut self.shared, frames)
+            }
+            _ if chain.is_empty() => {
+                self.quality.kernel_only += 1;
+                return;
+            }
+            _ => running.space.chain(chain, &mut self.shared, frames),
+        };
+        match end {
+            End::Whole => self.quality.whole += 1,
+            End::TooDeep => self.quality.too_deep += 1,
+            End::Truncated => {}
+        }
+    }
+
+    /// The profile. Samples are in the order of time.
+    pub fn finish(self, command: Vec<String>, started_unix_ns: u64, duration_ns: Option<u64>) -> Sampled {
+        let first = self.first_ns.unwrap_or(0);
+        let names = Names { processes: &self.processes, is_live: self.origin.is_live };
+        let mut kept = FxHashMap::default();
+        let mut kernel = None;
+        let stacks = self.stacks.finish(&self.shared.files, |place| names.of(place, &mut kept, &mut kernel));
+        let known = CpuAvailability {
+            samples: true,
+            time: self.origin.is_time,
+            events: !self.origin.is_time,
+            off_cpu: false,
+        };
+        let sums: Vec<Sum> =
+            self.sums.into_iter().map(|((thread, stack), totals)| Sum { thread, stack, totals }).collect();
+        let mut profile = CpuProfile {
+            recording: CpuRecording {
+                command,
+                started_unix_ns,
+                duration_ns: duration_ns.unwrap_or_else(|| self.last_ns.saturating_sub(first)),
+                event: self.origin.event,
+                frequency_hz: self.origin.frequency_hz,
+            },
+            processes: self.processes,
+            threads: self.threads,
+            stacks,
+            sites: Vec::new(),
+            samples: self.samples,
+            known,
+            quality: Some(self.quality),
+        };
+        profile.sites =
+            if sums.is_empty() { profile.sums(profile.samples.iter()) } else { of_sums(&profile, sums) };
+        Sampled { profile: without_idle(profile) }
+    }
+}
+
+fn of_sums(profile: &CpuProfile, mut sums: Vec<Sum>) -> Vec<mallow_stacks::Site<CpuTotals>> {
+    sums.sort_by_key(|sum| (sum.thread, sum.stack));
+    let as_samples =
+        sums.into_iter().map(|Sum { thread, stack, totals }| CpuSample { time_ns: 0, thread, stack, totals });
+    let samples: Vec<CpuSample> = as_samples.collect();
+    profile.sums(samples.iter())
+}
+
+/// Leaves out processes that have no sample.
+fn without_idle(mut profile: CpuProfile) -> CpuProfile {
+    let mut numbers = vec![None; profile.processes.len()];
+    profile.threads.iter().for_each(|thread| numbers[thread.process.0 as usize] = Some(0));
+    numbers.iter_mut().flatten().zip(0..).for_each(|(number, next)| *number = next);
+    let mut at = numbers.iter();
+    profile.processes.retain(|_| at.next().is_some_and(Option::is_some));
+    let renumber = |process: &mut ProcessIndex| {
+        process.0 = numbers.get(process.0 as usize).copied().flatten().unwrap_or_default();
+    };
+    profile.threads.iter_mut().for_each(|thread| renumber(&mut thread.process));
+    profile.sites.iter_mut().for_each(|site| renumber(&mut site.process));
+    profile
+}
+
+/// Names of code without a file.
+struct Names<'a> {
+    processes: &'a [CpuProcess],
+    is_live: bool,
+}
+
+impl Names<'_> {
+    fn of(
+        &self,
+        place: CodePlace,
+        kept: &mut FxHashMap<u32, CodeNames>,
+        kernel: &mut Option<CodeNames>,
+    ) -> Option<Frame> {
+        match place {
+            CodePlace::InFile(_) => None,
+            CodePlace::Kernel(address) => {
+                let names = kernel.get_or_insert_with(|| {
+                    if self.is_live { CodeNames::of_kernel() } else { CodeNames::default() }
+                });
+                let function = names.name(address - 1).map_or_else(|| KERNEL.to_owned(), str::to_owned);
+                Some(Frame { function, module: Some(KERNEL.to_owned()), ..Frame::default() })
+            }
+            CodePlace::Anonymous(process, address) => {
+                let pid = self.processes.get(process as usize)?.pid;
+                let names = kept.entry(pid).or_insert_with(|| CodeNames::of_process(pid));
+                let function = names.name(address - 1)?.to_owned();
+                Some(Frame { function, ..Frame::default() })
+            }
+        }
+    }
+}
+
+/// The kernel's frames and the program's, innermost first, each one behind what it means. The innermost of either is no return address.
+fn chain_of(sample: &SampleRecord<'_>) -> (Vec<u64>, Vec<u64>) {
+    let (mut kernel, mut user) = (Vec::new(), Vec::new());
+    let Some(chain) = &sample.callchain else { return (kernel, user) };
+    let mut context = CONTEXT_USER;
+    for at in 0..chain.len() {
+        let Some(address) = chain.get(at) else { break };
+        if address >= CONTEXT_MIN {
+            context = address;
+            continue;
+        }
+        let list = match context {
+            CONTEXT_KERNEL => &mut kernel,
+            CONTEXT_USER => &mut user,
+            _ => continue,
+        };
+        list.push(if list.is_empty() { address.saturating_add(1) } else { address.max(1) });
+    }
+    (kernel, user)
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}

@@ -1,0 +1,31 @@
+//! Samples where processors spend their time: perf events of the kernel, unwound while they come.
+//!
+//! The kernel copies a thread's registers and the top of its stack at each sample; `framehop` unwinds them with the tables that every
+//! program carries, so no frame pointers are needed. Stacks are folded at once, and the copies are never kept.
+//!
+//! Records about processes and mappings come in as many rings as there are processors, so all rings are merged by time before a sample
+//! is unwound. What was lost, and what was cut short, is counted.
+//!
+//! This crate must never decide what is shown, nor look up names of functions.
+//!
+//! In the order of reading:
+//! - [`Folder`]: records in, a profile out; a reader of `perf.data` uses it too. Below it `spaces` (what is mapped where), `elf`
+//!   (the tables of a file), `stack_table` (stacks without doubles), `code_names` (names of code that was made at run time);
+//! - [`sample`]: the events (`attr`), their rings (`ring`), their order (`rounds`), and the loop around them (`sampler`);
+//! - [`PerfError`]: why the kernel refused, and the cure.
+
+mod attr;
+mod code_names;
+mod elf;
+mod error;
+mod folder;
+mod ring;
+mod rounds;
+mod sampler;
+mod spaces;
+mod stack_table;
+
+pub use attr::Source;
+pub use error::PerfError;
+pub use folder::{Folder, Mapped, Origin, Sampled};
+pub use sampler::{Outcome, SamplingOptions, Target, sample};

@@ -1,0 +1,450 @@
+//! The loop around the rings: start, read, end.
+
+use crate::attr::{self, Event, Granted, Wanted};
+use crate::error::refused;
+use crate::ring::Ring;
+use crate::rounds::{Rounds, Waiting, in_order};
+use crate::{Folder, Mapped, Origin, PerfError, Sampled, Source};
+use linux_perf_event_reader::{RawEventRecord, RecordParseInfo, RecordType};
+use mallow_launch::{Interrupts, RunningCommand, SpawnOptions, start_unrecorded};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::time::{ClockId, clock_gettime};
+use std::ffi::OsString;
+use std::os::fd::OwnedFd;
+use std::process::ExitStatus;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// How long nobody looks at the rings, at most.
+const PAUSE: Duration = Duration::from_millis(40);
+/// How long records of a ring may wait until it is full.
+const RING_SECONDS: f64 = 0.16;
+/// Bytes of a ring: the least that makes sense, and the most that is asked for.
+const RING_BYTES: std::ops::RangeInclusive<u64> = 128 << 10..=64 << 20;
+/// A record beside the stack that it holds.
+const RECORD_BYTES: u64 = 256;
+
+/// How to sample.
+#[derive(Debug)]
+pub struct SamplingOptions {
+    /// Samples in a second of each processor.
+    pub frequency_hz: u64,
+    /// How much of a stack is copied, a multiple of 8 and less than 64 KiB.
+    pub stack_bytes: u32,
+    /// Single samples are left out; only sums by stack are kept.
+    pub summary_only: bool,
+    /// When sampling ends, if not before.
+    pub duration: Option<Duration>,
+}
+
+/// What is sampled.
+#[derive(Debug)]
+pub enum Target<'a> {
+    /// A command that is started, and what it starts.
+    Command(&'a [OsString]),
+    /// A process that runs, and what it starts from now on.
+    Process(u32),
+}
+
+/// What came of sampling.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The profile, without names of functions in files.
+    pub sampled: Sampled,
+    /// Its process id.
+    pub pid: u32,
+    /// What made samples.
+    pub source: Source,
+    /// How the command ended; none for a process that is not ours, or when nobody waited for it.
+    pub exit: Option<ExitStatus>,
+    /// Somebody stopped us.
+    pub interrupted: bool,
+    /// Sentences about what was missing or odd.
+    pub notes: Vec<String>,
+    /// The time on processors that the collecting itself took.
+    pub collector_cpu: Duration,
+}
+
+/// Samples until the command or the process ends, the time is over, or somebody stops it.
+///
+/// # Errors
+/// See [`PerfError`].
+pub fn sample(target: Target<'_>, options: &SamplingOptions) -> Result<Outcome, PerfError> {
+    let interrupts = Interrupts::watch()?;
+    let pid = match target {
+        Target::Command(_) => None,
+        Target::Process(pid) => Some(pid),
+    };
+    let wanted = wanted(options, pid.is_none());
+    let granted = attr::grant(wanted, pid.map_or(0, |pid| pid as i32), pid)?;
+    let mut sampler = Sampler::open(wanted, granted, options, pid)?;
+    match target {
+        Target::Command(words) => {
+            // The events are those of this thread, and whatever it starts inherits them; they wake up with the program.
+            let child = start_unrecorded(words, &SpawnOptions::default())?;
+            let pid = child.id();
+            let running = RunningCommand::new(child, interrupts, None);
+            sampler.started();
+            let command = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+            sampler.run_command(running, pid, command, options)
+        }
+        Target::Process(pid) => {
+            sampler.started();
+            sampler.add_running(pid)?;
+            sampler.run_attached(pid, interrupts, options)
+        }
+    }
+}
+
+fn wanted(options: &SamplingOptions, on_exec: bool) -> Wanted {
+    let bytes = ring_bytes(options);
+    Wanted {
+        frequency_hz: options.frequency_hz,
+        stack_bytes: options.stack_bytes,
+        on_exec,
+        wake_bytes: (bytes / 4) as u32,
+    }
+}
+
+fn ring_bytes(options: &SamplingOptions) -> u64 {
+    let record = u64::from(options.stack_bytes) + RECORD_BYTES;
+    let bytes = (record * options.frequency_hz) as f64 * RING_SECONDS;
+    (bytes as u64).clamp(*RING_BYTES.start(), *RING_BYTES.end()).next_power_of_two()
+}
+
+struct Sampler {
+    rings: Vec<Ring>,
+    /// Events of other threads, whose records go into the ring of their processor.
+    more: Vec<Event>,
+    folder: Folder,
+    parse: RecordParseInfo,
+    rounds: Rounds,
+    waiting: Vec<Vec<Waiting>>,
+    order: Vec<Waiting>,
+    notes: Vec<String>,
+    granted: Granted,
+    began: Instant,
+    began_unix_ns: u64,
+}
+
+impl Sampler {
+    fn open(
+        wanted: Wanted,
+        granted: Granted,
+        options: &SamplingOptions,
+        pid: Option<u32>,
+    ) -> Result<Sampler, PerfError> {
+        let mut notes = Vec::new();
+        let threads = match pid {
+            None => vec![0],
+            Some(pid) => threads_of(pid)?.iter().map(|(tid, _)| *tid as i32).collect(),
+        };
+        let (mut rings, mut more) = (Vec::new(), Vec::new());
+        let mut bytes = ring_bytes(options);
+        for processor in processors() {
+            let mut of_processor: Option<usize> = None;
+            for thread in &threads {
+                let event = match attr::open(wanted, granted, *thread, processor) {
+                    Ok(event) => event,
+                    // A thread may have ended, and a processor be off.
+                    Err(error) if matches!(error.raw_os_error(), Some(3 | 19)) => continue,
+                    Err(error) => return Err(refused(&error, pid)),
+                };
+                match of_processor {
+                    None => {
+                        of_processor = Some(rings.len());
+                        rings.push(mapped(event, &mut bytes)?);
+                    }
+                    Some(ring) => {
+                        event.write_to_ring_of(&rings[ring].event).map_err(system("share a ring"))?;
+                        more.push(event);
+                    }
+                }
+            }
+        }
+        if rings.is_empty() {
+            return Err(pid
+                .map_or_else(|| refused(&std::io::Error::from_raw_os_error(19), pid), PerfError::NoProcess));
+        }
+        if bytes < ring_bytes(options) {
+            notes.push(format!(
+                "the system allows only {} KiB of locked memory for samples of each processor, so some may be lost; raise \
+                 kernel.perf_event_mlock_kb or run mallow with sudo",
+                bytes >> 10
+            ));
+        }
+        let origin = Origin {
+            event: granted.source.event().to_owned(),
+            is_time: granted.source == Source::CpuClock,
+            frequency_hz: Some(options.frequency_hz),
+            stack_bytes: options.stack_bytes as usize,
+            kernel_seen: granted.kernel_seen,
+            summary_only: options.summary_only,
+            is_live: true,
+        };
+        let waiting = rings.iter().map(|_| Vec::new()).collect();
+        Ok(Sampler {
+            rings,
+            more,
+            folder: Folder::new(origin),
+            parse: attr::parse_info(granted),
+            rounds: Rounds::default(),
+            waiting,
+            order: Vec::new(),
+            notes,
+            granted,
+            began: Instant::now(),
+            began_unix_ns: 0,
+        })
+    }
+
+    fn started(&mut self) {
+        self.began = Instant::now();
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        self.began_unix_ns = u64::try_from(since.as_nanos()).unwrap_or(0);
+        self.folder.begin(now_ns());
+    }
+
+    fn add_running(&mut self, pid: u32) -> Result<(), PerfError> {
+        for event in self.rings.iter().map(|ring| &ring.event).chain(&self.more) {
+            event.enable(true).map_err(system("begin to sample"))?;
+        }
+        // Behind that: what is mapped from now on comes as a record, and to be told twice does no harm.
+        let name =
+            std::fs::read_to_string(format!("/proc/{pid}/comm")).map_err(|_| PerfError::NoProcess(pid))?;
+        self.folder.add_process(pid, name.trim_end(), &threads_of(pid)?, &maps_of(pid));
+        Ok(())
+    }
+
+    fn run_command(
+        mut self,
+        mut running: RunningCommand,
+        pid: u32,
+        command: Vec<String>,
+        options: &SamplingOptions,
+    ) -> Result<Outcome, PerfError> {
+        let ended = pidfd(pid);
+        let mut interrupted = false;
+        let is_over = loop {
+            let is_over = options.duration.is_some_and(|duration| self.began.elapsed() >= duration);
+            interrupted |= running.is_interrupted();
+            if is_over || interrupted || running.reap().is_some() {
+                break is_over;
+            }
+            self.wait(ended.as_ref(), options);
+            self.round(false);
+        };
+        let duration = self.began.elapsed();
+        let mut outcome = self.end(pid, command, duration, interrupted);
+        // The time is over and the program is not: it goes on by itself, and its end is ours.
+        while is_over && running.reap().is_none() && !running.is_interrupted() {
+            std::thread::sleep(PAUSE);
+        }
+        outcome.exit = running.status();
+        Ok(outcome)
+    }
+
+    fn run_attached(
+        mut self,
+        pid: u32,
+        interrupts: Interrupts,
+        options: &SamplingOptions,
+    ) -> Result<Outcome, PerfError> {
+        let ended = pidfd(pid);
+        let is_gone = || rustix::process::test_kill_process(pid_of(pid)).is_err();
+        loop {
+            let is_over = options.duration.is_some_and(|duration| self.began.elapsed() >= duration);
+            if is_over || interrupts.heard() > 0 || is_gone() {
+                break;
+            }
+            self.wait(ended.as_ref(), options);
+            self.round(false);
+        }
+        let command = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let command = command.split(|byte| *byte == 0).filter(|word| !word.is_empty());
+        let command = command.map(|word| String::from_utf8_lossy(word).into_owned()).collect();
+        let duration = self.began.elapsed();
+        Ok(self.end(pid, command, duration, false))
+    }
+
+    /// Waits until a ring fills up, something ends, or a moment has passed.
+    fn wait(&self, ended: Option<&OwnedFd>, options: &SamplingOptions) {
+        let left = options
+            .duration
+            .map_or(PAUSE, |duration| duration.saturating_sub(self.began.elapsed()).min(PAUSE));
+        // Where records wait already the watermark is passed, and would wake us at once.
+        let is_filling = self.rings.iter().any(|ring| ring.head() - ring.tail() >= ring.data_bytes() / 4);
+        let (left, flags) =
+            if is_filling { (Duration::from_millis(1), PollFlags::empty()) } else { (left, PollFlags::IN) };
+        let mut files: Vec<PollFd<'_>> =
+            self.rings.iter().map(|ring| PollFd::new(&ring.event.file, flags)).collect();
+        files.extend(ended.map(|file| PollFd::new(file, PollFlags::IN)));
+        let left = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) };
+        let _ = poll(&mut files, Some(&left));
+    }
+
+    /// Hands over what may be; at the end everything.
+    fn round(&mut self, is_last: bool) {
+        let up_to = self.rounds.begin(now_ns());
+        let up_to = if is_last { u64::MAX } else { up_to };
+        let mut heads = Vec::with_capacity(self.rings.len());
+        for (number, (ring, waiting)) in self.rings.iter().zip(&mut self.waiting).enumerate() {
+            let head = ring.head();
+            heads.push(head);
+            waiting.clear();
+            let (mut at, mut latest) = (ring.tail(), 0);
+            while let Some(record) = ring.record(at, head) {
+                let raw = RawEventRecord::new(RecordType(record.kind), record.misc, record.body, self.parse);
+                latest = raw.timestamp().unwrap_or(latest);
+                if latest > up_to {
+                    break;
+                }
+                waiting.push(Waiting { time_ns: latest, ring: number, at });
+                at = record.end;
+            }
+        }
+        in_order(&self.waiting, up_to, &mut self.order);
+        for waiting in &self.order {
+            let Some(record) = self.rings[waiting.ring].record(waiting.at, heads[waiting.ring]) else {
+                continue;
+            };
+            let raw = RawEventRecord::new(RecordType(record.kind), record.misc, record.body, self.parse);
+            if let Ok(parsed) = raw.parse() {
+                self.folder.record(&parsed, Some(waiting.time_ns));
+            }
+        }
+        for waiting in self.order.drain(..) {
+            let ring = &mut self.rings[waiting.ring];
+            let end = ring.record(waiting.at, heads[waiting.ring]).map(|record| record.end);
+            if let Some(end) = end.filter(|end| *end > ring.tail()) {
+                ring.release(end);
+            }
+        }
+    }
+
+    fn end(mut self, pid: u32, command: Vec<String>, duration: Duration, interrupted: bool) -> Outcome {
+        for event in self.rings.iter().map(|ring| &ring.event).chain(&self.more) {
+            let _ = event.enable(false);
+        }
+        self.round(true);
+        let lost = self.rings.iter().map(|ring| &ring.event).chain(&self.more).map(Event::lost).sum();
+        self.folder.lost(lost);
+        let collector_cpu = Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default();
+        let duration = u64::try_from(duration.as_nanos()).ok();
+        let sampled = self.folder.finish(command, self.began_unix_ns, duration);
+        Outcome {
+            sampled,
+            pid,
+            source: self.granted.source,
+            exit: None,
+            interrupted,
+            notes: self.notes,
+            collector_cpu,
+        }
+    }
+}
+
+/// Maps a ring as large as the system allows.
+fn mapped(event: Event, bytes: &mut u64) -> Result<Ring, PerfError> {
+    let mut event = event;
+    loop {
+        match Ring::map(event, *bytes as usize) {
+            Ok(ring) => return Ok(ring),
+            Err((back, error)) if error.raw_os_error() == Some(1) && *bytes > *RING_BYTES.start() => {
+                event = back;
+                *bytes /= 2;
+            }
+            Err((_, error)) => return Err(system("map a ring for samples")(error)),
+        }
+    }
+}
+
+fn system(what: &'static str) -> impl Fn(std::io::Error) -> PerfError {
+    move |cause| PerfError::System { what, cause }
+}
+
+fn now_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+fn pid_of(pid: u32) -> Pid {
+    Pid::from_raw(pid as i32).unwrap_or(Pid::INIT)
+}
+
+fn pidfd(pid: u32) -> Option<OwnedFd> {
+    pidfd_open(pid_of(pid), PidfdFlags::empty()).ok()
+}
+
+/// The processors that are on.
+fn processors() -> Vec<i32> {
+    let online = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+    let parts = online.trim().split(',').filter_map(|part| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        Some(first.parse::<i32>().ok()?..=last.parse::<i32>().ok()?)
+    });
+    let processors: Vec<i32> = parts.flatten().collect();
+    if processors.is_empty() { vec![0] } else { processors }
+}
+
+fn threads_of(pid: u32) -> Result<Vec<(u32, String)>, PerfError> {
+    let folder = std::fs::read_dir(format!("/proc/{pid}/task")).map_err(|_| PerfError::NoProcess(pid))?;
+    let threads = folder.flatten().filter_map(|entry| {
+        let name = std::fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
+        Some((entry.file_name().to_str()?.parse().ok()?, name.trim_end().to_owned()))
+    });
+    Ok(threads.collect())
+}
+
+fn maps_of(pid: u32) -> Vec<Mapped> {
+    std::fs::read_to_string(format!("/proc/{pid}/maps"))
+        .unwrap_or_default()
+        .lines()
+        .filter_map(map_line)
+        .collect()
+}
+
+/// `55d0-55d1 r-xp 00001000 fe:01 1234   /usr/bin/a b`; none if it is no code of a file.
+fn map_line(line: &str) -> Option<Mapped> {
+    let (range, rest) = line.split_once(' ')?;
+    let (start, end) = range.split_once('-')?;
+    let mut words = rest.splitn(5, ' ');
+    let (flags, offset) = (words.next()?, words.next()?);
+    let path = words.nth(2)?.trim_start();
+    let number = |text| u64::from_str_radix(text, 16).ok();
+    (flags.as_bytes().get(2) == Some(&b'x') && !path.is_empty()).then_some(())?;
+    Some(Mapped { start: number(start)?, end: number(end)?, offset: number(offset)?, path: path.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_of_files_is_read_from_maps() {
+        let line = "55d0000-55d1000 r-xp 00001000 fe:01 1234                       /usr/bin/a b";
+        let map = map_line(line).unwrap();
+        assert_eq!(
+            (map.start, map.end, map.offset, map.path.as_str()),
+            (0x55d_0000, 0x55d_1000, 0x1000, "/usr/bin/a b")
+        );
+        assert!(map_line(&line.replace("r-xp", "r--p")).is_none());
+        assert!(map_line("7f0-7f1 rwxp 00000000 00:00 0 ").is_none());
+        let vdso =
+            map_line("7ffc1000-7ffc3000 r-xp 00000000 00:00 0                          [vdso]").unwrap();
+        assert_eq!(vdso.path, "[vdso]");
+    }
+
+    #[test]
+    fn a_ring_holds_a_sixth_of_a_second() {
+        let options = |frequency_hz, stack_bytes| SamplingOptions {
+            frequency_hz,
+            stack_bytes,
+            summary_only: false,
+            duration: None,
+        };
+        assert_eq!(ring_bytes(&options(997, 32 << 10)), 8 << 20);
+        assert_eq!(ring_bytes(&options(1, 8)), 128 << 10);
+        assert_eq!(ring_bytes(&options(100_000, 65_528)), 64 << 20);
+    }
+}

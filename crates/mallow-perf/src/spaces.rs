@@ -1,0 +1,207 @@
+//! What is mapped where in a process, and unwinding there.
+
+use crate::elf::{Binaries, Binary, Bytes};
+use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64, UnwinderX86_64};
+use framehop::{FrameAddress, Unwinder};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// After so many changes of what is mapped the cache of rules is thrown away: its entries tell changes apart by 16 bits.
+const CHANGES_MAX: u32 = 30_000;
+/// Frames of a stack.
+const FRAMES_MAX: usize = 4096;
+
+/// The number of a mapped file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct FileIndex(pub(crate) u32);
+
+/// Where a frame is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Place {
+    /// In a file, at an address as stated there.
+    InFile(FileIndex, u64),
+    /// In code without a file.
+    Anonymous(u64),
+}
+
+/// Registers with which unwinding begins.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Registers {
+    pub(crate) ip: u64,
+    pub(crate) sp: u64,
+    pub(crate) bp: u64,
+}
+
+/// A piece of code in memory.
+#[derive(Clone, Debug)]
+struct Mapping {
+    end: u64,
+    file: FileIndex,
+    /// What is added to an address in memory for the one stated in the file.
+    to_svma: u64,
+    binary: Arc<Binary>,
+}
+
+/// The code of a process.
+#[derive(Clone, Default)]
+pub(crate) struct Space {
+    mappings: BTreeMap<u64, Mapping>,
+    unwinder: UnwinderX86_64<Bytes>,
+}
+
+/// How a stack ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// Where a program or a thread starts.
+    Whole,
+    /// Beyond what was copied of it.
+    TooDeep,
+    /// Somewhere else.
+    Truncated,
+}
+
+/// What all processes share: files, and rules for unwinding.
+#[derive(Default)]
+pub(crate) struct Unwinding {
+    pub(crate) files: Vec<MappedFile>,
+    binaries: Binaries,
+    /// Whether a program or a thread starts at an address at which stacks ended.
+    starts: FxHashMap<(FileIndex, u64), bool>,
+    cache: Option<Box<CacheX86_64>>,
+    changes: u32,
+}
+
+/// A file that was mapped.
+#[derive(Clone, Debug)]
+pub(crate) struct MappedFile {
+    pub(crate) path: String,
+    pub(crate) build_id: Vec<u8>,
+}
+
+impl Space {
+    /// Adds code that was mapped; what was there before is gone.
+    pub(crate) fn map(&mut self, range: Range<u64>, offset: u64, path: &str, shared: &mut Unwinding) {
+        if range.is_empty() {
+            return;
+        }
+        self.unmap(&range, shared);
+        let Some(binary) = shared.binaries.get(path) else { return };
+        let Some(svma) = binary.svma_at(offset, range.end - range.start) else { return };
+        let file = shared.file(path, &binary.build_id);
+        self.unwinder.add_module(binary.module(range.clone(), svma));
+        shared.changed();
+        let to_svma = svma.wrapping_sub(range.start);
+        self.mappings.insert(range.start, Mapping { end: range.end, file, to_svma, binary });
+    }
+
+    fn unmap(&mut self, range: &Range<u64>, shared: &mut Unwinding) {
+        let under = self.mappings.range(..range.end).filter(|(_, mapping)| mapping.end > range.start);
+        let gone: Vec<u64> = under.map(|(start, _)| *start).collect();
+        for start in gone {
+            self.mappings.remove(&start);
+            self.unwinder.remove_module(start);
+            shared.changed();
+        }
+    }
+
+    fn find(&self, address: u64) -> Option<&Mapping> {
+        let (_, mapping) = self.mappings.range(..=address).next_back()?;
+        (address < mapping.end).then_some(mapping)
+    }
+
+    /// Where an address is. Places are one byte behind what is asked for, as a return address is behind its call.
+    fn place(&self, lookup: u64) -> Place {
+        match self.find(lookup) {
+            Some(mapping) => {
+                Place::InFile(mapping.file, lookup.wrapping_add(mapping.to_svma).wrapping_add(1))
+            }
+            None => Place::Anonymous(lookup.wrapping_add(1)),
+        }
+    }
+
+    /// The places of addresses that somebody else unwound, innermost first, each one behind what it means.
+    pub(crate) fn chain(&self, addresses: &[u64], shared: &mut Unwinding, frames: &mut Vec<Place>) -> End {
+        frames.extend(addresses.iter().take(FRAMES_MAX).map(|address| self.place(address - 1)));
+        let is_whole = addresses.last().is_some_and(|address| self.is_start(address - 1, shared));
+        if is_whole { End::Whole } else { End::Truncated }
+    }
+
+    fn is_start(&self, lookup: u64, shared: &mut Unwinding) -> bool {
+        self.find(lookup).is_some_and(|mapping| {
+            let svma = lookup.wrapping_add(mapping.to_svma);
+            let known = shared.starts.entry((mapping.file, svma));
+            *known.or_insert_with(|| mapping.binary.is_start(svma))
+        })
+    }
+
+    /// Unwinds a stack, innermost frame first. `stack` is a copy of what lies above the stack pointer, `asked` how much of it was to be
+    /// copied.
+    pub(crate) fn unwind(
+        &self,
+        registers: Registers,
+        stack: &[u8],
+        asked: usize,
+        shared: &mut Unwinding,
+        frames: &mut Vec<Place>,
+    ) -> End {
+        let mut is_beyond = false;
+        let mut read = |address: u64| {
+            let offset =
+                address.checked_sub(registers.sp).and_then(|offset| usize::try_from(offset).ok()).ok_or(())?;
+            let bytes = offset.checked_add(8).and_then(|end| stack.get(offset..end));
+            is_beyond |= bytes.is_none();
+            Ok(u64::from_le_bytes(bytes.ok_or(())?.try_into().map_err(|_| ())?))
+        };
+        let cache = shared.cache.get_or_insert_default();
+        let start = UnwindRegsX86_64::new(registers.ip, registers.sp, registers.bp);
+        let mut iterator = self.unwinder.iter_frames(registers.ip, start, cache, &mut read);
+        let mut outermost = registers.ip;
+        let is_ended = loop {
+            match iterator.next() {
+                Ok(Some(frame)) => {
+                    outermost = lookup_of(frame);
+                    frames.push(self.place(outermost));
+                    if frames.len() >= FRAMES_MAX {
+                        break false;
+                    }
+                }
+                Ok(None) => break true,
+                Err(_) => break false,
+            }
+        };
+        // That the unwinder is content proves nothing: without tables it follows what it takes for frame pointers.
+        let at_start = self.is_start(outermost, shared);
+        match (at_start, is_beyond && stack.len() + 64 >= asked) {
+            (true, _) if is_ended || !is_beyond => End::Whole,
+            (_, true) => End::TooDeep,
+            _ => End::Truncated,
+        }
+    }
+}
+
+fn lookup_of(frame: FrameAddress) -> u64 {
+    match frame {
+        FrameAddress::InstructionPointer(address) => address,
+        FrameAddress::ReturnAddress(address) => address.get() - 1,
+    }
+}
+
+impl Unwinding {
+    fn file(&mut self, path: &str, build_id: &[u8]) -> FileIndex {
+        let same = |file: &MappedFile| file.path == path && file.build_id == build_id;
+        let known = self.files.iter().position(same).unwrap_or_else(|| {
+            self.files.push(MappedFile { path: path.to_owned(), build_id: build_id.to_vec() });
+            self.files.len() - 1
+        });
+        FileIndex(known as u32)
+    }
+
+    fn changed(&mut self) {
+        self.changes += 1;
+        if self.changes >= CHANGES_MAX {
+            (self.changes, self.cache) = (0, None);
+        }
+    }
+}

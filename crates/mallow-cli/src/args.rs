@@ -3,6 +3,7 @@
 mod bench;
 mod check;
 mod choice;
+mod cpu;
 mod diff;
 mod events;
 mod export;
@@ -19,7 +20,9 @@ mod stat;
 
 pub(crate) use bench::LowBench;
 pub(crate) use check::{LowCheck, LowFormat};
-pub(crate) use diff::{Compat, LowDiff};
+pub(crate) use choice::{AnyMeasure, AnySort};
+pub(crate) use cpu::LowCpu;
+pub(crate) use diff::{AnyLimit, Compat, LowDiff};
 pub(crate) use events::LowEvents;
 pub(crate) use export::LowExport;
 pub(crate) use flamegraph::LowFlamegraph;
@@ -101,7 +104,11 @@ pub(crate) enum LowCommand {
     #[command(after_help = "Example: mallow stat -r 5 -- ./app --rows 1000\n\n\
                             The result goes to stderr, with --json to stdout, with -o to the file.")]
     Stat(LowStat),
-    /// Show what allocated, from a recorded trace
+    /// Run a command, or look at a process, and sample where processors spend their time
+    #[command(after_help = "Example: mallow cpu -- ./app --rows 1000\n\n\
+                            The summary goes to stderr; the program keeps its stdin, stdout and exit status.")]
+    Cpu(LowCpu),
+    /// Show what allocated or took time, from a recorded trace or profile
     #[command(after_help = "Example: mallow report app.4242.mallow --sort leaked")]
     Report(LowReport),
     /// Show what changed between two profiles

@@ -1,14 +1,17 @@
 //! `mallow diff`: what changed between two profiles, and whether that is within limits.
 
 mod compat;
+mod heap_or_cpu;
 pub(crate) mod request;
 
 use crate::{exit_code, output, terminal};
-use mallow_json::diff::DiffJson;
-use mallow_profile::Profile;
-use mallow_query::{Failure, ProfileFile, choose};
-use mallow_view::Measure;
-use mallow_view::diff::{Comparison, DiffOptions, DiffReport, Verdict};
+use heap_or_cpu::{Kind, of_kind};
+use mallow_json::diff::{DiffJson, Diffed};
+use mallow_query::{AnyFile, Failure, ProfileFile};
+use mallow_stacks::{MetricOf, Weights};
+use mallow_text::diff::DiffWords;
+use mallow_view::FrameVisibility;
+use mallow_view::diff::{Comparison, DiffInput, DiffOptions, DiffReport, Limit, Verdict};
 use request::{Diff, DiffForm};
 use std::path::Path;
 
@@ -17,26 +20,53 @@ pub(crate) fn run(request: &Diff) -> Result<u8, Failure> {
     if let Some(compat) = request.compat {
         return compat::run(compat, &request.before, &request.after);
     }
-    let before = ProfileFile::open(&request.before, request.attribution)?;
-    let after = ProfileFile::open(&request.after, request.attribution)?;
-    warn(&before, &after);
-    let files = [(request.before.as_path(), &before.profile), (request.after.as_path(), &after.profile)];
-    let by = choose(request.by, Measure::ALL, &files)?;
-    let options = DiffOptions { by, ..request.options.clone() };
-    let comparison = Comparison::of(&before.profile, &after.profile, &options);
-    let mut verdicts = verdicts(request, &comparison, &files)?;
-    if !(before.complete && after.complete) {
+    let before = AnyFile::open(&request.before, request.attribution)?;
+    let after = AnyFile::open(&request.after, request.attribution)?;
+    match (before, after) {
+        (AnyFile::Heap(before), AnyFile::Heap(after)) => {
+            warn([(&before.path, &before.warnings), (&after.path, &after.warnings)]);
+            warn_of_rules(&before, &after);
+            compare(request, [before.side(), after.side()], request.options.shown)
+        }
+        (AnyFile::Cpu(before), AnyFile::Cpu(after)) => {
+            warn([(&before.path, &before.warnings), (&after.path, &after.warnings)]);
+            // The innermost frame is the answer, be it the allocator.
+            let shown = match request.options.shown {
+                FrameVisibility::All => FrameVisibility::All,
+                _ => FrameVisibility::WithoutStart,
+            };
+            compare(request, [before.side(), after.side()], shown)
+        }
+        _ => Err(Failure::new(format!(
+            "{} and {} cannot be compared: one tells what allocated, the other where time went.",
+            request.before.display(),
+            request.after.display()
+        ))),
+    }
+}
+
+fn compare<P>(request: &Diff, sides: [DiffInput<'_, P>; 2], shown: FrameVisibility) -> Result<u8, Failure>
+where
+    P: Diffed<Weights: Weights<Metric: DiffWords>> + Kind,
+{
+    let files = [(sides[0].file, sides[0].profile), (sides[1].file, sides[1].profile)];
+    let by = P::choose_by(request.by, &files)?;
+    let DiffOptions { depth, min, filter, .. } = request.options.clone();
+    let options = DiffOptions { by, shown, depth, min, filter };
+    let comparison = Comparison::of(sides[0].profile, sides[1].profile, &options);
+    let limits = of_kind::<P>(&request.fail_on, &files)?;
+    let mut verdicts = verdicts::<P>(request, &limits, &comparison, &files)?;
+    if !sides.iter().all(|side| side.complete) {
         verdicts.iter_mut().for_each(|verdict| verdict.is_broken = None);
     }
-    let (sides, per, limit) = ([before.side(), after.side()], request.per, request.limit);
-    let comparison = &comparison;
+    let (per, limit, comparison) = (request.per, request.limit, &comparison);
     let diff = DiffReport { sides, options: &options, per, limit, comparison, verdicts: &verdicts };
     write(&diff, request.form)?;
     Ok(told(&verdicts, request))
 }
 
 /// Says which limits are broken, or cannot be judged, and returns the exit code.
-fn told(verdicts: &[Verdict], request: &Diff) -> u8 {
+fn told<M: DiffWords>(verdicts: &[Verdict<M>], request: &Diff) -> u8 {
     let mut code = exit_code::FINE;
     for verdict in verdicts {
         let sentence = match verdict.is_broken {
@@ -50,12 +80,15 @@ fn told(verdicts: &[Verdict], request: &Diff) -> u8 {
     code
 }
 
-fn warn(before: &ProfileFile, after: &ProfileFile) {
-    for ProfileFile { path, warnings, .. } in [before, after] {
+fn warn<'a>(sides: [(&'a std::path::PathBuf, &'a Vec<String>); 2]) {
+    for (path, warnings) in sides {
         let sentences: Vec<String> =
             warnings.iter().map(|sentence| format!("{}: {sentence}", path.display())).collect();
         output::warn(&sentences);
     }
+}
+
+fn warn_of_rules(before: &ProfileFile, after: &ProfileFile) {
     let versions =
         [before, after].map(|side| side.profile.recording.counting_version).map(|version| version.max(1));
     if versions[0] != versions[1] {
@@ -67,7 +100,10 @@ fn warn(before: &ProfileFile, after: &ProfileFile) {
     }
 }
 
-fn write(diff: &DiffReport<'_>, form: DiffForm) -> Result<(), Failure> {
+fn write<P>(diff: &DiffReport<'_, P>, form: DiffForm) -> Result<(), Failure>
+where
+    P: Diffed<Weights: Weights<Metric: DiffWords>>,
+{
     let text = match form {
         DiffForm::Text => mallow_text::diff::text(diff, terminal::style(&std::io::stdout())),
         DiffForm::Markdown => mallow_text::diff::markdown(diff),
@@ -83,16 +119,17 @@ fn write(diff: &DiffReport<'_>, form: DiffForm) -> Result<(), Failure> {
 }
 
 /// Every limit held against the totals. A limit on what a file does not tell cannot be kept or broken.
-fn verdicts(
+fn verdicts<P: Kind>(
     request: &Diff,
-    comparison: &Comparison<'_>,
-    files: &[(&Path, &Profile)],
-) -> Result<Vec<Verdict>, Failure> {
-    let judge = |limit: &mallow_view::diff::Limit| {
-        choose(Some(limit.measure), [], files)?;
+    limits: &[Limit<MetricOf<P>>],
+    comparison: &Comparison<'_, P::Weights>,
+    files: &[(&Path, &P)],
+) -> Result<Vec<Verdict<MetricOf<P>>>, Failure> {
+    let judge = |limit: &Limit<MetricOf<P>>| {
+        P::choose(Some(limit.measure), files)?;
         limit
             .judge(comparison, request.per)
             .ok_or_else(|| Failure::new(format!("{limit} cannot be judged: it is in no total.")))
     };
-    request.fail_on.iter().map(judge).collect()
+    limits.iter().map(judge).collect()
 }

@@ -1,10 +1,11 @@
 //! `mallow export`: a profile as another tool's file.
 
+use crate::args::AnyMeasure;
 use crate::request::Export;
 use crate::{exit_code, output};
 use mallow_formats::export::{self, ExportFormat, ExportOptions, Packing};
 use mallow_profile::{Profile, ReallocAttribution};
-use mallow_query::{Failure, ProfileFile, choose};
+use mallow_query::{AnyFile, CpuFile, Failure, ProfileFile, choose, no_time};
 use mallow_view::Measure;
 use std::io::{BufWriter, IsTerminal, Write};
 
@@ -16,24 +17,55 @@ pub(crate) fn run(request: &Export) -> Result<u8, Failure> {
             "a {word} file is not for a terminal; write it to a file with -o."
         )));
     }
-    let document = ProfileFile::open(&request.file, ReallocAttribution::OwnSite)?;
+    match AnyFile::open(&request.file, ReallocAttribution::OwnSite)? {
+        AnyFile::Heap(document) => of_heap(request, &document),
+        AnyFile::Cpu(document) => of_cpu(request, &document),
+    }
+}
+
+fn of_heap(request: &Export, document: &ProfileFile) -> Result<u8, Failure> {
     output::warn(&document.warnings);
     let profile = &document.profile;
     if let Some(reason) = export::missing(profile, request.format) {
         return Err(Failure::new(format!("cannot export {}: {reason}.", request.file.display())));
     }
     let options = ExportOptions { measure: measure(request, profile)? };
+    written(request, |packing, out| export::write_packed(profile, request.format, &options, packing, out))
+}
+
+fn of_cpu(request: &Export, document: &CpuFile) -> Result<u8, Failure> {
+    output::warn(&document.warnings);
+    if let Some(reason) = export::missing_of_cpu(request.format) {
+        return Err(Failure::new(format!("cannot export {}: {reason}.", request.file.display())));
+    }
+    let asked = match request.measure {
+        Some(AnyMeasure::Heap(measure)) => {
+            return Err(document.tells_no_memory(&format!("--measure {}", measure.word())));
+        }
+        Some(AnyMeasure::Cpu(metric)) => Some(metric),
+        None => None,
+    };
+    let metric = document.choose(asked)?;
+    written(request, |packing, out| {
+        export::write_cpu(&document.profile, request.format, metric, packing, out)
+    })
+}
+
+/// Writes to where it was asked for.
+fn written(
+    request: &Export,
+    write: impl FnOnce(Packing, &mut dyn Write) -> std::io::Result<Vec<String>>,
+) -> Result<u8, Failure> {
     let mut warnings = Vec::new();
     match &request.output {
         Some(new) => {
             let mut out = BufWriter::new(output::create(&new.path, new.force)?);
-            let packing = Packing::of_path(&new.path);
-            warnings = export::write_packed(profile, request.format, &options, packing, &mut out)
+            warnings = write(Packing::of_path(&new.path), &mut out)
                 .and_then(|warnings| out.flush().map(|()| warnings))
                 .map_err(|error| Failure::writing(&new.path, &error))?;
         }
         None => output::to_stdout(|out| {
-            warnings = export::write(profile, request.format, &options, out)?;
+            warnings = write(Packing::Plain, out)?;
             Ok(())
         })?,
     }
@@ -47,7 +79,12 @@ fn measure(request: &Export, profile: &Profile) -> Result<Measure, Failure> {
         return Ok(Measure::Bytes);
     }
     let order = std::iter::once(Measure::Bytes).chain(Measure::ALL);
-    choose(request.measure, order, &[(&request.file, profile)])
+    let asked = match request.measure {
+        Some(AnyMeasure::Cpu(metric)) => return Err(no_time(&request.file, metric.word())),
+        Some(AnyMeasure::Heap(measure)) => Some(measure),
+        None => None,
+    };
+    choose(asked, order, &[(&request.file, profile)])
 }
 
 fn is_binary(format: ExportFormat) -> bool {

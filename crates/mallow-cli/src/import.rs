@@ -24,6 +24,10 @@ pub(crate) fn run(import: &LowImport) -> Result<u8, Failure> {
         Document::GcLog(_) | Document::Snapshot(..) => {
             Err(Failure::new(format!("{file} changed while it was read.")))
         }
+        Document::Cpu(format, _) => Err(Failure::new(format!(
+            "{file} is a {format} that tells where time went, and a trace holds what allocated; see it with mallow report \
+             {file}."
+        ))),
         Document::Profile(Format::Mallow, _) => {
             Err(Failure::new(format!("{file} is a mallow trace already; see it with mallow report {file}.")))
         }

@@ -10,6 +10,7 @@
 mod args;
 mod bench;
 mod check;
+mod cpu;
 mod diff;
 mod exit_code;
 mod export;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
     let result = match Request::from(args) {
         Request::Record(record) => record::run(record),
         Request::Stat(stat) => stat::run(stat),
+        Request::Cpu(cpu) => cpu::run(&cpu),
         Request::Report(report) => report::run(&report),
         Request::Diff(diff) => diff::run(&diff),
         Request::Flamegraph(flamegraph) => flamegraph::run(&flamegraph),

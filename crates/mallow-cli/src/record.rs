@@ -43,7 +43,7 @@ pub(crate) fn run(record: Record) -> Result<u8, Failure> {
     // As whoever opens the trace does with one that says what it lacks.
     if !outcome.complete {
         let mut names = Names::new();
-        names.complete(&mut profile);
+        names.complete(&mut profile.stacks);
         output::warn(names.warnings());
     }
     let shown = outcome.trace.strip_prefix(".").unwrap_or(&outcome.trace).display().to_string();

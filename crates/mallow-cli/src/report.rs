@@ -1,20 +1,38 @@
 //! `mallow report`: a profile as tables, trees or JSON.
 
+mod cpu;
 mod request;
+
+pub(crate) use request::ReportCommand;
 
 use crate::{exit_code, output, terminal};
 use mallow_json::events::{EventsJson, WithEvents};
 use mallow_json::report::ReportJson;
-use mallow_query::{Detail, Failure, Report, ReportRequest};
+use mallow_query::{AnyFile, Detail, Failure, Report, ReportRequest, choose, with_source};
 use mallow_text::report::leaks::freed_at_end;
 use mallow_text::{Style, events, report};
+use mallow_view::{Measure, annotated};
 
 /// Slices of a time line in JSON.
 const JSON_SLICES: usize = 100;
 
 /// Shows a profile.
-pub(crate) fn run(request: &ReportRequest) -> Result<u8, Failure> {
-    let report = Report::of(request)?;
+pub(crate) fn run(command: &ReportCommand) -> Result<u8, Failure> {
+    let request = &command.heap;
+    let file = match AnyFile::open(&request.file, request.attribution)? {
+        AnyFile::Cpu(file) => return cpu::run(&command.cpu, *file),
+        AnyFile::Heap(file) => *file,
+    };
+    if let Some(asked) = &command.only_cpu {
+        return Err(Failure::new(format!(
+            "{} tells what allocated, and {asked} is for profiles of mallow cpu.",
+            request.file.display()
+        )));
+    }
+    let report = Report::of(request, file)?;
+    if let Some(wanted) = &command.cpu.annotate {
+        return annotate(&report, wanted);
+    }
     output::warn(&report.document.warnings);
     match request.detail {
         Detail::Page => {
@@ -29,6 +47,20 @@ pub(crate) fn run(request: &ReportRequest) -> Result<u8, Failure> {
             })?;
         }
     }
+    Ok(exit_code::FINE)
+}
+
+/// The lines of a function with what they allocated.
+fn annotate(report: &Report<'_>, wanted: &str) -> Result<u8, Failure> {
+    output::warn(&report.document.warnings);
+    let document = &report.document;
+    let preferred = [Measure::Bytes].into_iter().chain(Measure::ALL);
+    let by = choose(report.asked_measure(), preferred, &[(&document.path, &document.profile)])?;
+    let functions = with_source(annotated(&document.profile, wanted, by));
+    let whole = by.of_totals(&document.profile.totals());
+    let text =
+        mallow_text::cpu::annotated(&functions, by, whole, wanted, terminal::style(&std::io::stdout()));
+    output::to_stdout(|out| out.write_all(text.as_bytes()))?;
     Ok(exit_code::FINE)
 }
 

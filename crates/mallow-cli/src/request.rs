@@ -1,14 +1,15 @@
 //! What the command line means: the second of two steps, after [`crate::args`].
 
-use mallow_query::ReportRequest;
+use crate::report::ReportCommand;
 
 use crate::args::{
-    LowArgs, LowCommand, LowExport, LowFlamegraph, LowGcLog, LowHeap, LowImport, LowRecord, LowStat,
+    AnyMeasure, LowArgs, LowCommand, LowCpu, LowExport, LowFlamegraph, LowGcLog, LowHeap, LowImport,
+    LowRecord, LowStat,
 };
 pub(crate) use crate::check::request::Check;
 pub(crate) use crate::diff::request::Diff;
 use mallow_formats::export::ExportFormat;
-use mallow_view::{Filter, FrameVisibility, Measure};
+use mallow_view::{Filter, FrameVisibility};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -17,7 +18,8 @@ use std::path::PathBuf;
 pub(crate) enum Request {
     Record(Record),
     Stat(Stat),
-    Report(ReportRequest),
+    Cpu(LowCpu),
+    Report(Box<ReportCommand>),
     Diff(Diff),
     Flamegraph(Flamegraph),
     Import(LowImport),
@@ -76,7 +78,7 @@ pub(crate) struct Flamegraph {
     pub(crate) file: PathBuf,
     pub(crate) other: Option<PathBuf>,
     /// None for the first that the files know.
-    pub(crate) measure: Option<Measure>,
+    pub(crate) measure: Option<AnyMeasure>,
     pub(crate) form: FlamegraphForm,
     /// None for stdout.
     pub(crate) output: Option<NewFile>,
@@ -99,7 +101,7 @@ pub(crate) struct Export {
     /// None for stdout.
     pub(crate) output: Option<NewFile>,
     /// None for bytes, or else the first that the file knows.
-    pub(crate) measure: Option<Measure>,
+    pub(crate) measure: Option<AnyMeasure>,
 }
 
 impl From<LowArgs> for Request {
@@ -107,7 +109,8 @@ impl From<LowArgs> for Request {
         match args.command {
             LowCommand::Record(low) => Request::Record(low.into()),
             LowCommand::Stat(low) => Request::Stat(low.into()),
-            LowCommand::Report(low) => Request::Report(low.into()),
+            LowCommand::Cpu(low) => Request::Cpu(low),
+            LowCommand::Report(low) => Request::Report(Box::new(low.into())),
             LowCommand::Diff(low) => Request::Diff(low.into()),
             LowCommand::Flamegraph(low) => Request::Flamegraph(low.into()),
             LowCommand::Import(low) => Request::Import(low),

@@ -2,6 +2,8 @@
 
 use super::*;
 use clap::{CommandFactory, Parser};
+use mallow_cpu::CpuMetric;
+use mallow_view::Measure;
 
 fn request(line: &str) -> Result<Request, String> {
     let words = std::iter::once("mallow").chain(line.split_whitespace());
@@ -85,7 +87,8 @@ fn runs_are_counted_from_one() {
 
 #[test]
 fn the_words_behind_measure_are_those_of_the_measures() {
-    for measure in Measure::ALL {
+    let of_heap = Measure::ALL.into_iter().map(AnyMeasure::Heap);
+    for measure in of_heap.chain(CpuMetric::ALL.into_iter().map(AnyMeasure::Cpu)) {
         let Ok(Request::Flamegraph(drawn)) = request(&format!("flamegraph f --measure {}", measure.word()))
         else {
             panic!("{measure:?}")
@@ -116,6 +119,7 @@ fn the_guide_is_complete() {
     let guide = [
         include_str!("../../../docs/guide/record.md"),
         include_str!("../../../docs/guide/stat.md"),
+        include_str!("../../../docs/guide/cpu.md"),
         include_str!("../../../docs/guide/bench.md"),
         include_str!("../../../docs/guide/report.md"),
         include_str!("../../../docs/guide/analyses.md"),
@@ -160,7 +164,7 @@ fn a_flame_graph_takes_one_or_two_files() {
     let expected = Flamegraph {
         file: "a".into(),
         other: Some("b".into()),
-        measure: Some(Measure::Leaked),
+        measure: Some(AnyMeasure::Heap(Measure::Leaked)),
         form: FlamegraphForm::Svg { icicle: true, title: Some("T".into()) },
         output: Some(NewFile { path: "o.svg".into(), force: true }),
         shown: FrameVisibility::All,

@@ -60,8 +60,16 @@ fn is_no_profile(path: &Path) -> bool {
     ["speedscope/", "dtrace/nio.txt", "gc-log/", "load/"].iter().any(|what| is_a(path, what))
 }
 
+/// Where a processor's time went.
+fn tells_time(path: &Path) -> bool {
+    is_a(path, "fixtures/cpu/")
+}
+
+/// Profiles of memory.
 fn profiles() -> Vec<PathBuf> {
-    fixtures().into_iter().filter(|path| !is_allocator_state(path) && !is_no_profile(path)).collect()
+    let is_of_memory =
+        |path: &PathBuf| !is_allocator_state(path) && !is_no_profile(path) && !tells_time(path);
+    fixtures().into_iter().filter(is_of_memory).collect()
 }
 
 fn report(folder: &Path, file: &str) -> Value {
@@ -80,6 +88,25 @@ fn every_fixture_is_reported_as_text_and_as_json() {
         let text = stdout_of(mallow(folder.path(), &["report", file]));
         let widest = text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
         assert!(widest <= 80, "{file}: a line of {widest} columns");
+    }
+}
+
+#[test]
+fn every_fixture_that_tells_time_is_reported_and_its_functions_add_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let files: Vec<PathBuf> = fixtures().into_iter().filter(|path| tells_time(path)).collect();
+    assert!(!files.is_empty());
+    for path in files {
+        let file = path.to_str().unwrap();
+        let report = report(folder.path(), file);
+        let functions = report["functions"].as_array().unwrap();
+        let own = functions.iter().map(|row| row["self"]["samples"].as_u64().unwrap()).sum::<u64>();
+        assert_eq!((Some(own), own > 0), (report["totals"]["samples"].as_u64(), true), "{file}");
+        let text = stdout_of(mallow(folder.path(), &["report", file]));
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        // A trace is of memory.
+        let refused = mallow(folder.path(), &["import", file]);
+        assert_eq!(refused.status.code(), Some(2), "{file}");
     }
 }
 

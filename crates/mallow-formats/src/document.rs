@@ -1,6 +1,7 @@
 //! The one door for files: what a file is, by how it begins, and what is in it.
 
 use crate::allocator::{self, AllocatorState};
+use crate::any_imported::{AnyImported, ImportedCpu};
 use crate::gc_log::{self, Choice, GcLog, GcLogError};
 use crate::import;
 use crate::snapshot;
@@ -15,6 +16,8 @@ use std::path::Path;
 pub enum Document {
     /// What allocated.
     Profile(Format, Imported),
+    /// Where a processor's time went.
+    Cpu(Format, ImportedCpu),
     /// What an allocator says of itself.
     AllocatorState(AllocatorState),
     /// What Ruby's collector counted.
@@ -30,9 +33,10 @@ pub enum Document {
 pub fn open(path: &Path) -> Result<Document, ImportError> {
     let (source, format) = recognised(path)?;
     Ok(match format.kind() {
-        Kind::Profile => {
-            Document::Profile(format, import::of_file(source, format, path, ReallocAttribution::OwnSite)?)
-        }
+        Kind::Profile => match import::any_of_file(source, format, path, ReallocAttribution::OwnSite)? {
+            AnyImported::Heap(imported) => Document::Profile(format, imported),
+            AnyImported::Cpu(imported) => Document::Cpu(format, imported),
+        },
         Kind::AllocatorState => Document::AllocatorState(allocator::of_source(source, format)?),
         Kind::GcLog => Document::GcLog(gc_log::read(&source.whole(format)?, &Choice::default())?),
         Kind::Snapshot => {
@@ -57,6 +61,18 @@ pub fn format_of(path: &Path) -> Result<Format, ImportError> {
 pub fn open_profile(path: &Path, attribution: ReallocAttribution) -> Result<(Format, Imported), ImportError> {
     let (source, format) = recognised(path)?;
     Ok((format, import::of_file(source, format, path, attribution)?))
+}
+
+/// Opens a profile, whatever it counts. A file of another kind is refused before it is read.
+///
+/// # Errors
+/// See [`ImportError`].
+pub fn open_any_profile(
+    path: &Path,
+    attribution: ReallocAttribution,
+) -> Result<(Format, AnyImported), ImportError> {
+    let (source, format) = recognised(path)?;
+    Ok((format, import::any_of_file(source, format, path, attribution)?))
 }
 
 /// Opens a snapshot of a heap. A file of another kind is refused before it is read.

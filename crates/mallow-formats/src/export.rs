@@ -2,6 +2,7 @@
 //!
 //! A format that cannot hold a metric leaves it out, and the writer says so in its warnings; `docs/guide/formats.md` lists it too.
 
+mod cpu;
 mod dhat;
 mod firefox;
 mod folded;
@@ -17,6 +18,7 @@ mod rooted;
 mod speedscope;
 mod valgrind_frames;
 
+pub use cpu::{missing_of_cpu, write_cpu};
 pub use needs::missing;
 pub use packing::{Packing, write_packed};
 

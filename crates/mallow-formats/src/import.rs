@@ -17,7 +17,7 @@ mod valgrind_frames;
 pub(crate) use jemalloc_heap::{NO_ADDRESS, NO_STACK};
 
 use crate::source::Source;
-use crate::{Format, ImportError, Imported};
+use crate::{AnyImported, Format, ImportError, Imported};
 use mallow_profile::ReallocAttribution;
 use mallow_trace::{Trace, looks_like};
 use std::io::{BufReader, Cursor};
@@ -35,6 +35,30 @@ pub(crate) fn of_file(
         return Ok(Trace::open(file)?.import(attribution)?);
     }
     read(source, format)
+}
+
+/// The same, of whatever is counted.
+pub(crate) fn any_of_file(
+    source: Source<'_>,
+    format: Format,
+    path: &Path,
+    attribution: ReallocAttribution,
+) -> Result<AnyImported, ImportError> {
+    match format {
+        Format::Pprof => pprof::read_any(&source.whole(format)?),
+        _ => Ok(AnyImported::Heap(of_file(source, format, path, attribution)?)),
+    }
+}
+
+/// Reads bytes that are known, or said, to be of a format, whatever they count.
+///
+/// # Errors
+/// See [`ImportError`].
+pub fn read_any_as(bytes: &[u8], format: Format) -> Result<AnyImported, ImportError> {
+    match format {
+        Format::Pprof => pprof::read_any(&Source::of_bytes(bytes)?.whole(format)?),
+        _ => Ok(AnyImported::Heap(read_as(bytes, format)?)),
+    }
 }
 
 /// Reads bytes that are known, or said, to be of a format.

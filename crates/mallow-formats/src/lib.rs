@@ -8,6 +8,8 @@
 //! not tell.
 
 pub mod allocator;
+mod any_imported;
+mod cpu_labels;
 mod document;
 mod error;
 pub mod export;
@@ -22,9 +24,12 @@ mod snapshot;
 mod source;
 pub mod stackdiff;
 
-pub use document::{Document, format_of, open, open_gc_log, open_histogram, open_profile, open_snapshot};
+pub use any_imported::{AnyImported, ImportedCpu};
+pub use document::{
+    Document, format_of, open, open_any_profile, open_gc_log, open_histogram, open_profile, open_snapshot,
+};
 pub use error::{ImportError, Position};
 pub use format::{Format, Kind};
-pub use import::read_as;
+pub use import::{read_any_as, read_as};
 pub use mallow_profile::Imported;
 pub use snapshot::read_snapshot_as;

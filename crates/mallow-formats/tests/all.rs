@@ -2,6 +2,7 @@
 
 mod allocator;
 mod browser_exports;
+mod cpu;
 mod dhat;
 mod gperftools_heap;
 mod heaptrack;

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// What speedscope makes of a file, or all that it says about one that it does not take.
-fn opened(text: &str) -> Result<Value, String> {
+pub(crate) fn opened(text: &str) -> Result<Value, String> {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(text.as_bytes()).unwrap();
     let driver = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/speedscope_app/drive.js");

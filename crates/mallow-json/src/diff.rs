@@ -3,10 +3,11 @@
 //! All metrics are whole: `per` is only told, since a division would lose digits.
 
 use crate::parts::FrameJson;
-use mallow_profile::{Level, Profile, SiteTotals};
-use mallow_view::Measure;
+use mallow_cpu::CpuProfile;
+use mallow_profile::Profile;
+use mallow_stacks::{Level, Metric, MetricOf, Rename, StackProfile};
 use mallow_view::diff::{Change, DiffInput, DiffReport, DiffRow, DiffSide, Stats, Verdict};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// `mallow diff --json`.
 #[derive(Serialize)]
@@ -31,19 +32,20 @@ pub struct DiffJson<'a> {
 struct ProfileJson<'a> {
     file: String,
     command: &'a [String],
-    counting_version: u32,
+    /// Of what allocated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    counting_version: Option<u32>,
     complete: bool,
     warnings: &'a [String],
 }
 
-/// Both sides of the measures that both files tell; null where one of them does not.
-#[derive(Serialize)]
-struct MetricsJson {
-    allocations: Option<ChangeJson>,
-    bytes: Option<ChangeJson>,
-    peak: Option<ChangeJson>,
-    leaked: Option<ChangeJson>,
-    temporary: Option<ChangeJson>,
+/// Both sides of the measures that both files tell, by their words; null where one of them does not.
+struct MetricsJson(Vec<(&'static str, Option<ChangeJson>)>);
+
+impl Serialize for MetricsJson {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(word, change)| (word, change)))
+    }
 }
 
 #[derive(Clone, Copy, Serialize)]
@@ -97,11 +99,36 @@ struct StatsJson {
     change: ChangeJson,
 }
 
+/// A profile whose differences are written.
+pub trait Diffed: StackProfile {
+    /// The document's schema.
+    const SCHEMA: &'static str;
+
+    /// By which rules it was counted, where there are several.
+    fn counting_version(&self) -> Option<u32>;
+}
+
+impl Diffed for Profile {
+    const SCHEMA: &'static str = "mallow.diff/1";
+
+    fn counting_version(&self) -> Option<u32> {
+        Some(self.recording.counting_version)
+    }
+}
+
+impl Diffed for CpuProfile {
+    const SCHEMA: &'static str = "mallow.cpu-diff/1";
+
+    fn counting_version(&self) -> Option<u32> {
+        None
+    }
+}
+
 impl<'a> DiffJson<'a> {
     /// The document of a comparison; at most so many sites of each section as asked for.
-    pub fn of(diff: &DiffReport<'a>) -> Self {
+    pub fn of<P: Diffed>(diff: &DiffReport<'a, P>) -> Self {
         let comparison = diff.comparison;
-        let known: Vec<Measure> = comparison.totals.iter().map(|(measure, _)| *measure).collect();
+        let known: Vec<MetricOf<P>> = comparison.totals.iter().map(|(measure, _)| *measure).collect();
         let (mut sites, mut not_shown) = (Vec::new(), Stats::default());
         for section in mallow_view::diff::Section::SHOWN {
             for (at, row) in comparison.section(section).enumerate() {
@@ -112,10 +139,9 @@ impl<'a> DiffJson<'a> {
                 }
             }
         }
-        let rename =
-            |rename: &'a mallow_profile::Rename| RenameJson { before: &rename.before, after: &rename.after };
+        let rename = |rename: &'a Rename| RenameJson { before: &rename.before, after: &rename.after };
         Self {
-            schema: "mallow.diff/1",
+            schema: P::SCHEMA,
             before: ProfileJson::of(&diff.sides[0]),
             after: ProfileJson::of(&diff.sides[1]),
             by: comparison.by.word(),
@@ -133,12 +159,11 @@ impl<'a> DiffJson<'a> {
 }
 
 impl<'a> ProfileJson<'a> {
-    fn of(side: &DiffInput<'a>) -> Self {
-        let recording = &side.profile.recording;
+    fn of<P: Diffed>(side: &DiffInput<'a, P>) -> Self {
         Self {
             file: side.file.display().to_string(),
-            command: &recording.command,
-            counting_version: recording.counting_version,
+            command: side.profile.command(),
+            counting_version: side.profile.counting_version(),
             complete: side.complete,
             warnings: side.warnings,
         }
@@ -146,26 +171,20 @@ impl<'a> ProfileJson<'a> {
 }
 
 impl MetricsJson {
-    fn of(known: &[Measure], change: impl Fn(Measure) -> Change) -> Self {
-        let metric = |measure| known.contains(&measure).then(|| change(measure).into());
-        Self {
-            allocations: metric(Measure::Allocations),
-            bytes: metric(Measure::Bytes),
-            peak: metric(Measure::Peak),
-            leaked: metric(Measure::Leaked),
-            temporary: metric(Measure::Temporary),
-        }
+    fn of<M: Metric>(known: &[M], change: impl Fn(M) -> Change) -> Self {
+        let metric = |measure: &M| (measure.word(), known.contains(measure).then(|| change(*measure).into()));
+        Self(M::ALL.iter().map(metric).collect())
     }
 }
 
 impl<'a> RowJson<'a> {
-    fn of(row: &'a DiffRow<'a>, diff: &DiffReport<'a>, known: &[Measure]) -> Self {
+    fn of<P: Diffed>(
+        row: &'a DiffRow<'a, P::Weights>,
+        diff: &DiffReport<'a, P>,
+        known: &[MetricOf<P>],
+    ) -> Self {
         let is_matched = row.before.is_some() && row.after.is_some();
-        let metric = |side: &Option<DiffSide<'_>>, measure: Measure| {
-            side.as_ref().map_or(0, |side| measure.of_site(&side.totals as &SiteTotals))
-        };
-        let change =
-            |measure| Change { before: metric(&row.before, measure), after: metric(&row.after, measure) };
+        let change = |measure| row.change(measure);
         Self {
             section: row.section.word(),
             matched: is_matched.then(|| matched(row.level)),
@@ -182,8 +201,11 @@ impl<'a> RowJson<'a> {
 }
 
 impl<'a> SideJson<'a> {
-    fn of(side: &DiffSide<'_>, profile: &'a Profile) -> Self {
-        Self { stacks: side.stacks, frames: profile.frames(side.stack).map(FrameJson::from).collect() }
+    fn of<P: StackProfile>(side: &DiffSide<'_, P::Weights>, profile: &'a P) -> Self {
+        Self {
+            stacks: side.stacks,
+            frames: profile.stacks().frames(side.stack).map(FrameJson::from).collect(),
+        }
     }
 }
 
@@ -211,8 +233,8 @@ impl From<Stats> for StatsJson {
     }
 }
 
-impl From<&Verdict> for LimitJson {
-    fn from(verdict: &Verdict) -> Self {
+impl<M: Metric> From<&Verdict<M>> for LimitJson {
+    fn from(verdict: &Verdict<M>) -> Self {
         Self {
             limit: verdict.limit.to_string(),
             measure: verdict.limit.measure.word(),

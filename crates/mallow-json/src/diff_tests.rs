@@ -3,6 +3,7 @@
 use super::*;
 use crate::schema_tests::assert_fits;
 use mallow_samples::diff::{Asked, asked as request, tables, with_report};
+use mallow_view::Measure;
 use mallow_view::diff::DiffOptions;
 use serde_json::{Value, json};
 

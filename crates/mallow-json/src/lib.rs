@@ -4,11 +4,12 @@
 //! a soak's samples: the lines that `--samples` writes while it runs promise their form already. This crate must never decide
 //! anything; the sentences that a document carries are those of `mallow-text`.
 //!
-//! One module for each document: [`stat`], [`report`] with [`events`], [`diff`], [`check`], [`mod@bench`], [`soak`], [`gc_log`], [`heap`]. Those that a later run compares
+//! One module for each document: [`stat`], [`report`] with [`events`], [`cpu`], [`diff`], [`check`], [`mod@bench`], [`soak`], [`gc_log`], [`heap`]. Those that a later run compares
 //! with can be read again.
 
 pub mod bench;
 pub mod check;
+pub mod cpu;
 pub mod diff;
 pub mod events;
 pub mod gc_log;

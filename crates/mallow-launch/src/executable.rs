@@ -28,7 +28,7 @@ pub fn find_program(command: &OsStr) -> Result<PathBuf, LaunchError> {
 }
 
 /// As `execvp` does: a name with a slash is a path, else the first executable file of that name on `PATH`.
-fn find(command: &OsStr) -> io::Result<PathBuf> {
+pub(crate) fn find(command: &OsStr) -> io::Result<PathBuf> {
     if command.as_bytes().contains(&b'/') {
         let path = PathBuf::from(command);
         let metadata = fs::metadata(&path)?;

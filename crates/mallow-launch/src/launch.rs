@@ -34,6 +34,15 @@ impl<'a> Launch<'a> {
         Ok(Launch { command })
     }
 
+    /// Checks only whether there is such a program: enough for who puts nothing into it.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn find(command: &[OsString]) -> Result<(), LaunchError> {
+        let program = command.first().map_or(OsStr::new(""), |program| program);
+        executable::find(program).map(drop).map_err(refused(program))
+    }
+
     /// The program's name without directories.
     pub fn name(&self) -> String {
         let program = Path::new(&self.command[0]);

@@ -44,6 +44,11 @@ impl ProfileBuilder {
         ProcessIndex(self.profile.processes.len() as u32 - 1)
     }
 
+    /// The stacks so far, for a reader that knows nothing of what is counted.
+    pub fn stacks(&mut self) -> &mut StacksBuilder {
+        &mut self.stacks
+    }
+
     /// The id of a module.
     pub fn module(&mut self, module: Module) -> ModuleId {
         self.stacks.module(module)

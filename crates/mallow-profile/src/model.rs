@@ -177,6 +177,10 @@ impl StackProfile for Profile {
         self.processes.len()
     }
 
+    fn command(&self) -> &[String] {
+        &self.recording.command
+    }
+
     fn program(&self, process: ProcessIndex) -> Option<&str> {
         let own =
             self.processes[process.0 as usize].command.split(' ').next().filter(|word| !word.is_empty());

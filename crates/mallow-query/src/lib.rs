@@ -5,12 +5,13 @@
 //! `mallow-view`. This crate must never record, print, or know how a question was typed.
 //!
 //! In reading order:
-//! - [`ProfileFile`]: a profile from a file of any format;
+//! - [`ProfileFile`]: a profile from a file of any format; [`AnyFile`]: the same, whatever is counted;
 //! - [`ReportRequest`] and [`Report`]: what a report needs beside the profile, with [`EventOptions`] for what only events tell;
 //! - [`choose`]: the metric that all files know;
 //! - [`gc_log`]: a log of garbage collections, and the evidence for a verdict;
 //! - [`heap`]: a snapshot of a managed heap; [`explain`]: where the rest of the process's memory is.
 
+mod any_file;
 mod events;
 pub mod explain;
 mod failure;
@@ -22,12 +23,15 @@ mod names;
 mod passes;
 mod profile_file;
 mod report;
+mod source_text;
 mod suppressions;
 
+pub use any_file::{AnyFile, CpuFile, CpuWindow, no_time};
 pub use events::{EventOptions, Moment};
 pub use failure::{Failure, reason};
 pub use metric::choose;
 pub use names::{Names, ResolveAhead};
 pub use profile_file::{ProfileFile, refused};
 pub use report::{Detail, Report, ReportRequest};
+pub use source_text::{WithSource, with_source};
 pub use suppressions::SuppressionRequest;

@@ -1,7 +1,7 @@
 //! Names for addresses: what the collector asks for at the end of a recording, and what a trace that was cut short lacks.
 
 use mallow_base::Frame;
-use mallow_profile::{Address, Location, Module, Profile};
+use mallow_stacks::{Address, Location, Module, Stacks};
 use mallow_symbols::{Ahead, ModuleKey, SearchPaths, Symbolizer};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -55,27 +55,32 @@ impl Names {
         frames
     }
 
-    /// Names what a profile has only addresses for.
-    pub fn complete(&mut self, profile: &mut Profile) {
-        let mut missing: Vec<Vec<usize>> = vec![Vec::new(); profile.stacks.modules.len()];
-        for (index, location) in profile.stacks.locations.iter().enumerate() {
+    /// Names what stacks have only addresses for.
+    pub fn complete(&mut self, stacks: &mut Stacks) {
+        let mut missing: Vec<Vec<usize>> = vec![Vec::new(); stacks.modules.len()];
+        for (index, location) in stacks.locations.iter().enumerate() {
             if let (true, Address::InModule { module, .. }) = (is_unnamed(location), location.address)
                 && let Some(of_module) = missing.get_mut(module.0 as usize)
             {
                 of_module.push(index);
             }
         }
-        for (module, indices) in
-            profile.stacks.modules.iter().zip(missing).filter(|(_, indices)| !indices.is_empty())
+        // What stands in brackets is no file.
+        let is_file = |module: &Module| !module.path.starts_with('[');
+        for (module, indices) in stacks
+            .modules
+            .iter()
+            .zip(missing)
+            .filter(|(module, indices)| !indices.is_empty() && is_file(module))
         {
-            let svma = |index: &usize| match profile.stacks.locations[*index].address {
+            let svma = |index: &usize| match stacks.locations[*index].address {
                 Address::InModule { svma, .. } => svma,
                 Address::Anonymous { avma } => avma,
                 Address::Unknown => 0,
             };
             let returns: Vec<u64> = indices.iter().map(svma).collect();
             for (index, frames) in indices.into_iter().zip(self.of_returns(module, &returns)) {
-                profile.stacks.locations[index].frames = frames;
+                stacks.locations[index].frames = frames;
             }
         }
     }
@@ -122,7 +127,7 @@ fn is_address(function: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mallow_profile::{ModuleId, Stacks};
+    use mallow_stacks::ModuleId;
 
     #[test]
     fn answers_are_kept_where_the_environment_says() {
@@ -147,10 +152,10 @@ mod tests {
             Frame { function: "0x1234".into(), module: Some(module.path.clone()), ..Frame::default() };
         let location = Location { address, frames: vec![frame.clone()] };
         let stacks = Stacks { modules: vec![module], locations: vec![location], ..Stacks::default() };
-        let mut profile = Profile { stacks, ..Profile::default() };
+        let mut stacks = stacks;
         let mut names = Names::new();
-        names.complete(&mut profile);
-        assert_eq!(profile.stacks.locations[0].frames, [frame]);
+        names.complete(&mut stacks);
+        assert_eq!(stacks.locations[0].frames, [frame]);
         assert_eq!(names.warnings().len(), 1, "{:?}", names.warnings());
     }
 
@@ -161,10 +166,10 @@ mod tests {
         let location = Location { address, frames: vec![frame.clone()] };
         let modules = vec![Module { path: "/nonexistent/libgone.so".into(), build_id: Vec::new() }];
         let stacks = Stacks { modules, locations: vec![location], ..Stacks::default() };
-        let mut profile = Profile { stacks, ..Profile::default() };
+        let mut stacks = stacks;
         let mut names = Names::new();
-        names.complete(&mut profile);
-        assert_eq!(profile.stacks.locations[0].frames, [frame]);
+        names.complete(&mut stacks);
+        assert_eq!(stacks.locations[0].frames, [frame]);
         assert!(names.warnings().is_empty());
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::failure::{Failure, reason};
 use crate::names::Names;
-use mallow_formats::{Format, ImportError};
+use mallow_formats::{Format, ImportError, Imported};
 use mallow_profile::Profile;
 use mallow_profile::ReallocAttribution;
 use mallow_trace::TraceError;
@@ -35,14 +35,24 @@ impl ProfileFile {
     pub fn open(path: &Path, attribution: ReallocAttribution) -> Result<ProfileFile, Failure> {
         let (format, imported) =
             mallow_formats::open_profile(path, attribution).map_err(|error| refused(path, &error))?;
+        Ok(ProfileFile::of(path, format, imported, attribution))
+    }
+
+    /// What a reader made of a file; what a trace of ours has no names for is looked up now.
+    pub(crate) fn of(
+        path: &Path,
+        format: Format,
+        imported: Imported,
+        attribution: ReallocAttribution,
+    ) -> ProfileFile {
         let (mut profile, mut warnings) = (imported.profile, imported.warnings);
         if format == Format::Mallow && !imported.complete {
             let mut names = Names::new();
-            names.complete(&mut profile);
+            names.complete(&mut profile.stacks);
             warnings.extend_from_slice(names.warnings());
         }
         let (path, complete) = (path.to_owned(), imported.complete);
-        Ok(ProfileFile { path, format, profile, complete, warnings, attribution })
+        ProfileFile { path, format, profile, complete, warnings, attribution }
     }
 
     /// What people and scripts call its format.

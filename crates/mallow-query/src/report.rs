@@ -7,7 +7,9 @@ use crate::profile_file::ProfileFile;
 use crate::suppressions::{SuppressionRequest, apply};
 use mallow_profile::ReallocAttribution;
 use mallow_view::leaks::Leaks;
-use mallow_view::{AppliedSuppressions, EventReport, FrameVisibility, ReportOptions, SiteOptions, Subject};
+use mallow_view::{
+    AppliedSuppressions, EventReport, FrameVisibility, Measure, ReportOptions, SiteOptions, SortKey, Subject,
+};
 use std::path::PathBuf;
 
 /// What is asked of a file.
@@ -49,18 +51,22 @@ pub struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
-    /// Reads what the request needs. Warnings go to the document's.
+    /// Reads what the request needs beside the file. Warnings go to the document's.
     ///
     /// # Errors
     /// A file cannot be read.
-    pub fn of(request: &'a ReportRequest) -> Result<Report<'a>, Failure> {
-        let mut document = ProfileFile::open(&request.file, request.attribution)?;
+    pub fn of(request: &'a ReportRequest, mut document: ProfileFile) -> Result<Report<'a>, Failure> {
         let suppressions = apply(&mut document.profile, &request.suppressions, &mut document.warnings)?;
         let mut report = Report { request, document, suppressions, leaks: None };
         if report.has_verdicts() {
             report.leaks = leaks(&report.document, report.sites())?;
         }
         Ok(report)
+    }
+
+    /// The measure that rows are to be sorted by, if one was asked for.
+    pub fn asked_measure(&self) -> Option<Measure> {
+        self.request.options.layout.key().map(SortKey::weight)
     }
 
     /// What it is about.

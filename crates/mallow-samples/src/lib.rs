@@ -3,6 +3,7 @@
 //! Only tests use this crate, and it may never hold what a program needs.
 
 pub mod check;
+pub mod cpu;
 pub mod diff;
 pub mod events;
 pub mod profile;

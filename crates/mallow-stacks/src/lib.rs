@@ -23,4 +23,4 @@ pub use diff::{Diff, DiffEntry, DiffSite, Level, Rename};
 pub use model::{
     Address, Location, LocationId, Module, ModuleId, ProcessIndex, Site, StackId, StackNode, Stacks,
 };
-pub use weights::{Metric, StackProfile, Unit, Weights};
+pub use weights::{Metric, MetricOf, StackProfile, Unit, Weights};

@@ -75,6 +75,9 @@ pub trait StackProfile {
     /// How many processes it has.
     fn processes(&self) -> usize;
 
+    /// The command and its arguments; empty when nobody knows.
+    fn command(&self) -> &[String];
+
     /// The path of a process's program; none when nobody knows.
     fn program(&self, process: ProcessIndex) -> Option<&str>;
 
@@ -84,3 +87,6 @@ pub trait StackProfile {
     /// What was counted beyond the sites, whose sum is given: some tools tell only the largest sites.
     fn beyond(&self, sites: &Self::Weights) -> Self::Weights;
 }
+
+/// One of the metrics that a profile's stacks are weighed by.
+pub type MetricOf<P> = <<P as StackProfile>::Weights as Weights>::Metric;

@@ -3,14 +3,15 @@
 //! Every difference is after minus before, so what became more has a plus.
 
 mod markdown;
+mod words;
 
 use crate::report::whole_frame;
 use crate::wording::Columns;
 use crate::{Style, cut_end, frame_text, grouped, metric, plural, printable};
 use mallow_base::{Bytes, Frame};
-use mallow_profile::{Level, Profile, Rename};
+use mallow_stacks::{Level, Metric, MetricOf, Rename, StackProfile, Unit, Weights};
 use mallow_view::diff::{Change, DiffReport, DiffRow, Section, Stats, Verdict};
-use mallow_view::{FrameVisibility, Line, Measure, Piece, cut, short_name};
+use mallow_view::{FrameVisibility, Line, Piece, cut, short_name};
 use std::num::NonZeroU64;
 use std::path::Path;
 
@@ -24,35 +25,57 @@ const STACK_LINES_MAX: usize = 8;
 const INDENT: usize = 14;
 
 /// The page as text.
-pub fn text(diff: &DiffReport<'_>, style: Style) -> String {
+pub fn text<P: StackProfile<Weights: Weights<Metric: DiffWords>>>(
+    diff: &DiffReport<'_, P>,
+    style: Style,
+) -> String {
     Page(diff).text(style)
 }
 
 /// The page as Markdown, for a comment on a change.
-pub fn markdown(diff: &DiffReport<'_>) -> String {
+pub fn markdown<P: StackProfile<Weights: Weights<Metric: DiffWords>>>(diff: &DiffReport<'_, P>) -> String {
     Page(diff).markdown()
 }
 
 /// What is written.
-struct Page<'a>(&'a DiffReport<'a>);
+struct Page<'a, P: StackProfile>(&'a DiffReport<'a, P>);
 
-/// What a measure counts, in the middle of a sentence.
-pub(crate) fn subject(measure: Measure) -> &'static str {
-    match measure {
-        Measure::Allocations => "allocations",
-        Measure::Bytes => "bytes",
-        Measure::Peak => "what was live at the peak",
-        Measure::Leaked => "what leaked",
-        Measure::Temporary => "temporary allocations",
-    }
+/// Renames with what they come to, and the rows that are none.
+type ByRename<'r, 'd, W> = (Vec<(String, Stats)>, Vec<&'r DiffRow<'d, W>>);
+
+/// What a diff says of its metrics.
+pub trait DiffWords: Metric {
+    /// What Markdown is headed by.
+    const TITLE: &'static str;
+
+    /// What it counts, where something is said not to differ.
+    fn differs_in(self) -> &'static str;
+
+    /// What follows a metric as it is written: ` allocations`, or nothing where the metric says it.
+    fn unit_behind(self, metric: &str) -> &'static str;
+
+    /// What else is said of a site that only one side has, whose metrics are these: another metric, or words.
+    fn beside(self, totals: &Self::Weights, is_known: impl Fn(Self) -> bool) -> Beside<Self>;
+}
+
+/// What stands beside a metric.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Beside<M> {
+    /// Another metric, without its unit where that is clear.
+    Metric(M),
+    /// Words.
+    Words(String),
 }
 
 /// A metric, divided by the number of operations.
-pub(crate) fn value(measure: Measure, value: u64, per: NonZeroU64) -> String {
+pub(crate) fn value(measure: impl Metric, value: u64, per: NonZeroU64) -> String {
     if per == NonZeroU64::MIN {
         return metric(measure, value);
     }
-    if !measure.is_bytes() {
+    if measure.unit() == Unit::Nanoseconds {
+        return metric(measure, value / per);
+    }
+    if measure.unit() != Unit::Bytes {
         return thousandths(u128::from(value), per);
     }
     let whole = value / per;
@@ -71,7 +94,7 @@ fn thousandths(value: u128, per: NonZeroU64) -> String {
 }
 
 /// A difference with its sign; `0` has none.
-pub(crate) fn signed(measure: Measure, difference: i128, per: NonZeroU64) -> String {
+pub(crate) fn signed(measure: impl Metric, difference: i128, per: NonZeroU64) -> String {
     let size = u64::try_from(difference.unsigned_abs()).unwrap_or(u64::MAX);
     match difference {
         0 => "0".to_owned(),
@@ -109,7 +132,7 @@ pub(crate) fn mark(level: Level) -> String {
 }
 
 /// The sentence for a limit that is broken.
-pub fn broken(verdict: &Verdict, per: NonZeroU64) -> String {
+pub fn broken<M: Metric>(verdict: &Verdict<M>, per: NonZeroU64) -> String {
     let (measure, change) = (verdict.limit.measure, verdict.change);
     let share = percent(change);
     let share = if share.is_empty() { share } else { format!(", {share}") };
@@ -124,11 +147,11 @@ pub fn broken(verdict: &Verdict, per: NonZeroU64) -> String {
 }
 
 /// The sentence for a limit that nobody can judge.
-pub fn undecided(verdict: &Verdict) -> String {
+pub fn undecided<M: Metric>(verdict: &Verdict<M>) -> String {
     format!("the limit {} cannot be judged: a profile is not complete.", verdict.limit)
 }
 
-impl Page<'_> {
+impl<P: StackProfile<Weights: Weights<Metric: DiffWords>>> Page<'_, P> {
     /// The page for a terminal.
     pub(crate) fn text(&self, style: Style) -> String {
         let mut out = self.title(style);
@@ -145,15 +168,15 @@ impl Page<'_> {
         self.0.per
     }
 
-    pub(super) fn by(&self) -> Measure {
+    pub(super) fn by(&self) -> MetricOf<P> {
         self.0.comparison.by
     }
 
     /// File and command of each side.
     pub(super) fn sides(&self) -> [(&'static str, String, String); 2] {
-        let side = |word, path: &Path, profile: &Profile| {
+        let side = |word, path: &Path, profile: &P| {
             let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
-            (word, printable(&name), printable(&profile.recording.command.join(" ")))
+            (word, printable(&name), printable(&profile.command().join(" ")))
         };
         [
             side("before", self.0.sides[0].file, self.0.sides[0].profile),
@@ -245,7 +268,7 @@ impl Page<'_> {
     }
 
     fn section(&self, section: Section, style: Style) -> Vec<String> {
-        let rows: Vec<&DiffRow<'_>> = self.0.comparison.section(section).collect();
+        let rows: Vec<&DiffRow<'_, P::Weights>> = self.0.comparison.section(section).collect();
         if rows.is_empty() {
             return Vec::new();
         }
@@ -269,7 +292,7 @@ impl Page<'_> {
     /// What a limit cuts off, by the metric that the rows above it show.
     fn not_shown(
         &self,
-        rest: &[&DiffRow<'_>],
+        rest: &[&DiffRow<'_, P::Weights>],
         style: Style,
         amount: impl Fn(&Self, Change) -> String,
     ) -> Option<String> {
@@ -280,7 +303,7 @@ impl Page<'_> {
         (stats.sites > 0).then(|| style.dim(&text))
     }
 
-    fn row(&self, row: &DiffRow<'_>, style: Style, is_whole: bool) -> Vec<String> {
+    fn row(&self, row: &DiffRow<'_, P::Weights>, style: Style, is_whole: bool) -> Vec<String> {
         let change = row.change(self.by());
         let difference = format!("{:>12}", signed(self.by(), change.difference(), self.per()));
         let mut out = vec![String::new()];
@@ -294,7 +317,7 @@ impl Page<'_> {
     }
 
     /// The naming frame, and who called it.
-    fn callers(&self, row: &DiffRow<'_>, style: Style) -> Vec<String> {
+    fn callers(&self, row: &DiffRow<'_, P::Weights>, style: Style) -> Vec<String> {
         let width = style.name_width(INDENT);
         let frames = row.after.as_ref().or(row.before.as_ref()).map_or(&[][..], |side| &side.frames);
         let mut out = vec![format!("{:INDENT$}{}", "", frame_text(frames.first().copied(), width))];
@@ -313,7 +336,7 @@ impl Page<'_> {
     }
 
     /// Beside the difference: what it is of, and how sure it is.
-    pub(super) fn detail(&self, row: &DiffRow<'_>) -> String {
+    pub(super) fn detail(&self, row: &DiffRow<'_, P::Weights>) -> String {
         let change = row.change(self.by());
         match row.section {
             Section::New | Section::Gone => self.other_metrics(row),
@@ -324,7 +347,7 @@ impl Page<'_> {
                     value(self.by(), change.after, self.per())
                 );
                 let share = percent(change);
-                let stacks = |side: &Option<mallow_view::diff::DiffSide<'_>>| {
+                let stacks = |side: &Option<mallow_view::diff::DiffSide<'_, P::Weights>>| {
                     side.as_ref().map_or(0, |side| side.stacks)
                 };
                 let split = match (stacks(&row.before), stacks(&row.after)) {
@@ -338,25 +361,20 @@ impl Page<'_> {
     }
 
     /// For a site that only one side has: what else it counts.
-    fn other_metrics(&self, row: &DiffRow<'_>) -> String {
+    fn other_metrics(&self, row: &DiffRow<'_, P::Weights>) -> String {
         let Some(side) = row.after.as_ref().or(row.before.as_ref()) else { return String::new() };
-        let totals = &side.totals;
-        let is_known = |measure: Measure| self.0.comparison.total(measure).is_some();
-        let metric = |measure: Measure| signed(measure, row.change(measure).difference(), self.per());
-        match self.by() {
-            Measure::Allocations | Measure::Temporary if is_known(Measure::Bytes) => metric(Measure::Bytes),
-            Measure::Bytes if is_known(Measure::Allocations) => {
-                let metric = metric(Measure::Allocations);
-                let unit = unit(Measure::Allocations, &metric);
+        let is_known = |measure| self.0.comparison.total(measure).is_some();
+        match self.by().beside(&side.totals, is_known) {
+            Beside::Words(words) => words,
+            Beside::Metric(other) => {
+                let metric = signed(other, row.change(other).difference(), self.per());
+                let unit = other.unit_behind(&metric);
                 metric + unit
             }
-            Measure::Peak if totals.peak_blocks > 0 => plural(totals.peak_blocks, "block"),
-            Measure::Leaked if totals.leaked_blocks > 0 => plural(totals.leaked_blocks, "block"),
-            _ => String::new(),
         }
     }
 
-    fn stack(&self, row: &DiffRow<'_>, style: Style) -> Vec<String> {
+    fn stack(&self, row: &DiffRow<'_, P::Weights>, style: Style) -> Vec<String> {
         let width = style.name_width(INDENT);
         let mut out = self.stack_lines(row, width);
         if let Some(was) = was(row) {
@@ -367,7 +385,7 @@ impl Page<'_> {
     }
 
     /// The frames of the side after, or of what is gone; the middle left out where there are many.
-    pub(super) fn stack_lines(&self, row: &DiffRow<'_>, width: usize) -> Vec<String> {
+    pub(super) fn stack_lines(&self, row: &DiffRow<'_, P::Weights>, width: usize) -> Vec<String> {
         let frames = row.after.as_ref().or(row.before.as_ref()).map_or(&[][..], |side| &side.frames);
         if frames.is_empty() {
             return vec![frame_text(None, width)];
@@ -384,7 +402,7 @@ impl Page<'_> {
     }
 
     /// Renamed functions in a line each, then what else is in another place.
-    fn moved(&self, rows: &[&DiffRow<'_>], style: Style) -> Vec<String> {
+    fn moved(&self, rows: &[&DiffRow<'_, P::Weights>], style: Style) -> Vec<String> {
         let limit = self.0.limit.unwrap_or(LIMIT);
         let (renames, others) = self.by_rename(rows);
         let width = style.name_width(INDENT);
@@ -423,8 +441,8 @@ impl Page<'_> {
     /// Rows that differ by renamed functions, added up for each rename; and the other rows.
     pub(super) fn by_rename<'r, 'd>(
         &self,
-        rows: &[&'r DiffRow<'d>],
-    ) -> (Vec<(String, Stats)>, Vec<&'r DiffRow<'d>>) {
+        rows: &[&'r DiffRow<'d, P::Weights>],
+    ) -> ByRename<'r, 'd, P::Weights> {
         let texts: Vec<Option<String>> = self.0.comparison.renames.iter().map(rename_text).collect();
         let mut tallies = vec![Stats::default(); texts.len()];
         let mut others = Vec::new();
@@ -444,7 +462,7 @@ impl Page<'_> {
     fn remainder(&self, style: Style) -> Vec<String> {
         let mut out = Vec::new();
         if self.0.comparison.rows.is_empty() && self.0.comparison.hidden.sites == 0 {
-            out.push(format!("No site differs in {}.", subject(self.by())));
+            out.push(format!("No site differs in {}.", self.by().differs_in()));
             out.extend(self.other_measures());
         }
         let hidden = self.0.comparison.hidden;
@@ -476,16 +494,9 @@ impl Page<'_> {
     }
 }
 
-/// What follows a metric as it is written: ` allocations`, or nothing where the metric says it.
-pub(super) fn unit(measure: Measure, metric: &str) -> &'static str {
-    match measure {
-        Measure::Allocations if metric.trim_start_matches(['+', '-']) == "1" => " allocation",
-        Measure::Allocations => " allocations",
-        Measure::Bytes => "",
-        Measure::Peak => " at the peak",
-        Measure::Leaked => " leaked",
-        Measure::Temporary => " temporary",
-    }
+/// What follows a metric as it is written.
+pub(super) fn unit(measure: impl DiffWords, metric: &str) -> &'static str {
+    measure.unit_behind(metric)
 }
 
 /// `load_rows → read_rows`; none where the names differ only in arguments, because another rename is the reason then.
@@ -495,7 +506,7 @@ fn rename_text(rename: &Rename) -> Option<String> {
 }
 
 /// The innermost frame before, where it is another function than after.
-fn was<'a>(row: &DiffRow<'a>) -> Option<&'a Frame> {
+fn was<'a, W: Weights>(row: &DiffRow<'a, W>) -> Option<&'a Frame> {
     let before = row.before.as_ref()?.frames.first().copied()?;
     let after = row.after.as_ref()?.frames.first().copied()?;
     (short_name(&before.function) != short_name(&after.function)).then_some(before)

@@ -4,6 +4,7 @@ use super::*;
 use insta::assert_snapshot;
 use mallow_profile::{Availability, Profile};
 use mallow_samples::diff::{Asked, Made, asked as request, profile, tables, with_report};
+use mallow_view::Measure;
 use mallow_view::diff::DiffOptions;
 
 #[track_caller]
@@ -128,7 +129,7 @@ fn differences_have_signs_and_shares() {
 fn a_broken_limit_is_a_sentence() {
     let limit = || "allocations>+1%".parse().unwrap_or_else(|error| panic!("{error}"));
     let change = Change { before: 1000, after: 1500 };
-    let verdict = Verdict { limit: limit(), change, is_broken: Some(true) };
+    let verdict: Verdict = Verdict { limit: limit(), change, is_broken: Some(true) };
     assert_eq!(
         broken(&verdict, NonZeroU64::MIN),
         "the limit allocations>+1% is broken: 1,000 before, 1,500 after, +500, +50.0%."

@@ -9,11 +9,13 @@
 //! - [`check`], [`soak`], [`gc_log`]: verdicts, each as text, and where it makes sense as Markdown and JUnit;
 //! - [`mod@bench`]: commands that were timed and compared;
 //! - [`heap`]: a managed heap, an object, a class;
+//! - [`cpu`]: where a processor's time went;
 //! - [`plot`], [`flamegraph`]: drawings.
 
 pub mod allocator;
 pub mod bench;
 pub mod check;
+pub mod cpu;
 pub mod diff;
 pub mod events;
 pub mod flamegraph;

@@ -1,17 +1,19 @@
 //! Words, metrics and frames as they stand in a line: cut, wrapped, grouped, and without control characters.
 
 use mallow_base::grouped;
-use mallow_base::{Bytes, Count, Frame};
+use mallow_base::{Bytes, Count, Frame, Micros};
 use mallow_profile::Exit;
+use mallow_stacks::{Metric, Unit};
 use mallow_view::{Measure, place, short_name};
 use unicode_width::UnicodeWidthStr;
 
 /// A measure's metric with its unit; counts in full as long as they fit ten columns.
-pub fn metric(measure: Measure, value: u64) -> String {
-    match value {
-        _ if measure.is_bytes() => Bytes(value).to_string(),
-        0..100_000_000 => grouped(value),
-        _ => Count(value).to_string(),
+pub fn metric(measure: impl Metric, value: u64) -> String {
+    match (measure.unit(), value) {
+        (Unit::Bytes, _) => Bytes(value).to_string(),
+        (Unit::Nanoseconds, _) => Micros(value / 1000).to_string(),
+        (Unit::Count, 0..100_000_000) => grouped(value),
+        (Unit::Count, _) => Count(value).to_string(),
     }
 }
 

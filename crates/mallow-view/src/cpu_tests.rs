@@ -92,6 +92,10 @@ impl StackProfile for Sampled {
         1
     }
 
+    fn command(&self) -> &[String] {
+        &[]
+    }
+
     fn program(&self, _: ProcessIndex) -> Option<&str> {
         Some("/usr/bin/app")
     }

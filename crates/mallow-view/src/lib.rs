@@ -7,7 +7,8 @@
 //! - [`Sites`]: sites merged, filtered and sorted by a [`Key`].
 //! - [`SortKey`], [`Point`]: what else sites can be sorted by, and averages and rates of a site.
 //! - [`Subject`], [`ReportOptions`]: what a report is about, and which part of it is shown; [`EventReport`]: the same of events.
-//! - [`tree`]: sites as a tree of calls.
+//! - [`tree`]: sites as a tree of calls; [`functions`]: each function's own weight and that with its callees; [`annotated`]: its lines.
+//! - [`CpuOptions`]: what is shown of a processor's time.
 //! - [`SuppressedLeaks`]: what suppressions took from the leaks.
 //! - [`Summary`]: the few metrics that a person wants when a program ends, and what to look at next.
 //! - [`diff`]: what changed between two profiles.
@@ -23,12 +24,15 @@
 //! - [`short_name`] and [`place`]: how a frame is written; [`cut()`]: which frames of a long stack.
 
 mod allocator;
+mod annotate;
 pub mod chains;
 pub mod check;
+mod cpu;
 mod cut;
 pub mod diff;
 mod events;
 mod folded;
+mod functions;
 pub mod gc_log;
 pub mod heap;
 pub mod histogram;
@@ -57,9 +61,12 @@ mod weight;
 pub mod window;
 
 pub use allocator::{AllocatorRow, allocator_arenas, allocator_bins, allocator_notes, allocator_rows};
+pub use annotate::{AnnotatedFunction, LineWeights, annotated};
+pub use cpu::{CpuLayout, CpuOptions, ThreadRow, cpu_slices, cpu_threads};
 pub use cut::{Piece, cut};
 pub use events::{EventReport, ProcessTimeline, SiteOptions, TimelineRows};
 pub use folded::{ComparedRow, FoldedRow, compared, folded};
+pub use functions::{FunctionOrder, FunctionRow, functions};
 pub use key::Key;
 pub use lines::{Line, lines};
 pub use mallow_profile::Measure;

@@ -10,6 +10,8 @@ pub fn place(frame: &Frame) -> String {
     match (&frame.file, frame.line, &frame.module) {
         (Some(file), Some(line), _) => format!("({}:{line})", telling_path(file)),
         (Some(file), None, _) => format!("({})", telling_path(file)),
+        // What is no file, such as the kernel, stands in brackets already.
+        (None, _, Some(module)) if module.starts_with('[') => module.to_owned(),
         (None, _, Some(module)) => format!("[{}]", base_name(module)),
         (None, _, None) => String::new(),
     }

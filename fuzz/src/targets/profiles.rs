@@ -2,8 +2,8 @@
 //! a panic, never an endless loop, never more memory than the input justifies.
 
 use super::said::said;
-use mallow_formats::export::{self, ExportFormat, ExportOptions, Measure};
-use mallow_formats::{Format, Imported, read_as};
+use mallow_formats::export::{self, ExportFormat, ExportOptions, Measure, Packing};
+use mallow_formats::{AnyImported, Format, Imported, read_any_as, read_as};
 use mallow_profile::Totals;
 
 pub(super) fn import(data: &[u8], format: Format) {
@@ -52,6 +52,13 @@ pub(super) mod rewritten {
 
     pub(in super::super) fn pprof(data: &[u8]) {
         rewritten(data, Format::Pprof, ExportFormat::Pprof, Format::Pprof);
+        let Ok(AnyImported::Cpu(imported)) = read_any_as(data, Format::Pprof) else { return };
+        for format in [ExportFormat::Pprof, ExportFormat::Speedscope, ExportFormat::Firefox] {
+            let mut out = Vec::new();
+            let metric = imported.profile.main_metric();
+            export::write_cpu(&imported.profile, format, metric, Packing::Plain, &mut out).unwrap();
+            assert!(format != ExportFormat::Pprof || read_any_as(&out, Format::Pprof).is_ok());
+        }
     }
 }
 

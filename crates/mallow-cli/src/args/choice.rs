@@ -1,9 +1,10 @@
 //! Words that stand for values of other crates, which know no command line.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use mallow_cpu::CpuMetric;
 use mallow_formats::export::ExportFormat;
 use mallow_profile::ReallocAttribution;
-use mallow_view::{Direction, Measure, SortKey};
+use mallow_view::{Direction, FunctionOrder, Measure, SortKey};
 
 /// One of `all` by its word. `help` says in `--help` what it is; an empty text says nothing.
 pub(crate) fn one_of<T: Copy + Send + Sync + 'static>(
@@ -21,14 +22,104 @@ pub(crate) fn one_of<T: Copy + Send + Sync + 'static>(
     })
 }
 
-/// What sites of a report can be sorted by.
-pub(super) fn sort_key() -> impl TypedValueParser<Value = SortKey> {
-    one_of(&SortKey::ALL, SortKey::word, explained)
+/// What rows of a report can be sorted by, whatever it counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AnySort {
+    /// Of what allocated.
+    Heap(SortKey),
+    /// Of a processor's time: stacks by a metric.
+    Cpu(CpuMetric),
+    /// Of a processor's time: functions.
+    Functions(FunctionOrder),
+}
+
+/// A metric, whatever is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AnyMeasure {
+    /// Of what allocated.
+    Heap(Measure),
+    /// Of a processor's time.
+    Cpu(CpuMetric),
+}
+
+impl AnySort {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            AnySort::Heap(key) => key.word(),
+            AnySort::Cpu(metric) => metric.word(),
+            AnySort::Functions(FunctionOrder::Own) => "self",
+            AnySort::Functions(FunctionOrder::Under) => "children",
+        }
+    }
+}
+
+impl AnyMeasure {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            AnyMeasure::Heap(measure) => measure.word(),
+            AnyMeasure::Cpu(metric) => metric.word(),
+        }
+    }
+}
+
+/// What rows of a report can be sorted by.
+pub(super) fn sort_key() -> impl TypedValueParser<Value = AnySort> {
+    const HEAP: usize = SortKey::ALL.len();
+    const ALL: [AnySort; HEAP + 6] = {
+        let mut all = [AnySort::Functions(FunctionOrder::Own); HEAP + 6];
+        let mut at = 0;
+        while at < HEAP {
+            all[at] = AnySort::Heap(SortKey::ALL[at]);
+            at += 1;
+        }
+        all[HEAP + 1] = AnySort::Functions(FunctionOrder::Under);
+        let mut at = 0;
+        while at < 4 {
+            all[HEAP + 2 + at] = AnySort::Cpu(CpuMetric::ALL[at]);
+            at += 1;
+        }
+        all
+    };
+    one_of(&ALL, AnySort::word, |sort| match sort {
+        AnySort::Heap(key) => explained(key),
+        AnySort::Cpu(metric) => explained_of_cpu(metric),
+        AnySort::Functions(FunctionOrder::Own) => "mallow cpu: functions by what they took themselves",
+        AnySort::Functions(FunctionOrder::Under) => {
+            "mallow cpu: functions by what they took with their callees"
+        }
+    })
 }
 
 /// The measures.
-pub(super) fn measure() -> impl TypedValueParser<Value = Measure> {
-    one_of(&Measure::ALL, Measure::word, |measure| explained(measure.into()))
+pub(super) fn measure() -> impl TypedValueParser<Value = AnyMeasure> {
+    const HEAP: usize = Measure::ALL.len();
+    const ALL: [AnyMeasure; HEAP + 4] = {
+        let mut all = [AnyMeasure::Cpu(CpuMetric::Time); HEAP + 4];
+        let mut at = 0;
+        while at < HEAP {
+            all[at] = AnyMeasure::Heap(Measure::ALL[at]);
+            at += 1;
+        }
+        let mut at = 0;
+        while at < 4 {
+            all[HEAP + at] = AnyMeasure::Cpu(CpuMetric::ALL[at]);
+            at += 1;
+        }
+        all
+    };
+    one_of(&ALL, AnyMeasure::word, |measure| match measure {
+        AnyMeasure::Heap(measure) => explained(measure.into()),
+        AnyMeasure::Cpu(metric) => explained_of_cpu(metric),
+    })
+}
+
+fn explained_of_cpu(metric: CpuMetric) -> &'static str {
+    match metric {
+        CpuMetric::Time => "mallow cpu: time on processors",
+        CpuMetric::Samples => "mallow cpu: samples",
+        CpuMetric::Events => "mallow cpu: events of hardware, such as cycles",
+        CpuMetric::OffCpu => "mallow cpu: time off the processors",
+    }
 }
 
 /// Which way a tree grows.

@@ -1,13 +1,14 @@
 //! `mallow diff` as typed.
 
-use super::choice;
+use super::choice::{self, AnyMeasure};
 use super::filter::LowFrames;
 use clap::{Args, ValueEnum};
+use mallow_cpu::CpuMetric;
 use mallow_profile::ReallocAttribution;
-use mallow_view::Measure;
-use mallow_view::diff::Limit;
+use mallow_view::diff::{Limit, LimitError};
 use std::num::NonZeroU64;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 /// Frames decide which sites are compared too.
 const ALL_FRAMES: &str =
@@ -25,7 +26,7 @@ pub(crate) struct LowDiff {
     pub(crate) after: PathBuf,
     /// The figure by which sites are new, gone or changed (allocations, or what both files know)
     #[arg(long, value_name = "FIGURE", value_parser = choice::measure())]
-    pub(crate) by: Option<Measure>,
+    pub(crate) by: Option<AnyMeasure>,
     /// Divide all figures by N, the number of operations that both runs made
     #[arg(long, value_name = "N", default_value = "1", hide_default_value = true)]
     pub(crate) per: NonZeroU64,
@@ -48,7 +49,7 @@ pub(crate) struct LowDiff {
     pub(crate) realloc: ReallocAttribution,
     /// End with exit code 1 if a limit is broken, such as 'allocations>+1%', 'bytes>+64KiB' or 'leaked>0'
     #[arg(long, value_name = "LIMIT")]
-    pub(crate) fail_on: Vec<Limit>,
+    pub(crate) fail_on: Vec<AnyLimit>,
     /// Print JSON (schema mallow.diff/1)
     #[arg(long)]
     pub(crate) json: bool,
@@ -59,6 +60,26 @@ pub(crate) struct LowDiff {
     #[arg(long, value_name = "TOOL", conflicts_with_all = ["by", "per", "min", "filter", "depth", "limit", "all_frames", "plumbing", "realloc",
         "fail_on", "json", "markdown"])]
     pub(crate) compat: Option<Compat>,
+}
+
+/// A limit on what allocated, or on where time went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum AnyLimit {
+    Heap(Limit),
+    Cpu(Limit<CpuMetric>),
+}
+
+impl FromStr for AnyLimit {
+    type Err = LimitError;
+
+    /// What is neither is refused in the words of what allocates.
+    fn from_str(text: &str) -> Result<Self, LimitError> {
+        let word = text.split('>').next().unwrap_or_default().trim();
+        match CpuMetric::of_word(word) {
+            Some(_) => text.parse().map(AnyLimit::Cpu),
+            None => text.parse().map(AnyLimit::Heap),
+        }
+    }
 }
 
 /// The scripts.

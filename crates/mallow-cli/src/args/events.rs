@@ -27,22 +27,24 @@ pub(crate) struct LowEvents {
     #[arg(long, value_name = "TIME", conflicts_with_all = TABLES, value_parser = duration_us)]
     pub(crate) short_lived: Option<u64>,
     /// Only what happened from TIME on, such as 1.5s, 200ms, 300us or 10%
-    #[arg(long, value_name = "TIME", conflicts_with_all = TABLES, value_parser = moment)]
+    #[arg(long, value_name = "TIME", conflicts_with_all = HEAP_TABLES, value_parser = moment)]
     pub(crate) from: Option<Moment>,
     /// Only what happened before TIME
-    #[arg(long, value_name = "TIME", conflicts_with_all = TABLES, value_parser = moment)]
+    #[arg(long, value_name = "TIME", conflicts_with_all = HEAP_TABLES, value_parser = moment)]
     pub(crate) to: Option<Moment>,
     /// Show what was live at TIME
     #[arg(long, value_name = "TIME", conflicts_with_all = TABLES, conflicts_with_all = ["from", "to"], value_parser = moment)]
     pub(crate) at: Option<Moment>,
     /// Of several processes only those with this id; without it, all of them together, and over time the one that
     /// allocated most
-    #[arg(long, value_name = "PID", conflicts_with_all = TABLES)]
+    #[arg(long, value_name = "PID", conflicts_with_all = HEAP_TABLES)]
     pub(crate) pid: Option<u32>,
 }
 
 /// The flags that lay out figures over the whole recording.
 const TABLES: [&str; 4] = ["sort", "points", "tree", "per"];
+/// Those of them that no part of a recording has, whatever it counts.
+const HEAP_TABLES: [&str; 2] = ["points", "per"];
 
 const DURATION: &str = "a time such as 1.5s, 200ms, 300us, 2min or 1h was expected";
 

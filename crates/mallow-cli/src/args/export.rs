@@ -1,9 +1,8 @@
 //! `mallow export` as typed.
 
-use super::choice;
+use super::choice::{self, AnyMeasure};
 use clap::Args;
 use mallow_formats::export::ExportFormat;
-use mallow_view::Measure;
 use std::path::PathBuf;
 
 /// `mallow export`.
@@ -23,5 +22,5 @@ pub(crate) struct LowExport {
     pub(crate) force: bool,
     /// The figure of a format that holds only one, or shows one first (bytes, or what the file knows)
     #[arg(long, value_name = "FIGURE", value_parser = choice::measure())]
-    pub(crate) measure: Option<Measure>,
+    pub(crate) measure: Option<AnyMeasure>,
 }

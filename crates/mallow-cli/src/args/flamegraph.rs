@@ -1,9 +1,8 @@
 //! `mallow flamegraph` as typed.
 
-use super::choice;
+use super::choice::{self, AnyMeasure};
 use super::filter::LowFilter;
 use clap::Args;
-use mallow_view::Measure;
 use std::path::PathBuf;
 
 /// A box is as deep as its stack, so there is nothing to say of deep stacks.
@@ -21,7 +20,7 @@ pub(crate) struct LowFlamegraph {
     pub(crate) other: Option<PathBuf>,
     /// What the widths are (peak, or what the file knows)
     #[arg(long, value_name = "FIGURE", value_parser = choice::measure())]
-    pub(crate) measure: Option<Measure>,
+    pub(crate) measure: Option<AnyMeasure>,
     /// Draw the outermost calls at the top
     #[arg(long)]
     pub(crate) icicle: bool,

@@ -1,10 +1,10 @@
 //! `mallow report` as typed.
 
-use super::choice;
+use super::choice::{self, AnySort};
 use super::filter::LowFilter;
 use clap::Args;
 use mallow_profile::ReallocAttribution;
-use mallow_view::{Direction, SortKey};
+use mallow_view::Direction;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 
@@ -19,7 +19,10 @@ pub(crate) struct LowReport {
     pub(crate) file: PathBuf,
     /// Show the stacks of the top sites by one figure instead of a short table for each
     #[arg(long, value_name = "FIGURE", value_parser = choice::sort_key())]
-    pub(crate) sort: Option<SortKey>,
+    pub(crate) sort: Option<AnySort>,
+    /// Show the source lines of a function with what they took or allocated
+    #[arg(long, value_name = "FUNCTION", conflicts_with_all = ["points", "tree", "per", "json"])]
+    pub(crate) annotate: Option<String>,
     /// Show all figures of each site, as DHAT does of its program points
     #[arg(long, conflicts_with = "tree")]
     pub(crate) points: bool,

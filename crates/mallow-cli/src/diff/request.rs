@@ -1,9 +1,9 @@
 //! What a command line of `mallow diff` means.
 
-use crate::args::{Compat, LowDiff};
+use crate::args::{AnyLimit, AnyMeasure, Compat, LowDiff};
 use mallow_profile::ReallocAttribution;
 use mallow_view::Measure;
-use mallow_view::diff::{DiffOptions, Limit};
+use mallow_view::diff::DiffOptions;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 
@@ -13,13 +13,13 @@ pub(crate) struct Diff {
     pub(crate) before: PathBuf,
     pub(crate) after: PathBuf,
     pub(crate) attribution: ReallocAttribution,
-    /// None for allocations, or else what both files know.
-    pub(crate) by: Option<Measure>,
+    /// None for the first that both files know.
+    pub(crate) by: Option<AnyMeasure>,
     /// What to compare, but for the measure.
     pub(crate) options: DiffOptions,
     pub(crate) per: NonZeroU64,
     pub(crate) limit: Option<usize>,
-    pub(crate) fail_on: Vec<Limit>,
+    pub(crate) fail_on: Vec<AnyLimit>,
     pub(crate) form: DiffForm,
     /// Another tool's comparison in place of ours; nothing but the files matters then.
     pub(crate) compat: Option<Compat>,
@@ -99,13 +99,13 @@ mod tests {
             min: 5,
             filter: Some("load".into()),
         };
-        assert_eq!((diff.options, diff.by), (options, Some(Measure::Leaked)));
+        assert_eq!((diff.options, diff.by), (options, Some(AnyMeasure::Heap(Measure::Leaked))));
         assert_eq!(
             (diff.per.get(), diff.limit, diff.attribution),
             (1000, Some(3), ReallocAttribution::Origin)
         );
-        let limits: Vec<String> = diff.fail_on.iter().map(ToString::to_string).collect();
-        assert_eq!(limits, ["allocations>+1%", "leaked>0"]);
+        let limits = ["allocations>+1%", "leaked>0"].map(|text| text.parse::<AnyLimit>());
+        assert_eq!(diff.fail_on.into_iter().map(Ok).collect::<Vec<_>>(), limits);
         assert_eq!(diff.form, DiffForm::Markdown);
         Ok(())
     }

@@ -1,8 +1,8 @@
 //! What `mallow report` is asked for.
 
-use crate::args::{LowEvents, LowReport};
-use mallow_query::{Detail, EventOptions, ReportRequest, SuppressionRequest};
-use mallow_view::{Layout, Measure, ReportOptions, SortKey, TreeLayout};
+use crate::args::{AnySort, LowEvents, LowReport};
+use mallow_query::{CpuWindow, Detail, EventOptions, ReportRequest, SuppressionRequest};
+use mallow_view::{CpuLayout, Filter, FrameVisibility, Layout, Measure, ReportOptions, SortKey, TreeLayout};
 
 /// The part of the whole tree below which its branches are folded: 1 %.
 const THRESHOLD_PPM: u32 = 10_000;
@@ -11,8 +11,35 @@ const TEXT_DEPTH: usize = 16;
 /// What a parser of JSON can be expected to follow.
 const JSON_DEPTH: usize = 60;
 
-impl From<LowReport> for ReportRequest {
+/// What `mallow report` is asked for, whatever the file turns out to count.
+#[derive(Debug, PartialEq)]
+pub(crate) struct ReportCommand {
+    /// Of what allocated.
+    pub(crate) heap: ReportRequest,
+    /// Of a processor's time.
+    pub(crate) cpu: CpuRequest,
+    /// What was asked that means nothing of what allocated.
+    pub(crate) only_cpu: Option<String>,
+}
+
+/// What is asked of a profile of a processor's time.
+#[derive(Debug, PartialEq)]
+pub(crate) struct CpuRequest {
+    pub(crate) sort: Option<AnySort>,
+    pub(crate) layout: Option<CpuLayout>,
+    pub(crate) window: CpuWindow,
+    pub(crate) limit: Option<usize>,
+    pub(crate) shown: FrameVisibility,
+    pub(crate) filter: Filter,
+    pub(crate) annotate: Option<String>,
+    pub(crate) json: bool,
+    /// What was asked that means nothing of a processor's time.
+    pub(crate) only_heap: Option<String>,
+}
+
+impl From<LowReport> for ReportCommand {
     fn from(low: LowReport) -> Self {
+        let (cpu, only_cpu) = (cpu_request(&low), only_cpu(&low));
         let detail = if low.json { Detail::Document } else { Detail::Page };
         let layout = layout(&low, detail);
         let (shown, filter) = low.filter.into();
@@ -26,8 +53,71 @@ impl From<LowReport> for ReportRequest {
         let suppressions =
             SuppressionRequest { files: low.suppressions, embedded: !low.no_embedded_suppressions };
         let (attribution, events) = (low.realloc, low.events.into());
-        ReportRequest { file: low.file, attribution, detail, suppressions, options, events }
+        let heap = ReportRequest { file: low.file, attribution, detail, suppressions, options, events };
+        ReportCommand { heap, cpu, only_cpu }
     }
+}
+
+fn cpu_request(low: &LowReport) -> CpuRequest {
+    let depth = if low.json { JSON_DEPTH } else { TEXT_DEPTH };
+    let layout = match low.tree {
+        Some(direction) => Some(CpuLayout::Tree {
+            direction,
+            threshold_ppm: low.threshold.unwrap_or(THRESHOLD_PPM),
+            depth: low.depth.map_or(depth, |depth| depth as usize),
+        }),
+        None if low.events.threads => Some(CpuLayout::Threads),
+        None if low.events.timeline => Some(CpuLayout::Timeline),
+        None => None,
+    };
+    let filter = &low.filter;
+    CpuRequest {
+        sort: low.sort,
+        layout,
+        window: CpuWindow { from: low.events.from, to: low.events.to, pid: low.events.pid },
+        limit: low.limit,
+        // The innermost frame is the answer, be it the allocator.
+        shown: if filter.frames.all_frames { FrameVisibility::All } else { FrameVisibility::WithoutStart },
+        filter: Filter { function: filter.function.clone(), module: filter.module.clone() },
+        annotate: low.annotate.clone(),
+        json: low.json,
+        only_heap: only_heap(low),
+    }
+}
+
+/// What was typed that means nothing of a processor's time.
+fn only_heap(low: &LowReport) -> Option<String> {
+    if let Some(AnySort::Heap(key)) = low.sort {
+        return Some(format!("--sort {}", key.word()));
+    }
+    let events = &low.events;
+    let flags = [
+        (low.points, "--points"),
+        (low.per.is_some(), "--per"),
+        (!low.suppressions.is_empty(), "--suppressions"),
+        (!low.filter.frames.plumbing.is_empty(), "--plumbing"),
+        (events.histogram, "--histogram"),
+        (events.chains, "--chains"),
+        (events.temporary_within.is_some(), "--temporary-within"),
+        (events.short_lived.is_some(), "--short-lived"),
+        (events.at.is_some(), "--at"),
+    ];
+    flags.into_iter().find(|(is_typed, _)| *is_typed).map(|(_, flag)| flag.to_owned())
+}
+
+/// What was typed that means nothing of what allocated.
+fn only_cpu(low: &LowReport) -> Option<String> {
+    match low.sort {
+        Some(AnySort::Heap(_)) | None => {}
+        Some(other) => return Some(format!("--sort {}", other.word())),
+    }
+    let is_windowed = low.events.from.is_some() || low.events.to.is_some() || low.events.pid.is_some();
+    let table = match (low.sort, low.tree) {
+        (Some(_), _) => "--sort",
+        (_, Some(_)) => "--tree",
+        _ => return None,
+    };
+    is_windowed.then(|| format!("{table} within a part of the recording"))
 }
 
 impl From<LowEvents> for EventOptions {
@@ -48,7 +138,10 @@ impl From<LowEvents> for EventOptions {
 }
 
 fn layout(low: &LowReport, detail: Detail) -> Layout {
-    let sort = low.sort;
+    let sort = match low.sort {
+        Some(AnySort::Heap(key)) => Some(key),
+        _ => None,
+    };
     let key = sort.unwrap_or(SortKey::Measure(Measure::Bytes));
     let depth = match detail {
         Detail::Page => TEXT_DEPTH,
@@ -73,13 +166,13 @@ mod tests {
     use crate::request::Request;
     use clap::Parser;
     use mallow_profile::ReallocAttribution;
-    use mallow_view::{Direction, Filter, FrameVisibility};
+    use mallow_view::Direction;
 
     #[track_caller]
     fn report(line: &str) -> ReportRequest {
         let words = ["mallow", "report", "f"].into_iter().chain(line.split_whitespace());
         match LowArgs::try_parse_from(words).map(Request::from) {
-            Ok(Request::Report(report)) => report,
+            Ok(Request::Report(report)) => report.heap,
             Ok(other) => panic!("{other:?}"),
             Err(error) => panic!("{error}"),
         }

@@ -5,6 +5,10 @@
 //! live at the peak is a process of its own. Single events are not written: a trace of millions would load in no browser.
 //! Format: <https://github.com/firefox-devtools/profiler/blob/main/docs-developer/processed-profile-format.md>.
 
+mod cpu;
+
+pub(super) use cpu::write as write_cpu;
+
 use super::left_out;
 use super::rooted::name;
 use fxprof_processed_profile as fxprof;

@@ -5,6 +5,7 @@
 
 use super::rooted::{Rooted, name, of_line};
 use mallow_stacks::{Metric, StackProfile};
+use rustc_hash::FxHashMap;
 use std::io::{self, Write};
 
 /// Writes a profile.
@@ -19,6 +20,7 @@ pub(super) fn write<M: Metric>(
             .push(format!("the profile does not tell the figure {}, so there are no stacks", metric.word()));
     }
     let rooted = Rooted::of(profile);
+    let (mut lines, mut places) = (Vec::<(String, u64)>::new(), FxHashMap::<String, usize>::default());
     for site in profile.sites() {
         let value = metric.of_site(&site.totals);
         if value == 0 {
@@ -29,7 +31,18 @@ pub(super) fn write<M: Metric>(
         if names.is_empty() {
             names.push(String::from("(no stack was taken)"));
         }
-        writeln!(out, "{} {value}", names.join(";"))?;
+        // Stacks that differ only in lines or addresses are one here.
+        let names = names.join(";");
+        match places.get(&names) {
+            Some(&at) => lines[at].1 = lines[at].1.saturating_add(value),
+            None => {
+                places.insert(names.clone(), lines.len());
+                lines.push((names, value));
+            }
+        }
+    }
+    for (names, value) in lines {
+        writeln!(out, "{names} {value}")?;
     }
     warnings.push(format!("folded stacks have one figure without a unit; it is {}", metric.word()));
     let mut frames = profile.stacks().locations.iter().flat_map(|location| &location.frames);

@@ -41,19 +41,27 @@ pub fn write_packed(
     packing: Packing,
     out: &mut dyn Write,
 ) -> io::Result<Vec<String>> {
-    if format.is_packed() {
-        return super::write(profile, format, options, out);
-    }
+    packed(format, packing, out, |out| super::write(profile, format, options, out))
+}
+
+/// Has something written, packed.
+pub(super) fn packed(
+    format: ExportFormat,
+    packing: Packing,
+    out: &mut dyn Write,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<Vec<String>>,
+) -> io::Result<Vec<String>> {
     match packing {
-        Packing::Plain => super::write(profile, format, options, out),
+        _ if format.is_packed() => write(out),
+        Packing::Plain => write(out),
         Packing::Gzip => {
             let mut packed = flate2::write::GzEncoder::new(out, flate2::Compression::default());
-            let warnings = super::write(profile, format, options, &mut packed)?;
+            let warnings = write(&mut packed)?;
             packed.finish().map(|_| warnings)
         }
         Packing::Zstd => {
             let mut packed = zstd::Encoder::new(out, ZSTD_LEVEL)?;
-            let warnings = super::write(profile, format, options, &mut packed)?;
+            let warnings = write(&mut packed)?;
             packed.finish().map(|_| warnings)
         }
     }

@@ -3,6 +3,10 @@
 //! A sample is a site and its weight the metric, so the order of samples means nothing: speedscope's views "left heavy" and "sandwich"
 //! are the useful ones. Format: <https://www.speedscope.app/file-format-schema.json>.
 
+mod cpu;
+
+pub(super) use cpu::write as write_cpu;
+
 use super::left_out;
 use super::rooted::Rooted;
 use mallow_base::Frame;

@@ -4,37 +4,57 @@
 //! that differ in labels are added up; what threads allocated is kept apart beside that.
 
 mod columns;
+mod cpu;
 mod messages;
 mod places;
+mod recording;
 
-use crate::pprof_proto::{COMMAND_COMMENT, Label};
-use crate::{Format, ImportError, Imported};
+use crate::pprof_proto::Label;
+use crate::{AnyImported, Format, ImportError, Imported};
 use columns::Columns;
-use mallow_profile::{Availability, Process, ProfileBuilder, Recording, SiteTotals, Thread, Totals};
+use mallow_cpu::CpuAvailability;
+use mallow_profile::{Availability, Process, ProfileBuilder, SiteTotals, Thread, Totals};
 use messages::Messages;
 use places::Places;
+use recording::recording_of;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Reads a whole file, its compression undone.
+/// Reads a whole file, its compression undone, that is to tell what allocated.
 pub(super) fn read(bytes: &[u8]) -> Result<Imported, ImportError> {
     let messages = Messages::decode(bytes)?;
-    let columns = Columns::of(&messages);
+    of_memory(&messages, bytes.len())
+}
+
+/// Reads a whole file, its compression undone.
+pub(super) fn read_any(bytes: &[u8]) -> Result<AnyImported, ImportError> {
+    let messages = Messages::decode(bytes)?;
+    let columns = cpu::CpuColumns::of(&messages);
+    if Columns::of(&messages).known() == Availability::NOTHING
+        && columns.known() != CpuAvailability::default()
+    {
+        return Ok(AnyImported::Cpu(cpu::read(&messages, &columns, bytes.len())?));
+    }
+    Ok(AnyImported::Heap(of_memory(&messages, bytes.len())?))
+}
+
+fn of_memory(messages: &Messages, file_bytes: usize) -> Result<Imported, ImportError> {
+    let columns = Columns::of(messages);
     let known = columns.known();
     if known == Availability::NOTHING {
         return Err(ImportError::Unsupported { format: Format::Pprof, reason: no_memory(&columns) });
     }
-    let mut builder = ProfileBuilder::new(recording_of(&messages), known);
+    let mut builder = ProfileBuilder::new(recording_of(messages), known);
     let command = builder.recording().command.join(" ");
     let process = builder.add_process(Process { command, ..Process::default() });
-    let places = Places::of(&messages, &mut builder, bytes.len())?;
+    let places = Places::of(messages, builder.stacks(), file_bytes)?;
     let mut labels = Labels::default();
     let mut totals = Totals::default();
     let mut negative = false;
     for (at, sample) in &messages.samples {
         let site = columns.totals(&sample.value);
         negative |= sample.value.iter().any(|&value| value < 0);
-        let stack = places.stack(&mut builder, &sample.location_id, *at)?;
-        labels.add(&messages, &sample.label, &site);
+        let stack = places.stack(builder.stacks(), &sample.location_id, *at)?;
+        labels.add(messages, &sample.label, &site);
         totals.add(&totals_of(&site));
         builder.add_site(process, stack, &site);
     }
@@ -42,7 +62,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Imported, ImportError> {
         totals.frees = totals.allocations.saturating_sub(totals.leaked_blocks);
     }
     builder.process(process).totals = totals;
-    let mut warnings = warnings_of(&messages, &columns, &labels);
+    let mut warnings = warnings_of(messages, &columns, &labels);
     if negative {
         warnings.push(String::from(
             "the file is a difference of two profiles; what became less is counted as 0 here",
@@ -57,21 +77,6 @@ fn no_memory(columns: &Columns) -> String {
     match &columns.others[..] {
         [] => String::from("it names no types of samples; it may be cut off or no pprof file at all"),
         others => format!("it holds {} and nothing about memory", others.join(", ")),
-    }
-}
-
-fn recording_of(messages: &Messages) -> Recording {
-    let comment =
-        messages.comments.iter().find_map(|&comment| messages.text(comment).strip_prefix(COMMAND_COMMENT));
-    // The first mapping is that of the program.
-    let program = || messages.mappings.first().map(|mapping| messages.text(mapping.filename));
-    let command = comment.or_else(program).filter(|command| !command.is_empty());
-    let micros = |ns: i64| u64::try_from(ns / 1000).unwrap_or(0);
-    Recording {
-        command: command.iter().map(|&command| command.to_owned()).collect(),
-        started_unix_us: micros(messages.time_ns),
-        duration_us: micros(messages.duration_ns),
-        ..Recording::default()
     }
 }
 

@@ -67,15 +67,20 @@ pub(crate) fn jeprof(file: &Path, kind: &str) -> Table {
     table
 }
 
-/// What `go tool pprof -top` prints.
+/// What `go tool pprof -top` prints of bytes and numbers.
 pub(crate) fn pprof_top(file: &Path, sample_index: &str) -> Table {
+    pprof_top_in(file, sample_index, "B")
+}
+
+/// The same in a unit.
+pub(crate) fn pprof_top_in(file: &Path, sample_index: &str, unit: &str) -> Table {
     let mut command = Command::new("go");
     command.args([
         "tool",
         "pprof",
         "-symbolize=none",
         "-top",
-        "-unit=B",
+        &format!("-unit={unit}"),
         "-nodefraction=0",
         "-nodecount=100000",
     ]);
@@ -87,7 +92,7 @@ pub(crate) fn pprof_top(file: &Path, sample_index: &str) -> Table {
         let [flat, _, _, cumulative, _, name @ ..] = &words[..] else {
             panic!("a row of another shape: {row}")
         };
-        let number = |text: &str| text.trim_end_matches('B').parse::<u64>().unwrap();
+        let number = |text: &str| text.trim_end_matches(unit).parse::<u64>().unwrap();
         let name = name.join(" ");
         let name = name.trim_end_matches(" (inline)").trim_end_matches(" (partial-inline)");
         table.insert(name.to_owned(), (number(flat), number(cumulative)));

@@ -2,9 +2,10 @@
 //!
 //! Servers cut or refuse comments of more than 65,536 characters, so stacks are left out when there is no room for them.
 
-use super::{Page, mark, percent, signed, value};
+use super::{DiffWords, Page, mark, percent, signed, value};
 use crate::markdown::{BYTES_MAX, STYLE, capitalised, code, escaped, folded};
 use crate::{frame_text, plural};
+use mallow_stacks::{Metric, MetricOf, StackProfile, Weights};
 use mallow_view::diff::{DiffRow, Section, Stats};
 
 /// Sites in each part.
@@ -12,13 +13,13 @@ const LIMIT: usize = 20;
 /// Columns of a file.
 const FILE_MAX: usize = usize::MAX;
 
-impl Page<'_> {
+impl<P: StackProfile<Weights: Weights<Metric: DiffWords>>> Page<'_, P> {
     /// The page as Markdown.
     pub(crate) fn markdown(&self) -> String {
         let mut out = self.markdown_head();
-        let shown: Vec<&DiffRow<'_>> =
+        let shown: Vec<&DiffRow<'_, P::Weights>> =
             self.0.comparison.rows.iter().filter(|row| row.section != Section::Moved).collect();
-        let difference = |row: &DiffRow<'_>| row.change(self.by()).difference();
+        let difference = |row: &DiffRow<'_, P::Weights>| row.change(self.by()).difference();
         let (mut more, mut less): (Vec<_>, Vec<_>) = shown.into_iter().partition(|row| difference(row) > 0);
         more.sort_by_key(|row| std::cmp::Reverse(difference(row)));
         less.sort_by_key(|row| difference(row));
@@ -39,7 +40,7 @@ impl Page<'_> {
     }
 
     fn markdown_head(&self) -> String {
-        let mut out = String::from("## Memory: what changed\n\n");
+        let mut out = format!("## {}\n\n", MetricOf::<P>::TITLE);
         let news: Vec<_> =
             self.0.verdicts.iter().filter(|verdict| verdict.is_broken != Some(false)).collect();
         for verdict in &news {
@@ -77,7 +78,7 @@ impl Page<'_> {
     }
 
     /// A part with a folded stack for each site.
-    fn part(&self, heading: &str, rows: &[&DiffRow<'_>], out: &mut String) {
+    fn part(&self, heading: &str, rows: &[&DiffRow<'_, P::Weights>], out: &mut String) {
         let mut stats = Stats::default();
         rows.iter().for_each(|row| stats.add(row.change(self.by())));
         if rows.is_empty() {
@@ -100,7 +101,7 @@ impl Page<'_> {
         }
     }
 
-    fn folded(&self, row: &DiffRow<'_>) -> String {
+    fn folded(&self, row: &DiffRow<'_, P::Weights>) -> String {
         let difference = signed(self.by(), row.change(self.by()).difference(), self.per());
         let frames = row.after.as_ref().or(row.before.as_ref()).map_or(&[][..], |side| &side.frames);
         let name = escaped(&frame_text(frames.first().copied(), STYLE.width));
@@ -111,7 +112,7 @@ impl Page<'_> {
     }
 
     fn moved_part(&self, out: &mut String) {
-        let rows: Vec<&DiffRow<'_>> = self.0.comparison.section(Section::Moved).collect();
+        let rows: Vec<&DiffRow<'_, P::Weights>> = self.0.comparison.section(Section::Moved).collect();
         if rows.is_empty() {
             return;
         }

@@ -1,17 +1,18 @@
-//! A diff of two profiles of the heap, with what its text and its JSON say beside it.
+//! A diff of two profiles, with what its text and its JSON say beside it.
 
 use super::{Comparison, DiffOptions, Verdict};
 use mallow_profile::Profile;
+use mallow_stacks::{MetricOf, StackProfile};
 use std::num::NonZeroU64;
 use std::path::Path;
 
 /// A profile that is compared.
 #[derive(Clone, Copy, Debug)]
-pub struct DiffInput<'a> {
+pub struct DiffInput<'a, P = Profile> {
     /// Its file.
     pub file: &'a Path,
     /// What is in it.
-    pub profile: &'a Profile,
+    pub profile: &'a P,
     /// Whether nothing of it is missing.
     pub complete: bool,
     /// What reading it said.
@@ -20,17 +21,17 @@ pub struct DiffInput<'a> {
 
 /// A diff with what a front end needs to know about it.
 #[derive(Clone, Copy, Debug)]
-pub struct DiffReport<'a> {
+pub struct DiffReport<'a, P: StackProfile = Profile> {
     /// Before and after.
-    pub sides: [DiffInput<'a>; 2],
+    pub sides: [DiffInput<'a, P>; 2],
     /// What was compared.
-    pub options: &'a DiffOptions,
+    pub options: &'a DiffOptions<MetricOf<P>>,
     /// Operations that both runs made, to divide by.
     pub per: NonZeroU64,
     /// Sites of a section; none for as many as the front end thinks fit.
     pub limit: Option<usize>,
     /// What came of it.
-    pub comparison: &'a Comparison<'a>,
+    pub comparison: &'a Comparison<'a, P::Weights>,
     /// The limits that were given.
-    pub verdicts: &'a [Verdict],
+    pub verdicts: &'a [Verdict<MetricOf<P>>],
 }

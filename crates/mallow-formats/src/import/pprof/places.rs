@@ -6,7 +6,7 @@ use crate::pprof_proto::{Function, Line, Location, Mapping};
 use crate::rust_name;
 use crate::{Format, ImportError};
 use mallow_base::Frame;
-use mallow_profile::{Address, LocationId, Module, ModuleId, ProfileBuilder, StackId};
+use mallow_stacks::{Address, LocationId, Module, ModuleId, StackId, StacksBuilder};
 use rustc_hash::FxHashMap;
 
 /// Bytes of names in frames that any file may cause, and how many for each of its bytes: a name stands once in the file, but
@@ -34,7 +34,7 @@ impl Places {
     /// Takes all locations over.
     pub(super) fn of(
         messages: &Messages,
-        builder: &mut ProfileBuilder,
+        builder: &mut StacksBuilder,
         file_bytes: usize,
     ) -> Result<Places, ImportError> {
         let mut names = Names::of(messages, file_bytes);
@@ -61,7 +61,7 @@ impl Places {
     /// The stack of a sample at a byte of the file.
     pub(super) fn stack(
         &self,
-        builder: &mut ProfileBuilder,
+        builder: &mut StacksBuilder,
         innermost_first: &[u64],
         at: u64,
     ) -> Result<Option<StackId>, ImportError> {
@@ -77,15 +77,20 @@ impl Places {
     }
 }
 
-fn image_of(messages: &Messages, mapping: &Mapping, builder: &mut ProfileBuilder) -> Option<Image> {
+fn image_of(messages: &Messages, mapping: &Mapping, builder: &mut StacksBuilder) -> Option<Image> {
     let path = messages.text(mapping.filename);
-    if path.is_empty() || path.starts_with('[') || path.len() > PATH_BYTES_MAX {
+    if path.is_empty() || (path.starts_with('[') && !is_code(path)) || path.len() > PATH_BYTES_MAX {
         return None;
     }
     let build_id = bytes_of_hex(messages.text(mapping.build_id)).unwrap_or_default();
     let bias = bias_of(mapping.memory_start.saturating_sub(mapping.file_offset));
     let module = builder.module(Module { path: path.to_owned(), build_id });
     Some(Image { module, path: path.to_owned(), bias })
+}
+
+/// What is no file and holds code nevertheless.
+fn is_code(path: &str) -> bool {
+    path.starts_with("[kernel") || path == "[vdso]"
 }
 
 /// pprof's addresses are those of calls, ours those behind them.

@@ -1,0 +1,48 @@
+//! `mallow cpu` as typed.
+
+use clap::Args;
+use mallow_base::quantity;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Samples in a second: a prime, so that nothing that a program does at round times falls in step.
+const FREQUENCY_HZ: u64 = 997;
+/// KiB of a stack: what 99 of 100 real stacks fit into.
+const STACK_KIB: u64 = 32;
+
+/// `mallow cpu`.
+#[derive(Debug, PartialEq, Eq, Args)]
+#[command(override_usage = "mallow cpu [OPTIONS] [--] <COMMAND>...\n       mallow cpu [OPTIONS] --pid <PID>")]
+pub(crate) struct LowCpu {
+    /// Take N samples in a second of each processor that the program uses
+    #[arg(short = 'F', long = "freq", value_name = "N", default_value_t = FREQUENCY_HZ, value_parser = clap::value_parser!(u64).range(1..=50_000))]
+    pub(crate) frequency: u64,
+    /// Sample a process that runs, with its threads and what it starts from now on, until it ends or Ctrl-C
+    #[arg(short, long, value_name = "PID", conflicts_with = "command", value_parser = clap::value_parser!(u32).range(1..=0x7fff_ffff))]
+    pub(crate) pid: Option<u32>,
+    /// Stop sampling after TIME, such as 10s or 500ms; a command goes on
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) duration: Option<Duration>,
+    /// Copy at most N KiB of a stack at each sample; what is deeper is told as such
+    #[arg(long, value_name = "N", default_value_t = STACK_KIB, value_parser = clap::value_parser!(u64).range(1..=63))]
+    pub(crate) stack_size: u64,
+    /// Keep the sums of each stack but not the single samples, for long runs
+    #[arg(long)]
+    pub(crate) summary_only: bool,
+    /// Write the profile to FILE instead of APP.PID.cpu.pb.gz in this folder
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Overwrite FILE if it exists
+    #[arg(long, requires = "output")]
+    pub(crate) force: bool,
+    /// The command to run, with its arguments: everything from its name on is its own
+    #[arg(trailing_var_arg = true, required_unless_present = "pid", value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let micros = quantity::micros(text).filter(|micros| *micros >= 1.0 && *micros < 1e15);
+    let micros = micros.ok_or("a time such as 10s, 500ms or 2min was expected")?;
+    Ok(Duration::from_micros(micros as u64))
+}

@@ -1,0 +1,133 @@
+//! `mallow cpu`: sample where processors spend their time, write the profile, show a summary.
+
+use crate::args::LowCpu;
+use crate::{exit_code, output};
+use mallow_cpu::CpuProfile;
+use mallow_formats::export::{ExportFormat, Packing, write_cpu};
+use mallow_launch::Launch;
+use mallow_perf::{SamplingOptions, Target, sample};
+use mallow_profile::Exit;
+use mallow_query::{Failure, Names};
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+
+/// Process ids come again, and a profile is somebody's work: so many names are tried.
+const NUMBER_MAX: u32 = 1000;
+
+/// Samples a command or a process.
+pub(crate) fn run(request: &LowCpu) -> Result<u8, Failure> {
+    let target = match request.pid {
+        Some(pid) => Target::Process(pid),
+        None => {
+            // Is there such a program? Whether a library gets into it does not matter here.
+            Launch::find(&request.command)?;
+            Target::Command(&request.command)
+        }
+    };
+    let mut file = Unnamed::create(request)?;
+    let options = SamplingOptions {
+        frequency_hz: request.frequency,
+        stack_bytes: (request.stack_size as u32) << 10,
+        summary_only: request.summary_only,
+        duration: request.duration,
+    };
+    let outcome = match sample(target, &options) {
+        Ok(outcome) => outcome,
+        Err(error) => {
+            file.remove();
+            return Err(Failure::new(format!("{error}.")));
+        }
+    };
+    output::note(&outcome.notes);
+    let mut profile = outcome.sampled.profile;
+    let mut names = Names::new();
+    names.complete(&mut profile.stacks);
+    output::warn(names.warnings());
+    file.write(&profile)?;
+    let path = file.name(&profile, outcome.pid)?;
+    let shown = path.strip_prefix(".").unwrap_or(&path).display().to_string();
+    let style = crate::terminal::style(&std::io::stderr());
+    output::tell(&mallow_text::cpu::summary(&profile, &shown, style));
+    Ok(match outcome.exit {
+        _ if outcome.interrupted => exit_code::INTERRUPTED,
+        Some(exit) => exit_code::of_program(exit_of(exit)),
+        None => exit_code::FINE,
+    })
+}
+
+fn exit_of(status: ExitStatus) -> Exit {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => Exit::Status(code),
+        (None, signal) => Exit::Signal(signal.unwrap_or_default()),
+    }
+}
+
+/// The profile's file while nobody knows the process id that its name will have.
+struct Unnamed {
+    path: PathBuf,
+    file: File,
+    /// It has the name that was asked for.
+    is_named: bool,
+}
+
+impl Unnamed {
+    fn create(request: &LowCpu) -> Result<Unnamed, Failure> {
+        if let Some(path) = &request.output {
+            if path.as_os_str() == "-" {
+                return Err(Failure::new(
+                    "the program's own output goes to stdout, so the profile cannot; name a file with -o.",
+                ));
+            }
+            let file = output::create(path, request.force)?;
+            return Ok(Unnamed { path: path.clone(), file, is_named: true });
+        }
+        let path = PathBuf::from(format!("./.sampling-{}.cpu.pb.gz", std::process::id()));
+        let file = output::create(&path, true)?;
+        Ok(Unnamed { path, file, is_named: false })
+    }
+
+    fn remove(&self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+
+    fn write(&mut self, profile: &CpuProfile) -> Result<(), Failure> {
+        let mut out = BufWriter::new(&mut self.file);
+        let written =
+            write_cpu(profile, ExportFormat::Pprof, profile.main_metric(), Packing::Plain, &mut out)
+                .and_then(|_| out.flush());
+        written.map_err(|error| Failure::writing(&self.path, &error))
+    }
+
+    /// Gives it its name; returns that.
+    fn name(self, profile: &CpuProfile, pid: u32) -> Result<PathBuf, Failure> {
+        if self.is_named {
+            return Ok(self.path);
+        }
+        let program = profile.recording.command.first().map(Path::new).and_then(Path::file_name);
+        let program =
+            program.map_or_else(|| "program".to_owned(), |name| name.to_string_lossy().into_owned());
+        let mut named = PathBuf::from(format!("./{program}.{pid}.cpu.pb.gz"));
+        for number in 2..=NUMBER_MAX {
+            // A second name replaces nothing.
+            match std::fs::hard_link(&self.path, &named) {
+                Ok(()) => {
+                    self.remove();
+                    return Ok(named);
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+                    named = PathBuf::from(format!("./{program}.{pid}-{number}.cpu.pb.gz"));
+                }
+                // Some file systems have no second names.
+                Err(_) if !named.exists() => {
+                    std::fs::rename(&self.path, &named).map_err(|error| Failure::writing(&named, &error))?;
+                    return Ok(named);
+                }
+                Err(error) => return Err(Failure::writing(&named, &error)),
+            }
+        }
+        Ok(self.path)
+    }
+}

@@ -1,0 +1,102 @@
+//! Words that were typed before it was known what the files count, as those of what they count.
+
+use crate::args::{AnyLimit, AnyMeasure};
+use mallow_cpu::{CpuMetric, CpuProfile};
+use mallow_profile::Profile;
+use mallow_query::{Failure, choose};
+use mallow_stacks::{MetricOf, StackProfile};
+use mallow_view::Measure;
+use mallow_view::diff::Limit;
+use std::path::Path;
+
+/// A kind of profile.
+pub(super) trait Kind: StackProfile + Sized {
+    /// The metric that was asked for, or the first that every file knows.
+    fn choose(asked: Option<MetricOf<Self>>, files: &[(&Path, &Self)]) -> Result<MetricOf<Self>, Failure>;
+
+    /// A measure that was typed, if it is one of these.
+    fn measure(typed: AnyMeasure) -> Option<MetricOf<Self>>;
+
+    /// A limit that was typed, if it is on one of these.
+    fn limit(typed: &AnyLimit) -> Option<Limit<MetricOf<Self>>>;
+
+    /// What such a file tells.
+    const TELLS: &'static str;
+
+    /// As [`Kind::choose`], of what was typed.
+    fn choose_by(typed: Option<AnyMeasure>, files: &[(&Path, &Self)]) -> Result<MetricOf<Self>, Failure> {
+        let asked =
+            typed.map(|typed| Self::measure(typed).ok_or_else(|| strange::<Self>(typed.word(), files)));
+        Self::choose(asked.transpose()?, files)
+    }
+}
+
+impl Kind for Profile {
+    const TELLS: &'static str = "what allocated";
+
+    fn choose(asked: Option<Measure>, files: &[(&Path, &Self)]) -> Result<Measure, Failure> {
+        choose(asked, Measure::ALL, files)
+    }
+
+    fn measure(typed: AnyMeasure) -> Option<Measure> {
+        match typed {
+            AnyMeasure::Heap(measure) => Some(measure),
+            AnyMeasure::Cpu(_) => None,
+        }
+    }
+
+    fn limit(typed: &AnyLimit) -> Option<Limit> {
+        match typed {
+            AnyLimit::Heap(limit) => Some(limit.clone()),
+            AnyLimit::Cpu(_) => None,
+        }
+    }
+}
+
+impl Kind for CpuProfile {
+    const TELLS: &'static str = "where time went";
+
+    fn choose(asked: Option<CpuMetric>, files: &[(&Path, &Self)]) -> Result<CpuMetric, Failure> {
+        let mut metrics = asked.map_or_else(|| CpuMetric::ALL.to_vec(), |asked| vec![asked]).into_iter();
+        let known = metrics.find(|metric| files.iter().all(|(_, profile)| profile.known.knows(*metric)));
+        known.ok_or_else(|| {
+            let names: Vec<String> = files.iter().map(|(path, _)| path.display().to_string()).collect();
+            let what = asked.map_or("any figure", mallow_stacks::Metric::subject);
+            Failure::new(format!("not all of {} tell {what}.", names.join(" and ")))
+        })
+    }
+
+    fn measure(typed: AnyMeasure) -> Option<CpuMetric> {
+        match typed {
+            AnyMeasure::Cpu(metric) => Some(metric),
+            AnyMeasure::Heap(_) => None,
+        }
+    }
+
+    fn limit(typed: &AnyLimit) -> Option<Limit<CpuMetric>> {
+        match typed {
+            AnyLimit::Cpu(limit) => Some(limit.clone()),
+            AnyLimit::Heap(_) => None,
+        }
+    }
+}
+
+/// The limits, if all of them are on what the files tell.
+pub(super) fn of_kind<P: Kind>(
+    typed: &[AnyLimit],
+    files: &[(&Path, &P)],
+) -> Result<Vec<Limit<MetricOf<P>>>, Failure> {
+    let limit = |limit: &AnyLimit| {
+        let word = match limit {
+            AnyLimit::Heap(limit) => limit.measure.word(),
+            AnyLimit::Cpu(limit) => limit.measure.word(),
+        };
+        P::limit(limit).ok_or_else(|| strange::<P>(word, files))
+    };
+    typed.iter().map(limit).collect()
+}
+
+fn strange<P: Kind>(word: &str, files: &[(&Path, &P)]) -> Failure {
+    let name = files.first().map(|(path, _)| path.display().to_string()).unwrap_or_default();
+    Failure::new(format!("{name} tells {} and nothing of {word}.", P::TELLS))
+}

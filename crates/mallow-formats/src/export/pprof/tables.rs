@@ -1,0 +1,146 @@
+//! A pprof file's tables: strings, functions, mappings, locations, each without doubles.
+
+use crate::export::layout::{Layout, is_named};
+use crate::import::NO_STACK;
+use crate::pprof_proto as proto;
+use mallow_base::Frame;
+use mallow_stacks::{Address, Location, ModuleId, StackId, Stacks};
+use rustc_hash::FxHashMap;
+
+/// The message in the making.
+pub(super) struct Tables {
+    pub(super) message: proto::Profile,
+    strings: FxHashMap<String, i64>,
+    functions: FxHashMap<(i64, i64), u64>,
+}
+
+impl Tables {
+    /// With the empty string, which comes first.
+    pub(super) fn new() -> Tables {
+        let mut tables = Tables {
+            message: proto::Profile::default(),
+            strings: FxHashMap::default(),
+            functions: FxHashMap::default(),
+        };
+        tables.text("");
+        tables
+    }
+
+    /// Adds the modules and locations of stacks.
+    pub(super) fn add_stacks(&mut self, stacks: &Stacks) {
+        let layout = Layout::of(stacks);
+        self.add_mappings(stacks, &layout);
+        self.add_locations(stacks, &layout);
+    }
+
+    pub(super) fn text(&mut self, text: &str) -> i64 {
+        if let Some(&index) = self.strings.get(text) {
+            return index;
+        }
+        let index = self.message.string_table.len() as i64;
+        self.message.string_table.push(text.to_owned());
+        self.strings.insert(text.to_owned(), index);
+        index
+    }
+
+    pub(super) fn value_type(&mut self, kind: &str, unit: &str) -> proto::ValueType {
+        proto::ValueType { kind: self.text(kind), unit: self.text(unit) }
+    }
+
+    /// One mapping for each module; its id is the module's plus 1.
+    fn add_mappings(&mut self, stacks: &Stacks, layout: &Layout) {
+        let mut named = vec![false; stacks.modules.len()];
+        for location in &stacks.locations {
+            if let Address::InModule { module, .. } = location.address {
+                named[module.0 as usize] |= is_named(location);
+            }
+        }
+        // The kernel is no file in which anybody could look for names.
+        for (named, module) in named.iter_mut().zip(&stacks.modules) {
+            *named |= module.path.starts_with('[');
+        }
+        for (index, module) in stacks.modules.iter().enumerate() {
+            let place = layout.place(ModuleId(index as u32)).unwrap_or_default();
+            let build_id: String = module.build_id.iter().map(|byte| format!("{byte:02x}")).collect();
+            let mapping = proto::Mapping {
+                id: index as u64 + 1,
+                memory_start: place.0,
+                memory_limit: place.1,
+                file_offset: 0,
+                filename: self.text(&module.path),
+                build_id: self.text(&build_id),
+                has_functions: named[index],
+                has_filenames: named[index],
+                has_line_numbers: named[index],
+                has_inline_frames: named[index],
+            };
+            self.message.mapping.push(mapping);
+        }
+    }
+
+    /// One location for each of the profile's; its id is the location's plus 1.
+    fn add_locations(&mut self, stacks: &Stacks, layout: &Layout) {
+        let modules: FxHashMap<&str, u64> =
+            stacks.modules.iter().zip(1..).map(|(module, id)| (module.path.as_str(), id)).collect();
+        for (index, location) in stacks.locations.iter().enumerate() {
+            let address = layout.address(location);
+            // Without an address the frames still tell the file.
+            let file = location.frames.last().and_then(|frame| frame.module.as_deref());
+            let mapping_id = match location.address {
+                Address::InModule { module, .. } => u64::from(module.0) + 1,
+                _ if address.is_some() => 0,
+                _ => file.and_then(|file| modules.get(file).copied()).unwrap_or(0),
+            };
+            let location = proto::Location {
+                id: index as u64 + 1,
+                mapping_id,
+                // Theirs is the call's address, ours the one behind it.
+                address: address.map_or(0, |address| address.saturating_sub(1)),
+                line: self.lines_of(location),
+            };
+            self.message.location.push(location);
+        }
+    }
+
+    fn lines_of(&mut self, location: &Location) -> Vec<proto::Line> {
+        // Where the binary is known, pprof may find the name in it.
+        if matches!(location.address, Address::InModule { .. }) && !is_named(location) {
+            return Vec::new();
+        }
+        let line = |frame: &Frame| proto::Line {
+            function_id: self.function(&frame.function, frame.file.as_deref().unwrap_or_default()),
+            line: frame.line.map_or(0, i64::from),
+        };
+        location.frames.iter().map(line).collect()
+    }
+
+    fn function(&mut self, name: &str, file: &str) -> u64 {
+        let (name, filename) = (self.text(name), self.text(file));
+        let next = self.message.function.len() as u64 + 1;
+        let id = *self.functions.entry((name, filename)).or_insert(next);
+        if id == next {
+            self.message.function.push(proto::Function { id, name, system_name: name, filename });
+        }
+        id
+    }
+
+    /// The location of sites without a stack: pprof passes over samples that have none.
+    pub(super) fn no_stack(&mut self) -> u64 {
+        let function_id = self.function(NO_STACK, "");
+        let is_it = |location: &&proto::Location| {
+            location.line.first().is_some_and(|line| line.function_id == function_id)
+        };
+        if let Some(location) = self.message.location.last().filter(is_it) {
+            return location.id;
+        }
+        let id = self.message.location.len() as u64 + 1;
+        let line = vec![proto::Line { function_id, line: 0 }];
+        self.message.location.push(proto::Location { id, mapping_id: 0, address: 0, line });
+        id
+    }
+}
+
+/// The locations of a stack, innermost first.
+pub(super) fn locations(stacks: &Stacks, stack: StackId) -> Vec<u64> {
+    stacks.chain(Some(stack)).map(|id| u64::from(stacks.node(id).location.0) + 1).collect()
+}

@@ -1,0 +1,261 @@
+//! The JSON document of `mallow report` of a profile of a processor's time, described by `docs/schema/cpu.json`.
+
+use crate::parts::FrameJson;
+use mallow_cpu::{CpuMetric, CpuProfile, CpuTotals, Quality};
+use mallow_stacks::Metric;
+use mallow_view::{
+    CpuLayout, CpuOptions, FunctionOrder, Rest, Sites, TreeNode, TreeOptions, cpu_slices, cpu_threads,
+    functions, tree,
+};
+use serde::Serialize;
+use std::path::Path;
+
+/// Slices of a time line.
+const SLICES: usize = 100;
+
+/// `mallow report --json` of such a profile.
+#[derive(Serialize)]
+pub struct CpuJson<'a> {
+    schema: &'static str,
+    file: String,
+    format: &'static str,
+    warnings: &'a [String],
+    command: &'a [String],
+    event: &'a str,
+    frequency_hz: Option<u64>,
+    started_unix_ns: u64,
+    duration_ns: u64,
+    by: &'static str,
+    totals: MetricsJson,
+    quality: Option<QualityJson>,
+    processes: Vec<ProcessJson<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    functions: Option<Vec<FunctionJson<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stacks: Option<Vec<StackJson<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tree: Option<NodeJson<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    threads: Option<Vec<ThreadJson<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timeline: Option<TimelineJson>,
+}
+
+/// Null where the source does not tell.
+#[derive(Serialize)]
+struct MetricsJson {
+    samples: Option<u64>,
+    time_ns: Option<u64>,
+    events: Option<u64>,
+    off_cpu_ns: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct QualityJson {
+    samples: u64,
+    lost: u64,
+    whole: u64,
+    truncated: u64,
+    too_deep: u64,
+    kernel_only: u64,
+    kernel_seen: bool,
+}
+
+#[derive(Serialize)]
+struct ProcessJson<'a> {
+    pid: u32,
+    name: &'a str,
+    program: &'a str,
+}
+
+#[derive(Serialize)]
+struct FunctionJson<'a> {
+    /// Null for all functions of a module that have no names.
+    function: Option<&'a str>,
+    file: Option<&'a str>,
+    module: Option<&'a str>,
+    #[serde(rename = "self")]
+    own: MetricsJson,
+    children: MetricsJson,
+}
+
+#[derive(Serialize)]
+struct StackJson<'a> {
+    totals: MetricsJson,
+    frames: Vec<FrameJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct NodeJson<'a> {
+    frames: Vec<FrameJson<'a>>,
+    totals: MetricsJson,
+    #[serde(rename = "self")]
+    own: Option<MetricsJson>,
+    children: Vec<NodeJson<'a>>,
+    rest: Option<RestJson>,
+}
+
+#[derive(Serialize)]
+struct RestJson {
+    nodes: usize,
+    totals: MetricsJson,
+}
+
+#[derive(Serialize)]
+struct ThreadJson<'a> {
+    pid: u32,
+    tid: u32,
+    name: &'a str,
+    totals: MetricsJson,
+}
+
+#[derive(Serialize)]
+struct TimelineJson {
+    slice_ns: u64,
+    slices: Vec<MetricsJson>,
+}
+
+/// Writes metrics of a profile.
+#[derive(Clone, Copy)]
+struct Available<'a>(&'a CpuProfile);
+
+impl Available<'_> {
+    fn metrics(self, totals: &CpuTotals) -> MetricsJson {
+        let told = |metric: CpuMetric| self.0.known.knows(metric).then(|| metric.of_site(totals));
+        MetricsJson {
+            samples: told(CpuMetric::Samples),
+            time_ns: told(CpuMetric::Time),
+            events: told(CpuMetric::Events),
+            off_cpu_ns: told(CpuMetric::OffCpu),
+        }
+    }
+
+    fn node<'a>(self, node: &TreeNode<'a, CpuTotals>) -> NodeJson<'a> {
+        let rest =
+            |rest: &Rest<CpuTotals>| RestJson { nodes: rest.nodes, totals: self.metrics(&rest.under.totals) };
+        NodeJson {
+            frames: node.frames.iter().map(|line| FrameJson::from(line.frame)).collect(),
+            totals: self.metrics(&node.under.totals),
+            own: node.own.map(|own| self.metrics(&own.totals)),
+            children: node.children.iter().map(|child| self.node(child)).collect(),
+            rest: node.rest.as_ref().map(rest),
+        }
+    }
+}
+
+impl<'a> CpuJson<'a> {
+    /// The document: everything, unless a limit was asked for.
+    pub fn of(
+        profile: &'a CpuProfile,
+        options: &CpuOptions,
+        file: &Path,
+        format: &'static str,
+        warnings: &'a [String],
+    ) -> Self {
+        let (told, by) = (Available(profile), options.by);
+        let limit = options.limit.unwrap_or(usize::MAX);
+        let of_functions = |order: FunctionOrder| {
+            let rows = functions(profile, &options.filter, by, order);
+            let row = |row: &mallow_view::FunctionRow<'a, CpuTotals>| FunctionJson {
+                function: (!row.is_nameless).then_some(row.frame.function.as_str()),
+                file: if row.is_nameless { None } else { row.frame.file.as_deref() },
+                module: row.frame.module.as_deref(),
+                own: told.metrics(&row.own),
+                children: told.metrics(&row.under),
+            };
+            rows.iter().take(limit).map(row).collect()
+        };
+        let mut document = Self {
+            schema: "mallow.cpu/1",
+            file: file.display().to_string(),
+            format,
+            warnings,
+            command: &profile.recording.command,
+            event: &profile.recording.event,
+            frequency_hz: profile.recording.frequency_hz,
+            started_unix_ns: profile.recording.started_unix_ns,
+            duration_ns: profile.recording.duration_ns,
+            by: by.word(),
+            totals: told.metrics(&profile.totals()),
+            quality: profile.quality.as_ref().map(QualityJson::from),
+            processes: profile
+                .processes
+                .iter()
+                .map(|process| ProcessJson {
+                    pid: process.pid,
+                    name: &process.name,
+                    program: &process.program,
+                })
+                .collect(),
+            functions: None,
+            stacks: None,
+            tree: None,
+            threads: None,
+            timeline: None,
+        };
+        match options.layout {
+            CpuLayout::Functions(order) => document.functions = Some(of_functions(order)),
+            CpuLayout::Stacks => document.stacks = Some(of_stacks(profile, options, limit)),
+            CpuLayout::Tree { direction, threshold_ppm, depth } => {
+                let sites = Sites::of(profile, options.shown, &options.filter);
+                let (limit, shown) = (limit, options.shown);
+                let options = TreeOptions { direction, key: by, threshold_ppm, depth, limit, shown };
+                document.tree = Some(told.node(&tree(&sites, &options)));
+            }
+            CpuLayout::Threads => document.threads = Some(of_threads(profile, limit)),
+            CpuLayout::Timeline => {
+                let slices = cpu_slices(profile, SLICES);
+                document.timeline = Some(TimelineJson {
+                    slice_ns: profile.recording.duration_ns / SLICES as u64,
+                    slices: slices.iter().map(|slice| told.metrics(slice)).collect(),
+                });
+            }
+        }
+        document
+    }
+}
+
+fn of_stacks<'a>(profile: &'a CpuProfile, options: &CpuOptions, limit: usize) -> Vec<StackJson<'a>> {
+    let mut sites = Sites::of(profile, options.shown, &options.filter);
+    sites.sort(options.by);
+    let concerned = sites.rows.iter().filter(|row| options.by.of_site(&row.totals) > 0);
+    let stack = |row| {
+        let row: &mallow_view::SiteRow<CpuTotals> = row;
+        StackJson {
+            totals: Available(profile).metrics(&row.totals),
+            frames: sites.frames(row).map(FrameJson::from).collect(),
+        }
+    };
+    concerned.take(limit).map(stack).collect()
+}
+
+fn of_threads(profile: &CpuProfile, limit: usize) -> Vec<ThreadJson<'_>> {
+    let thread = |row: &mallow_view::ThreadRow| {
+        let thread = &profile.threads[row.thread.0 as usize];
+        ThreadJson {
+            pid: profile.processes[thread.process.0 as usize].pid,
+            tid: thread.tid,
+            name: &thread.name,
+            totals: Available(profile).metrics(&row.totals),
+        }
+    };
+    cpu_threads(profile).iter().take(limit).map(thread).collect()
+}
+
+impl From<&Quality> for QualityJson {
+    fn from(quality: &Quality) -> Self {
+        Self {
+            samples: quality.samples,
+            lost: quality.lost,
+            whole: quality.whole,
+            truncated: quality.truncated(),
+            too_deep: quality.too_deep,
+            kernel_only: quality.kernel_only,
+            kernel_seen: quality.kernel_seen,
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "cpu_tests.rs"]
+mod tests;

@@ -1,0 +1,50 @@
+//! The document fits its schema, whatever is asked for.
+
+use super::*;
+use crate::schema_tests::assert_fits;
+use mallow_samples::cpu::rows;
+use mallow_view::{Direction, Filter, FrameVisibility};
+use serde_json::{Value, json};
+
+fn document(layout: CpuLayout) -> Value {
+    let options = CpuOptions {
+        layout,
+        by: CpuMetric::Time,
+        limit: None,
+        shown: FrameVisibility::WithoutStart,
+        filter: Filter::default(),
+    };
+    let profile = rows();
+    serde_json::to_value(CpuJson::of(&profile, &options, Path::new("a.pb.gz"), "pprof", &[])).unwrap()
+}
+
+#[test]
+fn every_layout_fits_the_schema() {
+    let schema: Value = serde_json::from_str(include_str!("../../../docs/schema/cpu.json")).unwrap();
+    let tree = |direction| CpuLayout::Tree { direction, threshold_ppm: 0, depth: 9 };
+    for layout in [
+        CpuLayout::Functions(FunctionOrder::Own),
+        CpuLayout::Stacks,
+        tree(Direction::Callers),
+        tree(Direction::Callees),
+        CpuLayout::Threads,
+        CpuLayout::Timeline,
+    ] {
+        assert_fits(&document(layout), &schema);
+    }
+}
+
+#[test]
+fn functions_have_what_is_theirs_and_their_callees() {
+    let document = document(CpuLayout::Functions(FunctionOrder::Own));
+    let row = |name: &str| {
+        let rows = document["functions"].as_array().unwrap();
+        rows.iter().find(|row| row["function"] == name).unwrap_or_else(|| panic!("{document}"))
+    };
+    assert_eq!(document["functions"][0]["function"], json!("core::str::trim"));
+    let parse = row("rows::parse::parse_rows");
+    assert_eq!((&parse["self"]["samples"], &parse["children"]["samples"]), (&json!(10), &json!(280)));
+    assert_eq!(parse["self"]["time_ns"], json!(10_030_090));
+    assert_eq!(parse["self"]["events"], Value::Null);
+    assert_eq!(document["quality"]["truncated"], json!(5));
+}

@@ -1,0 +1,143 @@
+//! A profile from a file, whatever it counts.
+
+use crate::events::Moment;
+use crate::failure::Failure;
+use crate::profile_file::{ProfileFile, refused};
+use mallow_cpu::{CpuMetric, CpuProfile, Window};
+use mallow_formats::{AnyImported, Format, ImportedCpu};
+use mallow_profile::ReallocAttribution;
+use mallow_view::diff::DiffInput;
+use std::path::{Path, PathBuf};
+
+/// A profile of a processor's time and what is known of its file.
+#[derive(Debug)]
+pub struct CpuFile {
+    /// The file.
+    pub path: PathBuf,
+    /// Its format.
+    pub format: Format,
+    /// What is in it.
+    pub profile: CpuProfile,
+    /// Whether nothing of it is missing.
+    pub complete: bool,
+    /// What is worth knowing about how it was read.
+    pub warnings: Vec<String>,
+}
+
+/// A profile and what is known of its file.
+#[derive(Debug)]
+pub enum AnyFile {
+    /// What allocated.
+    Heap(Box<ProfileFile>),
+    /// Where a processor's time went.
+    Cpu(Box<CpuFile>),
+}
+
+/// A part of a profile's time, as it is asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CpuWindow {
+    /// From here on.
+    pub from: Option<Moment>,
+    /// Up to here.
+    pub to: Option<Moment>,
+    /// Of this process.
+    pub pid: Option<u32>,
+}
+
+impl AnyFile {
+    /// Reads a file of any known format.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is none that is known.
+    pub fn open(path: &Path, attribution: ReallocAttribution) -> Result<AnyFile, Failure> {
+        let opened = mallow_formats::open_any_profile(path, attribution);
+        let (format, imported) = opened.map_err(|error| refused(path, &error))?;
+        Ok(match imported {
+            AnyImported::Heap(imported) => {
+                AnyFile::Heap(Box::new(ProfileFile::of(path, format, imported, attribution)))
+            }
+            AnyImported::Cpu(ImportedCpu { profile, warnings, complete }) => {
+                let path = path.to_owned();
+                AnyFile::Cpu(Box::new(CpuFile { path, format, profile, complete, warnings }))
+            }
+        })
+    }
+}
+
+/// The sentence for a question about time where the file tells what allocated.
+pub fn no_time(path: &Path, word: &str) -> Failure {
+    Failure::new(format!("{} tells what allocated and nothing of {word}.", path.display()))
+}
+
+impl CpuFile {
+    /// The metric that was asked for, if the file knows it, or the one that says where time went.
+    ///
+    /// # Errors
+    /// The file does not know it.
+    pub fn choose(&self, asked: Option<CpuMetric>) -> Result<CpuMetric, Failure> {
+        let Some(metric) = asked else { return Ok(self.profile.main_metric()) };
+        if self.profile.known.knows(metric) {
+            return Ok(metric);
+        }
+        let known: Vec<&str> = CpuMetric::ALL
+            .into_iter()
+            .filter(|metric| self.profile.known.knows(*metric))
+            .map(CpuMetric::word)
+            .collect();
+        let (path, subject) = (self.path.display(), mallow_stacks::Metric::subject(metric));
+        Err(Failure::new(format!("{path} does not tell {subject}; it knows {}.", known.join(", "))))
+    }
+
+    /// One side of a diff.
+    pub fn side(&self) -> DiffInput<'_, CpuProfile> {
+        let CpuFile { path, profile, complete, warnings, .. } = self;
+        DiffInput { file: path, profile, complete: *complete, warnings }
+    }
+
+    /// The sentence for a question about what allocated.
+    pub fn tells_no_memory(&self, asked: &str) -> Failure {
+        let known: Vec<&str> = CpuMetric::ALL
+            .into_iter()
+            .filter(|metric| self.profile.known.knows(*metric))
+            .map(CpuMetric::word)
+            .collect();
+        Failure::new(format!(
+            "{} tells where time went and not what allocated, so {asked} means nothing there; it knows {}.",
+            self.path.display(),
+            known.join(", ")
+        ))
+    }
+
+    /// Leaves only what lies in a window.
+    ///
+    /// # Errors
+    /// The file does not tell when samples were taken, or there is no such process.
+    pub fn cut(&mut self, window: &CpuWindow) -> Result<(), Failure> {
+        if *window == CpuWindow::default() {
+            return Ok(());
+        }
+        let path = self.path.display();
+        if self.profile.samples.is_empty() {
+            return Err(Failure::new(format!(
+                "{path} tells sums by stack and not when samples were taken, so no part of its time can be shown."
+            )));
+        }
+        if let Some(pid) = window.pid
+            && !self.profile.processes.iter().any(|process| process.pid == pid)
+        {
+            let mut pids: Vec<u32> = self.profile.processes.iter().map(|process| process.pid).collect();
+            pids.dedup();
+            let pids: Vec<String> = pids.iter().take(10).map(u32::to_string).collect();
+            return Err(Failure::new(format!("{path} has no process {pid}; it has {}.", pids.join(", "))));
+        }
+        let duration = self.profile.recording.duration_ns;
+        let in_ns = |moment: Moment| match moment {
+            Moment::Micros(us) => us.saturating_mul(1000),
+            Moment::Share(millionths) => (u128::from(duration) * u128::from(millionths) / 1_000_000) as u64,
+        };
+        // What lies at or behind the recording's end includes its last moment.
+        let to_ns = window.to.map(in_ns).filter(|to| *to < duration);
+        Window { from_ns: window.from.map(in_ns), to_ns, pid: window.pid }.cut(&mut self.profile);
+        Ok(())
+    }
+}

@@ -1,0 +1,86 @@
+//! A profile of where a processor's time went: a program that parses in a thread, calls the kernel, and starts another program.
+
+use mallow_base::Frame;
+use mallow_cpu::{
+    CpuAvailability, CpuProcess, CpuProfile, CpuRecording, CpuSample, CpuThread, CpuTotals, Quality,
+    ThreadIndex,
+};
+use mallow_stacks::{Address, LocationId, ProcessIndex, StacksBuilder};
+
+/// Nanoseconds that a sample stands for.
+const PERIOD_NS: u64 = 1_003_009;
+
+fn location(builder: &mut StacksBuilder, frames: &[(&str, &str, u32)]) -> LocationId {
+    let outermost = frames.len() - 1;
+    let frame = |(at, &(function, module, line)): (usize, &(&str, &str, u32))| Frame {
+        function: function.into(),
+        file: (line > 0).then(|| "/src/rows/parse.rs".to_owned()),
+        line: (line > 0).then_some(line),
+        module: Some(module.into()),
+        inlined: at < outermost,
+    };
+    builder.location(Address::Unknown, frames.iter().enumerate().map(frame).collect())
+}
+
+/// 400 samples over half a second.
+pub fn rows() -> CpuProfile {
+    const ROWS: &str = "/usr/bin/rows";
+    const LIBC: &str = "/usr/lib/libc.so.6";
+    let mut builder = StacksBuilder::default();
+    let start = location(&mut builder, &[("_start", ROWS, 0)]);
+    let main = location(&mut builder, &[("rows::main", ROWS, 40)]);
+    let parse = location(&mut builder, &[("rows::parse::parse_rows", ROWS, 12)]);
+    let field = location(&mut builder, &[("core::str::trim", ROWS, 4), ("rows::parse::field", ROWS, 19)]);
+    let hash = location(&mut builder, &[("rows::parse::hash", ROWS, 23)]);
+    let write = location(&mut builder, &[("write", LIBC, 0)]);
+    let kernel = location(&mut builder, &[("ksys_write", "[kernel]", 0)]);
+    let thread = location(&mut builder, &[("start_thread", LIBC, 0)]);
+    let nameless = location(&mut builder, &[("0x1234", "/usr/lib/libz.so.1", 0)]);
+    let stacks = [
+        (0, 10, builder.stack([start, main, parse])),
+        (0, 150, builder.stack([start, main, parse, field])),
+        (1, 120, builder.stack([thread, parse, hash])),
+        (0, 60, builder.stack([start, main, write, kernel])),
+        (2, 57, builder.stack([start, nameless])),
+        (2, 3, None),
+    ];
+    let mut samples = Vec::new();
+    for (thread, count, stack) in stacks {
+        samples.extend((0..count).map(|at| CpuSample {
+            time_ns: u64::from(thread) * 100_000_000 + at * PERIOD_NS,
+            thread: ThreadIndex(thread),
+            stack,
+            totals: CpuTotals { samples: 1, time_ns: PERIOD_NS, ..CpuTotals::default() },
+        }));
+    }
+    samples.sort_by_key(|sample| sample.time_ns);
+    let process =
+        |pid, name: &str| CpuProcess { pid, name: name.into(), program: format!("/usr/bin/{name}") };
+    let thread =
+        |process, tid, name: &str| CpuThread { process: ProcessIndex(process), tid, name: name.into() };
+    let mut profile = CpuProfile {
+        recording: CpuRecording {
+            command: vec!["./rows".into(), "--fast".into()],
+            started_unix_ns: 1_700_000_000_000_000_000,
+            duration_ns: 500_000_000,
+            event: "cpu-clock".into(),
+            frequency_hz: Some(997),
+        },
+        processes: vec![process(7, "rows"), process(9, "gzip")],
+        threads: vec![thread(0, 7, "rows"), thread(0, 8, "hasher"), thread(1, 9, "gzip")],
+        stacks: builder.finish(),
+        samples,
+        known: CpuAvailability { samples: true, time: true, ..CpuAvailability::default() },
+        quality: Some(Quality {
+            samples: 400,
+            lost: 0,
+            whole: 392,
+            kernel_only: 3,
+            too_deep: 4,
+            kernel_seen: true,
+        }),
+        ..CpuProfile::default()
+    };
+    profile.sites = profile.sums(profile.samples.iter());
+    profile
+}

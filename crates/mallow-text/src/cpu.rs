@@ -1,0 +1,337 @@
+//! Pages on a processor's time: the summary that ends `mallow cpu`, and what `mallow report` shows of such a profile.
+
+mod annotate;
+mod tree;
+
+pub use annotate::{WithSource, annotated};
+
+use crate::report::whole_frame;
+use crate::wording::Columns;
+use crate::{Style, cut_end, cut_start, frame_text, grouped, metric, plural, printable, shell_word};
+use mallow_base::{Frame, Micros, Percent};
+use mallow_cpu::{CpuMetric, CpuProfile, Quality};
+use mallow_stacks::{Metric, StackProfile};
+use mallow_view::{
+    CpuLayout, CpuOptions, FrameVisibility, FunctionOrder, FunctionRow, Piece, Sites, cpu_slices,
+    cpu_threads, cut, functions, lines, short_name,
+};
+
+/// Functions in the summary.
+const SUMMARY_ROWS: usize = 10;
+/// Functions in a report.
+const ROWS: usize = 25;
+/// Stacks in a report.
+const STACKS: usize = 10;
+/// Lines of a stack before its middle is left out.
+const STACK_LINES_MAX: usize = 12;
+/// Columns in front of a function's name.
+const FUNCTION_INDENT: usize = 40;
+
+/// The summary of a profile that lies at `file`.
+pub fn summary(profile: &CpuProfile, file: &str, style: Style) -> String {
+    let by = profile.main_metric();
+    let mut out = head(profile, by, style);
+    let rows = functions(profile, &Default::default(), by, FunctionOrder::Own);
+    if rows.is_empty() {
+        out.push(
+            "nothing was sampled: it took no time, or less than there is between two samples".to_owned(),
+        );
+    } else {
+        out.push(String::new());
+        out.extend(function_table(profile, &rows, by, SUMMARY_ROWS, false, style));
+    }
+    let drawn = shell_word(&format!("{}.svg", file.strip_suffix(".pb.gz").unwrap_or(file)));
+    let file = shell_word(file);
+    out.push(String::new());
+    out.push(format!("next: mallow report {file} --tree=callees"));
+    out.push(format!("      mallow flamegraph {file} -o {drawn}"));
+    out.join("\n") + "\n"
+}
+
+/// The report.
+pub fn report(profile: &CpuProfile, options: &CpuOptions, style: Style) -> String {
+    let mut out = head(profile, options.by, style);
+    out.extend(selected(profile, options));
+    out.push(String::new());
+    let by = options.by;
+    match &options.layout {
+        CpuLayout::Functions(order) => {
+            let rows = functions(profile, &options.filter, by, *order);
+            let limit = options.limit.unwrap_or(ROWS);
+            let whole_names = options.shown == FrameVisibility::All;
+            out.extend(function_table(profile, &rows, by, limit, whole_names, style));
+            let rest = rows.get(limit..).unwrap_or_default();
+            if !rest.is_empty() {
+                let own = rest.iter().fold(0, |sum: u64, row| sum.saturating_add(by.of_site(&row.own)));
+                let share = share(profile, by, own);
+                out.push(style.dim(&format!(
+                    "{} with {share} not shown; use --limit to see more",
+                    plural(rest.len() as u64, "more function")
+                )));
+            }
+        }
+        CpuLayout::Stacks => out.extend(stacks(profile, options, style)),
+        CpuLayout::Tree { .. } => out.extend(tree::tree(profile, options, style)),
+        CpuLayout::Threads => out.extend(threads(profile, by, options.limit, style)),
+        CpuLayout::Timeline => out.extend(timeline(profile, by, style)),
+    }
+    out.extend(without_names(profile, options, style));
+    out.join("\n") + "\n"
+}
+
+/// What was sampled, how, and how far it can be trusted.
+fn head(profile: &CpuProfile, by: CpuMetric, style: Style) -> Vec<String> {
+    let recording = &profile.recording;
+    let totals = profile.totals();
+    let mut end = metric(by, by.of_site(&totals));
+    if by == CpuMetric::Time {
+        end += " on processors";
+    } else if by == CpuMetric::Events && !recording.event.is_empty() {
+        end = format!("{end} {}", recording.event);
+    } else {
+        end = format!("{end} {}", by.subject());
+    }
+    if recording.duration_ns > 0 {
+        end += &format!(" in {}", Micros(recording.duration_ns / 1000));
+    }
+    let command = if recording.command.is_empty() {
+        profile.processes.first().map_or("a program that is not named", |process| &process.name).to_owned()
+    } else {
+        recording.command.join(" ")
+    };
+    let left = style.width.saturating_sub(end.columns() + 2);
+    let mut out = vec![format!("{}: {end}", style.bold(&cut_end(&printable(&command), left)))];
+    let mut how = vec![plural(totals.samples, "sample")];
+    if !recording.event.is_empty() {
+        let hz = recording.frequency_hz.map(|hz| format!(" at {} Hz", grouped(hz))).unwrap_or_default();
+        how.push(format!("{}{hz}", recording.event));
+    }
+    if profile.processes.len() > 1 {
+        how.push(plural(profile.processes.len() as u64, "process"));
+    }
+    if profile.threads.len() > profile.processes.len() {
+        how.push(plural(profile.threads.len() as u64, "thread"));
+    }
+    out.push(how.join(", "));
+    out.extend(profile.quality.iter().flat_map(trust));
+    out
+}
+
+/// `whole stacks 99.4%, 3 too deep (--stack-size), none lost`, and what is not in it.
+fn trust(quality: &Quality) -> Vec<String> {
+    let with_program = quality.samples.saturating_sub(quality.kernel_only);
+    let mut parts = Vec::new();
+    if with_program > 0 {
+        parts.push(format!("whole stacks {}", Percent { part: quality.whole, whole: with_program }));
+    }
+    if quality.too_deep > 0 {
+        parts.push(format!("{} too deep (--stack-size)", grouped(quality.too_deep)));
+    }
+    let other = quality.truncated().saturating_sub(quality.too_deep);
+    if other > 0 {
+        parts.push(format!("{} end early", grouped(other)));
+    }
+    if quality.lost == 0 {
+        parts.push("none lost".to_owned());
+    }
+    let mut out = vec![parts.join(", ")];
+    out.retain(|line| !line.is_empty());
+    if quality.lost > 0 {
+        let lost = plural(quality.lost, "sample");
+        out.push(format!("{lost} lost, so all times are too low; -F takes fewer of them"));
+    }
+    if !quality.kernel_seen {
+        out.push("what the kernel does is not seen".to_owned());
+    }
+    out
+}
+
+fn share(profile: &CpuProfile, by: CpuMetric, part: u64) -> String {
+    Percent { part, whole: by.of_site(&profile.totals()) }.to_string()
+}
+
+/// With a filter: what passed it.
+fn selected(profile: &CpuProfile, options: &CpuOptions) -> Vec<String> {
+    if options.filter.is_empty() {
+        return Vec::new();
+    }
+    let sites = Sites::of(profile, options.shown, &options.filter);
+    let part = options.by.of_site(&sites.totals());
+    let words = [("function", &options.filter.function), ("module", &options.filter.module)];
+    let words: Vec<String> = words
+        .into_iter()
+        .filter_map(|(what, text)| Some(format!("{what} \"{}\"", printable(text.as_ref()?))))
+        .collect();
+    let (value, share) = (metric(options.by, part), share(profile, options.by, part));
+    vec![String::new(), format!("stacks with {}: {value}, {share}", words.join(" and "))]
+}
+
+fn function_table(
+    profile: &CpuProfile,
+    rows: &[FunctionRow<'_, mallow_cpu::CpuTotals>],
+    by: CpuMetric,
+    limit: usize,
+    is_whole: bool,
+    style: Style,
+) -> Vec<String> {
+    let heading = format!("{:>9} {:>7}  {:>9} {:>7}  function", "self", "", "children", "");
+    let mut out = vec![style.dim(heading.trim_end())];
+    let whole = by.of_site(&profile.totals());
+    let width = style.name_width(FUNCTION_INDENT);
+    for row in rows.iter().take(limit) {
+        let (own, under) = (by.of_site(&row.own), by.of_site(&row.under));
+        let percent = |part| Percent { part, whole }.to_string();
+        let name = function_name(row, is_whole, width);
+        let nothing = own == 0;
+        let own = if nothing { String::new() } else { format!("{:>9} {:>7}", metric(by, own), percent(own)) };
+        out.push(format!(
+            "{}  {:>9} {:>7}  {name}",
+            style.bold(&format!("{own:17}")),
+            metric(by, under),
+            percent(under),
+        ));
+    }
+    if rows.is_empty() {
+        out.push("nothing".to_owned());
+    }
+    out
+}
+
+fn function_name(row: &FunctionRow<'_, mallow_cpu::CpuTotals>, is_whole: bool, width: usize) -> String {
+    let module =
+        row.frame.module.as_deref().and_then(|path| path.rsplit('/').next()).unwrap_or("code without a file");
+    if row.is_nameless {
+        return printable(&cut_start(&format!("[{module}, functions without names]"), width));
+    }
+    if is_whole {
+        return printable(&format!("{}  [{module}]", row.frame.function));
+    }
+    let name = printable(&short_name(&row.frame.function));
+    let module = format!("  [{}]", printable(module.trim_matches(['[', ']'])));
+    if name.columns() + module.columns() <= width { name + &module } else { cut_start(&name, width) }
+}
+
+/// The top stacks.
+fn stacks(profile: &CpuProfile, options: &CpuOptions, style: Style) -> Vec<String> {
+    let by = options.by;
+    let mut sites = Sites::of(profile, options.shown, &options.filter);
+    sites.sort(by);
+    let concerned: Vec<_> = sites.rows.iter().filter(|row| by.of_site(&row.totals) > 0).collect();
+    let value = metric(by, by.of_site(&sites.totals()));
+    let mut out = vec![
+        format!("{}: {value} at {}", style.bold(by.word()), plural(concerned.len() as u64, "stack")),
+        String::new(),
+    ];
+    let limit = options.limit.unwrap_or(STACKS);
+    for row in concerned.iter().take(limit) {
+        let part = by.of_site(&row.totals);
+        let values = format!("{:>10}", metric(by, part));
+        out.push(format!("{}  {:>6}", style.bold(&values), share(profile, by, part)));
+        let frames = lines(sites.frames(row), options.shown);
+        let all = options.shown == FrameVisibility::All;
+        let max = if all { usize::MAX } else { STACK_LINES_MAX };
+        let width = style.name_width(12);
+        let line = |frame: &Frame, times: usize| {
+            let times = if times > 1 { format!("  × {}", grouped(times as u64)) } else { String::new() };
+            let text = if all {
+                whole_frame(frame)
+            } else {
+                frame_text(Some(frame), width.saturating_sub(times.columns()))
+            };
+            format!("{:12}{text}{times}", "")
+        };
+        if frames.is_empty() {
+            out.push(format!("{:12}{}", "", frame_text(None, width)));
+        }
+        out.extend(cut(&frames, max).iter().map(|piece| match piece {
+            Piece::Line(shown) => line(shown.frame, shown.times),
+            Piece::Gap(count) => {
+                format!("{:12}{}", "", style.dim(&format!("… {count} more; use --all-frames to see them")))
+            }
+        }));
+        out.push(String::new());
+    }
+    if concerned.len() > limit {
+        let more = plural((concerned.len() - limit) as u64, "more stack");
+        out.push(style.dim(&format!("{more} not shown; use --limit to see more")));
+    } else {
+        out.pop();
+    }
+    out
+}
+
+fn threads(profile: &CpuProfile, by: CpuMetric, limit: Option<usize>, style: Style) -> Vec<String> {
+    let rows = cpu_threads(profile);
+    let mut out =
+        vec![style.dim(&format!("{:>10} {:>7}  {:>7} {:>7}  thread", by.word(), "", "process", "thread"))];
+    for row in rows.iter().take(limit.unwrap_or(usize::MAX)) {
+        let thread = &profile.threads[row.thread.0 as usize];
+        let process = &profile.processes[thread.process.0 as usize];
+        let part = by.of_site(&row.totals);
+        let name = if thread.name == process.name {
+            thread.name.clone()
+        } else {
+            format!("{} of {}", thread.name, process.name)
+        };
+        out.push(format!(
+            "{}  {:>7} {:>7}  {}",
+            style.bold(&format!("{:>10} {:>7}", metric(by, part), share(profile, by, part))),
+            process.pid,
+            thread.tid,
+            cut_end(&printable(&name), style.width.saturating_sub(38))
+        ));
+    }
+    out
+}
+
+/// Eighths of a line's height.
+const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+fn timeline(profile: &CpuProfile, by: CpuMetric, style: Style) -> Vec<String> {
+    let columns = style.width.saturating_sub(2).clamp(10, 200);
+    let slices = cpu_slices(profile, columns);
+    let most = slices.iter().map(|slice| by.of_site(slice)).max().unwrap_or(0);
+    let bar = |slice: &mallow_cpu::CpuTotals| {
+        let eighths = u128::from(by.of_site(slice)) * 8;
+        BARS[eighths.div_ceil(u128::from(most.max(1))).min(8) as usize]
+    };
+    let slice_ns = profile.recording.duration_ns / columns as u64;
+    let peak = match by {
+        CpuMetric::Time if slice_ns > 0 => format!("{:.1} processors", most as f64 / slice_ns as f64),
+        _ => metric(by, most),
+    };
+    vec![
+        format!(
+            "{} over {}; the highest column is {peak}",
+            by.subject(),
+            Micros(profile.recording.duration_ns / 1000)
+        ),
+        slices.iter().map(bar).collect::<String>().trim_end().to_owned(),
+    ]
+}
+
+/// What to do about functions without names.
+fn without_names(profile: &CpuProfile, options: &CpuOptions, style: Style) -> Vec<String> {
+    let sites = Sites::of(profile, options.shown, &options.filter);
+    let modules = sites.modules_without_names();
+    let names: Vec<&str> = modules.iter().take(3).filter_map(|path| path.rsplit('/').next()).collect();
+    let more = match modules.len() {
+        0 => return Vec::new(),
+        1..=3 => String::new(),
+        count => format!(" and {} more", count - 3),
+    };
+    let what = cut_end(&printable(&names.join(", ")), style.width.saturating_sub(38));
+    let cure = "Install their debug packages (-dbgsym), or build them with -g and without -s.";
+    vec![String::new(), format!("No names for functions of {what}{more}."), cure.to_owned()]
+}
+
+/// The program of a profile, for a heading.
+pub fn program(profile: &CpuProfile) -> Option<&str> {
+    let first = profile.recording.command.first().map(String::as_str);
+    let path = first.or_else(|| profile.program(mallow_stacks::ProcessIndex(0)))?;
+    path.rsplit('/').next()
+}
+
+#[cfg(test)]
+#[path = "cpu_tests.rs"]
+mod tests;

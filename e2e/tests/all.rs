@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod bench;
+mod cpu;
 mod diff;
 mod gate;
 mod gate_blame;

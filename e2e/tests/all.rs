@@ -14,6 +14,7 @@ mod gate_selection;
 mod hazards;
 mod heap;
 mod heap_capture;
+mod heap_judges;
 mod heap_python;
 mod heap_speed;
 mod judges;

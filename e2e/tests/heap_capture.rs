@@ -263,3 +263,19 @@ fn who_cannot_be_asked_is_told_with_the_cure() {
     assert_eq!(refused.stderr, format!("mallow: there is no process {pid}.\n"));
     assert_eq!(workshop.names(), ["stderr", "stdout"]);
 }
+
+#[test]
+fn node_tells_where_objects_were_made_if_it_was_asked_to_track_that() {
+    let workshop = Workshop::new("node-tracked");
+    let mut node = run::command("node");
+    let _ = run::finish(node.arg(program("tracked.js")).arg("t.heapsnapshot").current_dir(workshop.path()))
+        .well();
+    let report = page(&workshop, &["t.heapsnapshot"]);
+    assert_eq!(report["warnings"].as_array().unwrap().len(), 0, "{:#}", report["warnings"]);
+    // The line is that of the function that made them.
+    let class = page(&workshop, &["t.heapsnapshot", "--class", "Visit"]);
+    let sites: Vec<_> = class["sites"].as_array().unwrap().iter().collect();
+    assert_eq!(sites.len(), 1, "{class:#}");
+    assert!(sites[0]["name"].as_str().unwrap().ends_with("programs/heap/tracked.js:13"), "{class:#}");
+    assert_eq!((&class["objects"], &sites[0]["objects"]), (&1000.into(), &1000.into()), "{class:#}");
+}

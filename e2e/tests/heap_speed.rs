@@ -9,14 +9,14 @@ use std::process::Command;
 use std::time::Instant;
 
 /// What a command took, and the most memory that it had.
-struct Cost {
-    seconds: f64,
+pub(crate) struct Cost {
+    pub(crate) seconds: f64,
     megabytes: f64,
-    stdout: String,
+    pub(crate) stdout: String,
 }
 
 /// Runs a command under GNU's or bash's `time`, which knows the most memory of a child that has ended.
-fn cost(name: &str, command: &mut Command, folder: &Path) -> Cost {
+pub(crate) fn cost(name: &str, command: &mut Command, folder: &Path) -> Cost {
     let program = command.get_program().to_owned();
     let mut timed = run::command("/usr/bin/python3");
     let script = "import os,resource,subprocess,sys\n\
@@ -33,7 +33,7 @@ fn cost(name: &str, command: &mut Command, folder: &Path) -> Cost {
     Cost { seconds, megabytes, stdout: finished.stdout }
 }
 
-fn mallow(words: &[&str]) -> Command {
+pub(crate) fn mallow(words: &[&str]) -> Command {
     let mut command = run::mallow();
     command.arg("heap").args(words);
     command

@@ -14,6 +14,9 @@ const PINNED: &[&str] = &[
     "crates/mallow-formats/tests/speedscope_app/pinned.json",
 ];
 
+/// Programs of crates.io, and their versions.
+const PROGRAMS: &[(&str, &str)] = &[("hprof-slurp", "0.10.0"), ("reap", "0.3.3")];
+
 struct Package {
     name: String,
     version: String,
@@ -36,6 +39,21 @@ pub(crate) fn ensure(root: &Path) -> Result<(), String> {
         fetch(&package, &folder).map_err(|sentence| {
             format!("the tests need {}, which could not be fetched: {sentence}", package.spec())
         })?;
+    }
+    Ok(())
+}
+
+/// Builds every judge that is a program of crates.io and is not there. That takes minutes, so only the long suite asks them.
+pub(crate) fn ensure_programs(root: &Path) -> Result<(), String> {
+    let mut workspaces = workspaces::all(root)?.into_iter();
+    let workspace = workspaces.find(workspaces::Workspace::is_root).ok_or("There is no root workspace.")?;
+    let kept = workspace.target_folder(root)?.join("judges").join("programs");
+    for (name, version) in PROGRAMS {
+        let mut install = Command::new("cargo");
+        // What is there in this version is left alone; without a lock file of its own a program would change with its libraries.
+        install.args(["install", "--quiet", "--locked", "--version", version, name, "--root"]).arg(&kept);
+        println!("    $ {}", run::as_typed(&install));
+        run::captured(&mut install)?;
     }
     Ok(())
 }

@@ -5,7 +5,7 @@
 //! at most six times the bytes that wrote them, and for real files less than these.
 //!
 //! In the order of reading: `json.rs` takes the document apart, `meta.rs` says where its fields stand, `document.rs` makes columns of its arrays and
-//! `strings.rs` names of its strings; then `retaining.rs`, `classes.rs`, `interfaces.rs` and `duplicates.rs` say what it means.
+//! `strings.rs` names of its strings, `traces.rs` the calls that made its objects, where that was tracked; then `retaining.rs`, `classes.rs`, `interfaces.rs` and `duplicates.rs` say what it means.
 
 mod classes;
 mod document;
@@ -15,6 +15,7 @@ mod json;
 mod meta;
 mod retaining;
 mod strings;
+mod traces;
 
 use crate::source::Source;
 use crate::{Format, ImportError};
@@ -86,8 +87,10 @@ fn name_the_nameless(document: &mut Document) -> u64 {
 
 /// Puts the columns together. Each is given up when the next one is made of it.
 fn graph(document: Document, starts: Vec<u32>) -> Graph {
-    let Document { meta, root, nodes, edges, strings, .. } = document;
-    let mut parts = GraphParts { names: strings.names, edge_starts: starts, ..GraphParts::default() };
+    let Document { meta, root, nodes, edges, strings, traces, .. } = document;
+    let mut parts = GraphParts { edge_starts: starts, ..GraphParts::default() };
+    traces.sites(nodes.ids.len(), &nodes.calls, &strings, &mut parts);
+    parts.names = strings.names;
     parts.sizes.reserve_exact(nodes.sizes.len());
     nodes.sizes.iter().for_each(|bytes| parts.sizes.push(*bytes));
     drop(nodes.sizes);

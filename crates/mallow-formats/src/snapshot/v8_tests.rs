@@ -238,6 +238,25 @@ fn what_a_file_of_another_age_or_runtime_has_is_read() {
 }
 
 #[test]
+fn an_object_was_made_in_the_innermost_script_that_called() {
+    let text = r#"{"snapshot":{"meta":{"node_fields":["type","name","id","self_size","edge_count","trace_node_id"],
+        "node_types":[["synthetic","object"],0,0,0,0,0],"edge_fields":["type","name_or_index","to_node"],"edge_types":[["property"],0,0],
+        "trace_function_info_fields":["function_id","name","script_name","script_id","line","column"],
+        "trace_node_fields":["id","function_info_index","count","size","children"]}},
+        "nodes":[0,0,1,0,3,0, 1,1,3,24,0,3, 1,1,5,24,0,2, 1,1,7,24,0,99],"edges":[0,1,6,0,1,12,0,1,18],
+        "trace_function_infos":[0,0,0,0,0,0, 5,1,2,81,4,14, 7,1,0,0,0,0],
+        "trace_tree":[1,0,0,0,[2,1,1,24,[3,2,1,24,[]]]],
+        "strings":["","keep","app.js"]}"#;
+    let graph = read_text(text).unwrap().graph;
+    let site = |object: u32| {
+        let site = graph.site(graph.site_of(ObjectId(object))?);
+        Some((graph.name(site.file), site.line))
+    };
+    // The second was made by `keep`, the first by what it called of the machine's own, the third by nobody who is there.
+    assert_eq!([0, 1, 2, 3].map(site), [None, Some(("app.js", 4)), Some(("app.js", 4)), None]);
+}
+
+#[test]
 fn a_file_that_is_cut_off_is_read_to_there() {
     let nodes = [("synthetic", "root", 0), ("object", "A", 8), ("string", "text", 16)];
     let heap = Heap::new(&nodes, &[(0, "shortcut", "a", 1), (1, "property", "b", 2)]);

@@ -3,8 +3,9 @@
 //! A row costs no more than some of the bytes that wrote it: a node has at least ten bytes and takes 29 here, an edge has six and takes nine.
 
 use super::json::{Json, Next, Stop};
-use super::meta::{EdgeType, FIELDS_MAX, META_BYTES_MAX, Meta, UNDESCRIBED};
+use super::meta::{EdgeType, FIELDS_MAX, META_BYTES_MAX, Meta, TraceMeta, UNDESCRIBED};
 use super::strings::{STRING, Strings, Uses};
+use super::traces::Traces;
 use crate::{Format, ImportError};
 use mallow_heapsnap::{EdgeLabel, GraphParts, NameId};
 use std::io::Read;
@@ -18,6 +19,7 @@ pub(super) struct Document {
     pub(super) nodes: Nodes,
     pub(super) edges: Edges,
     pub(super) strings: Strings,
+    pub(super) traces: Traces,
     /// Whether the file ended before the document did.
     pub(super) is_cut: bool,
 }
@@ -34,6 +36,8 @@ pub(super) struct Nodes {
     pub(super) edge_counts: Vec<u32>,
     /// Those that are known to be attached to a page (1) or detached from it (2), ascending.
     pub(super) detachedness: Vec<(u32, u8)>,
+    /// The calls that made them, as far as that was tracked, ascending.
+    pub(super) calls: Vec<(u32, u32)>,
 }
 
 /// A row for each reference, in the order of the objects that have them.
@@ -60,6 +64,7 @@ struct Parts {
     nodes: Option<Nodes>,
     edges: Option<Edges>,
     strings: Option<Strings>,
+    traces: Traces,
 }
 
 /// Reads a document. One that ends too soon is what was there.
@@ -83,6 +88,7 @@ pub(super) fn read(reader: impl Read) -> Result<Document, ImportError> {
         nodes,
         edges: parts.edges.unwrap_or_default(),
         strings: parts.strings.unwrap_or_default(),
+        traces: parts.traces,
         is_cut,
         meta,
     })
@@ -98,6 +104,8 @@ impl Parts {
                 b"nodes" => self.read_nodes(json)?,
                 b"edges" => self.read_edges(json)?,
                 b"strings" => self.read_strings(json)?,
+                b"trace_function_infos" => self.read_traces(json, Traces::read_functions)?,
+                b"trace_tree" => self.read_traces(json, Traces::read_tree)?,
                 _ => json.value(0, &mut Vec::new())?,
             }
             next = json.next(b'}')?;
@@ -145,6 +153,18 @@ impl Parts {
         result
     }
 
+    /// Reads a part of what was tracked. How a runtime describes that otherwise than is known is passed over.
+    fn read_traces<R: Read>(
+        &mut self,
+        json: &mut Json<R>,
+        read: impl FnOnce(&mut Traces, &mut Json<R>, TraceMeta) -> Result<(), Stop>,
+    ) -> Result<(), Stop> {
+        match self.meta(json)?.traces {
+            Some(meta) => read(&mut self.traces, json, meta),
+            None => json.value(0, &mut Vec::new()),
+        }
+    }
+
     /// What strings are used for, as far as the file has said before them.
     fn uses(&self) -> Uses {
         let (Some(meta), Some(nodes), Some(edges)) = (&self.meta, &self.nodes, &self.edges) else {
@@ -160,6 +180,7 @@ impl Parts {
                 uses.is_name(*name);
             }
         }
+        self.traces.scripts().for_each(|script| uses.is_name(script));
         (0..edges.labels.len()).filter_map(|edge| edges.name(edge)).for_each(|name| uses.is_name(name.0));
         uses
     }
@@ -191,11 +212,15 @@ impl Nodes {
         if let Some(state @ (1 | 2)) = meta.node_detachedness.map(|place| record[place] & 3) {
             self.detachedness.push((node, state as u8));
         }
+        if let Some(call @ 1..) = meta.node_call.and_then(|place| u32::try_from(record[place]).ok()) {
+            self.calls.push((node, call));
+        }
         Ok(())
     }
 
     fn shrink_to_fit(&mut self) {
         self.types.shrink_to_fit();
+        self.calls.shrink_to_fit();
         self.names.shrink_to_fit();
         self.ids.shrink_to_fit();
         self.sizes.shrink_to_fit();

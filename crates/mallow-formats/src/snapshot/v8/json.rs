@@ -34,6 +34,14 @@ pub(super) enum Next {
     Nothing,
 }
 
+/// A part of arrays within arrays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Token {
+    Open,
+    Number(u64),
+    Close,
+}
+
 /// A stream of JSON at some place.
 pub(super) struct Json<R> {
     reader: R,
@@ -208,6 +216,41 @@ impl<R: Read> Json<R> {
             return Ok((value, Next::Another));
         }
         Ok((value, self.next(b']')?))
+    }
+
+    /// Takes an array of numbers and of such arrays. What `take` says does not fit is an error at its place.
+    pub(super) fn nested(
+        &mut self,
+        mut take: impl FnMut(Token) -> Result<(), &'static str>,
+    ) -> Result<(), Stop> {
+        let mut depth = 0u64;
+        loop {
+            let token = match self.peek()? {
+                b'[' => Token::Open,
+                b']' if depth > 0 => Token::Close,
+                b',' if depth > 0 => {
+                    self.at += 1;
+                    continue;
+                }
+                _ if depth > 0 => {
+                    let (number, next) = self.number()?;
+                    take(Token::Number(number)).map_err(|what| self.expected(what))?;
+                    if next == Next::Another {
+                        continue;
+                    }
+                    // What closed the array was taken with the number.
+                    self.at -= 1;
+                    Token::Close
+                }
+                _ => return Err(self.expected("an array")),
+            };
+            self.at += 1;
+            take(token).map_err(|what| self.expected(what))?;
+            depth = if token == Token::Open { depth + 1 } else { depth - 1 };
+            if depth == 0 {
+                return Ok(());
+            }
+        }
     }
 
     /// Takes a number that stands alone.

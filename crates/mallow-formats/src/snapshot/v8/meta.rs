@@ -21,11 +21,27 @@ pub(super) struct Meta {
     /// Since Chrome 87.
     pub(super) node_detachedness: Option<usize>,
     pub(super) node_types: Vec<String>,
+    /// Which call made it, where that was tracked.
+    pub(super) node_call: Option<usize>,
+    /// How these calls are written.
+    pub(super) traces: Option<TraceMeta>,
     pub(super) edge_fields: usize,
     pub(super) edge_type: usize,
     pub(super) edge_label: usize,
     pub(super) edge_target: usize,
     pub(super) edge_types: Vec<EdgeType>,
+}
+
+/// Where the fields of `trace_function_infos` and `trace_tree` stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct TraceMeta {
+    pub(super) function_fields: usize,
+    pub(super) script: usize,
+    pub(super) line: usize,
+    pub(super) call_fields: usize,
+    pub(super) id: usize,
+    pub(super) function: usize,
+    pub(super) children: usize,
 }
 
 /// What a reference is, as far as somebody asks.
@@ -68,6 +84,8 @@ impl Meta {
             node_edges: nodes.place("edge_count")?,
             node_detachedness: nodes.place("detachedness").ok(),
             node_types,
+            node_call: nodes.place("trace_node_id").ok(),
+            traces: TraceMeta::of(&json),
             edge_fields: edges.names.len(),
             edge_type,
             edge_label: edges.place("name_or_index")?,
@@ -79,6 +97,24 @@ impl Meta {
     /// The type of nodes that is called so.
     pub(super) fn node_type_named(&self, name: &str) -> Option<u8> {
         self.node_types.iter().position(|other| other == name).map(|at| at as u8)
+    }
+}
+
+impl TraceMeta {
+    /// None where nothing was tracked. `children` has to be the last, as all others of a call are told before.
+    fn of(meta: &Value) -> Option<TraceMeta> {
+        let functions = Fields::of(meta, "trace_function_info_fields").ok()?;
+        let calls = Fields::of(meta, "trace_node_fields").ok()?;
+        let children = calls.place("children").ok().filter(|at| at + 1 == calls.names.len())?;
+        Some(TraceMeta {
+            function_fields: functions.names.len(),
+            script: functions.place("script_name").ok()?,
+            line: functions.place("line").ok()?,
+            call_fields: calls.names.len(),
+            id: calls.place("id").ok()?,
+            function: calls.place("function_info_index").ok()?,
+            children,
+        })
     }
 }
 

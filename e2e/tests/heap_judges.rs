@@ -99,7 +99,7 @@ fn a_ruby_hash_retains_what_reap_says() {
     let kept = run::finish(run::command("/usr/bin/ruby").arg("dump.rb").current_dir(workshop.path())).well();
     let address = json(&kept.stdout)["address"].as_str().unwrap().to_owned();
     let reap = run::finish(
-        run::command(&judge("reap")).args(["heap.json", "-c", "20"]).current_dir(workshop.path()),
+        run::command(judge("reap")).args(["heap.json", "-c", "20"]).current_dir(workshop.path()),
     );
     let reap = reap.well().stdout;
     let page =

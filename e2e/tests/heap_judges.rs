@@ -98,9 +98,8 @@ fn a_ruby_hash_retains_what_reap_says() {
     fs::write(workshop.file("dump.rb"), script).unwrap();
     let kept = run::finish(run::command("/usr/bin/ruby").arg("dump.rb").current_dir(workshop.path())).well();
     let address = json(&kept.stdout)["address"].as_str().unwrap().to_owned();
-    let reap = run::finish(
-        run::command(judge("reap")).args(["heap.json", "-c", "20"]).current_dir(workshop.path()),
-    );
+    let reap =
+        run::finish(run::command(judge("reap")).args(["heap.json", "-c", "20"]).current_dir(workshop.path()));
     let reap = reap.well().stdout;
     let page =
         run::finish(mallow(&["heap.json", "--object", &address, "--json"]).current_dir(workshop.path()));

@@ -8,7 +8,7 @@ use crate::args::{
 use crate::{exit_code, output, terminal};
 use mallow_query::Failure;
 use mallow_query::explain::{MomentRequest, explained};
-use mallow_query::heap::{HeapFile, growth};
+use mallow_query::heap::{HeapFile, HeapObjects, growth};
 use mallow_text::flamegraph::FlameGraph;
 use mallow_text::heap as text;
 use mallow_view::Weight;
@@ -32,6 +32,10 @@ fn report(low: &LowHeapReport) -> Result<u8, Failure> {
     if low.histogram {
         return histogram(low, file);
     }
+    if low.compat.is_some() {
+        let generations = open_objects(file)?.generations();
+        return show(None, || text::heapy_read(&generations));
+    }
     let heap = open(file)?;
     if let Some(path) = &low.flamegraph {
         return draw(&heap, file, path, low.force);
@@ -52,9 +56,6 @@ fn report(low: &LowHeapReport) -> Result<u8, Failure> {
             show(json.then(|| mallow_json::heap::class(&page)), || text::class(&page, limit, style))
         }
         (None, None) => {
-            if low.compat.is_some() {
-                return show(None, || text::heapy_read(&heap.generations()));
-            }
             let page = heap.report(low.sort);
             show(json.then(|| mallow_json::heap::report(&page)), || text::report(&page, limit, style))
         }
@@ -86,13 +87,19 @@ fn draw(heap: &HeapFile, file: &Path, path: &Path, force: bool) -> Result<u8, Fa
 }
 
 fn diff(low: &LowHeapDiff) -> Result<u8, Failure> {
-    let (before, after) = (open(&low.before)?, open(&low.after)?);
-    let later = low.later.as_deref().map(open).transpose()?;
-    let diff = before.diff(&after, later.as_ref())?;
+    let (diff, held) = if low.holders {
+        let (before, after) = (open(&low.before)?, open(&low.after)?);
+        let later = low.later.as_deref().map(open).transpose()?;
+        let diff = before.objects().diff(after.objects(), later.as_ref().map(HeapFile::objects))?;
+        (diff, Some(before.held(later.as_ref().unwrap_or(&after))?))
+    } else {
+        let (before, after) = (open_objects(&low.before)?, open_objects(&low.after)?);
+        let later = low.later.as_deref().map(open_objects).transpose()?;
+        (before.diff(&after, later.as_ref())?, None)
+    };
     if low.compat.is_some() {
-        return show(None, || text::heapy_diff(&diff, later.is_some()));
+        return show(None, || text::heapy_diff(&diff, low.later.is_some()));
     }
-    let held = low.holders.then(|| before.held(later.as_ref().unwrap_or(&after))).transpose()?;
     let files = names([Some(&low.before), Some(&low.after), low.later.as_ref()].into_iter().flatten());
     let compared = text::Compared { files: &files, diff: &diff, held: held.as_deref() };
     let style = terminal::style(&std::io::stdout());
@@ -148,8 +155,14 @@ fn names<'a>(files: impl IntoIterator<Item = &'a PathBuf>) -> Vec<String> {
 
 fn open(path: &Path) -> Result<HeapFile, Failure> {
     let heap = HeapFile::open(path)?;
-    warn(path, heap.warnings());
+    warn(path, heap.objects().warnings());
     Ok(heap)
+}
+
+fn open_objects(path: &Path) -> Result<HeapObjects, Failure> {
+    let objects = HeapObjects::open(path)?;
+    warn(path, objects.warnings());
+    Ok(objects)
 }
 
 fn warn(path: &Path, warnings: &[String]) {

@@ -84,6 +84,16 @@ pub fn open_snapshot(path: &Path) -> Result<(Format, Snapshot), ImportError> {
     Ok((format, snapshot::of_source(source, format, || Source::of_file(path))?))
 }
 
+/// Opens a snapshot of a heap for its objects alone: there may be no references in it and no equal strings, so nothing of it tells who holds what. A file of
+/// another kind is refused before it is read.
+///
+/// # Errors
+/// See [`ImportError`].
+pub fn open_objects(path: &Path) -> Result<(Format, Snapshot), ImportError> {
+    let (source, format) = recognised(path)?;
+    Ok((format, snapshot::objects(source, format, || Source::of_file(path))?))
+}
+
 /// Counts the objects of each class in a snapshot of a heap. A file of another kind is refused before it is read.
 ///
 /// # Errors

@@ -26,7 +26,8 @@ pub mod stackdiff;
 
 pub use any_imported::{AnyImported, ImportedCpu};
 pub use document::{
-    Document, format_of, open, open_any_profile, open_gc_log, open_histogram, open_profile, open_snapshot,
+    Document, format_of, open, open_any_profile, open_gc_log, open_histogram, open_objects, open_profile,
+    open_snapshot,
 };
 pub use error::{ImportError, Position};
 pub use format::{Format, Kind};

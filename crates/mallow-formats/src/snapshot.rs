@@ -27,7 +27,19 @@ pub(crate) fn histogram<'a>(
 ) -> Result<Histogram, ImportError> {
     match format {
         Format::Hprof => hprof::histogram(open),
-        _ => Ok(Histogram::of(&of_source(source, format, open)?)),
+        _ => Ok(Histogram::of(&objects(source, format, open)?)),
+    }
+}
+
+/// Reads the objects of a snapshot. A format that can leaves out what they refer to and which strings are equal.
+pub(crate) fn objects<'a>(
+    source: Source<'a>,
+    format: Format,
+    open: impl Fn() -> io::Result<Source<'a>> + Sync,
+) -> Result<Snapshot, ImportError> {
+    match format {
+        Format::RubyHeap => ruby::read_objects(source),
+        _ => of_source(source, format, open),
     }
 }
 

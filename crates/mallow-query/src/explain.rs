@@ -44,7 +44,7 @@ fn moment(request: &MomentRequest, warn: &mut impl FnMut(&Path, &[String])) -> R
     let mut moment = Moment { resident_bytes: request.resident_bytes, ..Moment::default() };
     if let Some(path) = &request.dump {
         let heap = HeapFile::open(path)?;
-        warn(path, heap.warnings());
+        warn(path, heap.objects().warnings());
         moment.managed = Some(heap.managed());
     }
     if let Some(pid) = request.pid {

@@ -11,7 +11,7 @@ use super::blocks::{Block, Blocks};
 use crate::source::Source;
 use crate::{Format, ImportError};
 use mallow_heapsnap::Snapshot;
-use scan::{Chunk, Contents, Tables, last_start};
+use scan::{Chunk, Contents, Tables, Wanted, last_start};
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
@@ -22,7 +22,16 @@ const WORKERS_MAX: usize = 8;
 /// Reads a dump.
 pub(crate) fn read(source: Source<'_>) -> Result<Snapshot, ImportError> {
     let contents = Contents::new();
-    let scanned = scan(source, &contents);
+    let scanned = scan(source, Wanted::Everything(&contents));
+    assembled(scanned, contents)
+}
+
+/// Reads the objects of a dump alone: as if nothing referred to anything, and no strings were equal.
+pub(crate) fn read_objects(source: Source<'_>) -> Result<Snapshot, ImportError> {
+    assembled(scan(source, Wanted::Objects), Contents::new())
+}
+
+fn assembled(scanned: Scanned, contents: Contents) -> Result<Snapshot, ImportError> {
     assemble::assemble(scanned, contents)
         .map_err(|reason| ImportError::Unsupported { format: Format::RubyHeap, reason })
 }
@@ -37,7 +46,7 @@ struct Scanned {
     failure: Option<(u64, String)>,
 }
 
-fn scan(source: Source<'_>, contents: &Contents) -> Scanned {
+fn scan(source: Source<'_>, wanted: Wanted<'_>) -> Scanned {
     let workers = thread::available_parallelism().map_or(1, |cores| cores.get().min(WORKERS_MAX));
     // As many blocks wait as are read, and no more are in memory.
     let (send, receive) = sync_channel::<Block>(workers);
@@ -45,7 +54,7 @@ fn scan(source: Source<'_>, contents: &Contents) -> Scanned {
     thread::scope(|scope| {
         let receive = &receive;
         let threads: Vec<_> =
-            (0..workers).map(|worker| scope.spawn(move || read_blocks(worker, receive, contents))).collect();
+            (0..workers).map(|worker| scope.spawn(move || read_blocks(worker, receive, wanted))).collect();
         let mut blocks = Blocks::new(source.reader());
         while let Some(block) = blocks.next(last_start) {
             // Nobody takes it when the others have panicked.
@@ -66,13 +75,13 @@ fn scan(source: Source<'_>, contents: &Contents) -> Scanned {
     })
 }
 
-fn read_blocks(worker: usize, blocks: &Mutex<Receiver<Block>>, contents: &Contents) -> (Vec<Chunk>, Tables) {
+fn read_blocks(worker: usize, blocks: &Mutex<Receiver<Block>>, wanted: Wanted<'_>) -> (Vec<Chunk>, Tables) {
     let mut tables = Tables::default();
     let mut chunks = Vec::new();
     loop {
         let block = blocks.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).recv();
         let Ok(block) = block else { return (chunks, tables) };
-        chunks.push(tables.read(worker, &block, contents));
+        chunks.push(tables.read(worker, &block, wanted));
     }
 }
 

@@ -7,7 +7,30 @@ use std::collections::HashMap;
 use std::fmt::Write;
 
 fn snapshot(dump: &[u8]) -> Snapshot {
-    read(Source::of_bytes(dump).unwrap()).unwrap()
+    let snapshot = read(Source::of_bytes(dump).unwrap()).unwrap();
+    has_the_same_objects(&snapshot, &read_objects(Source::of_bytes(dump).unwrap()).unwrap());
+    snapshot
+}
+
+/// Who reads the objects alone reads the same ones, and no references. It may miss damage in what it passes over.
+fn has_the_same_objects(whole: &Snapshot, objects: &Snapshot) {
+    let rows = |snapshot: &Snapshot| -> Vec<_> {
+        let graph = &snapshot.graph;
+        let row = |object: ObjectId| {
+            let class = graph.class(graph.class_of(object));
+            let site = graph.site_of(object).map(|site| graph.site(site));
+            let place = site.map(|site| (graph.name(site.file).to_owned(), site.line));
+            let names = [class.kind.0, class.name].map(|name| graph.name(name).to_owned());
+            (graph.id(object), names, graph.size_bytes(object), place, graph.generation_of(object))
+        };
+        graph.objects().map(row).collect()
+    };
+    assert_eq!((objects.graph.edges_len(), objects.strings.values.len()), (0, 0));
+    if whole.warnings == objects.warnings {
+        assert_eq!(rows(objects), rows(whole));
+        assert_eq!((objects.is_partial, objects.other_lines), (whole.is_partial, whole.other_lines));
+        assert_eq!(objects.slot_bytes, whole.slot_bytes);
+    }
 }
 
 fn object(graph: &Graph, address: u64) -> ObjectId {

@@ -4,7 +4,7 @@
 //! UTF-8, and Ruby 2.1 does so with every control character. So bytes are read, keys in any order, and what Ruby itself puts behind the name
 //! of a file says where that ends. The format is that of `ext/objspace/objspace_dump.c`, from Ruby 2.1 on.
 
-use memchr::{memchr2, memmem};
+use memchr::{memchr, memchr2, memmem};
 
 /// What a line tells. Texts are as they are in the file, escapes included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,16 +37,21 @@ pub(super) struct Record<'a> {
 pub(super) struct Damaged;
 
 impl<'a> Record<'a> {
-    /// Reads a line. What it refers to is added to `references`.
-    pub(super) fn parse(line: &'a [u8], references: &mut Vec<u64>) -> Result<Record<'a>, Damaged> {
-        let known = references.len();
+    /// Reads a line. What it refers to is added to `references`; if nobody wants that, it is passed over.
+    pub(super) fn parse(
+        line: &'a [u8],
+        mut references: Option<&mut Vec<u64>>,
+    ) -> Result<Record<'a>, Damaged> {
+        let known = references.as_ref().map_or(0, |references| references.len());
         let mut record = Record::default();
-        if record.read(line, references, None).is_ok() {
+        if record.read(line, references.as_deref_mut(), None).is_ok() {
             return Ok(record);
         }
         // The name of the file has quotation marks: it ends where the last line number follows.
         let end = memmem::rfind(line, b"\", \"line\":").ok_or(Damaged)?;
-        references.truncate(known);
+        if let Some(references) = &mut references {
+            references.truncate(known);
+        }
         let mut record = Record::default();
         record.read(line, references, Some(end)).map(|()| record)
     }
@@ -54,7 +59,7 @@ impl<'a> Record<'a> {
     fn read(
         &mut self,
         line: &'a [u8],
-        references: &mut Vec<u64>,
+        mut references: Option<&mut Vec<u64>>,
         file_end: Option<usize>,
     ) -> Result<(), Damaged> {
         let mut scan = Scan { line, at: 0 };
@@ -66,7 +71,7 @@ impl<'a> Record<'a> {
             if key == b"file" {
                 self.file = Some(scan.file(file_end)?);
             } else {
-                self.take(key, &mut scan, references)?;
+                self.take(key, &mut scan, references.as_deref_mut())?;
             }
             match scan.next()? {
                 b',' => scan.skip_blank(),
@@ -76,13 +81,21 @@ impl<'a> Record<'a> {
         }
     }
 
-    fn take(&mut self, key: &[u8], scan: &mut Scan<'a>, references: &mut Vec<u64>) -> Result<(), Damaged> {
+    fn take(
+        &mut self,
+        key: &[u8],
+        scan: &mut Scan<'a>,
+        references: Option<&mut Vec<u64>>,
+    ) -> Result<(), Damaged> {
         match key {
             b"address" => self.address = scan.address()?,
             b"type" => self.kind = scan.text()?,
             b"class" => self.class = scan.address()?,
             b"superclass" => self.superclass = scan.address()?,
-            b"references" => scan.addresses(references)?,
+            b"references" => match references {
+                Some(references) => scan.addresses(references)?,
+                None => scan.skip_addresses()?,
+            },
             b"memsize" => self.memsize = scan.number()?,
             b"slot_size" => self.slot_size = Some(scan.number()?),
             b"generation" => self.generation = u32::try_from(scan.number()?).ok(),
@@ -239,6 +252,14 @@ impl<'a> Scan<'a> {
                 _ => return Err(Damaged),
             }
         }
+    }
+
+    /// A list of addresses that nobody asks for: none has a bracket in it.
+    fn skip_addresses(&mut self) -> Result<(), Damaged> {
+        self.expect(b'[')?;
+        let rest = self.line.get(self.at..).ok_or(Damaged)?;
+        self.at += memchr(b']', rest).ok_or(Damaged)? + 1;
+        Ok(())
     }
 
     /// Anything at all.

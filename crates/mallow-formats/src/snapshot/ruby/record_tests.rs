@@ -4,7 +4,7 @@ use super::*;
 
 fn parsed(line: &str) -> (Record<'_>, Vec<u64>) {
     let mut references = Vec::new();
-    let record = Record::parse(line.as_bytes(), &mut references).unwrap();
+    let record = Record::parse(line.as_bytes(), Some(&mut references)).unwrap();
     (record, references)
 }
 
@@ -66,7 +66,7 @@ fn a_files_name_may_hold_anything() {
         line.extend(name);
         line.extend(br#"", "line":7, "method":"m", "generation":3, "memsize":40, "flags":{"old":true}}"#);
         let mut references = Vec::new();
-        let record = Record::parse(&line, &mut references).unwrap();
+        let record = Record::parse(&line, Some(&mut references)).unwrap();
         assert_eq!(
             (record.file, record.line, record.memsize, record.generation),
             (Some(name), 7, 40, Some(3))
@@ -79,7 +79,7 @@ fn a_files_name_may_hold_anything() {
 fn a_place_may_have_no_line() {
     let line =
         br#"{"address":"0x8", "type":"STRING", "value":"$-a", "file":"a.rb", "generation":9, "memsize":40}"#;
-    let record = Record::parse(line, &mut Vec::new()).unwrap();
+    let record = Record::parse(line, None).unwrap();
     assert_eq!((record.file, record.line, record.generation), (Some(&b"a.rb"[..]), 0, Some(9)));
 }
 
@@ -87,7 +87,7 @@ fn a_place_may_have_no_line() {
 fn of_a_damaged_line_the_rest_is_told() {
     let line = br#"{"address":"0x8", "type":"HASH", "class":"0x10", "si###ze":, "references":["0x20", "0x28"], "memsize":168}"#;
     let mut references = Vec::new();
-    assert_eq!(Record::parse(line, &mut references), Err(Damaged));
+    assert_eq!(Record::parse(line, Some(&mut references)), Err(Damaged));
     references.clear();
     let record = Record::rescue(line, &mut references).unwrap();
     assert_eq!(
@@ -102,7 +102,7 @@ fn every_beginning_of_a_line_is_refused_without_a_panic() {
     let line = br#"{"address":"0x7f10", "type":"OBJECT", "flags":{"a":[1, {"b":"c"}]}, "references":["0x1", "0x2"], "file":"a.rb", "line":12, "method":"new", "memsize":40}"#;
     for len in 0..line.len() {
         let mut references = Vec::new();
-        assert_eq!(Record::parse(&line[..len], &mut references), Err(Damaged), "{len}");
+        assert_eq!(Record::parse(&line[..len], Some(&mut references)), Err(Damaged), "{len}");
         let _ = Record::rescue(&line[..len], &mut references);
     }
 }

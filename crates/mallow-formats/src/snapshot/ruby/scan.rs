@@ -123,6 +123,15 @@ impl Contents {
     }
 }
 
+/// What is wanted of a dump.
+#[derive(Clone, Copy)]
+pub(super) enum Wanted<'a> {
+    /// All that it tells.
+    Everything(&'a Contents),
+    /// The objects: nothing of what they refer to, nor which strings are equal.
+    Objects,
+}
+
 /// What a thread met, each once.
 #[derive(Default)]
 pub(super) struct Tables {
@@ -161,7 +170,7 @@ pub(super) fn last_start(bytes: &[u8]) -> Option<usize> {
 
 impl Tables {
     /// Reads a block.
-    pub(super) fn read(&mut self, worker: usize, block: &Block, contents: &Contents) -> Chunk {
+    pub(super) fn read(&mut self, worker: usize, block: &Block, wanted: Wanted<'_>) -> Chunk {
         let mut chunk = Chunk { at: block.at, worker, ..Chunk::default() };
         let bytes = &block.bytes[..];
         let mut start = 0;
@@ -170,7 +179,7 @@ impl Tables {
         {
             let line = bytes[start..end].trim_ascii();
             if !line.is_empty() {
-                self.take(line, block.at + start as u64, &mut chunk, contents);
+                self.take(line, block.at + start as u64, &mut chunk, wanted);
             }
             start = end + 1;
         }
@@ -178,9 +187,10 @@ impl Tables {
         chunk
     }
 
-    fn take(&mut self, line: &[u8], at: u64, chunk: &mut Chunk, contents: &Contents) {
+    fn take(&mut self, line: &[u8], at: u64, chunk: &mut Chunk, wanted: Wanted<'_>) {
         let known = chunk.references.len();
-        let record = match Record::parse(line, &mut chunk.references) {
+        let references = matches!(wanted, Wanted::Everything(_)).then_some(&mut chunk.references);
+        let record = match Record::parse(line, references) {
             Ok(record) => record,
             Err(_) => {
                 chunk.references.truncate(known);
@@ -191,6 +201,9 @@ impl Tables {
                     return;
                 };
                 self.rescued += 1;
+                if matches!(wanted, Wanted::Objects) {
+                    chunk.references.truncate(known);
+                }
                 record
             }
         };
@@ -209,7 +222,7 @@ impl Tables {
         chunk.sites.push(self.site(&record));
         chunk.generations.push(record.generation.map_or(0, |at| at.saturating_add(1)));
         chunk.reference_ends.push(chunk.references.len() as u32);
-        if record.kind == b"STRING" {
+        if let (b"STRING", Wanted::Everything(contents)) = (record.kind, wanted) {
             self.compare(&record, contents);
         }
     }

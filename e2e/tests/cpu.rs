@@ -365,3 +365,48 @@ fn code_that_is_made_at_run_time_has_its_names() {
     let pid = number(&document["processes"][0]["pid"]);
     std::fs::remove_file(format!("/tmp/perf-{pid}.map")).unwrap();
 }
+
+/// `perf` as the judge: what it recorded is read, by its file and by its own text of it, to the same functions.
+#[test]
+fn what_perf_recorded_is_read_as_perf_reads_it() {
+    let workshop = Workshop::new("cpu-perf");
+    let program = built(&workshop, "shares");
+    let perf = |words: &[&str]| run::finish(run::command("perf").args(words).current_dir(workshop.path()));
+    let record =
+        ["record", "-F", "997", "--call-graph", "dwarf,16384", "-o", "perf.data", "--", text(&program), "40"];
+    let _ = perf(&record).ended(Exit::Status(7));
+    let script = perf(&["script", "-i", "perf.data"]).well();
+    std::fs::write(workshop.file("perf.txt"), &script.stdout).unwrap();
+    let (file, text) = (report(&workshop, &["perf.data"]), report(&workshop, &["perf.txt"]));
+    assert_eq!((&file["format"], &text["format"]), (&"perf-data".into(), &"perf-script".into()));
+    assert_eq!(file["totals"], text["totals"], "{file}");
+    assert_eq!(file["command"].as_array().map(Vec::len), Some(2));
+    for name in ["spin", "three", "of_thread", "deep", "of_child"] {
+        let (ours, theirs) = (of_function(&file, name), of_function(&text, name));
+        assert_eq!(ours.0, theirs.0, "{name} itself");
+        // Where perf's unwinder gives up, ours may go on.
+        assert!(ours.1 >= theirs.1 && ours.1 > 0, "{name}: {ours:?} {theirs:?}");
+    }
+    let own = |report: &Value| own_of(report["functions"].as_array().unwrap());
+    assert_eq!(
+        (own(&file), own(&text)),
+        (number(&file["totals"]["samples"]), number(&file["totals"]["samples"]))
+    );
+}
+
+/// A runtime's own list of what it made: the file that `perf inject` reads.
+#[test]
+fn code_in_a_jitdump_has_its_names() {
+    let workshop = Workshop::new("cpu-jitdump");
+    let hot = "function hotLoop(n) { let s = 0; for (let i = 0; i < n; i++) s += Math.sqrt(i); return s; }\n\
+               let t = 0; for (let i = 0; i < 300; i++) t += hotLoop(1e6); console.log(t > 0);\n";
+    std::fs::write(workshop.file("hot.js"), hot).unwrap();
+    let recorded = cpu(&workshop, &["-o", "js.pb.gz", "--", "node", "--perf-prof", "hot.js"]).well();
+    let document = report(&workshop, &["js.pb.gz"]);
+    let rows = document["functions"].as_array().unwrap().iter();
+    let hot = rows.filter(|row| row["function"].as_str().unwrap_or_default().contains("hotLoop"));
+    let hot: u64 = hot.map(|row| number(&row["self"]["samples"])).sum();
+    let all = number(&document["totals"]["samples"]);
+    assert!(hot * 2 > all, "{hot} of {all}\n{recorded}");
+    assert!(workshop.names().iter().any(|name| name.starts_with("jit-") && name.ends_with(".dump")));
+}

@@ -54,6 +54,7 @@ const NEEDS: &[Need] = &[
     // Peers that our metrics are compared with.
     command(&["valgrind"], "valgrind"),
     command(&["heaptrack"], "heaptrack"),
+    command(&["linux-perf"], "perf"),
     // Readers that judge our exports.
     // Reads Ruby's heap dumps.
     command(&["ruby-heapy"], "heapy"),

@@ -36,7 +36,7 @@ pub enum ImportError {
     /// No format that we know begins like this.
     #[error(
         "this is not a profile but {looks_like}; mallow reads its own traces and the files of heaptrack, DHAT, massif, memcheck \
-         (XML), jemalloc, gperftools, pprof, dtrace and bpftrace, folded stacks, and heap dumps of Ruby, Python, V8 and the JVM"
+         (XML), jemalloc, gperftools, pprof, perf, dtrace and bpftrace, folded stacks, and heap dumps of Ruby, Python, V8 and the JVM"
     )]
     Unknown {
         /// Such as `an ELF program or library`.

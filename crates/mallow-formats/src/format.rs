@@ -1,11 +1,14 @@
 //! Which format a file has, by how it begins.
 
-use crate::gc_log;
+use crate::{gc_log, perf_script_head};
 use mallow_base::words;
 use std::fmt;
 
 /// How a heap that our own hook wrote begins, up to the version of its form.
 const PYTHON_HEAP_START: &[u8] = b"{\"mallow\":\"python-heap/";
+
+/// How `perf.data` begins, where it was written by a machine like ours.
+const PERF_DATA_START: &[u8] = b"PERFILE2";
 
 /// A kind of file that can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -28,6 +31,10 @@ pub enum Format {
     GperftoolsHeap,
     /// pprof's protobuf.
     Pprof,
+    /// What `perf record` writes.
+    PerfData,
+    /// The text that `perf script` prints.
+    PerfScript,
     /// An aggregation by stack that dtrace printed.
     Dtrace,
     /// An aggregation by stack that bpftrace printed.
@@ -96,6 +103,8 @@ words! {
         JemallocHeap = "jemalloc-heap",
         GperftoolsHeap = "gperftools-heap",
         Pprof = "pprof",
+        PerfData = "perf-data",
+        PerfScript = "perf-script",
         Dtrace = "dtrace",
         Bpftrace = "bpftrace",
         Folded = "folded",
@@ -122,6 +131,8 @@ impl Format {
             Format::JemallocHeap => "jemalloc heap profile",
             Format::GperftoolsHeap => "gperftools heap profile",
             Format::Pprof => "pprof file",
+            Format::PerfData => "perf.data file",
+            Format::PerfScript => "perf script text",
             Format::Dtrace => "dtrace aggregation",
             Format::Bpftrace => "bpftrace aggregation",
             Format::Folded => "file of folded stacks",
@@ -149,6 +160,9 @@ impl Format {
     pub fn of_beginning(bytes: &[u8]) -> Option<Format> {
         if bytes.starts_with(&mallow_trace::TRACE_MAGIC) {
             return Some(Format::Mallow);
+        }
+        if bytes.starts_with(PERF_DATA_START) {
+            return Some(Format::PerfData);
         }
         if bytes.starts_with(b"JAVA PROFILE 1.0.") {
             return Some(Format::Hprof);
@@ -222,6 +236,8 @@ fn of_text(text: &str) -> Option<Format> {
         Format::Bpftrace
     } else if is_heaptrack_print(start) {
         Format::HeaptrackPrint
+    } else if text.lines().any(perf_script_head::is_head) {
+        Format::PerfScript
     } else if text.lines().any(|line| is_count_alone(line) || is_dtrace_frame(line)) {
         // Before folded stacks: what the program printed itself, such as `total: 12`, stands in the same file.
         Format::Dtrace

@@ -10,6 +10,8 @@ pub(crate) mod heaptrack_print;
 mod jemalloc_heap;
 mod massif;
 mod memcheck_xml;
+mod perf_data;
+mod perf_script;
 mod pprof;
 mod text_stacks;
 mod valgrind_frames;
@@ -46,6 +48,8 @@ pub(crate) fn any_of_file(
 ) -> Result<AnyImported, ImportError> {
     match format {
         Format::Pprof => pprof::read_any(&source.whole(format)?),
+        Format::PerfData => Ok(AnyImported::Cpu(perf_data::read(&source.whole(format)?)?)),
+        Format::PerfScript => Ok(AnyImported::Cpu(perf_script::read(source.lines(format))?)),
         _ => Ok(AnyImported::Heap(of_file(source, format, path, attribution)?)),
     }
 }
@@ -56,7 +60,9 @@ pub(crate) fn any_of_file(
 /// See [`ImportError`].
 pub fn read_any_as(bytes: &[u8], format: Format) -> Result<AnyImported, ImportError> {
     match format {
-        Format::Pprof => pprof::read_any(&Source::of_bytes(bytes)?.whole(format)?),
+        Format::Pprof | Format::PerfData | Format::PerfScript => {
+            any_of_file(Source::of_bytes(bytes)?, format, Path::new(""), ReallocAttribution::OwnSite)
+        }
         _ => Ok(AnyImported::Heap(read_as(bytes, format)?)),
     }
 }
@@ -88,7 +94,9 @@ fn read(source: Source<'_>, format: Format) -> Result<Imported, ImportError> {
         | Format::RubyHeap
         | Format::Hprof
         | Format::V8Heap
-        | Format::PythonHeap => Err(ImportError::NotAProfile { format }),
+        | Format::PythonHeap
+        | Format::PerfData
+        | Format::PerfScript => Err(ImportError::NotAProfile { format }),
         Format::Heaptrack => heaptrack::read(source),
         Format::Dhat => dhat::read(source),
         Format::Massif => massif::read(source.lines(format)),

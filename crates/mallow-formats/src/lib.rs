@@ -17,6 +17,7 @@ mod format;
 pub mod gc_log;
 mod import;
 mod lines;
+mod perf_script_head;
 mod pprof_proto;
 mod rust_name;
 pub mod smaps;

@@ -13,7 +13,11 @@ use std::collections::BTreeSet;
 use std::io::{Read, Write};
 
 fn read(bytes: &[u8]) -> ImportedCpu {
-    match read_any_as(bytes, Format::Pprof).unwrap() {
+    read_as(bytes, Format::Pprof)
+}
+
+fn read_as(bytes: &[u8], format: Format) -> ImportedCpu {
+    match read_any_as(bytes, format).unwrap() {
         AnyImported::Cpu(imported) => imported,
         AnyImported::Heap(_) => panic!("it was taken for what allocated"),
     }
@@ -220,6 +224,86 @@ fn no_damage_makes_it_panic() {
             plain[at] ^= change;
             let _ = read_any_as(&plain, Format::Pprof);
             plain[at] ^= change;
+        }
+    }
+}
+
+#[test]
+fn the_text_of_perf_script_has_every_sample_with_its_stack() {
+    let bytes = fixture("cpu/script.txt");
+    let text = std::str::from_utf8(&bytes).unwrap();
+    let imported = read_as(&bytes, Format::PerfScript);
+    let blocks: Vec<&str> = text.split("\n\n").filter(|block| !block.trim().is_empty()).collect();
+    let profile = &imported.profile;
+    assert_eq!((profile.samples.len(), profile.totals().samples), (blocks.len(), blocks.len() as u64));
+    // 99 samples a second, each with the nanoseconds that it stands for.
+    assert_eq!(profile.totals().time_ns, blocks.len() as u64 * 10_101_010);
+    let table = table_of(profile, CpuMetric::Samples);
+    let naive = |name: &str| {
+        let is_it = |line: &&str| {
+            line.split_whitespace().nth(1).is_some_and(|word| word.split('+').next() == Some(name))
+        };
+        let own =
+            blocks.iter().filter(|block| block.lines().nth(1).as_ref().is_some_and(is_it)).count() as u64;
+        let under =
+            blocks.iter().filter(|block| block.lines().skip(1).any(|line| is_it(&line))).count() as u64;
+        (own, under)
+    };
+    for name in ["spin", "three", "of_thread", "deep", "of_child", "main", "_start"] {
+        assert_eq!(table.get(name).copied().unwrap_or_default(), naive(name), "{name}");
+    }
+    let names: BTreeSet<&str> = profile.threads.iter().map(|thread| thread.name.as_str()).collect();
+    assert!(names.contains("two-parts") && names.contains("shares"), "{names:?}");
+    assert_eq!(imported.warnings, Vec::<String>::new());
+}
+
+#[test]
+fn perf_data_is_read_packed_or_not() {
+    for (path, samples) in [("cpu/chains.data", 50), ("cpu/packed.data", 65)] {
+        let imported = read_as(&fixture(path), Format::PerfData);
+        let profile = &imported.profile;
+        assert_eq!((profile.totals().samples, profile.samples.len()), (samples, samples as usize), "{path}");
+        assert_eq!(profile.totals().time_ns, samples * 5_025_125, "{path}");
+        assert_eq!(
+            (profile.recording.event.as_str(), profile.recording.frequency_hz),
+            ("cpu-clock", Some(199))
+        );
+        let known = CpuAvailability { samples: true, time: true, ..CpuAvailability::default() };
+        assert_eq!((profile.known, imported.complete), (known, true), "{path}");
+        assert_eq!(profile.quality.map(|quality| quality.lost), Some(0));
+        // The forked child becomes another program; the thread has its own name.
+        let names: BTreeSet<&str> = profile.threads.iter().map(|thread| thread.name.as_str()).collect();
+        assert!(["shares", "two-parts", "exe"].iter().all(|name| names.contains(name)), "{names:?}");
+        let is_named = |module: &Module| module.path == "/srv/demo/cpu/shares";
+        assert!(profile.stacks.modules.iter().any(is_named), "{:?}", profile.stacks.modules);
+        assert!(profile.samples.iter().all(|sample| sample.stack.is_some()), "{path}");
+    }
+}
+
+#[test]
+fn torn_and_damaged_files_of_perf_are_told_and_never_a_panic() {
+    let whole = fixture("cpu/chains.data");
+    let error = |bytes: &[u8]| match read_any_as(bytes, Format::PerfData) {
+        Ok(_) => String::new(),
+        Err(error) => error.to_string(),
+    };
+    let mut unfinished = whole.clone();
+    unfinished[48..56].fill(0);
+    assert!(error(&unfinished).contains("did not end in order"), "{}", error(&unfinished));
+    // Elsewhere: neither the files nor the kernel are those of this machine, so nothing is opened.
+    let mut bytes = whole;
+    for (here, there) in [("/usr/lib/", "/usr/LIB/"), ("/srv/demo", "/srv/DEMO"), ("[kernel.", "[KERNEL.")] {
+        while let Some(at) = bytes.windows(here.len()).position(|window| window == here.as_bytes()) {
+            bytes[at..at + here.len()].copy_from_slice(there.as_bytes());
+        }
+    }
+    let places: Vec<usize> = (0..1500).chain(bytes.len() - 2000..bytes.len()).step_by(2).collect();
+    for &at in &places {
+        let _ = read_any_as(&bytes[..at], Format::PerfData);
+        for change in [0x01, 0x80, 0xff] {
+            bytes[at] ^= change;
+            let _ = read_any_as(&bytes, Format::PerfData);
+            bytes[at] ^= change;
         }
     }
 }

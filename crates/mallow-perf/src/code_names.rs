@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// Functions by address.
 #[derive(Debug, Default)]
-pub(crate) struct CodeNames {
+pub struct CodeNames {
     /// Start, end (none if unknown), name; by start.
     functions: Vec<(u64, Option<u64>, String)>,
 }
@@ -26,17 +26,16 @@ impl CodeNames {
         )
     }
 
-    /// What a runtime wrote to `/tmp/perf-PID.map`, if its owner is we or root: whoever else writes there could tell us anything.
+    /// Whether the kernel that runs now has this symbol at this address.
+    pub(crate) fn is_our_kernel(symbol: &str, address: u64) -> bool {
+        let list = fs::read_to_string("/proc/kallsyms").unwrap_or_default();
+        let is_it = |(start, _, name): (u64, Option<u64>, String)| start == address && name == symbol;
+        list.lines().filter_map(kernel_line).any(is_it)
+    }
+
+    /// What a runtime wrote to `/tmp/perf-PID.map`, if that can be trusted.
     pub(crate) fn of_process(pid: u32) -> CodeNames {
         let path = format!("/tmp/perf-{pid}.map");
-        let ours = rustix::process::geteuid().as_raw();
-        let is_trusted = |path: &Path| {
-            fs::symlink_metadata(path).is_ok_and(|found| {
-                found.is_file()
-                    && found.len() <= LIST_BYTES_MAX
-                    && (ours == 0 || [0, ours].contains(&found.uid()))
-            })
-        };
         if !is_trusted(Path::new(&path)) {
             return CodeNames::default();
         }
@@ -44,7 +43,7 @@ impl CodeNames {
     }
 
     /// Lines of `START SIZE NAME`, the numbers in hexadecimal.
-    pub(crate) fn of_map(bytes: &[u8]) -> CodeNames {
+    pub fn of_map(bytes: &[u8]) -> CodeNames {
         let line = |line: &[u8]| {
             let line = String::from_utf8_lossy(line);
             let (start, rest) = line.split_once(' ')?;
@@ -65,11 +64,19 @@ impl CodeNames {
     }
 
     /// The function at an address.
-    pub(crate) fn name(&self, address: u64) -> Option<&str> {
+    pub fn name(&self, address: u64) -> Option<&str> {
         let behind = self.functions.partition_point(|(start, ..)| *start <= address);
         let (_, end, name) = self.functions.get(behind.checked_sub(1)?)?;
         end.is_none_or(|end| address < end).then_some(name.as_str())
     }
+}
+
+/// Whether a list is a file of ours or of root's: whoever else writes to `/tmp` could tell us anything.
+pub(crate) fn is_trusted(path: &Path) -> bool {
+    let ours = rustix::process::geteuid().as_raw();
+    fs::symlink_metadata(path).is_ok_and(|found| {
+        found.is_file() && found.len() <= LIST_BYTES_MAX && (ours == 0 || [0, ours].contains(&found.uid()))
+    })
 }
 
 /// `ffffffff81000000 T _text`, with the module behind a tab. Addresses are 0 for whom they are hidden from.

@@ -4,6 +4,7 @@
 //! `exec` throws it away.
 
 use crate::code_names::CodeNames;
+use crate::jitdump;
 use crate::spaces::{End, Place, Registers, Space, Unwinding};
 use crate::stack_table::{CodePlace, KERNEL, StackTable};
 use linux_perf_event_reader::constants::{PERF_REG_X86_BP, PERF_REG_X86_IP, PERF_REG_X86_SP};
@@ -15,6 +16,7 @@ use mallow_cpu::{
 };
 use mallow_stacks::ProcessIndex;
 use rustc_hash::FxHashMap;
+use std::path::Path;
 
 /// Above this an entry of a chain says whose frames follow.
 const CONTEXT_MIN: u64 = u64::MAX - 4095;
@@ -40,8 +42,10 @@ pub struct Origin {
     pub kernel_seen: bool,
     /// Whether single samples are left out, for long runs.
     pub summary_only: bool,
-    /// Whether the processes run on this machine now, so that their names and lists of code can be asked for.
-    pub is_live: bool,
+    /// Whether the kernel is the one that runs now, so that its list of functions is true.
+    pub is_our_kernel: bool,
+    /// Whether it was on this machine, where lists of code that programs made still lie.
+    pub is_our_machine: bool,
 }
 
 /// Code that was mapped before records began.
@@ -81,6 +85,8 @@ pub struct Folder {
     origin: Origin,
     running: FxHashMap<u32, Running>,
     processes: Vec<CpuProcess>,
+    /// The files in which processes tell of the code that they make, by the process's number.
+    dumps: FxHashMap<u32, String>,
     threads: Vec<CpuThread>,
     shared: Unwinding,
     stacks: StackTable,
@@ -107,6 +113,7 @@ impl Folder {
             origin,
             running: FxHashMap::default(),
             processes: Vec::new(),
+            dumps: FxHashMap::default(),
             threads: Vec::new(),
             shared: Unwinding::default(),
             stacks: StackTable::default(),
@@ -152,7 +159,13 @@ impl Folder {
                 let range = map.address..map.address.saturating_add(map.length);
                 self.mapped(map.pid as u32, range, map.page_offset, &text(&map.path.as_slice()));
             }
-            EventRecord::Mmap(map) if map.is_executable && map.pid >= 0 => {
+            EventRecord::Mmap(map) if map.pid < 0 => {
+                let path = text(&map.path.as_slice());
+                let symbol = path.strip_prefix("[kernel.kallsyms]").filter(|_| self.origin.is_our_machine);
+                self.origin.is_our_kernel |=
+                    symbol.is_some_and(|symbol| CodeNames::is_our_kernel(symbol, map.page_offset));
+            }
+            EventRecord::Mmap(map) if map.is_executable => {
                 let range = map.address..map.address.saturating_add(map.length);
                 self.mapped(map.pid as u32, range, map.page_offset, &text(&map.path.as_slice()));
             }
@@ -224,6 +237,10 @@ impl Folder {
     }
 
     fn map(&mut self, running: &mut Running, range: std::ops::Range<u64>, offset: u64, path: &str) {
+        if jitdump::is_one(path) {
+            self.dumps.insert(running.index, path.to_owned());
+            return;
+        }
         let process = &mut self.processes[running.index as usize];
         if process.program.is_empty() && path.starts_with('/') && !path.starts_with("//") {
             path.clone_into(&mut process.program);
@@ -314,7 +331,12 @@ impl Folder {
     /// The profile. Samples are in the order of time.
     pub fn finish(self, command: Vec<String>, started_unix_ns: u64, duration_ns: Option<u64>) -> Sampled {
         let first = self.first_ns.unwrap_or(0);
-        let names = Names { processes: &self.processes, is_live: self.origin.is_live };
+        let names = Names {
+            processes: &self.processes,
+            dumps: &self.dumps,
+            is_our_kernel: self.origin.is_our_kernel,
+            is_our_machine: self.origin.is_our_machine,
+        };
         let mut kept = FxHashMap::default();
         let mut kernel = None;
         let stacks = self.stacks.finish(&self.shared.files, |place| names.of(place, &mut kept, &mut kernel));
@@ -374,7 +396,9 @@ fn without_idle(mut profile: CpuProfile) -> CpuProfile {
 /// Names of code without a file.
 struct Names<'a> {
     processes: &'a [CpuProcess],
-    is_live: bool,
+    dumps: &'a FxHashMap<u32, String>,
+    is_our_kernel: bool,
+    is_our_machine: bool,
 }
 
 impl Names<'_> {
@@ -388,19 +412,29 @@ impl Names<'_> {
             CodePlace::InFile(_) => None,
             CodePlace::Kernel(address) => {
                 let names = kernel.get_or_insert_with(|| {
-                    if self.is_live { CodeNames::of_kernel() } else { CodeNames::default() }
+                    if self.is_our_kernel { CodeNames::of_kernel() } else { CodeNames::default() }
                 });
                 let function = names.name(address - 1).map_or_else(|| KERNEL.to_owned(), str::to_owned);
                 Some(Frame { function, module: Some(KERNEL.to_owned()), ..Frame::default() })
             }
             CodePlace::Anonymous(process, address) => {
                 let pid = self.processes.get(process as usize)?.pid;
-                let names = kept.entry(pid).or_insert_with(|| CodeNames::of_process(pid));
+                let names = kept.entry(process).or_insert_with(|| match self.dumps.get(&process) {
+                    _ if !self.is_our_machine => CodeNames::default(),
+                    Some(path) => jitdump::of_file(Path::new(path)),
+                    None => CodeNames::of_process(pid),
+                });
                 let function = names.name(address - 1)?.to_owned();
                 Some(Frame { function, ..Frame::default() })
             }
         }
     }
+}
+
+/// This machine's name and its kernel's release, by which a recording says where it was made.
+pub fn machine() -> Option<(String, String)> {
+    let uname = rustix::system::uname();
+    Some((uname.nodename().to_str().ok()?.to_owned(), uname.release().to_str().ok()?.to_owned()))
 }
 
 /// The kernel's frames and the program's, innermost first, each one behind what it means. The innermost of either is no return address.

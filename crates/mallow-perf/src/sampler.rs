@@ -180,7 +180,8 @@ impl Sampler {
             stack_bytes: options.stack_bytes as usize,
             kernel_seen: granted.kernel_seen,
             summary_only: options.summary_only,
-            is_live: true,
+            is_our_kernel: true,
+            is_our_machine: true,
         };
         let waiting = rings.iter().map(|_| Vec::new()).collect();
         Ok(Sampler {

@@ -41,7 +41,8 @@ struct Mapping {
     file: FileIndex,
     /// What is added to an address in memory for the one stated in the file.
     to_svma: u64,
-    binary: Arc<Binary>,
+    /// None where the file is not on this machine.
+    binary: Option<Arc<Binary>>,
 }
 
 /// The code of a process.
@@ -87,13 +88,21 @@ impl Space {
             return;
         }
         self.unmap(&range, shared);
-        let Some(binary) = shared.binaries.get(path) else { return };
+        let Some(binary) = shared.binaries.get(path) else {
+            // Its stacks end there, but whose code it is is known. Most files state addresses that are offsets.
+            if path.starts_with('/') && !path.starts_with("//") {
+                let file = shared.file(path, &[]);
+                let to_svma = offset.wrapping_sub(range.start);
+                self.mappings.insert(range.start, Mapping { end: range.end, file, to_svma, binary: None });
+            }
+            return;
+        };
         let Some(svma) = binary.svma_at(offset, range.end - range.start) else { return };
         let file = shared.file(path, &binary.build_id);
         self.unwinder.add_module(binary.module(range.clone(), svma));
         shared.changed();
         let to_svma = svma.wrapping_sub(range.start);
-        self.mappings.insert(range.start, Mapping { end: range.end, file, to_svma, binary });
+        self.mappings.insert(range.start, Mapping { end: range.end, file, to_svma, binary: Some(binary) });
     }
 
     fn unmap(&mut self, range: &Range<u64>, shared: &mut Unwinding) {
@@ -132,7 +141,7 @@ impl Space {
         self.find(lookup).is_some_and(|mapping| {
             let svma = lookup.wrapping_add(mapping.to_svma);
             let known = shared.starts.entry((mapping.file, svma));
-            *known.or_insert_with(|| mapping.binary.is_start(svma))
+            *known.or_insert_with(|| mapping.binary.as_ref().is_some_and(|binary| binary.is_start(svma)))
         })
     }
 

@@ -2,6 +2,7 @@
 
 use crate::events::Moment;
 use crate::failure::Failure;
+use crate::names::Names;
 use crate::profile_file::{ProfileFile, refused};
 use mallow_cpu::{CpuMetric, CpuProfile, Window};
 use mallow_formats::{AnyImported, Format, ImportedCpu};
@@ -56,8 +57,14 @@ impl AnyFile {
             AnyImported::Heap(imported) => {
                 AnyFile::Heap(Box::new(ProfileFile::of(path, format, imported, attribution)))
             }
-            AnyImported::Cpu(ImportedCpu { profile, warnings, complete }) => {
+            AnyImported::Cpu(ImportedCpu { mut profile, mut warnings, complete }) => {
                 let path = path.to_owned();
+                if format == Format::PerfData {
+                    // perf leaves names to whoever reads its file.
+                    let mut names = Names::new();
+                    names.complete(&mut profile.stacks);
+                    warnings.extend_from_slice(names.warnings());
+                }
                 AnyFile::Cpu(Box::new(CpuFile { path, format, profile, complete, warnings }))
             }
         })

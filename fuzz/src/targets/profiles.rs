@@ -10,6 +10,22 @@ pub(super) fn import(data: &[u8], format: Format) {
     said(read_as(data, format).err());
 }
 
+/// Where time went, written in every form that holds it, and read again where ours does.
+pub(super) fn of_time(data: &[u8], format: Format) {
+    let imported = match read_any_as(data, format) {
+        Ok(AnyImported::Cpu(imported)) => imported,
+        Ok(AnyImported::Heap(_)) => return,
+        Err(error) => return said(Some(error)),
+    };
+    for format in [ExportFormat::Pprof, ExportFormat::Folded, ExportFormat::Speedscope, ExportFormat::Firefox]
+    {
+        let mut out = Vec::new();
+        let metric = imported.profile.main_metric();
+        export::write_cpu(&imported.profile, format, metric, Packing::Plain, &mut out).unwrap();
+        assert!(format != ExportFormat::Pprof || read_any_as(&out, Format::Pprof).is_ok());
+    }
+}
+
 /// What was read, written again as `format`; nothing when it could not be read.
 fn exported(data: &[u8], from: Format, to: ExportFormat, measure: Measure) -> Option<(Imported, Vec<u8>)> {
     match read_as(data, from) {
@@ -52,13 +68,7 @@ pub(super) mod rewritten {
 
     pub(in super::super) fn pprof(data: &[u8]) {
         rewritten(data, Format::Pprof, ExportFormat::Pprof, Format::Pprof);
-        let Ok(AnyImported::Cpu(imported)) = read_any_as(data, Format::Pprof) else { return };
-        for format in [ExportFormat::Pprof, ExportFormat::Speedscope, ExportFormat::Firefox] {
-            let mut out = Vec::new();
-            let metric = imported.profile.main_metric();
-            export::write_cpu(&imported.profile, format, metric, Packing::Plain, &mut out).unwrap();
-            assert!(format != ExportFormat::Pprof || read_any_as(&out, Format::Pprof).is_ok());
-        }
+        of_time(data, Format::Pprof);
     }
 }
 

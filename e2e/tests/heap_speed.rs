@@ -89,3 +89,39 @@ fn a_ruby_dump_of_three_million_objects() {
         whole.megabytes / 1000.0 / gigabytes
     );
 }
+
+#[test]
+#[ignore = "for its times: in `cargo xtask long`"]
+fn a_v8_snapshot_of_millions_of_objects() {
+    let workshop = Workshop::new("heap-speed-v8");
+    let folder = workshop.path();
+    let formats = e2e::repository().join("crates/mallow-formats/tests");
+    let script = "class Session { constructor(n) { this.n = n; this.name = 'session ' + n; this.list = [n, { at: n }]; } }\n\
+        const kept = new Map();\nfor (let n = 0; n < 500000; n++) kept.set(n, new Session(n));\n\
+        require('v8').writeHeapSnapshot(process.argv[2]);\nprocess.exit(kept.size === 500000 ? 0 : 1);\n";
+    fs::write(workshop.file("large.js"), script).unwrap();
+    let mut node = run::command("node");
+    let _ = run::finish(
+        node.args(["--max-old-space-size=6000", "large.js", "l.heapsnapshot"]).current_dir(folder),
+    )
+    .well();
+    let megabytes = fs::metadata(workshop.file("l.heapsnapshot")).unwrap().len() as f64 / 1e6;
+    eprintln!("a snapshot of {megabytes:.0} MB");
+    let judges = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("judges");
+    let pinned = json(&fs::read_to_string(formats.join("devtools_worker/pinned.json")).unwrap());
+    let package =
+        judges.join(format!("{}-{}", pinned["name"].as_str().unwrap(), pinned["version"].as_str().unwrap()));
+    let mut theirs = run::command("node");
+    theirs.arg(formats.join("devtools_worker/drive.mjs")).arg(package).args(["l.heapsnapshot", "--no-rows"]);
+    let theirs = cost("DevTools' worker", &mut theirs, folder);
+    let ours = cost("mallow heap", &mut mallow(&["l.heapsnapshot", "--json"]), folder);
+    let classes = json(&ours.stdout);
+    let session = classes["classes"].as_array().unwrap().iter().find(|row| row["name"] == "Session").unwrap();
+    assert_eq!(metric(session, "objects"), 500_000);
+    eprintln!(
+        "{:.0} MB/s; {:.3} of DevTools' time, {:.3} of its memory",
+        megabytes / ours.seconds,
+        ours.seconds / theirs.seconds,
+        ours.megabytes / theirs.megabytes
+    );
+}

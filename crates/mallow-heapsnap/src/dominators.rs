@@ -55,7 +55,11 @@ pub(crate) fn dominators(graph: &Graph) -> Dominators {
 }
 
 fn search(graph: &Graph) -> Search {
-    let mut search = Search { objects: vec![NONE], numbers: vec![NONE; graph.len()], parents: vec![0] };
+    // Most heaps are reachable but for little, so nothing is doubled on the way.
+    let column = || Vec::with_capacity(graph.len() + 1);
+    let mut search = Search { objects: column(), numbers: vec![NONE; graph.len()], parents: column() };
+    search.objects.push(NONE);
+    search.parents.push(0);
     // The way that is tried next out of each number of the path from the root.
     let mut path: Vec<(u32, u32)> = Vec::new();
     for root in graph.roots() {

@@ -43,6 +43,12 @@ impl Names {
         id
     }
 
+    /// Gives back what was taken beyond what is there.
+    pub fn shrink_to_fit(&mut self) {
+        self.text.shrink_to_fit();
+        self.ends.shrink_to_fit();
+    }
+
     fn find(&self, hash: u64, text: &str) -> Option<NameId> {
         self.known.get(&hash)?.iter().copied().find(|id| self.get(*id) == text)
     }

@@ -106,6 +106,7 @@ fn graph(document: Document, starts: Vec<u32>) -> Graph {
     if !parts.ids.is_empty() {
         parts.roots.push(Root { name: parts.names.intern("(root)"), object: ObjectId(root) });
     }
+    parts.names.shrink_to_fit();
     Graph::new(Runtime::V8, parts)
 }
 

@@ -277,6 +277,8 @@ impl Edges {
             }
             at = end;
         }
+        // To push alone would double the column.
+        starts.reserve_exact(1);
         starts.push(kept as u32);
         let misfits =
             Misfits { missing, ownerless: (self.targets.len() - at) as u64, dangling: (at - kept) as u64 };

@@ -4,7 +4,7 @@ use crate::args::LowCpu;
 use crate::{exit_code, output};
 use mallow_cpu::CpuProfile;
 use mallow_formats::export::{ExportFormat, Packing, write_cpu};
-use mallow_launch::Launch;
+use mallow_launch::{Launch, SpawnOptions};
 use mallow_perf::{SamplingOptions, Target, sample};
 use mallow_profile::Exit;
 use mallow_query::{Failure, Names};
@@ -19,12 +19,13 @@ const NUMBER_MAX: u32 = 1000;
 
 /// Samples a command or a process.
 pub(crate) fn run(request: &LowCpu) -> Result<u8, Failure> {
+    let spawn = SpawnOptions::default();
     let target = match request.pid {
         Some(pid) => Target::Process(pid),
         None => {
             // Is there such a program? Whether a library gets into it does not matter here.
             Launch::find(&request.command)?;
-            Target::Command(&request.command)
+            Target::Command { words: &request.command, spawn: &spawn }
         }
     };
     let mut file = Unnamed::create(request)?;

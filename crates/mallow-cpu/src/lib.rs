@@ -8,12 +8,15 @@
 //! In the order of reading:
 //! - [`CpuTotals`], [`CpuMetric`], [`CpuAvailability`]: what is counted;
 //! - [`CpuProfile`] with its processes, threads and samples;
-//! - [`Quality`]: how far it can be trusted.
+//! - [`Quality`]: how far it can be trusted;
+//! - [`Window`]: a part of it; [`fn@together`]: several runs as one.
 
 mod metrics;
 mod model;
+mod together;
 mod window;
 
 pub use metrics::{CpuAvailability, CpuMetric, CpuTotals};
 pub use model::{CpuProcess, CpuProfile, CpuRecording, CpuSample, CpuThread, Quality, ThreadIndex};
+pub use together::together;
 pub use window::Window;

@@ -41,7 +41,12 @@ pub struct SamplingOptions {
 #[derive(Debug)]
 pub enum Target<'a> {
     /// A command that is started, and what it starts.
-    Command(&'a [OsString]),
+    Command {
+        /// Its words.
+        words: &'a [OsString],
+        /// Its input, its output and its limits.
+        spawn: &'a SpawnOptions,
+    },
     /// A process that runs, and what it starts from now on.
     Process(u32),
 }
@@ -72,16 +77,16 @@ pub struct Outcome {
 pub fn sample(target: Target<'_>, options: &SamplingOptions) -> Result<Outcome, PerfError> {
     let interrupts = Interrupts::watch()?;
     let pid = match target {
-        Target::Command(_) => None,
+        Target::Command { .. } => None,
         Target::Process(pid) => Some(pid),
     };
     let wanted = wanted(options, pid.is_none());
     let granted = attr::grant(wanted, pid.map_or(0, |pid| pid as i32), pid)?;
     let mut sampler = Sampler::open(wanted, granted, options, pid)?;
     match target {
-        Target::Command(words) => {
+        Target::Command { words, spawn } => {
             // The events are those of this thread, and whatever it starts inherits them; they wake up with the program.
-            let child = start_unrecorded(words, &SpawnOptions::default())?;
+            let child = start_unrecorded(words, spawn)?;
             let pid = child.id();
             let running = RunningCommand::new(child, interrupts, None);
             sampler.started();

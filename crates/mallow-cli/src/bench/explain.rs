@@ -1,4 +1,6 @@
-//! `--explain`: what the commands allocate differently, by the lines that do it.
+//! `--explain`: what the commands allocate differently, and where they spend their time differently, by the lines that do it.
+
+mod cpu;
 
 use crate::preload;
 use mallow_bench::Session;
@@ -16,14 +18,16 @@ use std::path::Path;
 /// Sites in a section of the diff.
 const SITES: usize = 5;
 
-/// Heap profiles of the reference and of the other commands.
+/// Profiles of the reference and of the other commands.
 pub(super) struct Explained {
     profiles: Vec<ProfileFile>,
+    /// Or the sentence that says why there is none.
+    sampled: Result<cpu::Sampled, String>,
     names: Vec<String>,
     reference: usize,
 }
 
-/// Records each command once.
+/// Records each command once, and samples it.
 pub(super) fn explain(bench: &Bench<'_>, plan: &Plan, session: &Session) -> Result<Explained, Failure> {
     let folder = tempfile::tempdir()?;
     let mut profiles = Vec::new();
@@ -32,9 +36,10 @@ pub(super) fn explain(bench: &Bench<'_>, plan: &Plan, session: &Session) -> Resu
         bench.beside(index, || record(bench, index, &path))??;
         profiles.push(ProfileFile::open(&path, ReallocAttribution::OwnSite)?);
     }
+    let sampled = cpu::sampled(bench, session)?;
     let names = session.commands.iter().enumerate();
     let names = names.map(|(index, command)| format!("{}: {}", index + 1, command.name)).collect();
-    Ok(Explained { profiles, names, reference: session.reference })
+    Ok(Explained { profiles, sampled, names, reference: session.reference })
 }
 
 fn record(bench: &Bench<'_>, index: usize, path: &Path) -> Result<(), Failure> {
@@ -78,6 +83,12 @@ impl Explained {
                 true => format!("\n#### {title}\n\n{}", mallow_text::diff::markdown(&diff)),
                 false => format!("\n{}\n\n{}", style.bold(&title), mallow_text::diff::text(&diff, style)),
             };
+            if let Ok(sampled) = &self.sampled {
+                text += &cpu::text(sampled, [self.reference, index], &self.names, SITES, is_markdown, style);
+            }
+        }
+        if let Err(sentence) = &self.sampled {
+            text += &format!("\nWhere they spend their time is not told: {sentence}\n");
         }
         text
     }

@@ -1,0 +1,105 @@
+//! Where the commands spend their time differently, by the lines that do it.
+
+use mallow_bench::{BenchCommand, Session};
+use mallow_cpu::{CpuMetric, CpuProfile, together};
+use mallow_perf::{SamplingOptions, Target, sample};
+use mallow_query::{Failure, Names};
+use mallow_runner::Bench;
+use mallow_text::Style;
+use mallow_view::FrameVisibility;
+use mallow_view::diff::{Comparison, DiffInput, DiffOptions, DiffReport};
+use std::num::NonZeroU64;
+use std::path::Path;
+
+/// Samples of a command that are enough to see a difference in.
+const SAMPLES: f64 = 2000.0;
+/// Samples in a second: the usual, and the most that does not change a command much.
+const FREQUENCIES_HZ: [f64; 2] = [997.0, 4999.0];
+/// How long sampling may take, and how many runs of each command.
+const SECONDS_MAX: f64 = 10.0;
+const RUNS_MAX: f64 = 50.0;
+/// KiB of a stack, as in `mallow cpu`.
+const STACK_KIB: u32 = 32;
+
+/// Profiles of time, each of so many runs.
+pub(super) struct Sampled {
+    pub(super) profiles: Vec<CpuProfile>,
+    runs: NonZeroU64,
+}
+
+/// Samples each command, short ones in several runs.
+///
+/// # Errors
+/// What goes wrong beside the commands; that the kernel refuses to sample is no such thing but a sentence.
+pub(super) fn sampled(bench: &Bench<'_>, session: &Session) -> Result<Result<Sampled, String>, Failure> {
+    let seconds = |command: &BenchCommand| {
+        let wall_ns = command.runs.iter().map(|run| run.wall_ns).min().unwrap_or(0);
+        (wall_ns as f64 / 1e9).max(1e-4)
+    };
+    let shortest = session.commands.iter().map(seconds).fold(f64::INFINITY, f64::min);
+    let all: f64 = session.commands.iter().map(seconds).sum();
+    let frequency_hz = (SAMPLES / shortest).clamp(FREQUENCIES_HZ[0], FREQUENCIES_HZ[1]);
+    // As many of each, so that their sums can be compared.
+    let runs =
+        (SAMPLES / (frequency_hz * shortest)).ceil().min(RUNS_MAX).min(SECONDS_MAX / all).max(1.0) as u64;
+    let options = SamplingOptions {
+        frequency_hz: frequency_hz as u64,
+        stack_bytes: STACK_KIB << 10,
+        summary_only: true,
+        duration: None,
+    };
+    let mut profiles = Vec::new();
+    for index in 0..session.commands.len() {
+        let mut of_runs = Vec::new();
+        for _ in 0..runs {
+            let outcome = bench.beside(index, || {
+                let (words, spawn) = bench.quiet_start(index)?;
+                Ok::<_, Failure>(sample(Target::Command { words: &words, spawn: &spawn }, &options))
+            })??;
+            match outcome {
+                Ok(outcome) => of_runs.push(outcome.sampled.profile),
+                Err(error) => return Ok(Err(format!("{error}."))),
+            }
+        }
+        let mut profile = together(&of_runs);
+        Names::new().complete(&mut profile.stacks);
+        profiles.push(profile);
+    }
+    Ok(Ok(Sampled { profiles, runs: NonZeroU64::new(runs).unwrap_or(NonZeroU64::MIN) }))
+}
+
+/// The top of the difference of one command to another.
+pub(super) fn text(
+    sampled: &Sampled,
+    sides: [usize; 2],
+    names: &[String],
+    sites: usize,
+    is_markdown: bool,
+    style: Style,
+) -> String {
+    let profiles = sides.map(|at| &sampled.profiles[at]);
+    let names = sides.map(|at| names[at].as_str());
+    let by =
+        if profiles.iter().all(|profile| profile.known.time) { CpuMetric::Time } else { CpuMetric::Events };
+    let options = DiffOptions { by, shown: FrameVisibility::WithoutStart, ..DiffOptions::default() };
+    let comparison = &Comparison::of(profiles[0], profiles[1], &options);
+    let side = |at: usize| DiffInput {
+        file: Path::new(names[at]),
+        profile: profiles[at],
+        complete: true,
+        warnings: &[],
+    };
+    let diff = DiffReport {
+        sides: [side(0), side(1)],
+        options: &options,
+        per: sampled.runs,
+        limit: Some(sites),
+        comparison,
+        verdicts: &[],
+    };
+    let title = format!("Where {} spends its time otherwise than {}", names[1], names[0]);
+    match is_markdown {
+        true => format!("\n#### {title}\n\n{}", mallow_text::diff::markdown(&diff)),
+        false => format!("\n{}\n\n{}", style.bold(&title), mallow_text::diff::text(&diff, style)),
+    }
+}

@@ -54,7 +54,8 @@ const GROUPS_MAX: usize = 10;
 /// ... if they grew by this part of what the first grew by.
 const PART_MIN: u64 = 100;
 
-/// What grew, the most bytes first: 10 groups at most, and none that grew by less than a hundredth of the first.
+/// What grew, the most bytes first that new objects retain: 10 groups at most, and none of less than a hundredth of the first. Where new objects cannot be told,
+/// all that a group retains more counts.
 pub fn held_growth(before: Dominated<'_>, after: Dominated<'_>) -> Vec<HeldGrowth> {
     let mut groups = Groups::default();
     let (old_graph, new_graph) = (&before.snapshot.graph, &after.snapshot.graph);
@@ -66,13 +67,17 @@ pub fn held_growth(before: Dominated<'_>, after: Dominated<'_>) -> Vec<HeldGrowt
     let old_sum = |group: usize| old.sums.get(group).copied().unwrap_or_default();
     let more_objects = |group: usize| new.sums[group].objects.saturating_sub(old_sum(group).objects);
     let more = |group: usize| new.sums[group].retained_bytes.saturating_sub(old_sum(group).retained_bytes);
+    let is_new = new_objects(before.snapshot, after.snapshot, identity, &mut groups.names);
+    // What new objects retain; of a group that has grown because one that was there has, this is little.
+    let by_new = is_new.as_deref().map(|is_new| new.retained_by(after.tree, is_new));
+    let rank = |group: usize| by_new.as_ref().map_or(more(group), |by_new| by_new[group].min(more(group)));
     let mut growing: Vec<usize> =
-        (0..new.sums.len()).filter(|group| more_objects(*group) > 0 && more(*group) > 0).collect();
-    growing.sort_by_key(|group| (std::cmp::Reverse(more(*group)), *group));
-    let least = growing.first().map_or(0, |first| more(*first)) / PART_MIN;
+        (0..new.sums.len()).filter(|group| more_objects(*group) > 0 && rank(*group) > 0).collect();
+    growing.sort_by_key(|group| (std::cmp::Reverse((rank(*group), more(*group))), *group));
+    let least = growing.first().map_or(0, |first| rank(*first)) / PART_MIN;
     let mut told = Vec::new();
     let mut covered = (Vec::new(), Vec::new());
-    for group in growing.into_iter().take_while(|group| more(*group) >= least) {
+    for group in growing.into_iter().take_while(|group| rank(*group) >= least) {
         let of = |covered: &[u64]| covered.get(group).copied().unwrap_or(0);
         let covered_more = of(&covered.1).saturating_sub(of(&covered.0));
         if covered_more * 2 > more_objects(group) {
@@ -84,8 +89,7 @@ pub fn held_growth(before: Dominated<'_>, after: Dominated<'_>) -> Vec<HeldGrowt
         }
         covered = (old.covered(before.tree, &told), new.covered(after.tree, &told));
     }
-    let examples =
-        examples(before, after, &mut groups.names, (&old.group_of, &new.group_of), &told, identity);
+    let examples = examples(before, after, (&old.group_of, &new.group_of), &told, is_new.as_deref());
     let sites = sites((before, &old.group_of), (after, &new.group_of), &told);
     let row = |group: u32| {
         let (class, holder) = groups.keys[group as usize];
@@ -148,6 +152,20 @@ impl Groups {
 }
 
 impl Grouped {
+    /// What some objects of each group retain.
+    fn retained_by(&self, tree: &DominatorTree, counts: &[bool]) -> Vec<u64> {
+        let mut sums = vec![0u64; self.sums.len()];
+        let of_group = |object: ObjectId| {
+            let group = self.group_of[object.0 as usize];
+            Some(group).filter(|group| *group != NONE && counts[object.0 as usize])
+        };
+        tree.topmost(sums.len(), of_group, |group, _, bytes| {
+            let sum = &mut sums[group as usize];
+            *sum = sum.saturating_add(bytes);
+        });
+        sums
+    }
+
     /// How many objects of each group are retained by one of the told groups.
     fn covered(&self, tree: &DominatorTree, told: &[u32]) -> Vec<u64> {
         let mut is_under = vec![false; self.group_of.len()];
@@ -163,27 +181,39 @@ impl Grouped {
     }
 }
 
+/// Which objects of the second are not in the first; none where that cannot be told.
+fn new_objects(
+    before: &Snapshot,
+    after: &Snapshot,
+    identity: Identity,
+    names: &mut ClassNames,
+) -> Option<Vec<bool>> {
+    if identity == Identity::Classes {
+        return None;
+    }
+    let (mut old, graph) = (Others::new(&before.graph, names), &after.graph);
+    let classes = names.of(graph);
+    let mut is_new = |object: ObjectId| {
+        let class = classes[graph.class_of(object).0 as usize];
+        old.take(graph, object, class).is_none()
+    };
+    Some(graph.objects().map(&mut is_new).collect())
+}
+
 /// One object of each told group: a new one, in the hands of who holds most of the new ones. Where new ones cannot be told, who
 /// holds as many as somebody held before is taken for the same.
 fn examples(
     before: Dominated<'_>,
     after: Dominated<'_>,
-    names: &mut ClassNames,
     group_of: (&[u32], &[u32]),
     told: &[u32],
-    identity: Identity,
+    is_new: Option<&[bool]>,
 ) -> FxHashMap<u32, ObjectId> {
-    let can_tell = identity != Identity::Classes;
-    let mut old = can_tell.then(|| Others::new(&before.snapshot.graph, names));
-    let graph = &after.snapshot.graph;
-    let classes = names.of(graph);
-    let new = hands(after.tree, group_of.1, told, |object| {
-        let class = classes[graph.class_of(object).0 as usize];
-        old.as_mut().is_none_or(|old| old.take(graph, object, class).is_none())
-    });
-    let known = match can_tell {
-        true => Hands::default(),
-        false => hands(before.tree, group_of.0, told, |_| true),
+    let new =
+        hands(after.tree, group_of.1, told, |object| is_new.is_none_or(|is_new| is_new[object.0 as usize]));
+    let known = match is_new {
+        Some(_) => Hands::default(),
+        None => hands(before.tree, group_of.0, told, |_| true),
     };
     told.iter()
         .map(|group| {

@@ -160,6 +160,28 @@ fn a_list_whose_nodes_hold_each_other_is_counted_once() {
 }
 
 #[test]
+fn a_container_that_grew_does_not_stand_for_new_objects_of_its_class() {
+    // A list of the day with visits, each of which has a list of its own in the hands of a dictionary, as the day's list has.
+    let day = |visits: u64| {
+        let mut heap = Heap::default();
+        heap.add(8, "dict", 200, None, None);
+        heap.add(16, "list", 80, Some(8), None);
+        for n in 0..visits {
+            heap.add(1000 + 100 * n, "Visit", 50, Some(16), None);
+            heap.add(1008 + 100 * n, "dict", 200, Some(1000 + 100 * n), None);
+            heap.add(1016 + 100 * n, "list", 80, Some(1008 + 100 * n), None);
+        }
+        heap
+    };
+    for runtime in [Runtime::Python, Runtime::Ruby, Runtime::V8] {
+        let rows = growth(runtime, &day(20), &day(50));
+        let [row] = &rows[..] else { panic!("{rows:?}") };
+        assert_eq!((&row.class[..], row.holder.as_deref()), ("Visit", Some("list")));
+        assert_eq!((row.more_objects(), row.more_bytes()), (30, 30 * 330));
+    }
+}
+
+#[test]
 fn two_leaks_are_two_rows_the_larger_first() {
     let (before, mut after) = (server(), server());
     after.session(5000, 8, None);

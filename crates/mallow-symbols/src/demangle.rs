@@ -32,7 +32,40 @@ fn demangle_cpp(name: &str) -> Option<String> {
     if !name.starts_with("_Z") {
         return None;
     }
-    Symbol::new(name).ok()?.demangle_with_options(&DemangleOptions::new()).ok()
+    let whole = || Symbol::new(name).ok()?.demangle_with_options(&DemangleOptions::new()).ok();
+    whole().or_else(|| outline(name))
+}
+
+/// What a function is called, without its template's arguments, its parameters and its result: these may have expressions in them that the demangler
+/// does not know, as those of `std::swap` have. None for a name whose end is not certain then.
+fn outline(name: &str) -> Option<String> {
+    let mut rest = name.strip_prefix("_Z")?;
+    let is_nested = rest.starts_with('N');
+    if is_nested {
+        rest = rest[1..].trim_start_matches(['r', 'V', 'K']);
+    }
+    let mut parts = Vec::new();
+    if let Some(behind) = rest.strip_prefix("St") {
+        parts.push("std");
+        rest = behind;
+    }
+    loop {
+        rest = rest.strip_prefix('L').unwrap_or(rest);
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let len: usize = rest[..digits].parse().ok()?;
+        parts.push(rest.get(digits..digits + len).filter(|part| !part.is_empty())?);
+        rest = &rest[digits + len..];
+        if !is_nested || !rest.starts_with(|next: char| next.is_ascii_digit()) {
+            break;
+        }
+    }
+    match rest.bytes().next() {
+        Some(b'I') if !is_nested => Some(parts.join("::") + "<…>"),
+        Some(b'I') => None,
+        Some(b'E') if is_nested => Some(parts.join("::")),
+        Some(_) if !is_nested => Some(parts.join("::")),
+        _ => None,
+    }
 }
 
 /// Legacy Rust names are C++ names whose last element is `h` and 16 hexadecimal digits. Only those go to the Rust
@@ -76,6 +109,18 @@ mod tests {
             "std::vector<int, std::allocator<int> >::push_back(int const&)"
         );
         assert_eq!(demangle("_Znwm"), "operator new(unsigned long)");
+    }
+
+    #[test]
+    fn of_a_cpp_name_with_unknown_expressions_the_function_is_told() {
+        let arguments =
+            "IjENSt9enable_ifIXsrSt6__and_IJSt6__not_ISt15__is_tuple_likeIT_EEEE5valueEvE4typeERS4_SE_";
+        assert_eq!(demangle(&format!("_ZSt4swap{arguments}")), "std::swap<…>");
+        assert_eq!(demangle(&format!("_ZL4swap{arguments}")), "swap<…>");
+        assert_eq!(demangle("_ZN3app4swapEXsrSt6__and_IJEE"), "app::swap");
+        // Whether a function follows in the template cannot be told.
+        let member = format!("_ZN3app4list{arguments}");
+        assert_eq!(demangle(&member), member);
     }
 
     #[test]

@@ -95,7 +95,14 @@ fn events(out: &mut Vec<u8>) {
 }
 
 fn symbols() -> Symbols {
-    let frame = SymbolFrame { function: 0, file: Some(1), line: Some(7), module: Some(2), inlined: false };
+    let frame = SymbolFrame {
+        function: 0,
+        file: Some(1),
+        line: Some(7),
+        module: Some(2),
+        inlined: false,
+        ..SymbolFrame::default()
+    };
     let at = |svma| SymbolLocation {
         address: Address::InModule { module: ModuleId(0), svma },
         frames: vec![frame],

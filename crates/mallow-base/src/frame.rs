@@ -2,6 +2,43 @@
 
 use crate::bare_name::last_word;
 
+/// What a frame's code is written in, as far as it matters: a script's frames come from its runtime, all others from machine code.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Language {
+    /// Machine code, whatever it was compiled from.
+    #[default]
+    Native,
+    /// Python, as its interpreter tells.
+    Python,
+}
+
+impl Language {
+    /// All of them.
+    pub const ALL: [Language; 2] = [Language::Native, Language::Python];
+
+    /// What scripts call it; none for machine code.
+    pub fn word(self) -> Option<&'static str> {
+        match self {
+            Language::Native => None,
+            Language::Python => Some("python"),
+        }
+    }
+}
+
+/// Its word, where documents hold it.
+impl From<Language> for Option<String> {
+    fn from(language: Language) -> Self {
+        language.word().map(str::to_owned)
+    }
+}
+
+/// A word that this mallow does not know is as good as none.
+impl From<Option<String>> for Language {
+    fn from(word: Option<String>) -> Self {
+        Language::ALL.into_iter().find(|language| language.word() == word.as_deref()).unwrap_or_default()
+    }
+}
+
 /// A function call in a stack: what symbols said about one address, or about one call inlined at it.
 ///
 /// An address inside optimised code stands for several frames; all but the outermost of them are `inlined`.
@@ -17,6 +54,8 @@ pub struct Frame {
     pub module: Option<String>,
     /// True when the compiler inlined this call into the next frame outwards.
     pub inlined: bool,
+    /// A script's language; [`Language::Native`] for machine code.
+    pub language: Language,
 }
 
 /// What makes two frames the same line of code: everything but whether the call was inlined. A compiler inlines a function into one
@@ -35,6 +74,11 @@ pub struct Place<'a> {
 pub struct SourceLine<'a>(Place<'a>);
 
 impl Frame {
+    /// Whether it is a frame of a script and not of machine code.
+    pub fn is_script(&self) -> bool {
+        self.language != Language::Native
+    }
+
     /// The source line that this frame is at.
     pub fn source_line(&self) -> SourceLine<'_> {
         let place = self.place();

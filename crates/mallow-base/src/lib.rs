@@ -14,7 +14,7 @@ pub mod quantity;
 mod words;
 
 pub use bare_name::{is_fuller, last_word};
-pub use frame::{Frame, Place, SourceLine};
+pub use frame::{Frame, Language, Place, SourceLine};
 pub use glob::glob_matches;
 pub use median::median;
 pub use numbers::{Bytes, Count, Micros, Percent, grouped, hex};

@@ -203,6 +203,7 @@ impl<'a> Naming<'a> {
             line: frame.line,
             module: frame.module.map(text),
             inlined: frame.inlined,
+            language: frame.language,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::baseline::{Baseline, Machine};
 use crate::measurement::{Environment, Measurement, Metrics, Run, Site};
-use mallow_base::Frame;
+use mallow_base::{Frame, Language};
 
 /// Numbers that look random and are the same in each run of the tests.
 pub struct Chance(pub u64);
@@ -35,6 +35,7 @@ pub fn frame(function: &str, file: &str, line: u32) -> Frame {
         line: Some(line),
         module: Some("/srv/demo/bench".to_owned()),
         inlined: false,
+        language: Language::Native,
     }
 }
 

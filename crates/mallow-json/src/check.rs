@@ -60,6 +60,8 @@ mirror! {
         line: Option<u32>,
         module: Option<String>,
         inlined: bool,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        language: Option<String>,
     }
 }
 

@@ -47,6 +47,8 @@ pub struct FrameJson<'a> {
     line: Option<u32>,
     module: Option<&'a str>,
     inlined: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    language: Option<&'static str>,
 }
 
 impl<'a> From<&'a Frame> for FrameJson<'a> {
@@ -57,6 +59,7 @@ impl<'a> From<&'a Frame> for FrameJson<'a> {
             line: frame.line,
             module: frame.module.as_deref(),
             inlined: frame.inlined,
+            language: frame.language.word(),
         }
     }
 }

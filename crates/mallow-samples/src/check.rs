@@ -37,7 +37,7 @@ pub fn stack(text: &str) -> Vec<Frame> {
             file: (!file.is_empty()).then(|| format!("/srv/checkout/{file}")),
             line: line.parse().ok(),
             module: Some("/srv/checkout/target/test".into()),
-            inlined: false,
+            ..Frame::default()
         }
     };
     text.split(' ').map(frame).collect()

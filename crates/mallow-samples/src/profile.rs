@@ -16,7 +16,7 @@ fn frame(text: &str) -> Frame {
             file: Some(format!("/build/src/{file}")),
             line: line.parse().ok(),
             module: Some("/usr/bin/app".into()),
-            inlined: false,
+            ..Frame::default()
         },
         None => {
             Frame { function: function.into(), module: Some(format!("/usr/lib/{place}")), ..Frame::default() }

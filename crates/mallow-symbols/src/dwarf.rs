@@ -163,6 +163,7 @@ impl<'a, 'file: 'a> Worker<'a, 'file> {
             line: call.line,
             module: Some(self.names.module().to_owned()),
             inlined,
+            ..Frame::default()
         }
     }
 

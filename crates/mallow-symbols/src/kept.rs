@@ -276,7 +276,14 @@ fn frames_at(reader: &mut Reader<'_>, strings: &[&str]) -> Option<Vec<Frame>> {
             let line = reader.u32()?;
             let module = optional(reader.u32()?)?;
             let inlined = reader.u8()? != 0;
-            Some(Frame { function, file, line: (line != 0).then_some(line), module, inlined })
+            Some(Frame {
+                function,
+                file,
+                line: (line != 0).then_some(line),
+                module,
+                inlined,
+                ..Frame::default()
+            })
         })
         .collect()
 }

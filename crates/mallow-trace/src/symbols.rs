@@ -2,7 +2,7 @@
 
 use crate::varint::{DecodeError, Reader, put, put_bytes, put_str, zigzag};
 use crate::{ChunkKind, Payload};
-use mallow_base::Frame;
+use mallow_base::{Frame, Language};
 use mallow_profile::{Address, Module, ModuleId};
 use rustc_hash::FxHashMap;
 
@@ -22,6 +22,8 @@ pub struct SymbolFrame {
     pub module: Option<u32>,
     /// True when the call was inlined into the next frame outwards.
     pub inlined: bool,
+    /// A script's language. All frames of a location have the same.
+    pub language: Language,
 }
 
 /// An address and its frames.
@@ -60,7 +62,8 @@ pub struct SymbolProcess {
 /// Layout, all lists: strings · modules (string path, bytes build id) · locations (address · list of frames) · processes (index ·
 /// list of keys). An address is `module + 1` and svma, or 0 and avma. A frame is function `<< 1 | inlined` · file + 1 or 0
 /// · line + 1 or 0 · module + 1 or 0. A key is the signed difference of its address to the one before, `generation << 1 | exact`,
-/// and its location.
+/// and its location. Behind the processes a list of the locations whose frames are a script's: location · language, which is
+/// 1 for Python. A language that a reader does not know is as good as none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Symbols {
     /// Names and paths.
@@ -88,6 +91,15 @@ impl Payload for Symbols {
         self.locations.iter().for_each(|location| location.encode(out));
         put(out, self.processes.len() as u64);
         self.processes.iter().for_each(|process| process.encode(out));
+        let language =
+            |location: &SymbolLocation| location.frames.first().map_or(0, |frame| frame.language as u64);
+        let scripts =
+            || self.locations.iter().map(language).enumerate().filter(|(_, language)| *language != 0);
+        put(out, scripts().count() as u64);
+        for (location, language) in scripts() {
+            put(out, location as u64);
+            put(out, language);
+        }
     }
 
     /// All indices lie within the tables; process indices are not checked.
@@ -98,11 +110,15 @@ impl Payload for Symbols {
             let path = reader.string("a module's path")?;
             Ok(Module { path, build_id: reader.bytes("a build id")?.to_vec() })
         })?;
-        let locations = reader.list(3, "the locations", |reader| {
+        let mut locations = reader.list(3, "the locations", |reader| {
             SymbolLocation::decode(reader, strings.len(), modules.len())
         })?;
         let processes = reader
             .list(2, "the processes' addresses", |reader| SymbolProcess::decode(reader, locations.len()))?;
+        // The first traces end here.
+        if !reader.is_at_end() {
+            reader.list(2, "the languages", |reader| language(reader, &mut locations))?;
+        }
         Ok(Symbols { strings, modules, locations, processes })
     }
 }
@@ -143,6 +159,7 @@ impl SymbolLocation {
                 line: option(reader, u32::MAX as usize + 1, "a line")?,
                 module: option(reader, strings, "a module's path among the strings")?,
                 inlined: head & 1 == 1,
+                language: Language::Native,
             })
         })?;
         Ok(SymbolLocation { address, frames })
@@ -195,6 +212,7 @@ impl SymbolStrings {
             line: frame.line,
             module: frame.module.as_ref().map(|module| self.string(module)),
             inlined: frame.inlined,
+            language: frame.language,
         }
     }
 
@@ -212,6 +230,18 @@ impl SymbolStrings {
         self.numbers.insert(text.to_owned(), number);
         number
     }
+}
+
+/// Says in which language a location's frames are.
+fn language(reader: &mut Reader, locations: &mut [SymbolLocation]) -> Result<(), DecodeError> {
+    let start = *reader;
+    let location = reader.varint("a location of a script")?;
+    let number = reader.varint("a language")?;
+    let location = usize::try_from(location).ok().and_then(|location| locations.get_mut(location));
+    let frames = &mut location.ok_or(start.expected("a location of the table"))?.frames;
+    let language = Language::ALL.into_iter().find(|language| *language as u64 == number).unwrap_or_default();
+    frames.iter_mut().for_each(|frame| frame.language = language);
+    Ok(())
 }
 
 /// A number below `limit` that is stored plus 1, or 0 for none.

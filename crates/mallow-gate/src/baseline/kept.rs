@@ -25,6 +25,7 @@ pub fn as_kept(frame: &Frame) -> Frame {
         line: frame.line,
         module: frame.module.as_deref().map(|path| ending(path, 1).to_owned()),
         inlined: frame.inlined,
+        language: frame.language,
     }
 }
 

@@ -23,6 +23,8 @@ mirror! {
         function: String,
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         inlined: bool,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        language: Option<String>,
         #[serde(skip_serializing_if = "Option::is_none")]
         line: Option<u32>,
         #[serde(skip_serializing_if = "Option::is_none")]

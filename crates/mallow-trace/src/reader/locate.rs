@@ -107,7 +107,9 @@ impl Locations {
         }
         let id = LocationId(self.locations.len() as u32);
         self.locations.push(Location { address, frames });
-        self.location_ids.insert(address, id);
+        if address != Address::Unknown {
+            self.location_ids.insert(address, id);
+        }
         id
     }
 }
@@ -132,6 +134,7 @@ fn frame_of(frame: &SymbolFrame, symbols: &Symbols) -> Frame {
         line: frame.line,
         module: frame.module.map(string),
         inlined: frame.inlined,
+        language: frame.language,
     }
 }
 

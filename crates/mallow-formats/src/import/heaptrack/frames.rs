@@ -85,6 +85,7 @@ impl Frames {
             line: u32::try_from(line).ok().filter(|&line| line > 0 && file > 0),
             module: self.string(module).map(str::to_owned),
             inlined: index < physical,
+            ..Frame::default()
         };
         Ok((address, calls.iter().enumerate().map(frame).collect()))
     }

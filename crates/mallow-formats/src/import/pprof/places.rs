@@ -162,6 +162,7 @@ impl<'a> Names<'a> {
             line: u32::try_from(line.line).ok().filter(|&line| line > 0),
             module: image.map(|image| image.path.clone()),
             inlined,
+            ..Frame::default()
         }))
     }
 

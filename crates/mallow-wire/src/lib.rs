@@ -8,6 +8,7 @@
 //! - [`event`] is the record that a hooked call leaves in its thread's ring.
 //! - [`executable`] says whether a library can be preloaded into a program.
 //! - [`handshake`] is the one message that hands the memory over.
+//! - [`script`] is how frames of scripts stand in that memory.
 //! - [`starts`] are notes in that memory: programs that are started.
 //! - [`spawn_report`] is what the spawner of timed commands says.
 //!
@@ -18,6 +19,7 @@
 pub mod event;
 pub mod executable;
 pub mod handshake;
+pub mod script;
 pub mod shared;
 pub mod spawn_report;
 pub mod starts;

@@ -5,6 +5,7 @@
 //!        NODES_OFFSET   stack nodes, 7 segments of 16-byte entries   97 MiB, touched as used
 //!        MODULES_OFFSET module log, append only                      1 MiB
 //!        STARTS_OFFSET  StartNote[START_NOTES]                       64 KiB
+//!        CODES_OFFSET   log of scripts' code, append only            32 MiB, touched as used
 //!        LANES_OFFSET   Channel[lane_count]                             256 bytes each
 //!        RINGS_OFFSET   ring[lane_count]                             RING_BYTES each
 //! ```
@@ -16,6 +17,7 @@
 //! Whoever maps this memory shares it with a program that may do anything, so the collector treats every
 //! field as data from outside: indices are checked, and what makes no sense is counted and skipped.
 
+use crate::script::{CODE_LOG_BYTES, Scripts};
 use crate::starts::{START_NOTES, StartNote};
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
@@ -24,7 +26,7 @@ pub const SHARED_MAGIC: u64 = u64::from_le_bytes(*b"mallowsm");
 
 /// Bumped with every change of this file or of [`crate::event`]. Recorder and collector travel in one binary,
 /// so a difference means that a child was started by another mallow.
-pub const SHARED_VERSION: u32 = 9;
+pub const SHARED_VERSION: u32 = 10;
 
 /// The page size that the layout is aligned to.
 pub const PAGE_BYTES: usize = 4096;
@@ -209,8 +211,10 @@ pub const NODES_OFFSET: usize = PAGE_BYTES;
 pub const MODULES_OFFSET: usize = NODES_OFFSET + NODE_COUNT * size_of::<Node>();
 /// Offset of the notes of programs that are started.
 pub const STARTS_OFFSET: usize = MODULES_OFFSET + MODULE_LOG_BYTES;
+/// Offset of the log of scripts' code.
+pub const CODES_OFFSET: usize = STARTS_OFFSET + START_NOTES * size_of::<StartNote>();
 /// Offset of the channel headers.
-pub const CHANNELS_OFFSET: usize = STARTS_OFFSET + START_NOTES * size_of::<StartNote>();
+pub const CHANNELS_OFFSET: usize = CODES_OFFSET + CODE_LOG_BYTES;
 /// Offset of the rings.
 pub const RINGS_OFFSET: usize = CHANNELS_OFFSET + CHANNEL_COUNT_MAX * size_of::<Channel>();
 
@@ -310,6 +314,8 @@ pub struct Header {
     pub executable_bytes: u32,
     /// The path of the executable, unless it is longer.
     pub executable: [u8; EXECUTABLE_BYTES_MAX],
+    /// What is known of scripts.
+    pub scripts: Scripts,
     /// Under [`FEATURE_HELPER_THREAD`].
     pub helper_thread: HelperThread,
     /// Which events need time stamps.

@@ -18,6 +18,7 @@ use crate::elf;
 use crate::modules;
 use crate::process::{self, ForkCleared, READY, fork_cleared, use_installed};
 use crate::resident;
+use crate::script;
 use crate::session::{Session, environ};
 use crate::sys;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -134,6 +135,7 @@ fn fill(shared: *mut u8, session: &Session, channel_count: usize) {
         header.is_forked = u32::from(!parent.is_null());
         if !parent.is_null() {
             modules::inherit(parent, shared);
+            script::inherit(shared);
         }
     }
 }

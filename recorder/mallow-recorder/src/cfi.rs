@@ -81,6 +81,11 @@ pub fn row_at(object: &Object, pc: usize) -> Option<(Row, bool)> {
     Some((machine.row, fde.cie.is_signal))
 }
 
+/// The function, or the part of one, around a code address: its first byte and what is behind its last. None when the tables do not cover it.
+pub fn function_around(object: &Object, pc: usize) -> Option<(usize, usize)> {
+    find(object, pc).map(|fde| (fde.start, fde.start.wrapping_add(fde.length)))
+}
+
 /// Bytes that can be read, from the front.
 #[derive(Clone, Copy)]
 struct Bytes {
@@ -211,6 +216,7 @@ struct Cie {
 /// The entry of one function.
 struct Fde {
     start: usize,
+    length: usize,
     instructions: Bytes,
     cie: Cie,
 }
@@ -235,7 +241,7 @@ fn find(object: &Object, pc: usize) -> Option<Fde> {
         let bytes = entry.uleb()?;
         entry.skip(bytes)?;
     }
-    Some(Fde { start, instructions: entry, cie })
+    Some(Fde { start, length, instructions: entry, cie })
 }
 
 /// Where the entry lies that is the last to begin at or before `pc`.

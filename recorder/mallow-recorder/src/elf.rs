@@ -113,6 +113,22 @@ pub fn defined_beside(address: usize, name: &CStr, own: usize) -> bool {
     beside
 }
 
+/// Where an object has something of a name, and its bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Definition {
+    /// As mapped.
+    pub address: usize,
+    /// As its symbol says.
+    pub bytes: usize,
+}
+
+/// What a loaded object calls `name`, a function or data. Takes no lock: `dynamic` is the address of its dynamic section.
+pub fn definition_in(bias: usize, dynamic: usize, name: &CStr) -> Option<Definition> {
+    let tables = Tables { kinds: FUNCTIONS | 1 << 1, ..Tables::read(bias, dynamic as *const [u64; 2])? };
+    let symbol = tables.find(name.to_bytes())?;
+    Some(Definition { address: bias.wrapping_add(symbol.value as usize), bytes: symbol.bytes as usize })
+}
+
 impl LoadedObject {
     /// The path; empty for the executable.
     pub fn name(&self) -> *const c_char {
@@ -152,9 +168,13 @@ impl LoadedObject {
         self.header(PT_GNU_EH_FRAME).map_or(0, |header| self.bias.wrapping_add(header.address as usize))
     }
 
+    /// Where its dynamic section is mapped; 0 without one.
+    pub fn dynamic(&self) -> usize {
+        self.header(PT_DYNAMIC).map_or(0, |header| self.bias.wrapping_add(header.address as usize))
+    }
+
     fn tables(&self) -> Option<Tables> {
-        let dynamic = self.bias.wrapping_add(self.header(PT_DYNAMIC)?.address as usize);
-        Tables::read(self.bias, dynamic as *const [u64; 2])
+        Tables::read(self.bias, self.dynamic() as *const [u64; 2])
     }
 
     fn defines(&self, name: &[u8]) -> bool {
@@ -174,8 +194,13 @@ impl LoadedObject {
     }
 }
 
+/// Kinds of symbols, a bit for each: those without a kind, functions, and those that a resolver gives.
+const FUNCTIONS: u16 = 1 | 1 << 2 | 1 << 10;
+
 /// An object's dynamic symbols.
 struct Tables {
+    /// Which kinds are looked for.
+    kinds: u16,
     symbols: *const Symbol,
     strings: *const c_char,
     gnu_hash: *const u32,
@@ -191,6 +216,9 @@ impl Tables {
         const DT_SYMTAB: u64 = 6;
         const DT_GNU_HASH: u64 = 0x6fff_fef5;
         const DT_VERSYM: u64 = 0x6fff_fff0;
+        if entry.is_null() {
+            return None;
+        }
         let mut tables = [0usize; 5];
         loop {
             // SAFETY: the dynamic section is mapped and ends with a zero tag.
@@ -211,6 +239,7 @@ impl Tables {
         }
         let [symbols, strings, gnu_hash, hash, versions] = tables;
         (symbols != 0 && strings != 0).then_some(Tables {
+            kinds: FUNCTIONS,
             symbols: symbols as *const Symbol,
             strings: strings as *const c_char,
             gnu_hash: gnu_hash as *const u32,
@@ -241,14 +270,14 @@ impl Tables {
         !self.versions.is_null() && unsafe { *self.versions.add(index) } & HIDDEN != 0
     }
 
-    /// The symbol of that index when it is a function of that name that this object defines.
+    /// The symbol of that index when it is of that name, and this object defines it.
     fn matching(&self, index: usize, name: &[u8]) -> Option<&Symbol> {
         // SAFETY: the hash table names only symbols that exist; names are zero-terminated strings of the
         // string table.
         unsafe {
             let symbol = &*self.symbols.add(index);
-            let is_function = matches!(symbol.info & 0xf, 0 | 2 | 10);
-            let defined = symbol.section != 0 && symbol.value != 0 && is_function;
+            let is_wanted = self.kinds >> (symbol.info & 0xf) & 1 != 0;
+            let defined = symbol.section != 0 && symbol.value != 0 && is_wanted;
             (defined && CStr::from_ptr(self.strings.add(symbol.name as usize)).to_bytes() == name)
                 .then_some(symbol)
         }

@@ -29,6 +29,7 @@
 //! | [`stamps`] | which records need a time |
 //! | [`nodes`] | stacks as ids |
 //! | [`modules`] | the log of what is mapped where |
+//! | [`script`] | the frames of the script that a thread runs |
 //! | [`rules`] | how a frame is left, in one word |
 //! | [`stack_range`] | where a thread's stack lies |
 //! | [`walk`] | from a frame to its caller |
@@ -66,6 +67,7 @@ pub mod resident;
 pub mod ring;
 pub mod rules;
 pub mod sandbox;
+pub mod script;
 pub mod session;
 pub mod stack_range;
 pub mod stamps;

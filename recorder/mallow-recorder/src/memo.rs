@@ -33,6 +33,7 @@ use crate::nodes::{self, EMPTY, Stack};
 use crate::path_cache::{Met, PATH_FRAMES_MAX, PathCache};
 use crate::process;
 use crate::rules::FpUse;
+use crate::script::memo::ScriptMemo;
 use crate::sys;
 use crate::walk::{
     CHECKS_PER_STEP, Check, Frame, Outcome, UnwindContext, key_of, plain_step, rule_and_key, step_beyond,
@@ -119,6 +120,8 @@ pub struct Memo {
     /// The new frames of the walk under way, innermost first, and the words that its unusual frames read.
     new_frames: [NewFrame; FRAMES_MAX],
     new_extras: [Check; EXTRAS_MAX],
+    /// The stack of the script.
+    pub script: ScriptMemo,
 }
 
 /// How a walk ended.
@@ -160,6 +163,7 @@ impl Memo {
         memo.frame_count = 0;
         memo.path_cache.forget();
         memo.found.forget();
+        memo.script.forget();
     }
 
     /// The stack node of a caller. On a foreign stack nothing is kept.

@@ -24,18 +24,19 @@ const PATH_BYTES_MAX: usize = 1024;
 /// Of the hashes.
 const SALT: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Logs an object unless that was done in this generation: the one since which one of its addresses means what it means.
+/// Logs an object unless that was done in this generation: the one since which one of its addresses means what it means. Whether it was new.
 #[inline(never)]
-pub fn log(object: &Object, generation: u64) {
+pub fn log(object: &Object, generation: u64) -> bool {
     const ADDRESS_BITS: u32 = 48;
     const { assert!(GENERATION_COUNT <= 1 << (u64::BITS - ADDRESS_BITS)) };
     let mark = (object.start as u64 & ((1 << ADDRESS_BITS) - 1)) | generation << ADDRESS_BITS;
     let slot = at(&LOGGED, (mark.wrapping_mul(SALT) >> 54) as usize);
     if slot.load(Ordering::Relaxed) == mark || !process::is_ready() {
-        return;
+        return false;
     }
     append(object, generation);
     slot.store(mark, Ordering::Relaxed);
+    true
 }
 
 /// The executable's path, which the loader leaves empty. Kept, because a call on a small stack has no room for it, and one behind a

@@ -20,6 +20,8 @@ pub struct Object {
     pub bias: usize,
     /// Where `.eh_frame_hdr` is mapped; 0 without one.
     pub eh_frame_header: usize,
+    /// Where its dynamic section is mapped; 0 without one.
+    pub dynamic: usize,
     /// The path, empty for the executable. Valid while the object is loaded.
     pub name: *const c_char,
 }
@@ -40,6 +42,7 @@ struct Found {
 struct LinkMap {
     bias: usize,
     name: *const c_char,
+    dynamic: usize,
 }
 
 /// The object that holds `address`; none for code made at run time. Out of line, as what reads
@@ -75,6 +78,7 @@ fn find_by_loader(finder: usize, address: usize) -> Option<Object> {
             end: found.end,
             bias: map.bias,
             eh_frame_header: found.eh_frame_header,
+            dynamic: map.dynamic,
             name: map.name,
         })
     }
@@ -92,6 +96,7 @@ fn find_by_walk(address: usize) -> Option<Object> {
             end,
             bias: object.bias,
             eh_frame_header: object.eh_frame_header(),
+            dynamic: object.dynamic(),
             name: object.name(),
         });
         true

@@ -16,6 +16,7 @@ use crate::bounds::at;
 use crate::cfi::{self, FrameAddress, Row, Saved};
 use crate::modules;
 use crate::objects::{self, Object};
+use crate::script;
 use crate::unloads;
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -205,7 +206,9 @@ fn miss(pc: usize, generation: u64) -> Rule {
     if let Some(object) = &object {
         // Before anything is known of its addresses.
         unloads::meet(object);
-        modules::log(object, generation);
+        if modules::log(object, generation) {
+            script::meet(object);
+        }
     }
     let full = object.and_then(|object| compile(&object, pc)).unwrap_or(FullRule::FRAME_POINTER);
     let rule = full.packed();

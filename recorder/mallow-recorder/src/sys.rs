@@ -313,6 +313,21 @@ pub fn read_word_checked(pid: u32, address: usize) -> Option<usize> {
     (answer == 8).then_some(word)
 }
 
+/// Copies pieces of this process's memory, which may not be mapped, one behind the other; false unless all of them could be read.
+///
+/// # Safety
+/// `into` has room for them.
+pub unsafe fn copy_checked(pid: u32, pieces: &[[usize; 2]], into: *mut u8) -> bool {
+    let bytes = pieces.iter().fold(0, |sum: usize, piece| sum.saturating_add(piece[1]));
+    let local = [into as usize, bytes];
+    // SAFETY: the kernel checks the pieces itself, and writes so many bytes.
+    let answer = unsafe {
+        let remote = pieces.as_ptr() as usize;
+        call(PROCESS_VM_READV, [pid as usize, local.as_ptr() as usize, 1, remote, pieces.len(), 0])
+    };
+    answer == bytes as isize
+}
+
 /// Whether the word at an address can be read. Asked by giving it as a set of signals for a change that does not exist: the
 /// kernel reads the set before it refuses, and sandboxes let this call pass because every C library makes it.
 pub fn is_readable(address: usize) -> bool {

@@ -27,6 +27,7 @@ use crate::channels::{self, NoChannel};
 use crate::memo::{self, Memo};
 use crate::process::{self, THREAD_BYTES};
 use crate::ring::{Unwritten, Writer};
+use crate::script::with_script;
 use crate::stack_range::StackRange;
 use crate::stamps::Stamps;
 use crate::thread_status::{
@@ -232,7 +233,11 @@ impl Guard {
             };
             #[cfg(feature = "verify")]
             crate::verify::compare(node, caller, cx);
-            node
+            if self.back == RECORDING {
+                with_script(node, &raw mut (*(*self.thread).memo).script)
+            } else {
+                node
+            }
         }
     }
 }

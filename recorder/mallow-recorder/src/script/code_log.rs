@@ -1,0 +1,192 @@
+//! Code of scripts as numbers: which number a piece of code has, and the log in which the collector finds what it is.
+//!
+//! A number is given once and never again, so that a node names one piece of code for ever. A runtime frees code and makes other code at
+//! the same address: [`forget`] is called when a piece dies, and from then on the address is a new one. It begins a *generation*, at which
+//! every memo starts over.
+//!
+//! The table from addresses to numbers is one word for each, with neither lock nor order: who finds no room there gets another number for
+//! the same code, which the collector takes for one by its names.
+
+use crate::bounds::at;
+use crate::process;
+use crate::sys;
+use core::sync::atomic::{AtomicU64, Ordering};
+use mallow_wire::script::*;
+use mallow_wire::shared::{CODES_OFFSET, Header};
+
+const TABLE_ENTRIES: usize = 1 << 16;
+/// Entries that an address may have: two cache lines.
+const PROBES: usize = 16;
+const NUMBER_BITS: u32 = CODE_MAX.count_ones();
+/// Code lies at multiples of this.
+const ALIGN: usize = 16;
+
+/// Address / [`ALIGN`], and below it the number; 0 where there is room.
+static TABLE: [AtomicU64; TABLE_ENTRIES] = [const { AtomicU64::new(0) }; TABLE_ENTRIES];
+static GENERATION: AtomicU64 = AtomicU64::new(0);
+
+/// How often code has died. While it stays the same, equal addresses are the same code.
+#[inline(always)]
+pub fn generation() -> u64 {
+    GENERATION.load(Ordering::Acquire)
+}
+
+fn places(address: usize) -> impl Iterator<Item = &'static AtomicU64> {
+    let first = (address / ALIGN).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48 & !(PROBES - 1);
+    (first..first + PROBES).map(|place| at(&TABLE, place))
+}
+
+/// The number of a piece of code that has one.
+#[inline]
+pub fn number(address: usize) -> Option<u32> {
+    let wanted = (address / ALIGN) as u64;
+    let entry = places(address).map(|place| place.load(Ordering::Acquire));
+    let found = entry.into_iter().find(|entry| entry >> NUMBER_BITS == wanted)?;
+    Some(found as u32 & CODE_MAX)
+}
+
+fn keep(address: usize, number: u32) {
+    let entry = ((address / ALIGN) as u64) << NUMBER_BITS | u64::from(number);
+    let taken = places(address)
+        .any(|place| place.compare_exchange(0, entry, Ordering::AcqRel, Ordering::Relaxed).is_ok());
+    if !taken && let Some(place) = places(address).nth(number as usize % PROBES) {
+        place.store(entry, Ordering::Release);
+    }
+}
+
+/// A piece of code dies: what comes to its address is another.
+pub fn forget(address: usize) {
+    let wanted = (address / ALIGN) as u64;
+    for place in places(address) {
+        let entry = place.load(Ordering::Acquire);
+        if entry >> NUMBER_BITS == wanted {
+            let _ = place.compare_exchange(entry, 0, Ordering::AcqRel, Ordering::Relaxed);
+        }
+    }
+    GENERATION.fetch_add(1, Ordering::AcqRel);
+}
+
+/// In a forked child, whose log is empty: all code is new.
+pub fn forget_all() {
+    TABLE.iter().for_each(|place| place.store(0, Ordering::Relaxed));
+    GENERATION.fetch_add(1, Ordering::AcqRel);
+}
+
+/// What is known of a piece of code before its strings are read.
+#[derive(Clone, Copy, Debug)]
+pub struct Found {
+    /// [`RUNTIME_CPYTHON`].
+    pub runtime: u16,
+    /// Of the runtime.
+    pub version: u32,
+    /// The line at which it begins.
+    pub first_line: u32,
+    /// Where the name of the file, its own name and the table of lines lie, and how long they are.
+    pub pieces: [[usize; 2]; 3],
+    /// Bytes of a character of the names.
+    pub widths: [u8; 2],
+}
+
+/// Gives a number to the code at an address, and logs it. None when there is no room or it cannot be read, which is counted.
+#[inline(never)]
+pub fn log(address: usize, found: &Found) -> Option<u32> {
+    const FIXED_BYTES: usize = size_of::<CodeRecord>();
+    let scripts = &process::header().scripts;
+    let [file, name, lines] = found.pieces;
+    let record_bytes = (FIXED_BYTES + file[1] + name[1] + lines[1]).next_multiple_of(8);
+    let code = scripts.codes.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
+    // SAFETY: the memory of this process.
+    let place = if code <= CODE_MAX { unsafe { reserve(process::shared(), record_bytes) } } else { None };
+    let Some(at) = place else {
+        unread();
+        return None;
+    };
+    // SAFETY: the reservation is ours alone and lies within the log.
+    let is_read = unsafe {
+        let record = at.cast::<CodeRecord>();
+        (*record).head.runtime = found.runtime;
+        (*record).code = code;
+        (*record).version = found.version;
+        (*record).first_line = found.first_line;
+        (*record).file_bytes = file[1] as u32;
+        (*record).name_bytes = name[1] as u32;
+        (*record).lines_bytes = lines[1] as u32;
+        [(*record).file_width, (*record).name_width] = found.widths;
+        let is_read = sys::copy_checked(process::header().pid, &found.pieces, at.add(FIXED_BYTES));
+        (*record).head.kind = if is_read { RECORD_CODE } else { 0 };
+        (*record).head.record_bytes.store(record_bytes as u32, Ordering::Release);
+        is_read
+    };
+    if !is_read {
+        unread();
+        return None;
+    }
+    keep(address, code);
+    Some(code)
+}
+
+/// Counts code whose frames are left out.
+#[cold]
+pub fn unread() {
+    process::header().scripts.codes_unread.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Logs a runtime.
+///
+/// # Safety
+/// `shared` is a mapping of shared memory.
+pub unsafe fn log_runtime(
+    shared: *mut u8,
+    runtime: u16,
+    version: u32,
+    unread: u32,
+    interpreter: [[u64; 2]; 2],
+) {
+    let record_bytes = size_of::<RuntimeRecord>();
+    // SAFETY: by contract; the reservation is ours alone and lies within the log.
+    unsafe {
+        let Some(at) = reserve(shared, record_bytes) else { return };
+        let record = at.cast::<RuntimeRecord>();
+        (*record).head.kind = RECORD_RUNTIME;
+        (*record).head.runtime = runtime;
+        (*record).version = version;
+        (*record).unread = unread;
+        (*record).interpreter = interpreter;
+        (*record).head.record_bytes.store(record_bytes as u32, Ordering::Release);
+    }
+}
+
+/// Takes room at the end of the log; none when it is full.
+unsafe fn reserve(shared: *mut u8, record_bytes: usize) -> Option<*mut u8> {
+    // SAFETY: by contract of the callers it begins with a header.
+    let reserved = unsafe { &(*shared.cast::<Header>()).scripts.log_reserved };
+    let offset = reserved.fetch_add(record_bytes as u64, Ordering::Relaxed) as usize;
+    if offset.saturating_add(record_bytes) > CODE_LOG_BYTES {
+        return None;
+    }
+    // SAFETY: within the log by the check above.
+    Some(unsafe { shared.add(CODES_OFFSET + offset) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_has_its_number_until_it_dies() {
+        let address = |at: usize| 0x7f00_0000_0000 + at * ALIGN;
+        for at in 0..1000 {
+            keep(address(at), at as u32 + 1);
+        }
+        let known = (0..1000).filter(|at| number(address(*at)) == Some(*at as u32 + 1)).count();
+        assert!(known > 990, "{known}");
+        let before = generation();
+        assert_eq!(number(address(5)), Some(6));
+        forget(address(5));
+        assert_eq!((number(address(5)), generation()), (None, before + 1));
+        keep(address(5), CODE_MAX);
+        assert_eq!(number(address(5)), Some(CODE_MAX));
+        forget_all();
+        assert_eq!((0..1000).find_map(|at| number(address(at))), None);
+    }
+}

@@ -1,0 +1,546 @@
+//! CPython 3.8 to 3.13: where it keeps a thread's frames, and what their code is.
+//!
+//! Nothing of the interpreter runs but three functions that read a word each (the thread's state from thread-local storage, the holder of the
+//! lock, whether the interpreter ends). Everything else is read where the version's own headers put it; the offsets are those of release
+//! builds for x86-64, as their debug information has them, which is also what memray, pystack and OpenTelemetry's profiler use.
+//!
+//! Why the reads cannot fault: a thread's state belongs to the thread. Only the thread itself links and unlinks its frames, with or without the
+//! interpreter's lock, and only it frees the state, but for the interpreter's end, when those of daemon threads are freed: then a state counts
+//! only for the holder of the lock. Before the first plain read of a process one whole list is read by the kernel's checked
+//! copy, and each frame's code must be a code object; code objects are only ever read by checked copies. What is left: a
+//! program that writes over its own frames, and in 3.8 a signal handler that allocates between a state's end and the thread's.
+
+use super::code_log::{self, Found};
+use super::memo::{Frames, Look};
+use crate::cfi;
+use crate::elf::{Definition, definition_in};
+use crate::objects::Object;
+use crate::process;
+use crate::sys;
+use core::ffi::CStr;
+use core::mem::transmute;
+use core::sync::atomic::{AtomicUsize, Ordering};
+use mallow_wire::script::*;
+
+/// Where a version keeps things. All offsets in bytes.
+struct Layout {
+    minor: u32,
+    /// From the thread's state to the frame, or to what points at it.
+    state_frame: usize,
+    /// From there to the frame.
+    through: Option<usize>,
+    state_thread_id: usize,
+    frame_code: usize,
+    frame_outward: usize,
+    frame_place: usize,
+    place: Place,
+    entry: Entry,
+    code_first_line: usize,
+    code_file: usize,
+    code_name: usize,
+    code_lines: usize,
+    /// From the code to its first instruction, where places are addresses.
+    code_first: usize,
+    ascii_text: usize,
+    other_text: usize,
+}
+
+/// How a frame says where it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Bytes from the first instruction, four bytes of it.
+    Bytes,
+    /// Instructions, four bytes of it.
+    Instructions,
+    /// An address.
+    Address,
+}
+
+/// How a frame says that the interpreter was called for it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Entry {
+    /// Each is one.
+    Every,
+    /// By a byte at this offset that is 1.
+    Flag(usize),
+    /// A frame of its own stands around them, with the byte 3 at this offset, and is no script's.
+    Shim(usize),
+}
+
+const OLD: Layout = Layout {
+    minor: 8,
+    state_frame: 24,
+    through: None,
+    state_thread_id: 176,
+    frame_code: 32,
+    frame_outward: 24,
+    frame_place: 104,
+    place: Place::Bytes,
+    entry: Entry::Every,
+    code_first_line: 40,
+    code_file: 104,
+    code_name: 112,
+    code_lines: 120,
+    code_first: 0,
+    ascii_text: 48,
+    other_text: 72,
+};
+
+const LAYOUTS: [Layout; 6] = [
+    OLD,
+    Layout { minor: 9, ..OLD },
+    Layout { minor: 10, frame_place: 96, place: Place::Instructions, ..OLD },
+    Layout {
+        minor: 11,
+        state_frame: 56,
+        through: Some(8),
+        state_thread_id: 152,
+        frame_code: 32,
+        frame_outward: 48,
+        entry: Entry::Flag(68),
+        code_first_line: 72,
+        code_first: 184,
+        ascii_text: 48,
+        other_text: 72,
+        ..NEW
+    },
+    NEW,
+    Layout { minor: 13, state_frame: 72, through: None, state_thread_id: 152, code_first: 200, ..NEW },
+];
+
+const NEW: Layout = Layout {
+    minor: 12,
+    state_frame: 56,
+    through: Some(0),
+    state_thread_id: 136,
+    frame_code: 0,
+    frame_outward: 8,
+    frame_place: 56,
+    place: Place::Address,
+    entry: Entry::Shim(70),
+    code_first_line: 68,
+    code_file: 112,
+    code_name: 128,
+    code_lines: 136,
+    code_first: 192,
+    ascii_text: 40,
+    other_text: 56,
+};
+
+/// The mark of an entry in a look's code.
+const ENTRY: usize = 1 << 63;
+/// Programs have addresses below this.
+const ADDRESS_END: usize = 1 << 47;
+
+/// What the module offers. Written before [`Python::met`] says that it is there.
+struct Offered {
+    layout: AtomicUsize,
+    own_state: AtomicUsize,
+    holder: AtomicUsize,
+    is_ending: AtomicUsize,
+    newest_interpreter: AtomicUsize,
+    main_interpreter: AtomicUsize,
+    code_type: AtomicUsize,
+}
+
+static OFFERED: Offered = Offered {
+    layout: AtomicUsize::new(0),
+    own_state: AtomicUsize::new(0),
+    holder: AtomicUsize::new(0),
+    is_ending: AtomicUsize::new(0),
+    newest_interpreter: AtomicUsize::new(0),
+    main_interpreter: AtomicUsize::new(0),
+    code_type: AtomicUsize::new(0),
+};
+
+/// What a module turned out to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Met {
+    /// Major version `<< 8 |` minor version; 0 when it is not known.
+    pub version: u32,
+    /// [`READ`], or why not.
+    pub unread: u32,
+    /// Where the function that interprets lies, as in [`RuntimeRecord::interpreter`].
+    pub interpreter: [[u64; 2]; 2],
+}
+
+/// Looks whether a module is CPython, and makes ready to read its frames. None when it is not.
+#[inline(never)]
+pub fn meet(object: &Object) -> Option<Met> {
+    let defined = |name: &CStr| definition_in(object.bias, object.dynamic, name);
+    let address = |name: &CStr| defined(name).map_or(0, |definition| definition.address);
+    let code_type = address(c"PyCode_Type");
+    if code_type == 0 {
+        return None;
+    }
+    let version = version(&defined);
+    let unread = |unread| Some(Met { version, unread, interpreter: [[0; 2]; 2] });
+    let Some(layout) = LAYOUTS.iter().position(|layout| 3 << 8 | layout.minor == version) else {
+        return unread(UNREAD_VERSION);
+    };
+    if version >= 3 << 8 | 13 {
+        match as_it_says(address(c"_PyRuntime")) {
+            READ => {}
+            why => return unread(why),
+        }
+    }
+    let either = |old: &CStr, new: &CStr| match address(old) {
+        0 => address(new),
+        address => address,
+    };
+    OFFERED.layout.store(layout, Ordering::Relaxed);
+    OFFERED.code_type.store(code_type, Ordering::Relaxed);
+    let functions = [
+        (&OFFERED.own_state, address(c"PyGILState_GetThisThreadState")),
+        (&OFFERED.holder, either(c"_PyThreadState_UncheckedGet", c"PyThreadState_GetUnchecked")),
+        (&OFFERED.is_ending, either(c"_Py_IsFinalizing", c"Py_IsFinalizing")),
+        (&OFFERED.newest_interpreter, address(c"PyInterpreterState_Head")),
+        (&OFFERED.main_interpreter, address(c"PyInterpreterState_Main")),
+    ];
+    functions.iter().for_each(|(place, address)| place.store(*address, Ordering::Relaxed));
+    let interprets = defined(c"_PyEval_EvalFrameDefault");
+    let (true, Some(interprets)) = (functions.iter().all(|(_, address)| *address != 0), interprets) else {
+        return unread(UNREAD_SYMBOLS);
+    };
+    Some(Met { version, unread: READ, interpreter: interpreter(object, interprets) })
+}
+
+/// Up to 3.10 no datum says it, but what came with each version.
+fn version(defined: &impl Fn(&CStr) -> Option<Definition>) -> u32 {
+    if let Some(version) = defined(c"Py_Version") {
+        // SAFETY: a constant of this type by the interpreter's headers.
+        return unsafe { *(version.address as *const usize) as u32 >> 16 };
+    }
+    let came_with = [
+        (c"Py_NewRef", 3 << 8 | 10),
+        (c"PyThreadState_GetFrame", 3 << 8 | 9),
+        (c"PyCode_NewWithPosOnlyArgs", 3 << 8 | 8),
+    ];
+    came_with.iter().find(|(name, _)| defined(name).is_some()).map_or(0, |(_, version)| *version)
+}
+
+/// From 3.13 on the runtime begins with a table of its own offsets: [`READ`] when they are those of a release build with the
+/// interpreter's lock, or what they are instead.
+fn as_it_says(runtime: usize) -> u32 {
+    const FREE_THREADED: usize = 2;
+    /// Places in the table, in words, and what stands there.
+    const RELEASE: [(usize, usize); 11] = [
+        (23, 72),
+        (24, 152),
+        (29, 8),
+        (30, 0),
+        (31, 56),
+        (33, 70),
+        (35, 112),
+        (37, 128),
+        (38, 136),
+        (39, 68),
+        (43, 200),
+    ];
+    if runtime == 0 {
+        return UNREAD_SYMBOLS;
+    }
+    // SAFETY: the table is constant data at the beginning of the exported variable, which is much longer.
+    let word = |at: usize| unsafe { *(runtime as *const usize).add(at) };
+    if word(0) != usize::from_le_bytes(*b"xdebugpy") {
+        return UNREAD_LAYOUT;
+    }
+    match RELEASE.iter().all(|(at, offset)| word(*at) == *offset) {
+        _ if word(FREE_THREADED) != 0 => UNREAD_FREE_THREADED,
+        true => READ,
+        false => UNREAD_LAYOUT,
+    }
+}
+
+/// The code of the function that interprets, and the part that compilers put elsewhere. Few know the latter's name: it is where most of the
+/// jumps lead that leave the function for the middle of another.
+fn interpreter(object: &Object, interprets: Definition) -> [[u64; 2]; 2] {
+    const PARTS: usize = 4;
+    let around = cfi::function_around(object, interprets.address);
+    let (start, end) = around.unwrap_or((interprets.address, interprets.address + interprets.bytes));
+    let mut parts = [(0usize, 0usize, 0u32); PARTS];
+    let mut at = start;
+    while at + 6 <= end {
+        // SAFETY: within a function of a loaded object; an instruction may begin at any byte.
+        let bytes = unsafe { core::ptr::read_unaligned(at as *const [u8; 6]) };
+        let jump = match bytes {
+            [0x0f, 0x80..=0x8f, a, b, c, d] => Some((6, [a, b, c, d])),
+            [0xe9, a, b, c, d, _] => Some((5, [a, b, c, d])),
+            _ => None,
+        };
+        if let Some((length, distance)) = jump {
+            let target = (at + length).wrapping_add_signed(i32::from_le_bytes(distance) as isize);
+            let is_outside = !(start..end).contains(&target) && (object.start..object.end).contains(&target);
+            // Those that were found already need no look at the tables.
+            let known = parts.iter_mut().find(|(start, end, _)| (*start..*end).contains(&target));
+            if let Some((part, _, jumps)) = known {
+                *jumps += u32::from(target != *part);
+            } else if is_outside
+                && let Some((part, end)) = cfi::function_around(object, target)
+                && part != target
+                && let Some(free) = parts.iter_mut().min_by_key(|(_, _, jumps)| *jumps)
+            {
+                // The rarest makes room: there are stray bytes that look like a jump.
+                *free = (part, end, 1);
+            }
+        }
+        at += 1;
+    }
+    const JUMPS_MIN: u32 = 8;
+    let most = parts.iter().max_by_key(|(_, _, jumps)| *jumps).filter(|(_, _, jumps)| *jumps >= JUMPS_MIN);
+    let (part, part_end, _) = most.copied().unwrap_or_default();
+    [[start as u64, end as u64], [part as u64, part_end as u64]]
+}
+
+/// Has deaths of code reported: its type's function that frees them is called behind ours. The type is static, cannot be inherited from, and lies
+/// in memory that the interpreter writes itself.
+pub fn watch_deaths() {
+    /// Of `tp_dealloc` in a type.
+    const DEALLOC: usize = 48;
+    let slot = OFFERED.code_type.load(Ordering::Relaxed) + DEALLOC;
+    let ours = code_dies as *const () as usize;
+    // SAFETY: a word of the type, which is aligned; the interpreter reads it whole.
+    let slot = unsafe { &*(slot as *const AtomicUsize) };
+    let original = slot.load(Ordering::Relaxed);
+    if original != ours {
+        ORIGINAL_DEALLOC.store(original, Ordering::SeqCst);
+        slot.store(ours, Ordering::SeqCst);
+    }
+}
+
+static ORIGINAL_DEALLOC: AtomicUsize = AtomicUsize::new(0);
+
+extern "C" fn forget(code: usize) {
+    code_log::forget(code);
+}
+
+/// Stands in the type's slot. Leaves no frame of ours behind: what frees the object may call the program.
+#[unsafe(naked)]
+unsafe extern "C" fn code_dies() {
+    core::arch::naked_asm!(
+        ".cfi_startproc",
+        "push rdi",
+        ".cfi_adjust_cfa_offset 8",
+        "call {forget}",
+        "pop rdi",
+        ".cfi_adjust_cfa_offset -8",
+        "jmp qword ptr [rip + {original}]",
+        ".cfi_endproc",
+        forget = sym forget,
+        original = sym ORIGINAL_DEALLOC,
+    )
+}
+
+/// The calling thread's frames.
+pub struct Python {
+    layout: &'static Layout,
+    /// What points at the innermost frame, less the layout's offset; 0 without one.
+    at: usize,
+}
+
+/// A word of a structure of the interpreter's.
+///
+/// # Safety
+/// The structure is live.
+#[inline(always)]
+unsafe fn word(at: usize, offset: usize) -> usize {
+    // SAFETY: by contract. Words in these structures are aligned.
+    unsafe { *((at + offset) as *const usize) }
+}
+
+impl Python {
+    /// The calling thread's.
+    ///
+    /// # Safety
+    /// [`meet`] has said that they are read.
+    #[inline]
+    pub unsafe fn of_this_thread() -> Python {
+        let layout = crate::bounds::at(&LAYOUTS, OFFERED.layout.load(Ordering::Relaxed));
+        // SAFETY: by contract.
+        Python { layout, at: unsafe { thread_state(layout) } }
+    }
+
+    /// Whether the frames are what they should be, read by checked copies; none when there is none.
+    pub fn is_as_expected(&self) -> Option<bool> {
+        const FRAMES: usize = 100;
+        let pid = process::header().pid;
+        let read = |at: usize, offset: usize| sys::read_word_checked(pid, at.wrapping_add(offset));
+        let layout = self.layout;
+        if self.at == 0 {
+            return None;
+        }
+        let code_type = OFFERED.code_type.load(Ordering::Relaxed);
+        let step = |frame: usize| -> Option<usize> {
+            let is_shim = match layout.entry {
+                Entry::Shim(offset) => read(frame, offset)? & 0xff == 3,
+                _ => false,
+            };
+            let code = read(frame, layout.frame_code)?;
+            (is_shim || read(code, 8)? == code_type).then_some(())?;
+            read(frame, layout.frame_place)?;
+            read(frame, layout.frame_outward)
+        };
+        let innermost = match layout.through {
+            None => read(self.at, layout.state_frame),
+            Some(offset) => read(self.at, layout.state_frame).and_then(|through| read(through, offset)),
+        };
+        let Some(mut frame) = innermost else { return Some(false) };
+        if frame == 0 {
+            return None;
+        }
+        for _ in 0..FRAMES {
+            match step(frame) {
+                None => return Some(false),
+                Some(0) => break,
+                Some(outward) => frame = outward,
+            }
+        }
+        Some(true)
+    }
+
+    /// Gives code its number; 0 when it cannot be told what it is.
+    #[inline(never)]
+    fn log(&self, code: usize) -> u32 {
+        /// Bytes of a code object that are looked at, and of a string's head.
+        const CODE_WORDS: usize = 28;
+        const HEAD_WORDS: usize = 5;
+        const NAME_BYTES_MAX: usize = 4 << 10;
+        const LINES_BYTES_MAX: usize = 1 << 20;
+        let (layout, pid) = (self.layout, process::header().pid);
+        let mut words = [0usize; CODE_WORDS];
+        let mut heads = [[0usize; HEAD_WORDS]; 3];
+        // SAFETY: both arrays have room.
+        let is_code = unsafe {
+            sys::copy_checked(pid, &[[code, CODE_WORDS * 8]], words.as_mut_ptr().cast())
+                && words[1] == OFFERED.code_type.load(Ordering::Relaxed)
+        };
+        let field = |offset: usize| *crate::bounds::at(&words, offset / 8);
+        let strings = [layout.code_file, layout.code_name, layout.code_lines].map(field);
+        // SAFETY: as above.
+        let is_read = is_code
+            && unsafe {
+                let pieces = strings.map(|string| [string, HEAD_WORDS * 8]);
+                sys::copy_checked(pid, &pieces, heads.as_mut_ptr().cast())
+            };
+        if !is_read {
+            code_log::unread();
+            return 0;
+        }
+        let [file, name, lines] = heads;
+        let text = |at: usize, head: [usize; HEAD_WORDS]| {
+            // Kind in bits 2 to 4, whether it is ASCII in bit 6.
+            let (length, state) = (head[2], head[4]);
+            let width = (state >> 2 & 7).clamp(1, 4);
+            let data = if state >> 6 & 1 != 0 { layout.ascii_text } else { layout.other_text };
+            ([at + data, length.min(NAME_BYTES_MAX / width) * width], width as u8)
+        };
+        let ((file, file_width), (name, name_width)) = (text(strings[0], file), text(strings[1], name));
+        // SAFETY: `u32` at an offset of eight bytes or four.
+        let first_line = (field(layout.code_first_line) >> (layout.code_first_line % 8 * 8)) as u32;
+        let found = Found {
+            runtime: RUNTIME_CPYTHON,
+            version: 3 << 8 | layout.minor,
+            first_line,
+            pieces: [file, name, [strings[2] + 32, lines[2].min(LINES_BYTES_MAX)]],
+            widths: [file_width, name_width],
+        };
+        code_log::log(code, &found).unwrap_or(0)
+    }
+}
+
+impl Frames for Python {
+    #[inline(always)]
+    fn innermost(&self) -> usize {
+        if self.at == 0 {
+            return 0;
+        }
+        // SAFETY: a live thread's state, and what it points at.
+        unsafe {
+            match self.layout.through {
+                None => address(word(self.at, self.layout.state_frame)),
+                Some(offset) => match address(word(self.at, self.layout.state_frame)) {
+                    0 => 0,
+                    through => address(word(through, offset)),
+                },
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn look(&self, frame: usize) -> Look {
+        let layout = self.layout;
+        // SAFETY: by contract. Code lies at addresses of programs, so the mark's bit is free.
+        unsafe {
+            let byte = |offset: usize| *((frame + offset) as *const u8);
+            let code = word(frame, layout.frame_code) & (ADDRESS_END - 1);
+            let mark = match layout.entry {
+                Entry::Every => ENTRY,
+                Entry::Flag(offset) => usize::from(byte(offset) == 1) << 63,
+                Entry::Shim(offset) if byte(offset) == 3 => return Look { place: 0, code: ENTRY },
+                Entry::Shim(_) => 0,
+            };
+            let place = word(frame, layout.frame_place);
+            let place = if layout.place == Place::Address { place } else { place & 0xffff_ffff };
+            Look { place, code: code | mark }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn outward(&self, frame: usize) -> usize {
+        // SAFETY: by contract.
+        address(unsafe { word(frame, self.layout.frame_outward) })
+    }
+
+    #[inline]
+    unsafe fn key(&self, look: Look) -> u64 {
+        let (code, is_entry) = (look.code & !ENTRY, look.code & ENTRY != 0);
+        if code == 0 {
+            return script_key(0, 0, is_entry);
+        }
+        let number = code_log::number(code).unwrap_or_else(|| self.log(code));
+        let instruction = match self.layout.place {
+            Place::Bytes => look.place as i32 as isize / 2,
+            Place::Instructions => look.place as i32 as isize,
+            Place::Address => look.place.wrapping_sub(code + self.layout.code_first) as isize / 2,
+        };
+        let place = instruction.clamp(0, PLACE_MAX as isize) as u32;
+        if number == 0 { script_key(0, 0, is_entry) } else { script_key(number, place, is_entry) }
+    }
+}
+
+/// An address as it can be one of a frame; 0 for what cannot.
+#[inline(always)]
+fn address(value: usize) -> usize {
+    if value.is_multiple_of(8) && value < ADDRESS_END { value } else { 0 }
+}
+
+/// The calling thread's state; 0 when it has none, or one that may be freed under it.
+#[inline]
+unsafe fn thread_state(layout: &Layout) -> usize {
+    type Ask = unsafe extern "C" fn() -> usize;
+    // SAFETY: these functions of the interpreter take nothing, give a word, take no lock and allocate nothing.
+    let ask = |function: &AtomicUsize| unsafe { transmute::<usize, Ask>(function.load(Ordering::Relaxed))() };
+    let own = ask(&OFFERED.own_state);
+    if own == 0 {
+        return 0;
+    }
+    let is_ending = || ask(&OFFERED.is_ending) as u32 != 0;
+    // From 3.12 on the own state is that of the interpreter at work, and to ask for the holder goes through thread-local storage.
+    if layout.minor >= 12 {
+        return if is_ending() && ask(&OFFERED.holder) != own { 0 } else { own };
+    }
+    let holder = ask(&OFFERED.holder);
+    if holder == own {
+        return own;
+    }
+    if holder != 0 && ask(&OFFERED.newest_interpreter) != ask(&OFFERED.main_interpreter) {
+        // The own state is the first that the thread had: in another interpreter it is the holder, if that is this thread. It
+        // may be another one's, which may be about to end.
+        let thread =
+            |state: usize| sys::read_word_checked(process::header().pid, state + layout.state_thread_id);
+        if !process::is_filtered() && thread(holder).is_some_and(|id| Some(id) == thread(own)) {
+            return holder;
+        }
+    }
+    if is_ending() { 0 } else { own }
+}

@@ -1,0 +1,294 @@
+//! The script's stack of the last call, kept, so that the next one is found by looking.
+//!
+//! A runtime keeps its frames as a list: each names the one that called it. Kept are, for each frame of the last stack, where it lies, what
+//! was seen there (its code and the instruction under way) and its node. At the next call the live list is followed from the innermost
+//! frame to one that was kept, and from there on to the outermost: *all* frames are compared, because an inner one may be left
+//! and entered again at the same address and instruction while its caller has moved on. The frames outside of the outermost
+//! difference keep their nodes, the others are interned.
+//!
+//! A frame is read only when a live one has pointed at it. The addresses come from the memo, so the reads need not wait for one another.
+
+use super::code_log;
+use crate::bounds::{at, at_mut};
+use crate::nodes::{self, EMPTY, Stack};
+use crate::process;
+use core::sync::atomic::Ordering;
+use mallow_wire::script::pair_key;
+use mallow_wire::shared::is_node_cut;
+
+/// The deepest stack that is followed, in frames. Calls at deeper ones have their native stack.
+pub const FRAMES_MAX: usize = 16 * 1024;
+/// How many innermost kept frames may have been left between two calls, so that the others are recognised at once.
+const LEFT_MAX: usize = 8;
+/// Of calls with a stack too deep, one in so many finds out whether it still is.
+const DEEP_CALLS: u32 = 256;
+const PAIRS: usize = 256;
+
+/// What is seen of a frame: all that its node depends on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Look {
+    /// The instruction under way.
+    pub place: usize,
+    /// The code, with marks of the reader's own in bits that no address has.
+    pub code: usize,
+}
+
+/// A runtime's frames, as its reader knows them.
+pub trait Frames {
+    /// The innermost frame of this thread; 0 when it runs no script.
+    fn innermost(&self) -> usize;
+
+    /// What is seen of a frame.
+    ///
+    /// # Safety
+    /// The frame is live.
+    unsafe fn look(&self, frame: usize) -> Look;
+
+    /// The frame's caller; 0 at the outermost.
+    ///
+    /// # Safety
+    /// The frame is live.
+    unsafe fn outward(&self, frame: usize) -> usize;
+
+    /// How the table of nodes knows it.
+    ///
+    /// # Safety
+    /// A live frame looks so.
+    unsafe fn key(&self, look: Look) -> u64;
+}
+
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+struct Kept {
+    frame: usize,
+    look: Look,
+    stack: Stack,
+}
+
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+struct Fresh {
+    frame: usize,
+    look: Look,
+}
+
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+struct Pair {
+    native: u32,
+    script: u32,
+    /// Plus 1; 0 where there is none.
+    node: u32,
+}
+
+/// A thread's memo of its script. Zeroed at first.
+#[repr(C)]
+#[derive(Debug)]
+pub struct ScriptMemo {
+    /// That of the code, at which the frames were kept.
+    generation: u64,
+    count: usize,
+    /// Calls to come at which the stack is taken for too deep.
+    deep_calls: u32,
+    pairs: [Pair; PAIRS],
+    /// Outermost first.
+    kept: [Kept; FRAMES_MAX],
+    /// Of the call at hand, innermost first.
+    fresh: [Fresh; FRAMES_MAX],
+}
+
+impl ScriptMemo {
+    /// Forgets everything.
+    pub fn forget(&mut self) {
+        (self.count, self.deep_calls) = (0, 0);
+        self.pairs.iter_mut().for_each(|pair| pair.node = 0);
+    }
+
+    /// The node of a native stack together with the script's.
+    ///
+    /// # Safety
+    /// The frames are those of the calling thread.
+    #[inline]
+    pub unsafe fn pair(&mut self, native: u32, frames: &impl Frames) -> u32 {
+        // SAFETY: by contract.
+        let Some(script) = (unsafe { self.node(frames) }) else { return native };
+        let mixed = native.wrapping_mul(0x9e37_79b9) ^ script.wrapping_mul(0x85eb_ca6b);
+        let place = (mixed >> 16) as usize % PAIRS;
+        let pair = *at(&self.pairs, place);
+        if pair.node != 0 && (pair.native, pair.script) == (native, script) {
+            return pair.node - 1;
+        }
+        let callers = Stack { hash: u64::from(native).wrapping_mul(0xd6e8_feb8_6659_fd93), node: native };
+        // SAFETY: the table of this process.
+        let node = unsafe { nodes::intern(process::nodes(), callers, pair_key(script)) }.node;
+        if !is_node_cut(node) {
+            *at_mut(&mut self.pairs, place) = Pair { native, script, node: node + 1 };
+        }
+        node
+    }
+
+    /// The node of the script's stack; none when there is none, or no room for it.
+    ///
+    /// # Safety
+    /// As [`ScriptMemo::pair`].
+    #[inline]
+    unsafe fn node(&mut self, frames: &impl Frames) -> Option<u32> {
+        let generation = code_log::generation();
+        if self.generation != generation {
+            (self.generation, self.count) = (generation, 0);
+        }
+        if self.count > FRAMES_MAX {
+            process::invariant_broke();
+            self.count = 0;
+        }
+        if self.deep_calls > 0 {
+            self.deep_calls -= 1;
+            return too_deep();
+        }
+        let innermost = frames.innermost();
+        if innermost == 0 {
+            return None;
+        }
+        // SAFETY: by contract.
+        unsafe {
+            if !self.join(frames, innermost) && !self.start_over(frames, innermost) {
+                (self.count, self.deep_calls) = (0, DEEP_CALLS);
+                return too_deep();
+            }
+        }
+        let node = at(&self.kept, self.count.checked_sub(1)?).stack.node;
+        (!is_node_cut(node)).then_some(node)
+    }
+
+    /// Follows the frames from the innermost to a kept one and on to the outermost; false when what comes then is not what was kept.
+    #[inline]
+    unsafe fn join(&mut self, frames: &impl Frames, innermost: usize) -> bool {
+        let (mut fresh, mut frame) = (0, innermost);
+        let kept = loop {
+            if frame == 0 || fresh == LEFT_MAX {
+                return false;
+            }
+            if let Some(kept) = self.kept_near_top(frame) {
+                break kept;
+            }
+            // SAFETY: a live frame names it, or it is the innermost.
+            let look = unsafe { frames.look(frame) };
+            *at_mut(&mut self.fresh, fresh) = Fresh { frame, look };
+            fresh += 1;
+            // SAFETY: as above.
+            frame = unsafe { frames.outward(frame) };
+        };
+        // The outermost difference: from here on inwards nodes are others.
+        let mut differs = kept + 1;
+        for index in (0..=kept).rev() {
+            let Kept { frame, look, .. } = *at(&self.kept, index);
+            // SAFETY: the frame inside of it names it, or it was met above.
+            let (now, outward) = unsafe { (frames.look(frame), frames.outward(frame)) };
+            if now != look {
+                differs = index;
+            }
+            let expected = if index > 0 { at(&self.kept, index - 1).frame } else { 0 };
+            if outward != expected {
+                return false;
+            }
+        }
+        if kept + 1 + fresh > FRAMES_MAX {
+            return false;
+        }
+        if differs <= kept || fresh > 0 {
+            // SAFETY: all of these frames are live.
+            unsafe { self.intern(frames, differs, kept + 1, fresh) };
+        }
+        self.count = kept + 1 + fresh;
+        true
+    }
+
+    /// Where a frame was kept, if it is among the innermost.
+    #[inline(always)]
+    fn kept_near_top(&self, frame: usize) -> Option<usize> {
+        let lowest = self.count.saturating_sub(LEFT_MAX);
+        (lowest..self.count).rev().find(|index| at(&self.kept, *index).frame == frame)
+    }
+
+    /// Interns the kept frames of a range, which may look otherwise by now, and the fresh ones upon them.
+    #[inline]
+    unsafe fn intern(&mut self, frames: &impl Frames, from: usize, end: usize, fresh: usize) {
+        let mut stack = if from > 0 { at(&self.kept, from - 1).stack } else { EMPTY };
+        for index in from..end + fresh {
+            // SAFETY: by contract; the table of this process.
+            let Fresh { frame, look } = match index.checked_sub(end) {
+                Some(above) => *at(&self.fresh, fresh - 1 - above),
+                None => {
+                    let frame = at(&self.kept, index).frame;
+                    Fresh { frame, look: unsafe { frames.look(frame) } }
+                }
+            };
+            // SAFETY: as above.
+            stack = unsafe { nodes::intern(process::nodes(), stack, frames.key(look)) };
+            *at_mut(&mut self.kept, index) = Kept { frame, look, stack };
+        }
+    }
+
+    /// Follows all frames; false when there are too many.
+    #[inline(never)]
+    unsafe fn start_over(&mut self, frames: &impl Frames, innermost: usize) -> bool {
+        let (mut fresh, mut frame) = (0, innermost);
+        while frame != 0 {
+            if fresh == FRAMES_MAX {
+                return false;
+            }
+            // SAFETY: a live frame names it, or it is the innermost.
+            let look = unsafe { frames.look(frame) };
+            *at_mut(&mut self.fresh, fresh) = Fresh { frame, look };
+            fresh += 1;
+            // SAFETY: as above.
+            frame = unsafe { frames.outward(frame) };
+        }
+        let is_kept = |index: &usize| {
+            let (kept, now) = (at(&self.kept, *index), at(&self.fresh, fresh - 1 - *index));
+            kept.frame == now.frame && kept.look == now.look
+        };
+        let same = (0..self.count.min(fresh)).take_while(is_kept).count();
+        // SAFETY: all of these frames are live.
+        unsafe { self.intern(frames, same, same, fresh - same) };
+        self.count = fresh;
+        true
+    }
+}
+
+#[cold]
+fn too_deep() -> Option<u32> {
+    process::header().scripts.events_too_deep.fetch_add(1, Ordering::Relaxed);
+    None
+}
+
+/// Compares the script's stack of a pair with the one that is followed from scratch, and counts differences.
+///
+/// # Safety
+/// As [`ScriptMemo::pair`].
+#[cfg(feature = "verify")]
+pub unsafe fn compare(pair: u32, frames: &impl Frames) {
+    use mallow_wire::script::pair_script;
+    use mallow_wire::shared::{NODE_ROOT, node_parent};
+    if is_node_cut(pair) || pair == NODE_ROOT {
+        return;
+    }
+    // SAFETY: ids come from the table.
+    let node = |id: u32| unsafe { &*process::nodes().add(id as usize) };
+    let script = pair_script(node(pair).key.load(Ordering::Relaxed));
+    let (mut kept, mut frame) = (script.unwrap_or(NODE_ROOT), frames.innermost());
+    let mut same = true;
+    while frame != 0 && kept != NODE_ROOT {
+        // SAFETY: a live frame names it, or it is the innermost.
+        let (key, outward) = unsafe { (frames.key(frames.look(frame)), frames.outward(frame)) };
+        same &= node(kept).key.load(Ordering::Relaxed) == key;
+        kept = node_parent(node(kept).link.load(Ordering::Relaxed));
+        frame = outward;
+    }
+    let scripts = &process::header().scripts;
+    scripts.verify_stacks.fetch_add(1, Ordering::Relaxed);
+    if !same || (frame != 0) != (kept != NODE_ROOT) {
+        scripts.verify_mismatches.fetch_add(1, Ordering::Relaxed);
+    }
+}

@@ -1,6 +1,7 @@
 //! A process that has ended: what remains of it until the recording ends.
 
 use crate::marks::Marks;
+use crate::scripts::Scripts;
 use crate::stack_table::StackTable;
 use mallow_profile::{RegionMetrics, RegionTotals, StackId, Summary};
 use mallow_trace::{MappedModule, ProcessEnd, ProcessStart, ThreadName};
@@ -25,6 +26,8 @@ pub(crate) struct ExitedProcess {
     pub(crate) folded: Summary,
     /// Every node of its stacks.
     pub(crate) stacks: StackTable,
+    /// What the frames of scripts on them are.
+    pub(crate) scripts: Scripts,
     pub(crate) modules: Vec<MappedModule>,
     /// Its program, where regions are counted.
     pub(crate) executable: Option<PathBuf>,
@@ -71,6 +74,7 @@ impl ExitedProcess {
             blind: None,
             folded: Summary::default(),
             stacks: StackTable::for_test(nodes),
+            scripts: Scripts::default(),
             modules,
             executable: None,
         }

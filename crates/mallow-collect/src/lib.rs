@@ -16,6 +16,7 @@ mod about;
 mod ahead;
 mod channels;
 mod clock;
+mod code_lines;
 mod collector;
 mod descriptors;
 mod drain;
@@ -47,6 +48,7 @@ mod profile;
 mod record;
 mod region_sites;
 mod regions;
+mod scripts;
 mod session;
 #[cfg(test)]
 mod shared_memory;
@@ -59,6 +61,7 @@ mod symbols;
 mod target;
 mod trace_file;
 mod unseen;
+mod weave;
 mod workers;
 
 pub use ahead::ResolveAhead;

@@ -3,6 +3,7 @@
 use crate::live_heap::{LiveHeap, LiveProcess};
 use crate::module_map::ModuleMap;
 use crate::process::TracedProcess;
+use crate::scripts::Scripts;
 use crate::stack_table::StackTable;
 use crate::symbols::Resolve;
 use mallow_base::Frame;
@@ -11,7 +12,7 @@ use mallow_profile::{
     SiteTotals, StackId, Totals,
 };
 use mallow_trace::{MappedModule, StackNode, SymbolKey};
-use mallow_wire::shared::ADDRESS_TRUNCATED;
+use mallow_wire::shared::{ADDRESS_TRUNCATED, node_key};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -29,6 +30,7 @@ struct StacksOf {
     modules: Vec<MappedModule>,
     map: ModuleMap,
     stacks: Arc<StackTable>,
+    scripts: Arc<Scripts>,
 }
 
 impl LiveStacks {
@@ -39,6 +41,7 @@ impl LiveStacks {
             modules: process.modules().to_vec(),
             map: ModuleMap::of(process.modules()),
             stacks: Arc::new(process.stacks().snapshot()),
+            scripts: Arc::new(process.scripts().clone()),
         };
         LiveStacks { processes: processes.iter().map(stacks_of).collect(), named: FxHashMap::default() }
     }
@@ -108,6 +111,7 @@ impl LiveStacks {
                 let address = match at {
                     At::Module(module, svma) => Address::InModule { module: builder.module(module), svma },
                     At::Nowhere(avma) => Address::Anonymous { avma },
+                    At::Script => Address::Unknown,
                 };
                 builder.location(address, frames)
             })
@@ -118,7 +122,11 @@ impl LiveStacks {
 
     /// Where a node lies, and its frames.
     fn located(&self, process: &StacksOf, node: &StackNode) -> (At, Vec<Frame>) {
+        if let Some(frame) = process.scripts.frame(node_key(node.avma, node.exact, node.generation)) {
+            return (At::Script, vec![frame]);
+        }
         match process.at(node) {
+            At::Script => (At::Script, Vec::new()),
             At::Nowhere(avma) => {
                 let function = match avma {
                     ADDRESS_TRUNCATED => "[deeper frames were cut]".to_owned(),
@@ -171,6 +179,7 @@ fn sought(svma: u64, node: &StackNode) -> u64 {
 enum At {
     Module(Module, u64),
     Nowhere(u64),
+    Script,
 }
 
 impl StacksOf {

@@ -6,6 +6,9 @@
 
 use crate::error::CollectError;
 use mallow_trace::MappedModule;
+use mallow_wire::script::{
+    CODE_LOG_BYTES, CodeRecord, RECORD_CODE, RECORD_RUNTIME, RecordHead, RuntimeRecord,
+};
 use mallow_wire::shared::*;
 use mallow_wire::starts::*;
 use std::ffi::OsStr;
@@ -23,6 +26,50 @@ pub(crate) struct Noted {
     pub(crate) network: u64,
     pub(crate) found: u32,
     pub(crate) path: String,
+}
+
+/// A record of the log of scripts' code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Logged {
+    Runtime { runtime: u16, version: u32, unread: u32, interpreter: [[u64; 2]; 2] },
+    Code { number: u32, code: Code },
+    Other,
+}
+
+/// A piece of a script's code.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Code {
+    pub(crate) runtime: u16,
+    pub(crate) version: u32,
+    pub(crate) first_line: u32,
+    pub(crate) file: String,
+    pub(crate) name: String,
+    /// In the version's own format.
+    pub(crate) lines: Vec<u8>,
+}
+
+impl Logged {
+    /// None when the lengths do not fit.
+    fn code(record: &CodeRecord, rest: &[u8]) -> Option<Logged> {
+        let (file, rest) = rest.split_at_checked(record.file_bytes as usize)?;
+        let (name, rest) = rest.split_at_checked(record.name_bytes as usize)?;
+        let code = Code {
+            runtime: record.head.runtime,
+            version: record.version,
+            first_line: record.first_line,
+            file: text(file, record.file_width),
+            name: text(name, record.name_width),
+            lines: rest.get(..record.lines_bytes as usize)?.to_vec(),
+        };
+        Some(Logged::Code { number: record.code, code })
+    }
+}
+
+/// Characters of one, two or four bytes.
+fn text(bytes: &[u8], width: u8) -> String {
+    let number = |char: &[u8]| char.iter().rev().fold(0, |number, byte| number << 8 | u32::from(*byte));
+    let chars = bytes.chunks_exact(usize::from(width.clamp(1, 4))).map(number);
+    chars.map(|number| char::from_u32(number).unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
 }
 
 /// A mapping of a process's shared memory.
@@ -202,6 +249,43 @@ impl Mapping {
             generation: record.generation,
         };
         Some((module, record_bytes))
+    }
+
+    /// The next record of the log of scripts' code behind `offset`, and the offset behind it. None when it is not there yet.
+    pub(crate) fn code(&self, offset: usize) -> Option<(Logged, usize)> {
+        let reserved = self.header().scripts.log_reserved.load(Ordering::Acquire) as usize;
+        let used = reserved.min(CODE_LOG_BYTES);
+        if !offset.is_multiple_of(8) || offset + size_of::<RecordHead>() > used {
+            return None;
+        }
+        // SAFETY: the head lies within the log by the check above, the rest by that of the length. A whole record is never written again.
+        unsafe {
+            let at = self.base.as_ptr().add(CODES_OFFSET + offset);
+            let head = &*at.cast::<RecordHead>();
+            let bytes = head.record_bytes.load(Ordering::Acquire) as usize;
+            if bytes < size_of::<RecordHead>() || !bytes.is_multiple_of(8) || offset + bytes > used {
+                return None;
+            }
+            let logged = match head.kind {
+                RECORD_RUNTIME if bytes >= size_of::<RuntimeRecord>() => {
+                    let record = &*at.cast::<RuntimeRecord>();
+                    Logged::Runtime {
+                        runtime: head.runtime,
+                        version: record.version,
+                        unread: record.unread,
+                        interpreter: record.interpreter,
+                    }
+                }
+                RECORD_CODE if bytes >= size_of::<CodeRecord>() => {
+                    let record = &*at.cast::<CodeRecord>();
+                    let fixed = size_of::<CodeRecord>();
+                    let rest = std::slice::from_raw_parts(at.add(fixed), bytes - fixed);
+                    Logged::code(record, rest).unwrap_or(Logged::Other)
+                }
+                _ => Logged::Other,
+            };
+            Some((logged, offset + bytes))
+        }
     }
 
     /// Bytes of the module log that have been taken.

@@ -12,6 +12,7 @@ use crate::marks::{Counted, FROM_FIRST, FROM_MAIN, Marks, Scope};
 use crate::pairing::Pairing;
 use crate::process_writer::ProcessWriter;
 use crate::region_sites::{of_folded, pruned};
+use crate::scripts::Scripts;
 use crate::session::Registration;
 use crate::sink::Sink;
 use crate::stack_table::StackTable;
@@ -153,6 +154,11 @@ impl TracedProcess {
         self.stacks.table()
     }
 
+    /// What the frames of scripts on them are.
+    pub(crate) fn scripts(&self) -> &Scripts {
+        self.stacks.scripts()
+    }
+
     /// Whether all of its threads have ended.
     pub(crate) fn has_ended(&self) -> bool {
         self.watch.has_ended()
@@ -247,6 +253,7 @@ impl TracedProcess {
     }
 
     fn read_modules(&mut self) {
+        self.stacks.read_scripts(&self.mapping);
         while let Some((module, next)) = self.mapping.module(self.modules_offset) {
             // Two threads that meet one at the same time both say so.
             if self.modules_met.insert((module.generation, module.start_avma, module.end_avma)) {
@@ -344,6 +351,7 @@ impl TracedProcess {
         writer.end(&mut stacks, &end, sink)?;
         let is_counted = marks.as_ref().is_some_and(|marks| marks.counts(Scope::Processes));
         let whole = if is_counted { of_folded(&folded) } else { Vec::new() };
+        let (stacks, scripts) = stacks.into_table();
         // A program may start thousands of processes: of an ended one nothing stays but its figures and their stacks.
         Ok(ExitedProcess {
             index,
@@ -356,7 +364,8 @@ impl TracedProcess {
             unfinished,
             blind: None,
             folded,
-            stacks: stacks.into_table(),
+            stacks,
+            scripts,
             modules,
             executable,
         })
@@ -373,8 +382,21 @@ impl TracedProcess {
                 header.verify_mismatches.load(Ordering::Relaxed),
                 value(&header.verify_judged),
                 value(&header.verify_judge_mismatches),
-            )
+            ) + &self.verified_scripts()
         })
+    }
+
+    /// The same for the stacks of scripts; nothing where there are none.
+    fn verified_scripts(&self) -> String {
+        let (scripts, (pairs, uneven)) = (&self.mapping.header().scripts, self.stacks.pairs());
+        match scripts.verify_stacks.load(Ordering::Relaxed) {
+            0 => String::new(),
+            stacks => format!(
+                "\nprocess {}: of {stacks} stacks of scripts {} differ from scratch; of {pairs} pairs {uneven} have other calls of the interpreter",
+                self.pid,
+                scripts.verify_mismatches.load(Ordering::Relaxed),
+            ),
+        }
     }
 
     /// The sentence for what the program wrote over, if it did.
@@ -397,6 +419,7 @@ impl TracedProcess {
         let pid = self.pid;
         let mut warnings = unseen::warnings(&self.mapping, pid);
         warnings.extend(self.damage());
+        warnings.extend(self.stacks.scripts().sentences(pid, &self.mapping));
         let cut = self.stacks.cut();
         if cut > 0 {
             warnings.push(format!(

@@ -50,7 +50,9 @@ fn add_locations(
         }
         let id = LocationId(profile.stacks.locations.len() as u32);
         profile.stacks.locations.push(Location { address, frames });
-        known.insert(address, id);
+        if address != Address::Unknown {
+            known.insert(address, id);
+        }
         id
     });
     locations.collect()

@@ -4,10 +4,14 @@
 //! stack, so nodes are numbered anew, parents before children, and read from shared memory once.
 
 use crate::mapping::Mapping;
+use crate::scripts::Scripts;
 use crate::stack_table::StackTable;
+use crate::weave::{entries, weave};
 use mallow_profile::{Aggregator, StackId};
 use mallow_trace::Stacks;
-use mallow_wire::shared::{NODE_ROOT, is_node_cut, node_parent, node_uncut};
+use mallow_wire::script::pair_script;
+use mallow_wire::shared::{NODE_ROOT, is_node_cut, is_node_exact, node_address, node_parent, node_uncut};
+use rustc_hash::FxHashMap;
 use std::sync::atomic::Ordering;
 
 /// In place of a number while a node's ancestors are followed.
@@ -23,7 +27,18 @@ pub(crate) struct StackNumbers {
     written: usize,
     /// Events whose stacks lack inner frames, because the recorder's table was full.
     cut: u64,
+    scripts: Scripts,
+    /// Nodes of woven stacks: our id by the caller's, [`NO_CALLER`] for none, and the key.
+    woven: FxHashMap<(u32, u64), u32>,
+    /// Pairs of a native stack and a script's, and those of them whose calls of the interpreter are not one for one.
+    pairs: u64,
+    pairs_uneven: u64,
 }
+
+/// In place of a caller's number.
+const NO_CALLER: u32 = u32::MAX;
+/// The longest chain of nodes that is followed: a damaged table could hold a circle.
+const CHAIN_MAX: usize = 1 << 17;
 
 impl StackNumbers {
     /// Our id for a recorder's node.
@@ -47,8 +62,60 @@ impl StackNumbers {
         self.cut
     }
 
+    /// A native stack and a script's, woven into one.
+    #[cold]
+    fn assign_pair(&mut self, node: u32, native: u32, script: u32, mapping: &Mapping) -> StackId {
+        self.scripts.read(mapping);
+        let (native, script) = (chain(native, mapping), chain(script, mapping));
+        let pc = |key: u64| node_address(key).wrapping_sub(u64::from(!is_node_exact(key)));
+        let interprets = |key: u64| self.scripts.interprets(pc(key));
+        let (calls, entered) = entries(&native, &script, interprets);
+        self.pairs += 1;
+        self.pairs_uneven += u64::from(calls != entered);
+        let woven = weave(&native, &script, interprets);
+        let mut caller = NO_CALLER;
+        for key in woven.into_iter().rev() {
+            let parent = (caller != NO_CALLER).then_some(caller);
+            let table = &mut self.table;
+            caller = *self.woven.entry((caller, key)).or_insert_with(|| table.push(parent, key));
+        }
+        if caller == NO_CALLER {
+            return Aggregator::NO_STACK;
+        }
+        self.number_as(node, caller);
+        StackId(caller)
+    }
+
+    fn number_as(&mut self, node: u32, number: u32) {
+        if self.numbers.len() <= node as usize {
+            self.numbers.resize((node as usize + 1).next_power_of_two(), 0);
+        }
+        self.numbers[node as usize] = number.wrapping_add(1);
+    }
+
+    /// The scripts of the process.
+    pub(crate) fn scripts(&self) -> &Scripts {
+        &self.scripts
+    }
+
+    /// Reads what is new of its scripts.
+    pub(crate) fn read_scripts(&mut self, mapping: &Mapping) {
+        self.scripts.read(mapping);
+    }
+
+    /// Pairs of stacks, and how many of them do not agree on the calls of the interpreter.
+    pub(crate) fn pairs(&self) -> (u64, u64) {
+        (self.pairs, self.pairs_uneven)
+    }
+
     #[cold]
     fn assign(&mut self, node: u32, mapping: &Mapping) -> StackId {
+        if let Some(entry) = mapping.node(node)
+            && let Some(script) = pair_script(entry.key.load(Ordering::Acquire))
+        {
+            let native = node_parent(entry.link.load(Ordering::Relaxed));
+            return self.assign_pair(node, native, script, mapping);
+        }
         // From the node outwards to the first that is known, then back.
         let mut chain = Vec::new();
         let mut at = node;
@@ -66,10 +133,7 @@ impl StackNumbers {
             if key == 0 {
                 break;
             }
-            if self.numbers.len() <= at as usize {
-                self.numbers.resize((at as usize + 1).next_power_of_two(), 0);
-            }
-            self.numbers[at as usize] = IN_CHAIN;
+            self.number_as(at, IN_CHAIN - 1);
             chain.push((at, key));
             at = node_parent(entry.link.load(Ordering::Relaxed));
         }
@@ -86,9 +150,9 @@ impl StackNumbers {
         &self.table
     }
 
-    /// All nodes, without what was needed to find them.
-    pub(crate) fn into_table(self) -> StackTable {
-        self.table.into_snapshot()
+    /// All nodes, without what was needed to find them, and what the scripts on them are.
+    pub(crate) fn into_table(self) -> (StackTable, Scripts) {
+        (self.table.into_snapshot(), self.scripts)
     }
 
     /// The nodes that are not in the trace yet.
@@ -99,6 +163,22 @@ impl StackNumbers {
         let first = std::mem::replace(&mut self.written, self.table.len());
         Some(Stacks { first: first as u32, nodes: self.table.nodes_from(first).collect() })
     }
+}
+
+/// The keys of a stack, innermost first.
+fn chain(mut node: u32, mapping: &Mapping) -> Vec<u64> {
+    let mut keys = Vec::new();
+    while node != NODE_ROOT
+        && keys.len() < CHAIN_MAX
+        && let Some(entry) = mapping.node(node)
+    {
+        match entry.key.load(Ordering::Acquire) {
+            0 => break,
+            key => keys.push(key),
+        }
+        node = node_parent(entry.link.load(Ordering::Relaxed));
+    }
+    keys
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use crate::module_map::ModuleMap;
 use mallow_base::Frame;
 use mallow_profile::{Address, Module, ModuleId};
 use mallow_trace::{MappedModule, SymbolKey, SymbolLocation, SymbolProcess, SymbolStrings, Symbols};
+use mallow_wire::shared::node_key;
 use rustc_hash::FxHashMap;
 
 /// Resolves the addresses of one module; one list of frames for each, innermost first.
@@ -46,6 +47,9 @@ struct Tables {
     named: Named,
     modules: FxHashMap<(String, Vec<u8>), u32>,
     locations: FxHashMap<(SymbolAddressKey, bool), u32>,
+    /// Lines of scripts, which need no look-up.
+    script_locations: FxHashMap<Frame, u32>,
+    scripts: Vec<(usize, Frame)>,
     /// Whether each location's address is exact.
     exact: Vec<bool>,
     strings: SymbolStrings,
@@ -66,6 +70,11 @@ impl Tables {
         let mut numbers = vec![None; process.modules.len()];
         let mut locations = vec![NO_LOCATION; all.len()];
         for (key, address) in &mut keys {
+            if let Some(frame) = process.scripts.frame(node_key(key.avma, key.exact, key.generation)) {
+                key.location = self.script_location(frame);
+                locations[*address as usize] = key.location;
+                continue;
+            }
             let module = map.at(key).map(|at| {
                 let module = &process.modules[at];
                 let number = *numbers[at].get_or_insert_with(|| self.module(module));
@@ -75,6 +84,21 @@ impl Tables {
             locations[*address as usize] = key.location;
         }
         (keys.into_iter().map(|(key, _)| key).collect(), locations)
+    }
+
+    /// The number of a script's line: one, however often its code was loaded, and in whichever process.
+    fn script_location(&mut self, frame: Frame) -> u32 {
+        let next = self.named.symbols.locations.len() as u32;
+        let number = *self.script_locations.entry(frame.clone()).or_insert(next);
+        if number == next {
+            self.named
+                .symbols
+                .locations
+                .push(SymbolLocation { address: Address::Unknown, frames: Vec::new() });
+            self.exact.push(true);
+            self.scripts.push((number as usize, frame));
+        }
+        number
     }
 
     /// The number of a place: an address in a module, or outside of all.
@@ -107,6 +131,9 @@ impl Tables {
 
     fn resolve(&mut self, resolve: Resolve<'_>) {
         self.named.frames.resize(self.named.symbols.locations.len(), Vec::new());
+        for (location, frame) in std::mem::take(&mut self.scripts) {
+            self.name(location, vec![frame]);
+        }
         let mut wanted: Vec<Vec<(usize, u64)>> = vec![Vec::new(); self.named.symbols.modules.len()];
         for (i, location) in self.named.symbols.locations.iter().enumerate() {
             if let Address::InModule { module, svma } = location.address {

@@ -1,0 +1,123 @@
+//! The line of an instruction, from the table that a piece of Python code carries.
+//!
+//! Three formats, each as CPython's own notes describe it (`Objects/lnotab_notes.txt`, `Objects/locations.md`): up to 3.9 pairs of steps in bytes and
+//! lines; in 3.10 pairs of which each is a range, with ranges that have no line; from 3.11 on entries of
+//! varying length. A table that ends early gives the lines that stand in front of the damage.
+
+/// The line of an instruction, which is given by its number (two bytes each); none where the table says that there is none, or nothing.
+pub(crate) fn line(version: u32, lines: &[u8], first_line: u32, instruction: u32) -> Option<u32> {
+    let first_line = i64::from(first_line);
+    let line = match version & 0xff {
+        ..=9 => steps(lines, first_line, instruction.saturating_mul(2)),
+        10 => ranges(lines, first_line, instruction.saturating_mul(2)),
+        _ => entries(lines, first_line, instruction),
+    };
+    line.and_then(|line| u32::try_from(line).ok()).filter(|line| *line > 0)
+}
+
+fn steps(lines: &[u8], first_line: i64, at: u32) -> Option<i64> {
+    let (mut line, mut begin) = (first_line, 0u32);
+    for step in lines.chunks_exact(2) {
+        begin += u32::from(step[0]);
+        if begin > at {
+            break;
+        }
+        line += i64::from(step[1] as i8);
+    }
+    Some(line)
+}
+
+fn ranges(lines: &[u8], first_line: i64, at: u32) -> Option<i64> {
+    const NO_LINE: i8 = -128;
+    let (mut line, mut end) = (first_line, 0u32);
+    for step in lines.chunks_exact(2) {
+        end += u32::from(step[0]);
+        let has_line = step[1] as i8 != NO_LINE;
+        if has_line {
+            line += i64::from(step[1] as i8);
+        }
+        if at < end {
+            return has_line.then_some(line);
+        }
+    }
+    None
+}
+
+fn entries(lines: &[u8], first_line: i64, at: u32) -> Option<i64> {
+    const NO_LINE: u8 = 15;
+    const LONG: u8 = 14;
+    const NO_COLUMNS: u8 = 13;
+    let (mut line, mut end) = (first_line, 0u32);
+    let mut bytes = lines.iter().copied().peekable();
+    while let Some(head) = bytes.next() {
+        end += u32::from(head & 7) + 1;
+        let code = head >> 3 & 15;
+        let mut has_line = true;
+        match code {
+            NO_LINE => has_line = false,
+            LONG | NO_COLUMNS => line += signed(&mut bytes)?,
+            10..=12 => line += i64::from(code - 10),
+            _ => {}
+        }
+        if at < end {
+            return has_line.then_some(line);
+        }
+        // What follows the head's first number is columns; only heads have the high bit.
+        while bytes.next_if(|byte| byte & 0x80 == 0).is_some() {}
+    }
+    None
+}
+
+/// Six bits a byte, the lowest first; bit 6 says that more follow. The lowest bit is the sign.
+fn signed(bytes: &mut impl Iterator<Item = u8>) -> Option<i64> {
+    let (mut value, mut shift) = (0i64, 0);
+    loop {
+        let byte = bytes.next()?;
+        value |= i64::from(byte & 63) << shift;
+        if byte & 64 == 0 {
+            return Some(if value & 1 != 0 { -(value >> 1) } else { value >> 1 });
+        }
+        shift += 6;
+        (shift < 60).then_some(())?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What each interpreter says of `def f(a):\n    b = (\n        a)\n    return [b,\n        a]`, and the table that it made.
+    #[test]
+    fn lines_are_those_that_the_interpreter_gives() {
+        let of = |minor: u32, table: &[u8], count: u32| {
+            (0..count).map(|at| line(3 << 8 | minor, table, 1, at)).collect::<Vec<_>>()
+        };
+        let lines = [1, 3, 2, 4, 5, 4, 4].map(Some);
+        for minor in [8, 9] {
+            assert_eq!(of(minor, &[0, 2, 2, 255, 2, 2, 2, 1, 2, 255], 6), lines[1..]);
+        }
+        assert_eq!(of(10, &[2, 2, 2, 255, 2, 2, 2, 1, 4, 255], 7), [&lines[1..], &[None]].concat());
+        let table =
+            [128, 0, 224, 8, 9, 240, 3, 0, 5, 6, 224, 12, 13, 216, 8, 9, 240, 3, 1, 12, 11, 240, 0, 1, 5, 11];
+        for minor in [11, 12, 13] {
+            assert_eq!(of(minor, &table, 7), lines);
+        }
+    }
+
+    #[test]
+    fn instructions_without_a_line_have_none() {
+        assert_eq!(line(3 << 8 | 10, &[2, 2, 2, 0x80, 2, 1], 1, 1), None);
+        assert_eq!(line(3 << 8 | 10, &[2, 2, 2, 0x80, 2, 1], 1, 2), Some(4));
+        let table = [0x80 | 13 << 3, 6, 0x80 | 15 << 3 | 1, 0x80 | 13 << 3, 1];
+        let lines = [0, 1, 2, 3].map(|at| line(3 << 8 | 12, &table, 1, at));
+        assert_eq!(lines, [Some(4), None, None, Some(4)]);
+    }
+
+    #[test]
+    fn damaged_tables_end_quietly() {
+        assert_eq!(line(3 << 8 | 11, &[0x80 | 14 << 3, 0x40], 1, 5), None);
+        assert_eq!(line(3 << 8 | 9, &[1], 7, 0), Some(7));
+        assert_eq!(line(3 << 8 | 10, &[], 7, 0), None);
+        assert_eq!(line(3 << 8 | 12, &[0xff; 40], 7, 39), None);
+    }
+}

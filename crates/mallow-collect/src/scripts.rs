@@ -1,0 +1,95 @@
+//! The scripts of a process: its runtimes, and what the pieces of their code are.
+
+use crate::code_lines;
+use crate::mapping::{Code, Logged, Mapping};
+use mallow_base::{Frame, Language};
+use mallow_wire::script::{
+    READ, RUNTIME_CPYTHON, UNREAD_FREE_THREADED, UNREAD_LAYOUT, UNREAD_SYMBOLS, script_frame,
+};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// What a process's log of code says, as far as it was read.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Scripts {
+    offset: usize,
+    /// The code of the functions that interpret.
+    interpreters: Vec<[u64; 2]>,
+    /// Runtimes whose frames are not read: which, its version, and why.
+    unread: Vec<(u16, u32, u32)>,
+    codes: FxHashMap<u32, Arc<Code>>,
+}
+
+impl Scripts {
+    /// Reads what is new.
+    pub(crate) fn read(&mut self, mapping: &Mapping) {
+        while let Some((logged, next)) = mapping.code(self.offset) {
+            match logged {
+                Logged::Runtime { unread: READ, interpreter, .. } => self.interpreters.extend(interpreter),
+                Logged::Runtime { runtime, version, unread, .. } => {
+                    self.unread.push((runtime, version, unread));
+                }
+                Logged::Code { number, code } => _ = self.codes.insert(number, Arc::new(code)),
+                Logged::Other => {}
+            }
+            self.offset = next;
+        }
+    }
+
+    /// Whether an address lies in a function that interprets.
+    pub(crate) fn interprets(&self, pc: u64) -> bool {
+        self.interpreters.iter().any(|[start, end]| (*start..*end).contains(&pc))
+    }
+
+    /// The frame of a script's node; none for another one.
+    pub(crate) fn frame(&self, key: u64) -> Option<Frame> {
+        let at = script_frame(key)?;
+        let Some(code) = self.codes.get(&at.code) else {
+            let function = format!("[code {} of a script, which was not read]", at.code);
+            return Some(Frame { function, language: Language::Python, ..Frame::default() });
+        };
+        let line = code_lines::line(code.version, &code.lines, code.first_line, at.place);
+        Some(Frame {
+            function: code.name.clone(),
+            file: Some(code.file.clone()),
+            line: Some(line.unwrap_or(code.first_line)).filter(|line| *line > 0),
+            language: Language::Python,
+            ..Frame::default()
+        })
+    }
+
+    /// Why the scripts' frames of a process are not on its stacks, if they are not.
+    pub(crate) fn sentences(&self, pid: u32, mapping: &Mapping) -> Vec<String> {
+        use std::sync::atomic::Ordering::Relaxed;
+        let scripts = &mapping.header().scripts;
+        let mut sentences: Vec<String> =
+            self.unread.iter().map(|runtime| unread_sentence(pid, *runtime)).collect();
+        let (deep, codes) = (scripts.events_too_deep.load(Relaxed), scripts.codes_unread.load(Relaxed));
+        if deep > 0 {
+            sentences.push(format!(
+                "process {pid}: its script was deeper than 16,384 calls, where stacks have no lines of it (events: {deep})"
+            ));
+        }
+        if codes > 0 {
+            sentences.push(format!(
+                "process {pid}: code of its script could not be read, so frames of it are missing (times: {codes})"
+            ));
+        }
+        sentences
+    }
+}
+
+fn unread_sentence(pid: u32, (runtime, version, why): (u16, u32, u32)) -> String {
+    let name = if runtime == RUNTIME_CPYTHON { "Python" } else { "its runtime" };
+    let version = match version {
+        0 => String::from(" (older than 3.8)"),
+        version => format!(" {}.{}", version >> 8, version & 0xff),
+    };
+    let why = match why {
+        UNREAD_FREE_THREADED => "builds without the lock are not read yet",
+        UNREAD_SYMBOLS => "its build hides what has to be asked",
+        UNREAD_LAYOUT => "its build keeps its frames elsewhere than releases do",
+        _ => "where this version keeps its frames is not known",
+    };
+    format!("process {pid}: {name}{version}: stacks have no lines of the script, because {why}")
+}

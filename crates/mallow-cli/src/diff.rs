@@ -23,7 +23,10 @@ pub(crate) fn run(request: &Diff) -> Result<u8, Failure> {
     let before = AnyFile::open(&request.before, request.attribution)?;
     let after = AnyFile::open(&request.after, request.attribution)?;
     match (before, after) {
-        (AnyFile::Heap(before), AnyFile::Heap(after)) => {
+        (AnyFile::Heap(mut before), AnyFile::Heap(mut after)) => {
+            for side in [&mut before, &mut after] {
+                request.scripts.keep_in(&mut side.profile.stacks);
+            }
             warn([(&before.path, &before.warnings), (&after.path, &after.warnings)]);
             warn_of_rules(&before, &after);
             compare(request, [before.side(), after.side()], request.options.shown)

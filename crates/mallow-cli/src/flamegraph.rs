@@ -40,7 +40,10 @@ pub(crate) fn run(request: &Flamegraph) -> Result<u8, Failure> {
     let (mut heaps, mut cpus) = (Vec::new(), Vec::new());
     for file in files {
         match file {
-            AnyFile::Heap(file) => heaps.push(file),
+            AnyFile::Heap(mut file) => {
+                request.scripts.keep_in(&mut file.profile.stacks);
+                heaps.push(file);
+            }
             AnyFile::Cpu(file) => cpus.push(file),
         }
     }

@@ -5,7 +5,7 @@ use crate::{exit_code, output, preload};
 use mallow_collect::{Output, RecordOptions};
 use mallow_launch::SpawnOptions;
 use mallow_query::{Failure, Names};
-use mallow_view::Summary;
+use mallow_view::{ScriptFrames, Summary};
 use std::path::PathBuf;
 
 /// Has all names looked up when the command has ended: how many of them are found before is a matter of time, which whoever counts
@@ -46,6 +46,7 @@ pub(crate) fn run(record: Record) -> Result<u8, Failure> {
         names.complete(&mut profile.stacks);
         output::warn(names.warnings());
     }
+    ScriptFrames::Folded.keep_in(&mut profile.stacks);
     let shown = outcome.trace.strip_prefix(".").unwrap_or(&outcome.trace).display().to_string();
     let style = crate::terminal::style(&std::io::stderr());
     output::tell(&mallow_text::summary::summary(&Summary::of(&profile), &outcome.blind, &shown, style));

@@ -9,7 +9,7 @@ use crate::args::{
 pub(crate) use crate::check::request::Check;
 pub(crate) use crate::diff::request::Diff;
 use mallow_formats::export::ExportFormat;
-use mallow_view::{Filter, FrameVisibility};
+use mallow_view::{Filter, FrameVisibility, ScriptFrames};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -83,6 +83,8 @@ pub(crate) struct Flamegraph {
     /// None for stdout.
     pub(crate) output: Option<NewFile>,
     pub(crate) shown: FrameVisibility,
+    /// Whether lines of scripts are drawn, and the interpreter around them.
+    pub(crate) scripts: ScriptFrames,
     pub(crate) filter: Filter,
 }
 
@@ -141,6 +143,7 @@ impl From<LowStat> for Stat {
 
 impl From<LowFlamegraph> for Flamegraph {
     fn from(low: LowFlamegraph) -> Self {
+        let scripts = (&low.filter.frames).into();
         let (shown, filter) = low.filter.into();
         let svg = FlamegraphForm::Svg { icicle: low.icicle, title: low.title };
         Flamegraph {
@@ -150,6 +153,7 @@ impl From<LowFlamegraph> for Flamegraph {
             form: if low.folded { FlamegraphForm::Folded } else { svg },
             output: file_or_stdout(low.output, low.force),
             shown,
+            scripts,
             filter,
         }
     }

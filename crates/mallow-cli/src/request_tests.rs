@@ -156,6 +156,7 @@ fn a_flame_graph_takes_one_or_two_files() {
         form: FlamegraphForm::Svg { icicle: false, title: None },
         output: None,
         shown: FrameVisibility::WithoutPlumbing,
+        scripts: ScriptFrames::Folded,
         filter: Filter::default(),
     };
     assert_eq!(plain, expected);
@@ -168,6 +169,7 @@ fn a_flame_graph_takes_one_or_two_files() {
         form: FlamegraphForm::Svg { icicle: true, title: Some("T".into()) },
         output: Some(NewFile { path: "o.svg".into(), force: true }),
         shown: FrameVisibility::All,
+        scripts: ScriptFrames::All,
         filter: Filter { function: Some("f".into()), module: Some("m".into()) },
     };
     assert_eq!(full, expected);

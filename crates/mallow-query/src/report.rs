@@ -8,7 +8,8 @@ use crate::suppressions::{SuppressionRequest, apply};
 use mallow_profile::ReallocAttribution;
 use mallow_view::leaks::Leaks;
 use mallow_view::{
-    AppliedSuppressions, EventReport, FrameVisibility, Measure, ReportOptions, SiteOptions, SortKey, Subject,
+    AppliedSuppressions, EventReport, FrameVisibility, Measure, ReportOptions, ScriptFrames, SiteOptions,
+    SortKey, Subject,
 };
 use std::path::PathBuf;
 
@@ -23,6 +24,8 @@ pub struct ReportRequest {
     pub detail: Detail,
     /// Which leaks are known.
     pub suppressions: SuppressionRequest,
+    /// Whether lines of scripts are shown, and the interpreter around them.
+    pub scripts: ScriptFrames,
     /// Which part is shown.
     pub options: ReportOptions,
     /// What only events tell.
@@ -57,6 +60,7 @@ impl<'a> Report<'a> {
     /// A file cannot be read.
     pub fn of(request: &'a ReportRequest, mut document: ProfileFile) -> Result<Report<'a>, Failure> {
         let suppressions = apply(&mut document.profile, &request.suppressions, &mut document.warnings)?;
+        request.scripts.keep_in(&mut document.profile.stacks);
         let mut report = Report { request, document, suppressions, leaks: None };
         if report.has_verdicts() {
             report.leaks = leaks(&report.document, report.sites())?;

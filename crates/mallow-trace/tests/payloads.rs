@@ -1,5 +1,6 @@
 //! Payloads come back as they went in; cut or damaged ones are errors and never panics.
 
+use mallow_base::Language;
 use mallow_profile::{
     Address, Availability, Exit, LiveSample, Module, ModuleId, Recording, Sample, SiteSummary, SiteTotals,
     StackId, Summary, ThreadSummary, TimeUnit, Totals,
@@ -199,8 +200,15 @@ fn a_processs_chunks_come_back() {
 
 #[test]
 fn symbols_come_back_and_indices_beyond_their_tables_are_errors() {
-    let frame =
-        SymbolFrame { function: 0, file: Some(1), line: Some(u32::MAX), module: Some(2), inlined: true };
+    let frame = SymbolFrame {
+        function: 0,
+        file: Some(1),
+        line: Some(u32::MAX),
+        module: Some(2),
+        inlined: true,
+        ..SymbolFrame::default()
+    };
+    let of_script = SymbolFrame { module: None, inlined: false, language: Language::Python, ..frame };
     let symbols = Symbols {
         strings: vec!["main".into(), "a.c".into(), "/bin/a".into()],
         modules: vec![Module { path: "/bin/a".into(), build_id: vec![7] }],
@@ -209,7 +217,7 @@ fn symbols_come_back_and_indices_beyond_their_tables_are_errors() {
                 address: Address::InModule { module: ModuleId(0), svma: 0x1234 },
                 frames: vec![frame, SymbolFrame::default()],
             },
-            SymbolLocation { address: Address::Anonymous { avma: 0x7000 }, frames: vec![frame] },
+            SymbolLocation { address: Address::Unknown, frames: vec![of_script] },
         ],
         processes: vec![SymbolProcess {
             process: 0,
@@ -219,7 +227,12 @@ fn symbols_come_back_and_indices_beyond_their_tables_are_errors() {
             ],
         }],
     };
-    assert_round_trip!(Symbols, symbols.clone());
+    let mut whole = Vec::new();
+    symbols.encode(&mut whole);
+    assert_eq!(Symbols::decode(&whole), Ok(symbols.clone()));
+    for end in (0..whole.len()).filter(|end| *end != whole.len() - 3) {
+        assert!(Symbols::decode(&whole[..end]).is_err(), "cut to {end} bytes");
+    }
     let broken: [fn(&mut Symbols); 4] = [
         |symbols| symbols.processes[0].keys[1].location = 2,
         |symbols| symbols.locations[0].frames[0].function = 3,
@@ -232,4 +245,14 @@ fn symbols_come_back_and_indices_beyond_their_tables_are_errors() {
         symbols.encode(&mut payload);
         assert!(Symbols::decode(&payload).is_err(), "broken index {i}");
     }
+    // The first traces end in front of the languages, of which there is one here, of location 1.
+    let mut payload = whole;
+    assert_eq!(payload[payload.len() - 3..], [1, 1, 1]);
+    let first = Symbols::decode(&payload[..payload.len() - 3]).unwrap();
+    assert_eq!(first.locations[1].frames[0].language, Language::Native);
+    *payload.last_mut().unwrap() = 99;
+    assert_eq!(Symbols::decode(&payload).unwrap(), first, "the language of a later version");
+    let last = payload.len() - 2;
+    payload[last] = 2;
+    assert!(Symbols::decode(&payload).is_err(), "a location that is not there");
 }

@@ -38,8 +38,14 @@ fn stack_nodes() -> Stacks {
 }
 
 fn symbols() -> Symbols {
-    let frame =
-        |function, line| SymbolFrame { function, file: Some(3), line, module: Some(4), inlined: false };
+    let frame = |function, line| SymbolFrame {
+        function,
+        file: Some(3),
+        line,
+        module: Some(4),
+        inlined: false,
+        ..SymbolFrame::default()
+    };
     let location = |svma, function, line| SymbolLocation {
         address: Address::InModule { module: ModuleId(0), svma },
         frames: vec![frame(function, line)],

@@ -6,7 +6,7 @@ mod verdict;
 
 pub use verdict::{outcome, weight};
 
-use crate::{FrameVisibility, is_own, lines, plumbing};
+use crate::{FrameVisibility, is_own, lines, plumbing, without_interpreter};
 use mallow_base::Frame;
 use mallow_gate::measurement::{Metric, Metrics, Run, judged_run};
 use mallow_gate::result::{CheckResult, Conclusion, Outcome, Position, Spread, TestResult};
@@ -69,9 +69,11 @@ pub fn site_metrics(test: &TestResult) -> Vec<Metric> {
 /// The frames of a stack that people want to see, innermost first. The loop that runs a region stands in every stack of a
 /// test and is left out, as long as another frame remains. `plumbing` are globs of the project's own.
 pub fn visible<'a>(frames: &'a [Frame], plumbing: &[String]) -> Vec<&'a Frame> {
-    let kept = frames.iter().skip(plumbing::leading(frames, plumbing));
-    let shown: Vec<&Frame> =
-        lines(kept, FrameVisibility::WithoutPlumbing).into_iter().map(|line| line.frame).collect();
+    let kept = without_interpreter(frames.iter().skip(plumbing::leading(frames, plumbing)));
+    let shown: Vec<&Frame> = lines(kept.into_iter(), FrameVisibility::WithoutPlumbing)
+        .into_iter()
+        .map(|line| line.frame)
+        .collect();
     let without_loop: Vec<&Frame> = shown.iter().copied().filter(|frame| !is_marker(frame)).collect();
     if without_loop.is_empty() { shown } else { without_loop }
 }
@@ -155,7 +157,9 @@ pub fn changes(test: &TestResult, metric: Metric, max_rows: usize) -> Changes<'_
 /// plumbing is its caller's doing.
 fn blamed(visible: &[&Frame], of: Option<&Frame>, plumbing: &[String]) -> usize {
     let Some(of) = of else { return visible.iter().position(|frame| is_own(frame)).unwrap_or(0) };
-    let at = visible.iter().position(|frame| std::ptr::eq(*frame, of)).unwrap_or(0);
+    // Frames of one stack lie behind one another: where this one is not visible, the next one outwards stands for it.
+    let at =
+        visible.iter().position(|frame| std::ptr::from_ref(*frame) >= std::ptr::from_ref(of)).unwrap_or(0);
     let outwards = visible.iter().skip(at);
     let passed = outwards.take_while(|frame| plumbing::is_leaf(frame, plumbing)).count();
     if at + passed < visible.len() { at + passed } else { at }

@@ -62,7 +62,7 @@ mod tests {
             file: Some(file.into()).filter(|file: &String| !file.is_empty()),
             line: Some(1),
             module: Some(module.into()),
-            inlined: false,
+            ..Frame::default()
         }
     }
 

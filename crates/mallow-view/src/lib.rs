@@ -21,6 +21,7 @@
 //! - [`timeline`], [`window`], [`histogram`], [`threads`], [`chains`], [`short_lived`], [`leaks`]: what single events tell.
 //! - [`allocator_rows`]: what an allocator says of itself, in plain words.
 //! - [`Spread`]: a metric over several runs.
+//! - [`ScriptFrames`]: a script's lines, with or without the interpreter that runs them.
 //! - [`short_name`] and [`place`]: how a frame is written; [`cut()`]: which frames of a long stack.
 
 mod allocator;
@@ -46,6 +47,7 @@ mod places;
 pub mod plumbing;
 mod points;
 mod report;
+mod script_frames;
 pub mod short_lived;
 mod shown;
 mod sites;
@@ -75,6 +77,7 @@ pub use own_frames::is_own;
 pub use places::PlaceRow;
 pub use points::{Point, SortKey, rate_units};
 pub use report::{Layout, Origin, ReportOptions, Subject, TreeLayout};
+pub use script_frames::{ScriptFrames, without_interpreter};
 pub use shown::FrameVisibility;
 pub use sites::{Filter, SiteRow, Sites};
 pub use spread::{Metric, MetricRow, Run, Spread, metric_rows};

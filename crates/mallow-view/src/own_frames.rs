@@ -5,7 +5,7 @@
 use mallow_base::Frame;
 
 /// Folders in which sources of others lie.
-const OTHERS: [&str; 12] = [
+const OTHERS: [&str; 13] = [
     "/rustc/",
     "/library/std/src/",
     "/library/core/src/",
@@ -18,6 +18,7 @@ const OTHERS: [&str; 12] = [
     "/site-packages/",
     "/dist-packages/",
     "/node_modules/",
+    "/lib/python3",
 ];
 
 /// Beginnings of executables' names that run programs of others.
@@ -26,8 +27,11 @@ const INTERPRETERS: [&str; 5] = ["python", "ruby", "node", "perl", "php"];
 /// Whether a frame is of the project: in its executable, with a source that is no library's, and no start of a program.
 pub fn is_own(frame: &Frame) -> bool {
     // Valgrind writes `library/alloc/src/alloc.rs`.
-    let is_of_others =
-        |file: &String| file.starts_with("library/") || OTHERS.iter().any(|folder| file.contains(folder));
+    let is_of_others = |file: &String| {
+        file.starts_with("library/")
+            || file.starts_with("<frozen ")
+            || OTHERS.iter().any(|folder| file.contains(folder))
+    };
     let module = frame.module.as_deref().unwrap_or_default();
     let module = module.rsplit('/').next().unwrap_or(module);
     let is_library = module.ends_with(".so") || module.contains(".so.");

@@ -1,7 +1,7 @@
 //! Which sites are looked at, and which frames of their stacks: the same flags in every command that shows stacks.
 
 use clap::Args;
-use mallow_view::{Filter, FrameVisibility};
+use mallow_view::{Filter, FrameVisibility, ScriptFrames};
 
 /// Which frames of a stack are shown.
 #[derive(Debug, Args)]
@@ -9,6 +9,9 @@ pub(crate) struct LowFrames {
     /// Show allocator plumbing, the runtime's start and deep stacks too, and whole names
     #[arg(long)]
     pub(crate) all_frames: bool,
+    /// Leave the lines of scripts out: native stacks, with the interpreter's own functions
+    #[arg(long)]
+    pub(crate) native: bool,
     /// Take functions whose name matches PATTERN for plumbing too; * is any text, and it may be given several times
     #[arg(long, value_name = "PATTERN", conflicts_with = "all_frames")]
     pub(crate) plumbing: Vec<String>,
@@ -25,6 +28,16 @@ pub(crate) struct LowFilter {
     /// Only sites with TEXT in the path of an executable or library on their stack
     #[arg(long, value_name = "TEXT")]
     pub(crate) module: Option<String>,
+}
+
+impl From<&LowFrames> for ScriptFrames {
+    fn from(low: &LowFrames) -> Self {
+        match (low.native, low.all_frames) {
+            (true, _) => ScriptFrames::LeftOut,
+            (false, true) => ScriptFrames::All,
+            (false, false) => ScriptFrames::Folded,
+        }
+    }
 }
 
 impl From<LowFrames> for FrameVisibility {

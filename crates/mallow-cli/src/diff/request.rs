@@ -2,8 +2,8 @@
 
 use crate::args::{AnyLimit, AnyMeasure, Compat, LowDiff};
 use mallow_profile::ReallocAttribution;
-use mallow_view::Measure;
 use mallow_view::diff::DiffOptions;
+use mallow_view::{Measure, ScriptFrames};
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 
@@ -15,6 +15,8 @@ pub(crate) struct Diff {
     pub(crate) attribution: ReallocAttribution,
     /// None for the first that both files know.
     pub(crate) by: Option<AnyMeasure>,
+    /// Whether lines of scripts are compared, and the interpreter around them.
+    pub(crate) scripts: ScriptFrames,
     /// What to compare, but for the measure.
     pub(crate) options: DiffOptions,
     pub(crate) per: NonZeroU64,
@@ -45,6 +47,7 @@ impl From<LowDiff> for Diff {
             after: low.after,
             attribution: low.realloc,
             by: low.by,
+            scripts: (&low.frames).into(),
             options: DiffOptions {
                 by: Measure::Allocations,
                 shown: low.frames.into(),

@@ -2,7 +2,9 @@
 
 use crate::args::{AnySort, LowEvents, LowReport};
 use mallow_query::{CpuWindow, Detail, EventOptions, ReportRequest, SuppressionRequest};
-use mallow_view::{CpuLayout, Filter, FrameVisibility, Layout, Measure, ReportOptions, SortKey, TreeLayout};
+use mallow_view::{
+    CpuLayout, Filter, FrameVisibility, Layout, Measure, ReportOptions, ScriptFrames, SortKey, TreeLayout,
+};
 
 /// The part of the whole tree below which its branches are folded: 1 %.
 const THRESHOLD_PPM: u32 = 10_000;
@@ -42,6 +44,11 @@ impl From<LowReport> for ReportCommand {
         let (cpu, only_cpu) = (cpu_request(&low), only_cpu(&low));
         let detail = if low.json { Detail::Document } else { Detail::Page };
         let layout = layout(&low, detail);
+        // A document has whole stacks; whoever reads it can tell the interpreter's frames.
+        let scripts = match (&low.filter.frames).into() {
+            ScriptFrames::Folded if detail == Detail::Document => ScriptFrames::All,
+            scripts => scripts,
+        };
         let (shown, filter) = low.filter.into();
         let options = ReportOptions {
             layout,
@@ -53,7 +60,8 @@ impl From<LowReport> for ReportCommand {
         let suppressions =
             SuppressionRequest { files: low.suppressions, embedded: !low.no_embedded_suppressions };
         let (attribution, events) = (low.realloc, low.events.into());
-        let heap = ReportRequest { file: low.file, attribution, detail, suppressions, options, events };
+        let heap =
+            ReportRequest { file: low.file, attribution, detail, suppressions, scripts, options, events };
         ReportCommand { heap, cpu, only_cpu }
     }
 }
@@ -198,6 +206,7 @@ mod tests {
             attribution: ReallocAttribution::OwnSite,
             detail: Detail::Page,
             suppressions,
+            scripts: ScriptFrames::Folded,
             options,
             events: EventOptions::default(),
         };
@@ -217,6 +226,19 @@ mod tests {
         assert_eq!(report.options.filter, Filter { function: Some("a".into()), module: Some("b".into()) });
         let suppressions = SuppressionRequest { files: vec!["x".into(), "y".into()], embedded: false };
         assert_eq!(report.suppressions, suppressions);
+        assert_eq!(report.scripts, ScriptFrames::All);
+    }
+
+    #[test]
+    fn documents_have_whole_stacks_unless_lines_of_scripts_are_not_wanted() {
+        for (line, scripts) in [
+            ("", ScriptFrames::Folded),
+            ("--json", ScriptFrames::All),
+            ("--native --json", ScriptFrames::LeftOut),
+            ("--native --all-frames", ScriptFrames::LeftOut),
+        ] {
+            assert_eq!(report(line).scripts, scripts, "{line}");
+        }
     }
 
     #[test]

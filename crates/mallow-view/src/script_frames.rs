@@ -1,0 +1,197 @@
+//! A script's frames and those of the interpreter that runs it: which of them are to be seen.
+//!
+//! Where a stack has a line of a script, what the interpreter does for it (its calls of itself, its objects, its start) is plumbing, inside of
+//! the line and between two of them; code of other libraries is not. So are the calls of Python's import, which the interpreter leaves
+//! out of its own stack traces. A stack without a script stays as it is.
+
+use mallow_base::{Frame, Language};
+use mallow_stacks::{Location, Stacks};
+
+/// Which of the two are to be seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ScriptFrames {
+    /// The script's, without the interpreter's around them.
+    #[default]
+    Folded,
+    /// Both.
+    All,
+    /// The interpreter's alone: native stacks.
+    LeftOut,
+}
+
+/// Functions of the interpreter, wherever they lie: a program may have it built in.
+const INTERPRETER: [&str; 6] =
+    ["_PyEval_", "PyEval_", "_PyObject_", "PyObject_", "_PyFunction_Vectorcall", "PyRun_"];
+
+/// Files of Python's import, whose calls stand between a module and the line that imports it.
+const IMPORT: &str = "<frozen importlib._bootstrap";
+
+/// Whether a frame is a script's, and not of what carries a module into it.
+fn is_of_script(frame: &Frame) -> bool {
+    frame.is_script() && !is_import(frame)
+}
+
+fn is_import(frame: &Frame) -> bool {
+    frame.is_script() && frame.file.as_ref().is_some_and(|file| file.starts_with(IMPORT))
+}
+
+/// Whether a frame is of a language's interpreter.
+fn is_interpreter(frame: &Frame) -> bool {
+    let module = frame.module.as_deref().unwrap_or_default();
+    let module = module.rsplit('/').next().unwrap_or(module);
+    let is_its_module = module.starts_with("python") || module.starts_with("libpython");
+    let is_native = frame.language == Language::Native;
+    is_import(frame)
+        || is_native && (is_its_module || INTERPRETER.iter().any(|name| frame.function.starts_with(name)))
+}
+
+impl ScriptFrames {
+    /// Takes the others out of all stacks. A stack that begins with one of them becomes that of its caller, under its own number.
+    pub fn keep_in(self, stacks: &mut Stacks) {
+        let is = |test: fn(&Frame) -> bool| {
+            move |location: &Location| location.frames.iter().all(test) && !location.frames.is_empty()
+        };
+        let all = |test: fn(&Frame) -> bool| stacks.locations.iter().map(is(test)).collect::<Vec<bool>>();
+        let script = all(Frame::is_script);
+        if self == ScriptFrames::All || !script.contains(&true) {
+            return;
+        }
+        let interpreter = all(is_interpreter);
+        let of_script = all(is_of_script);
+        // For each node: whether it or a caller of it is a script's.
+        let mut has_script = vec![false; stacks.nodes.len()];
+        for at in 0..stacks.nodes.len() {
+            let node = stacks.nodes[at];
+            let parent = node.parent.map(|parent| parent.0 as usize);
+            let location = node.location.0 as usize;
+            let below_script = parent.is_some_and(|parent| has_script[parent]);
+            has_script[at] = below_script || of_script[location];
+            let is_hidden = match self {
+                ScriptFrames::LeftOut => script[location],
+                _ => below_script && interpreter[location],
+            };
+            match parent {
+                Some(parent) if is_hidden => stacks.nodes[at] = stacks.nodes[parent],
+                // What started the interpreter, up to the program that it is built into.
+                Some(_) if self == ScriptFrames::Folded && of_script[location] && !below_script => {
+                    let mut outside = node.parent;
+                    while let Some(id) =
+                        outside.filter(|id| interpreter[stacks.node(*id).location.0 as usize])
+                    {
+                        outside = stacks.node(id).parent;
+                    }
+                    stacks.nodes[at].parent = outside;
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// The frames of a stack, innermost first, without the interpreter's around those of a script.
+pub fn without_interpreter<'a>(frames: impl Iterator<Item = &'a Frame>) -> Vec<&'a Frame> {
+    let mut frames: Vec<&Frame> = frames.collect();
+    let Some(outermost) = frames.iter().rposition(|frame| is_of_script(frame)) else { return frames };
+    let start = frames[outermost + 1..].iter().take_while(|frame| is_interpreter(frame)).count();
+    let end = outermost + 1 + start;
+    let mut at = 0;
+    frames.retain(|frame| {
+        at += 1;
+        at > end || !is_interpreter(frame)
+    });
+    frames
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mallow_stacks::{Address, StackId, StacksBuilder};
+
+    fn frame(name: &str) -> Frame {
+        let (function, place) = name.split_once('@').unwrap_or((name, ""));
+        let is_script = place.ends_with(".py");
+        Frame {
+            function: function.to_owned(),
+            file: is_script.then(|| place.to_owned()),
+            module: (!is_script && !place.is_empty()).then(|| place.to_owned()),
+            language: if is_script { Language::Python } else { Language::Native },
+            ..Frame::default()
+        }
+    }
+
+    /// Stacks, each outermost first with blanks between frames, as they are seen, innermost first.
+    fn seen(scripts: ScriptFrames, given: &[&str]) -> Vec<String> {
+        let mut builder = StacksBuilder::default();
+        let ids: Vec<Option<StackId>> = given
+            .iter()
+            .map(|stack| {
+                let frames = stack.split(' ').map(|name| vec![frame(name)]);
+                let locations: Vec<_> =
+                    frames.map(|frames| builder.location(Address::Unknown, frames)).collect();
+                builder.stack(locations)
+            })
+            .collect();
+        let mut stacks = builder.finish();
+        let whole = |stacks: &Stacks, id| stacks.frames(id).cloned().collect::<Vec<Frame>>();
+        let lists: Vec<Vec<Frame>> = ids.iter().map(|id| whole(&stacks, *id)).collect();
+        scripts.keep_in(&mut stacks);
+        let names = |frames: &[Frame]| {
+            frames.iter().map(|frame| frame.function.as_str()).collect::<Vec<&str>>().join(" ")
+        };
+        let seen: Vec<String> = ids.iter().map(|id| names(&whole(&stacks, *id))).collect();
+        if scripts == ScriptFrames::Folded {
+            for (list, seen) in lists.iter().zip(&seen) {
+                let frames: Vec<Frame> = without_interpreter(list.iter()).into_iter().cloned().collect();
+                assert_eq!(&names(&frames), seen);
+            }
+        }
+        seen
+    }
+
+    const PYTHON: &str = "_start@/usr/bin/python3.11 Py_Main@/usr/bin/python3.11";
+
+    #[test]
+    fn the_interpreter_is_plumbing_around_a_script_and_nowhere_else() {
+        let run = format!("{PYTHON} _PyEval_EvalFrameDefault@/usr/bin/python3.11");
+        let given = [
+            format!("{run} main@app.py PyUnicode_New@/usr/bin/python3.11"),
+            format!(
+                "{run} main@app.py call@/usr/bin/python3.11 array_new@/lib/numpy.so PyObject_Call@x f@app.py strdup@/lib/libc.so.6"
+            ),
+            format!("{run} main@app.py"),
+            format!("{PYTHON} init@/usr/bin/python3.11"),
+            format!(
+                "main@/bin/app run@/bin/app PyRun_String@/lib/libpython3.11.so.1.0 work@job.py g@/usr/lib/libpython3.11.so.1.0"
+            ),
+        ];
+        let given: Vec<&str> = given.iter().map(String::as_str).collect();
+        let folded = ["main", "strdup f array_new main", "main", "init Py_Main _start", "work run main"];
+        assert_eq!(seen(ScriptFrames::Folded, &given), folded);
+        let native = seen(ScriptFrames::LeftOut, &given);
+        assert_eq!(native[0], "PyUnicode_New _PyEval_EvalFrameDefault Py_Main _start");
+        assert_eq!(native[2], "_PyEval_EvalFrameDefault Py_Main _start");
+        assert_eq!(seen(ScriptFrames::All, &given)[4], "g work PyRun_String run main");
+    }
+
+    #[test]
+    fn the_calls_of_an_import_are_plumbing_between_two_lines() {
+        let import =
+            |name: &str| Frame { file: Some(format!("{IMPORT}>")), ..frame(&format!("{name}@x.py")) };
+        let frames = [frame("body@b.py"), import("exec"), import("find"), frame("main@a.py")];
+        let seen = |frames: &[Frame]| {
+            let seen = without_interpreter(frames.iter());
+            seen.iter().map(|frame| frame.function.clone()).collect::<Vec<String>>()
+        };
+        assert_eq!(seen(&frames), ["body", "main"]);
+        assert_eq!(seen(&frames[1..]), ["main"]);
+        // Where nothing imports, it is all that there is.
+        assert_eq!(seen(&frames[1..3]), ["exec", "find"]);
+        assert_eq!(seen(&frames[..3]), ["body"]);
+    }
+
+    #[test]
+    fn a_script_that_is_a_whole_stack_stays() {
+        assert_eq!(seen(ScriptFrames::LeftOut, &["main@app.py"]), ["main"]);
+        assert_eq!(seen(ScriptFrames::Folded, &["main@app.py"]), ["main"]);
+    }
+}

@@ -25,6 +25,7 @@ mod not_recorded;
 mod own_allocators;
 mod readme;
 mod replaced_library;
+mod scripts;
 mod self_invisible;
 mod single_step;
 mod situations;

@@ -3,6 +3,7 @@
 //! The recorder is built with the feature `verify` and compares each memoised stack with a walk from scratch
 //! and with what libgcc's unwinder says, which shares no code with ours.
 
+use crate::scripts::{pythons, script};
 use e2e::program::Program;
 use e2e::run::{self, command};
 use e2e::session::metric;
@@ -62,6 +63,27 @@ struct Verdict {
     walked_differ: u64,
     judged: u64,
     judged_differ: u64,
+}
+
+/// Script stacks compared with those from scratch, and how many differ; pairs of stacks, and how many do not agree on the calls of the
+/// interpreter.
+type Scripts = [u64; 4];
+
+/// Records a command with the checking recorder and gives what its processes say of their scripts, added up.
+fn scripts(session: &Session) -> Scripts {
+    let recorded = session.clone().env("MALLOW_PRELOAD", &checking_recorder().to_string_lossy()).record();
+    let mut sum = Scripts::default();
+    for line in recorded.stderr.lines().filter(|line| line.contains("stacks of scripts")) {
+        let numbers: Vec<u64> = line
+            .split(|letter: char| !letter.is_ascii_digit())
+            .filter_map(|number| number.parse().ok())
+            .collect();
+        let [_pid, of_line @ ..] = &numbers[..] else { panic!("no numbers: {line}") };
+        assert_eq!(of_line.len(), sum.len(), "{line}");
+        sum.iter_mut().zip(of_line).for_each(|(sum, number)| *sum += number);
+    }
+    assert!(sum[0] > 0 && sum[2] > 0, "nothing was compared\n{recorded}");
+    sum
 }
 
 /// Records a command with the checking recorder and adds up what its processes say.
@@ -129,5 +151,21 @@ fn real_programs_have_the_stacks_that_two_judges_find() {
     for words in commands {
         let session = Session::new(workshop.path(), words).env("PYTHONMALLOC", "malloc");
         assert_no_difference(words[0], &verdict(&session));
+    }
+}
+
+/// Two threads, and tens of thousands of calls of every kind, each object a block of its own.
+#[test]
+fn stacks_of_scripts_are_those_from_scratch_and_each_call_of_the_interpreter_has_its_frames() {
+    for python in pythons() {
+        for name in ["frames.py", "reused.py"] {
+            let workshop = Workshop::new("verified-scripts");
+            let session =
+                Session::new(workshop.path(), &[&python, &script(name)]).env("PYTHONMALLOC", "malloc");
+            let [stacks, differ, _, uneven] = scripts(&session);
+            println!("{python} {name}: {stacks} stacks");
+            assert!(stacks > 50_000, "{python} {name}: {stacks}");
+            assert_eq!((differ, uneven), (0, 0), "{python} {name}");
+        }
     }
 }

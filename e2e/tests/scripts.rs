@@ -1,4 +1,4 @@
-//! The lines of a script on every stack: against figures that its own source states, in every kind of frame.
+//! The lines of a script on every stack: against what its own source states, in every kind of frame.
 
 use e2e::run::{self, command};
 use e2e::session::metric;
@@ -53,7 +53,7 @@ fn stated(path: &str) -> BTreeMap<u64, (u64, u64)> {
 }
 
 #[test]
-fn lines_in_every_kind_of_frame_have_the_figures_that_the_source_states() {
+fn lines_in_every_kind_of_frame_have_what_the_source_states() {
     let path = script("frames.py");
     let stated = stated(&path);
     assert_eq!(stated.len(), 38);

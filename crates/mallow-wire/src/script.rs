@@ -13,9 +13,10 @@
 //! No program has code at an address with bit 47. `e` marks an *entry*: the frame was entered by a call of the interpreter's own, so
 //! one native frame of it stands for this frame and those further in, up to the next entry. Code 0 is no code: an entry alone.
 
-use crate::shared::NODE_EXACT;
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
+/// A program counter, as in the key of every node: nothing is subtracted from it.
+pub(crate) const EXACT: u64 = 1 << 48;
 const PLACE_BITS: u32 = 22;
 /// The highest place in a piece of code that a frame can have.
 pub const PLACE_MAX: u32 = (1 << PLACE_BITS) - 1;
@@ -30,19 +31,19 @@ const MARKS: u64 = !0 << 47;
 #[inline(always)]
 pub const fn script_key(code: u32, place: u32, is_entry: bool) -> u64 {
     let place = if place > PLACE_MAX { PLACE_MAX } else { place };
-    SCRIPT | NODE_EXACT | (is_entry as u64) << 46 | (code as u64) << PLACE_BITS | place as u64
+    SCRIPT | EXACT | (is_entry as u64) << 46 | (code as u64) << PLACE_BITS | place as u64
 }
 
 /// The key of the node of a native stack with a script's.
 #[inline(always)]
 pub const fn pair_key(script: u32) -> u64 {
-    PAIR | SCRIPT | NODE_EXACT | script as u64
+    PAIR | SCRIPT | EXACT | script as u64
 }
 
 /// The node of the script's stack in a pair's key; none when it is the key of something else.
 #[inline(always)]
 pub const fn pair_script(key: u64) -> Option<u32> {
-    if key & MARKS == PAIR | SCRIPT | NODE_EXACT { Some(key as u32 & ((1 << 28) - 1)) } else { None }
+    if key & MARKS == PAIR | SCRIPT | EXACT { Some(key as u32 & ((1 << 28) - 1)) } else { None }
 }
 
 /// A script's frame, as its node's key says it.
@@ -59,7 +60,7 @@ pub struct ScriptFrame {
 /// The frame in a node's key; none when it is the key of something else.
 #[inline(always)]
 pub const fn script_frame(key: u64) -> Option<ScriptFrame> {
-    if key & MARKS != SCRIPT | NODE_EXACT {
+    if key & MARKS != SCRIPT | EXACT {
         return None;
     }
     Some(ScriptFrame {
@@ -167,7 +168,6 @@ const _: () = assert!(size_of::<RuntimeRecord>() == 48 && size_of::<CodeRecord>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shared::node_key;
 
     #[test]
     fn keys_give_back_their_parts_and_are_no_others() {
@@ -181,7 +181,7 @@ mod tests {
         }
         let pair = pair_key((1 << 23) + 5);
         assert_eq!((script_frame(pair), pair_script(pair)), (None, Some((1 << 23) + 5)));
-        for native in [node_key(0x7fff_ffff_ffff, true, 5), node_key(0x7fff_ffff_ffff, false, 1)] {
+        for native in [0x7fff_ffff_ffff | EXACT | 5 << 49, 0x7fff_ffff_ffff | 1 << 49] {
             assert_eq!((script_frame(native), pair_script(native)), (None, None));
         }
     }

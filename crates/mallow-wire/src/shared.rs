@@ -17,7 +17,7 @@
 //! Whoever maps this memory shares it with a program that may do anything, so the collector treats every
 //! field as data from outside: indices are checked, and what makes no sense is counted and skipped.
 
-use crate::script::{CODE_LOG_BYTES, Scripts};
+use crate::script::{CODE_LOG_BYTES, EXACT, Scripts};
 use crate::starts::{START_NOTES, StartNote};
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
@@ -130,7 +130,7 @@ const _: () = assert!(size_of::<Node>() == 16);
 
 /// Set in a node's key when the address is the program counter itself and not a return address: the frame was
 /// interrupted by a signal, so nothing is subtracted before the look-up.
-pub const NODE_EXACT: u64 = 1 << 48;
+pub const NODE_EXACT: u64 = EXACT;
 
 /// The number of module generations before they wrap.
 pub const GENERATION_COUNT: u64 = 1 << 15;

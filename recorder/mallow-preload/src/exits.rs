@@ -5,7 +5,7 @@ use core::arch::{asm, global_asm};
 use core::ffi::{c_int, c_void};
 use core::mem::transmute;
 use mallow_recorder::unloads::Unload;
-use mallow_recorder::{process, resident, rules, sys};
+use mallow_recorder::{process, resident, rules, script, sys};
 
 global_asm!(".weak on_exit");
 
@@ -66,9 +66,11 @@ pub unsafe extern "C" fn dlclose(handle: *mut c_void) -> c_int {
     if real == 0 {
         return -1;
     }
+    script::before_unload();
     let unload = Unload::begin();
     // SAFETY: the symbol has this type by POSIX.
     let answer = unsafe { transmute::<usize, unsafe extern "C" fn(*mut c_void) -> c_int>(real)(handle) };
     unload.finish(rules::forget_vacated);
+    script::after_unload();
     answer
 }

@@ -41,5 +41,6 @@ extern "C" fn start() {
     starts::find_real();
     mallow_recorder::modules::note_executable();
     mallow_recorder::bootstrap::note_malloc(start as *const () as usize);
+    mallow_recorder::script::note_loaded();
     mallow_recorder::bootstrap::start();
 }

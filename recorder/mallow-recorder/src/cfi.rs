@@ -83,7 +83,9 @@ pub fn row_at(object: &Object, pc: usize) -> Option<(Row, bool)> {
 
 /// The function, or the part of one, around a code address: its first byte and what is behind its last. None when the tables do not cover it.
 pub fn function_around(object: &Object, pc: usize) -> Option<(usize, usize)> {
-    find(object, pc).map(|fde| (fde.start, fde.start.wrapping_add(fde.length)))
+    let (mut entry, cie) = entry_around(object, pc)?;
+    let (start, length) = range(&mut entry, &cie)?;
+    (pc.wrapping_sub(start) < length).then(|| (start, start.wrapping_add(length)))
 }
 
 /// Bytes that can be read, from the front.
@@ -216,13 +218,35 @@ struct Cie {
 /// The entry of one function.
 struct Fde {
     start: usize,
-    length: usize,
     instructions: Bytes,
     cie: Cie,
 }
 
-/// Finds the entry that covers `pc` by the sorted table of `.eh_frame_hdr`.
+/// Finds the entry that covers `pc`.
+#[inline(always)]
 fn find(object: &Object, pc: usize) -> Option<Fde> {
+    let (mut entry, cie) = entry_around(object, pc)?;
+    let (start, length) = range(&mut entry, &cie)?;
+    if pc.wrapping_sub(start) >= length {
+        return None;
+    }
+    if cie.has_augmentation {
+        let bytes = entry.uleb()?;
+        entry.skip(bytes)?;
+    }
+    Some(Fde { start, instructions: entry, cie })
+}
+
+/// The first address that an entry covers, and how many bytes.
+#[inline(always)]
+fn range(entry: &mut Bytes, cie: &Cie) -> Option<(usize, usize)> {
+    let start = entry.pointer(cie.pointer_encoding)? as usize;
+    Some((start, entry.stored(cie.pointer_encoding)? as usize))
+}
+
+/// The entry that covers `pc` if one does, from its range on, by the sorted table of `.eh_frame_hdr`.
+#[inline(always)]
+fn entry_around(object: &Object, pc: usize) -> Option<(Bytes, Cie)> {
     let at = entry_before(object, pc)?;
     let mut bytes = Bytes::of(object, at)?;
     let mut entry = bytes.entry()?;
@@ -232,16 +256,7 @@ fn find(object: &Object, pc: usize) -> Option<Fde> {
         return None;
     }
     let cie = cie(Bytes::of(object, id_at.checked_sub(distance)?)?)?;
-    let start = entry.pointer(cie.pointer_encoding)? as usize;
-    let length = entry.stored(cie.pointer_encoding)? as usize;
-    if pc.wrapping_sub(start) >= length {
-        return None;
-    }
-    if cie.has_augmentation {
-        let bytes = entry.uleb()?;
-        entry.skip(bytes)?;
-    }
-    Some(Fde { start, length, instructions: entry, cie })
+    Some((entry, cie))
 }
 
 /// Where the entry lies that is the last to begin at or before `pc`.

@@ -123,6 +123,8 @@ pub struct Definition {
 }
 
 /// What a loaded object calls `name`, a function or data. Takes no lock: `dynamic` is the address of its dynamic section.
+/// Out of line, for its room on the program's stack.
+#[inline(never)]
 pub fn definition_in(bias: usize, dynamic: usize, name: &CStr) -> Option<Definition> {
     let tables = Tables { kinds: FUNCTIONS | 1 << 1, ..Tables::read(bias, dynamic as *const [u64; 2])? };
     let symbol = tables.find(name.to_bytes())?;

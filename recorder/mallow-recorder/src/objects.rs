@@ -20,8 +20,6 @@ pub struct Object {
     pub bias: usize,
     /// Where `.eh_frame_hdr` is mapped; 0 without one.
     pub eh_frame_header: usize,
-    /// Where its dynamic section is mapped; 0 without one.
-    pub dynamic: usize,
     /// The path, empty for the executable. Valid while the object is loaded.
     pub name: *const c_char,
 }
@@ -49,15 +47,39 @@ struct LinkMap {
 /// the tables is: the room that both take on the program's stack is not wanted at once.
 #[inline(never)]
 pub fn find(address: usize) -> Option<Object> {
+    match finder() {
+        0 => find_by_walk(address),
+        finder => find_by_loader(finder, address),
+    }
+}
+
+/// The loader's look-up; 0 when it has none.
+#[inline(always)]
+fn finder() -> usize {
     let finder: usize;
     // SAFETY: reads the global offset table; the entry is 0 when nobody defines the symbol.
     unsafe {
         asm!("mov {}, qword ptr [rip + _dl_find_object@GOTPCREL]", out(reg) finder, options(nostack, preserves_flags, pure, readonly));
     }
-    if finder == 0 { find_by_walk(address) } else { find_by_loader(finder, address) }
+    finder
 }
 
 fn find_by_loader(finder: usize, address: usize) -> Option<Object> {
+    let found = ask(finder, address)?;
+    // SAFETY: the loader's own description of an object that is loaded.
+    let map = unsafe { &*found.link_map };
+    Some(Object {
+        start: found.start,
+        end: found.end,
+        bias: map.bias,
+        eh_frame_header: found.eh_frame_header,
+        name: map.name,
+    })
+}
+
+/// What the loader says.
+#[inline(always)]
+fn ask(finder: usize, address: usize) -> Option<Found> {
     let mut found = Found {
         flags: 0,
         start: 0,
@@ -72,16 +94,27 @@ fn find_by_loader(finder: usize, address: usize) -> Option<Object> {
         if finder(address, &mut found) != 0 || found.link_map.is_null() {
             return None;
         }
-        let map = &*found.link_map;
-        Some(Object {
-            start: found.start,
-            end: found.end,
-            bias: map.bias,
-            eh_frame_header: found.eh_frame_header,
-            dynamic: map.dynamic,
-            name: map.name,
-        })
     }
+    Some(found)
+}
+
+/// Where the dynamic section of the object that holds `address` is mapped; 0 without one. A look-up of its own, and no part of [`Object`], for
+/// the room that one takes on the program's stack.
+#[inline(never)]
+pub fn dynamic_around(address: usize) -> usize {
+    let mut dynamic = 0;
+    match finder() {
+        0 => elf::each_object(|object| {
+            let is_it = object.contains(address);
+            if is_it {
+                dynamic = object.dynamic();
+            }
+            is_it
+        }),
+        // SAFETY: the loader's own description of an object that is loaded.
+        finder => dynamic = ask(finder, address).map_or(0, |found| unsafe { (*found.link_map).dynamic }),
+    }
+    dynamic
 }
 
 fn find_by_walk(address: usize) -> Option<Object> {
@@ -96,7 +129,6 @@ fn find_by_walk(address: usize) -> Option<Object> {
             end,
             bias: object.bias,
             eh_frame_header: object.eh_frame_header(),
-            dynamic: object.dynamic(),
             name: object.name(),
         });
         true

@@ -123,7 +123,6 @@ fn loaded() -> Vec<Object> {
             start,
             end,
             bias: object.bias,
-            dynamic: 0,
             eh_frame_header: object.eh_frame_header(),
             name: object.name(),
         });

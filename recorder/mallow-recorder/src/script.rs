@@ -15,10 +15,11 @@ pub mod code_log;
 pub mod cpython;
 pub mod memo;
 
-use crate::objects::Object;
+use crate::elf;
+use crate::objects::{self, Object};
 use crate::process;
 use core::cell::UnsafeCell;
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use cpython::{Met, Python};
 use mallow_wire::script::{READ, RUNTIME_CPYTHON, UNREAD_LAYOUT};
 use mallow_wire::shared::MODE_RECORD;
@@ -37,6 +38,13 @@ const UNREAD: u32 = 4;
 
 static STATE: AtomicU32 = AtomicU32::new(NONE);
 
+/// The module may be unloaded: it was not there when the program started.
+static MAY_GO: AtomicBool = AtomicBool::new(false);
+/// Where the module that was there lies; 0 when there was none.
+static STARTED_WITH: AtomicUsize = AtomicUsize::new(0);
+/// Unloads under way while it may go: its functions are not called then.
+static UNLOADS: AtomicU32 = AtomicU32::new(0);
+
 /// What was met, for the logs of forked children.
 struct MetRuntime(UnsafeCell<Met>);
 
@@ -46,11 +54,55 @@ unsafe impl Sync for MetRuntime {}
 static MET: MetRuntime =
     MetRuntime(UnsafeCell::new(Met { version: 0, unread: READ, interpreter: [[0; 2]; 2] }));
 
+/// Before the program's own code: what is loaded now is never unloaded.
+pub fn note_loaded() {
+    elf::each_object(|object| {
+        let is_runtime = cpython::is_module(object.bias, object.dynamic());
+        if is_runtime {
+            STARTED_WITH.store(object.range().0, Ordering::Relaxed);
+        }
+        is_runtime
+    });
+}
+
+/// Something is about to be unloaded. If it is the runtime, its functions must not be called any more. A thread that is in one of them
+/// at this moment, as another unloads the interpreter that it runs on, is the doubt that remains.
+pub fn before_unload() {
+    if MAY_GO.load(Ordering::Acquire) {
+        UNLOADS.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+/// Behind [`before_unload`], when everything else knows of it.
+pub fn after_unload() {
+    if !MAY_GO.load(Ordering::Acquire) || UNLOADS.load(Ordering::SeqCst) == 0 {
+        return;
+    }
+    if !cpython::is_loaded() {
+        // Another one may come.
+        MAY_GO.store(false, Ordering::Release);
+        STATE.store(NONE, Ordering::Release);
+        code_log::forget_all();
+        UNLOADS.store(0, Ordering::SeqCst);
+    } else {
+        UNLOADS.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
 /// A module was met on a stack. The first that is a runtime's is the one whose frames are read.
 pub fn meet(object: &Object) {
     if STATE.load(Ordering::Relaxed) != NONE || process::header().mode != MODE_RECORD {
         return;
     }
+    if !cpython::is_module(object.bias, objects::dynamic_around(object.start)) {
+        return;
+    }
+    meet_runtime(object);
+}
+
+/// Out of line: its room on the program's stack is not wanted for other modules.
+#[inline(never)]
+fn meet_runtime(object: &Object) {
     let Some(met) = cpython::meet(object) else { return };
     if STATE.compare_exchange(NONE, MEETING, Ordering::AcqRel, Ordering::Relaxed).is_err() {
         return;
@@ -63,6 +115,7 @@ pub fn meet(object: &Object) {
     };
     if met.unread == READ {
         cpython::watch_deaths();
+        MAY_GO.store(object.start != STARTED_WITH.load(Ordering::Relaxed), Ordering::Release);
     }
     STATE.store(if met.unread == READ { UNTRIED } else { UNREAD }, Ordering::Release);
 }
@@ -97,7 +150,7 @@ pub unsafe fn with_script(native: u32, memo: *mut ScriptMemo) -> u32 {
 
 #[inline(never)]
 unsafe fn with_runtime(native: u32, memo: *mut ScriptMemo) -> u32 {
-    if STATE.load(Ordering::Acquire) != READING && !is_tried() {
+    if UNLOADS.load(Ordering::SeqCst) != 0 || STATE.load(Ordering::Acquire) != READING && !is_tried() {
         return native;
     }
     // SAFETY: the state says that the frames are read; by contract the memo is ours alone.

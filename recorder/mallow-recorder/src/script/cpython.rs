@@ -14,7 +14,7 @@ use super::code_log::{self, Found};
 use super::memo::{Frames, Look};
 use crate::cfi;
 use crate::elf::{Definition, definition_in};
-use crate::objects::Object;
+use crate::objects::{self, Object};
 use crate::process;
 use crate::sys;
 use core::ffi::CStr;
@@ -167,7 +167,8 @@ pub struct Met {
 /// Looks whether a module is CPython, and makes ready to read its frames. None when it is not.
 #[inline(never)]
 pub fn meet(object: &Object) -> Option<Met> {
-    let defined = |name: &CStr| definition_in(object.bias, object.dynamic, name);
+    let dynamic = objects::dynamic_around(object.start);
+    let defined = |name: &CStr| definition_in(object.bias, dynamic, name);
     let address = |name: &CStr| defined(name).map_or(0, |definition| definition.address);
     let code_type = address(c"PyCode_Type");
     if code_type == 0 {
@@ -205,7 +206,22 @@ pub fn meet(object: &Object) -> Option<Met> {
     Some(Met { version, unread: READ, interpreter: interpreter(object, interprets) })
 }
 
+/// Whether a loaded object is CPython.
+pub fn is_module(bias: usize, dynamic: usize) -> bool {
+    definition_in(bias, dynamic, c"PyCode_Type").is_some()
+}
+
+/// Whether the module that was met is still there.
+pub fn is_loaded() -> bool {
+    let code_type = OFFERED.code_type.load(Ordering::Relaxed);
+    objects::find(code_type).is_some_and(|object| {
+        let found = definition_in(object.bias, objects::dynamic_around(object.start), c"PyCode_Type");
+        found.is_some_and(|definition| definition.address == code_type)
+    })
+}
+
 /// Up to 3.10 no datum says it, but what came with each version.
+#[inline(never)]
 fn version(defined: &impl Fn(&CStr) -> Option<Definition>) -> u32 {
     if let Some(version) = defined(c"Py_Version") {
         // SAFETY: a constant of this type by the interpreter's headers.
@@ -254,6 +270,7 @@ fn as_it_says(runtime: usize) -> u32 {
 
 /// The code of the function that interprets, and the part that compilers put elsewhere. Few know the latter's name: it is where most of the
 /// jumps lead that leave the function for the middle of another.
+#[inline(never)]
 fn interpreter(object: &Object, interprets: Definition) -> [[u64; 2]; 2] {
     const PARTS: usize = 4;
     let around = cfi::function_around(object, interprets.address);

@@ -216,15 +216,15 @@ impl ScriptMemo {
     unsafe fn intern(&mut self, frames: &impl Frames, from: usize, end: usize, fresh: usize) {
         let mut stack = if from > 0 { at(&self.kept, from - 1).stack } else { EMPTY };
         for index in from..end + fresh {
-            // SAFETY: by contract; the table of this process.
             let Fresh { frame, look } = match index.checked_sub(end) {
                 Some(above) => *at(&self.fresh, fresh - 1 - above),
                 None => {
                     let frame = at(&self.kept, index).frame;
+                    // SAFETY: by contract of the caller the frame is live.
                     Fresh { frame, look: unsafe { frames.look(frame) } }
                 }
             };
-            // SAFETY: as above.
+            // SAFETY: a live frame looks so; the table of this process.
             stack = unsafe { nodes::intern(process::nodes(), stack, frames.key(look)) };
             *at_mut(&mut self.kept, index) = Kept { frame, look, stack };
         }

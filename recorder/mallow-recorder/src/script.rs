@@ -155,7 +155,23 @@ unsafe fn with_runtime(native: u32, memo: *mut ScriptMemo) -> u32 {
     }
     // SAFETY: the state says that the frames are read; by contract the memo is ours alone.
     unsafe {
-        let frames = Python::of_this_thread();
+        match cpython::layout() {
+            0 => paired::<0>(native, memo),
+            1 => paired::<1>(native, memo),
+            2 => paired::<2>(native, memo),
+            3 => paired::<3>(native, memo),
+            4 => paired::<4>(native, memo),
+            _ => paired::<5>(native, memo),
+        }
+    }
+}
+
+/// For one version, so that its offsets are part of the code.
+#[inline(never)]
+unsafe fn paired<const V: usize>(native: u32, memo: *mut ScriptMemo) -> u32 {
+    // SAFETY: by contract of the caller.
+    unsafe {
+        let frames = Python::<V>::of_this_thread();
         let node = (*memo).pair(native, &frames);
         #[cfg(feature = "verify")]
         memo::compare(node, &frames);
@@ -170,8 +186,17 @@ fn is_tried() -> bool {
         return false;
     }
     // SAFETY: the module was met.
-    let frames = unsafe { Python::of_this_thread() };
-    match frames.is_as_expected() {
+    let is_as_expected = unsafe {
+        match cpython::layout() {
+            0 => Python::<0>::of_this_thread().is_as_expected(),
+            1 => Python::<1>::of_this_thread().is_as_expected(),
+            2 => Python::<2>::of_this_thread().is_as_expected(),
+            3 => Python::<3>::of_this_thread().is_as_expected(),
+            4 => Python::<4>::of_this_thread().is_as_expected(),
+            _ => Python::<5>::of_this_thread().is_as_expected(),
+        }
+    };
+    match is_as_expected {
         None => false,
         Some(true) => {
             STATE.store(READING, Ordering::Release);

@@ -23,6 +23,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use mallow_wire::script::*;
 
 /// Where a version keeps things. All offsets in bytes.
+#[derive(Clone, Copy)]
 struct Layout {
     minor: u32,
     /// From the thread's state to the frame, or to what points at it.
@@ -348,9 +349,14 @@ unsafe extern "C" fn code_dies() {
     )
 }
 
-/// The calling thread's frames.
-pub struct Python {
-    layout: &'static Layout,
+/// Where the layout of the module that was met stands among all.
+#[inline(always)]
+pub fn layout() -> usize {
+    OFFERED.layout.load(Ordering::Relaxed)
+}
+
+/// The calling thread's frames, of the version whose layout stands at `V`.
+pub struct Python<const V: usize> {
     /// What points at the innermost frame, less the layout's offset; 0 without one.
     at: usize,
 }
@@ -365,16 +371,17 @@ unsafe fn word(at: usize, offset: usize) -> usize {
     unsafe { *((at + offset) as *const usize) }
 }
 
-impl Python {
+impl<const V: usize> Python<V> {
+    const LAYOUT: Layout = LAYOUTS[V];
+
     /// The calling thread's.
     ///
     /// # Safety
-    /// [`meet`] has said that they are read.
-    #[inline]
-    pub unsafe fn of_this_thread() -> Python {
-        let layout = crate::bounds::at(&LAYOUTS, OFFERED.layout.load(Ordering::Relaxed));
+    /// [`meet`] has said that they are read, and `V` is [`layout`].
+    #[inline(always)]
+    pub unsafe fn of_this_thread() -> Python<V> {
         // SAFETY: by contract.
-        Python { layout, at: unsafe { thread_state(layout) } }
+        Python { at: unsafe { thread_state(Self::LAYOUT.minor, Self::LAYOUT.state_thread_id) } }
     }
 
     /// Whether the frames are what they should be, read by checked copies; none when there is none.
@@ -382,7 +389,7 @@ impl Python {
         const FRAMES: usize = 100;
         let pid = process::header().pid;
         let read = |at: usize, offset: usize| sys::read_word_checked(pid, at.wrapping_add(offset));
-        let layout = self.layout;
+        let layout = Self::LAYOUT;
         if self.at == 0 {
             return None;
         }
@@ -423,7 +430,7 @@ impl Python {
         const HEAD_WORDS: usize = 5;
         const NAME_BYTES_MAX: usize = 4 << 10;
         const LINES_BYTES_MAX: usize = 1 << 20;
-        let (layout, pid) = (self.layout, process::header().pid);
+        let (layout, pid) = (Self::LAYOUT, process::header().pid);
         let mut words = [0usize; CODE_WORDS];
         let mut heads = [[0usize; HEAD_WORDS]; 3];
         // SAFETY: both arrays have room.
@@ -465,7 +472,7 @@ impl Python {
     }
 }
 
-impl Frames for Python {
+impl<const V: usize> Frames for Python<V> {
     #[inline(always)]
     fn innermost(&self) -> usize {
         if self.at == 0 {
@@ -473,9 +480,9 @@ impl Frames for Python {
         }
         // SAFETY: a live thread's state, and what it points at.
         unsafe {
-            match self.layout.through {
-                None => address(word(self.at, self.layout.state_frame)),
-                Some(offset) => match address(word(self.at, self.layout.state_frame)) {
+            match Self::LAYOUT.through {
+                None => address(word(self.at, Self::LAYOUT.state_frame)),
+                Some(offset) => match address(word(self.at, Self::LAYOUT.state_frame)) {
                     0 => 0,
                     through => address(word(through, offset)),
                 },
@@ -485,7 +492,7 @@ impl Frames for Python {
 
     #[inline(always)]
     unsafe fn look(&self, frame: usize) -> Look {
-        let layout = self.layout;
+        let layout = Self::LAYOUT;
         // SAFETY: by contract. Code lies at addresses of programs, so the mark's bit is free.
         unsafe {
             let byte = |offset: usize| *((frame + offset) as *const u8);
@@ -505,7 +512,7 @@ impl Frames for Python {
     #[inline(always)]
     unsafe fn outward(&self, frame: usize) -> usize {
         // SAFETY: by contract.
-        address(unsafe { word(frame, self.layout.frame_outward) })
+        address(unsafe { word(frame, Self::LAYOUT.frame_outward) })
     }
 
     #[inline]
@@ -515,10 +522,10 @@ impl Frames for Python {
             return script_key(0, 0, is_entry);
         }
         let number = code_log::number(code).unwrap_or_else(|| self.log(code));
-        let instruction = match self.layout.place {
+        let instruction = match Self::LAYOUT.place {
             Place::Bytes => look.place as i32 as isize / 2,
             Place::Instructions => look.place as i32 as isize,
-            Place::Address => look.place.wrapping_sub(code + self.layout.code_first) as isize / 2,
+            Place::Address => look.place.wrapping_sub(code + Self::LAYOUT.code_first) as isize / 2,
         };
         let place = instruction.clamp(0, PLACE_MAX as isize) as u32;
         if number == 0 { script_key(0, 0, is_entry) } else { script_key(number, place, is_entry) }
@@ -532,8 +539,8 @@ fn address(value: usize) -> usize {
 }
 
 /// The calling thread's state; 0 when it has none, or one that may be freed under it.
-#[inline]
-unsafe fn thread_state(layout: &Layout) -> usize {
+#[inline(always)]
+unsafe fn thread_state(minor: u32, thread_id: usize) -> usize {
     type Ask = unsafe extern "C" fn() -> usize;
     // SAFETY: these functions of the interpreter take nothing, give a word, take no lock and allocate nothing.
     let ask = |function: &AtomicUsize| unsafe { transmute::<usize, Ask>(function.load(Ordering::Relaxed))() };
@@ -543,7 +550,7 @@ unsafe fn thread_state(layout: &Layout) -> usize {
     }
     let is_ending = || ask(&OFFERED.is_ending) as u32 != 0;
     // From 3.12 on the own state is that of the interpreter at work, and to ask for the holder goes through thread-local storage.
-    if layout.minor >= 12 {
+    if minor >= 12 {
         return if is_ending() && ask(&OFFERED.holder) != own { 0 } else { own };
     }
     let holder = ask(&OFFERED.holder);
@@ -553,8 +560,7 @@ unsafe fn thread_state(layout: &Layout) -> usize {
     if holder != 0 && ask(&OFFERED.newest_interpreter) != ask(&OFFERED.main_interpreter) {
         // The own state is the first that the thread had: in another interpreter it is the holder, if that is this thread. It
         // may be another one's, which may be about to end.
-        let thread =
-            |state: usize| sys::read_word_checked(process::header().pid, state + layout.state_thread_id);
+        let thread = |state: usize| sys::read_word_checked(process::header().pid, state + thread_id);
         if !process::is_filtered() && thread(holder).is_some_and(|id| Some(id) == thread(own)) {
             return holder;
         }

@@ -9,7 +9,7 @@
 //! A frame is read only when a live one has pointed at it. The addresses come from the memo, so the reads need not wait for one another.
 
 use super::code_log;
-use crate::bounds::{at, at_mut};
+use crate::bounds::{at, at_mut, first};
 use crate::nodes::{self, EMPTY, Stack};
 use crate::process;
 use core::sync::atomic::Ordering;
@@ -23,6 +23,7 @@ const LEFT_MAX: usize = 8;
 /// Of calls with a stack too deep, one in so many finds out whether it still is.
 const DEEP_CALLS: u32 = 256;
 const PAIRS: usize = 256;
+const STEPS: usize = 256;
 
 /// What is seen of a frame: all that its node depends on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -82,6 +83,17 @@ struct Pair {
     node: u32,
 }
 
+/// A frame upon a stack, and what comes of it.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+struct Step {
+    look: Look,
+    stack: Stack,
+    /// The generation of the code, plus 1.
+    generation: u64,
+    callers: u32,
+}
+
 /// A thread's memo of its script. Zeroed at first.
 #[repr(C)]
 #[derive(Debug)]
@@ -92,8 +104,10 @@ pub struct ScriptMemo {
     /// Calls to come at which the stack is taken for too deep.
     deep_calls: u32,
     pairs: [Pair; PAIRS],
-    /// Outermost first.
-    kept: [Kept; FRAMES_MAX],
+    /// What came of frames lately, so that neither the code's number nor its node is looked for.
+    steps: [Step; STEPS],
+    /// Outermost first, from 1 on: 0 stands for what is outside of the outermost.
+    kept: [Kept; FRAMES_MAX + 1],
     /// Of the call at hand, innermost first.
     fresh: [Fresh; FRAMES_MAX],
 }
@@ -103,6 +117,7 @@ impl ScriptMemo {
     pub fn forget(&mut self) {
         (self.count, self.deep_calls) = (0, 0);
         self.pairs.iter_mut().for_each(|pair| pair.node = 0);
+        self.steps.iter_mut().for_each(|step| step.generation = 0);
     }
 
     /// The node of a native stack together with the script's.
@@ -157,7 +172,7 @@ impl ScriptMemo {
                 return too_deep();
             }
         }
-        let node = at(&self.kept, self.count.checked_sub(1)?).stack.node;
+        let node = at(&self.kept, self.count).stack.node;
         (!is_node_cut(node)).then_some(node)
     }
 
@@ -181,26 +196,26 @@ impl ScriptMemo {
         };
         // The outermost difference: from here on inwards nodes are others.
         let mut differs = kept + 1;
-        for index in (0..=kept).rev() {
-            let Kept { frame, look, .. } = *at(&self.kept, index);
+        let mut inside = at(&self.kept, kept);
+        for (index, outside) in first(&self.kept, kept).iter().enumerate().rev() {
             // SAFETY: the frame inside of it names it, or it was met above.
-            let (now, outward) = unsafe { (frames.look(frame), frames.outward(frame)) };
-            if now != look {
-                differs = index;
+            let (now, outward) = unsafe { (frames.look(inside.frame), frames.outward(inside.frame)) };
+            if now != inside.look {
+                differs = index + 1;
             }
-            let expected = if index > 0 { at(&self.kept, index - 1).frame } else { 0 };
-            if outward != expected {
+            if outward != outside.frame {
                 return false;
             }
+            inside = outside;
         }
-        if kept + 1 + fresh > FRAMES_MAX {
+        if kept + fresh > FRAMES_MAX {
             return false;
         }
         if differs <= kept || fresh > 0 {
             // SAFETY: all of these frames are live.
             unsafe { self.intern(frames, differs, kept + 1, fresh) };
         }
-        self.count = kept + 1 + fresh;
+        self.count = kept + fresh;
         true
     }
 
@@ -208,13 +223,13 @@ impl ScriptMemo {
     #[inline(always)]
     fn kept_near_top(&self, frame: usize) -> Option<usize> {
         let lowest = self.count.saturating_sub(LEFT_MAX);
-        (lowest..self.count).rev().find(|index| at(&self.kept, *index).frame == frame)
+        (lowest + 1..=self.count).rev().find(|index| at(&self.kept, *index).frame == frame)
     }
 
     /// Interns the kept frames of a range, which may look otherwise by now, and the fresh ones upon them.
     #[inline]
     unsafe fn intern(&mut self, frames: &impl Frames, from: usize, end: usize, fresh: usize) {
-        let mut stack = if from > 0 { at(&self.kept, from - 1).stack } else { EMPTY };
+        let mut stack = if from > 1 { at(&self.kept, from - 1).stack } else { EMPTY };
         for index in from..end + fresh {
             let Fresh { frame, look } = match index.checked_sub(end) {
                 Some(above) => *at(&self.fresh, fresh - 1 - above),
@@ -225,9 +240,27 @@ impl ScriptMemo {
                 }
             };
             // SAFETY: a live frame looks so; the table of this process.
-            stack = unsafe { nodes::intern(process::nodes(), stack, frames.key(look)) };
+            stack = unsafe { self.stack_of(frames, stack, look) };
             *at_mut(&mut self.kept, index) = Kept { frame, look, stack };
         }
+    }
+
+    /// The stack of some callers with one frame more.
+    #[inline(always)]
+    unsafe fn stack_of(&mut self, frames: &impl Frames, callers: Stack, look: Look) -> Stack {
+        let mixed = (look.place ^ look.code ^ callers.hash as usize).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let place = mixed >> 48 & (STEPS - 1);
+        let step = at(&self.steps, place);
+        if step.look == look && step.callers == callers.node && step.generation == self.generation + 1 {
+            return step.stack;
+        }
+        // SAFETY: by contract of the callers; the table of this process.
+        let stack = unsafe { nodes::intern(process::nodes(), callers, frames.key(look)) };
+        if !is_node_cut(stack.node) {
+            let generation = self.generation + 1;
+            *at_mut(&mut self.steps, place) = Step { look, stack, callers: callers.node, generation };
+        }
+        stack
     }
 
     /// Follows all frames; false when there are too many.
@@ -246,12 +279,12 @@ impl ScriptMemo {
             frame = unsafe { frames.outward(frame) };
         }
         let is_kept = |index: &usize| {
-            let (kept, now) = (at(&self.kept, *index), at(&self.fresh, fresh - 1 - *index));
+            let (kept, now) = (at(&self.kept, *index), at(&self.fresh, fresh - *index));
             kept.frame == now.frame && kept.look == now.look
         };
-        let same = (0..self.count.min(fresh)).take_while(is_kept).count();
+        let same = (1..=self.count.min(fresh)).take_while(is_kept).count();
         // SAFETY: all of these frames are live.
-        unsafe { self.intern(frames, same, same, fresh - same) };
+        unsafe { self.intern(frames, same + 1, same + 1, fresh - same) };
         self.count = fresh;
         true
     }

@@ -23,6 +23,9 @@ pub enum ScriptFrames {
 const INTERPRETER: [&str; 6] =
     ["_PyEval_", "PyEval_", "_PyObject_", "PyObject_", "_PyFunction_Vectorcall", "PyRun_"];
 
+/// Where Python keeps those of its own modules that it loads; which of them are built in differs from one distribution to the next.
+const OWN_MODULES: &str = "/lib-dynload/";
+
 /// Files of Python's import, whose calls stand between a module and the line that imports it.
 const IMPORT: &str = "<frozen importlib._bootstrap";
 
@@ -37,9 +40,10 @@ fn is_import(frame: &Frame) -> bool {
 
 /// Whether a frame is of a language's interpreter.
 fn is_interpreter(frame: &Frame) -> bool {
-    let module = frame.module.as_deref().unwrap_or_default();
-    let module = module.rsplit('/').next().unwrap_or(module);
-    let is_its_module = module.starts_with("python") || module.starts_with("libpython");
+    let path = frame.module.as_deref().unwrap_or_default();
+    let module = path.rsplit('/').next().unwrap_or(path);
+    let is_its_module =
+        module.starts_with("python") || module.starts_with("libpython") || path.contains(OWN_MODULES);
     let is_native = frame.language == Language::Native;
     is_import(frame)
         || is_native && (is_its_module || INTERPRETER.iter().any(|name| frame.function.starts_with(name)))
@@ -156,7 +160,7 @@ mod tests {
         let given = [
             format!("{run} main@app.py PyUnicode_New@/usr/bin/python3.11"),
             format!(
-                "{run} main@app.py call@/usr/bin/python3.11 array_new@/lib/numpy.so PyObject_Call@x f@app.py strdup@/lib/libc.so.6"
+                "{run} main@app.py call@/usr/bin/python3.11 array_new@/lib/numpy.so PyObject_Call@x f@app.py scan@/usr/lib/python3.11/lib-dynload/_json.so strdup@/lib/libc.so.6"
             ),
             format!("{run} main@app.py"),
             format!("{PYTHON} init@/usr/bin/python3.11"),

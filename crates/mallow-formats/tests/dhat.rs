@@ -461,6 +461,7 @@ fn sites_that_look_alike_become_one() {
         line: Some(2),
         module: Some("/lib/other.so".to_owned()),
         inlined: false,
+        ..mallow_base::Frame::default()
     };
     let twin = builder.location(mallow_profile::Address::Anonymous { avma: 0x1001 }, vec![twin]);
     let stack = builder.stack([twin]);

@@ -203,8 +203,16 @@ fn a_small_file_does_not_become_much_memory() {
 fn any_frame() -> impl Strategy<Value = Frame> {
     let file = prop::option::of("[a-c]{1,2}(/[a-c]{1,2}){0,3}");
     let module = prop::option::of("(/[a-c]{1,2}){1,2}");
-    ("\\PC{0,6}|[a-c](\\+0x1f)?", file, prop::option::of(0u32..9), module, any::<bool>())
-        .prop_map(|(function, file, line, module, inlined)| Frame { function, file, line, module, inlined })
+    ("\\PC{0,6}|[a-c](\\+0x1f)?", file, prop::option::of(0u32..9), module, any::<bool>()).prop_map(
+        |(function, file, line, module, inlined)| Frame {
+            function,
+            file,
+            line,
+            module,
+            inlined,
+            ..Frame::default()
+        },
+    )
 }
 
 fn any_sites() -> impl Strategy<Value = Vec<Site>> {

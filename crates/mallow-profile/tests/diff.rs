@@ -23,6 +23,7 @@ fn frame(text: &str) -> Frame {
         line: line.parse().ok(),
         module: Some("/usr/bin/app".to_owned()),
         inlined: function.ends_with('^'),
+        ..Frame::default()
     }
 }
 

@@ -10,6 +10,7 @@ fn frame(function: &str, line: Option<u32>) -> Frame {
         line,
         module: Some("/bin/x".into()),
         inlined: line == Some(7),
+        ..Frame::default()
     }
 }
 
@@ -107,7 +108,7 @@ proptest! {
         problem: Option<String>,
     ) {
         let of = |(function, file, line, inlined): (String, Option<String>, Option<u32>, bool)| {
-            Frame { function, module: file.clone(), file, line, inlined }
+            Frame { function, module: file.clone(), file, line, inlined, ..Frame::default() }
         };
         let frames: FxHashMap<u64, Vec<Frame>> =
             frames.into_iter().map(|(svma, frames)| (svma, frames.into_iter().map(of).collect())).collect();

@@ -164,9 +164,7 @@ mod tests {
             ),
             format!("{run} main@app.py"),
             format!("{PYTHON} init@/usr/bin/python3.11"),
-            format!(
-                "main@/bin/app run@/bin/app PyRun_String@/lib/libpython3.11.so.1.0 work@job.py g@/usr/lib/libpython3.11.so.1.0"
-            ),
+            "main@/bin/app run@/bin/app PyRun_String@/lib/libpython3.11.so.1.0 work@job.py g@/usr/lib/libpython3.11.so.1.0".to_owned(),
         ];
         let given: Vec<&str> = given.iter().map(String::as_str).collect();
         let folded = ["main", "strdup f array_new main", "main", "init Py_Main _start", "work run main"];

@@ -93,6 +93,7 @@ mod tests {
             line: Some(3),
             module: Some("/bin/x".into()),
             inlined: false,
+            ..Frame::default()
         };
         let at = Address::Anonymous { avma: 0x1f };
         assert_eq!(text_of(at, &frame), "0x1f: a b (x.c:3)");

@@ -5,7 +5,7 @@ use mallow_profile::{Availability, Process, Recording, SiteTotals};
 
 fn frame(text: &str) -> (Option<u64>, String, Option<String>, Option<u32>, Option<String>) {
     let parsed = parse(text);
-    let Frame { function, file, line, module, inlined } = parsed.frame;
+    let Frame { function, file, line, module, inlined, .. } = parsed.frame;
     assert!(!inlined);
     (parsed.address, function, file, line, module)
 }

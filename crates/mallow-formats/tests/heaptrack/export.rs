@@ -172,6 +172,7 @@ fn two_processes() -> Profile {
         line: Some(0x20),
         module: Some("/srv/my demo".into()),
         inlined,
+        ..Frame::default()
     };
     let address = |svma| Address::InModule { module, svma };
     let main = builder.location(address(0x1010), vec![frame("main", false)]);

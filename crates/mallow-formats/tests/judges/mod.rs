@@ -210,5 +210,6 @@ fn frame(function: &str, line: u32, inlined: bool) -> Frame {
             if function.starts_with("Cursor") { "/usr/lib/lib c++.so.6" } else { "/usr/bin/app" }.into(),
         ),
         inlined,
+        ..Frame::default()
     }
 }

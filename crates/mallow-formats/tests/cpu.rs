@@ -56,6 +56,7 @@ fn hard_profile() -> CpuProfile {
         line: (line > 0).then_some(line),
         module: Some(module.into()),
         inlined: false,
+        ..Frame::default()
     };
     let at = |svma| Address::InModule { module: app, svma };
     let main = builder.location(at(0x1100), vec![frame("main", "/usr/bin/app", 10)]);

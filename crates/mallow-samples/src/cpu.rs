@@ -18,6 +18,7 @@ fn location(builder: &mut StacksBuilder, frames: &[(&str, &str, u32)]) -> Locati
         line: (line > 0).then_some(line),
         module: Some(module.into()),
         inlined: at < outermost,
+        ..Frame::default()
     };
     builder.location(Address::Unknown, frames.iter().enumerate().map(frame).collect())
 }

@@ -52,14 +52,15 @@ fn is_interpreter(frame: &Frame) -> bool {
 impl ScriptFrames {
     /// Takes the others out of all stacks. A stack that begins with one of them becomes that of its caller, under its own number.
     pub fn keep_in(self, stacks: &mut Stacks) {
+        let mut frames = stacks.locations.iter().flat_map(|location| &location.frames);
+        if self == ScriptFrames::All || !frames.any(Frame::is_script) {
+            return;
+        }
         let is = |test: fn(&Frame) -> bool| {
             move |location: &Location| location.frames.iter().all(test) && !location.frames.is_empty()
         };
         let all = |test: fn(&Frame) -> bool| stacks.locations.iter().map(is(test)).collect::<Vec<bool>>();
         let script = all(Frame::is_script);
-        if self == ScriptFrames::All || !script.contains(&true) {
-            return;
-        }
         let interpreter = all(is_interpreter);
         let of_script = all(is_of_script);
         // For each node: whether it or a caller of it is a script's.

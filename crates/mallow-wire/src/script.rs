@@ -91,7 +91,7 @@ pub struct Scripts {
     pub verify_mismatches: AtomicU64,
 }
 
-/// CPython. In [`RuntimeRecord::runtime`] and [`CodeRecord::runtime`].
+/// CPython. In [`RecordHead::runtime`].
 pub const RUNTIME_CPYTHON: u16 = 1;
 
 /// The scripts' frames are read. In [`RuntimeRecord::unread`].

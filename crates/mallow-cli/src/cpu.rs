@@ -51,7 +51,7 @@ pub(crate) fn run(request: &LowCpu) -> Result<u8, Failure> {
     let path = file.name(&profile, outcome.pid)?;
     let shown = path.strip_prefix(".").unwrap_or(&path).display().to_string();
     let style = crate::terminal::style(&std::io::stderr());
-    output::tell(&mallow_text::cpu::summary(&profile, &shown, style));
+    output::tell(&mallow_text::cpu::summary(&profile, &shown, outcome.collector_cpu, style));
     Ok(match outcome.exit {
         _ if outcome.interrupted => exit_code::INTERRUPTED,
         Some(exit) => exit_code::of_program(exit_of(exit)),

@@ -15,6 +15,7 @@ use mallow_view::{
     CpuLayout, CpuOptions, FrameVisibility, FunctionOrder, FunctionRow, Piece, Sites, cpu_slices,
     cpu_threads, cut, functions, lines, short_name,
 };
+use std::time::Duration;
 
 /// Functions in the summary.
 const SUMMARY_ROWS: usize = 10;
@@ -27,10 +28,15 @@ const STACK_LINES_MAX: usize = 12;
 /// Columns in front of a function's name.
 const FUNCTION_INDENT: usize = 40;
 
-/// The summary of a profile that lies at `file`.
-pub fn summary(profile: &CpuProfile, file: &str, style: Style) -> String {
+/// The summary of a profile that lies at `file`, and of which collecting took so much of a processor.
+pub fn summary(profile: &CpuProfile, file: &str, collecting: Duration, style: Style) -> String {
     let by = profile.main_metric();
     let mut out = head(profile, by, style);
+    let samples = profile.totals().samples;
+    if let Some(each) = collecting.checked_div(u32::try_from(samples).unwrap_or(u32::MAX)) {
+        let micros = |time: Duration| Micros(u64::try_from(time.as_micros()).unwrap_or(u64::MAX));
+        out.push(style.dim(&format!("collecting took {}, {} a sample", micros(collecting), micros(each))));
+    }
     let rows = functions(profile, &Default::default(), by, FunctionOrder::Own);
     if rows.is_empty() {
         out.push(

@@ -29,7 +29,7 @@ fn page(layout: CpuLayout) -> String {
 
 #[test]
 fn of_a_recording() {
-    assert_snapshot!(fits(summary(&rows(), "rows.7.cpu.pb.gz", Style::PLAIN)));
+    assert_snapshot!(fits(summary(&rows(), "rows.7.cpu.pb.gz", Duration::from_micros(4321), Style::PLAIN)));
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn of_nothing() {
     (nothing.sites, nothing.samples) = (Vec::new(), Vec::new());
     (nothing.processes, nothing.threads) = (Vec::new(), Vec::new());
     nothing.quality = Some(Quality::default());
-    assert_snapshot!(fits(summary(&nothing, "rows.7.cpu.pb.gz", Style::PLAIN)));
+    assert_snapshot!(fits(summary(&nothing, "rows.7.cpu.pb.gz", Duration::from_micros(4321), Style::PLAIN)));
 }
 
 #[test]

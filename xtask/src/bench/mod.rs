@@ -6,6 +6,7 @@
 //! disturbs what is timed. It prints metrics and never fails because of one: a busy machine is not a fault.
 
 mod bars;
+mod cpu;
 mod large;
 mod load;
 mod machine;
@@ -34,6 +35,9 @@ use tools::{Tool, Tools};
 /// Runs the benchmarks that `plan` asks for and prints their tables; a complete run is also written down.
 /// It fails where a tool cannot be run, never because of a slow metric.
 pub(crate) fn run(root: &Path, plan: &Plan) -> Result<(), String> {
+    if plan.is_only(cpu::NAME) {
+        return cpu::run(root, plan, mallow(root, plan)?);
+    }
     if plan.is_only(load::NAME) {
         return load::run(root, plan);
     }
@@ -110,6 +114,25 @@ mod tests {
     #[ignore = "half a minute: in `cargo xtask long`"]
     fn the_whole_bench_runs_on_small_inputs() {
         runs_on_small_inputs(&KINDS);
+    }
+
+    #[test]
+    #[ignore = "a minute: in `cargo xtask long`"]
+    fn the_comparison_with_perf_runs_on_small_inputs() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let plan = Plan {
+            only: vec![cpu::NAME.to_owned()],
+            quick: true,
+            mallow: std::env::var_os("MALLOW_BIN").map(PathBuf::from),
+            output: Some(folder.path().to_owned()),
+            ..Plan::default()
+        };
+        run(root, &plan).unwrap();
+        let written = std::fs::read_dir(folder.path()).unwrap();
+        let files: Vec<PathBuf> = written.map(|entry| entry.unwrap().path()).collect();
+        let table = files.iter().find(|path| path.extension().is_some_and(|end| end == "csv")).unwrap();
+        assert_eq!(std::fs::read_to_string(table).unwrap().lines().count(), 1 + 5);
     }
 
     fn runs_on_small_inputs(kinds: &[&str]) {

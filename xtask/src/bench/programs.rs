@@ -41,7 +41,7 @@ pub(super) struct Program {
 }
 
 impl Program {
-    fn real(name: &str, executable: PathBuf, arguments: &[&str]) -> Program {
+    pub(super) fn real(name: &str, executable: PathBuf, arguments: &[&str]) -> Program {
         Program {
             name: name.to_owned(),
             kind: Kind::Real,

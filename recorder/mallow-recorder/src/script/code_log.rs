@@ -45,13 +45,25 @@ pub fn number(address: usize) -> Option<u32> {
     Some(found as u32 & CODE_MAX)
 }
 
-fn keep(address: usize, number: u32) {
-    let entry = ((address / ALIGN) as u64) << NUMBER_BITS | u64::from(number);
-    let taken = places(address)
-        .any(|place| place.compare_exchange(0, entry, Ordering::AcqRel, Ordering::Relaxed).is_ok());
-    if !taken && let Some(place) = places(address).nth(number as usize % PROBES) {
+/// Keeps a number, unless another thread has given one meanwhile; gives the one that holds.
+fn keep(address: usize, number: u32) -> u32 {
+    let wanted = (address / ALIGN) as u64;
+    let entry = wanted << NUMBER_BITS | u64::from(number);
+    for place in places(address) {
+        let there = match place.load(Ordering::Acquire) {
+            0 => place
+                .compare_exchange(0, entry, Ordering::AcqRel, Ordering::Acquire)
+                .map_or_else(|it| it, |_| entry),
+            there => there,
+        };
+        if there >> NUMBER_BITS == wanted {
+            return there as u32 & CODE_MAX;
+        }
+    }
+    if let Some(place) = places(address).nth(number as usize % PROBES) {
         place.store(entry, Ordering::Release);
     }
+    number
 }
 
 /// A piece of code dies: what comes to its address is another.
@@ -121,8 +133,7 @@ pub fn log(address: usize, found: &Found) -> Option<u32> {
         unread();
         return None;
     }
-    keep(address, code);
-    Some(code)
+    Some(keep(address, code))
 }
 
 /// Counts code whose frames are left out.
@@ -184,8 +195,12 @@ mod tests {
         assert_eq!(number(address(5)), Some(6));
         forget(address(5));
         assert_eq!((number(address(5)), generation()), (None, before + 1));
-        keep(address(5), CODE_MAX);
-        assert_eq!(number(address(5)), Some(CODE_MAX));
+        assert_eq!((keep(address(5), CODE_MAX), number(address(5))), (CODE_MAX, Some(CODE_MAX)));
+        assert_eq!(
+            (keep(address(5), 7), number(address(5))),
+            (CODE_MAX, Some(CODE_MAX)),
+            "another thread was first"
+        );
         forget_all();
         assert_eq!((0..1000).find_map(|at| number(address(at))), None);
     }

@@ -198,7 +198,7 @@ pub(crate) struct Others<'a> {
 
 impl<'a> Others<'a> {
     pub(crate) fn new(graph: &'a Graph, names: &mut ClassNames) -> Others<'a> {
-        let (index, _) = AddressIndex::new(graph.ids());
+        let (index, _) = AddressIndex::new(&graph.ids());
         Others { graph, index, classes: names.of(graph), taken: vec![false; graph.len()] }
     }
 
@@ -299,7 +299,7 @@ impl<'a> ClassesBefore<'a> {
     ) -> ClassesBefore<'a> {
         let own = names.of(before);
         let after = (identity == Identity::Number)
-            .then(|| (after, AddressIndex::new(after.ids()).0, names.of(after)));
+            .then(|| (after, AddressIndex::new(&after.ids()).0, names.of(after)));
         ClassesBefore { before, own, after }
     }
 

@@ -3,6 +3,7 @@
 //! A heap has millions of objects, so nothing is kept for each that its format does not tell: a column may be empty.
 
 use crate::{NameId, Names, Sizes};
+use std::borrow::Cow;
 
 /// Index of an object, in the order of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -152,6 +153,8 @@ impl GraphParts {
 pub struct Graph {
     runtime: Runtime,
     parts: GraphParts,
+    /// The ids, where four bytes hold each: V8's numbers are small. `parts.ids` is empty then.
+    narrow_ids: Vec<u32>,
 }
 
 impl Graph {
@@ -159,7 +162,7 @@ impl Graph {
     ///
     /// # Panics
     /// When columns do not fit together, which is a fault of the reader and not of its file.
-    pub fn new(runtime: Runtime, parts: GraphParts) -> Graph {
+    pub fn new(runtime: Runtime, mut parts: GraphParts) -> Graph {
         let objects = parts.ids.len();
         assert!(objects <= GraphParts::OBJECTS_MAX);
         assert_eq!(objects, parts.class_of.len());
@@ -171,7 +174,13 @@ impl Graph {
         }
         assert!(parts.name_of.is_empty() || parts.name_of.len() == objects);
         assert!(parts.edge_labels.is_empty() || parts.edge_labels.len() == parts.edge_targets.len());
-        Graph { runtime, parts }
+        let mut narrow_ids = Vec::new();
+        if parts.ids.iter().all(|id| *id <= u32::MAX.into()) {
+            narrow_ids = std::mem::take(&mut parts.ids).into_iter().map(|id| id as u32).collect();
+            // It may have been made in place.
+            narrow_ids.shrink_to_fit();
+        }
+        Graph { runtime, parts, narrow_ids }
     }
 
     /// Whose heap it is.
@@ -181,32 +190,36 @@ impl Graph {
 
     /// How many objects there are.
     pub fn len(&self) -> usize {
-        self.parts.ids.len()
+        self.parts.class_of.len()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.parts.ids.is_empty()
+        self.parts.class_of.is_empty()
     }
 
     /// All objects, in the order of the file.
     pub fn objects(&self) -> impl Iterator<Item = ObjectId> + use<> {
-        (0..self.parts.ids.len() as u32).map(ObjectId)
+        (0..self.len() as u32).map(ObjectId)
     }
 
     /// An object's address, or the number that its runtime gives it.
     pub fn id(&self, object: ObjectId) -> u64 {
-        self.parts.ids[object.0 as usize]
+        let at = object.0 as usize;
+        self.parts.ids.get(at).copied().unwrap_or_else(|| self.narrow_ids[at].into())
     }
 
     /// The addresses or numbers of all objects.
-    pub(crate) fn ids(&self) -> &[u64] {
-        &self.parts.ids
+    pub(crate) fn ids(&self) -> Cow<'_, [u64]> {
+        match self.narrow_ids.is_empty() {
+            true => Cow::Borrowed(&self.parts.ids),
+            false => self.narrow_ids.iter().copied().map(u64::from).collect(),
+        }
     }
 
     /// The object with an address or number.
     pub fn find(&self, id: u64) -> Option<ObjectId> {
-        self.parts.ids.iter().position(|other| *other == id).map(|at| ObjectId(at as u32))
+        self.objects().find(|object| self.id(*object) == id)
     }
 
     /// An object's own bytes.

@@ -1,6 +1,6 @@
 //! Snapshots of managed heaps: every object with its class, its size and its references.
 //!
-//! A Ruby dump, a V8 snapshot and a JVM dump are the same thing once they are read: a [`Graph`] of objects. What retains
+//! A Ruby dump, a V8 snapshot, a JVM dump and one of CPython are the same thing once they are read: a [`Graph`] of objects. What retains
 //! them is told by its [`DominatorTree`]: an object's retained size is what would be freed with it.
 //!
 //! This crate must never read a file, nor know how a format spells anything; `mallow-formats` fills the graph. It runs nothing in

@@ -147,23 +147,6 @@ struct LimitJson {
     sentence: String,
 }
 
-const METRICS: [Metric; 4] = [Metric::Allocations, Metric::Bytes, Metric::Peak, Metric::Leaked];
-const TIMED: [Metric; 13] = [
-    Metric::Wall,
-    Metric::Cpu,
-    Metric::User,
-    Metric::System,
-    Metric::PeakRss,
-    Metric::PageFaults,
-    Metric::ContextSwitches,
-    Metric::Cycles,
-    Metric::Instructions,
-    Metric::Branches,
-    Metric::BranchMisses,
-    Metric::CacheReferences,
-    Metric::CacheMisses,
-];
-
 impl BenchJson {
     /// The document of a session.
     pub fn of(session: &Session, limits: &[LimitRow]) -> BenchJson {
@@ -320,7 +303,7 @@ fn allocations(command: &BenchCommand) -> BTreeMap<String, CountedJson> {
         let exact = matches!(count, Counted::Exact(_));
         Some((metric.word().to_owned(), CountedJson { exact, min, max }))
     };
-    METRICS.into_iter().filter_map(of).collect()
+    Metric::ALL.iter().copied().filter(|metric| metric.is_recorded()).filter_map(of).collect()
 }
 
 fn comparisons(session: &Session, index: usize) -> BTreeMap<String, ComparisonJson> {
@@ -333,7 +316,7 @@ fn comparisons(session: &Session, index: usize) -> BTreeMap<String, ComparisonJs
         let document = ComparisonJson { verdict, ratio: ratio.ratio, low, high, pairs: ratio.pairs };
         Some((metric.word().to_owned(), document))
     };
-    TIMED.into_iter().filter_map(of).collect()
+    Metric::ALL.iter().copied().filter(|metric| !metric.is_recorded()).filter_map(of).collect()
 }
 
 impl From<BenchJson> for Session {

@@ -6,7 +6,7 @@ mod tree;
 pub use annotate::{WithSource, annotated};
 
 use crate::report::whole_frame;
-use crate::wording::Columns;
+use crate::wording::{Columns, without_names};
 use crate::{Style, cut_end, cut_start, frame_text, grouped, metric, plural, printable, shell_word};
 use mallow_base::{Frame, Micros, Percent};
 use mallow_cpu::{CpuMetric, CpuProfile, Quality};
@@ -81,7 +81,8 @@ pub fn report(profile: &CpuProfile, options: &CpuOptions, style: Style) -> Strin
         CpuLayout::Threads => out.extend(threads(profile, by, options.limit, style)),
         CpuLayout::Timeline => out.extend(timeline(profile, by, style)),
     }
-    out.extend(without_names(profile, options, style));
+    let unnamed = Sites::of(profile, options.shown, &options.filter);
+    out.extend(without_names(&unnamed.modules_without_names(), style.width));
     out.join("\n") + "\n"
 }
 
@@ -314,21 +315,6 @@ fn timeline(profile: &CpuProfile, by: CpuMetric, style: Style) -> Vec<String> {
         ),
         slices.iter().map(bar).collect::<String>().trim_end().to_owned(),
     ]
-}
-
-/// What to do about functions without names.
-fn without_names(profile: &CpuProfile, options: &CpuOptions, style: Style) -> Vec<String> {
-    let sites = Sites::of(profile, options.shown, &options.filter);
-    let modules = sites.modules_without_names();
-    let names: Vec<&str> = modules.iter().take(3).filter_map(|path| path.rsplit('/').next()).collect();
-    let more = match modules.len() {
-        0 => return Vec::new(),
-        1..=3 => String::new(),
-        count => format!(" and {} more", count - 3),
-    };
-    let what = cut_end(&printable(&names.join(", ")), style.width.saturating_sub(38));
-    let cure = "Install their debug packages (-dbgsym), or build them with -g and without -s.";
-    vec![String::new(), format!("No names for functions of {what}{more}."), cure.to_owned()]
 }
 
 /// The program of a profile, for a heading.

@@ -10,7 +10,7 @@ mod tree;
 
 pub(super) use stacks::whole_frame;
 
-use crate::wording::Columns;
+use crate::wording::{Columns, without_names};
 use crate::{Style, cut_end, exit_text, grouped, metric, plural, printable};
 use mallow_base::{Bytes, Count, Micros, Percent};
 use mallow_profile::{Profile, SiteTotals, TimeUnit, Totals};
@@ -63,7 +63,7 @@ pub fn report(subject: &Subject<'_>, view: &ReportOptions, style: Style) -> Stri
     if sites.rows.is_empty() {
         sites = Sites::of(profile, view.shown, &Filter::default());
     }
-    out.extend(page.without_names(&sites));
+    out.extend(without_names(&sites.modules_without_names(), style.width));
     out.join("\n") + "\n"
 }
 
@@ -206,20 +206,6 @@ impl Page<'_> {
         let what = format!("{} in {}", Bytes(*bytes), plural(*blocks, "block"));
         let line = format!("suppressed: {}, {what} by {}", plural(*sites as u64, "site"), by.join(", "));
         Some(cut_end(&line, self.style.width))
-    }
-
-    /// What to do about frames that are only addresses.
-    fn without_names(&self, sites: &Sites<'_>) -> Vec<String> {
-        let modules = sites.modules_without_names();
-        let names: Vec<&str> = modules.iter().take(3).filter_map(|path| path.rsplit('/').next()).collect();
-        let more = match modules.len() {
-            0 => return Vec::new(),
-            1..=3 => String::new(),
-            count => format!(" and {} more", count - 3),
-        };
-        let what = cut_end(&printable(&names.join(", ")), self.style.width.saturating_sub(38));
-        let cure = "Install their debug packages (-dbgsym), or build them with -g and without -s.";
-        vec![String::new(), format!("No names for functions of {what}{more}."), cure.to_owned()]
     }
 
     /// With a filter: what passed it, and its share of the whole.

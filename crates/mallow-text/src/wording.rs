@@ -17,6 +17,19 @@ pub fn metric(measure: impl Metric, value: u64) -> String {
     }
 }
 
+/// What to do about functions without names; nothing where all modules have them.
+pub(crate) fn without_names(modules: &[&str], width: usize) -> Vec<String> {
+    let names: Vec<&str> = modules.iter().take(3).filter_map(|path| path.rsplit('/').next()).collect();
+    let more = match modules.len() {
+        0 => return Vec::new(),
+        1..=3 => String::new(),
+        count => format!(" and {} more", count - 3),
+    };
+    let what = cut_end(&printable(&names.join(", ")), width.saturating_sub(38));
+    let cure = "Install their debug packages (-dbgsym), or build them with -g and without -s.";
+    vec![String::new(), format!("No names for functions of {what}{more}."), cure.to_owned()]
+}
+
 /// `1 site`, `2 sites`, `2 processes`.
 pub fn plural(count: u64, one: &str) -> String {
     let ending = match (count, one.ends_with('s')) {

@@ -21,7 +21,7 @@ pub(crate) struct LowHeap {
 /// A page of one snapshot.
 #[derive(Debug, PartialEq, Eq, Args)]
 pub(crate) struct LowHeapReport {
-    /// A snapshot: Ruby's ObjectSpace.dump_all, plain or compressed (gz, zst)
+    /// A snapshot of Ruby, V8, a JVM or Python, plain or compressed (gz, zst)
     // Not asked for beside a subcommand.
     #[arg(value_name = "DUMP", required = true)]
     pub(crate) file: Option<PathBuf>,

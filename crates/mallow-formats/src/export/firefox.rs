@@ -6,18 +6,14 @@
 //! Format: <https://github.com/firefox-devtools/profiler/blob/main/docs-developer/processed-profile-format.md>.
 
 mod cpu;
+mod stacks;
 
 pub(super) use cpu::write as write_cpu;
 
 use super::left_out;
-use super::rooted::name;
 use fxprof_processed_profile as fxprof;
-use fxprof_processed_profile::{
-    CategoryHandle, FrameFlags, FrameInfo, ReferenceTimestamp, SamplingInterval, StackHandle, ThreadHandle,
-    Timestamp,
-};
+use fxprof_processed_profile::{ReferenceTimestamp, SamplingInterval, ThreadHandle, Timestamp};
 use mallow_profile::{Process, Profile, Site, SiteTotals, TimeUnit};
-use std::borrow::Cow;
 use std::io::{self, Write};
 use std::time::Duration;
 
@@ -115,26 +111,9 @@ impl Writer<'_> {
 
     /// One event of the block with the next address.
     fn sample(&mut self, thread: ThreadHandle, site: &Site, time: Timestamp, size: i64) {
-        let stack = self.stack(thread, site);
+        let stack = stacks::handle(&mut self.made, thread, &self.profile.stacks, site.stack);
         self.blocks += 1;
         self.made.add_allocation_sample(thread, time, stack, self.blocks * BLOCK_STEP, size);
-    }
-
-    fn stack(&mut self, thread: ThreadHandle, site: &Site) -> Option<StackHandle> {
-        let mut names: Vec<Cow<'_, str>> = self.profile.frames(site.stack).map(name).collect();
-        if names.is_empty() {
-            names.push("(no stack was taken)".into());
-        }
-        let frames: Vec<FrameInfo> = names
-            .into_iter()
-            .rev()
-            .map(|name| FrameInfo {
-                frame: fxprof::Frame::Label(self.made.intern_string(&name)),
-                category_pair: CategoryHandle::OTHER.into(),
-                flags: FrameFlags::empty(),
-            })
-            .collect();
-        self.made.intern_stack_frames(thread, frames.into_iter())
     }
 
     /// Other units than time are shown as if all happened at once.

@@ -1,10 +1,9 @@
 //! Samples of processors for the Firefox Profiler: threads with their samples in time, as its own are.
 
-use crate::export::rooted::name;
+use super::stacks;
 use fxprof_processed_profile as fxprof;
 use fxprof_processed_profile::{
-    CategoryHandle, CpuDelta, FrameFlags, FrameInfo, ReferenceTimestamp, SamplingInterval, StackHandle,
-    ThreadHandle, Timestamp,
+    CpuDelta, ReferenceTimestamp, SamplingInterval, StackHandle, ThreadHandle, Timestamp,
 };
 use mallow_cpu::{CpuProfile, CpuTotals};
 use mallow_stacks::{ProcessIndex, StackId};
@@ -25,11 +24,13 @@ pub(in crate::export) fn write(profile: &CpuProfile, out: &mut dyn Write) -> io:
     made.set_os_name("Linux");
     made.set_symbolicated(true);
     let threads = threads(profile, &mut made);
-    let mut stacks: FxHashMap<(u32, Option<StackId>), Option<StackHandle>> = FxHashMap::default();
+    let mut handles: FxHashMap<(u32, Option<StackId>), Option<StackHandle>> = FxHashMap::default();
     let mut warnings = vec![String::from("source lines are left out")];
     let mut add = |made: &mut fxprof::Profile, thread: u32, time_ns, stack, totals: &CpuTotals| {
         let Some(handle) = threads.get(thread as usize).copied() else { return };
-        let stack = *stacks.entry((thread, stack)).or_insert_with(|| stack_of(profile, made, handle, stack));
+        let stack = *handles
+            .entry((thread, stack))
+            .or_insert_with(|| stacks::handle(made, handle, &profile.stacks, stack));
         let weight = i32::try_from(totals.samples.max(1)).unwrap_or(i32::MAX);
         let time = Timestamp::from_nanos_since_reference(time_ns);
         made.add_sample(handle, time, stack, CpuDelta::from_nanos(totals.time_ns), weight);
@@ -73,26 +74,4 @@ fn threads(profile: &CpuProfile, made: &mut fxprof::Profile) -> Vec<ThreadHandle
         handle
     };
     profile.threads.iter().map(thread).collect()
-}
-
-fn stack_of(
-    profile: &CpuProfile,
-    made: &mut fxprof::Profile,
-    thread: ThreadHandle,
-    stack: Option<StackId>,
-) -> Option<StackHandle> {
-    let mut names: Vec<_> = profile.stacks.frames(stack).map(name).collect();
-    if names.is_empty() {
-        names.push("(no stack was taken)".into());
-    }
-    let frames: Vec<FrameInfo> = names
-        .into_iter()
-        .rev()
-        .map(|name| FrameInfo {
-            frame: fxprof::Frame::Label(made.intern_string(&name)),
-            category_pair: CategoryHandle::OTHER.into(),
-            flags: FrameFlags::empty(),
-        })
-        .collect();
-    made.intern_stack_frames(thread, frames.into_iter())
 }

@@ -275,15 +275,16 @@ class _MallowWalk:
 
 
 def _mallow_size(thing, kind, about):
-    """Bytes, with the collector's head; without a method of the program's."""
+    """Bytes, with the collector's head; none where nobody knows. Without a method of the program's."""
     import sys
 
     try:
         if about.has_own_size:
             return object.__sizeof__(thing) + 16
-        return sys.getsizeof(thing, 0)
+        size = sys.getsizeof(thing, -1)
+        return None if size < 0 else size
     except Exception:
-        return 0
+        return None
 
 
 def _mallow_heap(write, frames, redact):
@@ -338,7 +339,10 @@ def _mallow_heap(write, frames, redact):
             told.add(about.number)
             group = "instance" if about.is_heap else "builtin"
             put('{"type":%d,"name":%s,"kind":"%s"}' % (about.number, quoted(about.name), group))
-        row = '{"at":%d,"t":%d,"s":%d' % (id(thing), about.number, _mallow_size(thing, kind, about))
+        row = '{"at":%d,"t":%d' % (id(thing), about.number)
+        size = _mallow_size(thing, kind, about)
+        if size is not None:
+            row += ',"s":%d' % size
         if kind is str or kind is bytes:
             row += ',"h":%d,"n":%d' % (hash(thing) & 0xFFFFFFFFFFFFFFFF, len(thing))
             if not redact:

@@ -40,8 +40,9 @@ struct Line<'a> {
     at: Option<u64>,
     #[serde(rename = "t")]
     class: Option<u32>,
-    #[serde(rename = "s", default)]
-    bytes: u64,
+    /// None where the interpreter could not be asked.
+    #[serde(rename = "s")]
+    bytes: Option<u64>,
     #[serde(rename = "r", default)]
     references: Vec<u64>,
     #[serde(rename = "l", borrow, default)]
@@ -110,6 +111,7 @@ struct Reader {
     first_damage: Option<u64>,
     failure: Option<String>,
     end: Option<u64>,
+    unknown_sizes: u64,
 }
 
 impl Reader {
@@ -177,7 +179,9 @@ impl Reader {
         let object = ObjectId(parts.ids.len() as u32);
         parts.ids.push(line.at.unwrap_or_default());
         parts.class_of.push(self.classes[&line.class.unwrap_or_default()]);
-        parts.sizes.push(line.bytes);
+        self.unknown_sizes += u64::from(line.bytes.is_none());
+        let bytes = line.bytes.unwrap_or(0);
+        parts.sizes.push(bytes);
         parts.site_of.push(line.made_at.and_then(|site| self.sites.get(&site)).copied().unwrap_or(0));
         parts.edge_starts.push(self.references.len() as u32);
         self.references.extend(&line.references);
@@ -193,11 +197,11 @@ impl Reader {
             let name = parts.names.intern(name);
             parts.object_names.push((object, name));
         }
-        if line.bytes <= OWN_BYTES_MAX {
-            self.own_bytes = self.own_bytes.saturating_add(line.bytes);
+        if bytes <= OWN_BYTES_MAX {
+            self.own_bytes = self.own_bytes.saturating_add(bytes);
         }
         if let Some(hash) = line.hash {
-            self.strings.add((hash, line.length, line.class), line.bytes, line.text.as_deref());
+            self.strings.add((hash, line.length, line.class), bytes, line.text.as_deref());
         }
         Ok(())
     }
@@ -241,6 +245,10 @@ impl Reader {
                 grouped(self.damaged),
                 grouped(self.lines)
             ));
+        }
+        if self.unknown_sizes > 0 {
+            let count = grouped(self.unknown_sizes);
+            warnings.push(format!("{count} objects do not tell their sizes and count as 0 bytes"));
         }
         match self.end {
             None => warnings.push(format!("it ends before its end: {} objects were read", grouped(objects))),

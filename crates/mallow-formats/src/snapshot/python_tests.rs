@@ -93,6 +93,15 @@ fn damage_is_counted_and_the_rest_is_read() {
 }
 
 #[test]
+fn a_size_that_nobody_knows_is_said() {
+    let unsized_one = HEAP.replace("{\"at\":10,\"t\":0,\"s\":72", "{\"at\":10,\"t\":0");
+    assert_ne!(unsized_one, HEAP);
+    let snapshot = of(&unsized_one);
+    assert_eq!(snapshot.warnings, ["1 objects do not tell their sizes and count as 0 bytes"]);
+    assert!(!snapshot.is_whole());
+}
+
+#[test]
 fn every_cut_is_read_to_there() {
     for end in 0..HEAP.len() - 1 {
         let snapshot = of(&HEAP[..end]);

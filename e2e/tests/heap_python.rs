@@ -1,6 +1,7 @@
 //! Snapshots of Python programs: held against pympler and against what the program itself counts, and that the program does not notice.
 
 use crate::heap_capture::{Running, capture, mode, page, program, sums};
+use crate::scripts::pythons;
 use e2e::session::metric;
 use e2e::{Exit, Workshop};
 use serde_json::Value;
@@ -56,13 +57,11 @@ fn is_written_while_the_program_goes_on(python: &str) {
     assert_eq!(text("stderr"), note);
 }
 
-/// Debian's, and whatever `MALLOW_PYTHONS` names, with colons between.
 #[test]
 fn a_python_program_goes_on_while_its_heap_is_written() {
-    let named = std::env::var("MALLOW_PYTHONS").unwrap_or_default();
-    for python in [PYTHON].into_iter().chain(named.split(':').filter(|path| !path.is_empty())) {
+    for python in pythons() {
         println!("{python}");
-        is_written_while_the_program_goes_on(python);
+        is_written_while_the_program_goes_on(&python);
     }
 }
 

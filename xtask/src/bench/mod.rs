@@ -20,6 +20,7 @@ mod record;
 mod redis;
 mod tables;
 mod tools;
+mod verdicts;
 
 pub(crate) use plan::Plan;
 
@@ -37,6 +38,9 @@ use tools::{Tool, Tools};
 pub(crate) fn run(root: &Path, plan: &Plan) -> Result<(), String> {
     if plan.is_only(cpu::NAME) {
         return cpu::run(root, plan, mallow(root, plan)?);
+    }
+    if plan.is_only(verdicts::NAME) {
+        return verdicts::run(root, plan, mallow(root, plan)?);
     }
     if plan.is_only(load::NAME) {
         return load::run(root, plan);
@@ -119,10 +123,22 @@ mod tests {
     #[test]
     #[ignore = "a minute: in `cargo xtask long`"]
     fn the_comparison_with_perf_runs_on_small_inputs() {
+        assert_eq!(table_of(cpu::NAME).lines().count(), 1 + 5);
+    }
+
+    #[test]
+    #[ignore = "seconds, beside a load of its own: in `cargo xtask long`"]
+    fn the_comparison_with_hyperfine_runs_on_small_inputs() {
+        // One word of each of six kinds of comparison.
+        assert_eq!(table_of(verdicts::NAME).lines().count(), 1 + 6);
+    }
+
+    /// What a part that is measured alone writes down.
+    fn table_of(part: &str) -> String {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
         let folder = tempfile::tempdir().unwrap();
         let plan = Plan {
-            only: vec![cpu::NAME.to_owned()],
+            only: vec![part.to_owned()],
             quick: true,
             mallow: std::env::var_os("MALLOW_BIN").map(PathBuf::from),
             output: Some(folder.path().to_owned()),
@@ -132,7 +148,7 @@ mod tests {
         let written = std::fs::read_dir(folder.path()).unwrap();
         let files: Vec<PathBuf> = written.map(|entry| entry.unwrap().path()).collect();
         let table = files.iter().find(|path| path.extension().is_some_and(|end| end == "csv")).unwrap();
-        assert_eq!(std::fs::read_to_string(table).unwrap().lines().count(), 1 + 5);
+        std::fs::read_to_string(table).unwrap()
     }
 
     fn runs_on_small_inputs(kinds: &[&str]) {

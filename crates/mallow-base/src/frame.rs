@@ -9,18 +9,24 @@ pub enum Language {
     #[default]
     Native,
     /// Python, as its interpreter tells.
-    Python,
+    Python = 1,
+    /// JavaScript, as its runtime writes down what code it makes.
+    JavaScript = 3,
+    /// Java, and whatever else a JVM runs, in the same way.
+    Java = 4,
 }
 
 impl Language {
     /// All of them.
-    pub const ALL: [Language; 2] = [Language::Native, Language::Python];
+    pub const ALL: [Language; 4] = [Language::Native, Language::Python, Language::JavaScript, Language::Java];
 
     /// What scripts call it; none for machine code.
     pub fn word(self) -> Option<&'static str> {
         match self {
             Language::Native => None,
             Language::Python => Some("python"),
+            Language::JavaScript => Some("javascript"),
+            Language::Java => Some("java"),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! A process that has ended: what remains of it until the recording ends.
 
+use crate::made_code::MadeCode;
 use crate::marks::Marks;
 use crate::scripts::Scripts;
 use crate::stack_table::StackTable;
@@ -28,6 +29,8 @@ pub(crate) struct ExitedProcess {
     pub(crate) stacks: StackTable,
     /// What the frames of scripts on them are.
     pub(crate) scripts: Scripts,
+    /// What the code on them is that the process made.
+    pub(crate) made: MadeCode,
     pub(crate) modules: Vec<MappedModule>,
     /// Its program, where regions are counted.
     pub(crate) executable: Option<PathBuf>,
@@ -75,6 +78,7 @@ impl ExitedProcess {
             folded: Summary::default(),
             stacks: StackTable::for_test(nodes),
             scripts: Scripts::default(),
+            made: MadeCode::default(),
             modules,
             executable: None,
         }

@@ -32,6 +32,7 @@ mod live_heap;
 mod live_queries;
 mod live_session;
 mod live_stacks;
+mod made_code;
 mod mapping;
 mod marks;
 #[cfg(test)]
@@ -71,6 +72,7 @@ pub use heap::{HeapMetrics, HeapSource, Linked, heap_source, linked_into};
 pub use live_heap::{AllocatorAccount, LiveHeap, LiveProcess, Order};
 pub use live_session::{Ending, LiveSession};
 pub use live_stacks::LiveStacks;
+pub use mallow_wire::shared::RUNTIMES_VARIABLE as NO_RUNTIME_FLAGS;
 pub use marks::{Counted, Patience, Scope};
 pub use output::Output;
 pub use record::{RecordOptions, RecordOutcome, record};

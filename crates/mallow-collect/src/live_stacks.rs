@@ -1,6 +1,7 @@
 //! The stacks of a recording under way: names for them, and profiles of what lived on them.
 
 use crate::live_heap::{LiveHeap, LiveProcess};
+use crate::made_code::MadeCode;
 use crate::module_map::ModuleMap;
 use crate::process::TracedProcess;
 use crate::scripts::Scripts;
@@ -31,6 +32,7 @@ struct StacksOf {
     map: ModuleMap,
     stacks: Arc<StackTable>,
     scripts: Arc<Scripts>,
+    made: Arc<MadeCode>,
 }
 
 impl LiveStacks {
@@ -42,6 +44,7 @@ impl LiveStacks {
             map: ModuleMap::of(process.modules()),
             stacks: Arc::new(process.stacks().snapshot()),
             scripts: Arc::new(process.scripts().clone()),
+            made: Arc::new(process.made_code()),
         };
         LiveStacks { processes: processes.iter().map(stacks_of).collect(), named: FxHashMap::default() }
     }
@@ -125,7 +128,11 @@ impl LiveStacks {
         if let Some(frame) = process.scripts.frame(node_key(node.avma, node.exact, node.generation)) {
             return (At::Script, vec![frame]);
         }
-        match process.at(node) {
+        let at = process.at(node);
+        if let (At::Nowhere(_), Some(frame)) = (&at, process.made.frame(&key_of(node))) {
+            return (At::Script, vec![frame.clone()]);
+        }
+        match at {
             At::Script => (At::Script, Vec::new()),
             At::Nowhere(avma) => {
                 let function = match avma {
@@ -175,6 +182,10 @@ fn sought(svma: u64, node: &StackNode) -> u64 {
     svma.wrapping_sub(u64::from(!node.exact))
 }
 
+fn key_of(node: &StackNode) -> SymbolKey {
+    SymbolKey { avma: node.avma, exact: node.exact, generation: node.generation, location: 0 }
+}
+
 /// Where an address lies.
 enum At {
     Module(Module, u64),
@@ -191,8 +202,7 @@ impl StacksOf {
     }
 
     fn at(&self, node: &StackNode) -> At {
-        let key = SymbolKey { avma: node.avma, exact: node.exact, generation: node.generation, location: 0 };
-        match self.map.at(&key).map(|at| &self.modules[at]) {
+        match self.map.at(&key_of(node)).map(|at| &self.modules[at]) {
             Some(module) => {
                 let (path, build_id) = (module.path.clone(), module.build_id.clone());
                 At::Module(Module { path, build_id }, node.avma.wrapping_sub(module.bias))

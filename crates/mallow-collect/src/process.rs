@@ -7,8 +7,10 @@ use crate::ending::Watch;
 use crate::error::CollectError;
 use crate::exited::ExitedProcess;
 use crate::heap::{Executables, HeapMetrics, HeapSource, MemoryWatch};
+use crate::made_code::{CodeLists, MadeCode};
 use crate::mapping::Mapping;
 use crate::marks::{Counted, FROM_FIRST, FROM_MAIN, Marks, Scope};
+use crate::module_map::ModuleMap;
 use crate::pairing::Pairing;
 use crate::process_writer::ProcessWriter;
 use crate::region_sites::{of_folded, pruned};
@@ -57,6 +59,7 @@ pub(crate) struct TracedProcess {
     writer: ProcessWriter,
     executable: Option<PathBuf>,
     memory: MemoryWatch,
+    code_lists: CodeLists,
     /// Notes of programs that it starts, as many as were taken.
     starts_seen: u32,
 }
@@ -103,6 +106,7 @@ impl TracedProcess {
             }
         }
         let memory = MemoryWatch::new(pid, mapping.executable(), executables);
+        let code_lists = CodeLists::of(pid, header.pid);
         Ok(TracedProcess {
             index,
             pid,
@@ -125,6 +129,7 @@ impl TracedProcess {
             // Who marks a region waits for us at its begin, so it is there still.
             executable: wanted.regions.and_then(|_| std::fs::read_link(format!("/proc/{pid}/exe")).ok()),
             memory,
+            code_lists,
             starts_seen: 0,
         })
     }
@@ -157,6 +162,11 @@ impl TracedProcess {
     /// What the frames of scripts on them are.
     pub(crate) fn scripts(&self) -> &Scripts {
         self.stacks.scripts()
+    }
+
+    /// What the code on its stacks is that it made.
+    pub(crate) fn made_code(&self) -> MadeCode {
+        self.code_lists.made(self.stacks().addresses_from(0), &ModuleMap::of(&self.modules))
     }
 
     /// Whether all of its threads have ended.
@@ -331,6 +341,11 @@ impl TracedProcess {
             });
             unfinished = regions.names();
         }
+        let made = self.made_code();
+        // Another program in the same process may be writing its own.
+        if self.header().runtime_asked.load(Ordering::Relaxed) != 0 && exit != Some(Exit::Exec) {
+            self.code_lists.remove_map();
+        }
         let TracedProcess {
             index,
             start,
@@ -366,6 +381,7 @@ impl TracedProcess {
             folded,
             stacks,
             scripts,
+            made,
             modules,
             executable,
         })

@@ -75,7 +75,13 @@ impl Tables {
                 locations[*address as usize] = key.location;
                 continue;
             }
-            let module = map.at(key).map(|at| {
+            let at = map.at(key);
+            if let Some(frame) = process.made.frame(key).filter(|_| at.is_none()) {
+                key.location = self.script_location(frame.clone());
+                locations[*address as usize] = key.location;
+                continue;
+            }
+            let module = at.map(|at| {
                 let module = &process.modules[at];
                 let number = *numbers[at].get_or_insert_with(|| self.module(module));
                 (number, key.avma.wrapping_sub(module.bias))

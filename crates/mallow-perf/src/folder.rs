@@ -3,8 +3,7 @@
 //! Records must come in the order of time. A process's code is what was mapped when the sample was taken; a `fork` hands it on, an
 //! `exec` throws it away.
 
-use crate::code_names::CodeNames;
-use crate::jitdump;
+use crate::kernel_names::{is_our_kernel, kernel_names};
 use crate::spaces::{End, Place, Registers, Space, Unwinding};
 use crate::stack_table::{CodePlace, KERNEL, StackTable};
 use linux_perf_event_reader::constants::{PERF_REG_X86_BP, PERF_REG_X86_IP, PERF_REG_X86_SP};
@@ -14,6 +13,7 @@ use mallow_cpu::{
     CpuAvailability, CpuProcess, CpuProfile, CpuRecording, CpuSample, CpuThread, CpuTotals, Quality,
     ThreadIndex,
 };
+use mallow_jit::{CodeNames, jitdump};
 use mallow_stacks::ProcessIndex;
 use rustc_hash::FxHashMap;
 use std::path::Path;
@@ -163,7 +163,7 @@ impl Folder {
                 let path = text(&map.path.as_slice());
                 let symbol = path.strip_prefix("[kernel.kallsyms]").filter(|_| self.origin.is_our_machine);
                 self.origin.is_our_kernel |=
-                    symbol.is_some_and(|symbol| CodeNames::is_our_kernel(symbol, map.page_offset));
+                    symbol.is_some_and(|symbol| is_our_kernel(symbol, map.page_offset));
             }
             EventRecord::Mmap(map) if map.is_executable => {
                 let range = map.address..map.address.saturating_add(map.length);
@@ -412,7 +412,7 @@ impl Names<'_> {
             CodePlace::InFile(_) => None,
             CodePlace::Kernel(address) => {
                 let names = kernel.get_or_insert_with(|| {
-                    if self.is_our_kernel { CodeNames::of_kernel() } else { CodeNames::default() }
+                    if self.is_our_kernel { kernel_names() } else { CodeNames::default() }
                 });
                 let function = names.name(address - 1).map_or_else(|| KERNEL.to_owned(), str::to_owned);
                 Some(Frame { function, module: Some(KERNEL.to_owned()), ..Frame::default() })

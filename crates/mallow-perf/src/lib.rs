@@ -10,16 +10,15 @@
 //!
 //! In the order of reading:
 //! - [`Folder`]: records in, a profile out; a reader of `perf.data` uses it too. Below it `spaces` (what is mapped where), `elf`
-//!   (the tables of a file), `stack_table` (stacks without doubles), `code_names` and `jitdump` (names of code that was made at run time);
+//!   (the tables of a file), `stack_table` (stacks without doubles), `kernel_names`;
 //! - [`sample`]: the events (`attr`), their rings (`ring`), their order (`rounds`), and the loop around them (`sampler`);
 //! - [`PerfError`]: why the kernel refused, and the cure.
 
 mod attr;
-mod code_names;
 mod elf;
 mod error;
 mod folder;
-mod jitdump;
+mod kernel_names;
 mod ring;
 mod rounds;
 mod sampler;
@@ -27,8 +26,6 @@ mod spaces;
 mod stack_table;
 
 pub use attr::Source;
-pub use code_names::CodeNames;
 pub use error::PerfError;
 pub use folder::{Folder, Mapped, Origin, Sampled, machine};
-pub use jitdump::of_bytes as names_of_jitdump;
 pub use sampler::{Outcome, SamplingOptions, Target, sample};

@@ -1,8 +1,9 @@
 //! A script's frames and those of the interpreter that runs it: which of them are to be seen.
 //!
 //! Where a stack has a line of a script, what the interpreter does for it (its calls of itself, its objects, its start) is plumbing, inside of
-//! the line and between two of them; code of other libraries is not. So are the calls of Python's import, which the interpreter leaves
-//! out of its own stack traces. A stack without a script stays as it is.
+//! the line and between two of them; code of other libraries is not. So is what a runtime runs of its own in the script's language: the calls of
+//! Python's import, which the interpreter leaves out of its own stack traces, and what Node and the JDK call internal. A stack without a
+//! script stays as it is.
 
 use mallow_base::{Frame, Language};
 use mallow_stacks::{Location, Stacks};
@@ -26,27 +27,60 @@ const INTERPRETER: [&str; 6] =
 /// Where Python keeps those of its own modules that it loads; which of them are built in differs from one distribution to the next.
 const OWN_MODULES: &str = "/lib-dynload/";
 
-/// Files of Python's import, whose calls stand between a module and the line that imports it.
-const IMPORT: &str = "<frozen importlib._bootstrap";
+/// Runtimes that make code, and the libraries of a JDK that stand between a method and what it allocates.
+const RUNTIMES: [&str; 10] = [
+    "node",
+    "nodejs",
+    "libjvm.so",
+    "libjli.so",
+    "libjava.so",
+    "libnio.so",
+    "libnet.so",
+    "libzip.so",
+    "libjimage.so",
+    "libverify.so",
+];
+
+/// What a runtime calls the pieces of itself that it makes while it runs, or copies.
+const MADE: [&str; 8] = [
+    "Builtin:",
+    "BytecodeHandler:",
+    "Stub",
+    "I2C/C2I",
+    "RuntimeStub",
+    "VtableBlob",
+    "MethodHandlesAdapterBlob",
+    "0x",
+];
+
+/// Files of Python's import, whose calls stand between a module and the line that imports it, and Node's of the same kind.
+const OWN_FILES: [&str; 2] = ["<frozen importlib._bootstrap", "node:internal/"];
+
+/// Packages of the JDK that nobody calls by themselves.
+const OWN_PACKAGES: [&str; 2] = ["jdk.internal.", "sun."];
 
 /// Whether a frame is a script's, and not of what carries a module into it.
 fn is_of_script(frame: &Frame) -> bool {
-    frame.is_script() && !is_import(frame)
+    frame.is_script() && !is_own_script(frame)
 }
 
-fn is_import(frame: &Frame) -> bool {
-    frame.is_script() && frame.file.as_ref().is_some_and(|file| file.starts_with(IMPORT))
+fn is_own_script(frame: &Frame) -> bool {
+    let begins = |text: &str, with: &[&str]| with.iter().any(|start| text.starts_with(start));
+    frame.is_script() && frame.file.as_ref().is_some_and(|file| begins(file, &OWN_FILES))
+        || frame.language == Language::Java && begins(&frame.function, &OWN_PACKAGES)
 }
 
 /// Whether a frame is of a language's interpreter.
 fn is_interpreter(frame: &Frame) -> bool {
     let path = frame.module.as_deref().unwrap_or_default();
     let module = path.rsplit('/').next().unwrap_or(path);
-    let is_its_module =
-        module.starts_with("python") || module.starts_with("libpython") || path.contains(OWN_MODULES);
+    let is_its_module = ["python", "libpython", "libnode.so"].iter().any(|name| module.starts_with(name))
+        || RUNTIMES.contains(&module)
+        || path.contains(OWN_MODULES);
+    let begins = |names: &[&str]| names.iter().any(|name| frame.function.starts_with(name));
     let is_native = frame.language == Language::Native;
-    is_import(frame)
-        || is_native && (is_its_module || INTERPRETER.iter().any(|name| frame.function.starts_with(name)))
+    let is_made = frame.module.is_none() && begins(&MADE);
+    is_own_script(frame) || is_native && (is_its_module || is_made || begins(&INTERPRETER))
 }
 
 impl ScriptFrames {
@@ -179,7 +213,7 @@ mod tests {
     #[test]
     fn the_calls_of_an_import_are_plumbing_between_two_lines() {
         let import =
-            |name: &str| Frame { file: Some(format!("{IMPORT}>")), ..frame(&format!("{name}@x.py")) };
+            |name: &str| Frame { file: Some(format!("{}>", OWN_FILES[0])), ..frame(&format!("{name}@x.py")) };
         let frames = [frame("body@b.py"), import("exec"), import("find"), frame("main@a.py")];
         let seen = |frames: &[Frame]| {
             let seen = without_interpreter(frames.iter());
@@ -190,6 +224,46 @@ mod tests {
         // Where nothing imports, it is all that there is.
         assert_eq!(seen(&frames[1..3]), ["exec", "find"]);
         assert_eq!(seen(&frames[..3]), ["body"]);
+    }
+
+    #[test]
+    fn runtimes_that_make_code_are_plumbing_around_it() {
+        let script = |name: &str, file: &str, language| Frame {
+            function: name.into(),
+            file: Some(file.into()).filter(|file: &String| !file.is_empty()),
+            language,
+            ..Frame::default()
+        };
+        let (js, java) = (Language::JavaScript, Language::Java);
+        let seen = |frames: &[Frame]| {
+            without_interpreter(frames.iter())
+                .iter()
+                .map(|frame| frame.function.clone())
+                .collect::<Vec<String>>()
+        };
+        let node = [
+            frame("node::NewBuffer@/usr/bin/node"),
+            frame("Builtin:HandleApiCall"),
+            frame("0x7f54a77f1140"),
+            script("allocUnsafeSlow", "node:buffer", js),
+            script("keep", "/app/a.js", js),
+            script("Module._compile", "node:internal/modules/cjs/loader", js),
+            script("main", "/app/main.js", js),
+            frame("Builtin:JSEntry"),
+            frame("node::Start@/usr/bin/node"),
+            frame("__libc_start_main@/lib/libc.so.6"),
+        ];
+        assert_eq!(seen(&node), ["allocUnsafeSlow", "keep", "main", "__libc_start_main"]);
+        let jvm = [
+            frame("os::malloc@/opt/jdk/lib/server/libjvm.so"),
+            script("jdk.internal.misc.Unsafe.allocateMemory0(long)", "", java),
+            script("java.nio.DirectByteBuffer.<init>(int)", "", java),
+            script("N.leak(int)", "", java),
+            frame("StubRoutines (1)"),
+            frame("JavaMain@/opt/jdk/lib/libjli.so"),
+            frame("start_thread@/lib/libc.so.6"),
+        ];
+        assert_eq!(seen(&jvm), ["java.nio.DirectByteBuffer.<init>(int)", "N.leak(int)", "start_thread"]);
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub const SHARED_MAGIC: u64 = u64::from_le_bytes(*b"mallowsm");
 
 /// Bumped with every change of this file or of [`crate::event`]. Recorder and collector travel in one binary,
 /// so a difference means that a child was started by another mallow.
-pub const SHARED_VERSION: u32 = 10;
+pub const SHARED_VERSION: u32 = 11;
 
 /// The page size that the layout is aligned to.
 pub const PAGE_BYTES: usize = 4096;
@@ -42,10 +42,15 @@ pub const FEATURE_MARKS: u32 = 1;
 pub const FEATURE_DESCRIPTORS: u32 = 2;
 /// In [`Header::features`]: a thread in the process that can ask its allocator for things, the helper thread.
 pub const FEATURE_HELPER_THREAD: u32 = 4;
+/// In [`Header::features`]: a runtime that makes code is asked to write down what it is.
+pub const FEATURE_RUNTIMES: u32 = 8;
 
 /// The environment variable that carries the mode and options to the recorder: `record`, `stat`, `check`, which
 /// is `record` with marks and descriptors, or `soak`, which is `record` with a helper thread.
 pub const MODE_VARIABLE: &str = "MALLOW_MODE";
+
+/// With this environment variable runtimes are not asked for anything.
+pub const RUNTIMES_VARIABLE: &str = "MALLOW_NO_RUNTIME_FLAGS";
 
 /// Entries in each segment of the node table. A stack node's id is its index over all segments.
 ///
@@ -281,7 +286,8 @@ pub struct Header {
     pub verify_judged: AtomicU64,
     /// Those of these that differed.
     pub verify_judge_mismatches: AtomicU64,
-    /// What is wanted beside the heap: [`FEATURE_MARKS`], [`FEATURE_DESCRIPTORS`], [`FEATURE_HELPER_THREAD`].
+    /// What is wanted beside the heap: [`FEATURE_MARKS`], [`FEATURE_DESCRIPTORS`], [`FEATURE_HELPER_THREAD`],
+    /// [`FEATURE_RUNTIMES`].
     pub features: u32,
     /// 1 when the process was forked from one that had shared memory of its own, 0 when it began with `exec`.
     pub is_forked: u32,
@@ -303,6 +309,8 @@ pub struct Header {
     pub starts_high: AtomicU32,
     /// Programs that were started while there was no room for a note.
     pub starts_lost: AtomicU32,
+    /// 1 when the runtime was asked to write down the code that it makes, to `/tmp/perf-PID.map`: nobody else wants it.
+    pub runtime_asked: AtomicU32,
     /// Private memory that belongs to no file and was resident when the process registered; 0 when it is not known.
     pub anonymous_bytes_at_start: AtomicU64,
     /// Private memory that belongs to no file and was resident when the process announced its exit; 0 when it was little, or

@@ -1,13 +1,15 @@
-//! The moment at which `main` is called, for those who count from there, and for the helper_thread, which begins there.
+//! The moment at which `main` is called, for those who count from there, for the helper_thread, which begins there, and for runtimes that are
+//! asked for something.
 //!
 //! libc's start function is given the address of `main`. It is given one of ours instead, which leaves its mark and goes
-//! on by a jump, so no frame of ours stands below `main`. Sessions that want neither never see this.
+//! on by a jump, so no frame of ours stands below `main`. Sessions that want nothing of this never see it.
 
 use crate::helper_thread;
 use crate::marks;
 use crate::real::Real;
 use core::arch::naked_asm;
 use core::sync::atomic::{AtomicUsize, Ordering};
+use mallow_recorder::runtimes::{self, MainArguments};
 use mallow_recorder::{Caller, bootstrap};
 use mallow_wire::event::Mark;
 use mallow_wire::shared::{FEATURE_HELPER_THREAD, FEATURE_MARKS};
@@ -38,7 +40,7 @@ pub unsafe extern "C" fn __libc_start_main() {
 
 /// Gives the address to call as `main`.
 unsafe extern "C" fn exchange(main: usize) -> usize {
-    if bootstrap::watches(FEATURE_MARKS | FEATURE_HELPER_THREAD) != Some(true) {
+    if bootstrap::watches(FEATURE_MARKS | FEATURE_HELPER_THREAD) != Some(true) && !runtimes::is_concerned() {
         return main;
     }
     MAIN.store(main, Ordering::Relaxed);
@@ -58,7 +60,7 @@ unsafe extern "C" fn real() -> usize {
 unsafe extern "C" fn entered() {
     naked_asm!(
         "push rdi", "push rsi", "push rdx",
-        "lea rdi, [rsp + 24]", "mov rsi, rbp",
+        "lea rdi, [rsp + 24]", "mov rsi, rbp", "mov rdx, rsp",
         "call {work}",
         "pop rdx", "pop rsi", "pop rdi",
         "jmp rax",
@@ -66,9 +68,12 @@ unsafe extern "C" fn entered() {
     )
 }
 
-unsafe extern "C" fn work(sp: usize, bp: usize) -> usize {
+/// `main` points at the words that were pushed, which are what it is called with.
+unsafe extern "C" fn work(sp: usize, bp: usize, main: &mut MainArguments) -> usize {
     // SAFETY: the registers of libc's call.
     unsafe { marks::mark(Caller { sp, bp }, Mark::Main, b"", 0) };
     helper_thread::begin();
+    // SAFETY: libc's arguments, before the program's first instruction.
+    unsafe { runtimes::ask(main) };
     MAIN.load(Ordering::Relaxed)
 }

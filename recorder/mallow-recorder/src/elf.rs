@@ -179,7 +179,8 @@ impl LoadedObject {
         Tables::read(self.bias, self.dynamic() as *const [u64; 2])
     }
 
-    fn defines(&self, name: &[u8]) -> bool {
+    /// Whether it has a function of this name.
+    pub fn defines(&self, name: &[u8]) -> bool {
         self.tables().is_some_and(|tables| tables.find(name).is_some())
     }
 

@@ -44,6 +44,7 @@
 //! | [`thread`] | who is calling, and may the call be recorded? |
 //! | [`marks`] | where the program says it stands |
 //! | [`stat`] | counting without a collector |
+//! | [`runtimes`] | runtimes are asked to write down what code they make |
 //! | [`starts`] | programs that are started, noted |
 
 #![cfg_attr(not(test), no_std)]
@@ -66,6 +67,7 @@ pub mod process;
 pub mod resident;
 pub mod ring;
 pub mod rules;
+pub mod runtimes;
 pub mod sandbox;
 pub mod script;
 pub mod session;

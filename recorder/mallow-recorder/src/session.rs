@@ -7,6 +7,9 @@ use mallow_wire::shared::*;
 
 global_asm!(".weak environ");
 
+/// A list of strings that ends with a null pointer, as an environment is.
+pub type Strings = *const *const c_char;
+
 /// What the environment says about the collector.
 pub(crate) struct Session {
     /// As it stands in the environment: there is no room for a copy on a small stack.
@@ -27,6 +30,8 @@ impl Session {
             Some(b"soak") => (MODE_RECORD, FEATURE_HELPER_THREAD),
             _ => (MODE_RECORD, 0),
         };
+        let is_counted = mode == MODE_STAT || variable(RUNTIMES_VARIABLE).is_some();
+        let features = if is_counted { features } else { features | FEATURE_RUNTIMES };
         let mut session = Session { name, token: [0; 16], mode, features };
         if token.len() != 32 {
             return None;
@@ -61,16 +66,34 @@ pub(crate) fn variable(name: &str) -> Option<&'static [u8]> {
 
 /// The environment; none while libc has not set it.
 pub fn environ() -> Option<*const *const c_char> {
-    let variable: *const *const *const c_char;
-    // SAFETY: reads the global offset table, so that an executable's own copy of the variable is found; 0
-    // when nobody defines it.
-    unsafe {
-        asm!("mov {}, qword ptr [rip + environ@GOTPCREL]", out(reg) variable, options(nostack, preserves_flags, pure, readonly));
-    }
+    let variable = environ_variable();
     if variable.is_null() {
         return None;
     }
     // SAFETY: libc's variable.
     let environ = unsafe { *variable };
-    (!environ.is_null()).then_some(environ)
+    (!environ.is_null()).then_some(environ.cast_const())
+}
+
+/// Makes another list the environment.
+///
+/// # Safety
+/// The list ends with a null pointer and lives for ever, and no other thread reads the environment.
+pub(crate) unsafe fn set_environ(list: *const *const c_char) {
+    let variable = environ_variable();
+    if !variable.is_null() {
+        // SAFETY: libc's variable, by contract nobody else's at the moment.
+        unsafe { *variable = list.cast_mut() };
+    }
+}
+
+/// Libc's variable; null when nobody defines it.
+fn environ_variable() -> *mut *mut *const c_char {
+    let variable: *mut *mut *const c_char;
+    // SAFETY: reads the global offset table, so that an executable's own copy of the variable is found; 0
+    // when nobody defines it.
+    unsafe {
+        asm!("mov {}, qword ptr [rip + environ@GOTPCREL]", out(reg) variable, options(nostack, preserves_flags, pure, readonly));
+    }
+    variable
 }

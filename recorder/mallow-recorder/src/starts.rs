@@ -5,7 +5,9 @@
 //! and `errno` is not touched.
 
 use crate::process;
+use crate::runtimes;
 use crate::session;
+use crate::session::Strings;
 use crate::sys;
 use core::ffi::{CStr, c_char};
 use core::sync::atomic::Ordering;
@@ -17,9 +19,6 @@ use mallow_wire::starts::*;
 /// How the library's file name begins.
 const LIBRARY: &[u8] = b"libmallow_preload";
 const PRELOADS: &[u8] = b"LD_PRELOAD=";
-
-/// A list of strings that ends with a null pointer, as an environment is.
-pub type Strings = *const *const c_char;
 
 /// Where a program is looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,9 +60,13 @@ impl Start {
         Some(Start { found, time_ns: sys::monotonic_ns(), network: network(), path: Some(path), path_bytes })
     }
 
-    /// Whether the program would fail or complain because of the library.
-    pub fn must_go_without(&self) -> bool {
-        matches!(self.found, FOUND_OTHER_MACHINE | FOUND_SANITIZER | FOUND_ELSEWHERE)
+    /// What the program's environment has to lose.
+    pub fn loses(&self) -> Loses {
+        Loses {
+            // It would fail or complain because of it.
+            library: matches!(self.found, FOUND_OTHER_MACHINE | FOUND_SANITIZER | FOUND_ELSEWHERE),
+            words: runtimes::has_changed_environment(),
+        }
     }
 
     /// Leaves a note for the collector: the program takes the place of process `pid`.
@@ -221,12 +224,27 @@ unsafe fn value_in<'a>(environment: Strings, name: &[u8]) -> Option<&'a [u8]> {
     None
 }
 
-/// An environment without the library, in `room`; false when it does not fit, or where the library is not alone: then its
-/// companions are what the program asked for.
+/// What a program's environment has to lose before it starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Loses {
+    /// The library.
+    pub library: bool,
+    /// The words for the runtime that this process is.
+    pub words: bool,
+}
+
+impl Loses {
+    /// Whether there is anything.
+    pub fn anything(self) -> bool {
+        self.library || self.words
+    }
+}
+
+/// An environment without these, in `room`; false when it does not fit.
 ///
 /// # Safety
 /// `environment` is a list of strings.
-pub unsafe fn without_library(environment: Strings, room: &mut [*const c_char]) -> bool {
+pub unsafe fn without(loses: Loses, environment: Strings, room: &mut [*const c_char]) -> bool {
     let mut entry = environment;
     let mut places = room.iter_mut();
     // SAFETY: by contract.
@@ -234,9 +252,12 @@ pub unsafe fn without_library(environment: Strings, room: &mut [*const c_char]) 
         while !entry.is_null() && !(*entry).is_null() {
             let text = *entry;
             entry = entry.add(1);
-            if CStr::from_ptr(text).to_bytes().starts_with(PRELOADS) {
+            if loses.library && CStr::from_ptr(text).to_bytes().starts_with(PRELOADS) {
                 continue;
             }
+            let Some(text) = (if loses.words { runtimes::entry_before(text) } else { Some(text) }) else {
+                continue;
+            };
             let Some(place) = places.next() else { return false };
             *place = text;
         }

@@ -14,14 +14,14 @@ const CODE_LOAD: u32 = 0;
 const CODE_MOVE: u32 = 1;
 
 /// Whether a file that is mapped as code is such a file: `jit-PID.dump`.
-pub(crate) fn is_one(path: &str) -> bool {
+pub fn is_one(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
     let pid = name.strip_prefix("jit-").and_then(|rest| rest.strip_suffix(".dump"));
     pid.is_some_and(|pid| !pid.is_empty() && pid.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// The functions of a file, as far as it can be read; none if it could be somebody else's.
-pub(crate) fn of_file(path: &Path) -> CodeNames {
+pub fn of_file(path: &Path) -> CodeNames {
     if !is_trusted(path) {
         return CodeNames::default();
     }

@@ -1,11 +1,11 @@
-//! Names of code that has no file: the kernel's, and what programs make at run time.
+//! Functions by their addresses, and the perf maps that tell them.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Functions by address.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct CodeNames {
     /// Start, end (none if unknown), name; by start.
     functions: Vec<(u64, Option<u64>, String)>,
@@ -15,28 +15,10 @@ pub struct CodeNames {
 const LIST_BYTES_MAX: u64 = 256 << 20;
 
 impl CodeNames {
-    /// The kernel's, as far as we may see them.
-    pub(crate) fn of_kernel() -> CodeNames {
-        CodeNames::sorted(
-            fs::read_to_string("/proc/kallsyms")
-                .unwrap_or_default()
-                .lines()
-                .filter_map(kernel_line)
-                .collect(),
-        )
-    }
-
-    /// Whether the kernel that runs now has this symbol at this address.
-    pub(crate) fn is_our_kernel(symbol: &str, address: u64) -> bool {
-        let list = fs::read_to_string("/proc/kallsyms").unwrap_or_default();
-        let is_it = |(start, _, name): (u64, Option<u64>, String)| start == address && name == symbol;
-        list.lines().filter_map(kernel_line).any(is_it)
-    }
-
     /// What a runtime wrote to `/tmp/perf-PID.map`, if that can be trusted.
-    pub(crate) fn of_process(pid: u32) -> CodeNames {
-        let path = format!("/tmp/perf-{pid}.map");
-        if !is_trusted(Path::new(&path)) {
+    pub fn of_process(pid: u32) -> CodeNames {
+        let path = map_path(pid);
+        if !is_trusted(&path) {
             return CodeNames::default();
         }
         CodeNames::of_map(&fs::read(&path).unwrap_or_default())
@@ -56,11 +38,16 @@ impl CodeNames {
     }
 
     /// Functions that were told one by one: of those at one address the last one counts.
-    pub(crate) fn sorted(mut functions: Vec<(u64, Option<u64>, String)>) -> CodeNames {
+    pub fn sorted(mut functions: Vec<(u64, Option<u64>, String)>) -> CodeNames {
         functions.reverse();
         functions.sort_by_key(|(start, ..)| *start);
         functions.dedup_by_key(|(start, ..)| *start);
         CodeNames { functions }
+    }
+
+    /// Whether nothing was told.
+    pub fn is_empty(&self) -> bool {
+        self.functions.is_empty()
     }
 
     /// The function at an address.
@@ -71,21 +58,17 @@ impl CodeNames {
     }
 }
 
+/// Where a process's runtime writes what it makes, by the number that the process has for itself.
+pub fn map_path(pid: u32) -> PathBuf {
+    PathBuf::from(format!("/tmp/perf-{pid}.map"))
+}
+
 /// Whether a list is a file of ours or of root's: whoever else writes to `/tmp` could tell us anything.
-pub(crate) fn is_trusted(path: &Path) -> bool {
+pub fn is_trusted(path: &Path) -> bool {
     let ours = rustix::process::geteuid().as_raw();
     fs::symlink_metadata(path).is_ok_and(|found| {
         found.is_file() && found.len() <= LIST_BYTES_MAX && (ours == 0 || [0, ours].contains(&found.uid()))
     })
-}
-
-/// `ffffffff81000000 T _text`, with the module behind a tab. Addresses are 0 for whom they are hidden from.
-fn kernel_line(line: &str) -> Option<(u64, Option<u64>, String)> {
-    let mut words = line.split_whitespace();
-    let start = u64::from_str_radix(words.next()?, 16).ok().filter(|start| *start > 0)?;
-    let is_code = matches!(words.next()?, "t" | "T" | "w" | "W");
-    is_code.then_some(())?;
-    Some((start, None, words.next()?.to_owned()))
 }
 
 #[cfg(test)]
@@ -99,15 +82,5 @@ mod tests {
         assert_eq!(names.name(0x1005), Some("new"));
         assert_eq!((names.name(0x1010), names.name(0xfff), names.name(0x2010)), (None, None, None));
         assert_eq!(names.name(0x2000), Some("LazyCompile:*f /a b.js:3"));
-    }
-
-    #[test]
-    fn the_kernels_names_are_those_of_code() {
-        assert_eq!(
-            kernel_line("ffffffff81000000 T _text"),
-            Some((0xffff_ffff_8100_0000, None, "_text".into()))
-        );
-        assert_eq!(kernel_line("ffffffff81000000 d data"), None);
-        assert_eq!(kernel_line("0000000000000000 T hidden"), None);
     }
 }

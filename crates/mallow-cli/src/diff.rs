@@ -20,8 +20,11 @@ pub(crate) fn run(request: &Diff) -> Result<u8, Failure> {
     if let Some(compat) = request.compat {
         return compat::run(compat, &request.before, &request.after);
     }
-    let before = AnyFile::open(&request.before, request.attribution)?;
-    let after = AnyFile::open(&request.after, request.attribution)?;
+    let mut before = AnyFile::open(&request.before, request.attribution)?;
+    let mut after = AnyFile::open(&request.after, request.attribution)?;
+    for file in [&mut before, &mut after] {
+        file.keep(request.process.as_ref())?;
+    }
     match (before, after) {
         (AnyFile::Heap(mut before), AnyFile::Heap(mut after)) => {
             for side in [&mut before, &mut after] {

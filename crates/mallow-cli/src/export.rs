@@ -17,7 +17,9 @@ pub(crate) fn run(request: &Export) -> Result<u8, Failure> {
             "a {word} file is not for a terminal; write it to a file with -o."
         )));
     }
-    match AnyFile::open(&request.file, ReallocAttribution::OwnSite)? {
+    let mut file = AnyFile::open(&request.file, ReallocAttribution::OwnSite)?;
+    file.keep(request.process.as_ref())?;
+    match file {
         AnyFile::Heap(document) => of_heap(request, &document),
         AnyFile::Cpu(document) => of_cpu(request, &document),
     }

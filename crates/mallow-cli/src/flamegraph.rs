@@ -35,8 +35,12 @@ pub(crate) fn run(request: &Flamegraph) -> Result<u8, Failure> {
         ));
     }
     let paths = std::iter::once(&request.file).chain(&request.other);
-    let files =
-        paths.map(|path| AnyFile::open(path, ReallocAttribution::OwnSite)).collect::<Result<Vec<_>, _>>()?;
+    let open = |path: &std::path::PathBuf| {
+        let mut file = AnyFile::open(path, ReallocAttribution::OwnSite)?;
+        file.keep(request.process.as_ref())?;
+        Ok(file)
+    };
+    let files = paths.map(open).collect::<Result<Vec<_>, Failure>>()?;
     let (mut heaps, mut cpus) = (Vec::new(), Vec::new());
     for file in files {
         match file {

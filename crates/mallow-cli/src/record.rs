@@ -23,12 +23,16 @@ pub(crate) fn run(record: Record) -> Result<u8, Failure> {
         Some(file) => Output::File { path: file.path, force: file.force },
         None => Output::Default(PathBuf::from(".")),
     };
+    let mut environment = Vec::new();
+    if record.no_runtime_flags {
+        environment.push((mallow_collect::NO_RUNTIME_FLAGS.into(), "1".into()));
+    }
     let options = RecordOptions {
         command: record.command,
         output,
         summary_only: record.summary_only,
         regions: None,
-        spawn: SpawnOptions::default(),
+        spawn: SpawnOptions { environment, ..SpawnOptions::default() },
         preload: preload::LIBRARY,
     };
     let mut names = Names::new();

@@ -19,17 +19,19 @@ const JSON_SLICES: usize = 100;
 /// Shows a profile.
 pub(crate) fn run(command: &ReportCommand) -> Result<u8, Failure> {
     let request = &command.heap;
-    let file = match AnyFile::open(&request.file, request.attribution)? {
-        AnyFile::Cpu(file) => return cpu::run(&command.cpu, *file),
-        AnyFile::Heap(file) => *file,
-    };
+    let mut file = AnyFile::open(&request.file, request.attribution)?;
+    if let AnyFile::Cpu(file) = file {
+        return cpu::run(&command.cpu, *file);
+    }
+    file.keep(request.process.as_ref())?;
+    let AnyFile::Heap(file) = file else { return Ok(exit_code::FINE) };
     if let Some(asked) = &command.only_cpu {
         return Err(Failure::new(format!(
             "{} tells what allocated, and {asked} is for profiles of mallow cpu.",
             request.file.display()
         )));
     }
-    let report = Report::of(request, file)?;
+    let report = Report::of(request, *file)?;
     if let Some(wanted) = &command.cpu.annotate {
         return annotate(&report, wanted);
     }

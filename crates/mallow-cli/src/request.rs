@@ -9,6 +9,7 @@ use crate::args::{
 pub(crate) use crate::check::request::Check;
 pub(crate) use crate::diff::request::Diff;
 use mallow_formats::export::ExportFormat;
+use mallow_query::ProcessChoice;
 use mallow_view::{Filter, FrameVisibility, ScriptFrames};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -60,6 +61,7 @@ pub(crate) struct Record {
     /// None for `APP.PID.mallow` in the current folder.
     pub(crate) output: Option<NewFile>,
     pub(crate) summary_only: bool,
+    pub(crate) no_runtime_flags: bool,
 }
 
 /// Count a command's allocations.
@@ -77,6 +79,8 @@ pub(crate) struct Stat {
 pub(crate) struct Flamegraph {
     pub(crate) file: PathBuf,
     pub(crate) other: Option<PathBuf>,
+    /// Which of the processes; none for all.
+    pub(crate) process: Option<ProcessChoice>,
     /// None for the first that the files know.
     pub(crate) measure: Option<AnyMeasure>,
     pub(crate) form: FlamegraphForm,
@@ -99,6 +103,8 @@ pub(crate) enum FlamegraphForm {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Export {
     pub(crate) file: PathBuf,
+    /// Which of the processes; none for all.
+    pub(crate) process: Option<ProcessChoice>,
     pub(crate) format: ExportFormat,
     /// None for stdout.
     pub(crate) output: Option<NewFile>,
@@ -130,7 +136,12 @@ impl From<LowArgs> for Request {
 impl From<LowRecord> for Record {
     fn from(low: LowRecord) -> Self {
         let output = low.output.map(|path| NewFile { path, force: low.force });
-        Record { command: low.command, output, summary_only: low.summary_only }
+        Record {
+            command: low.command,
+            output,
+            summary_only: low.summary_only,
+            no_runtime_flags: low.no_runtime_flags,
+        }
     }
 }
 
@@ -149,6 +160,7 @@ impl From<LowFlamegraph> for Flamegraph {
         Flamegraph {
             file: low.file,
             other: low.other,
+            process: low.process.process,
             measure: low.measure,
             form: if low.folded { FlamegraphForm::Folded } else { svg },
             output: file_or_stdout(low.output, low.force),
@@ -163,6 +175,7 @@ impl From<LowExport> for Export {
     fn from(low: LowExport) -> Self {
         Export {
             file: low.file,
+            process: low.process.process,
             format: low.format,
             output: file_or_stdout(low.output, low.force),
             measure: low.measure,

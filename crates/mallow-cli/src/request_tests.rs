@@ -21,6 +21,7 @@ fn a_command_keeps_its_own_flags() {
         command: ["ls", "-l", "--json", "--", "x"].map(OsString::from).to_vec(),
         output: None,
         summary_only: false,
+        no_runtime_flags: false,
     };
     assert_eq!(request("record -- ls -l --json -- x"), Ok(Request::Record(expected)));
 }
@@ -150,6 +151,7 @@ fn assert_guide_names(command: &clap::Command, above: &str, guide: &str) {
 fn a_flame_graph_takes_one_or_two_files() {
     let Ok(Request::Flamegraph(plain)) = request("flamegraph f") else { panic!("not a flame graph") };
     let expected = Flamegraph {
+        process: None,
         file: "f".into(),
         other: None,
         measure: None,
@@ -163,6 +165,7 @@ fn a_flame_graph_takes_one_or_two_files() {
     let line = "flamegraph a b --measure leaked --icicle --title T -o o.svg --force --all-frames --function f --module m";
     let Ok(Request::Flamegraph(full)) = request(line) else { panic!("not a flame graph") };
     let expected = Flamegraph {
+        process: None,
         file: "a".into(),
         other: Some("b".into()),
         measure: Some(AnyMeasure::Heap(Measure::Leaked)),

@@ -156,6 +156,22 @@ impl Profile {
         totals
     }
 
+    /// Leaves only these processes and their sites, in this order. Stacks stay, whoever has them.
+    pub fn keep_processes(&mut self, kept: &[ProcessIndex]) {
+        let mut numbers = vec![None; self.processes.len()];
+        for (number, index) in (0..).zip(kept) {
+            numbers[index.0 as usize] = Some(ProcessIndex(number));
+        }
+        self.sites.retain_mut(|site| match numbers[site.process.0 as usize] {
+            Some(number) => {
+                site.process = number;
+                true
+            }
+            None => false,
+        });
+        self.processes = kept.iter().map(|index| self.processes[index.0 as usize].clone()).collect();
+    }
+
     /// The frames of a stack, leaf first, inlined frames in their place.
     pub fn frames(&self, stack: Option<StackId>) -> impl Iterator<Item = &Frame> {
         self.stacks.frames(stack)

@@ -3,6 +3,7 @@
 use crate::events::Moment;
 use crate::failure::Failure;
 use crate::names::Names;
+use crate::processes::ProcessChoice;
 use crate::profile_file::{ProfileFile, refused};
 use mallow_cpu::{CpuMetric, CpuProfile, Window};
 use mallow_formats::{AnyImported, Format, ImportedCpu};
@@ -42,7 +43,7 @@ pub struct CpuWindow {
     /// Up to here.
     pub to: Option<Moment>,
     /// Of this process.
-    pub pid: Option<u32>,
+    pub process: Option<ProcessChoice>,
 }
 
 impl AnyFile {
@@ -68,6 +69,20 @@ impl AnyFile {
                 AnyFile::Cpu(Box::new(CpuFile { path, format, profile, complete, warnings }))
             }
         })
+    }
+
+    /// Leaves only the processes of a choice.
+    ///
+    /// # Errors
+    /// There is none of it; the sentence says which there are.
+    pub fn keep(&mut self, choice: Option<&ProcessChoice>) -> Result<(), Failure> {
+        let Some(choice) = choice else { return Ok(()) };
+        match self {
+            AnyFile::Heap(file) => file.keep(choice),
+            AnyFile::Cpu(file) => {
+                file.cut(&CpuWindow { process: Some(choice.clone()), ..CpuWindow::default() })
+            }
+        }
     }
 }
 
@@ -129,14 +144,8 @@ impl CpuFile {
                 "{path} tells sums by stack and not when samples were taken, so no part of its time can be shown."
             )));
         }
-        if let Some(pid) = window.pid
-            && !self.profile.processes.iter().any(|process| process.pid == pid)
-        {
-            let mut pids: Vec<u32> = self.profile.processes.iter().map(|process| process.pid).collect();
-            pids.dedup();
-            let pids: Vec<String> = pids.iter().take(10).map(u32::to_string).collect();
-            return Err(Failure::new(format!("{path} has no process {pid}; it has {}.", pids.join(", "))));
-        }
+        let pid =
+            window.process.as_ref().map(|choice| choice.of_cpu(&self.profile, &self.path)).transpose()?;
         let duration = self.profile.recording.duration_ns;
         let in_ns = |moment: Moment| match moment {
             Moment::Micros(us) => us.saturating_mul(1000),
@@ -144,7 +153,7 @@ impl CpuFile {
         };
         // What lies at or behind the recording's end includes its last moment.
         let to_ns = window.to.map(in_ns).filter(|to| *to < duration);
-        Window { from_ns: window.from.map(in_ns), to_ns, pid: window.pid }.cut(&mut self.profile);
+        Window { from_ns: window.from.map(in_ns), to_ns, pid }.cut(&mut self.profile);
         Ok(())
     }
 }

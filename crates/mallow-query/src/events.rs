@@ -29,7 +29,7 @@ pub(crate) fn event_report<'a>(
     slices: usize,
 ) -> Result<EventReport<'a>, Failure> {
     let profile = &document.profile;
-    let processes = chosen(profile, asked.pid)?;
+    let processes: Vec<ProcessIndex> = all_processes(profile).collect();
     let window = asked.window(profile)?;
     let time_of = |process: &Process| time_of(process, window, slices);
     let longest = processes.iter().copied().max_by_key(|index| {
@@ -119,22 +119,6 @@ fn of_samples<'a>(
     let time = time_of(&Process { started_us: process.started_us, ..whole }, window, slices);
     let live = of_live_samples(process, &time);
     Some(ProcessTimeline { process, rows: TimelineRows::Samples { time, live } })
-}
-
-/// The processes with this id, or all of them.
-fn chosen(profile: &Profile, pid: Option<u32>) -> Result<Vec<ProcessIndex>, Failure> {
-    let has_pid = |index: &ProcessIndex| pid.is_none_or(|pid| profile.processes[index.0 as usize].pid == pid);
-    let chosen: Vec<ProcessIndex> = all_processes(profile).filter(has_pid).collect();
-    match pid {
-        Some(pid) if chosen.is_empty() => {
-            let mut pids: Vec<String> =
-                profile.processes.iter().map(|process| process.pid.to_string()).collect();
-            pids.dedup();
-            pids.truncate(10);
-            Err(Failure::new(format!("no process {pid} was recorded, only {}.", pids.join(", "))))
-        }
-        _ => Ok(chosen),
-    }
 }
 
 /// One sentence for what only events could tell.

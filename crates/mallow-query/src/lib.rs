@@ -6,6 +6,7 @@
 //!
 //! In reading order:
 //! - [`ProfileFile`]: a profile from a file of any format; [`AnyFile`]: the same, whatever is counted;
+//! - [`ProcessChoice`]: which of its processes;
 //! - [`ReportRequest`] and [`Report`]: what a report needs beside the profile, with [`EventOptions`] for what only events tell;
 //! - [`choose`]: the metric that all files know;
 //! - [`gc_log`]: a log of garbage collections, and the evidence for a verdict;
@@ -21,6 +22,7 @@ mod leaks;
 mod metric;
 mod names;
 mod passes;
+mod processes;
 mod profile_file;
 mod report;
 mod source_text;
@@ -31,6 +33,7 @@ pub use events::{EventOptions, Moment};
 pub use failure::{Failure, reason};
 pub use metric::choose;
 pub use names::{Names, ResolveAhead};
+pub use processes::ProcessChoice;
 pub use profile_file::{ProfileFile, refused};
 pub use report::{Detail, Report, ReportRequest};
 pub use source_text::{WithSource, with_source};

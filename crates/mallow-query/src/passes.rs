@@ -39,7 +39,7 @@ pub(crate) fn passes(
     let mut found = Vec::with_capacity(processes.len());
     for &index in processes {
         let mut pass = Pass::new(plan(&document.profile.processes[index.0 as usize]));
-        trace.analyse(index, &mut pass).map_err(refused)?;
+        trace.analyse(document.index_in_file(index), &mut pass).map_err(refused)?;
         found.push(pass.finish());
     }
     Ok(found)

@@ -2,9 +2,9 @@
 
 use crate::failure::{Failure, reason};
 use crate::names::Names;
+use crate::processes::ProcessChoice;
 use mallow_formats::{Format, ImportError, Imported};
-use mallow_profile::Profile;
-use mallow_profile::ReallocAttribution;
+use mallow_profile::{ProcessIndex, Profile, ReallocAttribution};
 use mallow_trace::TraceError;
 use mallow_view::Origin;
 use mallow_view::diff::DiffInput;
@@ -25,6 +25,8 @@ pub struct ProfileFile {
     pub warnings: Vec<String>,
     /// Where `realloc`'s blocks count.
     pub attribution: ReallocAttribution,
+    /// The file's own indices of the profile's processes, where some were left out.
+    pub(crate) kept: Option<Vec<ProcessIndex>>,
 }
 
 impl ProfileFile {
@@ -52,7 +54,28 @@ impl ProfileFile {
             warnings.extend_from_slice(names.warnings());
         }
         let (path, complete) = (path.to_owned(), imported.complete);
-        ProfileFile { path, format, profile, complete, warnings, attribution }
+        ProfileFile { path, format, profile, complete, warnings, attribution, kept: None }
+    }
+
+    /// The index that a process of the profile has in the file.
+    pub(crate) fn index_in_file(&self, index: ProcessIndex) -> ProcessIndex {
+        self.kept.as_ref().map_or(index, |kept| kept[index.0 as usize])
+    }
+
+    /// Leaves only the processes of a choice. Where they are one program, its command stands for that of the recording.
+    ///
+    /// # Errors
+    /// There is none of it; the sentence says which there are.
+    pub(crate) fn keep(&mut self, choice: &ProcessChoice) -> Result<(), Failure> {
+        let kept = choice.of_heap(&self.profile, &self.path)?;
+        self.kept = Some(kept.iter().map(|index| self.index_in_file(*index)).collect());
+        self.profile.keep_processes(&kept);
+        let processes = &self.profile.processes;
+        let command = processes.first().map(|process| process.command.clone()).unwrap_or_default();
+        if !command.is_empty() && processes.iter().all(|process| process.command == command) {
+            self.profile.recording.command = command.split(' ').map(str::to_owned).collect();
+        }
+        Ok(())
     }
 
     /// What people and scripts call its format.

@@ -3,6 +3,7 @@
 use crate::events::{EventOptions, event_report};
 use crate::failure::Failure;
 use crate::leaks::leaks;
+use crate::processes::ProcessChoice;
 use crate::profile_file::ProfileFile;
 use crate::suppressions::{SuppressionRequest, apply};
 use mallow_profile::ReallocAttribution;
@@ -18,6 +19,8 @@ use std::path::PathBuf;
 pub struct ReportRequest {
     /// The file.
     pub file: PathBuf,
+    /// Which of its processes; none for all.
+    pub process: Option<ProcessChoice>,
     /// Where `realloc`'s blocks count.
     pub attribution: ReallocAttribution,
     /// Who reads it.

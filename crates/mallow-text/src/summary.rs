@@ -3,10 +3,13 @@
 use crate::wording::Columns;
 use crate::{Style, cut_end, exit_text, frame_with_caller, grouped, metric, plural, printable, shell_word};
 use mallow_base::{Bytes, Count, Micros, Percent};
-use mallow_view::{Measure, Next, Summary, Top, TopRow};
+use mallow_profile::Totals;
+use mallow_view::{Measure, Next, OtherPrograms, Programs, Summary, Top, TopRow, short_command};
 
 /// Lines of a small terminal, one of them for the shell's prompt.
 const LINES_MAX: usize = 23;
+/// Sites for each metric, where programs have rows too.
+const ROWS_BESIDE_PROGRAMS: usize = 2;
 
 /// The summary of a trace that lies at `trace`. `blind` says of which processes the metrics are not those of their heaps.
 pub fn summary(summary: &Summary<'_>, blind: &[String], trace: &str, style: Style) -> String {
@@ -20,6 +23,7 @@ pub fn summary(summary: &Summary<'_>, blind: &[String], trace: &str, style: Styl
         let lost = plural(summary.events_lost, "event");
         lines.push(format!("figures are too low: {lost} ({share} of all) were lost"));
     }
+    lines.extend(program_lines(&summary.programs, style));
     for measure in Measure::ALL {
         lines.push(head(summary, measure, !blind.is_empty(), style));
         lines.extend(
@@ -38,6 +42,39 @@ pub fn summary(summary: &Summary<'_>, blind: &[String], trace: &str, style: Styl
     }
     lines.extend(next);
     lines.join("\n") + "\n"
+}
+
+/// A row for each program that matters, and one for all others.
+fn program_lines(programs: &Programs<'_>, style: Style) -> Vec<String> {
+    let row = |who: &str, totals: &Totals, what: &str| {
+        let peak = format!("{} peak", Bytes(totals.peak_bytes));
+        let allocations = format!("{} allocations", Count(totals.allocations));
+        let line = format!("{who:<16}{peak:>13}  {allocations:>18}  ");
+        let left = style.width.saturating_sub(line.columns());
+        line + &cut_end(&printable(what), left)
+    };
+    let mut lines: Vec<String> = programs
+        .first
+        .iter()
+        .map(|process| {
+            row(&format!("process {}", process.pid), &process.totals, short_command(&process.command))
+        })
+        .collect();
+    let others = &programs.others;
+    if others.count > 0 {
+        let who = format!("{} other{}", others.count, if others.count == 1 { "" } else { "s" });
+        lines.push(row(&who, &others.totals, &names(others)));
+    }
+    lines
+}
+
+/// `bash (38), sed`.
+pub(crate) fn names(others: &OtherPrograms) -> String {
+    let name = |(name, count): &(String, usize)| match count {
+        1 => name.clone(),
+        many => format!("{name} ({many})"),
+    };
+    others.names.iter().map(name).collect::<Vec<_>>().join(", ")
 }
 
 /// Where it says why stands above, among the warnings.
@@ -107,12 +144,14 @@ fn peak_note(summary: &Summary<'_>) -> String {
 
 fn top_lines(summary: &Summary<'_>, top: &Top<'_>, style: Style) -> Vec<String> {
     let whole = top.measure.of_totals(&summary.totals);
+    // Where programs have rows, sites have fewer.
+    let rows_max = if summary.programs.first.is_empty() { usize::MAX } else { ROWS_BESIDE_PROGRAMS };
     let line = |row: &TopRow<'_>| {
         let share = Percent { part: row.value, whole }.to_string();
         let name = frame_with_caller(row.frame, row.caller, style.width.saturating_sub(32));
         format!("{:>22}  {share:>6}  {name}", metric(top.measure, row.value))
     };
-    top.rows.iter().map(line).collect()
+    top.rows.iter().take(rows_max).map(line).collect()
 }
 
 fn next_lines(next: &[Next], trace: &str, room: usize, style: Style) -> Vec<String> {

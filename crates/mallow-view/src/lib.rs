@@ -20,6 +20,7 @@
 //! - [`folded()`]: whole stacks, outermost call first, for flame graphs.
 //! - [`timeline`], [`window`], [`histogram`], [`threads`], [`chains`], [`short_lived`], [`leaks`]: what single events tell.
 //! - [`allocator_rows`]: what an allocator says of itself, in plain words.
+//! - [`Programs`]: what ran, those that matter first.
 //! - [`Spread`]: a metric over several runs.
 //! - [`ScriptFrames`]: a script's lines, with or without the interpreter that runs them.
 //! - [`short_name`] and [`place`]: how a frame is written; [`cut()`]: which frames of a long stack.
@@ -46,6 +47,7 @@ mod own_frames;
 mod places;
 pub mod plumbing;
 mod points;
+mod processes;
 mod report;
 mod script_frames;
 pub mod short_lived;
@@ -76,6 +78,7 @@ pub use name::{place, short_name};
 pub use own_frames::is_own;
 pub use places::PlaceRow;
 pub use points::{Point, SortKey, rate_units};
+pub use processes::{OtherPrograms, Programs, short_command};
 pub use report::{Layout, Origin, ReportOptions, Subject, TreeLayout};
 pub use script_frames::{ScriptFrames, without_interpreter};
 pub use shown::FrameVisibility;

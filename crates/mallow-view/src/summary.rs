@@ -1,6 +1,7 @@
 //! What a person wants to know when the program has ended, and what to look at next.
 
 use crate::Measure;
+use crate::processes::Programs;
 use crate::tops::{Top, tops};
 use mallow_base::Percent;
 use mallow_profile::{Exit, Process, Profile, Totals};
@@ -25,6 +26,8 @@ pub struct Summary<'a> {
     pub totals: Totals,
     /// The process with the highest peak.
     pub peak_process: Option<&'a Process>,
+    /// What ran, where it was more than one program.
+    pub programs: Programs<'a>,
     /// Events that the recorder had to drop, over all processes.
     pub events_lost: u64,
     /// The top sites by each measure that has any.
@@ -54,6 +57,7 @@ impl<'a> Summary<'a> {
             processes: profile.processes.iter().filter(|p| p.exit != Some(Exit::Exec)).count(),
             totals,
             peak_process: profile.processes.iter().max_by_key(|process| process.totals.peak_bytes),
+            programs: Programs::of(profile),
             events_lost: profile
                 .processes
                 .iter()

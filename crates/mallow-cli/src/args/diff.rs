@@ -1,7 +1,7 @@
 //! `mallow diff` as typed.
 
 use super::choice::{self, AnyMeasure};
-use super::filter::LowFrames;
+use super::filter::{LowFrames, LowProcess};
 use clap::{Args, ValueEnum};
 use mallow_cpu::CpuMetric;
 use mallow_profile::ReallocAttribution;
@@ -43,6 +43,8 @@ pub(crate) struct LowDiff {
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
     #[command(flatten)]
+    pub(crate) process: LowProcess,
+    #[command(flatten)]
     pub(crate) frames: LowFrames,
     /// Count a block that realloc made where realloc was called, or where the block was first allocated
     #[arg(long, value_name = "WHERE", default_value = "own", value_parser = choice::attribution())]
@@ -58,7 +60,7 @@ pub(crate) struct LowDiff {
     pub(crate) markdown: bool,
     /// Print numbers of allocations as another tool's script does
     #[arg(long, value_name = "TOOL", conflicts_with_all = ["by", "per", "min", "filter", "depth", "limit", "all_frames", "plumbing", "realloc",
-        "fail_on", "json", "markdown"])]
+        "process", "fail_on", "json", "markdown"])]
     pub(crate) compat: Option<Compat>,
 }
 

@@ -35,10 +35,6 @@ pub(crate) struct LowEvents {
     /// Show what was live at TIME
     #[arg(long, value_name = "TIME", conflicts_with_all = TABLES, conflicts_with_all = ["from", "to"], value_parser = moment)]
     pub(crate) at: Option<Moment>,
-    /// Of several processes only those with this id; without it, all of them together, and over time the one that
-    /// allocated most
-    #[arg(long, value_name = "PID", conflicts_with_all = HEAP_TABLES)]
-    pub(crate) pid: Option<u32>,
 }
 
 /// The flags that lay out figures over the whole recording.

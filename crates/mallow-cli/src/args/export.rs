@@ -1,6 +1,7 @@
 //! `mallow export` as typed.
 
 use super::choice::{self, AnyMeasure};
+use super::filter::LowProcess;
 use clap::Args;
 use mallow_formats::export::ExportFormat;
 use std::path::PathBuf;
@@ -20,6 +21,8 @@ pub(crate) struct LowExport {
     /// Overwrite OUT if it exists
     #[arg(long, requires = "output")]
     pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) process: LowProcess,
     /// The figure of a format that holds only one, or shows one first (bytes, or what the file knows)
     #[arg(long, value_name = "FIGURE", value_parser = choice::measure())]
     pub(crate) measure: Option<AnyMeasure>,

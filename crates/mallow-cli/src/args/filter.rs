@@ -1,7 +1,17 @@
 //! Which sites are looked at, and which frames of their stacks: the same flags in every command that shows stacks.
 
 use clap::Args;
+use mallow_query::ProcessChoice;
 use mallow_view::{Filter, FrameVisibility, ScriptFrames};
+
+/// Which processes are looked at.
+#[derive(Debug, Args)]
+pub(crate) struct LowProcess {
+    /// Only one process: NAME of its program, its PID, main (which mallow started, as the last program that it became) or
+    /// largest (with the highest peak)
+    #[arg(long, value_name = "PROCESS")]
+    pub(crate) process: Option<ProcessChoice>,
+}
 
 /// Which frames of a stack are shown.
 #[derive(Debug, Args)]

@@ -1,7 +1,7 @@
 //! `mallow flamegraph` as typed.
 
 use super::choice::{self, AnyMeasure};
-use super::filter::LowFilter;
+use super::filter::{LowFilter, LowProcess};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -33,6 +33,8 @@ pub(crate) struct LowFlamegraph {
     /// Overwrite OUT if it exists
     #[arg(long, requires = "output")]
     pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) process: LowProcess,
     #[command(flatten)]
     pub(crate) filter: LowFilter,
     /// The graph's first line

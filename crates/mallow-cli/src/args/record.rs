@@ -17,6 +17,9 @@ pub(crate) struct LowRecord {
     /// Keep the figures of each site but not the single events, for long runs
     #[arg(long)]
     pub(crate) summary_only: bool,
+    /// Do not ask Node and the JVM to write down what code they make
+    #[arg(long)]
+    pub(crate) no_runtime_flags: bool,
     /// The command to run, with its arguments: everything from its name on is its own
     #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,

@@ -1,7 +1,7 @@
 //! `mallow report` as typed.
 
 use super::choice::{self, AnySort};
-use super::filter::LowFilter;
+use super::filter::{LowFilter, LowProcess};
 use clap::Args;
 use mallow_profile::ReallocAttribution;
 use mallow_view::Direction;
@@ -54,6 +54,8 @@ pub(crate) struct LowReport {
     /// Do not look for __lsan_default_suppressions in the recorded executable
     #[arg(long)]
     pub(crate) no_embedded_suppressions: bool,
+    #[command(flatten)]
+    pub(crate) process: LowProcess,
     #[command(flatten)]
     pub(crate) filter: LowFilter,
     /// Count a block that realloc made where realloc was called, or where the block was first allocated

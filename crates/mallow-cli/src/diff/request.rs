@@ -2,6 +2,7 @@
 
 use crate::args::{AnyLimit, AnyMeasure, Compat, LowDiff};
 use mallow_profile::ReallocAttribution;
+use mallow_query::ProcessChoice;
 use mallow_view::diff::DiffOptions;
 use mallow_view::{Measure, ScriptFrames};
 use std::num::NonZeroU64;
@@ -15,6 +16,8 @@ pub(crate) struct Diff {
     pub(crate) attribution: ReallocAttribution,
     /// None for the first that both files know.
     pub(crate) by: Option<AnyMeasure>,
+    /// Which of the processes of both; none for all.
+    pub(crate) process: Option<ProcessChoice>,
     /// Whether lines of scripts are compared, and the interpreter around them.
     pub(crate) scripts: ScriptFrames,
     /// What to compare, but for the measure.
@@ -47,6 +50,7 @@ impl From<LowDiff> for Diff {
             after: low.after,
             attribution: low.realloc,
             by: low.by,
+            process: low.process.process,
             scripts: (&low.frames).into(),
             options: DiffOptions {
                 by: Measure::Allocations,
@@ -93,7 +97,7 @@ mod tests {
     fn every_flag_has_its_meaning() -> Result<(), String> {
         let diff = diff(
             "diff a b --by leaked --per 1000 --min 5 --filter load --depth 8 --limit 3 --all-frames --realloc origin \
-             --fail-on allocations>+1% --fail-on leaked>0 --markdown",
+             --fail-on allocations>+1% --fail-on leaked>0 --markdown --process main",
         )?;
         let options = DiffOptions {
             by: Measure::Allocations,
@@ -109,7 +113,7 @@ mod tests {
         );
         let limits = ["allocations>+1%", "leaked>0"].map(|text| text.parse::<AnyLimit>());
         assert_eq!(diff.fail_on.into_iter().map(Ok).collect::<Vec<_>>(), limits);
-        assert_eq!(diff.form, DiffForm::Markdown);
+        assert_eq!((diff.form, diff.process), (DiffForm::Markdown, Some(ProcessChoice::Main)));
         Ok(())
     }
 

@@ -60,8 +60,16 @@ impl From<LowReport> for ReportCommand {
         let suppressions =
             SuppressionRequest { files: low.suppressions, embedded: !low.no_embedded_suppressions };
         let (attribution, events) = (low.realloc, low.events.into());
-        let heap =
-            ReportRequest { file: low.file, attribution, detail, suppressions, scripts, options, events };
+        let heap = ReportRequest {
+            file: low.file,
+            process: low.process.process,
+            attribution,
+            detail,
+            suppressions,
+            scripts,
+            options,
+            events,
+        };
         ReportCommand { heap, cpu, only_cpu }
     }
 }
@@ -82,7 +90,7 @@ fn cpu_request(low: &LowReport) -> CpuRequest {
     CpuRequest {
         sort: low.sort,
         layout,
-        window: CpuWindow { from: low.events.from, to: low.events.to, pid: low.events.pid },
+        window: CpuWindow { from: low.events.from, to: low.events.to, process: low.process.process.clone() },
         limit: low.limit,
         // The innermost frame is the answer, be it the allocator.
         shown: if filter.frames.all_frames { FrameVisibility::All } else { FrameVisibility::WithoutStart },
@@ -119,7 +127,7 @@ fn only_cpu(low: &LowReport) -> Option<String> {
         Some(AnySort::Heap(_)) | None => {}
         Some(other) => return Some(format!("--sort {}", other.word())),
     }
-    let is_windowed = low.events.from.is_some() || low.events.to.is_some() || low.events.pid.is_some();
+    let is_windowed = low.events.from.is_some() || low.events.to.is_some();
     let table = match (low.sort, low.tree) {
         (Some(_), _) => "--sort",
         (_, Some(_)) => "--tree",
@@ -140,7 +148,6 @@ impl From<LowEvents> for EventOptions {
             from: low.from,
             to: low.to,
             at: low.at,
-            pid: low.pid,
         }
     }
 }
@@ -174,6 +181,7 @@ mod tests {
     use crate::request::Request;
     use clap::Parser;
     use mallow_profile::ReallocAttribution;
+    use mallow_query::ProcessChoice;
     use mallow_view::Direction;
 
     #[track_caller]
@@ -203,6 +211,7 @@ mod tests {
         let suppressions = SuppressionRequest { files: Vec::new(), embedded: true };
         let expected = ReportRequest {
             file: "f".into(),
+            process: None,
             attribution: ReallocAttribution::OwnSite,
             detail: Detail::Page,
             suppressions,
@@ -217,7 +226,7 @@ mod tests {
     fn every_flag_has_its_meaning() {
         let report = report(
             "--sort leaked --limit 3 --all-frames --function a --module b --realloc origin --json --per 11000 \
-             --suppressions x --suppressions y --no-embedded-suppressions",
+             --suppressions x --suppressions y --no-embedded-suppressions --process app.py",
         );
         assert_eq!((report.attribution, report.detail), (ReallocAttribution::Origin, Detail::Document));
         assert_eq!(report.options.layout, Layout::Stacks(Measure::Leaked.into()));
@@ -227,6 +236,7 @@ mod tests {
         let suppressions = SuppressionRequest { files: vec!["x".into(), "y".into()], embedded: false };
         assert_eq!(report.suppressions, suppressions);
         assert_eq!(report.scripts, ScriptFrames::All);
+        assert_eq!(report.process, Some(ProcessChoice::Named("app.py".into())));
     }
 
     #[test]

@@ -35,12 +35,10 @@ pub struct EventOptions {
     pub to: Option<Moment>,
     /// What was live then.
     pub at: Option<Moment>,
-    /// Only processes with this id.
-    pub pid: Option<u32>,
 }
 
 impl EventOptions {
-    /// Whether anything is asked for. A process alone is a question about the whole of its time.
+    /// Whether anything is asked for.
     pub fn is_asked(&self) -> bool {
         *self != EventOptions::default()
     }
@@ -66,8 +64,8 @@ impl EventOptions {
 
     /// Whether the time line is all there is to find.
     pub(super) fn is_only_timeline(&self) -> bool {
-        let EventOptions { from, to, pid, .. } = *self;
-        *self == EventOptions { timeline: true, from, to, pid, ..EventOptions::default() }
+        let EventOptions { from, to, .. } = *self;
+        *self == EventOptions { timeline: true, from, to, ..EventOptions::default() }
     }
 
     /// The window. What lies at or behind the recording's end includes its last moment.

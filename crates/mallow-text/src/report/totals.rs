@@ -1,11 +1,12 @@
 //! The totals, and how they divide over processes.
 
 use super::{LIMIT, Page, per_operation};
+use crate::summary::names;
 use crate::wording::Columns;
 use crate::{cut_end, grouped, metric, plural, printable, signal_name};
 use mallow_base::{Bytes, Percent};
 use mallow_profile::{Exit, Totals};
-use mallow_view::Measure;
+use mallow_view::{Measure, OtherPrograms, short_command};
 
 /// A column of the table of processes, with the measure that must be told for it.
 type Column = (&'static str, usize, Measure, fn(&Totals) -> String);
@@ -113,10 +114,14 @@ impl Page<'_> {
                 columns.iter().map(|(_, width, _, of)| format!("{:>width$}", of(&process.totals))).collect();
             let line = format!("{metrics}  {exit:<9}{:>8}  ", process.pid);
             let left = self.style.width.saturating_sub(line.columns());
-            line + &cut_end(&printable(&process.command), left)
+            line + &cut_end(&printable(short_command(&process.command)), left)
         }));
         if processes.len() > limit {
-            lines.push(format!("and {}", plural((processes.len() - limit) as u64, "more process")));
+            // Nothing is left out without its sums.
+            let others = OtherPrograms::of(&processes[limit..]);
+            let allocations = plural(others.totals.allocations, "allocation");
+            let line = format!("and {} more with {allocations}: {}", others.count, names(&others));
+            lines.push(cut_end(&printable(&line), self.style.width));
         }
         lines
     }

@@ -114,7 +114,41 @@ fn a_leak_in_c_is_found() {
 #[test]
 fn a_leak_in_python_is_found_in_its_own_heap() {
     let finished = is_told("python", "leak");
-    names_the_class(&finished, ["str", "list"], Some("python/server.py:24"), ".HISTORY");
+    names_the_class(&finished, ["str", "list"], Some("python/server.py:25"), ".HISTORY");
+}
+
+/// What a script takes from malloc has the script's own line.
+#[test]
+fn buffers_that_a_python_script_keeps_are_named_with_their_line() {
+    let finished = is_told("python", "buffers");
+    let first = &e2e::session::json(&finished.stdout)["stacks"][0];
+    let of_script = first["frames"].as_array().unwrap().iter().find(|frame| frame["language"] == "python");
+    assert_eq!(of_script.unwrap()["function"], "buffers", "{finished}");
+}
+
+#[test]
+fn buffers_that_a_node_script_keeps_are_named_with_their_function() {
+    let finished = is_told("node", "buffers");
+    let first = &e2e::session::json(&finished.stdout)["stacks"][0];
+    let frames = first["frames"].as_array().unwrap();
+    let of_app =
+        frames.iter().find(|frame| frame["file"].as_str().unwrap_or_default().ends_with("server.js"));
+    let of_app = of_app.unwrap();
+    assert_eq!(
+        (&of_app["language"], &of_app["function"]),
+        (&"javascript".into(), &"buffers".into()),
+        "{finished}"
+    );
+}
+
+#[test]
+fn memory_that_a_java_program_takes_from_malloc_is_named_with_its_method() {
+    let finished = is_told("java", "native");
+    let first = &e2e::session::json(&finished.stdout)["stacks"][0];
+    let is_it = |frame: &serde_json::Value| {
+        frame["language"] == "java" && frame["function"].as_str().unwrap().starts_with("Server.")
+    };
+    assert!(first["frames"].as_array().unwrap().iter().any(is_it), "{finished}");
 }
 
 #[test]

@@ -106,6 +106,11 @@ impl Runtimes {
         metrics
     }
 
+    /// Has every JVM among `pids` write down what the code is that it has made; Node does so all the time.
+    pub(crate) fn write_code_names(&mut self, pids: &[u32], timeout: Duration) {
+        self.jvms.write_code_names(pids, Instant::now() + timeout);
+    }
+
     /// Has a process write a snapshot of its managed heap to a file that does not exist, in a folder that it can write to: by the hook
     /// that is in it, else as `mallow heap capture` does.
     ///

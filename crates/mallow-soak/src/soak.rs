@@ -22,6 +22,9 @@ use mallow_profile::{Profile, Recording};
 use std::ffi::OsString;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+/// How long JVMs may take to write down what code they have made.
+const CODE_NAMES_PATIENCE: Duration = Duration::from_secs(5);
+
 /// Soaks a server.
 ///
 /// # Errors
@@ -141,6 +144,10 @@ fn conclude(
 ) -> Result<SoakReport, SoakError> {
     let has_died = phases.server.has_ended();
     let snapshots = snapshots_of(&mut phases, &mut warnings, progress);
+    if !has_died && !matches!(phases.options.collection, Collection::Never) {
+        let (pids, _) = phases.server.processes();
+        phases.runtimes.write_code_names(&pids, CODE_NAMES_PATIENCE);
+    }
     let Phases { options, mut server, samples, looks, begun, interrupts, .. } = phases;
     let unrecorded = match options.server {
         _ if server.watched().is_some() => None,

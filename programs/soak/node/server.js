@@ -2,6 +2,7 @@
 //
 // clean  makes strings and drops them
 // leak   appends an object with what it answered to an array
+// buffers  appends 500 bytes, which come from malloc, to an array
 // cache  a Map of 4,000 answers that forgets the oldest: full after 4,000 requests
 'use strict';
 
@@ -18,6 +19,10 @@ function leak(number) {
   history.push({ number, answer: `answer ${number}`.padEnd(100, '.').toUpperCase() }); // LEAK node-leak
 }
 
+function buffers() { // LEAK node-buffers
+  history.push(Buffer.allocUnsafeSlow(500).fill(1));
+}
+
 function cache(number) {
   if (cached.size === 4000) cached.delete(cached.keys().next().value);
   cached.set(number, `answer ${number}`.padEnd(200, '.').toUpperCase());
@@ -25,7 +30,7 @@ function cache(number) {
 
 const options = new Map();
 for (let at = 2; at + 1 < process.argv.length; at += 2) options.set(process.argv[at], process.argv[at + 1]);
-const work = { clean, leak, cache }[options.get('--mode') || 'clean'];
+const work = { clean, leak, buffers, cache }[options.get('--mode') || 'clean'];
 const port = Number(options.get('--port') || process.env.PORT || 3030);
 let requests = 0;
 

@@ -2,6 +2,7 @@
 
 clean  makes strings and drops them, some of them in a cycle that only the collector can free
 leak   appends what it answered to a list of the module: a string of 60 characters (109 bytes) a request
+buffers  appends 2,000 bytes, which come from malloc, to a list of the module
 cache  functools.lru_cache of 4,000 answers of 200 characters: full after 4,000 requests
 """
 
@@ -24,12 +25,16 @@ def leak(number):
     HISTORY.append("answer %053d" % number)  # LEAK python-leak
 
 
+def buffers(number):
+    HISTORY.append(bytearray(2000))  # LEAK python-buffers
+
+
 @functools.lru_cache(maxsize=4000)
 def answer_of(number):
     return "answer %0193d" % number
 
 
-MODES = {"clean": clean, "leak": leak, "cache": answer_of}
+MODES = {"clean": clean, "leak": leak, "buffers": buffers, "cache": answer_of}
 
 
 class Handler(BaseHTTPRequestHandler):

@@ -44,6 +44,13 @@ impl Jvms {
         }
         all
     }
+
+    /// Has the JVMs among `pids` write their perf maps. One that does not know how (before 17) has none.
+    pub(super) fn write_code_names(&mut self, pids: &[u32], deadline: Instant) {
+        for &pid in pids.iter().filter(|&&pid| is_jvm(pid) && !self.refused.contains(&pid)) {
+            let _ = ask(pid, "Compiler.perfmap", deadline);
+        }
+    }
 }
 
 fn metrics_of(pid: u32, deadline: Instant) -> io::Result<RuntimeMetrics> {

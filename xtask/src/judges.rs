@@ -12,6 +12,7 @@ const PINNED: &[&str] = &[
     "crates/mallow-formats/tests/pympler/pinned.json",
     "crates/mallow-formats/tests/devtools_worker/pinned.json",
     "crates/mallow-formats/tests/speedscope_app/pinned.json",
+    "e2e/tests/memray/pinned.json",
 ];
 
 /// Programs of crates.io, and their versions.

@@ -28,7 +28,7 @@ const USAGE: &str = "\
 cargo xtask COMMAND
 
   ci                     every step below, in this order; stops at the first that fails
-  packages               install what the tests need from Debian's packages and npm
+  packages               install what the tests need from Debian's packages, npm and PyPI
   fmt [--fix]            formatting of every workspace
   tidy                   the project's own rules: arrows, headings, lengths, names, licences
   clippy                 lints of every workspace, warnings as errors

@@ -1,0 +1,171 @@
+//! Code that runtimes make while they run has its names on every stack, and nobody notices that they were asked.
+
+use e2e::run::{self, Finished, command};
+use e2e::session::metric;
+use e2e::{Session, Workshop};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs;
+
+use crate::scripts::script;
+
+const NODE: &str = "/usr/bin/node";
+
+/// The process's own list, which is ours to remove.
+fn map_of(report: &Value) -> String {
+    format!("/tmp/perf-{}.map", report["processes"][0]["pid"])
+}
+
+/// The frames of a site that are of a language, innermost first.
+fn frames_of<'a>(site: &'a Value, language: &str) -> Vec<&'a Value> {
+    let frames = site["frames"].as_array().unwrap();
+    frames.iter().filter(|frame| frame["language"] == language).collect()
+}
+
+/// What a script's source states: by line, how many and of how many bytes.
+fn stated(path: &str) -> BTreeMap<u64, (u64, u64)> {
+    let source = fs::read_to_string(path).unwrap();
+    let of_line = |(line, text): (u64, &str)| {
+        let (count, bytes) = text.split_once("// takes ")?.1.split_once(" x ")?;
+        Some((line, (count.parse().unwrap(), bytes.parse().unwrap())))
+    };
+    (1..).zip(source.lines()).filter_map(of_line).collect()
+}
+
+#[test]
+fn functions_of_a_node_script_have_what_they_take() {
+    let path = script("buffers.js");
+    let workshop = Workshop::new("jit-node");
+    let session = Session::new(workshop.path(), &[NODE, &path]);
+    let _ = session.record().well();
+    let report = session.report(&["--sort", "bytes", "--limit", "1000000"]);
+    let stated = stated(&path);
+    assert_eq!(stated.len(), 12);
+    let sizes: BTreeMap<u64, u64> = stated.iter().map(|(line, (_, bytes))| (*bytes, *line)).collect();
+    let mut found: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
+    for site in report["sites"].as_array().unwrap() {
+        let (allocations, bytes) = (metric(site, "allocations"), metric(site, "bytes"));
+        let frames = frames_of(site, "javascript");
+        let of_file: Vec<&&Value> = frames.iter().filter(|frame| frame["file"] == path.as_str()).collect();
+        let is_buffer = site["frames"][0]["function"].as_str().unwrap().contains("AllocateUninitialized");
+        if !is_buffer || of_file.is_empty() {
+            continue;
+        }
+        assert_eq!(bytes % allocations, 0, "{site}");
+        let line = sizes[&(bytes / allocations)];
+        // Optimised code has called functions within it: the frame is its caller's.
+        let lines: Vec<u64> = of_file.iter().map(|frame| metric(frame, "line")).collect();
+        let is_hot = bytes / allocations == 1009;
+        assert!(lines[0] == line || is_hot && lines[0] == 1, "{line}: {site}");
+        let sum = found.entry(line).or_insert((0, bytes / allocations));
+        sum.0 += allocations;
+    }
+    assert_eq!(found, stated);
+    assert!(!fs::exists(map_of(&report)).unwrap());
+}
+
+/// Whose own output has its environment, and that of what it starts.
+#[test]
+fn a_node_program_prints_what_it_prints_without_mallow() {
+    let workshop = Workshop::new("jit-node-environment");
+    let path = script("buffers.js");
+    for given in ["", "--max-old-space-size=200"] {
+        let session = Session::new(workshop.path(), &[NODE, &path]);
+        let session = if given.is_empty() { session } else { session.env("NODE_OPTIONS", given) };
+        let (bare, recorded) = (session.bare().well(), session.record().well());
+        let lines = |finished: &Finished| finished.stdout.lines().map(str::to_owned).collect::<Vec<_>>();
+        let (bare, recorded) = (lines(&bare), lines(&recorded));
+        // Its own environment is where it is asked; what it starts has the user's.
+        assert_eq!(recorded[1], bare[1]);
+        assert!(recorded[0].contains(&format!("{given} --perf-basic-prof")), "{recorded:?}");
+    }
+}
+
+#[test]
+fn a_runtime_is_left_alone_where_that_is_wanted() {
+    let workshop = Workshop::new("jit-left-alone");
+    let path = script("buffers.js");
+    let bare = Session::new(workshop.path(), &[NODE, &path]).bare().well();
+    let trace = workshop.file("trace.mallow");
+    let mut mallow = run::mallow();
+    mallow.args(["record", "--no-runtime-flags", "-o"]).arg(&trace).args(["--", NODE, &path]);
+    assert_eq!(run::finish(&mut mallow).well().stdout, bare.stdout);
+    let report = e2e::session::report_of(&trace, &["--sort", "bytes", "--limit", "100000"]).well().stdout;
+    assert!(!report.contains("javascript") && report.contains("AllocateUninitialized"));
+}
+
+/// Whoever asks for a list himself finds it.
+#[test]
+fn a_list_that_the_user_asked_for_stays() {
+    let workshop = Workshop::new("jit-theirs");
+    let path = script("buffers.js");
+    let session = Session::new(workshop.path(), &[NODE, "--perf-basic-prof", &path]);
+    let session = session.env("NODE_OPTIONS", "--perf-basic-prof --interpreted-frames-native-stack");
+    let recorded = session.record().well();
+    let report = session.report(&["--sort", "bytes", "--limit", "100000"]);
+    assert!(report.to_string().contains("javascript"), "{recorded}");
+    fs::remove_file(map_of(&report)).unwrap();
+}
+
+#[test]
+fn people_are_shown_the_functions_of_their_node_script() {
+    let workshop = Workshop::new("jit-shown");
+    fs::write(
+        workshop.file("app.js"),
+        "const kept = [];\nfunction keep() {\n  kept.push(Buffer.allocUnsafeSlow(5000));\n}\nclass Store {\n  fill() {\n    for (let at = 0; at < 400; at += 1) keep();\n  }\n}\nnew Store().fill();\n",
+    )
+    .unwrap();
+    let session = Session::new(workshop.path(), &[NODE, "app.js"]);
+    let _ = session.record().well();
+    let report = |more: &[&str]| {
+        let mut mallow = run::mallow();
+        mallow.arg("report").arg(session.trace()).args(["--sort", "peak", "--limit", "1"]).args(more);
+        run::finish(&mut mallow).well().stdout
+    };
+    let lines = "\
+            keep (app.js:2)
+            fill (app.js:6)
+            (anonymous) (app.js:1)
+";
+    assert!(report(&[]).contains(lines), "{}", report(&[]));
+    assert!(report(&["--all-frames"]).contains("node::Start"), "{}", report(&["--all-frames"]));
+    let native = report(&["--native"]);
+    assert!(!native.contains("(app.js:"), "{native}");
+    let mut flamegraph = run::mallow();
+    flamegraph.arg("flamegraph").arg(session.trace()).args(["--folded", "--measure", "peak"]);
+    let folded = run::finish(&mut flamegraph).well().stdout;
+    assert!(folded.contains(";fill;keep;allocUnsafeSlow "), "{folded}");
+}
+
+#[test]
+fn methods_of_a_java_program_are_on_every_stack_of_its_own() {
+    let workshop = Workshop::new("jit-java");
+    let mut javac = command("javac");
+    javac.arg("-d").arg(workshop.path()).arg(script("Buffers.java"));
+    let _ = run::finish(&mut javac).well();
+    // One compiler, and no method within another: the list has names of whole compiled methods alone.
+    let words = ["java", "-XX:-TieredCompilation", "-XX:-Inline", "-XX:CompileThreshold=100", "-cp", "."];
+    let session = Session::new(workshop.path(), &[&words[..], &["Buffers", "a", "b"]].concat());
+    let (bare, recorded) = (session.bare().well(), session.record().well());
+    assert_eq!((&recorded.stdout, bare.stdout.as_str()), (&bare.stdout, "20000 2 0\n"));
+    assert!(!recorded.stderr.contains("Picked up"), "{recorded}");
+    let report = session.report(&["--sort", "bytes", "--limit", "1000000"]);
+    let (mut whole, mut named, mut all) = (0, 0, 0);
+    for site in report["sites"].as_array().unwrap() {
+        let (allocations, bytes) = (metric(site, "allocations"), metric(site, "bytes"));
+        // The JVM asks for whole words.
+        if bytes != allocations * 2008 {
+            continue;
+        }
+        all += allocations;
+        let java = frames_of(site, "java");
+        let has = |name: &str| java.iter().any(|frame| frame["function"].as_str().unwrap().starts_with(name));
+        let outermost = site["frames"].as_array().unwrap().last().unwrap();
+        whole += allocations * u64::from(outermost["function"].as_str().unwrap().contains("clone"));
+        named += allocations * u64::from(has("Buffers.keep(int)"));
+        assert!(has("Buffers.") || has("(interpreted)"), "{site}");
+    }
+    assert_eq!((all, whole), (20_000, 20_000));
+    assert!(named > 15_000, "{named} of {all}");
+    assert!(!fs::exists(map_of(&report)).unwrap());
+}

@@ -103,9 +103,31 @@ pub(crate) fn catches(pid: u32, signal: i32) -> bool {
 }
 
 /// Whether it is there and runs.
-pub(crate) fn is_alive(pid: u32) -> bool {
+pub fn is_alive(pid: u32) -> bool {
     let stat = fs::read_to_string(file(pid, "stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+}
+
+/// A process and all that it and its children have started, in the order of their numbers; those whose parents have ended are none of them.
+pub fn family(pid: u32) -> Vec<u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let mut parents: Vec<(u32, u32)> = pids.filter_map(|pid| Some((pid, parent(pid)?))).collect();
+    parents.sort_unstable();
+    let mut family = vec![pid];
+    let mut at = 0;
+    while let Some(parent) = family.get(at).copied() {
+        family.extend(parents.iter().filter(|(_, of)| *of == parent).map(|(child, _)| *child));
+        at += 1;
+    }
+    family.sort_unstable();
+    family
+}
+
+fn parent(pid: u32) -> Option<u32> {
+    let stat = fs::read_to_string(file(pid, "stat")).ok()?;
+    // The state and the parent stand behind the name, which may hold anything.
+    stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok()
 }
 
 /// A file of it in /proc.
@@ -170,6 +192,23 @@ mod tests {
         assert_eq!(of_maps(&maps("/usr/lib/libruby-3.1.so.3.1.2")), Some(Runtime::Ruby));
         assert_eq!(of_maps(&maps("/opt/jdk/lib/server/libjvm.so")), Some(Runtime::Jvm));
         assert_eq!(of_maps(&maps("/usr/lib/libc.so.6")), None);
+    }
+
+    #[test]
+    fn children_of_children_belong_to_the_family() {
+        let mut shell = std::process::Command::new("sh");
+        let mut shell = shell.args(["-c", "(sleep 60 & echo; wait); exit"]);
+        shell = shell.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::piped());
+        let mut child = shell.spawn().unwrap();
+        let mut line = [0];
+        std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut line).unwrap();
+        let all = family(child.id());
+        assert!(all.len() >= 3 && all.contains(&child.id()) && !all.contains(&std::process::id()), "{all:?}");
+        assert!(family(std::process::id()).contains(&all[2]));
+        for pid in all {
+            let _ = std::process::Command::new("kill").arg(pid.to_string()).status();
+        }
+        child.wait().unwrap();
     }
 
     #[test]

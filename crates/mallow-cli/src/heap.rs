@@ -1,6 +1,7 @@
 //! `mallow heap`: what lies in a managed heap, who retains it, and what changed.
 
 mod capture;
+mod columns;
 
 use crate::args::{
     LowHeap, LowHeapCheck, LowHeapCommand, LowHeapDiff, LowHeapExplain, LowHeapGrowth, LowHeapReport, LowRows,
@@ -17,6 +18,7 @@ use std::path::{Path, PathBuf};
 
 /// Does what was asked for.
 pub(crate) fn run(low: &LowHeap) -> Result<u8, Failure> {
+    columns::give_back();
     match &low.command {
         Some(LowHeapCommand::Diff(low)) => diff(low),
         Some(LowHeapCommand::Growth(low)) => series(low),

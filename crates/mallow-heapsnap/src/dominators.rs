@@ -5,8 +5,10 @@
 //! Kennedy on a list of one class, Semi-NCA on a list whose end shares leaves with an array.
 //!
 //! Everything happens in numbers: an object's number is its place in a depth-first search from the roots, which is 0. What lies
-//! together in a heap then lies together in the arrays. There are six arrays of four bytes an object, and each serves more than once:
+//! together in a heap then lies together in the arrays. There are five arrays of four bytes an object, and most serve more than once:
 //! - `ancestor` is the search's parent until a vertex is linked, and the compressed path afterwards;
+//! - `label` is the first of a vertex's bucket until it is linked, and its label afterwards. A bucket holds what is linked, and the vertex that it belongs
+//!   to has a smaller number; it is emptied when that vertex's first child is linked, which has the next number, so that nothing is in it any more;
 //! - `idom` is where the predecessors of a vertex begin until it is linked, then links the vertices of a bucket until they are taken out of it.
 //!
 //! Of the predecessors only those with a higher number are kept. The others are not linked when they are asked for, so each would be its own
@@ -133,6 +135,7 @@ fn predecessors(graph: &Graph, objects: &[u32], numbers: &[u32]) -> Predecessors
 struct Forest {
     ancestor: Vec<u32>,
     semi: Vec<u32>,
+    /// The first vertex of its bucket, for one that is not linked.
     label: Vec<u32>,
     /// Of a vertex that is linked at the place behind its own, so that where the predecessors of the next one end is still known.
     idom: Vec<u32>,
@@ -145,7 +148,7 @@ struct Forest {
 impl Forest {
     fn new(parents: Vec<u32>, predecessors: Predecessors) -> Forest {
         Forest {
-            label: (0..parents.len() as u32).collect(),
+            label: vec![NONE; parents.len()],
             ancestor: parents,
             semi: predecessors.smallest,
             idom: predecessors.starts,
@@ -157,19 +160,19 @@ impl Forest {
 
     fn dominators(mut self) -> (Vec<u32>, u64) {
         let len = self.semi.len();
-        let mut buckets = vec![NONE; len];
         for w in (1..len as u32).rev() {
             let at = w as usize;
+            self.label[at] = w;
             for predecessor in self.idom[at]..self.idom[at + 1] {
                 let u = self.eval(self.predecessors[predecessor as usize], w + 1);
                 self.semi[at] = self.semi[at].min(self.semi[u as usize]);
             }
-            let bucket = &mut buckets[self.semi[at] as usize];
+            let bucket = &mut self.label[self.semi[at] as usize];
             self.idom[at + 1] = *bucket;
             *bucket = w;
             // From here on w is linked to its parent.
             let parent = self.ancestor[at];
-            let mut v = std::mem::replace(&mut buckets[parent as usize], NONE);
+            let mut v = std::mem::replace(&mut self.label[parent as usize], NONE);
             while v != NONE {
                 let next = self.idom[v as usize + 1];
                 let u = self.eval(v, w);

@@ -11,8 +11,10 @@ pub struct NameId(pub u32);
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     text: String,
-    /// Where each ends.
-    ends: Vec<usize>,
+    /// Where each ends: the lower 32 bits.
+    ends: Vec<u32>,
+    /// The names with which a multiple of 2^32 bytes is passed, ascending.
+    carries: Vec<u32>,
     /// From a text's hash to those that have it.
     known: FxHashMap<u64, Vec<NameId>>,
 }
@@ -38,8 +40,10 @@ impl Names {
     /// With more than 2^32 texts.
     pub fn push(&mut self, text: &str) -> NameId {
         let id = NameId(u32::try_from(self.ends.len()).expect("fewer than 2^32 names"));
+        let turns = self.text.len() >> 32;
         self.text.push_str(text);
-        self.ends.push(self.text.len());
+        self.carries.extend((turns..self.text.len() >> 32).map(|_| id.0));
+        self.ends.push(self.text.len() as u32);
         id
     }
 
@@ -56,8 +60,16 @@ impl Names {
     /// The text with a number.
     pub fn get(&self, id: NameId) -> &str {
         let at = id.0 as usize;
-        let start = if at == 0 { 0 } else { self.ends[at - 1] };
-        &self.text[start..self.ends[at]]
+        let start = if at == 0 { 0 } else { self.end(at - 1) };
+        &self.text[start..self.end(at)]
+    }
+
+    fn end(&self, at: usize) -> usize {
+        let carried = match self.carries.is_empty() {
+            true => 0,
+            false => self.carries.partition_point(|name| *name as usize <= at),
+        };
+        carried << 32 | self.ends[at] as usize
     }
 
     /// How many there are.
@@ -89,5 +101,20 @@ mod tests {
         assert_eq!(names.intern(""), empty);
         assert_eq!((names.get(a), names.get(empty), names.get(b)), ("String", "", "Array"));
         assert_eq!(names.len(), 3);
+    }
+
+    #[test]
+    #[ignore = "four gigabytes: in `cargo xtask long`"]
+    fn texts_beyond_four_gigabytes_have_their_places() {
+        let mut names = Names::default();
+        let long = "x".repeat((1 << 31) - 3);
+        let texts = ["first", &long, "second", &long, "third", "", "fourth"];
+        for text in texts {
+            names.push(text);
+        }
+        assert!(names.text.len() > 1 << 32 && names.carries.len() == 1);
+        for (at, text) in (0..).zip(texts) {
+            assert!(names.get(NameId(at)) == text, "the text {at}");
+        }
     }
 }

@@ -170,7 +170,7 @@ pub(crate) struct LowHeapCapture {
     /// Write what nothing refers to as well, which a JVM leaves out
     #[arg(long, conflicts_with = "command")]
     pub(crate) all: bool,
-    /// Make a snapshot of the command every TIME
+    /// Make a snapshot of the command, and of each process below it that can be asked, every TIME
     #[arg(long, value_name = "TIME", value_parser = pause, conflicts_with = "pid")]
     pub(crate) every: Option<Duration>,
     /// Do not let Ruby and Python keep the line that makes each object, which costs time and memory

@@ -2,7 +2,7 @@
 
 use crate::args::LowHeapCapture;
 use crate::{exit_code, output};
-use mallow_capture::process::Runtime;
+use mallow_capture::process::{self, Runtime};
 use mallow_capture::{Options, capture, hooked};
 use mallow_collect::exit_of_status;
 use mallow_launch::{Interrupts, RunningCommand, SpawnOptions, start_unrecorded};
@@ -67,11 +67,24 @@ fn start(low: &LowHeapCapture) -> Result<u8, Failure> {
     }
 }
 
-fn again_and_again(pid: u32, every: Duration, folder: Option<&Path>, redact: bool) {
+/// Snapshots of the command and of what it has started: a server's workers hold what grows, and a script's interpreter is a child of its shell.
+fn again_and_again(command: u32, every: Duration, folder: Option<&Path>, redact: bool) {
     loop {
         thread::sleep(every);
-        if let Err(failure) = take(pid, &Options { output: folder, redact, all: false }) {
-            output::warn(&[failure.sentence().to_owned()]);
+        let mut asked = process::family(command);
+        asked.retain(|pid| process::runtime(*pid).is_some());
+        if asked.is_empty() {
+            // That nobody can be asked is said of the command.
+            asked.push(command);
+        }
+        for pid in asked {
+            let taken = take(pid, &Options { output: folder, redact, all: false });
+            // One that has ended meanwhile has nothing to say.
+            if let Err(failure) = taken
+                && process::is_alive(pid)
+            {
+                output::warn(&[failure.sentence().to_owned()]);
+            }
         }
     }
 }

@@ -15,6 +15,9 @@ const PINNED: &[&str] = &[
     "e2e/tests/memray/pinned.json",
 ];
 
+/// Runtimes of other versions than a distribution has, which have files written for the tests. They are large, so only the long suite asks them.
+const RUNTIMES: &str = "crates/mallow-formats/tests/runtimes";
+
 /// Programs of crates.io, and their versions.
 const PROGRAMS: &[(&str, &str)] = &[("hprof-slurp", "0.10.0"), ("reap", "0.3.3")];
 
@@ -30,25 +33,40 @@ pub(crate) fn ensure(root: &Path) -> Result<(), String> {
     let mut workspaces = workspaces::all(root)?.into_iter();
     let workspace = workspaces.find(workspaces::Workspace::is_root).ok_or("There is no root workspace.")?;
     let kept = workspace.target_folder(root)?.join("judges");
-    for pinned in PINNED {
-        let package = Package::read(&root.join(pinned))?;
-        let folder = kept.join(package.folder());
-        if folder.is_dir() {
-            println!("    {} is there", package.spec());
-            continue;
-        }
-        fetch(&package, &folder).map_err(|sentence| {
-            format!("the tests need {}, which could not be fetched: {sentence}", package.spec())
-        })?;
-    }
-    Ok(())
+    PINNED.iter().try_for_each(|pinned| ensure_one(&root.join(pinned), &kept))
 }
 
-/// Builds every judge that is a program of crates.io and is not there. That takes minutes, so only the long suite asks them.
-pub(crate) fn ensure_programs(root: &Path) -> Result<(), String> {
+/// Fetches what a file pins, if it is not there.
+fn ensure_one(pinned: &Path, kept: &Path) -> Result<(), String> {
+    let package = Package::read(pinned)?;
+    let folder = kept.join(package.folder());
+    if folder.is_dir() {
+        println!("    {} is there", package.spec());
+        return Ok(());
+    }
+    fetch(&package, &folder).map_err(|sentence| {
+        format!("the tests need {}, which could not be fetched: {sentence}", package.spec())
+    })
+}
+
+/// The files of [`RUNTIMES`] that pin one.
+fn runtimes(root: &Path) -> Result<Vec<PathBuf>, String> {
+    let folder = root.join(RUNTIMES);
+    let entries = std::fs::read_dir(&folder).map_err(|error| format!("{}: {error}.", folder.display()))?;
+    let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    files.retain(|path| path.extension().is_some_and(|ending| ending == "json"));
+    files.sort();
+    Ok(files)
+}
+
+/// Fetches the runtimes that are not there, and builds every judge that is a program of crates.io and is not there. That takes minutes, so only
+/// the long suite asks them.
+pub(crate) fn ensure_large(root: &Path) -> Result<(), String> {
     let mut workspaces = workspaces::all(root)?.into_iter();
     let workspace = workspaces.find(workspaces::Workspace::is_root).ok_or("There is no root workspace.")?;
-    let kept = workspace.target_folder(root)?.join("judges").join("programs");
+    let kept = workspace.target_folder(root)?.join("judges");
+    runtimes(root)?.iter().try_for_each(|pinned| ensure_one(pinned, &kept))?;
+    let kept = kept.join("programs");
     for (name, version) in PROGRAMS {
         let mut install = Command::new("cargo");
         // What is there in this version is left alone; without a lock file of its own a program would change with its libraries.
@@ -160,10 +178,11 @@ mod tests {
     #[test]
     fn every_pinned_package_can_be_read() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-        for pinned in PINNED {
-            let package = Package::read(&root.join(pinned)).unwrap();
+        let always = PINNED.iter().map(|pinned| root.join(pinned));
+        for pinned in always.chain(runtimes(&root).unwrap()) {
+            let package = Package::read(&pinned).unwrap();
             let is_known = ["sha512-", "sha256:"].iter().any(|start| package.integrity.starts_with(start));
-            assert!(is_known, "{pinned}");
+            assert!(is_known, "{}", pinned.display());
         }
     }
 }

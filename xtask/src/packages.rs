@@ -96,6 +96,9 @@ const NEEDS: &[Need] = &[
     installed(&["libmimalloc-dev"]),
 ];
 
+/// What only the long suite runs.
+const NEEDS_OF_LONG: &[Need] = &[command(&["chromium"], "chromium")];
+
 /// The release whose versions of the packages the expected metrics and texts were made with. Mallow itself asks for none of them.
 const WRITTEN_AGAINST: &str = "Debian GNU/Linux 12 (bookworm)";
 
@@ -113,12 +116,21 @@ fn note_of_release(os_release: &str) -> Option<String> {
 
 /// Makes sure that every need is met, installing what is missing.
 pub(crate) fn ensure() -> Result<(), String> {
+    ensure_all(NEEDS)
+}
+
+/// The same for what only the long suite needs.
+pub(crate) fn ensure_large() -> Result<(), String> {
+    ensure_all(NEEDS_OF_LONG)
+}
+
+fn ensure_all(needs: &'static [Need]) -> Result<(), String> {
     if let Some(note) = note_of_release(&std::fs::read_to_string("/etc/os-release").unwrap_or_default()) {
         println!("    {note}");
     }
-    let missing: Vec<&Need> = NEEDS.iter().filter(|need| !is_met(need)).collect();
+    let missing: Vec<&Need> = needs.iter().filter(|need| !is_met(need)).collect();
     if missing.is_empty() {
-        println!("    all {} packages that the tests need are there", NEEDS.len());
+        println!("    all {} packages that the tests need are there", needs.len());
         return Ok(());
     }
     println!("    missing: {}", first_names(&missing));

@@ -10,6 +10,7 @@ mod hprof;
 mod jemalloc_heap;
 mod judges;
 mod massif;
+mod other_runtimes;
 mod pprof;
 mod speedscope;
 mod stackdiff;

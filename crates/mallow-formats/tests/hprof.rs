@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 /// Objects and bytes by class.
-type Histogram = BTreeMap<String, (u64, u64)>;
+pub(crate) type Histogram = BTreeMap<String, (u64, u64)>;
 
 /// `programs/heap/Sessions.java`, waiting.
 struct Jvm {
@@ -53,19 +53,24 @@ impl Jvm {
 
     /// What `jcmd` counts.
     fn histogram(&self) -> Histogram {
-        let mut histogram = Histogram::new();
-        for line in self.jcmd(&["GC.class_histogram", "-all"]).lines() {
-            let words: Vec<&str> = line.split_ascii_whitespace().collect();
-            let [rank, objects, bytes, name, ..] = words[..] else { continue };
-            if rank.strip_suffix(':').is_some_and(|rank| rank.parse::<u32>().is_ok()) {
-                let sum = histogram.entry(spelt(name)).or_default();
-                sum.0 += objects.parse::<u64>().unwrap();
-                sum.1 += bytes.parse::<u64>().unwrap();
-            }
-        }
-        assert!(histogram.len() > 100);
-        histogram
+        counted_by_jvm(&self.jcmd(&["GC.class_histogram", "-all"]))
     }
+}
+
+/// The virtual machine's own page.
+pub(crate) fn counted_by_jvm(page: &str) -> Histogram {
+    let mut histogram = Histogram::new();
+    for line in page.lines() {
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
+        let [rank, objects, bytes, name, ..] = words[..] else { continue };
+        if rank.strip_suffix(':').is_some_and(|rank| rank.parse::<u32>().is_ok()) {
+            let sum = histogram.entry(spelt(name)).or_default();
+            sum.0 += objects.parse::<u64>().unwrap();
+            sum.1 += bytes.parse::<u64>().unwrap();
+        }
+    }
+    assert!(histogram.len() > 100);
+    histogram
 }
 
 impl Drop for Jvm {
@@ -92,7 +97,7 @@ fn spelt(name: &str) -> String {
     element.to_owned() + &"[]".repeat(dimensions)
 }
 
-fn counted(snapshot: &Snapshot) -> Histogram {
+pub(crate) fn counted(snapshot: &Snapshot) -> Histogram {
     let graph = &snapshot.graph;
     let totals = Totals::new(graph, &DominatorTree::new(graph));
     let mut histogram = Histogram::new();

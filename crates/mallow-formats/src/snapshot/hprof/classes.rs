@@ -2,7 +2,7 @@
 //!
 //! Instances may stand before their classes, so a class has a number from the first time that its id is met.
 
-use super::injected::{injected, padded};
+use super::injected::{injected, order, padded};
 use super::layout::{Layout, Occupied};
 use super::records::{ClassDump, LoadClass, OBJECT, type_bytes};
 use super::texts::Texts;
@@ -160,8 +160,11 @@ impl Classes {
             for (class, dumped) in unknown.into_iter().rev() {
                 let name = self.name(class).and_then(|name| texts.bytes(name));
                 let types = dumped.fields.iter().map(|(_, kind)| *kind);
-                occupied = layout.with_fields(occupied, types.chain(injected(name).iter().copied()));
-                occupied = padded(name, layout, occupied);
+                let has_field =
+                    |text: &[u8]| dumped.fields.iter().any(|(name, _)| texts.bytes(*name) == Some(text));
+                let types = types.chain(injected(name, has_field));
+                occupied = layout.with_fields(occupied, types, order(name));
+                occupied = padded(name, has_field, layout, occupied);
                 known[class as usize] = Some(occupied.clone());
             }
         }

@@ -22,6 +22,15 @@ pub(super) struct Layout {
     pub(super) alignment: u32,
 }
 
+/// In which order the fields of a class stood before JDK 15.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    /// The largest first, and references last.
+    BySize,
+    /// References first, and no gap filled.
+    ReferencesFirst,
+}
+
 /// Reference, header, array header, fills gaps: of 64-bit JVMs, the most frequent first.
 const LAYOUTS_64: [(u32, u32, u32, bool); 10] = [
     (4, 12, 16, true),
@@ -78,7 +87,12 @@ impl Layout {
     }
 
     /// What is occupied with the fields of one more class, by their types.
-    pub(super) fn with_fields(&self, mut below: Occupied, types: impl Iterator<Item = u8>) -> Occupied {
+    pub(super) fn with_fields(
+        &self,
+        mut below: Occupied,
+        types: impl Iterator<Item = u8>,
+        order: Order,
+    ) -> Occupied {
         if below.end > FIELD_BYTES_MAX {
             return below;
         }
@@ -97,7 +111,16 @@ impl Layout {
             others.into_iter().chain(references).for_each(|bytes| below.place(bytes));
             return below;
         }
-        self.without_gaps(below, &others, references.len() as u32)
+        match order {
+            Order::BySize => self.without_gaps(below, &others, references.len() as u32),
+            Order::ReferencesFirst => {
+                let mut end = below.end.next_multiple_of(self.reference_bytes);
+                for bytes in references.chain(others) {
+                    end = end.next_multiple_of(bytes) + bytes;
+                }
+                Occupied { end, gaps: Vec::new() }
+            }
+        }
     }
 
     /// The older rule: fields stand behind those of the super class; smaller ones may fill the one gap before the longs.
@@ -175,10 +198,24 @@ mod tests {
     const BOOLEAN: u8 = 4;
 
     fn bytes(layout: Layout, classes: &[&[u8]]) -> u64 {
-        let occupied = classes
-            .iter()
-            .fold(layout.empty(), |below, types| layout.with_fields(below, types.iter().copied()));
+        let occupied = classes.iter().fold(layout.empty(), |below, types| {
+            layout.with_fields(below, types.iter().copied(), Order::BySize)
+        });
         layout.instance_bytes(&occupied)
+    }
+
+    #[test]
+    fn classes_that_the_jvm_knew_by_place_had_their_references_first() {
+        let layouts = Layout::all(8, 0, 1 << 20, 8);
+        let types = [OBJECT, OBJECT, LONG, BOOLEAN];
+        let bytes = |layout: Layout, order| {
+            layout.instance_bytes(&layout.with_fields(layout.empty(), types.into_iter(), order))
+        };
+        // References from 12 to 20, the long from 24 to 32, and the boolean behind it, which could have stood before the long.
+        assert_eq!(bytes(layouts[1], Order::BySize), 32);
+        assert_eq!(bytes(layouts[1], Order::ReferencesFirst), 40);
+        // Since JDK 15 there is no such class.
+        assert_eq!(bytes(layouts[0], Order::ReferencesFirst), 32);
     }
 
     #[test]

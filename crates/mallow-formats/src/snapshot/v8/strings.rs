@@ -10,8 +10,8 @@ use std::io::Read;
 
 /// V8 writes no more of a string's value, unless it is told to (`--heap-snapshot-string-limit`): strings of this length may be longer.
 const VALUE_UNITS_MAX: usize = 1024;
-/// More of a name is not kept.
-const NAME_CHARS_MAX: usize = 256;
+/// More of a name is not kept. A browser's classes are C++ templates, of which many begin with the same hundreds of characters.
+const NAME_CHARS_MAX: usize = 4096;
 /// The name of the edge from a table of a WeakMap, or from a key, to a value begins with a number and this.
 const PAIR: &[u8] = b" / part of key (";
 
@@ -162,14 +162,14 @@ mod tests {
 
     #[test]
     fn strings_are_cut_where_nobody_looks() {
-        let text = format!("[{:?},{:?},{:?},\"k\"]", "a".repeat(100), "é".repeat(300), "b".repeat(2000));
+        let text = format!("[{:?},{:?},{:?},\"k\"]", "a".repeat(100), "é".repeat(600), "b".repeat(5000));
         let mut strings = Strings::default();
         let mut uses = Uses::new(4);
         assert!(uses.values.set(0) && uses.values.set(2) && uses.names.set(2) && !uses.names.set(2));
         strings.read(&mut Json::new(text.as_bytes()), &uses).unwrap();
         let lens = (0..4).map(|at| strings.names.get(NameId(at)).chars().count());
-        assert_eq!(lens.collect::<Vec<_>>(), [80, 256, 256, 1]);
-        assert_eq!([0, 1, 2, 3, 4].map(|at| strings.is_whole(at)), [false, false, false, true, false]);
+        assert_eq!(lens.collect::<Vec<_>>(), [80, 600, 4096, 1]);
+        assert_eq!([0, 1, 2, 3, 4].map(|at| strings.is_whole(at)), [false, true, false, true, false]);
         assert_eq!([0, 1, 2, 3, 4].map(|at| strings.is_comparable(at)), [true, true, false, true, false]);
     }
 }

@@ -3,7 +3,7 @@
 //! The recorder is built with the feature `verify` and compares each memoised stack with a walk from scratch
 //! and with what libgcc's unwinder says, which shares no code with ours.
 
-use crate::scripts::{pythons, script};
+use crate::scripts::{pythons, rubies, script};
 use e2e::program::Program;
 use e2e::run::{self, command};
 use e2e::session::metric;
@@ -151,6 +151,41 @@ fn real_programs_have_the_stacks_that_two_judges_find() {
     for words in commands {
         let session = Session::new(workshop.path(), words).env("PYTHONMALLOC", "malloc");
         assert_no_difference(words[0], &verdict(&session));
+    }
+}
+
+/// Blocks of text are made and freed, fibers and threads come and go, code is moved by the collector of garbage.
+#[test]
+fn stacks_of_ruby_are_those_from_scratch_and_each_call_of_the_interpreter_has_its_frames() {
+    for ruby in rubies() {
+        for name in ["frames.rb", "reused.rb"] {
+            let workshop = Workshop::new("verified-scripts");
+            let [stacks, differ, _, uneven] =
+                scripts(&Session::new(workshop.path(), &[&ruby, &script(name)]));
+            println!("{ruby} {name}: {stacks} stacks");
+            assert!(stacks > 20_000, "{ruby} {name}: {stacks}");
+            assert_eq!((differ, uneven), (0, 0), "{ruby} {name}");
+        }
+    }
+}
+
+/// A large gem at work, and code that Ruby compiles while it runs: there native stacks end at the compiled code, and calls of the interpreter are not
+/// all on them.
+#[test]
+fn stacks_of_active_support_and_of_compiled_ruby_are_those_from_scratch() {
+    let work = "require 'active_support/all'; rows = (1..3000).map { |i| {id: i, at: Time.at(i), name: 'ox'.pluralize(i), body: 'row'.titleize} }; \
+                puts ActiveSupport::JSON.encode(rows).size + rows.index_by { |row| row[:id] }.size";
+    for compiled in [false, true] {
+        let workshop = Workshop::new("verified-gem");
+        let mut words = vec!["/usr/bin/ruby", "-e", work];
+        if compiled {
+            words.splice(1..1, ["--yjit", "--yjit-call-threshold=2"]);
+        }
+        let [stacks, differ, _, uneven] = scripts(&Session::new(workshop.path(), &words));
+        println!("active support, compiled {compiled}: {stacks} stacks");
+        assert!(stacks > 300_000, "{stacks}");
+        assert_eq!(differ, 0);
+        assert_eq!(uneven > 0, compiled, "{uneven}");
     }
 }
 

@@ -69,6 +69,8 @@ const NEEDS: &[Need] = &[
     command(&["sqlite3"], "sqlite3"),
     installed(&["libsqlite3-0"]),
     file(&["ruby"], "/usr/bin/ruby"),
+    // A large gem, whose lines are judged.
+    installed(&["ruby-activesupport"]),
     // A C extension is built against it.
     installed(&["ruby-dev"]),
     file(&["python3"], "/usr/bin/python3"),

@@ -10,6 +10,8 @@ pub enum Language {
     Native,
     /// Python, as its interpreter tells.
     Python = 1,
+    /// Ruby, likewise.
+    Ruby = 2,
     /// JavaScript, as its runtime writes down what code it makes.
     JavaScript = 3,
     /// Java, and whatever else a JVM runs, in the same way.
@@ -18,13 +20,15 @@ pub enum Language {
 
 impl Language {
     /// All of them.
-    pub const ALL: [Language; 4] = [Language::Native, Language::Python, Language::JavaScript, Language::Java];
+    pub const ALL: [Language; 5] =
+        [Language::Native, Language::Python, Language::Ruby, Language::JavaScript, Language::Java];
 
     /// What scripts call it; none for machine code.
     pub fn word(self) -> Option<&'static str> {
         match self {
             Language::Native => None,
             Language::Python => Some("python"),
+            Language::Ruby => Some("ruby"),
             Language::JavaScript => Some("javascript"),
             Language::Java => Some("java"),
         }

@@ -1,8 +1,12 @@
-//! The line of an instruction, from the table that a piece of Python code carries.
+//! The line of an instruction, from the table that a piece of code carries.
 //!
-//! Three formats, each as CPython's own notes describe it (`Objects/lnotab_notes.txt`, `Objects/locations.md`): up to 3.9 pairs of steps in bytes and
+//! Python has three formats, each as CPython's own notes describe it (`Objects/lnotab_notes.txt`, `Objects/locations.md`): up to 3.9 pairs of steps in bytes and
 //! lines; in 3.10 pairs of which each is a range, with ranges that have no line; from 3.11 on entries of
 //! varying length. A table that ends early gives the lines that stand in front of the damage.
+//!
+//! Ruby has one: a list of lines, and an index which tells for each place how many entries of the list begin at or before it. The index keeps
+//! that number for the first 54 places by itself, nine of seven bits to a word, and for the others in blocks of 512 places: the
+//! number in front of the block, then those of its words of 64 places within it, nine bits each, then a bit for each place at which an entry begins.
 
 /// The line of an instruction, which is given by its number (two bytes each); none where the table says that there is none, or nothing.
 pub(crate) fn line(version: u32, lines: &[u8], first_line: u32, instruction: u32) -> Option<u32> {
@@ -82,9 +86,84 @@ fn signed(bytes: &mut impl Iterator<Item = u8>) -> Option<i64> {
     }
 }
 
+/// The line of a place in Ruby's code, whose table begins with the number of entries and that of places.
+pub(crate) fn ruby_line(lines: &[u8], place: u32) -> Option<u32> {
+    /// An entry is a line, and two numbers that do not matter here.
+    const ENTRY_BYTES: usize = 12;
+    let (counts, rest) = lines.split_at_checked(8)?;
+    let count = u32::from_le_bytes(counts[..4].try_into().ok()?) as usize;
+    let (entries, index) = rest.split_at_checked(count.checked_mul(ENTRY_BYTES)?)?;
+    let before = if count == 1 { 1 } else { entries_up_to(index, place as usize)? };
+    let entry = before.checked_sub(1)? * ENTRY_BYTES;
+    let line = u32::from_le_bytes(entries.get(entry..entry + 4)?.try_into().ok()?);
+    Some(line).filter(|line| *line > 0)
+}
+
+/// How many entries begin at or before a place.
+fn entries_up_to(index: &[u8], place: usize) -> Option<usize> {
+    const SINGLE: usize = 54;
+    const BLOCK: usize = 512;
+    const BLOCK_WORDS: usize = 10;
+    let word = |at: usize| Some(u64::from_le_bytes(index.get(at * 8..at * 8 + 8)?.try_into().ok()?));
+    if place < SINGLE {
+        return Some((word(place / 9)? >> (place % 9 * 7) & 0x7f) as usize);
+    }
+    let block = SINGLE / 9 + (place - SINGLE) / BLOCK * BLOCK_WORDS;
+    let within = (place - SINGLE) % BLOCK;
+    let in_front = word(block)? as u32 as usize;
+    let of_words = match within / 64 {
+        0 => 0,
+        at => (word(block + 1)? >> ((at - 1) * 9) & 0x1ff) as usize,
+    };
+    let begun = word(block + 2 + within / 64)? << (63 - within % 64);
+    Some(in_front + of_words + begun.count_ones() as usize)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A table as Ruby makes it, for entries at these places with these lines.
+    fn ruby_table(entries: &[(usize, u32)], places: usize) -> Vec<u8> {
+        let up_to = |place: usize| entries.iter().filter(|(at, _)| *at <= place).count() as u64;
+        let mut words = Vec::new();
+        for word in 0..if places < 54 { places.div_ceil(9) } else { 6 } {
+            words.push((0..9).map(|at| up_to(word * 9 + at) << (at * 7)).sum());
+        }
+        for start in (54..places.max(54)).step_by(512) {
+            let begins = |place: usize| entries.iter().any(|(at, _)| *at == place);
+            let bits =
+                |word: usize| (0..64).map(|at| u64::from(begins(start + word * 64 + at)) << at).sum::<u64>();
+            let of_words =
+                (1..8).map(|word| (up_to(start + word * 64 - 1) - up_to(start - 1)) << ((word - 1) * 9));
+            words.push(up_to(start - 1));
+            words.push(of_words.sum());
+            words.extend((0..8).map(bits));
+        }
+        let mut table = [(entries.len() as u32).to_le_bytes(), (places as u32).to_le_bytes()].concat();
+        entries.iter().for_each(|(_, line)| table.extend([line.to_le_bytes(), [0; 4], [0; 4]].concat()));
+        words.iter().for_each(|word: &u64| table.extend(word.to_le_bytes()));
+        table
+    }
+
+    #[test]
+    fn a_place_of_ruby_has_the_line_of_the_last_entry_that_begins_at_or_before_it() {
+        for places in [1, 8, 9, 53, 54, 55, 565, 566, 567, 3000] {
+            for step in [1, 2, 7, 60] {
+                let entries: Vec<_> = (0..places).step_by(step).map(|at| (at, 10 + at as u32 * 3)).collect();
+                let table = ruby_table(&entries, places);
+                for place in 0..places {
+                    let expected = entries.iter().rev().find(|(at, _)| *at <= place).map(|(_, line)| *line);
+                    assert_eq!(ruby_line(&table, place as u32), expected, "{places} {step} {place}");
+                }
+                if entries.len() > 1 {
+                    assert_eq!(ruby_line(&table, places as u32 + 600), None, "behind the index");
+                }
+            }
+        }
+        assert_eq!(ruby_line(&[1, 0, 0, 0, 9, 0, 0, 0], 0), None);
+        assert_eq!(ruby_line(&[], 0), None);
+    }
 
     /// What each interpreter says of `def f(a):\n    b = (\n        a)\n    return [b,\n        a]`, and the table that it made.
     #[test]

@@ -65,10 +65,13 @@ impl Logged {
     }
 }
 
-/// Characters of one, two or four bytes.
+/// Characters of one, two or four bytes; UTF-8 for 0.
 fn text(bytes: &[u8], width: u8) -> String {
+    if width == 0 {
+        return String::from_utf8_lossy(bytes).into_owned();
+    }
     let number = |char: &[u8]| char.iter().rev().fold(0, |number, byte| number << 8 | u32::from(*byte));
-    let chars = bytes.chunks_exact(usize::from(width.clamp(1, 4))).map(number);
+    let chars = bytes.chunks_exact(usize::from(width.min(4))).map(number);
     chars.map(|number| char::from_u32(number).unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
 }
 

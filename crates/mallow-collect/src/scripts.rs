@@ -4,7 +4,8 @@ use crate::code_lines;
 use crate::mapping::{Code, Logged, Mapping};
 use mallow_base::{Frame, Language};
 use mallow_wire::script::{
-    READ, RUNTIME_CPYTHON, UNREAD_FREE_THREADED, UNREAD_LAYOUT, UNREAD_SYMBOLS, script_frame,
+    READ, RUNTIME_CPYTHON, RUNTIME_RUBY, UNREAD_FREE_THREADED, UNREAD_LATE, UNREAD_LAYOUT, UNREAD_SYMBOLS,
+    script_frame,
 };
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -15,6 +16,8 @@ pub(crate) struct Scripts {
     offset: usize,
     /// The code of the functions that interpret.
     interpreters: Vec<[u64; 2]>,
+    /// What its frames are written in.
+    language: Language,
     /// Runtimes whose frames are not read: which, its version, and why.
     unread: Vec<(u16, u32, u32)>,
     codes: FxHashMap<u32, Arc<Code>>,
@@ -25,7 +28,10 @@ impl Scripts {
     pub(crate) fn read(&mut self, mapping: &Mapping) {
         while let Some((logged, next)) = mapping.code(self.offset) {
             match logged {
-                Logged::Runtime { unread: READ, interpreter, .. } => self.interpreters.extend(interpreter),
+                Logged::Runtime { runtime, unread: READ, interpreter, .. } => {
+                    self.interpreters.extend(interpreter);
+                    self.language = language(runtime);
+                }
                 Logged::Runtime { runtime, version, unread, .. } => {
                     self.unread.push((runtime, version, unread));
                 }
@@ -46,14 +52,17 @@ impl Scripts {
         let at = script_frame(key)?;
         let Some(code) = self.codes.get(&at.code) else {
             let function = format!("[code {} of a script, which was not read]", at.code);
-            return Some(Frame { function, language: Language::Python, ..Frame::default() });
+            return Some(Frame { function, language: self.language, ..Frame::default() });
         };
-        let line = code_lines::line(code.version, &code.lines, code.first_line, at.place);
+        let line = match code.runtime {
+            RUNTIME_RUBY => code_lines::ruby_line(&code.lines, at.place),
+            _ => code_lines::line(code.version, &code.lines, code.first_line, at.place),
+        };
         Some(Frame {
             function: code.name.clone(),
             file: Some(code.file.clone()),
             line: Some(line.unwrap_or(code.first_line)).filter(|line| *line > 0),
-            language: Language::Python,
+            language: language(code.runtime),
             ..Frame::default()
         })
     }
@@ -79,8 +88,16 @@ impl Scripts {
     }
 }
 
+fn language(runtime: u16) -> Language {
+    if runtime == RUNTIME_RUBY { Language::Ruby } else { Language::Python }
+}
+
 fn unread_sentence(pid: u32, (runtime, version, why): (u16, u32, u32)) -> String {
-    let name = if runtime == RUNTIME_CPYTHON { "Python" } else { "its runtime" };
+    let name = match runtime {
+        RUNTIME_CPYTHON => "Python",
+        RUNTIME_RUBY => "Ruby",
+        _ => "its runtime",
+    };
     let version = match version {
         0 => String::from(" (older than 3.8)"),
         version => format!(" {}.{}", version >> 8, version & 0xff),
@@ -88,6 +105,7 @@ fn unread_sentence(pid: u32, (runtime, version, why): (u16, u32, u32)) -> String
     let why = match why {
         UNREAD_FREE_THREADED => "builds without the lock are not read yet",
         UNREAD_SYMBOLS => "its build hides what has to be asked",
+        UNREAD_LATE => "it was loaded when the program ran",
         UNREAD_LAYOUT => "its build keeps its frames elsewhere than releases do",
         _ => "where this version keeps its frames is not known",
     };

@@ -2,8 +2,8 @@
 //!
 //! Where a stack has a line of a script, what the interpreter does for it (its calls of itself, its objects, its start) is plumbing, inside of
 //! the line and between two of them; code of other libraries is not. So is what a runtime runs of its own in the script's language: the calls of
-//! Python's import, which the interpreter leaves out of its own stack traces, and what Node and the JDK call internal. A stack without a
-//! script stays as it is.
+//! Python's import, which the interpreter leaves out of its own stack traces, what Ruby carries within it, and what Node and the JDK call
+//! internal. A stack without a script stays as it is.
 
 use mallow_base::{Frame, Language};
 use mallow_stacks::{Location, Stacks};
@@ -21,8 +21,16 @@ pub enum ScriptFrames {
 }
 
 /// Functions of the interpreter, wherever they lie: a program may have it built in.
-const INTERPRETER: [&str; 6] =
-    ["_PyEval_", "PyEval_", "_PyObject_", "PyObject_", "_PyFunction_Vectorcall", "PyRun_"];
+const INTERPRETER: [&str; 8] = [
+    "_PyEval_",
+    "PyEval_",
+    "_PyObject_",
+    "PyObject_",
+    "_PyFunction_Vectorcall",
+    "PyRun_",
+    "rb_vm_",
+    "vm_exec",
+];
 
 /// Where Python keeps those of its own modules that it loads; which of them are built in differs from one distribution to the next.
 const OWN_MODULES: &str = "/lib-dynload/";
@@ -53,13 +61,14 @@ const MADE: [&str; 8] = [
     "0x",
 ];
 
-/// Files of Python's import, whose calls stand between a module and the line that imports it, and Node's of the same kind.
-const OWN_FILES: [&str; 2] = ["<frozen importlib._bootstrap", "node:internal/"];
+/// Files of Python's import, whose calls stand between a module and the line that imports it, Node's of the same kind, and what Ruby
+/// carries within it, `require` among it.
+const OWN_FILES: [&str; 3] = ["<frozen importlib._bootstrap", "node:internal/", "<internal:"];
 
 /// Packages of the JDK that nobody calls by themselves.
 const OWN_PACKAGES: [&str; 2] = ["jdk.internal.", "sun."];
 
-/// Whether a frame is a script's, and not of what carries a module into it.
+/// Whether a frame is a script's, and not of the interpreter's own.
 fn is_of_script(frame: &Frame) -> bool {
     frame.is_script() && !is_own_script(frame)
 }
@@ -70,13 +79,23 @@ fn is_own_script(frame: &Frame) -> bool {
         || frame.language == Language::Java && begins(&frame.function, &OWN_PACKAGES)
 }
 
+/// Whether a library is one of those that come with Ruby: `lib/ruby/3.1.0/x86_64-linux/json/ext/parser.so`, and not a gem's.
+fn is_own_of_ruby(path: &str) -> bool {
+    let behind = path.split("/ruby/").nth(1);
+    behind.is_some_and(|behind| behind.starts_with(|first: char| first.is_ascii_digit()))
+}
+
 /// Whether a frame is of a language's interpreter.
 fn is_interpreter(frame: &Frame) -> bool {
     let path = frame.module.as_deref().unwrap_or_default();
     let module = path.rsplit('/').next().unwrap_or(path);
-    let is_its_module = ["python", "libpython", "libnode.so"].iter().any(|name| module.starts_with(name))
-        || RUNTIMES.contains(&module)
-        || path.contains(OWN_MODULES);
+    let is_letter = |next: char| next.is_alphabetic() || next == '_';
+    let is_its_module =
+        ["python", "libpython", "libruby", "libnode.so"].iter().any(|name| module.starts_with(name))
+            || module.strip_prefix("ruby").is_some_and(|behind| !behind.starts_with(is_letter))
+            || RUNTIMES.contains(&module)
+            || path.contains(OWN_MODULES)
+            || is_own_of_ruby(path);
     let begins = |names: &[&str]| names.iter().any(|name| frame.function.starts_with(name));
     let is_native = frame.language == Language::Native;
     let is_made = frame.module.is_none() && begins(&MADE);
@@ -148,12 +167,16 @@ mod tests {
 
     fn frame(name: &str) -> Frame {
         let (function, place) = name.split_once('@').unwrap_or((name, ""));
-        let is_script = place.ends_with(".py");
+        let is_script = place.ends_with(".py") || place.ends_with(".rb");
         Frame {
             function: function.to_owned(),
             file: is_script.then(|| place.to_owned()),
             module: (!is_script && !place.is_empty()).then(|| place.to_owned()),
-            language: if is_script { Language::Python } else { Language::Native },
+            language: match place.rsplit_once('.') {
+                Some((_, "py")) => Language::Python,
+                Some((_, "rb")) => Language::Ruby,
+                _ => Language::Native,
+            },
             ..Frame::default()
         }
     }
@@ -208,6 +231,24 @@ mod tests {
         assert_eq!(native[0], "PyUnicode_New _PyEval_EvalFrameDefault Py_Main _start");
         assert_eq!(native[2], "_PyEval_EvalFrameDefault Py_Main _start");
         assert_eq!(seen(ScriptFrames::All, &given)[4], "g work PyRun_String run main");
+    }
+
+    #[test]
+    fn rubys_own_libraries_and_the_code_that_it_makes_are_plumbing() {
+        let lib = "/usr/lib/x86_64-linux-gnu";
+        let given = [
+            format!(
+                "_start@/usr/bin/ruby3.1 run@{lib}/libruby-3.1.so.3.1 main@app.rb exec@{lib}/libruby-3.1.so.3.1 row@app.rb parse@{lib}/ruby/3.1.0/json/ext/parser.so"
+            ),
+            "main@app.rb 0x7f544be9875e row@app.rb 0x7f544be98800 rb_str_times@/opt/ruby/bin/ruby".to_owned(),
+            format!(
+                "main@app.rb call@{lib}/ruby/vendor_ruby/3.1.0/nokogiri.so xmlParse@{lib}/libxml2.so 0x10"
+            ),
+            "main@app.rb work@/srv/ruby_tools".to_owned(),
+        ];
+        let given: Vec<&str> = given.iter().map(String::as_str).collect();
+        let folded = ["row main", "row main", "xmlParse call main", "work main"];
+        assert_eq!(seen(ScriptFrames::Folded, &given), folded);
     }
 
     #[test]

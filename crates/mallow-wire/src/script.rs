@@ -93,6 +93,8 @@ pub struct Scripts {
 
 /// CPython. In [`RecordHead::runtime`].
 pub const RUNTIME_CPYTHON: u16 = 1;
+/// CRuby. In [`RecordHead::runtime`].
+pub const RUNTIME_RUBY: u16 = 2;
 
 /// The scripts' frames are read. In [`RuntimeRecord::unread`].
 pub const READ: u32 = 0;
@@ -104,6 +106,8 @@ pub const UNREAD_FREE_THREADED: u32 = 2;
 pub const UNREAD_SYMBOLS: u32 = 3;
 /// They are not: what lies where this version keeps its frames is something else.
 pub const UNREAD_LAYOUT: u32 = 4;
+/// They are not: the module was loaded when the program ran, so that nobody knows without asking where it keeps what belongs to a thread.
+pub const UNREAD_LATE: u32 = 5;
 
 /// In the kind of a record.
 pub const RECORD_RUNTIME: u16 = 1;
@@ -118,7 +122,7 @@ pub struct RecordHead {
     pub record_bytes: AtomicU32,
     /// [`RECORD_RUNTIME`], [`RECORD_CODE`]; others are skipped.
     pub kind: u16,
-    /// [`RUNTIME_CPYTHON`].
+    /// [`RUNTIME_CPYTHON`], [`RUNTIME_RUBY`].
     pub runtime: u16,
 }
 
@@ -155,7 +159,7 @@ pub struct CodeRecord {
     pub name_bytes: u32,
     /// Bytes of the table of lines.
     pub lines_bytes: u32,
-    /// Bytes of a character of the file's name: 1 for Latin-1, 2, 4.
+    /// Bytes of a character of the file's name: 1 for Latin-1, 2, 4; 0 for UTF-8.
     pub file_width: u8,
     /// Bytes of a character of the name.
     pub name_width: u8,

@@ -6,6 +6,7 @@ use crate::stub::export;
 use core::ffi::c_int;
 use core::mem::transmute;
 use mallow_recorder::Caller;
+use mallow_recorder::script;
 use mallow_recorder::stat::Heap;
 
 export!(malloc => work_malloc, "rsi", "rdx");
@@ -148,6 +149,7 @@ unsafe extern "C" fn work_free(block: *mut u8, sp: usize, bp: usize) {
     if block.is_null() {
         return;
     }
+    script::freed(block as usize);
     // SAFETY: as in `work_malloc`.
     unsafe { freeing(Heap::Malloc, Caller { sp, bp }, block, || real_free(block)) };
 }

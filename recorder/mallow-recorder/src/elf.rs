@@ -17,6 +17,8 @@ pub struct LoadedObject {
     header_count: u16,
     load_count: u64,
     unload_count: u64,
+    thread_local_number: usize,
+    thread_local: *const u8,
 }
 
 /// `Elf64_Phdr`.
@@ -47,6 +49,7 @@ struct Symbol {
 const PT_LOAD: u32 = 1;
 const PT_DYNAMIC: u32 = 2;
 const PT_NOTE: u32 = 4;
+const PT_TLS: u32 = 7;
 const PT_GNU_EH_FRAME: u32 = 0x6474_e550;
 
 unsafe extern "C" {
@@ -173,6 +176,12 @@ impl LoadedObject {
     /// Where its dynamic section is mapped; 0 without one.
     pub fn dynamic(&self) -> usize {
         self.header(PT_DYNAMIC).map_or(0, |header| self.bias.wrapping_add(header.address as usize))
+    }
+
+    /// What it keeps for the calling thread: where, and how many bytes. None without any, and when this thread has none yet.
+    pub fn thread_local(&self) -> Option<(usize, usize)> {
+        let bytes = self.header(PT_TLS)?.memory_bytes as usize;
+        (!self.thread_local.is_null()).then_some((self.thread_local as usize, bytes))
     }
 
     fn tables(&self) -> Option<Tables> {

@@ -171,3 +171,37 @@ pub fn is_borrowed() -> bool {
 pub fn is_filtered() -> bool {
     FILTERED.load(Ordering::Relaxed)
 }
+
+/// Copies pieces of memory that may not be mapped, one behind the other; false unless all of them could be read. Behind a filter of system calls
+/// by asking for each page whether it can be, as a filter may forbid the call that copies: another thread that unmaps it in that moment is
+/// the doubt that remains.
+///
+/// # Safety
+/// `into` has room for them.
+pub unsafe fn copy_checked(pieces: &[[usize; 2]], into: *mut u8) -> bool {
+    if !is_filtered() {
+        // SAFETY: by contract.
+        return unsafe { sys::copy_checked(header().pid, pieces, into) };
+    }
+    let mut into = into;
+    for [address, bytes] in pieces {
+        let Some(end) = address.checked_add(*bytes) else { return false };
+        let pages = (*address & !(PAGE_BYTES - 1)..end).step_by(PAGE_BYTES);
+        if !pages.clone().all(sys::is_readable) {
+            return false;
+        }
+        // SAFETY: readable by the check; by contract there is room.
+        unsafe {
+            core::ptr::copy_nonoverlapping(*address as *const u8, into, *bytes);
+            into = into.add(*bytes);
+        }
+    }
+    true
+}
+
+/// A word that may not be mapped.
+pub fn word_checked(address: usize) -> Option<usize> {
+    let mut word = 0;
+    // SAFETY: there is room for a word.
+    unsafe { copy_checked(&[[address, 8]], (&raw mut word).cast()) }.then_some(word)
+}

@@ -7,23 +7,29 @@
 //!
 //! - [`code_log`]: pieces of code as numbers, and what they are;
 //! - [`memo`]: the script's stack, by comparing it with the last one;
-//! - [`cpython`]: the reader for Python. Another runtime is another reader, behind [`memo::Frames`].
+//! - [`interpreter`]: which code interprets;
+//! - [`cpython`], [`ruby`]: the readers. Another runtime is another reader, behind [`memo::Frames`].
 //!
 //! A call that interrupts another one of ours, such as a signal handler's, has its native stack alone.
 
 pub mod code_log;
 pub mod cpython;
+pub mod interpreter;
 pub mod memo;
+pub mod ruby;
 
 use crate::elf;
 use crate::objects::{self, Object};
 use crate::process;
+use code_log::Met;
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
-use cpython::{Met, Python};
+use cpython::Python;
+use interpreter::Stage;
 use mallow_wire::script::{READ, RUNTIME_CPYTHON, UNREAD_LAYOUT};
 use mallow_wire::shared::MODE_RECORD;
-use memo::ScriptMemo;
+use memo::{Frames, ScriptMemo};
+use ruby::Ruby;
 
 /// No module of a runtime was met.
 const NONE: u32 = 0;
@@ -52,17 +58,27 @@ struct MetRuntime(UnsafeCell<Met>);
 unsafe impl Sync for MetRuntime {}
 
 static MET: MetRuntime =
-    MetRuntime(UnsafeCell::new(Met { version: 0, unread: READ, interpreter: [[0; 2]; 2] }));
+    MetRuntime(UnsafeCell::new(Met { runtime: 0, version: 0, unread: READ, interpreter: [[0; 2]; 2] }));
+
+/// Which reader it is: the place of its layout among those of Python, with those of Ruby behind them.
+static READER: AtomicUsize = AtomicUsize::new(0);
+const RUBY: usize = 6;
 
 /// Before the program's own code: what is loaded now is never unloaded.
 pub fn note_loaded() {
     elf::each_object(|object| {
-        let is_runtime = cpython::is_module(object.bias, object.dynamic());
-        if is_runtime {
+        if cpython::is_module(object.bias, object.dynamic()) {
             STARTED_WITH.store(object.range().0, Ordering::Relaxed);
         }
-        is_runtime
+        ruby::note_loaded(object);
+        false
     });
+}
+
+/// A block is about to be freed: it may be one of a runtime's that stands for something.
+#[inline(always)]
+pub fn freed(block: usize) {
+    code_log::freed(block);
 }
 
 /// Something is about to be unloaded. If it is the runtime, its functions must not be called any more. A thread that is in one of them
@@ -94,28 +110,32 @@ pub fn meet(object: &Object) {
     if STATE.load(Ordering::Relaxed) != NONE || process::header().mode != MODE_RECORD {
         return;
     }
-    if !cpython::is_module(object.bias, objects::dynamic_around(object.start)) {
-        return;
+    let dynamic = objects::dynamic_around(object.start);
+    if cpython::is_module(object.bias, dynamic) {
+        meet_runtime(object, cpython::meet);
+    } else if ruby::is_module(object.bias, dynamic) {
+        meet_runtime(object, ruby::meet);
     }
-    meet_runtime(object);
 }
 
 /// Out of line: its room on the program's stack is not wanted for other modules.
 #[inline(never)]
-fn meet_runtime(object: &Object) {
-    let Some(met) = cpython::meet(object) else { return };
+fn meet_runtime(object: &Object, meet: fn(&Object) -> Option<Met>) {
+    let Some(met) = meet(object) else { return };
     if STATE.compare_exchange(NONE, MEETING, Ordering::AcqRel, Ordering::Relaxed).is_err() {
         return;
     }
     // SAFETY: the exchange has made it ours.
     unsafe { *MET.0.get() = met };
-    // SAFETY: the memory of this process, which is ready when events are recorded.
-    unsafe {
-        code_log::log_runtime(process::shared(), RUNTIME_CPYTHON, met.version, met.unread, met.interpreter)
-    };
-    if met.unread == READ {
+    if met.unread != READ {
+        // SAFETY: the memory of this process, which is ready when events are recorded.
+        unsafe { code_log::log_runtime(process::shared(), &met) };
+    } else if met.runtime == RUNTIME_CPYTHON {
+        READER.store(cpython::layout(), Ordering::Relaxed);
         cpython::watch_deaths();
         MAY_GO.store(object.start != STARTED_WITH.load(Ordering::Relaxed), Ordering::Release);
+    } else {
+        READER.store(RUBY + ruby::layout(), Ordering::Relaxed);
     }
     STATE.store(if met.unread == READ { UNTRIED } else { UNREAD }, Ordering::Release);
 }
@@ -125,13 +145,13 @@ fn meet_runtime(object: &Object) {
 /// # Safety
 /// `shared` is a mapping of shared memory.
 pub unsafe fn inherit(shared: *mut u8) {
-    if STATE.load(Ordering::Acquire) > MEETING {
+    let state = STATE.load(Ordering::Acquire);
+    if state > MEETING {
         code_log::forget_all();
+    }
+    if state > UNTRIED {
         // SAFETY: nobody writes what was met any more; by contract.
-        unsafe {
-            let met = *MET.0.get();
-            code_log::log_runtime(shared, RUNTIME_CPYTHON, met.version, met.unread, met.interpreter);
-        }
+        unsafe { code_log::log_runtime(shared, &*MET.0.get()) };
     }
 }
 
@@ -150,68 +170,88 @@ pub unsafe fn with_script(native: u32, memo: *mut ScriptMemo) -> u32 {
 
 #[inline(never)]
 unsafe fn with_runtime(native: u32, memo: *mut ScriptMemo) -> u32 {
-    if UNLOADS.load(Ordering::SeqCst) != 0 || STATE.load(Ordering::Acquire) != READING && !is_tried() {
+    if UNLOADS.load(Ordering::SeqCst) != 0 || STATE.load(Ordering::Acquire) != READING && !is_tried(native) {
         return native;
     }
     // SAFETY: the state says that the frames are read; by contract the memo is ours alone.
     unsafe {
-        match cpython::layout() {
-            0 => paired::<0>(native, memo),
-            1 => paired::<1>(native, memo),
-            2 => paired::<2>(native, memo),
-            3 => paired::<3>(native, memo),
-            4 => paired::<4>(native, memo),
-            _ => paired::<5>(native, memo),
+        match READER.load(Ordering::Relaxed) {
+            0 => python::<0>(native, memo),
+            1 => python::<1>(native, memo),
+            2 => python::<2>(native, memo),
+            3 => python::<3>(native, memo),
+            4 => python::<4>(native, memo),
+            5 => python::<5>(native, memo),
+            RUBY => ruby::<0>(native, memo),
+            _ => ruby::<1>(native, memo),
         }
     }
 }
 
 /// For one version, so that its offsets are part of the code.
 #[inline(never)]
-unsafe fn paired<const V: usize>(native: u32, memo: *mut ScriptMemo) -> u32 {
+unsafe fn python<const V: usize>(native: u32, memo: *mut ScriptMemo) -> u32 {
     // SAFETY: by contract of the caller.
+    unsafe { paired(native, memo, &Python::<V>::of_this_thread()) }
+}
+
+/// As [`python`].
+#[inline(never)]
+unsafe fn ruby<const V: usize>(native: u32, memo: *mut ScriptMemo) -> u32 {
+    // SAFETY: by contract of the caller.
+    unsafe { paired(native, memo, &Ruby::<V>::of_this_thread(&mut (*memo).trusted)) }
+}
+
+#[inline(always)]
+unsafe fn paired(native: u32, memo: *mut ScriptMemo, frames: &impl Frames) -> u32 {
+    // SAFETY: by contract of the callers.
     unsafe {
-        let frames = Python::<V>::of_this_thread();
-        let node = (*memo).pair(native, &frames);
+        let node = (*memo).pair(native, frames);
         #[cfg(feature = "verify")]
-        memo::compare(node, &frames);
+        memo::compare(node, frames);
         node
     }
 }
 
 /// Whether frames are read from now on: when the first stack of the process is what it should be.
 #[cold]
-fn is_tried() -> bool {
+fn is_tried(native: u32) -> bool {
     if STATE.load(Ordering::Acquire) != UNTRIED || process::is_filtered() {
         return false;
     }
-    // SAFETY: the module was met.
-    let is_as_expected = unsafe {
-        match cpython::layout() {
-            0 => Python::<0>::of_this_thread().is_as_expected(),
-            1 => Python::<1>::of_this_thread().is_as_expected(),
-            2 => Python::<2>::of_this_thread().is_as_expected(),
-            3 => Python::<3>::of_this_thread().is_as_expected(),
-            4 => Python::<4>::of_this_thread().is_as_expected(),
-            _ => Python::<5>::of_this_thread().is_as_expected(),
-        }
+    // SAFETY: written before the state was.
+    let met = unsafe { *MET.0.get() };
+    let (unread, interpreter) = match try_reader(native, met.interpreter) {
+        Stage::Untold => return false,
+        Stage::Elsewhere => (UNREAD_LAYOUT, [[0; 2]; 2]),
+        Stage::Found(interpreter) => (READ, interpreter),
     };
-    match is_as_expected {
-        None => false,
-        Some(true) => {
-            STATE.store(READING, Ordering::Release);
-            true
-        }
-        Some(false) => {
-            // SAFETY: written before the state was.
-            let met = unsafe { *MET.0.get() };
-            let shared = process::shared();
-            // SAFETY: the memory of this process.
-            unsafe {
-                code_log::log_runtime(shared, RUNTIME_CPYTHON, met.version, UNREAD_LAYOUT, [[0; 2]; 2])
-            };
-            STATE.store(UNREAD, Ordering::Release);
-            false
+    if STATE.compare_exchange(UNTRIED, MEETING, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+        return false;
+    }
+    let met = Met { unread, interpreter, ..met };
+    // SAFETY: the exchange has made it ours; the memory of this process.
+    unsafe {
+        *MET.0.get() = met;
+        code_log::log_runtime(process::shared(), &met);
+    }
+    STATE.store(if unread == READ { READING } else { UNREAD }, Ordering::Release);
+    unread == READ
+}
+
+#[inline(never)]
+fn try_reader(native: u32, known: [[u64; 2]; 2]) -> Stage {
+    // SAFETY: the module was met.
+    unsafe {
+        match READER.load(Ordering::Relaxed) {
+            0 => Python::<0>::of_this_thread().look_at_first(known),
+            1 => Python::<1>::of_this_thread().look_at_first(known),
+            2 => Python::<2>::of_this_thread().look_at_first(known),
+            3 => Python::<3>::of_this_thread().look_at_first(known),
+            4 => Python::<4>::of_this_thread().look_at_first(known),
+            5 => Python::<5>::of_this_thread().look_at_first(known),
+            RUBY => Ruby::<0>::look_at_first(native, known),
+            _ => Ruby::<1>::look_at_first(native, known),
         }
     }
 }

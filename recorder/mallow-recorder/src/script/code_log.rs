@@ -2,15 +2,17 @@
 //!
 //! A number is given once and never again, so that a node names one piece of code for ever. A runtime frees code and makes other code at
 //! the same address: [`forget`] is called when a piece dies, and from then on the address is a new one. It begins a *generation*, at which
-//! every memo starts over.
+//! every memo starts over. Where a runtime says nothing of deaths, code is a block of `malloc`'s, and [`freed`] sees it go.
+//!
+//! States of threads, which readers read without asking the kernel, are blocks too: their number is [`STATE`], and their deaths are counted by
+//! themselves.
 //!
 //! The table from addresses to numbers is one word for each, with neither lock nor order: who finds no room there gets another number for
 //! the same code, which the collector takes for one by its names.
 
 use crate::bounds::at;
 use crate::process;
-use crate::sys;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use mallow_wire::script::*;
 use mallow_wire::shared::{CODES_OFFSET, Header};
 
@@ -24,11 +26,63 @@ const ALIGN: usize = 16;
 /// Address / [`ALIGN`], and below it the number; 0 where there is room.
 static TABLE: [AtomicU64; TABLE_ENTRIES] = [const { AtomicU64::new(0) }; TABLE_ENTRIES];
 static GENERATION: AtomicU64 = AtomicU64::new(0);
+static STATE_DEATHS: AtomicU64 = AtomicU64::new(0);
+
+/// In place of the number of a piece of code: a thread's state.
+pub const STATE: u32 = 0;
+
+/// A bit for each hash of a block that is watched.
+static WATCHED: [AtomicU64; WATCHED_BITS / 64] = [const { AtomicU64::new(0) }; WATCHED_BITS / 64];
+const WATCHED_BITS: usize = 1 << 16;
+static WATCHES: AtomicBool = AtomicBool::new(false);
 
 /// How often code has died. While it stays the same, equal addresses are the same code.
 #[inline(always)]
 pub fn generation() -> u64 {
     GENERATION.load(Ordering::Acquire)
+}
+
+/// How often a thread's state has died.
+#[inline(always)]
+pub fn state_deaths() -> u64 {
+    STATE_DEATHS.load(Ordering::Acquire)
+}
+
+/// The word with the bit of a block, and the bit.
+#[inline(always)]
+fn bit_of(block: usize) -> (&'static AtomicU64, u64) {
+    let hash = (block / ALIGN).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48;
+    (at(&WATCHED, hash / 64 % (WATCHED_BITS / 64)), 1 << (hash % 64))
+}
+
+/// Has a block that has a number looked for when it is freed. It stays so: other blocks with its bit cost a look.
+pub fn watch(block: usize) {
+    let (word, bit) = bit_of(block);
+    word.fetch_or(bit, Ordering::AcqRel);
+    WATCHES.store(true, Ordering::Release);
+}
+
+/// A block is about to be freed.
+#[inline(always)]
+pub fn freed(block: usize) {
+    if WATCHES.load(Ordering::Relaxed) {
+        let (word, bit) = bit_of(block);
+        if word.load(Ordering::Relaxed) & bit != 0 {
+            freed_watched(block);
+        }
+    }
+}
+
+#[cold]
+fn freed_watched(block: usize) {
+    match number(block) {
+        None => {}
+        Some(STATE) => {
+            take_out(block);
+            STATE_DEATHS.fetch_add(1, Ordering::AcqRel);
+        }
+        Some(_) => forget(block),
+    }
 }
 
 fn places(address: usize) -> impl Iterator<Item = &'static AtomicU64> {
@@ -43,6 +97,12 @@ pub fn number(address: usize) -> Option<u32> {
     let entry = places(address).map(|place| place.load(Ordering::Acquire));
     let found = entry.into_iter().find(|entry| entry >> NUMBER_BITS == wanted)?;
     Some(found as u32 & CODE_MAX)
+}
+
+/// Has a thread's state told apart from what comes to its address later.
+pub fn keep_state(block: usize) {
+    keep(block, STATE);
+    watch(block);
 }
 
 /// Keeps a number, unless another thread has given one meanwhile; gives the one that holds.
@@ -62,12 +122,20 @@ fn keep(address: usize, number: u32) -> u32 {
     }
     if let Some(place) = places(address).nth(number as usize % PROBES) {
         place.store(entry, Ordering::Release);
+        // Nobody would see the end of what had to make room, so nobody goes on with it.
+        GENERATION.fetch_add(1, Ordering::AcqRel);
+        STATE_DEATHS.fetch_add(1, Ordering::AcqRel);
     }
     number
 }
 
 /// A piece of code dies: what comes to its address is another.
 pub fn forget(address: usize) {
+    take_out(address);
+    GENERATION.fetch_add(1, Ordering::AcqRel);
+}
+
+fn take_out(address: usize) {
     let wanted = (address / ALIGN) as u64;
     for place in places(address) {
         let entry = place.load(Ordering::Acquire);
@@ -75,27 +143,27 @@ pub fn forget(address: usize) {
             let _ = place.compare_exchange(entry, 0, Ordering::AcqRel, Ordering::Relaxed);
         }
     }
-    GENERATION.fetch_add(1, Ordering::AcqRel);
 }
 
 /// In a forked child, whose log is empty: all code is new.
 pub fn forget_all() {
     TABLE.iter().for_each(|place| place.store(0, Ordering::Relaxed));
     GENERATION.fetch_add(1, Ordering::AcqRel);
+    STATE_DEATHS.fetch_add(1, Ordering::AcqRel);
 }
 
 /// What is known of a piece of code before its strings are read.
 #[derive(Clone, Copy, Debug)]
 pub struct Found {
-    /// [`RUNTIME_CPYTHON`].
+    /// [`RUNTIME_CPYTHON`], [`RUNTIME_RUBY`].
     pub runtime: u16,
     /// Of the runtime.
     pub version: u32,
     /// The line at which it begins.
     pub first_line: u32,
-    /// Where the name of the file, its own name and the table of lines lie, and how long they are.
-    pub pieces: [[usize; 2]; 3],
-    /// Bytes of a character of the names.
+    /// Where the name of the file, its own name and the table of lines lie, and how long they are. The table may be in three parts.
+    pub pieces: [[usize; 2]; 5],
+    /// Bytes of a character of the names; 0 for UTF-8.
     pub widths: [u8; 2],
 }
 
@@ -104,8 +172,9 @@ pub struct Found {
 pub fn log(address: usize, found: &Found) -> Option<u32> {
     const FIXED_BYTES: usize = size_of::<CodeRecord>();
     let scripts = &process::header().scripts;
-    let [file, name, lines] = found.pieces;
-    let record_bytes = (FIXED_BYTES + file[1] + name[1] + lines[1]).next_multiple_of(8);
+    let [file, name, lines @ ..] = found.pieces;
+    let lines_bytes: usize = lines.iter().map(|piece| piece[1]).sum();
+    let record_bytes = (FIXED_BYTES + file[1] + name[1] + lines_bytes).next_multiple_of(8);
     let code = scripts.codes.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
     // SAFETY: the memory of this process.
     let place = if code <= CODE_MAX { unsafe { reserve(process::shared(), record_bytes) } } else { None };
@@ -122,9 +191,9 @@ pub fn log(address: usize, found: &Found) -> Option<u32> {
         (*record).first_line = found.first_line;
         (*record).file_bytes = file[1] as u32;
         (*record).name_bytes = name[1] as u32;
-        (*record).lines_bytes = lines[1] as u32;
+        (*record).lines_bytes = lines_bytes as u32;
         [(*record).file_width, (*record).name_width] = found.widths;
-        let is_read = sys::copy_checked(process::header().pid, &found.pieces, at.add(FIXED_BYTES));
+        let is_read = process::copy_checked(&found.pieces, at.add(FIXED_BYTES));
         (*record).head.kind = if is_read { RECORD_CODE } else { 0 };
         (*record).head.record_bytes.store(record_bytes as u32, Ordering::Release);
         is_read
@@ -142,27 +211,34 @@ pub fn unread() {
     process::header().scripts.codes_unread.fetch_add(1, Ordering::Relaxed);
 }
 
+/// What a module turned out to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Met {
+    /// [`RUNTIME_CPYTHON`], [`RUNTIME_RUBY`].
+    pub runtime: u16,
+    /// Major version `<< 8 |` minor version; 0 when it is not known.
+    pub version: u32,
+    /// [`READ`], or why not.
+    pub unread: u32,
+    /// Where the function that interprets lies, as in [`RuntimeRecord::interpreter`].
+    pub interpreter: [[u64; 2]; 2],
+}
+
 /// Logs a runtime.
 ///
 /// # Safety
 /// `shared` is a mapping of shared memory.
-pub unsafe fn log_runtime(
-    shared: *mut u8,
-    runtime: u16,
-    version: u32,
-    unread: u32,
-    interpreter: [[u64; 2]; 2],
-) {
+pub unsafe fn log_runtime(shared: *mut u8, met: &Met) {
     let record_bytes = size_of::<RuntimeRecord>();
     // SAFETY: by contract; the reservation is ours alone and lies within the log.
     unsafe {
         let Some(at) = reserve(shared, record_bytes) else { return };
         let record = at.cast::<RuntimeRecord>();
         (*record).head.kind = RECORD_RUNTIME;
-        (*record).head.runtime = runtime;
-        (*record).version = version;
-        (*record).unread = unread;
-        (*record).interpreter = interpreter;
+        (*record).head.runtime = met.runtime;
+        (*record).version = met.version;
+        (*record).unread = met.unread;
+        (*record).interpreter = met.interpreter;
         (*record).head.record_bytes.store(record_bytes as u32, Ordering::Release);
     }
 }
@@ -201,6 +277,16 @@ mod tests {
             (CODE_MAX, Some(CODE_MAX)),
             "another thread was first"
         );
+        keep_state(address(7));
+        let (before, deaths) = (generation(), state_deaths());
+        freed(address(7));
+        assert_eq!((number(address(7)), generation(), state_deaths()), (None, before, deaths + 1));
+        watch(address(9));
+        freed(address(9));
+        assert_eq!((number(address(9)), generation(), state_deaths()), (None, before + 1, deaths + 1));
+        freed(address(9));
+        freed(address(11));
+        assert_eq!((generation(), number(address(11))), (before + 1, Some(12)), "nobody watches it");
         forget_all();
         assert_eq!((0..1000).find_map(|at| number(address(at))), None);
     }

@@ -10,13 +10,12 @@
 //! copy, and each frame's code must be a code object; code objects are only ever read by checked copies. What is left: a
 //! program that writes over its own frames, and in 3.8 a signal handler that allocates between a state's end and the thread's.
 
-use super::code_log::{self, Found};
+use super::code_log::{self, Found, Met};
+use super::interpreter::{self, Stage};
 use super::memo::{Frames, Look};
-use crate::cfi;
 use crate::elf::{Definition, definition_in};
 use crate::objects::{self, Object};
 use crate::process;
-use crate::sys;
 use core::ffi::CStr;
 use core::mem::transmute;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -154,17 +153,6 @@ static OFFERED: Offered = Offered {
     code_type: AtomicUsize::new(0),
 };
 
-/// What a module turned out to be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Met {
-    /// Major version `<< 8 |` minor version; 0 when it is not known.
-    pub version: u32,
-    /// [`READ`], or why not.
-    pub unread: u32,
-    /// Where the function that interprets lies, as in [`RuntimeRecord::interpreter`].
-    pub interpreter: [[u64; 2]; 2],
-}
-
 /// Looks whether a module is CPython, and makes ready to read its frames. None when it is not.
 #[inline(never)]
 pub fn meet(object: &Object) -> Option<Met> {
@@ -176,7 +164,8 @@ pub fn meet(object: &Object) -> Option<Met> {
         return None;
     }
     let version = version(&defined);
-    let unread = |unread| Some(Met { version, unread, interpreter: [[0; 2]; 2] });
+    let met = |unread, interpreter| Some(Met { runtime: RUNTIME_CPYTHON, version, unread, interpreter });
+    let unread = |unread| met(unread, [[0; 2]; 2]);
     let Some(layout) = LAYOUTS.iter().position(|layout| 3 << 8 | layout.minor == version) else {
         return unread(UNREAD_VERSION);
     };
@@ -204,7 +193,7 @@ pub fn meet(object: &Object) -> Option<Met> {
     let (true, Some(interprets)) = (functions.iter().all(|(_, address)| *address != 0), interprets) else {
         return unread(UNREAD_SYMBOLS);
     };
-    Some(Met { version, unread: READ, interpreter: interpreter(object, interprets) })
+    met(READ, interpreter::parts(object, interprets.address, interprets.bytes))
 }
 
 /// Whether a loaded object is CPython.
@@ -267,47 +256,6 @@ fn as_it_says(runtime: usize) -> u32 {
         true => READ,
         false => UNREAD_LAYOUT,
     }
-}
-
-/// The code of the function that interprets, and the part that compilers put elsewhere. Few know the latter's name: it is where most of the
-/// jumps lead that leave the function for the middle of another.
-#[inline(never)]
-fn interpreter(object: &Object, interprets: Definition) -> [[u64; 2]; 2] {
-    const PARTS: usize = 4;
-    let around = cfi::function_around(object, interprets.address);
-    let (start, end) = around.unwrap_or((interprets.address, interprets.address + interprets.bytes));
-    let mut parts = [(0usize, 0usize, 0u32); PARTS];
-    let mut at = start;
-    while at + 6 <= end {
-        // SAFETY: within a function of a loaded object; an instruction may begin at any byte.
-        let bytes = unsafe { core::ptr::read_unaligned(at as *const [u8; 6]) };
-        let jump = match bytes {
-            [0x0f, 0x80..=0x8f, a, b, c, d] => Some((6, [a, b, c, d])),
-            [0xe9, a, b, c, d, _] => Some((5, [a, b, c, d])),
-            _ => None,
-        };
-        if let Some((length, distance)) = jump {
-            let target = (at + length).wrapping_add_signed(i32::from_le_bytes(distance) as isize);
-            let is_outside = !(start..end).contains(&target) && (object.start..object.end).contains(&target);
-            // Those that were found already need no look at the tables.
-            let known = parts.iter_mut().find(|(start, end, _)| (*start..*end).contains(&target));
-            if let Some((part, _, jumps)) = known {
-                *jumps += u32::from(target != *part);
-            } else if is_outside
-                && let Some((part, end)) = cfi::function_around(object, target)
-                && part != target
-                && let Some(free) = parts.iter_mut().min_by_key(|(_, _, jumps)| *jumps)
-            {
-                // The rarest makes room: there are stray bytes that look like a jump.
-                *free = (part, end, 1);
-            }
-        }
-        at += 1;
-    }
-    const JUMPS_MIN: u32 = 8;
-    let most = parts.iter().max_by_key(|(_, _, jumps)| *jumps).filter(|(_, _, jumps)| *jumps >= JUMPS_MIN);
-    let (part, part_end, _) = most.copied().unwrap_or_default();
-    [[start as u64, end as u64], [part as u64, part_end as u64]]
 }
 
 /// Has deaths of code reported: its type's function that frees them is called behind ours. The type is static, cannot be inherited from, and lies
@@ -384,14 +332,13 @@ impl<const V: usize> Python<V> {
         Python { at: unsafe { thread_state(Self::LAYOUT.minor, Self::LAYOUT.state_thread_id) } }
     }
 
-    /// Whether the frames are what they should be, read by checked copies; none when there is none.
-    pub fn is_as_expected(&self) -> Option<bool> {
+    /// Whether the frames are what they should be, read by checked copies.
+    pub fn look_at_first(&self, interpreter: [[u64; 2]; 2]) -> Stage {
         const FRAMES: usize = 100;
-        let pid = process::header().pid;
-        let read = |at: usize, offset: usize| sys::read_word_checked(pid, at.wrapping_add(offset));
+        let read = |at: usize, offset: usize| process::word_checked(at.wrapping_add(offset));
         let layout = Self::LAYOUT;
         if self.at == 0 {
-            return None;
+            return Stage::Untold;
         }
         let code_type = OFFERED.code_type.load(Ordering::Relaxed);
         let step = |frame: usize| -> Option<usize> {
@@ -408,18 +355,18 @@ impl<const V: usize> Python<V> {
             None => read(self.at, layout.state_frame),
             Some(offset) => read(self.at, layout.state_frame).and_then(|through| read(through, offset)),
         };
-        let Some(mut frame) = innermost else { return Some(false) };
+        let Some(mut frame) = innermost else { return Stage::Elsewhere };
         if frame == 0 {
-            return None;
+            return Stage::Untold;
         }
         for _ in 0..FRAMES {
             match step(frame) {
-                None => return Some(false),
+                None => return Stage::Elsewhere,
                 Some(0) => break,
                 Some(outward) => frame = outward,
             }
         }
-        Some(true)
+        Stage::Found(interpreter)
     }
 
     /// Gives code its number; 0 when it cannot be told what it is.
@@ -430,12 +377,12 @@ impl<const V: usize> Python<V> {
         const HEAD_WORDS: usize = 5;
         const NAME_BYTES_MAX: usize = 4 << 10;
         const LINES_BYTES_MAX: usize = 1 << 20;
-        let (layout, pid) = (Self::LAYOUT, process::header().pid);
+        let layout = Self::LAYOUT;
         let mut words = [0usize; CODE_WORDS];
         let mut heads = [[0usize; HEAD_WORDS]; 3];
         // SAFETY: both arrays have room.
         let is_code = unsafe {
-            sys::copy_checked(pid, &[[code, CODE_WORDS * 8]], words.as_mut_ptr().cast())
+            process::copy_checked(&[[code, CODE_WORDS * 8]], words.as_mut_ptr().cast())
                 && words[1] == OFFERED.code_type.load(Ordering::Relaxed)
         };
         let field = |offset: usize| *crate::bounds::at(&words, offset / 8);
@@ -444,7 +391,7 @@ impl<const V: usize> Python<V> {
         let is_read = is_code
             && unsafe {
                 let pieces = strings.map(|string| [string, HEAD_WORDS * 8]);
-                sys::copy_checked(pid, &pieces, heads.as_mut_ptr().cast())
+                process::copy_checked(&pieces, heads.as_mut_ptr().cast())
             };
         if !is_read {
             code_log::unread();
@@ -465,7 +412,7 @@ impl<const V: usize> Python<V> {
             runtime: RUNTIME_CPYTHON,
             version: 3 << 8 | layout.minor,
             first_line,
-            pieces: [file, name, [strings[2] + 32, lines[2].min(LINES_BYTES_MAX)]],
+            pieces: [file, name, [strings[2] + 32, lines[2].min(LINES_BYTES_MAX)], [0; 2], [0; 2]],
             widths: [file_width, name_width],
         };
         code_log::log(code, &found).unwrap_or(0)
@@ -516,7 +463,7 @@ impl<const V: usize> Frames for Python<V> {
     }
 
     #[inline]
-    unsafe fn key(&self, look: Look) -> u64 {
+    unsafe fn key(&self, _frame: usize, look: Look) -> u64 {
         let (code, is_entry) = (look.code & !ENTRY, look.code & ENTRY != 0);
         if code == 0 {
             return script_key(0, 0, is_entry);
@@ -560,7 +507,7 @@ unsafe fn thread_state(minor: u32, thread_id: usize) -> usize {
     if holder != 0 && ask(&OFFERED.newest_interpreter) != ask(&OFFERED.main_interpreter) {
         // The own state is the first that the thread had: in another interpreter it is the holder, if that is this thread. It
         // may be another one's, which may be about to end.
-        let thread = |state: usize| sys::read_word_checked(process::header().pid, state + thread_id);
+        let thread = |state: usize| process::word_checked(state + thread_id);
         if !process::is_filtered() && thread(holder).is_some_and(|id| Some(id) == thread(own)) {
             return holder;
         }

@@ -14,7 +14,7 @@ use crate::nodes::{self, EMPTY, Stack};
 use crate::process;
 use core::sync::atomic::Ordering;
 use mallow_wire::script::pair_key;
-use mallow_wire::shared::is_node_cut;
+use mallow_wire::shared::{NODE_ROOT, is_node_cut};
 
 /// The deepest stack that is followed, in frames. Calls at deeper ones have their native stack.
 pub const FRAMES_MAX: usize = 16 * 1024;
@@ -24,6 +24,7 @@ const LEFT_MAX: usize = 8;
 const DEEP_CALLS: u32 = 256;
 const PAIRS: usize = 256;
 const STEPS: usize = 256;
+const TRUSTED: usize = 16;
 
 /// What is seen of a frame: all that its node depends on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,11 +53,11 @@ pub trait Frames {
     /// The frame is live.
     unsafe fn outward(&self, frame: usize) -> usize;
 
-    /// How the table of nodes knows it.
+    /// How the table of nodes knows it; 0 for a frame that is none of the script's.
     ///
     /// # Safety
-    /// A live frame looks so.
-    unsafe fn key(&self, look: Look) -> u64;
+    /// The frame is live and looks so.
+    unsafe fn key(&self, frame: usize, look: Look) -> u64;
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -94,6 +95,36 @@ struct Step {
     callers: u32,
 }
 
+/// States of the runtime's that were looked at by checked reads, and are live while nothing has died since.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Trusted {
+    /// How often a state had died when they were looked at.
+    deaths: u64,
+    states: [usize; TRUSTED],
+}
+
+impl Trusted {
+    /// Whether a state may be read; `look` says so of one that is new.
+    #[inline(always)]
+    pub fn holds(&mut self, state: usize, look: impl FnOnce(usize) -> bool) -> bool {
+        let place = (state >> 6) % TRUSTED;
+        let is_known = self.deaths == code_log::state_deaths() && *at(&self.states, place) == state;
+        is_known || self.learn(state, place, look)
+    }
+
+    #[cold]
+    fn learn(&mut self, state: usize, place: usize, look: impl FnOnce(usize) -> bool) -> bool {
+        let deaths = code_log::state_deaths();
+        if self.deaths != deaths {
+            (self.deaths, self.states) = (deaths, [0; TRUSTED]);
+        }
+        let is_live = look(state);
+        *at_mut(&mut self.states, place) = if is_live { state } else { 0 };
+        is_live
+    }
+}
+
 /// A thread's memo of its script. Zeroed at first.
 #[repr(C)]
 #[derive(Debug)]
@@ -103,6 +134,8 @@ pub struct ScriptMemo {
     count: usize,
     /// Calls to come at which the stack is taken for too deep.
     deep_calls: u32,
+    /// The states of the thread that its reader trusts.
+    pub trusted: Trusted,
     pairs: [Pair; PAIRS],
     /// What came of frames lately, so that neither the code's number nor its node is looked for.
     steps: [Step; STEPS],
@@ -116,6 +149,7 @@ impl ScriptMemo {
     /// Forgets everything.
     pub fn forget(&mut self) {
         (self.count, self.deep_calls) = (0, 0);
+        self.trusted.states = [0; TRUSTED];
         self.pairs.iter_mut().for_each(|pair| pair.node = 0);
         self.steps.iter_mut().for_each(|step| step.generation = 0);
     }
@@ -173,7 +207,7 @@ impl ScriptMemo {
             }
         }
         let node = at(&self.kept, self.count).stack.node;
-        (!is_node_cut(node)).then_some(node)
+        (!is_node_cut(node) && node != NODE_ROOT).then_some(node)
     }
 
     /// Follows the frames from the innermost to a kept one and on to the outermost; false when what comes then is not what was kept.
@@ -240,14 +274,14 @@ impl ScriptMemo {
                 }
             };
             // SAFETY: a live frame looks so; the table of this process.
-            stack = unsafe { self.stack_of(frames, stack, look) };
+            stack = unsafe { self.stack_of(frames, stack, frame, look) };
             *at_mut(&mut self.kept, index) = Kept { frame, look, stack };
         }
     }
 
     /// The stack of some callers with one frame more.
     #[inline(always)]
-    unsafe fn stack_of(&mut self, frames: &impl Frames, callers: Stack, look: Look) -> Stack {
+    unsafe fn stack_of(&mut self, frames: &impl Frames, callers: Stack, frame: usize, look: Look) -> Stack {
         let mixed = (look.place ^ look.code ^ callers.hash as usize).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let place = mixed >> 48 & (STEPS - 1);
         let step = at(&self.steps, place);
@@ -255,7 +289,12 @@ impl ScriptMemo {
             return step.stack;
         }
         // SAFETY: by contract of the callers; the table of this process.
-        let stack = unsafe { nodes::intern(process::nodes(), callers, frames.key(look)) };
+        let stack = unsafe {
+            match frames.key(frame, look) {
+                0 => callers,
+                key => nodes::intern(process::nodes(), callers, key),
+            }
+        };
         if !is_node_cut(stack.node) {
             let generation = self.generation + 1;
             *at_mut(&mut self.steps, place) = Step { look, stack, callers: callers.node, generation };
@@ -303,7 +342,7 @@ fn too_deep() -> Option<u32> {
 #[cfg(feature = "verify")]
 pub unsafe fn compare(pair: u32, frames: &impl Frames) {
     use mallow_wire::script::pair_script;
-    use mallow_wire::shared::{NODE_ROOT, node_parent};
+    use mallow_wire::shared::node_parent;
     if is_node_cut(pair) || pair == NODE_ROOT {
         return;
     }
@@ -312,16 +351,22 @@ pub unsafe fn compare(pair: u32, frames: &impl Frames) {
     let script = pair_script(node(pair).key.load(Ordering::Relaxed));
     let (mut kept, mut frame) = (script.unwrap_or(NODE_ROOT), frames.innermost());
     let mut same = true;
-    while frame != 0 && kept != NODE_ROOT {
+    while frame != 0 {
         // SAFETY: a live frame names it, or it is the innermost.
-        let (key, outward) = unsafe { (frames.key(frames.look(frame)), frames.outward(frame)) };
-        same &= node(kept).key.load(Ordering::Relaxed) == key;
-        kept = node_parent(node(kept).link.load(Ordering::Relaxed));
+        let (key, outward) = unsafe { (frames.key(frame, frames.look(frame)), frames.outward(frame)) };
         frame = outward;
+        if key == 0 {
+            continue;
+        }
+        same &= kept != NODE_ROOT && node(kept).key.load(Ordering::Relaxed) == key;
+        if !same {
+            break;
+        }
+        kept = node_parent(node(kept).link.load(Ordering::Relaxed));
     }
     let scripts = &process::header().scripts;
     scripts.verify_stacks.fetch_add(1, Ordering::Relaxed);
-    if !same || (frame != 0) != (kept != NODE_ROOT) {
+    if !same || kept != NODE_ROOT {
         scripts.verify_mismatches.fetch_add(1, Ordering::Relaxed);
     }
 }

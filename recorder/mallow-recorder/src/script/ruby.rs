@@ -1,0 +1,527 @@
+//! CRuby 3.1, 3.3 and 3.4: where it keeps a thread's frames, and what their code is.
+//!
+//! A thread has a *context*, which a thread-local word of the module names; a fiber has one too, and the word follows the fiber that
+//! runs. In it lies an array of frames that grows downwards, of which the outermost is none of the script's. A frame of the script has a program counter; one of a C function has none, and has no
+//! node: its native frames show it. Nothing of the runtime is called but a function that reads whether a thread holds the lock.
+//!
+//! The word has no name that all builds offer, so it is looked for: among the module's thread-local words it is the one that names
+//! something whose thread names it as its context, and is the calling thread. The function that interprets has no name either,
+//! and is told by a stack: an instruction's code, as the script's own code names it, lies in the function that carries instructions out, and its
+//! caller is the one that is called once for each entry, which a stack with several of them shows.
+//!
+//! Why the reads cannot fault: only the thread itself changes its context's frames, with or without the lock; all of the array is mapped while the
+//! context has one. The context is a block of `malloc`'s that may be freed when its thread's script has ended and its native thread has
+//! not, so it is looked at by checked reads first, and again when any context was freed since ([`Trusted`]). What frames point
+//! at lives while they do. Code may be moved, but not while a thread holds the lock; without it, it is read by checked copies. What is left: a program
+//! that writes over its own frames.
+
+use super::code_log::{self, Found, Met};
+use super::interpreter::{self, Stage};
+use super::memo::{Frames, Look, Trusted};
+use crate::cfi;
+use crate::elf::{LoadedObject, definition_in};
+use crate::objects::{self, Object};
+use crate::process;
+use crate::tls;
+use core::mem::transmute;
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use mallow_wire::script::*;
+use mallow_wire::shared::{NODE_ROOT, is_node_cut, node_address, node_parent};
+
+/// Where a version keeps things. All offsets in bytes.
+#[derive(Clone, Copy)]
+struct Layout {
+    /// Of a frame.
+    frame_bytes: usize,
+    /// From the thread to its context.
+    thread_context: usize,
+    /// From the thread to the name that the system has for it, or to what has it.
+    thread_native: usize,
+    /// From there to the name.
+    through: Option<usize>,
+    /// Of the line at which code begins; whether it is a tagged number.
+    first_line_tagged: bool,
+    /// From the code to what its instructions are: entries, how many, and the index of their places.
+    entries: usize,
+    entry_count: usize,
+    index: usize,
+    /// A short string's length is in its flags.
+    short_in_flags: bool,
+}
+
+const LAYOUTS: [Layout; 2] = [
+    Layout {
+        frame_bytes: 64,
+        thread_context: 40,
+        thread_native: 80,
+        through: None,
+        first_line_tagged: true,
+        entries: 120,
+        entry_count: 136,
+        index: 144,
+        short_in_flags: true,
+    },
+    Layout {
+        frame_bytes: 56,
+        thread_context: 48,
+        thread_native: 40,
+        through: Some(16),
+        first_line_tagged: false,
+        entries: 112,
+        entry_count: 128,
+        index: 136,
+        short_in_flags: false,
+    },
+];
+
+/// Which layout a version has.
+const VERSIONS: [(u32, usize); 3] = [(3 << 8 | 1, 0), (3 << 8 | 3, 1), (3 << 8 | 4, 1)];
+
+// Of a context, which begins with the array of frames and its length in words.
+const INNERMOST: usize = 16;
+const CONTEXT_WORDS: usize = 7;
+
+// Of a frame.
+const CODE: usize = 16;
+const SCOPE: usize = 32;
+
+/// In the first word of a frame's scope: the interpreter was called for it.
+const ENTRY: usize = 0x20;
+
+// Of an object, and of what code has beside it.
+const BODY: usize = 16;
+const BODY_WORDS: usize = 19;
+const FILE: usize = 64;
+const NAME: usize = 80;
+const FIRST_LINE: usize = 88;
+
+/// Programs have addresses below this.
+const ADDRESS_END: usize = 1 << 47;
+
+/// What the module is: written before [`super::meet`] says that it is there.
+struct Offered {
+    start: AtomicUsize,
+    /// From the thread pointer down to the module's thread-local words, and how many there are.
+    words_below: AtomicUsize,
+    word_count: AtomicUsize,
+    /// From the thread pointer down to the word that names the context; 0 while it is not known.
+    context_below: AtomicUsize,
+    holds_lock: AtomicUsize,
+    layout: AtomicUsize,
+    version: AtomicU32,
+    /// How often it was looked in vain for what is missing.
+    tries: AtomicU32,
+}
+
+static OFFERED: Offered = Offered {
+    start: AtomicUsize::new(0),
+    words_below: AtomicUsize::new(0),
+    word_count: AtomicUsize::new(0),
+    context_below: AtomicUsize::new(0),
+    holds_lock: AtomicUsize::new(0),
+    layout: AtomicUsize::new(0),
+    version: AtomicU32::new(0),
+    tries: AtomicU32::new(0),
+};
+
+/// Whether a loaded object is CRuby.
+pub fn is_module(bias: usize, dynamic: usize) -> bool {
+    definition_in(bias, dynamic, c"ruby_api_version").is_some()
+}
+
+/// Before the program's own code: an object that is loaded now has its thread-local words at one distance from the thread pointer, in
+/// every thread.
+pub fn note_loaded(object: &LoadedObject) {
+    /// Loaders keep these words near the thread pointer.
+    const FAR_BYTES: usize = 16 << 20;
+    if !is_module(object.bias, object.dynamic()) {
+        return;
+    }
+    if let Some((at, bytes)) = object.thread_local() {
+        let below = tls::control_block().wrapping_sub(at);
+        if below < FAR_BYTES && at.is_multiple_of(8) {
+            OFFERED.words_below.store(below, Ordering::Relaxed);
+            OFFERED.word_count.store(bytes.min(below) / 8, Ordering::Relaxed);
+            OFFERED.start.store(object.range().0, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Looks whether a module is CRuby, and makes ready to read its frames. None when it is not.
+#[inline(never)]
+pub fn meet(object: &Object) -> Option<Met> {
+    let dynamic = objects::dynamic_around(object.start);
+    let defined = |name| definition_in(object.bias, dynamic, name);
+    let version = defined(c"ruby_api_version")?;
+    // SAFETY: three constant numbers by the runtime's headers.
+    let [major, minor, _] = unsafe { *(version.address as *const [u32; 3]) };
+    let version = (major & 0xff) << 8 | minor & 0xff;
+    let met = |unread, interpreter| Some(Met { runtime: RUNTIME_RUBY, version, unread, interpreter });
+    let unread = |unread| met(unread, [[0; 2]; 2]);
+    let Some((_, layout)) = VERSIONS.iter().find(|(known, _)| *known == version) else {
+        return unread(UNREAD_VERSION);
+    };
+    if OFFERED.start.load(Ordering::Relaxed) != object.start {
+        return unread(UNREAD_LATE);
+    }
+    let Some(holds_lock) = defined(c"ruby_thread_has_gvl_p") else { return unread(UNREAD_SYMBOLS) };
+    OFFERED.version.store(version, Ordering::Relaxed);
+    OFFERED.holds_lock.store(holds_lock.address, Ordering::Relaxed);
+    OFFERED.layout.store(*layout, Ordering::Relaxed);
+    let named = defined(c"rb_vm_exec").map(|it| interpreter::parts(object, it.address, it.bytes));
+    met(READ, named.unwrap_or_default())
+}
+
+/// Where the layout of the module that was met stands among all.
+#[inline(always)]
+pub fn layout() -> usize {
+    OFFERED.layout.load(Ordering::Relaxed)
+}
+
+/// The calling thread's frames, of the version whose layout stands at `V`.
+pub struct Ruby<const V: usize> {
+    /// 0 without one.
+    innermost: usize,
+    end: usize,
+}
+
+/// A word of a structure of the runtime's.
+///
+/// # Safety
+/// The structure is live.
+#[inline(always)]
+unsafe fn word(at: usize, offset: usize) -> usize {
+    // SAFETY: by contract. Words in these structures are aligned.
+    unsafe { *((at + offset) as *const usize) }
+}
+
+fn is_address(value: usize) -> bool {
+    value.is_multiple_of(8) && (1 << 12..ADDRESS_END).contains(&value)
+}
+
+/// A thread-local word, so many bytes below the thread pointer.
+#[inline(always)]
+unsafe fn thread_word(below: usize) -> usize {
+    // SAFETY: by contract of the callers the module has a word there in every thread.
+    unsafe { *((tls::control_block() - below) as *const usize) }
+}
+
+impl<const V: usize> Ruby<V> {
+    const LAYOUT: Layout = LAYOUTS[V];
+
+    /// The calling thread's.
+    ///
+    /// # Safety
+    /// [`Ruby::look_at_first`] has told what there is, and `V` is [`layout`]. `trusted` is the calling thread's.
+    #[inline(always)]
+    pub unsafe fn of_this_thread(trusted: &mut Trusted) -> Ruby<V> {
+        const NONE: (usize, usize) = (0, 0);
+        // SAFETY: by contract.
+        let context = unsafe { thread_word(OFFERED.context_below.load(Ordering::Relaxed)) };
+        let (innermost, end) = if context != 0 && trusted.holds(context, is_live::<V>) {
+            // SAFETY: a live context.
+            let (array, words, innermost) =
+                unsafe { (word(context, 0), word(context, 8), word(context, INNERMOST)) };
+            within(array, words, innermost, Self::LAYOUT.frame_bytes).unwrap_or(NONE)
+        } else {
+            NONE
+        };
+        Ruby { innermost, end }
+    }
+
+    /// Looks at the first stack with frames of a script, by checked reads: whether they are what they should be.
+    pub fn look_at_first(native: u32, interpreter: [[u64; 2]; 2]) -> Stage {
+        /// So many stacks are waited for one with a second entry, and for one that tells at all.
+        const PATIENCE: u32 = 64;
+        const TRIES: u32 = 1000;
+        let Some((innermost, end)) = find_context::<V>() else { return Stage::Untold };
+        let Some((entries, handler)) = entries::<V>(innermost, end) else { return Stage::Elsewhere };
+        if entries == 0 {
+            return Stage::Untold;
+        }
+        if interpreter[0][1] != 0 {
+            return Stage::Found(interpreter);
+        }
+        let tries = OFFERED.tries.fetch_add(1, Ordering::Relaxed);
+        let is_telling = entries > 1 || tries > PATIENCE;
+        match told_by(native, handler, entries).filter(|_| is_telling) {
+            Some(interpreter) => Stage::Found(interpreter),
+            None if tries < TRIES => Stage::Untold,
+            None => Stage::Elsewhere,
+        }
+    }
+
+    /// The code that a frame runs, and its instructions: where they begin, and how many words they are. None when it cannot be told.
+    unsafe fn code_of(&self, frame: usize) -> Option<(usize, usize, usize)> {
+        const MOVED: usize = 0x1e;
+        type Ask = unsafe extern "C" fn() -> i32;
+        // SAFETY: the function reads a word of the thread's.
+        let holds_lock =
+            unsafe { transmute::<usize, Ask>(OFFERED.holds_lock.load(Ordering::Relaxed))() != 0 };
+        let read = |at: usize| {
+            if !is_address(at) {
+                None
+            } else if holds_lock {
+                // SAFETY: code of a live frame, or what it points at; nothing is moved or freed while this thread holds the lock, but by itself:
+                // then the old place, which is still mapped, says so.
+                Some(unsafe { *(at as *const usize) })
+            } else {
+                process::word_checked(at)
+            }
+        };
+        // SAFETY: by contract the frame is live.
+        let mut code = unsafe { word(frame, CODE) };
+        let mut flags = read(code)?;
+        if flags & 0x1f == MOVED {
+            code = read(code + 16)?;
+            flags = read(code)?;
+        }
+        is_code(flags).then_some(())?;
+        let body = read(code + BODY)?;
+        Some((body, read(body + 8)?, read(body)? >> 32))
+    }
+
+    /// Gives code its number; 0 when it cannot be told what it is.
+    #[inline(never)]
+    fn log(body: usize) -> u32 {
+        let Some(number) = describe::<V>(body).and_then(|found| {
+            let (counts, mut found) = found;
+            found.pieces[2] = [counts.as_ptr() as usize, size_of_val(&counts)];
+            code_log::log(body, &found)
+        }) else {
+            code_log::unread();
+            return 0;
+        };
+        code_log::watch(body);
+        number
+    }
+}
+
+/// Whether an object's first word is that of code.
+fn is_code(flags: usize) -> bool {
+    const INTERNAL: usize = 0x1a;
+    const CODE_KIND: usize = 7;
+    flags & 0x1f == INTERNAL && flags >> 12 & 15 == CODE_KIND
+}
+
+/// Words at an address, by a checked read.
+fn words_at<const N: usize>(at: usize) -> Option<[usize; N]> {
+    let mut words = [0; N];
+    // SAFETY: there is room.
+    let is_read =
+        is_address(at) && unsafe { process::copy_checked(&[[at, N * 8]], words.as_mut_ptr().cast()) };
+    is_read.then_some(words)
+}
+
+/// Whether something is the context of the calling thread; if so its block is watched from here on.
+#[cold]
+fn is_live<const V: usize>(context: usize) -> bool {
+    /// A context lies in its fiber, which is a block of this size at most.
+    const FIBER_BYTES: usize = 4 << 10;
+    let is_ours = || {
+        let [_, _, _, _, _, fiber, thread]: [usize; CONTEXT_WORDS] = words_at(context)?;
+        let native = |offset: usize| words_at::<1>(thread.wrapping_add(offset));
+        let [of_thread] = native(LAYOUTS[V].thread_context)?;
+        let [mut name] = native(LAYOUTS[V].thread_native)?;
+        if let Some(through) = LAYOUTS[V].through {
+            [name] = words_at(name.wrapping_add(through))?;
+        }
+        let is_within = context.wrapping_sub(fiber) < FIBER_BYTES;
+        (of_thread == context && name == tls::control_block() && is_within).then_some(fiber)
+    };
+    let Some(fiber) = is_ours() else { return false };
+    code_log::keep_state(fiber);
+    // It may have been freed before it was watched.
+    is_ours() == Some(fiber)
+}
+
+/// Finds the word that names the calling thread's context, and gives its innermost frame and the end of its frames. None without frames.
+fn find_context<const V: usize>() -> Option<(usize, usize)> {
+    const WORDS_MAX: usize = 64;
+    let below = OFFERED.words_below.load(Ordering::Relaxed);
+    let count = OFFERED.word_count.load(Ordering::Relaxed).min(WORDS_MAX);
+    let place = (0..count).map(|at| below - at * 8).find(|below| {
+        // SAFETY: the module has these words in every thread.
+        let context = unsafe { thread_word(*below) };
+        context != 0 && is_live::<V>(context)
+    })?;
+    OFFERED.context_below.store(place, Ordering::Relaxed);
+    // SAFETY: as above.
+    let [array, words, innermost] = words_at(unsafe { thread_word(place) })?;
+    within(array, words, innermost, LAYOUTS[V].frame_bytes)
+}
+
+/// The innermost frame, and the end of those of scripts, of an array of so many words; none without frames.
+#[inline(always)]
+fn within(array: usize, words: usize, innermost: usize, frame_bytes: usize) -> Option<(usize, usize)> {
+    let bytes = (words << 3).saturating_sub(frame_bytes);
+    let has_frames = array != 0 && innermost.wrapping_sub(array) < bytes;
+    has_frames.then_some((innermost, array + bytes))
+}
+
+/// How many entries there are, of frames read by checked copies, and where the code of an instruction lies; none when what is there is
+/// no frame of a script. 0 when no frame is.
+fn entries<const V: usize>(innermost: usize, end: usize) -> Option<(usize, usize)> {
+    const FRAMES: usize = 100;
+    let (mut entries, mut handler) = (0, 0);
+    for frame in (innermost..end).step_by(LAYOUTS[V].frame_bytes).take(FRAMES) {
+        let [place, _, code, _, scope]: [usize; 5] = words_at(frame)?;
+        if place == 0 {
+            continue;
+        }
+        let [flags, _, body]: [usize; 3] = words_at(code)?;
+        let [size, first]: [usize; 2] = words_at(body)?;
+        let [scope] = words_at(scope)?;
+        let is_within = place.wrapping_sub(first) <= (size >> 32) * 8;
+        (is_code(flags) && is_within && describe::<V>(body).is_some()).then_some(())?;
+        entries += usize::from(scope & ENTRY != 0);
+        [handler] = words_at(first)?;
+    }
+    Some((entries, handler))
+}
+
+/// The function that interprets, as a native stack with so many entries shows it; `handler` lies in the one that it calls.
+#[inline(never)]
+fn told_by(native: u32, handler: usize, entries: usize) -> Option<[[u64; 2]; 2]> {
+    const FRAMES_MAX: usize = 10_000;
+    let object = objects::find(handler)?;
+    let (start, end) = cfi::function_around(&object, handler)?;
+    let pcs = || {
+        let mut node = native;
+        core::iter::from_fn(move || {
+            if node == NODE_ROOT || is_node_cut(node) {
+                return None;
+            }
+            // SAFETY: ids come from the table.
+            let at = unsafe { &*process::nodes().add(node as usize) };
+            node = node_parent(at.link.load(Ordering::Relaxed));
+            // A return address stands behind its call.
+            Some((node_address(at.key.load(Ordering::Acquire)) as usize).wrapping_sub(1))
+        })
+        .take(FRAMES_MAX)
+    };
+    let mut is_inside = false;
+    let outside = pcs().find(|pc| {
+        let was_inside = is_inside;
+        is_inside = (start..end).contains(pc);
+        was_inside && !is_inside
+    })?;
+    let (caller, caller_end) = cfi::function_around(&object, outside)?;
+    let calls = pcs().filter(|pc| (caller..caller_end).contains(pc)).count();
+    (calls == entries).then(|| interpreter::parts(&object, caller, caller_end - caller))
+}
+
+/// What code is, by checked copies: the numbers in front of its table of lines, and the rest.
+fn describe<const V: usize>(body: usize) -> Option<([u32; 2], Found)> {
+    const ENTRIES_MAX: usize = 1 << 16;
+    /// Places that the index keeps each by itself, how many to a word, and how many each block behind them has.
+    const SINGLE: usize = 54;
+    const SINGLE_BYTES: usize = SINGLE / 9 * 8;
+    const BLOCK: usize = 512;
+    const BLOCK_BYTES: usize = 80;
+    let layout = LAYOUTS[V];
+    let words: [usize; BODY_WORDS] = words_at(body)?;
+    let field = |offset: usize| *crate::bounds::at(&words, offset / 8);
+    let size = words[0] >> 32;
+    let entry_count = field(layout.entry_count) & 0xffff_ffff;
+    if size > PLACE_MAX as usize || entry_count > ENTRIES_MAX {
+        return None;
+    }
+    let first_line = if layout.first_line_tagged { field(FIRST_LINE) >> 1 } else { field(FIRST_LINE) };
+    const ENTRY_BYTES: usize = 12;
+    let index_bytes = match size {
+        // One entry needs none.
+        _ if entry_count <= 1 => 0,
+        ..SINGLE => size.div_ceil(9) * 8,
+        _ => SINGLE_BYTES + (size - SINGLE).div_ceil(BLOCK) * BLOCK_BYTES,
+    };
+    let found = Found {
+        runtime: RUNTIME_RUBY,
+        version: OFFERED.version.load(Ordering::Relaxed),
+        first_line: first_line as u32,
+        pieces: [
+            file::<V>(field(FILE))?,
+            text::<V>(field(NAME))?,
+            [0; 2],
+            [field(layout.entries), entry_count * ENTRY_BYTES],
+            [field(layout.index), index_bytes],
+        ],
+        widths: [0; 2],
+    };
+    Some(([entry_count as u32, size as u32], found))
+}
+
+/// The name of a file: a string, or a list of it as it was given and as it is.
+fn file<const V: usize>(object: usize) -> Option<[usize; 2]> {
+    const LIST: usize = 7;
+    const IS_SHORT: usize = 1 << 13;
+    let head: [usize; 5] = words_at(object)?;
+    if head[0] & 0x1f != LIST {
+        return text::<V>(object);
+    }
+    let [given, real] = if head[0] & IS_SHORT != 0 { [head[2], head[3]] } else { words_at(head[4])? };
+    // Code that no file holds has no other name.
+    text::<V>(real).or_else(|| text::<V>(given))
+}
+
+/// Where a string's bytes lie, and how many there are.
+fn text<const V: usize>(object: usize) -> Option<[usize; 2]> {
+    const STRING: usize = 5;
+    const IS_LONG: usize = 1 << 13;
+    const BYTES_MAX: usize = 4 << 10;
+    let head: [usize; 4] = words_at(object)?;
+    let [at, bytes] = match head[0] {
+        flags if flags & 0x1f != STRING => return None,
+        flags if flags & IS_LONG != 0 => [head[3], head[2]],
+        flags if LAYOUTS[V].short_in_flags => [object + 16, flags >> 14 & 31],
+        _ => [object + 24, head[2]],
+    };
+    Some([at, bytes.min(BYTES_MAX)])
+}
+
+impl<const V: usize> Frames for Ruby<V> {
+    #[inline(always)]
+    fn innermost(&self) -> usize {
+        self.innermost
+    }
+
+    #[inline(always)]
+    unsafe fn look(&self, frame: usize) -> Look {
+        // SAFETY: by contract; a frame of the script has a scope, which lives while it does.
+        unsafe {
+            match word(frame, 0) {
+                0 => Look { place: 0, code: 0 },
+                place => Look { place, code: word(word(frame, SCOPE), 0) & ENTRY },
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn outward(&self, frame: usize) -> usize {
+        let outward = frame + Self::LAYOUT.frame_bytes;
+        if outward < self.end { outward } else { 0 }
+    }
+
+    #[inline]
+    unsafe fn key(&self, frame: usize, look: Look) -> u64 {
+        if look.place == 0 {
+            return 0;
+        }
+        let is_entry = look.code != 0;
+        // SAFETY: by contract.
+        let Some((body, first, words)) = (unsafe { self.code_of(frame) }) else {
+            code_log::unread();
+            return script_key(0, 0, is_entry);
+        };
+        // The counter stands behind the instruction under way.
+        let place = (look.place.wrapping_sub(first) / 8).saturating_sub(1);
+        if place > words {
+            code_log::unread();
+            return script_key(0, 0, is_entry);
+        }
+        match code_log::number(body).unwrap_or_else(|| Self::log(body)) {
+            0 => script_key(0, 0, is_entry),
+            number => script_key(number, place as u32, is_entry),
+        }
+    }
+}

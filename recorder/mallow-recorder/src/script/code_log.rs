@@ -277,10 +277,10 @@ mod tests {
             (CODE_MAX, Some(CODE_MAX)),
             "another thread was first"
         );
-        keep_state(address(7));
+        keep_state(address(2000));
         let (before, deaths) = (generation(), state_deaths());
-        freed(address(7));
-        assert_eq!((number(address(7)), generation(), state_deaths()), (None, before, deaths + 1));
+        freed(address(2000));
+        assert_eq!((number(address(2000)), generation(), state_deaths()), (None, before, deaths + 1));
         watch(address(9));
         freed(address(9));
         assert_eq!((number(address(9)), generation(), state_deaths()), (None, before + 1, deaths + 1));

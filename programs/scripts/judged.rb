@@ -44,7 +44,7 @@ GC.disable
 ObjectSpace.trace_object_allocations_start
 report = Report.new(40_000)
 keep("x" * MEGABYTE)
-text = report.as_text
+text = report.as_text.freeze
 keep(text)
 keep(report.as_page)
 keep(report.padded)

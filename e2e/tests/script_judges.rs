@@ -1,8 +1,10 @@
-//! The lines of a Python script against those of two tools that Python programmers know: tracemalloc's live blocks, memray's allocations.
+//! The lines of a Python script against those of two tools that Python programmers know: tracemalloc's live blocks, memray's allocations; and what
+//! Python's own allocator hands out against what malloc would have been asked for.
 
-use crate::scripts::script;
-use e2e::session::metric;
-use e2e::{Session, Workshop};
+use crate::scripts::{pythons, script};
+use e2e::session::{self, metric};
+use e2e::{Session, Workshop, run};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +14,7 @@ const PYTHON: &str = "/usr/bin/python3";
 /// Count and bytes by line.
 type Lines = BTreeMap<u64, (u64, u64)>;
 
-fn session(workshop: &Workshop, more: &[&str]) -> Session {
+fn judged_by(workshop: &Workshop, more: &[&str]) -> Session {
     let path = script("judged.py");
     Session::new(workshop.path(), &[&[PYTHON, &path], more].concat()).env("PYTHONMALLOC", "malloc")
 }
@@ -29,9 +31,12 @@ fn judged(text: &str) -> Lines {
 
 /// What mallow has by the innermost line of the script, by two metrics.
 fn recorded(workshop: &Workshop, [count, bytes]: [&str; 2]) -> Lines {
-    let session = session(workshop, &["none"]);
+    let session = judged_by(workshop, &["none"]);
     let _ = session.record().well();
-    let report = session.report(&["--sort", "bytes", "--limit", "1000000"]);
+    by_line(&session.report(&["--sort", "bytes", "--limit", "1000000"]), [count, bytes])
+}
+
+fn by_line(report: &Value, [count, bytes]: [&str; 2]) -> Lines {
     let mut lines = Lines::new();
     for site in report["sites"].as_array().unwrap() {
         let frames = site["frames"].as_array().unwrap();
@@ -54,7 +59,7 @@ fn line_of(mark: &str) -> u64 {
 #[test]
 fn what_lives_is_what_tracemalloc_says_line_by_line() {
     let workshop = Workshop::new("judged-tracemalloc");
-    let theirs = judged(&session(&workshop, &["tracemalloc"]).bare().well().stdout);
+    let theirs = judged(&judged_by(&workshop, &["tracemalloc"]).bare().well().stdout);
     let ours = recorded(&workshop, ["leaked_blocks", "leaked_bytes"]);
     assert_eq!(theirs[&line_of("buffers")].0, 401, "200 objects, 200 buffers, and a list");
     for mark in ["words", "buffers", "joined", "products", "points"] {
@@ -63,9 +68,79 @@ fn what_lives_is_what_tracemalloc_says_line_by_line() {
     }
 }
 
+/// `mallow record --python-objects`: allocations and bytes by the innermost line of the script, and the report.
+fn with_objects(workshop: &Workshop, python: &str, more: &[&str]) -> (Lines, Value) {
+    let trace = workshop.file("objects.mallow");
+    let mut mallow = run::mallow();
+    mallow.args(["record", "--python-objects", "--force", "-o"]).arg(&trace).args([
+        "--",
+        python,
+        &script("judged.py"),
+        "none",
+    ]);
+    let _ = run::finish(&mut mallow).well();
+    let report = session::report_of(&trace, &[&["--sort", "bytes", "--limit", "1000000"], more].concat())
+        .well()
+        .stdout;
+    let report = session::json(&report);
+    (by_line(&report, ["allocations", "bytes"]), report)
+}
+
+/// The interpreter has its own allocator in one run and malloc in the other.
+#[test]
+fn objects_of_pythons_own_allocator_are_those_that_malloc_would_have() {
+    for python in pythons() {
+        println!("{python}");
+        let workshop = Workshop::new("objects");
+        let (ours, report) = with_objects(&workshop, &python, &[]);
+        let path = script("judged.py");
+        let session = Session::new(workshop.path(), &[&python, &path, "none"]).env("PYTHONMALLOC", "malloc");
+        let _ = session.record().well();
+        let of_malloc = session.report(&["--sort", "bytes", "--limit", "1000000"]);
+        assert_eq!(ours, by_line(&of_malloc, ["allocations", "bytes"]));
+        assert!(ours[&line_of("words")].0 >= 3000, "{ours:?}");
+        // The name of that allocator is a string of its own.
+        let whole = [&report, &of_malloc].map(|report| metric(&report["totals"], "allocations"));
+        assert!(whole[1] - whole[0] <= 1, "{whole:?}");
+    }
+}
+
+#[test]
+fn blocks_have_their_domain() {
+    let workshop = Workshop::new("domains");
+    let (all, _) = with_objects(&workshop, PYTHON, &[]);
+    let (objects, report) = with_objects(&workshop, PYTHON, &["--function", "python::object::"]);
+    let (memory, _) = with_objects(&workshop, PYTHON, &["--function", "python::memory::"]);
+    let is_object = |site: &Value| {
+        site["frames"][0]["function"].as_str().unwrap().starts_with("mallow_preload::python::object::")
+    };
+    assert!(report["sites"].as_array().unwrap().iter().all(is_object));
+    let line = line_of("products");
+    assert_eq!((objects.get(&line), memory.get(&line)), (all.get(&line), None), "integers are objects");
+    // A buffer of 3,000 bytes, its object, and now and then the list's table.
+    let line = line_of("buffers");
+    assert_eq!((objects[&line].0, memory[&line].0), (400, all[&line].0 - 400));
+}
+
+#[test]
+fn who_has_no_objects_to_record_is_told() {
+    let workshop = Workshop::new("no-objects");
+    let said = |words: &[&str], allocator: &str| {
+        let trace = workshop.file("none.mallow");
+        let mut mallow = run::mallow();
+        mallow.args(["record", "--python-objects", "--force", "-o"]).arg(&trace).arg("--").args(words);
+        run::finish(mallow.env("PYTHONMALLOC", allocator)).well().stderr
+    };
+    let of_true = said(&["/bin/true"], "");
+    assert!(of_true.contains("no process let what Python hands out be recorded"), "{of_true}");
+    let chosen = said(&[PYTHON, "-c", ""], "malloc");
+    assert!(chosen.contains("PYTHONMALLOC chooses its allocator"), "{chosen}");
+    assert!(!chosen.contains("no process let"), "{chosen}");
+}
+
 /// memray's wheel, with stand-ins for what it prints with and describes types by.
 fn memray(workshop: &Workshop) -> PathBuf {
-    let pinned: serde_json::Value = serde_json::from_str(include_str!("memray/pinned.json")).unwrap();
+    let pinned: Value = serde_json::from_str(include_str!("memray/pinned.json")).unwrap();
     let judges = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("judges");
     let memray = judges.join(format!("memray-{}", pinned["version"].as_str().unwrap()));
     assert!(memray.is_dir(), "{} is missing: `cargo xtask packages` fetches it", memray.display());
@@ -85,7 +160,7 @@ fn what_is_taken_is_what_memray_says_line_by_line() {
     let wheel = memray(&workshop);
     let folders = format!("{}:{}", wheel.display(), workshop.path().display());
     let file = workshop.file("memray.bin");
-    let session = session(&workshop, &["memray", &file.to_string_lossy()]).env("PYTHONPATH", &folders);
+    let session = judged_by(&workshop, &["memray", &file.to_string_lossy()]).env("PYTHONPATH", &folders);
     let theirs = judged(&session.bare().well().stdout);
     let ours = recorded(&workshop, ["allocations", "bytes"]);
     // Each line with the calls of C functions that one of its runs makes, times its runs.

@@ -24,8 +24,11 @@ pub(crate) fn run(record: Record) -> Result<u8, Failure> {
         None => Output::Default(PathBuf::from(".")),
     };
     let mut environment = Vec::new();
-    if record.no_runtime_flags {
-        environment.push((mallow_collect::NO_RUNTIME_FLAGS.into(), "1".into()));
+    for (is_wanted, name) in [
+        (record.no_runtime_flags, mallow_collect::NO_RUNTIME_FLAGS),
+        (record.python_objects, mallow_collect::PYTHON_OBJECTS),
+    ] {
+        environment.extend(is_wanted.then(|| (name.into(), "1".into())));
     }
     let options = RecordOptions {
         command: record.command,

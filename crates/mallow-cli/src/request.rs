@@ -61,6 +61,7 @@ pub(crate) struct Record {
     /// None for `APP.PID.mallow` in the current folder.
     pub(crate) output: Option<NewFile>,
     pub(crate) summary_only: bool,
+    pub(crate) python_objects: bool,
     pub(crate) no_runtime_flags: bool,
 }
 
@@ -140,6 +141,7 @@ impl From<LowRecord> for Record {
             command: low.command,
             output,
             summary_only: low.summary_only,
+            python_objects: low.python_objects,
             no_runtime_flags: low.no_runtime_flags,
         }
     }

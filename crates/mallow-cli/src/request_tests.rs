@@ -21,6 +21,7 @@ fn a_command_keeps_its_own_flags() {
         command: ["ls", "-l", "--json", "--", "x"].map(OsString::from).to_vec(),
         output: None,
         summary_only: false,
+        python_objects: false,
         no_runtime_flags: false,
     };
     assert_eq!(request("record -- ls -l --json -- x"), Ok(Request::Record(expected)));

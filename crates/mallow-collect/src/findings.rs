@@ -15,6 +15,8 @@ pub(crate) struct Findings {
     pub(crate) verification: Vec<String>,
     /// After which the figures are not the program's.
     pub(crate) faults: Vec<String>,
+    /// What Python's allocator hands out was wanted of some process, and recorded of some.
+    pub(crate) python_objects: (bool, bool),
 }
 
 impl Findings {
@@ -23,6 +25,9 @@ impl Findings {
         self.unseen.extend(process.warnings());
         self.faults.extend(process.faults());
         self.verification.extend(process.verification());
+        let (is_wanted, is_counted) = process.python_objects();
+        self.python_objects.0 |= is_wanted;
+        self.python_objects.1 |= is_counted;
         match process.heap_sentence() {
             Some((true, sentence)) => {
                 self.blind.push(sentence.clone());

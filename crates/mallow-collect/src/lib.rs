@@ -72,7 +72,9 @@ pub use heap::{HeapMetrics, HeapSource, Linked, heap_source, linked_into};
 pub use live_heap::{AllocatorAccount, LiveHeap, LiveProcess, Order};
 pub use live_session::{Ending, LiveSession};
 pub use live_stacks::LiveStacks;
-pub use mallow_wire::shared::RUNTIMES_VARIABLE as NO_RUNTIME_FLAGS;
+pub use mallow_wire::shared::{
+    PYTHON_OBJECTS_VARIABLE as PYTHON_OBJECTS, RUNTIMES_VARIABLE as NO_RUNTIME_FLAGS,
+};
 pub use marks::{Counted, Patience, Scope};
 pub use output::Output;
 pub use record::{RecordOptions, RecordOutcome, record};

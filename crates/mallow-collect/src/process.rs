@@ -23,7 +23,7 @@ use crate::starts::Starts;
 use crate::unseen;
 use mallow_profile::{Aggregator, Exit, RegionTotals, Sample, ThreadIndex};
 use mallow_trace::{EVENTS_PER_CHUNK, MappedModule, ProcessEnd, ProcessStart, ThreadName};
-use mallow_wire::shared::Header;
+use mallow_wire::shared::{FEATURE_PYTHON_OBJECTS, Header, PYTHON_OBJECTS_ELSEWHERE};
 use rustc_hash::FxHashSet;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -387,6 +387,12 @@ impl TracedProcess {
         })
     }
 
+    /// Whether what Python's allocator hands out was wanted, and whether there was one to be asked.
+    pub(crate) fn python_objects(&self) -> (bool, bool) {
+        let header = self.header();
+        (header.features & FEATURE_PYTHON_OBJECTS != 0, header.python_objects.load(Ordering::Relaxed) != 0)
+    }
+
     /// What a recorder that checks itself found.
     pub(crate) fn verification(&self) -> Option<String> {
         let (header, pid) = (self.mapping.header(), self.pid);
@@ -436,6 +442,11 @@ impl TracedProcess {
         let mut warnings = unseen::warnings(&self.mapping, pid);
         warnings.extend(self.damage());
         warnings.extend(self.stacks.scripts().sentences(pid, &self.mapping));
+        if self.header().python_objects.load(Ordering::Relaxed) == PYTHON_OBJECTS_ELSEWHERE {
+            warnings.push(format!(
+                "process {pid}: PYTHONMALLOC chooses its allocator, so what Python hands out itself is recorded only as far as that takes it from malloc"
+            ));
+        }
         let cut = self.stacks.cut();
         if cut > 0 {
             warnings.push(format!(

@@ -74,6 +74,8 @@ const LEAF: &[Rule] = &[
         Starts("<std::collections::"), File("library/std/src/collections/"), File("/hashbrown-"),
     ] },
     Rule { language: "Python", patterns: &[
+        // Functions of mallow's own in front of its allocator: their names say a block's domain.
+        Starts("mallow_preload::python::"),
         // The allocator's own entries.
         Starts("PyMem_"), Starts("_PyMem_"), Is("PyObject_Malloc"), Is("PyObject_Calloc"),
         Is("PyObject_Realloc"), StartsAndHas("_PyObject_", "alloc"), Is("_PyObject_Malloc"),

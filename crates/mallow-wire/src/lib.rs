@@ -10,6 +10,7 @@
 //! - [`handshake`] is the one message that hands the memory over.
 //! - [`script`] is how frames of scripts stand in that memory.
 //! - [`starts`] are notes in that memory: programs that are started.
+//! - [`wanted`] is what a session asks of the recorder.
 //! - [`spawn_report`] is what the spawner of timed commands says.
 //!
 //! The recorder builds this crate: no allocator, no std, no dependency.
@@ -23,3 +24,4 @@ pub mod script;
 pub mod shared;
 pub mod spawn_report;
 pub mod starts;
+pub mod wanted;

@@ -19,6 +19,7 @@
 
 use crate::script::{CODE_LOG_BYTES, EXACT, Scripts};
 use crate::starts::{START_NOTES, StartNote};
+pub use crate::wanted::*;
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
 /// "mallowsm", little endian.
@@ -30,27 +31,6 @@ pub const SHARED_VERSION: u32 = 11;
 
 /// The page size that the layout is aligned to.
 pub const PAGE_BYTES: usize = 4096;
-
-/// What the recorder was asked to do. In [`Header::mode`].
-pub const MODE_RECORD: u32 = 1;
-/// Counters in the channels, no rings, no stacks. In [`Header::mode`].
-pub const MODE_STAT: u32 = 2;
-
-/// In [`Header::features`]: the program's marks are wanted, and answered.
-pub const FEATURE_MARKS: u32 = 1;
-/// In [`Header::features`]: opened file descriptors are wanted.
-pub const FEATURE_DESCRIPTORS: u32 = 2;
-/// In [`Header::features`]: a thread in the process that can ask its allocator for things, the helper thread.
-pub const FEATURE_HELPER_THREAD: u32 = 4;
-/// In [`Header::features`]: a runtime that makes code is asked to write down what it is.
-pub const FEATURE_RUNTIMES: u32 = 8;
-
-/// The environment variable that carries the mode and options to the recorder: `record`, `stat`, `check`, which
-/// is `record` with marks and descriptors, or `soak`, which is `record` with a helper thread.
-pub const MODE_VARIABLE: &str = "MALLOW_MODE";
-
-/// With this environment variable runtimes are not asked for anything.
-pub const RUNTIMES_VARIABLE: &str = "MALLOW_NO_RUNTIME_FLAGS";
 
 /// Entries in each segment of the node table. A stack node's id is its index over all segments.
 ///
@@ -287,7 +267,7 @@ pub struct Header {
     /// Those of these that differed.
     pub verify_judge_mismatches: AtomicU64,
     /// What is wanted beside the heap: [`FEATURE_MARKS`], [`FEATURE_DESCRIPTORS`], [`FEATURE_HELPER_THREAD`],
-    /// [`FEATURE_RUNTIMES`].
+    /// [`FEATURE_RUNTIMES`], [`FEATURE_PYTHON_OBJECTS`].
     pub features: u32,
     /// 1 when the process was forked from one that had shared memory of its own, 0 when it began with `exec`.
     pub is_forked: u32,
@@ -311,6 +291,8 @@ pub struct Header {
     pub starts_lost: AtomicU32,
     /// 1 when the runtime was asked to write down the code that it makes, to `/tmp/perf-PID.map`: nobody else wants it.
     pub runtime_asked: AtomicU32,
+    /// What came of [`FEATURE_PYTHON_OBJECTS`]: 0 where there is no Python.
+    pub python_objects: AtomicU32,
     /// Private memory that belongs to no file and was resident when the process registered; 0 when it is not known.
     pub anonymous_bytes_at_start: AtomicU64,
     /// Private memory that belongs to no file and was resident when the process announced its exit; 0 when it was little, or

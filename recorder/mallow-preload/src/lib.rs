@@ -17,6 +17,7 @@ pub mod exits;
 pub mod family;
 mod helper_thread;
 pub mod marks;
+mod python;
 mod real;
 mod record;
 pub mod sandbox;
@@ -43,4 +44,5 @@ extern "C" fn start() {
     mallow_recorder::bootstrap::note_malloc(start as *const () as usize);
     mallow_recorder::script::note_loaded();
     mallow_recorder::bootstrap::start();
+    python::install();
 }

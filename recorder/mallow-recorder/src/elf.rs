@@ -193,7 +193,8 @@ impl LoadedObject {
         self.tables().is_some_and(|tables| tables.find(name).is_some())
     }
 
-    fn definition(&self, name: &[u8]) -> Option<usize> {
+    /// The address of a function of this name.
+    pub fn definition(&self, name: &[u8]) -> Option<usize> {
         self.tables()?.find(name).map(|symbol| {
             let address = self.bias.wrapping_add(symbol.value as usize);
             const STT_GNU_IFUNC: u8 = 10;

@@ -32,6 +32,8 @@ impl Session {
         };
         let is_counted = mode == MODE_STAT || variable(RUNTIMES_VARIABLE).is_some();
         let features = if is_counted { features } else { features | FEATURE_RUNTIMES };
+        let is_python = mode == MODE_RECORD && variable(PYTHON_OBJECTS_VARIABLE).is_some();
+        let features = if is_python { features | FEATURE_PYTHON_OBJECTS } else { features };
         let mut session = Session { name, token: [0; 16], mode, features };
         if token.len() != 32 {
             return None;
@@ -44,7 +46,7 @@ impl Session {
 }
 
 /// A variable of the environment; none while libc has not set `environ` yet, or when it is not there.
-pub(crate) fn variable(name: &str) -> Option<&'static [u8]> {
+pub fn variable(name: &str) -> Option<&'static [u8]> {
     let environ = environ()?;
     let mut entry = environ;
     loop {

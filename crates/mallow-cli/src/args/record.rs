@@ -17,6 +17,9 @@ pub(crate) struct LowRecord {
     /// Keep the figures of each site but not the single events, for long runs
     #[arg(long)]
     pub(crate) summary_only: bool,
+    /// Record what Python's own allocator hands out: every object, with its line
+    #[arg(long)]
+    pub(crate) python_objects: bool,
     /// Do not ask Node and the JVM to write down what code they make
     #[arg(long)]
     pub(crate) no_runtime_flags: bool,

@@ -36,6 +36,11 @@ pub(super) fn finish<S: Sink + Send>(
         );
     }
     collector.name_missing_starts();
+    if collector.findings.python_objects == (true, false) {
+        collector.findings.unseen.push(
+            "no process let what Python hands out be recorded: is Python 3.8 or later the program, or among its libraries at its start?".into(),
+        );
+    }
     let exited = std::mem::take(&mut collector.exited);
     let (index, now_us) = (collector.registered, collector.now_us());
     let sink: &mut dyn Sink = &mut collector.sink;

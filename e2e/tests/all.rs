@@ -23,6 +23,7 @@ mod killed;
 mod leaks;
 mod many;
 mod not_recorded;
+mod off_cpu;
 mod own_allocators;
 mod readme;
 mod replaced_library;

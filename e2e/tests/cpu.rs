@@ -11,28 +11,28 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// A program of `programs/cpu`.
-fn built(workshop: &Workshop, name: &str) -> PathBuf {
+pub(crate) fn built(workshop: &Workshop, name: &str) -> PathBuf {
     let source = e2e::repository().join("programs/cpu").join(format!("{name}.c"));
     build_text(workshop.path(), name, &std::fs::read_to_string(source).unwrap())
 }
 
-fn text(path: &Path) -> &str {
+pub(crate) fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-fn cpu(workshop: &Workshop, words: &[&str]) -> Finished {
+pub(crate) fn cpu(workshop: &Workshop, words: &[&str]) -> Finished {
     run::finish(run::mallow().arg("cpu").args(words).current_dir(workshop.path()))
 }
 
-fn mallow(workshop: &Workshop, words: &[&str]) -> Finished {
+pub(crate) fn mallow(workshop: &Workshop, words: &[&str]) -> Finished {
     run::finish(run::mallow().args(words).current_dir(workshop.path()))
 }
 
-fn report(workshop: &Workshop, words: &[&str]) -> Value {
+pub(crate) fn report(workshop: &Workshop, words: &[&str]) -> Value {
     json(&mallow(workshop, &[&["report", "--json"], words].concat()).well().stdout)
 }
 
-fn number(value: &Value) -> u64 {
+pub(crate) fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or_else(|| panic!("{value} should be a number"))
 }
 
@@ -228,6 +228,44 @@ fn a_program_behind_a_shell_has_whole_stacks_wherever_it_runs() {
     }
 }
 
+/// A good part of a short run is between `vfork`, `exec` and a program's first instructions, where stacks are no ordinary ones.
+#[test]
+fn short_programs_behind_a_shell_have_whole_stacks_too() {
+    let workshop = Workshop::new("cpu-short-stacks");
+    let (mut whole, mut all, mut last) = (0, 0, String::new());
+    for _ in 0..40 {
+        let line = "/bin/true; /bin/true; (exec /bin/true); exec /bin/true";
+        let words = ["-F", "20000", "-o", "short.pb.gz", "--force", "--", "sh", "-c", line];
+        last = cpu(&workshop, &words).well().stderr;
+        let quality = &report(&workshop, &["short.pb.gz"])["quality"];
+        whole += number(&quality["whole"]);
+        all += number(&quality["whole"]) + number(&quality["truncated"]);
+    }
+    assert!(all >= 400 && whole * 100 >= all * 98, "{whole} of {all}\n{last}");
+}
+
+/// What a signal interrupted stands below its handler.
+#[test]
+fn a_signals_handler_has_whole_stacks() {
+    let workshop = Workshop::new("cpu-signal");
+    let source = "#include <signal.h>\n#include <sys/time.h>\n\
+                  static volatile unsigned long sum; static volatile int is_done;\n\
+                  __attribute__((noinline)) void handles(int signal) {\n\
+                    for (unsigned long i = 0; i < 200000000; i++) sum += i;\n\
+                    is_done = signal; }\n\
+                  __attribute__((noinline)) void interrupted(void) { while (!is_done) sum++; sum++; }\n\
+                  int main(void) { struct itimerval soon = {{0, 0}, {0, 1000}}; signal(SIGALRM, handles);\n\
+                    setitimer(ITIMER_REAL, &soon, 0); interrupted(); return 0; }\n";
+    let program = build_text(workshop.path(), "signal", source);
+    let recorded = cpu(&workshop, &["-o", "signal.pb.gz", "--", text(&program)]).well();
+    let document = report(&workshop, &["signal.pb.gz"]);
+    let (own, handled) = of_function(&document, "handles");
+    let (_, interrupted) = of_function(&document, "interrupted");
+    assert!(own >= 10 && interrupted >= handled, "{interrupted} of {handled}: {recorded}");
+    let quality = &document["quality"];
+    assert!(number(&quality["truncated"]) * 20 <= number(&quality["samples"]), "{recorded}");
+}
+
 #[test]
 fn a_process_that_runs_is_sampled_with_its_threads() {
     let workshop = Workshop::new("cpu-pid");
@@ -409,4 +447,47 @@ fn code_in_a_jitdump_has_its_names() {
     let all = number(&document["totals"]["samples"]);
     assert!(hot * 2 > all, "{hot} of {all}\n{recorded}");
     assert!(workshop.names().iter().any(|name| name.starts_with("jit-") && name.ends_with(".dump")));
+}
+
+#[test]
+fn other_events_are_sampled_by_their_names() {
+    let workshop = Workshop::new("cpu-events");
+    let program = built(&workshop, "faults");
+    let record = |words: &[&str]| {
+        cpu(&workshop, &[words, &["-o", "events.pb.gz", "--force", "--", text(&program)]].concat()).well()
+    };
+    let recorded = record(&["-e", "page-faults", "-c", "1", "--stack-size", "8"]);
+    let document = report(&workshop, &["events.pb.gz"]);
+    assert_eq!((&document["event"], &document["by"]), (&"page-faults".into(), &"events".into()));
+    assert_eq!((&document["quality"]["lost"], &document["frequency_hz"]), (&0.into(), &Value::Null));
+    let rows = document["functions"].as_array().unwrap();
+    let touch = rows.iter().find(|row| row["function"] == "touch").unwrap();
+    assert_eq!(
+        (&touch["self"]["events"], &touch["self"]["samples"]),
+        (&500.into(), &500.into()),
+        "{recorded}"
+    );
+    assert_eq!(touch["self"]["time_ns"], Value::Null);
+    assert!(
+        recorded.stderr.contains(" page-faults in ") && recorded.stderr.contains("samples, page-faults\n")
+    );
+    // What is a clock tells time.
+    let program = built(&workshop, "shares");
+    let _ = cpu(&workshop, &["-e", "task-clock", "-o", "time.pb.gz", "--", text(&program), "5"])
+        .ended(Exit::Status(7));
+    let document = report(&workshop, &["time.pb.gz"]);
+    assert_eq!((&document["event"], &document["by"]), (&"task-clock".into(), &"time".into()));
+    // A counter that is there is used, one that is not is said.
+    let finished = cpu(&workshop, &["-e", "cycles", "-o", "cycles.pb.gz", "--", "true"]);
+    if finished.exit == Exit::Status(2) {
+        let sentence =
+            "mallow: cycles cannot be sampled: this system has no such counter, as in most virtual machines;";
+        assert!(finished.stderr.starts_with(sentence) && finished.stderr.contains("cpu-clock"), "{finished}");
+        assert!(!workshop.file("cycles.pb.gz").exists());
+    } else {
+        let _ = finished.well();
+        assert_eq!(report(&workshop, &["cycles.pb.gz"])["event"], "cycles");
+    }
+    let unknown = cpu(&workshop, &["-e", "cycle", "--", "true"]).ended(Exit::Status(2));
+    assert!(unknown.stderr.contains("`cycle` is no event; use cycles, instructions"), "{unknown}");
 }

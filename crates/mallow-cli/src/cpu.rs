@@ -5,7 +5,7 @@ use crate::{exit_code, output};
 use mallow_cpu::CpuProfile;
 use mallow_formats::export::{ExportFormat, Packing, write_cpu};
 use mallow_launch::{Launch, SpawnOptions};
-use mallow_perf::{SamplingOptions, Target, sample};
+use mallow_perf::{Rate, SamplingOptions, Target, sample};
 use mallow_profile::Exit;
 use mallow_query::{Failure, Names};
 use std::fs::File;
@@ -30,7 +30,9 @@ pub(crate) fn run(request: &LowCpu) -> Result<u8, Failure> {
     };
     let mut file = Unnamed::create(request)?;
     let options = SamplingOptions {
-        frequency_hz: request.frequency,
+        event: request.event.clone(),
+        rate: request.count.map_or(Rate::Hz(request.frequency), Rate::Every),
+        off_cpu: request.off_cpu,
         stack_bytes: (request.stack_size as u32) << 10,
         summary_only: request.summary_only,
         duration: request.duration,

@@ -106,6 +106,39 @@ impl Event {
         &self.name
     }
 
+    /// The kernel's type and number of it.
+    pub fn kind_and_config(&self) -> (u32, u64) {
+        (self.kind, self.config)
+    }
+
+    /// Whether only what happens in the program is wanted.
+    pub fn is_user_only(&self) -> bool {
+        self.user_only
+    }
+
+    /// Whether only what happens in the kernel is wanted.
+    pub fn is_kernel_only(&self) -> bool {
+        self.kernel_only
+    }
+
+    /// Whether it counts nanoseconds.
+    pub fn is_time(&self) -> bool {
+        self.kind == SOFTWARE
+            && [sys::PERF_COUNT_SW_TASK_CLOCK, sys::PERF_COUNT_SW_CPU_CLOCK]
+                .map(u64::from)
+                .contains(&self.config)
+    }
+
+    /// Whether it only ever happens in the kernel, so that whoever may not look into it counts nothing.
+    pub fn is_of_scheduler(&self) -> bool {
+        const OF_SCHEDULER: [u32; 3] = [
+            sys::PERF_COUNT_SW_CONTEXT_SWITCHES,
+            sys::PERF_COUNT_SW_CPU_MIGRATIONS,
+            sys::PERF_COUNT_SW_CGROUP_SWITCHES,
+        ];
+        self.kind == SOFTWARE && OF_SCHEDULER.map(u64::from).contains(&self.config)
+    }
+
     /// Whether the processor counts it, and not the kernel.
     pub fn is_hardware(&self) -> bool {
         self.kind != SOFTWARE
@@ -153,6 +186,18 @@ mod tests {
         assert!(event("cycles:k").kernel_only);
         assert!(!event("cycles:uk").user_only && !event("cycles:uk").kernel_only);
         assert_eq!(event("cycles:u").name(), "cycles:u");
+    }
+
+    #[test]
+    fn clocks_are_time_and_switches_are_the_kernels() {
+        let event = |name| Event::named(name).unwrap();
+        assert!(event("cpu-clock").is_time() && event("task-clock:u").is_time());
+        assert!(
+            !event("page-faults").is_time() && !event("cycles").is_time() && !event("instructions").is_time()
+        );
+        assert!(event("cs").is_of_scheduler() && event("migrations").is_of_scheduler());
+        // The same numbers mean something else where hardware counts.
+        assert!(!event("cache-misses").is_of_scheduler() && !event("page-faults").is_of_scheduler());
     }
 
     #[test]

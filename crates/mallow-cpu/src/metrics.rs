@@ -1,4 +1,4 @@
-//! What is counted of a stack: samples, time, events, and time off the processors.
+//! What is counted of a stack: samples, time, events, and time off the processors with what it was spent on.
 
 use mallow_base::{add_fields, words};
 use mallow_stacks::{Metric, Unit, Weights};
@@ -14,6 +14,10 @@ pub struct CpuTotals {
     pub events: u64,
     /// Time off the processors, in nanoseconds.
     pub off_cpu_ns: u64,
+    /// The part of it in which something was waited for; in the rest a thread could have run, but others did.
+    pub blocked_ns: u64,
+    /// How often a processor was given up.
+    pub switches: u64,
 }
 
 /// One of the metrics.
@@ -27,9 +31,15 @@ pub enum CpuMetric {
     Events,
     /// Time off the processors.
     OffCpu,
+    /// The part of it in which something was waited for.
+    Blocked,
+    /// How often a processor was given up.
+    Switches,
 }
 
-words! { CpuMetric { Time = "time", Samples = "samples", Events = "events", OffCpu = "off-cpu" } }
+words! { CpuMetric {
+    Time = "time", Samples = "samples", Events = "events", OffCpu = "off-cpu", Blocked = "blocked", Switches = "switches",
+} }
 
 /// Which metrics a source could tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,6 +52,10 @@ pub struct CpuAvailability {
     pub events: bool,
     /// Time off the processors was measured.
     pub off_cpu: bool,
+    /// It is known why it was spent there.
+    pub blocked: bool,
+    /// It was counted how often a processor was given up.
+    pub switches: bool,
 }
 
 impl CpuAvailability {
@@ -52,6 +66,8 @@ impl CpuAvailability {
             CpuMetric::Samples => self.samples,
             CpuMetric::Events => self.events,
             CpuMetric::OffCpu => self.off_cpu,
+            CpuMetric::Blocked => self.blocked,
+            CpuMetric::Switches => self.switches,
         }
     }
 }
@@ -73,13 +89,15 @@ impl Metric for CpuMetric {
             CpuMetric::Samples => "samples",
             CpuMetric::Events => "events",
             CpuMetric::OffCpu => "time off the processors",
+            CpuMetric::Blocked => "time blocked",
+            CpuMetric::Switches => "context switches",
         }
     }
 
     fn unit(self) -> Unit {
         match self {
-            CpuMetric::Time | CpuMetric::OffCpu => Unit::Nanoseconds,
-            CpuMetric::Samples | CpuMetric::Events => Unit::Count,
+            CpuMetric::Time | CpuMetric::OffCpu | CpuMetric::Blocked => Unit::Nanoseconds,
+            CpuMetric::Samples | CpuMetric::Events | CpuMetric::Switches => Unit::Count,
         }
     }
 
@@ -89,6 +107,8 @@ impl Metric for CpuMetric {
             CpuMetric::Samples => totals.samples,
             CpuMetric::Events => totals.events,
             CpuMetric::OffCpu => totals.off_cpu_ns,
+            CpuMetric::Blocked => totals.blocked_ns,
+            CpuMetric::Switches => totals.switches,
         }
     }
 }
@@ -97,7 +117,7 @@ impl Weights for CpuTotals {
     type Metric = CpuMetric;
 
     fn add(&mut self, other: &CpuTotals) {
-        add_fields!(self, other; samples, time_ns, events, off_cpu_ns);
+        add_fields!(self, other; samples, time_ns, events, off_cpu_ns, blocked_ns, switches);
     }
 
     fn tie(&self) -> [u64; 2] {

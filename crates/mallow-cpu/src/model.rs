@@ -4,7 +4,7 @@
 //! nanoseconds since the recording's start.
 
 use crate::{CpuAvailability, CpuMetric, CpuTotals};
-use mallow_stacks::{ProcessIndex, Site, StackId, StackProfile, Stacks};
+use mallow_stacks::{Metric, ProcessIndex, Site, StackId, StackProfile, Stacks};
 use rustc_hash::FxHashMap;
 
 /// Where a processor's time went.
@@ -70,10 +70,10 @@ pub struct CpuThread {
     pub name: String,
 }
 
-/// One sample.
+/// One sample, or one wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CpuSample {
-    /// When it was taken.
+    /// When it was taken; of a wait, when it began. A wait's time off the processors follows it.
     pub time_ns: u64,
     /// Of which thread.
     pub thread: ThreadIndex,
@@ -86,7 +86,7 @@ pub struct CpuSample {
 /// How far a profile can be trusted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Quality {
-    /// Samples that were made.
+    /// Samples that were made, and where time off the processors was measured the waits with them: each has its stack.
     pub samples: u64,
     /// Samples that the kernel could not write.
     pub lost: u64,
@@ -115,11 +115,14 @@ impl CpuProfile {
         totals
     }
 
-    /// The first metric that is known, of those that say where time went.
+    /// The first metric that is known, of those that say where time went: what samples stand for before how many there are.
     pub fn main_metric(&self) -> CpuMetric {
-        let known = CpuMetric::ALL.into_iter().find(|metric| {
-            self.known.knows(*metric) && (*metric != CpuMetric::Time || self.totals().time_ns > 0)
-        });
+        let totals = self.totals();
+        let first = [CpuMetric::Time, CpuMetric::Events].into_iter();
+        let known = first
+            .filter(|metric| metric.of_site(&totals) > 0)
+            .chain([CpuMetric::Samples, CpuMetric::OffCpu])
+            .find(|metric| self.known.knows(*metric));
         known.unwrap_or(CpuMetric::Samples)
     }
 

@@ -11,7 +11,7 @@ pub(crate) const THREAD_ID: &str = "thread id";
 pub(crate) const THREAD_NAME: &str = "thread name";
 /// The process id, a number.
 pub(crate) const PROCESS_ID: &str = "process_id";
-/// When the sample was taken, in nanoseconds since 1970.
+/// When the sample was taken, or the wait was over, in nanoseconds since 1970.
 pub(crate) const TIME: &str = "end_timestamp_ns";
 /// Which thread of the comment's list it is.
 pub(crate) const THREAD_INDEX: &str = "thread_index";
@@ -77,6 +77,11 @@ impl Beside {
                 QualityBeside { samples, lost, whole, kernel_only, too_deep, kernel_seen }
             }),
         }
+    }
+
+    /// What was sampled, by perf's name.
+    pub(crate) fn into_event(self) -> String {
+        self.event
     }
 
     /// Hands all of it to a profile; nothing when it contradicts itself.

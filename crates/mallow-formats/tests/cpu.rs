@@ -110,6 +110,31 @@ fn hard_profile() -> CpuProfile {
     profile
 }
 
+/// The same with waits in the place of some samples.
+fn with_waits() -> CpuProfile {
+    let mut profile = hard_profile();
+    for (at, sample) in profile.samples.iter_mut().enumerate().filter(|(at, _)| at % 4 == 1) {
+        let off_cpu_ns = 7_000_000 + at as u64;
+        let blocked_ns = if at == 5 { 0 } else { off_cpu_ns };
+        sample.totals = CpuTotals { off_cpu_ns, blocked_ns, switches: 1, ..CpuTotals::default() };
+    }
+    profile.known = CpuAvailability { off_cpu: true, blocked: true, switches: true, ..profile.known };
+    profile.sites = profile.sums(profile.samples.iter());
+    profile
+}
+
+/// The same of an event that only its own file knows for one.
+fn of_event() -> CpuProfile {
+    let mut profile = hard_profile();
+    profile.recording.event = "LLC-load-misses:u".into();
+    for sample in &mut profile.samples {
+        sample.totals = CpuTotals { samples: 1, events: sample.totals.time_ns, ..CpuTotals::default() };
+    }
+    profile.known = CpuAvailability { samples: true, events: true, ..CpuAvailability::default() };
+    profile.sites = profile.sums(profile.samples.iter());
+    profile
+}
+
 #[test]
 fn a_profile_of_go_reads_as_pprof_shows_it() {
     let imported = read(&fixture("cpu/go.pb.gz"));
@@ -124,8 +149,11 @@ fn a_profile_of_go_reads_as_pprof_shows_it() {
 
 #[test]
 fn what_was_sampled_comes_back_as_it_was() {
-    let profile = hard_profile();
-    let back = read(&exported(&profile, ExportFormat::Pprof)).profile;
+    [hard_profile(), with_waits(), of_event()].iter().for_each(comes_back);
+}
+
+fn comes_back(profile: &CpuProfile) {
+    let back = read(&exported(profile, ExportFormat::Pprof)).profile;
     assert_eq!(back.recording, profile.recording);
     assert_eq!((&back.processes, &back.threads), (&profile.processes, &profile.threads));
     assert_eq!((back.known, back.quality), (profile.known, profile.quality));
@@ -133,10 +161,10 @@ fn what_was_sampled_comes_back_as_it_was() {
         let frames = |stack| of.stacks.frames(stack).cloned().collect::<Vec<Frame>>();
         of.samples.iter().map(|at| (at.time_ns, at.thread, at.totals, frames(at.stack))).collect()
     };
-    assert_eq!(samples(&back), samples(&profile));
+    assert_eq!(samples(&back), samples(profile));
     assert_eq!(back.totals(), profile.totals());
     // Written again it is the same file.
-    assert_eq!(exported(&back, ExportFormat::Pprof), exported(&profile, ExportFormat::Pprof));
+    assert_eq!(exported(&back, ExportFormat::Pprof), exported(profile, ExportFormat::Pprof));
 }
 
 #[test]
@@ -150,6 +178,31 @@ fn pprof_shows_what_was_sampled() {
         assert_eq!(theirs.get(name), ours.get(name), "{name} of {theirs:?}");
     }
     assert_eq!(theirs.values().map(|own| own.0).sum::<u64>(), profile.totals().time_ns);
+}
+
+#[test]
+fn other_tools_show_waits_as_what_they_are() {
+    let profile = with_waits();
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(&exported(&profile, ExportFormat::Pprof)).unwrap();
+    for (metric, word, unit) in [
+        (CpuMetric::OffCpu, "off-cpu", "ns"),
+        (CpuMetric::Blocked, "blocked", "ns"),
+        (CpuMetric::Time, "cpu", "ns"),
+    ] {
+        let theirs = pprof_top_in(file.path(), word, unit);
+        let ours = table_of(&profile, metric);
+        for name in ["main", "do_syscall"] {
+            assert_eq!(theirs.get(name), ours.get(name), "{name} of {theirs:?}");
+        }
+    }
+    let of_firefox: Value = serde_json::from_slice(&exported(&profile, ExportFormat::Firefox)).unwrap();
+    let weights = of_firefox["threads"].as_array().unwrap().iter().flat_map(|thread| {
+        thread["samples"]["weight"].as_array().unwrap().iter().map(|weight| weight.as_u64().unwrap())
+    });
+    // A wait of 7 ms is 6 whole intervals of 997 in a second.
+    let waits = profile.samples.iter().filter(|sample| sample.totals.switches > 0).count() as u64;
+    assert_eq!(weights.sum::<u64>(), profile.totals().samples + waits * 6);
 }
 
 #[test]

@@ -50,6 +50,11 @@ impl CodeNames {
         self.functions.is_empty()
     }
 
+    /// Where a function begins.
+    pub fn address(&self, function: &str) -> Option<u64> {
+        self.functions.iter().find(|(.., name)| name == function).map(|(start, ..)| *start)
+    }
+
     /// The function at an address.
     pub fn name(&self, address: u64) -> Option<&str> {
         let behind = self.functions.partition_point(|(start, ..)| *start <= address);

@@ -48,6 +48,8 @@ struct MetricsJson {
     time_ns: Option<u64>,
     events: Option<u64>,
     off_cpu_ns: Option<u64>,
+    blocked_ns: Option<u64>,
+    switches: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -127,6 +129,8 @@ impl Available<'_> {
             time_ns: told(CpuMetric::Time),
             events: told(CpuMetric::Events),
             off_cpu_ns: told(CpuMetric::OffCpu),
+            blocked_ns: told(CpuMetric::Blocked),
+            switches: told(CpuMetric::Switches),
         }
     }
 
@@ -202,7 +206,7 @@ impl<'a> CpuJson<'a> {
                 let options = TreeOptions { direction, key: by, threshold_ppm, depth, limit, shown };
                 document.tree = Some(told.node(&tree(&sites, &options)));
             }
-            CpuLayout::Threads => document.threads = Some(of_threads(profile, limit)),
+            CpuLayout::Threads => document.threads = Some(of_threads(profile, by, limit)),
             CpuLayout::Timeline => {
                 let slices = cpu_slices(profile, SLICES);
                 document.timeline = Some(TimelineJson {
@@ -229,7 +233,7 @@ fn of_stacks<'a>(profile: &'a CpuProfile, options: &CpuOptions, limit: usize) ->
     concerned.take(limit).map(stack).collect()
 }
 
-fn of_threads(profile: &CpuProfile, limit: usize) -> Vec<ThreadJson<'_>> {
+fn of_threads(profile: &CpuProfile, by: CpuMetric, limit: usize) -> Vec<ThreadJson<'_>> {
     let thread = |row: &mallow_view::ThreadRow| {
         let thread = &profile.threads[row.thread.0 as usize];
         ThreadJson {
@@ -239,7 +243,7 @@ fn of_threads(profile: &CpuProfile, limit: usize) -> Vec<ThreadJson<'_>> {
             totals: Available(profile).metrics(&row.totals),
         }
     };
-    cpu_threads(profile).iter().take(limit).map(thread).collect()
+    cpu_threads(profile, by).iter().take(limit).map(thread).collect()
 }
 
 impl From<&Quality> for QualityJson {

@@ -2,20 +2,23 @@
 
 use super::*;
 use crate::schema_tests::assert_fits;
-use mallow_samples::cpu::rows;
+use mallow_samples::cpu::{rows, waits};
 use mallow_view::{Direction, Filter, FrameVisibility};
 use serde_json::{Value, json};
 
 fn document(layout: CpuLayout) -> Value {
+    of(&rows(), layout, CpuMetric::Time)
+}
+
+fn of(profile: &CpuProfile, layout: CpuLayout, by: CpuMetric) -> Value {
     let options = CpuOptions {
         layout,
-        by: CpuMetric::Time,
+        by,
         limit: None,
         shown: FrameVisibility::WithoutStart,
         filter: Filter::default(),
     };
-    let profile = rows();
-    serde_json::to_value(CpuJson::of(&profile, &options, Path::new("a.pb.gz"), "pprof", &[])).unwrap()
+    serde_json::to_value(CpuJson::of(profile, &options, Path::new("a.pb.gz"), "pprof", &[])).unwrap()
 }
 
 #[test]
@@ -30,8 +33,20 @@ fn every_layout_fits_the_schema() {
         CpuLayout::Threads,
         CpuLayout::Timeline,
     ] {
-        assert_fits(&document(layout), &schema);
+        assert_fits(&document(layout.clone()), &schema);
+        assert_fits(&of(&waits(), layout, CpuMetric::Blocked), &schema);
     }
+}
+
+#[test]
+fn waits_have_their_time_and_why() {
+    let document = of(&waits(), CpuLayout::Functions(FunctionOrder::Own), CpuMetric::Blocked);
+    let first = &document["functions"][0];
+    assert_eq!((&document["by"], &first["function"]), (&json!("blocked"), &json!("futex_wait_queue")));
+    assert_eq!((&first["self"]["blocked_ns"], &first["self"]["switches"]), (&json!(240_000_000), &json!(2)));
+    assert_eq!((&first["self"]["samples"], &first["self"]["time_ns"]), (&json!(0), &json!(0)));
+    let totals = &document["totals"];
+    assert_eq!((&totals["off_cpu_ns"], &totals["blocked_ns"]), (&json!(310_000_000), &json!(290_000_000)));
 }
 
 #[test]

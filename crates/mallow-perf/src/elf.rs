@@ -2,8 +2,8 @@
 
 use framehop::{ExplicitModuleSectionInfo, Module};
 use gimli::{
-    BaseAddresses, DebugFrame, EhFrame, EhFrameHdr, FrameDescriptionEntry, LittleEndian, RegisterRule,
-    UnwindContext, UnwindSection,
+    BaseAddresses, CfaRule, DebugFrame, EhFrame, EhFrameHdr, FrameDescriptionEntry, LittleEndian,
+    RegisterRule, UnwindContext, UnwindSection, X86_64,
 };
 use object::{Object, ObjectSection, ObjectSegment, ReadCache, ReadRef, SegmentFlags, elf};
 use rustc_hash::FxHashMap;
@@ -15,6 +15,8 @@ use std::sync::Arc;
 /// A section's bytes.
 pub(crate) type Bytes = Arc<[u8]>;
 
+/// How many bytes behind the call that makes a thread its code begins at most.
+const CLONE_BYTES: u64 = 16;
 /// How many bytes behind the entry point still belong to the function that begins there.
 const ENTRY_BYTES: u64 = 0x40;
 
@@ -115,14 +117,35 @@ impl Binary {
     }
 
     /// Whether a program or a thread starts here: at the entry point, or in a function whose tables say that nobody called it.
-    pub(crate) fn is_start(&self, svma: u64) -> bool {
+    pub(crate) fn start(&self, svma: u64) -> Start {
         let is_entry =
             self.entry != 0 && (self.entry..self.entry.saturating_add(ENTRY_BYTES)).contains(&svma);
-        is_entry || self.is_musl || self.has_no_caller(svma)
+        match is_entry || self.caller(svma) == Some(Caller::None) {
+            true => Start::Here,
+            false if self.is_musl => Start::Perhaps,
+            false => Start::No,
+        }
     }
 
-    /// What the tables say of the caller.
-    fn has_no_caller(&self, svma: u64) -> bool {
+    /// Whether here, behind the call that makes a thread, its code is about to start: without tables, because they would be wrong for one
+    /// of the two that come back, and right before code that nobody called.
+    pub(crate) fn is_behind_clone(&self, svma: u64) -> bool {
+        self.caller(svma).is_none()
+            && (1..=CLONE_BYTES).any(|bytes| self.caller(svma.saturating_add(bytes)) == Some(Caller::None))
+    }
+
+    /// Whether here, as in `vfork`, the caller is in a register, because the stack is somebody else's too.
+    pub(crate) fn has_caller_in_register(&self, svma: u64) -> bool {
+        self.caller(svma) == Some(Caller::InDi)
+    }
+
+    /// Whether the kernel returns here from a signal's handler, so that what lies on the stack are the registers of what it interrupted.
+    pub(crate) fn is_behind_handler(&self, svma: u64) -> bool {
+        self.caller(svma) == Some(Caller::Interrupted)
+    }
+
+    /// What the tables say of the caller; none if they say nothing.
+    fn caller(&self, svma: u64) -> Option<Caller> {
         let sections = &self.sections;
         let bases = BaseAddresses::default()
             .set_eh_frame(sections.eh_frame_svma.as_ref().map_or(0, |range| range.start))
@@ -131,41 +154,57 @@ impl Binary {
             .set_got(sections.got_svma.as_ref().map_or(0, |range| range.start));
         if let Some(bytes) = &sections.debug_frame {
             let frames = DebugFrame::new(bytes, LittleEndian);
-            return is_undefined(
-                &frames,
-                &bases,
-                frames.fde_for_address(&bases, svma, DebugFrame::cie_from_offset),
-                svma,
-            );
+            let entry = frames.fde_for_address(&bases, svma, DebugFrame::cie_from_offset);
+            return caller_of(&frames, &bases, entry.ok()?, svma);
         }
-        let (Some(bytes), Some(header)) = (&sections.eh_frame, &sections.eh_frame_hdr) else { return false };
+        let (bytes, header) = (sections.eh_frame.as_ref()?, sections.eh_frame_hdr.as_ref()?);
         let frames = EhFrame::new(bytes, LittleEndian);
-        let header = EhFrameHdr::new(header, LittleEndian).parse(&bases, 8);
-        let Ok(header) = header else { return false };
-        let Some(table) = header.table() else { return false };
-        is_undefined(
-            &frames,
-            &bases,
-            table.fde_for_address(&frames, &bases, svma, EhFrame::cie_from_offset),
-            svma,
-        )
+        let header = EhFrameHdr::new(header, LittleEndian).parse(&bases, 8).ok()?;
+        let entry = header.table()?.fde_for_address(&frames, &bases, svma, EhFrame::cie_from_offset);
+        caller_of(&frames, &bases, entry.ok()?, svma)
     }
 }
 
 type Slice<'a> = gimli::EndianSlice<'a, LittleEndian>;
 
-fn is_undefined<'a, S: UnwindSection<Slice<'a>>>(
+fn caller_of<'a, S: UnwindSection<Slice<'a>>>(
     frames: &S,
     bases: &BaseAddresses,
-    entry: gimli::Result<FrameDescriptionEntry<Slice<'a>>>,
+    entry: FrameDescriptionEntry<Slice<'a>>,
     svma: u64,
-) -> bool {
-    let Ok(entry) = entry else { return false };
+) -> Option<Caller> {
+    if entry.is_signal_trampoline() {
+        return Some(Caller::Interrupted);
+    }
     let mut context = UnwindContext::new();
-    let row = entry.unwind_info_for_address(frames, bases, &mut context, svma);
-    row.is_ok_and(|row| {
-        matches!(row.register(entry.cie().return_address_register()), Some(RegisterRule::Undefined))
+    let row = entry.unwind_info_for_address(frames, bases, &mut context, svma).ok()?;
+    let is_at_top = matches!(row.cfa(), CfaRule::RegisterAndOffset { register: X86_64::RSP, offset: 0 });
+    Some(match row.register(entry.cie().return_address_register()) {
+        Some(RegisterRule::Undefined) => Caller::None,
+        Some(RegisterRule::Register(X86_64::RDI)) if is_at_top => Caller::InDi,
+        _ => Caller::Elsewhere,
     })
+}
+
+/// Whether a program or a thread starts somewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Start {
+    Here,
+    /// Nobody says.
+    Perhaps,
+    No,
+}
+
+/// Where a function's caller is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Caller {
+    /// There is none.
+    None,
+    /// In a register, with nothing on the stack.
+    InDi,
+    /// It was interrupted by a signal.
+    Interrupted,
+    Elsewhere,
 }
 
 /// Files that were opened, each once.
@@ -227,6 +266,33 @@ mod tests {
         let binary = vdso().expect("the vdso");
         assert!(binary.sections.eh_frame.is_some());
         assert_eq!(binary.svma_at(0, 0x1000), Some(0));
+    }
+
+    /// Where libc's function is back from its system call, as stated in libc's file.
+    fn behind_call(libc: &[u8], function: &str) -> u64 {
+        use object::ObjectSymbol;
+        let file = object::File::parse(libc).unwrap();
+        let symbol = file.dynamic_symbols().find(|symbol| symbol.name() == Ok(function)).unwrap();
+        let text = file.section_by_name(".text").unwrap();
+        let code = text.data_range(symbol.address(), 128).unwrap().unwrap();
+        let call = code.windows(2).position(|bytes| bytes == [0x0f, 0x05]).unwrap();
+        symbol.address() + call as u64 + 2
+    }
+
+    #[test]
+    fn libc_says_where_threads_begin_and_who_called_vfork() {
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let path =
+            maps.lines().find_map(|line| line.split_whitespace().nth(5).filter(|it| it.contains("libc.so")));
+        let path = path.expect("a C runtime");
+        let libc = std::fs::read(path).unwrap();
+        let binary = Binary::open(Path::new(path)).unwrap();
+        let (vfork, clone) = (behind_call(&libc, "vfork"), behind_call(&libc, "clone"));
+        assert!(binary.has_caller_in_register(vfork) && !binary.is_behind_clone(vfork));
+        assert!(binary.is_behind_clone(clone) && !binary.has_caller_in_register(clone));
+        let read = behind_call(&libc, "read");
+        assert!(!binary.is_behind_clone(read) && !binary.has_caller_in_register(read));
+        assert_eq!((binary.start(vfork), binary.start(read)), (Start::No, Start::No));
     }
 
     #[test]

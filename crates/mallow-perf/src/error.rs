@@ -1,5 +1,6 @@
 //! Why nothing could be sampled: a sentence with its cause and the cure.
 
+use mallow_counters::Event;
 use mallow_launch::LaunchError;
 use std::io;
 
@@ -25,15 +26,36 @@ pub enum PerfError {
     },
 }
 
-/// The sentence for a refused event.
-pub(crate) fn refused(cause: &io::Error, pid: Option<u32>) -> PerfError {
+/// The sentence for a refused event; `asked` is one that somebody asked for.
+pub(crate) fn refused(cause: &io::Error, pid: Option<u32>, asked: Option<&Event>) -> PerfError {
     const ESRCH: i32 = 3;
+    const NO_COUNTER: [i32; 4] = [2, 6, 19, 95];
     if let (Some(ESRCH), Some(pid)) = (cause.raw_os_error(), pid) {
         return PerfError::NoProcess(pid);
     }
-    let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid");
-    let paranoid = paranoid.ok().and_then(|text| text.trim().parse::<i32>().ok());
-    PerfError::Refused(sentence(cause.raw_os_error(), paranoid, is_filtered(), pid))
+    if let (Some(event), Some(true)) = (asked, cause.raw_os_error().map(|errno| NO_COUNTER.contains(&errno)))
+    {
+        return PerfError::Refused(format!(
+            "{} cannot be sampled: this system has no such counter, as in most virtual machines; run it on the machine \
+             itself, or sample cpu-clock",
+            event.name()
+        ));
+    }
+    PerfError::Refused(sentence(cause.raw_os_error(), paranoid(), is_filtered(), pid))
+}
+
+/// The sentence for what can only be seen in the kernel, by whom the kernel hides itself from.
+pub(crate) fn hidden(what: &str) -> PerfError {
+    let level = paranoid().map_or_else(|| "unknown".to_owned(), |level| level.to_string());
+    PerfError::Refused(format!(
+        "{what} can only be seen in the kernel, which may not be looked into here: kernel.perf_event_paranoid is {level}; allow \
+         it with sudo sysctl kernel.perf_event_paranoid=1, or run mallow with sudo"
+    ))
+}
+
+fn paranoid() -> Option<i32> {
+    let level = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").ok()?;
+    level.trim().parse().ok()
 }
 
 /// Whether a seccomp filter decides which system calls we may make, as in containers.

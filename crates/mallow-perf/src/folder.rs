@@ -3,11 +3,15 @@
 //! Records must come in the order of time. A process's code is what was mapped when the sample was taken; a `fork` hands it on, an
 //! `exec` throws it away.
 
-use crate::kernel_names::{is_our_kernel, kernel_names};
+use crate::asleep::Asleep;
+use crate::kernel_names::{is_our_kernel, kernel_names, scheduler};
 use crate::spaces::{End, Place, Registers, Space, Unwinding};
 use crate::stack_table::{CodePlace, KERNEL, StackTable};
-use linux_perf_event_reader::constants::{PERF_REG_X86_BP, PERF_REG_X86_IP, PERF_REG_X86_SP};
-use linux_perf_event_reader::{EventRecord, SampleRecord};
+use crate::waits::{Wait, Waits};
+use linux_perf_event_reader::constants::{
+    PERF_REG_X86_BP, PERF_REG_X86_DI, PERF_REG_X86_IP, PERF_REG_X86_SP,
+};
+use linux_perf_event_reader::{ContextSwitchRecord, CpuMode, EventRecord, SampleRecord, TaskWasPreempted};
 use mallow_base::Frame;
 use mallow_cpu::{
     CpuAvailability, CpuProcess, CpuProfile, CpuRecording, CpuSample, CpuThread, CpuTotals, Quality,
@@ -40,6 +44,8 @@ pub struct Origin {
     pub stack_bytes: usize,
     /// Whether what the kernel does is seen.
     pub kernel_seen: bool,
+    /// Whether time off the processors is measured.
+    pub off_cpu: bool,
     /// Whether single samples are left out, for long runs.
     pub summary_only: bool,
     /// Whether the kernel is the one that runs now, so that its list of functions is true.
@@ -66,6 +72,8 @@ pub struct Mapped {
 struct Running {
     index: u32,
     space: Space,
+    /// The kernel executes its program, and has not got to its first instruction.
+    is_beginning: bool,
     /// Its threads that have samples.
     threads: FxHashMap<u32, ThreadIndex>,
     /// Names of threads, whether they have samples or not.
@@ -92,6 +100,11 @@ pub struct Folder {
     stacks: StackTable,
     samples: Vec<CpuSample>,
     sums: FxHashMap<(ThreadIndex, Option<mallow_stacks::StackId>), CpuTotals>,
+    waits: Waits,
+    /// The kernel's own functions that give a processor up: every wait begins there.
+    scheduler: std::ops::Range<u64>,
+    /// The kernel's functions, once somebody asked for one.
+    kernel: Option<CodeNames>,
     quality: Quality,
     first_ns: Option<u64>,
     last_ns: u64,
@@ -109,7 +122,11 @@ impl Folder {
     /// Nothing was recorded yet.
     pub fn new(origin: Origin) -> Folder {
         let quality = Quality { kernel_seen: origin.kernel_seen, ..Quality::default() };
+        let has_scheduler = origin.off_cpu && origin.is_our_kernel;
         Folder {
+            scheduler: if has_scheduler { scheduler() } else { 0..0 },
+            waits: Waits::default(),
+            kernel: None,
             origin,
             running: FxHashMap::default(),
             processes: Vec::new(),
@@ -151,6 +168,60 @@ impl Folder {
         self.quality.samples
     }
 
+    /// A thread is about to give its processor up; the sample says where.
+    pub fn waits(&mut self, sample: &SampleRecord<'_>, time_ns: u64) {
+        if let Some((thread, stack)) = self.stack_of(sample, time_ns, true) {
+            self.waits.stack(sample.tid.unwrap_or(0) as u32, thread, stack, time_ns);
+        }
+    }
+
+    /// A thread waits while recording begins.
+    pub(crate) fn waits_already(&mut self, pid: u32, asleep: &Asleep, time_ns: u64) {
+        let (thread, process) = self.thread(pid, asleep.tid);
+        let origin = &self.origin;
+        let kernel = self
+            .kernel
+            .get_or_insert_with(|| if origin.is_our_kernel { kernel_names() } else { CodeNames::default() });
+        let at = |(name, offset): &(String, u64)| Some(kernel.address(name)? + offset);
+        let kernel: Vec<u64> = asleep.kernel.iter().filter_map(at).collect();
+        let registers = Registers { ip: asleep.ip, sp: asleep.sp, bp: 0, di: None };
+        let mut frames = std::mem::take(&mut self.frames);
+        frames.clear();
+        self.quality.samples += 1;
+        self.unwound(pid, registers, &asleep.stack, &mut frames);
+        let stack = self.folded(process, &frames, &kernel);
+        self.frames = frames;
+        self.waits.stack(asleep.tid, thread, stack, time_ns);
+        self.waits.off(asleep.tid, thread, true, time_ns);
+    }
+
+    /// A thread has given its processor up, or has one again.
+    pub fn switched(&mut self, record: &ContextSwitchRecord, pid: u32, tid: u32, time_ns: u64) {
+        match record {
+            ContextSwitchRecord::Out { preempted, .. } => {
+                let thread = self.thread(pid, tid).0;
+                self.waits.off(tid, thread, *preempted == TaskWasPreempted::No, time_ns);
+            }
+            ContextSwitchRecord::In { .. } => {
+                if let Some(wait) = self.waits.on(tid) {
+                    self.waited(wait, time_ns);
+                }
+            }
+        }
+    }
+
+    fn waited(&mut self, wait: Wait, until_ns: u64) {
+        self.last_ns = self.last_ns.max(until_ns);
+        self.add(wait.began_ns, wait.thread, wait.stack, wait.totals(until_ns));
+    }
+
+    /// What is waited for when the recording ends was waited for until then.
+    pub fn end(&mut self, time_ns: u64) {
+        for wait in self.waits.rest() {
+            self.waited(wait, time_ns);
+        }
+    }
+
     /// The next record.
     pub fn record(&mut self, record: &EventRecord<'_>, time_ns: Option<u64>) {
         match record {
@@ -175,8 +246,11 @@ impl Folder {
             EventRecord::Fork(fork) => {
                 self.fork(fork.pid as u32, fork.tid as u32, fork.ppid as u32, fork.ptid as u32)
             }
-            EventRecord::Exit(exit) if exit.pid == exit.tid => {
-                self.running.remove(&(exit.pid as u32));
+            EventRecord::Exit(exit) => {
+                self.waits.ended(exit.tid as u32);
+                if exit.pid == exit.tid {
+                    self.running.remove(&(exit.pid as u32));
+                }
             }
             _ => {}
         }
@@ -190,7 +264,8 @@ impl Folder {
 
     fn comm(&mut self, pid: u32, tid: u32, name: &str, is_exec: bool) {
         if is_exec {
-            let image = self.image(pid, name);
+            let mut image = self.image(pid, name);
+            image.is_beginning = true;
             self.running.insert(pid, image);
         }
         if let Some(running) = self.running.get_mut(&pid) {
@@ -263,38 +338,68 @@ impl Folder {
     }
 
     fn sample(&mut self, sample: &SampleRecord<'_>, time_ns: u64) {
+        let Some((thread, stack)) = self.stack_of(sample, time_ns, false) else { return };
+        let period = sample.period.unwrap_or(0);
+        let totals = CpuTotals {
+            samples: 1,
+            time_ns: if self.origin.is_time { period } else { 0 },
+            events: if self.origin.is_time { 0 } else { period },
+            ..CpuTotals::default()
+        };
+        self.add(time_ns, thread, stack, totals);
+    }
+
+    fn add(
+        &mut self,
+        time_ns: u64,
+        thread: ThreadIndex,
+        stack: Option<mallow_stacks::StackId>,
+        totals: CpuTotals,
+    ) {
+        let first = self.first_ns.unwrap_or(time_ns);
+        if self.origin.summary_only {
+            mallow_stacks::Weights::add(self.sums.entry((thread, stack)).or_default(), &totals);
+        } else {
+            self.samples.push(CpuSample { time_ns: time_ns.saturating_sub(first), thread, stack, totals });
+        }
+    }
+
+    /// The thread and the stack of a sample; none if no process was there.
+    fn stack_of(
+        &mut self,
+        sample: &SampleRecord<'_>,
+        time_ns: u64,
+        is_wait: bool,
+    ) -> Option<(ThreadIndex, Option<mallow_stacks::StackId>)> {
         let (pid, tid) = (sample.pid.unwrap_or(0) as u32, sample.tid.unwrap_or(0) as u32);
         if pid == 0 {
-            return;
+            return None;
         }
-        let first = *self.first_ns.get_or_insert(time_ns);
+        self.first_ns.get_or_insert(time_ns);
         self.last_ns = self.last_ns.max(time_ns);
         let (thread, process) = self.thread(pid, tid);
         self.quality.samples += 1;
         let (kernel, chain) = chain_of(sample);
+        // How a processor is given up is the same for all waits.
+        let inside = kernel.iter().take_while(|address| is_wait && self.scheduler.contains(&(**address - 1)));
+        let kernel = &kernel[inside.count()..];
         let mut frames = std::mem::take(&mut self.frames);
         frames.clear();
         self.user_frames(pid, sample, &chain, &mut frames);
+        let stack = self.folded(process, &frames, kernel);
+        self.frames = frames;
+        Some((thread, stack))
+    }
+
+    /// A stack of the program's frames and the kernel's, both innermost first.
+    fn folded(&mut self, process: u32, frames: &[Place], kernel: &[u64]) -> Option<mallow_stacks::StackId> {
         let of_user = |place: &Place| match *place {
             Place::Anonymous(avma) => CodePlace::Anonymous(process, avma),
             in_file => CodePlace::InFile(in_file),
         };
         let user = frames.iter().rev().map(of_user);
         let kernel = kernel.iter().rev().map(|address| CodePlace::Kernel(*address));
-        let stack = self.stacks.stack(user.chain(kernel));
-        self.frames = frames;
-        let period = sample.period.unwrap_or(0);
-        let totals = CpuTotals {
-            samples: 1,
-            time_ns: if self.origin.is_time { period } else { 0 },
-            events: if self.origin.is_time { 0 } else { period },
-            off_cpu_ns: 0,
-        };
-        if self.origin.summary_only {
-            mallow_stacks::Weights::add(self.sums.entry((thread, stack)).or_default(), &totals);
-        } else {
-            self.samples.push(CpuSample { time_ns: time_ns.saturating_sub(first), thread, stack, totals });
-        }
+        self.stacks.stack(user.chain(kernel))
     }
 
     /// The program's frames, innermost first.
@@ -305,22 +410,42 @@ impl Folder {
                 ip: get(PERF_REG_X86_IP)?,
                 sp: get(PERF_REG_X86_SP)?,
                 bp: get(PERF_REG_X86_BP)?,
+                di: get(PERF_REG_X86_DI),
             })
         });
-        let Some(running) = self.running.get(&pid) else { return };
-        let end = match (registers, &sample.user_stack) {
+        let Some(running) = self.running.get_mut(&pid) else { return };
+        // An `exec` throws the old program's memory away before it says so.
+        let has_stack = sample.user_stack.as_ref().is_none_or(|(_, used)| *used > 0);
+        let is_inside =
+            has_stack && registers.as_ref().is_some_and(|registers| running.space.has(registers.ip));
+        // Until the kernel has the new program begin, the registers are those of the old one, whose memory is gone.
+        let is_between = sample.cpu_mode == CpuMode::Kernel && !is_inside;
+        running.is_beginning &= is_between;
+        if running.is_beginning || (is_between && !has_stack) {
+            self.quality.kernel_only += 1;
+            return;
+        }
+        match (registers, &sample.user_stack) {
             (Some(registers), Some((stack, used))) => {
                 let used = usize::try_from(*used).unwrap_or(usize::MAX).min(stack.len());
                 let bytes = stack.as_slice();
-                let stack = bytes.get(..used).unwrap_or_default();
-                running.space.unwind(registers, stack, self.origin.stack_bytes, &mut self.shared, frames)
+                self.unwound(pid, registers, bytes.get(..used).unwrap_or_default(), frames);
             }
-            _ if chain.is_empty() => {
-                self.quality.kernel_only += 1;
-                return;
+            _ if chain.is_empty() => self.quality.kernel_only += 1,
+            _ => {
+                let end = running.space.chain(chain, &mut self.shared, frames);
+                self.count(end);
             }
-            _ => running.space.chain(chain, &mut self.shared, frames),
-        };
+        }
+    }
+
+    fn unwound(&mut self, pid: u32, registers: Registers, stack: &[u8], frames: &mut Vec<Place>) {
+        let Some(running) = self.running.get(&pid) else { return };
+        let end = running.space.unwind(registers, stack, self.origin.stack_bytes, &mut self.shared, frames);
+        self.count(end);
+    }
+
+    fn count(&mut self, end: End) {
         match end {
             End::Whole => self.quality.whole += 1,
             End::TooDeep => self.quality.too_deep += 1,
@@ -329,7 +454,7 @@ impl Folder {
     }
 
     /// The profile. Samples are in the order of time.
-    pub fn finish(self, command: Vec<String>, started_unix_ns: u64, duration_ns: Option<u64>) -> Sampled {
+    pub fn finish(mut self, command: Vec<String>, started_unix_ns: u64, duration_ns: Option<u64>) -> Sampled {
         let first = self.first_ns.unwrap_or(0);
         let names = Names {
             processes: &self.processes,
@@ -338,14 +463,18 @@ impl Folder {
             is_our_machine: self.origin.is_our_machine,
         };
         let mut kept = FxHashMap::default();
-        let mut kernel = None;
+        let mut kernel = self.kernel;
         let stacks = self.stacks.finish(&self.shared.files, |place| names.of(place, &mut kept, &mut kernel));
         let known = CpuAvailability {
             samples: true,
             time: self.origin.is_time,
             events: !self.origin.is_time,
-            off_cpu: false,
+            off_cpu: self.origin.off_cpu,
+            blocked: self.origin.off_cpu,
+            switches: self.origin.off_cpu,
         };
+        // A wait comes when it is over, and stands where it began.
+        self.samples.sort_by_key(|sample| sample.time_ns);
         let sums: Vec<Sum> =
             self.sums.into_iter().map(|((thread, stack), totals)| Sum { thread, stack, totals }).collect();
         let mut profile = CpuProfile {

@@ -9,6 +9,19 @@ pub(crate) fn kernel_names() -> CodeNames {
     CodeNames::sorted(list.lines().filter_map(kernel_line).collect())
 }
 
+/// Where the kernel's scheduler lies, as far as we may see it: by the marks with which it finds out itself what a thread waits in.
+pub(crate) fn scheduler() -> std::ops::Range<u64> {
+    let list = fs::read_to_string("/proc/kallsyms").unwrap_or_default();
+    let mark = |name: &str| {
+        let before = &list[..list.find(&format!(" {name}\n"))?];
+        u64::from_str_radix(before.lines().next_back()?.split(' ').next()?, 16).ok()
+    };
+    match (mark("__sched_text_start"), mark("__sched_text_end")) {
+        (Some(start), Some(end)) if start > 0 => start..end,
+        _ => 0..0,
+    }
+}
+
 /// Whether the kernel that runs now has this symbol at this address.
 pub(crate) fn is_our_kernel(symbol: &str, address: u64) -> bool {
     let list = fs::read_to_string("/proc/kallsyms").unwrap_or_default();

@@ -10,10 +10,12 @@
 //!
 //! In the order of reading:
 //! - [`Folder`]: records in, a profile out; a reader of `perf.data` uses it too. Below it `spaces` (what is mapped where), `elf`
-//!   (the tables of a file), `stack_table` (stacks without doubles), `kernel_names`;
-//! - [`sample`]: the events (`attr`), their rings (`ring`), their order (`rounds`), and the loop around them (`sampler`);
+//!   (the tables of a file), `stack_table` (stacks without doubles), `waits` (time off the processors), `kernel_names`;
+//! - [`sample`]: the events (`attr`), their rings (`ring`), their order (`rounds`), threads that wait when it begins (`asleep`), and the loop
+//!   around them (`sampler`);
 //! - [`PerfError`]: why the kernel refused, and the cure.
 
+mod asleep;
 mod attr;
 mod elf;
 mod error;
@@ -24,8 +26,9 @@ mod rounds;
 mod sampler;
 mod spaces;
 mod stack_table;
+mod waits;
 
-pub use attr::Source;
+pub use attr::Rate;
 pub use error::PerfError;
 pub use folder::{Folder, Mapped, Origin, Sampled, machine};
 pub use sampler::{Outcome, SamplingOptions, Target, sample};

@@ -1,11 +1,13 @@
 //! The loop around the rings: start, read, end.
 
-use crate::attr::{self, Event, Granted, Wanted};
+use crate::asleep::asleep;
+use crate::attr::{self, Event, Granted, Purpose, Rate, Wanted};
 use crate::error::refused;
 use crate::ring::Ring;
 use crate::rounds::{Rounds, Waiting, in_order};
-use crate::{Folder, Mapped, Origin, PerfError, Sampled, Source};
-use linux_perf_event_reader::{RawEventRecord, RecordParseInfo, RecordType};
+use crate::{Folder, Mapped, Origin, PerfError, Sampled};
+use linux_perf_event_reader::{EventRecord, RawEventRecord, RecordParseInfo, RecordType};
+use mallow_counters::Event as Counted;
 use mallow_launch::{Interrupts, RunningCommand, SpawnOptions, start_unrecorded};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -21,14 +23,21 @@ const PAUSE: Duration = Duration::from_millis(40);
 const RING_SECONDS: f64 = 0.16;
 /// Bytes of a ring: the least that makes sense, and the most that is asked for.
 const RING_BYTES: std::ops::RangeInclusive<u64> = 128 << 10..=64 << 20;
+/// Samples in a second where nobody knows how many there will be: waits, and each N-th of events that come in bursts.
+const WAITS_HZ: u64 = 2000;
+const BURST_HZ: u64 = 8000;
 /// A record beside the stack that it holds.
 const RECORD_BYTES: u64 = 256;
 
 /// How to sample.
 #[derive(Debug)]
 pub struct SamplingOptions {
-    /// Samples in a second of each processor.
-    pub frequency_hz: u64,
+    /// What makes samples; none for the processor's cycles, or the kernel's timer where nobody counts these.
+    pub event: Option<Counted>,
+    /// How often.
+    pub rate: Rate,
+    /// Whether time off the processors is measured, with its stacks.
+    pub off_cpu: bool,
     /// How much of a stack is copied, a multiple of 8 and less than 64 KiB.
     pub stack_bytes: u32,
     /// Single samples are left out; only sums by stack are kept.
@@ -58,8 +67,6 @@ pub struct Outcome {
     pub sampled: Sampled,
     /// Its process id.
     pub pid: u32,
-    /// What made samples.
-    pub source: Source,
     /// How the command ended; none for a process that is not ours, or when nobody waited for it.
     pub exit: Option<ExitStatus>,
     /// Somebody stopped us.
@@ -81,21 +88,22 @@ pub fn sample(target: Target<'_>, options: &SamplingOptions) -> Result<Outcome, 
         Target::Process(pid) => Some(pid),
     };
     let wanted = wanted(options, pid.is_none());
-    let granted = attr::grant(wanted, pid.map_or(0, |pid| pid as i32), pid)?;
-    let mut sampler = Sampler::open(wanted, granted, options, pid)?;
+    let granted = attr::grant(&wanted, pid.map_or(0, |pid| pid as i32), pid)?;
+    let mut sampler = Sampler::open(&wanted, granted, options, pid)?;
     match target {
         Target::Command { words, spawn } => {
+            // Nothing that it does comes before the beginning.
+            sampler.started();
             // The events are those of this thread, and whatever it starts inherits them; they wake up with the program.
             let child = start_unrecorded(words, spawn)?;
             let pid = child.id();
             let running = RunningCommand::new(child, interrupts, None);
-            sampler.started();
             let command = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
             sampler.run_command(running, pid, command, options)
         }
         Target::Process(pid) => {
             sampler.started();
-            sampler.add_running(pid)?;
+            sampler.add_running(pid, options)?;
             sampler.run_attached(pid, interrupts, options)
         }
     }
@@ -104,8 +112,10 @@ pub fn sample(target: Target<'_>, options: &SamplingOptions) -> Result<Outcome, 
 fn wanted(options: &SamplingOptions, on_exec: bool) -> Wanted {
     let bytes = ring_bytes(options);
     Wanted {
-        frequency_hz: options.frequency_hz,
+        event: options.event.clone(),
+        rate: options.rate,
         stack_bytes: options.stack_bytes,
+        off_cpu: options.off_cpu,
         on_exec,
         wake_bytes: (bytes / 4) as u32,
     }
@@ -113,28 +123,52 @@ fn wanted(options: &SamplingOptions, on_exec: bool) -> Wanted {
 
 fn ring_bytes(options: &SamplingOptions) -> u64 {
     let record = u64::from(options.stack_bytes) + RECORD_BYTES;
-    let bytes = (record * options.frequency_hz) as f64 * RING_SECONDS;
+    let hz = match options.rate {
+        Rate::Hz(hz) => hz,
+        Rate::Every(_) => BURST_HZ,
+    };
+    let hz = if options.off_cpu { hz.max(WAITS_HZ) } else { hz };
+    let bytes = (record * hz) as f64 * RING_SECONDS;
     (bytes as u64).clamp(*RING_BYTES.start(), *RING_BYTES.end()).next_power_of_two()
+}
+
+fn origin(granted: &Granted, options: &SamplingOptions) -> Origin {
+    Origin {
+        event: granted.event.name().to_owned(),
+        is_time: granted.event.is_time(),
+        frequency_hz: match options.rate {
+            Rate::Hz(hz) => Some(hz),
+            Rate::Every(_) => None,
+        },
+        stack_bytes: options.stack_bytes as usize,
+        kernel_seen: granted.kernel_seen && !granted.event.is_user_only(),
+        off_cpu: options.off_cpu,
+        summary_only: options.summary_only,
+        is_our_kernel: true,
+        is_our_machine: true,
+    }
 }
 
 struct Sampler {
     rings: Vec<Ring>,
-    /// Events of other threads, whose records go into the ring of their processor.
+    /// Events whose records go into the ring of their processor: of other threads, and of waits.
     more: Vec<Event>,
+    /// The numbers of those of waits, in their order.
+    of_waits: Vec<u64>,
     folder: Folder,
     parse: RecordParseInfo,
     rounds: Rounds,
     waiting: Vec<Vec<Waiting>>,
     order: Vec<Waiting>,
     notes: Vec<String>,
-    granted: Granted,
     began: Instant,
+    began_ns: u64,
     began_unix_ns: u64,
 }
 
 impl Sampler {
     fn open(
-        wanted: Wanted,
+        wanted: &Wanted,
         granted: Granted,
         options: &SamplingOptions,
         pid: Option<u32>,
@@ -144,17 +178,24 @@ impl Sampler {
             None => vec![0],
             Some(pid) => threads_of(pid)?.iter().map(|(tid, _)| *tid as i32).collect(),
         };
-        let (mut rings, mut more) = (Vec::new(), Vec::new());
+        let (mut rings, mut more, mut of_waits) = (Vec::new(), Vec::new(), Vec::new());
+        let purposes =
+            if options.off_cpu { &[Purpose::Samples, Purpose::Waits][..] } else { &[Purpose::Samples] };
         let mut bytes = ring_bytes(options);
         for processor in processors() {
             let mut of_processor: Option<usize> = None;
-            for thread in &threads {
-                let event = match attr::open(wanted, granted, *thread, processor) {
+            for (thread, purpose) in
+                threads.iter().flat_map(|thread| purposes.iter().map(move |it| (thread, *it)))
+            {
+                let event = match attr::open(wanted, &granted, purpose, *thread, processor) {
                     Ok(event) => event,
                     // A thread may have ended, and a processor be off.
                     Err(error) if matches!(error.raw_os_error(), Some(3 | 19)) => continue,
-                    Err(error) => return Err(refused(&error, pid)),
+                    Err(error) => return Err(refused(&error, pid, None)),
                 };
+                if purpose == Purpose::Waits {
+                    of_waits.push(event.id().map_err(system("tell events apart"))?);
+                }
                 match of_processor {
                     None => {
                         of_processor = Some(rings.len());
@@ -168,8 +209,10 @@ impl Sampler {
             }
         }
         if rings.is_empty() {
-            return Err(pid
-                .map_or_else(|| refused(&std::io::Error::from_raw_os_error(19), pid), PerfError::NoProcess));
+            return Err(pid.map_or_else(
+                || refused(&std::io::Error::from_raw_os_error(19), pid, None),
+                PerfError::NoProcess,
+            ));
         }
         if bytes < ring_bytes(options) {
             notes.push(format!(
@@ -178,28 +221,20 @@ impl Sampler {
                 bytes >> 10
             ));
         }
-        let origin = Origin {
-            event: granted.source.event().to_owned(),
-            is_time: granted.source == Source::CpuClock,
-            frequency_hz: Some(options.frequency_hz),
-            stack_bytes: options.stack_bytes as usize,
-            kernel_seen: granted.kernel_seen,
-            summary_only: options.summary_only,
-            is_our_kernel: true,
-            is_our_machine: true,
-        };
         let waiting = rings.iter().map(|_| Vec::new()).collect();
+        of_waits.sort_unstable();
         Ok(Sampler {
             rings,
             more,
-            folder: Folder::new(origin),
-            parse: attr::parse_info(granted),
+            of_waits,
+            folder: Folder::new(origin(&granted, options)),
+            parse: attr::parse_info(&granted),
             rounds: Rounds::default(),
             waiting,
             order: Vec::new(),
             notes,
-            granted,
             began: Instant::now(),
+            began_ns: 0,
             began_unix_ns: 0,
         })
     }
@@ -208,17 +243,24 @@ impl Sampler {
         self.began = Instant::now();
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         self.began_unix_ns = u64::try_from(since.as_nanos()).unwrap_or(0);
-        self.folder.begin(now_ns());
+        self.began_ns = now_ns();
+        self.folder.begin(self.began_ns);
     }
 
-    fn add_running(&mut self, pid: u32) -> Result<(), PerfError> {
+    fn add_running(&mut self, pid: u32, options: &SamplingOptions) -> Result<(), PerfError> {
         for event in self.rings.iter().map(|ring| &ring.event).chain(&self.more) {
             event.enable(true).map_err(system("begin to sample"))?;
         }
         // Behind that: what is mapped from now on comes as a record, and to be told twice does no harm.
         let name =
             std::fs::read_to_string(format!("/proc/{pid}/comm")).map_err(|_| PerfError::NoProcess(pid))?;
-        self.folder.add_process(pid, name.trim_end(), &threads_of(pid)?, &maps_of(pid));
+        let threads = threads_of(pid)?;
+        self.folder.add_process(pid, name.trim_end(), &threads, &maps_of(pid));
+        if options.off_cpu {
+            let asleep = asleep(pid, &threads, options.stack_bytes as usize);
+            let now_ns = now_ns();
+            asleep.iter().for_each(|thread| self.folder.waits_already(pid, thread, now_ns));
+        }
         Ok(())
     }
 
@@ -315,8 +357,20 @@ impl Sampler {
                 continue;
             };
             let raw = RawEventRecord::new(RecordType(record.kind), record.misc, record.body, self.parse);
-            if let Ok(parsed) = raw.parse() {
-                self.folder.record(&parsed, Some(waiting.time_ns));
+            match raw.parse() {
+                Ok(EventRecord::Sample(sample))
+                    if sample.id.is_some_and(|id| self.of_waits.binary_search(&id).is_ok()) =>
+                {
+                    self.folder.waits(&sample, waiting.time_ns);
+                }
+                Ok(EventRecord::ContextSwitch(switch)) => {
+                    let known = raw.common_data().ok().and_then(|data| Some((data.pid?, data.tid?)));
+                    if let Some((pid, tid)) = known.filter(|(pid, _)| *pid > 0) {
+                        self.folder.switched(&switch, pid as u32, tid as u32, waiting.time_ns);
+                    }
+                }
+                Ok(parsed) => self.folder.record(&parsed, Some(waiting.time_ns)),
+                Err(_) => {}
             }
         }
         for waiting in self.order.drain(..) {
@@ -333,20 +387,13 @@ impl Sampler {
             let _ = event.enable(false);
         }
         self.round(true);
+        let duration = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        self.folder.end(self.began_ns.saturating_add(duration));
         let lost = self.rings.iter().map(|ring| &ring.event).chain(&self.more).map(Event::lost).sum();
         self.folder.lost(lost);
         let collector_cpu = Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default();
-        let duration = u64::try_from(duration.as_nanos()).ok();
-        let sampled = self.folder.finish(command, self.began_unix_ns, duration);
-        Outcome {
-            sampled,
-            pid,
-            source: self.granted.source,
-            exit: None,
-            interrupted,
-            notes: self.notes,
-            collector_cpu,
-        }
+        let sampled = self.folder.finish(command, self.began_unix_ns, Some(duration));
+        Outcome { sampled, pid, exit: None, interrupted, notes: self.notes, collector_cpu }
     }
 }
 
@@ -443,8 +490,10 @@ mod tests {
 
     #[test]
     fn a_ring_holds_a_sixth_of_a_second() {
-        let options = |frequency_hz, stack_bytes| SamplingOptions {
-            frequency_hz,
+        let options = |hz, stack_bytes| SamplingOptions {
+            event: None,
+            rate: Rate::Hz(hz),
+            off_cpu: false,
             stack_bytes,
             summary_only: false,
             duration: None,
@@ -452,5 +501,6 @@ mod tests {
         assert_eq!(ring_bytes(&options(997, 32 << 10)), 8 << 20);
         assert_eq!(ring_bytes(&options(1, 8)), 128 << 10);
         assert_eq!(ring_bytes(&options(100_000, 65_528)), 64 << 20);
+        assert_eq!(ring_bytes(&SamplingOptions { off_cpu: true, ..options(1, 32 << 10) }), 16 << 20);
     }
 }

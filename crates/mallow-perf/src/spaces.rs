@@ -1,6 +1,6 @@
 //! What is mapped where in a process, and unwinding there.
 
-use crate::elf::{Binaries, Binary, Bytes};
+use crate::elf::{Binaries, Binary, Bytes, Start};
 use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64, UnwinderX86_64};
 use framehop::{FrameAddress, Unwinder};
 use rustc_hash::FxHashMap;
@@ -32,6 +32,8 @@ pub(crate) struct Registers {
     pub(crate) ip: u64,
     pub(crate) sp: u64,
     pub(crate) bp: u64,
+    /// Not every recording has it.
+    pub(crate) di: Option<u64>,
 }
 
 /// A piece of code in memory.
@@ -69,7 +71,9 @@ pub(crate) struct Unwinding {
     pub(crate) files: Vec<MappedFile>,
     binaries: Binaries,
     /// Whether a program or a thread starts at an address at which stacks ended.
-    starts: FxHashMap<(FileIndex, u64), bool>,
+    starts: FxHashMap<(FileIndex, u64), Start>,
+    /// Where the frames of the stack at hand are.
+    lookups: Vec<u64>,
     cache: Option<Box<CacheX86_64>>,
     changes: u32,
 }
@@ -133,16 +137,20 @@ impl Space {
     /// The places of addresses that somebody else unwound, innermost first, each one behind what it means.
     pub(crate) fn chain(&self, addresses: &[u64], shared: &mut Unwinding, frames: &mut Vec<Place>) -> End {
         frames.extend(addresses.iter().take(FRAMES_MAX).map(|address| self.place(address - 1)));
-        let is_whole = addresses.last().is_some_and(|address| self.is_start(address - 1, shared));
+        let is_whole = addresses.last().is_some_and(|address| self.start(address - 1, shared) != Start::No);
         if is_whole { End::Whole } else { End::Truncated }
     }
 
-    fn is_start(&self, lookup: u64, shared: &mut Unwinding) -> bool {
-        self.find(lookup).is_some_and(|mapping| {
-            let svma = lookup.wrapping_add(mapping.to_svma);
-            let known = shared.starts.entry((mapping.file, svma));
-            *known.or_insert_with(|| mapping.binary.as_ref().is_some_and(|binary| binary.is_start(svma)))
-        })
+    fn start(&self, lookup: u64, shared: &mut Unwinding) -> Start {
+        let Some(mapping) = self.find(lookup) else { return Start::No };
+        let svma = lookup.wrapping_add(mapping.to_svma);
+        let known = shared.starts.entry((mapping.file, svma));
+        *known.or_insert_with(|| mapping.binary.as_ref().map_or(Start::No, |binary| binary.start(svma)))
+    }
+
+    /// Whether code is mapped there.
+    pub(crate) fn has(&self, address: u64) -> bool {
+        self.find(address).is_some()
     }
 
     /// Unwinds a stack, innermost frame first. `stack` is a copy of what lies above the stack pointer, `asked` how much of it was to be
@@ -155,23 +163,101 @@ impl Space {
         shared: &mut Unwinding,
         frames: &mut Vec<Place>,
     ) -> End {
+        let first = frames.len();
+        let end = self.walk(registers, stack, asked, shared, frames);
+        if end != End::Truncated {
+            return end;
+        }
+        let lookups = std::mem::take(&mut shared.lookups);
+        let start = lookups.iter().position(|lookup| self.start(*lookup, shared) == Start::Here);
+        let handler = lookups.iter().position(|lookup| {
+            let mapping = self.find(*lookup).and_then(|it| Some((it.binary.as_ref()?, it.to_svma)));
+            mapping.is_some_and(|(binary, to_svma)| binary.is_behind_handler(lookup.wrapping_add(to_svma)))
+        });
+        shared.lookups = lookups;
+        if let Some(at) = handler.filter(|at| start.is_none_or(|start| *at < start)) {
+            frames.truncate(first + at + 1);
+            let Some((before, above)) = self.interrupted(registers, stack, at, shared) else { return end };
+            let stack = stack.get(above..).unwrap_or_default();
+            return self.unwind(before, stack, asked.saturating_sub(above), shared, frames);
+        }
+        // Where a program starts without tables, the unwinder goes on into what lies on the stack there.
+        if let Some(start) = start {
+            frames.truncate(first + start + 1);
+            return End::Whole;
+        }
+        let Some(mapping) = self.find(registers.ip) else { return end };
+        let Some(binary) = &mapping.binary else { return end };
+        let svma = registers.ip.wrapping_add(mapping.to_svma);
+        if binary.is_behind_clone(svma) {
+            frames.truncate(first + 1);
+            return End::Whole;
+        }
+        match registers.di {
+            Some(caller) if binary.has_caller_in_register(svma) => {
+                frames.truncate(first + 1);
+                let of_caller = Registers { ip: caller.wrapping_sub(1), di: None, ..registers };
+                self.unwind(of_caller, stack, asked, shared, frames)
+            }
+            _ => end,
+        }
+    }
+
+    /// The registers of what a signal interrupted, which lie on the stack where frame `at` returns from its handler, and how far up in the copy
+    /// of the stack that is. None where it was another stack.
+    fn interrupted(
+        &self,
+        registers: Registers,
+        stack: &[u8],
+        at: usize,
+        shared: &mut Unwinding,
+    ) -> Option<(Registers, usize)> {
+        // In the kernel's `struct ucontext`, which is what the stack pointer points at.
+        const DI: u64 = 104;
+        const BP: u64 = 120;
+        const SP: u64 = 160;
+        const IP: u64 = 168;
+        let mut read = |address: u64| word(stack, registers.sp, address).ok_or(());
+        let cache = shared.cache.get_or_insert_default();
+        let mut frame = UnwindRegsX86_64::new(registers.ip, registers.sp, registers.bp);
+        let mut address = FrameAddress::from_instruction_pointer(registers.ip);
+        for _ in 0..at {
+            let caller = self.unwinder.unwind_frame(address, &mut frame, cache, &mut read).ok()??;
+            address = FrameAddress::from_return_address(caller)?;
+        }
+        let saved = |offset| read(frame.sp().checked_add(offset).ok_or(())?);
+        let sp = saved(SP).ok()?;
+        let before = Registers { ip: saved(IP).ok()?, sp, bp: saved(BP).ok()?, di: saved(DI).ok() };
+        let above = usize::try_from(sp.checked_sub(registers.sp)?).ok()?;
+        // What it interrupted lies further out, so this comes to an end.
+        (above > 0 && above <= stack.len()).then_some((before, above))
+    }
+
+    fn walk(
+        &self,
+        registers: Registers,
+        stack: &[u8],
+        asked: usize,
+        shared: &mut Unwinding,
+        frames: &mut Vec<Place>,
+    ) -> End {
         let mut is_beyond = false;
         let mut read = |address: u64| {
-            let offset =
-                address.checked_sub(registers.sp).and_then(|offset| usize::try_from(offset).ok()).ok_or(())?;
-            let bytes = offset.checked_add(8).and_then(|end| stack.get(offset..end));
-            is_beyond |= bytes.is_none();
-            Ok(u64::from_le_bytes(bytes.ok_or(())?.try_into().map_err(|_| ())?))
+            let word = word(stack, registers.sp, address);
+            is_beyond |= word.is_none() && address >= registers.sp;
+            word.ok_or(())
         };
         let cache = shared.cache.get_or_insert_default();
         let start = UnwindRegsX86_64::new(registers.ip, registers.sp, registers.bp);
         let mut iterator = self.unwinder.iter_frames(registers.ip, start, cache, &mut read);
         let mut outermost = registers.ip;
+        shared.lookups.clear();
         let is_ended = loop {
             match iterator.next() {
                 Ok(Some(frame)) => {
                     outermost = lookup_of(frame);
                     frames.push(self.place(outermost));
+                    shared.lookups.push(outermost);
                     if frames.len() >= FRAMES_MAX {
                         break false;
                     }
@@ -181,13 +267,20 @@ impl Space {
             }
         };
         // That the unwinder is content proves nothing: without tables it follows what it takes for frame pointers.
-        let at_start = self.is_start(outermost, shared);
+        let at_start = self.start(outermost, shared) != Start::No;
         match (at_start, is_beyond && stack.len() + 64 >= asked) {
             (true, _) if is_ended || !is_beyond => End::Whole,
             (_, true) => End::TooDeep,
             _ => End::Truncated,
         }
     }
+}
+
+/// A word of a copy of the stack that begins at `start`.
+fn word(stack: &[u8], start: u64, address: u64) -> Option<u64> {
+    let offset = usize::try_from(address.checked_sub(start)?).ok()?;
+    let bytes = stack.get(offset..offset.checked_add(8)?)?;
+    Some(u64::from_le_bytes(bytes.try_into().ok()?))
 }
 
 fn lookup_of(frame: FrameAddress) -> u64 {

@@ -5,7 +5,7 @@ use mallow_cpu::{
     CpuAvailability, CpuProcess, CpuProfile, CpuRecording, CpuSample, CpuThread, CpuTotals, Quality,
     ThreadIndex,
 };
-use mallow_stacks::{Address, LocationId, ProcessIndex, StacksBuilder};
+use mallow_stacks::{Address, Location, LocationId, ProcessIndex, StackId, StackNode, StacksBuilder};
 
 /// Nanoseconds that a sample stands for.
 const PERIOD_NS: u64 = 1_003_009;
@@ -21,6 +21,58 @@ fn location(builder: &mut StacksBuilder, frames: &[(&str, &str, u32)]) -> Locati
         ..Frame::default()
     };
     builder.location(Address::Unknown, frames.iter().enumerate().map(frame).collect())
+}
+
+/// The same with waits: a thread waits for a lock twice, the first one reads from a disk, and one had no processor for a while.
+pub fn waits() -> CpuProfile {
+    let mut profile = rows();
+    let frame = |function: &str, module: &str| Frame {
+        function: function.into(),
+        module: Some(module.into()),
+        ..Frame::default()
+    };
+    let mut stack = |frames: &[(&str, &str)]| {
+        let mut parent = None;
+        for (function, module) in frames {
+            let location = LocationId(profile.stacks.locations.len() as u32);
+            profile
+                .stacks
+                .locations
+                .push(Location { address: Address::Unknown, frames: vec![frame(function, module)] });
+            profile.stacks.nodes.push(StackNode { parent, location });
+            parent = Some(StackId(profile.stacks.nodes.len() as u32 - 1));
+        }
+        parent
+    };
+    const ROWS: &str = "/usr/bin/rows";
+    let lock = stack(&[
+        ("start_thread", "/usr/lib/libc.so.6"),
+        ("rows::parse::take", ROWS),
+        ("futex_wait_queue", "[kernel]"),
+    ]);
+    let disk = stack(&[("_start", ROWS), ("rows::main", ROWS), ("folio_wait_bit_common", "[kernel]")]);
+    let ready = stack(&[("_start", ROWS), ("rows::main", ROWS), ("rows::parse::parse_rows", ROWS)]);
+    let waits = [
+        (1, 120, 100, true, lock),
+        (1, 120, 300, true, lock),
+        (0, 50, 150, true, disk),
+        (0, 20, 220, false, ready),
+    ];
+    for (thread, millis, at_millis, is_blocked, stack) in waits {
+        let off_cpu_ns = millis * 1_000_000;
+        let blocked_ns = if is_blocked { off_cpu_ns } else { 0 };
+        profile.samples.push(CpuSample {
+            time_ns: at_millis * 1_000_000,
+            thread: ThreadIndex(thread),
+            stack,
+            totals: CpuTotals { off_cpu_ns, blocked_ns, switches: 1, ..CpuTotals::default() },
+        });
+    }
+    profile.samples.sort_by_key(|sample| sample.time_ns);
+    profile.known = CpuAvailability { off_cpu: true, blocked: true, switches: true, ..profile.known };
+    profile.quality = profile.quality.map(|quality| Quality { samples: 404, whole: 396, ..quality });
+    profile.sites = profile.sums(profile.samples.iter());
+    profile
 }
 
 /// 400 samples over half a second.

@@ -9,7 +9,7 @@ use crate::report::whole_frame;
 use crate::wording::{Columns, without_names};
 use crate::{Style, cut_end, cut_start, frame_text, grouped, metric, plural, printable, shell_word};
 use mallow_base::{Frame, Micros, Percent};
-use mallow_cpu::{CpuMetric, CpuProfile, Quality};
+use mallow_cpu::{CpuMetric, CpuProfile, CpuTotals, Quality};
 use mallow_stacks::{Metric, StackProfile};
 use mallow_view::{
     CpuLayout, CpuOptions, FrameVisibility, FunctionOrder, FunctionRow, Piece, Sites, cpu_slices,
@@ -19,6 +19,8 @@ use std::time::Duration;
 
 /// Functions in the summary.
 const SUMMARY_ROWS: usize = 10;
+/// Functions in the summary of what threads waited for.
+const SUMMARY_WAITS: usize = 5;
 /// Functions in a report.
 const ROWS: usize = 25;
 /// Stacks in a report.
@@ -32,7 +34,7 @@ const FUNCTION_INDENT: usize = 40;
 pub fn summary(profile: &CpuProfile, file: &str, collecting: Duration, style: Style) -> String {
     let by = profile.main_metric();
     let mut out = head(profile, by, style);
-    let samples = profile.totals().samples;
+    let samples = profile.quality.map_or(profile.totals().samples, |quality| quality.samples);
     if let Some(each) = collecting.checked_div(u32::try_from(samples).unwrap_or(u32::MAX)) {
         let micros = |time: Duration| Micros(u64::try_from(time.as_micros()).unwrap_or(u64::MAX));
         out.push(style.dim(&format!("collecting took {}, {} a sample", micros(collecting), micros(each))));
@@ -46,10 +48,18 @@ pub fn summary(profile: &CpuProfile, file: &str, collecting: Duration, style: St
         out.push(String::new());
         out.extend(function_table(profile, &rows, by, SUMMARY_ROWS, false, style));
     }
+    if profile.known.blocked && profile.totals().blocked_ns > 0 {
+        let rows = functions(profile, &Default::default(), CpuMetric::Blocked, FunctionOrder::Own);
+        out.extend([String::new(), style.bold("where threads were blocked")]);
+        out.extend(function_table(profile, &rows, CpuMetric::Blocked, SUMMARY_WAITS, false, style));
+    }
     let drawn = shell_word(&format!("{}.svg", file.strip_suffix(".pb.gz").unwrap_or(file)));
     let file = shell_word(file);
     out.push(String::new());
     out.push(format!("next: mallow report {file} --tree=callees"));
+    if profile.known.blocked {
+        out.push(format!("      mallow report {file} --tree=callees --measure blocked"));
+    }
     out.push(format!("      mallow flamegraph {file} -o {drawn}"));
     out.join("\n") + "\n"
 }
@@ -93,6 +103,10 @@ fn head(profile: &CpuProfile, by: CpuMetric, style: Style) -> Vec<String> {
     let mut end = metric(by, by.of_site(&totals));
     if by == CpuMetric::Time {
         end += " on processors";
+    } else if by == CpuMetric::OffCpu {
+        end += " off the processors";
+    } else if by == CpuMetric::Blocked {
+        end += " blocked";
     } else if by == CpuMetric::Events && !recording.event.is_empty() {
         end = format!("{end} {}", recording.event);
     } else {
@@ -120,12 +134,34 @@ fn head(profile: &CpuProfile, by: CpuMetric, style: Style) -> Vec<String> {
         how.push(plural(profile.threads.len() as u64, "thread"));
     }
     out.push(how.join(", "));
-    out.extend(profile.quality.iter().flat_map(trust));
+    out.extend(off_cpu(profile));
+    out.extend(profile.quality.iter().flat_map(|quality| trust(quality, profile.known.switches)));
     out
 }
 
+/// `off processors 1.98 s in 12 waits: 1.97 s blocked, 10 ms ready to run`.
+fn off_cpu(profile: &CpuProfile) -> Option<String> {
+    if !profile.known.off_cpu {
+        return None;
+    }
+    let CpuTotals { off_cpu_ns, blocked_ns, switches, .. } = profile.totals();
+    let time = |nanos| metric(CpuMetric::OffCpu, nanos);
+    let count =
+        if profile.known.switches { format!(" in {}", plural(switches, "wait")) } else { String::new() };
+    let why = if profile.known.blocked {
+        format!(
+            ": {} blocked, {} ready to run",
+            time(blocked_ns),
+            time(off_cpu_ns.saturating_sub(blocked_ns))
+        )
+    } else {
+        String::new()
+    };
+    Some(format!("off processors {}{count}{why}", time(off_cpu_ns)))
+}
+
 /// `whole stacks 99.4%, 3 too deep (--stack-size), none lost`, and what is not in it.
-fn trust(quality: &Quality) -> Vec<String> {
+fn trust(quality: &Quality, has_waits: bool) -> Vec<String> {
     let with_program = quality.samples.saturating_sub(quality.kernel_only);
     let mut parts = Vec::new();
     if with_program > 0 {
@@ -145,7 +181,9 @@ fn trust(quality: &Quality) -> Vec<String> {
     out.retain(|line| !line.is_empty());
     if quality.lost > 0 {
         let lost = plural(quality.lost, "sample");
-        out.push(format!("{lost} lost, so all times are too low; -F takes fewer of them"));
+        let cure =
+            if has_waits { "a smaller --stack-size leaves more room" } else { "-F takes fewer of them" };
+        out.push(format!("{lost} lost, so all times are too low; {cure}"));
     }
     if !quality.kernel_seen {
         out.push("what the kernel does is not seen".to_owned());
@@ -268,7 +306,7 @@ fn stacks(profile: &CpuProfile, options: &CpuOptions, style: Style) -> Vec<Strin
 }
 
 fn threads(profile: &CpuProfile, by: CpuMetric, limit: Option<usize>, style: Style) -> Vec<String> {
-    let rows = cpu_threads(profile);
+    let rows = cpu_threads(profile, by);
     let mut out =
         vec![style.dim(&format!("{:>10} {:>7}  {:>7} {:>7}  thread", by.word(), "", "process", "thread"))];
     for row in rows.iter().take(limit.unwrap_or(usize::MAX)) {
@@ -305,6 +343,9 @@ fn timeline(profile: &CpuProfile, by: CpuMetric, style: Style) -> Vec<String> {
     let slice_ns = profile.recording.duration_ns / columns as u64;
     let peak = match by {
         CpuMetric::Time if slice_ns > 0 => format!("{:.1} processors", most as f64 / slice_ns as f64),
+        CpuMetric::OffCpu | CpuMetric::Blocked if slice_ns > 0 => {
+            format!("{:.1} threads", most as f64 / slice_ns as f64)
+        }
         _ => metric(by, most),
     };
     vec![

@@ -44,7 +44,20 @@ fn of_nothing() {
 #[test]
 fn of_what_was_lost_and_not_seen() {
     let lossy = Quality { samples: 400, lost: 7, whole: 390, too_deep: 4, ..Quality::default() };
-    assert_snapshot!(fits(trust(&lossy).join("\n")));
+    assert_snapshot!(fits(trust(&lossy, false).join("\n")));
+    let of_waits = trust(&lossy, true).join("\n");
+    assert!(of_waits.contains("7 samples lost") && of_waits.contains("--stack-size"), "{of_waits}");
+}
+
+#[test]
+fn of_waits() {
+    let waits = mallow_samples::cpu::waits();
+    assert_snapshot!(fits(summary(&waits, "rows.7.cpu.pb.gz", Duration::from_micros(4321), Style::PLAIN)));
+    let page = |layout, by| fits(report(&waits, &CpuOptions { by, ..options(layout) }, Style::PLAIN));
+    assert_snapshot!(page(CpuLayout::Stacks, CpuMetric::OffCpu));
+    assert_snapshot!(page(CpuLayout::Functions(FunctionOrder::Under), CpuMetric::Switches));
+    assert_snapshot!(page(CpuLayout::Threads, CpuMetric::Blocked));
+    assert_snapshot!(page(CpuLayout::Timeline, CpuMetric::OffCpu));
 }
 
 #[test]

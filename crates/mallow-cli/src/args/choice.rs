@@ -65,8 +65,9 @@ impl AnyMeasure {
 /// What rows of a report can be sorted by.
 pub(super) fn sort_key() -> impl TypedValueParser<Value = AnySort> {
     const HEAP: usize = SortKey::ALL.len();
-    const ALL: [AnySort; HEAP + 6] = {
-        let mut all = [AnySort::Functions(FunctionOrder::Own); HEAP + 6];
+    const CPU: usize = CpuMetric::ALL.len();
+    const ALL: [AnySort; HEAP + 2 + CPU] = {
+        let mut all = [AnySort::Functions(FunctionOrder::Own); HEAP + 2 + CPU];
         let mut at = 0;
         while at < HEAP {
             all[at] = AnySort::Heap(SortKey::ALL[at]);
@@ -74,7 +75,7 @@ pub(super) fn sort_key() -> impl TypedValueParser<Value = AnySort> {
         }
         all[HEAP + 1] = AnySort::Functions(FunctionOrder::Under);
         let mut at = 0;
-        while at < 4 {
+        while at < CPU {
             all[HEAP + 2 + at] = AnySort::Cpu(CpuMetric::ALL[at]);
             at += 1;
         }
@@ -93,15 +94,16 @@ pub(super) fn sort_key() -> impl TypedValueParser<Value = AnySort> {
 /// The measures.
 pub(super) fn measure() -> impl TypedValueParser<Value = AnyMeasure> {
     const HEAP: usize = Measure::ALL.len();
-    const ALL: [AnyMeasure; HEAP + 4] = {
-        let mut all = [AnyMeasure::Cpu(CpuMetric::Time); HEAP + 4];
+    const CPU: usize = CpuMetric::ALL.len();
+    const ALL: [AnyMeasure; HEAP + CPU] = {
+        let mut all = [AnyMeasure::Cpu(CpuMetric::Time); HEAP + CPU];
         let mut at = 0;
         while at < HEAP {
             all[at] = AnyMeasure::Heap(Measure::ALL[at]);
             at += 1;
         }
         let mut at = 0;
-        while at < 4 {
+        while at < CPU {
             all[HEAP + at] = AnyMeasure::Cpu(CpuMetric::ALL[at]);
             at += 1;
         }
@@ -119,6 +121,8 @@ fn explained_of_cpu(metric: CpuMetric) -> &'static str {
         CpuMetric::Samples => "mallow cpu: samples",
         CpuMetric::Events => "mallow cpu: events of hardware, such as cycles",
         CpuMetric::OffCpu => "mallow cpu: time off the processors",
+        CpuMetric::Blocked => "mallow cpu: the part of that in which something was waited for",
+        CpuMetric::Switches => "mallow cpu: how often a processor was given up",
     }
 }
 

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use mallow_base::quantity;
+use mallow_counters::Event;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -18,6 +19,15 @@ pub(crate) struct LowCpu {
     /// Take N samples in a second of each processor that the program uses
     #[arg(short = 'F', long = "freq", value_name = "N", default_value_t = FREQUENCY_HZ, value_parser = clap::value_parser!(u64).range(1..=50_000))]
     pub(crate) frequency: u64,
+    /// Sample at EVENT, by perf's name, such as page-faults or cache-misses, in place of time
+    #[arg(short, long, value_name = "EVENT", value_parser = event)]
+    pub(crate) event: Option<Event>,
+    /// Take a sample at each N-th event in place of N samples in a second
+    #[arg(short, long, value_name = "N", conflicts_with = "frequency", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) count: Option<u64>,
+    /// Measure time off the processors too: where threads wait, and for how long
+    #[arg(long)]
+    pub(crate) off_cpu: bool,
     /// Sample a process that runs, with its threads and what it starts from now on, until it ends or Ctrl-C
     #[arg(short, long, value_name = "PID", conflicts_with = "command", value_parser = clap::value_parser!(u32).range(1..=0x7fff_ffff))]
     pub(crate) pid: Option<u32>,
@@ -39,6 +49,10 @@ pub(crate) struct LowCpu {
     /// The command to run, with its arguments: everything from its name on is its own
     #[arg(trailing_var_arg = true, required_unless_present = "pid", value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
+}
+
+fn event(text: &str) -> Result<Event, String> {
+    Event::named(text)
 }
 
 fn duration(text: &str) -> Result<Duration, String> {

@@ -1,6 +1,6 @@
 //! `mallow report` as typed.
 
-use super::choice::{self, AnySort};
+use super::choice::{self, AnyMeasure, AnySort};
 use super::filter::{LowFilter, LowProcess};
 use clap::Args;
 use mallow_profile::ReallocAttribution;
@@ -20,6 +20,9 @@ pub(crate) struct LowReport {
     /// Show the stacks of the top sites by one figure instead of a short table for each
     #[arg(long, value_name = "FIGURE", value_parser = choice::sort_key())]
     pub(crate) sort: Option<AnySort>,
+    /// mallow cpu: what functions, trees, threads and the time line are shown by, such as blocked
+    #[arg(long, value_name = "FIGURE", value_parser = choice::measure())]
+    pub(crate) measure: Option<AnyMeasure>,
     /// Show the source lines of a function with what they took or allocated
     #[arg(long, value_name = "FUNCTION", conflicts_with_all = ["points", "tree", "per", "json"])]
     pub(crate) annotate: Option<String>,

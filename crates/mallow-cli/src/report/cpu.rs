@@ -15,7 +15,7 @@ pub(super) fn run(request: &CpuRequest, mut file: CpuFile) -> Result<u8, Failure
         return Err(file.tells_no_memory(flag));
     }
     output::warn(&file.warnings);
-    let by = file.choose(metric(request.sort))?;
+    let by = file.choose(request.measure.or(metric(request.sort)))?;
     file.cut(&request.window)?;
     let layout = match (&request.layout, request.sort) {
         (Some(layout), _) => layout.clone(),

@@ -1,6 +1,7 @@
 //! What `mallow report` is asked for.
 
-use crate::args::{AnySort, LowEvents, LowReport};
+use crate::args::{AnyMeasure, AnySort, LowEvents, LowReport};
+use mallow_cpu::CpuMetric;
 use mallow_query::{CpuWindow, Detail, EventOptions, ReportRequest, SuppressionRequest};
 use mallow_view::{
     CpuLayout, Filter, FrameVisibility, Layout, Measure, ReportOptions, ScriptFrames, SortKey, TreeLayout,
@@ -28,6 +29,7 @@ pub(crate) struct ReportCommand {
 #[derive(Debug, PartialEq)]
 pub(crate) struct CpuRequest {
     pub(crate) sort: Option<AnySort>,
+    pub(crate) measure: Option<CpuMetric>,
     pub(crate) layout: Option<CpuLayout>,
     pub(crate) window: CpuWindow,
     pub(crate) limit: Option<usize>,
@@ -89,6 +91,10 @@ fn cpu_request(low: &LowReport) -> CpuRequest {
     let filter = &low.filter;
     CpuRequest {
         sort: low.sort,
+        measure: match low.measure {
+            Some(AnyMeasure::Cpu(metric)) => Some(metric),
+            _ => None,
+        },
         layout,
         window: CpuWindow { from: low.events.from, to: low.events.to, process: low.process.process.clone() },
         limit: low.limit,
@@ -105,6 +111,9 @@ fn cpu_request(low: &LowReport) -> CpuRequest {
 fn only_heap(low: &LowReport) -> Option<String> {
     if let Some(AnySort::Heap(key)) = low.sort {
         return Some(format!("--sort {}", key.word()));
+    }
+    if let Some(AnyMeasure::Heap(measure)) = low.measure {
+        return Some(format!("--measure {}", measure.word()));
     }
     let events = &low.events;
     let flags = [
@@ -126,6 +135,9 @@ fn only_cpu(low: &LowReport) -> Option<String> {
     match low.sort {
         Some(AnySort::Heap(_)) | None => {}
         Some(other) => return Some(format!("--sort {}", other.word())),
+    }
+    if low.measure.is_some() {
+        return Some("--measure".to_owned());
     }
     let is_windowed = low.events.from.is_some() || low.events.to.is_some();
     let table = match (low.sort, low.tree) {

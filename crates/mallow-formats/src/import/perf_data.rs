@@ -140,6 +140,7 @@ fn origin(file: &Container<'_>) -> Origin {
         },
         stack_bytes: attr.sample_stack_user as usize,
         kernel_seen: !attr.flags.contains(AttrFlags::EXCLUDE_KERNEL),
+        off_cpu: false,
         summary_only: false,
         is_our_kernel: false,
         is_our_machine: machine()

@@ -106,7 +106,7 @@ impl Reading {
             samples: 1,
             time_ns: if self.is_time { period } else { 0 },
             events: if self.is_time { 0 } else { period },
-            off_cpu_ns: 0,
+            ..CpuTotals::default()
         };
         let time_ns = head.time_ns.saturating_sub(self.start_ns);
         self.profile.samples.push(CpuSample { time_ns, thread, stack, totals });
@@ -153,7 +153,7 @@ impl Reading {
             samples: true,
             time: self.is_time && self.has_periods,
             events: !self.is_time && self.has_periods,
-            off_cpu: false,
+            ..CpuAvailability::default()
         };
         let mut profile = self.profile;
         profile.known = known;

@@ -59,13 +59,23 @@ impl DiffWords for CpuMetric {
             CpuMetric::Samples => " samples",
             CpuMetric::Events => " events",
             CpuMetric::OffCpu => " off the processors",
+            CpuMetric::Blocked => " blocked",
+            CpuMetric::Switches if metric.trim_start_matches(['+', '-']) == "1" => " switch",
+            CpuMetric::Switches => " switches",
             CpuMetric::Time => "",
         }
     }
 
     fn beside(self, _: &CpuTotals, is_known: impl Fn(CpuMetric) -> bool) -> Beside<CpuMetric> {
-        if self != CpuMetric::Samples && is_known(CpuMetric::Samples) {
-            Beside::Metric(CpuMetric::Samples)
+        let beside = match self {
+            CpuMetric::Samples => None,
+            // Waits are no samples.
+            CpuMetric::OffCpu | CpuMetric::Blocked => Some(CpuMetric::Switches),
+            CpuMetric::Switches => Some(CpuMetric::OffCpu),
+            CpuMetric::Time | CpuMetric::Events => Some(CpuMetric::Samples),
+        };
+        if let Some(beside) = beside.filter(|beside| is_known(*beside)) {
+            Beside::Metric(beside)
         } else {
             Beside::Words(String::new())
         }

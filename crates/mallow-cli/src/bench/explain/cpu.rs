@@ -2,7 +2,7 @@
 
 use mallow_bench::{BenchCommand, Session};
 use mallow_cpu::{CpuMetric, CpuProfile, together};
-use mallow_perf::{SamplingOptions, Target, sample};
+use mallow_perf::{Rate, SamplingOptions, Target, sample};
 use mallow_query::{Failure, Names};
 use mallow_runner::Bench;
 use mallow_text::Style;
@@ -43,7 +43,9 @@ pub(super) fn sampled(bench: &Bench<'_>, session: &Session) -> Result<Result<Sam
     let runs =
         (SAMPLES / (frequency_hz * shortest)).ceil().min(RUNS_MAX).min(SECONDS_MAX / all).max(1.0) as u64;
     let options = SamplingOptions {
-        frequency_hz: frequency_hz as u64,
+        event: None,
+        rate: Rate::Hz(frequency_hz as u64),
+        off_cpu: false,
         stack_bytes: STACK_KIB << 10,
         summary_only: true,
         duration: None,

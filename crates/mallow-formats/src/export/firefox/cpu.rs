@@ -31,10 +31,16 @@ pub(in crate::export) fn write(profile: &CpuProfile, out: &mut dyn Write) -> io:
         let stack = *handles
             .entry((thread, stack))
             .or_insert_with(|| stacks::handle(made, handle, &profile.stacks, stack));
-        let weight = i32::try_from(totals.samples.max(1)).unwrap_or(i32::MAX);
+        // A wait is as many samples as it lasts for, as the profiler's own are, and takes no processor's time.
+        let waited = totals.off_cpu_ns.saturating_mul(hz) / 1_000_000_000;
+        let weight = i32::try_from(totals.samples.max(waited).max(1)).unwrap_or(i32::MAX);
         let time = Timestamp::from_nanos_since_reference(time_ns);
         made.add_sample(handle, time, stack, CpuDelta::from_nanos(totals.time_ns), weight);
     };
+    if profile.known.off_cpu {
+        warnings
+            .push(String::from("time off the processors stands there as samples that took no time on one"));
+    }
     for sample in &profile.samples {
         add(&mut made, sample.thread.0, sample.time_ns, sample.stack, &sample.totals);
     }

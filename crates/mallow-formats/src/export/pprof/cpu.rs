@@ -20,10 +20,15 @@ pub(in crate::export) fn write(
     out: &mut dyn Write,
 ) -> io::Result<Vec<String>> {
     let mut tables = Tables::new();
-    let columns: Vec<CpuMetric> = [CpuMetric::Samples, CpuMetric::Time, CpuMetric::Events, CpuMetric::OffCpu]
-        .into_iter()
-        .filter(|metric| profile.known.knows(*metric))
-        .collect();
+    const ORDER: [CpuMetric; 6] = [
+        CpuMetric::Samples,
+        CpuMetric::Time,
+        CpuMetric::Events,
+        CpuMetric::OffCpu,
+        CpuMetric::Blocked,
+        CpuMetric::Switches,
+    ];
+    let columns: Vec<CpuMetric> = ORDER.into_iter().filter(|metric| profile.known.knows(*metric)).collect();
     for column in &columns {
         let (kind, unit) = type_of(*column, profile);
         let value_type = tables.value_type(kind, unit);
@@ -56,7 +61,9 @@ fn type_of(metric: CpuMetric, profile: &CpuProfile) -> (&str, &'static str) {
     match metric {
         CpuMetric::Samples => ("samples", "count"),
         CpuMetric::Time => ("cpu", "nanoseconds"),
-        CpuMetric::OffCpu => ("off-cpu", "nanoseconds"),
+        CpuMetric::OffCpu => (CpuMetric::OffCpu.word(), "nanoseconds"),
+        CpuMetric::Blocked => (CpuMetric::Blocked.word(), "nanoseconds"),
+        CpuMetric::Switches => (CpuMetric::Switches.word(), "count"),
         CpuMetric::Events if profile.recording.event.is_empty() => ("events", "count"),
         CpuMetric::Events => (&profile.recording.event, "count"),
     }
@@ -73,7 +80,8 @@ fn add_samples(tables: &mut Tables, profile: &CpuProfile, columns: &[CpuMetric])
     }
     for sample in &profile.samples {
         let mut label = labels(tables, profile, sample.thread.0 as usize);
-        let time = profile.recording.started_unix_ns.saturating_add(sample.time_ns);
+        let end_ns = sample.time_ns.saturating_add(sample.totals.off_cpu_ns);
+        let time = profile.recording.started_unix_ns.saturating_add(end_ns);
         label.push(number(tables, cpu_labels::TIME, signed(time)));
         add(tables, profile, sample.stack, &sample.totals, columns, label);
     }

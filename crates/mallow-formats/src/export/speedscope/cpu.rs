@@ -40,6 +40,8 @@ pub(in crate::export) fn write(
                 let site = Site { process: thread.process, stack: sample.stack, totals: () };
                 (site, metric.of_site(&sample.totals))
             })
+            // A wait has no processor's time, and a sample is no wait.
+            .filter(|(_, weight)| *weight > 0)
             .collect();
         if !samples.is_empty() {
             add(format!("{} {}", thread.name, thread.tid), samples);
@@ -50,7 +52,8 @@ pub(in crate::export) fn write(
             let plain = Site { process: site.process, stack: site.stack, totals: () };
             (plain, metric.of_site(&site.totals))
         };
-        add(metric.subject().to_owned(), profile.sites.iter().map(site).collect());
+        let sites = profile.sites.iter().map(site).filter(|(_, weight)| *weight > 0);
+        add(metric.subject().to_owned(), sites.collect());
     }
     let command = profile.recording.command.join(" ");
     let document: Value = json!({

@@ -27,8 +27,9 @@ pub(super) struct CpuColumns {
 impl CpuColumns {
     pub(super) fn of(messages: &Messages) -> CpuColumns {
         let mut columns = CpuColumns::default();
+        let own_event = beside_of(messages).map(Beside::into_event).unwrap_or_default();
         for sample_type in &messages.sample_types {
-            let metric = metric_of(messages, sample_type);
+            let metric = metric_of(messages, sample_type, &own_event);
             let is_taken = |(metric, _): &(CpuMetric, u64)| {
                 columns.metrics.iter().flatten().any(|(other, _)| other == metric)
             };
@@ -54,6 +55,8 @@ impl CpuColumns {
             time: self.has(CpuMetric::Time),
             events: self.has(CpuMetric::Events),
             off_cpu: self.has(CpuMetric::OffCpu),
+            blocked: self.has(CpuMetric::Blocked),
+            switches: self.has(CpuMetric::Switches),
         }
     }
 
@@ -67,13 +70,22 @@ impl CpuColumns {
                 CpuMetric::Time => totals.time_ns = value,
                 CpuMetric::Events => totals.events = value,
                 CpuMetric::OffCpu => totals.off_cpu_ns = value,
+                CpuMetric::Blocked => totals.blocked_ns = value,
+                CpuMetric::Switches => totals.switches = value,
             }
         }
         totals
     }
 }
 
-fn metric_of(messages: &Messages, sample_type: &ValueType) -> Option<(CpuMetric, u64)> {
+/// What a file of ours says in its comment.
+fn beside_of(messages: &Messages) -> Option<Beside> {
+    let ours = |&comment| messages.text(comment).strip_prefix(cpu_labels::COMMENT);
+    serde_json::from_str(messages.comments.iter().find_map(ours)?).ok()
+}
+
+/// `own_event` is the name of what was sampled in a file of ours, which may be any.
+fn metric_of(messages: &Messages, sample_type: &ValueType, own_event: &str) -> Option<(CpuMetric, u64)> {
     let unit = messages.text(sample_type.unit);
     let nanoseconds = match unit {
         "nanoseconds" | "ns" => Some(1),
@@ -86,9 +98,13 @@ fn metric_of(messages: &Messages, sample_type: &ValueType) -> Option<(CpuMetric,
     match (messages.text(sample_type.kind), nanoseconds) {
         ("cpu" | "cpu-time" | "cpu-clock" | "task-clock", Some(times)) => Some((CpuMetric::Time, times)),
         ("off-cpu", Some(times)) => Some((CpuMetric::OffCpu, times)),
+        ("blocked", Some(times)) => Some((CpuMetric::Blocked, times)),
+        ("switches", None) if is_count => Some((CpuMetric::Switches, 1)),
         ("samples" | "sample" | "cpu-samples", None) if is_count => Some((CpuMetric::Samples, 1)),
         (kind, None) if is_count && kind.ends_with("_sample") => Some((CpuMetric::Samples, 1)),
-        (kind, None) if is_count && (kind.ends_with("_event") || EVENTS.contains(&kind)) => {
+        (kind, None)
+            if is_count && (kind.ends_with("_event") || EVENTS.contains(&kind) || kind == own_event) =>
+        {
             Some((CpuMetric::Events, 1))
         }
         _ => None,
@@ -133,11 +149,7 @@ pub(super) fn read(
         known: columns.known(),
         ..CpuProfile::default()
     };
-    let beside = messages
-        .comments
-        .iter()
-        .find_map(|&comment| messages.text(comment).strip_prefix(cpu_labels::COMMENT));
-    if let Some(beside) = beside.and_then(|text| serde_json::from_str::<Beside>(text).ok()) {
+    if let Some(beside) = beside_of(messages) {
         beside.fill(&mut profile);
     }
     let mut threads = Threads { is_told: !profile.threads.is_empty(), known: FxHashMap::default() };
@@ -148,8 +160,10 @@ pub(super) fn read(
         let labels = Labels::of(messages, &sample.label);
         let thread = threads.of(&labels, &mut profile);
         is_timed &= labels.time_ns.is_some();
-        let time_ns = labels.time_ns.unwrap_or(0).saturating_sub(profile.recording.started_unix_ns);
-        profile.samples.push(CpuSample { time_ns, thread, stack, totals: columns.totals(&sample.value) });
+        let totals = columns.totals(&sample.value);
+        let end_ns = labels.time_ns.unwrap_or(0).saturating_sub(profile.recording.started_unix_ns);
+        let time_ns = end_ns.saturating_sub(totals.off_cpu_ns);
+        profile.samples.push(CpuSample { time_ns, thread, stack, totals });
     }
     profile.stacks = builder.finish();
     profile.samples.sort_by_key(|sample| sample.time_ns);

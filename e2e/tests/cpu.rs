@@ -205,6 +205,22 @@ fn two_profiles_are_compared_function_by_function() {
     let broken = diff(&["--fail-on", "time>+50%", "--fail-on", "samples>+1000000"]).ended(Exit::Status(1));
     assert!(broken.stderr.contains("time>+50%") && !broken.stderr.contains("samples>"), "{broken}");
     let _ = diff(&["--fail-on", "bytes>+1%"]).ended(Exit::Status(2));
+    // Four fifths of the time are new; of what is left nothing became more.
+    let grown = ["--fail-on", "children:added>+40%", "--fail-on", "children:kept>+0%", "--json"];
+    let broken = diff(&grown).ended(Exit::Status(1));
+    let sentence = "mallow: the limit children:added>+40% is broken: 0.0 % before (0 of ";
+    assert!(broken.stderr.starts_with(sentence) && !broken.stderr.contains("children:kept"), "{broken}");
+    let shares = json(&broken.stdout)["shares"].clone();
+    assert_eq!((&shares[0]["broken"], &shares[1]["broken"]), (&true.into(), &false.into()), "{shares}");
+    let after = &shares[0]["after"];
+    let share = number(&after["samples"]) as f64 / number(&after["of"]) as f64 * 100.0;
+    let unclear = diff(&["--fail-on", &format!("children:added>{share:.2}%")]).ended(Exit::Status(3));
+    assert!(
+        unclear.stderr.contains("cannot be judged: ") && unclear.stderr.contains("more samples"),
+        "{unclear}"
+    );
+    let unknown = diff(&["--fail-on", "self:adedd>1%"]).ended(Exit::Status(2));
+    assert!(unknown.stderr.contains("neither profile has a function adedd"), "{unknown}");
     let page = diff(&["--width", "80"]).well();
     assert!(page.stdout.lines().all(|line| line.chars().count() <= 80), "{page}");
     let svg = mallow(&workshop, &["flamegraph", "before.pb.gz", "after.pb.gz"]).well().stdout;

@@ -11,7 +11,7 @@ use mallow_query::{AnyFile, Failure, ProfileFile};
 use mallow_stacks::{MetricOf, Weights};
 use mallow_text::diff::DiffWords;
 use mallow_view::FrameVisibility;
-use mallow_view::diff::{Comparison, DiffInput, DiffOptions, DiffReport, Limit, Verdict};
+use mallow_view::diff::{Comparison, DiffInput, DiffOptions, DiffReport, Limit, ShareVerdict, Verdict};
 use request::{Diff, DiffForm};
 use std::path::Path;
 
@@ -62,13 +62,31 @@ where
     let comparison = Comparison::of(sides[0].profile, sides[1].profile, &options);
     let limits = of_kind::<P>(&request.fail_on, &files)?;
     let mut verdicts = verdicts::<P>(request, &limits, &comparison, &files)?;
-    if !sides.iter().all(|side| side.complete) {
+    let mut shares = P::shares(&request.fail_on, [sides[0].profile, sides[1].profile])?;
+    let is_complete = sides.iter().all(|side| side.complete);
+    if !is_complete {
         verdicts.iter_mut().for_each(|verdict| verdict.is_broken = None);
+        shares.iter_mut().for_each(|verdict| verdict.is_broken = None);
     }
     let (per, limit, comparison) = (request.per, request.limit, &comparison);
-    let diff = DiffReport { sides, options: &options, per, limit, comparison, verdicts: &verdicts };
+    let (verdicts, shares) = (&verdicts[..], &shares[..]);
+    let diff = DiffReport { sides, options: &options, per, limit, comparison, verdicts, shares };
     write(&diff, request.form)?;
-    Ok(told(&verdicts, request))
+    let of_metrics = told(verdicts, request);
+    let of_shares = told_of_shares(shares, is_complete);
+    Ok(if exit_code::FAILED == of_shares || of_metrics == exit_code::FINE { of_shares } else { of_metrics })
+}
+
+/// As [`told`], of functions' shares.
+fn told_of_shares(verdicts: &[ShareVerdict], is_complete: bool) -> u8 {
+    for verdict in verdicts.iter().filter(|verdict| verdict.is_broken != Some(false)) {
+        output::tell(&format!("mallow: {}\n", mallow_text::diff::share(verdict, is_complete)));
+    }
+    match verdicts {
+        _ if verdicts.iter().any(|verdict| verdict.is_broken == Some(true)) => exit_code::FAILED,
+        _ if verdicts.iter().any(|verdict| verdict.is_broken.is_none()) => exit_code::INCONCLUSIVE,
+        _ => exit_code::FINE,
+    }
 }
 
 /// Says which limits are broken, or cannot be judged, and returns the exit code.

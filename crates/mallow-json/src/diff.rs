@@ -6,7 +6,8 @@ use crate::parts::FrameJson;
 use mallow_cpu::CpuProfile;
 use mallow_profile::Profile;
 use mallow_stacks::{Level, Metric, MetricOf, Rename, StackProfile};
-use mallow_view::diff::{Change, DiffInput, DiffReport, DiffRow, DiffSide, Stats, Verdict};
+use mallow_stats::Proportion;
+use mallow_view::diff::{Change, DiffInput, DiffReport, DiffRow, DiffSide, ShareVerdict, Stats, Verdict};
 use serde::{Serialize, Serializer};
 
 /// `mallow diff --json`.
@@ -21,6 +22,8 @@ pub struct DiffJson<'a> {
     /// Measures that one of the files does not tell.
     left_out: Vec<&'static str>,
     limits: Vec<LimitJson>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shares: Option<Vec<ShareJson>>,
     renames: Vec<RenameJson<'a>>,
     sites: Vec<RowJson<'a>>,
     hidden: StatsJson,
@@ -65,6 +68,24 @@ struct LimitJson {
 }
 
 #[derive(Serialize)]
+struct ShareJson {
+    limit: String,
+    function: String,
+    column: &'static str,
+    broken: Option<bool>,
+    before: SampledJson,
+    after: SampledJson,
+    least: Option<f64>,
+    most: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct SampledJson {
+    samples: u64,
+    of: u64,
+}
+
+#[derive(Serialize)]
 struct RenameJson<'a> {
     before: &'a str,
     after: &'a str,
@@ -104,12 +125,16 @@ pub trait Diffed: StackProfile {
     /// The document's schema.
     const SCHEMA: &'static str;
 
+    /// Whether a function has a share of its samples, on which there may be limits.
+    const HAS_SHARES: bool;
+
     /// By which rules it was counted, where there are several.
     fn counting_version(&self) -> Option<u32>;
 }
 
 impl Diffed for Profile {
     const SCHEMA: &'static str = "mallow.diff/1";
+    const HAS_SHARES: bool = false;
 
     fn counting_version(&self) -> Option<u32> {
         Some(self.recording.counting_version)
@@ -118,6 +143,7 @@ impl Diffed for Profile {
 
 impl Diffed for CpuProfile {
     const SCHEMA: &'static str = "mallow.cpu-diff/1";
+    const HAS_SHARES: bool = true;
 
     fn counting_version(&self) -> Option<u32> {
         None
@@ -149,6 +175,7 @@ impl<'a> DiffJson<'a> {
             totals: MetricsJson::of(&known, |measure| comparison.total(measure).unwrap_or_default()),
             left_out: comparison.unknown.iter().map(|unknown| unknown.measure.word()).collect(),
             limits: diff.verdicts.iter().map(LimitJson::from).collect(),
+            shares: P::HAS_SHARES.then(|| diff.shares.iter().map(ShareJson::from).collect()),
             renames: comparison.renames.iter().map(rename).collect(),
             sites,
             hidden: comparison.hidden.into(),
@@ -230,6 +257,22 @@ impl From<Change> for ChangeJson {
 impl From<Stats> for StatsJson {
     fn from(stats: Stats) -> Self {
         Self { sites: stats.sites, change: stats.change.into() }
+    }
+}
+
+impl From<&ShareVerdict> for ShareJson {
+    fn from(verdict: &ShareVerdict) -> Self {
+        let side = |side: Proportion| SampledJson { samples: side.part, of: side.whole };
+        Self {
+            limit: verdict.limit.to_string(),
+            function: verdict.limit.function.clone(),
+            column: verdict.limit.word(),
+            broken: verdict.is_broken,
+            before: side(verdict.samples[0]),
+            after: side(verdict.samples[1]),
+            least: verdict.interval.map(|interval| interval.0),
+            most: verdict.interval.map(|interval| interval.1),
+        }
     }
 }
 

@@ -127,5 +127,13 @@ pub fn with_report<T>(
         |file, profile| DiffInput { file: Path::new(file), profile, complete: true, warnings: &warnings };
     let sides = [side("runs/before.mallow", before), side("runs/after.mallow", after)];
     let (per, limit) = (*per, *limit);
-    show(&DiffReport { sides, options, per, limit, comparison: &comparison, verdicts: &verdicts })
+    show(&DiffReport {
+        sides,
+        options,
+        per,
+        limit,
+        comparison: &comparison,
+        verdicts: &verdicts,
+        shares: &[],
+    })
 }

@@ -10,7 +10,8 @@ use crate::wording::Columns;
 use crate::{Style, cut_end, frame_text, grouped, metric, plural, printable};
 use mallow_base::{Bytes, Frame};
 use mallow_stacks::{Level, Metric, MetricOf, Rename, StackProfile, Unit, Weights};
-use mallow_view::diff::{Change, DiffReport, DiffRow, Section, Stats, Verdict};
+use mallow_stats::Proportion;
+use mallow_view::diff::{Change, DiffReport, DiffRow, Section, ShareVerdict, Stats, Verdict};
 use mallow_view::{FrameVisibility, Line, Piece, cut, short_name};
 use std::num::NonZeroU64;
 use std::path::Path;
@@ -144,6 +145,38 @@ pub fn broken<M: Metric>(verdict: &Verdict<M>, per: NonZeroU64) -> String {
         value(measure, change.after, per),
         signed(measure, change.difference(), per)
     )
+}
+
+/// The sentence for a limit on a function's share that is broken, or that nobody can judge.
+pub fn share(verdict: &ShareVerdict, is_complete: bool) -> String {
+    let ShareVerdict { limit, samples, interval, is_broken } = verdict;
+    let percent = |share: f64| format!("{:.1} %", share * 100.0);
+    let side = |side: Proportion| format!("{} of {} samples", grouped(side.part), grouped(side.whole));
+    let shares = format!(
+        "{} before ({}), {} after ({})",
+        percent(samples[0].share()),
+        side(samples[0]),
+        percent(samples[1].share()),
+        side(samples[1])
+    );
+    let bounds = interval.map(|(low, high)| {
+        let what = if limit.is_relative {
+            "which is between {} and {} points more"
+        } else {
+            "which may be {} to {} of all"
+        };
+        let unit =
+            |share: f64| if limit.is_relative { format!("{:+.1}", share * 100.0) } else { percent(share) };
+        what.replacen("{}", &unit(low), 1).replacen("{}", &unit(high), 1)
+    });
+    match (is_broken, bounds) {
+        _ if !is_complete => format!("the limit {limit} cannot be judged: a profile is not complete."),
+        (_, None) => format!("the limit {limit} cannot be judged: a profile has no samples."),
+        (Some(_), Some(bounds)) => format!("the limit {limit} is broken: {shares}, {bounds}."),
+        (None, Some(bounds)) => format!(
+            "the limit {limit} cannot be judged: {shares}, {bounds}; more samples would tell (-F, or a longer run)."
+        ),
+    }
 }
 
 /// The sentence for a limit that nobody can judge.

@@ -6,11 +6,13 @@
 
 mod limit;
 mod report;
+mod share;
 mod side;
 
 pub use limit::{Limit, LimitError, Verdict};
 pub use mallow_stacks::Level;
 pub use report::{DiffInput, DiffReport};
+pub use share::{ShareLimit, ShareVerdict};
 
 use crate::{FrameVisibility, Measure};
 use mallow_base::{Frame, add_fields};

@@ -5,7 +5,7 @@ use super::filter::{LowFrames, LowProcess};
 use clap::{Args, ValueEnum};
 use mallow_cpu::CpuMetric;
 use mallow_profile::ReallocAttribution;
-use mallow_view::diff::{Limit, LimitError};
+use mallow_view::diff::{Limit, LimitError, ShareLimit};
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -49,7 +49,7 @@ pub(crate) struct LowDiff {
     /// Count a block that realloc made where realloc was called, or where the block was first allocated
     #[arg(long, value_name = "WHERE", default_value = "own", value_parser = choice::attribution())]
     pub(crate) realloc: ReallocAttribution,
-    /// End with exit code 1 if a limit is broken, such as 'allocations>+1%', 'bytes>+64KiB' or 'leaked>0'
+    /// End with exit code 1 if a limit is broken, such as 'allocations>+1%', 'leaked>0' or, of mallow cpu, 'children:parse_row>+2%'
     #[arg(long, value_name = "LIMIT")]
     pub(crate) fail_on: Vec<AnyLimit>,
     /// Print JSON (schema mallow.diff/1)
@@ -69,6 +69,7 @@ pub(crate) struct LowDiff {
 pub(crate) enum AnyLimit {
     Heap(Limit),
     Cpu(Limit<CpuMetric>),
+    Share(ShareLimit),
 }
 
 impl FromStr for AnyLimit {
@@ -76,6 +77,9 @@ impl FromStr for AnyLimit {
 
     /// What is neither is refused in the words of what allocates.
     fn from_str(text: &str) -> Result<Self, LimitError> {
+        if ShareLimit::is_one(text) {
+            return text.parse().map(AnyLimit::Share);
+        }
         let word = text.split('>').next().unwrap_or_default().trim();
         match CpuMetric::of_word(word) {
             Some(_) => text.parse().map(AnyLimit::Cpu),

@@ -76,6 +76,7 @@ impl Explained {
                 limit: Some(SITES),
                 comparison,
                 verdicts: &[],
+                shares: &[],
             };
             let title =
                 format!("What {} allocates otherwise than {}", self.names[index], self.names[self.reference]);

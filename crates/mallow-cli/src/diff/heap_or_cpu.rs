@@ -6,7 +6,7 @@ use mallow_profile::Profile;
 use mallow_query::{Failure, choose};
 use mallow_stacks::{MetricOf, StackProfile};
 use mallow_view::Measure;
-use mallow_view::diff::Limit;
+use mallow_view::diff::{Limit, ShareLimit, ShareVerdict};
 use std::path::Path;
 
 /// A kind of profile.
@@ -20,8 +20,14 @@ pub(super) trait Kind: StackProfile + Sized {
     /// A limit that was typed, if it is on one of these.
     fn limit(typed: &AnyLimit) -> Option<Limit<MetricOf<Self>>>;
 
+    /// Holds limits on functions' shares against two profiles, as far as such a profile has any.
+    fn shares(limits: &[AnyLimit], sides: [&Self; 2]) -> Result<Vec<ShareVerdict>, Failure>;
+
     /// What such a file tells.
     const TELLS: &'static str;
+
+    /// Whether a function has a share of its samples.
+    const HAS_SHARES: bool;
 
     /// As [`Kind::choose`], of what was typed.
     fn choose_by(typed: Option<AnyMeasure>, files: &[(&Path, &Self)]) -> Result<MetricOf<Self>, Failure> {
@@ -33,6 +39,7 @@ pub(super) trait Kind: StackProfile + Sized {
 
 impl Kind for Profile {
     const TELLS: &'static str = "what allocated";
+    const HAS_SHARES: bool = false;
 
     fn choose(asked: Option<Measure>, files: &[(&Path, &Self)]) -> Result<Measure, Failure> {
         choose(asked, Measure::ALL, files)
@@ -48,13 +55,19 @@ impl Kind for Profile {
     fn limit(typed: &AnyLimit) -> Option<Limit> {
         match typed {
             AnyLimit::Heap(limit) => Some(limit.clone()),
-            AnyLimit::Cpu(_) => None,
+            AnyLimit::Cpu(_) | AnyLimit::Share(_) => None,
         }
+    }
+
+    /// They were refused as limits on what is strange to it.
+    fn shares(_: &[AnyLimit], _: [&Self; 2]) -> Result<Vec<ShareVerdict>, Failure> {
+        Ok(Vec::new())
     }
 }
 
 impl Kind for CpuProfile {
     const TELLS: &'static str = "where time went";
+    const HAS_SHARES: bool = true;
 
     fn choose(asked: Option<CpuMetric>, files: &[(&Path, &Self)]) -> Result<CpuMetric, Failure> {
         let mut metrics = asked.map_or_else(|| CpuMetric::ALL.to_vec(), |asked| vec![asked]).into_iter();
@@ -76,12 +89,28 @@ impl Kind for CpuProfile {
     fn limit(typed: &AnyLimit) -> Option<Limit<CpuMetric>> {
         match typed {
             AnyLimit::Cpu(limit) => Some(limit.clone()),
-            AnyLimit::Heap(_) => None,
+            AnyLimit::Heap(_) | AnyLimit::Share(_) => None,
         }
+    }
+
+    fn shares(limits: &[AnyLimit], [before, after]: [&Self; 2]) -> Result<Vec<ShareVerdict>, Failure> {
+        let on_shares = limits.iter().filter_map(|limit| match limit {
+            AnyLimit::Share(limit) => Some(limit),
+            _ => None,
+        });
+        let judged = |limit: &ShareLimit| {
+            limit.judge(before, after).ok_or_else(|| {
+                Failure::new(format!(
+                    "neither profile has a function {}, which the limit {limit} is on.",
+                    limit.function
+                ))
+            })
+        };
+        on_shares.map(judged).collect()
     }
 }
 
-/// The limits, if all of them are on what the files tell.
+/// The limits on figures, if all that were typed are on what the files tell.
 pub(super) fn of_kind<P: Kind>(
     typed: &[AnyLimit],
     files: &[(&Path, &P)],
@@ -90,10 +119,12 @@ pub(super) fn of_kind<P: Kind>(
         let word = match limit {
             AnyLimit::Heap(limit) => limit.measure.word(),
             AnyLimit::Cpu(limit) => limit.measure.word(),
+            AnyLimit::Share(limit) => limit.word(),
         };
         P::limit(limit).ok_or_else(|| strange::<P>(word, files))
     };
-    typed.iter().map(limit).collect()
+    let is_on_metric = |limit: &&AnyLimit| !P::HAS_SHARES || !matches!(limit, AnyLimit::Share(_));
+    typed.iter().filter(is_on_metric).map(limit).collect()
 }
 
 fn strange<P: Kind>(word: &str, files: &[(&Path, &P)]) -> Failure {

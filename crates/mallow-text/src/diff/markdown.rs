@@ -50,7 +50,14 @@ impl<P: StackProfile<Weights: Weights<Metric: DiffWords>>> Page<'_, P> {
             };
             out.push_str(&format!("**{}**\n\n", capitalised(&sentence)));
         }
-        if news.is_empty() && !self.0.verdicts.is_empty() {
+        let is_complete = self.0.sides.iter().all(|side| side.complete);
+        let shares: Vec<_> =
+            self.0.shares.iter().filter(|verdict| verdict.is_broken != Some(false)).collect();
+        for verdict in &shares {
+            out.push_str(&format!("**{}**\n\n", capitalised(&super::share(verdict, is_complete))));
+        }
+        let has_limits = !self.0.verdicts.is_empty() || !self.0.shares.is_empty();
+        if news.is_empty() && shares.is_empty() && has_limits {
             out.push_str("All limits hold.\n\n");
         }
         out.push_str("| | before | after | difference | |\n|---|--:|--:|--:|--:|\n");

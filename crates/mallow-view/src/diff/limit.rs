@@ -53,7 +53,7 @@ struct Decimal {
 
 /// Why a text is no limit; a sentence without its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LimitError(String);
+pub struct LimitError(pub(super) String);
 
 impl fmt::Display for LimitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

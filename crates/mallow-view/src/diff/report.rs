@@ -1,6 +1,6 @@
 //! A diff of two profiles, with what its text and its JSON say beside it.
 
-use super::{Comparison, DiffOptions, Verdict};
+use super::{Comparison, DiffOptions, ShareVerdict, Verdict};
 use mallow_profile::Profile;
 use mallow_stacks::{MetricOf, StackProfile};
 use std::num::NonZeroU64;
@@ -34,4 +34,6 @@ pub struct DiffReport<'a, P: StackProfile = Profile> {
     pub comparison: &'a Comparison<'a, P::Weights>,
     /// The limits that were given.
     pub verdicts: &'a [Verdict<MetricOf<P>>],
+    /// The limits on functions' shares that were given.
+    pub shares: &'a [ShareVerdict],
 }

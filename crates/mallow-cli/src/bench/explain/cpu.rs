@@ -98,6 +98,7 @@ pub(super) fn text(
         limit: Some(sites),
         comparison,
         verdicts: &[],
+        shares: &[],
     };
     let title = format!("Where {} spends its time otherwise than {}", names[1], names[0]);
     match is_markdown {

@@ -364,4 +364,8 @@ fn the_map_per_row_is_named_as_the_reason() {
     assert!(
         std::fs::read_to_string(workshop.file("why.svg")).unwrap().contains("csv_reused_record::read_csv")
     );
+    let of_time = std::fs::read_to_string(workshop.file("why.cpu.svg")).unwrap();
+    for part in ["Time on processors: 2: ", "csv_reused_record::read_csv"] {
+        assert!(of_time.contains(part), "{part}: {of_time}");
+    }
 }

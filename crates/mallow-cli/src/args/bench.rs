@@ -120,10 +120,10 @@ pub(crate) struct LowBench {
     /// Runs of each command with the recorder, after the timed ones; 0 for none
     #[arg(long, value_name = "NUM", default_value_t = 3)]
     pub(crate) recorder_runs: u32,
-    /// Record heap profiles of both commands and show what differs most
+    /// Record heap and CPU profiles of the commands and show what differs most
     #[arg(long)]
     pub(crate) explain: bool,
-    /// Draw the difference of the heap profiles as a flame graph
+    /// Draw what differs as flame graphs: FILE for bytes, and beside it FILE.cpu.svg for time
     #[arg(long, value_name = "FILE")]
     pub(crate) flamegraph: Option<PathBuf>,
     /// Compare with the commands of the same names in a file that --save wrote

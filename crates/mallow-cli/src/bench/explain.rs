@@ -94,6 +94,13 @@ impl Explained {
         text
     }
 
+    /// The difference of the first other command to the reference, by time; none where nothing was sampled.
+    pub(super) fn cpu_flamegraph(&self) -> Result<Option<String>, Failure> {
+        let other = usize::from(self.reference == 0);
+        let Ok(sampled) = &self.sampled else { return Ok(None) };
+        cpu::flamegraph(sampled, [self.reference, other], &self.names)
+    }
+
     /// The difference of the first other command to the reference, by bytes.
     pub(super) fn flamegraph(&self) -> Result<String, Failure> {
         let other = usize::from(self.reference == 0);

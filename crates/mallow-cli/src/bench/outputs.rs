@@ -29,6 +29,7 @@ enum Form {
     Table(TableForm),
     Junit,
     Flamegraph,
+    CpuFlamegraph,
 }
 
 impl Outputs {
@@ -45,7 +46,13 @@ impl Outputs {
             (&low.flamegraph, Form::Flamegraph),
         ];
         let named = wanted.into_iter().filter_map(|(path, form)| Some((path.as_ref()?, form)));
-        named.map(|(path, form)| Place::of(path, form)).collect::<Result<_, _>>().map(Outputs)
+        let mut places = named.map(|(path, form)| Place::of(path, form)).collect::<Result<Vec<_>, _>>()?;
+        // A stream has room for one picture.
+        let drawn = places.iter().find(|place| place.form == Form::Flamegraph && place.file.is_some());
+        if let Some(beside) = drawn.map(|place| of_time(&place.path)) {
+            places.push(Place::of(&beside, Form::CpuFlamegraph)?);
+        }
+        Ok(Outputs(places))
     }
 
     /// Writes them all.
@@ -66,11 +73,22 @@ impl Outputs {
                     Some(explained) => explained.flamegraph()?,
                     None => continue,
                 },
+                Form::CpuFlamegraph => match explained.map(Explained::cpu_flamegraph).transpose()? {
+                    Some(Some(drawing)) => drawing,
+                    // Why is said where the difference would stand.
+                    _ => continue,
+                },
             };
             place.write(&text)?;
         }
         Ok(())
     }
+}
+
+/// `why.cpu.svg` beside `why.svg`.
+fn of_time(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!("{}.cpu.svg", name.strip_suffix(".svg").unwrap_or(&name)))
 }
 
 impl Place {

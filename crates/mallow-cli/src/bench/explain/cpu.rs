@@ -6,8 +6,9 @@ use mallow_perf::{Rate, SamplingOptions, Target, sample};
 use mallow_query::{Failure, Names};
 use mallow_runner::Bench;
 use mallow_text::Style;
-use mallow_view::FrameVisibility;
+use mallow_text::flamegraph::FlameGraph;
 use mallow_view::diff::{Comparison, DiffInput, DiffOptions, DiffReport};
+use mallow_view::{Filter, FrameVisibility, compared, folded};
 use std::num::NonZeroU64;
 use std::path::Path;
 
@@ -70,6 +71,40 @@ pub(super) fn sampled(bench: &Bench<'_>, session: &Session) -> Result<Result<Sam
     Ok(Ok(Sampled { profiles, runs: NonZeroU64::new(runs).unwrap_or(NonZeroU64::MIN) }))
 }
 
+/// The difference of one command to another as a picture; none where nothing was sampled.
+pub(super) fn flamegraph(
+    sampled: &Sampled,
+    sides: [usize; 2],
+    names: &[String],
+) -> Result<Option<String>, Failure> {
+    let profiles = sides.map(|at| &sampled.profiles[at]);
+    let by = metric(profiles);
+    let rows = profiles.map(|profile| folded(profile, FrameVisibility::WithoutStart, &Filter::default(), by));
+    if rows.iter().all(Vec::is_empty) {
+        return Ok(None);
+    }
+    let runs = match sampled.runs.get() {
+        1 => String::new(),
+        runs => format!(", {runs} runs each"),
+    };
+    let subject = if by == CpuMetric::Time { "Time on processors" } else { "Events" };
+    let graph = FlameGraph {
+        title: format!("{subject}: {}", names[sides[1]]),
+        subtitle: format!("against {}{runs}; red is more, blue is less, white is as before", names[sides[0]]),
+        unit: if by == CpuMetric::Time { "nanoseconds" } else { "events" }.to_owned(),
+        icicle: false,
+    };
+    let rows = compared(&rows[0], &rows[1]);
+    let mut svg = Vec::new();
+    graph.draw_compared(rows.iter().map(|row| (row.names.join(";"), row.before, row.after)), &mut svg)?;
+    Ok(Some(String::from_utf8_lossy(&svg).into_owned()))
+}
+
+/// Time, where both tell it.
+fn metric(profiles: [&CpuProfile; 2]) -> CpuMetric {
+    if profiles.iter().all(|profile| profile.known.time) { CpuMetric::Time } else { CpuMetric::Events }
+}
+
 /// The top of the difference of one command to another.
 pub(super) fn text(
     sampled: &Sampled,
@@ -81,8 +116,7 @@ pub(super) fn text(
 ) -> String {
     let profiles = sides.map(|at| &sampled.profiles[at]);
     let names = sides.map(|at| names[at].as_str());
-    let by =
-        if profiles.iter().all(|profile| profile.known.time) { CpuMetric::Time } else { CpuMetric::Events };
+    let by = metric(profiles);
     let options = DiffOptions { by, shown: FrameVisibility::WithoutStart, ..DiffOptions::default() };
     let comparison = &Comparison::of(profiles[0], profiles[1], &options);
     let side = |at: usize| DiffInput {

@@ -173,7 +173,7 @@ fn windows_cut_out_what_they_say() {
     let processes = whole["processes"].as_array().unwrap();
     let mut pids: Vec<u64> = processes.iter().map(|process| number(&process["pid"])).collect();
     pids.dedup();
-    let of_each = pids.iter().map(|pid| samples(&["--pid", &pid.to_string()]));
+    let of_each = pids.iter().map(|pid| samples(&["--process", &pid.to_string()]));
     assert_eq!(of_each.sum::<u64>(), samples(&[]));
 }
 

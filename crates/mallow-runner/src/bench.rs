@@ -22,10 +22,21 @@ pub struct Bench<'a> {
     spawner: Spawner,
     shell: Option<ShellCost>,
     iterations: Vec<usize>,
-    known_left: Vec<u32>,
+    left: Vec<Left>,
     is_set_up: bool,
     notes: Vec<String>,
     seed: u64,
+}
+
+/// A process that a run has left behind.
+#[derive(Debug)]
+struct Left {
+    pid: u32,
+    command: usize,
+    /// The run's number, those to warm up included.
+    iteration: usize,
+    /// What it was called when it was seen.
+    name: String,
 }
 
 /// How far the timed runs are.
@@ -89,10 +100,10 @@ impl<'a> Bench<'a> {
             plan,
             programs,
             interrupts: Interrupts::watch()?,
-            spawner: Spawner { path: spawner, events: usable.events },
+            spawner: Spawner::new(spawner, usable.events),
             shell: None,
             iterations: vec![0; plan.commands.len()],
-            known_left: Vec::new(),
+            left: Vec::new(),
             is_set_up: false,
             notes,
             seed: u64::from_le_bytes(seed),
@@ -110,6 +121,7 @@ impl<'a> Bench<'a> {
             session.stop = Stop::Failed;
         }
         session.shell = self.shell.clone();
+        self.name_left(&mut session);
         let failure = failure.filter(|_| session.stop != Stop::Interrupted);
         (session, failure)
     }
@@ -130,6 +142,7 @@ impl<'a> Bench<'a> {
                 outcome = outcome.and(self.step("cleanup", command.cleanup.as_deref(), None));
             }
         }
+        self.spawner.end();
         if self.is_interrupted() {
             processes::end_all();
         }
@@ -325,7 +338,7 @@ impl<'a> Bench<'a> {
         };
         let mut ran = self.spawner.run(&self.programs[index], &around, &self.interrupts)?;
         self.iterations[index] += 1;
-        ran.run.left = self.newly_left();
+        self.note_left(index, iteration);
         if let (Some(cost), true) = (&self.shell, self.programs[index].in_shell) {
             ran.run = shell_cost::without(ran.run, cost);
         }
@@ -349,12 +362,24 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Processes that a run has left behind, by name.
-    fn newly_left(&mut self) -> Vec<String> {
-        let left = processes::left();
-        let new: Vec<u32> = left.iter().copied().filter(|pid| !self.known_left.contains(pid)).collect();
-        self.known_left = left;
-        new.into_iter().map(processes::name).collect()
+    /// Notes the processes that a run has left behind.
+    fn note_left(&mut self, command: usize, iteration: usize) {
+        let mut left = processes::left();
+        left.retain(|pid| {
+            Some(*pid) != self.spawner.pid() && self.left.iter().all(|known| known.pid != *pid)
+        });
+        let noted = left.into_iter().map(|pid| Left { pid, command, iteration, name: processes::name(pid) });
+        self.left.extend(noted);
+    }
+
+    /// Names them in their runs. One that is seen early is still called as the shell that becomes it, so it is asked once more.
+    fn name_left(&mut self, session: &mut Session) {
+        for Left { pid, command, iteration, name } in self.left.drain(..) {
+            let run = iteration.checked_sub(self.plan.warmup as usize);
+            let Some(run) = run.and_then(|at| session.commands[command].runs.get_mut(at)) else { continue };
+            let later = processes::name(pid);
+            run.left.push(if later.is_empty() { name } else { later });
+        }
     }
 
     /// Runs a command that belongs to the benchmark and is not measured.

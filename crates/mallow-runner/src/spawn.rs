@@ -5,13 +5,17 @@ use crate::{Output, RunnerError, processes};
 use mallow_bench::{EventCount, Run, RunEnd};
 use mallow_counters::{Counters, Event};
 use mallow_launch::Interrupts;
-use mallow_wire::spawn_report as report;
-use rustix::io::{FdFlags, fcntl_setfd};
+use mallow_wire::spawning::{self as report, RequestHead};
+use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::process::Signal;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, Write};
+use std::net::Shutdown;
 use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -43,17 +47,49 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// How long an interrupted command may take to end.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// The spawner's file, and what is counted of its children.
+/// The spawner's file, what is counted of its children, and one that has been started.
 #[derive(Debug)]
 pub(crate) struct Spawner {
-    pub(crate) path: PathBuf,
+    path: PathBuf,
     pub(crate) events: Vec<Event>,
+    /// It serves as long as runs want the same of their standard streams.
+    kept: RefCell<Option<Started>>,
+}
+
+/// A spawner that waits for requests. It ends with this value.
+#[derive(Debug)]
+struct Started {
+    child: Child,
+    stream: UnixStream,
+    output: Output,
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        // Its reading ends with this, and so does it.
+        let _ = self.stream.shutdown(Shutdown::Both);
+        let _ = self.child.wait();
+    }
 }
 
 impl Spawner {
+    pub(crate) fn new(path: PathBuf, events: Vec<Event>) -> Spawner {
+        Spawner { path, events, kept: RefCell::new(None) }
+    }
+
     /// The command that does nothing at all.
     pub(crate) fn nothing(&self) -> String {
         self.path.display().to_string()
+    }
+
+    /// Ends the process that lives on between runs.
+    pub(crate) fn end(&self) {
+        self.kept.take();
+    }
+
+    /// The process that lives on between runs.
+    pub(crate) fn pid(&self) -> Option<u32> {
+        self.kept.borrow().as_ref().map(|started| started.child.id())
     }
 
     /// Runs a program once.
@@ -64,29 +100,29 @@ impl Spawner {
         interrupts: &Interrupts,
     ) -> Result<Ran, RunnerError> {
         let line = || program.words.join(" ".as_ref()).to_string_lossy().into_owned();
-        let system = |what| move |cause| RunnerError::System { what, cause };
-        let (mut ours, theirs) = UnixStream::pair().map_err(system("cannot make a pair of sockets"))?;
-        // It is the only descriptor of ours that the spawner keeps, and it closes it before the command starts.
-        fcntl_setfd(&theirs, FdFlags::empty())
-            .map_err(|error| system("cannot share a socket")(error.into()))?;
-        let mut command = Command::new(&self.path);
-        command.arg(theirs.as_raw_fd().to_string()).arg(&program.path).args(&program.words);
-        command.envs(around.environment.iter().map(|(name, value)| (name, value)));
-        let mut kept = around.attach(&mut command)?;
-        let mut child = command.spawn().map_err(system("cannot start the spawner"))?;
-        drop((theirs, command));
-        if let Some(pipe) = child.stdout.take() {
-            std::thread::spawn(move || std::io::copy(&mut { pipe }, &mut std::io::sink()));
-        }
-        let mut counters = Counters::of_children(child.id(), &self.events);
-        let told = ours.write_all(b"!").map_err(system("cannot tell the spawner to begin"));
-        let words = told.map(|()| wait(&mut ours, child.id(), interrupts));
+        let known = self.kept.take().filter(|started| around.is_served_by(started));
+        let (mut started, mut printed_to) = match known {
+            Some(started) => (started, None),
+            None => self.start(around)?,
+        };
+        let request = request(program, &around.environment);
+        let request = request.ok_or_else(|| RunnerError::CannotRun {
+            line: line(),
+            cause: std::io::Error::from_raw_os_error(Errno::TOOBIG.raw_os_error()),
+        })?;
+        let mut counters = Counters::of_children(started.child.id(), &self.events);
+        let told = started.stream.write_all(&request);
+        let words = told.ok().and_then(|()| wait(&mut started.stream, started.child.id(), interrupts));
         let counted = counters.read();
-        let ended = child.wait();
-        let Some(words) = words? else {
+        let Some(words) = words else {
+            let _ = started.stream.shutdown(Shutdown::Both);
+            let ended = started.child.wait();
             let end = ended.map_or_else(|error| error.to_string(), |status| status.to_string());
             return Err(RunnerError::NoReport { line: line(), end });
         };
+        if around.is_plain() {
+            self.kept.replace(Some(started));
+        }
         if words[report::KIND] == report::CANNOT_RUN {
             let cause = std::io::Error::from_raw_os_error(words[report::STATUS] as i32);
             return Err(RunnerError::CannotRun { line: line(), cause });
@@ -94,12 +130,61 @@ impl Spawner {
         let events = counted
             .into_iter()
             .map(|count| count.map(|count| EventCount { value: count.value, share: count.share }));
-        let printed = kept.as_mut().map(printed);
+        let printed = printed_to.as_mut().map(printed);
         Ok(Ran { run: Run { events: events.collect(), ..run_of(&words) }, printed })
+    }
+
+    /// Starts the spawner with the standard streams that a run is to have. Returns the file that keeps what is printed, too.
+    fn start(&self, around: &RunEnvironment) -> Result<(Started, Option<File>), RunnerError> {
+        let system = |what| move |cause| RunnerError::System { what, cause };
+        let (stream, theirs) = UnixStream::pair().map_err(system("cannot make a pair of sockets"))?;
+        // It is the only descriptor of ours that the spawner keeps, and no command has it.
+        fcntl_setfd(&theirs, FdFlags::empty())
+            .map_err(|error| system("cannot share a socket")(error.into()))?;
+        stream.set_read_timeout(Some(LOOK_EVERY)).map_err(system("cannot wait for a time"))?;
+        let mut command = Command::new(&self.path);
+        command.arg(theirs.as_raw_fd().to_string());
+        let kept = around.attach(&mut command)?;
+        let mut child = command.spawn().map_err(system("cannot start the spawner"))?;
+        if let Some(pipe) = child.stdout.take() {
+            std::thread::spawn(move || std::io::copy(&mut { pipe }, &mut std::io::sink()));
+        }
+        Ok((Started { child, stream, output: around.output.clone() }, kept))
     }
 }
 
+/// What the spawner is told; none if the kernel would not take so much.
+fn request(program: &Program, environment: &[(OsString, OsString)]) -> Option<Vec<u8>> {
+    let mut variables: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
+    variables.extend(environment.iter().cloned());
+    let mut texts = program.path.as_os_str().as_bytes().to_vec();
+    texts.push(0);
+    for word in &program.words {
+        texts.extend_from_slice(word.as_bytes());
+        texts.push(0);
+    }
+    for (name, value) in &variables {
+        texts.extend([name.as_bytes(), b"=", value.as_bytes(), b"\0"].concat());
+    }
+    let number = |count: usize| u32::try_from(count).ok();
+    let head = RequestHead {
+        bytes: number(texts.len())?,
+        words: number(program.words.len())?,
+        environment: number(variables.len())?,
+    };
+    head.is_fitting().then(|| [&head.to_bytes()[..], &texts].concat())
+}
+
 impl RunEnvironment {
+    /// Whether nothing of its streams is this run's alone: a file is opened anew for each run.
+    fn is_plain(&self) -> bool {
+        self.input.is_none() && !self.is_kept && matches!(self.output, Output::Null | Output::Inherit)
+    }
+
+    fn is_served_by(&self, started: &Started) -> bool {
+        self.is_plain() && started.output == self.output
+    }
+
     /// Connects stdin, stdout and stderr. Returns the file that keeps what is printed.
     fn attach(&self, command: &mut Command) -> Result<Option<File>, RunnerError> {
         let file = |path: &Path, opened: std::io::Result<File>| {
@@ -134,7 +219,6 @@ fn printed(kept: &mut File) -> String {
 
 /// Waits for the report. When somebody interrupts, what runs is ended; none without a report.
 fn wait(stream: &mut UnixStream, spawner: u32, interrupts: &Interrupts) -> Option<[u64; report::WORDS]> {
-    let _ = stream.set_read_timeout(Some(LOOK_EVERY));
     let heard = interrupts.heard();
     let mut interrupted: Option<(Instant, bool)> = None;
     let mut bytes = [0_u8; report::BYTES];
@@ -201,4 +285,26 @@ pub(crate) fn end_words(end: RunEnd) -> String {
 /// Waits for a child that is no timed run.
 pub(crate) fn finish(mut child: Child) -> std::io::Result<RunEnd> {
     child.wait().map(end_of)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_path_words_and_environment() {
+        let program =
+            Program { path: "/bin/echo".into(), words: vec!["echo".into(), "a b".into()], in_shell: false };
+        let told = request(&program, &[("ITERATION".into(), "7".into())]).unwrap();
+        let (head, texts) = told.split_first_chunk().unwrap();
+        let head = RequestHead::from_bytes(*head);
+        assert_eq!((head.bytes as usize, head.words), (texts.len(), 2));
+        assert!(texts.starts_with(b"/bin/echo\0echo\0a b\0") && texts.ends_with(b"\0"));
+        let environment: Vec<&[u8]> = texts[19..texts.len() - 1].split(|byte| *byte == 0).collect();
+        assert_eq!(environment.len(), head.environment as usize);
+        assert!(environment.contains(&&b"ITERATION=7"[..]));
+        // More than the kernel takes is not asked for.
+        let long = Program { words: vec!["x".repeat(2 << 20).into()], ..program };
+        assert_eq!(request(&long, &[]), None);
+    }
 }

@@ -11,7 +11,7 @@
 //! - [`script`] is how frames of scripts stand in that memory.
 //! - [`starts`] are notes in that memory: programs that are started.
 //! - [`wanted`] is what a session asks of the recorder.
-//! - [`spawn_report`] is what the spawner of timed commands says.
+//! - [`spawning`] is what the spawner of timed commands is told and says.
 //!
 //! The recorder builds this crate: no allocator, no std, no dependency.
 
@@ -22,6 +22,6 @@ pub mod executable;
 pub mod handshake;
 pub mod script;
 pub mod shared;
-pub mod spawn_report;
+pub mod spawning;
 pub mod starts;
 pub mod wanted;

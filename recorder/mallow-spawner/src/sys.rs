@@ -1,12 +1,13 @@
 //! The system calls of the spawner, made directly: it has no libc.
 
 use core::arch::asm;
-use mallow_wire::spawn_report as report;
+use mallow_wire::spawning as wire;
 
 const READ: usize = 0;
 const WRITE: usize = 1;
 const RT_SIGPROCMASK: usize = 14;
-const FORK: usize = 57;
+/// Its number; the call itself is in `start.rs`.
+pub(crate) const CLONE: usize = 56;
 const EXECVE: usize = 59;
 const WAIT4: usize = 61;
 const FCNTL: usize = 72;
@@ -79,16 +80,19 @@ fn change_signals(mask: u64) -> u64 {
     before
 }
 
-/// Waits for one byte; false when nobody can send one any more.
-pub(crate) fn read_byte(fd: i32) -> bool {
-    let mut byte = 0_u8;
-    loop {
-        // SAFETY: one byte of ours is written.
-        match unsafe { call(READ, [fd as usize, &raw mut byte as usize, 1, 0]) } {
+/// Fills as many bytes; false when nobody can send them any more. What is there of them is ours to write.
+pub(crate) fn read_all(fd: i32, into: *mut u8, bytes: usize) -> bool {
+    let mut filled = 0;
+    while filled < bytes {
+        let (to, left) = (into.wrapping_add(filled) as usize, bytes.wrapping_sub(filled));
+        // SAFETY: the caller gives so many bytes.
+        match unsafe { call(READ, [fd as usize, to, left, 0]) } {
             EINTR => {}
-            answer => return answer == 1,
+            count if count > 0 => filled = filled.wrapping_add(count as usize),
+            _ => return false,
         }
     }
+    true
 }
 
 /// Nanoseconds of the monotonic clock.
@@ -98,12 +102,6 @@ pub(crate) fn monotonic_ns() -> u64 {
     // SAFETY: a `timespec` is two words of ours.
     unsafe { call(CLOCK_GETTIME, [MONOTONIC, &raw mut time as usize, 0, 0]) };
     time[0].wrapping_mul(1_000_000_000).wrapping_add(time[1])
-}
-
-/// A copy of this process: 0 in the copy, its id in the original, negative when there can be none.
-pub(crate) fn fork() -> isize {
-    // SAFETY: there is one thread, and the copy has memory of its own.
-    unsafe { call(FORK, [0; 4]) }
 }
 
 /// Becomes another program; returns only when that is refused.
@@ -120,7 +118,7 @@ pub(crate) unsafe fn execve(
 }
 
 /// Waits for a child; writes what it and its own children used from the word `at` on. Returns its status.
-pub(crate) fn wait(child: isize, into: &mut [u64; report::WORDS], at: usize) -> u32 {
+pub(crate) fn wait(child: isize, into: &mut [u64; wire::WORDS], at: usize) -> u32 {
     let mut status = 0_u32;
     loop {
         let used = into.as_mut_ptr().wrapping_add(at);
@@ -133,7 +131,7 @@ pub(crate) fn wait(child: isize, into: &mut [u64; report::WORDS], at: usize) -> 
 }
 
 /// Writes a report.
-pub(crate) fn write(fd: i32, words: &[u64; report::WORDS]) {
+pub(crate) fn write(fd: i32, words: &[u64; wire::WORDS]) {
     // SAFETY: they are ours to read.
-    unsafe { call(WRITE, [fd as usize, words.as_ptr() as usize, report::BYTES, 0]) };
+    unsafe { call(WRITE, [fd as usize, words.as_ptr() as usize, wire::BYTES, 0]) };
 }

@@ -64,6 +64,18 @@ fn functions_of_a_node_script_have_what_they_take() {
     assert!(!fs::exists(map_of(&report)).unwrap());
 }
 
+/// Nobody takes bare addresses for all that there is.
+#[test]
+fn a_jvm_that_is_killed_has_no_names_and_that_is_said() {
+    let workshop = Workshop::new("jit-killed");
+    let source = "public class Killed { public static void main(String[] words) throws Exception { \
+        new ProcessBuilder(\"kill\", \"-9\", \"\" + ProcessHandle.current().pid()).start(); Thread.sleep(60000); } }";
+    fs::write(workshop.file("Killed.java"), source).unwrap();
+    let _ = run::finish(command("javac").current_dir(workshop.path()).arg("Killed.java")).well();
+    let recorded = Session::new(workshop.path(), &["java", "-cp", ".", "Killed"]).record();
+    assert!(recorded.stderr.contains("its methods have no names"), "{recorded}");
+}
+
 /// Whose own output has its environment, and that of what it starts.
 #[test]
 fn a_node_program_prints_what_it_prints_without_mallow() {

@@ -46,6 +46,11 @@ impl CodeLists {
         MadeCode { frames: anonymous.into_iter().filter_map(named).collect() }
     }
 
+    /// Whether its runtime has written its map.
+    pub(crate) fn has_map(&self) -> bool {
+        self.is_its_own(&map_path(self.pid))
+    }
+
     fn read(&self) -> Vec<CodeNames> {
         let map = Some(map_path(self.pid)).filter(|path| self.is_its_own(path));
         let map = map.map(|_| CodeNames::of_process(self.pid));
@@ -129,6 +134,7 @@ mod tests {
         assert_eq!(at(&made, 0x1010, false), Some("f"));
         assert_eq!((at(&made, 0x1010, true), at(&made, 0x1000, true)), (None, Some("f")));
         assert_eq!(at(&made, 0x5004, false), None, "a module's code is the module's");
+        assert!(lists.has_map());
         lists.remove_map();
         assert!(!map_path(pid).exists());
     }

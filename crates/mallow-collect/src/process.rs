@@ -169,6 +169,12 @@ impl TracedProcess {
         self.code_lists.made(self.stacks().addresses_from(0), &ModuleMap::of(&self.modules))
     }
 
+    /// Whether code that it made is on its stacks.
+    fn has_made_code(&self) -> bool {
+        let modules = ModuleMap::of(&self.modules);
+        self.stacks().addresses_from(0).any(|key| modules.at(&key).is_none())
+    }
+
     /// Whether all of its threads have ended.
     pub(crate) fn has_ended(&self) -> bool {
         self.watch.has_ended()
@@ -442,6 +448,12 @@ impl TracedProcess {
         let mut warnings = unseen::warnings(&self.mapping, pid);
         warnings.extend(self.damage());
         warnings.extend(self.stacks.scripts().sentences(pid, &self.mapping));
+        let is_asked = self.header().runtime_asked.load(Ordering::Relaxed) != 0;
+        if is_asked && !self.code_lists.has_map() && self.has_made_code() {
+            warnings.push(format!(
+                "process {pid}: it was asked to write down what code it makes, and has not: its methods have no names (a JVM that is killed writes nothing)"
+            ));
+        }
         if self.header().python_objects.load(Ordering::Relaxed) == PYTHON_OBJECTS_ELSEWHERE {
             warnings.push(format!(
                 "process {pid}: PYTHONMALLOC chooses its allocator, so what Python hands out itself is recorded only as far as that takes it from malloc"

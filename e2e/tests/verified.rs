@@ -158,7 +158,7 @@ fn real_programs_have_the_stacks_that_two_judges_find() {
 #[test]
 fn stacks_of_ruby_are_those_from_scratch_and_each_call_of_the_interpreter_has_its_frames() {
     for ruby in rubies() {
-        for name in ["frames.rb", "reused.rb"] {
+        for name in ["frames.rb", "reused.rb", "thread_ends.rb"] {
             let workshop = Workshop::new("verified-scripts");
             let [stacks, differ, _, uneven] =
                 scripts(&Session::new(workshop.path(), &[&ruby, &script(name)]));

@@ -170,7 +170,9 @@ pub unsafe fn with_script(native: u32, memo: *mut ScriptMemo) -> u32 {
 
 #[inline(never)]
 unsafe fn with_runtime(native: u32, memo: *mut ScriptMemo) -> u32 {
-    if UNLOADS.load(Ordering::SeqCst) != 0 || STATE.load(Ordering::Acquire) != READING && !is_tried(native) {
+    if UNLOADS.load(Ordering::SeqCst) != 0
+        || STATE.load(Ordering::Acquire) != READING && !is_tried(native, memo)
+    {
         return native;
     }
     // SAFETY: the state says that the frames are read; by contract the memo is ours alone.
@@ -215,13 +217,13 @@ unsafe fn paired(native: u32, memo: *mut ScriptMemo, frames: &impl Frames) -> u3
 
 /// Whether frames are read from now on: when the first stack of the process is what it should be.
 #[cold]
-fn is_tried(native: u32) -> bool {
+fn is_tried(native: u32, memo: *mut ScriptMemo) -> bool {
     if STATE.load(Ordering::Acquire) != UNTRIED || process::is_filtered() {
         return false;
     }
     // SAFETY: written before the state was.
     let met = unsafe { *MET.0.get() };
-    let (unread, interpreter) = match try_reader(native, met.interpreter) {
+    let (unread, interpreter) = match try_reader(native, memo, met.interpreter) {
         Stage::Untold => return false,
         Stage::Elsewhere => (UNREAD_LAYOUT, [[0; 2]; 2]),
         Stage::Found(interpreter) => (READ, interpreter),
@@ -240,9 +242,10 @@ fn is_tried(native: u32) -> bool {
 }
 
 #[inline(never)]
-fn try_reader(native: u32, known: [[u64; 2]; 2]) -> Stage {
-    // SAFETY: the module was met.
+fn try_reader(native: u32, memo: *mut ScriptMemo, known: [[u64; 2]; 2]) -> Stage {
+    // SAFETY: the module was met; the memo is the calling thread's.
     unsafe {
+        let trusted = &mut (*memo).trusted;
         match READER.load(Ordering::Relaxed) {
             0 => Python::<0>::of_this_thread().look_at_first(known),
             1 => Python::<1>::of_this_thread().look_at_first(known),
@@ -250,8 +253,8 @@ fn try_reader(native: u32, known: [[u64; 2]; 2]) -> Stage {
             3 => Python::<3>::of_this_thread().look_at_first(known),
             4 => Python::<4>::of_this_thread().look_at_first(known),
             5 => Python::<5>::of_this_thread().look_at_first(known),
-            RUBY => Ruby::<0>::look_at_first(native, known),
-            _ => Ruby::<1>::look_at_first(native, known),
+            RUBY => Ruby::<0>::look_at_first(trusted, native, known),
+            _ => Ruby::<1>::look_at_first(trusted, native, known),
         }
     }
 }

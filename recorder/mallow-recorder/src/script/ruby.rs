@@ -230,12 +230,24 @@ impl<const V: usize> Ruby<V> {
     }
 
     /// Looks at the first stack with frames of a script, by checked reads: whether they are what they should be.
-    pub fn look_at_first(native: u32, interpreter: [[u64; 2]; 2]) -> Stage {
+    ///
+    /// # Safety
+    /// [`meet`] has said that they may be read, and `V` is [`layout`]. `trusted` is the calling thread's.
+    pub unsafe fn look_at_first(trusted: &mut Trusted, native: u32, interpreter: [[u64; 2]; 2]) -> Stage {
         /// So many stacks are waited for one with a second entry, and for one that tells at all.
         const PATIENCE: u32 = 64;
         const TRIES: u32 = 1000;
-        let Some((innermost, end)) = find_context::<V>() else { return Stage::Untold };
-        let Some((entries, handler)) = entries::<V>(innermost, end) else { return Stage::Elsewhere };
+        if OFFERED.context_below.load(Ordering::Relaxed) == 0 && !find_context::<V>() {
+            return Stage::Untold;
+        }
+        // SAFETY: by contract, and the context's word is known.
+        let frames = unsafe { Self::of_this_thread(trusted) };
+        if frames.innermost == 0 {
+            return Stage::Untold;
+        }
+        let Some((entries, handler)) = entries::<V>(frames.innermost, frames.end) else {
+            return Stage::Elsewhere;
+        };
         if entries == 0 {
             return Stage::Untold;
         }
@@ -335,8 +347,8 @@ fn is_live<const V: usize>(context: usize) -> bool {
     is_ours() == Some(fiber)
 }
 
-/// Finds the word that names the calling thread's context, and gives its innermost frame and the end of its frames. None without frames.
-fn find_context<const V: usize>() -> Option<(usize, usize)> {
+/// Finds the word that names the calling thread's context.
+fn find_context<const V: usize>() -> bool {
     const WORDS_MAX: usize = 64;
     let below = OFFERED.words_below.load(Ordering::Relaxed);
     let count = OFFERED.word_count.load(Ordering::Relaxed).min(WORDS_MAX);
@@ -344,11 +356,9 @@ fn find_context<const V: usize>() -> Option<(usize, usize)> {
         // SAFETY: the module has these words in every thread.
         let context = unsafe { thread_word(*below) };
         context != 0 && is_live::<V>(context)
-    })?;
-    OFFERED.context_below.store(place, Ordering::Relaxed);
-    // SAFETY: as above.
-    let [array, words, innermost] = words_at(unsafe { thread_word(place) })?;
-    within(array, words, innermost, LAYOUTS[V].frame_bytes)
+    });
+    OFFERED.context_below.store(place.unwrap_or(0), Ordering::Relaxed);
+    place.is_some()
 }
 
 /// The innermost frame, and the end of those of scripts, of an array of so many words; none without frames.

@@ -17,6 +17,12 @@ pub(crate) fn rubies() -> Vec<String> {
     interpreters("/usr/bin/ruby", "MALLOW_RUBIES")
 }
 
+/// Each Ruby, and Debian's with compiled code from the second call on.
+fn rubies_and_compiled() -> Vec<Vec<String>> {
+    let compiled = ["/usr/bin/ruby", "--yjit", "--yjit-call-threshold=2"].map(str::to_owned).to_vec();
+    rubies().into_iter().map(|ruby| vec![ruby]).chain([compiled]).collect()
+}
+
 fn interpreters(own: &str, variable: &str) -> Vec<String> {
     let named = std::env::var(variable).unwrap_or_default();
     let named = named.split(':').filter(|path| !path.is_empty()).map(str::to_owned);
@@ -92,15 +98,17 @@ fn lines_in_every_kind_of_frame_of_ruby_have_what_the_source_states() {
     let of_line = |(line, text): (u64, &str)| Some((line, text.rsplit_once("# ")?.1.parse::<u64>().ok()?));
     let stated: BTreeMap<u64, u64> = (1..).zip(text.lines()).filter_map(of_line).collect();
     assert_eq!(stated.len(), 74);
-    for ruby in rubies() {
-        println!("{ruby}");
-        let (_workshop, session) = recorded("scripts-frames", &[&ruby, &path]);
+    for mut ruby in rubies_and_compiled() {
+        println!("{ruby:?}");
+        ruby.push(path.clone());
+        let words: Vec<&str> = ruby.iter().map(String::as_str).collect();
+        let (_workshop, session) = recorded("scripts-frames", &words);
         let report = session.report(&["--sort", "bytes", "--limit", "2000"]);
-        assert_eq!(report["warnings"], serde_json::json!([]), "{ruby}");
+        assert_eq!(report["warnings"], serde_json::json!([]), "{ruby:?}");
         let mut found = megabytes_by_line(&report, "/frames.rb");
         // A thread has a stack of its own, made by the line that starts it.
         found.retain(|line, _| stated.contains_key(line));
-        assert_eq!(found, stated, "{ruby}");
+        assert_eq!(found, stated, "{ruby:?}");
     }
 }
 
@@ -110,11 +118,13 @@ fn code_of_ruby_at_addresses_that_were_used_before_is_code_of_its_own() {
     for i in 0..3000 {
         *expected.entry(i * 7 % 363 + 2).or_default() += 1;
     }
-    for ruby in rubies() {
-        println!("{ruby}");
-        let (_workshop, session) = recorded("scripts-reused", &[&ruby, &script("reused.rb")]);
+    for mut ruby in rubies_and_compiled() {
+        println!("{ruby:?}");
+        ruby.push(script("reused.rb"));
+        let words: Vec<&str> = ruby.iter().map(String::as_str).collect();
+        let (_workshop, session) = recorded("scripts-reused", &words);
         let report = session.report(&["--sort", "bytes", "--limit", "2000"]);
-        assert_eq!(megabytes_by_line(&report, "made.rb"), expected, "{ruby}");
+        assert_eq!(megabytes_by_line(&report, "made.rb"), expected, "{ruby:?}");
     }
 }
 

@@ -158,6 +158,11 @@ fn memory_that_a_java_program_takes_from_malloc_is_named_with_its_method() {
 fn a_leak_in_ruby_is_found() {
     let finished = is_told("ruby", "leak");
     names_the_class(&finished, ["String", "Array"], Some("ruby/server.rb:16"), "Class Object");
+    // Its text is longer than what lies in the object itself, so it comes from malloc.
+    let first = &e2e::session::json(&finished.stdout)["stacks"][0];
+    let of_script = first["frames"].as_array().unwrap().iter().find(|frame| frame["language"] == "ruby");
+    let line = of_script.map(|frame| (&frame["function"], &frame["line"]));
+    assert_eq!(line, Some((&"leak".into(), &16.into())), "{finished}");
 }
 
 #[test]

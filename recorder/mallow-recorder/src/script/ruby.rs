@@ -1,7 +1,7 @@
 //! CRuby 3.1, 3.3 and 3.4: where it keeps a thread's frames, and what their code is.
 //!
 //! A thread has a *context*, which a thread-local word of the module names; a fiber has one too, and the word follows the fiber that
-//! runs. In it lies an array of frames that grows downwards, of which the outermost is none of the script's. A frame of the script has a program counter; one of a C function has none, and has no
+//! runs. In it lies an array of frames that grows downwards, of which the outermost is none of the script's. A frame of a C function has no
 //! node: its native frames show it. Nothing of the runtime is called but a function that reads whether a thread holds the lock.
 //!
 //! The word has no name that all builds offer, so it is looked for: among the module's thread-local words it is the one that names
@@ -87,6 +87,8 @@ const SCOPE: usize = 32;
 
 /// In the first word of a frame's scope: the interpreter was called for it.
 const ENTRY: usize = 0x20;
+/// It is one of a C function, which has no program counter; compiled code leaves an old one there.
+const OF_C: usize = 0x80;
 
 // Of an object, and of what code has beside it.
 const BODY: usize = 16;
@@ -379,9 +381,12 @@ fn entries<const V: usize>(innermost: usize, end: usize) -> Option<(usize, usize
         if place == 0 {
             continue;
         }
+        let [scope] = words_at(scope)?;
+        if scope & OF_C != 0 {
+            continue;
+        }
         let [flags, _, body]: [usize; 3] = words_at(code)?;
         let [size, first]: [usize; 2] = words_at(body)?;
-        let [scope] = words_at(scope)?;
         let is_within = place.wrapping_sub(first) <= (size >> 32) * 8;
         (is_code(flags) && is_within && describe::<V>(body).is_some()).then_some(())?;
         entries += usize::from(scope & ENTRY != 0);
@@ -499,9 +504,13 @@ impl<const V: usize> Frames for Ruby<V> {
     unsafe fn look(&self, frame: usize) -> Look {
         // SAFETY: by contract; a frame of the script has a scope, which lives while it does.
         unsafe {
-            match word(frame, 0) {
-                0 => Look { place: 0, code: 0 },
-                place => Look { place, code: word(word(frame, SCOPE), 0) & ENTRY },
+            let place = word(frame, 0);
+            if place == 0 {
+                return Look { place: 0, code: 0 };
+            }
+            match word(word(frame, SCOPE), 0) & (ENTRY | OF_C) {
+                OF_C.. => Look { place: 0, code: 0 },
+                mark => Look { place, code: mark },
             }
         }
     }

@@ -208,6 +208,10 @@ fn workers_are_captured_beside_the_command_that_started_them() {
     let second = workshop.file(&format!("snapshots/ruby.{}.2.json", running.pid));
     until("two snapshots are there", || second.exists().then_some(()));
     page(&workshop, &[second.to_str().unwrap()]);
+    // Who names the shell, or mallow, is told of the interpreter.
+    let refused = capture(&workshop, &running.child.id().to_string(), &[]).ended(Exit::Status(2));
+    let told = format!("it has started {} (ruby): mallow heap capture {}", running.pid, running.pid);
+    assert!(refused.stderr.contains(&told), "{refused}");
     assert_eq!(running.ends(), Exit::Status(0));
     let said = fs::read_to_string(workshop.file("stderr")).unwrap();
     assert!(!said.contains("no Ruby"), "{said}");
@@ -268,7 +272,9 @@ fn who_cannot_be_asked_is_told_with_the_cure() {
     });
     let refused = capture(&workshop, &pid, &[]).ended(Exit::Status(2));
     assert!(
-        refused.stderr.contains(&format!("process {pid} (sleep) is no Ruby, Python, Node or JVM process")),
+        refused.stderr.contains(&format!(
+            "process {pid} (sleep) is no Ruby, Python, Node or JVM process, and has started none"
+        )),
         "{refused}"
     );
     other.kill().unwrap();

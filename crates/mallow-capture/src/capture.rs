@@ -41,7 +41,12 @@ pub fn capture(
     if std::fs::read_link(process::file(pid, "exe")).is_err() {
         return Err(CaptureError::NotOurs(pid));
     }
-    let runtime = process::runtime(pid).ok_or_else(|| CaptureError::NoRuntime { pid, name: name.clone() })?;
+    let runtime = process::runtime(pid).ok_or_else(|| {
+        let mut below = process::family(pid);
+        below.retain(|pid| process::runtime(*pid).is_some());
+        let below = below.into_iter().map(|pid| (pid, process::name(pid))).collect();
+        CaptureError::NoRuntime { pid, name: name.clone(), below }
+    })?;
     match runtime {
         Runtime::Node if options.redact => return Err(CaptureError::CannotRedact("Node")),
         Runtime::Jvm if options.redact => return Err(CaptureError::CannotRedact("a JVM")),

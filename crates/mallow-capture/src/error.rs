@@ -15,14 +15,14 @@ pub enum CaptureError {
     #[error("process {0} belongs to somebody else; capture it as its user, or as root")]
     NotOurs(u32),
     /// Nothing that can be asked.
-    #[error(
-        "process {pid} ({name}) is no Ruby, Python, Node or JVM process; if it has started one, name that one's process id"
-    )]
+    #[error("process {pid} ({name}) is no Ruby, Python, Node or JVM process{}", those_below(below))]
     NoRuntime {
         /// The process.
         pid: u32,
         /// Its program.
         name: String,
+        /// Those that it has started, and their programs.
+        below: Vec<(u32, String)>,
     },
     /// Ruby or Python without the hook.
     #[error(
@@ -106,6 +106,13 @@ pub enum CaptureError {
 }
 
 /// What the program can do itself.
+/// A supervisor, a shell or mallow itself was named instead of what it has started.
+fn those_below(below: &[(u32, String)]) -> String {
+    let Some((first, _)) = below.first() else { return ", and has started none".to_owned() };
+    let all: Vec<String> = below.iter().map(|(pid, name)| format!("{pid} ({name})")).collect();
+    format!("; it has started {}: mallow heap capture {first}", all.join(", "))
+}
+
 fn otherwise(runtime: Runtime) -> &'static str {
     match runtime {
         Runtime::Ruby => ", or let the program itself call ObjectSpace.dump_all",

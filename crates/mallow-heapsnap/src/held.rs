@@ -55,7 +55,7 @@ const GROUPS_MAX: usize = 10;
 const PART_MIN: u64 = 100;
 
 /// What grew, the most bytes first that new objects retain: 10 groups at most, and none of less than a hundredth of the first. Where new objects cannot be told,
-/// all that a group retains more counts.
+/// each one more is taken to retain what half of its group do.
 pub fn held_growth(before: Dominated<'_>, after: Dominated<'_>) -> Vec<HeldGrowth> {
     let mut groups = Groups::default();
     let (old_graph, new_graph) = (&before.snapshot.graph, &after.snapshot.graph);
@@ -69,8 +69,15 @@ pub fn held_growth(before: Dominated<'_>, after: Dominated<'_>) -> Vec<HeldGrowt
     let more = |group: usize| new.sums[group].retained_bytes.saturating_sub(old_sum(group).retained_bytes);
     let is_new = new_objects(before.snapshot, after.snapshot, identity, &mut groups.names);
     // What new objects retain; of a group that has grown because one that was there has, this is little.
-    let by_new = is_new.as_deref().map(|is_new| new.retained_by(after.tree, is_new));
-    let rank = |group: usize| by_new.as_ref().map_or(more(group), |by_new| by_new[group].min(more(group)));
+    let by_new = match is_new.as_deref() {
+        Some(is_new) => new.retained_by(after.tree, is_new),
+        None => {
+            let medians = new.medians(after.tree);
+            let of = |group: usize| more_objects(group).saturating_mul(medians[group]);
+            (0..new.sums.len()).map(of).collect()
+        }
+    };
+    let rank = |group: usize| by_new[group].min(more(group));
     let mut growing: Vec<usize> =
         (0..new.sums.len()).filter(|group| more_objects(*group) > 0 && rank(*group) > 0).collect();
     growing.sort_by_key(|group| (std::cmp::Reverse((rank(*group), more(*group))), *group));
@@ -164,6 +171,31 @@ impl Grouped {
             *sum = sum.saturating_add(bytes);
         });
         sums
+    }
+
+    /// What half of the objects of each group retain, and no more: the mean of those whose bytes have as many bits as those of the one in the middle.
+    fn medians(&self, tree: &DominatorTree) -> Vec<u64> {
+        let mut by_bits = FxHashMap::<(u32, u32), (u64, u64)>::default();
+        for (object, _) in tree.walk() {
+            let bytes = tree.retained_bytes(object).unwrap_or(0);
+            let key = (self.group_of[object.0 as usize], u64::BITS - bytes.leading_zeros());
+            let (objects, sum) = by_bits.entry(key).or_default();
+            *objects += 1;
+            *sum = sum.saturating_add(bytes);
+        }
+        let mut rows: Vec<_> = by_bits.into_iter().collect();
+        rows.sort_unstable();
+        let mut medians = vec![0; self.sums.len()];
+        for rows in rows.chunk_by(|(a, _), (b, _)| a.0 == b.0) {
+            let half = rows.iter().map(|(_, (objects, _))| objects).sum::<u64>().div_ceil(2);
+            let mut seen = 0;
+            let middle = rows.iter().find(|(_, (objects, _))| {
+                seen += objects;
+                seen >= half
+            });
+            medians[rows[0].0.0 as usize] = middle.map_or(0, |(_, (objects, sum))| sum / objects);
+        }
+        medians
     }
 
     /// How many objects of each group are retained by one of the told groups.

@@ -158,6 +158,23 @@ fn what_is_still_waited_for_at_the_end_counts_until_then() {
     assert_eq!(under(&document, "forever", "switches"), 1);
 }
 
+/// More switches than stacks can be copied: the stacks may be missing, the waits are not.
+#[test]
+fn of_many_short_waits_each_is_counted() {
+    let workshop = Workshop::new("off-cpu-many");
+    let program = built(&workshop, "pingpong");
+    let recorded = cpu(&workshop, &["--off-cpu", "-o", "many.pb.gz", "--", text(&program)]).well();
+    let told: Vec<u64> = recorded.stdout.split_whitespace().map(|word| word.parse().unwrap()).collect();
+    let document = report(&workshop, &["many.pb.gz", "--measure", "off-cpu"]);
+    assert_eq!(document["quality"]["lost"], 0, "{recorded}");
+    let switches = number(&document["totals"]["switches"]);
+    // The program counts from its first line to its last; before and behind it, it waits a few times more.
+    assert!(switches >= told[0] && switches <= told[0] + 100, "{switches} of {told:?}\n{recorded}");
+    let (off, known) = (number(&document["totals"]["off_cpu_ns"]), told[1] - told[2]);
+    assert!(off >= known / 10 * 9, "{off} of {known}\n{recorded}");
+    assert!(under(&document, "echo", "blocked_ns") > 0 && under(&document, "main", "blocked_ns") > 0);
+}
+
 /// What hangs never gives its processor up while somebody looks.
 #[test]
 fn a_process_that_hangs_is_seen_where_it_hangs() {

@@ -61,14 +61,22 @@ pub(crate) struct Granted {
 pub(crate) enum Purpose {
     /// Where the time goes.
     Samples,
-    /// Where a processor is given up, with a record of when it is, and when there is one again.
+    /// Where a processor is given up.
     Waits,
+    /// When it is given up, and when there is one again: records without stacks.
+    Switches,
+}
+
+impl Purpose {
+    /// Each, in the order in which what comes at one moment is handed on.
+    pub(crate) const ALL: [Purpose; 3] = [Purpose::Samples, Purpose::Waits, Purpose::Switches];
 }
 
 /// An event of one processor.
 #[derive(Debug)]
 pub(crate) struct Event {
     pub(crate) file: OwnedFd,
+    pub(crate) purpose: Purpose,
 }
 
 fn attributes(wanted: &Wanted, granted: &Granted, purpose: Purpose) -> perf_event_attr {
@@ -94,6 +102,10 @@ fn attributes(wanted: &Wanted, granted: &Granted, purpose: Purpose) -> perf_even
             attr.type_ = bindings::PERF_TYPE_SOFTWARE;
             attr.config = u64::from(bindings::PERF_COUNT_SW_CONTEXT_SWITCHES);
             attr.__bindgen_anon_1.sample_period = 1;
+        }
+        Purpose::Switches => {
+            attr.type_ = bindings::PERF_TYPE_SOFTWARE;
+            attr.config = u64::from(bindings::PERF_COUNT_SW_DUMMY);
             attr.set_context_switch(1);
         }
     }
@@ -160,7 +172,7 @@ pub(crate) fn open(
         return Err(io::Error::last_os_error());
     }
     // SAFETY: the kernel has just given us this descriptor, and nobody else has it.
-    Ok(Event { file: unsafe { OwnedFd::from_raw_fd(file) } })
+    Ok(Event { file: unsafe { OwnedFd::from_raw_fd(file) }, purpose })
 }
 
 impl Event {

@@ -26,6 +26,8 @@ const RING_BYTES: std::ops::RangeInclusive<u64> = 128 << 10..=64 << 20;
 /// Samples in a second where nobody knows how many there will be: waits, and each N-th of events that come in bursts.
 const WAITS_HZ: u64 = 2000;
 const BURST_HZ: u64 = 8000;
+/// Bytes of a ring of switches, which are small: a second of more than programs can make.
+const SWITCH_RING_BYTES: u64 = 2 << 20;
 /// A record beside the stack that it holds.
 const RECORD_BYTES: u64 = 256;
 
@@ -110,7 +112,7 @@ pub fn sample(target: Target<'_>, options: &SamplingOptions) -> Result<Outcome, 
 }
 
 fn wanted(options: &SamplingOptions, on_exec: bool) -> Wanted {
-    let bytes = ring_bytes(options);
+    let bytes = ring_bytes(options, Purpose::Samples);
     Wanted {
         event: options.event.clone(),
         rate: options.rate,
@@ -121,13 +123,14 @@ fn wanted(options: &SamplingOptions, on_exec: bool) -> Wanted {
     }
 }
 
-fn ring_bytes(options: &SamplingOptions) -> u64 {
+fn ring_bytes(options: &SamplingOptions, purpose: Purpose) -> u64 {
     let record = u64::from(options.stack_bytes) + RECORD_BYTES;
-    let hz = match options.rate {
-        Rate::Hz(hz) => hz,
-        Rate::Every(_) => BURST_HZ,
+    let hz = match (purpose, options.rate) {
+        (Purpose::Switches, _) => return SWITCH_RING_BYTES,
+        (Purpose::Waits, _) => WAITS_HZ,
+        (Purpose::Samples, Rate::Hz(hz)) => hz,
+        (Purpose::Samples, Rate::Every(_)) => BURST_HZ,
     };
-    let hz = if options.off_cpu { hz.max(WAITS_HZ) } else { hz };
     let bytes = (record * hz) as f64 * RING_SECONDS;
     (bytes as u64).clamp(*RING_BYTES.start(), *RING_BYTES.end()).next_power_of_two()
 }
@@ -179,11 +182,12 @@ impl Sampler {
             Some(pid) => threads_of(pid)?.iter().map(|(tid, _)| *tid as i32).collect(),
         };
         let (mut rings, mut more, mut of_waits) = (Vec::new(), Vec::new(), Vec::new());
-        let purposes =
-            if options.off_cpu { &[Purpose::Samples, Purpose::Waits][..] } else { &[Purpose::Samples] };
-        let mut bytes = ring_bytes(options);
+        let purposes = if options.off_cpu { &Purpose::ALL[..] } else { &[Purpose::Samples] };
+        let asked = Purpose::ALL.map(|purpose| ring_bytes(options, purpose));
+        let mut bytes = asked;
         for processor in processors() {
-            let mut of_processor: Option<usize> = None;
+            // Each has a ring of its own, so that nothing else is lost where waits have more stacks than can be taken.
+            let mut of_processor: [Option<usize>; 3] = [None; 3];
             for (thread, purpose) in
                 threads.iter().flat_map(|thread| purposes.iter().map(move |it| (thread, *it)))
             {
@@ -196,10 +200,10 @@ impl Sampler {
                 if purpose == Purpose::Waits {
                     of_waits.push(event.id().map_err(system("tell events apart"))?);
                 }
-                match of_processor {
+                match of_processor[purpose as usize] {
                     None => {
-                        of_processor = Some(rings.len());
-                        rings.push(mapped(event, &mut bytes)?);
+                        of_processor[purpose as usize] = Some(rings.len());
+                        rings.push(mapped(event, &mut bytes[purpose as usize])?);
                     }
                     Some(ring) => {
                         event.write_to_ring_of(&rings[ring].event).map_err(system("share a ring"))?;
@@ -214,11 +218,11 @@ impl Sampler {
                 PerfError::NoProcess,
             ));
         }
-        if bytes < ring_bytes(options) {
+        if bytes != asked {
             notes.push(format!(
                 "the system allows only {} KiB of locked memory for samples of each processor, so some may be lost; raise \
                  kernel.perf_event_mlock_kb or run mallow with sudo",
-                bytes >> 10
+                bytes[0] >> 10
             ));
         }
         let waiting = rings.iter().map(|_| Vec::new()).collect();
@@ -389,8 +393,18 @@ impl Sampler {
         self.round(true);
         let duration = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         self.folder.end(self.began_ns.saturating_add(duration));
-        let lost = self.rings.iter().map(|ring| &ring.event).chain(&self.more).map(Event::lost).sum();
-        self.folder.lost(lost);
+        let lost = |is_of_wait: bool| -> u64 {
+            let events = self.rings.iter().map(|ring| &ring.event).chain(&self.more);
+            events.filter(|event| (event.purpose == Purpose::Waits) == is_of_wait).map(Event::lost).sum()
+        };
+        self.folder.lost(lost(false));
+        let without_stack = lost(true);
+        if without_stack > 0 {
+            self.notes.push(format!(
+                "{without_stack} waits came too quickly for their stacks to be copied, and count without one; a smaller \
+                 --stack-size leaves more room"
+            ));
+        }
         let collector_cpu = Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default();
         let sampled = self.folder.finish(command, self.began_unix_ns, Some(duration));
         Outcome { sampled, pid, exit: None, interrupted, notes: self.notes, collector_cpu }
@@ -498,9 +512,10 @@ mod tests {
             summary_only: false,
             duration: None,
         };
-        assert_eq!(ring_bytes(&options(997, 32 << 10)), 8 << 20);
-        assert_eq!(ring_bytes(&options(1, 8)), 128 << 10);
-        assert_eq!(ring_bytes(&options(100_000, 65_528)), 64 << 20);
-        assert_eq!(ring_bytes(&SamplingOptions { off_cpu: true, ..options(1, 32 << 10) }), 16 << 20);
+        let ring_bytes = |options, purpose| ring_bytes(&options, purpose);
+        assert_eq!(ring_bytes(options(997, 32 << 10), Purpose::Samples), 8 << 20);
+        assert_eq!(ring_bytes(options(1, 8), Purpose::Samples), 128 << 10);
+        assert_eq!(ring_bytes(options(100_000, 65_528), Purpose::Samples), 64 << 20);
+        assert_eq!(ring_bytes(options(1, 32 << 10), Purpose::Waits), 16 << 20);
     }
 }

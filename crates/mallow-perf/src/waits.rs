@@ -1,7 +1,8 @@
 //! Waits: from when a thread gave its processor up until it had one again.
 //!
 //! The kernel tells three things: the stack at which a thread gives up, that it is off now and whether it could go on, and that it is back.
-//! Each may be missing where a ring was full. What is not known of a wait is not guessed: without its end there is none.
+//! Stacks are large, and their ring may be full; the other two have a ring of their own. What is not known of a wait is
+//! not guessed: without its end there is none.
 
 use mallow_cpu::{CpuTotals, ThreadIndex};
 use mallow_stacks::StackId;

@@ -17,7 +17,7 @@ use mallow_cpu::{
     CpuAvailability, CpuProcess, CpuProfile, CpuRecording, CpuSample, CpuThread, CpuTotals, Quality,
     ThreadIndex,
 };
-use mallow_jit::{CodeNames, jitdump};
+use mallow_jit::{CodeNames, frame_of, jitdump};
 use mallow_stacks::ProcessIndex;
 use rustc_hash::FxHashMap;
 use std::path::Path;
@@ -553,8 +553,7 @@ impl Names<'_> {
                     Some(path) => jitdump::of_file(Path::new(path)),
                     None => CodeNames::of_process(pid),
                 });
-                let function = names.name(address - 1)?.to_owned();
-                Some(Frame { function, ..Frame::default() })
+                names.name(address - 1).map(frame_of)
             }
         }
     }

@@ -49,7 +49,7 @@ fn program_lines(programs: &Programs<'_>, style: Style) -> Vec<String> {
     let row = |who: &str, totals: &Totals, what: &str| {
         let peak = format!("{} peak", Bytes(totals.peak_bytes));
         let allocations = format!("{} allocations", Count(totals.allocations));
-        let line = format!("{who:<16}{peak:>13}  {allocations:>18}  ");
+        let line = format!("{who:<17}{peak:>12}  {allocations:>18}  ");
         let left = style.width.saturating_sub(line.columns());
         line + &cut_end(&printable(what), left)
     };
@@ -62,7 +62,8 @@ fn program_lines(programs: &Programs<'_>, style: Style) -> Vec<String> {
         .collect();
     let others = &programs.others;
     if others.count > 0 {
-        let who = format!("{} other{}", others.count, if others.count == 1 { "" } else { "s" });
+        // A process that becomes another program counts with each.
+        let who = format!("{} more program{}", others.count, if others.count == 1 { "" } else { "s" });
         lines.push(row(&who, &others.totals, &names(others)));
     }
     lines

@@ -153,3 +153,38 @@ fn processes_at_once_have_the_metrics_of_processes_in_turn() {
         assert_eq!(metrics(&[&program]), in_turn);
     }
 }
+
+/// As behind a version manager: many small programs around the one that matters.
+#[test]
+fn the_program_behind_a_shim_comes_first_and_can_be_had_alone() {
+    let workshop = Workshop::new("behind-a-shim");
+    let text = "for i in 1 2 3 4 5 6 7 8 9 10; do sh -c 'true; /bin/true'; done\n\
+        exec /usr/bin/python3 -c 'kept = [bytes(10007) for _ in range(300)]'\n";
+    std::fs::write(workshop.file("shim"), text).unwrap();
+    let session = Session::new(workshop.path(), &["/bin/sh", "shim"]);
+    let recorded = session.record().well();
+    let row = recorded.stderr.lines().find(|line| line.starts_with("process ")).unwrap();
+    assert!(row.contains(" python3 -c kept"), "{recorded}");
+    let others = recorded.stderr.lines().find(|line| line.contains(" others ")).unwrap();
+    assert!(others.starts_with("21 others ") && others.ends_with("sh (11), true (10)"), "{recorded}");
+    let whole = session.report(&[]);
+    let python = |process: &&Value| process["command"].as_str().unwrap().contains("python3");
+    let python = whole["processes"].as_array().unwrap().iter().find(python).unwrap().clone();
+    for choice in ["main", "largest", "python3"] {
+        let alone = session.report(&["--process", choice, "--sort", "bytes", "--limit", "100000"]);
+        assert_eq!(alone["processes"].as_array().unwrap().len(), 1, "{choice}");
+        assert_eq!(alone["totals"], python["totals"], "{choice}");
+        let sum = |name: &str| -> u64 {
+            alone["sites"].as_array().unwrap().iter().map(|site| metric(site, name)).sum()
+        };
+        assert_eq!(sum("allocations"), metric(&python["totals"], "allocations"), "{choice}");
+        // Single events are those of this process too.
+        let threads = session.report(&["--process", choice, "--threads"]);
+        let of_threads = threads["threads"].as_array().unwrap().iter();
+        let sum: u64 = of_threads.map(|thread| metric(thread, "allocations")).sum();
+        assert_eq!(sum, metric(&python["totals"], "allocations"), "{threads}");
+    }
+    let refused = e2e::session::report_of(&session.trace(), &["--process", "ruby"]).ended(Exit::Status(2));
+    assert!(refused.stderr.contains("has no process called 'ruby'; it has "), "{refused}");
+    assert!(refused.stderr.contains("(python3 -c kept"), "{refused}");
+}

@@ -165,8 +165,8 @@ fn the_program_behind_a_shim_comes_first_and_can_be_had_alone() {
     let recorded = session.record().well();
     let row = recorded.stderr.lines().find(|line| line.starts_with("process ")).unwrap();
     assert!(row.contains(" python3 -c kept"), "{recorded}");
-    let others = recorded.stderr.lines().find(|line| line.contains(" others ")).unwrap();
-    assert!(others.starts_with("21 others ") && others.ends_with("sh (11), true (10)"), "{recorded}");
+    let others = recorded.stderr.lines().find(|line| line.contains(" more programs ")).unwrap();
+    assert!(others.starts_with("21 more programs ") && others.ends_with("sh (11), true (10)"), "{recorded}");
     let whole = session.report(&[]);
     let python = |process: &&Value| process["command"].as_str().unwrap().contains("python3");
     let python = whole["processes"].as_array().unwrap().iter().find(python).unwrap().clone();

@@ -24,7 +24,7 @@ const LEFT_MAX: usize = 8;
 const DEEP_CALLS: u32 = 256;
 const PAIRS: usize = 256;
 const STEPS: usize = 256;
-const TRUSTED: usize = 16;
+const TRUSTED: usize = 256;
 
 /// What is seen of a frame: all that its node depends on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -101,25 +101,28 @@ struct Step {
 pub struct Trusted {
     /// How often a state had died when they were looked at.
     deaths: u64,
+    /// What the thread has in common for its reader; 0 while it is not known.
+    owner: usize,
     states: [usize; TRUSTED],
 }
 
 impl Trusted {
-    /// Whether a state may be read; `look` says so of one that is new.
+    /// Whether a state may be read; `look` says so of one that is new, and may note the owner.
     #[inline(always)]
-    pub fn holds(&mut self, state: usize, look: impl FnOnce(usize) -> bool) -> bool {
-        let place = (state >> 6) % TRUSTED;
+    pub fn holds(&mut self, state: usize, look: impl FnOnce(usize, &mut usize) -> bool) -> bool {
+        let place = (state >> 4).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48 & (TRUSTED - 1);
         let is_known = self.deaths == code_log::state_deaths() && *at(&self.states, place) == state;
         is_known || self.learn(state, place, look)
     }
 
     #[cold]
-    fn learn(&mut self, state: usize, place: usize, look: impl FnOnce(usize) -> bool) -> bool {
+    #[inline(never)]
+    fn learn(&mut self, state: usize, place: usize, look: impl FnOnce(usize, &mut usize) -> bool) -> bool {
         let deaths = code_log::state_deaths();
         if self.deaths != deaths {
-            (self.deaths, self.states) = (deaths, [0; TRUSTED]);
+            (self.deaths, self.owner, self.states) = (deaths, 0, [0; TRUSTED]);
         }
-        let is_live = look(state);
+        let is_live = look(state, &mut self.owner);
         *at_mut(&mut self.states, place) = if is_live { state } else { 0 };
         is_live
     }
@@ -149,7 +152,7 @@ impl ScriptMemo {
     /// Forgets everything.
     pub fn forget(&mut self) {
         (self.count, self.deep_calls) = (0, 0);
-        self.trusted.states = [0; TRUSTED];
+        (self.trusted.owner, self.trusted.states) = (0, [0; TRUSTED]);
         self.pairs.iter_mut().for_each(|pair| pair.node = 0);
         self.steps.iter_mut().for_each(|step| step.generation = 0);
     }

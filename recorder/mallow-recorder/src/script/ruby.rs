@@ -11,7 +11,7 @@
 //!
 //! Why the reads cannot fault: only the thread itself changes its context's frames, with or without the lock; all of the array is mapped while the
 //! context has one. The context is a block of `malloc`'s that may be freed when its thread's script has ended and its native thread has
-//! not, so it is looked at by checked reads first, and again when any context was freed since ([`Trusted`]). What frames point
+//! not, so it is looked at by checked reads first, and again when any context or thread was freed since ([`Trusted`]). What frames point
 //! at lives while they do. Code may be moved, but not while a thread holds the lock; without it, it is read by checked copies. What is left: a program
 //! that writes over its own frames.
 
@@ -79,6 +79,7 @@ const VERSIONS: [(u32, usize); 3] = [(3 << 8 | 1, 0), (3 << 8 | 3, 1), (3 << 8 |
 
 // Of a context, which begins with the array of frames and its length in words.
 const INNERMOST: usize = 16;
+const THREAD: usize = 48;
 const CONTEXT_WORDS: usize = 7;
 
 // Of a frame.
@@ -108,6 +109,8 @@ struct Offered {
     word_count: AtomicUsize,
     /// From the thread pointer down to the word that names the context; 0 while it is not known.
     context_below: AtomicUsize,
+    /// Where a context lies in its fiber.
+    context_in_fiber: AtomicUsize,
     holds_lock: AtomicUsize,
     layout: AtomicUsize,
     version: AtomicU32,
@@ -120,6 +123,7 @@ static OFFERED: Offered = Offered {
     words_below: AtomicUsize::new(0),
     word_count: AtomicUsize::new(0),
     context_below: AtomicUsize::new(0),
+    context_in_fiber: AtomicUsize::new(0),
     holds_lock: AtomicUsize::new(0),
     layout: AtomicUsize::new(0),
     version: AtomicU32::new(0),
@@ -327,26 +331,46 @@ fn words_at<const N: usize>(at: usize) -> Option<[usize; N]> {
     is_read.then_some(words)
 }
 
-/// Whether something is the context of the calling thread; if so its block is watched from here on.
+/// Whether something is the context of the calling thread; if so its block and that of the thread, the owner, are watched from here on.
 #[cold]
-fn is_live<const V: usize>(context: usize) -> bool {
+fn is_live<const V: usize>(context: usize, owner: &mut usize) -> bool {
     /// A context lies in its fiber, which is a block of this size at most.
     const FIBER_BYTES: usize = 4 << 10;
+    let is_state = |block: usize| code_log::number(block) == Some(code_log::STATE);
+    let in_fiber = OFFERED.context_in_fiber.load(Ordering::Relaxed);
+    // SAFETY: the fiber is one that was watched, and not freed since.
+    if *owner != 0 && is_state(context.wrapping_sub(in_fiber)) && unsafe { word(context, THREAD) } == *owner {
+        return true;
+    }
     let is_ours = || {
         let [_, _, _, _, _, fiber, thread]: [usize; CONTEXT_WORDS] = words_at(context)?;
-        let native = |offset: usize| words_at::<1>(thread.wrapping_add(offset));
-        let [of_thread] = native(LAYOUTS[V].thread_context)?;
-        let [mut name] = native(LAYOUTS[V].thread_native)?;
+        let at = |offset: usize| [thread.wrapping_add(offset), 8];
+        let mut of_thread = [0usize; 2];
+        let pieces = [at(LAYOUTS[V].thread_context), at(LAYOUTS[V].thread_native)];
+        // SAFETY: there is room for two words.
+        let is_read =
+            is_address(thread) && unsafe { process::copy_checked(&pieces, of_thread.as_mut_ptr().cast()) };
+        let [its_context, mut name] = of_thread;
         if let Some(through) = LAYOUTS[V].through {
             [name] = words_at(name.wrapping_add(through))?;
         }
-        let is_within = context.wrapping_sub(fiber) < FIBER_BYTES;
-        (of_thread == context && name == tls::control_block() && is_within).then_some(fiber)
+        let is_within = (1..FIBER_BYTES).contains(&context.wrapping_sub(fiber));
+        (is_read && its_context == context && name == tls::control_block() && is_within)
+            .then_some((fiber, thread))
     };
-    let Some(fiber) = is_ours() else { return false };
-    code_log::keep_state(fiber);
-    // It may have been freed before it was watched.
-    is_ours() == Some(fiber)
+    let Some((fiber, thread)) = is_ours() else { return false };
+    let is_new = !is_state(fiber) || !is_state(thread);
+    if is_new {
+        code_log::keep_state(fiber);
+        code_log::keep_state(thread);
+    }
+    // They may have been freed before they were watched.
+    if is_new && is_ours() != Some((fiber, thread)) {
+        return false;
+    }
+    OFFERED.context_in_fiber.store(context - fiber, Ordering::Relaxed);
+    *owner = thread;
+    true
 }
 
 /// Finds the word that names the calling thread's context.
@@ -357,7 +381,7 @@ fn find_context<const V: usize>() -> bool {
     let place = (0..count).map(|at| below - at * 8).find(|below| {
         // SAFETY: the module has these words in every thread.
         let context = unsafe { thread_word(*below) };
-        context != 0 && is_live::<V>(context)
+        context != 0 && is_live::<V>(context, &mut 0)
     });
     OFFERED.context_below.store(place.unwrap_or(0), Ordering::Relaxed);
     place.is_some()

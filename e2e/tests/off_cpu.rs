@@ -75,6 +75,9 @@ fn of_known_waits_each_is_found_where_it_is_and_as_long_as_it_is() {
     assert!(
         recorded.stderr.contains("off processors ") && recorded.stderr.contains("where threads were blocked")
     );
+    // Who slept is named, and not what of the kernel it slept in.
+    let slept = recorded.stderr.lines().find(|line| line.contains("sleep_200"));
+    assert!(slept.is_some_and(|line| line.contains("nanosleep")), "{recorded}");
 }
 
 fn stacks_of(workshop: &Workshop) -> String {

@@ -12,8 +12,8 @@ use mallow_base::{Frame, Micros, Percent};
 use mallow_cpu::{CpuMetric, CpuProfile, CpuTotals, Quality};
 use mallow_stacks::{Metric, StackProfile};
 use mallow_view::{
-    CpuLayout, CpuOptions, FrameVisibility, FunctionOrder, FunctionRow, Piece, Sites, cpu_slices,
-    cpu_threads, cut, functions, lines, short_name,
+    CpuLayout, CpuOptions, FrameVisibility, FunctionOrder, FunctionRow, Piece, Sites, WaitRow, cpu_slices,
+    cpu_threads, cut, functions, lines, short_name, waits,
 };
 use std::time::Duration;
 
@@ -29,6 +29,8 @@ const STACKS: usize = 10;
 const STACK_LINES_MAX: usize = 12;
 /// Columns in front of a function's name.
 const FUNCTION_INDENT: usize = 40;
+/// Columns in front of who waited.
+const WAIT_INDENT: usize = 19;
 
 /// The summary of a profile that lies at `file`, and of which collecting took so much of a processor.
 pub fn summary(profile: &CpuProfile, file: &str, collecting: Duration, style: Style) -> String {
@@ -49,9 +51,8 @@ pub fn summary(profile: &CpuProfile, file: &str, collecting: Duration, style: St
         out.extend(function_table(profile, &rows, by, SUMMARY_ROWS, false, style));
     }
     if profile.known.blocked && profile.totals().blocked_ns > 0 {
-        let rows = functions(profile, &Default::default(), CpuMetric::Blocked, FunctionOrder::Own);
         out.extend([String::new(), style.bold("where threads were blocked")]);
-        out.extend(function_table(profile, &rows, CpuMetric::Blocked, SUMMARY_WAITS, false, style));
+        out.extend(wait_table(profile, style));
     }
     let drawn = shell_word(&format!("{}.svg", file.strip_suffix(".pb.gz").unwrap_or(file)));
     let file = shell_word(file);
@@ -240,6 +241,28 @@ fn function_table(
         out.push("nothing".to_owned());
     }
     out
+}
+
+/// `  240 ms   82.8%  rows::parse::take  [rows], in pthread_cond_wait`.
+fn wait_table(profile: &CpuProfile, style: Style) -> Vec<String> {
+    let whole = profile.totals().blocked_ns;
+    let row = |row: &WaitRow<'_>| {
+        let blocked_ns = row.totals.blocked_ns;
+        let percent = Percent { part: blocked_ns, whole }.to_string();
+        let metrics = format!("{:>9} {percent:>7}", metric(CpuMetric::Blocked, blocked_ns));
+        let called = row.called.map(|frame| format!(", in {}", printable(&short_name(&frame.function))));
+        let called = called.unwrap_or_default();
+        let width = style.name_width(WAIT_INDENT).saturating_sub(called.columns());
+        let caller = FunctionRow {
+            frame: row.caller,
+            is_nameless: row.caller.function.starts_with("0x"),
+            own: row.totals,
+            under: row.totals,
+        };
+        let name = function_name(&caller, false, width) + &called;
+        format!("{}  {}", style.bold(&metrics), cut_end(&name, style.name_width(WAIT_INDENT)))
+    };
+    waits(profile).iter().take(SUMMARY_WAITS).map(row).collect()
 }
 
 fn function_name(row: &FunctionRow<'_, mallow_cpu::CpuTotals>, is_whole: bool, width: usize) -> String {

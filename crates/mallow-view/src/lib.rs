@@ -61,6 +61,7 @@ pub mod threads;
 pub mod timeline;
 mod tops;
 mod tree;
+mod waits;
 mod weight;
 pub mod window;
 
@@ -88,6 +89,7 @@ pub use summary::{Next, Summary};
 pub use suppressions::{AppliedSuppressions, SuppressedBy, SuppressedLeaks, SuppressionSource};
 pub use tops::{Top, TopRow};
 pub use tree::{Direction, Rest, TreeNode, TreeOptions, Under, tree};
+pub use waits::{WaitRow, waits};
 pub use weight::Weight;
 
 #[cfg(test)]

@@ -76,8 +76,10 @@ fn of_known_waits_each_is_found_where_it_is_and_as_long_as_it_is() {
         recorded.stderr.contains("off processors ") && recorded.stderr.contains("where threads were blocked")
     );
     // Who slept is named, and not what of the kernel it slept in.
-    let slept = recorded.stderr.lines().find(|line| line.contains("sleep_200"));
-    assert!(slept.is_some_and(|line| line.contains("nanosleep")), "{recorded}");
+    for (caller, called) in [("nap  [waits]", "nanosleep"), ("of_mutex  [waits]", "pthread_mutex_lock")] {
+        let line = recorded.stderr.lines().find(|line| line.contains(caller));
+        assert!(line.is_some_and(|line| line.contains(called)), "{recorded}");
+    }
 }
 
 fn stacks_of(workshop: &Workshop) -> String {

@@ -242,6 +242,26 @@ fn module_records_of_absurd_lengths_end_the_log() {
     }
 }
 
+/// A signal handler jumped out of the program's code while a record was written: what stands behind it is read when the process has ended.
+#[test]
+fn a_record_that_nobody_fills_is_passed_over() {
+    let memory = SharedMemory::new(1);
+    let mapping = memory.map();
+    mapping.header().modules_reserved.store(64 + 48, Ordering::Relaxed);
+    memory.write(MODULES_OFFSET, &(64 | UNFILLED).to_le_bytes());
+    memory.write(MODULES_OFFSET + 64, &48u32.to_le_bytes());
+    memory.write(MODULES_OFFSET + 64 + 4, &8u16.to_le_bytes());
+    assert!(mapping.module(0).is_none());
+    assert_eq!(mapping.behind_unfilled_module(0), Some(64));
+    assert_eq!(mapping.module(64).map(|(_, behind)| behind), Some(112));
+    // One that is filled is none, nor one without a length or with one that leads out of the log.
+    assert_eq!(mapping.behind_unfilled_module(64), None);
+    for length in [UNFILLED, UNFILLED | 41, UNFILLED | 120, 0] {
+        memory.write(MODULES_OFFSET, &length.to_le_bytes());
+        assert_eq!(mapping.behind_unfilled_module(0), None, "{length:x}");
+    }
+}
+
 /// Somewhere in the memory that matters, and what to write there.
 fn damage() -> impl Strategy<Value = (usize, Vec<u8>)> {
     // Behind the fields that are checked when the memory is mapped.

@@ -16,7 +16,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// A note that was taken out of the shared memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -289,6 +289,29 @@ impl Mapping {
             };
             Some((logged, offset + bytes))
         }
+    }
+
+    /// The offset behind a record of the module log that is not filled; none if it is, or none is there. To be asked when nobody fills it any more.
+    pub(crate) fn behind_unfilled_module(&self, offset: usize) -> Option<usize> {
+        self.behind_unfilled(MODULES_OFFSET, self.log_used(), offset)
+    }
+
+    /// The same for the log of scripts' code.
+    pub(crate) fn behind_unfilled_code(&self, offset: usize) -> Option<usize> {
+        let reserved = self.header().scripts.log_reserved.load(Ordering::Acquire) as usize;
+        self.behind_unfilled(CODES_OFFSET, reserved.min(CODE_LOG_BYTES), offset)
+    }
+
+    fn behind_unfilled(&self, log: usize, used: usize, offset: usize) -> Option<usize> {
+        if !offset.is_multiple_of(8) || offset + size_of::<u64>() > used {
+            return None;
+        }
+        // SAFETY: a record's length lies within the log.
+        let length = unsafe { &*self.base.as_ptr().add(log + offset).cast::<AtomicU32>() };
+        let length = length.load(Ordering::Acquire);
+        let bytes = (length & !UNFILLED) as usize;
+        let is_one = length & UNFILLED != 0 && bytes > 0 && bytes.is_multiple_of(8);
+        Some(offset + bytes).filter(|behind| is_one && *behind <= used)
     }
 
     /// Bytes of the module log that have been taken.

@@ -279,6 +279,16 @@ impl TracedProcess {
         }
     }
 
+    /// What stands in the logs behind records that nobody will fill any more.
+    fn read_modules_to_the_end(&mut self) {
+        self.stacks.read_scripts_to_the_end(&self.mapping);
+        self.read_modules();
+        while let Some(behind) = self.mapping.behind_unfilled_module(self.modules_offset) {
+            self.modules_offset = behind;
+            self.read_modules();
+        }
+    }
+
     /// Notes how much memory is resident, and what names threads have given themselves.
     pub(crate) fn sample(&mut self, clock: &Clock) {
         if let Some(resident) = self.memory.resident() {
@@ -338,6 +348,7 @@ impl TracedProcess {
         sink: &mut dyn Sink,
     ) -> Result<ExitedProcess, CollectError> {
         let ended_us = clock.now_us().max(self.pairing.last_us());
+        self.read_modules_to_the_end();
         self.write(sink)?;
         let mut wide = [None, None];
         let mut unfinished = Vec::new();

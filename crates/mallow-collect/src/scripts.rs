@@ -42,6 +42,15 @@ impl Scripts {
         }
     }
 
+    /// Reads what stands behind records that nobody will fill any more, too.
+    pub(crate) fn read_to_the_end(&mut self, mapping: &Mapping) {
+        self.read(mapping);
+        while let Some(behind) = mapping.behind_unfilled_code(self.offset) {
+            self.offset = behind;
+            self.read(mapping);
+        }
+    }
+
     /// Whether an address lies in a function that interprets.
     pub(crate) fn interprets(&self, pc: u64) -> bool {
         self.interpreters.iter().any(|[start, end]| (*start..*end).contains(&pc))

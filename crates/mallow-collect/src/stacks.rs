@@ -103,6 +103,11 @@ impl StackNumbers {
         self.scripts.read(mapping);
     }
 
+    /// The same at the process's end, when nothing is written any more.
+    pub(crate) fn read_scripts_to_the_end(&mut self, mapping: &Mapping) {
+        self.scripts.read_to_the_end(mapping);
+    }
+
     /// Pairs of stacks, and how many of them do not agree on the calls of the interpreter.
     pub(crate) fn pairs(&self) -> (u64, u64) {
         (self.pairs, self.pairs_uneven)

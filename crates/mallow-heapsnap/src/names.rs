@@ -40,9 +40,10 @@ impl Names {
     /// With more than 2^32 texts.
     pub fn push(&mut self, text: &str) -> NameId {
         let id = NameId(u32::try_from(self.ends.len()).expect("fewer than 2^32 names"));
-        let turns = self.text.len() >> 32;
+        let turns = |text: &str| text.len() as u64 >> 32;
+        let before = turns(&self.text);
         self.text.push_str(text);
-        self.carries.extend((turns..self.text.len() >> 32).map(|_| id.0));
+        self.carries.extend((before..turns(&self.text)).map(|_| id.0));
         self.ends.push(self.text.len() as u32);
         id
     }
@@ -69,7 +70,8 @@ impl Names {
             true => 0,
             false => self.carries.partition_point(|name| *name as usize <= at),
         };
-        carried << 32 | self.ends[at] as usize
+        // Where an address has 32 bits, nothing is carried.
+        ((carried as u64) << 32 | u64::from(self.ends[at])) as usize
     }
 
     /// How many there are.

@@ -87,7 +87,8 @@ fn agree(ours: &[(String, String)], theirs: &[(String, String)]) -> bool {
 /// The symbol's name stands at the wrong end of their list, and everything else is equal.
 fn is_misplaced(ours: &[(String, String)], theirs: &[(String, String)]) -> bool {
     let ([.., (symbol, _)], [(misplaced, _), .., (bare, _)]) = (ours, theirs) else { return false };
-    let word = bare.split('<').next().unwrap_or(bare);
+    // The name in the DWARF has no path, and a closure's a number: `{closure#3}` of `work::{{closure}}`.
+    let word = bare.split(['<', '#']).next().unwrap_or(bare);
     let mut righted = theirs.to_vec();
     righted[0].0.clone_from(&ours[0].0);
     righted[theirs.len() - 1].0.clone_from(symbol);

@@ -118,7 +118,7 @@ pub const RECORD_CODE: u16 = 2;
 #[repr(C)]
 #[derive(Debug)]
 pub struct RecordHead {
-    /// The whole record's length in bytes, a multiple of 8, written last: 0 means "reserved, not yet filled".
+    /// The whole record's length in bytes, a multiple of 8, written last; with [`crate::shared::UNFILLED`] before that.
     pub record_bytes: AtomicU32,
     /// [`RECORD_RUNTIME`], [`RECORD_CODE`]; others are skipped.
     pub kind: u16,

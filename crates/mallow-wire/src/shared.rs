@@ -494,6 +494,9 @@ pub struct Channel {
 
 const _: () = assert!(size_of::<Channel>() == 256);
 
+/// In the length of a record of a log: it is reserved and not filled yet. One that stays so was left by a signal handler that jumped out.
+pub const UNFILLED: u32 = 1 << 31;
+
 /// A record of the module log. It is followed by `path_bytes` and `build_id_bytes` bytes, and padded to 8
 /// bytes.
 ///
@@ -502,7 +505,7 @@ const _: () = assert!(size_of::<Channel>() == 256);
 #[repr(C)]
 #[derive(Debug)]
 pub struct ModuleRecord {
-    /// The whole record's length in bytes, written last: 0 means "reserved, not yet filled".
+    /// The whole record's length in bytes, written last, with [`UNFILLED`] before that.
     pub record_bytes: AtomicU32,
     /// Bytes of the path that follows.
     pub path_bytes: u16,

@@ -28,6 +28,7 @@
 //! | [`ring`] | a record, written and published |
 //! | [`stamps`] | which records need a time |
 //! | [`nodes`] | stacks as ids |
+//! | `log_room` | room at the end of a log |
 //! | [`modules`] | the log of what is mapped where |
 //! | [`script`] | the frames of the script that a thread runs |
 //! | [`rules`] | how a frame is left, in one word |
@@ -57,6 +58,7 @@ pub mod channels;
 mod collector_timeout;
 pub mod elf;
 pub mod found;
+mod log_room;
 pub mod marks;
 pub mod memo;
 pub mod modules;

@@ -2,6 +2,7 @@
 
 use crate::bounds::{at, first};
 use crate::elf;
+use crate::log_room;
 use crate::objects::Object;
 use crate::process;
 use crate::sys;
@@ -151,13 +152,16 @@ fn append_again(before: u32, generation: u64) {
 /// Takes room at the end of the log, counted from its beginning; none when it is full, which is counted.
 fn reserve(record_bytes: usize) -> Option<(usize, *mut u8)> {
     let header = process::header();
-    let offset = header.modules_reserved.fetch_add(record_bytes as u64, Ordering::Relaxed) as usize;
-    if offset + record_bytes > MODULE_LOG_BYTES {
+    // SAFETY: the log lies there in the shared memory, which is new where nobody has taken room.
+    let log = unsafe { process::shared().add(MODULES_OFFSET) };
+    // SAFETY: as above; lengths are multiples of 8.
+    let offset = unsafe { log_room::take(&header.modules_reserved, log, MODULE_LOG_BYTES, record_bytes) };
+    let Some(offset) = offset else {
         header.modules_unlogged.fetch_add(1, Ordering::Relaxed);
         return None;
-    }
-    // SAFETY: within the log by the check above.
-    Some((offset, unsafe { process::shared().add(MODULES_OFFSET + offset) }))
+    };
+    // SAFETY: within the log.
+    Some((offset, unsafe { log.add(offset) }))
 }
 
 /// Copies the log of the process that this one was forked from, as it was then: its modules are still mapped, and its marks
@@ -185,6 +189,11 @@ pub unsafe fn inherit(old: *const u8, new: *mut u8) {
     }
 }
 
+/// Whether a record of so many bytes is there; one that is not filled has a mark in its length.
+fn is_length(bytes: usize) -> bool {
+    bytes >= size_of::<ModuleAgain>() && bytes.is_multiple_of(8) && bytes & UNFILLED as usize == 0
+}
+
 /// How far the records of a log reach without a gap.
 ///
 /// # Safety
@@ -194,7 +203,7 @@ unsafe fn whole_bytes(log: *const u8, used: usize) -> usize {
     while whole + size_of::<ModuleAgain>() <= used {
         // SAFETY: within the log; each record begins with its length.
         match unsafe { &*log.add(whole).cast::<AtomicU32>() }.load(Ordering::Acquire) as usize {
-            bytes if bytes >= size_of::<ModuleAgain>() && bytes.is_multiple_of(8) => whole += bytes,
+            bytes if is_length(bytes) => whole += bytes,
             _ => break,
         }
     }
@@ -220,5 +229,6 @@ mod tests {
         assert_eq!(reach([(0, 0), (40, 16), (56, 64)]), 0);
         assert_eq!(reach([(0, 40), (40, 16), (56, 400)]), 120);
         assert_eq!(reach([(0, 40), (40, 7), (56, 64)]), 40);
+        assert_eq!(reach([(0, 40), (40, u64::from(16 | UNFILLED)), (56, 64)]), 40);
     }
 }

@@ -11,6 +11,7 @@
 //! the same code, which the collector takes for one by its names.
 
 use crate::bounds::at;
+use crate::log_room;
 use crate::process;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use mallow_wire::script::*;
@@ -245,14 +246,13 @@ pub unsafe fn log_runtime(shared: *mut u8, met: &Met) {
 
 /// Takes room at the end of the log; none when it is full.
 unsafe fn reserve(shared: *mut u8, record_bytes: usize) -> Option<*mut u8> {
-    // SAFETY: by contract of the callers it begins with a header.
-    let reserved = unsafe { &(*shared.cast::<Header>()).scripts.log_reserved };
-    let offset = reserved.fetch_add(record_bytes as u64, Ordering::Relaxed) as usize;
-    if offset.saturating_add(record_bytes) > CODE_LOG_BYTES {
-        return None;
-    }
-    // SAFETY: within the log by the check above.
-    Some(unsafe { shared.add(CODES_OFFSET + offset) })
+    // SAFETY: by contract of the callers it begins with a header, and the log lies in it.
+    let (reserved, log) =
+        unsafe { (&(*shared.cast::<Header>()).scripts.log_reserved, shared.add(CODES_OFFSET)) };
+    // SAFETY: as above; lengths are multiples of 8.
+    let offset = unsafe { log_room::take(reserved, log, CODE_LOG_BYTES, record_bytes) }?;
+    // SAFETY: within the log.
+    Some(unsafe { log.add(offset) })
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::io::Read;
 
 /// What is read at once.
-const BLOCK_BYTES: usize = 4 << 20;
+const BLOCK_BYTES: usize = 3 << 20;
 /// A longer record is none: what a runtime writes of one object has a line, and that has to fit into memory.
 const RECORD_BYTES_MAX: usize = 1 << 30;
 

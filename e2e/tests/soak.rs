@@ -141,19 +141,6 @@ fn buffers_that_a_node_script_keeps_are_named_with_their_function() {
     );
 }
 
-/// Whatever the verdict is: it is another test's. Methods that the JVM compiles into others have no names of their own, so none are.
-#[test]
-fn memory_that_a_java_program_takes_from_malloc_is_named_with_its_method() {
-    let mut mode = mode("java", "native").clone();
-    mode.command.insert(1, "-XX:-Inline".to_owned());
-    let finished = mode.soak(&["--iterations", "10", "--requests", "2000", "--no-extend"]);
-    let first = &e2e::session::json(&finished.stdout)["stacks"][0];
-    let is_it = |frame: &serde_json::Value| {
-        frame["language"] == "java" && frame["function"] == "Server.work(java.lang.String)"
-    };
-    assert!(first["frames"].as_array().unwrap().iter().any(is_it), "{first}\n{finished}");
-}
-
 #[test]
 fn a_leak_in_ruby_is_found() {
     let finished = is_told("ruby", "leak");

@@ -14,7 +14,7 @@ use crate::session::{self, Strings};
 use crate::sys;
 use core::ffi::{CStr, c_char};
 use core::sync::atomic::{AtomicPtr, Ordering};
-use mallow_wire::shared::FEATURE_RUNTIMES;
+use mallow_wire::shared::{FEATURE_HELPER_THREAD, FEATURE_RUNTIMES};
 
 /// What `main` is called with.
 #[repr(C)]
@@ -67,6 +67,12 @@ pub fn is_concerned() -> bool {
     process::is_ready() && process::header().features & FEATURE_RUNTIMES != 0 && runtime().is_some()
 }
 
+/// Whether growth of single stacks is judged. A JVM compiles a method again and again, so that its stacks with that code in them come and go, and none of
+/// them grows steadily.
+fn is_soaked() -> bool {
+    process::header().features & FEATURE_HELPER_THREAD != 0
+}
+
 /// Asks. Only just before `main`, when the process has one thread.
 ///
 /// # Safety
@@ -79,7 +85,9 @@ pub unsafe fn ask(main: &mut MainArguments) {
     let is_asked = unsafe {
         match runtime() {
             Some(Runtime::Node) => is_new_node() && ask_node(main).is_some(),
-            Some(Runtime::Java) => is_new_java(modules::executable()) && ask_java(main).is_some(),
+            Some(Runtime::Java) => {
+                !is_soaked() && is_new_java(modules::executable()) && ask_java(main).is_some()
+            }
             None => false,
         }
     };

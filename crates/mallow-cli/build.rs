@@ -6,6 +6,7 @@ use std::process::{Command, ExitCode};
 use std::{env, fs};
 
 const LIBRARY: &str = "libmallow_preload.so";
+const TIMERS: &str = "libmallow_timers.so";
 const SPAWNER: &str = "mallow-spawner";
 
 fn main() -> ExitCode {
@@ -29,6 +30,7 @@ fn build() -> Result<(), String> {
         "recorder/mallow-recorder",
         "recorder/mallow-preload",
         "recorder/mallow-spawner",
+        "recorder/mallow-timers",
     ] {
         println!("cargo::rerun-if-changed={}", root.join(watched).display());
     }
@@ -42,6 +44,8 @@ fn build() -> Result<(), String> {
             "--package",
             "mallow-preload",
             "--package",
+            "mallow-timers",
+            "--package",
             SPAWNER,
             "--manifest-path",
         ])
@@ -53,7 +57,7 @@ fn build() -> Result<(), String> {
     if !status.success() {
         return Err(format!("the recorder does not build: cargo ended with {status}"));
     }
-    for name in [LIBRARY, SPAWNER] {
+    for name in [LIBRARY, TIMERS, SPAWNER] {
         copy(&target.join("release").join(name), &out.join(name))?;
     }
     Ok(())

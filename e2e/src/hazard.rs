@@ -35,9 +35,29 @@ pub fn check(name: &str) {
     }
 }
 
+/// The same with an allocator linked into the program: its archive, and what that needs. Some bring libraries that allocate themselves;
+/// then the figures of whole processes are left out, and those of the program's own functions held against what is stated.
+///
+/// # Panics
+/// As [`check`].
+pub fn check_linked(name: &str, allocator: &str, libs: &[&str], only_sites: bool) {
+    let mut program = Program::load(name);
+    if only_sites {
+        assert!(program.stated["sites"].is_array(), "nothing would be checked");
+        for process in program.stated["processes"].as_array_mut().into_iter().flatten() {
+            process["totals"] = json!({});
+        }
+        program.stated["expect_from_stdout"] = Value::Null;
+    }
+    check_variants(&program, &[json!({"name": format!("-{allocator}"), "libs": libs})]);
+}
+
 fn check_metrics(program: &Program) {
     let plain = [json!({"name": ""})];
-    let variants = program.stated["variants"].as_array().map_or(&plain[..], Vec::as_slice);
+    check_variants(program, program.stated["variants"].as_array().map_or(&plain[..], Vec::as_slice));
+}
+
+fn check_variants(program: &Program, variants: &[Value]) {
     let mut failures = Vec::new();
     for variant in variants {
         let workshop = Workshop::new(&format!("{}{}", program.name, string(&variant["name"])));

@@ -37,7 +37,7 @@ pub(crate) fn number(value: &Value) -> u64 {
 }
 
 /// Samples of a function, in it and with what it called; of all files that have one of that name.
-fn of_function(report: &Value, name: &str) -> (u64, u64) {
+pub(crate) fn of_function(report: &Value, name: &str) -> (u64, u64) {
     let rows = report["functions"].as_array().unwrap().iter().filter(|row| row["function"] == name);
     rows.fold((0, 0), |(own, under), row| {
         (own + number(&row["self"]["samples"]), under + number(&row["children"]["samples"]))
@@ -327,7 +327,8 @@ fn a_system_that_refuses_says_why_and_what_to_do() {
     let workshop = Workshop::new("cpu-refused");
     let confined = built(&workshop, "confined");
     let mut command = run::command(&confined);
-    command.arg("refused").arg(run::mallow_binary()).args(["cpu", "--", "touch", "ran"]);
+    // What timers of threads cannot do either.
+    command.arg("refused").arg(run::mallow_binary()).args(["cpu", "--off-cpu", "--", "touch", "ran"]);
     let refused = run::finish(command.current_dir(workshop.path())).ended(Exit::Status(2));
     assert!(refused.stderr.contains("seccomp") && refused.stderr.contains("--cap-add"), "{refused}");
     // Nothing was run, nothing is left.
@@ -420,6 +421,65 @@ fn code_that_is_made_at_run_time_has_its_names() {
     assert!(hot * 2 > all, "{hot} of {all}\n{recorded}");
     let pid = number(&document["processes"][0]["pid"]);
     std::fs::remove_file(format!("/tmp/perf-{pid}.map")).unwrap();
+}
+
+/// Node is asked by mallow, and nothing of that is left; whoever runs it by a script of its own is asked too.
+#[test]
+fn node_is_asked_for_the_names_of_its_code() {
+    let workshop = Workshop::new("cpu-node-asked");
+    let source = "#!/usr/bin/env node\n\
+         function hotLoop(n) { let s = 0; for (let i = 0; i < n; i++) s += Math.sqrt(i); return s; }\n\
+         let t = 0; for (let i = 0; i < 300; i++) t += hotLoop(1e6); console.log(t > 0);\n";
+    let script = workshop.file("hot.js");
+    std::fs::write(&script, source).unwrap();
+    std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let share = |words: &[&str]| {
+        let recorded = cpu(&workshop, &[&["-o", "js.pb.gz", "--force"], words].concat()).well();
+        assert_eq!(recorded.stdout, "true\n", "{recorded}");
+        let document = report(&workshop, &["js.pb.gz"]);
+        let rows = document["functions"].as_array().unwrap().iter();
+        let hot: Vec<&Value> = rows.filter(|row| row["function"] == "hotLoop").collect();
+        for process in document["processes"].as_array().unwrap() {
+            assert!(!Path::new(&format!("/tmp/perf-{}.map", process["pid"])).exists(), "{recorded}");
+        }
+        // One function, with its file, however often it was compiled.
+        assert!(hot.len() <= 1, "{document}");
+        let time = hot.first().map_or(0, |row| number(&row["self"]["time_ns"]));
+        time as f64 / number(&document["totals"]["time_ns"]) as f64
+    };
+    for words in
+        [&["--", "node", "hot.js"][..], &["--", "./hot.js"], &["-e", "timers", "--", "node", "hot.js"]]
+    {
+        let share = share(words);
+        assert!(share > 0.5, "{words:?}: {share}");
+    }
+    assert_eq!(share(&["--no-runtime-flags", "--", "node", "hot.js"]), 0.0);
+}
+
+#[test]
+fn a_jvm_is_asked_for_the_names_of_its_methods() {
+    let workshop = Workshop::new("cpu-java-asked");
+    let source = "public class Hot {\n\
+         static double spin(int n) { double s = 0; for (int i = 0; i < n; i++) s += Math.sqrt(i); return s; }\n\
+         public static void main(String[] words) {\n\
+         double t = 0; for (int i = 0; i < 1000; i++) t += spin(1000000); System.out.println(t > 0); }\n}\n";
+    std::fs::write(workshop.file("Hot.java"), source).unwrap();
+    let _ = run::finish(run::command("javac").current_dir(workshop.path()).arg("Hot.java")).well();
+    for by in ["cpu-clock", "timers"] {
+        let words = ["-e", by, "-o", "java.pb.gz", "--force", "--", "java", "-cp", ".", "Hot"];
+        let recorded = cpu(&workshop, &words).well();
+        assert_eq!(recorded.stdout, "true\n", "{recorded}");
+        let document = report(&workshop, &["java.pb.gz"]);
+        // The command is as it was written.
+        assert_eq!(document["command"], serde_json::json!(["java", "-cp", ".", "Hot"]));
+        let rows = document["functions"].as_array().unwrap().iter();
+        let is_spin = |row: &&Value| row["function"].as_str().is_some_and(|name| name.contains("spin"));
+        let time: u64 = rows.filter(is_spin).map(|row| number(&row["self"]["time_ns"])).sum();
+        let all = number(&document["totals"]["time_ns"]);
+        assert!(time * 2 > all, "{by}: {time} of {all}\n{recorded}");
+        let pid = &document["processes"][0]["pid"];
+        assert!(!Path::new(&format!("/tmp/perf-{pid}.map")).exists(), "{recorded}");
+    }
 }
 
 /// `perf` as the judge: what it recorded is read, by its file and by its own text of it, to the same functions.

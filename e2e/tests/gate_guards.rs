@@ -42,7 +42,8 @@ fn an_allocator_that_is_linked_in_is_found_out() {
     let _ = suite.check(&["--update"]).ended(Exit::Status(1));
     let program = suite.workshop.file("wrapped");
     let mut cc = run::command("cc");
-    cc.arg("-I")
+    // As the gate builds it: without optimisation its first instructions can be followed.
+    cc.args(["-O2", "-I"])
         .arg(e2e::repository().join("markers/c"))
         .arg("-o")
         .arg(&program)

@@ -91,6 +91,28 @@ fn a_ruby_dump_of_three_million_objects() {
 }
 
 #[test]
+#[ignore = "for its size: in `cargo xtask long`"]
+fn a_ruby_dump_of_eight_million_objects_takes_less_than_700_megabytes() {
+    let workshop = Workshop::new("heap-size");
+    let folder = workshop.path();
+    let script = "require 'objspace'\nObjectSpace.trace_object_allocations_start\n\
+        class Session; def initialize(i); @data = \"session data #{i}\" * 5; @list = [i, i + 1, \"x#{i}\"]; end; end\n\
+        KEPT = Array.new(2_000_000) { |i| Session.new(i) }\nGC.start\n\
+        File.open('large.json', 'w') { |file| ObjectSpace.dump_all(output: file) }\n";
+    fs::write(workshop.file("dump.rb"), script).unwrap();
+    let _ = run::finish(run::command("/usr/bin/ruby").arg("dump.rb").current_dir(folder)).well();
+    let gigabytes = fs::metadata(workshop.file("large.json")).unwrap().len() as f64 / 1e9;
+    eprintln!("a dump of {gigabytes:.2} GB");
+    let whole = cost("mallow heap", &mut mallow(&["large.json", "--json"]), folder);
+    let report = json(&whole.stdout);
+    let classes = report["classes"].as_array().unwrap();
+    let sessions = classes.iter().find(|row| row["name"] == "Session").unwrap();
+    assert_eq!(metric(sessions, "objects"), 2_000_000);
+    assert!(metric(&report, "objects") > 8_000_000);
+    assert!(gigabytes > 2.2 && whole.megabytes < 700.0, "{gigabytes} GB took {} MB", whole.megabytes);
+}
+
+#[test]
 #[ignore = "for its times: in `cargo xtask long`"]
 fn a_v8_snapshot_of_millions_of_objects() {
     let workshop = Workshop::new("heap-speed-v8");

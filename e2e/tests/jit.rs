@@ -1,6 +1,6 @@
 //! Code that runtimes make while they run has its names on every stack, and nobody notices that they were asked.
 
-use e2e::run::{self, Finished, command};
+use e2e::run::{self, Finished};
 use e2e::session::metric;
 use e2e::{Session, Workshop};
 use serde_json::Value;
@@ -62,18 +62,6 @@ fn functions_of_a_node_script_have_what_they_take() {
     }
     assert_eq!(found, stated);
     assert!(!fs::exists(map_of(&report)).unwrap());
-}
-
-/// Nobody takes bare addresses for all that there is.
-#[test]
-fn a_jvm_that_is_killed_has_no_names_and_that_is_said() {
-    let workshop = Workshop::new("jit-killed");
-    let source = "public class Killed { public static void main(String[] words) throws Exception { \
-        new ProcessBuilder(\"kill\", \"-9\", \"\" + ProcessHandle.current().pid()).start(); Thread.sleep(60000); } }";
-    fs::write(workshop.file("Killed.java"), source).unwrap();
-    let _ = run::finish(command("javac").current_dir(workshop.path()).arg("Killed.java")).well();
-    let recorded = Session::new(workshop.path(), &["java", "-cp", ".", "Killed"]).record();
-    assert!(recorded.stderr.contains("its methods have no names"), "{recorded}");
 }
 
 /// Whose own output has its environment, and that of what it starts.
@@ -147,37 +135,4 @@ fn people_are_shown_the_functions_of_their_node_script() {
     flamegraph.arg("flamegraph").arg(session.trace()).args(["--folded", "--measure", "peak"]);
     let folded = run::finish(&mut flamegraph).well().stdout;
     assert!(folded.contains(";fill;keep;allocUnsafeSlow "), "{folded}");
-}
-
-#[test]
-fn methods_of_a_java_program_are_on_every_stack_of_its_own() {
-    let workshop = Workshop::new("jit-java");
-    let mut javac = command("javac");
-    javac.arg("-d").arg(workshop.path()).arg(script("Buffers.java"));
-    let _ = run::finish(&mut javac).well();
-    // One compiler, and no method within another: the list has names of whole compiled methods alone.
-    let words = ["java", "-XX:-TieredCompilation", "-XX:-Inline", "-XX:CompileThreshold=100", "-cp", "."];
-    let session = Session::new(workshop.path(), &[&words[..], &["Buffers", "a", "b"]].concat());
-    let (bare, recorded) = (session.bare().well(), session.record().well());
-    assert_eq!((&recorded.stdout, bare.stdout.as_str()), (&bare.stdout, "20000 2 0\n"));
-    assert!(!recorded.stderr.contains("Picked up"), "{recorded}");
-    let report = session.report(&["--sort", "bytes", "--limit", "1000000"]);
-    let (mut whole, mut named, mut all) = (0, 0, 0);
-    for site in report["sites"].as_array().unwrap() {
-        let (allocations, bytes) = (metric(site, "allocations"), metric(site, "bytes"));
-        // The JVM asks for whole words.
-        if bytes != allocations * 2008 {
-            continue;
-        }
-        all += allocations;
-        let java = frames_of(site, "java");
-        let has = |name: &str| java.iter().any(|frame| frame["function"].as_str().unwrap().starts_with(name));
-        let outermost = site["frames"].as_array().unwrap().last().unwrap();
-        whole += allocations * u64::from(outermost["function"].as_str().unwrap().contains("clone"));
-        named += allocations * u64::from(has("Buffers.keep(int)"));
-        assert!(has("Buffers.") || has("(interpreted)"), "{site}");
-    }
-    assert_eq!((all, whole), (20_000, 20_000));
-    assert!(named > 15_000, "{named} of {all}");
-    assert!(!fs::exists(map_of(&report)).unwrap());
 }

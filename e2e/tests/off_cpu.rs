@@ -33,6 +33,36 @@ fn under(document: &Value, function: &str, metric: &str) -> u64 {
     number(&row.unwrap_or_else(|| panic!("{function} is missing: {document}"))["children"][metric])
 }
 
+/// `perf` records the same two things, and its file has the same waits.
+#[test]
+fn waits_that_perf_recorded_are_those_that_the_program_knows() {
+    let workshop = Workshop::new("off-cpu-perf");
+    let program = built(&workshop, "waits");
+    let record = |events: &str, file: &str| {
+        let mut perf = run::command("perf");
+        perf.args(["record", "-F", "997", "-e", events, "--switch-events", "--call-graph", "dwarf,16384"]);
+        let _ =
+            run::finish(perf.args(["-o", file, "--", text(&program)]).current_dir(workshop.path())).well();
+    };
+    record("cpu-clock,context-switches/period=1/", "stacks.data");
+    let document = report(&workshop, &["stacks.data", "--measure", "off-cpu"]);
+    assert_eq!(document["warnings"], serde_json::json!([]));
+    for name in ["sleep_50", "sleep_100", "sleep_200"] {
+        let (off, blocked) = (under(&document, name, "off_cpu_ns"), under(&document, name, "blocked_ns"));
+        assert!((198_000_000..600_000_000).contains(&off), "{name} sleeps 200 ms: {off}");
+        assert!(blocked >= 198_000_000 && blocked <= off, "{name}: {blocked} of {off}");
+    }
+    // Without stacks they are those of threads.
+    record("cpu-clock", "threads.data");
+    let document = report(&workshop, &["threads.data", "--threads", "--measure", "blocked"]);
+    assert!(number(&document["totals"]["blocked_ns"]) >= 3 * 198_000_000, "{document}");
+    // Who did not ask for switches is not told that there were none.
+    let mut perf = run::command("perf");
+    perf.args(["record", "-e", "cpu-clock", "-g", "-o", "none.data", "--", text(&program)]);
+    let _ = run::finish(perf.current_dir(workshop.path())).well();
+    assert!(report(&workshop, &["none.data"])["totals"]["blocked_ns"].is_null());
+}
+
 #[test]
 fn of_known_waits_each_is_found_where_it_is_and_as_long_as_it_is() {
     let workshop = Workshop::new("off-cpu");

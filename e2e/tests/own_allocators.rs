@@ -1,9 +1,9 @@
-//! Programs whose memory does not come by `malloc`: recognised by `record`, `stat` and `check`, in every process, with names and
-//! without. And programs that look like them, and are none.
+//! Programs with an allocator of their own: seen like any other where its functions have names, and noticed by `record`, `stat` and `check`, in every process,
+//! where they are not. And programs that look like them, and are none.
 
 use e2e::program::build_text;
 use e2e::run::{self, Exit};
-use e2e::{Session, Workshop};
+use e2e::{Session, Workshop, stacks};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -77,20 +77,77 @@ fn is_said(workshop: &Workshop, words: &[&str], what: &str) {
     assert!(said.len() == 1 && said[0].contains(what), "{words:?}: {what}: {said:#?}");
 }
 
-fn is_named_or_noticed(allocator: &str) {
+/// All figures of a run under `record` and under `stat`, and of the former's sites: function, allocations, bytes, what is left.
+fn metrics_of(workshop: &Workshop, words: &[&str]) -> (Vec<Value>, Vec<Value>) {
+    let session = Session::new(workshop.path(), words);
+    let bare = session.bare();
+    let recorded = session.record().ended(bare.exit);
+    assert_eq!(recorded.stdout, bare.stdout);
+    let report = session.report(&[]);
+    assert_eq!(
+        (&report["complete"], report["warnings"].as_array().map(Vec::len)),
+        (&Value::Bool(true), Some(0))
+    );
+    let (counted, stat) = session.stat();
+    let _ = counted.ended(bare.exit);
+    let metrics = |process: &Value| {
+        let names = [
+            "allocations",
+            "bytes",
+            "frees",
+            "reallocations",
+            "temporary",
+            "failed",
+            "peak_bytes",
+            "peak_blocks",
+            "leaked_bytes",
+        ];
+        Value::from(names.map(|name| process["totals"][name].clone()).to_vec())
+    };
+    let of =
+        |document: &Value| document["processes"].as_array().unwrap().iter().map(metrics).collect::<Vec<_>>();
+    let (mut of_record, of_stat) = (of(&report), of(&stat["runs"][0]));
+    assert_eq!(of_record, of_stat);
+    let sites = report["sites"].as_array().unwrap().iter().map(|site| {
+        let functions = stacks::names(site);
+        serde_json::json!([
+            functions,
+            site["allocations"],
+            site["bytes"],
+            site["leaked_bytes"],
+            site["temporary"]
+        ])
+    });
+    let mut sites: Vec<Value> = sites.collect();
+    sites.sort_by_key(Value::to_string);
+    of_record.retain(|metrics| metrics[0] != 0);
+    (of_record, sites)
+}
+
+/// A program has the figures and the stacks that it has with the C library's `malloc`: whole, behind wrappers, and stripped with its names in a
+/// separate file. Without any names its memory is noticed.
+fn is_seen(allocator: &str) {
     let workshop = Workshop::new(&format!("with-{allocator}"));
     let program = rust_program(&workshop, allocator);
+    let name = program.to_string_lossy().into_owned();
+    let expected = metrics_of(&workshop, &[&rust_program(&workshop, "none").to_string_lossy()]);
+    assert_eq!(metrics_of(&workshop, &[&name]), expected);
+    for words in [&["nice", "-n", "1", &name][..], &["/bin/sh", "-c", &format!("{name}; true")]] {
+        let (processes, _) = metrics_of(&workshop, words);
+        assert!(processes.contains(&expected.0[0]), "{words:?}: {processes:?}");
+    }
     let bare = stripped(&program);
-    is_said(&workshop, &[&program.to_string_lossy()], &format!("is linked with {allocator}"));
     is_said(&workshop, &[&bare.to_string_lossy()], "of its memory did not come by malloc");
-    // Behind a wrapper, and as one of several.
-    is_said(&workshop, &["/bin/sh", "-c", &format!("{}; true", program.display())], allocator);
-    is_said(&workshop, &["nice", "-n", "1", &bare.to_string_lossy()], "did not come by malloc");
+    let names = bare.with_extension("debug");
+    let _ = run::finish(run::command("objcopy").arg("--only-keep-debug").arg(&program).arg(&names)).well();
+    let link = format!("--add-gnu-debuglink={}", names.display());
+    let _ = run::finish(run::command("objcopy").arg(link).arg(&bare)).well();
+    assert_eq!(metrics_of(&workshop, &[&bare.to_string_lossy()]), expected);
 }
 
 #[test]
-fn mimalloc_in_a_rust_program_is_named_and_without_names_its_memory_is_noticed() {
-    is_named_or_noticed("mimalloc");
+fn mimalloc_in_a_rust_program_is_seen_and_without_names_its_memory_is_noticed() {
+    is_seen("mimalloc");
     let workshop = Workshop::new("with-none");
     let plain = rust_program(&workshop, "none");
     assert_eq!(said_of(&workshop, &[&stripped(&plain).to_string_lossy()]), [""; 0]);
@@ -98,8 +155,41 @@ fn mimalloc_in_a_rust_program_is_named_and_without_names_its_memory_is_noticed()
 
 #[test]
 #[ignore = "jemalloc takes minutes to build: in `cargo xtask long`"]
-fn jemalloc_in_a_rust_program_is_named_and_without_names_its_memory_is_noticed() {
-    is_named_or_noticed("jemalloc");
+fn jemalloc_in_a_rust_program_is_seen_and_without_names_its_memory_is_noticed() {
+    is_seen("jemalloc");
+}
+
+/// A program that the command does not name is not looked at before it runs.
+#[test]
+fn an_allocator_that_the_command_does_not_name_is_named() {
+    let workshop = Workshop::new("not-named");
+    let program = rust_program(&workshop, "mimalloc");
+    let script = workshop.file("start");
+    std::fs::write(&script, format!("exec {}", program.display())).unwrap();
+    is_said(
+        &workshop,
+        &["/bin/sh", &script.to_string_lossy()],
+        "is linked with mimalloc, which could not be looked at before it ran",
+    );
+}
+
+/// A `malloc` of the program's own that cannot be patched.
+#[test]
+fn what_cannot_be_patched_is_named_and_the_program_runs() {
+    let workshop = Workshop::new("unpatchable");
+    let text = format!(
+        "{BUMP}__asm__(\".text\\n.globl malloc\\n.type malloc, @function\\nmalloc: push %rax\\ncall own_malloc\\npop %rcx\\nret\\n.size malloc, .-malloc\\n\");\n\
+         void *malloc(size_t);\nvoid *own_malloc(size_t bytes) {{ return give(bytes); }}\n\
+         __attribute__((noinline)) void free(void *block) {{ if (block) *(volatile char *)block = 0; }}\n\
+         int main(void) {{ for (int i = 0; i < 1000; i++) free(malloc(100)); return 7; }}\n"
+    );
+    let program = build_text(workshop.path(), "unpatchable", &text);
+    let words = &[&*program.to_string_lossy()];
+    is_said(
+        &workshop,
+        words,
+        "brings its own malloc, not all of which can be seen (malloc: it begins with a call)",
+    );
 }
 
 /// Gives out memory that it maps by the megabyte.

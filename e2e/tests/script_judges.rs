@@ -11,6 +11,9 @@ use std::path::{Path, PathBuf};
 
 const PYTHON: &str = "/usr/bin/python3";
 
+/// What one more digit of an integer takes.
+const SIZE_OF_A_DIGIT: u64 = 4;
+
 /// Count and bytes by line.
 type Lines = BTreeMap<u64, (u64, u64)>;
 
@@ -97,7 +100,12 @@ fn objects_of_pythons_own_allocator_are_those_that_malloc_would_have() {
         let session = Session::new(workshop.path(), &[&python, &path, "none"]).env("PYTHONMALLOC", "malloc");
         let _ = session.record().well();
         let of_malloc = session.report(&["--sort", "bytes", "--limit", "1000000"]);
-        assert_eq!(ours, by_line(&of_malloc, ["allocations", "bytes"]));
+        let mut theirs = by_line(&of_malloc, ["allocations", "bytes"]);
+        // `object` keeps its subclasses by their addresses, and an address below 2^30, as 99 of 100 starts have it, is an integer of one digit less.
+        let class = line_of("class");
+        assert!(ours[&class].1.abs_diff(theirs[&class].1) <= SIZE_OF_A_DIGIT, "{ours:?} {theirs:?}");
+        theirs.get_mut(&class).unwrap().1 = ours[&class].1;
+        assert_eq!(ours, theirs);
         assert!(ours[&line_of("words")].0 >= 3000, "{ours:?}");
         // The name of that allocator is a string of its own.
         let whole = [&report, &of_malloc].map(|report| metric(&report["totals"], "allocations"));

@@ -23,7 +23,7 @@ fn rubies_and_compiled() -> Vec<Vec<String>> {
     rubies().into_iter().map(|ruby| vec![ruby]).chain([compiled]).collect()
 }
 
-fn interpreters(own: &str, variable: &str) -> Vec<String> {
+pub(crate) fn interpreters(own: &str, variable: &str) -> Vec<String> {
     let named = std::env::var(variable).unwrap_or_default();
     let named = named.split(':').filter(|path| !path.is_empty()).map(str::to_owned);
     std::iter::once(own.to_owned()).chain(named).collect()

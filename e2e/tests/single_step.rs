@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 /// Normal, a static alternate stack, and an alternate stack that is a local array of `main`.
 const STACKS: [&str; 3] = ["normal", "static", "frame"];
 
-fn built(workshop: &Workshop) -> PathBuf {
+fn built(workshop: &Workshop, libs: &[&str]) -> PathBuf {
     let program = workshop.file("single_step");
     let mut gcc = run::command("cc");
     gcc.args([
@@ -28,6 +28,7 @@ fn built(workshop: &Workshop) -> PathBuf {
     ]);
     gcc.arg("-I").arg(e2e::repository().join("markers/c"));
     gcc.arg("-o").arg(&program).arg(e2e::repository().join("programs/hazards/single_step.c"));
+    gcc.args(libs);
     let _ = run::finish(&mut gcc).well();
     program
 }
@@ -111,8 +112,17 @@ fn ring_words() -> [String; 3] {
 
 /// Strikes at every `stride`th instruction of an operation, on each stack, recorded and counted.
 fn every_count_byte_and_stack_is_right(operation: &str, stride: u64) {
+    with_libraries(operation, stride, &[]);
+}
+
+/// The same with an allocator linked in, whose functions are patched.
+fn with_an_allocator(operation: &str, stride: u64) {
+    with_libraries(operation, stride, &["-l:libjemalloc.a", "-lm", "-ldl"]);
+}
+
+fn with_libraries(operation: &str, stride: u64, libs: &[&str]) {
     let workshop = Workshop::new(&format!("step-{operation}"));
-    let program = built(&workshop).to_string_lossy().into_owned();
+    let program = built(&workshop, libs).to_string_lossy().into_owned();
     for stack in STACKS {
         let mut words: Vec<String> =
             vec![program.clone(), operation.into(), stack.into(), stride.to_string()];
@@ -155,7 +165,7 @@ fn every_count_byte_and_stack_is_right(operation: &str, stride: u64) {
 /// rounds holds every one.
 fn every_mark_is_right(stride: u64) {
     let workshop = Workshop::new("step-mark");
-    let program = built(&workshop);
+    let program = built(&workshop, &[]);
     for stack in STACKS {
         let suite = workshop.file(stack);
         fs::create_dir(&suite).unwrap();
@@ -187,7 +197,7 @@ fn every_mark_is_right(stride: u64) {
 /// afterwards is recorded.
 fn no_jump_leaves_a_lock(stride: u64) {
     let workshop = Workshop::new("step-jump");
-    let program = built(&workshop).to_string_lossy().into_owned();
+    let program = built(&workshop, &[]).to_string_lossy().into_owned();
     let session = Session::new(workshop.path(), &[&program, "jump", "normal", &stride.to_string()]);
     let recorded = session.record().well();
     let [rounds, struck, _] = printed(&recorded.stdout);
@@ -240,6 +250,19 @@ fn a_handler_at_instructions_of_a_full_ring() {
 }
 
 #[test]
+fn a_handler_at_every_instruction_of_a_patched_free() {
+    with_an_allocator("free", 1);
+}
+
+#[test]
+fn a_handler_at_instructions_of_patched_functions() {
+    with_an_allocator("malloc", 3);
+    with_an_allocator("realloc", 5);
+    with_an_allocator("thread", 61);
+    with_an_allocator("fork", 1997);
+}
+
+#[test]
 fn a_handler_at_instructions_of_a_regions_marks() {
     every_mark_is_right(61);
 }
@@ -254,6 +277,8 @@ fn a_handler_that_jumps_out_of_a_forked_childs_first_call() {
 fn a_handler_at_every_instruction_of_a_known_stack() {
     every_count_byte_and_stack_is_right("malloc", 1);
     every_count_byte_and_stack_is_right("realloc", 1);
+    with_an_allocator("malloc", 1);
+    with_an_allocator("realloc", 1);
     every_mark_is_right(1);
 }
 

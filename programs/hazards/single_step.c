@@ -4,7 +4,8 @@
  * instruction left at which it did not. A record that is half written, a state that is half changed, a table entry that is
  * half there: each of them is met once.
  *
- * The handler strikes only inside the preloaded library, never inside the allocator, so nothing here is undefined.
+ * The handler strikes only inside the preloaded library, never inside the allocator, so nothing here is undefined. With an allocator
+ * linked in, it strikes at its displaced first instructions too, before the allocator has done anything.
  *
  *   single_step OPERATION STACK [STRIDE [HEAD TAIL WORDS]]
  *     OPERATION  malloc: a block of 100 bytes from one stack
@@ -37,7 +38,7 @@
 
 #define ALT_BYTES (64 * 1024)
 
-static unsigned long library_start, library_end;
+static unsigned long library_start, library_end, patches_start, patches_end;
 static volatile unsigned long in_library, target;
 static volatile int struck_now;
 static unsigned long rounds, struck_count, stride = 1;
@@ -74,7 +75,8 @@ static void on_jump(int number) { (void)number; siglongjmp(landing, 1); }
 static void on_step(int number, siginfo_t *info, void *context) {
     (void)number, (void)info;
     unsigned long at = (unsigned long)((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
-    if (at < library_start || at >= library_end) return;
+    int in_patches = at >= patches_start && at < patches_end;
+    if ((at < library_start || at >= library_end) && !in_patches) return;
     if (in_library++ != target) return;
     struck_now = 1;
     if (jumps) kill(getpid(), SIGUSR1);
@@ -98,6 +100,28 @@ static int find(struct dl_phdr_info *info, size_t size, void *unused) {
     return 1;
 }
 
+/* The line of a mapping, without allocating; null when there is none. */
+static char *mapped_as(const char *wanted) {
+    static char maps[1 << 20];
+    size_t used = 0;
+    ssize_t got;
+    int fd = open("/proc/self/maps", O_RDONLY);
+    while ((got = read(fd, maps + used, sizeof maps - 1 - used)) > 0) used += (size_t)got;
+    close(fd);
+    maps[used] = 0;
+    char *line = strstr(maps, wanted);
+    while (line > maps && line[-1] != '\n') line--;
+    return line;
+}
+
+/* Where the displaced instructions are; nowhere without an allocator linked in. */
+static void find_patches(void) {
+    char *line = mapped_as("memfd:allocator-patches");
+    if (line == NULL) return;
+    patches_start = strtoul(line, &line, 16);
+    patches_end = strtoul(line + 1, NULL, 16);
+}
+
 static unsigned long filled_count;
 static FRAME void filler(void) { void *p = malloc(8); KEEP(p); free(p); filled_count++; }
 
@@ -106,15 +130,8 @@ static volatile uint64_t *head, *tail;
 static unsigned long ring_words;
 
 static void find_ring(char **words) {
-    static char maps[1 << 20];
-    size_t used = 0;
-    ssize_t got;
-    int fd = open("/proc/self/maps", O_RDONLY);
-    while ((got = read(fd, maps + used, sizeof maps - 1 - used)) > 0) used += (size_t)got;
-    close(fd);
-    char *name = strstr(maps, "memfd:mallow"), *line = name;
-    EXPECT(name, 22);
-    while (line > maps && line[-1] != '\n') line--;
+    char *line = mapped_as("memfd:mallow");
+    EXPECT(line, 22);
     char *shared = (char *)strtoul(line, NULL, 16);
     head = (uint64_t *)(shared + strtoul(words[0], NULL, 10));
     tail = (uint64_t *)(shared + strtoul(words[1], NULL, 10));
@@ -278,6 +295,7 @@ int main(int count, char **words) {
     jumps = !strcmp(words[1], "jump");
     EXPECT(signal(SIGUSR1, on_jump) != SIG_ERR, 26);
     dl_iterate_phdr(find, NULL);
+    find_patches();
     if (count == 7) {
         pthread_t thread;
         find_ring(words + 4);

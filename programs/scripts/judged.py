@@ -28,7 +28,7 @@ def grown(count):
     kept.append("".join(text))  # joined
 
 
-class Point:
+class Point:  # class
     __slots__ = ("x", "y")
 
     def __init__(self, x):

@@ -1,8 +1,8 @@
-//! What the library that enters other programs asks of them, and what it offers.
+//! What the libraries that enter other programs ask of them, and what they offer.
 //!
-//! It is loaded before everything else into programs that we know nothing about. So it may need no library, no
+//! Each is loaded before everything else into programs that we know nothing about. So it may need no library, no
 //! symbol version and no dynamic thread-local storage (whose first access allocates), and it may export exactly
-//! the names in `recorder/mallow-preload/exports.txt`: one name too many takes a function away from the program.
+//! the names in its `exports.txt`: one name too many takes a function away from the program.
 
 use crate::run;
 use crate::workspaces;
@@ -10,7 +10,29 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
-const EXPORTS: &str = "recorder/mallow-preload/exports.txt";
+/// A library, by its crate and its file.
+struct Library {
+    folder: &'static str,
+    file: &'static str,
+    /// A function of its own, by which it is known that names can be read.
+    function: &'static str,
+    has_exchange: bool,
+}
+
+const LIBRARIES: [Library; 2] = [
+    Library {
+        folder: "recorder/mallow-preload",
+        file: "libmallow_preload.so",
+        function: "invariant_broke",
+        has_exchange: true,
+    },
+    Library {
+        folder: "recorder/mallow-timers",
+        file: "libmallow_timers.so",
+        function: "on_signal",
+        has_exchange: false,
+    },
+];
 
 /// What it may ask of the program: what every libc has, and weak names that need not be there.
 const ASKED_FOR: [&str; 13] = [
@@ -29,7 +51,7 @@ const ASKED_FOR: [&str; 13] = [
     "strlen",
 ];
 
-/// Builds the library and checks it.
+/// Builds the libraries and checks them.
 pub(crate) fn run(root: &Path) -> Result<(), String> {
     let workspaces = workspaces::all(root)?;
     let recorder = workspaces
@@ -37,21 +59,34 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
         .find(|workspace| workspace.folder == Path::new("recorder"))
         .ok_or("recorder/Cargo.toml is missing: there is no library to check.")?;
     run::shown(recorder.cargo(root, "build").arg("--release"))?;
-    let library = recorder.target_folder(root)?.join("release/libmallow_preload.so");
-    let allowed = std::fs::read_to_string(root.join(EXPORTS))
-        .map_err(|error| format!("{EXPORTS} cannot be read: {error}."))?;
-    let mut broken = broken_promises(&Facts::of(&library)?, &names_in(&allowed));
-    let mut objdump = Command::new("objdump");
-    objdump.args(["--disassemble", "--no-show-raw-insn", "-M", "intel"]).arg(&library).env("LC_ALL", "C");
-    broken.extend(wrong_exchanges(&run::captured(&mut objdump)?));
-    let mut nm = Command::new("nm");
-    nm.args(["--defined-only", "--format=posix"]).arg(&library).env("LC_ALL", "C");
-    broken.extend(ways_to_panic(&run::captured(&mut nm)?));
-    if broken.is_empty() {
-        println!("    {} keeps its promises", library.display());
-        return Ok(());
+    let folder = recorder.target_folder(root)?.join("release");
+    LIBRARIES.iter().try_for_each(|library| library.check(root, &folder.join(library.file)))
+}
+
+impl Library {
+    fn exports(&self) -> String {
+        format!("{}/exports.txt", self.folder)
     }
-    Err(format!("{} breaks its promises:\n  {}", library.display(), broken.join("\n  ")))
+
+    fn check(&self, root: &Path, file: &Path) -> Result<(), String> {
+        let exports = self.exports();
+        let allowed = std::fs::read_to_string(root.join(&exports))
+            .map_err(|error| format!("{exports} cannot be read: {error}."))?;
+        let mut broken = broken_promises(&Facts::of(file)?, &names_in(&allowed), &exports);
+        if self.has_exchange {
+            let mut objdump = Command::new("objdump");
+            objdump.args(["--disassemble", "--no-show-raw-insn", "-M", "intel"]).arg(file).env("LC_ALL", "C");
+            broken.extend(wrong_exchanges(&run::captured(&mut objdump)?));
+        }
+        let mut nm = Command::new("nm");
+        nm.args(["--defined-only", "--format=posix"]).arg(file).env("LC_ALL", "C");
+        broken.extend(ways_to_panic(&run::captured(&mut nm)?, self.function));
+        if broken.is_empty() {
+            println!("    {} keeps its promises", file.display());
+            return Ok(());
+        }
+        Err(format!("{} breaks its promises:\n  {}", file.display(), broken.join("\n  ")))
+    }
 }
 
 /// What `readelf` says of a library, as far as the promises are concerned.
@@ -80,7 +115,7 @@ impl Facts {
     }
 }
 
-fn broken_promises(facts: &Facts, allowed: &BTreeSet<String>) -> Vec<String> {
+fn broken_promises(facts: &Facts, allowed: &BTreeSet<String>, exports: &str) -> Vec<String> {
     let mut broken = Vec::new();
     for name in &facts.needed {
         broken.push(format!("it needs {name}; it may need no library (DT_NEEDED)."));
@@ -95,10 +130,10 @@ fn broken_promises(facts: &Facts, allowed: &BTreeSet<String>) -> Vec<String> {
         broken.push(format!("it refers to {name}, which a program need not have."));
     }
     for name in facts.exported.difference(allowed) {
-        broken.push(format!("it exports {name}, which is not in {EXPORTS}; hide it or add the line."));
+        broken.push(format!("it exports {name}, which is not in {exports}; hide it or add the line."));
     }
     for name in allowed.difference(&facts.exported) {
-        broken.push(format!("it does not export {name}, which is in {EXPORTS}."));
+        broken.push(format!("it does not export {name}, which is in {exports}."));
     }
     broken
 }
@@ -130,12 +165,10 @@ fn wrong_exchanges(assembly: &str) -> Vec<String> {
 
 /// What of the standard library's machinery of panics is in the library: a wrong index, an overflow, an `unwrap` would end the host.
 /// All of them go through functions of `core::panicking`, which are never inlined.
-fn ways_to_panic(symbols: &str) -> Vec<String> {
+fn ways_to_panic(symbols: &str, function: &str) -> Vec<String> {
     let names: Vec<&str> = symbols.lines().filter_map(|line| line.split_whitespace().next()).collect();
-    if !names.iter().any(|name| name.contains("invariant_broke")) {
-        return vec![
-            "nm shows no `invariant_broke`, so whether the library can panic cannot be told.".to_owned(),
-        ];
+    if !names.iter().any(|name| name.contains(function)) {
+        return vec![format!("nm shows no `{function}`, so whether the library can panic cannot be told.")];
     }
     let can_panic = names.iter().filter(|name| name.contains("panic"));
     can_panic.map(|name| format!("it can panic, which ends the host: it holds {name}.")).collect()
@@ -197,16 +230,19 @@ mod tests {
     #[test]
     fn a_library_that_asks_for_nothing_keeps_the_promises() {
         let facts = library("int malloc_here(void) { return 1; }", &["-nostdlib"]);
-        assert_eq!(broken_promises(&facts, &names_in("malloc_here # the only one\n")), Vec::<String>::new());
+        assert_eq!(
+            broken_promises(&facts, &names_in("malloc_here # the only one\n"), "a list"),
+            Vec::<String>::new()
+        );
     }
 
     #[test]
     fn a_panic_is_found() {
         let own = "_RNvNtCs1_15mallow_recorder7process15invariant_broke t 3a7e0 1f\n";
-        assert_eq!(ways_to_panic(own), Vec::<String>::new());
+        assert_eq!(ways_to_panic(own, "invariant_broke"), Vec::<String>::new());
         let check = "_RNvNtCsg_4core9panicking18panic_bounds_check t 2fcf9 19\n";
-        assert_eq!(ways_to_panic(&format!("{own}{check}")).len(), 1);
-        assert_eq!(ways_to_panic("").len(), 1, "a library without symbols tells nothing");
+        assert_eq!(ways_to_panic(&format!("{own}{check}"), "invariant_broke").len(), 1);
+        assert_eq!(ways_to_panic("", "invariant_broke").len(), 1, "a library without symbols tells nothing");
     }
 
     #[test]
@@ -222,14 +258,15 @@ mod tests {
     fn a_library_that_asks_for_everything_breaks_each_promise() {
         let source = "#include <stdio.h>\n__thread int slot; int f(void) { puts(\"\"); return slot; }";
         let facts = library(source, &[]);
-        let broken = broken_promises(&facts, &names_in("# what it should export\nf\ng\n")).join("\n");
+        let broken =
+            broken_promises(&facts, &names_in("# what it should export\nf\ng\n"), "a list").join("\n");
         for sentence in [
             "it needs libc.so.6; it may need no library (DT_NEEDED).",
             "it needs the symbol version GLIBC_2.2.5; it may need none.",
             "it calls __tls_get_addr; thread-local state must be initial-exec.",
             "it refers to puts, which a program need not have.",
-            "it exports slot, which is not in recorder/mallow-preload/exports.txt; hide it or add the line.",
-            "it does not export g, which is in recorder/mallow-preload/exports.txt.",
+            "it exports slot, which is not in a list; hide it or add the line.",
+            "it does not export g, which is in a list.",
         ] {
             assert!(broken.contains(sentence), "{sentence}\nis not among\n{broken}");
         }

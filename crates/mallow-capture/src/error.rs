@@ -65,12 +65,7 @@ pub enum CaptureError {
         /// What happened.
         cause: String,
     },
-    /// No `jcmd`.
-    #[error(
-        "there is no jcmd beside the JVM of process {0} or on PATH; it comes with a JDK (openjdk-17-jdk-headless)"
-    )]
-    NoJcmd(u32),
-    /// The JVM or `jcmd` said no.
+    /// The JVM said no, or cannot be attached to.
     #[error("the JVM {pid} made no snapshot: {said}")]
     JvmRefused {
         /// The process.

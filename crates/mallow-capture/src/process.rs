@@ -15,7 +15,7 @@ pub enum Runtime {
     Python,
     /// Node.
     Node,
-    /// A JVM with `jcmd`.
+    /// A JVM, HotSpot.
     Jvm,
 }
 
@@ -88,10 +88,10 @@ pub fn inner_pid(pid: u32) -> u32 {
     inner.unwrap_or(pid)
 }
 
-/// The JDK's own `jcmd` if the JVM has one, otherwise that on PATH.
-pub fn jcmd(pid: u32) -> PathBuf {
-    let beside = fs::read_link(file(pid, "exe")).map(|exe| exe.with_file_name("jcmd"));
-    beside.ok().filter(|path| path.is_file()).unwrap_or_else(|| PathBuf::from("jcmd"))
+/// Whether it has HotSpot's library in it, which OpenJ9 has a stand-in for.
+pub(crate) fn is_hotspot(pid: u32) -> bool {
+    let maps = fs::read_to_string(file(pid, "maps")).unwrap_or_default();
+    maps.contains("/libjvm.so") && !maps.contains("/libj9")
 }
 
 /// Whether it has a handler for a signal.

@@ -2,7 +2,6 @@
 
 use mallow_gate::baseline::{Baseline, BaselineError, Found, Machine};
 use mallow_gate::measurement::Environment;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 /// A baseline is some kilobytes; a file above this is something else.
@@ -83,15 +82,7 @@ impl Baselines {
         if std::fs::read_to_string(&path).is_ok_and(|old| old == text) {
             return Ok(path);
         }
-        let temporary = folder.join(format!(".{}.{}.new", file_name(&baseline.name), std::process::id()));
-        let written = std::fs::File::create(&temporary)
-            .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
-            .and_then(|()| std::fs::rename(&temporary, &path));
-        if let Err(error) = written {
-            // It may not even be there; what went wrong is said already.
-            let _ = std::fs::remove_file(&temporary);
-            return Err(failed(error));
-        }
+        mallow_files::publish(&path, text.as_bytes()).map_err(failed)?;
         Ok(path)
     }
 

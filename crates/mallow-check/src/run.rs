@@ -23,7 +23,6 @@ use mallow_gate::measurement::Measurement;
 use mallow_launch::SpawnOptions;
 use mallow_profile::Exit;
 use std::ffi::OsString;
-use std::fs::File;
 use std::path::Path;
 use std::time::Duration;
 
@@ -117,7 +116,7 @@ impl Runner<'_> {
     fn start(&mut self, task: &Task<'_>, operations: Option<u64>) -> Result<Started, RunError> {
         let Task { test, prepared, repeats, folder } = *task;
         let output_path = folder.join("output.txt");
-        let output = File::create(&output_path)
+        let output = mallow_files::overwrite(&output_path)
             .map_err(|cause| RunError::Output { path: output_path.clone(), cause })?;
         let mut environment: Vec<(OsString, OsString)> = prepared.environment.clone();
         environment.push(("MALLOW_RUNS".into(), repeats.runs.to_string().into()));

@@ -44,7 +44,7 @@ pub fn write_into(folder: &Path) -> io::Result<()> {
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent)?;
         }
-        fs::write(&path, shim.text)?;
+        mallow_files::replace(&path, shim.text.as_bytes())?;
     }
     Ok(())
 }

@@ -7,10 +7,9 @@
 use crate::shims;
 use rustix::fs::{FlockOperation, StatVfsMountFlags, flock};
 use std::env;
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -128,7 +127,7 @@ impl Workdir {
 
     /// Keeps what a test's results were called, for who asks what there is.
     pub(crate) fn note_regions(&self, test: &str, names: &[&str]) -> io::Result<()> {
-        fs::write(self.test_folder(test)?.join(REGIONS), names.join("\n"))
+        mallow_files::replace(&self.test_folder(test)?.join(REGIONS), names.join("\n").as_bytes())
     }
 
     /// What a test's results were called when it was run last; nothing when it was not. Waits for nobody.
@@ -159,7 +158,7 @@ fn folder_name(suite_folder: &Path) -> String {
 
 /// Opens the lock and waits for it.
 fn locked(root: &Path, tell: impl FnOnce(&str)) -> io::Result<File> {
-    let lock = File::create(root.join("lock"))?;
+    let lock = mallow_files::lock_file(&root.join("lock"))?;
     match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => return Ok(lock),
         Err(rustix::io::Errno::WOULDBLOCK) => {}
@@ -207,19 +206,14 @@ impl Parents {
         let mut tried = Vec::new();
         for parent in &self.own {
             let folder = parent.join("mallow/check").join(name);
-            match fs::create_dir_all(&folder).and_then(|()| writable(&folder)) {
+            match made(&folder) {
                 Ok(()) => return Ok(folder),
                 Err(error) => tried.push((folder, error)),
             }
         }
         let folder = self.in_temporary();
-        match private(&folder).and_then(|()| {
-            let folder = folder.join(name);
-            fs::create_dir_all(&folder)?;
-            writable(&folder)?;
-            Ok(folder)
-        }) {
-            Ok(folder) => Ok(folder),
+        match mallow_files::private_folder(&folder).and_then(|()| made(&folder.join(name))) {
+            Ok(()) => Ok(folder.join(name)),
             Err(error) => {
                 tried.push((folder, error));
                 Err(WorkdirError::NoPlace { tried })
@@ -228,8 +222,11 @@ impl Parents {
     }
 }
 
-fn writable(folder: &Path) -> io::Result<()> {
-    File::create(folder.join("lock"))?;
+/// Makes a folder in which programs are built and from which they are run: nobody else may write it, or swap it for another.
+fn made(folder: &Path) -> io::Result<()> {
+    mallow_files::private_folder(folder)?;
+    mallow_files::check_parents(folder)?;
+    mallow_files::lock_file(&folder.join("lock"))?;
     programs_can_be_run(rustix::fs::statvfs(folder)?.f_flag)
 }
 
@@ -238,21 +235,5 @@ fn programs_can_be_run(mount: StatVfsMountFlags) -> io::Result<()> {
     match mount.contains(StatVfsMountFlags::NOEXEC) {
         true => Err(io::Error::new(io::ErrorKind::PermissionDenied, "programs cannot be run there (noexec)")),
         false => Ok(()),
-    }
-}
-
-/// Makes a folder that nobody else can write to. One that somebody else has put there is not used: programs that are
-/// run lie in it.
-fn private(folder: &Path) -> io::Result<()> {
-    match DirBuilder::new().mode(0o700).create(folder) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-        result => return result,
-    }
-    let there = fs::symlink_metadata(folder)?;
-    let is_ours = there.is_dir() && there.uid() == rustix::process::geteuid().as_raw();
-    if is_ours && there.mode() & 0o022 == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is there already and not only ours"))
     }
 }

@@ -21,7 +21,7 @@ mod stat;
 pub(crate) use bench::LowBench;
 pub(crate) use check::{LowCheck, LowFormat};
 pub(crate) use choice::{AnyMeasure, AnySort};
-pub(crate) use cpu::LowCpu;
+pub(crate) use cpu::{LowCpu, SampledBy};
 pub(crate) use diff::{AnyLimit, Compat, LowDiff};
 pub(crate) use events::LowEvents;
 pub(crate) use export::LowExport;

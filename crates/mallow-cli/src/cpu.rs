@@ -1,11 +1,11 @@
 //! `mallow cpu`: sample where processors spend their time, write the profile, show a summary.
 
-use crate::args::LowCpu;
-use crate::{exit_code, output};
+use crate::args::{LowCpu, SampledBy};
+use crate::{exit_code, output, preload};
 use mallow_cpu::CpuProfile;
 use mallow_formats::export::{ExportFormat, Packing, write_cpu};
 use mallow_launch::{Launch, SpawnOptions};
-use mallow_perf::{Rate, SamplingOptions, Target, sample};
+use mallow_perf::{AskedRuntime, Rate, SamplingOptions, Target, sample};
 use mallow_profile::Exit;
 use mallow_query::{Failure, Names};
 use std::fs::File;
@@ -19,23 +19,34 @@ const NUMBER_MAX: u32 = 1000;
 
 /// Samples a command or a process.
 pub(crate) fn run(request: &LowCpu) -> Result<u8, Failure> {
-    let spawn = SpawnOptions::default();
+    let is_asked = request.pid.is_none() && !request.no_runtime_flags;
+    let (mut command, mut spawn) = (request.command.clone(), SpawnOptions::default());
+    let runtime = is_asked.then(|| AskedRuntime::ask(&mut command, &mut spawn)).flatten();
     let target = match request.pid {
         Some(pid) => Target::Process(pid),
         None => {
             // Is there such a program? Whether a library gets into it does not matter here.
             Launch::find(&request.command)?;
-            Target::Command { words: &request.command, spawn: &spawn }
+            Target::Command { words: &command, spawn: &spawn }
         }
     };
+    let (event, timers_only) = match &request.event {
+        Some(SampledBy::Event(event)) => (Some(event.clone()), false),
+        by => (None, *by == Some(SampledBy::Timers)),
+    };
+    if timers_only {
+        fit_for_timers(request)?;
+    }
     let mut file = Unnamed::create(request)?;
     let options = SamplingOptions {
-        event: request.event.clone(),
+        event,
         rate: request.count.map_or(Rate::Hz(request.frequency), Rate::Every),
         off_cpu: request.off_cpu,
         stack_bytes: (request.stack_size as u32) << 10,
         summary_only: request.summary_only,
         duration: request.duration,
+        timers_only,
+        timers: preload::TIMERS,
     };
     let outcome = match sample(target, &options) {
         Ok(outcome) => outcome,
@@ -46,6 +57,9 @@ pub(crate) fn run(request: &LowCpu) -> Result<u8, Failure> {
     };
     output::note(&outcome.notes);
     let mut profile = outcome.sampled.profile;
+    if let Some(runtime) = runtime {
+        runtime.finish(&mut profile);
+    }
     let mut names = Names::new();
     names.complete(&mut profile.stacks);
     output::warn(names.warnings());
@@ -59,6 +73,19 @@ pub(crate) fn run(request: &LowCpu) -> Result<u8, Failure> {
         Some(exit) => exit_code::of_program(exit_of(exit)),
         None => exit_code::FINE,
     })
+}
+
+/// Whether timers of threads can do what is asked.
+fn fit_for_timers(request: &LowCpu) -> Result<(), Failure> {
+    let asked = [
+        (request.pid.is_some(), "--pid: they are made by a library that is preloaded into a command"),
+        (request.off_cpu, "--off-cpu: they stand still while a thread waits"),
+        (request.count.is_some(), "-c: they count time, not events"),
+    ];
+    match asked.iter().find(|(is_asked, _)| *is_asked) {
+        Some((_, why)) => Err(Failure::new(format!("-e timers has no {why}."))),
+        None => Ok(()),
+    }
 }
 
 fn exit_of(status: ExitStatus) -> Exit {

@@ -3,10 +3,9 @@
 //! A reader that closes its end early, such as `head`, has what it wanted; that is not an error. A full disk is one.
 
 use mallow_query::{Failure, reason};
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::os::fd::AsFd;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// Writes a result to stdout.
@@ -26,9 +25,8 @@ pub(crate) fn to_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) ->
 
 /// Makes a file that only its owner can read; over an existing one only if forced.
 pub(crate) fn create(path: &Path, force: bool) -> Result<File, Failure> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(!force).create(force).truncate(force).mode(0o600);
-    options.open(path).map_err(|error| match error.kind() {
+    let made = if force { mallow_files::overwrite(path) } else { mallow_files::create_new(path) };
+    made.map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists => {
             Failure::new(format!("{} exists; use --force to overwrite it.", path.display()))
         }

@@ -1,4 +1,4 @@
-//! The library that enters the profiled program, and the program that starts timed ones. They travel inside the binary, so that nobody sets a
+//! The libraries that enter the profiled program, and the program that starts timed ones. They travel inside the binary, so that nobody sets a
 //! path.
 
 /// `libmallow_preload.so`, as the build script built it.
@@ -6,3 +6,6 @@ pub(crate) const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libm
 
 /// `mallow-spawner`, which starts and times the commands of a benchmark.
 pub(crate) const SPAWNER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/mallow-spawner"));
+
+/// `libmallow_timers.so`, which samples where perf events are refused.
+pub(crate) const TIMERS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libmallow_timers.so"));

@@ -25,11 +25,22 @@ pub(crate) struct ChannelReader {
 /// The thread id in a free channel, and in one that is being taken: its new owner has not signed yet.
 pub(crate) const NOBODY: u32 = 0;
 
+/// Readers of channels that were used before, as if all that stands in them were read.
+pub(crate) fn read_up(mapping: &Mapping) -> Vec<ChannelReader> {
+    let at_head = |index| {
+        let channel = mapping.channel(index);
+        let head = channel.head.load(Ordering::Acquire);
+        channel.tail.store(head, Ordering::Release);
+        ChannelReader { thread: ThreadIndex(0), taken_serial: 0, tail: head, tsc: 0 }
+    };
+    (0..mapping.channels_high()).map(at_head).collect()
+}
+
 /// Frees the channels whose owners have ended, if `is_read_up`, which is given the channel's index and its owner's
 /// serial number, agrees.
 pub(crate) fn recycle(mapping: &Mapping, pid: u32, is_read_up: impl Fn(usize, u64) -> bool) {
     // In another pid namespace the recorder's thread ids mean nothing to us.
-    if mapping.header().pid != pid {
+    if mapping.at_start().pid != pid {
         return;
     }
     let owned: Vec<(usize, u32, u64)> = (0..mapping.channels_high())

@@ -11,7 +11,7 @@ use crate::heap::Executables;
 use crate::mapping::Mapping;
 use crate::poll_backoff::PollBackoff;
 use crate::process::{TracedProcess, Wanted};
-use crate::session::Session;
+use crate::session::{Registration, Session};
 use crate::sink::Sink;
 use crate::starts::Starts;
 use crate::target::Target;
@@ -25,8 +25,12 @@ use std::time::{Duration, Instant};
 pub(crate) trait Observer {
     /// Behind what the next pass reads, everything has happened that led to now.
     fn before_pass(&mut self) {}
+    /// Whether nobody wants to look on any longer, so that collecting ends behind the next pass, which reads everything.
+    fn is_over(&self) -> bool {
+        false
+    }
     /// Every ring was read.
-    fn after_pass(&mut self, _processes: &[TracedProcess]) {}
+    fn after_pass(&mut self, _processes: &mut [TracedProcess]) {}
     /// Called every few milliseconds, and before a process is closed.
     fn sampled(&mut self, _process: &TracedProcess) {}
 }
@@ -36,7 +40,8 @@ impl Observer for () {}
 
 /// The processes of a recording, and what has come of those that have ended.
 pub(crate) struct Collector<S> {
-    session: Session,
+    /// None where nobody can register: the collector was given its process.
+    session: Option<Session>,
     clock: Clock,
     pub(crate) sink: S,
     pub(crate) wanted: Wanted,
@@ -61,7 +66,7 @@ const ENDS_INTERVAL: Duration = Duration::from_millis(5);
 
 impl<S: Sink + Send> Collector<S> {
     /// One that nobody has registered with.
-    pub(crate) fn new(session: Session, clock: Clock, sink: S, wanted: Wanted) -> Collector<S> {
+    pub(crate) fn new(session: Option<Session>, clock: Clock, sink: S, wanted: Wanted) -> Collector<S> {
         Collector {
             session,
             clock,
@@ -107,9 +112,10 @@ impl<S: Sink + Send> Collector<S> {
             }
             has_accepted = self.accept_pending(target, observer)?;
             observer.before_pass();
+            let interrupted = interrupted || observer.is_over();
             let words = self.drain(|process| interrupted || ended.contains(&process.index))?;
             self.finalize_exited(&ended, target, observer)?;
-            observer.after_pass(&self.processes);
+            observer.after_pass(&mut self.processes);
             let is_over = target.has_ended() && self.processes.is_empty();
             if interrupted || (is_over && !self.accept_pending(target, observer)?) {
                 return Ok(interrupted);
@@ -134,7 +140,8 @@ impl<S: Sink + Send> Collector<S> {
     pub(crate) fn close_all(&mut self) -> Result<(), CollectError> {
         for process in std::mem::take(&mut self.processes) {
             process.leave();
-            self.close(process, None, &mut ())?;
+            let exit = self.wanted.own.then_some(Exit::GoesOn);
+            self.close(process, exit, &mut ())?;
         }
         Ok(())
     }
@@ -148,7 +155,7 @@ impl<S: Sink + Send> Collector<S> {
     pub(crate) fn detach(&mut self, target: &mut dyn Target) {
         self.processes.iter().for_each(TracedProcess::leave);
         while !target.has_ended() && !target.is_interrupted() {
-            for registration in self.session.accept_pending() {
+            for registration in self.session.as_mut().map(Session::accept_pending).unwrap_or_default() {
                 if let Ok(mapping) = Mapping::new(&registration.memory) {
                     mapping.header().heartbeat.store(HEARTBEAT_LEFT, Ordering::SeqCst);
                 }
@@ -192,25 +199,30 @@ impl<S: Sink + Send> Collector<S> {
         target: &mut dyn Target,
         observer: &mut dyn Observer,
     ) -> Result<bool, CollectError> {
-        let registrations = self.session.accept_pending();
+        let registrations = self.session.as_mut().map(Session::accept_pending).unwrap_or_default();
         let any = !registrations.is_empty();
         for registration in registrations {
             target.registered(registration.pid);
             self.replace_image(registration.pid, observer)?;
-            let (index, wanted) = (self.registered, self.wanted);
-            let executables = &mut self.executables;
-            match TracedProcess::begin(registration, index, wanted, executables, &self.clock, &mut self.sink)
-            {
-                Ok(process) => {
-                    self.starts.meet(process.header().pid, process.header().started_ns);
-                    self.processes.push(process);
-                    self.registered += 1;
-                }
+            match self.take_in(registration) {
                 Err(error @ CollectError::CannotWrite { .. }) => return Err(error),
                 Err(error) => self.findings.unseen.push(error.to_string()),
+                Ok(()) => {}
             }
         }
         Ok(any)
+    }
+
+    /// Takes a process in.
+    pub(crate) fn take_in(&mut self, registration: Registration) -> Result<(), CollectError> {
+        let (index, wanted) = (self.registered, self.wanted);
+        let executables = &mut self.executables;
+        let process =
+            TracedProcess::begin(registration, index, wanted, executables, &self.clock, &mut self.sink)?;
+        self.starts.meet(process.at_start().pid, process.at_start().started_ns);
+        self.processes.push(process);
+        self.registered += 1;
+        Ok(())
     }
 
     /// A process that registers again has become another program.

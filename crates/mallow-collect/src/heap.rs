@@ -5,10 +5,12 @@
 //! recorded block explains (`resident`). The judgement is a pure function of both.
 
 mod linked;
+mod own_allocator;
 mod resident;
 
 pub(crate) use linked::Executables;
 pub use linked::{Linked, linked_into};
+pub use own_allocator::{NotSeen, OwnAllocator};
 pub(crate) use resident::MemoryWatch;
 
 use mallow_base::Bytes;
@@ -29,11 +31,8 @@ pub struct HeapMetrics {
 pub enum HeapSource {
     /// By `malloc`, as far as can be seen.
     Malloc,
-    /// From an allocator in the executable, which calls it directly.
-    OwnAllocator {
-        /// Such as `mimalloc`; `malloc` for one that goes by that name.
-        name: String,
-    },
+    /// From an allocator in the executable, not all of whose calls are seen.
+    OwnAllocator(OwnAllocator),
     /// For the greater part from a runtime's own heap.
     Managed {
         /// Such as `Go`.
@@ -67,11 +66,15 @@ impl HeapMetrics {
     }
 }
 
-/// Where the memory comes from: `allocator` is one whose names stand in the executable, `runtime` the managed runtime that the
+/// Where the memory comes from: `allocator` is one in the executable that is not seen, `runtime` the managed runtime that the
 /// process is.
-pub fn heap_source(metrics: &HeapMetrics, allocator: Option<&str>, runtime: Option<&str>) -> HeapSource {
+pub fn heap_source(
+    metrics: &HeapMetrics,
+    allocator: Option<OwnAllocator>,
+    runtime: Option<&str>,
+) -> HeapSource {
     match (allocator, runtime) {
-        (Some(name), _) => HeapSource::OwnAllocator { name: name.to_owned() },
+        (Some(own), _) => HeapSource::OwnAllocator(own),
         (None, Some(runtime)) if !metrics.a_quarter_is_recorded() => {
             HeapSource::Managed { runtime: runtime.to_owned() }
         }
@@ -83,7 +86,7 @@ pub fn heap_source(metrics: &HeapMetrics, allocator: Option<&str>, runtime: Opti
 impl HeapSource {
     /// Whether the recorded figures are not those of the process's heap, so that nothing may be judged by them.
     pub fn is_blind(&self) -> bool {
-        matches!(self, HeapSource::OwnAllocator { .. } | HeapSource::Unexplained)
+        matches!(self, HeapSource::OwnAllocator(_) | HeapSource::Unexplained)
     }
 
     /// What is to be said of a process; none when its memory comes by `malloc`.
@@ -91,13 +94,7 @@ impl HeapSource {
         let (resident, recorded) = (Bytes(metrics.resident_bytes), Bytes(metrics.recorded_bytes));
         match self {
             HeapSource::Malloc => None,
-            HeapSource::OwnAllocator { name } => {
-                let brings = if name == "malloc" { "brings its own" } else { "is linked with" };
-                Some(format!(
-                    "process {pid}: its executable {brings} {name}, which a preloaded library cannot see, so its figures are not \
-                     those of its heap; link it against the allocator's shared library, or without it, to record it"
-                ))
-            }
+            HeapSource::OwnAllocator(own) => Some(own.sentence(pid)),
             HeapSource::Managed { runtime } => Some(format!(
                 "process {pid}: {runtime} keeps its objects in a heap of its own, which does not come by malloc: {resident} were \
                  resident there, and {recorded} at most were recorded"
@@ -138,7 +135,8 @@ mod tests {
     #[test]
     fn names_decide_alone_and_a_runtime_only_where_memory_asks() {
         let metrics = HeapMetrics::default();
-        assert!(heap_source(&metrics, Some("mimalloc"), Some("Go")).is_blind());
+        let own = OwnAllocator { name: "mimalloc".to_owned(), why: NotSeen::NotNamed };
+        assert!(heap_source(&metrics, Some(own), Some("Go")).is_blind());
         assert_eq!(heap_source(&metrics, None, Some("Go")), HeapSource::Malloc);
         let much = HeapMetrics { resident_bytes: 50 * MIB, ..metrics };
         let managed = heap_source(&much, None, Some("Go"));

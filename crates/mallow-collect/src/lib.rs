@@ -4,7 +4,7 @@
 //! (`session`), its rings are read in the order in which things happened (`drain`), frees are paired with allocations (`pairing`), and the
 //! profile is folded. The `collector` does that in passes, without a child and without a file: a `target` says whose processes they are,
 //! a `sink` takes what is read, an observer looks on. [`record()`] is a collector that writes a trace, [`LiveSession`] one that answers
-//! queries and writes none; [`stat()`] reads sums that the recorder keeps itself. `mallow-launch` starts the commands.
+//! queries and writes none; [`collect_own()`] one for the process that it runs in; [`stat()`] reads sums that the recorder keeps itself. `mallow-launch` starts the commands.
 //!
 //! It trusts nothing that it reads from shared memory, never stops the program, and holds memory for live
 //! blocks and distinct stacks only. Symbols are somebody else's knowledge: [`record()`] is given a function
@@ -27,6 +27,7 @@ mod error;
 mod exited;
 mod findings;
 mod heap;
+mod java_code;
 mod live;
 mod live_heap;
 mod live_queries;
@@ -39,9 +40,11 @@ mod marks;
 mod marks_tests;
 mod module_map;
 mod output;
+mod own;
 mod pairing;
 #[cfg(test)]
 mod pairing_tests;
+mod patching;
 mod poll_backoff;
 mod process;
 mod process_writer;
@@ -49,6 +52,7 @@ mod profile;
 mod record;
 mod region_sites;
 mod regions;
+mod scopes;
 mod scripts;
 mod session;
 #[cfg(test)]
@@ -68,7 +72,7 @@ mod workers;
 pub use ahead::ResolveAhead;
 pub use ending::exit_of_status;
 pub use error::CollectError;
-pub use heap::{HeapMetrics, HeapSource, Linked, heap_source, linked_into};
+pub use heap::{HeapMetrics, HeapSource, Linked, NotSeen, OwnAllocator, heap_source, linked_into};
 pub use live_heap::{AllocatorAccount, LiveHeap, LiveProcess, Order};
 pub use live_session::{Ending, LiveSession};
 pub use live_stacks::LiveStacks;
@@ -77,6 +81,7 @@ pub use mallow_wire::shared::{
 };
 pub use marks::{Counted, Patience, Scope};
 pub use output::Output;
+pub use own::{OwnOptions, OwnQuery, ScopeEnd, collect_own};
 pub use record::{RecordOptions, RecordOutcome, record};
 pub use regions::{RegionRun, RegionSite, WatchedProcess};
 pub use stat::{StatOptions, StatOutcome, stat};

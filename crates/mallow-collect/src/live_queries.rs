@@ -59,7 +59,7 @@ impl Observer for LiveQueries {
     }
 
     /// Answers what was taken up. Whoever has stopped waiting for an answer does not get one.
-    fn after_pass(&mut self, processes: &[TracedProcess]) {
+    fn after_pass(&mut self, processes: &mut [TracedProcess]) {
         for query in std::mem::take(&mut self.taken) {
             match query {
                 Query::Heap(reply) => drop(reply.send(look(processes))),

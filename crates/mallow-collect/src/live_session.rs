@@ -9,6 +9,7 @@ use crate::error::CollectError;
 use crate::live_heap::{AllocatorAccount, LiveHeap, Order};
 use crate::live_queries::{LiveQueries, Query};
 use crate::live_stacks::LiveStacks;
+use crate::patching::Inside;
 use crate::process::Wanted;
 use crate::session::Session;
 use crate::sink::NoSink;
@@ -116,14 +117,15 @@ fn run(
     mut queries: LiveQueries,
 ) -> Result<Ending, CollectError> {
     let launch = Launch::new(command)?;
+    let inside = Inside::prepare(preload, command)?;
     let session = Session::open()?;
     let clock = Clock::start();
     let mut command =
-        TracedCommand::start(&launch, &session, preload, Mode::Soak, options, Interrupts::ignored())?;
+        TracedCommand::start(&launch, &session, &inside, Mode::Soak, options, Interrupts::ignored())?;
     queries.started(command.pid());
     // A server may start and end threads and processes for days: they cannot all be kept.
-    let wanted = Wanted { events: false, threads: false, regions: None, exited: false };
-    let mut collector = Collector::new(session, clock, NoSink, wanted);
+    let wanted = Wanted { events: false, threads: false, regions: None, exited: false, own: false };
+    let mut collector = Collector::new(Some(session), clock, NoSink, wanted);
     if let Err(error) = collector.run(&mut command, &mut queries) {
         collector.detach(&mut command);
         return Err(error);

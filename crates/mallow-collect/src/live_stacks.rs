@@ -10,7 +10,7 @@ use crate::symbols::Resolve;
 use mallow_base::Frame;
 use mallow_profile::{
     Address, Availability, LiveSite, LocationId, Module, Process, Profile, ProfileBuilder, Recording,
-    SiteTotals, StackId, Totals,
+    SiteTotals, StackId, Summary, Totals,
 };
 use mallow_trace::{MappedModule, StackNode, SymbolKey};
 use mallow_wire::shared::{ADDRESS_TRUNCATED, node_key};
@@ -82,6 +82,33 @@ impl LiveStacks {
         let mut builder = ProfileBuilder::new(recording, known);
         for live in &heap.processes {
             self.add_process(&mut builder, live);
+        }
+        builder.finish()
+    }
+
+    /// A profile of what threads of the process with this index did in a scope.
+    pub fn profile_of_scope(
+        &mut self,
+        index: u32,
+        summary: &Summary,
+        recording: Recording,
+        resolve: Resolve<'_>,
+    ) -> Profile {
+        let stacks: Vec<(u32, StackId)> = summary.sites.iter().map(|site| (index, site.stack)).collect();
+        self.name(&stacks, resolve);
+        let mut builder = ProfileBuilder::new(recording, Availability::ALL);
+        let stacks = self.process(index);
+        let process = builder.add_process(Process {
+            pid: std::process::id(),
+            command: stacks.map(|stacks| stacks.command.clone()).unwrap_or_default(),
+            totals: summary.totals,
+            peak_us: summary.peak_us,
+            frees_unmatched: summary.frees_unmatched,
+            ..Process::default()
+        });
+        for site in &summary.sites {
+            let stack = stacks.and_then(|stacks| self.add_stack(&mut builder, stacks, site.stack));
+            builder.add_site(process, stack, &site.totals);
         }
         builder.finish()
     }

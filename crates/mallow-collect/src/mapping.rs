@@ -7,16 +7,18 @@
 use crate::error::CollectError;
 use mallow_trace::MappedModule;
 use mallow_wire::script::{
-    CODE_LOG_BYTES, CodeRecord, RECORD_CODE, RECORD_RUNTIME, RecordHead, RuntimeRecord,
+    CODE_LOG_BYTES, ChainRecord, CodeRecord, RECORD_CHAIN, RECORD_CODE, RECORD_RUNTIME, RecordHead,
+    RuntimeRecord,
 };
 use mallow_wire::shared::*;
 use mallow_wire::starts::*;
+use rustix::fs::SealFlags;
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 /// A note that was taken out of the shared memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,13 +33,26 @@ pub(crate) struct Noted {
 /// A record of the log of scripts' code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Logged {
-    Runtime { runtime: u16, version: u32, unread: u32, interpreter: [[u64; 2]; 2] },
-    Code { number: u32, code: Code },
+    Runtime {
+        runtime: u16,
+        version: u32,
+        unread: u32,
+        interpreter: [[u64; 2]; 2],
+    },
+    Code {
+        number: u32,
+        code: Code,
+    },
+    /// Frames that stand within each other, innermost first: each its code's number and its place.
+    Chain {
+        number: u32,
+        frames: Vec<[u32; 2]>,
+    },
     Other,
 }
 
 /// A piece of a script's code.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Code {
     pub(crate) runtime: u16,
     pub(crate) version: u32,
@@ -65,6 +80,15 @@ impl Logged {
     }
 }
 
+impl Logged {
+    fn chain(record: &ChainRecord, rest: &[u8]) -> Logged {
+        let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, byte| word << 8 | u32::from(*byte));
+        let frame = |bytes: &[u8]| [word(&bytes[..4]), word(&bytes[4..])];
+        let frames = rest.chunks_exact(8).take(record.count as usize).map(frame).collect();
+        Logged::Chain { number: record.code, frames }
+    }
+}
+
 /// Characters of one, two or four bytes; UTF-8 for 0.
 fn text(bytes: &[u8], width: u8) -> String {
     if width == 0 {
@@ -78,33 +102,70 @@ fn text(bytes: &[u8], width: u8) -> String {
 /// A mapping of a process's shared memory.
 #[derive(Debug)]
 pub(crate) struct Mapping {
+    memory: Memory,
+    channel_count: usize,
+    /// The header at the start.
+    at_start: Box<Header>,
+}
+
+/// The bytes themselves.
+#[derive(Debug)]
+struct Memory {
     base: NonNull<u8>,
     bytes: usize,
-    channel_count: usize,
 }
 
 // SAFETY: the mapping is owned, and all access goes through atomics.
-unsafe impl Send for Mapping {}
+unsafe impl Send for Memory {}
+
+impl Memory {
+    /// Bytes as they are now. The program may write them meanwhile: what is read is copied once, and only the copy is looked at.
+    fn copied(&self, offset: usize, bytes: usize) -> Vec<u8> {
+        assert!(offset.checked_add(bytes).is_some_and(|end| end <= self.bytes));
+        // SAFETY: within the mapping by the check above; a byte is read as an atomic.
+        let byte = |at| unsafe { (*self.base.as_ptr().add(at).cast::<AtomicU8>()).load(Ordering::Relaxed) };
+        (offset..offset + bytes).map(byte).collect()
+    }
+
+    /// A copy of a record: a `T` of `mallow-wire`, which consists of numbers alone.
+    fn record<T>(&self, offset: usize) -> T {
+        let bytes = self.copied(offset, size_of::<T>());
+        // SAFETY: as many bytes as it has, and any bytes are numbers.
+        unsafe { bytes.as_ptr().cast::<T>().read_unaligned() }
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours, and no reference outlives `self`.
+        let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.bytes) };
+    }
+}
 
 impl Mapping {
     /// Maps the file that a process handed over, after checking that it has the layout of this version.
     pub(crate) fn new(fd: &OwnedFd) -> Result<Mapping, CollectError> {
         use rustix::mm::{MapFlags, ProtFlags, mmap};
+        // Whoever has the token can hand over any file; one that is cut short while it is mapped would end us by a signal.
+        let lasting = SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW;
+        if !rustix::fs::fcntl_get_seals(fd).is_ok_and(|seals| seals.contains(lasting)) {
+            return Err(unsealed());
+        }
         let size = rustix::fs::fstat(fd).map_err(CollectError::system("inspect the shared memory"))?.st_size
             as usize;
         let channel_count = size.saturating_sub(RINGS_OFFSET) / RING_BYTES;
         if size < file_bytes(1) || channel_count > CHANNEL_COUNT_MAX {
             return Err(odd_layout());
         }
-        // SAFETY: a fresh mapping at an address of the kernel's choice. If the other side truncates the file,
-        // reading faults; it holds no descriptor by the time its program runs.
+        // SAFETY: a fresh mapping at an address of the kernel's choice, of a file that keeps its length.
         let base = unsafe {
             mmap(std::ptr::null_mut(), size, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, fd, 0)
                 .map_err(CollectError::system("map the shared memory"))?
         };
         let base = NonNull::new(base.cast()).ok_or_else(odd_layout)?;
-        let mapping = Mapping { base, bytes: size, channel_count };
-        let header = mapping.header();
+        let memory = Memory { base, bytes: size };
+        let mapping = Mapping { at_start: Box::new(memory.record(0)), memory, channel_count };
+        let header = mapping.at_start();
         if header.magic != SHARED_MAGIC
             || header.version != SHARED_VERSION
             || header.channel_count as usize > channel_count
@@ -114,11 +175,15 @@ impl Mapping {
         Ok(mapping)
     }
 
-    /// The first page.
+    /// The first page, of which only atomics may be read: the program can write it at any time.
     pub(crate) fn header(&self) -> &Header {
-        // SAFETY: the mapping begins with it. Its plain fields are written once, before the memory is handed
-        // over.
-        unsafe { self.base.cast::<Header>().as_ref() }
+        // SAFETY: the mapping begins with it.
+        unsafe { &*self.base().cast::<Header>() }
+    }
+
+    /// The first page as it was when the memory was handed over: what stands there for good.
+    pub(crate) fn at_start(&self) -> &Header {
+        &self.at_start
     }
 
     /// Tells the recorder that the collector is alive, that the next event of each thread is to be stamped, and whether those behind it
@@ -143,7 +208,7 @@ impl Mapping {
     pub(crate) fn channel(&self, index: usize) -> &Channel {
         assert!(index < self.channel_count);
         // SAFETY: within the mapping by the check above and that of `new`.
-        unsafe { &*self.base.as_ptr().add(CHANNELS_OFFSET).cast::<Channel>().add(index) }
+        unsafe { &*self.base().add(CHANNELS_OFFSET).cast::<Channel>().add(index) }
     }
 
     /// Calls that the recorder counted and did not record.
@@ -158,7 +223,7 @@ impl Mapping {
         assert!(index < self.channel_count);
         // SAFETY: as for `channel`; the words are only read as atomics.
         let words = unsafe {
-            let start = self.base.as_ptr().add(RINGS_OFFSET + index * RING_BYTES).cast::<AtomicU64>();
+            let start = self.base().add(RINGS_OFFSET + index * RING_BYTES).cast::<AtomicU64>();
             &*start.cast::<[AtomicU64; RING_WORDS]>()
         };
         Ring { words }
@@ -166,7 +231,7 @@ impl Mapping {
 
     /// The path of the executable; none when it is not known.
     pub(crate) fn executable(&self) -> Option<&Path> {
-        let header = self.header();
+        let header = self.at_start();
         let path = header.executable.get(..header.executable_bytes as usize)?;
         (!path.is_empty()).then(|| Path::new(OsStr::from_bytes(path)))
     }
@@ -175,7 +240,7 @@ impl Mapping {
     pub(crate) fn take_start(&self, index: usize) -> Option<Noted> {
         assert!(index < START_NOTES);
         // SAFETY: within the mapping by the check above; all fields are atomics.
-        let note = unsafe { &*self.base.as_ptr().add(STARTS_OFFSET).cast::<StartNote>().add(index) };
+        let note = unsafe { &*self.base().add(STARTS_OFFSET).cast::<StartNote>().add(index) };
         if note.state.load(Ordering::Acquire) != START_NOTED {
             return None;
         }
@@ -199,7 +264,7 @@ impl Mapping {
             return None;
         }
         // SAFETY: within the table by the check above.
-        Some(unsafe { &*self.base.as_ptr().add(NODES_OFFSET).cast::<Node>().add(id as usize) })
+        Some(unsafe { &*self.base().add(NODES_OFFSET).cast::<Node>().add(id as usize) })
     }
 
     /// The next record of the module log behind `offset`, and the offset behind it. None when it is not there
@@ -212,11 +277,13 @@ impl Mapping {
         if !offset.is_multiple_of(8) || offset + again_bytes > self.log_used() {
             return None;
         }
-        // SAFETY: it lies within the log.
-        let again = unsafe { &*self.base.as_ptr().add(MODULES_OFFSET + offset).cast::<ModuleAgain>() };
-        if again.record_bytes.load(Ordering::Acquire) as usize != again_bytes {
+        // SAFETY: it lies within the log; its length is an atomic.
+        let length =
+            unsafe { &(*self.base().add(MODULES_OFFSET + offset).cast::<ModuleAgain>()).record_bytes };
+        if length.load(Ordering::Acquire) as usize != again_bytes {
             return None;
         }
+        let again: ModuleAgain = self.memory.record(MODULES_OFFSET + offset);
         let (module, _) = self.whole_module(again.offset as usize)?;
         Some((MappedModule { generation: again.generation, ..module }, offset + again_bytes))
     }
@@ -227,9 +294,12 @@ impl Mapping {
         if !offset.is_multiple_of(8) || offset + fixed > used {
             return None;
         }
-        // SAFETY: the record's fixed part lies within the log.
-        let record = unsafe { &*self.base.as_ptr().add(MODULES_OFFSET + offset).cast::<ModuleRecord>() };
-        let record_bytes = record.record_bytes.load(Ordering::Acquire) as usize;
+        // SAFETY: the record's fixed part lies within the log; its length is an atomic.
+        let length =
+            unsafe { &(*self.base().add(MODULES_OFFSET + offset).cast::<ModuleRecord>()).record_bytes };
+        let record_bytes = length.load(Ordering::Acquire) as usize;
+        // What is whole is never written again, by a program that means well.
+        let record: ModuleRecord = self.memory.record(MODULES_OFFSET + offset);
         let (path_bytes, id_bytes) = (record.path_bytes as usize, record.build_id_bytes as usize);
         if !record_bytes.is_multiple_of(8)
             || record_bytes < fixed + path_bytes + id_bytes
@@ -237,11 +307,7 @@ impl Mapping {
         {
             return None;
         }
-        // SAFETY: the record is complete, is never written again, and lies within the log.
-        let text = unsafe {
-            let start = self.base.as_ptr().add(MODULES_OFFSET + offset + fixed);
-            std::slice::from_raw_parts(start, path_bytes + id_bytes)
-        };
+        let text = self.memory.copied(MODULES_OFFSET + offset + fixed, path_bytes + id_bytes);
         let (path, build_id) = text.split_at(path_bytes);
         let module = MappedModule {
             path: String::from_utf8_lossy(path).into_owned(),
@@ -261,34 +327,41 @@ impl Mapping {
         if !offset.is_multiple_of(8) || offset + size_of::<RecordHead>() > used {
             return None;
         }
-        // SAFETY: the head lies within the log by the check above, the rest by that of the length. A whole record is never written again.
-        unsafe {
-            let at = self.base.as_ptr().add(CODES_OFFSET + offset);
-            let head = &*at.cast::<RecordHead>();
-            let bytes = head.record_bytes.load(Ordering::Acquire) as usize;
-            if bytes < size_of::<RecordHead>() || !bytes.is_multiple_of(8) || offset + bytes > used {
-                return None;
-            }
-            let logged = match head.kind {
-                RECORD_RUNTIME if bytes >= size_of::<RuntimeRecord>() => {
-                    let record = &*at.cast::<RuntimeRecord>();
-                    Logged::Runtime {
-                        runtime: head.runtime,
-                        version: record.version,
-                        unread: record.unread,
-                        interpreter: record.interpreter,
-                    }
-                }
-                RECORD_CODE if bytes >= size_of::<CodeRecord>() => {
-                    let record = &*at.cast::<CodeRecord>();
-                    let fixed = size_of::<CodeRecord>();
-                    let rest = std::slice::from_raw_parts(at.add(fixed), bytes - fixed);
-                    Logged::code(record, rest).unwrap_or(Logged::Other)
-                }
-                _ => Logged::Other,
-            };
-            Some((logged, offset + bytes))
+        let at = CODES_OFFSET + offset;
+        // SAFETY: the head lies within the log by the check above; its length is an atomic.
+        let length = unsafe { &(*self.base().add(at).cast::<RecordHead>()).record_bytes };
+        let bytes = length.load(Ordering::Acquire) as usize;
+        if bytes < size_of::<RecordHead>() || !bytes.is_multiple_of(8) || offset + bytes > used {
+            return None;
         }
+        let head: RecordHead = self.memory.record(at);
+        let logged = match head.kind {
+            RECORD_RUNTIME if bytes >= size_of::<RuntimeRecord>() => {
+                let record: RuntimeRecord = self.memory.record(at);
+                Logged::Runtime {
+                    runtime: head.runtime,
+                    version: record.version,
+                    unread: record.unread,
+                    interpreter: record.interpreter,
+                }
+            }
+            RECORD_CODE if bytes >= size_of::<CodeRecord>() => {
+                let fixed = size_of::<CodeRecord>();
+                let rest = self.memory.copied(at + fixed, bytes - fixed);
+                Logged::code(&self.memory.record(at), &rest).unwrap_or(Logged::Other)
+            }
+            RECORD_CHAIN if bytes >= size_of::<ChainRecord>() => {
+                let fixed = size_of::<ChainRecord>();
+                let rest = self.memory.copied(at + fixed, bytes - fixed);
+                Logged::chain(&self.memory.record(at), &rest)
+            }
+            _ => Logged::Other,
+        };
+        Some((logged, offset + bytes))
+    }
+
+    fn base(&self) -> *mut u8 {
+        self.memory.base.as_ptr()
     }
 
     /// The offset behind a record of the module log that is not filled; none if it is, or none is there. To be asked when nobody fills it any more.
@@ -307,7 +380,7 @@ impl Mapping {
             return None;
         }
         // SAFETY: a record's length lies within the log.
-        let length = unsafe { &*self.base.as_ptr().add(log + offset).cast::<AtomicU32>() };
+        let length = unsafe { &*self.base().add(log + offset).cast::<AtomicU32>() };
         let length = length.load(Ordering::Acquire);
         let bytes = (length & !UNFILLED) as usize;
         let is_one = length & UNFILLED != 0 && bytes > 0 && bytes.is_multiple_of(8);
@@ -320,10 +393,10 @@ impl Mapping {
     }
 }
 
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: the mapping is ours, and no reference outlives `self`.
-        let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.bytes) };
+fn unsealed() -> CollectError {
+    CollectError::System {
+        what: "use the shared memory of a child whose length is not sealed",
+        cause: std::io::ErrorKind::InvalidData.into(),
     }
 }
 
@@ -356,3 +429,7 @@ impl Ring<'_> {
         unsafe { _mm_prefetch::<_MM_HINT_T0>(word.cast()) };
     }
 }
+
+#[cfg(test)]
+#[path = "mapping_tests.rs"]
+mod tests;

@@ -1,9 +1,8 @@
 //! The trace's file: where it goes, and what it may replace.
 
 use crate::error::CollectError;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// Where the trace goes.
@@ -36,17 +35,16 @@ pub(crate) fn open(output: &Output) -> Result<Opened, CollectError> {
         }
         Output::File { path, force } => (path.clone(), *force),
         Output::Default(directory) => {
-            (directory.join(format!(".recording-{}.mallow", std::process::id())), true)
+            (directory.join(format!(".recording-{}.mallow", unguessable()?)), false)
         }
     };
-    let open_with = |options: &mut OpenOptions| options.write(true).mode(0o600).open(&path);
-    let (opened, is_new) = match open_with(OpenOptions::new().create_new(true)) {
+    let (opened, is_new) = match mallow_files::create_new(&path) {
         Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists && force => {
             // Looked at before it is opened: opening a FIFO waits for a reader.
             if !is_overwritable(&path) {
                 return Err(CollectError::NoFile { path });
             }
-            (open_with(OpenOptions::new().create(true).truncate(true)), false)
+            (mallow_files::overwrite(&path), false)
         }
         opened => (opened, true),
     };
@@ -61,6 +59,14 @@ pub(crate) fn open(output: &Output) -> Result<Opened, CollectError> {
             Err(CollectError::CannotWrite { path, cause })
         }
     }
+}
+
+/// A part of a name that nobody can have planted a file under.
+fn unguessable() -> Result<String, CollectError> {
+    let mut bytes = [0u8; 8];
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
+        .map_err(CollectError::system("draw a name for the trace"))?;
+    Ok(mallow_base::hex(&bytes))
 }
 
 /// A file, or nothing behind a symbolic link.

@@ -13,6 +13,7 @@
 //! or as a block that went unseen.
 
 use crate::live::LiveBlocks;
+use crate::scopes::Scopes;
 use mallow_profile::{Aggregator, BlockId, Regions, StackId, ThreadIndex};
 use mallow_trace::{EventEncoder, want_large_pages};
 use rustc_hash::FxHashMap;
@@ -30,6 +31,8 @@ pub(crate) struct Pairing {
     events: Option<Box<EventEncoder>>,
     /// None when nobody asked for the program's regions.
     regions: Option<Box<Regions>>,
+    /// None when nobody asked for what single threads do.
+    scopes: Option<Box<Scopes>>,
     last_us: u64,
     /// Per thread, the blocks whose `realloc` has begun, a handler's upon the one that it interrupted.
     reallocating: Vec<Vec<Reallocating>>,
@@ -66,6 +69,7 @@ impl Pairing {
             fold: Aggregator::new().advised(want_large_pages),
             events: keep_events.then(Box::default),
             regions: None,
+            scopes: None,
             last_us: 0,
             reallocating: Vec::new(),
             pending_frees: FxHashMap::default(),
@@ -86,6 +90,11 @@ impl Pairing {
     /// The program's regions, when they are counted.
     pub(crate) fn regions(&mut self) -> Option<&mut Regions> {
         self.regions.as_deref_mut()
+    }
+
+    /// What single threads do, from now on at the latest.
+    pub(crate) fn scopes(&mut self) -> &mut Scopes {
+        self.scopes.get_or_insert_default()
     }
 
     /// The events that are not in the trace yet.
@@ -143,6 +152,9 @@ impl Pairing {
         if let Some(regions) = &mut self.regions {
             regions.born(block, stack, size, false);
         }
+        if let Some(scopes) = &mut self.scopes {
+            scopes.born(thread, block, stack, size, time_us);
+        }
         block
     }
 
@@ -172,6 +184,10 @@ impl Pairing {
         if let Some(regions) = &mut self.regions {
             regions.born(block, stack, size, false);
             regions.gone(block);
+        }
+        if let Some(scopes) = &mut self.scopes {
+            scopes.born(thread, block, stack, size, time_us);
+            scopes.gone(thread, block, freed_us);
         }
     }
 
@@ -213,6 +229,9 @@ impl Pairing {
         }
         if let Some(regions) = &mut self.regions {
             regions.gone(block);
+        }
+        if let Some(scopes) = &mut self.scopes {
+            scopes.gone(thread, block, time_us);
         }
     }
 
@@ -261,8 +280,10 @@ impl Pairing {
         time_us: u64,
     ) {
         let time_us = self.advance(time_us);
+        let mut before = None;
         let block = match self.begun(thread) {
             Reallocating::Block(_, old) => {
+                before = Some(old);
                 if let Some(regions) = &mut self.regions {
                     regions.gone(old);
                 }
@@ -282,6 +303,9 @@ impl Pairing {
         };
         if let Some(regions) = &mut self.regions {
             regions.born(block, stack, size, true);
+        }
+        if let Some(scopes) = &mut self.scopes {
+            scopes.moved(thread, before, (block, stack, size), time_us);
         }
         self.place(thread, address, block);
     }

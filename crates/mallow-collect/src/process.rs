@@ -14,6 +14,7 @@ use crate::module_map::ModuleMap;
 use crate::pairing::Pairing;
 use crate::process_writer::ProcessWriter;
 use crate::region_sites::{of_folded, pruned};
+use crate::scopes::Scopes;
 use crate::scripts::Scripts;
 use crate::session::Registration;
 use crate::sink::Sink;
@@ -47,6 +48,7 @@ pub(crate) struct TracedProcess {
     modules_met: FxHashSet<(u64, u64, u64)>,
     modules_offset: usize,
     readers: Vec<ChannelReader>,
+    own: bool,
     /// How often a ring held what no recorder writes.
     damages: u64,
     /// When the rings were read last.
@@ -75,6 +77,9 @@ pub(crate) struct Wanted {
     pub(crate) regions: Option<Counted>,
     /// What remains of it when it has ended. A server may start and end processes for days.
     pub(crate) exited: bool,
+    /// It is this very process, which records itself for a while. Its memory is ours as well, so nothing is said of it, and its threads are not
+    /// left behind: what is recorded next finds them.
+    pub(crate) own: bool,
 }
 
 impl TracedProcess {
@@ -88,7 +93,7 @@ impl TracedProcess {
         sink: &mut dyn Sink,
     ) -> Result<TracedProcess, CollectError> {
         let mapping = Mapping::new(&registration.memory)?;
-        let header = mapping.header();
+        let header = mapping.at_start();
         let parent_pid = header.parent_pid;
         let pid = registration.pid;
         let start =
@@ -105,8 +110,12 @@ impl TracedProcess {
                 regions.begin(FROM_MAIN);
             }
         }
-        let memory = MemoryWatch::new(pid, mapping.executable(), executables);
+        let memory = match wanted.own {
+            true => MemoryWatch::nothing(pid),
+            false => MemoryWatch::new(pid, mapping.executable(), executables),
+        };
         let code_lists = CodeLists::of(pid, header.pid);
+        let readers = if wanted.own { channels::read_up(&mapping) } else { Vec::new() };
         Ok(TracedProcess {
             index,
             pid,
@@ -119,7 +128,8 @@ impl TracedProcess {
             modules: Vec::new(),
             modules_met: FxHashSet::default(),
             modules_offset: 0,
-            readers: Vec::new(),
+            readers,
+            own: wanted.own,
             damages: 0,
             drained_us: 0,
             is_busy: false,
@@ -137,6 +147,11 @@ impl TracedProcess {
     /// What it shares with us.
     pub(crate) fn header(&self) -> &Header {
         self.mapping.header()
+    }
+
+    /// What it said of itself when it introduced itself.
+    pub(crate) fn at_start(&self) -> &Header {
+        self.mapping.at_start()
     }
 
     /// Its figures up to now.
@@ -178,6 +193,38 @@ impl TracedProcess {
     /// Whether all of its threads have ended.
     pub(crate) fn has_ended(&self) -> bool {
         self.watch.has_ended()
+    }
+
+    /// The time of its last event.
+    pub(crate) fn last_us(&self) -> u64 {
+        self.pairing.last_us()
+    }
+
+    /// Counts what a thread does from now on in a scope.
+    pub(crate) fn enter_scope(&mut self, scope: u64, tid: u32) {
+        self.meet_threads();
+        if let Some(thread) = self.thread_of(tid) {
+            self.pairing.scopes().enter(scope, thread);
+        }
+    }
+
+    /// A thread's doings are no longer counted in a scope.
+    pub(crate) fn leave_scope(&mut self, scope: u64, tid: u32) {
+        if let Some(thread) = self.thread_of(tid) {
+            self.pairing.scopes().leave(scope, thread);
+        }
+    }
+
+    /// The scopes in which threads are counted.
+    pub(crate) fn scopes(&mut self) -> &mut Scopes {
+        self.pairing.scopes()
+    }
+
+    /// The thread that has a channel under this id.
+    fn thread_of(&self, tid: u32) -> Option<ThreadIndex> {
+        let owner = |index: usize| self.mapping.channel(index).tid.load(Ordering::Acquire);
+        let taken = self.readers.iter().enumerate().filter(|(index, _)| owner(*index) == tid);
+        taken.max_by_key(|(_, reader)| reader.taken_serial).map(|(_, reader)| reader.thread)
     }
 
     /// Takes the notes of programs that it starts.
@@ -300,17 +347,20 @@ impl TracedProcess {
 
     /// How much memory it has that could be a heap, and what of it was recorded.
     pub(crate) fn heap_metrics(&self) -> HeapMetrics {
-        self.memory.metrics(self.header(), self.fold().totals().peak_bytes)
+        self.memory.metrics(&self.mapping, self.fold().totals().peak_bytes)
     }
 
     /// Where its memory comes from, by what is known up to now.
     pub(crate) fn heap_source(&self) -> HeapSource {
         let modules = self.modules.iter().map(|module| module.path.as_str());
-        self.memory.source(&self.heap_metrics(), self.header(), modules)
+        self.memory.source(&self.heap_metrics(), &self.mapping, modules)
     }
 
     /// What is to be said of that at its end: whether the figures are not those of its heap, and the sentence.
     pub(crate) fn heap_sentence(&self) -> Option<(bool, String)> {
+        if self.own {
+            return None;
+        }
         self.memory.settle();
         let source = self.heap_source();
         let sentence = source.sentence(self.pid, &self.heap_metrics())?;
@@ -337,6 +387,9 @@ impl TracedProcess {
 
     /// Tells the recorder that nobody reads any more: its threads go on unrecorded.
     pub(crate) fn leave(&self) {
+        if self.own {
+            return;
+        }
         self.mapping.header().heartbeat.store(mallow_wire::shared::HEARTBEAT_LEFT, Ordering::SeqCst);
     }
 
@@ -406,8 +459,8 @@ impl TracedProcess {
 
     /// Whether what Python's allocator hands out was wanted, and whether there was one to be asked.
     pub(crate) fn python_objects(&self) -> (bool, bool) {
-        let header = self.header();
-        (header.features & FEATURE_PYTHON_OBJECTS != 0, header.python_objects.load(Ordering::Relaxed) != 0)
+        let is_wanted = self.at_start().features & FEATURE_PYTHON_OBJECTS != 0;
+        (is_wanted, self.header().python_objects.load(Ordering::Relaxed) != 0)
     }
 
     /// What a recorder that checks itself found.

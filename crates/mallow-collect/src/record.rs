@@ -1,6 +1,6 @@
 //! Recording a command into a trace: a launcher, a collector, and what comes behind the events.
 
-mod finish;
+pub(crate) mod finish;
 
 use crate::about::recording_of;
 use crate::ahead::{Ahead, ResolveAhead};
@@ -9,6 +9,7 @@ use crate::collector::{Collector, Observer};
 use crate::error::CollectError;
 use crate::marks::Counted;
 use crate::output::Output;
+use crate::patching::Inside;
 use crate::process::Wanted;
 use crate::regions::WatchedProcess;
 use crate::session::Session;
@@ -80,10 +81,12 @@ pub fn record(
     look_ahead: Option<ResolveAhead>,
 ) -> Result<RecordOutcome, CollectError> {
     let launch = Launch::new(&options.command)?;
+    let inside = Inside::prepare(options.preload, &options.command)?;
     let session = Session::open()?;
     let interrupts = Interrupts::watch()?;
     let mut trace = TraceFile::create(&options.output)?;
-    let outcome = Recorder { options, launch, session, interrupts }.run(&mut trace, resolve, look_ahead);
+    let outcome =
+        Recorder { options, launch, inside, session, interrupts }.run(&mut trace, resolve, look_ahead);
     if outcome.as_ref().is_err_and(|error| !matches!(error, CollectError::Exists { .. })) {
         trace.discard();
     }
@@ -94,6 +97,7 @@ pub fn record(
 struct Recorder<'a> {
     options: &'a RecordOptions,
     launch: Launch<'a>,
+    inside: Inside<'a>,
     session: Session,
     interrupts: Interrupts,
 }
@@ -105,19 +109,23 @@ impl Recorder<'_> {
         resolve: Resolve<'_>,
         look_ahead: Option<ResolveAhead>,
     ) -> Result<RecordOutcome, CollectError> {
-        let Recorder { options, launch, session, interrupts } = self;
+        let Recorder { options, launch, inside, session, interrupts } = self;
         let clock = Clock::start();
         let about = recording_of(&options.command);
         let sink: &mut dyn Sink = &mut trace;
         sink.put_whole(&about)?;
         sink.flush()?;
         let mode = if options.regions.is_some() { Mode::Check } else { Mode::Record };
-        let mut command =
-            TracedCommand::start(&launch, &session, options.preload, mode, &options.spawn, interrupts)?;
+        let mut command = TracedCommand::start(&launch, &session, &inside, mode, &options.spawn, interrupts)?;
         let named = trace.name_by_process(&options.output, &launch.name(), command.pid());
-        let wanted =
-            Wanted { events: !options.summary_only, threads: true, regions: options.regions, exited: true };
-        let mut collector = Collector::new(session, clock, trace, wanted);
+        let wanted = Wanted {
+            events: !options.summary_only,
+            threads: true,
+            regions: options.regions,
+            exited: true,
+            own: false,
+        };
+        let mut collector = Collector::new(Some(session), clock, trace, wanted);
         let collected = named.and_then(|()| {
             let mut ahead = look_ahead.and_then(Ahead::start);
             let observer: &mut dyn Observer = match &mut ahead {
@@ -127,7 +135,7 @@ impl Recorder<'_> {
             collector.run(&mut command, observer)
         });
         let finished = collected.and_then(|interrupted| {
-            let metrics = finish::finish(&mut collector, &command, &launch, about, resolve)?;
+            let metrics = finish::finish(&mut collector, Some((&command, &launch)), about, resolve)?;
             Ok((interrupted, metrics))
         });
         match finished {

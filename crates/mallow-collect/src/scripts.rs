@@ -1,11 +1,12 @@
 //! The scripts of a process: its runtimes, and what the pieces of their code are.
 
 use crate::code_lines;
+use crate::java_code;
 use crate::mapping::{Code, Logged, Mapping};
 use mallow_base::{Frame, Language};
 use mallow_wire::script::{
-    READ, RUNTIME_CPYTHON, RUNTIME_RUBY, UNREAD_FREE_THREADED, UNREAD_LATE, UNREAD_LAYOUT, UNREAD_SYMBOLS,
-    script_frame,
+    READ, RUNTIME_CPYTHON, RUNTIME_HOTSPOT, RUNTIME_RUBY, UNREAD_FREE_THREADED, UNREAD_LATE, UNREAD_LAYOUT,
+    UNREAD_SYMBOLS, script_frame, script_key,
 };
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -21,6 +22,12 @@ pub(crate) struct Scripts {
     /// Runtimes whose frames are not read: which, its version, and why.
     unread: Vec<(u16, u32, u32)>,
     codes: FxHashMap<u32, Arc<Code>>,
+    /// The number of each method of Java that was logged first, as the same one may be logged again.
+    methods: FxHashMap<Arc<Code>, u32>,
+    /// Numbers of methods that have an earlier one.
+    earlier: FxHashMap<u32, u32>,
+    /// Frames within each other, innermost first.
+    chains: FxHashMap<u32, Arc<[[u32; 2]]>>,
 }
 
 impl Scripts {
@@ -35,11 +42,35 @@ impl Scripts {
                 Logged::Runtime { runtime, version, unread, .. } => {
                     self.unread.push((runtime, version, unread));
                 }
+                Logged::Code { number, code } if code.runtime == RUNTIME_HOTSPOT => {
+                    self.add_method(number, java_code::method(code));
+                }
                 Logged::Code { number, code } => _ = self.codes.insert(number, Arc::new(code)),
+                Logged::Chain { number, frames } => _ = self.chains.insert(number, frames.into()),
                 Logged::Other => {}
             }
             self.offset = next;
         }
+    }
+
+    fn add_method(&mut self, number: u32, method: Code) {
+        let method = Arc::new(method);
+        let first = *self.methods.entry(Arc::clone(&method)).or_insert(number);
+        if first == number {
+            self.codes.insert(number, method);
+        } else {
+            self.earlier.insert(number, first);
+        }
+    }
+
+    /// The keys of the frames that stand at a place of a native stack: itself, but for code that a JVM made. Innermost first.
+    pub(crate) fn expanded(&self, key: u64) -> Vec<u64> {
+        let Some(at) = script_frame(key) else { return vec![key] };
+        let one = [[at.code, at.place]];
+        let frames = self.chains.get(&at.code).map_or(&one[..], |frames| frames);
+        let shown = frames.iter().filter(|[code, _]| *code != 0);
+        let first = |code: u32| self.earlier.get(&code).copied().unwrap_or(code);
+        shown.map(|[code, place]| script_key(first(*code), *place, false)).collect()
     }
 
     /// Reads what stands behind records that nobody will fill any more, too.
@@ -65,11 +96,12 @@ impl Scripts {
         };
         let line = match code.runtime {
             RUNTIME_RUBY => code_lines::ruby_line(&code.lines, at.place),
+            RUNTIME_HOTSPOT => java_code::line(&code.lines, at.place),
             _ => code_lines::line(code.version, &code.lines, code.first_line, at.place),
         };
         Some(Frame {
             function: code.name.clone(),
-            file: Some(code.file.clone()),
+            file: Some(code.file.clone()).filter(|file| !file.is_empty() || code.runtime != RUNTIME_HOTSPOT),
             line: Some(line.unwrap_or(code.first_line)).filter(|line| *line > 0),
             language: language(code.runtime),
             ..Frame::default()
@@ -98,16 +130,23 @@ impl Scripts {
 }
 
 fn language(runtime: u16) -> Language {
-    if runtime == RUNTIME_RUBY { Language::Ruby } else { Language::Python }
+    match runtime {
+        RUNTIME_HOTSPOT => Language::Java,
+        RUNTIME_RUBY => Language::Ruby,
+        _ => Language::Python,
+    }
 }
 
 fn unread_sentence(pid: u32, (runtime, version, why): (u16, u32, u32)) -> String {
     let name = match runtime {
         RUNTIME_CPYTHON => "Python",
         RUNTIME_RUBY => "Ruby",
+        RUNTIME_HOTSPOT => "the JVM",
         _ => "its runtime",
     };
     let version = match version {
+        0 if runtime == RUNTIME_HOTSPOT => String::new(),
+        version if runtime == RUNTIME_HOTSPOT => format!(" {}", version >> 8),
         0 => String::from(" (older than 3.8)"),
         version => format!(" {}.{}", version >> 8, version & 0xff),
     };
@@ -118,5 +157,6 @@ fn unread_sentence(pid: u32, (runtime, version, why): (u16, u32, u32)) -> String
         UNREAD_LAYOUT => "its build keeps its frames elsewhere than releases do",
         _ => "where this version keeps its frames is not known",
     };
-    format!("process {pid}: {name}{version}: stacks have no lines of the script, because {why}")
+    let whose = if runtime == RUNTIME_HOTSPOT { "Java" } else { "the script" };
+    format!("process {pid}: {name}{version}: stacks have no lines of {whose}, because {why}")
 }

@@ -3,10 +3,12 @@
 use crate::error::CollectError;
 use mallow_base::hex;
 use mallow_wire::handshake::{COMMAND_BYTES_MAX, Handshake};
+use mallow_wire::shared::SHARED_VERSION;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SocketAddrUnix, SocketFlags,
     SocketType, accept_with, bind, listen, recvmsg, socket_with,
 };
+use rustix::process::Pid;
 use std::collections::VecDeque;
 use std::io::IoSliceMut;
 use std::os::fd::OwnedFd;
@@ -119,7 +121,9 @@ impl Session {
         bytes: &[u8],
         control: &mut RecvAncillaryBuffer<'_>,
     ) -> Option<Registration> {
-        let pid = rustix::net::sockopt::socket_peercred(connection).ok()?.pid.as_raw_nonzero().get() as u32;
+        // Whoever is outside of our pid namespace has no pid here, and is none of our children.
+        let pid = Pid::as_raw(Some(rustix::net::sockopt::socket_peercred(connection).ok()?.pid));
+        let pid = u32::try_from(pid).ok().filter(|pid| *pid > 0)?;
         let (handshake, command) = bytes.split_at_checked(Handshake::BYTES)?;
         let handshake = Handshake::from_bytes(handshake)?;
         let command = String::from_utf8_lossy(command).trim_end_matches('\0').replace('\0', " ");
@@ -127,8 +131,14 @@ impl Session {
             RecvAncillaryMessage::ScmRights(mut files) => files.next(),
             _ => None,
         })?;
-        (handshake.token == self.token).then_some(Registration { memory, pid, command })
+        let is_ours = handshake.version == SHARED_VERSION && is_equal(&handshake.token, &self.token);
+        is_ours.then_some(Registration { memory, pid, command })
     }
+}
+
+/// Takes as long whichever byte differs, so that nobody learns the token byte by byte.
+fn is_equal(one: &[u8; 16], other: &[u8; 16]) -> bool {
+    one.iter().zip(other).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
 }
 
 /// Connections that may be silent at a time; with more of them the oldest is given up.
@@ -152,7 +162,6 @@ fn odd(what: &'static str) -> CollectError {
 mod tests {
     use super::*;
     use mallow_wire::handshake::HANDSHAKE_MAGIC;
-    use mallow_wire::shared::SHARED_VERSION;
     use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, connect, sendmsg};
     use std::io::IoSlice;
     use std::os::fd::AsFd;
@@ -171,6 +180,10 @@ mod tests {
             pid: std::process::id(),
             token: session.token,
         };
+        send(socket, &handshake, command);
+    }
+
+    fn send(socket: &OwnedFd, handshake: &Handshake, command: &[u8]) {
         let memory = rustix::fs::memfd_create("test", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
         let files = [memory.as_fd()];
         let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -183,6 +196,31 @@ mod tests {
 
     fn commands(session: &mut Session) -> Vec<String> {
         session.accept_pending().into_iter().map(|registration| registration.command).collect()
+    }
+
+    #[test]
+    fn who_has_another_token_or_version_is_a_stranger() {
+        let mut session = Session::open().unwrap();
+        let right = Handshake {
+            magic: HANDSHAKE_MAGIC,
+            version: SHARED_VERSION,
+            pid: std::process::id(),
+            token: session.token,
+        };
+        let mut wrong = vec![Handshake { version: SHARED_VERSION + 1, ..right }];
+        wrong.extend((0..16).map(|at| {
+            let mut token = session.token;
+            token[at] ^= 1;
+            Handshake { token, ..right }
+        }));
+        for handshake in &wrong {
+            let socket = connected(&session);
+            send(&socket, handshake, b"x\0");
+            assert!(session.accept_pending().is_empty() && session.silent.is_empty());
+        }
+        let socket = connected(&session);
+        send(&socket, &right, b"x\0");
+        assert_eq!(commands(&mut session), ["x"]);
     }
 
     #[test]

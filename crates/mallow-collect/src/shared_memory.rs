@@ -3,6 +3,7 @@
 use crate::mapping::Mapping;
 use mallow_wire::event::{self, Kind};
 use mallow_wire::shared::*;
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering;
@@ -16,9 +17,10 @@ pub(crate) struct SharedMemory {
 impl SharedMemory {
     /// One with an empty ring for each channel, of a process with our own id.
     pub(crate) fn new(channel_count: usize) -> SharedMemory {
-        let fd = rustix::fs::memfd_create("test", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
+        let fd = rustix::fs::memfd_create("test", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap();
         let file = std::fs::File::from(fd.try_clone().unwrap());
         file.set_len(file_bytes(channel_count) as u64).unwrap();
+        fcntl_add_seals(&fd, SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW).unwrap();
         let memory = SharedMemory { file, fd };
         memory.write(std::mem::offset_of!(Header, magic), &SHARED_MAGIC.to_le_bytes());
         memory.write(std::mem::offset_of!(Header, version), &SHARED_VERSION.to_le_bytes());

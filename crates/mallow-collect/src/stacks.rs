@@ -9,7 +9,7 @@ use crate::stack_table::StackTable;
 use crate::weave::{entries, weave};
 use mallow_profile::{Aggregator, StackId};
 use mallow_trace::Stacks;
-use mallow_wire::script::pair_script;
+use mallow_wire::script::{is_script_key, pair_script};
 use mallow_wire::shared::{NODE_ROOT, is_node_cut, is_node_exact, node_address, node_parent, node_uncut};
 use rustc_hash::FxHashMap;
 use std::sync::atomic::Ordering;
@@ -33,6 +33,8 @@ pub(crate) struct StackNumbers {
     /// Pairs of a native stack and a script's, and those of them whose calls of the interpreter are not one for one.
     pairs: u64,
     pairs_uneven: u64,
+    /// A native stack has had a frame of Java in it.
+    has_java: bool,
 }
 
 /// In place of a caller's number.
@@ -66,7 +68,8 @@ impl StackNumbers {
     #[cold]
     fn assign_pair(&mut self, node: u32, native: u32, script: u32, mapping: &Mapping) -> StackId {
         self.scripts.read(mapping);
-        let (native, script) = (chain(native, mapping), chain(script, mapping));
+        let native = chain(native, mapping).into_iter().flat_map(|key| self.scripts.expanded(key));
+        let (native, script) = (native.collect::<Vec<u64>>(), chain(script, mapping));
         let pc = |key: u64| node_address(key).wrapping_sub(u64::from(!is_node_exact(key)));
         let interprets = |key: u64| self.scripts.interprets(pc(key));
         let (calls, entered) = entries(&native, &script, interprets);
@@ -75,15 +78,35 @@ impl StackNumbers {
         let woven = weave(&native, &script, interprets);
         let mut caller = NO_CALLER;
         for key in woven.into_iter().rev() {
-            let parent = (caller != NO_CALLER).then_some(caller);
-            let table = &mut self.table;
-            caller = *self.woven.entry((caller, key)).or_insert_with(|| table.push(parent, key));
+            caller = self.woven_node(caller, key);
         }
         if caller == NO_CALLER {
             return Aggregator::NO_STACK;
         }
         self.number_as(node, caller);
         StackId(caller)
+    }
+
+    /// The node of a frame upon a caller's, of a stack that is not as the recorder has it.
+    fn woven_node(&mut self, caller: u32, key: u64) -> u32 {
+        let parent = (caller != NO_CALLER).then_some(caller);
+        let table = &mut self.table;
+        *self.woven.entry((caller, key)).or_insert_with(|| table.push(parent, key))
+    }
+
+    /// The node of one of the recorder's upon its caller's. Where frames of Java stand in native stacks several of the recorder's may be the same,
+    /// as a method that is compiled again has other chains in it.
+    fn node_of(&mut self, parent: Option<u32>, key: u64) -> u32 {
+        self.has_java |= is_script_key(key);
+        if !self.has_java {
+            return self.table.push(parent, key);
+        }
+        let mut caller = parent.unwrap_or(NO_CALLER);
+        for key in self.scripts.expanded(key).into_iter().rev() {
+            caller = self.woven_node(caller, key);
+        }
+        // A stack is not nothing because its outermost frame is none of Java's.
+        if caller == NO_CALLER { self.woven_node(caller, key) } else { caller }
     }
 
     fn number_as(&mut self, node: u32, number: u32) {
@@ -142,8 +165,11 @@ impl StackNumbers {
             chain.push((at, key));
             at = node_parent(entry.link.load(Ordering::Relaxed));
         }
+        if chain.iter().any(|(_, key)| is_script_key(*key)) {
+            self.scripts.read(mapping);
+        }
         for (id, key) in chain.into_iter().rev() {
-            let number = self.table.push(parent, key);
+            let number = self.node_of(parent, key);
             self.numbers[id as usize] = number + 1;
             parent = Some(number);
         }
@@ -191,7 +217,8 @@ mod tests {
     use super::*;
     use crate::shared_memory::SharedMemory;
     use mallow_trace::StackNode;
-    use mallow_wire::shared::{NODE_COUNT, node_cut, node_key};
+    use mallow_wire::script::{RECORD_CHAIN, RECORD_CODE, RUNTIME_HOTSPOT, script_key};
+    use mallow_wire::shared::{CODES_OFFSET, NODE_COUNT, node_cut, node_key};
 
     #[test]
     fn parents_come_before_children_and_each_node_once() {
@@ -232,6 +259,71 @@ mod tests {
             assert_eq!(stacks.number(id, &mapping), Aggregator::NO_STACK);
         }
         assert_eq!(stacks.take_new(), None);
+    }
+
+    /// Methods 1 and 2, the first of them logged a second time as 3; and two chains, of which the second was compiled after the first and calls the same.
+    #[test]
+    fn frames_of_java_are_taken_apart_and_code_that_is_compiled_again_is_the_same_stack() {
+        let memory = SharedMemory::new(1);
+        let mut log = Log::default();
+        log.method(1, "outer");
+        log.method(2, "inner");
+        log.method(3, "outer");
+        log.chain(4, &[[2, 7], [1, 5]]);
+        log.chain(5, &[[2, 7], [3, 5]]);
+        log.write(&memory);
+        let key = |code, place| script_key(code, place, false);
+        memory.node(9, node_key(0x100, false, 0), 0);
+        memory.node(10, key(4, 0), 10);
+        memory.node(11, key(5, 0), 10);
+        // A frame that is none of Java's, and then the native one that allocates.
+        memory.node(12, key(0, 0), 11);
+        memory.node(13, node_key(0x200, false, 0), 13);
+        memory.node(14, node_key(0x200, false, 0), 12);
+        memory.node(15, key(0, 0), 0);
+        let (mapping, mut stacks) = (memory.map(), StackNumbers::default());
+        let first = stacks.number(13, &mapping);
+        assert_eq!((first, stacks.number(14, &mapping)), (StackId(3), first));
+        let keys: Vec<u64> =
+            stacks.table().nodes_from(0).map(|node| node_key(node.avma, node.exact, 0)).collect();
+        assert_eq!(keys, [node_key(0x100, false, 0), key(1, 5), key(2, 7), node_key(0x200, false, 0)]);
+        let names = keys.iter().filter_map(|key| stacks.scripts().frame(*key)).map(|frame| frame.function);
+        assert_eq!(names.collect::<Vec<_>>(), ["shop.Cart.outer", "shop.Cart.inner"]);
+        assert_eq!(stacks.number(15, &mapping), StackId(4), "a stack is never nothing");
+    }
+
+    /// The log of a JVM's code.
+    #[derive(Default)]
+    struct Log(Vec<u8>);
+
+    impl Log {
+        fn record(&mut self, kind: u16, words: &[u32], rest: &[u8]) {
+            let bytes = (8 + words.len() * 4 + rest.len()).next_multiple_of(8);
+            let end = self.0.len() + bytes;
+            self.0.extend((bytes as u32).to_le_bytes());
+            self.0.extend([kind.to_le_bytes(), RUNTIME_HOTSPOT.to_le_bytes()].as_flattened());
+            self.0.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+            self.0.extend(rest);
+            self.0.resize(end, 0);
+        }
+
+        fn method(&mut self, number: u32, name: &str) {
+            let class = [&9u64.to_le_bytes()[..], b"shop/Cart"].concat();
+            let texts = ["Cart.java".as_bytes(), name.as_bytes(), &class].concat();
+            let words = [number, 17 << 8, 0, 9, name.len() as u32, class.len() as u32, 0, 0];
+            self.record(RECORD_CODE, &words, &texts);
+        }
+
+        fn chain(&mut self, number: u32, frames: &[[u32; 2]]) {
+            let words = [&[number, frames.len() as u32], frames.as_flattened()].concat();
+            self.record(RECORD_CHAIN, &words, &[]);
+        }
+
+        fn write(&self, memory: &SharedMemory) {
+            memory.write(CODES_OFFSET, &self.0);
+            let mapping = memory.map();
+            mapping.header().scripts.log_reserved.store(self.0.len() as u64, Ordering::Release);
+        }
     }
 
     #[test]

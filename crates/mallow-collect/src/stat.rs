@@ -5,6 +5,7 @@ use crate::ending::Watch;
 use crate::error::CollectError;
 use crate::heap::{Executables, MemoryWatch};
 use crate::mapping::Mapping;
+use crate::patching::Inside;
 use crate::session::{Registration, Session};
 use crate::starts::Starts;
 use crate::target::{Mode, Target, TracedCommand};
@@ -52,11 +53,11 @@ pub struct StatOutcome {
 /// When the command cannot be run or counted.
 pub fn stat(options: &StatOptions) -> Result<StatOutcome, CollectError> {
     let launch = Launch::new(&options.command)?;
+    let inside = Inside::prepare(options.preload, &options.command)?;
     let session = Session::open()?;
     let started = Instant::now();
     let interrupts = Interrupts::ignored();
-    let command =
-        TracedCommand::start(&launch, &session, options.preload, Mode::Stat, &options.spawn, interrupts)?;
+    let command = TracedCommand::start(&launch, &session, &inside, Mode::Stat, &options.spawn, interrupts)?;
     let mut counting = Counting {
         session,
         started,
@@ -133,9 +134,8 @@ impl Counted {
     /// Whether the figures are not those of the process's heap, and what is to be said of that.
     fn heap_sentence(&self, recorded_bytes: u64) -> Option<(bool, String)> {
         self.memory.settle();
-        let header = self.mapping.header();
-        let metrics = self.memory.metrics(header, recorded_bytes);
-        let source = self.memory.source(&metrics, header, std::iter::empty());
+        let metrics = self.memory.metrics(&self.mapping, recorded_bytes);
+        let source = self.memory.source(&metrics, &self.mapping, std::iter::empty());
         Some((source.is_blind(), source.sentence(self.pid, &metrics)?))
     }
 }
@@ -185,11 +185,11 @@ impl Counting {
                     continue;
                 }
             };
-            self.starts.meet(mapping.header().pid, mapping.header().started_ns);
+            self.starts.meet(mapping.at_start().pid, mapping.at_start().started_ns);
             let pid = registration.pid;
             self.processes.push(Process {
                 pid,
-                parent_pid: mapping.header().parent_pid,
+                parent_pid: mapping.at_start().parent_pid,
                 command: registration.command,
                 started_us: self.started.elapsed().as_micros() as u64,
                 ..Process::default()

@@ -2,10 +2,12 @@
 
 use crate::ending::exit_of_status;
 use crate::error::CollectError;
+use crate::patching::Inside;
 use crate::session::Session;
-use mallow_launch::{Interrupts, Launch, Preload, RunningCommand, SpawnOptions};
+use mallow_launch::{Interrupts, LIBRARY_NAME_START, Launch, Preload, RunningCommand, SpawnOptions};
 use mallow_profile::Exit;
 use mallow_wire::handshake::SESSION_VARIABLE;
+use mallow_wire::patches::PATCHES_VARIABLE;
 use mallow_wire::shared::MODE_VARIABLE;
 
 /// What a collector asks about those whose processes it collects.
@@ -58,14 +60,17 @@ impl TracedCommand {
     pub(crate) fn start(
         launch: &Launch<'_>,
         session: &Session,
-        library: &[u8],
+        inside: &Inside<'_>,
         mode: Mode,
         options: &SpawnOptions,
         interrupts: Interrupts,
     ) -> Result<TracedCommand, CollectError> {
         let session = session.variable();
-        let variables = [(SESSION_VARIABLE, session.as_str()), (MODE_VARIABLE, mode.word())];
-        let child = launch.start(Preload { library, variables: &variables }, options)?;
+        let mut variables = vec![(SESSION_VARIABLE, session.as_str()), (MODE_VARIABLE, mode.word())];
+        variables.extend(inside.plan.as_deref().map(|path| (PATCHES_VARIABLE, path)));
+        let preload =
+            Preload { name_start: LIBRARY_NAME_START, library: inside.library, variables: &variables };
+        let child = launch.start(preload, options)?;
         let command = RunningCommand::new(child, interrupts, options.timeout);
         Ok(TracedCommand { command, was_registered: false })
     }

@@ -35,7 +35,7 @@ impl Sink for Kept {
 }
 
 const PROCESSES: u64 = 5;
-const WANTED: Wanted = Wanted { events: true, threads: true, regions: None, exited: true };
+const WANTED: Wanted = Wanted { events: true, threads: true, regions: None, exited: true, own: false };
 
 /// Publishes what a process of this number does next: blocks that come and go, from two stacks of its own.
 fn fill(memory: &SharedMemory, process: u64, round: u64) {

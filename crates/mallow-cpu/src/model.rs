@@ -98,6 +98,8 @@ pub struct Quality {
     pub too_deep: u64,
     /// Whether what the kernel did was seen.
     pub kernel_seen: bool,
+    /// Time on processors that the command took and no sample stands for, where that is known: where timers made the samples.
+    pub not_seen_ns: Option<u64>,
 }
 
 impl Quality {

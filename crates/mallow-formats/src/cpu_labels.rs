@@ -51,6 +51,8 @@ struct QualityBeside {
     kernel_only: u64,
     too_deep: u64,
     kernel_seen: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    not_seen_ns: Option<u64>,
 }
 
 impl Beside {
@@ -73,8 +75,9 @@ impl Beside {
             processes: profile.processes.iter().map(process).collect(),
             threads: profile.threads.iter().map(thread).collect(),
             quality: profile.quality.map(|quality| {
-                let Quality { samples, lost, whole, kernel_only, too_deep, kernel_seen } = quality;
-                QualityBeside { samples, lost, whole, kernel_only, too_deep, kernel_seen }
+                let Quality { samples, lost, whole, kernel_only, too_deep, kernel_seen, not_seen_ns } =
+                    quality;
+                QualityBeside { samples, lost, whole, kernel_only, too_deep, kernel_seen, not_seen_ns }
             }),
         }
     }
@@ -106,8 +109,9 @@ impl Beside {
         };
         profile.threads = self.threads.into_iter().map(thread).collect();
         profile.quality = self.quality.map(|quality| {
-            let QualityBeside { samples, lost, whole, kernel_only, too_deep, kernel_seen } = quality;
-            Quality { samples, lost, whole, kernel_only, too_deep, kernel_seen }
+            let QualityBeside { samples, lost, whole, kernel_only, too_deep, kernel_seen, not_seen_ns } =
+                quality;
+            Quality { samples, lost, whole, kernel_only, too_deep, kernel_seen, not_seen_ns }
         });
     }
 }

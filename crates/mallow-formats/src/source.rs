@@ -17,15 +17,21 @@ const UNPACKED_MIN: u64 = 1 << 20;
 pub(crate) struct Source<'a> {
     beginning: Vec<u8>,
     rest: Box<dyn BufRead + 'a>,
-    unpacked_max: u64,
+    is_packed: bool,
+    plain: Option<PlainFile>,
 }
 
 impl<'a> Source<'a> {
     /// Opens a file.
     pub(crate) fn of_file(path: &Path) -> io::Result<Source<'static>> {
         let file = File::open(path)?;
-        let stored_bytes = file.metadata()?.len();
-        Source::of(BufReader::with_capacity(1 << 16, file), stored_bytes)
+        let metadata = file.metadata()?;
+        let again = file.try_clone()?;
+        let mut source = Source::of(BufReader::with_capacity(1 << 16, file), metadata.len())?;
+        if metadata.is_file() && !source.is_packed {
+            source.plain = Some(PlainFile { file: again, bytes: metadata.len() });
+        }
+        Ok(source)
     }
 
     /// Takes bytes that are in memory.
@@ -37,6 +43,7 @@ impl<'a> Source<'a> {
         let mut magic = Vec::new();
         stored.by_ref().take(4).read_to_end(&mut magic)?;
         let stored = Cursor::new(magic.clone()).chain(stored);
+        let is_packed = matches!(magic[..], [0x1f, 0x8b, ..] | [0x28, 0xb5, 0x2f, 0xfd]);
         let mut rest: Box<dyn BufRead + 'a> = match magic[..] {
             [0x1f, 0x8b, ..] => Box::new(BufReader::new(flate2::bufread::MultiGzDecoder::new(stored))),
             [0x28, 0xb5, 0x2f, 0xfd] => {
@@ -44,10 +51,13 @@ impl<'a> Source<'a> {
             }
             _ => Box::new(stored),
         };
+        let unpacked_max = UNPACKED_MIN.max(stored_bytes.saturating_mul(UNPACKED_PER_BYTE_MAX));
+        if is_packed {
+            rest = Box::new(BufReader::new(Bounded { packed: rest, left: unpacked_max, unpacked_max }));
+        }
         let mut beginning = Vec::new();
         rest.by_ref().take(BEGINNING_BYTES).read_to_end(&mut beginning)?;
-        let unpacked_max = UNPACKED_MIN.max(stored_bytes.saturating_mul(UNPACKED_PER_BYTE_MAX));
-        Ok(Source { beginning, rest, unpacked_max })
+        Ok(Source { beginning, rest, is_packed, plain: None })
     }
 
     /// The first bytes, unpacked.
@@ -62,16 +72,14 @@ impl<'a> Source<'a> {
     }
 
     /// All bytes, unpacked.
-    pub(crate) fn whole(self, format: Format) -> Result<Vec<u8>, ImportError> {
+    pub(crate) fn whole(mut self, format: Format) -> Result<Vec<u8>, ImportError> {
         let mut bytes = self.beginning;
-        let left = self.unpacked_max.saturating_sub(bytes.len() as u64);
-        self.rest.take(left + 1).read_to_end(&mut bytes)?;
-        if bytes.len() as u64 > self.unpacked_max {
-            let reason =
-                format!("it unpacks to more than {} bytes, far more than its size allows", self.unpacked_max);
-            return Err(ImportError::Unsupported { format, reason });
+        match self.rest.read_to_end(&mut bytes) {
+            Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
+                Err(ImportError::Unsupported { format, reason: error.to_string() })
+            }
+            read => Ok(read.map(|_| bytes)?),
         }
-        Ok(bytes)
     }
 
     /// The bytes, unpacked, as a stream.
@@ -79,10 +87,84 @@ impl<'a> Source<'a> {
         Cursor::new(self.beginning).chain(self.rest)
     }
 
+    /// The file, where what it stores is what is read: its bytes can be read at several places at once.
+    pub(crate) fn plain_file(&mut self) -> Option<PlainFile> {
+        self.plain.take()
+    }
+
     /// The lines, unpacked, one at a time.
     pub(crate) fn lines(self, format: Format) -> Lines<'a> {
         Lines::new(Box::new(self.reader()), format)
     }
+}
+
+/// What a file unpacks to, up to a limit.
+struct Bounded<R> {
+    packed: R,
+    left: u64,
+    unpacked_max: u64,
+}
+
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.packed.read(buffer)?;
+        let Some(left) = self.left.checked_sub(read as u64) else {
+            let reason =
+                format!("it unpacks to more than {} bytes, far more than its size allows", self.unpacked_max);
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, reason));
+        };
+        self.left = left;
+        Ok(read)
+    }
+}
+
+/// A file whose bytes are what is read.
+pub(crate) struct PlainFile {
+    file: File,
+    bytes: u64,
+}
+
+impl PlainFile {
+    /// How many bytes it had when it was opened.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Its bytes from a place on. Where the others read does not matter.
+    pub(crate) fn reader_at(&self, offset: u64) -> io::Result<ReaderAt> {
+        Ok(ReaderAt { file: self.file.try_clone()?, offset })
+    }
+}
+
+/// Reads a file at a place of its own.
+pub(crate) struct ReaderAt {
+    file: File,
+    offset: u64,
+}
+
+impl ReaderAt {
+    /// Reads on at another place.
+    pub(crate) fn go_to(&mut self, offset: u64) {
+        self.offset = offset;
+    }
+}
+
+impl Read for ReaderAt {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = read_at(&self.file, buffer, self.offset)?;
+        self.offset += read as u64;
+        Ok(read)
+    }
+}
+
+#[cfg(unix)]
+fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    std::os::unix::fs::FileExt::read_at(file, buffer, offset)
+}
+
+#[cfg(not(unix))]
+fn read_at(_: &File, _: &mut [u8], _: u64) -> io::Result<usize> {
+    Err(io::ErrorKind::Unsupported.into())
 }
 
 #[cfg(test)]
@@ -111,6 +193,22 @@ mod tests {
         let stored = zstd::encode_all(&vec![0u8; 64 << 20][..], 19).unwrap();
         let error = Source::of_bytes(&stored).unwrap().whole(Format::Pprof).unwrap_err();
         assert!(error.to_string().contains("unpacks to more than"), "{error}");
+    }
+
+    #[test]
+    fn a_trap_is_refused_line_by_line_and_as_a_stream() {
+        let stored = zstd::encode_all(&b"t 1 0\n".repeat(8 << 20)[..], 19).unwrap();
+        let mut lines = Source::of_bytes(&stored).unwrap().lines(Format::Heaptrack);
+        let error = loop {
+            match lines.next() {
+                Ok(Some(_)) => {}
+                Ok(None) => panic!("the trap was read to its end"),
+                Err(error) => break error,
+            }
+        };
+        assert!(error.to_string().contains("unpacks to more than"), "{error}");
+        let read = io::copy(&mut Source::of_bytes(&stored).unwrap().reader(), &mut io::sink());
+        assert_eq!(read.unwrap_err().kind(), io::ErrorKind::FileTooLarge);
     }
 
     #[test]

@@ -103,6 +103,7 @@ fn hard_profile() -> CpuProfile {
             kernel_only: 3,
             too_deep: 1,
             kernel_seen: true,
+            not_seen_ns: None,
         }),
         ..CpuProfile::default()
     };

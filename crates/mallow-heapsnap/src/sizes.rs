@@ -23,13 +23,6 @@ impl Sizes {
         }
     }
 
-    /// Adds all rows of another column.
-    pub fn extend(&mut self, other: &Sizes) {
-        let start = self.small.len() as u32;
-        self.small.extend_from_slice(&other.small);
-        self.large.extend(other.large.iter().map(|(row, bytes)| (start + row, *bytes)));
-    }
-
     /// Makes room for so many rows and no more.
     pub fn reserve_exact(&mut self, rows: usize) {
         self.small.reserve_exact(rows);
@@ -95,8 +88,7 @@ mod tests {
         let mut twin = vec![0, 40, u64::from(u32::MAX) - 1, u64::from(u32::MAX), 1 << 40, 7];
         let mut sizes = Sizes::default();
         twin.iter().for_each(|bytes| sizes.push(*bytes));
-        let copy = sizes.clone();
-        sizes.extend(&copy);
+        twin.clone().iter().for_each(|bytes| sizes.push(*bytes));
         twin.extend(twin.clone());
         for (row, bytes) in [(0, 1 << 50), (4, 3), (5, u64::MAX), (10, 9), (3, 1 << 33), (0, 2)] {
             sizes.set(row, bytes);

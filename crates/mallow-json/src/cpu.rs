@@ -61,6 +61,8 @@ struct QualityJson {
     too_deep: u64,
     kernel_only: u64,
     kernel_seen: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_seen_ns: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -256,6 +258,7 @@ impl From<&Quality> for QualityJson {
             too_deep: quality.too_deep,
             kernel_only: quality.kernel_only,
             kernel_seen: quality.kernel_seen,
+            not_seen_ns: quality.not_seen_ns,
         }
     }
 }

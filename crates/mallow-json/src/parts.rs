@@ -21,7 +21,7 @@ mirror! {
     }
 }
 
-/// `3`, `{"signal":9}`, or `{"exec":true}`.
+/// `3`, `{"signal":9}`, `{"exec":true}` or `{"goes_on":true}`.
 #[derive(Clone, Copy, Serialize)]
 #[serde(untagged)]
 pub enum ExitJson {
@@ -36,6 +36,11 @@ pub enum ExitJson {
     Exec {
         /// Always true.
         exec: bool,
+    },
+    /// It recorded itself, and ended the recording.
+    GoesOn {
+        /// Always true.
+        goes_on: bool,
     },
 }
 
@@ -70,6 +75,7 @@ impl From<Exit> for ExitJson {
             Exit::Status(status) => ExitJson::Status(status),
             Exit::Signal(signal) => ExitJson::Signal { signal },
             Exit::Exec => ExitJson::Exec { exec: true },
+            Exit::GoesOn => ExitJson::GoesOn { goes_on: true },
         }
     }
 }
@@ -105,6 +111,7 @@ mod tests {
         assert_eq!(exit(Some(Exit::Status(3))), json!(3));
         assert_eq!(exit(Some(Exit::Signal(9))), json!({"signal": 9}));
         assert_eq!(exit(Some(Exit::Exec)), json!({"exec": true}));
+        assert_eq!(exit(Some(Exit::GoesOn)), json!({"goes_on": true}));
         assert_eq!(exit(None), Value::Null);
     }
 }

@@ -8,6 +8,8 @@ use std::process::{Child, Command};
 /// What is put into the command's processes.
 #[derive(Clone, Copy, Debug)]
 pub struct Preload<'a> {
+    /// How the library's file name begins.
+    pub name_start: &'a str,
     /// The library's bytes.
     pub library: &'a [u8],
     /// Variables that tell the library what to do.
@@ -60,7 +62,7 @@ impl<'a> Launch<'a> {
     /// # Errors
     /// When the library cannot be unpacked, or the system refuses the program.
     pub fn start(&self, inside: Preload<'_>, options: &SpawnOptions) -> Result<Child, LaunchError> {
-        let path = preload::unpack_library(inside.library)?;
+        let path = preload::unpack_library(inside.name_start, inside.library)?;
         let mut preloads = path.into_os_string();
         // Ours first: a preloaded allocator is then the next library behind us.
         if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {

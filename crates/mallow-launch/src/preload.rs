@@ -5,23 +5,23 @@
 //! the library into its children.
 
 use crate::LaunchError;
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Names another library to use, such as one that checks itself. For developers of mallow.
+/// Names another recorder to use, such as one that checks itself. For developers of mallow.
 const LIBRARY_VARIABLE: &str = "MALLOW_PRELOAD";
 
-/// How the library's file name begins: so its frames are known on a stack.
+/// How the recorder's file name begins: so its frames are known on a stack.
 pub const LIBRARY_NAME_START: &str = "libmallow_preload";
 
 /// Unpacks the library unless it is there, and returns its path.
-pub(crate) fn unpack_library(library: &[u8]) -> Result<PathBuf, LaunchError> {
-    match std::env::var_os(LIBRARY_VARIABLE) {
+pub(crate) fn unpack_library(name_start: &str, library: &[u8]) -> Result<PathBuf, LaunchError> {
+    match std::env::var_os(LIBRARY_VARIABLE).filter(|_| name_start == LIBRARY_NAME_START) {
         Some(path) => Ok(path.into()),
-        None => unpack(LIBRARY_NAME_START, ".so", library),
+        None => unpack(name_start, ".so", library),
     }
 }
 
@@ -33,6 +33,10 @@ pub(crate) fn unpack_library(library: &[u8]) -> Result<PathBuf, LaunchError> {
 pub fn unpack(name_start: &str, extension: &str, content: &[u8]) -> Result<PathBuf, LaunchError> {
     let mut tried = Vec::new();
     for directory in places() {
+        // A relative name would be looked up from wherever a program of the command stands.
+        if !directory.is_absolute() {
+            continue;
+        }
         if ends_names_in_preload(&directory) {
             tried.push(format!("'{}' (a blank or colon ends a name in LD_PRELOAD)", directory.display()));
             continue;
@@ -67,7 +71,7 @@ fn unpack_into(directory: &Path, [name_start, extension]: [&str; 2], content: &[
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         _ => {}
     }
-    check_ours(directory)?;
+    check_place(directory)?;
     // The name carries the content's checksum, so versions live side by side and running programs keep
     // theirs.
     let path = directory.join(format!("{name_start}-{:08x}{extension}", crc32fast::hash(content)));
@@ -76,26 +80,19 @@ fn unpack_into(directory: &Path, [name_start, extension]: [&str; 2], content: &[
     }
     let fresh = directory.join(format!(".preload-{}", std::process::id()));
     let _ = fs::remove_file(&fresh);
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o755).open(&fresh)?;
+    let mut file = mallow_files::create_new(&fresh)?;
     file.write_all(content)?;
     file.set_permissions(fs::Permissions::from_mode(0o755))?;
     fs::rename(&fresh, &path)?;
     Ok(path)
 }
 
-/// Refuses a directory that somebody else made, or can change, or that the loader cannot map code from.
-fn check_ours(directory: &Path) -> io::Result<()> {
-    let found = fs::symlink_metadata(directory)?;
-    let refuse = |why: &str| Err(io::Error::new(io::ErrorKind::PermissionDenied, why.to_owned()));
-    if !found.is_dir() || found.uid() != rustix::process::getuid().as_raw() {
-        return refuse("it belongs to somebody else");
-    }
-    if found.mode() & 0o022 != 0 {
-        return refuse("others can write it");
-    }
+/// Refuses a directory that somebody else made, can change or swap for his own while programs start, or that the loader cannot map code from.
+fn check_place(directory: &Path) -> io::Result<()> {
+    mallow_files::check_ours(directory)?;
     let flags = rustix::fs::statvfs(directory)?.f_flag;
     if flags.contains(rustix::fs::StatVfsMountFlags::NOEXEC) {
-        return refuse("it is mounted noexec");
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is mounted noexec"));
     }
     Ok(())
 }
@@ -120,7 +117,7 @@ mod tests {
         fs::write(&path, b"damaged").unwrap();
         assert_eq!(unpack_into(&place, NAME, b"library").unwrap(), path);
         assert_eq!(fs::read(&path).unwrap(), b"library");
-        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o755);
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o755);
     }
 
     #[test]
@@ -132,9 +129,19 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_others_can_write_is_refused() {
+    fn a_directory_that_others_can_write_or_swap_is_refused() {
         let directory = tempfile::tempdir().unwrap();
-        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o777)).unwrap();
-        assert_eq!(unpack_into(directory.path(), NAME, b"x").unwrap_err().to_string(), "others can write it");
+        let place = directory.path().join("mallow");
+        unpack_into(&place, NAME, b"x").unwrap();
+        let refused = |folder: &Path| {
+            fs::set_permissions(folder, fs::Permissions::from_mode(0o777)).unwrap();
+            let said = unpack_into(&place, NAME, b"x").unwrap_err().to_string();
+            fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).unwrap();
+            said
+        };
+        assert!(refused(&place).ends_with("mallow can be written by others"));
+        assert!(
+            refused(directory.path()).ends_with("can be written by others, who can replace what is in it")
+        );
     }
 }

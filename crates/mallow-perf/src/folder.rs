@@ -3,6 +3,8 @@
 //! Records must come in the order of time. A process's code is what was mapped when the sample was taken; a `fork` hands it on, an
 //! `exec` throws it away.
 
+mod timed;
+
 use crate::asleep::Asleep;
 use crate::kernel_names::{is_our_kernel, kernel_names, scheduler};
 use crate::spaces::{End, Place, Registers, Space, Unwinding};
@@ -186,9 +188,9 @@ impl Folder {
         let kernel: Vec<u64> = asleep.kernel.iter().filter_map(at).collect();
         let registers = Registers { ip: asleep.ip, sp: asleep.sp, bp: 0, di: None };
         let mut frames = std::mem::take(&mut self.frames);
-        frames.clear();
         self.quality.samples += 1;
-        self.unwound(pid, registers, &asleep.stack, &mut frames);
+        let end = self.unwound(pid, registers, &asleep.stack, &mut frames);
+        self.count(end);
         let stack = self.folded(process, &frames, &kernel);
         self.frames = frames;
         self.waits.stack(asleep.tid, thread, stack, time_ns);
@@ -429,7 +431,8 @@ impl Folder {
             (Some(registers), Some((stack, used))) => {
                 let used = usize::try_from(*used).unwrap_or(usize::MAX).min(stack.len());
                 let bytes = stack.as_slice();
-                self.unwound(pid, registers, bytes.get(..used).unwrap_or_default(), frames);
+                let end = self.unwound(pid, registers, bytes.get(..used).unwrap_or_default(), frames);
+                self.count(end);
             }
             _ if chain.is_empty() => self.quality.kernel_only += 1,
             _ => {
@@ -439,10 +442,10 @@ impl Folder {
         }
     }
 
-    fn unwound(&mut self, pid: u32, registers: Registers, stack: &[u8], frames: &mut Vec<Place>) {
-        let Some(running) = self.running.get(&pid) else { return };
-        let end = running.space.unwind(registers, stack, self.origin.stack_bytes, &mut self.shared, frames);
-        self.count(end);
+    fn unwound(&mut self, pid: u32, registers: Registers, stack: &[u8], frames: &mut Vec<Place>) -> End {
+        frames.clear();
+        let Some(running) = self.running.get(&pid) else { return End::Truncated };
+        running.space.unwind(registers, stack, self.origin.stack_bytes, &mut self.shared, frames)
     }
 
     fn count(&mut self, end: End) {

@@ -12,7 +12,9 @@
 //! - [`Folder`]: records in, a profile out; a reader of `perf.data` uses it too. Below it `spaces` (what is mapped where), `elf`
 //!   (the tables of a file), `stack_table` (stacks without doubles), `waits` (time off the processors), `kernel_names`;
 //! - [`sample`]: the events (`attr`), their rings (`ring`), their order (`rounds`), threads that wait when it begins (`asleep`), and the loop
-//!   around them (`sampler`);
+//!   around them (`sampler`); what is mapped in a process that runs (`maps`);
+//! - `timers`: where the kernel refuses perf events, a preloaded library leaves samples in a shared memory; `ways` decides;
+//! - [`AskedRuntime`]: Node and the JVM are asked to write down what code they make;
 //! - [`PerfError`]: why the kernel refused, and the cure.
 
 mod asleep;
@@ -21,14 +23,20 @@ mod elf;
 mod error;
 mod folder;
 mod kernel_names;
+mod maps;
 mod ring;
 mod rounds;
+mod runtimes;
 mod sampler;
 mod spaces;
 mod stack_table;
+mod timers;
 mod waits;
+mod ways;
 
 pub use attr::Rate;
 pub use error::PerfError;
 pub use folder::{Folder, Mapped, Origin, Sampled, machine};
-pub use sampler::{Outcome, SamplingOptions, Target, sample};
+pub use runtimes::AskedRuntime;
+pub use sampler::{Outcome, SamplingOptions, Target};
+pub use ways::sample;

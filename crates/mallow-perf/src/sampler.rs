@@ -3,9 +3,10 @@
 use crate::asleep::asleep;
 use crate::attr::{self, Event, Granted, Purpose, Rate, Wanted};
 use crate::error::refused;
+use crate::maps::maps_of;
 use crate::ring::Ring;
 use crate::rounds::{Rounds, Waiting, in_order};
-use crate::{Folder, Mapped, Origin, PerfError, Sampled};
+use crate::{Folder, Origin, PerfError, Sampled};
 use linux_perf_event_reader::{EventRecord, RawEventRecord, RecordParseInfo, RecordType};
 use mallow_counters::Event as Counted;
 use mallow_launch::{Interrupts, RunningCommand, SpawnOptions, start_unrecorded};
@@ -18,7 +19,7 @@ use std::process::ExitStatus;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// How long nobody looks at the rings, at most.
-const PAUSE: Duration = Duration::from_millis(40);
+pub(crate) const PAUSE: Duration = Duration::from_millis(40);
 /// How long records of a ring may wait until it is full.
 const RING_SECONDS: f64 = 0.16;
 /// Bytes of a ring: the least that makes sense, and the most that is asked for.
@@ -46,10 +47,14 @@ pub struct SamplingOptions {
     pub summary_only: bool,
     /// When sampling ends, if not before.
     pub duration: Option<Duration>,
+    /// Timers of the command's threads make the samples, whether the kernel has perf events or not.
+    pub timers_only: bool,
+    /// The library with these timers, which is preloaded into the command.
+    pub timers: &'static [u8],
 }
 
 /// What is sampled.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub enum Target<'a> {
     /// A command that is started, and what it starts.
     Command {
@@ -79,12 +84,12 @@ pub struct Outcome {
     pub collector_cpu: Duration,
 }
 
-/// Samples until the command or the process ends, the time is over, or somebody stops it.
-///
-/// # Errors
-/// See [`PerfError`].
-pub fn sample(target: Target<'_>, options: &SamplingOptions) -> Result<Outcome, PerfError> {
-    let interrupts = Interrupts::watch()?;
+/// Samples by perf events, until the command or the process ends, the time is over, or somebody stops it.
+pub(crate) fn by_events(
+    target: Target<'_>,
+    options: &SamplingOptions,
+    interrupts: Interrupts,
+) -> Result<Outcome, PerfError> {
     let pid = match target {
         Target::Command { .. } => None,
         Target::Process(pid) => Some(pid),
@@ -100,8 +105,7 @@ pub fn sample(target: Target<'_>, options: &SamplingOptions) -> Result<Outcome, 
             let child = start_unrecorded(words, spawn)?;
             let pid = child.id();
             let running = RunningCommand::new(child, interrupts, None);
-            let command = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-            sampler.run_command(running, pid, command, options)
+            sampler.run_command(running, pid, told(words), options)
         }
         Target::Process(pid) => {
             sampler.started();
@@ -109,6 +113,11 @@ pub fn sample(target: Target<'_>, options: &SamplingOptions) -> Result<Outcome, 
             sampler.run_attached(pid, interrupts, options)
         }
     }
+}
+
+/// A command as a profile tells it.
+pub(crate) fn told(words: &[OsString]) -> Vec<String> {
+    words.iter().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
 fn wanted(options: &SamplingOptions, on_exec: bool) -> Wanted {
@@ -426,11 +435,11 @@ fn mapped(event: Event, bytes: &mut u64) -> Result<Ring, PerfError> {
     }
 }
 
-fn system(what: &'static str) -> impl Fn(std::io::Error) -> PerfError {
+pub(crate) fn system(what: &'static str) -> impl Fn(std::io::Error) -> PerfError {
     move |cause| PerfError::System { what, cause }
 }
 
-fn now_ns() -> u64 {
+pub(crate) fn now_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
@@ -439,7 +448,7 @@ fn pid_of(pid: u32) -> Pid {
     Pid::from_raw(pid as i32).unwrap_or(Pid::INIT)
 }
 
-fn pidfd(pid: u32) -> Option<OwnedFd> {
+pub(crate) fn pidfd(pid: u32) -> Option<OwnedFd> {
     pidfd_open(pid_of(pid), PidfdFlags::empty()).ok()
 }
 
@@ -463,44 +472,9 @@ fn threads_of(pid: u32) -> Result<Vec<(u32, String)>, PerfError> {
     Ok(threads.collect())
 }
 
-fn maps_of(pid: u32) -> Vec<Mapped> {
-    std::fs::read_to_string(format!("/proc/{pid}/maps"))
-        .unwrap_or_default()
-        .lines()
-        .filter_map(map_line)
-        .collect()
-}
-
-/// `55d0-55d1 r-xp 00001000 fe:01 1234   /usr/bin/a b`; none if it is no code of a file.
-fn map_line(line: &str) -> Option<Mapped> {
-    let (range, rest) = line.split_once(' ')?;
-    let (start, end) = range.split_once('-')?;
-    let mut words = rest.splitn(5, ' ');
-    let (flags, offset) = (words.next()?, words.next()?);
-    let path = words.nth(2)?.trim_start();
-    let number = |text| u64::from_str_radix(text, 16).ok();
-    (flags.as_bytes().get(2) == Some(&b'x') && !path.is_empty()).then_some(())?;
-    Some(Mapped { start: number(start)?, end: number(end)?, offset: number(offset)?, path: path.to_owned() })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn code_of_files_is_read_from_maps() {
-        let line = "55d0000-55d1000 r-xp 00001000 fe:01 1234                       /usr/bin/a b";
-        let map = map_line(line).unwrap();
-        assert_eq!(
-            (map.start, map.end, map.offset, map.path.as_str()),
-            (0x55d_0000, 0x55d_1000, 0x1000, "/usr/bin/a b")
-        );
-        assert!(map_line(&line.replace("r-xp", "r--p")).is_none());
-        assert!(map_line("7f0-7f1 rwxp 00000000 00:00 0 ").is_none());
-        let vdso =
-            map_line("7ffc1000-7ffc3000 r-xp 00000000 00:00 0                          [vdso]").unwrap();
-        assert_eq!(vdso.path, "[vdso]");
-    }
 
     #[test]
     fn a_ring_holds_a_sixth_of_a_second() {
@@ -511,6 +485,8 @@ mod tests {
             stack_bytes,
             summary_only: false,
             duration: None,
+            timers_only: false,
+            timers: &[],
         };
         let ring_bytes = |options, purpose| ring_bytes(&options, purpose);
         assert_eq!(ring_bytes(options(997, 32 << 10), Purpose::Samples), 8 << 20);

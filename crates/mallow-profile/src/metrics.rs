@@ -3,9 +3,9 @@
 use mallow_base::add_fields;
 
 /// The version of the counting rules (the guide's page on counting states them). Traces and baselines carry it.
-pub const COUNTING_VERSION: u32 = 1;
+pub const COUNTING_VERSION: u32 = 2;
 
-/// The metrics of a process or of a whole recording. The counting rules, version 1, define each.
+/// The metrics of a process or of a whole recording. The counting rules define each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Successful allocating calls.

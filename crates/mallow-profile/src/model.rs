@@ -106,6 +106,8 @@ pub enum Exit {
     Signal(i32),
     /// It became another program.
     Exec,
+    /// It recorded itself, and ended the recording.
+    GoesOn,
 }
 
 /// A thread.

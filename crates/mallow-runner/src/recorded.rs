@@ -75,7 +75,7 @@ impl Bench<'_> {
         let end = match outcome.exit {
             Exit::Status(status) => RunEnd::Status(status),
             Exit::Signal(signal) => RunEnd::Signal(signal),
-            Exit::Exec => RunEnd::Status(0),
+            Exit::Exec | Exit::GoesOn => RunEnd::Status(0),
         };
         if !self.plan.failures.allows(end.code()) {
             return Err(format!("with the recorder it ended with {}", crate::spawn::end_words(end)));

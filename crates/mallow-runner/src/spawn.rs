@@ -205,7 +205,7 @@ impl RunEnvironment {
             Output::Null => Stdio::null(),
             Output::Pipe => Stdio::piped(),
             Output::Inherit => Stdio::inherit(),
-            Output::File(path) => file(path, File::create(path))?.into(),
+            Output::File(path) => file(path, mallow_files::overwrite(path))?.into(),
         });
         Ok(None)
     }

@@ -131,6 +131,7 @@ pub fn rows() -> CpuProfile {
             kernel_only: 3,
             too_deep: 4,
             kernel_seen: true,
+            not_seen_ns: None,
         }),
         ..CpuProfile::default()
     };

@@ -40,7 +40,7 @@ impl Holders {
 
 fn name(source: &HeapSource) -> Option<String> {
     match source {
-        HeapSource::OwnAllocator { name } => Some(name.clone()),
+        HeapSource::OwnAllocator(own) => Some(own.name.clone()),
         HeapSource::Unexplained => Some("unknown".to_owned()),
         // A runtime tells its metrics, or is known by its executable.
         HeapSource::Malloc | HeapSource::Managed { .. } => None,
@@ -50,7 +50,7 @@ fn name(source: &HeapSource) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mallow_collect::LiveProcess;
+    use mallow_collect::{LiveProcess, NotSeen, OwnAllocator};
 
     fn process(pid: u32, source: HeapSource) -> LiveProcess {
         LiveProcess {
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn every_process_is_asked_that_is_alive() {
-        let own = HeapSource::OwnAllocator { name: "mimalloc".into() };
+        let own = HeapSource::OwnAllocator(OwnAllocator { name: "mimalloc".into(), why: NotSeen::NotNamed });
         let look = LiveHeap { processes: vec![process(1, HeapSource::Malloc), process(2, own)] };
         let holders = Holders::default();
         assert_eq!(holders.of(&[1, 2], Some(&look)).as_deref(), Some("mimalloc"));

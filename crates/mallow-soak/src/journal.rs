@@ -3,9 +3,8 @@
 use crate::error::SoakError;
 use mallow_evidence::{JournalHead, JournalRead, Sample};
 use serde::Serialize;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// A journal that is written.
@@ -18,7 +17,7 @@ pub(crate) struct Journal {
 impl Journal {
     /// Begins one. A file that exists is not overwritten.
     pub(crate) fn begin(path: &Path, head: &JournalHead) -> Result<Journal, SoakError> {
-        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+        let file = mallow_files::create_new(path);
         let file = file.map_err(|cause| SoakError::CannotWrite { path: path.to_owned(), cause })?;
         let mut journal = Journal { path: path.to_owned(), file };
         journal.line(head)?;
@@ -31,7 +30,7 @@ impl Journal {
         let read = read_journal(path)?;
         let text = std::fs::read(path).map_err(cannot)?;
         let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        let file = OpenOptions::new().append(true).open(path).map_err(cannot)?;
+        let file = mallow_files::append(path).map_err(cannot)?;
         file.set_len(whole as u64).map_err(cannot)?;
         Ok((Journal { path: path.to_owned(), file }, read))
     }

@@ -52,7 +52,7 @@ pub enum Ready {
 /// How a managed runtime is made to collect before a look.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Collection {
-    /// By the hook that is put into Ruby, Python and Node, and by `jcmd` for a JVM.
+    /// By the hook that is put into Ruby, Python and Node, and through the attach interface of a JVM.
     #[default]
     Automatic,
     /// Not at all.

@@ -51,7 +51,7 @@ impl Runtimes {
         let python = [mallow_capture::PYTHON_HEAP, PYTHON].concat();
         for (name, text) in [("mallow.rb", RUBY), ("mallow.js", NODE), ("python/sitecustomize.py", &python)] {
             let file = scripts.path().join(name);
-            fs::write(&file, text)?;
+            mallow_files::replace(&file, text.as_bytes())?;
             fs::set_permissions(&file, Permissions::from_mode(0o644))?;
         }
         for folder in [scripts.path().join("python"), scripts.path().to_owned()] {

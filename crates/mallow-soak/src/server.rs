@@ -59,7 +59,8 @@ impl Running {
             .server_output
             .as_ref()
             .map(|path| {
-                File::create(path).map_err(|cause| SoakError::CannotWrite { path: path.clone(), cause })
+                mallow_files::overwrite(path)
+                    .map_err(|cause| SoakError::CannotWrite { path: path.clone(), cause })
             })
             .transpose()?;
         let (tail, output) = Tail::open(text, copy)
@@ -262,5 +263,6 @@ fn in_words(exit: Exit) -> String {
         Exit::Status(status) => format!("exit status {status}"),
         Exit::Signal(signal) => format!("killed by signal {signal}"),
         Exit::Exec => String::from("became another program"),
+        Exit::GoesOn => String::from("went on"),
     }
 }

@@ -8,8 +8,8 @@ use crate::phases::Phases;
 use mallow_evidence::{HeapSnapshots, Phase, Progress, Sample};
 use mallow_growth::{Conclusion, Finding, Shape, Trend, Verdict};
 use rustix::process::geteuid;
-use std::fs::{self, Permissions};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -89,8 +89,7 @@ fn folder_for(parent: &Path, pid: u32) -> Result<PathBuf, String> {
     fs::create_dir_all(parent).map_err(|cause| told(parent, cause))?;
     let parent = std::path::absolute(parent).map_err(|cause| told(parent, cause))?;
     let folder = parent.join(pid.to_string());
-    fs::create_dir(&folder).map_err(|cause| told(&folder, cause))?;
-    fs::set_permissions(&folder, Permissions::from_mode(0o700)).map_err(|cause| told(&folder, cause))?;
+    DirBuilder::new().mode(0o700).create(&folder).map_err(|cause| told(&folder, cause))?;
     let process = fs::metadata(format!("/proc/{pid}")).map_err(|_| "it has ended".to_owned())?;
     if geteuid().is_root() && process.uid() != 0 {
         std::os::unix::fs::chown(&folder, Some(process.uid()), Some(process.gid()))

@@ -15,7 +15,7 @@ use typed_arena::Arena;
 
 use crate::demangle::{demangle, is_mangled};
 use crate::names::Names;
-use crate::sections::{Failure, Slice, caught, section_bytes, section_data, slice};
+use crate::sections::{Failure, SectionError, Slice, caught, section_bytes, section_data, slice};
 use crate::split::SplitDwarf;
 use crate::units;
 use mallow_base::is_fuller;
@@ -26,10 +26,10 @@ pub(crate) fn load<'a>(
     supplementary: Option<&object::File<'a>>,
     store: &'a Arena<Vec<u8>>,
     svmas: &[u64],
-) -> Result<gimli::Dwarf<Slice<'a>>, object::Error> {
+) -> Result<gimli::Dwarf<Slice<'a>>, SectionError> {
     let section = |id: SectionId, file: &object::File<'a>| {
         let bytes = if is_needed(id) { section_bytes(id.name(), file, store)? } else { &[] };
-        Ok::<_, object::Error>(slice(bytes, file))
+        Ok::<_, SectionError>(slice(bytes, file))
     };
     let mut abbreviations = slice(&[], file);
     // The largest section takes as long to unpack as all others together.
@@ -42,7 +42,7 @@ pub(crate) fn load<'a>(
             if id == SectionId::DebugAbbrev {
                 abbreviations = bytes;
             }
-            Ok::<_, object::Error>(bytes)
+            Ok::<_, SectionError>(bytes)
         });
         let info = match thread {
             Some(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),

@@ -12,9 +12,9 @@
 //! text: u32 length, UTF-8 · strings: u32 count, texts · file, line and module: 0 is none · all little-endian
 //! ```
 
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, File};
 use std::io::{Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -96,9 +96,9 @@ impl Folder {
     }
 
     fn write(&self, place: &Path, bytes: &[u8]) -> std::io::Result<()> {
-        DirBuilder::new().mode(0o700).recursive(true).create(&self.path)?;
+        mallow_files::private_folder(&self.path)?;
         let fresh = place.with_extension(format!("{}-{:?}", std::process::id(), std::thread::current().id()));
-        let made = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&fresh);
+        let made = mallow_files::create_new(&fresh);
         let written =
             made.and_then(|mut file| file.write_all(bytes)).and_then(|()| fs::rename(&fresh, place));
         written.inspect_err(|_| {

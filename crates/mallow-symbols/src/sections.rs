@@ -8,24 +8,66 @@ use typed_arena::Arena;
 /// Bytes of a section as gimli reads them.
 pub(crate) type Slice<'a> = gimli::EndianSlice<'a, gimli::RunTimeEndian>;
 
+/// Why a section cannot be read.
+#[derive(Debug)]
+pub(crate) enum SectionError {
+    /// It is damaged.
+    Damaged(object::Error),
+    /// A few bytes of it would unpack to more than memory holds.
+    TooLarge { name: String, bytes: u64 },
+}
+
+impl From<object::Error> for SectionError {
+    fn from(error: object::Error) -> SectionError {
+        SectionError::Damaged(error)
+    }
+}
+
+impl std::fmt::Display for SectionError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            SectionError::Damaged(error) => error.fmt(f),
+            SectionError::TooLarge { name, bytes } => {
+                write!(f, "its section {name} unpacks to {bytes} bytes, far more than its size allows")
+            }
+        }
+    }
+}
+
 /// A section's bytes, unpacked if need be; empty if the file has no such section.
 pub(crate) fn section_bytes<'a>(
     name: &str,
     file: &object::File<'a>,
     store: &'a Arena<Vec<u8>>,
-) -> Result<&'a [u8], object::Error> {
+) -> Result<&'a [u8], SectionError> {
     Ok(match section_data(name, file)? {
         Cow::Borrowed(bytes) => bytes,
         Cow::Owned(bytes) => store.alloc(bytes),
     })
 }
 
-pub(crate) fn section_data<'a>(name: &str, file: &object::File<'a>) -> Result<Cow<'a, [u8]>, object::Error> {
+pub(crate) fn section_data<'a>(name: &str, file: &object::File<'a>) -> Result<Cow<'a, [u8]>, SectionError> {
     match file.section_by_name(name) {
-        Some(section) => section.uncompressed_data(),
+        Some(section) => {
+            let packed = section.compressed_data()?;
+            let unpacked_max = UNPACKED_BYTES_ALLOWED
+                .max((packed.data.len() as u64).saturating_mul(UNPACKED_PER_PACKED_MAX));
+            if packed.uncompressed_size > unpacked_max {
+                return Err(SectionError::TooLarge {
+                    name: name.to_owned(),
+                    bytes: packed.uncompressed_size,
+                });
+            }
+            Ok(packed.decompress()?)
+        }
         None => Ok(Cow::Borrowed(&[])),
     }
 }
+
+/// What a section may unpack to for each byte of it: debug information has three to ten.
+const UNPACKED_PER_PACKED_MAX: u64 = 64;
+/// What any section may unpack to.
+const UNPACKED_BYTES_ALLOWED: u64 = 64 << 20;
 
 /// Bytes with the byte order of the file that they are from.
 pub(crate) fn slice<'a>(bytes: &'a [u8], file: &object::File<'_>) -> Slice<'a> {

@@ -39,6 +39,23 @@ fn compressed_sections() {
     }
 }
 
+/// 200 KB in the file, 200 MB in memory: the function has its symbol's name, and no more is unpacked.
+#[test]
+fn a_section_that_a_few_bytes_make_large_is_not_unpacked() {
+    let folder = folder();
+    let app = compile_c(folder.path(), &[]);
+    let zeros = folder.path().join("zeros");
+    std::fs::write(&zeros, vec![0; 200 << 20]).expect("the folder takes a file");
+    let update = format!(".debug_str={}", zeros.display());
+    run(folder.path(), "objcopy", &["--update-section", &update, "app"]);
+    run(folder.path(), "objcopy", &["--compress-debug-sections=zlib", "app"]);
+    assert!(std::fs::metadata(&app).expect("it is there").len() < 1 << 20);
+    let svma = call_site(&app, "outer", "malloc");
+    let (frames, warnings) = resolve_one(SearchPaths::default(), &key(&app), svma);
+    assert!(frames.iter().any(|frame| frame.function == "outer"), "{frames:?}");
+    assert!(warnings.concat().contains("unpacks to 209715200 bytes"), "{warnings:?}");
+}
+
 #[test]
 fn split_dwarf_in_a_dwo_file_and_in_a_package() {
     let folder = folder();

@@ -21,6 +21,8 @@ use std::time::Duration;
 const SUMMARY_ROWS: usize = 10;
 /// Functions in the summary of what threads waited for.
 const SUMMARY_WAITS: usize = 5;
+/// So much time without a sample is worth a line.
+const NOT_SEEN_NS: u64 = 1_000_000;
 /// Functions in a report.
 const ROWS: usize = 25;
 /// Stacks in a report.
@@ -188,6 +190,9 @@ fn trust(quality: &Quality, has_waits: bool) -> Vec<String> {
     }
     if !quality.kernel_seen {
         out.push("what the kernel does is not seen".to_owned());
+    }
+    if let Some(not_seen_ns) = quality.not_seen_ns.filter(|nanos| *nanos >= NOT_SEEN_NS) {
+        out.push(format!("{} more on processors in no sample", Micros(not_seen_ns / 1000)));
     }
     out
 }

@@ -133,6 +133,7 @@ impl Payload for ProcessEnd {
             Some(Exit::Status(status)) => (1, status),
             Some(Exit::Signal(signal)) => (2, signal),
             Some(Exit::Exec) => (3, 0),
+            Some(Exit::GoesOn) => (4, 0),
         };
         put(out, kind);
         put(out, zigzag(i64::from(number) as u64));
@@ -151,7 +152,8 @@ impl Payload for ProcessEnd {
             1 => Some(Exit::Status(number)),
             2 => Some(Exit::Signal(number)),
             3 => Some(Exit::Exec),
-            _ => return Err(at_kind.expected("a kind of exit from 0 to 3")),
+            4 => Some(Exit::GoesOn),
+            _ => return Err(at_kind.expected("a kind of exit from 0 to 4")),
         };
         Ok(ProcessEnd { ended_us, exit, events_lost: reader.varint("the number of lost events")? })
     }

@@ -8,10 +8,12 @@
 //! - [`event`] is the record that a hooked call leaves in its thread's ring.
 //! - [`executable`] says whether a library can be preloaded into a program.
 //! - [`handshake`] is the one message that hands the memory over.
+//! - [`patches`] is what is written over functions of an allocator that is linked into a program.
 //! - [`script`] is how frames of scripts stand in that memory.
 //! - [`starts`] are notes in that memory: programs that are started.
 //! - [`wanted`] is what a session asks of the recorder.
 //! - [`spawning`] is what the spawner of timed commands is told and says.
+//! - [`timers`] is the memory in which timers of threads leave samples.
 //!
 //! The recorder builds this crate: no allocator, no std, no dependency.
 
@@ -20,8 +22,10 @@
 pub mod event;
 pub mod executable;
 pub mod handshake;
+pub mod patches;
 pub mod script;
 pub mod shared;
 pub mod spawning;
 pub mod starts;
+pub mod timers;
 pub mod wanted;

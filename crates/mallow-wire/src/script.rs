@@ -10,6 +10,9 @@
 //! a pair    |     1     | 1 | 1 | 0 |       node of the script      |
 //! ```
 //!
+//! Where a runtime's frames are those of the native stack, as in a JVM, they stand in it with such keys. A frame's code may be a *chain* there, which
+//! the log has as several frames: those that a compiler has put within each other.
+//!
 //! No program has code at an address with bit 47. `e` marks an *entry*: the frame was entered by a call of the interpreter's own, so
 //! one native frame of it stands for this frame and those further in, up to the next entry. Code 0 is no code: an entry alone.
 
@@ -57,10 +60,16 @@ pub struct ScriptFrame {
     pub is_entry: bool,
 }
 
+/// Whether a node's key is that of a script's frame.
+#[inline(always)]
+pub const fn is_script_key(key: u64) -> bool {
+    key & MARKS == SCRIPT | EXACT
+}
+
 /// The frame in a node's key; none when it is the key of something else.
 #[inline(always)]
 pub const fn script_frame(key: u64) -> Option<ScriptFrame> {
-    if key & MARKS != SCRIPT | EXACT {
+    if !is_script_key(key) {
         return None;
     }
     Some(ScriptFrame {
@@ -95,6 +104,8 @@ pub struct Scripts {
 pub const RUNTIME_CPYTHON: u16 = 1;
 /// CRuby. In [`RecordHead::runtime`].
 pub const RUNTIME_RUBY: u16 = 2;
+/// HotSpot, a JVM. In [`RecordHead::runtime`].
+pub const RUNTIME_HOTSPOT: u16 = 3;
 
 /// The scripts' frames are read. In [`RuntimeRecord::unread`].
 pub const READ: u32 = 0;
@@ -113,6 +124,8 @@ pub const UNREAD_LATE: u32 = 5;
 pub const RECORD_RUNTIME: u16 = 1;
 /// In the kind of a record.
 pub const RECORD_CODE: u16 = 2;
+/// In the kind of a record.
+pub const RECORD_CHAIN: u16 = 3;
 
 /// The head of each record of the log.
 #[repr(C)]
@@ -120,9 +133,9 @@ pub const RECORD_CODE: u16 = 2;
 pub struct RecordHead {
     /// The whole record's length in bytes, a multiple of 8, written last; with [`crate::shared::UNFILLED`] before that.
     pub record_bytes: AtomicU32,
-    /// [`RECORD_RUNTIME`], [`RECORD_CODE`]; others are skipped.
+    /// [`RECORD_RUNTIME`], [`RECORD_CODE`], [`RECORD_CHAIN`]; others are skipped.
     pub kind: u16,
-    /// [`RUNTIME_CPYTHON`], [`RUNTIME_RUBY`].
+    /// [`RUNTIME_CPYTHON`], [`RUNTIME_RUBY`], [`RUNTIME_HOTSPOT`].
     pub runtime: u16,
 }
 
@@ -167,7 +180,21 @@ pub struct CodeRecord {
     pub pad: [u8; 6],
 }
 
+/// Frames that stand within each other in one compiled piece of code. It is followed by them, innermost first, each as the number of its
+/// code and its place.
+#[repr(C)]
+#[derive(Debug)]
+pub struct ChainRecord {
+    /// Kind [`RECORD_CHAIN`].
+    pub head: RecordHead,
+    /// Its number, of those that code has.
+    pub code: u32,
+    /// How many frames.
+    pub count: u32,
+}
+
 const _: () = assert!(size_of::<RuntimeRecord>() == 48 && size_of::<CodeRecord>() == 40);
+const _: () = assert!(size_of::<ChainRecord>() == 16);
 
 #[cfg(test)]
 mod tests {

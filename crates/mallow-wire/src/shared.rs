@@ -27,7 +27,7 @@ pub const SHARED_MAGIC: u64 = u64::from_le_bytes(*b"mallowsm");
 
 /// Bumped with every change of this file or of [`crate::event`]. Recorder and collector travel in one binary,
 /// so a difference means that a child was started by another mallow.
-pub const SHARED_VERSION: u32 = 11;
+pub const SHARED_VERSION: u32 = 12;
 
 /// The page size that the layout is aligned to.
 pub const PAGE_BYTES: usize = 4096;
@@ -281,6 +281,12 @@ pub struct Header {
     pub invariants_broken: AtomicU32,
     /// Processes that were forked from this one, and in which recording could not begin.
     pub children_missing: AtomicU32,
+    /// What came of the plan for an allocator in the executable: one of the `PATCHES_` numbers of [`crate::patches`].
+    pub patches_state: u32,
+    /// How many of its functions lead to the recorder.
+    pub patches_made: u32,
+    /// How many of its functions cannot.
+    pub patches_unseen: u32,
     /// When the process registered, in nanoseconds of the monotonic clock.
     pub started_ns: u64,
     /// How often a [`StartNote`] was written.

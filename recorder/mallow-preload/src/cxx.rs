@@ -11,13 +11,13 @@
 //! from its caller's point of view.
 
 use crate::family::{real_aligned_alloc, real_free, real_malloc};
-use crate::real::Real;
-use crate::record::{allocating, freeing};
 use crate::stub::export_by_target;
 use core::arch::naked_asm;
 use core::mem::transmute;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use mallow_recorder::bounds::at;
+use mallow_recorder::calls::{allocating, freeing};
+use mallow_recorder::real::Real;
 use mallow_recorder::stat::Heap;
 use mallow_recorder::{Caller, elf};
 

@@ -9,13 +9,13 @@
 //! program's.
 
 use crate::marks;
-use crate::real::Real;
 use crate::stub::export_by_target;
 use core::arch::naked_asm;
 use core::ffi::c_char;
 use core::mem::transmute;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use mallow_recorder::bounds::at;
+use mallow_recorder::real::Real;
 use mallow_recorder::thread::{Entry, enter};
 use mallow_recorder::{Caller, bootstrap, sys};
 use mallow_wire::event::{Kind, Mark, word0, word1};

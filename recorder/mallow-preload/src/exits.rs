@@ -1,9 +1,9 @@
 //! Exits, which the header remembers, and unloads, after which addresses mean something else.
 
-use crate::real::Real;
 use core::arch::{asm, global_asm};
 use core::ffi::{c_int, c_void};
 use core::mem::transmute;
+use mallow_recorder::real::Real;
 use mallow_recorder::unloads::Unload;
 use mallow_recorder::{process, resident, rules, script, sys};
 

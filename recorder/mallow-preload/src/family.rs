@@ -1,11 +1,11 @@
 //! The malloc family of C.
 
-use crate::real::Real;
-use crate::record::{allocating, freeing, reallocating};
 use crate::stub::export;
 use core::ffi::c_int;
 use core::mem::transmute;
 use mallow_recorder::Caller;
+use mallow_recorder::calls::{allocating, freeing, reallocating};
+use mallow_recorder::real::Real;
 use mallow_recorder::script;
 use mallow_recorder::stat::Heap;
 
@@ -110,7 +110,7 @@ unsafe extern "C" fn work_realloc(block: *mut u8, size: usize, sp: usize, bp: us
         if block.is_null() {
             allocating(Heap::Malloc, caller, size, call)
         } else {
-            reallocating(caller, block, size, call)
+            reallocating(Heap::Malloc, caller, block, size, call)
         }
     }
 }
@@ -140,7 +140,7 @@ unsafe extern "C" fn work_reallocarray(
         if block.is_null() {
             allocating(Heap::Malloc, caller, bytes, call)
         } else {
-            reallocating(caller, block, bytes, call)
+            reallocating(Heap::Malloc, caller, block, bytes, call)
         }
     }
 }

@@ -5,11 +5,11 @@
 //! until it is asked, and its own calls are not recorded. Other sessions have no such thread: some programs care how
 //! many they have.
 
-use crate::real::Real;
 use core::ffi::{CStr, c_int, c_void};
 use core::mem::transmute;
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering;
+use mallow_recorder::real::Real;
 use mallow_recorder::thread::{become_ours, unrecorded};
 use mallow_recorder::{bootstrap, process, sys};
 use mallow_wire::shared::*;

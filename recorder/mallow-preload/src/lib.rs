@@ -11,15 +11,17 @@
 #![no_std]
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
+use mallow_recorder::session::{self, Strings};
+
 pub mod cxx;
 pub mod descriptors;
 pub mod exits;
 pub mod family;
 mod helper_thread;
+mod linked;
 pub mod marks;
+pub mod own_allocators;
 mod python;
-mod real;
-mod record;
 pub mod sandbox;
 pub mod start_main;
 pub mod starts;
@@ -32,12 +34,17 @@ fn panic(_: &core::panic::PanicInfo) -> ! {
     mallow_recorder::sys::exit_group(134)
 }
 
-/// Runs when the loader has set the library up, before the program's own code.
+/// Runs when the loader has set the library up, before the program's own code, and on glibc before that of all other libraries
+/// (`build.rs`).
 #[used]
 #[unsafe(link_section = ".init_array")]
-static START: extern "C" fn() = start;
+static START: extern "C" fn(usize, usize, Strings) = start;
 
-extern "C" fn start() {
+/// glibc's loader passes what `main` will get, musl's nothing: but then the environment is known already.
+extern "C" fn start(_: usize, _: usize, environment: Strings) {
+    session::note_environment(environment);
+    mallow_recorder::thread::note_library(start as *const () as usize);
+    linked::install();
     exits::watch();
     starts::find_real();
     mallow_recorder::modules::note_executable();

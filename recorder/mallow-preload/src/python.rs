@@ -6,10 +6,10 @@
 //!
 //! Each of these functions has a frame: it is innermost on the stack of its blocks, and its name says their domain.
 
-use crate::record::{allocating, freeing, reallocating};
 use core::ffi::{CStr, c_int};
 use core::mem::transmute;
 use core::sync::atomic::{AtomicUsize, Ordering};
+use mallow_recorder::calls::{allocating, freeing, reallocating};
 use mallow_recorder::stat::Heap;
 use mallow_recorder::{Caller, bootstrap, elf, process, session};
 use mallow_wire::shared::{FEATURE_PYTHON_OBJECTS, PYTHON_OBJECTS_COUNTED, PYTHON_OBJECTS_ELSEWHERE};
@@ -207,7 +207,7 @@ unsafe extern "C" fn work_realloc(
         if block.is_null() {
             allocating(Heap::Malloc, Caller { sp, bp }, size, call)
         } else {
-            reallocating(Caller { sp, bp }, block, size, call)
+            reallocating(Heap::Malloc, Caller { sp, bp }, block, size, call)
         }
     }
 }

@@ -5,52 +5,13 @@
 //! allows four calls, and forbids the time stamp instruction with them, as does `PR_SET_TSC`: such a thread is not recorded any
 //! further. Programs come here through `prctl` or, as the C library has no function for it, through `syscall`.
 
-use crate::real::Real;
-use core::arch::naked_asm;
+use mallow_recorder::export_before;
+use mallow_recorder::real::Real;
 use mallow_recorder::sandbox::{Door, is_exit, of_prctl, of_syscall};
 use mallow_recorder::{Caller, process, thread};
 
 static PRCTL: Real = Real::named(c"prctl");
 static SYSCALL: Real = Real::named(c"syscall");
-
-/// Exports a function that tells `$work` its first four arguments and its caller's registers, and goes on by a jump to the address
-/// that it gives.
-macro_rules! export_before {
-    ($name:ident => $work:ident) => {
-        #[doc = concat!("`", stringify!($name), "`, passed on.")]
-        ///
-        /// # Safety
-        /// As the function that it stands for.
-        #[unsafe(naked)]
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name() {
-            naked_asm!(
-                ".cfi_startproc",
-                "push rdi", ".cfi_adjust_cfa_offset 8",
-                "push rsi", ".cfi_adjust_cfa_offset 8",
-                "push rdx", ".cfi_adjust_cfa_offset 8",
-                "push rcx", ".cfi_adjust_cfa_offset 8",
-                "push r8", ".cfi_adjust_cfa_offset 8",
-                "push r9", ".cfi_adjust_cfa_offset 8",
-                // How many vector registers hold arguments.
-                "push rax", ".cfi_adjust_cfa_offset 8",
-                "lea r8, [rsp + 56]", "mov r9, rbp",
-                "call {work}",
-                "mov r11, rax",
-                "pop rax", ".cfi_adjust_cfa_offset -8",
-                "pop r9", ".cfi_adjust_cfa_offset -8",
-                "pop r8", ".cfi_adjust_cfa_offset -8",
-                "pop rcx", ".cfi_adjust_cfa_offset -8",
-                "pop rdx", ".cfi_adjust_cfa_offset -8",
-                "pop rsi", ".cfi_adjust_cfa_offset -8",
-                "pop rdi", ".cfi_adjust_cfa_offset -8",
-                "jmp r11",
-                ".cfi_endproc",
-                work = sym $work
-            )
-        }
-    };
-}
 
 export_before!(prctl => before_prctl);
 export_before!(syscall => before_syscall);

@@ -6,9 +6,9 @@
 
 use crate::helper_thread;
 use crate::marks;
-use crate::real::Real;
 use core::arch::naked_asm;
 use core::sync::atomic::{AtomicUsize, Ordering};
+use mallow_recorder::real::Real;
 use mallow_recorder::runtimes::{self, MainArguments};
 use mallow_recorder::{Caller, bootstrap};
 use mallow_wire::event::Mark;

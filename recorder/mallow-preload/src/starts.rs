@@ -5,9 +5,9 @@
 //! of a sanitizer, and any where the library's file is not to be found. What is called is always the next function of the same
 //! kind, and its answer and `errno` are the caller's.
 
-use crate::real::Real;
 use core::ffi::{c_char, c_int, c_void};
 use core::mem::{MaybeUninit, transmute};
+use mallow_recorder::real::Real;
 use mallow_recorder::session::{self, Strings};
 use mallow_recorder::starts::{self, Loses, Search, Start};
 use mallow_recorder::sys;

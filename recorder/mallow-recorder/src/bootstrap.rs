@@ -16,6 +16,7 @@
 use crate::bounds::first;
 use crate::elf;
 use crate::modules;
+use crate::patches;
 use crate::process::{self, ForkCleared, READY, fork_cleared, use_installed};
 use crate::resident;
 use crate::script;
@@ -92,6 +93,30 @@ pub(crate) fn started() -> bool {
     }
     fork_cleared.stage.store(if outcome == Some(true) { READY } else { 0 }, Ordering::Release);
     outcome == Some(true)
+}
+
+/// Starts recording for a collector in this very process, and gives the shared memory's file, which is the caller's to close. None when there is
+/// one already, or no memory for it. A forked child, in which recording has ended, begins anew.
+pub fn start_inside() -> Option<i32> {
+    modules::note_executable();
+    let fork_cleared = fork_cleared()?;
+    let _undisturbed = process::undisturbed();
+    let own_tid = sys::gettid();
+    fork_cleared.stage.compare_exchange(0, own_tid, Ordering::AcqRel, Ordering::Acquire).ok()?;
+    let fd = sys::memfd_create(c"mallow");
+    let session = Session { name: b"", token: [0; 16], mode: MODE_RECORD, features: 0 };
+    let made = (fd >= 0).then(|| map(fd as i32)).flatten();
+    if let Some((shared, channel_count)) = made {
+        // A process of its own to whoever reads it, whatever it was forked from.
+        fill(shared, &session, channel_count);
+        fork_cleared.shared.store(shared, Ordering::Release);
+        process::resume();
+    } else if fd >= 0 {
+        sys::close(fd as i32);
+    }
+    let is_ready = made.is_some() && use_installed(fork_cleared);
+    fork_cleared.stage.store(if is_ready { READY } else { 0 }, Ordering::Release);
+    is_ready.then_some(fd as i32)
 }
 
 /// Makes the shared memory and hands it to the collector, unless there is one. None while libc has not set the environment.
@@ -181,6 +206,8 @@ fn map(fd: i32) -> Option<(*mut u8, usize)> {
         if file_bytes(channel_count) <= limit_bytes && sys::ftruncate(fd, file_bytes(channel_count)) == 0 {
             let shared = sys::map_shared(fd, file_bytes(channel_count));
             if !shared.is_null() {
+                // Refused only where a filter of system calls refuses it: then the collector says that nothing is recorded.
+                sys::seal_length(fd);
                 // SAFETY: the mapping is ours.
                 unsafe { sys::keep_out_of_core(shared, file_bytes(channel_count)) };
                 return Some((shared, channel_count));
@@ -204,6 +231,7 @@ fn fill_header(header: &mut Header, session: &Session, channel_count: usize) {
     // SAFETY: the instruction is there on every x86-64 processor.
     header.started_tsc = unsafe { core::arch::x86_64::_rdtsc() };
     header.started_ns = sys::monotonic_ns();
+    (header.patches_state, header.patches_made, header.patches_unseen) = patches::outcome();
     let executable = modules::executable();
     if executable.len() <= EXECUTABLE_BYTES_MAX {
         header.executable_bytes = executable.len() as u32;

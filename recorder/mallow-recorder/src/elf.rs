@@ -160,6 +160,26 @@ impl LoadedObject {
         })
     }
 
+    /// Whether code of the file is mapped at all of these addresses.
+    pub fn has_code(&self, address: usize, bytes: usize) -> bool {
+        const EXECUTE: u32 = 1;
+        self.headers().iter().any(|header| {
+            let start = self.bias.wrapping_add(header.address as usize);
+            let offset = address.wrapping_sub(start);
+            header.kind == PT_LOAD
+                && header.flags & EXECUTE != 0
+                && offset.checked_add(bytes).is_some_and(|end| end <= header.file_bytes as usize)
+        })
+    }
+
+    /// Where the file's first `bytes` are mapped; none when they are not.
+    pub fn start_of_file(&self, bytes: usize) -> Option<usize> {
+        let is_first = |header: &&ProgramHeader| {
+            header.kind == PT_LOAD && header.offset == 0 && header.file_bytes as usize >= bytes
+        };
+        self.headers().iter().find(is_first).map(|header| self.bias.wrapping_add(header.address as usize))
+    }
+
     /// From the first mapped byte to behind the last.
     pub fn range(&self) -> (usize, usize) {
         let loads = || self.headers().iter().filter(|header| header.kind == PT_LOAD);

@@ -20,6 +20,7 @@
 //! | [`process`] | the shared memory, forks, whether recording has ended |
 //! | [`bounds`] | elements of arrays, without a way to panic |
 //! | [`elf`] | the loaded objects' symbols and build ids |
+//! | [`real`] | the functions that we stand in front of |
 //! | [`objects`] | which of them holds an address |
 //! | [`unloads`] | since when an address means what it means |
 //! | [`cfi`] | what its unwind tables say of an address |
@@ -33,18 +34,22 @@
 //! | [`script`] | the frames of the script that a thread runs |
 //! | [`rules`] | how a frame is left, in one word |
 //! | [`stack_range`] | where a thread's stack lies |
+//! | [`trampolines`] | where the instructions of patched functions are |
 //! | [`walk`] | from a frame to its caller |
+//! | [`from_scratch`] | a stack, with nothing kept of it |
 //! | [`path_cache`] | recent paths to a kept frame |
 //! | [`found`] | the nodes of stacks that were walked lately |
 //! | [`memo`] | the stack, by comparing it with the last one |
 //! | `verify` | the stack again, in two other ways |
 //! | [`resident`] | how much memory of its own the process has |
-//! | `session` | what the environment says of the collector |
+//! | [`session`] | what the environment says of the collector |
+//! | [`patches`] | functions of an allocator in the program are led to our hooks |
 //! | [`bootstrap`] | the start, in a process and in a forked child |
 //! | [`channels`] | a ring and a memo for each thread |
 //! | [`thread`] | who is calling, and may the call be recorded? |
 //! | [`marks`] | where the program says it stands |
 //! | [`stat`] | counting without a collector |
+//! | [`calls`] | what each kind of call leaves behind |
 //! | [`runtimes`] | runtimes are asked to write down what code they make |
 //! | [`starts`] | programs that are started, noted |
 
@@ -53,19 +58,23 @@
 
 pub mod bootstrap;
 pub mod bounds;
+pub mod calls;
 pub mod cfi;
 pub mod channels;
 mod collector_timeout;
 pub mod elf;
 pub mod found;
+pub mod from_scratch;
 mod log_room;
 pub mod marks;
 pub mod memo;
 pub mod modules;
 pub mod nodes;
 pub mod objects;
+pub mod patches;
 pub mod path_cache;
 pub mod process;
+pub mod real;
 pub mod resident;
 pub mod ring;
 pub mod rules;
@@ -81,6 +90,7 @@ pub mod sys;
 pub mod thread;
 pub mod thread_status;
 pub mod tls;
+pub mod trampolines;
 pub mod unloads;
 #[cfg(feature = "verify")]
 pub mod verify;

@@ -29,25 +29,24 @@
 use crate::Caller;
 use crate::bounds::{at, at_mut, first, part};
 use crate::found::FoundStacks;
+use crate::from_scratch::{FRAMES_MAX, FRAMES_OF_DEEPER, truncated};
 use crate::nodes::{self, EMPTY, Stack};
 use crate::path_cache::{Met, PATH_FRAMES_MAX, PathCache};
 use crate::process;
 use crate::rules::FpUse;
+use crate::script::hotspot;
 use crate::script::memo::ScriptMemo;
 use crate::sys;
 use crate::walk::{
-    CHECKS_PER_STEP, Check, Frame, Outcome, UnwindContext, key_of, plain_step, rule_and_key, step_beyond,
-    unchanged, unusual_step,
+    CHECKS_PER_STEP, Check, Frame, Outcome, UnwindContext, java_step, key_of, plain_step, rule_and_key,
+    step_beyond, unchanged, unusual_step,
 };
 use core::sync::atomic::{AtomicUsize, Ordering};
-use mallow_wire::shared::{ADDRESS_TRUNCATED, NODE_ROOT, is_node_cut, is_node_exact, node_key, stack_hash};
+use mallow_wire::script::is_script_key;
+use mallow_wire::shared::{NODE_ROOT, is_node_cut, is_node_exact, stack_hash};
 
-/// The deepest stack that is followed, in frames.
-pub const FRAMES_MAX: usize = 32 * 1024;
-/// How many innermost frames are taken of a deeper one. As many calls may go before the rest is walked through again, and
-/// as many nodes are made at most for each of its turns.
-const FRAMES_OF_DEEPER: usize = 4 * 1024;
-const EXTRAS_MAX: usize = FRAMES_MAX;
+/// An interpreted frame of Java has three, and its caller's rbp.
+const EXTRAS_MAX: usize = 4 * FRAMES_MAX;
 
 /// What is kept of a frame besides its slot and return address.
 #[derive(Clone, Copy, Debug)]
@@ -59,8 +58,8 @@ struct State {
     hash: u64,
     /// Its node, or [`NOT_ASKED`].
     node: u32,
-    /// Behind the last extra word that was read to leave this frame, `<< 2`; whether `ra` is exact, `<< 1`; and whether `bp`
-    /// matters.
+    /// Behind the last extra word that was read to leave this frame, `<< 3`; whether its key is kept, `<< 2`; whether `ra` is
+    /// exact, `<< 1`; and whether `bp` matters.
     mark: u32,
 }
 
@@ -79,8 +78,13 @@ impl State {
     }
 
     #[inline(always)]
+    fn has_key(&self) -> bool {
+        self.mark & 4 != 0
+    }
+
+    #[inline(always)]
     fn extras_end(&self) -> usize {
-        (self.mark >> 2) as usize
+        (self.mark >> 3) as usize
     }
 }
 
@@ -120,6 +124,8 @@ pub struct Memo {
     /// The new frames of the walk under way, innermost first, and the words that its unusual frames read.
     new_frames: [NewFrame; FRAMES_MAX],
     new_extras: [Check; EXTRAS_MAX],
+    /// The keys of kept frames that do not follow from their addresses.
+    keys: [u64; FRAMES_MAX],
     /// The stack of the script.
     pub script: ScriptMemo,
 }
@@ -223,7 +229,9 @@ impl Memo {
     #[inline(always)]
     fn remember_path(&mut self, walked: &Walked, innermost: &Frame) {
         let (join, end) = (walked.join, walked.join + walked.new_count);
+        // No frame is new where those that a handler left, on an alternate stack above this one, hid that the innermost one was kept.
         let plain = join > 0
+            && walked.new_count > 0
             && self.frame_count == end
             && at(&self.states, end - 1).extras_end() == at(&self.states, join - 1).extras_end();
         if plain && walked.new_count <= PATH_FRAMES_MAX {
@@ -327,12 +335,19 @@ impl Memo {
                 }
             } else {
                 let extras = &mut self.new_extras;
+                let mut read = |word| {
+                    *at_mut(extras, extra_count) = word;
+                    extra_count += 1;
+                };
                 // SAFETY: as above.
                 let outcome = unsafe {
-                    unusual_step(&mut frame, rule, cx, |word| {
-                        *at_mut(extras, extra_count) = word;
-                        extra_count += 1;
-                    })
+                    match java_step(&mut frame, rule, cx, &mut new.bp_slot, &mut read) {
+                        Some(left) => {
+                            (new.key, new.fp_use) = (left.key, left.fp_use);
+                            left.outcome
+                        }
+                        None => unusual_step(&mut frame, rule, cx, read),
+                    }
                 };
                 new.extras_end = extra_count as u32;
                 end = cx.end_of_stack(&frame);
@@ -395,7 +410,12 @@ impl Memo {
             }
             if complete {
                 *at_mut(&mut self.words, count) = Check { address: new.slot, value: new.ra };
-                let mark = (extra as u32) << 2 | (is_node_exact(new.key) as u32) << 1 | bp_matters as u32;
+                let has_key = is_script_key(new.key);
+                if has_key {
+                    *at_mut(&mut self.keys, count) = new.key;
+                }
+                let marks = (has_key as u32) << 2 | (is_node_exact(new.key) as u32) << 1 | bp_matters as u32;
+                let mark = (extra as u32) << 3 | marks;
                 *at_mut(&mut self.states, count) = State { bp: new.bp, hash, node: NOT_ASKED, mark };
                 count += 1;
             }
@@ -476,8 +496,9 @@ impl Memo {
             0 => self.root,
             _ => Stack { hash: at(&self.states, known - 1).hash, node: at(&self.states, known - 1).node },
         };
-        for (state, word) in self.states.iter_mut().zip(&self.words).take(count).skip(known) {
-            let key = key_of(word.value, state.is_exact());
+        let kept = self.states.iter_mut().zip(&self.words).zip(&self.keys);
+        for ((state, word), key) in kept.take(count).skip(known) {
+            let key = if state.has_key() { *key } else { key_of(word.value, state.is_exact()) };
             // SAFETY: the table of this process.
             stack = unsafe { nodes::intern(process::nodes(), stack, key) };
             state.node = stack.node;
@@ -500,89 +521,11 @@ impl Memo {
 /// Adds a word to the kept ones; false when it must not be, or cannot be, looked at again.
 #[inline(always)]
 fn keep_extra(extras: &mut [Check; EXTRAS_MAX], count: &mut usize, cx: &UnwindContext, word: Check) -> bool {
-    let fits = *count < EXTRAS_MAX && cx.stack.holds(word.address);
+    // What a JVM has made of its code stays where it is.
+    let fits = *count < EXTRAS_MAX && (cx.stack.holds(word.address) || hotspot::holds(word.address));
     if fits {
         *at_mut(extras, *count) = word;
         *count += 1;
     }
     fits
-}
-
-/// The stack around those that are deeper than we follow.
-fn truncated() -> Stack {
-    let key = node_key(ADDRESS_TRUNCATED, true, 0);
-    // SAFETY: the table of this process.
-    unsafe { nodes::intern(process::nodes(), EMPTY, key) }
-}
-
-/// The stack node of a caller on whatever stack, walked from scratch: for signal handlers that interrupted
-/// the memo's user.
-///
-/// # Safety
-/// `caller` holds the registers of a live frame of this thread.
-#[inline(never)]
-pub unsafe fn node_from_scratch(caller: Caller, cx: &UnwindContext) -> u32 {
-    // Nodes are made from the outermost frame inwards while a walk goes outwards, and the memo's scratch
-    // memory may be in use by the call that was interrupted: so the walk is done twice, first to count the
-    // frames, then batch by batch from the outer end. A batch lies on the stack of a signal handler.
-    const BATCH: usize = 16;
-    let mut batch = [(0usize, false); BATCH];
-    // SAFETY: by contract.
-    let depth = unsafe { walk_each(caller, cx, |_, _| true) };
-    let (mut stack, mut end) =
-        if depth == FRAMES_MAX { (truncated(), FRAMES_OF_DEEPER) } else { (EMPTY, depth) };
-    while end > 0 {
-        let start = end.saturating_sub(BATCH);
-        // SAFETY: by contract.
-        unsafe {
-            walk_each(caller, cx, |i, frame| {
-                if (start..end).contains(&i) {
-                    *at_mut(&mut batch, i - start) = (frame.ra, frame.exact);
-                }
-                i < end
-            })
-        };
-        for (address, exact) in first(&batch, end - start).iter().rev() {
-            let key = key_of(*address, *exact);
-            // SAFETY: the table of this process.
-            stack = unsafe { nodes::intern(process::nodes(), stack, key) };
-        }
-        end = start;
-    }
-    stack.node
-}
-
-/// Visits the frames, innermost first, up to [`FRAMES_MAX`], while `visit` gives true; gives their number.
-///
-/// # Safety
-/// As [`node_from_scratch`].
-pub unsafe fn walk_each(
-    caller: Caller,
-    cx: &UnwindContext,
-    mut visit: impl FnMut(usize, &Frame) -> bool,
-) -> usize {
-    // SAFETY: by contract.
-    let mut frame = unsafe { Frame::innermost(caller) };
-    let (mut count, mut end) = (0, cx.end_of_stack(&frame));
-    while count < FRAMES_MAX && visit(count, &frame) {
-        count += 1;
-        let (rule, _) = rule_and_key(&frame);
-        // SAFETY: by contract; each frame is the caller of the one before.
-        let outcome = unsafe {
-            if rule.is_plain() {
-                match plain_step(&mut frame, rule, end, &mut 0) {
-                    Outcome::Beyond => step_beyond(&mut frame, rule, cx, &mut end, &mut 0),
-                    outcome => outcome,
-                }
-            } else {
-                let outcome = unusual_step(&mut frame, rule, cx, |_| ());
-                end = cx.end_of_stack(&frame);
-                outcome
-            }
-        };
-        if outcome != Outcome::Caller {
-            break;
-        }
-    }
-    count
 }

@@ -117,6 +117,11 @@ pub fn end() {
     STOPPED.store(true, Ordering::Relaxed);
 }
 
+/// Recording begins again, where it ended before there was anybody to record for.
+pub(crate) fn resume() {
+    STOPPED.store(false, Ordering::Relaxed);
+}
+
 /// Ends recording; whether this was the first to do so.
 pub(crate) fn end_first() -> bool {
     !STOPPED.swap(true, Ordering::Relaxed)

@@ -2,7 +2,7 @@
 //!
 //! Stacks go through such code by its frame pointers, but no file says whose it is. Where the session wants it, a runtime is asked just
 //! before its `main` is called, in its own process alone, so that no other program sees it and nothing is printed: Node by words at the
-//! end of `NODE_OPTIONS`, the `java` of HotSpot by words in front of its own. Only versions are asked that know these words, because a runtime
+//! end of `NODE_OPTIONS`, the `java` of a HotSpot whose frames are not read by words in front of its own. Only versions are asked that know these words, because a runtime
 //! ends with an error at those that it does not know. Programs that are started from here get the environment as it was.
 //!
 //! The doubt: what a program of ours shows of its own environment and options has these words in it.
@@ -10,6 +10,7 @@
 use crate::elf;
 use crate::modules;
 use crate::process;
+use crate::script::hotspot;
 use crate::session::{self, Strings};
 use crate::sys;
 use core::ffi::{CStr, c_char};
@@ -39,8 +40,8 @@ const NODE_SINCE: &[u8] = b"napi_object_freeze";
 /// Frame pointers in compiled code, and a map of it when the program ends.
 const JAVA_WORDS: [&CStr; 3] =
     [c"-XX:+PreserveFramePointer", c"-XX:+UnlockDiagnosticVMOptions", c"-XX:+DumpPerfMapAtExit"];
-/// The first version that writes a map.
-const JAVA_SINCE: u32 = 17;
+/// Frames of earlier versions are read from their own tables, so that they need not be asked (and those before 17 know no map).
+const JAVA_SINCE: u32 = hotspot::VERSIONS[1] + 1;
 
 /// `NODE_OPTIONS` with our words, while it is in the environment.
 static NODE_ASKED: AtomicPtr<c_char> = AtomicPtr::new(core::ptr::null_mut());

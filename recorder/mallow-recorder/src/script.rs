@@ -8,15 +8,22 @@
 //! - [`code_log`]: pieces of code as numbers, and what they are;
 //! - [`memo`]: the script's stack, by comparing it with the last one;
 //! - [`interpreter`]: which code interprets;
-//! - [`cpython`], [`ruby`]: the readers. Another runtime is another reader, behind [`memo::Frames`].
+//! - [`cpython`], [`ruby`]: the readers. Another runtime is another reader, behind [`memo::Frames`];
+//! - [`hotspot`]: frames of Java, which are no list of their own but part of the native stack: a walk asks for them. By what the JVM
+//!   says of itself ([`vm_tables`]), what lies in its heaps of code ([`hotspot_code`]), and what was found there before
+//!   ([`remembered`]).
 //!
 //! A call that interrupts another one of ours, such as a signal handler's, has its native stack alone.
 
 pub mod code_log;
 pub mod cpython;
+pub mod hotspot;
+pub mod hotspot_code;
 pub mod interpreter;
 pub mod memo;
+pub mod remembered;
 pub mod ruby;
+pub mod vm_tables;
 
 use crate::elf;
 use crate::objects::{self, Object};
@@ -107,7 +114,11 @@ pub fn after_unload() {
 
 /// A module was met on a stack. The first that is a runtime's is the one whose frames are read.
 pub fn meet(object: &Object) {
-    if STATE.load(Ordering::Relaxed) != NONE || process::header().mode != MODE_RECORD {
+    if process::header().mode != MODE_RECORD {
+        return;
+    }
+    hotspot::meet(object);
+    if STATE.load(Ordering::Relaxed) != NONE {
         return;
     }
     let dynamic = objects::dynamic_around(object.start);
@@ -145,6 +156,8 @@ fn meet_runtime(object: &Object, meet: fn(&Object) -> Option<Met>) {
 /// # Safety
 /// `shared` is a mapping of shared memory.
 pub unsafe fn inherit(shared: *mut u8) {
+    // SAFETY: by contract.
+    unsafe { hotspot::inherit(shared) };
     let state = STATE.load(Ordering::Acquire);
     if state > MEETING {
         code_log::forget_all();

@@ -2,6 +2,7 @@
 
 use core::arch::{asm, global_asm};
 use core::ffi::{CStr, c_char};
+use core::sync::atomic::{AtomicPtr, Ordering};
 use mallow_wire::handshake::SESSION_VARIABLE;
 use mallow_wire::shared::*;
 
@@ -66,6 +67,15 @@ pub fn variable(name: &str) -> Option<&'static [u8]> {
     }
 }
 
+/// The environment as the loader handed it to us; null when it did not.
+static AT_START: AtomicPtr<*const c_char> = AtomicPtr::new(core::ptr::null_mut());
+
+/// Notes the environment that the loader hands to those whom it sets up. It holds while libc has not set its own variable: a library that is
+/// set up before all others, as ours is, comes before libc too.
+pub fn note_environment(list: Strings) {
+    AT_START.store(list.cast_mut(), Ordering::Relaxed);
+}
+
 /// The environment; none while libc has not set it.
 pub fn environ() -> Option<*const *const c_char> {
     let variable = environ_variable();
@@ -74,6 +84,7 @@ pub fn environ() -> Option<*const *const c_char> {
     }
     // SAFETY: libc's variable.
     let environ = unsafe { *variable };
+    let environ = if environ.is_null() { AT_START.load(Ordering::Relaxed) } else { environ };
     (!environ.is_null()).then_some(environ.cast_const())
 }
 

@@ -3,13 +3,15 @@
 //! The memo reads words that were on the stack during an earlier call, so it must know that they are still
 //! mapped: true for everything between the stack pointer and the upper end of the thread's own stack, and for
 //! no other memory. The range is therefore taken only where its ends are certain: the kernel's `[stack]` for
-//! the main thread; for others a mapping with a guard below it and the thread's control block at its upper
-//! end, as glibc and musl lay stacks out. Elsewhere the range is empty, and stacks are walked from scratch
-//! each time.
+//! the main thread; for others a mapping with the thread's control block at its upper end, as glibc and musl lay stacks out. Its lower end is where
+//! glibc's own record of the block says, which stands in the control block, since a stack without a guard (a JVM makes its own ones later) may have
+//! other memory next to it in the same mapping; without such a record, a guard below the mapping. Elsewhere the range is empty, and stacks are walked
+//! from scratch each time.
 
 use crate::bounds::first;
 use crate::sys;
 use crate::tls;
+use mallow_wire::shared::PAGE_BYTES;
 
 /// A thread's own stack; empty when its bounds are not certain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -65,12 +67,20 @@ impl StackRange {
         }
         let (below, mapping) = query(fd as i32, sp).unwrap_or_else(|| parse(fd as i32, sp));
         sys::close(fd as i32);
-        judge(sp, below, mapping, tls::control_block())
+        // SAFETY: the calling thread's control block lies at this address.
+        judge(sp, below, mapping, tls::control_block(), |from, end| unsafe { block_start(from, end, sp) })
     }
 }
 
-/// Takes the range from the mapping around `sp` and the one below it.
-fn judge(sp: usize, below: Mapping, mapping: Mapping, control_block: usize) -> StackRange {
+/// Takes the range from the mapping around `sp` and the one below it; `recorded` finds the lowest address of the block in the control
+/// block, which lies in the mapping that ends at its second argument.
+fn judge(
+    sp: usize,
+    below: Mapping,
+    mapping: Mapping,
+    control_block: usize,
+    recorded: impl Fn(usize, usize) -> Option<usize>,
+) -> StackRange {
     if !(mapping.start..mapping.end).contains(&sp) {
         return StackRange::default();
     }
@@ -81,11 +91,39 @@ fn judge(sp: usize, below: Mapping, mapping: Mapping, control_block: usize) -> S
         let room = sys::stack_limit_bytes().min(ROOM_BYTES_MAX);
         return StackRange { start: mapping.start.min(mapping.end.saturating_sub(room)), end: mapping.end };
     }
-    let guarded = below.end == mapping.start && !below.accessible;
-    if guarded && (sp..mapping.end).contains(&control_block) {
-        return StackRange { start: mapping.start, end: control_block & !7 };
+    if !(sp..mapping.end).contains(&control_block) {
+        return StackRange::default();
     }
-    StackRange::default()
+    let is_guarded = below.end == mapping.start && !below.accessible;
+    // A guard may be another stack's, which lies below this one in the same mapping.
+    let start = recorded(control_block, mapping.end).or(is_guarded.then_some(mapping.start));
+    start.map_or(StackRange::default(), |start| StackRange {
+        start: start.max(mapping.start),
+        end: control_block & !7,
+    })
+}
+
+/// Where the block of memory begins that glibc took for the thread whose control block begins at `from`. Its offset in there differs from
+/// version to version, so it is looked for: three words, which are where the block begins, its length, and that of its guard. The block ends just
+/// behind the control block, and `sp` lies in it. None where there is no such record, or more than one.
+///
+/// # Safety
+/// The memory between `from` and `end` can be read.
+unsafe fn block_start(from: usize, end: usize, sp: usize) -> Option<usize> {
+    const CONTROL_BLOCK_BYTES_MAX: usize = 16 << 10;
+    let mut found = None;
+    let behind = end.min(from.saturating_add(CONTROL_BLOCK_BYTES_MAX));
+    for at in (from & !7..behind.saturating_sub(16)).step_by(8) {
+        // SAFETY: by contract; aligned.
+        let [start, bytes, guard] = unsafe { *(at as *const [usize; 3]) };
+        let block_end = start.wrapping_add(bytes);
+        let is_whole = (start | bytes | guard) % PAGE_BYTES == 0 && guard < bytes;
+        let holds_us = start.wrapping_add(guard) <= sp && at < block_end && block_end <= behind;
+        if is_whole && holds_us && start != 0 && found.replace(start.wrapping_add(guard)).is_some() {
+            return None;
+        }
+    }
+    found
 }
 
 /// Asks the kernel for the two mappings; none before Linux 6.11.
@@ -208,11 +246,65 @@ mod tests {
             let sp = address_on_stack();
             let fd = sys::open_read(c"/proc/self/maps") as i32;
             let (below, mapping) = parse(fd, sp);
-            let parsed = judge(sp, below, mapping, tls::control_block());
+            // SAFETY: as in `of_this_thread`.
+            let recorded = |from, end| unsafe { block_start(from, end, sp) };
+            let parsed = judge(sp, below, mapping, tls::control_block(), recorded);
             assert!(parsed.holds(sp));
+            // With a guard both ways say the same.
+            assert_eq!(recorded(tls::control_block(), mapping.end), Some(parsed.start));
             assert_eq!(StackRange::of_this_thread(sp), parsed);
         };
         std::thread::spawn(check).join().unwrap();
+    }
+
+    /// As a JVM's, which has guards of its own making, later: no mapping says where such a stack ends.
+    #[test]
+    fn a_stack_without_a_guard_has_the_bounds_of_its_block() {
+        use core::ffi::c_void;
+        unsafe extern "C" {
+            fn pthread_attr_init(attributes: *mut c_void) -> i32;
+            fn pthread_attr_setguardsize(attributes: *mut c_void, bytes: usize) -> i32;
+            fn pthread_attr_setstacksize(attributes: *mut c_void, bytes: usize) -> i32;
+            fn pthread_create(
+                thread: *mut usize,
+                attributes: *const c_void,
+                run: extern "C" fn(*mut c_void) -> *mut c_void,
+                argument: *mut c_void,
+            ) -> i32;
+            fn pthread_join(thread: usize, result: *mut *mut c_void) -> i32;
+        }
+        extern "C" fn run(into: *mut c_void) -> *mut c_void {
+            let range = StackRange::of_this_thread(address_on_stack());
+            // SAFETY: whoever started this thread waits for it, with room for the range.
+            unsafe { into.cast::<(StackRange, usize)>().write((range, address_on_stack())) };
+            into
+        }
+        // More than the stacks of other tests' threads, which glibc would hand out again.
+        const STACK_BYTES: usize = 5 << 20;
+        let mut attributes = [0usize; 16];
+        let mut ranges = [(StackRange::default(), 0); 2];
+        let of = attributes.as_mut_ptr().cast();
+        // SAFETY: the attributes have room (glibc's are of 56 bytes); the threads are waited for.
+        unsafe {
+            assert_eq!(pthread_attr_init(of), 0);
+            assert_eq!(
+                (pthread_attr_setguardsize(of, 0), pthread_attr_setstacksize(of, STACK_BYTES)),
+                (0, 0)
+            );
+            // Two at once: they lie side by side in one mapping.
+            let mut threads = [0usize; 2];
+            for (thread, range) in threads.iter_mut().zip(&mut ranges) {
+                assert_eq!(pthread_create(thread, of, run, (&raw mut *range).cast()), 0);
+            }
+            for thread in threads {
+                assert_eq!(pthread_join(thread, core::ptr::null_mut()), 0);
+            }
+        }
+        for (range, sp) in ranges {
+            assert!(range.holds(sp), "{range:x?} {sp:x}");
+            let bytes = range.end - range.start;
+            assert!((STACK_BYTES - 16 * PAGE_BYTES..=STACK_BYTES).contains(&bytes), "{bytes:#x}");
+        }
     }
 
     #[test]
@@ -230,9 +322,19 @@ mod tests {
     fn a_mapping_without_a_guard_is_not_trusted() {
         let mapping = Mapping { start: 0x1000, end: 0x9000, accessible: true, is_main_stack: false };
         let rw = Mapping { start: 0, end: 0x1000, accessible: true, is_main_stack: false };
-        assert_eq!(judge(0x5000, rw, mapping, 0x8000), StackRange::default());
+        let unrecorded = |_, _| None;
+        assert_eq!(judge(0x5000, rw, mapping, 0x8000, unrecorded), StackRange::default());
         let guard = Mapping { accessible: false, ..rw };
-        assert_eq!(judge(0x5000, guard, mapping, 0x8000), StackRange { start: 0x1000, end: 0x8000 });
-        assert_eq!(judge(0x5000, guard, mapping, 0x4000), StackRange::default());
+        let whole = StackRange { start: 0x1000, end: 0x8000 };
+        assert_eq!(judge(0x5000, guard, mapping, 0x8000, unrecorded), whole);
+        assert_eq!(judge(0x5000, guard, mapping, 0x4000, unrecorded), StackRange::default());
+        let recorded = |_, _| Some(0x3000);
+        for below in [rw, guard] {
+            assert_eq!(
+                judge(0x5000, below, mapping, 0x8000, recorded),
+                StackRange { start: 0x3000, ..whole }
+            );
+        }
+        assert_eq!(judge(0x5000, rw, mapping, 0x4000, recorded), StackRange::default());
     }
 }

@@ -9,16 +9,19 @@ const CLOSE: usize = 3;
 const STAT: usize = 4;
 const FSTAT: usize = 5;
 const MMAP: usize = 9;
+const MPROTECT: usize = 10;
 const MUNMAP: usize = 11;
 const RT_SIGPROCMASK: usize = 14;
 const IOCTL: usize = 16;
 const PREAD64: usize = 17;
+const PWRITE64: usize = 18;
 const ACCESS: usize = 21;
 const MADVISE: usize = 28;
 const GETPID: usize = 39;
 const SOCKET: usize = 41;
 const CONNECT: usize = 42;
 const SENDMSG: usize = 46;
+const FCNTL: usize = 72;
 const FTRUNCATE: usize = 77;
 const READLINK: usize = 89;
 const GETRUSAGE: usize = 98;
@@ -40,7 +43,7 @@ const MEMFD_CREATE: usize = 319;
 /// The arguments must be what the call of that number expects, and memory that it writes must be ours to
 /// write.
 #[inline(always)]
-unsafe fn call(number: usize, a: [usize; 6]) -> isize {
+pub unsafe fn call(number: usize, a: [usize; 6]) -> isize {
     let answer: isize;
     // SAFETY: the kernel preserves all registers but rax, rcx and r11; the caller vouches for the arguments.
     unsafe {
@@ -89,6 +92,33 @@ impl Drop for Scratch {
         // SAFETY: nobody has it any more.
         unsafe { unmap(self.0, Scratch::BYTES) };
     }
+}
+
+/// Maps a file, private and executable, at an address or not at all: whatever is there stays. Null when the kernel refuses.
+pub fn map_code(fd: i32, address: usize, bytes: usize) -> *mut u8 {
+    const READ_EXECUTE: usize = 1 | 4;
+    const PRIVATE_FIXED_NOREPLACE: usize = 0x2 | 0x10_0000;
+    // SAFETY: a mapping that replaces none disturbs nobody. A kernel that does not know the flag takes the address for a wish.
+    let at = unsafe { call(MMAP, [address, bytes, READ_EXECUTE, PRIVATE_FIXED_NOREPLACE, fd as usize, 0]) };
+    if at < 0 {
+        return core::ptr::null_mut();
+    }
+    if at as usize != address {
+        // SAFETY: our own mapping, seen by nobody.
+        unsafe { unmap(at as *mut u8, bytes) };
+        return core::ptr::null_mut();
+    }
+    at as *mut u8
+}
+
+/// Lets mapped code be written, as well as read and executed, or ends that.
+///
+/// # Safety
+/// `at..at + bytes` are whole pages of code, for which reading and executing is what they had.
+pub unsafe fn make_code_writable(at: usize, bytes: usize, writable: bool) -> isize {
+    let protection = if writable { 1 | 2 | 4 } else { 1 | 4 };
+    // SAFETY: by contract.
+    unsafe { call(MPROTECT, [at, bytes, protection, 0, 0, 0]) }
 }
 
 /// Maps a file, shared, from its start. Null when the kernel refuses.
@@ -155,11 +185,22 @@ pub fn exit_group(status: i32) -> ! {
     }
 }
 
-/// A file in memory that closes on exec.
+/// A file in memory that closes on exec, and whose length can be made to stay.
 pub fn memfd_create(name: &core::ffi::CStr) -> isize {
     const CLOEXEC: usize = 1;
+    const ALLOW_SEALING: usize = 2;
     // SAFETY: the name is a valid string for the call's duration.
-    unsafe { call(MEMFD_CREATE, [name.as_ptr() as usize, CLOEXEC, 0, 0, 0, 0]) }
+    unsafe { call(MEMFD_CREATE, [name.as_ptr() as usize, CLOEXEC | ALLOW_SEALING, 0, 0, 0, 0]) }
+}
+
+/// Makes a file in memory keep its length for ever, so that whoever maps it cannot be made to fault.
+pub fn seal_length(fd: i32) -> bool {
+    const ADD_SEALS: usize = 1033;
+    const SEAL: usize = 1;
+    const SHRINK: usize = 2;
+    const GROW: usize = 4;
+    // SAFETY: touches a file of ours only.
+    unsafe { call(FCNTL, [fd as usize, ADD_SEALS, SEAL | SHRINK | GROW, 0, 0, 0]) == 0 }
 }
 
 /// Sets a file's length.
@@ -192,6 +233,34 @@ pub fn read(fd: i32, into: &mut [u8]) -> isize {
 pub fn read_at(fd: i32, offset: u64, into: &mut [u8]) -> isize {
     // SAFETY: the kernel writes at most the slice's length into it.
     unsafe { call(PREAD64, [fd as usize, into.as_mut_ptr() as usize, into.len(), offset as usize, 0, 0]) }
+}
+
+/// Writes at an offset.
+///
+/// # Safety
+/// What the file stands for, such as this process's memory, may be changed there.
+pub unsafe fn write_at(fd: i32, offset: u64, bytes: &[u8]) -> isize {
+    // SAFETY: the kernel only reads the slice; by contract.
+    unsafe { call(PWRITE64, [fd as usize, bytes.as_ptr() as usize, bytes.len(), offset as usize, 0, 0]) }
+}
+
+/// Opens this process's own memory as a file that can be written; it closes on exec.
+pub fn open_own_memory() -> isize {
+    const AT_FDCWD: usize = -100isize as usize;
+    const READ_WRITE_CLOEXEC: usize = 2 | 0x80000;
+    let path = c"/proc/self/mem";
+    // SAFETY: the path is a valid string for the call's duration.
+    unsafe { call(OPENAT, [AT_FDCWD, path.as_ptr() as usize, READ_WRITE_CLOEXEC, 0, 0, 0]) }
+}
+
+/// How many threads this process has; none when the kernel does not say.
+pub fn thread_count() -> Option<u64> {
+    let mut stat: Stat = [0; 18];
+    let path = c"/proc/self/task";
+    // SAFETY: the path is a valid string; the kernel writes a `struct stat`.
+    let answer = unsafe { call(STAT, [path.as_ptr() as usize, stat.as_mut_ptr() as usize, 0, 0, 0, 0]) };
+    // A folder has a link for itself, one from above, and one for each folder in it.
+    (answer == 0).then(|| stat[2].saturating_sub(2))
 }
 
 /// Whether a file is there and may be executed.

@@ -10,9 +10,10 @@
 //! A call that finds IN_HOOK comes from a signal handler: nothing that we call while IN_HOOK allocates. A
 //! call that finds IN_REAL comes from a signal handler or from the allocator itself (its `calloc` may call
 //! the exported `malloc`): the stack between the two calls tells, because only a handler has a signal frame
-//! there. Handlers are recorded, allocators are not. A call that was left by `longjmp` never comes back; it
+//! there. Handlers are recorded, allocators are not. A call that was left by `longjmp` or an exception never comes back; it
 //! is recognised because the stack is now above it, and neither it nor a signal frame is met on the way out. The height
-//! alone would not do: an alternate signal stack may be a local array of `main`, and lie above everything.
+//! alone would not do: an alternate signal stack may be a local array of `main`, and lie above everything. Until the stack has been above
+//! it, calls are recorded as those of handlers are, each with a walk of its own.
 //!
 //! The state is written before everything that it protects, and reset after it: a handler that comes between two
 //! instructions finds either a call that has not begun or one that is under way.
@@ -24,10 +25,12 @@
 
 use crate::Caller;
 use crate::channels::{self, NoChannel};
-use crate::memo::{self, Memo};
+use crate::from_scratch;
+use crate::memo::Memo;
+use crate::objects;
 use crate::process::{self, THREAD_BYTES};
 use crate::ring::{Unwritten, Writer};
-use crate::script::with_script;
+use crate::script::{hotspot, with_script};
 use crate::stack_range::StackRange;
 use crate::stamps::Stamps;
 use crate::thread_status::{
@@ -36,7 +39,7 @@ use crate::thread_status::{
 use crate::tls;
 use crate::unloads;
 use crate::walk::UnwindContext;
-use core::sync::atomic::{AtomicU32, Ordering, compiler_fence};
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering, compiler_fence};
 use mallow_wire::shared::Channel;
 
 /// A thread's state.
@@ -65,6 +68,12 @@ pub struct Thread {
 const _: () = assert!(
     size_of::<Thread>() <= THREAD_BYTES && align_of::<Thread>() <= align_of::<process::ForkCleared>()
 );
+
+/// How often code has gone that kept frames may name: it was unloaded, or a JVM gave it up.
+#[inline(always)]
+fn code_generation() -> u64 {
+    unloads::generation().wrapping_add(hotspot::deaths())
+}
 
 /// The calling thread's state; null before its first call.
 #[inline(always)]
@@ -225,11 +234,11 @@ impl Guard {
         // another call.
         unsafe {
             let cx = &mut (*self.thread).cx;
-            cx.generation = unloads::generation();
+            cx.generation = code_generation();
             let node = if self.back == RECORDING {
                 Memo::node((*self.thread).memo, caller, cx)
             } else {
-                memo::node_from_scratch(caller, cx)
+                from_scratch::node_from_scratch(caller, cx)
             };
             #[cfg(feature = "verify")]
             crate::verify::compare(node, caller, cx);
@@ -328,7 +337,7 @@ unsafe fn enter_first(caller: Caller) -> Entry {
         (&raw mut (*thread).channel).write(place.channel);
         (&raw mut (*thread).ring).write(Writer::new(place.channel, place.ring));
         (&raw mut (*thread).memo).write(memo);
-        (&raw mut (*thread).cx.generation).write(unloads::generation());
+        (&raw mut (*thread).cx.generation).write(code_generation());
         (&raw mut (*thread).cx.pid).write(place.pid);
         (&raw mut (*thread).stamps).write(Stamps::of_channel(place.index));
         (&raw mut (*thread).last_address).write(0);
@@ -352,7 +361,8 @@ unsafe fn enter_nested(thread: *mut Thread, state: u32, caller: Caller) -> Entry
         let home = (*thread).status.home.load(Ordering::Relaxed);
         let outer_sp = (*thread).outer_sp;
         let cx = &(*thread).cx;
-        let is_above = cx.stack.holds(caller.sp) && cx.stack.holds(outer_sp) && caller.sp > outer_sp;
+        // What is called by the outer call is called from below its own return address.
+        let is_above = cx.stack.holds(caller.sp) && cx.stack.holds(outer_sp) && caller.sp >= outer_sp;
         let back = match way_out(caller, outer_sp, cx) {
             WayOut::OuterCall if state == IN_REAL => return Entry::Pass,
             WayOut::Neither if is_above => {
@@ -394,18 +404,38 @@ enum WayOut {
 /// Walks out from `caller` to the hooked call whose stack pointer was `outer_sp`.
 unsafe fn way_out(caller: Caller, outer_sp: usize, cx: &UnwindContext) -> WayOut {
     let mut met = WayOut::Neither;
+    let mut callee_is_ours = false;
     // SAFETY: as in `enter`.
     unsafe {
-        memo::walk_each(caller, cx, |_, frame| {
+        from_scratch::walk_each(caller, cx, |_, frame, _| {
             if frame.exact {
                 met = WayOut::SignalFrame;
-            } else if frame.slot == outer_sp {
+            } else if frame.slot == outer_sp && callee_is_ours {
                 met = WayOut::OuterCall;
             }
+            callee_is_ours = is_of_our_library(frame.ra);
             met == WayOut::Neither
         })
     };
     met
+}
+
+/// The addresses of our library; none while they are not known.
+static LIBRARY_START: AtomicUsize = AtomicUsize::new(0);
+static LIBRARY_BYTES: AtomicUsize = AtomicUsize::new(0);
+
+/// Notes where the library of the hooked functions lies, by an address in it. A call under way is known by its return address, where another one's
+/// may be when an exception or a jump has left it: but only its own callee is ours.
+pub fn note_library(own: usize) {
+    if let Some(object) = objects::find(own) {
+        LIBRARY_START.store(object.start, Ordering::Relaxed);
+        LIBRARY_BYTES.store(object.end.wrapping_sub(object.start), Ordering::Release);
+    }
+}
+
+fn is_of_our_library(address: usize) -> bool {
+    let bytes = LIBRARY_BYTES.load(Ordering::Acquire);
+    bytes == 0 || address.wrapping_sub(LIBRARY_START.load(Ordering::Relaxed)) < bytes
 }
 
 /// The state of threads of ours in the program: their calls pass by.
@@ -437,6 +467,17 @@ unsafe impl Sync for Unrecorded {}
 /// Makes the calling thread one of ours: it is never recorded.
 pub fn become_ours() {
     tls::set((&raw const OURS.0).cast_mut().cast());
+}
+
+/// Has the calling thread take a channel, unless it has one, so that its number is known before it allocates.
+pub fn make_known() {
+    let (sp, bp): (usize, usize);
+    // SAFETY: reads two registers.
+    unsafe {
+        core::arch::asm!("mov {}, rsp", "mov {}, rbp", out(reg) sp, out(reg) bp, options(nomem, nostack))
+    };
+    // SAFETY: the registers of a call that begins and ends here.
+    drop(unsafe { enter(Caller { sp, bp }) });
 }
 
 /// Does something on the program's own thread that is not to be recorded.

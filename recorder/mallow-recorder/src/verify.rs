@@ -6,7 +6,7 @@
 //! with the feature `verify`: this is many times slower than recording.
 
 use crate::Caller;
-use crate::memo::{FRAMES_MAX, walk_each};
+use crate::from_scratch::{FRAMES_MAX, walk_each};
 use crate::process;
 use crate::walk::UnwindContext;
 use core::arch::{asm, global_asm};
@@ -32,16 +32,17 @@ pub unsafe fn compare(node: u32, caller: Caller, cx: &UnwindContext) {
     let header = process::header();
     header.verify_stacks.fetch_add(1, Ordering::Relaxed);
     let mut ours = [0u64; COMPARED_MAX];
-    let depth = addresses(node, &mut ours);
+    let depth = keys(node, &mut ours);
     let mut same = true;
     // SAFETY: by contract.
     let walked_depth = unsafe {
-        walk_each(caller, cx, |i, frame| {
-            same &= i >= COMPARED_MAX || ours[i] == frame.ra as u64;
+        walk_each(caller, cx, |i, _, key| {
+            same &= i >= COMPARED_MAX || ours[i] == key;
             true
         })
     };
     same &= walked_depth == depth || walked_depth == FRAMES_MAX;
+    ours.iter_mut().for_each(|key| *key = node_address(*key));
     // SAFETY: by contract.
     let judged = unsafe { judge(caller, &ours[..depth.min(COMPARED_MAX)]) };
     if let Some(agrees) = judged {
@@ -53,14 +54,14 @@ pub unsafe fn compare(node: u32, caller: Caller, cx: &UnwindContext) {
     }
 }
 
-/// The addresses of a node's stack, innermost first; gives the depth, which may be more than fits.
-fn addresses(mut node: u32, into: &mut [u64]) -> usize {
+/// The keys of a node's stack, innermost first; gives the depth, which may be more than fits.
+fn keys(mut node: u32, into: &mut [u64]) -> usize {
     let mut depth = 0;
     while node != NODE_ROOT {
         // SAFETY: ids come from the table.
         let entry = unsafe { &*process::nodes().add(node as usize) };
         if let Some(place) = into.get_mut(depth) {
-            *place = node_address(entry.key.load(Ordering::Relaxed));
+            *place = entry.key.load(Ordering::Relaxed);
         }
         depth += 1;
         node = node_parent(entry.link.load(Ordering::Relaxed));

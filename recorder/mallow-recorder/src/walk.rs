@@ -8,9 +8,11 @@
 //! frame that reaches into the guard page above.
 
 use crate::process;
-use crate::rules::{self, FullRule, Rule, RuleKind};
+use crate::rules::{self, FpUse, FullRule, Rule, RuleKind};
+use crate::script::hotspot::{self, Leave, SENDER_SP};
 use crate::stack_range::StackRange;
 use crate::sys;
+use crate::trampolines;
 use crate::unloads;
 use mallow_wire::shared::{PAGE_BYTES, node_key};
 
@@ -32,13 +34,19 @@ pub struct Frame {
 /// How the table of nodes knows an address on a stack, and whether it is that of an interrupted instruction.
 #[inline(always)]
 pub fn key_of(ra: usize, exact: bool) -> u64 {
-    node_key(ra as u64, exact, unloads::since(pc_of(ra, exact)))
+    node_key(meant(ra, exact) as u64, exact, unloads::since(pc_of(ra, exact)))
+}
+
+/// The address that is meant: an interrupted instruction may be one of a patched function's, in another place.
+#[inline(always)]
+fn meant(ra: usize, exact: bool) -> usize {
+    if exact { trampolines::original(ra) } else { ra }
 }
 
 /// An address within the instruction that was being executed.
 #[inline(always)]
 fn pc_of(ra: usize, exact: bool) -> usize {
-    ra.wrapping_sub(!exact as usize)
+    meant(ra, exact).wrapping_sub(!exact as usize)
 }
 
 impl Frame {
@@ -111,7 +119,7 @@ pub enum Outcome {
 pub struct UnwindContext {
     /// The thread's own stack.
     pub stack: StackRange,
-    /// How often code was unloaded.
+    /// How often code was unloaded, or given up by a JVM.
     pub generation: u64,
     /// The process id, for reads that the kernel checks.
     pub pid: u32,
@@ -186,7 +194,7 @@ impl Rule {
 pub fn rule_and_key(frame: &Frame) -> (Rule, u64) {
     let pc = pc_of(frame.ra, frame.exact);
     let since = unloads::since(pc);
-    (rules::rule_at(pc, since), node_key(frame.ra as u64, frame.exact, since))
+    (rules::rule_at(pc, since), node_key(meant(frame.ra, frame.exact) as u64, frame.exact, since))
 }
 
 /// Goes to the caller of a frame whose rule is plain. Every word it reads lies between the frame's stack
@@ -249,6 +257,76 @@ pub unsafe fn unusual_step(
             _ => Outcome::Truncated,
         }
     }
+}
+
+/// What comes of leaving a frame in code that a JVM made.
+#[derive(Clone, Copy, Debug)]
+pub struct LeftJava {
+    /// How the table of nodes knows the frame.
+    pub key: u64,
+    /// What leaving it has to do with rbp.
+    pub fp_use: FpUse,
+    /// Where it led.
+    pub outcome: Outcome,
+}
+
+/// Goes to the caller of a frame in code that a JVM made, and reports the words it read but for the return address and rbp, whose place goes
+/// to `bp_slot`. None when it is another frame.
+///
+/// # Safety
+/// As [`unusual_step`].
+#[inline(never)]
+pub unsafe fn java_step(
+    frame: &mut Frame,
+    rule: Rule,
+    cx: &UnwindContext,
+    bp_slot: &mut usize,
+    mut read: impl FnMut(Check),
+) -> Option<LeftJava> {
+    if rule.kind() != RuleKind::FramePointer || !hotspot::made(frame.ra) {
+        return None;
+    }
+    let can_read = |at: usize| cx.may_read(frame, at);
+    // SAFETY: by contract.
+    let java = unsafe { hotspot::frame_at(frame.ra, frame.sp, frame.bp, can_read) };
+    let left = |fp_use, outcome| Some(LeftJava { key: java.key, fp_use, outcome });
+    for [address, value] in java.words.into_iter().filter(|[address, _]| *address != 0) {
+        read(Check { address, value });
+    }
+    let (slot, fp_use) = match java.leave {
+        Leave::Sized(frame_bytes) => (frame.sp.wrapping_add(frame_bytes).wrapping_sub(8), FpUse::Restored),
+        Leave::Interpreted => (frame.bp.wrapping_add(8), FpUse::Required),
+        Leave::ByPointer => return left(FpUse::Required, by_frame_pointer(frame, cx, &mut read)),
+    };
+    let saved = slot.wrapping_sub(8);
+    let is_there = slot & 7 == 0 && slot >= frame.sp && can_read(slot) && can_read(saved);
+    if !is_there {
+        return left(fp_use, Outcome::Truncated);
+    }
+    // SAFETY: both can be read, and of an interpreted frame the words below them.
+    let (ra, bp) = unsafe { (*(slot as *const usize), *(saved as *const usize)) };
+    let mut sp = slot + 8;
+    if java.leave == Leave::Interpreted {
+        // Where the caller's frame ended before its callee made room for more locals. A call by a method handle has taken its last words away.
+        const TAKEN_BYTES_MAX: usize = 64;
+        let place = frame.bp.wrapping_add_signed(SENDER_SP);
+        // SAFETY: it lies between two words of the frame that can be read.
+        let sender = unsafe { *(place as *const usize) };
+        read(Check { address: place, value: sender });
+        let is_near = sender.wrapping_sub(sp - TAKEN_BYTES_MAX) <= FRAME_BYTES_MAX;
+        if sender & 7 != 0 || !is_near {
+            return left(fp_use, Outcome::Truncated);
+        }
+        sp = sp.max(sender);
+    }
+    // Whoever calls Java is code of the JVM's making, too.
+    if !hotspot::holds(ra) {
+        read(Check { address: slot, value: ra });
+        return left(fp_use, Outcome::Truncated);
+    }
+    *bp_slot = saved;
+    *frame = Frame { slot, sp, ra, bp, exact: false };
+    left(fp_use, Outcome::Caller)
 }
 
 /// The caller of a frame whose stack was realigned: the pointer to its frame, and its rbp, lie at fixed

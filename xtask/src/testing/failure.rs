@@ -11,8 +11,16 @@ const LINES_MAX: usize = 12;
 pub(super) struct Failed {
     /// What one gives to `cargo xtask test` to have it alone.
     alone: String,
+    /// Its name within its program; none of a program that ended badly without naming a test.
+    name: Option<String>,
     /// Its first lines.
     said: Vec<String>,
+}
+
+impl Failed {
+    pub(super) fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
 }
 
 impl fmt::Display for Failed {
@@ -31,13 +39,17 @@ pub(super) fn of(program: &str, outcome: &Outcome) -> Vec<Failed> {
     let text = &outcome.text;
     let mut failed: Vec<Failed> = failed_names(text)
         .into_iter()
-        .map(|name| Failed { alone: format!("{program} {name}"), said: said_by(text, name) })
+        .map(|name| Failed {
+            alone: format!("{program} {name}"),
+            name: Some(name.to_owned()),
+            said: said_by(text, name),
+        })
         .collect();
     if failed.is_empty() {
         let last: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
         let mut said = vec![format!("It ended with {} and named no test; its last lines:", outcome.status)];
         said.extend(last[last.len().saturating_sub(LINES_MAX)..].iter().map(|line| (*line).to_owned()));
-        failed.push(Failed { alone: program.to_owned(), said });
+        failed.push(Failed { alone: program.to_owned(), name: None, said });
     }
     failed
 }

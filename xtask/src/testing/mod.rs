@@ -49,6 +49,8 @@ pub(crate) fn chosen(root: &Path, choices: &[Choice]) -> Result<(), String> {
         command.args(&choice.target);
         if choice.needs_mallow() {
             run::shown(workspace.cargo(root, "build").args(["--package", "mallow-cli"]))?;
+            // Programs that end-to-end tests run.
+            run::shown(workspace.cargo(root, "build").args(["--package", "mallow-alloc", "--examples"]))?;
             command.env("MALLOW_BIN", Mallow::Dev.path(root)?);
         }
         command.arg("--").args(&choice.names);

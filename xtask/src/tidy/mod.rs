@@ -18,6 +18,7 @@ mod pure;
 mod retired;
 mod safety;
 mod tokens;
+mod writes;
 
 use crate::workspaces;
 use std::cell::OnceCell;
@@ -124,6 +125,7 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     findings.extend(names::check(&tree));
     findings.extend(safety::check(&tree));
     findings.extend(places::check(&tree));
+    findings.extend(writes::check(&tree));
     findings.extend(pure::check(&tree, &members));
     findings.extend(retired::check(&tree));
     findings.extend(hazards::check(&tree));

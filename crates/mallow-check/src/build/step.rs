@@ -143,7 +143,7 @@ impl Step {
         }
         let variables = listed.variables.into_iter().collect();
         if let Ok(text) = serde_json::to_vec(&Stamp { key: self.key(), files, variables }) {
-            let _ = fs::write(self.stamp_path(), text);
+            let _ = mallow_files::replace(&self.stamp_path(), &text);
         }
     }
 

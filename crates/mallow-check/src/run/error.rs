@@ -128,6 +128,7 @@ fn ended(exit: Exit) -> String {
         Exit::Status(status) => format!("ended with status {status}"),
         Exit::Signal(signal) => format!("was killed by signal {signal}"),
         Exit::Exec => "became another program".to_owned(),
+        Exit::GoesOn => "went on".to_owned(),
     }
 }
 

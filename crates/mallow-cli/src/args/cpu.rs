@@ -19,9 +19,10 @@ pub(crate) struct LowCpu {
     /// Take N samples in a second of each processor that the program uses
     #[arg(short = 'F', long = "freq", value_name = "N", default_value_t = FREQUENCY_HZ, value_parser = clap::value_parser!(u64).range(1..=50_000))]
     pub(crate) frequency: u64,
-    /// Sample at EVENT, by perf's name, such as page-faults or cache-misses, in place of time
+    /// Sample at EVENT, by perf's name, such as page-faults or cache-misses, in place of time; timers are those of the threads, which need
+    /// no perf events
     #[arg(short, long, value_name = "EVENT", value_parser = event)]
-    pub(crate) event: Option<Event>,
+    pub(crate) event: Option<SampledBy>,
     /// Take a sample at each N-th event in place of N samples in a second
     #[arg(short, long, value_name = "N", conflicts_with = "frequency", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) count: Option<u64>,
@@ -40,6 +41,9 @@ pub(crate) struct LowCpu {
     /// Keep the sums of each stack but not the single samples, for long runs
     #[arg(long)]
     pub(crate) summary_only: bool,
+    /// Do not ask Node and the JVM to write down what code it makes
+    #[arg(long)]
+    pub(crate) no_runtime_flags: bool,
     /// Write the profile to FILE instead of APP.PID.cpu.pb.gz in this folder
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -51,8 +55,17 @@ pub(crate) struct LowCpu {
     pub(crate) command: Vec<OsString>,
 }
 
-fn event(text: &str) -> Result<Event, String> {
-    Event::named(text)
+/// What makes samples.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum SampledBy {
+    /// Timers of the threads.
+    Timers,
+    /// An event of the kernel.
+    Event(Event),
+}
+
+fn event(text: &str) -> Result<SampledBy, String> {
+    if text == "timers" { Ok(SampledBy::Timers) } else { Event::named(text).map(SampledBy::Event) }
 }
 
 fn duration(text: &str) -> Result<Duration, String> {

@@ -10,7 +10,6 @@ use mallow_query::Failure;
 use mallow_text::Style;
 use mallow_text::check::text::Page;
 use mallow_text::check::{annotations, junit, nio};
-use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::Path;
 
@@ -77,10 +76,11 @@ impl Outputs<'_> {
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    std::fs::write(path, text).map_err(|error| Failure::writing(path, &error))
+    mallow_files::replace(path, text.as_bytes()).map_err(|error| Failure::writing(path, &error))
 }
 
 fn append(path: &Path, text: &str) -> Result<(), Failure> {
-    let file = OpenOptions::new().create(true).append(true).open(path);
-    file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| Failure::writing(path, &error))
+    mallow_files::append(path)
+        .and_then(|mut file| file.write_all(text.as_bytes()))
+        .map_err(|error| Failure::writing(path, &error))
 }

@@ -86,7 +86,9 @@ pub(crate) fn write(
     settings: Option<&Script>,
 ) -> Result<(), Failure> {
     let write = |path: &Option<PathBuf>, text: &dyn Fn() -> Result<String, Failure>| match path {
-        Some(path) => std::fs::write(path, text()?).map_err(|error| Failure::writing(path, &error)),
+        Some(path) => {
+            mallow_files::replace(path, text()?.as_bytes()).map_err(|error| Failure::writing(path, &error))
+        }
         None => Ok(()),
     };
     write(&shown.svg, &|| Ok(drawing::svg(page.report)))?;

@@ -4,6 +4,7 @@
 //! asks for `malloc`. A linker keeps of an allocator what is called, so no single name can be asked for: an allocating function and
 //! a freeing one of the same family are enough. An executable is looked at once, aside, however many processes it becomes.
 
+use mallow_patches::{Image, Unseen};
 use object::elf::Sym64;
 use object::read::elf::{ElfFile64, Sym};
 use object::read::{ReadCache, ReadRef, StringTable};
@@ -23,6 +24,8 @@ pub struct Linked {
     pub is_go: bool,
     /// Bytes of its static data that can be written.
     pub static_bytes: u64,
+    /// Functions of the allocator that cannot be patched.
+    pub unseen: Vec<Unseen>,
 }
 
 /// How the names of a family begin. With none it is the C library's own.
@@ -67,8 +70,12 @@ pub(crate) struct Executables {
 impl Executables {
     /// The executable of a process, which lies at `path` if it can be seen from here. What it says is there a little later.
     pub(crate) fn of(&mut self, pid: u32, path: Option<&Path>) -> Arc<OnceLock<Linked>> {
-        // The process may have ended, or be somebody else's.
-        let file = File::open(format!("/proc/{pid}/exe")).ok().or_else(|| File::open(path?).ok());
+        // The process may have ended, be somebody else's, or have become another program since.
+        let own = format!("/proc/{pid}/exe");
+        let is_another = path.is_some() && std::fs::read_link(&own).ok().as_deref() != path;
+        let by_path = || path.and_then(|path| File::open(path).ok());
+        let by_process = || File::open(&own).ok();
+        let file = if is_another { by_path().or_else(by_process) } else { by_process().or_else(by_path) };
         let Some((about, file)) = file.and_then(|file| Some((file.metadata().ok()?, file))) else {
             return Arc::default();
         };
@@ -76,14 +83,22 @@ impl Executables {
         Arc::clone(known.or_insert_with(|| {
             let linked: Arc<OnceLock<Linked>> = Arc::default();
             let place = Arc::clone(&linked);
+            let path = path.map(Path::to_owned);
             // Half a million symbols take some milliseconds, in which a ring fills.
             std::thread::spawn(move || {
-                let looked_at = std::panic::catch_unwind(|| linked_into(file));
+                let looked_at = std::panic::catch_unwind(|| with_unseen(linked_into(file), path.as_deref()));
                 let _ = place.set(looked_at.unwrap_or_default());
             });
             linked
         }))
     }
+}
+
+/// Adds which functions of the allocator cannot be patched.
+fn with_unseen(linked: Linked, path: Option<&Path>) -> Linked {
+    let image = path.filter(|_| linked.allocator.is_some());
+    let image = image.and_then(Image::examine);
+    Linked { unseen: image.map(|image| image.unseen).unwrap_or_default(), ..linked }
 }
 
 /// What the file says; nothing when it is no executable.
@@ -97,7 +112,12 @@ pub fn linked_into(file: File) -> Linked {
     }
     let found = seen.iter().position(|(gives, takes)| *gives && *takes);
     let is_go = [".gopclntab", ".go.buildinfo"].iter().any(|name| file.section_by_name(name).is_some());
-    Linked { allocator: found.map(|at| FAMILIES[at].1), is_go, static_bytes: static_bytes(&file) }
+    Linked {
+        allocator: found.map(|at| FAMILIES[at].1),
+        is_go,
+        static_bytes: static_bytes(&file),
+        unseen: Vec::new(),
+    }
 }
 
 /// Notes which functions of which families a name stands for.

@@ -3,7 +3,8 @@
 //! The short table of the kernel is read as often as a process is sampled. The long one, with every mapping, is read only when
 //! what was recorded does not explain the short one, and again when half as much has come.
 
-use super::{Executables, HeapMetrics, HeapSource, Linked, UNEXPLAINED_MIN_BYTES, heap_source};
+use super::{Executables, HeapMetrics, HeapSource, Linked, OwnAllocator, UNEXPLAINED_MIN_BYTES, heap_source};
+use crate::mapping::Mapping;
 use mallow_wire::shared::Header;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -44,6 +45,18 @@ impl MemoryWatch {
         let runtime = executable.and_then(|path| runtime_of(&path.file_name()?.to_string_lossy()));
         let linked = executables.of(pid, executable);
         MemoryWatch { pid, statm, linked, runtime, resident_bytes: 0, looked_at_bytes: 0 }
+    }
+
+    /// Watches nothing: a process that records itself, whose memory is the recording's as well.
+    pub(crate) fn nothing(pid: u32) -> MemoryWatch {
+        MemoryWatch {
+            pid,
+            statm: None,
+            linked: Arc::default(),
+            runtime: None,
+            resident_bytes: 0,
+            looked_at_bytes: 0,
+        }
     }
 
     /// What is resident now; none when the process has gone.
@@ -87,14 +100,15 @@ impl MemoryWatch {
     }
 
     /// What is known up to now: looks, and what the process noted when it announced its exit.
-    pub(crate) fn metrics(&self, header: &Header, recorded_bytes: u64) -> HeapMetrics {
+    pub(crate) fn metrics(&self, mapping: &Mapping, recorded_bytes: u64) -> HeapMetrics {
+        let header = mapping.header();
         let value = |metric: &std::sync::atomic::AtomicU64| metric.load(Ordering::Relaxed);
         // Of the end only sums are known: of static data and of the stack as much is left out as there may be.
         let known = value(&header.stack_bytes_at_exit)
             .saturating_add(value(&header.anonymous_bytes_at_start))
             .saturating_add(self.linked().static_bytes);
         // A forked child shares pages with its parent until one of the two writes.
-        let is_known = header.is_forked == 0 || value(&header.anonymous_bytes_at_start) > 0;
+        let is_known = mapping.at_start().is_forked == 0 || value(&header.anonymous_bytes_at_start) > 0;
         let at_exit = value(&header.anonymous_bytes_at_exit).saturating_sub(known);
         let at_exit = if is_known { at_exit } else { 0 };
         self.metrics_of(self.resident_bytes.max(at_exit), header, recorded_bytes)
@@ -108,14 +122,18 @@ impl MemoryWatch {
     pub(crate) fn source<'a>(
         &self,
         metrics: &HeapMetrics,
-        header: &Header,
+        mapping: &Mapping,
         mut modules: impl Iterator<Item = &'a str>,
     ) -> HeapSource {
         let linked = self.linked();
-        let own_malloc = (header.malloc_is_elsewhere != 0).then_some("malloc");
+        let own_malloc = (mapping.at_start().malloc_is_elsewhere != 0).then_some("malloc");
         let of_modules = || modules.find_map(|path| runtime_of(path.rsplit('/').next()?));
         let runtime = linked.is_go.then_some("Go").or(self.runtime).or_else(of_modules);
-        heap_source(metrics, linked.allocator.or(own_malloc), runtime)
+        let own = linked
+            .allocator
+            .or(own_malloc)
+            .and_then(|name| OwnAllocator::unless_seen(name, mapping.at_start(), &linked));
+        heap_source(metrics, own, runtime)
     }
 
     /// Waits until it is known what the executable says.

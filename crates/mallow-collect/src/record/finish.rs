@@ -13,18 +13,17 @@ use mallow_profile::{Process, Profile, Recording, Summary};
 use mallow_trace::{End, ProcessEnd, ProcessStart, Unseen};
 
 /// What was counted, as it is in memory when the trace is written.
-pub(super) enum Metrics {
+pub(crate) enum Metrics {
     /// Everything.
     Profile(Box<Profile>),
     /// The regions of each process, when they were asked for.
     Regions(Vec<WatchedProcess>),
 }
 
-/// Closes what is still open, and adds symbols and figures.
-pub(super) fn finish<S: Sink + Send>(
+/// Closes what is still open, and adds symbols and figures. `started` is the command, where one was started.
+pub(crate) fn finish<S: Sink + Send>(
     collector: &mut Collector<S>,
-    command: &TracedCommand,
-    launch: &Launch<'_>,
+    started: Option<(&TracedCommand, &Launch<'_>)>,
     about: Recording,
     resolve: Resolve<'_>,
 ) -> Result<Metrics, CollectError> {
@@ -44,7 +43,10 @@ pub(super) fn finish<S: Sink + Send>(
     let exited = std::mem::take(&mut collector.exited);
     let (index, now_us) = (collector.registered, collector.now_us());
     let sink: &mut dyn Sink = &mut collector.sink;
-    let missing = put_missing_child(sink, index, now_us, command, launch)?;
+    let missing = match started {
+        Some((command, launch)) => put_missing_child(sink, index, now_us, command, launch)?,
+        None => None,
+    };
     for process in &exited {
         sink.put(process.index, &process.folded)?;
     }

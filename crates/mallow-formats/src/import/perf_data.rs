@@ -67,7 +67,9 @@ pub(super) fn read(bytes: &[u8]) -> Result<ImportedCpu, ImportError> {
         .collect();
     order.sort_unstable();
     let mut folder = Folder::new(origin(&file));
+    let has_switches = has_switches(&file);
     let (mut left_out, mut lost, mut damaged) = (BTreeSet::new(), 0_u64, 0_u64);
+    let end_ns = order.last().map_or(0, |(time_ns, _)| *time_ns);
     for (time_ns, at) in order {
         let record = &file.records[at];
         let event = event_of(record);
@@ -76,6 +78,18 @@ pub(super) fn read(bytes: &[u8]) -> Result<ImportedCpu, ImportError> {
             continue;
         }
         match raw(record, event).parse() {
+            Ok(EventRecord::Sample(sample))
+                if event > 0 && has_switches && is_each_switch(&file.events[event]) =>
+            {
+                folder.waits(&sample, time_ns);
+            }
+            Ok(EventRecord::ContextSwitch(switch)) => {
+                let known =
+                    raw(record, event).common_data().ok().and_then(|data| Some((data.pid?, data.tid?)));
+                if let Some((pid, tid)) = known.filter(|(pid, _)| *pid > 0) {
+                    folder.switched(&switch, pid as u32, tid as u32, time_ns);
+                }
+            }
             Ok(EventRecord::Sample(_)) if event > 0 => {
                 left_out.insert(event);
             }
@@ -85,16 +99,14 @@ pub(super) fn read(bytes: &[u8]) -> Result<ImportedCpu, ImportError> {
         }
     }
     folder.lost(lost);
+    folder.end(end_ns);
     let profile = folder.finish(command_of(&file.command()), 0, None).profile;
     let complete = damaged == 0 && file.is_whole;
     let mut warnings = Vec::new();
     if profile.samples.is_empty() {
         warnings.push("the file holds no samples".to_owned());
     }
-    if !left_out.is_empty() {
-        let names: Vec<&str> = left_out.iter().map(|at| file.events[*at].name.as_str()).collect();
-        warnings.push(format!("samples of these events are left out: {}", names.join(", ")));
-    }
+    warnings.extend(without(&file, &left_out));
     if !complete {
         warnings.push("the file is torn or damaged; what could be read is shown".to_owned());
     }
@@ -123,6 +135,23 @@ fn unsupported(reason: String) -> ImportError {
     ImportError::Unsupported { format: Format::PerfData, reason }
 }
 
+/// A sentence about events whose samples are not shown.
+fn without(file: &Container<'_>, left_out: &BTreeSet<usize>) -> Option<String> {
+    let names: Vec<&str> = left_out.iter().map(|at| file.events[*at].name.as_str()).collect();
+    (!names.is_empty()).then(|| format!("samples of these events are left out: {}", names.join(", ")))
+}
+
+/// Whether it tells when threads gave a processor up and had one again: `perf record --switch-events`.
+fn has_switches(file: &Container<'_>) -> bool {
+    file.events.iter().any(|event| event.attr.flags.contains(AttrFlags::CONTEXT_SWITCH))
+}
+
+/// Whether each of its samples is where a thread gives a processor up: `-e context-switches/period=1/`.
+fn is_each_switch(event: &Event) -> bool {
+    matches!(event.attr.type_, PerfEventType::Software(SoftwareCounterType::ContextSwitches))
+        && matches!(event.attr.sampling_policy, SamplingPolicy::Period(period) if period.get() == 1)
+}
+
 fn origin(file: &Container<'_>) -> Origin {
     let Event { attr, name, .. } = &file.events[0];
     let is_time = matches!(
@@ -140,7 +169,7 @@ fn origin(file: &Container<'_>) -> Origin {
         },
         stack_bytes: attr.sample_stack_user as usize,
         kernel_seen: !attr.flags.contains(AttrFlags::EXCLUDE_KERNEL),
-        off_cpu: false,
+        off_cpu: has_switches(file),
         summary_only: false,
         is_our_kernel: false,
         is_our_machine: machine()

@@ -1,17 +1,20 @@
 //! Ruby's `ObjectSpace.dump_all`: a line for each object, from Ruby 2.1 on.
 //!
-//! One thread reads the file and cuts it into blocks, the others read their lines ([`record`], [`scan`]); what an address names is known when all
+//! One thread reads the file and cuts it into blocks, the others read their lines into columns of their own ([`record`], [`scan`],
+//! [`columns`]); what an address names is known when all
 //! are read ([`assemble`]).
 
 mod assemble;
+mod columns;
 mod record;
 mod scan;
 
 use super::blocks::{Block, Blocks};
 use crate::source::Source;
 use crate::{Format, ImportError};
+use columns::Part;
 use mallow_heapsnap::Snapshot;
-use scan::{Chunk, Contents, Tables, Wanted, last_start};
+use scan::{Contents, Tables, Wanted, last_start};
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
@@ -39,7 +42,7 @@ fn assembled(scanned: Scanned, contents: Contents) -> Result<Snapshot, ImportErr
 /// What stands in a file.
 struct Scanned {
     /// In its order.
-    chunks: Vec<Chunk>,
+    parts: Vec<Part>,
     /// One of each thread.
     tables: Vec<Tables>,
     /// Where it could not be read further, and why.
@@ -63,25 +66,25 @@ fn scan(source: Source<'_>, wanted: Wanted<'_>) -> Scanned {
             }
         }
         drop(send);
-        let mut chunks = Vec::new();
+        let mut parts = Vec::new();
         let mut tables = Vec::new();
         for thread in threads {
-            let (its_chunks, table) = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            chunks.extend(its_chunks);
+            let (its_parts, table) = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            parts.extend(its_parts);
             tables.push(table);
         }
-        chunks.sort_by_key(|chunk: &Chunk| chunk.at);
-        Scanned { chunks, tables, failure: blocks.failure() }
+        parts.sort_by_key(|part: &Part| part.at);
+        Scanned { parts, tables, failure: blocks.failure() }
     })
 }
 
-fn read_blocks(worker: usize, blocks: &Mutex<Receiver<Block>>, wanted: Wanted<'_>) -> (Vec<Chunk>, Tables) {
+fn read_blocks(worker: usize, blocks: &Mutex<Receiver<Block>>, wanted: Wanted<'_>) -> (Vec<Part>, Tables) {
     let mut tables = Tables::default();
-    let mut chunks = Vec::new();
+    let mut parts = Vec::new();
     loop {
         let block = blocks.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).recv();
-        let Ok(block) = block else { return (chunks, tables) };
-        chunks.push(tables.read(worker, &block, wanted));
+        let Ok(block) = block else { return (parts, tables) };
+        parts.push(tables.read(worker, &block, wanted));
     }
 }
 

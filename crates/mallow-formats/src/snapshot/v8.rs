@@ -4,12 +4,14 @@
 //! these are (`v8/retaining.rs`). The file is read once and never held: at the peak there are some 80 bytes for each node and 9 for each edge,
 //! at most six times the bytes that wrote them, and for real files less than these.
 //!
-//! In the order of reading: `json.rs` takes the document apart, `meta.rs` says where its fields stand, `document.rs` makes columns of its arrays and
+//! In the order of reading: `json.rs` takes the document apart, `meta.rs` says where its fields stand, `document.rs` makes columns of its arrays (`edges.rs`; `edges_ahead.rs` does it beside the others) and
 //! `strings.rs` names of its strings, `traces.rs` the calls that made its objects, where that was tracked; then `retaining.rs`, `classes.rs`, `interfaces.rs` and `duplicates.rs` say what it means.
 
 mod classes;
 mod document;
 mod duplicates;
+mod edges;
+mod edges_ahead;
 mod interfaces;
 mod json;
 mod meta;
@@ -20,15 +22,16 @@ mod traces;
 use crate::source::Source;
 use crate::{Format, ImportError};
 use classes::Classes;
-use document::{Document, Misfits};
+use document::Document;
 use duplicates::duplicate_strings;
+use edges::Misfits;
 use mallow_base::grouped;
 use mallow_heapsnap::{ClassId, Graph, GraphParts, NameId, ObjectId, Root, Runtime, Snapshot};
 use retaining::Assigned;
 
 /// Reads a snapshot. What a file that was cut off has is read.
 pub(crate) fn read(source: Source<'_>) -> Result<Snapshot, ImportError> {
-    let mut document = document::read(source.reader())?;
+    let mut document = document::read(source)?;
     let unnamed = name_the_nameless(&mut document);
     let (mut starts, misfits) = document.edges.assign(std::mem::take(&mut document.nodes.edge_counts));
     let warnings = warnings(&document, misfits, unnamed);

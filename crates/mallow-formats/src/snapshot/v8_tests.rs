@@ -55,9 +55,72 @@ impl Heap {
         json!({"snapshot": {"meta": meta(), "node_count": 0}, "nodes": nodes, "edges": edges, "strings": strings})
     }
 
+    /// From memory, which one thread does, and from a file, whose references a second one reads.
     fn read(&self) -> Snapshot {
-        read_text(&text(&self.json())).unwrap()
+        let text = text(&self.json());
+        let snapshot = read_text(&text).unwrap();
+        let file = read(Source::of_file(file_of(&text).path()).unwrap()).unwrap();
+        assert_eq!((sizes(&file), edges(&file)), (sizes(&snapshot), edges(&snapshot)));
+        snapshot
     }
+}
+
+fn file_of(text: &str) -> tempfile::NamedTempFile {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), text).unwrap();
+    file
+}
+
+/// Each object's references.
+fn edges(snapshot: &Snapshot) -> Vec<Vec<String>> {
+    let of = |object| snapshot.graph.edges(object).map(|edge| format!("{edge:?}")).collect();
+    snapshot.graph.objects().map(of).collect()
+}
+
+/// What a second thread has of the references of a file, if the first one comes to them where they are.
+fn read_ahead(text: &str) -> Option<edges_ahead::EdgesRead> {
+    let meta = meta::Meta::parse(meta().to_string().as_bytes()).unwrap();
+    let file = Source::of_file(file_of(text).path()).unwrap().plain_file().unwrap();
+    let start = text.find(",\"edges\":").unwrap() + ",\"edges\":".len();
+    edges_ahead::EdgesAhead::start(&file, 0, 0, &meta).unwrap().read_from(start as u64)
+}
+
+#[test]
+fn references_are_read_ahead_where_their_key_stands_first() {
+    let names: Vec<String> = (0..100).map(|at| at.to_string()).collect();
+    let nodes: Vec<_> = names.iter().map(|name| ("object", &name[..], 8)).collect();
+    let refer: Vec<_> = (1..100).map(|to| (to / 2, "property", &names[to as usize][..], to)).collect();
+    let whole = text(&Heap::new(&nodes, &refer).json());
+    let key = whole.find(",\"edges\"").unwrap();
+    // What is searched at once ends before the key, anywhere within it, and behind it.
+    let at_once = 256 << 10;
+    for blanks in (0..20).map(|before| at_once + before - key).chain([0]) {
+        let mut text = whole.clone();
+        text.insert_str(key, &" ".repeat(blanks));
+        let read = read_ahead(&text).unwrap();
+        assert!(text[read.end as usize..].starts_with(",\"strings\":"), "{blanks}");
+        assert_eq!(read.edges.targets, refer.iter().map(|edge| edge.3).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn references_of_another_place_and_damaged_ones_are_not_taken() {
+    let heap = Heap::new(&[("object", "a", 8), ("object", "b", 16)], &[(0, "property", "b", 1)]);
+    let whole = text(&heap.json());
+    let decoy = whole.replace(",\"edges\"", ",\"other\":{\"edges\":[0,0,0]},\"edges\"");
+    let odd = whole.replace("],\"strings\"", ",1],\"strings\"");
+    for text in [&decoy, &odd, &whole[..whole.find("],\"strings\"").unwrap()].to_owned()] {
+        assert!(read_ahead(text).is_none(), "{text}");
+        // The first thread finds the right ones, or says what is wrong with them.
+        let (file, memory) = (read(Source::of_file(file_of(text).path()).unwrap()), read_text(text));
+        match (file, memory) {
+            (Ok(file), Ok(memory)) => {
+                assert_eq!((edges(&file), file.warnings), (edges(&memory), memory.warnings))
+            }
+            (file, memory) => assert_eq!(file.err().unwrap().to_string(), memory.err().unwrap().to_string()),
+        }
+    }
+    assert_eq!(edges(&read_text(&decoy).unwrap()), edges(&heap.read()));
 }
 
 /// A document as it is written: the description first.

@@ -282,5 +282,5 @@ fn a_jvm_collects_and_tells() {
     let start = Instant::now();
     let less = kept.managed_bytes - running.metrics(&mut runtimes).managed_bytes;
     assert!(less >= 19 << 20, "{less} bytes less");
-    assert!(start.elapsed() < Duration::from_secs(3), "the second time needs no jcmd");
+    assert!(start.elapsed() < Duration::from_secs(3), "the second time it listens");
 }

@@ -108,6 +108,7 @@ impl Page<'_> {
                 Some(Exit::Status(status)) => status.to_string(),
                 Some(Exit::Signal(signal)) => signal_name(signal),
                 Some(Exit::Exec) => "exec".to_owned(),
+                Some(Exit::GoesOn) => "goes on".to_owned(),
                 None => "not seen".to_owned(),
             };
             let metrics: String =

@@ -1,12 +1,17 @@
 //! Walks a file from chunk to chunk, checks each, and decompresses.
 
 use crate::TraceError;
-use crate::{CHUNK_HEADER_BYTES, ChunkHeader, FILE_HEADER_BYTES, FLAG_ZSTD, check_file_header};
+use crate::{CHUNK_HEADER_BYTES, ChunkHeader, ChunkKind, FILE_HEADER_BYTES, FLAG_ZSTD, check_file_header};
 use std::fmt;
 use std::io::{self, Read, Seek, SeekFrom};
 
 /// Above this, decompression grows with what comes out, since a chunk's header may promise anything.
 const RAW_BYTES_RESERVED_MAX: usize = 16 << 20;
+
+/// What all chunks may unpack to that stay in memory, for each byte of the file: those of real traces have a tenth of it.
+const RAW_PER_STORED_MAX: u64 = 64;
+/// What they may unpack to in any file.
+const RAW_BYTES_ALLOWED: u64 = 16 << 20;
 
 /// How many bytes of a foreign file are looked at to name it.
 const LOOK_BYTES: u64 = 64;
@@ -38,6 +43,9 @@ pub(super) struct Scan<R> {
     stored: Vec<u8>,
     raw: Vec<u8>,
     zstd: zstd::bulk::Decompressor<'static>,
+    /// The chunks before this place have been counted.
+    counted_to: u64,
+    raw_bytes_left: u64,
 }
 
 impl<R> fmt::Debug for Scan<R> {
@@ -64,6 +72,8 @@ impl<R: Read + Seek> Scan<R> {
             stored: Vec::new(),
             raw: Vec::new(),
             zstd: zstd::bulk::Decompressor::new()?,
+            counted_to: 0,
+            raw_bytes_left: RAW_BYTES_ALLOWED.max(length.saturating_mul(RAW_PER_STORED_MAX)),
         };
         scan.go_to(FILE_HEADER_BYTES as u64)?;
         Ok(scan)
@@ -99,9 +109,26 @@ impl<R: Read + Seek> Scan<R> {
         Ok(if header.is_intact(&self.stored) { Found::Chunk(place) } else { Found::Damaged(place) })
     }
 
+    /// Whether a chunk that [`Scan::next`] gave is too large for its file, with those before it: a file that a few bytes make large is a trap.
+    fn is_beyond_budget(&mut self, header: &ChunkHeader) -> bool {
+        let raw_bytes = u64::from(header.raw_bytes);
+        if header.kind == ChunkKind::EVENTS {
+            // One at a time is in memory.
+            return raw_bytes > RAW_BYTES_RESERVED_MAX as u64;
+        }
+        if self.offset > self.counted_to {
+            self.counted_to = self.offset;
+            self.raw_bytes_left = self.raw_bytes_left.saturating_sub(raw_bytes);
+        }
+        self.raw_bytes_left == 0
+    }
+
     /// The payload of the chunk that [`Scan::next`] gave, decompressed. None when it does not decompress to
-    /// the length that its header states.
+    /// the length that its header states, or that is far more than the file's size allows.
     pub(super) fn payload(&mut self, header: &ChunkHeader) -> Option<&[u8]> {
+        if self.is_beyond_budget(header) {
+            return None;
+        }
         let raw_bytes = header.raw_bytes as usize;
         if header.flags & FLAG_ZSTD == 0 {
             return (raw_bytes == self.stored.len()).then_some(&self.stored);
@@ -115,5 +142,53 @@ impl<R: Read + Seek> Scan<R> {
             decoder.take(u64::from(header.raw_bytes) + 1).read_to_end(&mut self.raw).ok()?;
         }
         (self.raw.len() == raw_bytes).then_some(&self.raw)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::file_header;
+
+    /// A file with chunks of zeros.
+    fn traps(kind: ChunkKind, raw_bytes: &[usize]) -> Vec<u8> {
+        let mut file = file_header().to_vec();
+        for raw_bytes in raw_bytes {
+            let stored = zstd::bulk::compress(&vec![0; *raw_bytes], 1).unwrap();
+            let header = ChunkHeader::new(kind, 0, &stored, Some(*raw_bytes)).unwrap();
+            file.extend(header.to_bytes());
+            file.extend(stored);
+        }
+        file
+    }
+
+    /// Which chunks' payloads are read, in two walks.
+    fn read(file: &[u8]) -> Vec<bool> {
+        let mut scan = Scan::open(io::Cursor::new(file)).unwrap();
+        let mut walk = || {
+            let mut payloads = Vec::new();
+            while let Found::Chunk(place) = scan.next().unwrap() {
+                payloads.push(scan.payload(&place.header).is_some());
+            }
+            scan.go_to(FILE_HEADER_BYTES as u64).unwrap();
+            payloads
+        };
+        let first = walk();
+        assert_eq!(walk(), first.iter().map(|_| first.iter().all(|is_read| *is_read)).collect::<Vec<_>>());
+        first
+    }
+
+    #[test]
+    fn a_file_that_a_few_bytes_make_large_is_not_unpacked() {
+        let mib = 1 << 20;
+        assert_eq!(read(&traps(ChunkKind::STACKS, &[6 * mib, 6 * mib])), [true, true]);
+        assert_eq!(
+            read(&traps(ChunkKind::STACKS, &[6 * mib, 6 * mib, 6 * mib, 10])),
+            [true, true, false, false]
+        );
+        assert_eq!(read(&traps(ChunkKind::MODULES, &[500 * mib])), [false]);
+        // Events are read one chunk at a time.
+        assert_eq!(read(&traps(ChunkKind::EVENTS, &[6 * mib; 8])), [true; 8]);
+        assert_eq!(read(&traps(ChunkKind::EVENTS, &[17 * mib])), [false]);
     }
 }

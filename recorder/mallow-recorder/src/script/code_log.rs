@@ -156,7 +156,7 @@ pub fn forget_all() {
 /// What is known of a piece of code before its strings are read.
 #[derive(Clone, Copy, Debug)]
 pub struct Found {
-    /// [`RUNTIME_CPYTHON`], [`RUNTIME_RUBY`].
+    /// [`RUNTIME_CPYTHON`], [`RUNTIME_RUBY`], [`RUNTIME_HOTSPOT`].
     pub runtime: u16,
     /// Of the runtime.
     pub version: u32,
@@ -169,20 +169,18 @@ pub struct Found {
 }
 
 /// Gives a number to the code at an address, and logs it. None when there is no room or it cannot be read, which is counted.
-#[inline(never)]
 pub fn log(address: usize, found: &Found) -> Option<u32> {
+    write(found).map(|code| keep(address, code))
+}
+
+/// Logs code, and gives its number, which is not kept. None as in [`log`].
+#[inline(never)]
+pub fn write(found: &Found) -> Option<u32> {
     const FIXED_BYTES: usize = size_of::<CodeRecord>();
-    let scripts = &process::header().scripts;
     let [file, name, lines @ ..] = found.pieces;
     let lines_bytes: usize = lines.iter().map(|piece| piece[1]).sum();
     let record_bytes = (FIXED_BYTES + file[1] + name[1] + lines_bytes).next_multiple_of(8);
-    let code = scripts.codes.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
-    // SAFETY: the memory of this process.
-    let place = if code <= CODE_MAX { unsafe { reserve(process::shared(), record_bytes) } } else { None };
-    let Some(at) = place else {
-        unread();
-        return None;
-    };
+    let (code, at) = numbered(record_bytes)?;
     // SAFETY: the reservation is ours alone and lies within the log.
     let is_read = unsafe {
         let record = at.cast::<CodeRecord>();
@@ -203,7 +201,39 @@ pub fn log(address: usize, found: &Found) -> Option<u32> {
         unread();
         return None;
     }
-    Some(keep(address, code))
+    Some(code)
+}
+
+/// The next number, with room for what it stands for. None when there is no room, which is counted.
+fn numbered(record_bytes: usize) -> Option<(u32, *mut u8)> {
+    let codes = &process::header().scripts.codes;
+    let code = codes.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
+    // SAFETY: the memory of this process.
+    let place = if code <= CODE_MAX { unsafe { reserve(process::shared(), record_bytes) } } else { None };
+    if place.is_none() {
+        unread();
+    }
+    Some((code, place?))
+}
+
+/// Logs frames that stand within each other, innermost first, each by its code's number and its place, and gives them a number. None when there is no
+/// room, which is counted.
+#[inline(never)]
+pub fn log_chain(frames: &[[u32; 2]]) -> Option<u32> {
+    const FIXED_BYTES: usize = size_of::<ChainRecord>();
+    let record_bytes = FIXED_BYTES + size_of_val(frames);
+    let (code, at) = numbered(record_bytes)?;
+    // SAFETY: the reservation is ours alone and lies within the log.
+    unsafe {
+        let record = at.cast::<ChainRecord>();
+        (*record).code = code;
+        (*record).count = frames.len() as u32;
+        core::ptr::copy_nonoverlapping(frames.as_ptr(), at.add(FIXED_BYTES).cast(), frames.len());
+        (*record).head.kind = RECORD_CHAIN;
+        (*record).head.runtime = RUNTIME_HOTSPOT;
+        (*record).head.record_bytes.store(record_bytes as u32, Ordering::Release);
+    }
+    Some(code)
 }
 
 /// Counts code whose frames are left out.
@@ -215,7 +245,7 @@ pub fn unread() {
 /// What a module turned out to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Met {
-    /// [`RUNTIME_CPYTHON`], [`RUNTIME_RUBY`].
+    /// [`RUNTIME_CPYTHON`], [`RUNTIME_RUBY`], [`RUNTIME_HOTSPOT`].
     pub runtime: u16,
     /// Major version `<< 8 |` minor version; 0 when it is not known.
     pub version: u32,

@@ -2,7 +2,7 @@
 
 use mallow_bench::{BenchCommand, Session};
 use mallow_cpu::{CpuMetric, CpuProfile, together};
-use mallow_perf::{Rate, SamplingOptions, Target, sample};
+use mallow_perf::{AskedRuntime, Rate, SamplingOptions, Target, sample};
 use mallow_query::{Failure, Names};
 use mallow_runner::Bench;
 use mallow_text::Style;
@@ -50,14 +50,21 @@ pub(super) fn sampled(bench: &Bench<'_>, session: &Session) -> Result<Result<Sam
         stack_bytes: STACK_KIB << 10,
         summary_only: true,
         duration: None,
+        timers_only: false,
+        timers: crate::preload::TIMERS,
     };
     let mut profiles = Vec::new();
     for index in 0..session.commands.len() {
         let mut of_runs = Vec::new();
         for _ in 0..runs {
             let outcome = bench.beside(index, || {
-                let (words, spawn) = bench.quiet_start(index)?;
-                Ok::<_, Failure>(sample(Target::Command { words: &words, spawn: &spawn }, &options))
+                let (mut words, mut spawn) = bench.quiet_start(index)?;
+                let runtime = AskedRuntime::ask(&mut words, &mut spawn);
+                let mut outcome = sample(Target::Command { words: &words, spawn: &spawn }, &options);
+                if let (Some(runtime), Ok(outcome)) = (runtime, &mut outcome) {
+                    runtime.finish(&mut outcome.sampled.profile);
+                }
+                Ok::<_, Failure>(outcome)
             })??;
             match outcome {
                 Ok(outcome) => of_runs.push(outcome.sampled.profile),

@@ -1,21 +1,23 @@
 //! One graph of what the threads read.
 
 use super::Scanned;
-use super::scan::{Chunk, ClassKey, Contents, Tables, unescaped};
+use super::columns::{Columns, Part, in_order};
+use super::scan::{ClassKey, Contents, Tables, unescaped};
 use mallow_base::grouped;
 use mallow_heapsnap::{
     AddressIndex, Class, ClassId, DuplicateStrings, Graph, GraphParts, KindId, NameId, Root, Runtime, Site,
     Snapshot,
 };
 use rustc_hash::FxHashMap;
-use std::sync::Mutex;
 use std::thread;
 
 /// Puts the chunks together. The error says which limit they pass, without a full stop.
 pub(super) fn assemble(scanned: Scanned, contents: Contents) -> Result<Snapshot, String> {
-    let Scanned { mut chunks, tables, failure } = scanned;
-    let objects: usize = chunks.iter().map(|chunk| chunk.addresses.len()).sum();
-    let references: usize = chunks.iter().map(|chunk| chunk.references.len()).sum();
+    let Scanned { parts: blocks, mut tables, failure } = scanned;
+    let mut columns: Vec<Columns> =
+        tables.iter_mut().map(|table| std::mem::take(&mut table.columns)).collect();
+    let objects: usize = columns.iter().map(Columns::objects).sum();
+    let references: usize = columns.iter().map(|columns| columns.references.len()).sum();
     if objects > GraphParts::OBJECTS_MAX || references > u32::MAX as usize {
         return Err(format!(
             "{} objects with {} references are more than the {} and {} that fit",
@@ -29,10 +31,10 @@ pub(super) fn assemble(scanned: Scanned, contents: Contents) -> Result<Snapshot,
     let maps = merge_tables(&tables, &mut parts);
     let uncompared = tables.iter().map(|table| table.uncompared).sum();
     let strings = DuplicateStrings::new(contents.duplicates(), uncompared);
-    take_columns(&mut chunks, &maps, &mut parts, objects);
+    take_columns(&mut columns, &blocks, &maps, &mut parts);
     let (index, doubles) = AddressIndex::new(&parts.ids);
     resolve_classes(&tables, &maps, &index, &mut parts);
-    let dangling = resolve_references(chunks, &index, &mut parts);
+    let dangling = resolve_references(columns, &blocks, &index, &mut parts);
     let dangling = dangling + resolve_roots(&tables, &maps, &index, &mut parts);
     let is_partial = tables.iter().all(|table| table.root_lines == 0);
     let warnings = warnings(&tables, failure, doubles, objects);
@@ -86,26 +88,51 @@ fn merge_tables(tables: &[Tables], parts: &mut GraphParts) -> Vec<Maps> {
     tables.iter().map(&mut merged).collect()
 }
 
-fn take_columns(chunks: &mut [Chunk], maps: &[Maps], parts: &mut GraphParts, objects: usize) {
+/// Makes the graph's columns of the threads' own, one after the other: each is given up before the next is made.
+fn take_columns(columns: &mut [Columns], blocks: &[Part], maps: &[Maps], parts: &mut GraphParts) {
+    let objects = columns.iter().map(Columns::objects).sum();
+    let addresses = taken(columns, |columns| &mut columns.addresses);
     parts.ids.reserve_exact(objects);
+    in_order(blocks, &addresses, |_, rows| parts.ids.extend_from_slice(rows));
+    drop(addresses);
+
+    let classes = taken(columns, |columns| &mut columns.classes);
     parts.class_of.reserve_exact(objects);
+    in_order(blocks, &classes, |worker, rows| {
+        parts.class_of.extend(rows.iter().map(|class| maps[worker].classes[*class as usize]));
+    });
+    drop(classes);
+
+    let sizes = taken(columns, |columns| &mut columns.sizes);
     parts.sizes.reserve_exact(objects);
-    let has_sites = !parts.sites.is_empty();
-    let has_generations = chunks.iter().any(|chunk| chunk.generations.iter().any(|at| *at != 0));
-    for chunk in chunks {
-        let map = &maps[chunk.worker];
-        parts.ids.append(&mut chunk.addresses);
-        parts.class_of.extend(chunk.classes.iter().map(|class| map.classes[*class as usize]));
-        parts.sizes.extend(&chunk.sizes);
-        let site = |site: &u32| site.checked_sub(1).map_or(0, |at| map.sites[at as usize]);
-        if has_sites {
-            parts.site_of.extend(chunk.sites.iter().map(site));
-        }
-        if has_generations {
-            parts.generation_of.append(&mut chunk.generations);
-        }
-        (chunk.classes, chunk.sizes, chunk.sites, chunk.generations) = Default::default();
+    let mut at = vec![0; sizes.len()];
+    for block in blocks {
+        let rows = at[block.worker]..at[block.worker] + block.objects;
+        at[block.worker] = rows.end;
+        rows.for_each(|row| parts.sizes.push(sizes[block.worker].get(row)));
     }
+    drop(sizes);
+
+    let sites = taken(columns, |columns| &mut columns.sites);
+    if !parts.sites.is_empty() {
+        parts.site_of.reserve_exact(objects);
+        in_order(blocks, &sites, |worker, rows| {
+            let site = |site: &u32| site.checked_sub(1).map_or(0, |at| maps[worker].sites[at as usize]);
+            parts.site_of.extend(rows.iter().map(site));
+        });
+    }
+    drop(sites);
+
+    let generations = taken(columns, |columns| &mut columns.generations);
+    if generations.iter().flatten().any(|at| *at != 0) {
+        parts.generation_of.reserve_exact(objects);
+        in_order(blocks, &generations, |_, rows| parts.generation_of.extend_from_slice(rows));
+    }
+}
+
+/// A column of each thread, which has it no more.
+fn taken<T: Default>(columns: &mut [Columns], of: impl Fn(&mut Columns) -> &mut T) -> Vec<T> {
+    columns.iter_mut().map(|columns| std::mem::take(of(columns))).collect()
 }
 
 /// Gives classes the names that their own lines have. A class that has none is called after what it is derived from.
@@ -151,60 +178,37 @@ fn resolve_classes(tables: &[Tables], maps: &[Maps], index: &AddressIndex, parts
 }
 
 /// Resolves what objects refer to, and gives back how many addresses name nothing.
-fn resolve_references(mut chunks: Vec<Chunk>, index: &AddressIndex, parts: &mut GraphParts) -> u64 {
-    let workers = thread::available_parallelism().map_or(1, usize::from);
-    let resolved: Vec<Mutex<Resolved>> = chunks.iter().map(|_| Mutex::default()).collect();
-    let share = chunks.len().div_ceil(workers).max(1);
-    thread::scope(|scope| {
-        for (chunks, resolved) in chunks.chunks_mut(share).zip(resolved.chunks(share)) {
-            scope.spawn(move || {
-                for (chunk, into) in chunks.iter_mut().zip(resolved) {
-                    *into.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) =
-                        Resolved::new(std::mem::take(chunk), index);
-                }
-            });
-        }
+fn resolve_references(
+    mut columns: Vec<Columns>,
+    blocks: &[Part],
+    index: &AddressIndex,
+    parts: &mut GraphParts,
+) -> u64 {
+    let dangling = thread::scope(|scope| {
+        let resolve = |columns| scope.spawn(|| Columns::resolve(columns, index));
+        let threads: Vec<_> = columns.iter_mut().map(resolve).collect();
+        let of = |thread: thread::ScopedJoinHandle<'_, u64>| {
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        threads.into_iter().map(of).sum()
     });
+    let counts = taken(&mut columns, |columns| &mut columns.reference_counts);
+    let references = taken(&mut columns, |columns| &mut columns.references);
     parts.edge_starts.reserve_exact(parts.ids.len() + 1);
     parts.edge_starts.push(0);
-    let mut dangling = 0;
-    for chunk in resolved {
-        let chunk = chunk.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let start = parts.edge_targets.len() as u32;
-        parts.edge_starts.extend(chunk.ends.iter().map(|end| start + end));
-        parts.edge_targets.extend(chunk.targets);
-        dangling += chunk.dangling;
-    }
-    parts.edge_targets.shrink_to_fit();
-    dangling
-}
-
-/// The references of a chunk as the graph has them.
-#[derive(Default)]
-struct Resolved {
-    targets: Vec<u32>,
-    ends: Vec<u32>,
-    dangling: u64,
-}
-
-impl Resolved {
-    fn new(chunk: Chunk, index: &AddressIndex) -> Resolved {
-        let mut resolved = Resolved::default();
-        resolved.targets.reserve_exact(chunk.references.len());
-        resolved.ends.reserve_exact(chunk.reference_ends.len());
-        let mut start = 0;
-        for end in chunk.reference_ends {
-            for address in &chunk.references[start..end as usize] {
-                match index.get(*address) {
-                    Some(target) => resolved.targets.push(GraphParts::packed_target(target, true)),
-                    None => resolved.dangling += 1,
-                }
-            }
-            resolved.ends.push(resolved.targets.len() as u32);
-            start = end as usize;
+    parts.edge_targets.reserve_exact(references.iter().map(Vec::len).sum());
+    let mut at = vec![0; references.len()];
+    in_order(blocks, &counts, |worker, counts| {
+        let start = at[worker];
+        for count in counts {
+            at[worker] += *count as usize;
+            let edges = parts.edge_starts.last().copied().unwrap_or(0) + count;
+            parts.edge_starts.push(edges);
         }
-        resolved
-    }
+        // A target has 32 bits: it was an address's place that it was put in.
+        parts.edge_targets.extend(references[worker][start..at[worker]].iter().map(|target| *target as u32));
+    });
+    dangling
 }
 
 /// Resolves what roots hold, and gives back how many addresses name nothing.

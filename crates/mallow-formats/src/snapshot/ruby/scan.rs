@@ -1,47 +1,16 @@
-//! What one thread makes of its blocks: columns of objects, and tables of its own.
+//! What one thread makes of its blocks: columns of objects, and tables of what they have in common.
 
+use super::columns::{Columns, Part};
 use super::record::Record;
 use crate::snapshot::blocks::Block;
-use mallow_heapsnap::{DuplicateString, Sizes, TEXT_CHARS_MAX};
+use mallow_heapsnap::{DuplicateString, TEXT_CHARS_MAX};
 use memchr::memchr_iter;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use std::hash::BuildHasher;
 use std::sync::Mutex;
 
-/// The objects of a block, in their order. Addresses are not resolved: what they name may stand in any block.
-#[derive(Default)]
-pub(super) struct Chunk {
-    /// Where its block began: chunks are put in order by it.
-    pub(super) at: u64,
-    /// The tables to which its numbers belong.
-    pub(super) worker: usize,
-    pub(super) addresses: Vec<u64>,
-    /// Index into [`Tables::classes`].
-    pub(super) classes: Vec<u32>,
-    pub(super) sizes: Sizes,
-    /// Index into [`Tables::sites`] and one, or 0.
-    pub(super) sites: Vec<u32>,
-    /// And one, or 0.
-    pub(super) generations: Vec<u32>,
-    /// Where each object's references end.
-    pub(super) reference_ends: Vec<u32>,
-    pub(super) references: Vec<u64>,
-}
-
 /// A slot before Ruby 3.2, where all were equal.
 const SLOT_BYTES: u64 = 40;
-
-impl Chunk {
-    /// Gives back what columns have taken beyond their rows: all chunks of a file are in memory at once.
-    fn shrink(&mut self) {
-        self.addresses.shrink_to_fit();
-        self.sizes.shrink_to_fit();
-        self.references.shrink_to_fit();
-        for column in [&mut self.classes, &mut self.sites, &mut self.generations, &mut self.reference_ends] {
-            column.shrink_to_fit();
-        }
-    }
-}
 
 /// What a class is told apart by.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -132,9 +101,10 @@ pub(super) enum Wanted<'a> {
     Objects,
 }
 
-/// What a thread met, each once.
+/// What a thread met, each once, and its objects.
 #[derive(Default)]
 pub(super) struct Tables {
+    pub(super) columns: Columns,
     text_numbers: FxHashMap<Box<[u8]>, u32>,
     pub(super) texts: Vec<Box<[u8]>>,
     class_numbers: FxHashMap<ClassKey, u32>,
@@ -170,8 +140,8 @@ pub(super) fn last_start(bytes: &[u8]) -> Option<usize> {
 
 impl Tables {
     /// Reads a block.
-    pub(super) fn read(&mut self, worker: usize, block: &Block, wanted: Wanted<'_>) -> Chunk {
-        let mut chunk = Chunk { at: block.at, worker, ..Chunk::default() };
+    pub(super) fn read(&mut self, worker: usize, block: &Block, wanted: Wanted<'_>) -> Part {
+        let objects_before = self.columns.objects();
         let bytes = &block.bytes[..];
         let mut start = 0;
         for end in
@@ -179,60 +149,58 @@ impl Tables {
         {
             let line = bytes[start..end].trim_ascii();
             if !line.is_empty() {
-                self.take(line, block.at + start as u64, &mut chunk, wanted);
+                self.take(line, block.at + start as u64, wanted);
             }
             start = end + 1;
         }
-        chunk.shrink();
-        chunk
+        Part { at: block.at, worker, objects: self.columns.objects() - objects_before }
     }
 
-    fn take(&mut self, line: &[u8], at: u64, chunk: &mut Chunk, wanted: Wanted<'_>) {
-        let known = chunk.references.len();
-        let references = matches!(wanted, Wanted::Everything(_)).then_some(&mut chunk.references);
+    fn take(&mut self, line: &[u8], at: u64, wanted: Wanted<'_>) {
+        let known = self.columns.references.len();
+        let references = matches!(wanted, Wanted::Everything(_)).then_some(&mut self.columns.references);
         let record = match Record::parse(line, references) {
             Ok(record) => record,
             Err(_) => {
-                chunk.references.truncate(known);
+                self.columns.references.truncate(known);
                 self.first_damage = Some(self.first_damage.map_or(at, |first| first.min(at)));
-                let Some(record) = Record::rescue(line, &mut chunk.references) else {
-                    chunk.references.truncate(known);
+                let Some(record) = Record::rescue(line, &mut self.columns.references) else {
+                    self.columns.references.truncate(known);
                     self.lost += 1;
                     return;
                 };
                 self.rescued += 1;
                 if matches!(wanted, Wanted::Objects) {
-                    chunk.references.truncate(known);
+                    self.columns.references.truncate(known);
                 }
                 record
             }
         };
         let Some(address) = record.address.filter(|_| record.kind != b"ROOT" && record.kind != b"NONE")
         else {
-            self.take_other(&record, &chunk.references[known..], at);
-            chunk.references.truncate(known);
+            self.take_other(&record, known, at);
+            self.columns.references.truncate(known);
             return;
         };
-        chunk.addresses.push(address);
-        chunk.classes.push(self.class(address, &record));
-        chunk.sizes.push(record.memsize);
+        let class = self.class(address, &record);
+        let site = self.site(&record);
+        let references = self.columns.references.len() - known;
+        self.columns.push(address, class, site, &record, references as u32);
         if record.kind != b"SHAPE" {
             self.slot_bytes += record.slot_size.unwrap_or(SLOT_BYTES);
         }
-        chunk.sites.push(self.site(&record));
-        chunk.generations.push(record.generation.map_or(0, |at| at.saturating_add(1)));
-        chunk.reference_ends.push(chunk.references.len() as u32);
         if let (b"STRING", Wanted::Everything(contents)) = (record.kind, wanted) {
             self.compare(&record, contents);
         }
     }
 
-    /// A line that is no object.
-    fn take_other(&mut self, record: &Record, references: &[u64], at: u64) {
+    /// A line that is no object: what it names are the references from `first_reference` on.
+    fn take_other(&mut self, record: &Record, first_reference: usize, at: u64) {
         match (record.kind, record.root) {
             (b"ROOT", name) => {
                 self.root_lines += 1;
                 let name = self.text(name.unwrap_or_default());
+                let references = &self.columns.references[first_reference..];
                 self.roots.extend(references.iter().map(|address| (name, *address)));
             }
             (b"NONE", _) => self.free_slots += 1,

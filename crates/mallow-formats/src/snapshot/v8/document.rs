@@ -1,13 +1,16 @@
 //! The document: its arrays become columns, its strings become names.
 //!
-//! A row costs no more than some of the bytes that wrote it: a node has at least ten bytes and takes 29 here, an edge has six and takes nine.
+//! A row costs no more than some of the bytes that wrote it: a node has at least ten bytes and takes 29 here.
 
+use super::edges::{EDGE_BYTES_MIN, Edges};
+use super::edges_ahead::EdgesAhead;
 use super::json::{Json, Next, Stop};
-use super::meta::{EdgeType, FIELDS_MAX, META_BYTES_MAX, Meta, TraceMeta, UNDESCRIBED};
+use super::meta::{FIELDS_MAX, META_BYTES_MAX, Meta, TraceMeta, UNDESCRIBED};
 use super::strings::{STRING, Strings, Uses};
 use super::traces::Traces;
+use crate::source::{PlainFile, Source};
 use crate::{Format, ImportError};
-use mallow_heapsnap::{EdgeLabel, GraphParts, NameId};
+use mallow_heapsnap::GraphParts;
 use std::io::Read;
 
 /// What a file holds.
@@ -40,27 +43,20 @@ pub(super) struct Nodes {
     pub(super) calls: Vec<(u32, u32)>,
 }
 
-/// A row for each reference, in the order of the objects that have them.
-#[derive(Default)]
-pub(super) struct Edges {
-    pub(super) types: Vec<EdgeType>,
-    /// As [`GraphParts::packed_label`] has them.
-    pub(super) labels: Vec<u32>,
-    /// The highest number of a string among them, and one.
-    pub(super) names_end: u32,
-    /// Objects, or [`NOWHERE`].
-    pub(super) targets: Vec<u32>,
-}
-
-/// The target of a reference that leads to no object.
-pub(super) const NOWHERE: u32 = u32::MAX;
+/// The stream: of a file from the beginning, later from where another thread has read to.
+type Stream<'a> = Json<Box<dyn Read + 'a>>;
 
 /// What has been read up to now.
 #[derive(Default)]
 struct Parts {
+    file: Option<PlainFile>,
     meta: Option<Meta>,
     root_offset: u64,
     extra_native_bytes: u64,
+    /// What the header says.
+    node_count: u64,
+    edge_count: u64,
+    edges_ahead: Option<EdgesAhead>,
     nodes: Option<Nodes>,
     edges: Option<Edges>,
     strings: Option<Strings>,
@@ -68,9 +64,9 @@ struct Parts {
 }
 
 /// Reads a document. One that ends too soon is what was there.
-pub(super) fn read(reader: impl Read) -> Result<Document, ImportError> {
-    let mut json = Json::new(reader);
-    let mut parts = Parts::default();
+pub(super) fn read(mut source: Source<'_>) -> Result<Document, ImportError> {
+    let mut parts = Parts { file: source.plain_file(), ..Parts::default() };
+    let mut json: Stream<'_> = Json::new(Box::new(source.reader()));
     let is_cut = match parts.read(&mut json) {
         Ok(()) => false,
         Err(Stop::End) => true,
@@ -95,7 +91,7 @@ pub(super) fn read(reader: impl Read) -> Result<Document, ImportError> {
 }
 
 impl Parts {
-    fn read(&mut self, json: &mut Json<impl Read>) -> Result<(), Stop> {
+    fn read(&mut self, json: &mut Stream<'_>) -> Result<(), Stop> {
         let mut next = json.open(b'{', b'}', "an object")?;
         while next == Next::Another {
             let key = json.key()?;
@@ -113,7 +109,7 @@ impl Parts {
         Ok(())
     }
 
-    fn read_header(&mut self, json: &mut Json<impl Read>) -> Result<(), Stop> {
+    fn read_header(&mut self, json: &mut Stream<'_>) -> Result<(), Stop> {
         let mut next = json.open(b'{', b'}', "an object")?;
         while next == Next::Another {
             match &json.key()?[..] {
@@ -122,6 +118,8 @@ impl Parts {
                     json.value(META_BYTES_MAX, &mut text)?;
                     self.meta = Some(Meta::parse(&text).map_err(|what| json.expected(what))?);
                 }
+                b"node_count" => self.node_count = json.lone_number()?.unwrap_or(0),
+                b"edge_count" => self.edge_count = json.lone_number()?.unwrap_or(0),
                 b"root_index" => self.root_offset = json.lone_number()?.unwrap_or(0),
                 b"extra_native_bytes" => self.extra_native_bytes = json.lone_number()?.unwrap_or(0),
                 _ => json.value(0, &mut Vec::new())?,
@@ -131,21 +129,39 @@ impl Parts {
         Ok(())
     }
 
-    fn meta(&self, json: &Json<impl Read>) -> Result<&Meta, Stop> {
+    fn meta(&self, json: &Stream<'_>) -> Result<&Meta, Stop> {
         self.meta.as_ref().ok_or_else(|| json.expected("a description of the fields (`meta`) before them"))
     }
 
-    fn read_nodes(&mut self, json: &mut Json<impl Read>) -> Result<(), Stop> {
-        let mut nodes = Nodes::default();
+    fn read_nodes(&mut self, json: &mut Stream<'_>) -> Result<(), Stop> {
         let meta = self.meta(json)?;
+        let room = self.rows(self.node_count, NODE_BYTES_MIN);
+        let file = self.file.as_ref();
+        self.edges_ahead = file.and_then(|file| {
+            EdgesAhead::start(file, json.position(), self.rows(self.edge_count, EDGE_BYTES_MIN), meta)
+        });
+        let meta = self.meta(json)?;
+        let mut nodes = Nodes::with_room(room);
         let result = json.records(meta.node_fields, |record| nodes.push(record, meta));
         nodes.shrink_to_fit();
         self.nodes = Some(nodes);
         result
     }
 
-    fn read_edges(&mut self, json: &mut Json<impl Read>) -> Result<(), Stop> {
-        let mut edges = Edges::default();
+    /// How many rows there may be, if the header says so and a file of this size can hold them.
+    fn rows(&self, said: u64, bytes_min: u64) -> usize {
+        let rows_max = self.file.as_ref().map_or(0, |file| file.bytes() / bytes_min);
+        said.min(rows_max) as usize
+    }
+
+    fn read_edges(&mut self, json: &mut Stream<'_>) -> Result<(), Stop> {
+        if let Some(read) = self.edges_ahead.take().and_then(|ahead| ahead.read_from(json.position())) {
+            let file = self.file.as_ref().ok_or_else(|| json.expected("a file"))?;
+            json.go_on(read.end, Box::new(file.reader_at(read.end)?));
+            self.edges = Some(read.edges);
+            return Ok(());
+        }
+        let mut edges = Edges::with_room(self.rows(self.edge_count, EDGE_BYTES_MIN));
         let meta = self.meta(json)?;
         let result = json.records(meta.edge_fields, |record| edges.push(record, meta));
         edges.shrink_to_fit();
@@ -154,10 +170,10 @@ impl Parts {
     }
 
     /// Reads a part of what was tracked. How a runtime describes that otherwise than is known is passed over.
-    fn read_traces<R: Read>(
+    fn read_traces<'a>(
         &mut self,
-        json: &mut Json<R>,
-        read: impl FnOnce(&mut Traces, &mut Json<R>, TraceMeta) -> Result<(), Stop>,
+        json: &mut Stream<'a>,
+        read: impl FnOnce(&mut Traces, &mut Stream<'a>, TraceMeta) -> Result<(), Stop>,
     ) -> Result<(), Stop> {
         match self.meta(json)?.traces {
             Some(meta) => read(&mut self.traces, json, meta),
@@ -185,7 +201,7 @@ impl Parts {
         uses
     }
 
-    fn read_strings(&mut self, json: &mut Json<impl Read>) -> Result<(), Stop> {
+    fn read_strings(&mut self, json: &mut Stream<'_>) -> Result<(), Stop> {
         let uses = self.uses();
         let mut strings = Strings::default();
         let result = strings.read(json, &uses);
@@ -194,7 +210,21 @@ impl Parts {
     }
 }
 
+/// What the shortest record of a node takes in a file: five numbers and what parts them.
+const NODE_BYTES_MIN: u64 = 10;
+
 impl Nodes {
+    fn with_room(rows: usize) -> Nodes {
+        Nodes {
+            types: Vec::with_capacity(rows),
+            names: Vec::with_capacity(rows),
+            ids: Vec::with_capacity(rows),
+            sizes: Vec::with_capacity(rows),
+            edge_counts: Vec::with_capacity(rows),
+            ..Nodes::default()
+        }
+    }
+
     fn push(&mut self, record: &[u64; FIELDS_MAX], meta: &Meta) -> Result<(), &'static str> {
         if self.ids.len() == GraphParts::OBJECTS_MAX {
             return Err("fewer than 2^31 nodes");
@@ -226,108 +256,4 @@ impl Nodes {
         self.sizes.shrink_to_fit();
         self.edge_counts.shrink_to_fit();
     }
-}
-
-impl Edges {
-    fn push(&mut self, record: &[u64; FIELDS_MAX], meta: &Meta) -> Result<(), &'static str> {
-        if self.targets.len() == u32::MAX as usize {
-            return Err("fewer than 2^32 edges");
-        }
-        let edge_type = meta.edge_types.get(record[meta.edge_type] as usize).copied();
-        let edge_type = edge_type.unwrap_or(EdgeType::Named);
-        self.types.push(edge_type);
-        let label = u32::try_from(record[meta.edge_label]).ok().map(|label| match edge_type {
-            EdgeType::Element | EdgeType::Hidden => EdgeLabel::Element(label),
-            _ => EdgeLabel::Name(NameId(label)),
-        });
-        let packed = GraphParts::packed_label(label);
-        if matches!(label, Some(EdgeLabel::Name(NameId(name))) if name == packed) {
-            self.names_end = self.names_end.max(packed.saturating_add(1));
-        }
-        self.labels.push(packed);
-        let (offset, fields) = (record[meta.edge_target], meta.node_fields as u64);
-        let target = if offset % fields == 0 { offset / fields } else { u64::MAX };
-        self.targets.push(u32::try_from(target).unwrap_or(NOWHERE));
-        Ok(())
-    }
-
-    fn shrink_to_fit(&mut self) {
-        self.types.shrink_to_fit();
-        self.labels.shrink_to_fit();
-        self.targets.shrink_to_fit();
-    }
-
-    /// Gives each object its edges: where each one's begin, and a last row. Edges to objects that are not there are dropped.
-    pub(super) fn assign(&mut self, counts: Vec<u32>) -> (Vec<u32>, Misfits) {
-        let mut starts = counts;
-        let nodes = starts.len() as u32;
-        let (mut at, mut kept, mut missing) = (0, 0, 0);
-        for start in &mut starts {
-            let count = *start as usize;
-            *start = kept as u32;
-            let end = (at + count).min(self.targets.len());
-            missing += (at + count - end) as u64;
-            for edge in at..end {
-                if self.targets[edge] < nodes {
-                    self.targets[kept] = self.targets[edge];
-                    self.labels[kept] = self.labels[edge];
-                    self.types[kept] = self.types[edge];
-                    kept += 1;
-                }
-            }
-            at = end;
-        }
-        // To push alone would double the column.
-        starts.reserve_exact(1);
-        starts.push(kept as u32);
-        let misfits =
-            Misfits { missing, ownerless: (self.targets.len() - at) as u64, dangling: (at - kept) as u64 };
-        self.targets.truncate(kept);
-        self.labels.truncate(kept);
-        self.types.truncate(kept);
-        (starts, misfits)
-    }
-
-    /// Gives an object more edges, all with one label. The error is a limit, without a full stop.
-    pub(super) fn add(
-        &mut self,
-        starts: &mut [u32],
-        from: u32,
-        targets: &[u32],
-        label: NameId,
-    ) -> Result<(), String> {
-        let edges = self.targets.len() + targets.len();
-        let Some(at) =
-            starts.get(from as usize + 1).map(|start| *start as usize).filter(|_| !targets.is_empty())
-        else {
-            return Ok(());
-        };
-        if edges > u32::MAX as usize {
-            return Err("it has more than 2^32 edges".to_owned());
-        }
-        self.targets.reserve_exact(targets.len());
-        self.targets.splice(at..at, targets.iter().copied());
-        self.labels.reserve_exact(targets.len());
-        let packed = GraphParts::packed_label(Some(EdgeLabel::Name(label)));
-        self.labels.splice(at..at, targets.iter().map(|_| packed));
-        starts[from as usize + 1..].iter_mut().for_each(|start| *start += targets.len() as u32);
-        Ok(())
-    }
-
-    /// The label of an edge that has a name.
-    pub(super) fn name(&self, edge: usize) -> Option<NameId> {
-        let is_index = matches!(self.types[edge], EdgeType::Element | EdgeType::Hidden);
-        (!is_index).then_some(NameId(self.labels[edge]))
-    }
-}
-
-/// References that do not fit to the objects: how many.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Misfits {
-    /// That objects should have and the file does not.
-    pub(super) missing: u64,
-    /// That the file has and no object.
-    pub(super) ownerless: u64,
-    /// That lead nowhere.
-    pub(super) dangling: u64,
 }

@@ -65,9 +65,20 @@ impl<R: Read> Json<R> {
         }
     }
 
+    /// Where it stands in the stream.
+    pub(super) fn position(&self) -> u64 {
+        self.before + self.at as u64
+    }
+
+    /// Goes on at another place, from which this reader reads.
+    pub(super) fn go_on(&mut self, position: u64, reader: R) {
+        self.reader = reader;
+        (self.at, self.end, self.before, self.is_at_end) = (0, 0, position, false);
+    }
+
     /// That something else was expected here.
     pub(super) fn expected(&self, what: impl Into<String>) -> Stop {
-        let position = Position::Byte(self.before + self.at as u64);
+        let position = Position::Byte(self.position());
         Stop::Error(ImportError::Damaged { format: Format::V8Heap, position, expected: what.into() })
     }
 

@@ -8,7 +8,8 @@
 //! - The bytes of tables, hidden objects and external strings' data belong to the one object that owns them, if it is one.
 //! - What nothing retains hangs under the root. (A ring that is reached from nowhere is left alone; DevTools hangs its objects there, too.)
 
-use super::document::{Document, Edges, Nodes};
+use super::document::{Document, Nodes};
+use super::edges::Edges;
 use super::meta::{EdgeType, Meta};
 use super::strings::{Bits, Strings};
 use mallow_heapsnap::{GraphParts, ObjectId};

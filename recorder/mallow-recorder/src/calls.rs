@@ -1,8 +1,11 @@
 //! What each kind of call leaves behind: a record in the ring, or sums in the channel.
+//!
+//! Whoever stands in front of an allocator calls in here: the preloaded library for the functions of C and C++, `mallow-alloc` for a
+//! program's own. The allocator itself is a closure, called once at most on every way.
 
-use mallow_recorder::Caller;
-use mallow_recorder::stat::{self, Heap};
-use mallow_recorder::thread::{Entry, Guard, Thread, enter, enter_counting};
+use crate::Caller;
+use crate::stat::{self, Heap};
+use crate::thread::{Entry, Guard, Thread, enter, enter_counting};
 use mallow_wire::event::{Kind, size_saturated, word0, word1};
 
 /// An allocating call: `call` gives the block, or null.
@@ -10,12 +13,7 @@ use mallow_wire::event::{Kind, size_saturated, word0, word1};
 /// # Safety
 /// `caller` holds the registers at the hooked function's entry.
 #[inline(always)]
-pub(crate) unsafe fn allocating(
-    heap: Heap,
-    caller: Caller,
-    size: usize,
-    call: impl FnOnce() -> *mut u8,
-) -> *mut u8 {
+pub unsafe fn allocating(heap: Heap, caller: Caller, size: usize, call: impl FnOnce() -> *mut u8) -> *mut u8 {
     // SAFETY: by contract.
     unsafe {
         match enter_counting(caller) {
@@ -75,7 +73,7 @@ unsafe fn allocating_guarded(
 /// # Safety
 /// As [`allocating`].
 #[inline(always)]
-pub(crate) unsafe fn freeing(heap: Heap, caller: Caller, block: *mut u8, call: impl FnOnce()) {
+pub unsafe fn freeing(heap: Heap, caller: Caller, block: *mut u8, call: impl FnOnce()) {
     // SAFETY: by contract.
     unsafe {
         match enter_counting(caller) {
@@ -117,7 +115,8 @@ unsafe fn freeing_guarded(heap: Heap, caller: Caller, block: *mut u8, call: impl
 /// # Safety
 /// As [`allocating`].
 #[inline(always)]
-pub(crate) unsafe fn reallocating(
+pub unsafe fn reallocating(
+    heap: Heap,
     caller: Caller,
     block: *mut u8,
     size: usize,
@@ -141,7 +140,7 @@ pub(crate) unsafe fn reallocating(
                 }
                 new
             }
-            Entry::Count(guard) => count_realloc(&guard, block, size, call),
+            Entry::Count(guard) => count_realloc(heap, &guard, block, size, call),
             Entry::Pass => call(),
         }
     }
@@ -149,6 +148,7 @@ pub(crate) unsafe fn reallocating(
 
 /// A reallocation that fails leaves the block as it was, so its size is remembered until the answer is known.
 unsafe fn count_realloc(
+    heap: Heap,
     guard: &Guard,
     block: *mut u8,
     size: usize,
@@ -157,27 +157,31 @@ unsafe fn count_realloc(
     // SAFETY: as in `allocating`.
     unsafe {
         guard.in_hook();
-        let before = stat::set_aside(Heap::Malloc, block as usize);
+        let before = stat::set_aside(heap, block as usize);
         guard.in_real();
         let new = call();
         guard.in_hook();
         let thread = guard.thread();
         if new.is_null() && size > 0 {
-            stat::put_back(Heap::Malloc, block as usize, before);
+            stat::put_back(heap, block as usize, before);
             stat::failed(thread);
             return new;
         }
         stat::freed_aside(thread, block as usize, before);
         if !new.is_null() {
             stat::reallocated(thread);
-            stat::allocated(thread, Heap::Malloc, new as usize, size);
+            stat::allocated(thread, heap, new as usize, size);
         }
         new
     }
 }
 
+/// Writes a record with a size and the caller's stack.
+///
+/// # Safety
+/// As [`allocating`].
 #[inline(always)]
-unsafe fn write_sized(guard: &Guard, kind: Kind, block: *mut u8, size: usize, caller: Caller) {
+pub unsafe fn write_sized(guard: &Guard, kind: Kind, block: *mut u8, size: usize, caller: Caller) {
     // SAFETY: as in `allocating`.
     unsafe {
         let node = guard.node(caller);

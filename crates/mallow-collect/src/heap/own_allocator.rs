@@ -1,0 +1,114 @@
+//! An allocator in the executable that is not seen, or not whole: why, and what helps.
+
+use super::Linked;
+use mallow_patches::Unseen;
+use mallow_wire::patches::{PATCHES_DIFFER, PATCHES_MADE, PATCHES_NO_ROOM, PATCHES_REFUSED, PATCHES_THREADS};
+use mallow_wire::shared::Header;
+
+/// An allocator whose calls do not all lead to the recorder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnAllocator {
+    /// Such as `mimalloc`; `malloc` for one that goes by that name.
+    pub name: String,
+    /// Why they do not.
+    pub why: NotSeen,
+}
+
+/// Why calls of an allocator are not seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotSeen {
+    /// Nobody could look into the executable before it ran.
+    NotNamed,
+    /// Some of its functions cannot be patched.
+    Functions(Vec<Unseen>),
+    /// In memory it is not what it is in its file.
+    Differs,
+    /// No room near the executable.
+    NoRoom,
+    /// The system does not let code be changed.
+    Refused,
+    /// Other threads might have been inside.
+    Threads,
+}
+
+impl OwnAllocator {
+    /// The allocator of that name, unless all of its functions lead to the recorder.
+    pub(crate) fn unless_seen(name: &str, header: &Header, linked: &Linked) -> Option<OwnAllocator> {
+        let why = match header.patches_state {
+            PATCHES_MADE if header.patches_unseen == 0 => return None,
+            PATCHES_DIFFER => NotSeen::Differs,
+            PATCHES_NO_ROOM => NotSeen::NoRoom,
+            PATCHES_REFUSED => NotSeen::Refused,
+            PATCHES_THREADS => NotSeen::Threads,
+            _ if !linked.unseen.is_empty() => NotSeen::Functions(linked.unseen.clone()),
+            _ => NotSeen::NotNamed,
+        };
+        Some(OwnAllocator { name: name.to_owned(), why })
+    }
+
+    /// What is to be said of its process.
+    pub(crate) fn sentence(&self, pid: u32) -> String {
+        let brings = if self.name == "malloc" { "brings its own" } else { "is linked with" };
+        let (why, cure) = self.why.told();
+        format!(
+            "process {pid}: its executable {brings} {}, {why}, so its figures are not those of its heap; {cure}",
+            self.name
+        )
+    }
+}
+
+impl NotSeen {
+    /// Why, and what to do.
+    fn told(&self) -> (String, &'static str) {
+        const SHARED: &str = "link it against the allocator's shared library, or without it, to record it";
+        match self {
+            NotSeen::NotNamed => (
+                "which could not be looked at before it ran, because the command does not name it".to_owned(),
+                "name the executable in the command, or link it against the allocator's shared library",
+            ),
+            NotSeen::Functions(unseen) => (format!("not all of which can be seen ({})", list(unseen)), SHARED),
+            NotSeen::Differs => (
+                "which is not in memory as it is in the file".to_owned(),
+                "start it from the file that the linker made, without what changes its code",
+            ),
+            NotSeen::NoRoom => ("near which there is no room for calls to be led away".to_owned(), SHARED),
+            NotSeen::Refused => (
+                "which the system does not let be changed (a sandbox, a policy against changing code, or no /proc)".to_owned(),
+                SHARED,
+            ),
+            NotSeen::Threads => (
+                "which other threads may have been using before it could be watched".to_owned(),
+                SHARED,
+            ),
+        }
+    }
+}
+
+/// The functions that cannot be patched, the first three of them by name.
+fn list(unseen: &[Unseen]) -> String {
+    const NAMED_MAX: usize = 3;
+    let named = unseen.iter().take(NAMED_MAX).map(|it| format!("{}: {}", it.function, it.reason));
+    let mut text = named.collect::<Vec<_>>().join("; ");
+    if unseen.len() > NAMED_MAX {
+        text += &format!("; and {} more", unseen.len() - NAMED_MAX);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_are_named_and_many_are_counted() {
+        let unseen = |name: &str| Unseen { function: name.to_owned(), reason: "it is too short" };
+        let own = |unseen| OwnAllocator { name: "malloc".to_owned(), why: NotSeen::Functions(unseen) };
+        assert_eq!(
+            own(vec![unseen("free")]).sentence(7),
+            "process 7: its executable brings its own malloc, not all of which can be seen (free: it is too short), so its figures \
+             are not those of its heap; link it against the allocator's shared library, or without it, to record it"
+        );
+        let many = own(["a", "b", "c", "d", "e"].map(unseen).to_vec()).sentence(7);
+        assert!(many.contains("c: it is too short; and 2 more)"), "{many}");
+    }
+}

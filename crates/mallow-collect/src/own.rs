@@ -1,0 +1,183 @@
+//! A process that collects from itself: what `mallow-alloc` links into a program that cannot be started under mallow.
+//!
+//! It is the same collector on a thread of the program, with one process that nobody has to announce: the shared memory is given to it. The thread
+//! must not be recorded, and no signal be handled on it, which is its starter's to see to. What is asked is answered between two
+//! passes, behind everything that happened before the question.
+
+use crate::about::recording_of;
+use crate::clock::Clock;
+use crate::collector::{Collector, Observer};
+use crate::error::CollectError;
+use crate::live_stacks::LiveStacks;
+use crate::output::Output;
+use crate::process::{TracedProcess, Wanted};
+use crate::record::finish::{Metrics, finish};
+use crate::session::Registration;
+use crate::sink::{NoSink, Sink};
+use crate::symbols::Resolve;
+use crate::target::Target;
+use crate::trace_file::TraceFile;
+use mallow_profile::{Exit, Profile, Summary, Totals};
+use std::ffi::OsString;
+use std::os::fd::OwnedFd;
+use std::sync::mpsc::{Receiver, Sender, TryRecvError};
+
+/// What is asked of a process's own collector, with the place for the answer.
+#[derive(Debug)]
+pub enum OwnQuery {
+    /// The sums since the begin.
+    Totals(Sender<Totals>),
+    /// The scope of this number begins.
+    Begin(u64, Sender<()>),
+    /// The thread of this id enters the scope of this number, unless that has ended.
+    Enter(u64, u32, Sender<()>),
+    /// It leaves it.
+    Leave(u64, u32, Sender<()>),
+    /// A scope's sums.
+    Scope(u64, Sender<Totals>),
+    /// A scope ends: what it came to, and the stacks of that.
+    EndScope(u64, Sender<ScopeEnd>),
+    /// The recording ends.
+    End,
+}
+
+/// What a scope came to.
+#[derive(Clone, Debug)]
+pub struct ScopeEnd {
+    /// Its sums, by stack and all together.
+    pub summary: Summary,
+    /// Names for the stacks, looked up when they are asked for.
+    pub stacks: LiveStacks,
+}
+
+/// What is recorded of the process itself.
+#[derive(Debug)]
+pub struct OwnOptions {
+    /// Its shared memory.
+    pub memory: OwnedFd,
+    /// The trace; without one nothing but sums is kept.
+    pub output: Option<Output>,
+    /// What is asked while it is recorded; the recording ends with [`OwnQuery::End`], or when nobody can ask any more.
+    pub queries: Receiver<OwnQuery>,
+    /// Told when everything is ready: what happens from then on is recorded. Dropped when it cannot be.
+    pub begun: Sender<()>,
+}
+
+/// Collects from this process until it is told to end; gives the profile.
+///
+/// # Errors
+/// When the trace cannot be written: the process goes on unrecorded, and what was written is removed.
+pub fn collect_own(options: OwnOptions, resolve: Resolve<'_>) -> Result<Profile, CollectError> {
+    let Some(output) = &options.output else { return collect(options, NoSink, false, resolve) };
+    let mut trace = TraceFile::create(output)?;
+    let outcome = collect(options, &mut trace, true, resolve);
+    if outcome.is_err() {
+        trace.discard();
+    }
+    outcome
+}
+
+fn collect<S: Sink + Send>(
+    options: OwnOptions,
+    mut sink: S,
+    events: bool,
+    resolve: Resolve<'_>,
+) -> Result<Profile, CollectError> {
+    let OwnOptions { memory, queries, begun, .. } = options;
+    let command: Vec<OsString> = std::env::args_os().collect();
+    let about = recording_of(&command);
+    let put: &mut dyn Sink = &mut sink;
+    put.put_whole(&about)?;
+    put.flush()?;
+    let wanted = Wanted { events, threads: true, regions: None, exited: true, own: true };
+    let mut collector = Collector::new(None, Clock::start(), sink, wanted);
+    let line: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
+    collector.take_in(Registration { memory, pid: std::process::id(), command: line.join(" ") })?;
+    let _ = begun.send(());
+    drop(begun);
+    let mut asked = Asked { queries, taken: Vec::new(), is_over: false };
+    collector.run(&mut Itself, &mut asked)?;
+    match finish(&mut collector, None, about, resolve)? {
+        Metrics::Profile(profile) => Ok(*profile),
+        Metrics::Regions(_) => Ok(Profile::default()),
+    }
+}
+
+/// This process, which has not ended while it can say so.
+struct Itself;
+
+impl Target for Itself {
+    fn is_interrupted(&mut self) -> bool {
+        false
+    }
+
+    fn is_overdue(&mut self) -> bool {
+        false
+    }
+
+    fn has_ended(&mut self) -> bool {
+        false
+    }
+
+    fn registered(&mut self, _pid: u32) {}
+
+    fn own_exit(&mut self, _pid: u32) -> Option<Exit> {
+        None
+    }
+}
+
+/// Those who ask.
+struct Asked {
+    queries: Receiver<OwnQuery>,
+    taken: Vec<OwnQuery>,
+    is_over: bool,
+}
+
+impl Observer for Asked {
+    /// Takes up what was asked until now.
+    fn before_pass(&mut self) {
+        loop {
+            match self.queries.try_recv() {
+                Ok(OwnQuery::End) | Err(TryRecvError::Disconnected) => self.is_over = true,
+                Ok(query) => self.taken.push(query),
+                Err(TryRecvError::Empty) => return,
+            }
+            if self.is_over {
+                return;
+            }
+        }
+    }
+
+    /// Answers what was taken up.
+    fn after_pass(&mut self, processes: &mut [TracedProcess]) {
+        for query in std::mem::take(&mut self.taken) {
+            let Some(process) = processes.first_mut() else { return };
+            match query {
+                OwnQuery::Totals(reply) => _ = reply.send(process.fold().totals()),
+                OwnQuery::Begin(scope, reply) => {
+                    process.scopes().begin(scope);
+                    _ = reply.send(());
+                }
+                OwnQuery::Enter(scope, tid, reply) => {
+                    process.enter_scope(scope, tid);
+                    _ = reply.send(());
+                }
+                OwnQuery::Leave(scope, tid, reply) => {
+                    process.leave_scope(scope, tid);
+                    _ = reply.send(());
+                }
+                OwnQuery::Scope(scope, reply) => _ = reply.send(process.scopes().totals(scope)),
+                OwnQuery::EndScope(scope, reply) => {
+                    let end_us = process.last_us();
+                    let summary = process.scopes().end(scope, end_us);
+                    _ = reply.send(ScopeEnd { summary, stacks: LiveStacks::of(processes) });
+                }
+                OwnQuery::End => {}
+            }
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_over
+    }
+}

@@ -1,0 +1,218 @@
+//! One executable: its allocator, and a patch for each function of it.
+
+use crate::callers::{self, Code};
+use crate::displace::{self, Displaced, Unpatchable};
+use crate::names::{self, Family, Meaning};
+use mallow_symbols::{DefinedFunction, SearchPaths, functions_of};
+use mallow_wire::patches::{
+    Call, DISPLACED_BYTES_MAX, ELF_HEADER_BYTES, FIXUPS_MAX, MOVED_BYTES_MAX, PATCHES_MAX, Patch, STEPS_MAX,
+};
+use object::read::ReadCache;
+use object::read::elf::{ElfFile64, ProgramHeader};
+use object::{LittleEndian, elf};
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// A function of an allocator that cannot be patched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unseen {
+    /// Its name.
+    pub function: String,
+    /// Why, as the end of a sentence.
+    pub reason: &'static str,
+}
+
+/// An executable with an allocator in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Image {
+    /// Where it lies.
+    pub path: PathBuf,
+    /// What it is linked with, such as `jemalloc`.
+    pub allocator: &'static str,
+    /// What cannot be patched.
+    pub unseen: Vec<Unseen>,
+    pub(crate) elf_header: [u8; ELF_HEADER_BYTES],
+    pub(crate) patches: Vec<Patch>,
+}
+
+/// A function that is to be seen, by all of its names.
+#[derive(Clone, Debug)]
+struct Wanted {
+    name: String,
+    meaning: Meaning,
+    /// The longest that a symbol says; none where none does.
+    bytes: Option<usize>,
+}
+
+impl Image {
+    /// What `path` is linked with; none when that is no allocator that could be seen by patches.
+    pub fn examine(path: &Path) -> Option<Image> {
+        let search = &SearchPaths::default();
+        let defined = functions_of(path, search, |_, name| names::may_be_wanted(name));
+        let (allocator, wanted) = wanted(&defined)?;
+        let file = File::open(path).ok()?;
+        let mut elf_header = [0; ELF_HEADER_BYTES];
+        file.read_exact_at(&mut elf_header, 0).ok()?;
+        let content = ReadCache::new(file);
+        let elf = ElfFile64::<LittleEndian, _>::parse(&content).ok()?;
+        let headers = elf.elf_program_headers();
+        let is_code = |header: &&elf::ProgramHeader64<LittleEndian>| {
+            header.p_type(LittleEndian) == elf::PT_LOAD && header.p_flags(LittleEndian).contains(elf::PF_X)
+        };
+        let code: Vec<Code<'_>> = headers
+            .iter()
+            .filter(is_code)
+            .filter_map(|header| {
+                let bytes = header.data(LittleEndian, &content).ok()?;
+                Some(Code { svma: header.p_vaddr(LittleEndian), bytes })
+            })
+            .collect();
+        let (patches, unseen) = patches(&code, &wanted, |svmas| within(path, search, svmas));
+        Some(Image { path: path.to_owned(), allocator, unseen, elf_header, patches })
+    }
+
+    /// How many functions are patched.
+    pub fn patch_count(&self) -> usize {
+        self.patches.len()
+    }
+}
+
+/// Whether any function begins at one of these addresses.
+fn within(path: &Path, search: &SearchPaths, svmas: &BTreeSet<u64>) -> BTreeSet<u64> {
+    let found = functions_of(path, search, |svma, _| svmas.contains(&svma));
+    found.into_iter().map(|function| function.svma).collect()
+}
+
+/// The functions of the allocator in a file, by their addresses; and what it is called.
+fn wanted(defined: &[DefinedFunction]) -> Option<(&'static str, BTreeMap<u64, Wanted>)> {
+    let text = |function: &DefinedFunction| String::from_utf8_lossy(&function.name).into_owned();
+    let all: Vec<(String, &DefinedFunction)> =
+        defined.iter().map(|function| (text(function), function)).collect();
+    // A sanitizer's allocator is watched by its own tools.
+    if all.iter().any(|(name, _)| name.starts_with("__") && name.ends_with("san_init")) {
+        return None;
+    }
+    let prefixes: Vec<&str> = all.iter().filter_map(|(name, _)| names::jemalloc_prefix(name)).collect();
+    let known: Vec<(Family, Meaning, &str, &DefinedFunction)> = all
+        .iter()
+        .filter_map(|(name, function)| {
+            let (family, meaning) = names::meaning_of(name, &prefixes)?;
+            // A function of a file's own may have any name.
+            let is_meant = function.is_global || !matches!(family, Family::Malloc | Family::Operators);
+            is_meant.then_some((family, meaning, name.as_str(), *function))
+        })
+        .collect();
+    // A linker keeps what is called: a function that gives memory and one that takes it back are enough.
+    let gives_and_takes = |family: Family| {
+        let does = |wanted: fn(Call) -> bool| known.iter().any(|row| row.0 == family && wanted(row.1.call));
+        does(|call| !matches!(call, Call::Free | Call::Resize)) && does(|call| call == Call::Free)
+    };
+    let mut families: Vec<Family> =
+        known.iter().map(|row| row.0).filter(|family| *family != Family::Operators).collect();
+    families.sort_unstable();
+    families.dedup();
+    families.retain(|family| gives_and_takes(*family));
+    let allocator = families.first()?.name();
+    let mut wanted: BTreeMap<u64, Wanted> = BTreeMap::new();
+    for (family, meaning, name, function) in known {
+        if family != Family::Operators && !families.contains(&family) {
+            continue;
+        }
+        let bytes = usize::try_from(function.bytes).ok().filter(|bytes| *bytes > 0);
+        let entry =
+            wanted.entry(function.svma).or_insert_with(|| Wanted { name: name.to_owned(), meaning, bytes });
+        entry.bytes = entry.bytes.max(bytes);
+        if meaning.call == Call::AllocateOrThrow && entry.meaning.call == Call::Allocate {
+            entry.meaning = meaning;
+        }
+    }
+    Some((allocator, wanted))
+}
+
+/// Plans a patch for each function that lets itself be patched, and says of the others why not.
+fn patches(
+    code: &[Code<'_>],
+    wanted: &BTreeMap<u64, Wanted>,
+    functions_at: impl Fn(&BTreeSet<u64>) -> BTreeSet<u64>,
+) -> (Vec<Patch>, Vec<Unseen>) {
+    let moved = |svma: u64, function: &Wanted| {
+        let rest = code.iter().find_map(|piece| piece.from(svma)).ok_or(Unpatchable::NoCode)?;
+        displace::displace(rest, svma, function.bytes)
+    };
+    let mut outcomes: BTreeMap<u64, Result<Displaced, Unpatchable>> =
+        wanted.iter().map(|(svma, function)| (*svma, moved(*svma, function))).collect();
+    let places: Vec<(u64, usize)> =
+        outcomes.iter().filter_map(|(svma, outcome)| Some((*svma, outcome.as_ref().ok()?.bytes))).collect();
+    let mut objections: FxHashMap<usize, Unpatchable> = callers::objections(code, &places);
+    // A function that begins within another's first instructions is entered there.
+    let inner: BTreeSet<u64> =
+        places.iter().flat_map(|(svma, bytes)| svma + 1..svma + *bytes as u64).collect();
+    let entered = functions_at(&inner);
+    for (index, (svma, bytes)) in places.iter().enumerate() {
+        if entered.range(svma + 1..svma + *bytes as u64).next().is_some() {
+            objections.insert(index, Unpatchable::JumpedInto);
+        }
+    }
+    for (index, objection) in objections {
+        outcomes.insert(places[index].0, Err(objection));
+    }
+    let mut patches = Vec::new();
+    let mut unseen = Vec::new();
+    for (svma, outcome) in &outcomes {
+        let Some(function) = wanted.get(svma) else { continue };
+        match outcome {
+            // Another name of a function that is seen itself.
+            Ok(displaced) if is_seen_behind(displaced, function, wanted, &outcomes) => {}
+            Ok(displaced) if patches.len() < PATCHES_MAX => {
+                patches.push(patch(*svma, function.meaning, displaced, code))
+            }
+            Ok(_) => {}
+            Err(why) => unseen.push(Unseen { function: function.name.clone(), reason: why.reason() }),
+        }
+    }
+    (patches, unseen)
+}
+
+/// Whether a function is a jump to one that is patched and that does the same.
+fn is_seen_behind(
+    displaced: &Displaced,
+    function: &Wanted,
+    wanted: &BTreeMap<u64, Wanted>,
+    outcomes: &BTreeMap<u64, Result<Displaced, Unpatchable>>,
+) -> bool {
+    let Some(target) = displaced.leads_to else { return false };
+    // One that is a jump itself may lead back.
+    let is_patched =
+        outcomes.get(&target).is_some_and(|outcome| matches!(outcome, Ok(to) if to.leads_to.is_none()));
+    is_patched && wanted.get(&target).is_some_and(|behind| behind.meaning == function.meaning)
+}
+
+fn patch(svma: u64, meaning: Meaning, displaced: &Displaced, code: &[Code<'_>]) -> Patch {
+    let original = code.iter().find_map(|piece| piece.from(svma)).unwrap_or_default();
+    let mut patch = Patch {
+        entry_svma: svma,
+        call: meaning.call as u32,
+        arguments: meaning.arguments,
+        displaced_bytes: displaced.bytes as u8,
+        moved_bytes: displaced.moved.len() as u8,
+        fixup_count: displaced.fixups.len() as u8,
+        step_count: displaced.steps.len() as u8,
+        spare: [0; 2],
+        steps: [Default::default(); STEPS_MAX],
+        displaced: [0; DISPLACED_BYTES_MAX],
+        moved: [0; MOVED_BYTES_MAX],
+        fixups: [Default::default(); FIXUPS_MAX],
+    };
+    patch.steps[..displaced.steps.len()].copy_from_slice(&displaced.steps);
+    patch.displaced[..displaced.bytes].copy_from_slice(&original[..displaced.bytes]);
+    patch.moved[..displaced.moved.len()].copy_from_slice(&displaced.moved);
+    patch.fixups[..displaced.fixups.len()].copy_from_slice(&displaced.fixups);
+    patch
+}
+
+#[cfg(test)]
+#[path = "image_tests.rs"]
+mod tests;

@@ -1,0 +1,66 @@
+//! The plan for a command: what the recorder is handed.
+
+use crate::Image;
+use mallow_wire::patches::{DISPLACED_BYTES_MAX, STEPS_MAX};
+use mallow_wire::patches::{FIXUPS_MAX, MOVED_BYTES_MAX, PLAN_BYTES_MAX, PLAN_MAGIC, PLAN_VERSION, Patch};
+use std::path::Path;
+
+/// The programs that a command may become and that have an allocator in them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// Each of them once.
+    pub images: Vec<Image>,
+}
+
+impl Plan {
+    /// Looks into each of these executables.
+    pub fn of<'a>(executables: impl IntoIterator<Item = &'a Path>) -> Plan {
+        let mut images: Vec<Image> = Vec::new();
+        for path in executables {
+            if !images.iter().any(|image| image.path == path) {
+                images.extend(Image::examine(path));
+            }
+        }
+        Plan { images }
+    }
+
+    /// As the recorder reads it; none when there is nothing to patch.
+    pub fn to_bytes(&self) -> Option<Vec<u8>> {
+        let images = || self.images.iter().filter(|image| !image.patches.is_empty());
+        let mut bytes = Vec::new();
+        bytes.extend_from_slice(&PLAN_MAGIC.to_le_bytes());
+        bytes.extend_from_slice(&PLAN_VERSION.to_le_bytes());
+        bytes.extend_from_slice(&(images().count() as u32).to_le_bytes());
+        for image in images() {
+            bytes.extend_from_slice(&image.elf_header);
+            bytes.extend_from_slice(&(image.patches.len() as u32).to_le_bytes());
+            bytes.extend_from_slice(&(image.unseen.len() as u32).to_le_bytes());
+            image.patches.iter().for_each(|patch| append(patch, &mut bytes));
+        }
+        (images().next().is_some() && bytes.len() <= PLAN_BYTES_MAX).then_some(bytes)
+    }
+}
+
+/// In the order of the fields, which leave no gap.
+fn append(patch: &Patch, bytes: &mut Vec<u8>) {
+    let start = bytes.len();
+    bytes.extend_from_slice(&patch.entry_svma.to_le_bytes());
+    bytes.extend_from_slice(&patch.call.to_le_bytes());
+    let arguments = patch.arguments;
+    bytes.extend_from_slice(&[arguments.block, arguments.size, arguments.count, arguments.spare]);
+    bytes.extend_from_slice(&[patch.displaced_bytes, patch.moved_bytes, patch.fixup_count, patch.step_count]);
+    bytes.extend_from_slice(&patch.spare);
+    patch.steps.iter().for_each(|step| bytes.extend_from_slice(&[step.displaced, step.moved]));
+    bytes.extend_from_slice(&patch.displaced);
+    bytes.extend_from_slice(&patch.moved);
+    for fixup in &patch.fixups {
+        bytes.extend_from_slice(&fixup.target_svma.to_le_bytes());
+        bytes.extend_from_slice(&[fixup.at, fixup.end]);
+        bytes.extend_from_slice(&fixup.spare);
+    }
+    debug_assert_eq!(bytes.len() - start, size_of::<Patch>());
+}
+
+const _: () = assert!(
+    22 + 2 * STEPS_MAX + DISPLACED_BYTES_MAX + MOVED_BYTES_MAX + 16 * FIXUPS_MAX == size_of::<Patch>()
+);

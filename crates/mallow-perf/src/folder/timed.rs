@@ -1,0 +1,58 @@
+//! What timers of threads leave: whole processes at their start, and samples with the time that they stand for.
+
+use super::{Folder, Mapped};
+use crate::spaces::{End, Place, Registers};
+use mallow_cpu::CpuTotals;
+use mallow_wire::timers::Note;
+
+impl Folder {
+    /// A process executes a program, or was forked; whatever was known of its number was another one.
+    pub(crate) fn begins(&mut self, note: &Note, name: &str) {
+        let mut running = self.image(note.pid, name);
+        running.names.insert(note.tid, name.to_owned());
+        self.running.insert(note.pid, running);
+    }
+
+    /// What is mapped in a process now.
+    pub(crate) fn maps(&mut self, pid: u32, mapped: &[Mapped]) {
+        for Mapped { start, end, offset, path } in mapped {
+            self.mapped(pid, *start..*end, *offset, path);
+        }
+    }
+
+    /// A sample, with the thread's name at that moment. `look_up` says what is mapped, when the stack goes through code that nobody told of.
+    pub(crate) fn by_timer(
+        &mut self,
+        note: &Note,
+        name: &str,
+        stack: &[u8],
+        look_up: impl FnOnce() -> Vec<Mapped>,
+    ) {
+        let Note { pid, tid, time_ns, cpu_ns, ip, sp, bp, di, .. } = *note;
+        self.last_ns = self.last_ns.max(time_ns);
+        let (thread, process) = self.thread(pid, tid);
+        if let Some(thread) = self.threads.get_mut(thread.0 as usize).filter(|it| it.name != name) {
+            name.clone_into(&mut thread.name);
+        }
+        if let Some(process) = self.processes.get_mut(process as usize).filter(|_| pid == tid) {
+            name.clone_into(&mut process.name);
+        }
+        self.quality.samples += 1;
+        let mut frames = std::mem::take(&mut self.frames);
+        let registers = Registers { ip, sp, bp, di: Some(di) };
+        let mut end = self.unwound(pid, registers, stack, &mut frames);
+        if end == End::Truncated && frames.iter().any(|frame| matches!(frame, Place::Anonymous(_))) {
+            self.maps(pid, &look_up());
+            end = self.unwound(pid, registers, stack, &mut frames);
+        }
+        self.count(end);
+        let stack = self.folded(process, &frames, &[]);
+        self.frames = frames;
+        self.add(time_ns, thread, stack, CpuTotals { samples: 1, time_ns: cpu_ns, ..CpuTotals::default() });
+    }
+
+    /// Time on processors that nobody sampled.
+    pub(crate) fn not_seen(&mut self, not_seen_ns: u64) {
+        self.quality.not_seen_ns = Some(not_seen_ns);
+    }
+}

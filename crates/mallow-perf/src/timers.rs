@@ -1,0 +1,300 @@
+//! Samples where the kernel refuses perf events: a preloaded library has a timer for each thread, and leaves registers and stacks in a shared
+//! memory.
+//!
+//! A process says what is mapped in it when it begins. What it maps later is looked up when a sample lies in none of that, as long as it lives.
+
+mod memory;
+
+use crate::maps::{mapped, maps_of};
+use crate::sampler::{PAUSE, now_ns, pidfd, system, told};
+use crate::{Folder, Origin, Outcome, PerfError, Rate, SamplingOptions};
+use mallow_launch::{Interrupts, Launch, LaunchError, Preload, RunningCommand, SpawnOptions};
+use mallow_wire::timers::{BEGINS, FORKED, Header, MORE, Note, SAMPLE, VARIABLE};
+use memory::{Memory, Taken};
+use nix::sys::resource::{UsageWho, getrusage};
+use rustc_hash::FxHashMap;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::time::{ClockId, clock_getres, clock_gettime};
+use std::ffi::OsString;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// How the library's file name begins.
+const LIBRARY_NAME_START: &str = "libmallow_timers";
+/// What such a profile says in the place of an event.
+const TIMERS: &str = "timers";
+/// Slots for each processor: what comes while nobody reads for half a second.
+const SLOTS_EACH: usize = 128;
+const SLOTS_MAX: usize = 4096;
+/// So often what a process has mapped is looked up at most.
+const LOOK_UP_NS: u64 = 100_000_000;
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// Whether timers can do what is asked.
+pub(crate) fn are_enough(options: &SamplingOptions) -> bool {
+    options.event.is_none() && !options.off_cpu && matches!(options.rate, Rate::Hz(_))
+}
+
+/// Samples a command.
+pub(crate) fn sample(
+    words: &[OsString],
+    spawn: &SpawnOptions,
+    options: &SamplingOptions,
+    interrupts: Interrupts,
+) -> Result<Outcome, PerfError> {
+    let launch = Launch::new(words).map_err(closed)?;
+    let tick_ns = tick_ns();
+    let asked_hz = match options.rate {
+        Rate::Hz(hz) => hz.max(1),
+        Rate::Every(_) => return Err(PerfError::Refused("timers count time, not events".to_owned())),
+    };
+    let memory = create(options, tick_ns, asked_hz).map_err(system("make a memory for samples"))?;
+    let path = memory.path();
+    let used_before_ns = used_by_children_ns();
+    let mut timed = Timed::begin(memory, origin(options, asked_hz.min(SECOND_NS / tick_ns)));
+    let variables = [(VARIABLE, path.as_str())];
+    let inside = Preload { name_start: LIBRARY_NAME_START, library: options.timers, variables: &variables };
+    let child = launch.start(inside, spawn)?;
+    let pid = child.id();
+    let mut running = RunningCommand::new(child, interrupts, None);
+    let ended = pidfd(pid);
+    let mut interrupted = false;
+    let is_over = loop {
+        let is_over = options.duration.is_some_and(|duration| timed.began.elapsed() >= duration);
+        interrupted |= running.is_interrupted();
+        if is_over || interrupted || running.reap().is_some() {
+            break is_over;
+        }
+        wait(ended.as_ref());
+        timed.round();
+    };
+    let used_ns = (!is_over && !interrupted).then(|| used_by_children_ns().saturating_sub(used_before_ns));
+    let mut outcome = timed.end(pid, told(words), used_ns, interrupted);
+    while is_over && running.reap().is_none() && !running.is_interrupted() {
+        std::thread::sleep(PAUSE);
+    }
+    outcome.exit = running.status();
+    Ok(outcome)
+}
+
+/// What other ways there are to look into a program is not for those who want its time.
+fn closed(error: LaunchError) -> PerfError {
+    match error {
+        LaunchError::CannotPreload { path, reason } => {
+            let why = reason.split(';').next().unwrap_or(reason);
+            PerfError::Refused(format!("timers cannot be put into '{}': {why}", path.display()))
+        }
+        other => other.into(),
+    }
+}
+
+fn create(options: &SamplingOptions, tick_ns: u64, asked_hz: u64) -> std::io::Result<Memory> {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let slots = (processors * SLOTS_EACH).clamp(2 * SLOTS_EACH, SLOTS_MAX) as u32;
+    let header = Header {
+        magic: 0,
+        slots: 0,
+        room_bytes: 0,
+        period_ns: SECOND_NS / asked_hz,
+        tick_ns,
+        filters: filters(&std::fs::read_to_string("/proc/self/status").unwrap_or_default()),
+        is_over: AtomicU32::new(0),
+        lost: AtomicU64::new(0),
+        threads_without: AtomicU64::new(0),
+        processes_filtered: AtomicU64::new(0),
+        late: AtomicU64::new(0),
+    };
+    Memory::create(slots, options.stack_bytes, header)
+}
+
+fn origin(options: &SamplingOptions, frequency_hz: u64) -> Origin {
+    Origin {
+        event: TIMERS.to_owned(),
+        is_time: true,
+        frequency_hz: Some(frequency_hz),
+        stack_bytes: options.stack_bytes as usize,
+        summary_only: options.summary_only,
+        is_our_kernel: true,
+        is_our_machine: true,
+        ..Origin::default()
+    }
+}
+
+/// How many filters of system calls a process is behind; 0 where the kernel does not say.
+fn filters(status: &str) -> u32 {
+    let number = status.lines().find_map(|line| line.strip_prefix("Seccomp_filters:"));
+    number.and_then(|number| number.trim().parse().ok()).unwrap_or(0)
+}
+
+/// The time between two ticks of the kernel's clock, at which timers on a thread's time expire.
+fn tick_ns() -> u64 {
+    let tick = clock_getres(ClockId::MonotonicCoarse);
+    (tick.tv_sec as u64 * SECOND_NS + tick.tv_nsec as u64).clamp(1, SECOND_NS)
+}
+
+/// The time on processors of all children that have ended, with theirs.
+fn used_by_children_ns() -> u64 {
+    let Ok(usage) = getrusage(UsageWho::RUSAGE_CHILDREN) else { return 0 };
+    let nanos =
+        |time: nix::sys::time::TimeVal| time.tv_sec() as u64 * SECOND_NS + time.tv_usec() as u64 * 1000;
+    nanos(usage.user_time()) + nanos(usage.system_time())
+}
+
+fn wait(ended: Option<&OwnedFd>) {
+    let mut files: Vec<PollFd<'_>> = ended.map(|file| PollFd::new(file, PollFlags::IN)).into_iter().collect();
+    let pause = Timespec { tv_sec: 0, tv_nsec: i64::from(PAUSE.subsec_nanos()) };
+    let _ = poll(&mut files, Some(&pause));
+}
+
+/// What comes in.
+struct Timed {
+    memory: Memory,
+    folder: Folder,
+    began: Instant,
+    began_unix_ns: u64,
+    /// The end of a text of a process whose rest is still to come.
+    cut_texts: FxHashMap<u32, String>,
+    /// From when on what a process has mapped may be looked up again.
+    looked_up_ns: FxHashMap<u32, u64>,
+    seen_ns: u64,
+    processes: u64,
+}
+
+impl Timed {
+    fn begin(memory: Memory, origin: Origin) -> Timed {
+        let mut folder = Folder::new(origin);
+        folder.begin(now_ns());
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Timed {
+            memory,
+            folder,
+            began: Instant::now(),
+            began_unix_ns: u64::try_from(since.as_nanos()).unwrap_or(0),
+            cut_texts: FxHashMap::default(),
+            looked_up_ns: FxHashMap::default(),
+            seen_ns: 0,
+            processes: 0,
+        }
+    }
+
+    fn round(&mut self) {
+        for taken in self.memory.take() {
+            let name = name_of(&taken.note);
+            match taken.note.kind {
+                BEGINS | FORKED => {
+                    self.processes += 1;
+                    self.folder.begins(&taken.note, &name);
+                    self.cut_texts.remove(&taken.note.pid);
+                    self.looked_up_ns.remove(&taken.note.pid);
+                    self.maps(&taken);
+                }
+                MORE => self.maps(&taken),
+                SAMPLE => self.sample(&taken, &name),
+                // Nobody of ours wrote it.
+                _ => {}
+            }
+        }
+    }
+
+    /// A part of a text on what is mapped; a line that is cut goes on in the next part.
+    fn maps(&mut self, taken: &Taken) {
+        let pid = taken.note.pid;
+        let mut text = self.cut_texts.remove(&pid).unwrap_or_default();
+        text += &String::from_utf8_lossy(&taken.copy);
+        let whole = text.rfind('\n').map_or(0, |end| end + 1);
+        self.folder.maps(pid, &mapped(&text[..whole]));
+        if whole < text.len() {
+            self.cut_texts.insert(pid, text.split_off(whole));
+        }
+    }
+
+    fn sample(&mut self, taken: &Taken, name: &str) {
+        let Note { pid, time_ns, cpu_ns, .. } = taken.note;
+        if pid == 0 {
+            return;
+        }
+        self.seen_ns = self.seen_ns.saturating_add(cpu_ns);
+        let again_ns = self.looked_up_ns.entry(pid).or_insert(0);
+        self.folder.by_timer(&taken.note, name, &taken.copy, || {
+            if *again_ns > time_ns {
+                return Vec::new();
+            }
+            *again_ns = time_ns.saturating_add(LOOK_UP_NS);
+            maps_of(pid)
+        });
+    }
+
+    fn end(mut self, pid: u32, command: Vec<String>, used_ns: Option<u64>, interrupted: bool) -> Outcome {
+        let duration = self.began.elapsed();
+        self.memory.header().is_over.store(1, Ordering::Relaxed);
+        self.round();
+        let count = |of: fn(&Header) -> &AtomicU64| of(self.memory.header()).load(Ordering::Relaxed);
+        self.folder.lost(count(|header| &header.lost));
+        if let Some(used_ns) = used_ns {
+            self.folder.not_seen(used_ns.saturating_sub(self.seen_ns));
+        }
+        let counts = [
+            count(|header| &header.threads_without),
+            count(|header| &header.processes_filtered),
+            count(|header| &header.late),
+        ];
+        let notes = notes(self.processes, counts);
+        let collector_cpu = Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default();
+        let duration_ns = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        let sampled = self.folder.finish(command, self.began_unix_ns, Some(duration_ns));
+        Outcome { sampled, pid, exit: None, interrupted, notes, collector_cpu }
+    }
+}
+
+fn name_of(note: &Note) -> String {
+    let name = note.name.split(|byte| *byte == 0).next().unwrap_or_default();
+    String::from_utf8_lossy(name).into_owned()
+}
+
+/// What the profile does not show.
+fn notes(processes: u64, [threads_without, processes_filtered, late]: [u64; 3]) -> Vec<String> {
+    let mut notes = Vec::new();
+    if processes == 0 && processes_filtered == 0 {
+        notes.push(
+            "the library with the timers got into no process, so nothing was sampled: a static program, or one with an environment of \
+             its own"
+                .to_owned(),
+        );
+    }
+    if threads_without > 0 {
+        notes.push(format!("threads that could have no timer and were not sampled: {threads_without}"));
+    }
+    if processes_filtered > 0 {
+        notes.push(format!(
+            "processes that a filter of system calls locked in, and that were not sampled from then on: {processes_filtered}"
+        ));
+    }
+    if late > 0 {
+        notes.push(format!(
+            "samples that came late, as the program had blocked SIGURG, the timers' signal: {late}; where it was meanwhile is not known"
+        ));
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn filters_are_read_from_the_status() {
+        assert_eq!(filters("Name:\tx\nSeccomp:\t2\nSeccomp_filters:\t3\n"), 3);
+        assert_eq!((filters(""), filters("Seccomp:\t2\n")), (0, 0));
+    }
+
+    #[test]
+    fn what_was_not_sampled_is_said() {
+        assert_eq!(notes(1, [0; 3]), Vec::<String>::new());
+        let all = [notes(0, [0; 3]), notes(1, [2, 3, 4])].concat().join("\n");
+        for part in ["got into no process", "not sampled: 2", "from then on: 3", "signal: 4"] {
+            assert!(all.contains(part), "{part} is missing in {all}");
+        }
+        assert_eq!(notes(0, [0, 1, 0]).len(), 1);
+    }
+}

@@ -1,0 +1,173 @@
+//! The memory that the command's processes write into, from our side.
+
+use mallow_wire::timers::{
+    FREE, FULL, HEADER_BYTES, Header, MAGIC, Note, SLOT_HEAD_BYTES, SlotHead, THREAD_SHIFT, WRITING,
+    memory_bytes, slot_bytes,
+};
+use memmap2::{MmapOptions, MmapRaw};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// The memory.
+pub(super) struct Memory {
+    map: MmapRaw,
+    file: OwnedFd,
+    slots: u32,
+    room_bytes: u32,
+    /// Slots that were being written when they were last looked at, by whom.
+    writers: Vec<u32>,
+}
+
+/// What was in a slot.
+pub(super) struct Taken {
+    pub(super) note: Note,
+    pub(super) copy: Vec<u8>,
+}
+
+impl Memory {
+    /// A memory that nobody has yet; its size stays as it is.
+    pub(super) fn create(slots: u32, room_bytes: u32, header: Header) -> io::Result<Memory> {
+        let bytes = memory_bytes(slots, room_bytes).ok_or(io::ErrorKind::OutOfMemory)?;
+        let file = memfd_create("mallow-timers", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+        ftruncate(&file, bytes as u64)?;
+        fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+        let map = MmapOptions::new().len(bytes).map_raw(&file)?;
+        let header = Header { magic: MAGIC, slots, room_bytes, ..header };
+        // SAFETY: the mapping is larger than a header and aligned to a page, and nobody else has it yet.
+        unsafe { map.as_mut_ptr().cast::<Header>().write(header) };
+        Ok(Memory { map, file, slots, room_bytes, writers: vec![FREE; slots as usize] })
+    }
+
+    /// Where other processes of this user open it.
+    pub(super) fn path(&self) -> String {
+        format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
+    }
+
+    /// What is written once and counted.
+    pub(super) fn header(&self) -> &Header {
+        // SAFETY: as in `create`. Only its counters are read, which are atomic.
+        unsafe { &*self.map.as_ptr().cast::<Header>() }
+    }
+
+    fn slot(&self, number: usize) -> *mut u8 {
+        self.map.as_mut_ptr().wrapping_add(HEADER_BYTES + number * slot_bytes(self.room_bytes))
+    }
+
+    /// Takes what is there, in the order of time, and frees its slots.
+    pub(super) fn take(&mut self) -> Vec<Taken> {
+        let mut taken = Vec::new();
+        for number in 0..self.slots as usize {
+            let slot = self.slot(number);
+            // SAFETY: slots lie within the mapping and are aligned to 8 bytes; a state is only used as an atomic number, by everybody.
+            let state = unsafe { &(*slot.cast::<SlotHead>()).state };
+            let seen = state.load(Ordering::Acquire);
+            if seen == FREE {
+                continue;
+            }
+            if seen & FULL != 0 {
+                // SAFETY: within the mapping. Who hands a slot over leaves it alone; who does not can only harm what is read, which is copied before
+                // it is looked at.
+                let note = unsafe { (&raw const (*slot.cast::<SlotHead>()).note).read_volatile() };
+                let bytes = note.bytes.min(self.room_bytes) as usize;
+                let mut copy = vec![0; bytes];
+                // SAFETY: a slot has this room behind its head.
+                unsafe {
+                    copy.as_mut_ptr().copy_from_nonoverlapping(slot.wrapping_add(SLOT_HEAD_BYTES), bytes)
+                };
+                taken.push(Taken { note, copy });
+                state.store(FREE, Ordering::Release);
+            } else {
+                free_of_dead(state, seen, &mut self.writers[number]);
+            }
+        }
+        taken.sort_by_key(|taken| taken.note.time_ns);
+        taken
+    }
+}
+
+/// A thread that dies while it writes never ends that: its slot is free when it is gone.
+fn free_of_dead(state: &AtomicU32, seen: u32, before: &mut u32) {
+    let is_same = std::mem::replace(before, seen) == seen;
+    if is_same && seen & WRITING != 0 && !is_alive(seen >> THREAD_SHIFT) {
+        let _ = state.compare_exchange(seen, FREE, Ordering::Release, Ordering::Relaxed);
+    }
+}
+
+fn is_alive(tid: u32) -> bool {
+    std::path::Path::new(&format!("/proc/{tid}")).exists()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mallow_wire::timers::SAMPLE;
+    use std::sync::atomic::AtomicU64;
+
+    fn memory() -> Memory {
+        let header = Header {
+            magic: 0,
+            slots: 0,
+            room_bytes: 0,
+            period_ns: 1,
+            tick_ns: 1,
+            filters: 0,
+            is_over: AtomicU32::new(0),
+            lost: AtomicU64::new(0),
+            threads_without: AtomicU64::new(0),
+            processes_filtered: AtomicU64::new(0),
+            late: AtomicU64::new(0),
+        };
+        Memory::create(4, 64, header).unwrap()
+    }
+
+    fn state(memory: &Memory, number: usize) -> &AtomicU32 {
+        // SAFETY: as in `take`.
+        unsafe { &(*memory.slot(number).cast::<SlotHead>()).state }
+    }
+
+    fn fill(memory: &Memory, number: usize, time_ns: u64, bytes: u32) {
+        let slot = memory.slot(number);
+        let note = Note { kind: SAMPLE, bytes, time_ns, ..Note::default() };
+        // SAFETY: as in `take`.
+        unsafe { (&raw mut (*slot.cast::<SlotHead>()).note).write(note) };
+        state(memory, number).store(7 << THREAD_SHIFT | FULL, Ordering::Release);
+    }
+
+    #[test]
+    fn what_is_full_is_taken_once_in_the_order_of_time() {
+        let mut memory = memory();
+        fill(&memory, 3, 10, 8);
+        fill(&memory, 0, 20, 64);
+        let told = |taken: Vec<Taken>| -> Vec<(u64, usize)> {
+            taken.iter().map(|taken| (taken.note.time_ns, taken.copy.len())).collect()
+        };
+        assert_eq!(told(memory.take()), [(10, 8), (20, 64)]);
+        assert_eq!(told(memory.take()), []);
+        // Whoever writes there may write anything.
+        fill(&memory, 1, 30, u32::MAX);
+        assert_eq!(told(memory.take()), [(30, 64)]);
+    }
+
+    #[test]
+    fn a_slot_of_who_died_is_free_again_and_one_that_is_written_is_not() {
+        let mut memory = memory();
+        let mut dead = std::process::Command::new("true").spawn().unwrap();
+        dead.wait().unwrap();
+        let states = [dead.id(), std::process::id()].map(|tid| tid << THREAD_SHIFT | WRITING);
+        for (number, value) in states.into_iter().enumerate() {
+            state(&memory, number).store(value, Ordering::Relaxed);
+        }
+        let seen = |memory: &Memory| [0, 1].map(|number| state(memory, number).load(Ordering::Relaxed));
+        // It may be that it has just died, and what it wrote is to be seen; it is looked at twice.
+        assert_eq!((memory.take().len(), seen(&memory)), (0, states));
+        assert_eq!((memory.take().len(), seen(&memory)), (0, [FREE, states[1]]));
+    }
+
+    #[test]
+    fn its_size_stays() {
+        let memory = memory();
+        assert!(ftruncate(&memory.file, 0).is_err() && ftruncate(&memory.file, 1 << 20).is_err());
+    }
+}

@@ -1,0 +1,186 @@
+//! Patches: functions of an allocator that is linked into a program, whose first instructions are to lead to the recorder.
+//!
+//! mallow finds and decodes them before the start and writes a *plan*, a file that the recorder maps. It needs no decoder:
+//!
+//! ```text
+//! PlanHeader, then for each image: ImagePlan, and its Patch[patch_count]
+//! ```
+//!
+//! A program is an image of the plan when its ELF header is the same, byte for byte; and nothing of it is written unless all
+//! places hold what was displaced in the plan.
+
+/// The environment variable that names the plan's file.
+pub const PATCHES_VARIABLE: &str = "MALLOW_PATCHES";
+
+/// "mallowpl", little endian.
+pub const PLAN_MAGIC: u64 = u64::from_le_bytes(*b"mallowpl");
+/// Both sides travel in one binary: a difference means that a child was started by another mallow.
+pub const PLAN_VERSION: u32 = 1;
+/// The longest plan.
+pub const PLAN_BYTES_MAX: usize = 1 << 20;
+
+/// Bytes of an ELF header.
+pub const ELF_HEADER_BYTES: usize = 64;
+/// Bytes of the jump that is written over a function's first instructions.
+pub const JUMP_BYTES: usize = 5;
+/// The most bytes that are displaced: the last instruction may begin at the jump's last byte and be 15 bytes long.
+pub const DISPLACED_BYTES_MAX: usize = 22;
+/// The most bytes that the displaced instructions have where they are moved to, with the jump back.
+pub const MOVED_BYTES_MAX: usize = 64;
+/// The most instructions that are moved: those that are displaced, each at least one byte long, and a jump back.
+pub const STEPS_MAX: usize = JUMP_BYTES + 1;
+/// Each of them may hold a distance.
+pub const FIXUPS_MAX: usize = STEPS_MAX;
+/// The most patches of one image.
+pub const PATCHES_MAX: usize = 200;
+
+/// The first bytes of a plan.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlanHeader {
+    /// [`PLAN_MAGIC`].
+    pub magic: u64,
+    /// [`PLAN_VERSION`].
+    pub version: u32,
+    /// How many images follow.
+    pub image_count: u32,
+}
+
+/// An executable or library.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ImagePlan {
+    /// Its ELF header.
+    pub elf_header: [u8; ELF_HEADER_BYTES],
+    /// How many patches follow.
+    pub patch_count: u32,
+    /// How many of its functions cannot be patched, and will not be seen.
+    pub unseen_count: u32,
+}
+
+/// What a call of a function does to the heap.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Call {
+    /// Gives a block, or null: `malloc`.
+    Allocate = 1,
+    /// The same, and may throw: `operator new`.
+    AllocateOrThrow = 2,
+    /// Writes a block where its first argument points, and gives 0: `posix_memalign`.
+    AllocateInto = 3,
+    /// Frees a block: `free`.
+    Free = 4,
+    /// Gives a block in the place of another, or null: `realloc`.
+    Reallocate = 5,
+    /// The same, and when it gives null the block is gone: `reallocf`.
+    ReallocateOrFree = 6,
+    /// Changes a block where it is, and gives its true size: `xallocx`.
+    Resize = 7,
+}
+
+impl Call {
+    /// The call of a number; none when there is no such.
+    pub const fn from_number(number: u32) -> Option<Call> {
+        Some(match number {
+            1 => Call::Allocate,
+            2 => Call::AllocateOrThrow,
+            3 => Call::AllocateInto,
+            4 => Call::Free,
+            5 => Call::Reallocate,
+            6 => Call::ReallocateOrFree,
+            7 => Call::Resize,
+            _ => return None,
+        })
+    }
+}
+
+/// Stands for an argument that a function does not have.
+pub const NO_ARGUMENT: u8 = 0xff;
+/// Functions have at most so many arguments.
+pub const ARGUMENTS_MAX: usize = 5;
+
+/// Which of a function's arguments, counted from 0, says what.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arguments {
+    /// The block that it is given.
+    pub block: u8,
+    /// The size in bytes that is wanted.
+    pub size: u8,
+    /// How many of that size.
+    pub count: u8,
+    /// Unused.
+    pub spare: u8,
+}
+
+/// A distance of 32 bits within the moved bytes, to be filled in where they lie.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fixup {
+    /// What it leads to.
+    pub target_svma: u64,
+    /// Where it stands.
+    pub at: u8,
+    /// The end of its instruction, from which the distance is counted.
+    pub end: u8,
+    /// Unused.
+    pub spare: [u8; 6],
+}
+
+/// Where an instruction stood, and where it stands among the moved bytes. The jump back stands for what follows the displaced ones.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Step {
+    /// From the function's entry.
+    pub displaced: u8,
+    /// From the first moved byte.
+    pub moved: u8,
+}
+
+/// A function, and what is written over its first instructions.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patch {
+    /// Its first instruction.
+    pub entry_svma: u64,
+    /// A [`Call`].
+    pub call: u32,
+    /// Its arguments.
+    pub arguments: Arguments,
+    /// Used ones of `displaced`.
+    pub displaced_bytes: u8,
+    /// Used ones of `moved`.
+    pub moved_bytes: u8,
+    /// Used ones of `fixups`.
+    pub fixup_count: u8,
+    /// Used ones of `steps`.
+    pub step_count: u8,
+    /// Unused.
+    pub spare: [u8; 2],
+    /// Where the displaced instructions are.
+    pub steps: [Step; STEPS_MAX],
+    /// What stands there in the file.
+    pub displaced: [u8; DISPLACED_BYTES_MAX],
+    /// The same instructions for another place, and a jump back.
+    pub moved: [u8; MOVED_BYTES_MAX],
+    /// What depends on that place.
+    pub fixups: [Fixup; FIXUPS_MAX],
+}
+
+const _: () = assert!(size_of::<PlanHeader>() == 16 && size_of::<ImagePlan>() == 72);
+const _: () = assert!(
+    size_of::<Patch>() == 16 + 6 + 2 * STEPS_MAX + DISPLACED_BYTES_MAX + MOVED_BYTES_MAX + 16 * FIXUPS_MAX
+);
+
+/// In the header's `patches_state`: the plan has nothing for this executable.
+pub const PATCHES_NONE: u32 = 0;
+/// All patches of the executable were made.
+pub const PATCHES_MADE: u32 = 1;
+/// The functions in memory are not those of the file.
+pub const PATCHES_DIFFER: u32 = 2;
+/// There is no room near the executable.
+pub const PATCHES_NO_ROOM: u32 = 3;
+/// The system does not let code be changed.
+pub const PATCHES_REFUSED: u32 = 4;
+/// The process had other threads by then, which might be inside of the functions.
+pub const PATCHES_THREADS: u32 = 5;

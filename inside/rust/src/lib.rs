@@ -1,0 +1,55 @@
+//! An allocator around yours that mallow sees, and heap profiles and exact allocation tests from inside a program.
+//!
+//! ```no_run
+//! use std::alloc::System;
+//!
+//! #[global_allocator]
+//! static ALLOC: mallow_alloc::Mallow<System> = mallow_alloc::Mallow::new(System);
+//!
+//! fn main() {
+//!     let _profile = mallow_alloc::profile("app.mallow");
+//!     // … the program …
+//! } // here the profile is complete: `mallow report app.mallow`
+//! ```
+//!
+//! Any allocator may stand below: `static ALLOC: Mallow<MiMalloc> = Mallow::new(MiMalloc)`.
+//!
+//! - Under `mallow record`, `stat`, `check` and `soak` each call of this allocator is one event there, also where the allocator below never
+//!   calls libc's `malloc`. Nothing has to be started for that.
+//! - [`profile`] records the program from inside, where it cannot be started under mallow.
+//! - [`testing`] counts what single threads do, for tests that run beside each other: see [`assert_allocations!`].
+//!
+//! While nobody watches a call costs one compare. Without the feature `inside` the crate needs neither std nor any other crate, and is what
+//! the first point says. Where mallow does not run (it runs on Linux on x86-64) the allocator passes everything on, and `profile` and
+//! `testing` are not there.
+//!
+//! Stacks are unwound with the tables that Rust puts into every program; names and lines need debug information
+//! (`[profile.release] debug = "line-tables-only"`).
+
+#![cfg_attr(not(feature = "inside"), no_std)]
+
+mod alloc;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod hooks;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod outside;
+
+#[cfg(all(feature = "inside", target_os = "linux", target_arch = "x86_64"))]
+mod limit;
+#[cfg(all(feature = "inside", target_os = "linux", target_arch = "x86_64"))]
+mod profile;
+#[cfg(all(feature = "inside", target_os = "linux", target_arch = "x86_64"))]
+mod recording;
+#[cfg(all(feature = "inside", target_os = "linux", target_arch = "x86_64"))]
+mod stats;
+#[cfg(all(feature = "inside", target_os = "linux", target_arch = "x86_64"))]
+mod testing;
+
+pub use alloc::Mallow;
+#[cfg(all(feature = "inside", target_os = "linux", target_arch = "x86_64"))]
+pub use {
+    profile::{Format, Profile, ProfileBuilder, builder, profile},
+    recording::InsideError,
+    stats::Stats,
+    testing::{Share, Testing, testing},
+};

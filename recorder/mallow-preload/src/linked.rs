@@ -1,0 +1,295 @@
+//! Functions of an allocator that is linked into the program, which lead here by patches (`mallow_recorder::patches`).
+//!
+//! A trampoline comes with r11 pointing at the function's description ([`Patched`]), everything else as the program left it. The two
+//! commonest kinds of functions take the way of our exported ones. All others are called from a frame that is described to unwinders and holds nothing
+//! of Rust's: an exception of `operator new` passes through it. The call that it leaves behind is recognised by the next one
+//! (`mallow_recorder::thread`).
+
+use core::arch::naked_asm;
+use core::mem::{MaybeUninit, transmute};
+use mallow_recorder::bounds::at;
+use mallow_recorder::calls::{allocating, freeing, write_sized};
+use mallow_recorder::stat::{self, Availability, Heap};
+use mallow_recorder::thread::{Entry, Guard, enter};
+use mallow_recorder::trampolines::Patched;
+use mallow_recorder::{Caller, patches, script};
+use mallow_wire::event::{Kind, word0};
+use mallow_wire::patches::{ARGUMENTS_MAX, Arguments, Call, NO_ARGUMENT};
+
+/// Patches the executable, if there is a plan for it.
+pub(crate) fn install() {
+    patches::install(hook_for);
+}
+
+fn hook_for(call: Call, arguments: Arguments) -> usize {
+    let hook: unsafe extern "C" fn() = match (call, arguments) {
+        (Call::Allocate, Arguments { size: 0, count: NO_ARGUMENT, .. }) => hook_allocate,
+        (Call::Free, Arguments { block: 0, .. }) => hook_free,
+        _ => hook_any,
+    };
+    hook as usize
+}
+
+/// A hook for functions of up to three arguments: as an exported one's, with the description as one argument more.
+macro_rules! short_hook {
+    ($hook:ident, $work:ident) => {
+        #[unsafe(naked)]
+        unsafe extern "C" fn $hook() {
+            naked_asm!(
+                ".cfi_startproc",
+                "mov rcx, rsp", "mov r8, rbp", "mov r9, r11",
+                "test spl, 8",
+                "jz 2f",
+                "jmp {work}",
+                "2: push rbp", ".cfi_def_cfa_offset 16", ".cfi_offset rbp, -16",
+                "mov rbp, rsp", ".cfi_def_cfa_register rbp",
+                "and rsp, -16",
+                "call {work}",
+                "leave", ".cfi_def_cfa rsp, 8", ".cfi_restore rbp",
+                "ret",
+                ".cfi_endproc",
+                work = sym $work
+            )
+        }
+    };
+}
+
+short_hook!(hook_allocate, work_allocate);
+short_hook!(hook_free, work_free);
+
+type ThreeArguments = unsafe extern "C" fn(usize, usize, usize) -> *mut u8;
+
+unsafe extern "C" fn work_allocate(
+    size: usize,
+    b: usize,
+    c: usize,
+    sp: usize,
+    bp: usize,
+    patched: &Patched,
+) -> *mut u8 {
+    // SAFETY: the function takes up to three arguments, which are passed on; the hook passed its caller's registers.
+    unsafe {
+        let real = transmute::<usize, ThreeArguments>(patched.real);
+        allocating(Heap::Operators, Caller { sp, bp }, size, || real(size, b, c))
+    }
+}
+
+unsafe extern "C" fn work_free(block: *mut u8, b: usize, c: usize, sp: usize, bp: usize, patched: &Patched) {
+    // SAFETY: as above.
+    unsafe {
+        let real = transmute::<usize, ThreeArguments>(patched.real);
+        if block.is_null() {
+            real(0, b, c);
+            return;
+        }
+        script::freed(block as usize);
+        freeing(Heap::Operators, Caller { sp, bp }, block, || _ = real(block as usize, b, c));
+    }
+}
+
+/// What `hook_any` keeps while the function runs.
+#[repr(C)]
+struct Frame {
+    under_way: MaybeUninit<UnderWay>,
+    arguments: [usize; ARGUMENTS_MAX],
+    patched: *const Patched,
+    bp: usize,
+    return_address: usize,
+}
+
+/// A call between its beginning and its end.
+struct UnderWay {
+    entry: Entry,
+    /// What was known of the block that is being replaced, when calls are only counted.
+    before: Option<Availability>,
+}
+
+/// Bytes that the hook's instructions leave for it.
+const UNDER_WAY_BYTES: usize = size_of::<UnderWay>();
+const _: () = assert!(align_of::<UnderWay>() == 8);
+
+#[unsafe(naked)]
+unsafe extern "C" fn hook_any() {
+    naked_asm!(
+        ".cfi_startproc",
+        "push rbp", ".cfi_def_cfa_offset 16", ".cfi_offset rbp, -16",
+        "mov rbp, rsp", ".cfi_def_cfa_register rbp",
+        "push r11", "push r8", "push rcx", "push rdx", "push rsi", "push rdi",
+        "sub rsp, {under_way}",
+        "mov rdi, rsp",
+        "and rsp, -16",
+        "call {begin}",
+        "mov rdi, qword ptr [rbp - 48]",
+        "mov rsi, qword ptr [rbp - 40]",
+        "mov rdx, qword ptr [rbp - 32]",
+        "mov rcx, qword ptr [rbp - 24]",
+        "mov r8, qword ptr [rbp - 16]",
+        "call rax",
+        "lea rdi, [rbp - 48 - {under_way}]",
+        "mov rsi, rax",
+        "call {finish}",
+        "leave", ".cfi_def_cfa rsp, 8", ".cfi_restore rbp",
+        "ret",
+        ".cfi_endproc",
+        begin = sym begin, finish = sym finish, under_way = const UNDER_WAY_BYTES
+    )
+}
+
+impl Frame {
+    fn caller(&self) -> Caller {
+        Caller { sp: (&raw const self.return_address) as usize, bp: self.bp }
+    }
+
+    fn patched(&self) -> &Patched {
+        // SAFETY: the trampoline's description, which stays mapped.
+        unsafe { &*self.patched }
+    }
+
+    fn argument(&self, index: u8) -> usize {
+        if index == NO_ARGUMENT { 0 } else { *at(&self.arguments, usize::from(index) % ARGUMENTS_MAX) }
+    }
+
+    /// The block that the function is given, or null.
+    fn block(&self) -> *mut u8 {
+        self.argument(self.patched().arguments.block) as *mut u8
+    }
+
+    /// How many bytes are asked for.
+    fn size(&self) -> usize {
+        let Arguments { size, count, .. } = self.patched().arguments;
+        let count = if count == NO_ARGUMENT { 1 } else { self.argument(count) };
+        count.saturating_mul(self.argument(size))
+    }
+
+    /// Whether a live block is replaced.
+    fn replaces(&self) -> bool {
+        let call = self.patched().call;
+        matches!(call, Call::Reallocate | Call::ReallocateOrFree | Call::Resize) && !self.block().is_null()
+    }
+}
+
+/// Before the function: gives its address.
+unsafe extern "C" fn begin(frame: &mut Frame) -> usize {
+    let block = frame.block();
+    let frees = frame.patched().call == Call::Free;
+    if frees && !block.is_null() {
+        script::freed(block as usize);
+    }
+    // SAFETY: the hook's frame has its caller's registers.
+    let entry = if frees && block.is_null() { Entry::Pass } else { unsafe { enter(frame.caller()) } };
+    let mut before = None;
+    match &entry {
+        Entry::Record(guard) if frees => {
+            guard.in_hook();
+            guard.push([word0(Kind::Free, block as u64, 0)]);
+            guard.in_real();
+        }
+        Entry::Record(guard) if frame.replaces() => {
+            guard.in_hook();
+            guard.push([word0(Kind::ReallocBegin, block as u64, u64::from(guard.is_nested()))]);
+            guard.in_real();
+        }
+        Entry::Count(guard) if frees || frame.replaces() => {
+            guard.in_hook();
+            if frees {
+                // SAFETY: the guard's thread.
+                unsafe { stat::freed(guard.thread(), Heap::Operators, block as usize) };
+            } else {
+                before = stat::set_aside(Heap::Operators, block as usize);
+            }
+            guard.in_real();
+        }
+        _ => {}
+    }
+    frame.under_way.write(UnderWay { entry, before });
+    frame.patched().real
+}
+
+/// What came of a call.
+enum Came {
+    /// A block.
+    Block(*mut u8),
+    /// Nothing, and a block that it was given is gone.
+    Freed,
+    /// Nothing.
+    Nothing,
+}
+
+impl Frame {
+    fn came_of(&self, answer: usize) -> Came {
+        let (block, is_null) = (answer as *mut u8, answer == 0);
+        match self.patched().call {
+            Call::AllocateInto if answer != 0 => Came::Nothing,
+            // SAFETY: the function has answered that it wrote a block there.
+            Call::AllocateInto => Came::Block(unsafe { *(self.argument(0) as *const *mut u8) }),
+            Call::Resize if answer >= self.size() => Came::Block(self.block()),
+            Call::Resize => Came::Nothing,
+            Call::ReallocateOrFree if is_null && self.replaces() => Came::Freed,
+            Call::Reallocate if is_null && self.replaces() && self.size() == 0 => Came::Freed,
+            _ if is_null => Came::Nothing,
+            _ => Came::Block(block),
+        }
+    }
+}
+
+/// Behind the function, of which `answer` came: gives that.
+unsafe extern "C" fn finish(frame: &mut Frame, answer: usize) -> usize {
+    // SAFETY: `begin` wrote it.
+    let UnderWay { entry, before } = unsafe { frame.under_way.assume_init_read() };
+    if frame.patched().call == Call::Free {
+        return answer;
+    }
+    // SAFETY: the hook's frame has its caller's registers; the guards prove that the thread's state is ours to use.
+    unsafe {
+        match &entry {
+            Entry::Record(guard) => {
+                guard.in_hook();
+                record(guard, frame, &frame.came_of(answer));
+            }
+            Entry::Count(guard) => {
+                guard.in_hook();
+                count(guard, frame, &frame.came_of(answer), before);
+            }
+            Entry::Pass => {}
+        }
+    }
+    answer
+}
+
+unsafe fn record(guard: &Guard, frame: &Frame, came: &Came) {
+    let (kind, block) = match (came, frame.replaces()) {
+        (Came::Block(block), false) => (Kind::Alloc, *block),
+        (Came::Block(block), true) => (Kind::ReallocDone, *block),
+        (Came::Freed, _) => {
+            guard.push([word0(Kind::ReallocFreed, 0, 0)]);
+            return;
+        }
+        (Came::Nothing, false) => (Kind::Failed, core::ptr::null_mut()),
+        (Came::Nothing, true) => (Kind::ReallocFailed, core::ptr::null_mut()),
+    };
+    // SAFETY: by contract.
+    unsafe { write_sized(guard, kind, block, frame.size(), frame.caller()) };
+}
+
+unsafe fn count(guard: &Guard, frame: &Frame, came: &Came, before: Option<Availability>) {
+    let thread = guard.thread();
+    let replaced = frame.block() as usize;
+    // SAFETY: by contract.
+    unsafe {
+        match (came, frame.replaces()) {
+            (Came::Nothing, true) => {
+                stat::put_back(Heap::Operators, replaced, before);
+                stat::failed(thread);
+            }
+            (Came::Nothing, false) => stat::failed(thread),
+            (Came::Freed, _) => stat::freed_aside(thread, replaced, before),
+            (Came::Block(block), replaces) => {
+                if replaces {
+                    stat::freed_aside(thread, replaced, before);
+                    stat::reallocated(thread);
+                }
+                stat::allocated(thread, Heap::Operators, *block as usize, frame.size());
+            }
+        }
+    }
+}

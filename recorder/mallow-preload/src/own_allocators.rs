@@ -1,0 +1,76 @@
+//! For allocators that a program brings along and that tell us of their calls: `mallow-alloc` (`inside/rust/src/outside.rs`) finds this table by a
+//! weak symbol.
+//!
+//! What the allocator below calls in its turn, libc's `malloc` among it, is part of the same call and not counted again: the recorder knows it
+//! by the frame from which the table's function was called, which stands until it has returned.
+
+use core::arch::naked_asm;
+use core::ffi::c_void;
+use mallow_recorder::Caller;
+use mallow_recorder::calls::{allocating, freeing, reallocating};
+use mallow_recorder::stat::Heap;
+
+/// What was to be called.
+type Down = unsafe extern "C" fn(*mut c_void) -> *mut u8;
+
+/// The functions. Each begins as our exported ones do, so that its frame is known by our library's code.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Calls {
+    allocating: unsafe extern "C" fn(usize, Down, *mut c_void) -> *mut u8,
+    freeing: unsafe extern "C" fn(*mut u8, Down, *mut c_void),
+    reallocating: unsafe extern "C" fn(*mut u8, usize, Down, *mut c_void) -> *mut u8,
+}
+
+/// The table. A change of its layout changes its name.
+#[unsafe(no_mangle)]
+pub static mallow_alloc_calls_v1: Calls =
+    Calls { allocating: enter_allocating, freeing: enter_freeing, reallocating: enter_reallocating };
+
+#[unsafe(naked)]
+unsafe extern "C" fn enter_allocating(size: usize, down: Down, context: *mut c_void) -> *mut u8 {
+    naked_asm!(".cfi_startproc", "mov rcx, rsp", "mov r8, rbp", "jmp {}", ".cfi_endproc", sym work_allocating)
+}
+
+#[unsafe(naked)]
+unsafe extern "C" fn enter_freeing(block: *mut u8, down: Down, context: *mut c_void) {
+    naked_asm!(".cfi_startproc", "mov rcx, rsp", "mov r8, rbp", "jmp {}", ".cfi_endproc", sym work_freeing)
+}
+
+#[unsafe(naked)]
+unsafe extern "C" fn enter_reallocating(
+    block: *mut u8,
+    size: usize,
+    down: Down,
+    context: *mut c_void,
+) -> *mut u8 {
+    naked_asm!(".cfi_startproc", "mov r8, rsp", "mov r9, rbp", "jmp {}", ".cfi_endproc", sym work_reallocating)
+}
+
+unsafe extern "C" fn work_allocating(
+    size: usize,
+    down: Down,
+    context: *mut c_void,
+    sp: usize,
+    bp: usize,
+) -> *mut u8 {
+    // SAFETY: the registers at the entry; the program passes a function with what it wants to be called with.
+    unsafe { allocating(Heap::Operators, Caller { sp, bp }, size, || down(context)) }
+}
+
+unsafe extern "C" fn work_freeing(block: *mut u8, down: Down, context: *mut c_void, sp: usize, bp: usize) {
+    // SAFETY: as in `work_allocating`.
+    unsafe { freeing(Heap::Operators, Caller { sp, bp }, block, || _ = down(context)) };
+}
+
+unsafe extern "C" fn work_reallocating(
+    block: *mut u8,
+    size: usize,
+    down: Down,
+    context: *mut c_void,
+    sp: usize,
+    bp: usize,
+) -> *mut u8 {
+    // SAFETY: as in `work_allocating`.
+    unsafe { reallocating(Heap::Operators, Caller { sp, bp }, block, size, || down(context)) }
+}

@@ -1,0 +1,112 @@
+//! New processes: those that execute a program, and those that are forked.
+
+use crate::handler::on_signal;
+use crate::memory::{self, Memory};
+use crate::{kernel, signals, threads};
+use core::ffi::{c_int, c_void};
+use core::mem::transmute;
+use mallow_recorder::real::Real;
+use mallow_recorder::sys;
+use mallow_wire::timers::{BEGINS, FORKED, MORE, Note, SIGNAL};
+
+/// Glibc's, which also says whose handlers they are.
+static REGISTER_ATFORK: Real = Real::named(c"__register_atfork");
+static PTHREAD_ATFORK: Real = Real::named(c"pthread_atfork");
+
+type Hook = Option<extern "C" fn()>;
+
+/// The program begins.
+pub(crate) extern "C" fn begin() {
+    let Some(memory) = memory::open() else { return };
+    if filters() > memory.filters() {
+        // Our calls were not asked about: they could end the program.
+        memory.count(|header| &header.processes_filtered);
+        return threads::close();
+    }
+    match kernel::handle(SIGNAL, on_signal as *const () as usize) {
+        Some((handler, flags, mask)) => signals::found(handler, flags, mask),
+        None => return,
+    }
+    watch_forks();
+    run(memory, BEGINS);
+}
+
+fn watch_forks() {
+    type Register = unsafe extern "C" fn(Hook, Hook, Hook, *const c_void) -> c_int;
+    let address = match REGISTER_ATFORK.address() {
+        0 => PTHREAD_ATFORK.address(),
+        address => address,
+    };
+    if address != 0 {
+        // SAFETY: musl's takes the first three; nobody unloads this library.
+        unsafe { transmute::<usize, Register>(address)(None, None, Some(forked), core::ptr::null()) };
+    }
+}
+
+/// In a forked child, by its only thread.
+extern "C" fn forked() {
+    threads::forget();
+    if let Some(memory) = memory::memory().filter(|memory| !memory.is_over()) {
+        run(memory, FORKED);
+    }
+}
+
+fn run(memory: Memory, kind: u32) {
+    let Some(entry) = threads::claim() else { return };
+    tell_mappings(memory, kind);
+    entry.begin(memory);
+}
+
+/// Leaves what is mapped here in slots, as the kernel says it: when somebody reads it this process may have ended.
+fn tell_mappings(memory: Memory, kind: u32) {
+    let file = sys::open_read(c"/proc/self/maps");
+    let (pid, tid) = (sys::getpid(), sys::gettid());
+    let mut kind = kind;
+    while let Some(slot) = memory.claim(tid) {
+        let (into, room) = slot.room();
+        // SAFETY: the slot is ours until it is published.
+        let room = unsafe { core::slice::from_raw_parts_mut(into, room) };
+        let mut filled = 0;
+        let is_end = loop {
+            let rest = room.get_mut(filled..).unwrap_or(&mut []);
+            if rest.is_empty() {
+                break false;
+            }
+            match sys::read(file as i32, rest) {
+                bytes if bytes > 0 => filled += bytes as usize,
+                _ => break true,
+            }
+        };
+        let note = Note {
+            kind,
+            pid,
+            time_ns: sys::monotonic_ns(),
+            bytes: filled as u32,
+            name: kernel::thread_name(),
+            ..Note::default()
+        };
+        slot.publish(note);
+        kind = MORE;
+        if is_end {
+            break;
+        }
+    }
+    if file >= 0 {
+        sys::close(file as i32);
+    }
+}
+
+/// How many filters of system calls this process is behind; none where the kernel does not say, as before 5.10.
+fn filters() -> u32 {
+    let mut text = [0u8; 2048];
+    let file = sys::open_read(c"/proc/self/status");
+    if file < 0 {
+        return 0;
+    }
+    let bytes = sys::read(file as i32, &mut text).max(0) as usize;
+    sys::close(file as i32);
+    let lines = text.get(..bytes).unwrap_or(&[]).split(|byte| *byte == b'\n');
+    let number = lines.filter_map(|line| line.strip_prefix(b"Seccomp_filters:")).next().unwrap_or(&[]);
+    let digits = number.iter().filter(|byte| byte.is_ascii_digit());
+    digits.fold(0, |number: u32, digit| number.wrapping_mul(10).wrapping_add(u32::from(*digit - b'0')))
+}

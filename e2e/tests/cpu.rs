@@ -436,6 +436,7 @@ fn node_is_asked_for_the_names_of_its_code() {
     let share = |words: &[&str]| {
         let recorded = cpu(&workshop, &[&["-o", "js.pb.gz", "--force"], words].concat()).well();
         assert_eq!(recorded.stdout, "true\n", "{recorded}");
+        assert_eq!(workshop.names(), ["hot.js", "js.pb.gz"], "{recorded}");
         let document = report(&workshop, &["js.pb.gz"]);
         let rows = document["functions"].as_array().unwrap().iter();
         let hot: Vec<&Value> = rows.filter(|row| row["function"] == "hotLoop").collect();

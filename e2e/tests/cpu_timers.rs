@@ -166,7 +166,7 @@ fn shares_of(document: &Value) -> BTreeMap<String, f64> {
 fn timers_find_what_perf_events_find() {
     let workshop = Workshop::new("timers-judged");
     let python =
-        "import json\ntext = json.dumps([list(range(300))] * 2000)\nfor _ in range(14): json.loads(text)\n";
+        "import json\ntext = json.dumps([list(range(300))] * 2000)\nfor _ in range(40): json.loads(text)\n";
     std::fs::write(workshop.path().join("work.py"), python).unwrap();
     let source = e2e::repository().join("programs/cpu/exceptions.cpp");
     let thrower = workshop.path().join("exceptions");

@@ -1,6 +1,6 @@
 //! Code that runtimes make while they run has its names on every stack, and nobody notices that they were asked.
 
-use e2e::run::{self, Finished};
+use e2e::run;
 use e2e::session::metric;
 use e2e::{Session, Workshop};
 use serde_json::Value;
@@ -64,21 +64,29 @@ fn functions_of_a_node_script_have_what_they_take() {
     assert!(!fs::exists(map_of(&report)).unwrap());
 }
 
-/// Whose own output has its environment, and that of what it starts.
+/// Whose own output has its environment and options, and those of what it starts; and nothing lies in its folder.
 #[test]
-fn a_node_program_prints_what_it_prints_without_mallow() {
+fn a_node_program_prints_and_leaves_what_it_does_without_mallow() {
     let workshop = Workshop::new("jit-node-environment");
     let path = script("buffers.js");
     for given in ["", "--max-old-space-size=200"] {
         let session = Session::new(workshop.path(), &[NODE, &path]);
         let session = if given.is_empty() { session } else { session.env("NODE_OPTIONS", given) };
         let (bare, recorded) = (session.bare().well(), session.record().well());
-        let lines = |finished: &Finished| finished.stdout.lines().map(str::to_owned).collect::<Vec<_>>();
-        let (bare, recorded) = (lines(&bare), lines(&recorded));
-        // Its own environment is where it is asked; what it starts has the user's.
-        assert_eq!(recorded[1], bare[1]);
-        assert!(recorded[0].contains(&format!("{given} --perf-basic-prof")), "{recorded:?}");
+        assert_eq!(recorded.stdout, bare.stdout);
+        let trace = session.trace().file_name().unwrap().to_str().unwrap().to_owned();
+        assert_eq!(workshop.names(), [trace], "{recorded}");
     }
+}
+
+/// Whoever asks V8 for a log finds it where he wants it.
+#[test]
+fn a_log_that_the_user_asked_for_is_there() {
+    let workshop = Workshop::new("jit-log");
+    let path = script("buffers.js");
+    let log = ["--no-logfile-per-isolate", "--logfile=own.log", "--log-function-events"];
+    let _ = Session::new(workshop.path(), &[&[NODE], &log[..], &[&path]].concat()).record().well();
+    assert!(workshop.names().contains(&"own.log".to_owned()), "{:?}", workshop.names());
 }
 
 #[test]

@@ -5,10 +5,11 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Makes a folder that only its owner can look into, with those above it. One that is there has to be ours, is no link, and becomes private.
+/// Makes a folder that only its owner can look into, with those above it. One that is there has to be ours, is no link, and becomes private; if others
+/// could write it, what lies in it may be theirs.
 ///
 /// # Errors
-/// `PermissionDenied`, with the reason, when it is somebody else's; others as the system says them.
+/// `PermissionDenied`, with the reason, when it is somebody else's or was open to others; others as the system says them.
 pub fn private_folder(path: &Path) -> io::Result<()> {
     if let Some(above) = path.parent().filter(|above| !above.as_os_str().is_empty()) {
         DirBuilder::new().recursive(true).mode(0o700).create(above)?;
@@ -20,6 +21,9 @@ pub fn private_folder(path: &Path) -> io::Result<()> {
     let found = fs::symlink_metadata(path)?;
     if !found.is_dir() || found.uid() != user() {
         return Err(denied(path, "belongs to somebody else, or is no folder"));
+    }
+    if found.mode() & 0o022 != 0 {
+        return Err(denied(path, "can be written by others"));
     }
     if found.mode() & 0o077 != 0 {
         fs::set_permissions(path, fs::Permissions::from_mode(0o700))?;
@@ -98,6 +102,9 @@ mod tests {
         set(&folder, 0o755);
         private_folder(&folder).unwrap();
         assert_eq!(fs::metadata(&folder).unwrap().mode() & 0o777, 0o700);
+        // What others could write may hold what they have put there.
+        set(&folder, 0o777);
+        assert_eq!(private_folder(&folder).unwrap_err().kind(), ErrorKind::PermissionDenied);
         let link = parent.path().join("link");
         symlink(&folder, &link).unwrap();
         let file = parent.path().join("file");

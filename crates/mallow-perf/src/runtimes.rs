@@ -71,15 +71,32 @@ impl AskedRuntime {
         if matches!(self.asked, Asked::Words) {
             profile.recording.command = self.command;
         }
-        for process in &profile.processes {
-            let path = map_path(process.pid);
-            let written = fs::symlink_metadata(&path).and_then(|found| found.modified());
-            if is_trusted(&path) && written.is_ok_and(|written| written >= self.since) {
+        let mut written: Vec<PathBuf> =
+            profile.processes.iter().map(|process| map_path(process.pid)).collect();
+        if matches!(self.asked, Asked::Variable(_)) {
+            written.extend(logs_of_v8(Path::new("."), |pid| {
+                profile.processes.iter().any(|process| process.pid == pid)
+            }));
+        }
+        for path in written {
+            let since = fs::symlink_metadata(&path).and_then(|found| found.modified());
+            if is_trusted(&path) && since.is_ok_and(|since| since >= self.since) {
                 // Whoever else has removed it did what we want.
                 let _ = fs::remove_file(path);
             }
         }
     }
+}
+
+/// The logs that V8 begins beside each map, in the folder where it works: `isolate-0x55d0-4711-v8.log`.
+fn logs_of_v8(folder: &Path, is_ours: impl Fn(u32) -> bool) -> Vec<PathBuf> {
+    let files = fs::read_dir(folder).into_iter().flatten().flatten();
+    let is_log = |name: &OsString| {
+        let rest = name.to_str().and_then(|name| name.strip_prefix("isolate-0x")?.strip_suffix("-v8.log"));
+        let pid = rest.and_then(|rest| rest.split_once('-')?.1.parse().ok());
+        pid.is_some_and(&is_ours)
+    };
+    files.filter(|file| is_log(&file.file_name())).map(|file| file.path()).collect()
 }
 
 /// What Node is to have in its environment; none when somebody else has asked, or it is too old.
@@ -184,6 +201,17 @@ mod tests {
             |version: &str| java_version(&format!("IMPLEMENTOR=\"x\"\nJAVA_VERSION=\"{version}\"\n"));
         assert_eq!([version("17.0.15"), version("1.8.0_402"), version("25"), version("")], [17, 1, 25, 0]);
         assert_eq!(java_version(""), 0);
+    }
+
+    #[test]
+    fn logs_of_other_processes_are_not_ours() {
+        let folder = tempfile::tempdir().unwrap();
+        let ours = folder.path().join("isolate-0x1f-42-v8.log");
+        for name in ["isolate-0x1f-42-v8.log", "isolate-0x1f-43-v8.log", "isolate-42-v8.log", "v8.log", "42"]
+        {
+            fs::write(folder.path().join(name), "").unwrap();
+        }
+        assert_eq!(logs_of_v8(folder.path(), |pid| pid == 42), [ours]);
     }
 
     #[test]

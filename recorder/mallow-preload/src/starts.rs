@@ -9,7 +9,7 @@ use core::ffi::{c_char, c_int, c_void};
 use core::mem::{MaybeUninit, transmute};
 use mallow_recorder::real::Real;
 use mallow_recorder::session::{self, Strings};
-use mallow_recorder::starts::{self, Loses, Search, Start};
+use mallow_recorder::starts::{self, Search, Start};
 use mallow_recorder::sys;
 
 static EXECVE: Real = Real::named(c"execve");
@@ -193,10 +193,9 @@ unsafe fn in_place(
     let Some(mut start) = (unsafe { Start::of(name, search, environment) }) else { return as_it_is() };
     let pid = sys::getpid();
     let note = start.note(pid);
-    let loses = start.loses();
-    let answer = match loses.anything() {
+    let answer = match start.loses_library() {
         // SAFETY: by contract.
-        true => unsafe { without(loses, environment, with) },
+        true => unsafe { without_library(environment, with) },
         false => as_it_is(),
     };
     start.failed(pid, note);
@@ -217,10 +216,9 @@ unsafe fn beside(
     let Some(mut program) = (unsafe { Start::of(name, search, environment) }) else {
         return start(pid, environment);
     };
-    let loses = program.loses();
-    let answer = match loses.anything() {
+    let answer = match program.loses_library() {
         // SAFETY: by contract.
-        true => unsafe { without(loses, environment, |environment| start(place, environment)) },
+        true => unsafe { without_library(environment, |environment| start(place, environment)) },
         false => start(place, environment),
     };
     if answer == 0 {
@@ -230,14 +228,14 @@ unsafe fn beside(
     answer
 }
 
-/// Calls `with` with an environment that lacks something. Apart, because of the room that it takes on the stack.
+/// Calls `with` with an environment that lacks the library. Apart, because of the room that it takes on the stack.
 #[inline(never)]
-unsafe fn without(loses: Loses, environment: Strings, with: impl FnOnce(Strings) -> c_int) -> c_int {
+unsafe fn without_library(environment: Strings, with: impl FnOnce(Strings) -> c_int) -> c_int {
     let mut room = MaybeUninit::<[*const c_char; STRINGS_MAX]>::uninit();
     // SAFETY: pointers may hold anything until they are written, and only those that were are read.
     let room = unsafe { &mut *room.as_mut_ptr() };
     // SAFETY: by contract.
-    match unsafe { starts::without(loses, environment, room) } {
+    match unsafe { starts::without_library(environment, room) } {
         true => with(room.as_ptr()),
         false => with(environment),
     }

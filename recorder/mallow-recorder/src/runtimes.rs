@@ -1,11 +1,11 @@
 //! Runtimes that make code while they run are asked to write down what it is.
 //!
 //! Stacks go through such code by its frame pointers, but no file says whose it is. Where the session wants it, a runtime is asked just
-//! before its `main` is called, in its own process alone, so that no other program sees it and nothing is printed: Node by words at the
-//! end of `NODE_OPTIONS`, the `java` of a HotSpot whose frames are not read by words in front of its own. Only versions are asked that know these words, because a runtime
-//! ends with an error at those that it does not know. Programs that are started from here get the environment as it was.
+//! before its `main` is called, in its own process alone, so that no other program sees it and nothing is printed: Node by the function of V8 that sets
+//! its options, the `java` of a HotSpot whose frames are not read by words in front of its own. Only versions are asked that know these options, because a
+//! runtime ends with an error at those that it does not know.
 //!
-//! The doubt: what a program of ours shows of its own environment and options has these words in it.
+//! The doubt: what a JVM shows of its own command line has these words in it.
 
 use crate::elf;
 use crate::modules;
@@ -14,7 +14,7 @@ use crate::script::hotspot;
 use crate::session::{self, Strings};
 use crate::sys;
 use core::ffi::{CStr, c_char};
-use core::sync::atomic::{AtomicPtr, Ordering};
+use core::sync::atomic::Ordering;
 use mallow_wire::shared::{FEATURE_HELPER_THREAD, FEATURE_RUNTIMES};
 
 /// What `main` is called with.
@@ -29,12 +29,17 @@ pub struct MainArguments {
     pub count: usize,
 }
 
-const NODE_OPTIONS: &[u8] = b"NODE_OPTIONS=";
+/// `v8::V8::SetFlagsFromString(const char*)`, which Node exports for its extensions.
+const SET_FLAGS: &[u8] = b"_ZN2v82V818SetFlagsFromStringEPKc";
 /// A map of all code, and a piece of code of its own for each interpreted function.
-const NODE_WORDS: &[u8] = b" --perf-basic-prof --interpreted-frames-native-stack";
-/// With any of these somebody else wants such a file.
-const NODE_OTHERS: [&[u8]; 3] = [b"--perf-basic-prof", b"--perf_basic_prof", b"--perf-prof"];
-/// Since this is there (12.22, 14.17), Node takes our words from its environment.
+const NODE_FLAGS: [&CStr; 2] = [c"--perf-basic-prof", c"--interpreted-frames-native-stack"];
+/// V8 begins a log of its own beside the map, in the folder where the program works: this makes it a file without a name.
+const NODE_LOG_FLAGS: [&CStr; 2] = [c"--no-logfile-per-isolate", c"--logfile=+"];
+/// With any of these somebody else wants such a map. Underscores stand for dashes.
+const NODE_MAPS: [&[u8]; 2] = [b"--perf-basic-prof", b"--perf-prof"];
+/// With any of these somebody else wants such a log.
+const NODE_LOGS: [&[u8]; 2] = [b"--prof", b"--log"];
+/// Since this is there (12.22, 14.17), Node is known to have all of these.
 const NODE_SINCE: &[u8] = b"napi_object_freeze";
 
 /// Frame pointers in compiled code, and a map of it when the program ends.
@@ -42,11 +47,6 @@ const JAVA_WORDS: [&CStr; 3] =
     [c"-XX:+PreserveFramePointer", c"-XX:+UnlockDiagnosticVMOptions", c"-XX:+DumpPerfMapAtExit"];
 /// Frames of earlier versions are read from their own tables, so that they need not be asked (and those before 17 know no map).
 const JAVA_SINCE: u32 = hotspot::VERSIONS[1] + 1;
-
-/// `NODE_OPTIONS` with our words, while it is in the environment.
-static NODE_ASKED: AtomicPtr<c_char> = AtomicPtr::new(core::ptr::null_mut());
-/// What was in its place; null when there was nothing.
-static NODE_BEFORE: AtomicPtr<c_char> = AtomicPtr::new(core::ptr::null_mut());
 
 /// A runtime that can be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,7 +85,7 @@ pub unsafe fn ask(main: &mut MainArguments) {
     // SAFETY: by contract.
     let is_asked = unsafe {
         match runtime() {
-            Some(Runtime::Node) => is_new_node() && ask_node(main).is_some(),
+            Some(Runtime::Node) => ask_node(main).is_some(),
             Some(Runtime::Java) => {
                 !is_soaked() && is_new_java(modules::executable()) && ask_java(main).is_some()
             }
@@ -97,49 +97,38 @@ pub unsafe fn ask(main: &mut MainArguments) {
     }
 }
 
-fn is_new_node() -> bool {
-    let mut is_new = false;
-    elf::each_object(|object| {
-        is_new = object.defines(NODE_SINCE);
-        is_new
-    });
-    is_new
-}
-
 /// None when it was not asked, or when somebody else has.
-unsafe fn ask_node(main: &mut MainArguments) -> Option<()> {
-    let environment = session::environ()?;
-    // SAFETY: by contract of `ask`, as for every list below.
-    let list = unsafe { listed(environment) };
-    let at = list.iter().position(|entry| {
-        // SAFETY: the list's entries are strings.
-        unsafe { CStr::from_ptr(*entry) }.to_bytes().starts_with(NODE_OPTIONS)
+unsafe fn ask_node(main: &MainArguments) -> Option<()> {
+    let mut function = None;
+    elf::each_object(|object| {
+        function = object.definition(SET_FLAGS).filter(|_| object.defines(NODE_SINCE));
+        function.is_some()
     });
-    let before = at.and_then(|at| list.get(at)).copied();
-    // SAFETY: as above.
-    let text = before.map_or(NODE_OPTIONS, |before| unsafe { CStr::from_ptr(before) }.to_bytes());
-    if contains(text, NODE_WORDS) {
-        return Some(());
+    let environment = session::variable("NODE_OPTIONS").unwrap_or(b"").split(|byte| *byte == b' ');
+    // SAFETY: by contract of `ask`, a list of strings.
+    let words = unsafe { listed(main.words) }.iter().map(|word| unsafe { CStr::from_ptr(*word) }.to_bytes());
+    let (mut has_map, mut has_log) = (false, false);
+    for word in words.chain(environment) {
+        has_map |= NODE_MAPS.iter().any(|flag| begins_with_flag(word, flag));
+        has_log |= NODE_LOGS.iter().any(|flag| begins_with_flag(word, flag));
     }
-    if NODE_OTHERS.iter().any(|other| contains(text, other)) {
+    if has_map {
         return None;
     }
-    // What is behind an environment is taken for the kernel's list of facts by some: two zeros end that one.
-    let words = list.len() + 1 + 1 + 2;
-    let room = Room::map(words, text.len() + NODE_WORDS.len() + 1)?;
-    let asked = room.text(&[text, NODE_WORDS]);
-    for (index, entry) in list.iter().enumerate() {
-        room.set(index, if Some(index) == at { asked } else { *entry });
+    // SAFETY: the symbol's type, which its name has in it.
+    let set: unsafe extern "C" fn(*const c_char) = unsafe { core::mem::transmute(function?) };
+    let log_flags = if has_log { &[][..] } else { &NODE_LOG_FLAGS };
+    for flag in NODE_FLAGS.iter().chain(log_flags) {
+        // SAFETY: options may be set until V8 begins, and the string is copied.
+        unsafe { set(flag.as_ptr()) };
     }
-    if at.is_none() {
-        room.set(list.len(), asked);
-    }
-    NODE_BEFORE.store(before.unwrap_or(core::ptr::null()).cast_mut(), Ordering::Relaxed);
-    NODE_ASKED.store(asked.cast_mut(), Ordering::Relaxed);
-    // SAFETY: the new list lives as long as the process, and no other thread is there to read the old one.
-    unsafe { session::set_environ(room.list()) };
-    main.environment = room.list();
     Some(())
+}
+
+/// Whether a word begins with an option, written with dashes or with underscores.
+fn begins_with_flag(word: &[u8], flag: &[u8]) -> bool {
+    let as_dash = |byte: &u8| if *byte == b'_' { b'-' } else { *byte };
+    word.len() >= flag.len() && word.iter().map(as_dash).zip(flag).all(|(byte, own)| byte == *own)
 }
 
 unsafe fn ask_java(main: &mut MainArguments) -> Option<()> {
@@ -157,7 +146,7 @@ unsafe fn ask_java(main: &mut MainArguments) -> Option<()> {
     if list.is_empty() || list.iter().any(|entry| is(entry, last)) {
         return None;
     }
-    let room = Room::map(list.len() + JAVA_WORDS.len() + 1, 0)?;
+    let room = Room::map(list.len() + JAVA_WORDS.len() + 1)?;
     let (first, rest) = list.split_first()?;
     let words = JAVA_WORDS.iter().map(|word| word.as_ptr());
     let all = core::iter::once(*first).chain(words).chain(rest.iter().copied());
@@ -196,29 +185,6 @@ fn java_version(release: &[u8]) -> u32 {
     digits.fold(0, |number, digit| number * 10 + u32::from(*digit - b'0'))
 }
 
-/// What an entry of an environment was before a runtime was asked; none when it was not there. Others are as they are.
-///
-/// # Safety
-/// `entry` is a string.
-pub unsafe fn entry_before(entry: *const c_char) -> Option<*const c_char> {
-    let asked = NODE_ASKED.load(Ordering::Relaxed);
-    // SAFETY: by contract; ours is never taken away.
-    if asked.is_null() || unsafe { CStr::from_ptr(entry) != CStr::from_ptr(asked) } {
-        return Some(entry);
-    }
-    let before = NODE_BEFORE.load(Ordering::Relaxed).cast_const();
-    (!before.is_null()).then_some(before)
-}
-
-/// Whether this process's environment is another one than it would be without us.
-pub fn has_changed_environment() -> bool {
-    !NODE_ASKED.load(Ordering::Relaxed).is_null()
-}
-
-fn contains(text: &[u8], part: &[u8]) -> bool {
-    text.windows(part.len()).any(|window| window == part)
-}
-
 /// The strings of a list.
 ///
 /// # Safety
@@ -234,18 +200,17 @@ unsafe fn listed<'a>(list: Strings) -> &'a [*const c_char] {
     }
 }
 
-/// Memory for a list of strings, zeroed, and for a text behind it. It is never given back: the program may keep pointers into it.
+/// Memory for a list of strings, zeroed. It is never given back: the program may keep pointers into it.
 #[derive(Clone, Copy)]
 struct Room {
     at: *mut u8,
     words: usize,
-    bytes: usize,
 }
 
 impl Room {
-    fn map(words: usize, bytes: usize) -> Option<Room> {
-        let at = sys::map_private(words * size_of::<usize>() + bytes);
-        (!at.is_null()).then_some(Room { at, words, bytes })
+    fn map(words: usize) -> Option<Room> {
+        let at = sys::map_private(words * size_of::<usize>());
+        (!at.is_null()).then_some(Room { at, words })
     }
 
     fn list(self) -> Strings {
@@ -258,18 +223,6 @@ impl Room {
             // SAFETY: within the mapping by the check above.
             unsafe { self.at.cast::<*const c_char>().add(index).write(entry) };
         }
-    }
-
-    /// Writes the text, a zero behind it.
-    fn text(self, parts: &[&[u8]]) -> *const c_char {
-        // SAFETY: the text's part of the mapping, which nobody else has.
-        let room = unsafe {
-            let start = self.at.add(self.words * size_of::<usize>());
-            core::slice::from_raw_parts_mut(start, self.bytes)
-        };
-        let bytes = parts.iter().flat_map(|part| part.iter());
-        room.iter_mut().zip(bytes).for_each(|(place, byte)| *place = *byte);
-        room.as_ptr().cast()
     }
 }
 
@@ -285,6 +238,13 @@ mod tests {
         let version = |text: &str| java_version(notes(text).as_bytes());
         assert_eq!([version("17.0.15"), version("1.8.0_402"), version("25"), version("")], [17, 1, 25, 0]);
         assert_eq!((java_version(b""), java_version(b"JAVA_VERSION=\"17")), (0, 17));
+    }
+
+    #[test]
+    fn an_option_is_known_however_it_is_written() {
+        let is = |word: &str| NODE_MAPS.iter().any(|flag| begins_with_flag(word.as_bytes(), flag));
+        assert!(is("--perf-basic-prof") && is("--perf_basic_prof") && is("--perf-prof-unwinding-info"));
+        assert!(!is("--perf") && !is("") && !is("app.js") && !is("--prof"));
     }
 
     #[test]

@@ -88,18 +88,6 @@ pub fn environ() -> Option<*const *const c_char> {
     (!environ.is_null()).then_some(environ.cast_const())
 }
 
-/// Makes another list the environment.
-///
-/// # Safety
-/// The list ends with a null pointer and lives for ever, and no other thread reads the environment.
-pub(crate) unsafe fn set_environ(list: *const *const c_char) {
-    let variable = environ_variable();
-    if !variable.is_null() {
-        // SAFETY: libc's variable, by contract nobody else's at the moment.
-        unsafe { *variable = list.cast_mut() };
-    }
-}
-
 /// Libc's variable; null when nobody defines it.
 fn environ_variable() -> *mut *mut *const c_char {
     let variable: *mut *mut *const c_char;

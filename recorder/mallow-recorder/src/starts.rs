@@ -5,7 +5,6 @@
 //! and `errno` is not touched.
 
 use crate::process;
-use crate::runtimes;
 use crate::session;
 use crate::session::Strings;
 use crate::sys;
@@ -60,13 +59,9 @@ impl Start {
         Some(Start { found, time_ns: sys::monotonic_ns(), network: network(), path: Some(path), path_bytes })
     }
 
-    /// What the program's environment has to lose.
-    pub fn loses(&self) -> Loses {
-        Loses {
-            // It would fail or complain because of it.
-            library: matches!(self.found, FOUND_OTHER_MACHINE | FOUND_SANITIZER | FOUND_ELSEWHERE),
-            words: runtimes::has_changed_environment(),
-        }
+    /// Whether the program's environment has to lose the library: it would fail or complain because of it.
+    pub fn loses_library(&self) -> bool {
+        matches!(self.found, FOUND_OTHER_MACHINE | FOUND_SANITIZER | FOUND_ELSEWHERE)
     }
 
     /// Leaves a note for the collector: the program takes the place of process `pid`.
@@ -224,27 +219,11 @@ unsafe fn value_in<'a>(environment: Strings, name: &[u8]) -> Option<&'a [u8]> {
     None
 }
 
-/// What a program's environment has to lose before it starts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Loses {
-    /// The library.
-    pub library: bool,
-    /// The words for the runtime that this process is.
-    pub words: bool,
-}
-
-impl Loses {
-    /// Whether there is anything.
-    pub fn anything(self) -> bool {
-        self.library || self.words
-    }
-}
-
-/// An environment without these, in `room`; false when it does not fit.
+/// An environment without the library, in `room`; false when it does not fit.
 ///
 /// # Safety
 /// `environment` is a list of strings.
-pub unsafe fn without(loses: Loses, environment: Strings, room: &mut [*const c_char]) -> bool {
+pub unsafe fn without_library(environment: Strings, room: &mut [*const c_char]) -> bool {
     let mut entry = environment;
     let mut places = room.iter_mut();
     // SAFETY: by contract.
@@ -252,12 +231,9 @@ pub unsafe fn without(loses: Loses, environment: Strings, room: &mut [*const c_c
         while !entry.is_null() && !(*entry).is_null() {
             let text = *entry;
             entry = entry.add(1);
-            if loses.library && CStr::from_ptr(text).to_bytes().starts_with(PRELOADS) {
+            if CStr::from_ptr(text).to_bytes().starts_with(PRELOADS) {
                 continue;
             }
-            let Some(text) = (if loses.words { runtimes::entry_before(text) } else { Some(text) }) else {
-                continue;
-            };
             let Some(place) = places.next() else { return false };
             *place = text;
         }

@@ -268,6 +268,18 @@ fn classes_and_names_are_those_of_devtools() {
 }
 
 #[test]
+fn a_property_whose_name_is_not_in_the_file_names_no_object() {
+    let nodes = [("synthetic", "", 0), ("object", "Object", 1), ("object", "Object", 1), ("object", "A", 1)];
+    let named = [(1, "property", "a", 3), (2, "property", "a", 3)];
+    let mut json = Heap::new(&nodes, &named).json();
+    for beyond in [1 << 20, u64::from(u32::MAX), 1 << 40] {
+        json["edges"][1] = beyond.into();
+        let snapshot = read_text(&text(&json)).unwrap();
+        assert_eq!([1, 2].map(|at| class(&snapshot, at)), ["object Object", "object Object"], "{beyond}");
+    }
+}
+
+#[test]
 fn strings_of_one_number_are_equal_if_they_are_whole() {
     let long = "x".repeat(1024);
     let shown = "y".repeat(1023);

@@ -118,10 +118,11 @@ impl Edges {
         Ok(())
     }
 
-    /// The label of an edge that has a name.
+    /// The label of an edge that has a name, and one that the file can have.
     pub(super) fn name(&self, edge: usize) -> Option<NameId> {
         let is_index = matches!(self.types[edge], EdgeType::Element | EdgeType::Hidden);
-        (!is_index).then_some(NameId(self.labels[edge]))
+        let label = self.labels[edge];
+        (!is_index && label != GraphParts::packed_label(None)).then_some(NameId(label))
     }
 }
 

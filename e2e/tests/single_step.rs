@@ -236,7 +236,7 @@ fn a_handler_at_instructions_of_a_new_stack() {
 
 #[test]
 fn a_handler_at_instructions_of_a_threads_first_call() {
-    every_count_byte_and_stack_is_right("thread", 31);
+    every_count_byte_and_stack_is_right("thread", 151);
 }
 
 #[test]
@@ -257,9 +257,9 @@ fn a_handler_at_every_instruction_of_a_patched_free() {
 #[test]
 fn a_handler_at_instructions_of_patched_functions() {
     with_an_allocator("malloc", 3);
-    with_an_allocator("realloc", 5);
-    with_an_allocator("thread", 61);
-    with_an_allocator("fork", 1997);
+    with_an_allocator("realloc", 7);
+    with_an_allocator("thread", 499);
+    with_an_allocator("fork", 2503);
 }
 
 #[test]

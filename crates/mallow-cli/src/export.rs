@@ -11,7 +11,7 @@ use std::io::{BufWriter, IsTerminal, Write};
 
 /// Reads the profile and writes it.
 pub(crate) fn run(request: &Export) -> Result<u8, Failure> {
-    if request.output.is_none() && is_binary(request.format) && std::io::stdout().is_terminal() {
+    if request.output.is_none() && request.format.is_packed() && std::io::stdout().is_terminal() {
         let word = request.format.word();
         return Err(Failure::new(format!(
             "a {word} file is not for a terminal; write it to a file with -o."
@@ -87,8 +87,4 @@ fn measure(request: &Export, profile: &Profile) -> Result<Measure, Failure> {
         None => None,
     };
     choose(asked, order, &[(&request.file, profile)])
-}
-
-fn is_binary(format: ExportFormat) -> bool {
-    matches!(format, ExportFormat::Mallow | ExportFormat::Pprof)
 }

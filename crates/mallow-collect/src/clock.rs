@@ -51,7 +51,7 @@ impl Clock {
         Clock { started, older, newer, older_us, rate: 0, noted_tsc: first.tsc }
     }
 
-    /// Notes now; gives the counter. Events up to it can be converted until the next note.
+    /// Notes the time now, and gives the counter. Events up to it can be converted until the next note.
     pub(crate) fn note(&mut self) -> u64 {
         self.take(Note::now(self.started))
     }

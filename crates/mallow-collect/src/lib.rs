@@ -2,7 +2,7 @@
 //!
 //! Everything that happens outside the profiled processes while they run: each registers and hands its shared memory over
 //! (`session`), its rings are read in the order in which things happened (`drain`), frees are paired with allocations (`pairing`), and the
-//! profile is folded. The `collector` does that in passes, without a child and without a file: a `target` says whose processes they are,
+//! profile is summed up. The `collector` does that in passes, without a child and without a file: a `target` says whose processes they are,
 //! a `sink` takes what is read, an observer looks on. [`record()`] is a collector that writes a trace, [`LiveSession`] one that answers
 //! queries and writes none; [`collect_own()`] one for the process that it runs in; [`stat()`] reads sums that the recorder keeps itself. `mallow-launch` starts the commands.
 //!

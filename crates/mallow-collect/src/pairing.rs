@@ -363,7 +363,7 @@ impl Pairing {
         late.into_iter().for_each(|free| self.give_up(free, time_us));
     }
 
-    /// Nothing will turn up for this one. A `realloc` is booked when it ends.
+    /// Nothing will turn up for this one. A `realloc` is attributed when it ends.
     fn give_up(&mut self, free: PendingFree, time_us: u64) {
         if !free.by_realloc {
             self.unmatched(free.thread, time_us);

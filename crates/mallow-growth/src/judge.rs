@@ -19,7 +19,7 @@ pub fn judge(evidence: &Evidence, rules: &Rules) -> Conclusion {
     if verdict == Verdict::Inconclusive && !evidence.idle.is_empty() && idle.is_none() {
         needs.push(Need::Idle);
     }
-    let trend = |course: &Option<MetricTrend>| course.as_ref().map(|course| course.trend);
+    let trend = |metric: &Option<MetricTrend>| metric.as_ref().map(|metric| metric.trend);
     Conclusion {
         verdict,
         basis,

@@ -83,7 +83,7 @@ impl Metrics {
 
     /// How small a leak the metrics show that hold the memory: each of them has to show it.
     pub(crate) fn sights(&self, rules: &Rules) -> impl Iterator<Item = Sight> {
-        let of = |limit: f64| move |course: &MetricTrend| Sight { seen: course.sight, limit };
+        let of = |limit: f64| move |trend: &MetricTrend| Sight { seen: trend.sight, limit };
         let hidden = |sight: Sight| Sight { seen: sight.seen + self.hidden, ..sight };
         let heap = self.heap.as_ref().map(of(rules.heap_per_request_min));
         let managed = self.managed.as_ref().map(of(rules.heap_per_request_min));

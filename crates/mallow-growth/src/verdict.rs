@@ -230,7 +230,7 @@ fn beside_a_flat_heap(
 fn of_resident_growth(metrics: &Metrics) -> Option<Verdict> {
     let kept = metrics.kept().growth();
     let explains =
-        |course: &Option<MetricTrend>| course.as_ref().map(|course| course.growth() >= EXPLAINS * kept);
+        |trend: &Option<MetricTrend>| trend.as_ref().map(|trend| trend.growth() >= EXPLAINS * kept);
     if metrics.resident.grows() && metrics.returned().is_some_and(|returned| returned >= EXPLAINS) {
         return Some(Verdict::Retention);
     }

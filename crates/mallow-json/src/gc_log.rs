@@ -5,49 +5,49 @@ use mallow_view::gc_log::{Axis, GcReport, JudgedLines, SLOT_BYTES};
 use serde_json::{Value, json};
 
 /// The document.
-pub fn document(course: &GcReport) -> Value {
-    let conclusion = &course.conclusion;
-    let resident = course.resident.as_ref();
+pub fn document(report: &GcReport) -> Value {
+    let conclusion = &report.conclusion;
+    let resident = report.resident.as_ref();
     json!({
         "schema": "mallow.gc-log/2",
-        "file": course.file,
-        "lines": course.lines_total,
-        "judged_lines": match course.lines {
+        "file": report.file,
+        "lines": report.lines_total,
+        "judged_lines": match report.lines {
             JudgedLines::Full => "full-collections",
             JudgedLines::Swept => "collections",
             JudgedLines::All => "all",
         },
-        "seconds": course.seconds,
-        "axis": match &course.axis {
+        "seconds": report.seconds,
+        "axis": match &report.axis {
             Axis::Requests(_) => "requests",
             Axis::Seconds => "seconds",
             Axis::Collections => "collections",
         },
         "columns": {
-            "objects": course.slots_column,
+            "objects": report.slots_column,
             "resident": resident.map(|column| &column.name),
             "resident_unit": resident.map(|column| if column.is_in_kib { "kib" } else { "bytes" }),
             "resident_is_peak": resident.map(|column| column.is_peak),
-            "requests": match &course.axis {
+            "requests": match &report.axis {
                 Axis::Requests(column) => Some(column),
                 _ => None,
             },
         },
         "verdict": conclusion.verdict.word(),
-        "exit_code": course.weight().exit_code(),
+        "exit_code": report.weight().exit_code(),
         "needs": conclusion.needs.iter().map(need).collect::<Vec<_>>(),
         "slot_bytes": SLOT_BYTES,
-        "growth_per": course.axis.unit(),
-        "objects": trend(course, &course.objects(), SLOT_BYTES as f64),
-        "resident_bytes": resident.map(|_| trend(course, &conclusion.resident, 1.0)),
+        "growth_per": report.axis.unit(),
+        "objects": trend(report, &report.objects(), SLOT_BYTES as f64),
+        "resident_bytes": resident.map(|_| trend(report, &conclusion.resident, 1.0)),
         "window": { "first": conclusion.window.start, "end": conclusion.window.end },
-        "observations": course.evidence.observations.iter().map(|seen| observation(course, seen)).collect::<Vec<_>>(),
-        "warnings": course.warnings,
+        "observations": report.evidence.observations.iter().map(|seen| observation(report, seen)).collect::<Vec<_>>(),
+        "warnings": report.warnings,
     })
 }
 
-fn trend(course: &GcReport, trend: &Trend, unit: f64) -> Value {
-    let growth = |value: f64| value * course.axis.scale() / unit;
+fn trend(report: &GcReport, trend: &Trend, unit: f64) -> Value {
+    let growth = |value: f64| value * report.axis.scale() / unit;
     json!({
         "shape": trend.shape.key(),
         "first": trend.first / unit,
@@ -59,11 +59,11 @@ fn trend(course: &GcReport, trend: &Trend, unit: f64) -> Value {
     })
 }
 
-fn observation(course: &GcReport, seen: &Observation) -> Value {
+fn observation(report: &GcReport, seen: &Observation) -> Value {
     json!({
-        "at": course.across(seen),
+        "at": report.across(seen),
         "objects": GcReport::objects_at(seen) / SLOT_BYTES,
-        "resident_bytes": course.resident.as_ref().map(|_| seen.resident_bytes),
+        "resident_bytes": report.resident.as_ref().map(|_| seen.resident_bytes),
     })
 }
 

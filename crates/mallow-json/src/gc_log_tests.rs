@@ -12,7 +12,7 @@ const OBJECTS: &str = include_str!("../../../fixtures/gc-log/objects.tsv");
 const NATIVE: &str = include_str!("../../../fixtures/gc-log/native.tsv");
 const CLEAN: &str = include_str!("../../../fixtures/gc-log/clean.tsv");
 
-fn course(text: &str) -> GcReport {
+fn report(text: &str) -> GcReport {
     judged("ruby.log", &gc_log::read(text.as_bytes(), &Choice::default()).expect("a log"))
 }
 
@@ -31,9 +31,9 @@ fn verdicts_of_the_stored_logs() {
     for (log, verdict, code) in
         [(OBJECTS, Verdict::Leaking, 1), (NATIVE, Verdict::Inconclusive, 3), (CLEAN, Verdict::Plateau, 0)]
     {
-        let course = course(log);
-        assert_eq!(course.conclusion.verdict, verdict, "{}", text::text(&course));
-        assert_eq!(course.weight().exit_code(), code);
+        let report = report(log);
+        assert_eq!(report.conclusion.verdict, verdict, "{}", text::text(&report));
+        assert_eq!(report.weight().exit_code(), code);
     }
 }
 
@@ -42,35 +42,35 @@ fn the_document_has_the_published_shape() {
     let schema: Value =
         serde_json::from_str(include_str!("../../../docs/schema/gc-log.json")).expect("a schema");
     for log in [OBJECTS, NATIVE, CLEAN] {
-        assert_fits(&document(&course(log)), &schema);
-        assert_fits(&document(&course(&without(log, &["access", "rss", "major_by"]))), &schema);
+        assert_fits(&document(&report(log)), &schema);
+        assert_fits(&document(&report(&without(log, &["access", "rss", "major_by"]))), &schema);
     }
 }
 
 #[test]
 fn without_requests_it_runs_over_time_and_without_a_clock_over_collections() {
-    let timed = course(&without(OBJECTS, &["access"]));
+    let timed = report(&without(OBJECTS, &["access"]));
     assert_eq!(timed.axis, Axis::Seconds);
     // Requests took longer and longer while it was traced, so growth over time slows down.
     assert_eq!(timed.conclusion.verdict, Verdict::Inconclusive, "{}", text::text(&timed));
     assert!(text::text(&timed).contains("There is no column\nof requests, so they run over time"));
     let blind = without(OBJECTS, &["access"]).replace("\t1795", "\t5");
-    let blind = course(&blind);
+    let blind = report(&blind);
     assert_eq!(blind.axis, Axis::Collections);
 }
 
 #[test]
 fn without_full_collections_growth_stays_open() {
-    let course = course(&without(OBJECTS, &["major_by"]));
-    assert_eq!(course.lines, JudgedLines::Swept);
-    assert_eq!(course.conclusion.verdict, Verdict::Inconclusive, "{}", text::text(&course));
+    let report = report(&without(OBJECTS, &["major_by"]));
+    assert_eq!(report.lines, JudgedLines::Swept);
+    assert_eq!(report.conclusion.verdict, Verdict::Inconclusive, "{}", text::text(&report));
 }
 
 #[test]
 fn lines_fit_the_terminal() {
     for log in [OBJECTS, NATIVE, CLEAN] {
         for names in [&[] as &[&str], &["access"], &["major_by", "rss"]] {
-            let text = text::text(&course(&without(log, names)));
+            let text = text::text(&report(&without(log, names)));
             assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         }
     }
@@ -78,10 +78,10 @@ fn lines_fit_the_terminal() {
 
 #[test]
 fn the_drawing_has_both_scales() {
-    let svg = text::svg(&course(NATIVE));
+    let svg = text::svg(&report(NATIVE));
     for part in ["heap_live_slots", "rss", "objects", "resident memory", "requests (access)", "judged"] {
         assert!(svg.contains(part), "{part}");
     }
-    let alone = text::svg(&course(&without(NATIVE, &["rss"])));
+    let alone = text::svg(&report(&without(NATIVE, &["rss"])));
     assert!(!alone.contains("resident memory<"));
 }

@@ -24,7 +24,7 @@ pub struct ThreadIndex(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BlockId(pub u32);
 
-/// Where a `realloc` is booked.
+/// Where a `realloc` is attributed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReallocAttribution {
     /// At the stack that called `realloc`: the counting rules' way.
@@ -128,7 +128,7 @@ impl Aggregator {
         Aggregator::default()
     }
 
-    /// The same, with a choice of where reallocations are booked.
+    /// The same, with a choice of where reallocations are attributed.
     pub fn with_attribution(attribution: ReallocAttribution) -> Aggregator {
         Aggregator { attribution, ..Aggregator::default() }
     }
@@ -307,7 +307,7 @@ impl Aggregator {
         self.totals.bytes = self.totals.bytes.wrapping_add(allocation.size);
     }
 
-    /// Takes a block away and gives the site that it was booked on; none when it is not live.
+    /// Takes a block away and gives the site that it was attributed on; none when it is not live.
     #[inline]
     fn remove(&mut self, thread: ThreadIndex, block: BlockId, time_us: u64) -> Option<u32> {
         let gone = self.slab.remove(block)?;

@@ -37,7 +37,7 @@ use crate::ReallocAttribution;
 /// What is wanted of a pass. Everything but the timeline and the trends is about the window alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// Where reallocations are booked.
+    /// Where reallocations are attributed.
     pub attribution: ReallocAttribution,
     /// Which part of the run counts.
     pub window: Window,

@@ -370,7 +370,7 @@ fn other_versions_name_both() {
 }
 
 #[test]
-fn reallocations_can_be_booked_at_their_origin() {
+fn reallocations_can_be_attributed_at_their_origin() {
     let sample = sample(false);
     let origin = mallow_trace::read_bytes_with(&sample.bytes, ReallocAttribution::Origin).unwrap();
     assert_eq!(origin.warnings, [""; 0]);

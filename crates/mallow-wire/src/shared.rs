@@ -2,12 +2,12 @@
 //!
 //! ```text
 //! offset 0             Header                                    one page
-//!        NODES_OFFSET   stack nodes, 7 segments of 16-byte entries   97 MiB, touched as used
-//!        MODULES_OFFSET module log, append only                      1 MiB
-//!        STARTS_OFFSET  StartNote[START_NOTES]                       64 KiB
-//!        CODES_OFFSET   log of scripts' code, append only            32 MiB, touched as used
-//!        LANES_OFFSET   Channel[lane_count]                             256 bytes each
-//!        RINGS_OFFSET   ring[lane_count]                             RING_BYTES each
+//!        NODES_OFFSET    stack nodes, 7 segments of 16-byte entries  96 MiB, touched as used
+//!        MODULES_OFFSET  module log, append only                     1 MiB
+//!        STARTS_OFFSET   StartNote[START_NOTES]                      64 KiB
+//!        CODES_OFFSET    log of scripts' code, append only           32 MiB, touched as used
+//!        CHANNELS_OFFSET Channel[channel_count]                      256 bytes each
+//!        RINGS_OFFSET    ring[channel_count]                         RING_BYTES each
 //! ```
 //!
 //! The file is sparse: what is not touched costs address space only. A thread owns a *channel*: the channel's

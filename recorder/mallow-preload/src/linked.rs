@@ -9,7 +9,7 @@ use core::arch::naked_asm;
 use core::mem::{MaybeUninit, transmute};
 use mallow_recorder::bounds::at;
 use mallow_recorder::calls::{allocating, freeing, write_sized};
-use mallow_recorder::stat::{self, Availability, Heap};
+use mallow_recorder::stat::{self, Heap, ShadowBlock};
 use mallow_recorder::thread::{Entry, Guard, enter};
 use mallow_recorder::trampolines::Patched;
 use mallow_recorder::{Caller, patches, script};
@@ -101,7 +101,7 @@ struct Frame {
 struct UnderWay {
     entry: Entry,
     /// What was known of the block that is being replaced, when calls are only counted.
-    before: Option<Availability>,
+    before: Option<ShadowBlock>,
 }
 
 /// Bytes that the hook's instructions leave for it.
@@ -271,7 +271,7 @@ unsafe fn record(guard: &Guard, frame: &Frame, came: &Came) {
     unsafe { write_sized(guard, kind, block, frame.size(), frame.caller()) };
 }
 
-unsafe fn count(guard: &Guard, frame: &Frame, came: &Came, before: Option<Availability>) {
+unsafe fn count(guard: &Guard, frame: &Frame, came: &Came, before: Option<ShadowBlock>) {
     let thread = guard.thread();
     let replaced = frame.block() as usize;
     // SAFETY: by contract.

@@ -117,7 +117,7 @@ impl World {
         let newest = same.map(|other| other.serial).max().unwrap_or_default();
         if look.tid != NOBODY && (newest > look.serial || !self.lives(look.tid)) {
             let owner = |taker: &Taker| taker.channel == index && (1..ENDED).contains(&taker.step);
-            assert!(!self.takers.iter().any(owner), "a lane was given back while its owner lives");
+            assert!(!self.takers.iter().any(owner), "a channel was given back while its owner lives");
             next.channels[index] =
                 Place { is_owned: false, tid: NOBODY, serial: self.channels[index].serial };
         }

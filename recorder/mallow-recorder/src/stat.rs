@@ -166,7 +166,7 @@ pub unsafe fn freed(thread: *mut Thread, heap: Heap, address: usize) {
 
 /// What the shadow knew of a block.
 #[derive(Clone, Copy, Debug)]
-pub struct Availability {
+pub struct ShadowBlock {
     size: u64,
     tag: u8,
 }
@@ -174,12 +174,12 @@ pub struct Availability {
 /// Takes a block that may be about to be freed out of the shadow: once the allocator has freed it, another
 /// thread may get its address. None when it was not counted when it was allocated.
 #[inline(always)]
-pub fn set_aside(heap: Heap, address: usize) -> Option<Availability> {
-    forget(heap, address).map(|(size, tag)| Availability { size, tag })
+pub fn set_aside(heap: Heap, address: usize) -> Option<ShadowBlock> {
+    forget(heap, address).map(|(size, tag)| ShadowBlock { size, tag })
 }
 
 /// Puts a block back that was not freed after all.
-pub fn put_back(heap: Heap, address: usize, known: Option<Availability>) {
+pub fn put_back(heap: Heap, address: usize, known: Option<ShadowBlock>) {
     if let Some(known) = known {
         remember(heap, address, known.size as usize, known.tag);
     }
@@ -190,7 +190,7 @@ pub fn put_back(heap: Heap, address: usize, known: Option<Availability>) {
 /// # Safety
 /// `thread` is this thread's state.
 #[inline(always)]
-pub unsafe fn freed_aside(thread: *mut Thread, address: usize, known: Option<Availability>) {
+pub unsafe fn freed_aside(thread: *mut Thread, address: usize, known: Option<ShadowBlock>) {
     let counters = counters(thread);
     add(&counters.frees, 1);
     let Some(known) = known else { return };

@@ -5,6 +5,7 @@
 mod arrows;
 mod chain;
 mod circles;
+mod folders;
 mod hazards;
 mod headings;
 mod lengths;
@@ -120,6 +121,7 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     findings.extend(chain::check(&tree));
     findings.extend(circles::check(&tree, &members));
     findings.extend(manual::check(&tree, &members));
+    findings.extend(folders::check(&tree));
     findings.extend(headings::check(&tree));
     findings.extend(lengths::check(&tree));
     findings.extend(names::check(&tree));

@@ -1,6 +1,6 @@
 //! The Firefox Profiler's processed profile, with native allocations.
 //!
-//! Each process has one thread with two samples for a site: what it leaked, and what it allocated and freed again, with the free booked
+//! Each process has one thread with two samples for a site: what it leaked, and what it allocated and freed again, with the free attributed
 //! on the same stack. So the view of retained memory shows what leaked, and those of allocations and deallocations all bytes. What was
 //! live at the peak is a process of its own. Single events are not written: a trace of millions would load in no browser.
 //! Format: <https://github.com/firefox-devtools/profiler/blob/main/docs-developer/processed-profile-format.md>.

@@ -1,7 +1,7 @@
 //! DHAT's JSON, of Valgrind or of the crate dhat, versions 1 and 2.
 //!
 //! The format stands in the notes of Valgrind's `dhat/dh_main.c`. A file's program points become sites, without the allocating
-//! function at their leaf. What DHAT counts otherwise than the counting rules stays as it counts: a `realloc` is booked where the block was first
+//! function at their leaf. What DHAT counts otherwise than the counting rules stays as it counts: a `realloc` is attributed where the block was first
 //! allocated, a request of no bytes counts as 1 byte, and what Valgrind lets libc free at the very end is not left over. It must
 //! never take memory by a number in the file.
 

@@ -6,7 +6,7 @@ use crate::limit::Limits;
 use crate::measurement::{Measurement, Metric, Run};
 use crate::result::{Conclusion, Position, Spread, Window};
 
-/// How sure a standing is.
+/// How sure a position is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Confidence {
     /// Sure.

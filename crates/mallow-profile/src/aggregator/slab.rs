@@ -19,7 +19,7 @@ const NOT_LIVE: u32 = u32::MAX;
 pub(super) struct Block {
     /// Requested bytes.
     pub(super) size: u64,
-    /// The site that it is booked on.
+    /// The site that it is attributed on.
     pub(super) site: u32,
     /// The thread that allocated it.
     pub(super) thread: u32,

@@ -10,41 +10,41 @@ const OBJECTS: usize = 1;
 const RESIDENT: usize = 0;
 
 /// The drawing.
-pub fn svg(course: &GcReport) -> String {
-    plot(course).svg()
+pub fn svg(report: &GcReport) -> String {
+    plot(report).svg()
 }
 
-fn plot(course: &GcReport) -> Plot {
-    let seen = &course.evidence.observations;
+fn plot(report: &GcReport) -> Plot {
+    let seen = &report.evidence.observations;
     let curve = |name: &str, colour, is_right, of: &dyn Fn(&Observation) -> f64| Curve {
         name: name.to_owned(),
         is_right,
-        points: seen.iter().map(|seen| (course.across(seen), of(seen))).collect(),
+        points: seen.iter().map(|seen| (report.across(seen), of(seen))).collect(),
         stroke: Stroke::Line,
         colour,
     };
     let objects = |seen: &Observation| (GcReport::objects_at(seen) / SLOT_BYTES) as f64;
-    let mut curves = vec![curve(&course.slots_column, OBJECTS, false, &objects)];
-    let resident = course.resident.as_ref();
+    let mut curves = vec![curve(&report.slots_column, OBJECTS, false, &objects)];
+    let resident = report.resident.as_ref();
     curves.extend(
         resident.map(|column| curve(&column.name, RESIDENT, true, &|seen| seen.resident_bytes as f64)),
     );
-    let verdict = verdict(course);
+    let verdict = verdict(report);
     let (word, sentence) = verdict.split_once(": ").unwrap_or((&verdict, ""));
-    let (across, unit) = match &course.axis {
+    let (across, unit) = match &report.axis {
         Axis::Requests(column) => (format!("requests ({column})"), Unit::Count),
         Axis::Seconds => ("time".to_owned(), Unit::Seconds),
         Axis::Collections => ("collections".to_owned(), Unit::Count),
     };
-    let window = seen.get(course.conclusion.window.clone()).unwrap_or_default();
+    let window = seen.get(report.conclusion.window.clone()).unwrap_or_default();
     let band = window.first().zip(window.last()).map(|(first, last)| Band {
-        from: course.across(first),
-        to: course.across(last),
+        from: report.across(first),
+        to: report.across(last),
         label: "judged".to_owned(),
         shade: Some(1),
     });
     Plot {
-        title: format!("{word}: {}", cut_end(&course.file, 60)),
+        title: format!("{word}: {}", cut_end(&report.file, 60)),
         subtitle: cut_end(sentence, 112),
         across: Scale { label: across, unit },
         left: Scale { label: "objects".to_owned(), unit: Unit::Count },

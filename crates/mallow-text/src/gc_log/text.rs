@@ -9,7 +9,7 @@ const WIDTH: usize = 80;
 const SPARKS: usize = 44;
 
 /// The page.
-pub fn text(course: &GcReport) -> String {
+pub fn text(report: &GcReport) -> String {
     let mut text = String::new();
     let mut paragraph = |sentence: &str| {
         for line in wrapped(sentence, WIDTH) {
@@ -17,8 +17,8 @@ pub fn text(course: &GcReport) -> String {
             text.push('\n');
         }
     };
-    paragraph(&head(course));
-    paragraph(&columns(course));
+    paragraph(&head(report));
+    paragraph(&columns(report));
     text.push('\n');
     let mut paragraph = |sentence: &str| {
         for line in wrapped(sentence, WIDTH) {
@@ -27,11 +27,11 @@ pub fn text(course: &GcReport) -> String {
         }
         text.push('\n');
     };
-    paragraph(&verdict(course));
-    text.push_str(&table(course));
+    paragraph(&verdict(report));
+    text.push_str(&table(report));
     text.push('\n');
-    text.push_str(&courses(course));
-    if let Some(advice) = advice(course) {
+    text.push_str(&courses(report));
+    if let Some(advice) = advice(report) {
         text.push('\n');
         for line in wrapped(&advice, WIDTH) {
             text.push_str(&line);
@@ -42,9 +42,9 @@ pub fn text(course: &GcReport) -> String {
 }
 
 /// `leak.log: 527 lines, 30 of them behind full collections, over 9.2 s.`
-fn head(course: &GcReport) -> String {
-    let judged = course.evidence.observations.len();
-    let which = match course.lines {
+fn head(report: &GcReport) -> String {
+    let judged = report.evidence.observations.len();
+    let which = match report.lines {
         JudgedLines::Full => format!("{} of them behind full collections are judged", grouped(judged as u64)),
         JudgedLines::Swept => format!(
             "{} of them behind collections are judged, of which too few were full ones: old garbage may be among what \
@@ -57,17 +57,17 @@ fn head(course: &GcReport) -> String {
                 .to_owned()
         }
     };
-    let over = match course.seconds {
+    let over = match report.seconds {
         Some(seconds) if seconds >= 1.0 => {
             format!(", over {}", mallow_base::Micros((seconds * 1e6) as u64))
         }
         _ => String::new(),
     };
-    format!("{}: {} lines{over}; {which}.", course.file, grouped(course.lines_total as u64))
+    format!("{}: {} lines{over}; {which}.", report.file, grouped(report.lines_total as u64))
 }
 
-fn columns(course: &GcReport) -> String {
-    let across = match &course.axis {
+fn columns(report: &GcReport) -> String {
+    let across = match &report.axis {
         Axis::Requests(column) => format!("They run over requests (column {column})."),
         Axis::Seconds => {
             "There is no column of requests, so they run over time: what a busy hour needs looks like growth."
@@ -78,7 +78,7 @@ fn columns(course: &GcReport) -> String {
                 .to_owned()
         }
     };
-    let resident = match &course.resident {
+    let resident = match &report.resident {
         Some(column) => {
             let unit = if column.is_in_kib { "KiB" } else { "bytes" };
             let peak = if column.is_peak { ", a peak that never falls" } else { "" };
@@ -86,29 +86,29 @@ fn columns(course: &GcReport) -> String {
         }
         None => "resident memory is not in the log".to_owned(),
     };
-    format!("Objects are {}, {resident}. {across}", course.slots_column)
+    format!("Objects are {}, {resident}. {across}", report.slots_column)
 }
 
 /// `LEAKING: objects grow by 200 per request (199 to 201).`
-pub(crate) fn verdict(course: &GcReport) -> String {
-    let word = course.conclusion.verdict.word();
-    let what = match course.conclusion.verdict {
-        Verdict::Leaking => format!("objects grow by {}", per_unit(course, &course.objects(), true)),
-        Verdict::Plateau => match course.conclusion.plateau {
+pub(crate) fn verdict(report: &GcReport) -> String {
+    let word = report.conclusion.verdict.word();
+    let what = match report.conclusion.verdict {
+        Verdict::Leaking => format!("objects grow by {}", per_unit(report, &report.objects(), true)),
+        Verdict::Plateau => match report.conclusion.plateau {
             Some(plateau) => format!("memory rose by {} and stopped", Bytes(plateau.rise_bytes as u64)),
             None => "memory rose and stopped".to_owned(),
         },
-        Verdict::Clean => match course.conclusion.detectable_per_request {
+        Verdict::Clean => match report.conclusion.detectable_per_request {
             Some(least) => format!(
                 "nothing grows; a leak of {} of objects per {} would have been seen",
-                bytes(least * course.axis.scale()),
-                course.axis.unit()
+                bytes(least * report.axis.scale()),
+                report.axis.unit()
             ),
             None => "nothing grows".to_owned(),
         },
-        Verdict::Inconclusive if is_native(course) => format!(
+        Verdict::Inconclusive if is_native(report) => format!(
             "objects stand, and resident memory grows by {}",
-            per_unit(course, &course.conclusion.resident, false)
+            per_unit(report, &report.conclusion.resident, false)
         ),
         Verdict::Inconclusive => "the log does not decide whether it leaks".to_owned(),
         Verdict::Mappings | Verdict::Retention | Verdict::Fragmentation => {
@@ -120,24 +120,24 @@ pub(crate) fn verdict(course: &GcReport) -> String {
 }
 
 /// Red flat, blue rising: what grows is not Ruby's.
-fn is_native(course: &GcReport) -> bool {
-    course.conclusion.needs.contains(&Need::Recorder) && course.conclusion.resident.per_request_low > 0.0
+fn is_native(report: &GcReport) -> bool {
+    report.conclusion.needs.contains(&Need::Recorder) && report.conclusion.resident.per_request_low > 0.0
 }
 
-fn advice(course: &GcReport) -> Option<String> {
-    if course.is_managed() || course.conclusion.verdict == Verdict::Leaking {
+fn advice(report: &GcReport) -> Option<String> {
+    if report.is_managed() || report.conclusion.verdict == Verdict::Leaking {
         return Some(
             "What grows are Ruby's objects. ObjectSpace.dump_all before and after shows which.".to_owned(),
         );
     }
-    if is_native(course) {
+    if is_native(report) {
         return Some(
             "What grows is not Ruby's: native memory, of the interpreter or of an extension, or free memory that the \
              allocator keeps. mallow soak on the same server tells which, and names the stacks."
                 .to_owned(),
         );
     }
-    let needs = &course.conclusion.needs;
+    let needs = &report.conclusion.needs;
     if needs.contains(&Need::Collection) {
         return Some("A log with full collections would decide: call GC.start from time to time.".to_owned());
     }
@@ -149,16 +149,16 @@ fn advice(course: &GcReport) -> Option<String> {
     })
 }
 
-fn table(course: &GcReport) -> String {
-    let unit = format!("per {}", course.axis.unit());
+fn table(report: &GcReport) -> String {
+    let unit = format!("per {}", report.axis.unit());
     let mut text = format!("{:<16} {:>12} {:>12}  {unit}\n", "", "first", "last");
-    let objects = course.objects();
+    let objects = report.objects();
     let slots = |value: f64| grouped((value / SLOT_BYTES as f64).max(0.0) as u64);
-    text.push_str(&row("objects", &slots(objects.first), &slots(objects.last), &per(course, &objects, true)));
-    if course.resident.is_some() {
-        let resident = course.conclusion.resident;
+    text.push_str(&row("objects", &slots(objects.first), &slots(objects.last), &per(report, &objects, true)));
+    if report.resident.is_some() {
+        let resident = report.conclusion.resident;
         let size = |value: f64| Bytes(value.max(0.0) as u64).to_string();
-        let growth = per(course, &resident, false);
+        let growth = per(report, &resident, false);
         text.push_str(&row("resident memory", &size(resident.first), &size(resident.last), &growth));
     }
     text
@@ -169,8 +169,8 @@ fn row(name: &str, first: &str, last: &str, growth: &str) -> String {
 }
 
 /// `200 (199 to 201)`.
-fn per(course: &GcReport, trend: &Trend, is_objects: bool) -> String {
-    let scale = course.axis.scale();
+fn per(report: &GcReport, trend: &Trend, is_objects: bool) -> String {
+    let scale = report.axis.scale();
     let metric = |value: f64| match is_objects {
         true => count(value * scale / SLOT_BYTES as f64),
         false => bytes(value * scale),
@@ -179,30 +179,30 @@ fn per(course: &GcReport, trend: &Trend, is_objects: bool) -> String {
     format!("{middle} ({low} to {high})")
 }
 
-fn per_unit(course: &GcReport, trend: &Trend, is_objects: bool) -> String {
-    let text = per(course, trend, is_objects);
+fn per_unit(report: &GcReport, trend: &Trend, is_objects: bool) -> String {
+    let text = per(report, trend, is_objects);
     let (middle, between) = text.split_once(' ').unwrap_or((&text, ""));
     match is_objects {
-        true => format!("{middle} per {} {between}", course.axis.unit()),
-        false => format!("{} per {}", bytes(trend.per_request * course.axis.scale()), course.axis.unit()),
+        true => format!("{middle} per {} {between}", report.axis.unit()),
+        false => format!("{} per {}", bytes(trend.per_request * report.axis.scale()), report.axis.unit()),
     }
 }
 
 /// Both courses as one line each, over the same axis.
-fn courses(course: &GcReport) -> String {
-    let seen = &course.evidence.observations;
+fn courses(report: &GcReport) -> String {
+    let seen = &report.evidence.observations;
     let line = |name: &str, of: fn(&Observation) -> u64| {
         let values: Vec<f64> = seen.iter().map(|seen| of(seen) as f64).collect();
         format!("{name:<16} {}\n", sparks(&values))
     };
     let mut text = line("objects", GcReport::objects_at);
-    if course.resident.is_some() {
+    if report.resident.is_some() {
         text.push_str(&line("resident memory", |seen| seen.resident_bytes));
     }
-    let window = &course.conclusion.window;
+    let window = &report.conclusion.window;
     if let (Some(first), Some(judged), Some(last)) = (seen.first(), seen.get(window.start), seen.last()) {
-        let place = |seen: &Observation| grouped(course.across(seen).max(0.0) as u64);
-        let unit = match course.axis {
+        let place = |seen: &Observation| grouped(report.across(seen).max(0.0) as u64);
+        let unit = match report.axis {
             Axis::Requests(_) => "requests",
             Axis::Seconds => "seconds",
             Axis::Collections => "collections",
@@ -222,7 +222,7 @@ fn sparks(values: &[f64]) -> String {
     const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let least = values.iter().copied().fold(f64::MAX, f64::min);
     let most = values.iter().copied().fold(f64::MIN, f64::max);
-    // A hundredth of the level is no course.
+    // A hundredth of the level is no trend.
     let span = (most - least).max(most / 20.0).max(1.0);
     let each = values.len().div_ceil(SPARKS).max(1);
     let level = |values: &[f64]| {

@@ -33,7 +33,7 @@ impl Replay {
 }
 
 /// Gives every process its metrics: those whose sums are missing, and all of them when the sums were
-/// booked in another way than is wanted.
+/// attributed in another way than is wanted.
 pub(super) fn add_up_missing<R: Read + Seek>(
     scan: &mut Scan<R>,
     parts: &mut Parts,

@@ -1,0 +1,84 @@
+//! The trees of folders in README.md and CONTRIBUTING.md show what the repository has, and each path that ARCHITECTURE.md names is there.
+
+use super::manual::MANUAL;
+use super::{Finding, TextFile, Tree};
+use std::collections::BTreeSet;
+use std::path::{Component, Path};
+
+/// Pages with a tree: a folder, blanks, and what it is for, in a block of its own.
+const TREES: &[&str] = &["README.md", "CONTRIBUTING.md"];
+
+/// One finding for each folder that a tree lacks, and for each that is not there.
+pub(super) fn check(tree: &Tree) -> Vec<Finding> {
+    let folders: BTreeSet<&str> = tree.files.iter().filter_map(|file| top_folder(&file.path)).collect();
+    let pages = TREES.iter().filter_map(|page| tree.get(page));
+    let mut findings: Vec<Finding> = pages.flat_map(|page| differences(page, &folders)).collect();
+    if let Some(manual) = tree.get(MANUAL) {
+        findings.extend(paths_that_are_gone(manual, tree, &folders));
+    }
+    findings
+}
+
+/// The first part of the path of a file that does not lie beside README.md; hidden folders are no rooms of the house.
+fn top_folder(path: &Path) -> Option<&str> {
+    let mut parts = path.components();
+    let Component::Normal(first) = parts.next()? else { return None };
+    parts.next()?;
+    first.to_str().filter(|name| !name.starts_with('.'))
+}
+
+fn differences(page: &TextFile, folders: &BTreeSet<&str>) -> Vec<Finding> {
+    let shown: BTreeSet<&str> = page.text.lines().filter_map(shown_folder).collect();
+    let missing = folders.difference(&shown).map(|name| format!("its tree of folders lacks {name}/."));
+    let gone = shown.difference(folders).map(|name| format!("its tree shows {name}/, which is not there."));
+    missing.chain(gone).map(|sentence| page.finding(0, sentence)).collect()
+}
+
+/// The folder of a line such as `crates/     runs in mallow's process`.
+fn shown_folder(line: &str) -> Option<&str> {
+    let (name, rest) = line.split_once("/  ")?;
+    let is_name = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
+    (is_name && !name.is_empty() && !rest.trim().is_empty()).then_some(name)
+}
+
+/// Paths in backticks that begin with a folder of ours.
+fn paths_that_are_gone(manual: &TextFile, tree: &Tree, folders: &BTreeSet<&str>) -> Vec<Finding> {
+    let is_there = |path: &str| tree.files.iter().any(|file| file.path.starts_with(path));
+    let mut findings = Vec::new();
+    for (index, line) in manual.text.lines().enumerate() {
+        let quoted = line.split('`').skip(1).step_by(2);
+        let paths =
+            quoted.filter(|text| text.split_once('/').is_some_and(|(first, _)| folders.contains(first)));
+        let gone = paths.filter(|path| !path.contains('*') && !is_there(path.trim_end_matches('/')));
+        findings.extend(gone.map(|path| manual.finding(index + 1, format!("there is no {path}."))));
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLACES: &[(&str, &str)] = &[("crates/a/src/lib.rs", ""), ("docs/guide.md", ""), (".ci/run", "")];
+
+    fn sentences(page: &str, text: &str) -> Vec<String> {
+        let tree = Tree::of(&[PLACES, &[(page, text)]].concat());
+        check(&tree).into_iter().map(|finding| finding.sentence).collect()
+    }
+
+    #[test]
+    fn a_tree_shows_what_is_there() {
+        let whole = "```\ncrates/     the code\ndocs/       the guide\n```\n";
+        assert!(sentences("README.md", whole).is_empty());
+        let found = sentences("README.md", "crates/     the code\nold/        a thing\n");
+        assert_eq!(found, ["its tree of folders lacks docs/.", "its tree shows old/, which is not there."]);
+    }
+
+    #[test]
+    fn a_path_that_is_named_is_there() {
+        let named =
+            "`crates/a/src`, `crates/a/src/lib.rs` (`of`), `docs/guide.md`, `elsewhere/x.rs`, `crates/*`";
+        assert!(sentences(MANUAL, named).is_empty());
+        assert_eq!(sentences(MANUAL, "`crates/a/src/old.rs`"), ["there is no crates/a/src/old.rs."]);
+    }
+}

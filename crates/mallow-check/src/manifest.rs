@@ -18,6 +18,7 @@ mod limit_tests;
 mod tests;
 
 use mallow_base::words;
+use mallow_collect::PYTHON_OBJECTS;
 use mallow_gate::limit::{Limits, Tolerance};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -98,6 +99,19 @@ pub struct Settings {
     pub tolerance: Option<Tolerance>,
     /// Globs of functions that allocate on behalf of their caller, which is shown and blamed in their place.
     pub plumbing: Vec<String>,
+}
+
+impl Settings {
+    /// Has the objects of Python's own allocator counted at the interpreter's interface for allocators, or has each made by `malloc`.
+    pub fn count_python_objects(&mut self, is_wanted: bool) {
+        // Python takes a variable without text for none.
+        let allocator = if is_wanted { "" } else { "malloc" };
+        self.environment.insert("PYTHONMALLOC".to_owned(), allocator.to_owned());
+        match is_wanted {
+            true => _ = self.environment.insert(PYTHON_OBJECTS.to_owned(), "1".to_owned()),
+            false => _ = self.environment.remove(PYTHON_OBJECTS),
+        }
+    }
 }
 
 impl Default for Settings {

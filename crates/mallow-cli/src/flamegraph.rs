@@ -210,9 +210,9 @@ fn drawn<P: StackProfile>(
 ) -> Result<String, Failure> {
     let mut svg = Vec::new();
     let result = match rows {
-        Rows::One(rows) => graph.draw(rows.iter().map(|row| (row.names.join(";"), row.value)), &mut svg),
+        Rows::One(rows) => graph.draw_rows(rows, &mut svg),
         Rows::Two(rows) => {
-            let rows = rows.iter().map(|row| (row.names.join(";"), row.before, row.after));
+            let rows = rows.iter().map(|row| (row.stack(), row.before, row.after));
             graph.draw_compared(rows, &mut svg)
         }
     };

@@ -22,6 +22,8 @@ pub(crate) struct ExitedProcess {
     pub(crate) wide: [Option<RegionTotals>; 2],
     /// Regions that were open at the end.
     pub(crate) unfinished: Vec<String>,
+    /// What Python's own allocator hands out was recorded.
+    pub(crate) python_objects: bool,
     /// Why its figures are not those of its heap, if they are not.
     pub(crate) blind: Option<String>,
     pub(crate) folded: Summary,
@@ -74,6 +76,7 @@ impl ExitedProcess {
             whole: Vec::new(),
             wide: [None, None],
             unfinished: Vec::new(),
+            python_objects: false,
             blind: None,
             folded: Summary::default(),
             stacks: StackTable::for_test(nodes),

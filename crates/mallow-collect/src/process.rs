@@ -24,7 +24,7 @@ use crate::starts::Starts;
 use crate::unseen;
 use mallow_profile::{Aggregator, Exit, RegionTotals, Sample, ThreadIndex};
 use mallow_trace::{EVENTS_PER_CHUNK, MappedModule, ProcessEnd, ProcessStart, ThreadName};
-use mallow_wire::shared::{FEATURE_PYTHON_OBJECTS, Header, PYTHON_OBJECTS_ELSEWHERE};
+use mallow_wire::shared::{FEATURE_PYTHON_OBJECTS, Header, PYTHON_OBJECTS_COUNTED, PYTHON_OBJECTS_ELSEWHERE};
 use rustc_hash::FxHashSet;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -447,6 +447,7 @@ impl TracedProcess {
             whole,
             wide,
             unfinished,
+            python_objects: mapping.header().python_objects.load(Ordering::Relaxed) == PYTHON_OBJECTS_COUNTED,
             blind: None,
             folded,
             stacks,
@@ -480,13 +481,16 @@ impl TracedProcess {
 
     /// The same for the stacks of scripts; nothing where there are none.
     fn verified_scripts(&self) -> String {
-        let (scripts, (pairs, uneven)) = (&self.mapping.header().scripts, self.stacks.pairs());
+        let (scripts, pairs) = (&self.mapping.header().scripts, self.stacks.pairs());
         match scripts.verify_stacks.load(Ordering::Relaxed) {
             0 => String::new(),
             stacks => format!(
-                "\nprocess {}: of {stacks} stacks of scripts {} differ from scratch; of {pairs} pairs {uneven} have other calls of the interpreter",
+                "\nprocess {}: of {stacks} stacks of scripts {} differ from scratch; of {} pairs {} have more calls of the interpreter, {} fewer",
                 self.pid,
                 scripts.verify_mismatches.load(Ordering::Relaxed),
+                pairs.count,
+                pairs.other_list,
+                pairs.uncalled,
             ),
         }
     }

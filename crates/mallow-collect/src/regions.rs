@@ -61,6 +61,8 @@ pub struct WatchedProcess {
     pub unfinished: Vec<String>,
     /// Names under which a region was ended that had not begun.
     pub strays: Vec<String>,
+    /// What Python's own allocator hands out was counted.
+    pub python_objects: bool,
     /// Why its figures are not those of its heap, if they are not.
     pub blind: Option<String>,
 }
@@ -116,6 +118,7 @@ impl<'a> Naming<'a> {
             from_first,
             unfinished: std::mem::take(&mut process.unfinished),
             strays,
+            python_objects: process.python_objects,
             blind: process.blind.take(),
         }
     }

@@ -30,11 +30,19 @@ pub(crate) struct StackNumbers {
     scripts: Scripts,
     /// Nodes of woven stacks: our id by the caller's, [`NO_CALLER`] for none, and the key.
     woven: FxHashMap<(u32, u64), u32>,
-    /// Pairs of a native stack and a script's, and those of them whose calls of the interpreter are not one for one.
-    pairs: u64,
-    pairs_uneven: u64,
+    pairs: Pairs,
     /// A native stack has had a frame of Java in it.
     has_java: bool,
+}
+
+/// Pairs of a native stack and a script's, and those of them whose calls of the interpreter are not one for one.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Pairs {
+    pub(crate) count: u64,
+    /// More native calls than entries: the outer ones run another list of frames, such as that of a greenlet's parent.
+    pub(crate) other_list: u64,
+    /// More entries than native calls: compiled code runs them, or the native stack was cut.
+    pub(crate) uncalled: u64,
 }
 
 /// In place of a caller's number.
@@ -73,8 +81,9 @@ impl StackNumbers {
         let pc = |key: u64| node_address(key).wrapping_sub(u64::from(!is_node_exact(key)));
         let interprets = |key: u64| self.scripts.interprets(pc(key));
         let (calls, entered) = entries(&native, &script, interprets);
-        self.pairs += 1;
-        self.pairs_uneven += u64::from(calls != entered);
+        self.pairs.count += 1;
+        self.pairs.other_list += u64::from(calls > entered);
+        self.pairs.uncalled += u64::from(calls < entered);
         let woven = weave(&native, &script, interprets);
         let mut caller = NO_CALLER;
         for key in woven.into_iter().rev() {
@@ -131,9 +140,9 @@ impl StackNumbers {
         self.scripts.read_to_the_end(mapping);
     }
 
-    /// Pairs of stacks, and how many of them do not agree on the calls of the interpreter.
-    pub(crate) fn pairs(&self) -> (u64, u64) {
-        (self.pairs, self.pairs_uneven)
+    /// How the calls of the interpreter of all pairs of stacks fit.
+    pub(crate) fn pairs(&self) -> Pairs {
+        self.pairs
     }
 
     #[cold]
@@ -217,7 +226,7 @@ mod tests {
     use super::*;
     use crate::shared_memory::SharedMemory;
     use mallow_trace::StackNode;
-    use mallow_wire::script::{RECORD_CHAIN, RECORD_CODE, RUNTIME_HOTSPOT, script_key};
+    use mallow_wire::script::{script_frame, RECORD_CHAIN, RECORD_CODE, RUNTIME_HOTSPOT, script_key};
     use mallow_wire::shared::{CODES_OFFSET, NODE_COUNT, node_cut, node_key};
 
     #[test]

@@ -1,9 +1,13 @@
 //! Folded stacks as a flame graph: an SVG that zooms and searches in a browser, drawn by the crate inferno.
 //!
-//! What a box is called and what it counts is decided by whoever folds the stacks; here they are drawn, and nothing is added.
+//! What a box is called and what it counts is decided by whoever folds the stacks; here they are drawn, and nothing is added. Where scripts are
+//! among them, the colour of a box says what its function is written in, and a legend what the colours mean.
 
-use inferno::flamegraph::color::{BackgroundColor, BasicPalette, Color, Palette, StrokeColor};
+use inferno::flamegraph::color::{BackgroundColor, BasicPalette, Color, Palette, PaletteMap, StrokeColor};
 use inferno::flamegraph::{self, Direction, Options, TextTruncateDirection};
+use mallow_base::Language;
+use mallow_view::FoldedRow;
+use std::collections::BTreeSet;
 use std::io::{self, ErrorKind, Write};
 
 /// inferno subtracts with signs.
@@ -37,6 +41,39 @@ impl FlameGraph {
         });
         let lines = lines.collect();
         self.draw_lines(lines, sum, sum, self.options(), out)
+    }
+
+    /// Draws rows as [`FlameGraph::draw`] does stacks; where some calls are a script's, each language has its colour.
+    ///
+    /// # Errors
+    /// As [`FlameGraph::draw`].
+    pub fn draw_rows(&self, rows: &[FoldedRow], out: &mut dyn Write) -> io::Result<()> {
+        let mut languages = BTreeSet::new();
+        let mut colours = PaletteMap::default();
+        let mut sum = 0_u64;
+        let mut lines = Vec::with_capacity(rows.len());
+        for row in rows {
+            let mut names = Vec::with_capacity(row.calls.len());
+            for call in &row.calls {
+                let name = format!("{}{}", call.name, mark(call.language));
+                if languages.insert(call.language) || colours.get(&name).is_none() {
+                    colours.insert(&name, colour(call.language, &call.name));
+                }
+                names.push(name);
+            }
+            sum = sum.saturating_add(row.value);
+            lines.push((firm(&names.join(";")), row.value.to_string()));
+        }
+        let mut options = self.options();
+        if languages.iter().all(|language| *language == Language::Native) {
+            return self.draw_lines(lines, sum, sum, options, out);
+        }
+        options.palette_map = Some(&mut colours);
+        let mut svg = Vec::new();
+        self.draw_lines(lines, sum, sum, options, &mut svg)?;
+        let svg = String::from_utf8_lossy(&svg);
+        let (graph, end) = svg.rsplit_once("</svg>").unwrap_or((&svg, ""));
+        write!(out, "{graph}{}</svg>{end}", legend(&languages))
     }
 
     /// Draws stacks with their metrics before and after. The width of a box is what it has after; the colour says whether that is
@@ -96,6 +133,70 @@ impl FlameGraph {
         // inferno takes such an order only as that of a flame chart, which begins with its last line.
         options.flame_chart = true;
         flamegraph::from_lines(&mut options, lines.iter().map(String::as_str), out)
+    }
+}
+
+/// What a language is marked with behind a name, so that functions of one name are two boxes in two languages. inferno takes these for marks of its
+/// own, and shows names without them.
+fn mark(language: Language) -> &'static str {
+    match language {
+        Language::Native => "",
+        Language::Python => "_[k]",
+        Language::Ruby => "_[w]",
+        Language::JavaScript => "_[i]",
+        Language::Java => "_[j]",
+    }
+}
+
+/// The colour of a function: its language's, a little lighter or darker by its name, which is the same in every graph.
+fn colour(language: Language, name: &str) -> Color {
+    const SHADES: u8 = 40;
+    let hash = name.bytes().fold(7_u32, |hash, byte| hash.wrapping_mul(31).wrapping_add(u32::from(byte)));
+    let shade = u8::try_from(hash % u32::from(SHADES)).unwrap_or_default();
+    let [r, g, b] = base(language);
+    Color { r: r + shade, g: g + shade, b: b + shade }
+}
+
+/// The darkest shade of a language.
+fn base(language: Language) -> [u8; 3] {
+    match language {
+        Language::Native => [170, 175, 180],
+        Language::Python => [90, 155, 215],
+        Language::Ruby => [215, 100, 95],
+        Language::JavaScript => [205, 180, 60],
+        Language::Java => [215, 140, 65],
+    }
+}
+
+/// Which colour is which language, left of the second line.
+fn legend(languages: &BTreeSet<Language>) -> String {
+    const TOP: usize = 38;
+    const SIDE: usize = 12;
+    const LETTER_WIDTH: usize = 7;
+    let mut left = 10;
+    let mut text = String::from("<g id=\"legend\">");
+    for language in languages {
+        let name = language_name(*language);
+        let Color { r, g, b } = colour(*language, name);
+        text += &format!(
+            "<rect x=\"{left}\" y=\"{TOP}\" width=\"{SIDE}\" height=\"{SIDE}\" fill=\"rgb({r},{g},{b})\"/>\
+             <text x=\"{}\" y=\"{}\">{name}</text>",
+            left + SIDE + 4,
+            TOP + SIDE - 2,
+        );
+        left += SIDE + 16 + LETTER_WIDTH * name.len();
+    }
+    text + "</g>"
+}
+
+/// A language as people write it.
+fn language_name(language: Language) -> &'static str {
+    match language {
+        Language::Native => "native",
+        Language::Python => "Python",
+        Language::Ruby => "Ruby",
+        Language::JavaScript => "JavaScript",
+        Language::Java => "Java",
     }
 }
 

@@ -1,6 +1,7 @@
 //! What is in the boxes, and that inferno reads two metrics as we mean them.
 
 use super::*;
+use mallow_view::FoldedCall;
 
 fn graph() -> FlameGraph {
     let text = |text: &str| text.to_owned();
@@ -38,6 +39,42 @@ fn a_box_has_its_name_and_its_share() {
     boxes.sort();
     expected.sort();
     assert_eq!(boxes, expected);
+}
+
+#[test]
+fn each_language_has_its_colour_and_a_place_in_the_legend() {
+    let call = |name: &str, language| FoldedCall { name: name.into(), language };
+    let (native, python) = (Language::Native, Language::Python);
+    let drawn = |rows: &[FoldedRow]| {
+        let mut svg = Vec::new();
+        graph().draw_rows(rows, &mut svg).unwrap();
+        String::from_utf8(svg).unwrap()
+    };
+    let both = [
+        FoldedRow { calls: vec![call("main", native), call("work", native)], value: 3 },
+        FoldedRow { calls: vec![call("main", native), call("work", python)], value: 9 },
+    ];
+    let svg = drawn(&both);
+    let of_box = |title: &str| {
+        let (_, behind) = svg.split_once(&format!("<title>{title}</title>")).unwrap();
+        behind.split_once("fill=\"").unwrap().1.split_once('"').unwrap().0.to_owned()
+    };
+    let fill = |language, name| {
+        let Color { r, g, b } = colour(language, name);
+        format!("rgb({r},{g},{b})")
+    };
+    assert_eq!(of_box("work (3 bytes, 25.00%)"), fill(native, "work"));
+    assert_eq!(of_box("work (9 bytes, 75.00%)"), fill(python, "work"));
+    let (_, legend) = svg.split_once("<g id=\"legend\">").unwrap();
+    assert!(legend.contains(">native</text>") && legend.contains(">Python</text>"), "{legend}");
+    assert!(!legend.contains("Ruby"), "{legend}");
+    assert!(svg.trim_end().ends_with("</g></svg>"));
+    // Without scripts there is nothing to tell apart.
+    assert!(!drawn(&both[..1]).contains("legend"));
+    // No shade of one language is a shade of another, and none leaves its range.
+    for language in Language::ALL {
+        assert!(base(language).iter().all(|part| *part <= 215), "{language:?}");
+    }
 }
 
 #[test]

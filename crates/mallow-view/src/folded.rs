@@ -5,7 +5,7 @@
 //! how a graph looks.
 
 use crate::{Filter, FrameVisibility, Sites, lines, short_name};
-use mallow_base::Frame;
+use mallow_base::{Frame, Language};
 use mallow_stacks::{Metric, ProcessIndex, StackProfile};
 use rustc_hash::FxHashMap;
 use std::cmp::Ordering;
@@ -15,11 +15,20 @@ use std::rc::Rc;
 /// What stands for a stack that was not taken.
 const NO_STACK: &str = "(no stack was taken)";
 
+/// A call of a stack.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FoldedCall {
+    /// Without semicolons and line ends; never empty.
+    pub name: Rc<str>,
+    /// What it is written in. Two functions of one name in two languages are two.
+    pub language: Language,
+}
+
 /// A stack and its metric.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoldedRow {
-    /// The process's program, if it is known, then the calls, outermost first. Without semicolons and line ends; never empty.
-    pub names: Vec<Rc<str>>,
+    /// The process's program, if it is known, then the calls, outermost first.
+    pub calls: Vec<FoldedCall>,
     /// The metric, above 0.
     pub value: u64,
 }
@@ -28,22 +37,35 @@ pub struct FoldedRow {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ComparedRow {
     /// As in [`FoldedRow`].
-    pub names: Vec<Rc<str>>,
+    pub calls: Vec<FoldedCall>,
     /// The metric before; 0 for a stack that is new.
     pub before: u64,
     /// The metric after; 0 for a stack that is gone.
     pub after: u64,
 }
 
+/// The names of calls with semicolons between.
+fn joined(calls: &[FoldedCall]) -> String {
+    let names: Vec<&str> = calls.iter().map(|call| &*call.name).collect();
+    names.join(";")
+}
+
+impl ComparedRow {
+    /// The names of its calls with semicolons between.
+    pub fn stack(&self) -> String {
+        joined(&self.calls)
+    }
+}
+
 impl fmt::Display for FoldedRow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.names.join(";"), self.value)
+        write!(f, "{} {}", joined(&self.calls), self.value)
     }
 }
 
 impl fmt::Display for ComparedRow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} {}", self.names.join(";"), self.before, self.after)
+        write!(f, "{} {} {}", joined(&self.calls), self.before, self.after)
     }
 }
 
@@ -64,14 +86,14 @@ pub fn folded<M: Metric>(
             let value = by.of_site(&row.totals);
             if value > 0 {
                 let frames = lines(sites.frames(row), shown);
-                let names = names.of_stack(root.as_ref(), frames.iter().map(|line| (line.frame, line.times)));
-                rows.push(FoldedRow { names, value });
+                let calls = names.of_stack(root.as_ref(), frames.iter().map(|line| (line.frame, line.times)));
+                rows.push(FoldedRow { calls, value });
             }
         }
     }
-    rows.sort_by(|one, other| one.names.cmp(&other.names));
+    rows.sort_by(|one, other| one.calls.cmp(&other.calls));
     rows.dedup_by(|one, kept| {
-        let equal = one.names == kept.names;
+        let equal = one.calls == kept.calls;
         if equal {
             kept.value = kept.value.saturating_add(one.value);
         }
@@ -89,13 +111,13 @@ pub fn compared(before: &[FoldedRow], after: &[FoldedRow]) -> Vec<ComparedRow> {
             (None, None) => return rows,
             (Some(_), None) => Ordering::Less,
             (None, Some(_)) => Ordering::Greater,
-            (Some(one), Some(other)) => one.names.cmp(&other.names),
+            (Some(one), Some(other)) => one.calls.cmp(&other.calls),
         };
         let one = if order.is_le() { before.next() } else { None };
         let other = if order.is_ge() { after.next() } else { None };
         let Some(either) = one.or(other) else { return rows };
         let value = |row: Option<&FoldedRow>| row.map_or(0, |row| row.value);
-        rows.push(ComparedRow { names: either.names.clone(), before: value(one), after: value(other) });
+        rows.push(ComparedRow { calls: either.calls.clone(), before: value(one), after: value(other) });
     }
 }
 
@@ -118,18 +140,19 @@ impl Names {
         &mut self,
         root: Option<&Rc<str>>,
         frames: impl DoubleEndedIterator<Item = (&'a Frame, usize)>,
-    ) -> Vec<Rc<str>> {
-        let mut names: Vec<Rc<str>> = root.into_iter().cloned().collect();
-        let calls = names.len();
+    ) -> Vec<FoldedCall> {
+        let call = |name: &Rc<str>, language| FoldedCall { name: Rc::clone(name), language };
+        let mut calls: Vec<FoldedCall> = root.into_iter().map(|root| call(root, Language::Native)).collect();
+        let outside = calls.len();
         for (frame, times) in frames.rev() {
             let shown = self.shown;
             let name = self.known.entry(frame).or_insert_with(|| name(frame, shown).into());
-            names.extend(std::iter::repeat_n(&*name, times).cloned());
+            calls.extend(std::iter::repeat_n(call(name, frame.language), times));
         }
-        if names.len() == calls {
-            names.push(NO_STACK.into());
+        if calls.len() == outside {
+            calls.push(call(&NO_STACK.into(), Language::Native));
         }
-        names
+        calls
     }
 }
 

@@ -70,7 +70,7 @@ pub use annotate::{AnnotatedFunction, LineWeights, annotated};
 pub use cpu::{CpuLayout, CpuOptions, ThreadRow, cpu_slices, cpu_threads};
 pub use cut::{Piece, cut};
 pub use events::{EventReport, ProcessTimeline, SiteOptions, TimelineRows};
-pub use folded::{ComparedRow, FoldedRow, compared, folded};
+pub use folded::{ComparedRow, FoldedCall, FoldedRow, compared, folded};
 pub use functions::{FunctionOrder, FunctionRow, functions};
 pub use key::Key;
 pub use lines::{Line, lines};

@@ -69,7 +69,7 @@ static MET: MetRuntime =
 
 /// Which reader it is: the place of its layout among those of Python, with those of Ruby behind them.
 static READER: AtomicUsize = AtomicUsize::new(0);
-const RUBY: usize = 6;
+const RUBY: usize = cpython::LAYOUTS.len();
 
 /// Before the program's own code: what is loaded now is never unloaded.
 pub fn note_loaded() {
@@ -197,6 +197,7 @@ unsafe fn with_runtime(native: u32, memo: *mut ScriptMemo) -> u32 {
             3 => python::<3>(native, memo),
             4 => python::<4>(native, memo),
             5 => python::<5>(native, memo),
+            6 => python::<6>(native, memo),
             RUBY => ruby::<0>(native, memo),
             _ => ruby::<1>(native, memo),
         }
@@ -266,6 +267,7 @@ fn try_reader(native: u32, memo: *mut ScriptMemo, known: [[u64; 2]; 2]) -> Stage
             3 => Python::<3>::of_this_thread().look_at_first(known),
             4 => Python::<4>::of_this_thread().look_at_first(known),
             5 => Python::<5>::of_this_thread().look_at_first(known),
+            6 => Python::<6>::of_this_thread().look_at_first(known),
             RUBY => Ruby::<0>::look_at_first(trusted, native, known),
             _ => Ruby::<1>::look_at_first(trusted, native, known),
         }

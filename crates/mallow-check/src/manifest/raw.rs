@@ -27,6 +27,7 @@ pub(super) struct RawGate {
     pub(super) quiesce_ms: Option<u32>,
     pub(super) cpus: Option<Positive>,
     pub(super) objects: Option<bool>,
+    pub(super) python_objects: Option<bool>,
     pub(super) env: Variables,
     pub(super) limit: RawLimits,
     pub(super) tolerance: Option<RawTolerance>,
@@ -59,6 +60,7 @@ pub(super) struct RawTest {
     pub(super) quiesce_ms: Option<u32>,
     pub(super) cpus: Option<Positive>,
     pub(super) objects: Option<bool>,
+    pub(super) python_objects: Option<bool>,
     #[serde(default)]
     pub(super) env: Variables,
     pub(super) cwd: Option<String>,

@@ -37,6 +37,7 @@ macro_rules! given {
             quiesce_ms: $raw.quiesce_ms,
             cpus: $raw.cpus.map(super::values::Positive::small),
             objects: $raw.objects,
+            python_objects: $raw.python_objects,
             env: &$raw.env,
             limit: $raw.limit,
             tolerance: $raw.tolerance.map(|tolerance| tolerance.0),
@@ -165,6 +166,7 @@ struct Given<'raw> {
     quiesce_ms: Option<u32>,
     cpus: Option<u32>,
     objects: Option<bool>,
+    python_objects: Option<bool>,
     env: &'raw Variables,
     limit: RawLimits,
     tolerance: Option<Tolerance>,
@@ -182,6 +184,10 @@ impl Given<'_> {
         settings.cpus = self.cpus.or(settings.cpus);
         settings.objects = self.objects.unwrap_or(settings.objects);
         settings.tolerance = self.tolerance.or(settings.tolerance);
+        // Variables that are spelled out have the last word.
+        if let Some(python_objects) = self.python_objects {
+            settings.count_python_objects(python_objects);
+        }
         for (name, value) in self.env {
             settings.environment.insert(name.0.clone(), value.0.clone());
         }

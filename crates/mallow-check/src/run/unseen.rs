@@ -36,9 +36,9 @@ fn of_language(task: &Task<'_>, process: &WatchedProcess) -> Option<Hidden> {
     let executable = process.executable.as_deref().map(|path| path.to_string_lossy().into_owned());
     let runtime = environment::runtime(&executable.unwrap_or_default(), &modules)?;
     match runtime.split(' ').next() {
-        Some("python") if python_keeps_arenas(task, &process.runs) => hidden(
+        Some("python") if !process.python_objects && python_keeps_arenas(task, &process.runs) => hidden(
             "Python serves its objects from arenas of its own, and one call of malloc stands for hundreds of them: run it with \
-             PYTHONMALLOC=malloc, as mallow does unless `env` or the program says otherwise.",
+             PYTHONMALLOC=malloc, as mallow does unless `env` or the program says otherwise, or say `python_objects = true`.",
             " pymalloc",
         ),
         Some("ruby") if !is_told(Metric::Objects) => hidden(

@@ -41,6 +41,9 @@ pub(crate) struct LowTests {
     /// Seconds after which a test is ended (what the suite says)
     #[arg(long, value_name = "SECONDS")]
     pub(crate) timeout: Option<NonZeroU32>,
+    /// Count the objects of Python's own allocator, which the program keeps, in place of running it with PYTHONMALLOC=malloc
+    #[arg(long)]
+    pub(crate) python_objects: bool,
     /// Build and run without mallow's hooks, for another tool; nothing is judged
     #[arg(long, conflicts_with_all = ["update", "against", "json", "junit", "markdown", "annotations"])]
     pub(crate) no_hooks: bool,

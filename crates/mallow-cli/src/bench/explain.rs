@@ -119,7 +119,7 @@ impl Explained {
         };
         let rows = compared(&rows[0], &rows[1]);
         let mut svg = Vec::new();
-        graph.draw_compared(rows.iter().map(|row| (row.names.join(";"), row.before, row.after)), &mut svg)?;
+        graph.draw_compared(rows.iter().map(|row| (row.stack(), row.before, row.after)), &mut svg)?;
         Ok(String::from_utf8_lossy(&svg).into_owned())
     }
 }

@@ -27,7 +27,7 @@ use std::time::Duration;
 /// Judges a suite, or takes its metrics over.
 pub(crate) fn run(check: &Check) -> Result<u8, Failure> {
     let ci_environment = CiEnvironment::of(|name| std::env::var_os(name));
-    let suite = Suite::open(check.suite.as_deref(), &check.only)?;
+    let suite = opened(check, check.suite.as_deref(), &check.only)?;
     let baselines = suite_file::baselines(check, &suite)?;
     let result = measured(check, &suite, &baselines)?;
     if let Job::Update { accept_blind } = check.job {
@@ -93,13 +93,22 @@ pub(crate) fn tools(check: &Check) -> Tools {
     }
 }
 
+/// A suite, its tests as the command line wants them.
+fn opened(check: &Check, path: Option<&Path>, only: &[String]) -> Result<Suite, Failure> {
+    let mut suite = Suite::open(path, only)?;
+    if check.measuring.python_objects {
+        suite.tests.iter_mut().for_each(|test| test.settings.count_python_objects(true));
+    }
+    Ok(suite)
+}
+
 /// The other build, with the working folder that it must keep while it is used.
 fn against(check: &Check, tools: &Tools) -> Result<(Option<Against>, Option<Workdir>), Failure> {
     let Job::Against(old) = &check.job else { return Ok((None, None)) };
     if !Path::new(old).exists() {
         return Ok((Some(Against::Prefix(words(old)?)), None));
     }
-    let suite = Suite::open(Some(Path::new(old)), &[])?;
+    let suite = opened(check, Some(Path::new(old)), &[])?;
     let workdir = quiet_workdir(&suite.folder)?;
     let against = Against::suite(&suite, &workdir, tools).map_err(failure)?;
     Ok((Some(against), Some(workdir)))

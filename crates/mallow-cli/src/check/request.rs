@@ -49,6 +49,7 @@ pub(crate) struct Measuring {
     pub(crate) warmups: Option<u32>,
     pub(crate) jobs: Option<NonZeroU32>,
     pub(crate) timeout_s: Option<NonZeroU32>,
+    pub(crate) python_objects: bool,
 }
 
 /// What tests are held against.
@@ -104,6 +105,7 @@ impl From<LowCheck> for Check {
                 warmups: low.tests.warmup,
                 jobs: low.tests.jobs,
                 timeout_s: low.tests.timeout,
+                python_objects: low.tests.python_objects,
             },
             baselines: Baselines {
                 folder: low.baselines.baselines,
@@ -188,7 +190,7 @@ mod tests {
 
     #[test]
     fn every_flag_has_its_meaning() {
-        let line = "gate --only a --only b* --runs 20 --warmup 0 --jobs 2 --timeout 30 --baselines base --thresholds t.json \
+        let line = "gate --only a --only b* --runs 20 --warmup 0 --jobs 2 --timeout 30 --python-objects --baselines base --thresholds t.json \
                     --thresholds-from-log l1 --thresholds-from-log l2 --compare-anyway --allow-improvement --ci --format nio \
                     --output o --junit j --markdown m --annotations --plumbing my_* --plumbing x --limit 3";
         let expected = Check {
@@ -200,6 +202,7 @@ mod tests {
                 warmups: Some(0),
                 jobs: NonZeroU32::new(2),
                 timeout_s: NonZeroU32::new(30),
+                python_objects: true,
             },
             baselines: Baselines {
                 folder: Some("base".into()),

@@ -1,4 +1,4 @@
-//! CPython 3.8 to 3.13: where it keeps a thread's frames, and what their code is.
+//! CPython 3.8 to 3.14: where it keeps a thread's frames, and what their code is.
 //!
 //! Nothing of the interpreter runs but three functions that read a word each (the thread's state from thread-local storage, the holder of the
 //! lock, whether the interpreter ends). Everything else is read where the version's own headers put it; the offsets are those of release
@@ -23,7 +23,7 @@ use mallow_wire::script::*;
 
 /// Where a version keeps things. All offsets in bytes.
 #[derive(Clone, Copy)]
-struct Layout {
+pub struct Layout {
     minor: u32,
     /// From the thread's state to the frame, or to what points at it.
     state_frame: usize,
@@ -63,7 +63,8 @@ enum Entry {
     Every,
     /// By a byte at this offset that is 1.
     Flag(usize),
-    /// A frame of its own stands around them, with the byte 3 at this offset, and is no script's.
+    /// A frame of its own stands around them, with the byte 3 at this offset, and is no script's. From 3.14 on a byte of 4 marks the frame at
+    /// the end of all, which is no script's either and stands for no call.
     Shim(usize),
 }
 
@@ -86,7 +87,7 @@ const OLD: Layout = Layout {
     other_text: 72,
 };
 
-const LAYOUTS: [Layout; 6] = [
+pub const LAYOUTS: [Layout; 7] = [
     OLD,
     Layout { minor: 9, ..OLD },
     Layout { minor: 10, frame_place: 96, place: Place::Instructions, ..OLD },
@@ -105,8 +106,12 @@ const LAYOUTS: [Layout; 6] = [
         ..NEW
     },
     NEW,
-    Layout { minor: 13, state_frame: 72, through: None, state_thread_id: 152, code_first: 200, ..NEW },
+    NEWER,
+    Layout { minor: 14, entry: Entry::Shim(74), code_first: 208, ..NEWER },
 ];
+
+const NEWER: Layout =
+    Layout { minor: 13, state_frame: 72, through: None, state_thread_id: 152, code_first: 200, ..NEW };
 
 const NEW: Layout = Layout {
     minor: 12,
@@ -131,6 +136,10 @@ const NEW: Layout = Layout {
 const ENTRY: usize = 1 << 63;
 /// Programs have addresses below this.
 const ADDRESS_END: usize = 1 << 47;
+/// Of a frame's word for its code: from 3.14 on its lowest bits say who counts it.
+const CODE_BITS: usize = (ADDRESS_END - 1) & !3;
+/// Whose a frame is: from here on upwards it is no script's.
+const SHIM: usize = 3;
 
 /// What the module offers. Written before [`Python::met`] says that it is there.
 struct Offered {
@@ -170,7 +179,7 @@ pub fn meet(object: &Object) -> Option<Met> {
         return unread(UNREAD_VERSION);
     };
     if version >= 3 << 8 | 13 {
-        match as_it_says(address(c"_PyRuntime")) {
+        match as_it_says(address(c"_PyRuntime"), &LAYOUTS[layout]) {
             READ => {}
             why => return unread(why),
         }
@@ -227,22 +236,8 @@ fn version(defined: &impl Fn(&CStr) -> Option<Definition>) -> u32 {
 
 /// From 3.13 on the runtime begins with a table of its own offsets: [`READ`] when they are those of a release build with the
 /// interpreter's lock, or what they are instead.
-fn as_it_says(runtime: usize) -> u32 {
+fn as_it_says(runtime: usize, layout: &Layout) -> u32 {
     const FREE_THREADED: usize = 2;
-    /// Places in the table, in words, and what stands there.
-    const RELEASE: [(usize, usize); 11] = [
-        (23, 72),
-        (24, 152),
-        (29, 8),
-        (30, 0),
-        (31, 56),
-        (33, 70),
-        (35, 112),
-        (37, 128),
-        (38, 136),
-        (39, 68),
-        (43, 200),
-    ];
     if runtime == 0 {
         return UNREAD_SYMBOLS;
     }
@@ -251,7 +246,23 @@ fn as_it_says(runtime: usize) -> u32 {
     if word(0) != usize::from_le_bytes(*b"xdebugpy") {
         return UNREAD_LAYOUT;
     }
-    match RELEASE.iter().all(|(at, offset)| word(*at) == *offset) {
+    // Where in the table, in words, what it has of threads, frames and code begins.
+    let (state, frame, code) = if layout.minor == 13 { (19, 28, 34) } else { (22, 31, 39) };
+    let Entry::Shim(owner) = layout.entry else { return UNREAD_LAYOUT };
+    let release = [
+        (state + 4, layout.state_frame),
+        (state + 5, layout.state_thread_id),
+        (frame + 1, layout.frame_outward),
+        (frame + 2, layout.frame_code),
+        (frame + 3, layout.frame_place),
+        (frame + 5, owner),
+        (code + 1, layout.code_file),
+        (code + 3, layout.code_name),
+        (code + 4, layout.code_lines),
+        (code + 5, layout.code_first_line),
+        (code + 9, layout.code_first),
+    ];
+    match release.iter().all(|(at, offset)| word(*at) == *offset) {
         _ if word(FREE_THREADED) != 0 => UNREAD_FREE_THREADED,
         true => READ,
         false => UNREAD_LAYOUT,
@@ -343,10 +354,10 @@ impl<const V: usize> Python<V> {
         let code_type = OFFERED.code_type.load(Ordering::Relaxed);
         let step = |frame: usize| -> Option<usize> {
             let is_shim = match layout.entry {
-                Entry::Shim(offset) => read(frame, offset)? & 0xff == 3,
+                Entry::Shim(offset) => read(frame, offset)? & 0xff >= SHIM,
                 _ => false,
             };
-            let code = read(frame, layout.frame_code)?;
+            let code = read(frame, layout.frame_code)? & CODE_BITS;
             (is_shim || read(code, 8)? == code_type).then_some(())?;
             read(frame, layout.frame_place)?;
             read(frame, layout.frame_outward)
@@ -443,11 +454,13 @@ impl<const V: usize> Frames for Python<V> {
         // SAFETY: by contract. Code lies at addresses of programs, so the mark's bit is free.
         unsafe {
             let byte = |offset: usize| *((frame + offset) as *const u8);
-            let code = word(frame, layout.frame_code) & (ADDRESS_END - 1);
+            let code = word(frame, layout.frame_code) & CODE_BITS;
             let mark = match layout.entry {
                 Entry::Every => ENTRY,
                 Entry::Flag(offset) => usize::from(byte(offset) == 1) << 63,
-                Entry::Shim(offset) if byte(offset) == 3 => return Look { place: 0, code: ENTRY },
+                Entry::Shim(offset) if usize::from(byte(offset)) >= SHIM => {
+                    return Look { place: 0, code: usize::from(usize::from(byte(offset)) == SHIM) << 63 };
+                }
                 Entry::Shim(_) => 0,
             };
             let place = word(frame, layout.frame_place);
@@ -466,7 +479,7 @@ impl<const V: usize> Frames for Python<V> {
     unsafe fn key(&self, _frame: usize, look: Look) -> u64 {
         let (code, is_entry) = (look.code & !ENTRY, look.code & ENTRY != 0);
         if code == 0 {
-            return script_key(0, 0, is_entry);
+            return if is_entry { script_key(0, 0, true) } else { 0 };
         }
         let number = code_log::number(code).unwrap_or_else(|| self.log(code));
         let instruction = match Self::LAYOUT.place {

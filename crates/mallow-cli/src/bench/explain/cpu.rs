@@ -103,7 +103,7 @@ pub(super) fn flamegraph(
     };
     let rows = compared(&rows[0], &rows[1]);
     let mut svg = Vec::new();
-    graph.draw_compared(rows.iter().map(|row| (row.names.join(";"), row.before, row.after)), &mut svg)?;
+    graph.draw_compared(rows.iter().map(|row| (row.stack(), row.before, row.after)), &mut svg)?;
     Ok(Some(String::from_utf8_lossy(&svg).into_owned()))
 }
 

@@ -65,9 +65,9 @@ struct Verdict {
     judged_differ: u64,
 }
 
-/// Script stacks compared with those from scratch, and how many differ; pairs of stacks, and how many do not agree on the calls of the
-/// interpreter.
-type Scripts = [u64; 4];
+/// Script stacks compared with those from scratch, and how many differ; pairs of stacks, and how many have more calls of the interpreter than
+/// the script has entries, and how many fewer.
+type Scripts = [u64; 5];
 
 /// Records a command with the checking recorder and gives what its processes say of their scripts, added up.
 fn scripts(session: &Session) -> Scripts {
@@ -160,11 +160,11 @@ fn stacks_of_ruby_are_those_from_scratch_and_each_call_of_the_interpreter_has_it
     for ruby in rubies() {
         for name in ["frames.rb", "reused.rb", "thread_ends.rb"] {
             let workshop = Workshop::new("verified-scripts");
-            let [stacks, differ, _, uneven] =
+            let [stacks, differ, _, more, fewer] =
                 scripts(&Session::new(workshop.path(), &[&ruby, &script(name)]));
             println!("{ruby} {name}: {stacks} stacks");
             assert!(stacks > 20_000, "{ruby} {name}: {stacks}");
-            assert_eq!((differ, uneven), (0, 0), "{ruby} {name}");
+            assert_eq!((differ, more, fewer), (0, 0, 0), "{ruby} {name}");
         }
     }
 }
@@ -181,11 +181,11 @@ fn stacks_of_active_support_and_of_compiled_ruby_are_those_from_scratch() {
         if compiled {
             words.splice(1..1, ["--yjit", "--yjit-call-threshold=2"]);
         }
-        let [stacks, differ, _, uneven] = scripts(&Session::new(workshop.path(), &words));
+        let [stacks, differ, _, more, fewer] = scripts(&Session::new(workshop.path(), &words));
         println!("active support, compiled {compiled}: {stacks} stacks");
         assert!(stacks > 300_000, "{stacks}");
         assert_eq!(differ, 0);
-        assert_eq!(uneven > 0, compiled, "{uneven}");
+        assert_eq!((more, fewer > 0), (0, compiled), "{fewer}");
     }
 }
 
@@ -197,10 +197,95 @@ fn stacks_of_scripts_are_those_from_scratch_and_each_call_of_the_interpreter_has
             let workshop = Workshop::new("verified-scripts");
             let session =
                 Session::new(workshop.path(), &[&python, &script(name)]).env("PYTHONMALLOC", "malloc");
-            let [stacks, differ, _, uneven] = scripts(&session);
+            let [stacks, differ, _, more, fewer] = scripts(&session);
             println!("{python} {name}: {stacks} stacks");
             assert!(stacks > 50_000, "{python} {name}: {stacks}");
-            assert_eq!((differ, uneven), (0, 0), "{python} {name}");
+            assert_eq!((differ, more, fewer), (0, 0, 0), "{python} {name}");
         }
     }
+}
+
+/// Every version has as many stacks as a program of hours: other interpreters, greenlets, threads that outlive the interpreter.
+#[test]
+#[ignore = "minutes for each interpreter: in `cargo xtask long`"]
+fn ten_million_stacks_of_each_python_are_those_from_scratch() {
+    const STACKS: u64 = 10_000_000;
+    for python in every_python() {
+        let mut sum = Scripts::default();
+        let greenlets = greenlets(&python);
+        for run in 0.. {
+            // One of four runs has other lists of frames too; it is the longer one.
+            let words = match run % 4 {
+                0 => vec!["3", "other", &greenlets],
+                _ => vec!["3", "own"],
+            };
+            let workshop = Workshop::new("verified-hazards");
+            let path = script("hazards.py");
+            let session = Session::new(workshop.path(), &[&[&*python, &path], &words[..]].concat())
+                .env("PYTHONMALLOC", "malloc");
+            let [stacks, differ, pairs, more, fewer] = scripts(&session);
+            assert_eq!(differ, 0, "{python}, run {run}: {stacks} stacks");
+            // Each other stack is one that the guide names: what the interpreter calls while it refuses a call that is too deep, and an exception
+            // that is thrown into a generator which delegates to another one.
+            let known = if words[1] == "own" { more + fewer } else { fewer };
+            assert!(known <= 20, "{python}, run {run}: {more} more, {fewer} fewer of {pairs} pairs");
+            sum.iter_mut().zip([stacks, differ, pairs, more, fewer]).for_each(|(sum, one)| *sum += one);
+            if sum[0] >= STACKS {
+                break;
+            }
+        }
+        println!("{python}: {sum:?}");
+    }
+}
+
+#[test]
+#[ignore = "minutes for each interpreter: in `cargo xtask long`"]
+fn ten_million_stacks_of_each_ruby_are_those_from_scratch() {
+    const STACKS: u64 = 10_000_000;
+    for ruby in rubies() {
+        let mut sum = Scripts::default();
+        while sum[0] < STACKS {
+            for name in ["frames.rb", "reused.rb", "thread_ends.rb"] {
+                let workshop = Workshop::new("verified-ruby");
+                let of_name = scripts(&Session::new(workshop.path(), &[&ruby, &script(name)]));
+                assert_eq!((of_name[1], of_name[3], of_name[4]), (0, 0, 0), "{ruby} {name}: {of_name:?}");
+                sum.iter_mut().zip(of_name).for_each(|(sum, one)| *sum += one);
+            }
+        }
+        println!("{ruby}: {sum:?}");
+    }
+}
+
+/// Whatever a machine has: Debian's, those that `MALLOW_PYTHONS` names, and those of pyenv.
+fn every_python() -> Vec<String> {
+    let mut all = pythons();
+    let home = std::env::var("PYENV_ROOT").map(PathBuf::from).unwrap_or_else(|_| {
+        PathBuf::from(std::env::var_os("HOME").unwrap_or_default()).join(".pyenv")
+    });
+    let folders = std::fs::read_dir(home.join("versions")).into_iter().flatten().flatten();
+    let mut of_pyenv: Vec<String> = folders
+        .map(|folder| folder.path().join("bin/python3").to_string_lossy().into_owned())
+        .filter(|path| minor(path).is_some_and(|minor| minor >= 8))
+        .collect();
+    of_pyenv.sort();
+    all.extend(of_pyenv);
+    all
+}
+
+/// The folder of greenlets for a Python, which the long suite fetches.
+fn greenlets(python: &str) -> String {
+    let minor = minor(python).unwrap();
+    let pinned = repository().join(format!("e2e/tests/greenlet/3.{minor}.json"));
+    let pinned: Value = serde_json::from_str(&std::fs::read_to_string(pinned).unwrap()).unwrap();
+    let version = pinned["version"].as_str().unwrap();
+    let judges = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).with_file_name("judges");
+    let folder = judges.join(format!("greenlet-{version}-python3.{minor}"));
+    assert!(folder.is_dir(), "{} is missing: `cargo xtask long` fetches it", folder.display());
+    folder.to_string_lossy().into_owned()
+}
+
+/// The minor version of a Python 3.
+fn minor(python: &str) -> Option<u32> {
+    let asked = std::process::Command::new(python).args(["-c", "import sys; print(sys.version_info[1])"]).output();
+    String::from_utf8_lossy(&asked.ok()?.stdout).trim().parse().ok()
 }

@@ -15,8 +15,9 @@ const PINNED: &[&str] = &[
     "e2e/tests/memray/pinned.json",
 ];
 
-/// Runtimes of other versions than a distribution has, which have files written for the tests. They are large, so only the long suite asks them.
-const RUNTIMES: &str = "crates/mallow-formats/tests/runtimes";
+/// What only the long suite asks for: runtimes of other versions than a distribution has, which have files written for the tests, and greenlets for
+/// each version of Python.
+const LARGE: &[&str] = &["crates/mallow-formats/tests/runtimes", "e2e/tests/greenlet"];
 
 /// Programs of crates.io, and their versions.
 const PROGRAMS: &[(&str, &str)] = &[("hprof-slurp", "0.10.0"), ("reap", "0.3.3")];
@@ -26,6 +27,8 @@ struct Package {
     version: String,
     /// As the registry writes it: the algorithm, and the archive's checksum.
     integrity: String,
+    /// The version of Python that a wheel is for, where it is not the one that installs it.
+    python: Option<String>,
 }
 
 /// Fetches every judge that is not there.
@@ -49,11 +52,15 @@ fn ensure_one(pinned: &Path, kept: &Path) -> Result<(), String> {
     })
 }
 
-/// The files of [`RUNTIMES`] that pin one.
-fn runtimes(root: &Path) -> Result<Vec<PathBuf>, String> {
-    let folder = root.join(RUNTIMES);
-    let entries = std::fs::read_dir(&folder).map_err(|error| format!("{}: {error}.", folder.display()))?;
-    let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+/// The files in the folders of [`LARGE`] that pin one.
+fn large(root: &Path) -> Result<Vec<PathBuf>, String> {
+    let mut files: Vec<PathBuf> = Vec::new();
+    for folder in LARGE {
+        let folder = root.join(folder);
+        let entries =
+            std::fs::read_dir(&folder).map_err(|error| format!("{}: {error}.", folder.display()))?;
+        files.extend(entries.flatten().map(|entry| entry.path()));
+    }
     files.retain(|path| path.extension().is_some_and(|ending| ending == "json"));
     files.sort();
     Ok(files)
@@ -65,7 +72,7 @@ pub(crate) fn ensure_large(root: &Path) -> Result<(), String> {
     let mut workspaces = workspaces::all(root)?.into_iter();
     let workspace = workspaces.find(workspaces::Workspace::is_root).ok_or("There is no root workspace.")?;
     let kept = workspace.target_folder(root)?.join("judges");
-    runtimes(root)?.iter().try_for_each(|pinned| ensure_one(pinned, &kept))?;
+    large(root)?.iter().try_for_each(|pinned| ensure_one(pinned, &kept))?;
     let kept = kept.join("programs");
     for (name, version) in PROGRAMS {
         let mut install = Command::new("cargo");
@@ -112,6 +119,9 @@ fn install(
     std::fs::write(&wanted, line).map_err(because)?;
     let mut pip = Command::new("/usr/bin/python3");
     pip.args(["-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes", "--only-binary=:all:"]);
+    if let Some(python) = &package.python {
+        pip.args(["--python-version", python]);
+    }
     pip.args(["--disable-pip-version-check", "--root-user-action=ignore", "--target"]).arg(folder);
     pip.arg("-r").arg(wanted);
     println!("    $ {}", run::as_typed(&pip));
@@ -128,7 +138,8 @@ impl Package {
             let text = json[name].as_str().map(str::to_owned);
             text.ok_or_else(|| because(format!("it has no {name}")))
         };
-        Ok(Package { name: field("name")?, version: field("version")?, integrity: field("integrity")? })
+        let python = json["python"].as_str().map(str::to_owned);
+        Ok(Package { name: field("name")?, version: field("version")?, integrity: field("integrity")?, python })
     }
 
     /// What npm calls it.
@@ -138,7 +149,8 @@ impl Package {
 
     /// Where the test looks for it.
     fn folder(&self) -> String {
-        format!("{}-{}", self.name, self.version)
+        let python = self.python.as_ref().map(|python| format!("-python{python}")).unwrap_or_default();
+        format!("{}-{}{python}", self.name, self.version)
     }
 
     /// The file that npm says it wrote, if it is the one that was pinned; npm has checked what it fetched
@@ -162,7 +174,12 @@ mod tests {
     use super::*;
 
     fn package() -> Package {
-        Package { name: "judge".to_owned(), version: "1.2.3".to_owned(), integrity: "sha512-AA==".to_owned() }
+        Package {
+            name: "judge".to_owned(),
+            version: "1.2.3".to_owned(),
+            integrity: "sha512-AA==".to_owned(),
+            python: None,
+        }
     }
 
     #[test]
@@ -179,7 +196,7 @@ mod tests {
     fn every_pinned_package_can_be_read() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let always = PINNED.iter().map(|pinned| root.join(pinned));
-        for pinned in always.chain(runtimes(&root).unwrap()) {
+        for pinned in always.chain(large(&root).unwrap()) {
             let package = Package::read(&pinned).unwrap();
             let is_known = ["sha512-", "sha256:"].iter().any(|start| package.integrity.starts_with(start));
             assert!(is_known, "{}", pinned.display());

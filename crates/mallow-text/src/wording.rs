@@ -76,12 +76,19 @@ pub fn wrapped(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// `function (file:line)`, and where the name has no line, the nearest `caller` that has one, if it fits.
+/// `function (file:line)`, and where the name has no line, the nearest `caller` that has one, if it fits; at need without the name's library.
 pub fn frame_with_caller(frame: Option<&Frame>, caller: Option<&Frame>, width: usize) -> String {
     let name = frame_text(frame, width);
     let Some(caller) = caller else { return name };
-    let both = format!("{name} from {}", frame_text(Some(caller), usize::MAX));
-    if both.columns() <= width { both } else { name }
+    let caller = frame_text(Some(caller), usize::MAX);
+    let function = frame.map(|frame| printable(&short_name(&frame.function))).unwrap_or_default();
+    let is_address = function.is_empty() || function.starts_with("0x");
+    let mut both = [Some(&name), Some(&function).filter(|_| !is_address)].into_iter().flatten();
+    let both = both.find_map(|name| {
+        let both = format!("{name} from {caller}");
+        (both.columns() <= width).then_some(both)
+    });
+    both.unwrap_or(name)
 }
 
 /// Cuts the beginning of a text that is too long: the end of a function's name tells more than its namespace.

@@ -103,6 +103,28 @@ fn objects_that_are_collected_in_a_run_count() {
     assert_eq!((least(node, "objects"), least(ruby, "object_bytes")), (None, None));
 }
 
+/// The program keeps its own allocator, and each figure is the one that malloc would give.
+#[test]
+fn objects_of_pythons_own_allocator_are_counted_as_those_of_malloc() {
+    let suite = Suite::empty("python-objects");
+    suite.write("work.py", "import mallow\nmallow.measure('work', lambda: [str(i) for i in range(1000)])\n");
+    let manifest = |more: &str| {
+        format!("[gate]\nruns = 2\n{more}\n[[test]]\nname = \"work\"\ncmd = [\"/usr/bin/python3\", \"work.py\"]\nlimit.allocations = 10000000\nlimit.remaining = 10000000\n")
+    };
+    let figures = |more: &str, words: &[&str]| {
+        suite.write("mallow.toml", &manifest(more));
+        let finished = suite.check(&[words, &["--json"]].concat()).well();
+        let report: Value = serde_json::from_str(&finished.stdout).unwrap();
+        let test = &report["tests"][0];
+        assert_eq!(test["outcome"], "OK", "{report:#}");
+        least(test, "allocations").unwrap()
+    };
+    let of_malloc = figures("", &[]);
+    assert!((1000..1100).contains(&of_malloc), "{of_malloc}");
+    assert_eq!(figures("python_objects = true", &[]), of_malloc);
+    assert_eq!(figures("", &["--python-objects"]), of_malloc);
+}
+
 /// A process without markers, an interpreter that was told to keep its own allocator: nothing is seen of their objects.
 #[test]
 fn objects_that_are_not_seen_make_a_test_blind() {

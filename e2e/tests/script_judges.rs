@@ -117,8 +117,8 @@ fn objects_of_pythons_own_allocator_are_those_that_malloc_would_have() {
 fn blocks_have_their_domain() {
     let workshop = Workshop::new("domains");
     let (all, _) = with_objects(&workshop, PYTHON, &[]);
-    let (objects, report) = with_objects(&workshop, PYTHON, &["--function", "python::object::"]);
-    let (memory, _) = with_objects(&workshop, PYTHON, &["--function", "python::memory::"]);
+    let (objects, report) = with_objects(&workshop, PYTHON, &["--domain", "objects"]);
+    let (memory, _) = with_objects(&workshop, PYTHON, &["--domain", "memory"]);
     let is_object = |site: &Value| {
         site["frames"][0]["function"].as_str().unwrap().starts_with("mallow_preload::python::object::")
     };
@@ -128,6 +128,8 @@ fn blocks_have_their_domain() {
     // A buffer of 3,000 bytes, its object, and now and then the list's table.
     let line = line_of("buffers");
     assert_eq!((objects[&line].0, memory[&line].0), (400, all[&line].0 - 400));
+    let (raw, _) = with_objects(&workshop, PYTHON, &["--domain", "raw"]);
+    assert_eq!(raw.get(&line), None, "what malloc was asked for on the way is part of the object's block");
 }
 
 #[test]

@@ -174,7 +174,7 @@ fn a_flame_graph_takes_one_or_two_files() {
         output: Some(NewFile { path: "o.svg".into(), force: true }),
         shown: FrameVisibility::All,
         scripts: ScriptFrames::All,
-        filter: Filter { function: Some("f".into()), module: Some("m".into()) },
+        filter: Filter { function: Some("f".into()), module: Some("m".into()), domain: None },
     };
     assert_eq!(full, expected);
     let Ok(Request::Flamegraph(folded)) = request("flamegraph f --folded") else {

@@ -39,7 +39,7 @@ fn reports_have_the_published_shape() {
     for profile in [sample::leaky_c(), sample::rust(), sample::python(), sample::nothing(), sample::deep()] {
         assert_fits(&report(&profile, &Filter::default(), usize::MAX), &schema);
     }
-    let filter = Filter { function: Some("main".into()), module: None };
+    let filter = Filter { function: Some("main".into()), module: None, domain: None };
     assert_fits(&report(&sample::rust(), &filter, 1), &schema);
     for (direction, depth) in [(Direction::Callers, 60), (Direction::Callees, 2)] {
         let tree = ReportOptions { per: Some(7), ..view(tree(direction, depth)) };
@@ -92,7 +92,7 @@ fn metrics_are_those_of_the_profile() {
 
 #[test]
 fn a_filter_adds_what_it_selected_and_a_limit_only_shortens() {
-    let filter = Filter { function: Some("strdup".into()), module: None };
+    let filter = Filter { function: Some("strdup".into()), module: None, domain: None };
     let document = report(&sample::leaky_c(), &filter, 0);
     assert_eq!(document["selected"]["allocations"], json!(112_347));
     assert_eq!(document["totals"]["allocations"], json!(149_798));

@@ -15,7 +15,7 @@ use crate::{Style, cut_end, exit_text, grouped, metric, plural, printable};
 use mallow_base::{Bytes, Count, Micros, Percent};
 use mallow_profile::{Profile, SiteTotals, TimeUnit, Totals};
 use mallow_view::{
-    Filter, Layout, Measure, ReportOptions, SiteRow, Sites, SortKey, Subject, SuppressedLeaks,
+    Domain, Filter, Layout, Measure, ReportOptions, SiteRow, Sites, SortKey, Subject, SuppressedLeaks,
 };
 
 /// Sites in a table with stacks, and processes.
@@ -210,10 +210,15 @@ impl Page<'_> {
 
     /// With a filter: what passed it, and its share of the whole.
     fn selected(&self, sites: &Sites<'_>) -> Vec<String> {
-        let Filter { function, module } = &self.view.filter;
+        let Filter { function, module, domain } = &self.view.filter;
         let word = |what: &str, text: &Option<String>| text.as_ref().map(|text| format!("{what} \"{text}\""));
         let parts: Vec<String> =
             [word("function", function), word("module", module)].into_iter().flatten().collect();
+        let domain = domain.map(|domain| match domain {
+            Domain::Raw => "neither of Python's domains".to_owned(),
+            domain => format!("Python's domain of {}", domain.word()),
+        });
+        let parts: Vec<String> = parts.into_iter().chain(domain).collect();
         if parts.is_empty() {
             return Vec::new();
         }

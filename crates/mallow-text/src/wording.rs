@@ -83,12 +83,8 @@ pub fn frame_with_caller(frame: Option<&Frame>, caller: Option<&Frame>, width: u
     let caller = frame_text(Some(caller), usize::MAX);
     let function = frame.map(|frame| printable(&short_name(&frame.function))).unwrap_or_default();
     let is_address = function.is_empty() || function.starts_with("0x");
-    let mut both = [Some(&name), Some(&function).filter(|_| !is_address)].into_iter().flatten();
-    let both = both.find_map(|name| {
-        let both = format!("{name} from {caller}");
-        (both.columns() <= width).then_some(both)
-    });
-    both.unwrap_or(name)
+    let fits = |name: &str| Some(format!("{name} from {caller}")).filter(|both| both.columns() <= width);
+    fits(&name).or_else(|| fits(&function).filter(|_| !is_address)).unwrap_or(name)
 }
 
 /// Cuts the beginning of a text that is too long: the end of a function's name tells more than its namespace.
@@ -175,6 +171,17 @@ mod tests {
             line: Some(12),
             ..Frame::default()
         }
+    }
+
+    #[test]
+    fn the_line_that_called_a_library_matters_more_than_the_librarys_name() {
+        let library = Frame { function: "deflateInit2_".into(), module: Some("/lib/libz.so.1".into()), ..Frame::default() };
+        let shown = |width| frame_with_caller(Some(&library), Some(&frame("parse_row")), width);
+        assert_eq!(shown(80), "deflateInit2_ [libz.so.1] from parse_row (reader.rs:12)");
+        assert_eq!(shown(48), "deflateInit2_ from parse_row (reader.rs:12)");
+        assert_eq!(shown(40), "deflateInit2_ [libz.so.1]");
+        let address = Frame { function: "0x10".into(), ..library };
+        assert_eq!(frame_with_caller(Some(&address), Some(&frame("parse_row")), 40), "0x10 [libz.so.1]");
     }
 
     #[test]

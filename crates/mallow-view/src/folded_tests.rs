@@ -93,7 +93,7 @@ fn what_has_nothing_of_the_metric_is_left_out_and_filters_hold() {
     site(&mut profile, 0, &calls(&["load", "main"]), allocated(1, 3));
     site(&mut profile, 0, &calls(&["save", "main"]), allocated(1, 4));
     assert_eq!(of(&profile, FrameVisibility::WithoutPlumbing), ["main;load 3", "main;save 4"]);
-    let filter = Filter { function: Some("sav".into()), module: None };
+    let filter = Filter { function: Some("sav".into()), module: None, domain: None };
     let rows = folded(&profile, FrameVisibility::WithoutPlumbing, &filter, Measure::Allocations);
     assert_eq!(texts(&rows), ["main;save 1"]);
 }
@@ -102,7 +102,10 @@ fn what_has_nothing_of_the_metric_is_left_out_and_filters_hold() {
 fn two_profiles_stand_beside_each_other() {
     let rows = |texts: &[(&str, u64)]| -> Vec<FoldedRow> {
         let row = |(names, value): &(&str, u64)| FoldedRow {
-            names: names.split(';').map(Rc::from).collect(),
+            calls: names
+                .split(';')
+                .map(|name| FoldedCall { name: name.into(), language: Language::Native })
+                .collect(),
             value: *value,
         };
         texts.iter().map(row).collect()

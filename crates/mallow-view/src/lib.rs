@@ -83,7 +83,7 @@ pub use processes::{OtherPrograms, Programs, short_command};
 pub use report::{Layout, Origin, ReportOptions, Subject, TreeLayout};
 pub use script_frames::{ScriptFrames, without_interpreter};
 pub use shown::FrameVisibility;
-pub use sites::{Filter, SiteRow, Sites};
+pub use sites::{Domain, Filter, SiteRow, Sites};
 pub use spread::{Metric, MetricRow, Run, Spread, metric_rows};
 pub use summary::{Next, Summary};
 pub use suppressions::{AppliedSuppressions, SuppressedBy, SuppressedLeaks, SuppressionSource};

@@ -16,6 +16,42 @@ pub struct Filter {
     pub function: Option<String>,
     /// A part of a module's path.
     pub module: Option<String>,
+    /// Who handed the block out, where Python's own allocator was recorded.
+    pub domain: Option<Domain>,
+}
+
+/// Python's domains of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Domain {
+    /// Its objects.
+    Objects,
+    /// Other memory of the interpreter.
+    Memory,
+    /// What nobody handed out but `malloc`.
+    Raw,
+}
+
+impl Domain {
+    /// All of them.
+    pub const ALL: [Domain; 3] = [Domain::Objects, Domain::Memory, Domain::Raw];
+
+    /// As it is typed.
+    pub fn word(self) -> &'static str {
+        match self {
+            Domain::Objects => "objects",
+            Domain::Memory => "memory",
+            Domain::Raw => "raw",
+        }
+    }
+
+    /// That of a block with this frame innermost: the recorder's own function for a domain.
+    fn of(innermost: &Frame) -> Domain {
+        match innermost.function.strip_prefix("mallow_preload::python::") {
+            Some(of_domain) if of_domain.starts_with("object::") => Domain::Objects,
+            Some(of_domain) if of_domain.starts_with("memory::") => Domain::Memory,
+            _ => Domain::Raw,
+        }
+    }
 }
 
 /// One row: all sites whose stacks look the same.
@@ -40,7 +76,7 @@ pub struct Sites<'a, W = SiteTotals> {
 impl Filter {
     /// Whether every site is wanted.
     pub fn is_empty(&self) -> bool {
-        self.function.is_none() && self.module.is_none()
+        *self == Filter::default()
     }
 
     fn function_matches(&self, frame: &Frame) -> bool {
@@ -177,12 +213,14 @@ fn rows<'s, W: Weights + 's>(
 pub(crate) struct Wanted {
     /// For each stack node whether function and module were met at it or outwards of it; none when all are wanted.
     met: Option<Vec<(bool, bool)>>,
+    /// For each stack node whether it is one of the domain; none when all domains are wanted.
+    of_domain: Option<Vec<bool>>,
 }
 
 impl Wanted {
     pub(crate) fn of(stacks: &Stacks, filter: &Filter) -> Self {
         if filter.is_empty() {
-            return Self { met: None };
+            return Self { met: None, of_domain: None };
         }
         let locations: Vec<(bool, bool)> = stacks
             .locations
@@ -198,14 +236,23 @@ impl Wanted {
             let here = locations[node.location.0 as usize];
             met.push((outer.0 || here.0, outer.1 || here.1));
         }
-        Self { met: Some(met) }
+        let of_domain = filter.domain.map(|domain| {
+            let innermost = |location: &mallow_stacks::Location| location.frames.first().map(Domain::of);
+            let is_of = |location| innermost(location).unwrap_or(Domain::Raw) == domain;
+            let locations: Vec<bool> = stacks.locations.iter().map(is_of).collect();
+            stacks.nodes.iter().map(|node| locations[node.location.0 as usize]).collect()
+        });
+        Self { met: Some(met), of_domain }
     }
 
     pub(crate) fn includes(&self, stack: Option<StackId>) -> bool {
         match (&self.met, stack) {
             (None, _) => true,
             (Some(_), None) => false,
-            (Some(met), Some(stack)) => met[stack.0 as usize] == (true, true),
+            (Some(met), Some(stack)) => {
+                let stack = stack.0 as usize;
+                met[stack] == (true, true) && self.of_domain.as_ref().is_none_or(|is_of| is_of[stack])
+            }
         }
     }
 }

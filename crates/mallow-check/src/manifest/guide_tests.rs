@@ -43,10 +43,10 @@ fn default_of(key: &str) -> &'static str {
 #[test]
 fn every_key_of_the_gate_and_of_a_test_has_its_row_and_no_other_is_there() {
     let gate = keys("[gate]\n");
-    assert_eq!(gate.len(), 19);
+    assert_eq!(gate.len(), 20);
     assert_eq!(sorted(written("[gate]")), sorted(gate));
     let test = keys("[[test]]\nname = \"a\"\n");
-    assert_eq!(test.len(), 21);
+    assert_eq!(test.len(), 22);
     assert_eq!(sorted(written("[[test]]")), sorted(test));
     assert_eq!(keys(""), ["gate", "test"]);
 }

@@ -1,8 +1,9 @@
 //! Which sites are looked at, and which frames of their stacks: the same flags in every command that shows stacks.
 
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use mallow_query::ProcessChoice;
-use mallow_view::{Filter, FrameVisibility, ScriptFrames};
+use mallow_view::{Domain, Filter, FrameVisibility, ScriptFrames};
 
 /// Which processes are looked at.
 #[derive(Debug, Args)]
@@ -38,6 +39,18 @@ pub(crate) struct LowFilter {
     /// Only sites with TEXT in the path of an executable or library on their stack
     #[arg(long, value_name = "TEXT")]
     pub(crate) module: Option<String>,
+    /// Only blocks that Python handed out as objects, as other memory, or not at all (raw), of a trace of record --python-objects
+    #[arg(long, value_name = "DOMAIN", value_parser = domain())]
+    pub(crate) domain: Option<Domain>,
+}
+
+/// Reads the word of a domain.
+fn domain() -> impl TypedValueParser<Value = Domain> {
+    let words = Domain::ALL.map(Domain::word);
+    PossibleValuesParser::new(words).map(|word| {
+        let mut all = Domain::ALL.into_iter();
+        all.find(|domain| domain.word() == word).unwrap_or(Domain::Raw)
+    })
 }
 
 impl From<&LowFrames> for ScriptFrames {
@@ -58,6 +71,6 @@ impl From<LowFrames> for FrameVisibility {
 
 impl From<LowFilter> for (FrameVisibility, Filter) {
     fn from(low: LowFilter) -> Self {
-        (low.frames.into(), Filter { function: low.function, module: low.module })
+        (low.frames.into(), Filter { function: low.function, module: low.module, domain: low.domain })
     }
 }

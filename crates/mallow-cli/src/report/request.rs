@@ -100,7 +100,7 @@ fn cpu_request(low: &LowReport) -> CpuRequest {
         limit: low.limit,
         // The innermost frame is the answer, be it the allocator.
         shown: if filter.frames.all_frames { FrameVisibility::All } else { FrameVisibility::WithoutStart },
-        filter: Filter { function: filter.function.clone(), module: filter.module.clone() },
+        filter: Filter { function: filter.function.clone(), module: filter.module.clone(), domain: None },
         annotate: low.annotate.clone(),
         json: low.json,
         only_heap: only_heap(low),
@@ -121,6 +121,7 @@ fn only_heap(low: &LowReport) -> Option<String> {
         (low.per.is_some(), "--per"),
         (!low.suppressions.is_empty(), "--suppressions"),
         (!low.filter.frames.plumbing.is_empty(), "--plumbing"),
+        (low.filter.domain.is_some(), "--domain"),
         (events.histogram, "--histogram"),
         (events.chains, "--chains"),
         (events.temporary_within.is_some(), "--temporary-within"),
@@ -244,7 +245,7 @@ mod tests {
         assert_eq!(report.options.layout, Layout::Stacks(Measure::Leaked.into()));
         assert_eq!((report.options.limit, report.options.per), (Some(3), Some(11_000)));
         assert_eq!(report.options.shown, FrameVisibility::All);
-        assert_eq!(report.options.filter, Filter { function: Some("a".into()), module: Some("b".into()) });
+        assert_eq!(report.options.filter, Filter { function: Some("a".into()), module: Some("b".into()), domain: None });
         let suppressions = SuppressionRequest { files: vec!["x".into(), "y".into()], embedded: false };
         assert_eq!(report.suppressions, suppressions);
         assert_eq!(report.scripts, ScriptFrames::All);

@@ -8,7 +8,9 @@
 //! interpreter's lock, and only it frees the state, but for the interpreter's end, when those of daemon threads are freed: then a state counts
 //! only for the holder of the lock. Before the first plain read of a process one whole list is read by the kernel's checked
 //! copy, and each frame's code must be a code object; code objects are only ever read by checked copies. What is left: a
-//! program that writes over its own frames, and in 3.8 a signal handler that allocates between a state's end and the thread's.
+//! program that writes over its own frames, in 3.8 a signal handler that allocates between a state's end and the thread's, and a daemon thread
+//! without the lock that is kept waiting *within* a read until the interpreter has ended: what it then reads is not taken for its stack
+//! ([`Frames::hold`]), and is freed memory, which is mapped as long as the allocator keeps it.
 
 use super::code_log::{self, Found, Met};
 use super::interpreter::{self, Stage};
@@ -405,7 +407,9 @@ impl<const V: usize> Python<V> {
                 process::copy_checked(&pieces, heads.as_mut_ptr().cast())
             };
         if !is_read {
-            code_log::unread();
+            if self.hold() {
+                code_log::unread();
+            }
             return 0;
         }
         let [file, name, lines] = heads;
@@ -446,6 +450,11 @@ impl<const V: usize> Frames for Python<V> {
                 },
             }
         }
+    }
+
+    /// A thread without the interpreter's lock may have been kept waiting between the look at whether it ends and its frames.
+    fn hold(&self) -> bool {
+        ask(&OFFERED.is_ending) as u32 == 0 || ask(&OFFERED.holder) == ask(&OFFERED.own_state)
     }
 
     #[inline(always)]
@@ -498,12 +507,17 @@ fn address(value: usize) -> usize {
     if value.is_multiple_of(8) && value < ADDRESS_END { value } else { 0 }
 }
 
+/// Asks one of the interpreter's functions, which [`meet`] has found.
+#[inline(always)]
+fn ask(function: &AtomicUsize) -> usize {
+    type Ask = unsafe extern "C" fn() -> usize;
+    // SAFETY: these functions take nothing, give a word, take no lock and allocate nothing.
+    unsafe { transmute::<usize, Ask>(function.load(Ordering::Relaxed))() }
+}
+
 /// The calling thread's state; 0 when it has none, or one that may be freed under it.
 #[inline(always)]
 unsafe fn thread_state(minor: u32, thread_id: usize) -> usize {
-    type Ask = unsafe extern "C" fn() -> usize;
-    // SAFETY: these functions of the interpreter take nothing, give a word, take no lock and allocate nothing.
-    let ask = |function: &AtomicUsize| unsafe { transmute::<usize, Ask>(function.load(Ordering::Relaxed))() };
     let own = ask(&OFFERED.own_state);
     if own == 0 {
         return 0;

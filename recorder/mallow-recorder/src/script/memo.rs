@@ -53,6 +53,11 @@ pub trait Frames {
     /// The frame is live.
     unsafe fn outward(&self, frame: usize) -> usize;
 
+    /// Whether what was read is still the thread's own: a runtime that ends frees frames of threads that have not ended.
+    fn hold(&self) -> bool {
+        true
+    }
+
     /// How the table of nodes knows it; 0 for a frame that is none of the script's.
     ///
     /// # Safety
@@ -137,6 +142,8 @@ pub struct ScriptMemo {
     count: usize,
     /// Calls to come at which the stack is taken for too deep.
     deep_calls: u32,
+    /// The script's node at the last call.
+    last: u32,
     /// The states of the thread that its reader trusts.
     pub trusted: Trusted,
     pairs: [Pair; PAIRS],
@@ -151,7 +158,7 @@ pub struct ScriptMemo {
 impl ScriptMemo {
     /// Forgets everything.
     pub fn forget(&mut self) {
-        (self.count, self.deep_calls) = (0, 0);
+        (self.count, self.deep_calls, self.last) = (0, 0, 0);
         (self.trusted.owner, self.trusted.states) = (0, [0; TRUSTED]);
         self.pairs.iter_mut().for_each(|pair| pair.node = 0);
         self.steps.iter_mut().for_each(|step| step.generation = 0);
@@ -165,6 +172,13 @@ impl ScriptMemo {
     pub unsafe fn pair(&mut self, native: u32, frames: &impl Frames) -> u32 {
         // SAFETY: by contract.
         let Some(script) = (unsafe { self.node(frames) }) else { return native };
+        if script != self.last {
+            if !frames.hold() {
+                self.forget();
+                return native;
+            }
+            self.last = script;
+        }
         let mixed = native.wrapping_mul(0x9e37_79b9) ^ script.wrapping_mul(0x85eb_ca6b);
         let place = (mixed >> 16) as usize % PAIRS;
         let pair = *at(&self.pairs, place);
@@ -369,7 +383,7 @@ pub unsafe fn compare(pair: u32, frames: &impl Frames) {
     }
     let scripts = &process::header().scripts;
     scripts.verify_stacks.fetch_add(1, Ordering::Relaxed);
-    if !same || kept != NODE_ROOT {
+    if (!same || kept != NODE_ROOT) && frames.hold() {
         scripts.verify_mismatches.fetch_add(1, Ordering::Relaxed);
     }
 }

@@ -25,7 +25,7 @@ use mallow_wire::script::*;
 
 /// Where a version keeps things. All offsets in bytes.
 #[derive(Clone, Copy)]
-pub struct Layout {
+pub(crate) struct Layout {
     minor: u32,
     /// From the thread's state to the frame, or to what points at it.
     state_frame: usize,
@@ -89,7 +89,7 @@ const OLD: Layout = Layout {
     other_text: 72,
 };
 
-pub const LAYOUTS: [Layout; 7] = [
+pub(crate) const LAYOUTS: [Layout; 7] = [
     OLD,
     Layout { minor: 9, ..OLD },
     Layout { minor: 10, frame_place: 96, place: Place::Instructions, ..OLD },

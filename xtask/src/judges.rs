@@ -139,7 +139,12 @@ impl Package {
             text.ok_or_else(|| because(format!("it has no {name}")))
         };
         let python = json["python"].as_str().map(str::to_owned);
-        Ok(Package { name: field("name")?, version: field("version")?, integrity: field("integrity")?, python })
+        Ok(Package {
+            name: field("name")?,
+            version: field("version")?,
+            integrity: field("integrity")?,
+            python,
+        })
     }
 
     /// What npm calls it.

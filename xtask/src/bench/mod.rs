@@ -18,6 +18,7 @@ mod plan;
 mod programs;
 mod record;
 mod redis;
+mod scripts;
 mod tables;
 mod tools;
 mod verdicts;
@@ -41,6 +42,9 @@ pub(crate) fn run(root: &Path, plan: &Plan) -> Result<(), String> {
     }
     if plan.is_only(verdicts::NAME) {
         return verdicts::run(root, plan, mallow(root, plan)?);
+    }
+    if plan.is_only(scripts::NAME) {
+        return scripts::run(root, plan, mallow(root, plan)?);
     }
     if plan.is_only(load::NAME) {
         return load::run(root, plan);

@@ -33,6 +33,7 @@ mod own_allocators;
 mod readme;
 mod replaced_library;
 mod script_judges;
+mod script_suites;
 mod scripts;
 mod self_invisible;
 mod single_step;

@@ -109,7 +109,9 @@ fn objects_of_pythons_own_allocator_are_counted_as_those_of_malloc() {
     let suite = Suite::empty("python-objects");
     suite.write("work.py", "import mallow\nmallow.measure('work', lambda: [str(i) for i in range(1000)])\n");
     let manifest = |more: &str| {
-        format!("[gate]\nruns = 2\n{more}\n[[test]]\nname = \"work\"\ncmd = [\"/usr/bin/python3\", \"work.py\"]\nlimit.allocations = 10000000\nlimit.remaining = 10000000\n")
+        format!(
+            "[gate]\nruns = 2\n{more}\n[[test]]\nname = \"work\"\ncmd = [\"/usr/bin/python3\", \"work.py\"]\nlimit.allocations = 10000000\nlimit.remaining = 10000000\n"
+        )
     };
     let figures = |more: &str, words: &[&str]| {
         suite.write("mallow.toml", &manifest(more));

@@ -257,11 +257,11 @@ fn ten_million_stacks_of_each_ruby_are_those_from_scratch() {
 }
 
 /// Whatever a machine has: Debian's, those that `MALLOW_PYTHONS` names, and those of pyenv.
-fn every_python() -> Vec<String> {
+pub(crate) fn every_python() -> Vec<String> {
     let mut all = pythons();
-    let home = std::env::var("PYENV_ROOT").map(PathBuf::from).unwrap_or_else(|_| {
-        PathBuf::from(std::env::var_os("HOME").unwrap_or_default()).join(".pyenv")
-    });
+    let home = std::env::var("PYENV_ROOT")
+        .map(PathBuf::from)
+        .unwrap_or_else(|_| PathBuf::from(std::env::var_os("HOME").unwrap_or_default()).join(".pyenv"));
     let folders = std::fs::read_dir(home.join("versions")).into_iter().flatten().flatten();
     let mut of_pyenv: Vec<String> = folders
         .map(|folder| folder.path().join("bin/python3").to_string_lossy().into_owned())
@@ -286,6 +286,7 @@ fn greenlets(python: &str) -> String {
 
 /// The minor version of a Python 3.
 fn minor(python: &str) -> Option<u32> {
-    let asked = std::process::Command::new(python).args(["-c", "import sys; print(sys.version_info[1])"]).output();
+    let asked =
+        std::process::Command::new(python).args(["-c", "import sys; print(sys.version_info[1])"]).output();
     String::from_utf8_lossy(&asked.ok()?.stdout).trim().parse().ok()
 }

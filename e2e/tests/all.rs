@@ -5,6 +5,7 @@ mod bench;
 mod cpu;
 mod cpu_timers;
 mod diff;
+mod flame_browser;
 mod gate;
 mod gate_blame;
 mod gate_examples;

@@ -151,7 +151,7 @@ fn every_view_and_every_export_of_waits_adds_up_to_the_same() {
     let weights = profiles.flat_map(|profile| profile["weights"].as_array().unwrap());
     assert_eq!(weights.map(number).sum::<u64>(), off);
     let svg = text(&["flamegraph", "waits.pb.gz", "--measure", "blocked"]);
-    assert!(svg.contains("<title>sleep_200 ("), "{svg}");
+    assert!(svg.contains("<title>sleep_200\n"), "{svg}");
     // The whole way through a file and back: a profile is no different from itself.
     let diff = json(&text(&["diff", "waits.pb.gz", "waits.pb.gz", "--by", "off-cpu", "--json"]));
     assert_eq!(diff["totals"]["off-cpu"]["after"], off);

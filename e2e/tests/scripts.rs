@@ -278,7 +278,7 @@ fn other_tools_get_the_lines_of_a_script_too() {
     let _ = session.record().well();
     let graph =
         run::finish(run::mallow().arg("flamegraph").arg(session.trace()).arg("--folded")).well().stdout;
-    assert!(graph.contains(";<module>;main;Store.fill;parse_row "), "{graph}");
+    assert!(graph.contains(";<module> app.py;main;Store.fill;parse_row "), "{graph}");
     let speedscope =
         run::finish(run::mallow().arg("export").arg(session.trace()).args(["--format", "speedscope"]));
     let speedscope: Value = serde_json::from_str(&speedscope.well().stdout).unwrap();

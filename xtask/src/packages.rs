@@ -99,7 +99,8 @@ const NEEDS: &[Need] = &[
 ];
 
 /// What only the long suite runs.
-const NEEDS_OF_LONG: &[Need] = &[command(&["chromium"], "chromium")];
+const NEEDS_OF_LONG: &[Need] =
+    &[command(&["chromium"], "chromium"), command(&["firefox-esr", "firefox"], "firefox-esr")];
 
 /// The release whose versions of the packages the expected metrics and texts were made with. Mallow itself asks for none of them.
 const WRITTEN_AGAINST: &str = "Debian GNU/Linux 12 (bookworm)";

@@ -10,6 +10,7 @@ mod glob;
 mod median;
 mod mirror;
 mod numbers;
+mod printable;
 pub mod quantity;
 mod words;
 
@@ -18,3 +19,4 @@ pub use frame::{Frame, Language, Place, SourceLine};
 pub use glob::glob_matches;
 pub use median::median;
 pub use numbers::{Bytes, Count, Micros, Percent, grouped, hex};
+pub use printable::printable;

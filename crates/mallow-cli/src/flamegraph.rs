@@ -4,26 +4,20 @@ use crate::args::AnyMeasure;
 use crate::request::{Flamegraph, FlamegraphForm};
 use crate::{exit_code, output};
 use mallow_cpu::CpuMetric;
+use mallow_flame::FlameGraph;
 use mallow_profile::Profile;
 use mallow_profile::ReallocAttribution;
 use mallow_query::{AnyFile, CpuFile, Failure, ProfileFile, choose, no_time};
-use mallow_stacks::{Metric, MetricOf, StackProfile, Unit};
-use mallow_text::flamegraph::FlameGraph;
+use mallow_stacks::{FlameWeight, Metric, MetricOf, StackProfile, Unit};
 use mallow_text::metric;
-use mallow_view::{ComparedRow, FoldedRow, FrameVisibility, Measure, compared, folded};
+use mallow_view::{FlameOptions, FrameVisibility, Measure, compared, compared_flames, flames, folded};
 use std::fmt::Display;
-use std::io::{self, ErrorKind, IsTerminal};
+use std::io::{self, IsTerminal};
 use std::path::Path;
 
 /// Which metric is drawn when none is asked for: the first that the file knows and that is not 0.
 const PREFERRED: [Measure; 5] =
     [Measure::Peak, Measure::Leaked, Measure::Bytes, Measure::Allocations, Measure::Temporary];
-
-/// What is drawn.
-enum Rows {
-    One(Vec<FoldedRow>),
-    Two(Vec<ComparedRow>),
-}
 
 /// Draws a profile, or two.
 pub(crate) fn run(request: &Flamegraph) -> Result<u8, Failure> {
@@ -93,31 +87,36 @@ impl<'a, P> Drawn<'a, P> {
 fn drawing<P: StackProfile>(
     request: &Flamegraph,
     sources: &[Drawn<'_, P>],
-    measure: MetricOf<P>,
+    by: MetricOf<P>,
     shown: FrameVisibility,
 ) -> Result<String, Failure> {
-    let mut of_each: Vec<Vec<FoldedRow>> =
-        sources.iter().map(|source| folded(source.profile, shown, &request.filter, measure)).collect();
-    let sums: Vec<u64> = of_each
-        .iter()
-        .map(|rows| rows.iter().fold(0, |sum: u64, row| sum.saturating_add(row.value)))
-        .collect();
-    let rows = match of_each.as_slice() {
-        [before, after] => Rows::Two(compared(before, after)),
-        _ => Rows::One(of_each.swap_remove(0)),
-    };
-    Ok(match &request.form {
-        FlamegraphForm::Folded => text(&rows),
-        FlamegraphForm::Svg { icicle, title } => {
-            let graph = FlameGraph {
-                title: title.clone().unwrap_or_else(|| heading(measure, sources)),
-                subtitle: subtitle(measure, sources, &sums),
-                unit: unit(measure).to_owned(),
-                icicle: *icicle,
-            };
-            drawn(&graph, &rows, measure, sources)?
+    let profiles: Vec<&P> = sources.iter().map(|source| source.profile).collect();
+    let filter = &request.filter;
+    match (&request.form, profiles.as_slice()) {
+        (FlamegraphForm::Folded, &[before, after]) => {
+            Ok(lines(&compared([before, after], shown, filter, by)))
         }
-    })
+        (FlamegraphForm::Folded, profiles) => Ok(lines(&folded(profiles[0], shown, filter, by))),
+        (FlamegraphForm::Svg { icicle, title, unfold }, profiles) => {
+            let options = FlameOptions { shown, filter, folds_recursion: !unfold };
+            let stacks = match *profiles {
+                [before, after] => compared_flames([before, after], options, by),
+                _ => flames(profiles[0], options, by),
+            };
+            let graph = FlameGraph {
+                title: title.clone().unwrap_or_else(|| heading(by, sources)),
+                subtitle: subtitle(by, sources, stacks.sum()),
+                unit: by.unit(),
+                counted: counted(by).to_owned(),
+                icicle: *icicle,
+                is_compared: profiles.len() == 2,
+            };
+            graph.draw(&stacks).map_err(|error| {
+                let name = sources.last().map(|source| source.path.display().to_string()).unwrap_or_default();
+                Failure::new(format!("cannot draw the {} of {name}: {error}.", by.subject()))
+            })
+        }
+    }
 }
 
 /// The metric that was asked for, or the one that says where time went.
@@ -160,11 +159,11 @@ fn measure(asked: Option<AnyMeasure>, sources: &[Box<ProfileFile>]) -> Result<Me
     choose(asked, order, &files)
 }
 
-fn unit(measure: impl Metric) -> &'static str {
-    match measure.unit() {
-        Unit::Bytes => "bytes",
-        Unit::Nanoseconds => "nanoseconds",
-        Unit::Count => measure.subject(),
+/// What is counted, where its unit does not say it.
+pub(crate) fn counted(metric: impl Metric) -> &'static str {
+    match metric.unit() {
+        Unit::Bytes | Unit::Nanoseconds => "",
+        Unit::Count => metric.subject(),
     }
 }
 
@@ -180,48 +179,17 @@ fn heading<P: StackProfile>(measure: MetricOf<P>, sources: &[Drawn<'_, P>]) -> S
 }
 
 /// `sort.1.mallow: 12.3 KiB`, or both files with what the colours mean.
-fn subtitle<P: StackProfile>(measure: MetricOf<P>, sources: &[Drawn<'_, P>], sums: &[u64]) -> String {
+fn subtitle<P: StackProfile>(by: MetricOf<P>, sources: &[Drawn<'_, P>], sum: FlameWeight) -> String {
     let names = sources.iter().map(|source| source.path.file_name().unwrap_or_default().to_string_lossy());
-    let metrics = sums.iter().map(|sum| metric(measure, *sum));
-    let parts: Vec<String> = names.zip(metrics).map(|(name, sum)| format!("{name}: {sum}")).collect();
+    let sums = if sources.len() == 2 { vec![sum.before, sum.after] } else { vec![sum.after] };
+    let parts: Vec<String> =
+        names.zip(sums).map(|(name, sum)| format!("{name}: {}", metric(by, sum))).collect();
     match parts.as_slice() {
-        [before, after] => {
-            format!("{before} before, {after} after; red is more, blue is less, white is as before")
-        }
+        [before, after] => format!("{before} before, {after} after; a box is as wide as the larger of both"),
         _ => parts.concat(),
     }
 }
 
-fn text(rows: &Rows) -> String {
-    fn text_of<T: Display>(rows: &[T]) -> String {
-        rows.iter().map(|row| format!("{row}\n")).collect()
-    }
-    match rows {
-        Rows::One(rows) => text_of(rows),
-        Rows::Two(rows) => text_of(rows),
-    }
-}
-
-fn drawn<P: StackProfile>(
-    graph: &FlameGraph,
-    rows: &Rows,
-    measure: MetricOf<P>,
-    sources: &[Drawn<'_, P>],
-) -> Result<String, Failure> {
-    let mut svg = Vec::new();
-    let result = match rows {
-        Rows::One(rows) => graph.draw_rows(rows, &mut svg),
-        Rows::Two(rows) => {
-            let rows = rows.iter().map(|row| (row.stack(), row.before, row.after));
-            graph.draw_compared(rows, &mut svg)
-        }
-    };
-    match result {
-        Ok(()) => Ok(String::from_utf8_lossy(&svg).into_owned()),
-        Err(error) if error.kind() == ErrorKind::InvalidData => {
-            let name = sources.last().map(|source| source.path.display().to_string()).unwrap_or_default();
-            Err(Failure::new(format!("cannot draw the {} of {name}: {error}.", measure.subject())))
-        }
-        Err(error) => Err(error.into()),
-    }
+fn lines<T: Display>(rows: &[T]) -> String {
+    rows.iter().map(|row| format!("{row}\n")).collect()
 }

@@ -7,10 +7,11 @@ use crate::args::{
     LowHeap, LowHeapCheck, LowHeapCommand, LowHeapDiff, LowHeapExplain, LowHeapGrowth, LowHeapReport, LowRows,
 };
 use crate::{exit_code, output, terminal};
+use mallow_flame::FlameGraph;
 use mallow_query::Failure;
 use mallow_query::explain::{MomentRequest, explained};
 use mallow_query::heap::{HeapFile, HeapObjects, growth};
-use mallow_text::flamegraph::FlameGraph;
+use mallow_stacks::{FlameWeight, Flames, Unit};
 use mallow_text::heap as text;
 use mallow_view::Weight;
 use serde_json::Value;
@@ -76,15 +77,20 @@ fn draw(heap: &HeapFile, file: &Path, path: &Path, force: bool) -> Result<u8, Fa
     let graph = FlameGraph {
         title: format!("What retains what: {}", file.display()),
         subtitle: "Each box is a class; above it stands what would be freed with it.".to_owned(),
-        unit: "bytes".to_owned(),
+        unit: Unit::Bytes,
+        counted: String::new(),
         icicle: false,
+        is_compared: false,
     };
-    let mut drawn = Vec::new();
-    graph.draw(heap.stacks().into_iter(), &mut drawn).map_err(|_| {
+    let mut stacks = Flames::default();
+    for (classes, bytes) in heap.stacks() {
+        stacks.add_names(classes.split(';'), FlameWeight::of(bytes));
+    }
+    let drawn = graph.draw(&stacks).map_err(|_| {
         Failure::new(format!("nothing in {} is held by a root, so there is nothing to draw.", file.display()))
     })?;
     let mut out = output::create(path, force)?;
-    output::to_file(path, &mut out, &String::from_utf8_lossy(&drawn))?;
+    output::to_file(path, &mut out, &drawn)?;
     Ok(exit_code::FINE)
 }
 

@@ -96,7 +96,7 @@ pub(crate) struct Flamegraph {
 /// Drawn or as text.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum FlamegraphForm {
-    Svg { icicle: bool, title: Option<String> },
+    Svg { icicle: bool, title: Option<String>, unfold: bool },
     Folded,
 }
 
@@ -158,7 +158,7 @@ impl From<LowFlamegraph> for Flamegraph {
     fn from(low: LowFlamegraph) -> Self {
         let scripts = (&low.filter.frames).into();
         let (shown, filter) = low.filter.into();
-        let svg = FlamegraphForm::Svg { icicle: low.icicle, title: low.title };
+        let svg = FlamegraphForm::Svg { icicle: low.icicle, title: low.title, unfold: low.unfold };
         Flamegraph {
             file: low.file,
             other: low.other,

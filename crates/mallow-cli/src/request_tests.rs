@@ -156,21 +156,21 @@ fn a_flame_graph_takes_one_or_two_files() {
         file: "f".into(),
         other: None,
         measure: None,
-        form: FlamegraphForm::Svg { icicle: false, title: None },
+        form: FlamegraphForm::Svg { icicle: false, title: None, unfold: false },
         output: None,
         shown: FrameVisibility::WithoutPlumbing,
         scripts: ScriptFrames::Folded,
         filter: Filter::default(),
     };
     assert_eq!(plain, expected);
-    let line = "flamegraph a b --measure leaked --icicle --title T -o o.svg --force --all-frames --function f --module m";
+    let line = "flamegraph a b --measure leaked --icicle --unfold --title T -o o.svg --force --all-frames --function f --module m";
     let Ok(Request::Flamegraph(full)) = request(line) else { panic!("not a flame graph") };
     let expected = Flamegraph {
         process: None,
         file: "a".into(),
         other: Some("b".into()),
         measure: Some(AnyMeasure::Heap(Measure::Leaked)),
-        form: FlamegraphForm::Svg { icicle: true, title: Some("T".into()) },
+        form: FlamegraphForm::Svg { icicle: true, title: Some("T".into()), unfold: true },
         output: Some(NewFile { path: "o.svg".into(), force: true }),
         shown: FrameVisibility::All,
         scripts: ScriptFrames::All,

@@ -88,7 +88,7 @@ fn a_graph_goes_where_it_is_told() {
     let forced = ["flamegraph", "before", "-o", "out.svg", "--force", "--icicle", "--title", "Mine & yours"];
     assert_eq!(mallow(folder.path(), &forced).status.code(), Some(0));
     let drawn = fs::read_to_string(folder.path().join("out.svg")).unwrap();
-    assert!(drawn.contains(">Mine &amp; yours</text>") && drawn.contains("inverted = true"), "{drawn}");
+    assert!(drawn.contains(">Mine &amp; yours</text>") && drawn.contains("\"icicle\":true"), "{drawn}");
 }
 
 #[test]
@@ -105,20 +105,40 @@ fn a_terminal_gets_no_svg() {
 
 #[test]
 fn two_profiles_are_compared() {
-    let folder = folded("main;gone 4\nmain;same 2\n", "main;new 5\nmain;same 2\n");
+    let folder = folded("main;gone 4\nmain;same 2\n", "main;new 50\nmain;same 2\n");
     let stacks = mallow(folder.path(), &["flamegraph", "before", "after", "--folded"]);
-    assert_eq!(stdout(&stacks), "main;gone 4 0\nmain;new 0 5\nmain;same 2 2\n");
+    assert_eq!(stdout(&stacks), "main;gone 4 0\nmain;new 0 50\nmain;same 2 2\n");
     let svg = stdout(&mallow(folder.path(), &["flamegraph", "before", "after"]));
-    let mut boxes = boxes(&svg);
-    boxes.sort_unstable();
-    let expected = [
-        "all (7 allocations, 100%)",
-        "main (7 allocations, 100.00%; 0.00%)",
-        "new (5 allocations, 71.43%; +71.43%)",
-        "same (2 allocations, 28.57%; 0.00%)",
-    ];
-    assert_eq!(boxes, expected);
-    assert!(svg.contains("before: 6 before, after: 7 after; red is more"), "{svg}");
+    assert_eq!(
+        boxes(&svg),
+        [
+            "Allocations",
+            "all\n6 allocations before, 52 after: +46, +766.7%",
+            "main\n6 allocations before, 52 after: +46, +766.7%",
+            "gone\n4 allocations before, 0 after: −4, gone",
+            "new\n0 allocations before, 50 after: +50, new",
+            "same\n2 allocations before, 2 after: no difference",
+        ]
+    );
+    assert!(
+        svg.contains("before: 6 before, after: 52 after; a box is as wide as the larger of both"),
+        "{svg}"
+    );
+}
+
+/// Two functions that call each other, 16,000 calls deep, on stacks of different depths.
+#[test]
+fn recursion_is_told_once_unless_it_is_asked_for() {
+    let deep = |calls: usize| vec!["is_even;is_odd"; calls / 2].join(";");
+    let folder =
+        folded(&format!("main;leaf 1\nmain;{};leaf 3\nmain;{};leaf 5\n", deep(10), deep(16_000)), "");
+    let svg = stdout(&mallow(folder.path(), &["flamegraph", "before"]));
+    let names: Vec<&str> = boxes(&svg).iter().map(|text| text.lines().next().unwrap()).collect();
+    assert_eq!(names, ["Allocations", "all", "main", "is_even × 8,000", "is_odd × 8,000", "leaf", "leaf"]);
+    let unfolded = stdout(&mallow(folder.path(), &["flamegraph", "before", "--unfold"]));
+    assert!(unfolded.contains(">15,603 boxes deeper than 400 calls not drawn<"), "{}", &unfolded[..3000]);
+    let stacks = stdout(&mallow(folder.path(), &["flamegraph", "before", "--folded"]));
+    assert_eq!(stacks.matches("is_even").count(), 8005);
 }
 
 #[test]

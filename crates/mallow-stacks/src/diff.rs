@@ -26,6 +26,7 @@ mod state;
 use crate::Weights;
 use mallow_base::Frame;
 use node::Sides;
+use rustc_hash::FxHashMap;
 
 /// A site of one side.
 #[derive(Clone, Debug)]
@@ -89,6 +90,13 @@ pub struct Diff<W> {
     pub entries: Vec<DiffEntry<W>>,
     /// Renamed functions, by which some entry was matched.
     pub renames: Vec<Rename>,
+    /// The [`common_name`] after of each function that has another one before.
+    pub names: FxHashMap<String, String>,
+}
+
+/// A function's name without what differs between two builds of the same source.
+pub fn common_name(function: &str) -> String {
+    name::normalised(function)
 }
 
 impl<W: Weights> Diff<W> {
@@ -125,7 +133,8 @@ impl<W: Weights> Diff<W> {
         let text = |id: u32| sides.names[id as usize].clone();
         let renames: Vec<Rename> =
             outcome.renames.iter().map(|&(b, a)| Rename { before: text(b), after: text(a) }).collect();
-        let mut diff = Self { entries, renames };
+        let names = outcome.names.iter().map(|(before, after)| (text(*before), text(*after))).collect();
+        let mut diff = Self { entries, renames, names };
         diff.drop_unused_renames();
         diff
     }

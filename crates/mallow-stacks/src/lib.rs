@@ -12,15 +12,22 @@
 //! - [`Weights`], [`Metric`], [`Unit`]: a set of metrics.
 //! - [`Site`], [`StackProfile`]: stacks with their weights.
 //! - [`Diff`]: what changed between two profiles.
+//! - [`Flames`]: stacks put together, a box for each function; [`Recursion`]: what is folded in them.
 
 mod builder;
 mod diff;
+mod flames;
 mod model;
+mod recursion;
 mod weights;
 
 pub use builder::StacksBuilder;
-pub use diff::{Diff, DiffEntry, DiffSite, Level, Rename};
+pub use diff::{Diff, DiffEntry, DiffSite, Level, Rename, common_name};
+pub use flames::{
+    FlameBox, FlameCall, FlameFunction, FlameFunctionId, FlamePlaceId, FlameTotal, FlameWeight, Flames,
+};
 pub use model::{
     Address, Location, LocationId, Module, ModuleId, ProcessIndex, Site, StackId, StackNode, Stacks,
 };
+pub use recursion::{FoldedCall, Recursion};
 pub use weights::{Metric, MetricOf, StackProfile, Unit, Weights};

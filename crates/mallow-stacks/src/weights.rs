@@ -3,6 +3,7 @@
 //! Everything that reads these traits is compiled anew for each set of metrics, so none of them may be made an object.
 
 use crate::{ProcessIndex, Site, Stacks};
+use mallow_base::{Bytes, Count, Micros, grouped};
 use std::fmt::Debug;
 
 /// The metrics of a stack, or of several stacks together.
@@ -59,6 +60,18 @@ pub enum Unit {
     Count,
     /// Nanoseconds.
     Nanoseconds,
+}
+
+impl Unit {
+    /// A value with its unit, for people; counts in full as long as they fit ten columns.
+    pub fn written(self, value: u64) -> String {
+        match (self, value) {
+            (Unit::Bytes, _) => Bytes(value).to_string(),
+            (Unit::Nanoseconds, _) => Micros(value / 1000).to_string(),
+            (Unit::Count, 0..100_000_000) => grouped(value),
+            (Unit::Count, _) => Count(value).to_string(),
+        }
+    }
 }
 
 /// A profile of any kind.

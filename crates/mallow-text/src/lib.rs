@@ -10,7 +10,7 @@
 //! - [`mod@bench`]: commands that were timed and compared;
 //! - [`heap`]: a managed heap, an object, a class;
 //! - [`cpu`]: where a processor's time went;
-//! - [`plot`], [`flamegraph`]: drawings.
+//! - [`plot`]: drawings.
 
 pub mod allocator;
 pub mod bench;
@@ -18,7 +18,6 @@ pub mod check;
 pub mod cpu;
 pub mod diff;
 pub mod events;
-pub mod flamegraph;
 pub mod gc_log;
 pub mod heap;
 mod junit;

@@ -1,20 +1,15 @@
 //! Words, metrics and frames as they stand in a line: cut, wrapped, grouped, and without control characters.
 
-use mallow_base::grouped;
-use mallow_base::{Bytes, Count, Frame, Micros};
+use mallow_base::Frame;
+pub use mallow_base::printable;
 use mallow_profile::Exit;
-use mallow_stacks::{Metric, Unit};
+use mallow_stacks::Metric;
 use mallow_view::{Measure, place, short_name};
 use unicode_width::UnicodeWidthStr;
 
 /// A measure's metric with its unit; counts in full as long as they fit ten columns.
 pub fn metric(measure: impl Metric, value: u64) -> String {
-    match (measure.unit(), value) {
-        (Unit::Bytes, _) => Bytes(value).to_string(),
-        (Unit::Nanoseconds, _) => Micros(value / 1000).to_string(),
-        (Unit::Count, 0..100_000_000) => grouped(value),
-        (Unit::Count, _) => Count(value).to_string(),
-    }
+    measure.unit().written(value)
 }
 
 /// What to do about functions without names; nothing where all modules have them.
@@ -146,23 +141,10 @@ pub fn shell_word(text: &str) -> String {
     }
 }
 
-/// Control characters of a program's name must not reach the terminal, nor those that nobody sees and that turn around what is beside them.
-pub fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() || is_unseen(c) { '?' } else { c }).collect()
-}
-
-/// Whether Unicode has it among the characters that format (`Cf`), or it parts lines or paragraphs (`Zl`, `Zp`).
-fn is_unseen(c: char) -> bool {
-    matches!(c,
-        '\u{ad}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}' | '\u{890}'..='\u{891}' | '\u{8e2}' | '\u{180e}'
-        | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
-        | '\u{110bd}' | '\u{110cd}' | '\u{13430}'..='\u{1343f}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
-        | '\u{e0001}' | '\u{e0020}'..='\u{e007f}')
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use mallow_base::grouped;
 
     fn frame(function: &str) -> Frame {
         Frame {
@@ -175,23 +157,17 @@ mod tests {
 
     #[test]
     fn the_line_that_called_a_library_matters_more_than_the_librarys_name() {
-        let library = Frame { function: "deflateInit2_".into(), module: Some("/lib/libz.so.1".into()), ..Frame::default() };
+        let library = Frame {
+            function: "deflateInit2_".into(),
+            module: Some("/lib/libz.so.1".into()),
+            ..Frame::default()
+        };
         let shown = |width| frame_with_caller(Some(&library), Some(&frame("parse_row")), width);
         assert_eq!(shown(80), "deflateInit2_ [libz.so.1] from parse_row (reader.rs:12)");
         assert_eq!(shown(48), "deflateInit2_ from parse_row (reader.rs:12)");
         assert_eq!(shown(40), "deflateInit2_ [libz.so.1]");
         let address = Frame { function: "0x10".into(), ..library };
         assert_eq!(frame_with_caller(Some(&address), Some(&frame("parse_row")), 40), "0x10 [libz.so.1]");
-    }
-
-    #[test]
-    fn what_nobody_sees_is_shown_as_a_mark() {
-        assert_eq!(
-            printable("a\u{202e}b\u{200b}\u{2066}c\u{feff}\u{e0041}\u{1b}[31m\u{9b}d\n"),
-            "a?b??c???[31m?d?"
-        );
-        let seen = "größer → Ω 界 🙂 e\u{301} a\u{a0}b";
-        assert_eq!(printable(seen), seen);
     }
 
     #[test]

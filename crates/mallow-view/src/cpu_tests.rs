@@ -223,8 +223,9 @@ fn folded_stacks_are_those_of_any_metric() {
     };
     let texts: Vec<String> = rows(&before()).iter().map(ToString::to_string).collect();
     assert_eq!(texts, ["app;main;parse;hash 5000", "app;main;parse;malloc 3100", "app;main;write 1900"]);
-    let both: Vec<String> =
-        compared(&rows(&before()), &rows(&after())).iter().map(ToString::to_string).collect();
+    let sides = [&before(), &after()];
+    let both = compared(sides, FrameVisibility::WithoutStart, &Filter::default(), Cpu::Nanoseconds);
+    let both: Vec<String> = both.iter().map(ToString::to_string).collect();
     assert_eq!(
         both,
         [

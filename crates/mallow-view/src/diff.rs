@@ -8,6 +8,7 @@ mod limit;
 mod report;
 mod share;
 mod side;
+mod stacks;
 
 pub use limit::{Limit, LimitError, Verdict};
 pub use mallow_stacks::Level;
@@ -18,7 +19,8 @@ use crate::{FrameVisibility, Measure};
 use mallow_base::{Frame, add_fields};
 use mallow_profile::SiteTotals;
 use mallow_stacks::{Diff, DiffEntry, Metric, Rename, StackId, StackProfile, Weights};
-use side::Side;
+use side::{Side, same_modules};
+pub(crate) use stacks::compared_stacks;
 
 /// A site that was moved and differs by at most one part in so many is shown as moved, not as changed:
 /// another place often brings another warm-up.
@@ -197,8 +199,8 @@ impl<'a, W: Weights> Comparison<'a, W> {
             after: after.knows(*metric),
         });
         let unknown = unknown.collect();
+        let same_modules = same_modules(before.stacks(), after.stacks());
         let (before, after) = (Side::of(before, options), Side::of(after, options));
-        let same_modules = before.modules_of(&after);
         let diff = Diff::of(&before.sites, &after.sites, known, &same_modules);
         let mut comparison = Self {
             by: options.by,

@@ -3,6 +3,7 @@
 use super::*;
 use crate::Measure;
 use crate::example::{allocated, frame, profile, site};
+use mallow_base::Frame;
 use mallow_profile::{Process, Profile};
 
 fn texts(rows: &[impl ToString]) -> Vec<String> {
@@ -98,21 +99,115 @@ fn what_has_nothing_of_the_metric_is_left_out_and_filters_hold() {
     assert_eq!(texts(&rows), ["main;save 1"]);
 }
 
+fn borrowed(side: &[(String, u64)]) -> Vec<(&str, u64)> {
+    side.iter().map(|(names, count)| (names.as_str(), *count)).collect()
+}
+
+/// Profiles of one process each, by stacks innermost first.
+fn sides(before: &[(&str, u64)], after: &[(&str, u64)]) -> [Profile; 2] {
+    let made = |program: &str, stacks: &[(&str, u64)]| {
+        let mut profile = profile();
+        profile.processes[0].command = program.to_owned();
+        for (stack, count) in stacks {
+            let frames: Vec<Vec<Frame>> = stack
+                .split(' ')
+                .map(|name| {
+                    let (name, inlined) = name.strip_suffix('^').map_or((name, false), |name| (name, true));
+                    vec![Frame { inlined, ..frame(name, "/bin/app") }]
+                })
+                .collect();
+            site(&mut profile, 0, &frames, allocated(*count, count * 10));
+        }
+        profile
+    };
+    [made("/v1/app", before), made("/v2/app-2", after)]
+}
+
+fn matched(before: &[(&str, u64)], after: &[(&str, u64)]) -> Vec<String> {
+    let [before, after] = sides(before, after);
+    let shown = FrameVisibility::WithoutPlumbing;
+    texts(&compared([&before, &after], shown, &Filter::default(), Measure::Allocations))
+}
+
 #[test]
 fn two_profiles_stand_beside_each_other() {
-    let rows = |texts: &[(&str, u64)]| -> Vec<FoldedRow> {
-        let row = |(names, value): &(&str, u64)| FoldedRow {
-            calls: names
-                .split(';')
-                .map(|name| FoldedCall { name: name.into(), language: Language::Native })
-                .collect(),
-            value: *value,
-        };
-        texts.iter().map(row).collect()
-    };
-    let before = rows(&[("a;gone", 1), ("a;kept", 2)]);
-    let after = rows(&[("a;kept", 5), ("a;new", 6), ("b", 7)]);
-    assert_eq!(texts(&compared(&before, &after)), ["a;gone 1 0", "a;kept 2 5", "a;new 0 6", "b 0 7"]);
-    assert_eq!(texts(&compared(&before, &[])), ["a;gone 1 0", "a;kept 2 0"]);
-    assert_eq!(texts(&compared(&[], &[])), [""; 0]);
+    let before = [("gone a main", 1), ("kept a main", 2)];
+    let after = [("kept a main", 5), ("new a main", 600), ("b main", 70)];
+    assert_eq!(
+        matched(&before, &after),
+        ["app-2;main;a;gone 1 0", "app-2;main;a;kept 2 5", "app-2;main;a;new 0 600", "app-2;main;b 0 70"]
+    );
+    assert_eq!(matched(&before, &[]), ["app;main;a;gone 1 0", "app;main;a;kept 2 0"]);
+    assert_eq!(matched(&[], &[]), [""; 0]);
+}
+
+#[test]
+fn what_was_renamed_moved_or_inlined_is_not_new() {
+    let before = [
+        ("read.isra.0 load main", 100),
+        ("parse load main", 50),
+        ("intern load main", 30),
+        ("trim load main", 3),
+        ("copy split_at^ read.isra.0 load main", 4),
+    ];
+    // `load` is `fetch`, with one more call around some of it; the compiler made another choice about `split_at`.
+    let after = [
+        ("read fetch main", 100),
+        ("parse checked fetch main", 55),
+        ("intern fetch main", 30),
+        ("copy read fetch main", 4),
+    ];
+    assert_eq!(
+        matched(&before, &after),
+        [
+            "app-2;main;fetch;checked;parse 50 55",
+            "app-2;main;fetch;intern 30 30",
+            "app-2;main;fetch;read 100 100",
+            "app-2;main;fetch;read;copy 4 4",
+            // What is gone stands where it would stand now.
+            "app-2;main;fetch;trim 3 0",
+        ]
+    );
+}
+
+#[test]
+fn what_was_split_keeps_its_sum() {
+    let before = [("grow push main", 1000)];
+    let after = [("grow push main", 600), ("grow reserve push main", 401)];
+    assert_eq!(
+        matched(&before, &after),
+        ["app-2;main;push;grow 600 600", "app-2;main;push;reserve;grow 400 401"]
+    );
+}
+
+#[test]
+fn a_stack_is_compared_if_either_side_is_wanted() {
+    let [before, after] = sides(
+        &[("a load main", 9), ("b load main", 8), ("c main", 1)],
+        &[("a fetch main", 9), ("b fetch main", 9), ("c main", 1)],
+    );
+    let filter = Filter { function: Some("load".into()), module: None, domain: None };
+    let rows = compared([&before, &after], FrameVisibility::WithoutPlumbing, &filter, Measure::Allocations);
+    assert_eq!(texts(&rows), ["app-2;main;fetch;a 9 9", "app-2;main;fetch;b 8 9"]);
+}
+
+proptest::proptest! {
+    #[test]
+    fn both_sums_are_those_of_the_profiles(
+        before in proptest::collection::vec(("[a-d]( [a-e]){0,4}", 0..50_u64), 0..12),
+        after in proptest::collection::vec(("[a-d]( [a-e]){0,4}", 0..50_u64), 0..12),
+    ) {
+        let given = |side: &[(String, u64)]| -> u64 { side.iter().map(|(_, count)| count).sum() };
+        let (sum_before, sum_after) = (given(&before), given(&after));
+        let [before, after] = sides(&borrowed(&before), &borrowed(&after));
+        let rows = compared([&before, &after], FrameVisibility::All, &Filter::default(), Measure::Allocations);
+        proptest::prop_assert_eq!(rows.iter().map(|row| row.before).sum::<u64>(), sum_before);
+        proptest::prop_assert_eq!(rows.iter().map(|row| row.after).sum::<u64>(), sum_after);
+        let flames = crate::compared_flames(
+            [&before, &after],
+            crate::FlameOptions { shown: FrameVisibility::All, filter: &Filter::default(), folds_recursion: true },
+            Measure::Allocations,
+        );
+        proptest::prop_assert_eq!((flames.sum().before, flames.sum().after), (sum_before, sum_after));
+    }
 }

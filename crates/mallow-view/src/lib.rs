@@ -17,7 +17,7 @@
 //! - [`heap`]: what lies in a managed heap.
 //! - [`gc_log`]: what a log of garbage collections came to.
 //! - [`Weight`]: what a result means to a script.
-//! - [`folded()`]: whole stacks, outermost call first, for flame graphs.
+//! - [`flames()`], [`compared_flames()`]: whole stacks, outermost call first, for flame graphs; [`folded()`]: the same for other tools.
 //! - [`timeline`], [`window`], [`histogram`], [`threads`], [`chains`], [`short_lived`], [`leaks`]: what single events tell.
 //! - [`allocator_rows`]: what an allocator says of itself, in plain words.
 //! - [`Programs`]: what ran, those that matter first.
@@ -32,7 +32,9 @@ pub mod check;
 mod cpu;
 mod cut;
 pub mod diff;
+mod drawn;
 mod events;
+mod flames;
 mod folded;
 mod functions;
 pub mod gc_log;
@@ -70,11 +72,13 @@ pub use annotate::{AnnotatedFunction, LineWeights, annotated};
 pub use cpu::{CpuLayout, CpuOptions, ThreadRow, cpu_slices, cpu_threads};
 pub use cut::{Piece, cut};
 pub use events::{EventReport, ProcessTimeline, SiteOptions, TimelineRows};
-pub use folded::{ComparedRow, FoldedCall, FoldedRow, compared, folded};
+pub use flames::{FlameOptions, compared_flames, flames};
+pub use folded::{ComparedRow, FoldedRow, compared, folded};
 pub use functions::{FunctionOrder, FunctionRow, functions};
 pub use key::Key;
 pub use lines::{Line, lines};
 pub use mallow_profile::Measure;
+use name::whole_place;
 pub use name::{place, short_name};
 pub use own_frames::is_own;
 pub use places::PlaceRow;

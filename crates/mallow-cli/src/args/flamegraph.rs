@@ -24,6 +24,9 @@ pub(crate) struct LowFlamegraph {
     /// Draw the outermost calls at the top
     #[arg(long)]
     pub(crate) icicle: bool,
+    /// Draw every call of a recursion, instead of each function once with the number of its calls
+    #[arg(long, conflicts_with = "folded")]
+    pub(crate) unfold: bool,
     /// Print the stacks as text, one in a line, instead of drawing them
     #[arg(long)]
     pub(crate) folded: bool,

@@ -5,13 +5,14 @@ mod cpu;
 use crate::preload;
 use mallow_bench::Session;
 use mallow_collect::{Output, RecordOptions};
+use mallow_flame::FlameGraph;
 use mallow_profile::ReallocAttribution;
 use mallow_query::{Failure, Names, ProfileFile, choose};
 use mallow_runner::{Bench, Plan};
+use mallow_stacks::Unit;
 use mallow_text::Style;
-use mallow_text::flamegraph::FlameGraph;
 use mallow_view::diff::{Comparison, DiffOptions, DiffReport};
-use mallow_view::{Filter, FrameVisibility, Measure, compared, folded};
+use mallow_view::{Filter, FlameOptions, FrameVisibility, Measure, compared_flames};
 use std::num::NonZeroU64;
 use std::path::Path;
 
@@ -104,22 +105,21 @@ impl Explained {
     /// The difference of the first other command to the reference, by bytes.
     pub(super) fn flamegraph(&self) -> Result<String, Failure> {
         let other = usize::from(self.reference == 0);
-        let rows = [self.reference, other].map(|index| {
-            let profile = &self.profiles[index].profile;
-            folded(profile, FrameVisibility::without_plumbing(Vec::new()), &Filter::default(), Measure::Bytes)
-        });
+        let profiles = [self.reference, other].map(|index| &self.profiles[index].profile);
+        let shown = FrameVisibility::WithoutPlumbing;
+        let options = FlameOptions { shown, filter: &Filter::default(), folds_recursion: true };
         let graph = FlameGraph {
             title: format!("Bytes allocated: {}", self.names[other]),
             subtitle: format!(
-                "against {}; red is more, blue is less, white is as before",
+                "against {}; a box is as wide as the larger of both",
                 self.names[self.reference]
             ),
-            unit: "bytes".to_owned(),
+            unit: Unit::Bytes,
+            counted: String::new(),
             icicle: false,
+            is_compared: true,
         };
-        let rows = compared(&rows[0], &rows[1]);
-        let mut svg = Vec::new();
-        graph.draw_compared(rows.iter().map(|row| (row.stack(), row.before, row.after)), &mut svg)?;
-        Ok(String::from_utf8_lossy(&svg).into_owned())
+        let stacks = compared_flames(profiles, options, Measure::Bytes);
+        graph.draw(&stacks).map_err(|error| Failure::new(format!("the bytes cannot be drawn: {error}.")))
     }
 }

@@ -245,7 +245,10 @@ mod tests {
         assert_eq!(report.options.layout, Layout::Stacks(Measure::Leaked.into()));
         assert_eq!((report.options.limit, report.options.per), (Some(3), Some(11_000)));
         assert_eq!(report.options.shown, FrameVisibility::All);
-        assert_eq!(report.options.filter, Filter { function: Some("a".into()), module: Some("b".into()), domain: None });
+        assert_eq!(
+            report.options.filter,
+            Filter { function: Some("a".into()), module: Some("b".into()), domain: None }
+        );
         let suppressions = SuppressionRequest { files: vec!["x".into(), "y".into()], embedded: false };
         assert_eq!(report.suppressions, suppressions);
         assert_eq!(report.scripts, ScriptFrames::All);

@@ -14,6 +14,8 @@ const RENAME_ROUNDS_MAX: usize = 4;
 pub(super) struct Outcome {
     pub(super) matches: Vec<Match>,
     pub(super) renames: Vec<(NameId, NameId)>,
+    /// Every name before that is another one after: renamed, or spelled otherwise.
+    pub(super) names: FxHashMap<NameId, NameId>,
 }
 
 impl Outcome {
@@ -60,7 +62,7 @@ pub(super) fn run(sides: &Sides) -> Outcome {
     similar::pair(&mut rounds, &weights);
     split::join(&mut rounds, &shared);
     rounds.rest();
-    Outcome { matches: rounds.matches, renames }
+    Outcome { matches: rounds.matches, renames, names: rounds.renamed }
 }
 
 impl Rounds<'_> {

@@ -7,11 +7,10 @@ use mallow_stacks::{DiffSite, Metric, Module, StackId, StackProfile, Stacks, Wei
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Frames from the leaf that count at most, recursion once: deeper stacks are the same site below so many calls.
-const DEPTH_MAX: usize = 512;
+pub(super) const DEPTH_MAX: usize = 512;
 
 /// A profile with its sites.
 pub(super) struct Side<'a, W> {
-    table: &'a Stacks,
     pub(super) sites: Vec<DiffSite<'a, W>>,
     stacks: Vec<Option<StackId>>,
     /// For each site whether the filter wants it.
@@ -24,7 +23,7 @@ impl<'a, W: Weights> Side<'a, W> {
         let depth = options.depth.unwrap_or(DEPTH_MAX).min(DEPTH_MAX);
         let mut wanted = Wanted { text: options.filter.as_deref(), by_frame: FxHashMap::default() };
         let table = profile.stacks();
-        let mut side = Self { table, sites: Vec::new(), stacks: Vec::new(), wanted: Vec::new() };
+        let mut side = Self { sites: Vec::new(), stacks: Vec::new(), wanted: Vec::new() };
         for row in &rows.rows {
             let frames = lines(rows.frames(row), options.shown);
             let frames: Vec<&Frame> = frames.iter().take(depth).map(|line| line.frame).collect();
@@ -43,14 +42,6 @@ impl<'a, W: Weights> Side<'a, W> {
             self.stacks.push(None);
             self.wanted.push(options.filter.is_none());
         }
-    }
-
-    /// Paths of modules that are the very same file on both sides, by their build ids.
-    pub(super) fn modules_of(&self, other: &Side<'_, W>) -> Vec<&'a str> {
-        let has_id = |module: &&Module| !module.build_id.is_empty();
-        let others: FxHashSet<&Module> = other.table.modules.iter().filter(has_id).collect();
-        let same = self.table.modules.iter().filter(|module| others.contains(module));
-        same.map(|module| module.path.as_str()).collect()
     }
 
     /// The metric of all sites.
@@ -74,6 +65,14 @@ impl<'a, W: Weights> Side<'a, W> {
             frames: self.sites[heaviest].frames.clone(),
         })
     }
+}
+
+/// Paths of modules that are the very same file on both sides, by their build ids.
+pub(super) fn same_modules<'a>(one: &'a Stacks, other: &Stacks) -> Vec<&'a str> {
+    let has_id = |module: &&Module| !module.build_id.is_empty();
+    let others: FxHashSet<&Module> = other.modules.iter().filter(has_id).collect();
+    let same = one.modules.iter().filter(|module| others.contains(module));
+    same.map(|module| module.path.as_str()).collect()
 }
 
 /// Which stacks have a text in the name of a function or of a library; each frame is looked at once.

@@ -1,14 +1,16 @@
 //! Where the commands spend their time differently, by the lines that do it.
 
+use crate::flamegraph::counted;
 use mallow_bench::{BenchCommand, Session};
 use mallow_cpu::{CpuMetric, CpuProfile, together};
+use mallow_flame::FlameGraph;
 use mallow_perf::{AskedRuntime, Rate, SamplingOptions, Target, sample};
 use mallow_query::{Failure, Names};
 use mallow_runner::Bench;
+use mallow_stacks::Metric;
 use mallow_text::Style;
-use mallow_text::flamegraph::FlameGraph;
 use mallow_view::diff::{Comparison, DiffInput, DiffOptions, DiffReport};
-use mallow_view::{Filter, FrameVisibility, compared, folded};
+use mallow_view::{Filter, FlameOptions, FrameVisibility, compared_flames};
 use std::num::NonZeroU64;
 use std::path::Path;
 
@@ -86,10 +88,12 @@ pub(super) fn flamegraph(
 ) -> Result<Option<String>, Failure> {
     let profiles = sides.map(|at| &sampled.profiles[at]);
     let by = metric(profiles);
-    let rows = profiles.map(|profile| folded(profile, FrameVisibility::WithoutStart, &Filter::default(), by));
-    if rows.iter().all(Vec::is_empty) {
-        return Ok(None);
-    }
+    let options = FlameOptions {
+        shown: FrameVisibility::WithoutStart,
+        filter: &Filter::default(),
+        folds_recursion: true,
+    };
+    let stacks = compared_flames(profiles, options, by);
     let runs = match sampled.runs.get() {
         1 => String::new(),
         runs => format!(", {runs} runs each"),
@@ -97,14 +101,14 @@ pub(super) fn flamegraph(
     let subject = if by == CpuMetric::Time { "Time on processors" } else { "Events" };
     let graph = FlameGraph {
         title: format!("{subject}: {}", names[sides[1]]),
-        subtitle: format!("against {}{runs}; red is more, blue is less, white is as before", names[sides[0]]),
-        unit: if by == CpuMetric::Time { "nanoseconds" } else { "events" }.to_owned(),
+        subtitle: format!("against {}{runs}; a box is as wide as the larger of both", names[sides[0]]),
+        unit: by.unit(),
+        counted: counted(by).to_owned(),
         icicle: false,
+        is_compared: true,
     };
-    let rows = compared(&rows[0], &rows[1]);
-    let mut svg = Vec::new();
-    graph.draw_compared(rows.iter().map(|row| (row.stack(), row.before, row.after)), &mut svg)?;
-    Ok(Some(String::from_utf8_lossy(&svg).into_owned()))
+    // Nothing to draw is a command that was too short to be sampled.
+    Ok(graph.draw(&stacks).ok())
 }
 
 /// Time, where both tell it.

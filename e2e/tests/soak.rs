@@ -219,5 +219,12 @@ fn goroutines_that_never_end_are_found() {
 
 #[test]
 fn a_native_leak_of_a_jvm_is_found_beside_its_restless_compiler() {
-    let _ = is_told("java", "native");
+    let finished = is_told("java", "native");
+    let first = &e2e::session::json(&finished.stdout)["stacks"][0];
+    let is_of_server = |frame: &&serde_json::Value| frame["file"] == "Server.java";
+    let of_script = first["frames"].as_array().unwrap().iter().find(is_of_server);
+    let source = include_str!("../../programs/soak/java/Server.java");
+    let line = source.lines().position(|line| line.ends_with("// LEAK java-native")).unwrap() + 1;
+    let named = of_script.map(|frame| (&frame["language"], &frame["function"], &frame["line"]));
+    assert_eq!(named, Some((&"java".into(), &"Server.work".into(), &line.into())), "{first}");
 }

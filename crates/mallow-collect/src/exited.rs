@@ -2,9 +2,9 @@
 
 use crate::made_code::MadeCode;
 use crate::marks::Marks;
-use crate::scripts::Scripts;
 use crate::stack_table::StackTable;
 use mallow_profile::{RegionMetrics, RegionTotals, StackId, Summary};
+use mallow_scripts::Scripts;
 use mallow_trace::{MappedModule, ProcessEnd, ProcessStart, ThreadName};
 use std::path::PathBuf;
 

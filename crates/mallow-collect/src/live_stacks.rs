@@ -4,7 +4,6 @@ use crate::live_heap::{LiveHeap, LiveProcess};
 use crate::made_code::MadeCode;
 use crate::module_map::ModuleMap;
 use crate::process::TracedProcess;
-use crate::scripts::Scripts;
 use crate::stack_table::StackTable;
 use crate::symbols::Resolve;
 use mallow_base::Frame;
@@ -12,6 +11,7 @@ use mallow_profile::{
     Address, Availability, LiveSite, LocationId, Module, Process, Profile, ProfileBuilder, Recording,
     SiteTotals, StackId, Summary, Totals,
 };
+use mallow_scripts::Scripts;
 use mallow_trace::{MappedModule, StackNode, SymbolKey};
 use mallow_wire::shared::{ADDRESS_TRUNCATED, node_key};
 use rustc_hash::FxHashMap;

@@ -5,11 +5,9 @@
 //! and nothing read from it is used unchecked.
 
 use crate::error::CollectError;
+use mallow_scripts::CodeLog;
 use mallow_trace::MappedModule;
-use mallow_wire::script::{
-    CODE_LOG_BYTES, ChainRecord, CodeRecord, RECORD_CHAIN, RECORD_CODE, RECORD_RUNTIME, RecordHead,
-    RuntimeRecord,
-};
+use mallow_wire::script::{CODE_LOG_BYTES, Scripts};
 use mallow_wire::shared::*;
 use mallow_wire::starts::*;
 use rustix::fs::SealFlags;
@@ -28,75 +26,6 @@ pub(crate) struct Noted {
     pub(crate) network: u64,
     pub(crate) found: u32,
     pub(crate) path: String,
-}
-
-/// A record of the log of scripts' code.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Logged {
-    Runtime {
-        runtime: u16,
-        version: u32,
-        unread: u32,
-        interpreter: [[u64; 2]; 2],
-    },
-    Code {
-        number: u32,
-        code: Code,
-    },
-    /// Frames that stand within each other, innermost first: each its code's number and its place.
-    Chain {
-        number: u32,
-        frames: Vec<[u32; 2]>,
-    },
-    Other,
-}
-
-/// A piece of a script's code.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Code {
-    pub(crate) runtime: u16,
-    pub(crate) version: u32,
-    pub(crate) first_line: u32,
-    pub(crate) file: String,
-    pub(crate) name: String,
-    /// In the version's own format.
-    pub(crate) lines: Vec<u8>,
-}
-
-impl Logged {
-    /// None when the lengths do not fit.
-    fn code(record: &CodeRecord, rest: &[u8]) -> Option<Logged> {
-        let (file, rest) = rest.split_at_checked(record.file_bytes as usize)?;
-        let (name, rest) = rest.split_at_checked(record.name_bytes as usize)?;
-        let code = Code {
-            runtime: record.head.runtime,
-            version: record.version,
-            first_line: record.first_line,
-            file: text(file, record.file_width),
-            name: text(name, record.name_width),
-            lines: rest.get(..record.lines_bytes as usize)?.to_vec(),
-        };
-        Some(Logged::Code { number: record.code, code })
-    }
-}
-
-impl Logged {
-    fn chain(record: &ChainRecord, rest: &[u8]) -> Logged {
-        let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, byte| word << 8 | u32::from(*byte));
-        let frame = |bytes: &[u8]| [word(&bytes[..4]), word(&bytes[4..])];
-        let frames = rest.chunks_exact(8).take(record.count as usize).map(frame).collect();
-        Logged::Chain { number: record.code, frames }
-    }
-}
-
-/// Characters of one, two or four bytes; UTF-8 for 0.
-fn text(bytes: &[u8], width: u8) -> String {
-    if width == 0 {
-        return String::from_utf8_lossy(bytes).into_owned();
-    }
-    let number = |char: &[u8]| char.iter().rev().fold(0, |number, byte| number << 8 | u32::from(*byte));
-    let chars = bytes.chunks_exact(usize::from(width.min(4))).map(number);
-    chars.map(|number| char::from_u32(number).unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
 }
 
 /// A mapping of a process's shared memory.
@@ -320,46 +249,6 @@ impl Mapping {
         Some((module, record_bytes))
     }
 
-    /// The next record of the log of scripts' code behind `offset`, and the offset behind it. None when it is not there yet.
-    pub(crate) fn code(&self, offset: usize) -> Option<(Logged, usize)> {
-        let reserved = self.header().scripts.log_reserved.load(Ordering::Acquire) as usize;
-        let used = reserved.min(CODE_LOG_BYTES);
-        if !offset.is_multiple_of(8) || offset + size_of::<RecordHead>() > used {
-            return None;
-        }
-        let at = CODES_OFFSET + offset;
-        // SAFETY: the head lies within the log by the check above; its length is an atomic.
-        let length = unsafe { &(*self.base().add(at).cast::<RecordHead>()).record_bytes };
-        let bytes = length.load(Ordering::Acquire) as usize;
-        if bytes < size_of::<RecordHead>() || !bytes.is_multiple_of(8) || offset + bytes > used {
-            return None;
-        }
-        let head: RecordHead = self.memory.record(at);
-        let logged = match head.kind {
-            RECORD_RUNTIME if bytes >= size_of::<RuntimeRecord>() => {
-                let record: RuntimeRecord = self.memory.record(at);
-                Logged::Runtime {
-                    runtime: head.runtime,
-                    version: record.version,
-                    unread: record.unread,
-                    interpreter: record.interpreter,
-                }
-            }
-            RECORD_CODE if bytes >= size_of::<CodeRecord>() => {
-                let fixed = size_of::<CodeRecord>();
-                let rest = self.memory.copied(at + fixed, bytes - fixed);
-                Logged::code(&self.memory.record(at), &rest).unwrap_or(Logged::Other)
-            }
-            RECORD_CHAIN if bytes >= size_of::<ChainRecord>() => {
-                let fixed = size_of::<ChainRecord>();
-                let rest = self.memory.copied(at + fixed, bytes - fixed);
-                Logged::chain(&self.memory.record(at), &rest)
-            }
-            _ => Logged::Other,
-        };
-        Some((logged, offset + bytes))
-    }
-
     fn base(&self) -> *mut u8 {
         self.memory.base.as_ptr()
     }
@@ -367,12 +256,6 @@ impl Mapping {
     /// The offset behind a record of the module log that is not filled; none if it is, or none is there. To be asked when nobody fills it any more.
     pub(crate) fn behind_unfilled_module(&self, offset: usize) -> Option<usize> {
         self.behind_unfilled(MODULES_OFFSET, self.log_used(), offset)
-    }
-
-    /// The same for the log of scripts' code.
-    pub(crate) fn behind_unfilled_code(&self, offset: usize) -> Option<usize> {
-        let reserved = self.header().scripts.log_reserved.load(Ordering::Acquire) as usize;
-        self.behind_unfilled(CODES_OFFSET, reserved.min(CODE_LOG_BYTES), offset)
     }
 
     fn behind_unfilled(&self, log: usize, used: usize, offset: usize) -> Option<usize> {
@@ -390,6 +273,22 @@ impl Mapping {
     /// Bytes of the module log that have been taken.
     fn log_used(&self) -> usize {
         (self.header().modules_reserved.load(Ordering::Acquire) as usize).min(MODULE_LOG_BYTES)
+    }
+}
+
+impl CodeLog for Mapping {
+    fn counted(&self) -> &Scripts {
+        &self.header().scripts
+    }
+
+    fn length(&self, offset: usize) -> &AtomicU32 {
+        assert!(offset.is_multiple_of(8) && offset + size_of::<u32>() <= CODE_LOG_BYTES);
+        // SAFETY: it lies within the log by the check above, and is an atomic.
+        unsafe { &*self.base().add(CODES_OFFSET + offset).cast::<AtomicU32>() }
+    }
+
+    fn copied(&self, offset: usize, bytes: usize) -> Vec<u8> {
+        self.memory.copied(CODES_OFFSET + offset, bytes)
     }
 }
 

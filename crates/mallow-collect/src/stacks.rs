@@ -4,10 +4,9 @@
 //! stack, so nodes are numbered anew, parents before children, and read from shared memory once.
 
 use crate::mapping::Mapping;
-use crate::scripts::Scripts;
 use crate::stack_table::StackTable;
-use crate::weave::{entries, weave};
 use mallow_profile::{Aggregator, StackId};
+use mallow_scripts::{Scripts, entries, weave};
 use mallow_trace::Stacks;
 use mallow_wire::script::{is_script_key, pair_script};
 use mallow_wire::shared::{NODE_ROOT, is_node_cut, is_node_exact, node_address, node_parent, node_uncut};

@@ -1,8 +1,8 @@
 //! The scripts of a process: its runtimes, and what the pieces of their code are.
 
 use crate::code_lines;
+use crate::code_log::{Code, CodeLog, Logged};
 use crate::java_code;
-use crate::mapping::{Code, Logged, Mapping};
 use mallow_base::{Frame, Language};
 use mallow_wire::script::{
     READ, RUNTIME_CPYTHON, RUNTIME_HOTSPOT, RUNTIME_RUBY, UNREAD_FREE_THREADED, UNREAD_LATE, UNREAD_LAYOUT,
@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// What a process's log of code says, as far as it was read.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Scripts {
+pub struct Scripts {
     offset: usize,
     /// The code of the functions that interpret.
     interpreters: Vec<[u64; 2]>,
@@ -32,8 +32,8 @@ pub(crate) struct Scripts {
 
 impl Scripts {
     /// Reads what is new.
-    pub(crate) fn read(&mut self, mapping: &Mapping) {
-        while let Some((logged, next)) = mapping.code(self.offset) {
+    pub fn read(&mut self, log: &impl CodeLog) {
+        while let Some((logged, next)) = log.code(self.offset) {
             match logged {
                 Logged::Runtime { runtime, unread: READ, interpreter, .. } => {
                     self.interpreters.extend(interpreter);
@@ -64,7 +64,7 @@ impl Scripts {
     }
 
     /// The keys of the frames that stand at a place of a native stack: itself, but for code that a JVM made. Innermost first.
-    pub(crate) fn expanded(&self, key: u64) -> Vec<u64> {
+    pub fn expanded(&self, key: u64) -> Vec<u64> {
         let Some(at) = script_frame(key) else { return vec![key] };
         let one = [[at.code, at.place]];
         let frames = self.chains.get(&at.code).map_or(&one[..], |frames| frames);
@@ -74,21 +74,21 @@ impl Scripts {
     }
 
     /// Reads what stands behind records that nobody will fill any more, too.
-    pub(crate) fn read_to_the_end(&mut self, mapping: &Mapping) {
-        self.read(mapping);
-        while let Some(behind) = mapping.behind_unfilled_code(self.offset) {
+    pub fn read_to_the_end(&mut self, log: &impl CodeLog) {
+        self.read(log);
+        while let Some(behind) = log.behind_unfilled(self.offset) {
             self.offset = behind;
-            self.read(mapping);
+            self.read(log);
         }
     }
 
     /// Whether an address lies in a function that interprets.
-    pub(crate) fn interprets(&self, pc: u64) -> bool {
+    pub fn interprets(&self, pc: u64) -> bool {
         self.interpreters.iter().any(|[start, end]| (*start..*end).contains(&pc))
     }
 
     /// The frame of a script's node; none for another one.
-    pub(crate) fn frame(&self, key: u64) -> Option<Frame> {
+    pub fn frame(&self, key: u64) -> Option<Frame> {
         let at = script_frame(key)?;
         let Some(code) = self.codes.get(&at.code) else {
             let function = format!("[code {} of a script, which was not read]", at.code);
@@ -109,9 +109,9 @@ impl Scripts {
     }
 
     /// Why the scripts' frames of a process are not on its stacks, if they are not.
-    pub(crate) fn sentences(&self, pid: u32, mapping: &Mapping) -> Vec<String> {
+    pub fn sentences(&self, pid: u32, log: &impl CodeLog) -> Vec<String> {
         use std::sync::atomic::Ordering::Relaxed;
-        let scripts = &mapping.header().scripts;
+        let scripts = log.counted();
         let mut sentences: Vec<String> =
             self.unread.iter().map(|runtime| unread_sentence(pid, *runtime)).collect();
         let (deep, codes) = (scripts.events_too_deep.load(Relaxed), scripts.codes_unread.load(Relaxed));

@@ -3,7 +3,7 @@
 //! Names come as in a class file, `java/util/List`; the table of lines is that of HotSpot: pairs of steps in one byte where they are small, else
 //! behind 255 as two numbers of one to five bytes, until a byte of 0 (`constMethod.hpp`, `compressedStream.hpp`).
 
-use crate::mapping::Code;
+use crate::code_log::Code;
 
 /// In place of an index of bytecode: the frame is at none.
 const NO_BYTECODE: u32 = mallow_wire::script::PLACE_MAX;

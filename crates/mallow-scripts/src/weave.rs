@@ -9,7 +9,7 @@
 use mallow_wire::script::script_frame;
 
 /// The keys of the woven stack, innermost first, of those of the two. A script's frame comes in front of the call that runs it.
-pub(crate) fn weave(native: &[u64], script: &[u64], interprets: impl Fn(u64) -> bool) -> Vec<u64> {
+pub fn weave(native: &[u64], script: &[u64], interprets: impl Fn(u64) -> bool) -> Vec<u64> {
     let mut woven = Vec::with_capacity(native.len() + script.len());
     let is_shown = |key: &u64| script_frame(*key).is_some_and(|frame| frame.code != 0);
     let mut is_waiting = is_waiting(native, script, &interprets);
@@ -39,7 +39,7 @@ fn is_waiting(native: &[u64], script: &[u64], interprets: impl Fn(u64) -> bool) 
 }
 
 /// How many calls of the interpreter each of the two stacks has.
-pub(crate) fn entries(native: &[u64], script: &[u64], interprets: impl Fn(u64) -> bool) -> (usize, usize) {
+pub fn entries(native: &[u64], script: &[u64], interprets: impl Fn(u64) -> bool) -> (usize, usize) {
     let (calls, entered) = counts(native, script, &interprets);
     (calls, entered - usize::from(is_waiting(native, script, interprets)))
 }

@@ -1,0 +1,17 @@
+//! Frames of scripts, from what the recorder logs of their code in a process: their functions, files and lines, woven into native stacks.
+//!
+//! A [`CodeLog`] is memory that the process shares and writes at any time; nothing read from it is used unchecked. This crate must never decide which
+//! frames are shown, nor know what was counted at them.
+//!
+//! In reading order: `code_log` (records as values), `code_lines` and `java_code` (the line of a place), `scripts` (what a process's log says),
+//! `weave` (two stacks as one).
+
+mod code_lines;
+mod code_log;
+mod java_code;
+mod scripts;
+mod weave;
+
+pub use code_log::{CodeLog, Logged};
+pub use scripts::Scripts;
+pub use weave::{entries, weave};

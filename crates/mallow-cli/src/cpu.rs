@@ -5,9 +5,10 @@ use crate::{exit_code, output, preload};
 use mallow_cpu::CpuProfile;
 use mallow_formats::export::{ExportFormat, Packing, write_cpu};
 use mallow_launch::{Launch, SpawnOptions};
-use mallow_perf::{AskedRuntime, Rate, SamplingOptions, Target, sample};
+use mallow_perf::{Rate, SamplingOptions, Target, sample};
 use mallow_profile::Exit;
 use mallow_query::{Failure, Names};
+use mallow_view::ScriptFrames;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::os::unix::process::ExitStatusExt;
@@ -19,15 +20,13 @@ const NUMBER_MAX: u32 = 1000;
 
 /// Samples a command or a process.
 pub(crate) fn run(request: &LowCpu) -> Result<u8, Failure> {
-    let is_asked = request.pid.is_none() && !request.no_runtime_flags;
-    let (mut command, mut spawn) = (request.command.clone(), SpawnOptions::default());
-    let runtime = is_asked.then(|| AskedRuntime::ask(&mut command, &mut spawn)).flatten();
+    let spawn = SpawnOptions::default();
     let target = match request.pid {
         Some(pid) => Target::Process(pid),
         None => {
             // Is there such a program? Whether a library gets into it does not matter here.
             Launch::find(&request.command)?;
-            Target::Command { words: &command, spawn: &spawn }
+            Target::Command { words: &request.command, spawn: &spawn }
         }
     };
     let (event, timers_only) = match &request.event {
@@ -46,7 +45,8 @@ pub(crate) fn run(request: &LowCpu) -> Result<u8, Failure> {
         summary_only: request.summary_only,
         duration: request.duration,
         timers_only,
-        timers: preload::TIMERS,
+        inside: preload::TIMERS,
+        leaves_alone: request.no_runtime_flags,
     };
     let outcome = match sample(target, &options) {
         Ok(outcome) => outcome,
@@ -57,15 +57,13 @@ pub(crate) fn run(request: &LowCpu) -> Result<u8, Failure> {
     };
     output::note(&outcome.notes);
     let mut profile = outcome.sampled.profile;
-    if let Some(runtime) = runtime {
-        runtime.finish(&mut profile);
-    }
     let mut names = Names::new();
     names.complete(&mut profile.stacks);
     output::warn(names.warnings());
     file.write(&profile)?;
     let path = file.name(&profile, outcome.pid)?;
     let shown = path.strip_prefix(".").unwrap_or(&path).display().to_string();
+    ScriptFrames::Folded.keep_in(&mut profile.stacks);
     let style = crate::terminal::style(&std::io::stderr());
     output::tell(&mallow_text::cpu::summary(&profile, &shown, outcome.collector_cpu, style));
     Ok(match outcome.exit {

@@ -34,7 +34,10 @@ pub(crate) fn run(request: &Diff) -> Result<u8, Failure> {
             warn_of_rules(&before, &after);
             compare(request, [before.side(), after.side()], request.options.shown)
         }
-        (AnyFile::Cpu(before), AnyFile::Cpu(after)) => {
+        (AnyFile::Cpu(mut before), AnyFile::Cpu(mut after)) => {
+            for side in [&mut before, &mut after] {
+                request.scripts.keep_in(&mut side.profile.stacks);
+            }
             warn([(&before.path, &before.warnings), (&after.path, &after.warnings)]);
             // The innermost frame is the answer, be it the allocator.
             let shown = match request.options.shown {

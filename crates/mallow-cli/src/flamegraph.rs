@@ -42,7 +42,10 @@ pub(crate) fn run(request: &Flamegraph) -> Result<u8, Failure> {
                 request.scripts.keep_in(&mut file.profile.stacks);
                 heaps.push(file);
             }
-            AnyFile::Cpu(file) => cpus.push(file),
+            AnyFile::Cpu(mut file) => {
+                request.scripts.keep_in(&mut file.profile.stacks);
+                cpus.push(file);
+            }
         }
     }
     let text = match (heaps.as_slice(), cpus.as_slice()) {

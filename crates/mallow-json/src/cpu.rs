@@ -78,6 +78,8 @@ struct FunctionJson<'a> {
     function: Option<&'a str>,
     file: Option<&'a str>,
     module: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    language: Option<&'static str>,
     #[serde(rename = "self")]
     own: MetricsJson,
     children: MetricsJson,
@@ -166,6 +168,7 @@ impl<'a> CpuJson<'a> {
                 function: (!row.is_nameless).then_some(row.frame.function.as_str()),
                 file: if row.is_nameless { None } else { row.frame.file.as_deref() },
                 module: row.frame.module.as_deref(),
+                language: row.frame.language.word(),
                 own: told.metrics(&row.own),
                 children: told.metrics(&row.under),
             };

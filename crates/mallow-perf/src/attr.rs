@@ -164,15 +164,38 @@ pub(crate) fn open(
     thread: i32,
     processor: i32,
 ) -> io::Result<Event> {
-    let mut attr = attributes(wanted, granted, purpose);
+    opened(&mut attributes(wanted, granted, purpose), purpose, thread, processor)
+}
+
+fn opened(attr: &mut perf_event_attr, purpose: Purpose, thread: i32, processor: i32) -> io::Result<Event> {
     let flags = u64::from(bindings::PERF_FLAG_FD_CLOEXEC);
     // SAFETY: `attr` is a whole structure of the size that it states, and the kernel checks what it asks for.
-    let file = unsafe { sys::perf_event_open(&raw mut attr, thread, processor, -1, flags) };
+    let file = unsafe { sys::perf_event_open(attr, thread, processor, -1, flags) };
     if file < 0 {
         return Err(io::Error::last_os_error());
     }
     // SAFETY: the kernel has just given us this descriptor, and nobody else has it.
     Ok(Event { file: unsafe { OwnedFd::from_raw_fd(file) }, purpose })
+}
+
+/// Opens an event for a process that handles the signal of it, and for all of its threads to come. It makes samples alone; no other program has it.
+pub(crate) fn open_with_signal(
+    wanted: &Wanted,
+    granted: &Granted,
+    pid: i32,
+    processor: i32,
+) -> io::Result<Event> {
+    let mut attr = attributes(wanted, granted, Purpose::Samples);
+    attr.set_mmap(0);
+    attr.set_mmap2(0);
+    attr.set_comm(0);
+    attr.set_comm_exec(0);
+    attr.set_task(0);
+    attr.set_enable_on_exec(0);
+    attr.set_remove_on_exec(1);
+    attr.set_inherit_thread(1);
+    attr.set_sigtrap(1);
+    opened(&mut attr, Purpose::Samples, pid, processor)
 }
 
 impl Event {

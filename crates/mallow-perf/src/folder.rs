@@ -3,10 +3,14 @@
 //! Records must come in the order of time. A process's code is what was mapped when the sample was taken; a `fork` hands it on, an
 //! `exec` throws it away.
 
+mod scripted;
 mod timed;
+
+pub(crate) use scripted::Unfinished;
 
 use crate::asleep::Asleep;
 use crate::kernel_names::{is_our_kernel, kernel_names, scheduler};
+use crate::scripts::ScriptLogs;
 use crate::spaces::{End, Place, Registers, Space, Unwinding};
 use crate::stack_table::{CodePlace, KERNEL, StackTable};
 use crate::waits::{Wait, Waits};
@@ -82,6 +86,16 @@ struct Running {
     names: FxHashMap<u32, String>,
 }
 
+impl Place {
+    /// Where it is among all processes.
+    fn of(self, process: u32) -> CodePlace {
+        match self {
+            Place::Anonymous(avma) => CodePlace::Anonymous(process, avma),
+            in_file => CodePlace::InFile(in_file),
+        }
+    }
+}
+
 /// Samples as they are folded.
 #[derive(Clone, Copy)]
 struct Sum {
@@ -103,6 +117,7 @@ pub struct Folder {
     samples: Vec<CpuSample>,
     sums: FxHashMap<(ThreadIndex, Option<mallow_stacks::StackId>), CpuTotals>,
     waits: Waits,
+    pub(crate) scripts: ScriptLogs,
     /// The kernel's own functions that give a processor up: every wait begins there.
     scheduler: std::ops::Range<u64>,
     /// The kernel's functions, once somebody asked for one.
@@ -128,6 +143,7 @@ impl Folder {
         Folder {
             scheduler: if has_scheduler { scheduler() } else { 0..0 },
             waits: Waits::default(),
+            scripts: ScriptLogs::default(),
             kernel: None,
             origin,
             running: FxHashMap::default(),
@@ -342,13 +358,16 @@ impl Folder {
     fn sample(&mut self, sample: &SampleRecord<'_>, time_ns: u64) {
         let Some((thread, stack)) = self.stack_of(sample, time_ns, false) else { return };
         let period = sample.period.unwrap_or(0);
-        let totals = CpuTotals {
+        self.add(time_ns, thread, stack, self.totals_of(period));
+    }
+
+    fn totals_of(&self, period: u64) -> CpuTotals {
+        CpuTotals {
             samples: 1,
             time_ns: if self.origin.is_time { period } else { 0 },
             events: if self.origin.is_time { 0 } else { period },
             ..CpuTotals::default()
-        };
-        self.add(time_ns, thread, stack, totals);
+        }
     }
 
     fn add(
@@ -373,6 +392,22 @@ impl Folder {
         time_ns: u64,
         is_wait: bool,
     ) -> Option<(ThreadIndex, Option<mallow_stacks::StackId>)> {
+        let (thread, process, kernel) = self.unwound_sample(sample, time_ns)?;
+        // How a processor is given up is the same for all waits.
+        let inside = kernel.iter().take_while(|address| is_wait && self.scheduler.contains(&(**address - 1)));
+        let kernel = &kernel[inside.count()..];
+        let frames = std::mem::take(&mut self.frames);
+        let stack = self.folded(process, &frames, kernel);
+        self.frames = frames;
+        Some((thread, stack))
+    }
+
+    /// The thread, the process and the kernel's frames of a sample, whose other frames are in `self.frames` then; none if no process was there.
+    fn unwound_sample(
+        &mut self,
+        sample: &SampleRecord<'_>,
+        time_ns: u64,
+    ) -> Option<(ThreadIndex, u32, Vec<u64>)> {
         let (pid, tid) = (sample.pid.unwrap_or(0) as u32, sample.tid.unwrap_or(0) as u32);
         if pid == 0 {
             return None;
@@ -382,24 +417,16 @@ impl Folder {
         let (thread, process) = self.thread(pid, tid);
         self.quality.samples += 1;
         let (kernel, chain) = chain_of(sample);
-        // How a processor is given up is the same for all waits.
-        let inside = kernel.iter().take_while(|address| is_wait && self.scheduler.contains(&(**address - 1)));
-        let kernel = &kernel[inside.count()..];
         let mut frames = std::mem::take(&mut self.frames);
         frames.clear();
         self.user_frames(pid, sample, &chain, &mut frames);
-        let stack = self.folded(process, &frames, kernel);
         self.frames = frames;
-        Some((thread, stack))
+        Some((thread, process, kernel))
     }
 
     /// A stack of the program's frames and the kernel's, both innermost first.
     fn folded(&mut self, process: u32, frames: &[Place], kernel: &[u64]) -> Option<mallow_stacks::StackId> {
-        let of_user = |place: &Place| match *place {
-            Place::Anonymous(avma) => CodePlace::Anonymous(process, avma),
-            in_file => CodePlace::InFile(in_file),
-        };
-        let user = frames.iter().rev().map(of_user);
+        let user = frames.iter().rev().map(|place| place.of(process));
         let kernel = kernel.iter().rev().map(|address| CodePlace::Kernel(*address));
         self.stacks.stack(user.chain(kernel))
     }
@@ -464,6 +491,7 @@ impl Folder {
             dumps: &self.dumps,
             is_our_kernel: self.origin.is_our_kernel,
             is_our_machine: self.origin.is_our_machine,
+            scripts: &self.scripts,
         };
         let mut kept = FxHashMap::default();
         let mut kernel = self.kernel;
@@ -531,6 +559,7 @@ struct Names<'a> {
     dumps: &'a FxHashMap<u32, String>,
     is_our_kernel: bool,
     is_our_machine: bool,
+    scripts: &'a ScriptLogs,
 }
 
 impl Names<'_> {
@@ -542,6 +571,7 @@ impl Names<'_> {
     ) -> Option<Frame> {
         match place {
             CodePlace::InFile(_) => None,
+            CodePlace::Script(number) => self.scripts.frame(number).cloned(),
             CodePlace::Kernel(address) => {
                 let names = kernel.get_or_insert_with(|| {
                     if self.is_our_kernel { kernel_names() } else { CodeNames::default() }

@@ -13,21 +13,27 @@
 //!   (the tables of a file), `stack_table` (stacks without doubles), `waits` (time off the processors), `kernel_names`;
 //! - [`sample`]: the events (`attr`), their rings (`ring`), their order (`rounds`), threads that wait when it begins (`asleep`), and the loop
 //!   around them (`sampler`); what is mapped in a process that runs (`maps`);
-//! - `timers`: where the kernel refuses perf events, a preloaded library leaves samples in a shared memory; `ways` decides;
-//! - [`AskedRuntime`]: Node and the JVM are asked to write down what code they make;
+//! - what a preloaded library leaves in a shared `memory`: frames of scripts, which `joins` holds against samples, `scripts` weaves into their stacks and
+//!   `inside` brings together; processes that get events with a signal for that (`adopted`); lists of code that `runtimes` were asked for;
+//! - `timers`: where the kernel refuses perf events, the library leaves the samples, too; `ways` decides;
 //! - [`PerfError`]: why the kernel refused, and the cure.
 
+mod adopted;
 mod asleep;
 mod attr;
 mod elf;
 mod error;
 mod folder;
+mod inside;
+mod joins;
 mod kernel_names;
 mod maps;
+mod memory;
 mod ring;
 mod rounds;
 mod runtimes;
 mod sampler;
+mod scripts;
 mod spaces;
 mod stack_table;
 mod timers;
@@ -37,6 +43,5 @@ mod ways;
 pub use attr::Rate;
 pub use error::PerfError;
 pub use folder::{Folder, Mapped, Origin, Sampled, machine};
-pub use runtimes::AskedRuntime;
 pub use sampler::{Outcome, SamplingOptions, Target};
 pub use ways::sample;

@@ -1,21 +1,26 @@
 //! The loop around the rings: start, read, end.
 
+use crate::adopted::{Adopted, Given};
 use crate::asleep::asleep;
 use crate::attr::{self, Event, Granted, Purpose, Rate, Wanted};
 use crate::error::refused;
+use crate::inside::Inside;
 use crate::maps::maps_of;
 use crate::ring::Ring;
 use crate::rounds::{Rounds, Waiting, in_order};
+use crate::runtimes::remove_lists;
+use crate::timers::preload;
 use crate::{Folder, Origin, PerfError, Sampled};
 use linux_perf_event_reader::{EventRecord, RawEventRecord, RecordParseInfo, RecordType};
 use mallow_counters::Event as Counted;
-use mallow_launch::{Interrupts, RunningCommand, SpawnOptions, start_unrecorded};
+use mallow_launch::{Interrupts, Launch, RunningCommand, SpawnOptions, start_unrecorded};
+use mallow_wire::timers::VARIABLE;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::time::{ClockId, clock_gettime};
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
-use std::process::ExitStatus;
+use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// How long nobody looks at the rings, at most.
@@ -49,8 +54,10 @@ pub struct SamplingOptions {
     pub duration: Option<Duration>,
     /// Timers of the command's threads make the samples, whether the kernel has perf events or not.
     pub timers_only: bool,
-    /// The library with these timers, which is preloaded into the command.
-    pub timers: &'static [u8],
+    /// The library that is preloaded into the command.
+    pub inside: &'static [u8],
+    /// Nothing is preloaded where events make the samples, and no runtime is asked for anything.
+    pub leaves_alone: bool,
 }
 
 /// What is sampled.
@@ -96,13 +103,13 @@ pub(crate) fn by_events(
     };
     let wanted = wanted(options, pid.is_none());
     let granted = attr::grant(&wanted, pid.map_or(0, |pid| pid as i32), pid)?;
-    let mut sampler = Sampler::open(&wanted, granted, options, pid)?;
+    let mut sampler = Sampler::open(wanted, granted, options, pid)?;
     match target {
         Target::Command { words, spawn } => {
             // Nothing that it does comes before the beginning.
             sampler.started();
             // The events are those of this thread, and whatever it starts inherits them; they wake up with the program.
-            let child = start_unrecorded(words, spawn)?;
+            let child = sampler.start(words, spawn, options)?;
             let pid = child.id();
             let running = RunningCommand::new(child, interrupts, None);
             sampler.run_command(running, pid, told(words), options)
@@ -168,6 +175,12 @@ struct Sampler {
     /// The numbers of those of waits, in their order.
     of_waits: Vec<u64>,
     folder: Folder,
+    wanted: Wanted,
+    granted: Granted,
+    /// Each processor with its ring of samples.
+    processors: Vec<(i32, usize)>,
+    /// What comes from inside of the processes, where something is preloaded.
+    inside: Option<Inside>,
     parse: RecordParseInfo,
     rounds: Rounds,
     waiting: Vec<Vec<Waiting>>,
@@ -180,7 +193,7 @@ struct Sampler {
 
 impl Sampler {
     fn open(
-        wanted: &Wanted,
+        wanted: Wanted,
         granted: Granted,
         options: &SamplingOptions,
         pid: Option<u32>,
@@ -191,16 +204,18 @@ impl Sampler {
             Some(pid) => threads_of(pid)?.iter().map(|(tid, _)| *tid as i32).collect(),
         };
         let (mut rings, mut more, mut of_waits) = (Vec::new(), Vec::new(), Vec::new());
+        let mut with_ring = Vec::new();
         let purposes = if options.off_cpu { &Purpose::ALL[..] } else { &[Purpose::Samples] };
         let asked = Purpose::ALL.map(|purpose| ring_bytes(options, purpose));
         let mut bytes = asked;
         for processor in processors() {
             // Each has a ring of its own, so that nothing else is lost where waits have more stacks than can be taken.
             let mut of_processor: [Option<usize>; 3] = [None; 3];
+            let of_samples = Purpose::Samples as usize;
             for (thread, purpose) in
                 threads.iter().flat_map(|thread| purposes.iter().map(move |it| (thread, *it)))
             {
-                let event = match attr::open(wanted, &granted, purpose, *thread, processor) {
+                let event = match attr::open(&wanted, &granted, purpose, *thread, processor) {
                     Ok(event) => event,
                     // A thread may have ended, and a processor be off.
                     Err(error) if matches!(error.raw_os_error(), Some(3 | 19)) => continue,
@@ -220,6 +235,7 @@ impl Sampler {
                     }
                 }
             }
+            with_ring.extend(of_processor[of_samples].map(|ring| (processor, ring)));
         }
         if rings.is_empty() {
             return Err(pid.map_or_else(
@@ -242,6 +258,10 @@ impl Sampler {
             of_waits,
             folder: Folder::new(origin(&granted, options)),
             parse: attr::parse_info(&granted),
+            wanted,
+            granted,
+            processors: with_ring,
+            inside: None,
             rounds: Rounds::default(),
             waiting,
             order: Vec::new(),
@@ -258,6 +278,33 @@ impl Sampler {
         self.began_unix_ns = u64::try_from(since.as_nanos()).unwrap_or(0);
         self.began_ns = now_ns();
         self.folder.begin(self.began_ns);
+    }
+
+    /// Starts a command, with our library in it where one gets in.
+    fn start(
+        &mut self,
+        words: &[OsString],
+        spawn: &SpawnOptions,
+        options: &SamplingOptions,
+    ) -> Result<Child, PerfError> {
+        let launch = if options.leaves_alone { None } else { Launch::new(words).ok() };
+        let Some(launch) = launch else { return Ok(start_unrecorded(words, spawn)?) };
+        let adopted = Adopted::new(self.processors.len()).map_err(system("make a memory for scripts"))?;
+        let (path, wake) = (adopted.memory.path(), adopted.wake_variable());
+        let variables = [(VARIABLE, path.as_str()), (wake.0, wake.1.as_str())];
+        self.inside = Some(Inside::new(adopted));
+        Ok(launch.start(preload(options.inside, &variables), spawn)?)
+    }
+
+    /// Answers processes that ask for events of their own.
+    fn answer(&mut self) {
+        let Some(inside) = &mut self.inside else { return };
+        inside.adopted.answer(&Given {
+            wanted: &self.wanted,
+            granted: &self.granted,
+            processors: &self.processors,
+            rings: &self.rings,
+        });
     }
 
     fn add_running(&mut self, pid: u32, options: &SamplingOptions) -> Result<(), PerfError> {
@@ -293,6 +340,7 @@ impl Sampler {
                 break is_over;
             }
             self.wait(ended.as_ref(), options);
+            self.answer();
             self.round(false);
         };
         let duration = self.began.elapsed();
@@ -340,6 +388,7 @@ impl Sampler {
         let mut files: Vec<PollFd<'_>> =
             self.rings.iter().map(|ring| PollFd::new(&ring.event.file, flags)).collect();
         files.extend(ended.map(|file| PollFd::new(file, PollFlags::IN)));
+        files.extend(self.inside.iter().map(|inside| PollFd::new(inside.adopted.asks(), PollFlags::IN)));
         let left = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) };
         let _ = poll(&mut files, Some(&left));
     }
@@ -365,6 +414,9 @@ impl Sampler {
             }
         }
         in_order(&self.waiting, up_to, &mut self.order);
+        if let Some(inside) = &mut self.inside {
+            inside.take(&mut self.folder);
+        }
         for waiting in &self.order {
             let Some(record) = self.rings[waiting.ring].record(waiting.at, heads[waiting.ring]) else {
                 continue;
@@ -382,7 +434,21 @@ impl Sampler {
                         self.folder.switched(&switch, pid as u32, tid as u32, waiting.time_ns);
                     }
                 }
-                Ok(parsed) => self.folder.record(&parsed, Some(waiting.time_ns)),
+                Ok(parsed) => {
+                    let is_taken = match (&mut self.inside, &parsed) {
+                        (None, _) => false,
+                        (Some(inside), EventRecord::Sample(sample)) => {
+                            inside.sample(&mut self.folder, sample, waiting.time_ns)
+                        }
+                        (Some(inside), other) => {
+                            inside.record(&mut self.folder, other, waiting.time_ns);
+                            false
+                        }
+                    };
+                    if !is_taken {
+                        self.folder.record(&parsed, Some(waiting.time_ns));
+                    }
+                }
                 Err(_) => {}
             }
         }
@@ -399,14 +465,22 @@ impl Sampler {
         for event in self.rings.iter().map(|ring| &ring.event).chain(&self.more) {
             let _ = event.enable(false);
         }
+        if let Some(inside) = &mut self.inside {
+            inside.adopted.stop();
+        }
         self.round(true);
+        if let Some(inside) = &mut self.inside {
+            inside.end(&mut self.folder);
+            self.notes.extend(inside.notes());
+        }
         let duration = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         self.folder.end(self.began_ns.saturating_add(duration));
         let lost = |is_of_wait: bool| -> u64 {
             let events = self.rings.iter().map(|ring| &ring.event).chain(&self.more);
             events.filter(|event| (event.purpose == Purpose::Waits) == is_of_wait).map(Event::lost).sum()
         };
-        self.folder.lost(lost(false));
+        let of_scripts = self.inside.as_ref().map_or(0, |inside| inside.adopted.lost());
+        self.folder.lost(lost(false) + of_scripts);
         let without_stack = lost(true);
         if without_stack > 0 {
             self.notes.push(format!(
@@ -416,6 +490,9 @@ impl Sampler {
         }
         let collector_cpu = Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default();
         let sampled = self.folder.finish(command, self.began_unix_ns, Some(duration));
+        if let Some(inside) = &self.inside {
+            remove_lists(&inside.asked, self.began_unix_ns);
+        }
         Outcome { sampled, pid, exit: None, interrupted, notes: self.notes, collector_cpu }
     }
 }
@@ -486,7 +563,8 @@ mod tests {
             summary_only: false,
             duration: None,
             timers_only: false,
-            timers: &[],
+            inside: &[],
+            leaves_alone: true,
         };
         let ring_bytes = |options, purpose| ring_bytes(&options, purpose);
         assert_eq!(ring_bytes(options(997, 32 << 10), Purpose::Samples), 8 << 20);

@@ -125,7 +125,7 @@ impl Space {
     }
 
     /// Where an address is. Places are one byte behind what is asked for, as a return address is behind its call.
-    fn place(&self, lookup: u64) -> Place {
+    pub(crate) fn place(&self, lookup: u64) -> Place {
         match self.find(lookup) {
             Some(mapping) => {
                 Place::InFile(mapping.file, lookup.wrapping_add(mapping.to_svma).wrapping_add(1))

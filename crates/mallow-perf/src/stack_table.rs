@@ -17,6 +17,8 @@ pub(crate) enum CodePlace {
     Anonymous(u32, u64),
     /// In the kernel.
     Kernel(u64),
+    /// In a script, by its number.
+    Script(u32),
 }
 
 /// Stacks.
@@ -74,6 +76,7 @@ impl StackTable {
                 CodePlace::InFile(Place::Anonymous(avma))
                 | CodePlace::Anonymous(_, avma)
                 | CodePlace::Kernel(avma) => (Address::Anonymous { avma }, avma, None),
+                CodePlace::Script(_) => (Address::Unknown, 0, None),
             };
             let nameless = || Frame {
                 function: format!("{shown:#x}"),

@@ -3,21 +3,26 @@
 //!
 //! A process says what is mapped in it when it begins. What it maps later is looked up when a sample lies in none of that, as long as it lives.
 
-mod memory;
-
+use crate::inside::note_of;
+use crate::joins::ScriptNote;
 use crate::maps::{mapped, maps_of};
+use crate::memory::{Head, Memory, Taken};
+use crate::runtimes::remove_lists;
 use crate::sampler::{PAUSE, now_ns, pidfd, system, told};
 use crate::{Folder, Origin, Outcome, PerfError, Rate, SamplingOptions};
 use mallow_launch::{Interrupts, Launch, LaunchError, Preload, RunningCommand, SpawnOptions};
-use mallow_wire::timers::{BEGINS, FORKED, Header, MORE, Note, SAMPLE, VARIABLE};
-use memory::{Memory, Taken};
+use mallow_wire::shared::RUNTIMES_VARIABLE;
+use mallow_wire::timers::{
+    ASKED, BEGINS, BY_TIMERS, FORKED, HAS_SCRIPT, Header, MORE, Note, SAMPLE, SCRIPT, VARIABLE,
+};
+
 use nix::sys::resource::{UsageWho, getrusage};
 use rustc_hash::FxHashMap;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::time::{ClockId, clock_getres, clock_gettime};
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// How the library's file name begins.
@@ -29,6 +34,8 @@ const SLOTS_EACH: usize = 128;
 const SLOTS_MAX: usize = 4096;
 /// So often what a process has mapped is looked up at most.
 const LOOK_UP_NS: u64 = 100_000_000;
+/// Room for the frames of a script, however little of a stack is wanted.
+const ROOM_BYTES_MIN: u32 = 16 << 10;
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// Whether timers can do what is asked.
@@ -53,9 +60,9 @@ pub(crate) fn sample(
     let path = memory.path();
     let used_before_ns = used_by_children_ns();
     let mut timed = Timed::begin(memory, origin(options, asked_hz.min(SECOND_NS / tick_ns)));
-    let variables = [(VARIABLE, path.as_str())];
-    let inside = Preload { name_start: LIBRARY_NAME_START, library: options.timers, variables: &variables };
-    let child = launch.start(inside, spawn)?;
+    let variables = [(VARIABLE, path.as_str()), (RUNTIMES_VARIABLE, "0")];
+    let variables = if options.leaves_alone { &variables[..] } else { &variables[..1] };
+    let child = launch.start(preload(options.inside, variables), spawn)?;
     let pid = child.id();
     let mut running = RunningCommand::new(child, interrupts, None);
     let ended = pidfd(pid);
@@ -78,6 +85,11 @@ pub(crate) fn sample(
     Ok(outcome)
 }
 
+/// What is put into the command.
+pub(crate) fn preload<'a>(library: &'a [u8], variables: &'a [(&'a str, &'a str)]) -> Preload<'a> {
+    Preload { name_start: LIBRARY_NAME_START, library, variables }
+}
+
 /// What other ways there are to look into a program is not for those who want its time.
 fn closed(error: LaunchError) -> PerfError {
     match error {
@@ -92,20 +104,13 @@ fn closed(error: LaunchError) -> PerfError {
 fn create(options: &SamplingOptions, tick_ns: u64, asked_hz: u64) -> std::io::Result<Memory> {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let slots = (processors * SLOTS_EACH).clamp(2 * SLOTS_EACH, SLOTS_MAX) as u32;
-    let header = Header {
-        magic: 0,
-        slots: 0,
-        room_bytes: 0,
+    let head = Head {
         period_ns: SECOND_NS / asked_hz,
         tick_ns,
         filters: filters(&std::fs::read_to_string("/proc/self/status").unwrap_or_default()),
-        is_over: AtomicU32::new(0),
-        lost: AtomicU64::new(0),
-        threads_without: AtomicU64::new(0),
-        processes_filtered: AtomicU64::new(0),
-        late: AtomicU64::new(0),
+        way: BY_TIMERS,
     };
-    Memory::create(slots, options.stack_bytes, header)
+    Memory::create(slots, options.stack_bytes.max(ROOM_BYTES_MIN), head)
 }
 
 fn origin(options: &SamplingOptions, frequency_hz: u64) -> Origin {
@@ -122,7 +127,7 @@ fn origin(options: &SamplingOptions, frequency_hz: u64) -> Origin {
 }
 
 /// How many filters of system calls a process is behind; 0 where the kernel does not say.
-fn filters(status: &str) -> u32 {
+pub(crate) fn filters(status: &str) -> u32 {
     let number = status.lines().find_map(|line| line.strip_prefix("Seccomp_filters:"));
     number.and_then(|number| number.trim().parse().ok()).unwrap_or(0)
 }
@@ -157,6 +162,9 @@ struct Timed {
     cut_texts: FxHashMap<u32, String>,
     /// From when on what a process has mapped may be looked up again.
     looked_up_ns: FxHashMap<u32, u64>,
+    /// The script's frames of the sample that comes next, by thread.
+    scripts: FxHashMap<u32, ScriptNote>,
+    asked: Vec<u32>,
     seen_ns: u64,
     processes: u64,
 }
@@ -173,13 +181,15 @@ impl Timed {
             began_unix_ns: u64::try_from(since.as_nanos()).unwrap_or(0),
             cut_texts: FxHashMap::default(),
             looked_up_ns: FxHashMap::default(),
+            scripts: FxHashMap::default(),
+            asked: Vec::new(),
             seen_ns: 0,
             processes: 0,
         }
     }
 
     fn round(&mut self) {
-        for taken in self.memory.take() {
+        for taken in self.taken() {
             let name = name_of(&taken.note);
             match taken.note.kind {
                 BEGINS | FORKED => {
@@ -191,10 +201,30 @@ impl Timed {
                 }
                 MORE => self.maps(&taken),
                 SAMPLE => self.sample(&taken, &name),
+                SCRIPT => _ = self.scripts.insert(taken.note.tid, note_of(&taken)),
+                ASKED => self.asked.push(taken.note.pid),
                 // Nobody of ours wrote it.
                 _ => {}
             }
         }
+    }
+
+    /// What has come, each sample with its script's frames: these are left before it, but their slot may have been looked at before that.
+    fn taken(&mut self) -> Vec<Taken> {
+        let mut taken = self.memory.take();
+        let is_whole = |taken: &[Taken]| {
+            let waits = |it: &&Taken| it.note.kind == SAMPLE && it.note.flags & HAS_SCRIPT != 0;
+            let has = |of: &Taken| {
+                let is_it = |it: &Taken| it.note.kind == SCRIPT && it.note.time_ns == of.note.time_ns;
+                taken.iter().any(|it| is_it(it) && it.note.tid == of.note.tid)
+            };
+            taken.iter().filter(waits).all(has)
+        };
+        if !is_whole(&taken) {
+            taken.extend(self.memory.take());
+            taken.sort_by_key(|it| (it.note.time_ns, it.note.kind != SCRIPT));
+        }
+        taken
     }
 
     /// A part of a text on what is mapped; a line that is cut goes on in the next part.
@@ -216,7 +246,9 @@ impl Timed {
         }
         self.seen_ns = self.seen_ns.saturating_add(cpu_ns);
         let again_ns = self.looked_up_ns.entry(pid).or_insert(0);
-        self.folder.by_timer(&taken.note, name, &taken.copy, || {
+        let script = self.scripts.remove(&taken.note.tid).filter(|script| script.time_ns == time_ns);
+        let script = script.as_ref().map(|script| (script, &self.memory));
+        self.folder.by_timer(&taken.note, name, &taken.copy, script, || {
             if *again_ns > time_ns {
                 return Vec::new();
             }
@@ -239,10 +271,14 @@ impl Timed {
             count(|header| &header.processes_filtered),
             count(|header| &header.late),
         ];
-        let notes = notes(self.processes, counts);
+        let mut notes = notes(self.processes, counts);
+        notes.extend(self.folder.scripts.sentences(|region| {
+            self.memory.regions().get(region as usize).map_or(0, |of| of.pid.load(Ordering::Relaxed))
+        }));
         let collector_cpu = Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default();
         let duration_ns = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         let sampled = self.folder.finish(command, self.began_unix_ns, Some(duration_ns));
+        remove_lists(&self.asked, self.began_unix_ns);
         Outcome { sampled, pid, exit: None, interrupted, notes, collector_cpu }
     }
 }

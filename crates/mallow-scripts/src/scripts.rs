@@ -82,6 +82,11 @@ impl Scripts {
         }
     }
 
+    /// The code of the functions that interpret.
+    pub fn interpreters(&self) -> &[[u64; 2]] {
+        &self.interpreters
+    }
+
     /// Whether an address lies in a function that interprets.
     pub fn interprets(&self, pc: u64) -> bool {
         self.interpreters.iter().any(|[start, end]| (*start..*end).contains(&pc))

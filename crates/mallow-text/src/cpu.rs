@@ -271,8 +271,9 @@ fn wait_table(profile: &CpuProfile, style: Style) -> Vec<String> {
 }
 
 fn function_name(row: &FunctionRow<'_, mallow_cpu::CpuTotals>, is_whole: bool, width: usize) -> String {
-    let module =
-        row.frame.module.as_deref().and_then(|path| path.rsplit('/').next()).unwrap_or("code without a file");
+    let file = row.frame.file.as_deref().filter(|_| row.frame.is_script());
+    let last = |path: &'_ str| path.rsplit('/').next().unwrap_or(path).to_owned();
+    let module = row.frame.module.as_deref().or(file).map_or_else(|| "code without a file".to_owned(), last);
     if row.is_nameless {
         return printable(&cut_start(&format!("[{module}, functions without names]"), width));
     }

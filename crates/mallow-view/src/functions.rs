@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 /// A function.
 #[derive(Clone, Copy, Debug)]
 pub struct FunctionRow<'a, W> {
-    /// One of its frames: name, file and module are those of all.
+    /// One of its frames: name and module are those of all, and a script's file.
     pub frame: &'a Frame,
     /// Whether it has no name, and so is all functions of its module that have none.
     pub is_nameless: bool,
@@ -41,7 +41,7 @@ pub fn functions<'a, P: StackProfile>(
     use mallow_stacks::Metric;
     let stacks = profile.stacks();
     let mut rows: Vec<FunctionRow<'a, P::Weights>> = Vec::new();
-    let mut known: FxHashMap<(&str, Option<&str>), usize> = FxHashMap::default();
+    let mut known: FxHashMap<(&str, Option<&str>, Option<&str>), usize> = FxHashMap::default();
     let of_locations: Vec<Vec<usize>> = stacks
         .locations
         .iter()
@@ -49,7 +49,9 @@ pub fn functions<'a, P: StackProfile>(
             let row = |frame: &'a Frame| {
                 let is_nameless = frame.function.starts_with("0x");
                 let name = if is_nameless { "" } else { frame.function.as_str() };
-                *known.entry((name, frame.module.as_deref())).or_insert_with(|| {
+                // Scripts lie in no module: their files tell equal names apart.
+                let file = frame.file.as_deref().filter(|_| frame.is_script());
+                *known.entry((name, frame.module.as_deref(), file)).or_insert_with(|| {
                     let none = P::Weights::default();
                     rows.push(FunctionRow { frame, is_nameless, own: none, under: none });
                     rows.len() - 1

@@ -51,6 +51,7 @@
 //! | [`stat`] | counting without a collector |
 //! | [`calls`] | what each kind of call leaves behind |
 //! | [`runtimes`] | runtimes are asked to write down what code they make |
+//! | [`start_main`] | the moment before `main` |
 //! | [`starts`] | programs that are started, noted |
 
 #![cfg_attr(not(test), no_std)]
@@ -84,6 +85,7 @@ pub mod script;
 pub mod session;
 pub mod stack_range;
 pub mod stamps;
+pub mod start_main;
 pub mod starts;
 pub mod stat;
 pub mod sys;

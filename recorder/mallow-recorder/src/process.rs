@@ -77,6 +77,16 @@ pub(crate) fn use_installed(fork_cleared: &ForkCleared) -> bool {
     !shared.is_null()
 }
 
+/// Has scripts' code logged in a memory of its own, where nothing is recorded: by whoever samples this process. In a forked child again.
+///
+/// # Safety
+/// The memory begins with a header's page, has a log of code where shared memory has one, and stays mapped.
+pub unsafe fn log_scripts_in(shared: *mut u8) {
+    // SAFETY: by contract; nobody else in this process writes there yet.
+    unsafe { (*shared.cast::<Header>()).pid = sys::getpid() };
+    SHARED.store(shared, Ordering::Release);
+}
+
 /// The shared memory. Only after `take_channel` gave a place, or [`is_ready`] said so.
 #[inline(always)]
 pub fn shared() -> *mut u8 {

@@ -15,7 +15,7 @@ use crate::session::{self, Strings};
 use crate::sys;
 use core::ffi::{CStr, c_char};
 use core::sync::atomic::Ordering;
-use mallow_wire::shared::{FEATURE_HELPER_THREAD, FEATURE_RUNTIMES};
+use mallow_wire::shared::{FEATURE_HELPER_THREAD, FEATURE_RUNTIMES, RUNTIMES_VARIABLE};
 
 /// What `main` is called with.
 #[repr(C)]
@@ -47,6 +47,8 @@ const JAVA_WORDS: [&CStr; 3] =
     [c"-XX:+PreserveFramePointer", c"-XX:+UnlockDiagnosticVMOptions", c"-XX:+DumpPerfMapAtExit"];
 /// Frames of earlier versions are read from their own tables, so that they need not be asked (and those before 17 know no map).
 const JAVA_SINCE: u32 = hotspot::VERSIONS[1] + 1;
+/// The first version that writes a map.
+const JAVA_MAPS_SINCE: u32 = 17;
 
 /// A runtime that can be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +70,11 @@ pub fn is_concerned() -> bool {
     process::is_ready() && process::header().features & FEATURE_RUNTIMES != 0 && runtime().is_some()
 }
 
+/// The same where processors are sampled, and nothing is recorded.
+pub fn is_concerned_in_samples() -> bool {
+    runtime().is_some() && session::variable(RUNTIMES_VARIABLE).is_none()
+}
+
 /// Whether growth of single stacks is judged. A JVM compiles a method again and again, so that its stacks with that code in them come and go, and none of
 /// them grows steadily.
 fn is_soaked() -> bool {
@@ -87,13 +94,32 @@ pub unsafe fn ask(main: &mut MainArguments) {
         match runtime() {
             Some(Runtime::Node) => ask_node(main).is_some(),
             Some(Runtime::Java) => {
-                !is_soaked() && is_new_java(modules::executable()) && ask_java(main).is_some()
+                !is_soaked()
+                    && java_version_of(modules::executable()) >= JAVA_SINCE
+                    && ask_java(main).is_some()
             }
             None => false,
         }
     };
     if is_asked {
         process::header().runtime_asked.store(1, Ordering::Relaxed);
+    }
+}
+
+/// Asks where processors are sampled: a JVM that can write a map, as nobody walks its frames by its own tables. Whether it was asked.
+///
+/// # Safety
+/// As [`ask`].
+pub unsafe fn ask_in_samples(main: &mut MainArguments) -> bool {
+    // SAFETY: by contract.
+    unsafe {
+        match runtime() {
+            Some(Runtime::Node) => ask_node(main).is_some(),
+            Some(Runtime::Java) => {
+                java_version_of(modules::executable()) >= JAVA_MAPS_SINCE && ask_java(main).is_some()
+            }
+            None => false,
+        }
     }
 }
 
@@ -156,25 +182,25 @@ unsafe fn ask_java(main: &mut MainArguments) -> Option<()> {
     Some(())
 }
 
-/// Whether the runtime's own notes, two folders above its program, say that it knows our words.
-fn is_new_java(path: &[u8]) -> bool {
-    let Some(mut scratch) = sys::Scratch::map() else { return false };
+/// The main version of a JVM, as its own notes two folders above its program say it; 0 when they are not there.
+fn java_version_of(path: &[u8]) -> u32 {
+    let Some(mut scratch) = sys::Scratch::map() else { return 0 };
     let mut folders = path.rsplitn(3, |byte| *byte == b'/');
-    let Some(home) = folders.nth(2) else { return false };
+    let Some(home) = folders.nth(2) else { return 0 };
     let mut at = 0;
     for part in [home, &b"/release\0"[..]] {
-        let Some(place) = scratch.bytes().get_mut(at..at + part.len()) else { return false };
+        let Some(place) = scratch.bytes().get_mut(at..at + part.len()) else { return 0 };
         place.iter_mut().zip(part).for_each(|(place, byte)| *place = *byte);
         at += part.len();
     }
-    let Ok(name) = CStr::from_bytes_until_nul(scratch.bytes()) else { return false };
+    let Ok(name) = CStr::from_bytes_until_nul(scratch.bytes()) else { return 0 };
     let file = sys::open_read(name);
     if file < 0 {
-        return false;
+        return 0;
     }
     let read = sys::read(file as i32, scratch.bytes()).max(0) as usize;
     sys::close(file as i32);
-    java_version(scratch.bytes().get(..read).unwrap_or(&[])) >= JAVA_SINCE
+    java_version(scratch.bytes().get(..read).unwrap_or(&[]))
 }
 
 /// The main version in a `release` file; 0 when it is not there.

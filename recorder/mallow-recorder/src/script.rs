@@ -11,7 +11,8 @@
 //! - [`cpython`], [`ruby`]: the readers. Another runtime is another reader, behind [`memo::Frames`];
 //! - [`hotspot`]: frames of Java, which are no list of their own but part of the native stack: a walk asks for them. By what the JVM
 //!   says of itself ([`vm_tables`]), what lies in its heaps of code ([`hotspot_code`]), and what was found there before
-//!   ([`remembered`]).
+//!   ([`remembered`]);
+//! - [`sampled`]: a script's frames at any instruction, for a signal handler: there is no memo, and nothing is read that the kernel has not checked.
 //!
 //! A call that interrupts another one of ours, such as a signal handler's, has its native stack alone.
 
@@ -23,6 +24,9 @@ pub mod interpreter;
 pub mod memo;
 pub mod remembered;
 pub mod ruby;
+pub mod sampled;
+mod sampled_python;
+mod sampled_ruby;
 pub mod vm_tables;
 
 use crate::elf;
@@ -151,6 +155,28 @@ fn meet_runtime(object: &Object, meet: fn(&Object) -> Option<Met>) {
     STATE.store(if met.unread == READ { UNTRIED } else { UNREAD }, Ordering::Release);
 }
 
+/// Meets the runtime among the objects that are loaded now, as nothing else will: where nothing is recorded no stack is walked. Whether there is one.
+pub fn meet_loaded() -> bool {
+    note_loaded();
+    let mut code = 0;
+    elf::each_object(|object| {
+        let is_one = cpython::is_module(object.bias, object.dynamic())
+            || ruby::is_module(object.bias, object.dynamic());
+        if is_one {
+            code = object.range().0;
+        }
+        is_one
+    });
+    let Some(object) = objects::find(code).filter(|_| code != 0) else { return false };
+    let meet = if cpython::is_module(object.bias, objects::dynamic_around(object.start)) {
+        cpython::meet
+    } else {
+        ruby::meet
+    };
+    meet_runtime(&object, meet);
+    STATE.load(Ordering::Acquire) != NONE
+}
+
 /// A forked child has a log of its own, in fresh shared memory.
 ///
 /// # Safety
@@ -235,13 +261,23 @@ fn is_tried(native: u32, memo: *mut ScriptMemo) -> bool {
     if STATE.load(Ordering::Acquire) != UNTRIED || process::is_filtered() {
         return false;
     }
-    // SAFETY: written before the state was.
-    let met = unsafe { *MET.0.get() };
-    let (unread, interpreter) = match try_reader(native, memo, met.interpreter) {
+    settle(try_reader(native, memo, met().interpreter))
+}
+
+fn met() -> Met {
+    // SAFETY: written before the state was, and only by whoever settles it.
+    unsafe { *MET.0.get() }
+}
+
+/// Whether frames are read from now on.
+#[cold]
+fn settle(stage: Stage) -> bool {
+    let (unread, interpreter) = match stage {
         Stage::Untold => return false,
         Stage::Elsewhere => (UNREAD_LAYOUT, [[0; 2]; 2]),
         Stage::Found(interpreter) => (READ, interpreter),
     };
+    let met = met();
     if STATE.compare_exchange(UNTRIED, MEETING, Ordering::AcqRel, Ordering::Relaxed).is_err() {
         return false;
     }

@@ -2,12 +2,13 @@
 
 use crate::handler::on_signal;
 use crate::memory::{self, Memory};
-use crate::{kernel, signals, threads};
+use crate::{execs, kernel, regions, signals, threads};
 use core::ffi::{c_int, c_void};
 use core::mem::transmute;
 use mallow_recorder::real::Real;
+use mallow_recorder::script::{self, sampled};
 use mallow_recorder::sys;
-use mallow_wire::timers::{BEGINS, FORKED, MORE, Note, SIGNAL};
+use mallow_wire::timers::{BEGINS, BY_EVENTS, BY_TIMERS, FORKED, MORE, Note};
 
 /// Glibc's, which also says whose handlers they are.
 static REGISTER_ATFORK: Real = Real::named(c"__register_atfork");
@@ -17,18 +18,31 @@ type Hook = Option<extern "C" fn()>;
 
 /// The program begins.
 pub(crate) extern "C" fn begin() {
-    let Some(memory) = memory::open() else { return };
+    let has_script = script::meet_loaded();
+    let Some(memory) = memory::open(|way| way == BY_TIMERS || has_script) else { return };
     if filters() > memory.filters() {
         // Our calls were not asked about: they could end the program.
         memory.count(|header| &header.processes_filtered);
         return threads::close();
     }
-    match kernel::handle(SIGNAL, on_signal as *const () as usize) {
+    let signal = signals::choose(memory.way());
+    match kernel::handle(signal, on_signal as *const () as usize) {
         Some((handler, flags, mask)) => signals::found(handler, flags, mask),
         None => return,
     }
     watch_forks();
-    run(memory, BEGINS);
+    execs::find_real();
+    begin_script(memory, has_script);
+    if memory.way() == BY_TIMERS {
+        run(memory, BEGINS);
+    }
+}
+
+fn begin_script(memory: Memory, has_script: bool) {
+    if has_script && regions::take(memory) && memory.way() == BY_EVENTS {
+        kernel::unblock(signals::ours());
+        regions::ask_for_events(memory);
+    }
 }
 
 fn watch_forks() {
@@ -46,7 +60,9 @@ fn watch_forks() {
 /// In a forked child, by its only thread.
 extern "C" fn forked() {
     threads::forget();
-    if let Some(memory) = memory::memory().filter(|memory| !memory.is_over()) {
+    let Some(memory) = memory::memory().filter(|memory| !memory.is_over()) else { return };
+    begin_script(memory, sampled::is_wanted());
+    if memory.way() == BY_TIMERS {
         run(memory, FORKED);
     }
 }

@@ -3,13 +3,14 @@
 //! The doubt: a thread that is made by the system call itself, as Go's runtime does, has none. Its time is missing from what was sampled, which is
 //! said.
 
-use crate::memory::memory;
+use crate::memory::{self, memory};
 use crate::threads::{self, Entry};
 use core::arch::naked_asm;
 use core::ffi::{c_int, c_void};
 use core::mem::transmute;
 use core::sync::atomic::Ordering;
 use mallow_recorder::real::Real;
+use mallow_wire::timers::BY_TIMERS;
 
 static PTHREAD_CREATE: Real = Real::named(c"pthread_create");
 static THRD_CREATE: Real = Real::named(c"thrd_create");
@@ -46,7 +47,8 @@ pub unsafe extern "C" fn thrd_create(thread: *mut c_void, start: usize, argument
 }
 
 fn with_entry(start: usize, argument: usize, create: impl FnOnce(usize, usize) -> c_int) -> c_int {
-    let Some(memory) = memory().filter(|memory| !memory.is_over()) else { return create(start, argument) };
+    let is_timed = |memory: &memory::Memory| !memory.is_over() && memory.way() == BY_TIMERS;
+    let Some(memory) = memory().filter(is_timed) else { return create(start, argument) };
     let Some(entry) = threads::claim() else {
         memory.count(|header| &header.threads_without);
         return create(start, argument);

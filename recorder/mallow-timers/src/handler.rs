@@ -1,13 +1,14 @@
-//! What happens when a timer expires.
+//! What happens when a timer expires, or an event of the kernel's has made a sample.
 
 use crate::kernel;
 use crate::memory::memory;
+use crate::scripts;
 use crate::signals::{self, Context};
 use crate::threads::{self, Entry};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::Ordering;
 use mallow_recorder::sys;
-use mallow_wire::timers::{Note, SAMPLE};
+use mallow_wire::timers::{HAS_SCRIPT, IS_LATE, Note, SAMPLE};
 
 /// The part of `siginfo_t` that timers have.
 #[derive(Debug)]
@@ -20,6 +21,9 @@ pub(crate) struct Info {
     timer: c_int,
     overrun: c_int,
     value: usize,
+    /// Of an event.
+    kind: u32,
+    event_flags: u32,
 }
 
 const R10: usize = 7;
@@ -32,11 +36,36 @@ const RIP: usize = 21;
 /// A signal that comes so many ticks after the last one was held back. A virtual machine may lose some.
 const LATE_TICKS: u64 = 10;
 
+/// In the code of a signal that an event sends.
+pub(crate) const SI_EVENT: c_int = 6;
+
+/// An event has made a sample: what the thread runs has not moved since, unless it had blocked the signal.
+fn event(info: &Info, registers: &Context) {
+    const WAS_BLOCKED: u32 = 1;
+    let Some(memory) = memory() else { return };
+    if memory.is_over() {
+        return;
+    }
+    let flags = if info.event_flags & WAS_BLOCKED != 0 { IS_LATE } else { 0 };
+    let note = Note {
+        pid: sys::getpid(),
+        time_ns: sys::monotonic_ns(),
+        ip: registers[RIP],
+        sp: registers[RSP],
+        flags,
+        ..Note::default()
+    };
+    scripts::leave(memory, sys::gettid(), note);
+}
+
 /// The handler. Every other signal is blocked meanwhile.
 pub(crate) unsafe extern "C" fn on_signal(signal: c_int, info: *mut Info, context: *mut Context) {
     const SI_TIMER: c_int = -2;
     // SAFETY: the kernel gives both.
     let (given, registers) = unsafe { (&*info, &*context) };
+    if given.code == SI_EVENT {
+        return event(given, registers);
+    }
     let entry = if given.code == SI_TIMER { threads::of_value(given.value) } else { None };
     match entry {
         Some(entry) => sample(entry, registers),
@@ -62,14 +91,17 @@ fn sample(entry: &Entry, registers: &Context) {
     if is_late {
         memory.count(|header| &header.late);
     }
-    let sp = registers[RSP];
+    let (sp, time_ns) = (registers[RSP], sys::monotonic_ns());
+    let script = Note { pid, time_ns, ip: registers[RIP], sp, ..Note::default() };
+    let has_script = scripts::leave(memory, entry.tid(), script);
     let (into, room) = slot.room();
     // SAFETY: the slot has so much room.
     let bytes = unsafe { kernel::copy_mapped(pid, sp as usize, into, room) };
     slot.publish(Note {
         kind: SAMPLE,
         pid,
-        time_ns: sys::monotonic_ns(),
+        time_ns,
+        flags: if has_script { HAS_SCRIPT } else { 0 },
         // Where the rest of the time went nobody knows.
         cpu_ns: if is_late { usual_ns } else { passed_ns },
         ip: registers[RIP],

@@ -2,11 +2,14 @@
 
 use core::arch::naked_asm;
 use core::ffi::CStr;
-use mallow_recorder::sys::call;
+use mallow_recorder::sys::{self, call};
 
+const WRITE: usize = 1;
+const MMAP: usize = 9;
 const RT_SIGACTION: usize = 13;
 const RT_SIGPROCMASK: usize = 14;
 const PRCTL: usize = 157;
+const RT_SIGTIMEDWAIT: usize = 128;
 const TIMER_CREATE: usize = 222;
 const TIMER_SETTIME: usize = 223;
 const TIMER_DELETE: usize = 226;
@@ -35,6 +38,46 @@ pub(crate) fn open_shared(path: &CStr) -> isize {
     const READ_WRITE_CLOEXEC: usize = 2 | 0x80000;
     // SAFETY: the path is a valid string for the call's duration.
     unsafe { call(OPENAT, [AT_FDCWD, path.as_ptr() as usize, READ_WRITE_CLOEXEC, 0, 0, 0]) }
+}
+
+/// Opens a pipe for writing, without waiting for a reader; it closes on exec.
+pub(crate) fn open_pipe(path: &CStr) -> isize {
+    const AT_FDCWD: usize = -100isize as usize;
+    const WRITE_NONBLOCK_CLOEXEC: usize = 1 | 0x800 | 0x80000;
+    // SAFETY: the path is a valid string for the call's duration.
+    unsafe { call(OPENAT, [AT_FDCWD, path.as_ptr() as usize, WRITE_NONBLOCK_CLOEXEC, 0, 0, 0]) }
+}
+
+/// Writes a byte, if there is room.
+pub(crate) fn write_byte(file: i32) {
+    // SAFETY: the kernel reads one byte. A pipe without a reader would send a signal, but its reader is the one that made it, and has our memory too.
+    unsafe { call(WRITE, [file as usize, c"1".as_ptr() as usize, 1, 0, 0, 0]) };
+}
+
+const SHARED: usize = 1;
+const PRIVATE: usize = 2;
+const FIXED: usize = 0x10;
+const ANONYMOUS: usize = 0x20;
+const NO_RESERVE: usize = 0x4000;
+const READ_WRITE: usize = 3;
+
+/// Addresses for which nothing is mapped yet; null when there are not so many.
+pub(crate) fn reserve(bytes: usize) -> *mut u8 {
+    let flags = PRIVATE | ANONYMOUS | NO_RESERVE;
+    // SAFETY: a fresh mapping at an address of the kernel's choice.
+    let at = unsafe { call(MMAP, [0, bytes, 0, flags, usize::MAX, 0]) };
+    if at < 0 && at > -4096 { core::ptr::null_mut() } else { at as *mut u8 }
+}
+
+/// Maps a part of a file over what is there, to be read, written and shared.
+///
+/// # Safety
+/// The addresses are ours.
+pub(crate) unsafe fn map_over(at: *mut u8, bytes: usize, file: i32, offset: usize) -> bool {
+    // SAFETY: by contract.
+    let answer =
+        unsafe { call(MMAP, [at as usize, bytes, READ_WRITE, SHARED | FIXED, file as usize, offset]) };
+    answer == at as isize
 }
 
 /// The calling thread's time on processors.
@@ -113,6 +156,31 @@ pub(crate) fn handle(signal: u32, handler: usize) -> Option<(usize, u64, u64)> {
     // SAFETY: both are what the kernel has for a `struct sigaction`; the handler is one of three arguments.
     let answer = unsafe { call(RT_SIGACTION, [signal as usize, new, into, 8, 0, 0]) };
     (answer == 0).then_some((old.handler, old.flags, old.mask))
+}
+
+/// Gives a signal the kernel's own action again.
+pub(crate) fn handle_as_usual(signal: u32) {
+    let new = KernelAction { handler: 0, flags: 0, restorer: 0, mask: 0 };
+    // SAFETY: it is what the kernel has for a `struct sigaction`.
+    unsafe { call(RT_SIGACTION, [signal as usize, core::ptr::from_ref(&new) as usize, 0, 8, 0, 0]) };
+}
+
+/// Sends the calling thread a signal.
+pub(crate) fn raise(signal: u32) {
+    // SAFETY: what the signal does is what the caller wants.
+    unsafe { call(TGKILL, [sys::getpid() as usize, sys::gettid() as usize, signal as usize, 0, 0, 0]) };
+}
+
+/// Takes a signal that waits for the calling thread, and gives its code; none when none waits.
+pub(crate) fn take_waiting(signal: u32) -> Option<i32> {
+    let set = 1u64 << (signal - 1);
+    let (mut info, at_once) = ([0i32; 32], [0u64; 2]);
+    let into = info.as_mut_ptr() as usize;
+    // SAFETY: the kernel reads the set and the time, and writes a `siginfo_t`.
+    let answer = unsafe {
+        call(RT_SIGTIMEDWAIT, [core::ptr::from_ref(&set) as usize, into, at_once.as_ptr() as usize, 8, 0, 0])
+    };
+    (answer == signal as isize).then(|| info[2])
 }
 
 /// Returns from a handler. Unwinders know these instructions by their bytes.

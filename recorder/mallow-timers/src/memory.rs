@@ -5,8 +5,8 @@ use core::ffi::CStr;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use mallow_recorder::{session, sys};
 use mallow_wire::timers::{
-    FREE, FULL, HEADER_BYTES, Header, MAGIC, Note, SLOT_HEAD_BYTES, SlotHead, THREAD_SHIFT, VARIABLE,
-    WRITING, memory_bytes, slot_bytes,
+    FREE, FULL, HEADER_BYTES, Header, MAGIC, Note, REGIONS, Region, SLOT_HEAD_BYTES, SlotHead, THREAD_SHIFT,
+    VARIABLE, WRITING, region_offset, slot_bytes, slots_bytes,
 };
 
 /// What the process was given. A forked child has it too.
@@ -16,6 +16,7 @@ static SLOTS: AtomicUsize = AtomicUsize::new(0);
 static ROOM_BYTES: AtomicU32 = AtomicU32::new(0);
 static PERIOD_NS: AtomicU64 = AtomicU64::new(0);
 static TICK_NS: AtomicU64 = AtomicU64::new(0);
+static WAY: AtomicU32 = AtomicU32::new(0);
 
 /// The longest path of the memory.
 const PATH_BYTES_MAX: usize = 64;
@@ -41,39 +42,54 @@ pub(crate) fn memory() -> Option<Memory> {
     (!header.is_null()).then(|| Memory { header: unsafe { &*header } })
 }
 
-/// Maps the memory that the environment names; none when there is none.
-pub(crate) fn open() -> Option<Memory> {
-    let named = session::variable(VARIABLE)?;
+/// The memory of a process that needs it for once, and has no samples in it otherwise; none when there is none. It is not kept.
+pub(crate) fn open_if_needed() -> Option<Memory> {
+    memory().or_else(|| {
+        let file = open_named(VARIABLE, kernel::open_shared)?;
+        let mapped = map(file, |_| true);
+        sys::close(file);
+        Some(Memory { header: mapped? })
+    })
+}
+
+/// Opens the file that a variable names; none when there is none.
+pub(crate) fn open_named(variable: &str, open: impl FnOnce(&CStr) -> isize) -> Option<i32> {
+    let named = session::variable(variable)?;
     let mut path = [0u8; PATH_BYTES_MAX];
     let room = path.get_mut(..named.len())?;
     room.iter_mut().zip(named).for_each(|(place, byte)| *place = *byte);
-    let path = CStr::from_bytes_until_nul(&path).ok()?;
-    let file = kernel::open_shared(path);
-    if file < 0 {
-        return None;
-    }
-    let file = file as i32;
-    let mapped = map(file);
+    let file = open(CStr::from_bytes_until_nul(&path).ok()?);
+    (file >= 0).then_some(file as i32)
+}
+
+/// Maps the memory that the environment names; none when there is none, or `is_wanted` says no to its way.
+pub(crate) fn open(is_wanted: impl FnOnce(u32) -> bool) -> Option<Memory> {
+    let file = open_named(VARIABLE, kernel::open_shared)?;
+    let mapped = map(file, is_wanted);
     sys::close(file);
     let header = mapped?;
     MEMORY.store(core::ptr::from_ref(header).cast_mut(), Ordering::Release);
     Some(Memory { header })
 }
 
-fn map(file: i32) -> Option<&'static Header> {
-    let mut head = [0u64; 4];
+fn map(file: i32, is_wanted: impl FnOnce(u32) -> bool) -> Option<&'static Header> {
+    const WORDS: usize = 5;
+    let mut head = [0u64; WORDS];
     // SAFETY: words may be written as bytes.
-    let bytes =
-        unsafe { core::slice::from_raw_parts_mut(head.as_mut_ptr().cast::<u8>(), size_of::<[u64; 4]>()) };
-    if sys::read_at(file, 0, bytes) != size_of::<[u64; 4]>() as isize {
+    let bytes = unsafe { core::slice::from_raw_parts_mut(head.as_mut_ptr().cast::<u8>(), WORDS * 8) };
+    if sys::read_at(file, 0, bytes) != (WORDS * 8) as isize {
         return None;
     }
-    let [magic, sizes, period_ns, tick_ns] = head;
+    let [magic, sizes, period_ns, tick_ns, way] = head;
+    let way = (way >> 32) as u32;
     let (slots, room_bytes) = (sizes as u32, (sizes >> 32) as u32);
     if magic != MAGIC || slots == 0 || room_bytes == 0 || room_bytes > ROOM_MAX || period_ns == 0 {
         return None;
     }
-    let at = sys::map_shared(file, memory_bytes(slots, room_bytes)?);
+    if !is_wanted(way) {
+        return None;
+    }
+    let at = sys::map_shared(file, slots_bytes(slots, room_bytes)?);
     if at.is_null() {
         return None;
     }
@@ -81,6 +97,7 @@ fn map(file: i32) -> Option<&'static Header> {
     ROOM_BYTES.store(room_bytes, Ordering::Relaxed);
     PERIOD_NS.store(period_ns, Ordering::Relaxed);
     TICK_NS.store(tick_ns, Ordering::Relaxed);
+    WAY.store(way, Ordering::Relaxed);
     // SAFETY: the mapping is as long as the sizes say, aligned to a page, and is never given back; mallow has sealed the file's length.
     Some(unsafe { &*at.cast::<Header>() })
 }
@@ -99,6 +116,21 @@ impl Memory {
     /// How many filters of system calls mallow is behind.
     pub(crate) fn filters(self) -> u32 {
         self.header.filters
+    }
+
+    /// How samples are made.
+    pub(crate) fn way(self) -> u32 {
+        WAY.load(Ordering::Relaxed)
+    }
+
+    /// The regions.
+    pub(crate) fn regions(self) -> &'static [Region; REGIONS] {
+        &self.header.regions
+    }
+
+    /// Where a region lies in the file.
+    pub(crate) fn region_offset(self, region: usize) -> Option<usize> {
+        region_offset(SLOTS.load(Ordering::Relaxed) as u32, ROOM_BYTES.load(Ordering::Relaxed), region)
     }
 
     /// Nobody reads any more.

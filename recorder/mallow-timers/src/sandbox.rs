@@ -1,11 +1,12 @@
 //! The moment before a thread locks itself in: a filter of system calls kills who makes one that it does not list, and ours are not on anybody's
-//! list. So all timers of the process end before, whichever thread it is.
+//! list. So all timers of the process end before, whichever thread it is, and so do events that send signals.
 
 use crate::memory::memory;
-use crate::threads;
+use crate::{regions, threads};
 use mallow_recorder::export_before;
 use mallow_recorder::real::Real;
 use mallow_recorder::sandbox::{Door, of_prctl, of_syscall};
+use mallow_wire::timers::BY_EVENTS;
 
 static PRCTL: Real = Real::named(c"prctl");
 static SYSCALL: Real = Real::named(c"syscall");
@@ -27,8 +28,13 @@ fn prepare(door: Door) {
     if door == Door::Open {
         return;
     }
-    if let Some(memory) = memory().filter(|_| threads::is_open()) {
-        memory.count(|header| &header.processes_filtered);
-        threads::close();
+    let Some(memory) = memory() else { return };
+    match memory.way() {
+        BY_EVENTS => regions::end_events(memory),
+        _ if threads::is_open() => {
+            memory.count(|header| &header.processes_filtered);
+            threads::close();
+        }
+        _ => {}
     }
 }

@@ -3,12 +3,13 @@
 //! A handler that it sets for our signal is called for those that our timers did not send. Our signal stays out of the sets that it blocks and
 //! waits for, unless it handles it.
 
+use crate::kernel;
 use core::ffi::{c_int, c_void};
 use core::mem::transmute;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use mallow_recorder::real::Real;
 use mallow_recorder::sys;
-use mallow_wire::timers::SIGNAL;
+use mallow_wire::timers::{BY_EVENTS, EVENT_SIGNAL, SIGNAL};
 
 /// The part of `struct ucontext` that is looked at: words.
 pub(crate) type Context = [u64; 38];
@@ -22,7 +23,6 @@ const SIG_ERR: usize = usize::MAX;
 const SA_NODEFER: u32 = 0x4000_0000;
 const SA_RESETHAND: u32 = 0x8000_0000;
 const SA_RESTART: u32 = 0x1000_0000;
-const OURS: u64 = 1 << (SIGNAL - 1);
 
 /// `sigset_t`.
 type Set = [u64; 16];
@@ -55,6 +55,23 @@ static SIGWAIT: Real = Real::named(c"sigwait");
 static SIGWAITINFO: Real = Real::named(c"sigwaitinfo");
 static SIGTIMEDWAIT: Real = Real::named(c"sigtimedwait");
 
+static CHOSEN: AtomicU32 = AtomicU32::new(SIGNAL);
+
+/// Decides which signal is ours: there is one for timers and one for events.
+pub(crate) fn choose(way: u32) -> u32 {
+    CHOSEN.store(if way == BY_EVENTS { EVENT_SIGNAL } else { SIGNAL }, Ordering::Relaxed);
+    ours()
+}
+
+/// Our signal.
+pub(crate) fn ours() -> u32 {
+    CHOSEN.load(Ordering::Relaxed)
+}
+
+fn our_bit() -> u64 {
+    1 << (ours() - 1)
+}
+
 /// What was set before us, as a program that was replaced has left it.
 pub(crate) fn found(handler: usize, flags: u64, mask: u64) {
     THEIRS.handler.store(handler, Ordering::Relaxed);
@@ -72,13 +89,18 @@ fn is_handled() -> bool {
 /// The arguments are those of a handler.
 pub(crate) unsafe fn pass_on(signal: c_int, info: *mut c_void, context: *mut Context) {
     let (handler, flags) = (THEIRS.handler.load(Ordering::Relaxed), THEIRS.flags.load(Ordering::Relaxed));
+    if handler == SIG_DFL && signal as u32 == EVENT_SIGNAL {
+        // A trap ends a program. It comes again when this handler has returned.
+        kernel::handle_as_usual(EVENT_SIGNAL);
+        return kernel::raise(EVENT_SIGNAL);
+    }
     if handler == SIG_DFL || handler == SIG_IGN {
         return;
     }
     if flags & SA_RESETHAND != 0 {
         THEIRS.handler.store(SIG_DFL, Ordering::Relaxed);
     }
-    let own = if flags & SA_NODEFER == 0 { OURS } else { 0 };
+    let own = if flags & SA_NODEFER == 0 { our_bit() } else { 0 };
     // SAFETY: by contract.
     let before = unsafe { (*context)[SIGNALS_BLOCKED] };
     // Who leaves the handler by a jump finds what it would without us. Who returns has the kernel put back what was.
@@ -95,7 +117,7 @@ pub(crate) unsafe fn pass_on(signal: c_int, info: *mut c_void, context: *mut Con
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sigaction(signal: c_int, new: *const Action, old: *mut Action) -> c_int {
     type SigAction = unsafe extern "C" fn(c_int, *const Action, *mut Action) -> c_int;
-    if signal as u32 != SIGNAL || crate::memory::memory().is_none() {
+    if signal as u32 != ours() || crate::memory::memory().is_none() {
         // SAFETY: by contract.
         return unsafe { transmute::<usize, SigAction>(SIGACTION.address())(signal, new, old) };
     }
@@ -126,7 +148,7 @@ pub unsafe extern "C" fn sigaction(signal: c_int, new: *const Action, old: *mut 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn signal(signal: c_int, handler: usize) -> usize {
     type Simple = unsafe extern "C" fn(c_int, usize) -> usize;
-    if signal as u32 != SIGNAL || crate::memory::memory().is_none() || handler == SIG_ERR {
+    if signal as u32 != ours() || crate::memory::memory().is_none() || handler == SIG_ERR {
         // SAFETY: by contract.
         return unsafe { transmute::<usize, Simple>(SIGNAL_SIMPLE.address())(signal, handler) };
     }
@@ -139,11 +161,11 @@ pub unsafe extern "C" fn signal(signal: c_int, handler: usize) -> usize {
 unsafe fn without_ours<T>(set: *const Set, with: impl FnOnce(*const Set) -> T) -> T {
     // SAFETY: by contract a set, or null.
     let first = if set.is_null() { 0 } else { unsafe { (*set)[0] } };
-    if first & OURS == 0 || is_handled() || crate::memory::memory().is_none() {
+    if first & our_bit() == 0 || is_handled() || crate::memory::memory().is_none() {
         return with(set);
     }
     let mut changed: Set = [0; 16];
-    changed[0] = first & !OURS;
+    changed[0] = first & !our_bit();
     with(&raw const changed)
 }
 

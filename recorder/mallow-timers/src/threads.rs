@@ -5,9 +5,9 @@
 
 use crate::kernel;
 use crate::memory::Memory;
+use crate::signals;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use mallow_recorder::sys;
-use mallow_wire::timers::SIGNAL;
 
 /// More threads at once than any program has that was met; those beyond have no timer, which is counted.
 const ENTRIES: usize = 16_384;
@@ -131,7 +131,8 @@ impl Entry {
         let tid = sys::gettid();
         let is_wanted = is_open();
         let value = core::ptr::from_ref(self) as usize;
-        let Some(timer) = is_wanted.then(|| kernel::timer_create(tid, SIGNAL, value)).flatten() else {
+        let Some(timer) = is_wanted.then(|| kernel::timer_create(tid, signals::ours(), value)).flatten()
+        else {
             memory.count(|header| &header.threads_without);
             return self.give_back();
         };
@@ -141,7 +142,7 @@ impl Entry {
         // What came before was the loader's, or the kernel's.
         self.last_ns.store(kernel::thread_cpu_ns(), Ordering::Relaxed);
         self.state.store(LIVE, Ordering::Release);
-        kernel::unblock(SIGNAL);
+        kernel::unblock(signals::ours());
         // At the next tick, so that short threads are met as often as they should be.
         kernel::timer_set(timer, 1, memory.period_ns());
         if !is_open() {

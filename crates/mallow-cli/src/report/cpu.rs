@@ -17,6 +17,7 @@ pub(super) fn run(request: &CpuRequest, mut file: CpuFile) -> Result<u8, Failure
     output::warn(&file.warnings);
     let by = file.choose(request.measure.or(metric(request.sort)))?;
     file.cut(&request.window)?;
+    request.scripts.keep_in(&mut file.profile.stacks);
     let layout = match (&request.layout, request.sort) {
         (Some(layout), _) => layout.clone(),
         (None, Some(AnySort::Functions(order))) => CpuLayout::Functions(order),

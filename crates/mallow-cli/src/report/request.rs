@@ -33,6 +33,7 @@ pub(crate) struct CpuRequest {
     pub(crate) layout: Option<CpuLayout>,
     pub(crate) window: CpuWindow,
     pub(crate) limit: Option<usize>,
+    pub(crate) scripts: ScriptFrames,
     pub(crate) shown: FrameVisibility,
     pub(crate) filter: Filter,
     pub(crate) annotate: Option<String>,
@@ -98,6 +99,7 @@ fn cpu_request(low: &LowReport) -> CpuRequest {
         layout,
         window: CpuWindow { from: low.events.from, to: low.events.to, process: low.process.process.clone() },
         limit: low.limit,
+        scripts: (&filter.frames).into(),
         // The innermost frame is the answer, be it the allocator.
         shown: if filter.frames.all_frames { FrameVisibility::All } else { FrameVisibility::WithoutStart },
         filter: Filter { function: filter.function.clone(), module: filter.module.clone(), domain: None },

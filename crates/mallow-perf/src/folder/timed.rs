@@ -1,6 +1,8 @@
 //! What timers of threads leave: whole processes at their start, and samples with the time that they stand for.
 
 use super::{Folder, Mapped};
+use crate::joins::ScriptNote;
+use crate::memory::Memory;
 use crate::spaces::{End, Place, Registers};
 use mallow_cpu::CpuTotals;
 use mallow_wire::timers::Note;
@@ -26,6 +28,7 @@ impl Folder {
         note: &Note,
         name: &str,
         stack: &[u8],
+        script: Option<(&ScriptNote, &Memory)>,
         look_up: impl FnOnce() -> Vec<Mapped>,
     ) {
         let Note { pid, tid, time_ns, cpu_ns, ip, sp, bp, di, .. } = *note;
@@ -46,7 +49,10 @@ impl Folder {
             end = self.unwound(pid, registers, stack, &mut frames);
         }
         self.count(end);
-        let stack = self.folded(process, &frames, &[]);
+        let stack = match script {
+            Some((note, memory)) => self.folded_with(pid, process, &frames, &[], note, memory),
+            None => self.folded(process, &frames, &[]),
+        };
         self.frames = frames;
         self.add(time_ns, thread, stack, CpuTotals { samples: 1, time_ns: cpu_ns, ..CpuTotals::default() });
     }

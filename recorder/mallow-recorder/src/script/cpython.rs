@@ -28,15 +28,15 @@ use mallow_wire::script::*;
 pub(crate) struct Layout {
     minor: u32,
     /// From the thread's state to the frame, or to what points at it.
-    state_frame: usize,
+    pub(super) state_frame: usize,
     /// From there to the frame.
-    through: Option<usize>,
-    state_thread_id: usize,
-    frame_code: usize,
-    frame_outward: usize,
-    frame_place: usize,
-    place: Place,
-    entry: Entry,
+    pub(super) through: Option<usize>,
+    pub(super) state_thread_id: usize,
+    pub(super) frame_code: usize,
+    pub(super) frame_outward: usize,
+    pub(super) frame_place: usize,
+    pub(super) place: Place,
+    pub(super) entry: Entry,
     code_first_line: usize,
     code_file: usize,
     code_name: usize,
@@ -49,7 +49,7 @@ pub(crate) struct Layout {
 
 /// How a frame says where it is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+pub(super) enum Place {
     /// Bytes from the first instruction, four bytes of it.
     Bytes,
     /// Instructions, four bytes of it.
@@ -60,7 +60,7 @@ enum Place {
 
 /// How a frame says that the interpreter was called for it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Entry {
+pub(super) enum Entry {
     /// Each is one.
     Every,
     /// By a byte at this offset that is 1.
@@ -139,9 +139,9 @@ const ENTRY: usize = 1 << 63;
 /// Programs have addresses below this.
 const ADDRESS_END: usize = 1 << 47;
 /// Of a frame's word for its code: from 3.14 on its lowest bits say who counts it.
-const CODE_BITS: usize = (ADDRESS_END - 1) & !3;
+pub(super) const CODE_BITS: usize = (ADDRESS_END - 1) & !3;
 /// Whose a frame is: from here on upwards it is no script's.
-const SHIM: usize = 3;
+pub(super) const SHIM: usize = 3;
 
 /// What the module offers. Written before [`Python::met`] says that it is there.
 struct Offered {
@@ -345,6 +345,9 @@ impl<const V: usize> Python<V> {
         Python { at: unsafe { thread_state(Self::LAYOUT.minor, Self::LAYOUT.state_thread_id) } }
     }
 
+    /// Not of any thread: enough to tell the key of what was seen of a frame.
+    pub(super) const NOBODY: Python<V> = Python { at: 0 };
+
     /// Whether the frames are what they should be, read by checked copies.
     pub fn look_at_first(&self, interpreter: [[u64; 2]; 2]) -> Stage {
         const FRAMES: usize = 100;
@@ -503,7 +506,7 @@ impl<const V: usize> Frames for Python<V> {
 
 /// An address as it can be one of a frame; 0 for what cannot.
 #[inline(always)]
-fn address(value: usize) -> usize {
+pub(super) fn address(value: usize) -> usize {
     if value.is_multiple_of(8) && value < ADDRESS_END { value } else { 0 }
 }
 
@@ -513,6 +516,16 @@ fn ask(function: &AtomicUsize) -> usize {
     type Ask = unsafe extern "C" fn() -> usize;
     // SAFETY: these functions take nothing, give a word, take no lock and allocate nothing.
     unsafe { transmute::<usize, Ask>(function.load(Ordering::Relaxed))() }
+}
+
+/// The same as [`thread_state`] for a signal handler that may interrupt anything: from 3.12 on no question is asked whose answer goes through
+/// thread-local storage, which the loader may be about to make. Whether the state is this thread's is for the caller to see.
+pub(super) fn thread_state_at_signal(layout: &Layout) -> usize {
+    if layout.minor < 12 {
+        // SAFETY: what it calls reads a word each.
+        return unsafe { thread_state(layout.minor, layout.state_thread_id) };
+    }
+    ask(&OFFERED.own_state)
 }
 
 /// The calling thread's state; 0 when it has none, or one that may be freed under it.

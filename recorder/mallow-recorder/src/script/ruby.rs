@@ -30,9 +30,9 @@ use mallow_wire::shared::{NODE_ROOT, is_node_cut, node_address, node_parent};
 
 /// Where a version keeps things. All offsets in bytes.
 #[derive(Clone, Copy)]
-struct Layout {
+pub(super) struct Layout {
     /// Of a frame.
-    frame_bytes: usize,
+    pub(super) frame_bytes: usize,
     /// From the thread to its context.
     thread_context: usize,
     /// From the thread to the name that the system has for it, or to what has it.
@@ -49,7 +49,7 @@ struct Layout {
     short_in_flags: bool,
 }
 
-const LAYOUTS: [Layout; 2] = [
+pub(super) const LAYOUTS: [Layout; 2] = [
     Layout {
         frame_bytes: 64,
         thread_context: 40,
@@ -78,25 +78,25 @@ const LAYOUTS: [Layout; 2] = [
 const VERSIONS: [(u32, usize); 3] = [(3 << 8 | 1, 0), (3 << 8 | 3, 1), (3 << 8 | 4, 1)];
 
 // Of a context, which begins with the array of frames and its length in words.
-const INNERMOST: usize = 16;
+pub(super) const INNERMOST: usize = 16;
 const THREAD: usize = 48;
 const CONTEXT_WORDS: usize = 7;
 
 // Of a frame.
-const CODE: usize = 16;
-const SCOPE: usize = 32;
+pub(super) const CODE: usize = 16;
+pub(super) const SCOPE: usize = 32;
 
 /// In the first word of a frame's scope: the interpreter was called for it.
-const ENTRY: usize = 0x20;
+pub(super) const ENTRY: usize = 0x20;
 /// It is one of a C function, which has no program counter; compiled code leaves an old one there.
-const OF_C: usize = 0x80;
+pub(super) const OF_C: usize = 0x80;
 
 // Of an object, and of what code has beside it.
-const BODY: usize = 16;
+pub(super) const BODY: usize = 16;
 const BODY_WORDS: usize = 19;
-const FILE: usize = 64;
-const NAME: usize = 80;
-const FIRST_LINE: usize = 88;
+pub(super) const FILE: usize = 64;
+pub(super) const NAME: usize = 80;
+pub(super) const FIRST_LINE: usize = 88;
 
 /// Programs have addresses below this.
 const ADDRESS_END: usize = 1 << 47;
@@ -207,7 +207,7 @@ fn is_address(value: usize) -> bool {
 
 /// A thread-local word, so many bytes below the thread pointer.
 #[inline(always)]
-unsafe fn thread_word(below: usize) -> usize {
+pub(super) unsafe fn thread_word(below: usize) -> usize {
     // SAFETY: by contract of the callers the module has a word there in every thread.
     unsafe { *((tls::control_block() - below) as *const usize) }
 }
@@ -243,7 +243,9 @@ impl<const V: usize> Ruby<V> {
         /// So many stacks are waited for one with a second entry, and for one that tells at all.
         const PATIENCE: u32 = 64;
         const TRIES: u32 = 1000;
-        if OFFERED.context_below.load(Ordering::Relaxed) == 0 && !find_context::<V>() {
+        if OFFERED.context_below.load(Ordering::Relaxed) == 0
+            && !find_context(|context| is_live::<V>(context, &mut 0))
+        {
             return Stage::Untold;
         }
         // SAFETY: by contract, and the context's word is known.
@@ -301,7 +303,7 @@ impl<const V: usize> Ruby<V> {
 
     /// Gives code its number; 0 when it cannot be told what it is.
     #[inline(never)]
-    fn log(body: usize) -> u32 {
+    pub(super) fn log(body: usize) -> u32 {
         let Some(number) = describe::<V>(body).and_then(|found| {
             let (counts, mut found) = found;
             found.pieces[2] = [counts.as_ptr() as usize, size_of_val(&counts)];
@@ -316,14 +318,14 @@ impl<const V: usize> Ruby<V> {
 }
 
 /// Whether an object's first word is that of code.
-fn is_code(flags: usize) -> bool {
+pub(super) fn is_code(flags: usize) -> bool {
     const INTERNAL: usize = 0x1a;
     const CODE_KIND: usize = 7;
     flags & 0x1f == INTERNAL && flags >> 12 & 15 == CODE_KIND
 }
 
 /// Words at an address, by a checked read.
-fn words_at<const N: usize>(at: usize) -> Option<[usize; N]> {
+pub(super) fn words_at<const N: usize>(at: usize) -> Option<[usize; N]> {
     let mut words = [0; N];
     // SAFETY: there is room.
     let is_read =
@@ -331,33 +333,36 @@ fn words_at<const N: usize>(at: usize) -> Option<[usize; N]> {
     is_read.then_some(words)
 }
 
+/// The fiber and the thread of the calling thread's context; none for what is not that. By checked reads.
+fn owners<const V: usize>(context: usize) -> Option<(usize, usize)> {
+    /// A context lies in its fiber, which is a block of this size at most.
+    const FIBER_BYTES: usize = 4 << 10;
+    let [_, _, _, _, _, fiber, thread]: [usize; CONTEXT_WORDS] = words_at(context)?;
+    let at = |offset: usize| [thread.wrapping_add(offset), 8];
+    let mut of_thread = [0usize; 2];
+    let pieces = [at(LAYOUTS[V].thread_context), at(LAYOUTS[V].thread_native)];
+    // SAFETY: there is room for two words.
+    let is_read =
+        is_address(thread) && unsafe { process::copy_checked(&pieces, of_thread.as_mut_ptr().cast()) };
+    let [its_context, mut name] = of_thread;
+    if let Some(through) = LAYOUTS[V].through {
+        [name] = words_at(name.wrapping_add(through))?;
+    }
+    let is_within = (1..FIBER_BYTES).contains(&context.wrapping_sub(fiber));
+    (is_read && its_context == context && name == tls::control_block() && is_within)
+        .then_some((fiber, thread))
+}
+
 /// Whether something is the context of the calling thread; if so its block and that of the thread, the owner, are watched from here on.
 #[cold]
 fn is_live<const V: usize>(context: usize, owner: &mut usize) -> bool {
-    /// A context lies in its fiber, which is a block of this size at most.
-    const FIBER_BYTES: usize = 4 << 10;
     let is_state = |block: usize| code_log::number(block) == Some(code_log::STATE);
     let in_fiber = OFFERED.context_in_fiber.load(Ordering::Relaxed);
     // SAFETY: the fiber is one that was watched, and not freed since.
     if *owner != 0 && is_state(context.wrapping_sub(in_fiber)) && unsafe { word(context, THREAD) } == *owner {
         return true;
     }
-    let is_ours = || {
-        let [_, _, _, _, _, fiber, thread]: [usize; CONTEXT_WORDS] = words_at(context)?;
-        let at = |offset: usize| [thread.wrapping_add(offset), 8];
-        let mut of_thread = [0usize; 2];
-        let pieces = [at(LAYOUTS[V].thread_context), at(LAYOUTS[V].thread_native)];
-        // SAFETY: there is room for two words.
-        let is_read =
-            is_address(thread) && unsafe { process::copy_checked(&pieces, of_thread.as_mut_ptr().cast()) };
-        let [its_context, mut name] = of_thread;
-        if let Some(through) = LAYOUTS[V].through {
-            [name] = words_at(name.wrapping_add(through))?;
-        }
-        let is_within = (1..FIBER_BYTES).contains(&context.wrapping_sub(fiber));
-        (is_read && its_context == context && name == tls::control_block() && is_within)
-            .then_some((fiber, thread))
-    };
+    let is_ours = || owners::<V>(context);
     let Some((fiber, thread)) = is_ours() else { return false };
     let is_new = !is_state(fiber) || !is_state(thread);
     if is_new {
@@ -373,15 +378,27 @@ fn is_live<const V: usize>(context: usize, owner: &mut usize) -> bool {
     true
 }
 
+/// The calling thread's context, seen to be that by checked reads; 0 without one.
+pub(super) fn context_at_signal<const V: usize>() -> usize {
+    let is_known = OFFERED.context_below.load(Ordering::Relaxed) != 0
+        || find_context(|context| owners::<V>(context).is_some());
+    if !is_known {
+        return 0;
+    }
+    // SAFETY: the module has this word in every thread.
+    let context = unsafe { thread_word(OFFERED.context_below.load(Ordering::Relaxed)) };
+    if context != 0 && owners::<V>(context).is_some() { context } else { 0 }
+}
+
 /// Finds the word that names the calling thread's context.
-fn find_context<const V: usize>() -> bool {
+fn find_context(is_it: impl Fn(usize) -> bool) -> bool {
     const WORDS_MAX: usize = 64;
     let below = OFFERED.words_below.load(Ordering::Relaxed);
     let count = OFFERED.word_count.load(Ordering::Relaxed).min(WORDS_MAX);
     let place = (0..count).map(|at| below - at * 8).find(|below| {
         // SAFETY: the module has these words in every thread.
         let context = unsafe { thread_word(*below) };
-        context != 0 && is_live::<V>(context, &mut 0)
+        context != 0 && is_it(context)
     });
     OFFERED.context_below.store(place.unwrap_or(0), Ordering::Relaxed);
     place.is_some()
@@ -389,7 +406,12 @@ fn find_context<const V: usize>() -> bool {
 
 /// The innermost frame, and the end of those of scripts, of an array of so many words; none without frames.
 #[inline(always)]
-fn within(array: usize, words: usize, innermost: usize, frame_bytes: usize) -> Option<(usize, usize)> {
+pub(super) fn within(
+    array: usize,
+    words: usize,
+    innermost: usize,
+    frame_bytes: usize,
+) -> Option<(usize, usize)> {
     let bytes = (words << 3).saturating_sub(frame_bytes);
     let has_frames = array != 0 && innermost.wrapping_sub(array) < bytes;
     has_frames.then_some((innermost, array + bytes))
@@ -397,7 +419,7 @@ fn within(array: usize, words: usize, innermost: usize, frame_bytes: usize) -> O
 
 /// How many entries there are, of frames read by checked copies, and where the code of an instruction lies; none when what is there is
 /// no frame of a script. 0 when no frame is.
-fn entries<const V: usize>(innermost: usize, end: usize) -> Option<(usize, usize)> {
+pub(super) fn entries<const V: usize>(innermost: usize, end: usize) -> Option<(usize, usize)> {
     const FRAMES: usize = 100;
     let (mut entries, mut handler) = (0, 0);
     for frame in (innermost..end).step_by(LAYOUTS[V].frame_bytes).take(FRAMES) {

@@ -4,7 +4,7 @@ use crate::flamegraph::counted;
 use mallow_bench::{BenchCommand, Session};
 use mallow_cpu::{CpuMetric, CpuProfile, together};
 use mallow_flame::FlameGraph;
-use mallow_perf::{AskedRuntime, Rate, SamplingOptions, Target, sample};
+use mallow_perf::{Rate, SamplingOptions, Target, sample};
 use mallow_query::{Failure, Names};
 use mallow_runner::Bench;
 use mallow_stacks::Metric;
@@ -53,20 +53,16 @@ pub(super) fn sampled(bench: &Bench<'_>, session: &Session) -> Result<Result<Sam
         summary_only: true,
         duration: None,
         timers_only: false,
-        timers: crate::preload::TIMERS,
+        inside: crate::preload::TIMERS,
+        leaves_alone: false,
     };
     let mut profiles = Vec::new();
     for index in 0..session.commands.len() {
         let mut of_runs = Vec::new();
         for _ in 0..runs {
             let outcome = bench.beside(index, || {
-                let (mut words, mut spawn) = bench.quiet_start(index)?;
-                let runtime = AskedRuntime::ask(&mut words, &mut spawn);
-                let mut outcome = sample(Target::Command { words: &words, spawn: &spawn }, &options);
-                if let (Some(runtime), Ok(outcome)) = (runtime, &mut outcome) {
-                    runtime.finish(&mut outcome.sampled.profile);
-                }
-                Ok::<_, Failure>(outcome)
+                let (words, spawn) = bench.quiet_start(index)?;
+                Ok::<_, Failure>(sample(Target::Command { words: &words, spawn: &spawn }, &options))
             })??;
             match outcome {
                 Ok(outcome) => of_runs.push(outcome.sampled.profile),

@@ -3,7 +3,7 @@
 use crate::export::layout::{Layout, is_named};
 use crate::import::NO_STACK;
 use crate::pprof_proto as proto;
-use mallow_base::Frame;
+use mallow_base::{Frame, Language};
 use mallow_stacks::{Address, Location, ModuleId, StackId, Stacks};
 use rustc_hash::FxHashMap;
 
@@ -11,6 +11,8 @@ use rustc_hash::FxHashMap;
 pub(super) struct Tables {
     pub(super) message: proto::Profile,
     strings: FxHashMap<String, i64>,
+    /// The mapping that stands for each language of scripts.
+    languages: FxHashMap<Language, u64>,
     functions: FxHashMap<(i64, i64), u64>,
 }
 
@@ -20,6 +22,7 @@ impl Tables {
         let mut tables = Tables {
             message: proto::Profile::default(),
             strings: FxHashMap::default(),
+            languages: FxHashMap::default(),
             functions: FxHashMap::default(),
         };
         tables.text("");
@@ -86,8 +89,10 @@ impl Tables {
             let address = layout.address(location);
             // Without an address the frames still tell the file.
             let file = location.frames.last().and_then(|frame| frame.module.as_deref());
+            let language = location.frames.last().map_or(Language::Native, |frame| frame.language);
             let mapping_id = match location.address {
                 Address::InModule { module, .. } => u64::from(module.0) + 1,
+                _ if language != Language::Native => self.mapping_of(language),
                 _ if address.is_some() => 0,
                 _ => file.and_then(|file| modules.get(file).copied()).unwrap_or(0),
             };
@@ -100,6 +105,26 @@ impl Tables {
             };
             self.message.location.push(location);
         }
+    }
+
+    /// A mapping that is no file, and says what the frames in it are written in.
+    fn mapping_of(&mut self, language: Language) -> u64 {
+        if let Some(id) = self.languages.get(&language) {
+            return *id;
+        }
+        let id = self.message.mapping.len() as u64 + 1;
+        let mapping = proto::Mapping {
+            id,
+            filename: self.text(&format!("[{}]", language.word().unwrap_or_default())),
+            has_functions: true,
+            has_filenames: true,
+            has_line_numbers: true,
+            has_inline_frames: true,
+            ..proto::Mapping::default()
+        };
+        self.message.mapping.push(mapping);
+        self.languages.insert(language, id);
+        id
     }
 
     fn lines_of(&mut self, location: &Location) -> Vec<proto::Line> {

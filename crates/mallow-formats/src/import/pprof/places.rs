@@ -5,7 +5,7 @@ use crate::import::jemalloc_heap::{NO_STACK, bias_of};
 use crate::pprof_proto::{Function, Line, Location, Mapping};
 use crate::rust_name;
 use crate::{Format, ImportError};
-use mallow_base::Frame;
+use mallow_base::{Frame, Language};
 use mallow_stacks::{Address, LocationId, Module, ModuleId, StackId, StacksBuilder};
 use rustc_hash::FxHashMap;
 
@@ -21,6 +21,14 @@ struct Image {
     module: ModuleId,
     path: String,
     bias: u64,
+}
+
+/// What a location lies in.
+#[derive(Clone, Copy)]
+struct Within<'a> {
+    image: Option<&'a Image>,
+    /// That of a script, where its frames lie in no file.
+    language: Language,
 }
 
 /// Locations by their ids in the file.
@@ -43,11 +51,15 @@ impl Places {
             .iter()
             .filter_map(|mapping| Some((mapping.id, image_of(messages, mapping, builder)?)))
             .collect();
+        let language = |mapping: &Mapping| language_of(messages.text(mapping.filename));
+        let languages: FxHashMap<u64, Language> =
+            messages.mappings.iter().filter_map(|mapping| Some((mapping.id, language(mapping)?))).collect();
         let mut locations = FxHashMap::default();
         let mut no_stack = None;
         for (at, location) in &messages.locations {
             let image = images.get(&location.mapping_id);
-            let frames = names.frames(location, image, *at)?;
+            let language = languages.get(&location.mapping_id).copied().unwrap_or_default();
+            let frames = names.frames(location, Within { image, language }, *at)?;
             if location.address == 0 && frames.first().is_some_and(|frame| frame.function == NO_STACK) {
                 no_stack = Some(location.id);
                 continue;
@@ -88,6 +100,12 @@ fn image_of(messages: &Messages, mapping: &Mapping, builder: &mut StacksBuilder)
     Some(Image { module, path: path.to_owned(), bias })
 }
 
+/// The language that a mapping stands for, as our own export writes it.
+fn language_of(path: &str) -> Option<Language> {
+    let word = path.strip_prefix('[')?.strip_suffix(']')?;
+    Language::ALL.into_iter().find(|language| language.word() == Some(word))
+}
+
 /// What is no file and holds code nevertheless.
 fn is_code(path: &str) -> bool {
     path.starts_with("[kernel") || path == "[vdso]"
@@ -124,17 +142,17 @@ impl<'a> Names<'a> {
     fn frames(
         &mut self,
         location: &Location,
-        image: Option<&Image>,
+        within: Within<'_>,
         at: u64,
     ) -> Result<Vec<Frame>, ImportError> {
         let outermost = location.line.len().saturating_sub(1);
         if location.line.is_empty() {
             // The address will stand for the name, in the same file.
-            self.take(image.map_or(0, |image| image.path.len()))?;
+            self.take(within.image.map_or(0, |image| image.path.len()))?;
         }
         let mut frames = Vec::with_capacity(location.line.len());
         for (index, line) in location.line.iter().enumerate() {
-            let frame = self.frame(line, image, index < outermost);
+            let frame = self.frame(line, within, index < outermost);
             frames.push(frame.ok_or_else(|| expected(at, "a location whose functions are in the file"))??);
         }
         Ok(frames)
@@ -144,9 +162,10 @@ impl<'a> Names<'a> {
     fn frame(
         &mut self,
         line: &Line,
-        image: Option<&Image>,
+        within: Within<'_>,
         inlined: bool,
     ) -> Option<Result<Frame, ImportError>> {
+        let Within { image, language } = within;
         let function = self.functions.get(&line.function_id)?;
         let name = self.messages.text(function.name);
         let name = if name.is_empty() { self.messages.text(function.system_name) } else { name };
@@ -162,7 +181,7 @@ impl<'a> Names<'a> {
             line: u32::try_from(line.line).ok().filter(|&line| line > 0),
             module: image.map(|image| image.path.clone()),
             inlined,
-            ..Frame::default()
+            language,
         }))
     }
 

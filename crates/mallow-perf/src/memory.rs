@@ -1,17 +1,22 @@
-//! The memory that the command's processes write into, from our side.
+//! The memory that the command's processes write into, from our side: slots, and regions with logs of code.
 
+use mallow_scripts::CodeLog;
+use mallow_wire::script::{CODE_LOG_BYTES, Scripts};
+use mallow_wire::shared::PAGE_BYTES;
 use mallow_wire::timers::{
-    FREE, FULL, HEADER_BYTES, Header, MAGIC, Note, SLOT_HEAD_BYTES, SlotHead, THREAD_SHIFT, WRITING,
-    memory_bytes, slot_bytes,
+    FREE, FULL, HEADER_BYTES, Header, MAGIC, Note, REGION_BYTES, REGIONS, Region, SCRIPT, SLOT_HEAD_BYTES,
+    SlotHead, THREAD_SHIFT, WRITING, memory_bytes, region_offset, slot_bytes, slots_bytes,
 };
 use memmap2::{MmapOptions, MmapRaw};
-use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
+use rustix::fs::{
+    FallocateFlags, MemfdFlags, SealFlags, fallocate, fcntl_add_seals, fstat, ftruncate, memfd_create,
+};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The memory.
-pub(super) struct Memory {
+pub(crate) struct Memory {
     map: MmapRaw,
     file: OwnedFd,
     slots: u32,
@@ -20,35 +25,88 @@ pub(super) struct Memory {
     writers: Vec<u32>,
 }
 
+/// What is written into the header once.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Head {
+    pub(crate) period_ns: u64,
+    pub(crate) tick_ns: u64,
+    pub(crate) filters: u32,
+    pub(crate) way: u32,
+}
+
 /// What was in a slot.
-pub(super) struct Taken {
-    pub(super) note: Note,
-    pub(super) copy: Vec<u8>,
+pub(crate) struct Taken {
+    pub(crate) note: Note,
+    pub(crate) copy: Vec<u8>,
 }
 
 impl Memory {
-    /// A memory that nobody has yet; its size stays as it is.
-    pub(super) fn create(slots: u32, room_bytes: u32, header: Header) -> io::Result<Memory> {
+    /// A memory that nobody has yet; its size stays as it is. What is counted begins at 0.
+    pub(crate) fn create(slots: u32, room_bytes: u32, head: Head) -> io::Result<Memory> {
         let bytes = memory_bytes(slots, room_bytes).ok_or(io::ErrorKind::OutOfMemory)?;
         let file = memfd_create("mallow-timers", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
         ftruncate(&file, bytes as u64)?;
         fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
-        let map = MmapOptions::new().len(bytes).map_raw(&file)?;
-        let header = Header { magic: MAGIC, slots, room_bytes, ..header };
-        // SAFETY: the mapping is larger than a header and aligned to a page, and nobody else has it yet.
-        unsafe { map.as_mut_ptr().cast::<Header>().write(header) };
+        let mapped_bytes = slots_bytes(slots, room_bytes).ok_or(io::ErrorKind::OutOfMemory)?;
+        let map = MmapOptions::new().len(mapped_bytes).map_raw(&file)?;
+        let header = map.as_mut_ptr().cast::<Header>();
+        // SAFETY: the mapping is larger than a header, aligned to a page and zeroed, which is right for all the rest, and nobody else has it yet.
+        unsafe {
+            (*header).magic = MAGIC;
+            (*header).slots = slots;
+            (*header).room_bytes = room_bytes;
+            (*header).period_ns = head.period_ns;
+            (*header).tick_ns = head.tick_ns;
+            (*header).filters = head.filters;
+            (*header).way = head.way;
+        }
         Ok(Memory { map, file, slots, room_bytes, writers: vec![FREE; slots as usize] })
     }
 
     /// Where other processes of this user open it.
-    pub(super) fn path(&self) -> String {
+    pub(crate) fn path(&self) -> String {
         format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
     }
 
     /// What is written once and counted.
-    pub(super) fn header(&self) -> &Header {
+    pub(crate) fn header(&self) -> &Header {
         // SAFETY: as in `create`. Only its counters are read, which are atomic.
         unsafe { &*self.map.as_ptr().cast::<Header>() }
+    }
+
+    /// Whose regions are, and what they are asked.
+    pub(crate) fn regions(&self) -> &[Region; REGIONS] {
+        &self.header().regions
+    }
+
+    /// Maps a region's log of code.
+    pub(crate) fn log(&self, region: u32) -> io::Result<RegionLog> {
+        let region = (region as usize).min(REGIONS - 1);
+        let offset = region_offset(self.slots, self.room_bytes, region).ok_or(io::ErrorKind::OutOfMemory)?;
+        let map = MmapOptions::new().offset(offset as u64).len(REGION_BYTES).map_raw(&self.file)?;
+        Ok(RegionLog { map })
+    }
+
+    /// Gives a region to whoever wants one next, empty.
+    pub(crate) fn free(&self, region: u32) {
+        let Some(of) = self.regions().get(region as usize) else { return };
+        let offset = region_offset(self.slots, self.room_bytes, region as usize).unwrap_or(0);
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        // One that cannot be emptied stays taken.
+        if offset > 0 && fallocate(&self.file, flags, offset as u64, REGION_BYTES as u64).is_ok() {
+            of.state.store(0, Ordering::Relaxed);
+            of.pid.store(0, Ordering::Release);
+        }
+    }
+
+    /// Whether a process has mapped the memory, as one does that has our library in it.
+    pub(crate) fn is_mapped_by(&self, pid: u32) -> bool {
+        let Ok(found) = fstat(&self.file) else { return false };
+        let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+        let number = found.st_ino.to_string();
+        maps.lines().any(|line| {
+            line.contains("/memfd:mallow-timers") && line.split_ascii_whitespace().nth(4) == Some(&number)
+        })
     }
 
     fn slot(&self, number: usize) -> *mut u8 {
@@ -56,7 +114,7 @@ impl Memory {
     }
 
     /// Takes what is there, in the order of time, and frees its slots.
-    pub(super) fn take(&mut self) -> Vec<Taken> {
+    pub(crate) fn take(&mut self) -> Vec<Taken> {
         let mut taken = Vec::new();
         for number in 0..self.slots as usize {
             let slot = self.slot(number);
@@ -82,7 +140,8 @@ impl Memory {
                 free_of_dead(state, seen, &mut self.writers[number]);
             }
         }
-        taken.sort_by_key(|taken| taken.note.time_ns);
+        // A sample's script comes in front of it.
+        taken.sort_by_key(|taken| (taken.note.time_ns, taken.note.kind != SCRIPT));
         taken
     }
 }
@@ -95,6 +154,36 @@ fn free_of_dead(state: &AtomicU32, seen: u32, before: &mut u32) {
     }
 }
 
+/// A region's log of code.
+#[derive(Debug)]
+pub(crate) struct RegionLog {
+    map: MmapRaw,
+}
+
+impl CodeLog for RegionLog {
+    fn counted(&self) -> &Scripts {
+        let offset = std::mem::offset_of!(mallow_wire::shared::Header, scripts);
+        // SAFETY: a region begins with a page that is laid out as a recorded process's header, of which only the atomics of scripts are used.
+        unsafe { &*self.map.as_ptr().add(offset).cast::<Scripts>() }
+    }
+
+    fn length(&self, offset: usize) -> &AtomicU32 {
+        assert!(offset.is_multiple_of(4) && offset + 4 <= CODE_LOG_BYTES);
+        // SAFETY: within the log by the check above, and an atomic.
+        unsafe { &*self.map.as_ptr().add(PAGE_BYTES + offset).cast::<AtomicU32>() }
+    }
+
+    fn copied(&self, offset: usize, bytes: usize) -> Vec<u8> {
+        assert!(offset.checked_add(bytes).is_some_and(|end| end <= CODE_LOG_BYTES));
+        let mut copy = vec![0; bytes];
+        // SAFETY: within the log by the check above. Who writes there meanwhile can only harm what is read, which is copied before it is looked at.
+        unsafe {
+            copy.as_mut_ptr().copy_from_nonoverlapping(self.map.as_ptr().add(PAGE_BYTES + offset), bytes);
+        }
+        copy
+    }
+}
+
 fn is_alive(tid: u32) -> bool {
     std::path::Path::new(&format!("/proc/{tid}")).exists()
 }
@@ -103,22 +192,9 @@ fn is_alive(tid: u32) -> bool {
 mod tests {
     use super::*;
     use mallow_wire::timers::SAMPLE;
-    use std::sync::atomic::AtomicU64;
 
     fn memory() -> Memory {
-        let header = Header {
-            magic: 0,
-            slots: 0,
-            room_bytes: 0,
-            period_ns: 1,
-            tick_ns: 1,
-            filters: 0,
-            is_over: AtomicU32::new(0),
-            lost: AtomicU64::new(0),
-            threads_without: AtomicU64::new(0),
-            processes_filtered: AtomicU64::new(0),
-            late: AtomicU64::new(0),
-        };
+        let header = Head { period_ns: 1, tick_ns: 1, ..Head::default() };
         Memory::create(4, 64, header).unwrap()
     }
 

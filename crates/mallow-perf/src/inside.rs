@@ -1,0 +1,135 @@
+//! What comes from inside of processes beside the kernel's records: frames of scripts, and runtimes that were asked for names.
+
+use crate::Folder;
+use crate::adopted::Adopted;
+use crate::folder::Unfinished;
+use crate::joins::{Joins, ScriptNote};
+use crate::memory::Taken;
+use crate::scripts::keys_of;
+use linux_perf_event_reader::{EventRecord, SampleRecord};
+use mallow_wire::timers::{ASKED, Header, IS_CUT, IS_LATE, SCRIPT};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What is preloaded, from our side.
+pub(crate) struct Inside {
+    pub(crate) adopted: Adopted,
+    joins: Joins<Unfinished>,
+    /// Processes that write down what code they make, since we asked.
+    pub(crate) asked: Vec<u32>,
+    sentences: Vec<String>,
+    cut: u64,
+}
+
+/// What a handler left, as a slot has it.
+pub(crate) fn note_of(taken: &Taken) -> ScriptNote {
+    let note = taken.note;
+    ScriptNote {
+        time_ns: note.time_ns,
+        ip: note.ip,
+        sp: note.sp,
+        region: note.region,
+        frames: (note.flags & IS_LATE == 0).then(|| keys_of(&taken.copy)),
+    }
+}
+
+impl Inside {
+    /// Nothing has come.
+    pub(crate) fn new(adopted: Adopted) -> Inside {
+        Inside { adopted, joins: Joins::default(), asked: Vec::new(), sentences: Vec::new(), cut: 0 }
+    }
+
+    /// Takes what was left.
+    pub(crate) fn take(&mut self, folder: &mut Folder) {
+        for taken in self.adopted.memory.take() {
+            match taken.note.kind {
+                SCRIPT => {
+                    self.cut += u64::from(taken.note.flags & IS_CUT != 0);
+                    let memory = &self.adopted.memory;
+                    self.joins.note(taken.note.tid, note_of(&taken), |(sample, note)| {
+                        folder.finish_sample(&sample, note.as_ref(), memory);
+                    });
+                }
+                ASKED => self.asked.push(taken.note.pid),
+                // Nobody of ours wrote it.
+                _ => {}
+            }
+        }
+    }
+
+    /// A sample; false when it is one that counts as ever.
+    pub(crate) fn sample(&mut self, folder: &mut Folder, sample: &SampleRecord<'_>, time_ns: u64) -> bool {
+        let (pid, tid) = (sample.pid.unwrap_or(0) as u32, sample.tid.unwrap_or(0) as u32);
+        if !sample.id.is_some_and(|id| self.adopted.has(id)) {
+            return self.adopted.is_double(pid, time_ns);
+        }
+        let Some((moment, unfinished)) = folder.unfinished(sample, time_ns) else { return true };
+        if let Some((sample, note)) = self.joins.sample(tid, moment, unfinished) {
+            folder.finish_sample(&sample, note.as_ref(), &self.adopted.memory);
+        }
+        true
+    }
+
+    /// Another record, in front of what it means for the folder: who ends has left all that it will.
+    pub(crate) fn record(&mut self, folder: &mut Folder, record: &EventRecord<'_>, time_ns: u64) {
+        let (pid, tid, is_program) = match record {
+            EventRecord::Exit(exit) => (exit.pid, exit.tid, exit.pid == exit.tid),
+            EventRecord::Comm(comm) if comm.is_execve => (comm.pid, comm.tid, true),
+            _ => return,
+        };
+        let memory = &self.adopted.memory;
+        self.joins.ended(tid as u32, time_ns, |(sample, note)| {
+            folder.finish_sample(&sample, note.as_ref(), memory);
+        });
+        if is_program {
+            let mut regions = self.adopted.gone(pid as u32, time_ns);
+            if matches!(record, EventRecord::Exit(_)) {
+                regions.extend(self.adopted.region_without_events(pid as u32));
+            }
+            for region in regions {
+                self.sentences.extend(folder.scripts.forget(region, pid as u32));
+                self.adopted.memory.free(region);
+            }
+        }
+    }
+
+    /// Nothing comes any more.
+    pub(crate) fn end(&mut self, folder: &mut Folder) {
+        let memory = &self.adopted.memory;
+        self.joins.end(|(sample, note)| folder.finish_sample(&sample, note.as_ref(), memory));
+        let pid_of = |region: u32| {
+            memory.regions().get(region as usize).map_or(0, |region| region.pid.load(Ordering::Relaxed))
+        };
+        self.sentences.extend(folder.scripts.sentences(pid_of));
+    }
+
+    /// What the profile does not show.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let mut notes = self.sentences.clone();
+        let count = |of: fn(&Header) -> &AtomicU64| of(self.adopted.memory.header()).load(Ordering::Relaxed);
+        if let Some(why) = self.adopted.refused() {
+            notes.push(format!(
+                "the kernel gives no events with a signal ({why}), which needs Linux 5.13 and the right to trace the process: stacks have no \
+                 lines of scripts"
+            ));
+        }
+        let counts = [
+            (
+                count(|header| &header.scripts_without),
+                "processes with a script that were too many at once, and have native stacks",
+            ),
+            (
+                count(|header| &header.processes_filtered),
+                "processes behind a filter of system calls, whose scripts have native stacks",
+            ),
+            (
+                self.joins.unmet,
+                "samples of threads with a script whose lines are not known, as the program had blocked SIGTRAP, or the runtime was changing its frames",
+            ),
+            (self.cut, "samples of scripts so deep that their outermost calls are missing"),
+        ];
+        notes.extend(
+            counts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{what}: {count}")),
+        );
+        notes
+    }
+}

@@ -1,5 +1,6 @@
 /* signals WHAT: spends 0.3 s on a processor while it does WHAT with signals, threads or system calls, and ends with 7 if everything was as it
-   would be alone. The timers of `mallow cpu -e timers` must not be noticed. */
+   would be alone. The timers of `mallow cpu -e timers` must not be noticed. With INTERPRETER it looks like a CPython that runs nothing, so that events
+   send it signals; nor must these. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/audit.h>
@@ -19,6 +20,25 @@
 #include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
+
+#ifdef INTERPRETER
+#define OURS SIGTRAP
+extern const unsigned long Py_Version;
+const unsigned long Py_Version = 0x030b00f0;
+extern void *PyCode_Type[64];
+void *PyCode_Type[64];
+#define ANSWERS_NOTHING(name) \
+    void *name(void);         \
+    void *name(void) { return NULL; }
+ANSWERS_NOTHING(PyGILState_GetThisThreadState)
+ANSWERS_NOTHING(_PyThreadState_UncheckedGet)
+ANSWERS_NOTHING(_Py_IsFinalizing)
+ANSWERS_NOTHING(PyInterpreterState_Head)
+ANSWERS_NOTHING(PyInterpreterState_Main)
+ANSWERS_NOTHING(_PyEval_EvalFrameDefault)
+#else
+#define OURS SIGURG
+#endif
 
 static volatile unsigned long sum;
 
@@ -64,10 +84,10 @@ __attribute__((noinline)) static int unseen(void) {
 static int pipes[2];
 static volatile int taken, of_kill;
 static void take(int signal, siginfo_t *info, void *context) {
-    taken += signal == SIGURG && context != NULL;
+    taken += signal == OURS && context != NULL;
     of_kill += info->si_code == SI_TKILL && info->si_pid == getpid();
 }
-static void take_simply(int signal) { taken += signal == SIGURG; }
+static void take_simply(int signal) { taken += signal == OURS; }
 static sigjmp_buf out;
 static void jump(int signal) { siglongjmp(out, signal); }
 
@@ -75,38 +95,39 @@ static void jump(int signal) { siglongjmp(out, signal); }
 static int handled(void) {
     struct sigaction action = {.sa_sigaction = take, .sa_flags = SA_SIGINFO}, found;
     sigemptyset(&action.sa_mask);
-    sigaction(SIGURG, &action, NULL);
-    sigaction(SIGURG, NULL, &found);
+    sigaction(OURS, &action, NULL);
+    sigaction(OURS, NULL, &found);
     int right = is(found.sa_sigaction == take && found.sa_flags & SA_SIGINFO, "the handler");
     for (int i = 0; i < 100; i++) {
-        raise(SIGURG);
+        raise(OURS);
         spin_for(0.002);
     }
     right &= is(taken == 100 && of_kill == 100, "the signals that were sent");
-    right &= is((void *)signal(SIGURG, take_simply) == (void *)take, "the handler before");
-    raise(SIGURG);
+    right &= is((void *)signal(OURS, take_simply) == (void *)take, "the handler before");
+    raise(OURS);
     right &= is(taken == 101, "a handler with one argument");
     struct sigaction once = {.sa_handler = take_simply, .sa_flags = (int)SA_RESETHAND};
-    sigaction(SIGURG, &once, NULL);
-    raise(SIGURG);
-    raise(SIGURG);
+    sigaction(OURS, &once, NULL);
+    raise(OURS);
+    if (OURS != SIGTRAP)
+        raise(OURS);
     right &= is(taken == 102, "a handler for once");
-    signal(SIGURG, jump);
+    signal(OURS, jump);
     for (volatile int i = 0; i < 100; i++) {
         if (sigsetjmp(out, 1) == 0) {
-            raise(SIGURG);
+            raise(OURS);
             right &= is(0, "a jump out of a handler");
         }
     }
     sigset_t mask;
     sigprocmask(SIG_SETMASK, NULL, &mask);
-    right &= is(sigismember(&mask, SIGURG) == 0 && sigismember(&mask, SIGUSR1) == 0, "the signals after jumps");
+    right &= is(sigismember(&mask, OURS) == 0 && sigismember(&mask, SIGUSR1) == 0, "the signals after jumps");
     sigset_t urgent;
     sigemptyset(&urgent);
-    sigaddset(&urgent, SIGURG);
+    sigaddset(&urgent, OURS);
     sigprocmask(SIG_BLOCK, &urgent, NULL);
-    signal(SIGURG, take_simply);
-    raise(SIGURG);
+    signal(OURS, take_simply);
+    raise(OURS);
     right &= is(taken == 102, "a signal that is blocked");
     sigprocmask(SIG_UNBLOCK, &urgent, NULL);
     right &= is(taken == 103, "a signal that was blocked");
@@ -246,13 +267,47 @@ static int forks(void) {
     return right;
 }
 
+/* Our signal does what it does to a program that does not handle it. */
+static int trapped(void) {
+    int status = 0;
+    pid_t child = fork();
+    if (child == 0) {
+        spin_for(0.1);
+        raise(OURS);
+        _exit(5);
+    }
+    spin_for(0.2);
+    waitpid(child, &status, 0);
+    int is_ended = WIFSIGNALED(status) && WTERMSIG(status) == SIGTRAP;
+    int goes_on = WIFEXITED(status) && WEXITSTATUS(status) == 5;
+    return is(OURS == SIGTRAP ? is_ended : goes_on, "a signal without a handler");
+}
+
+/* Executes a program while signals that nobody told of are blocked, and lets them through there. */
+static char **all_words;
+static int executes(void) {
+    unsigned long all = ~0ul;
+    syscall(SYS_rt_sigprocmask, SIG_BLOCK, &all, NULL, 8);
+    spin_for(0.2);
+    execl("/proc/self/exe", all_words[0], "executed", (char *)NULL);
+    return is(0, "a program");
+}
+static int executed(void) {
+    unsigned long none = 0;
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, 8);
+    spin_for(0.2);
+    return 1;
+}
+
 int main(int count, char **words) {
+    all_words = words;
     const struct {
         const char *name;
         int (*run)(void);
     } all[] = {
         {"blocked", blocked}, {"unseen", unseen}, {"handled", handled}, {"waits", waits}, {"interrupted", interrupted},
         {"threads", threads}, {"elsewhere", elsewhere}, {"filtered", filtered}, {"forks", forks},
+        {"trapped", trapped}, {"executes", executes}, {"executed", executed},
     };
     for (size_t i = 0; count > 1 && i < sizeof all / sizeof *all; i++)
         if (strcmp(words[1], all[i].name) == 0)

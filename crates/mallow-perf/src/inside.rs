@@ -86,6 +86,8 @@ impl Inside {
                 regions.extend(self.adopted.region_without_events(pid as u32));
             }
             for region in regions {
+                // One of a runtime whose frames are not read was not looked at so far.
+                folder.scripts.read(region, &self.adopted.memory);
                 self.sentences.extend(folder.scripts.forget(region, pid as u32));
                 self.adopted.memory.free(region);
             }
@@ -96,6 +98,8 @@ impl Inside {
     pub(crate) fn end(&mut self, folder: &mut Folder) {
         let memory = &self.adopted.memory;
         self.joins.end(|(sample, note)| folder.finish_sample(&sample, note.as_ref(), memory));
+        let taken = memory.regions().iter().zip(0..).filter(|(it, _)| it.pid.load(Ordering::Relaxed) != 0);
+        taken.for_each(|(_, region)| folder.scripts.read(region, memory));
         let pid_of = |region: u32| {
             memory.regions().get(region as usize).map_or(0, |region| region.pid.load(Ordering::Relaxed))
         };

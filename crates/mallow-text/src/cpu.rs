@@ -273,7 +273,8 @@ fn wait_table(profile: &CpuProfile, style: Style) -> Vec<String> {
 fn function_name(row: &FunctionRow<'_, mallow_cpu::CpuTotals>, is_whole: bool, width: usize) -> String {
     let file = row.frame.file.as_deref().filter(|_| row.frame.is_script());
     let last = |path: &'_ str| path.rsplit('/').next().unwrap_or(path).to_owned();
-    let module = row.frame.module.as_deref().or(file).map_or_else(|| "code without a file".to_owned(), last);
+    let without = row.frame.language.word().unwrap_or("code without a file");
+    let module = row.frame.module.as_deref().or(file).map_or_else(|| without.to_owned(), last);
     if row.is_nameless {
         return printable(&cut_start(&format!("[{module}, functions without names]"), width));
     }

@@ -38,8 +38,9 @@ pub(crate) extern "C" fn begin() {
     }
 }
 
+/// A runtime whose frames are not read says so in a region, and no more.
 fn begin_script(memory: Memory, has_script: bool) {
-    if has_script && regions::take(memory) && memory.way() == BY_EVENTS {
+    if has_script && regions::take(memory) && sampled::is_wanted() && memory.way() == BY_EVENTS {
         kernel::unblock(signals::ours());
         regions::ask_for_events(memory);
     }

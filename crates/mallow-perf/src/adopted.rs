@@ -5,9 +5,9 @@
 //! inherits them; it asks for itself.
 
 use crate::attr::{self, Event, Granted, Wanted};
-use crate::memory::{Head, Memory};
+use crate::clock::now_ns;
+use crate::memory::{Head, Memory, own_filters};
 use crate::ring::Ring;
-use crate::sampler::now_ns;
 use mallow_wire::timers::{
     BY_EVENTS, REGION_ASKS, REGION_ENDS, REGION_REFUSED, REGION_SAMPLED, WAKE_VARIABLE,
 };
@@ -59,7 +59,7 @@ impl Adopted {
     /// Nobody has asked.
     pub(crate) fn new(processors: usize) -> io::Result<Adopted> {
         let slots = (processors as u32).saturating_mul(SLOTS_EACH).clamp(SLOTS_EACH, SLOTS_MAX);
-        let head = Head { period_ns: 1, tick_ns: 1, filters: filters(), way: BY_EVENTS };
+        let head = Head { period_ns: 1, tick_ns: 1, filters: own_filters(), way: BY_EVENTS };
         let memory = Memory::create(slots, ROOM_BYTES, head)?;
         let (asks, wakes) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
         let (processes, ids) = (Vec::new(), Vec::new());
@@ -182,9 +182,4 @@ impl Adopted {
     pub(crate) fn refused(&self) -> Option<&io::Error> {
         self.refused.as_ref()
     }
-}
-
-/// How many filters of system calls we are behind ourselves.
-fn filters() -> u32 {
-    crate::timers::filters(&std::fs::read_to_string("/proc/self/status").unwrap_or_default())
 }

@@ -3,30 +3,30 @@
 //! Records must come in the order of time. A process's code is what was mapped when the sample was taken; a `fork` hands it on, an
 //! `exec` throws it away.
 
+mod names;
 mod scripted;
 mod timed;
 
+use names::Names;
 pub(crate) use scripted::Unfinished;
 
 use crate::asleep::Asleep;
 use crate::kernel_names::{is_our_kernel, kernel_names, scheduler};
 use crate::scripts::ScriptLogs;
 use crate::spaces::{End, Place, Registers, Space, Unwinding};
-use crate::stack_table::{CodePlace, KERNEL, StackTable};
+use crate::stack_table::{CodePlace, StackTable};
 use crate::waits::{Wait, Waits};
 use linux_perf_event_reader::constants::{
     PERF_REG_X86_BP, PERF_REG_X86_DI, PERF_REG_X86_IP, PERF_REG_X86_SP,
 };
 use linux_perf_event_reader::{ContextSwitchRecord, CpuMode, EventRecord, SampleRecord, TaskWasPreempted};
-use mallow_base::Frame;
 use mallow_cpu::{
     CpuAvailability, CpuProcess, CpuProfile, CpuRecording, CpuSample, CpuThread, CpuTotals, Quality,
     ThreadIndex,
 };
-use mallow_jit::{CodeNames, frame_of, jitdump};
+use mallow_jit::{CodeNames, jitdump};
 use mallow_stacks::ProcessIndex;
 use rustc_hash::FxHashMap;
-use std::path::Path;
 
 /// Above this an entry of a chain says whose frames follow.
 const CONTEXT_MIN: u64 = u64::MAX - 4095;
@@ -551,45 +551,6 @@ fn without_idle(mut profile: CpuProfile) -> CpuProfile {
     profile.threads.iter_mut().for_each(|thread| renumber(&mut thread.process));
     profile.sites.iter_mut().for_each(|site| renumber(&mut site.process));
     profile
-}
-
-/// Names of code without a file.
-struct Names<'a> {
-    processes: &'a [CpuProcess],
-    dumps: &'a FxHashMap<u32, String>,
-    is_our_kernel: bool,
-    is_our_machine: bool,
-    scripts: &'a ScriptLogs,
-}
-
-impl Names<'_> {
-    fn of(
-        &self,
-        place: CodePlace,
-        kept: &mut FxHashMap<u32, CodeNames>,
-        kernel: &mut Option<CodeNames>,
-    ) -> Option<Frame> {
-        match place {
-            CodePlace::InFile(_) => None,
-            CodePlace::Script(number) => self.scripts.frame(number).cloned(),
-            CodePlace::Kernel(address) => {
-                let names = kernel.get_or_insert_with(|| {
-                    if self.is_our_kernel { kernel_names() } else { CodeNames::default() }
-                });
-                let function = names.name(address - 1).map_or_else(|| KERNEL.to_owned(), str::to_owned);
-                Some(Frame { function, module: Some(KERNEL.to_owned()), ..Frame::default() })
-            }
-            CodePlace::Anonymous(process, address) => {
-                let pid = self.processes.get(process as usize)?.pid;
-                let names = kept.entry(process).or_insert_with(|| match self.dumps.get(&process) {
-                    _ if !self.is_our_machine => CodeNames::default(),
-                    Some(path) => jitdump::of_file(Path::new(path)),
-                    None => CodeNames::of_process(pid),
-                });
-                names.name(address - 1).map(frame_of)
-            }
-        }
-    }
 }
 
 /// This machine's name and its kernel's release, by which a recording says where it was made.

@@ -126,7 +126,7 @@ impl Inside {
                 "processes behind a filter of system calls, whose scripts have native stacks",
             ),
             (
-                self.joins.unmet,
+                self.joins.missing,
                 "samples of threads with a script whose lines are not known, as the program had blocked SIGTRAP, or the runtime was changing its frames",
             ),
             (self.cut, "samples of scripts so deep that their outermost calls are missing"),

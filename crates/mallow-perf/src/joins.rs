@@ -22,7 +22,7 @@ pub(crate) struct ScriptNote {
 pub(crate) struct Joins<S> {
     threads: FxHashMap<u32, Thread<S>>,
     /// Samples whose script's frames are not known.
-    pub(crate) unmet: u64,
+    pub(crate) missing: u64,
 }
 
 struct Thread<S> {
@@ -43,7 +43,7 @@ pub(crate) type Met<S> = (S, Option<ScriptNote>);
 
 impl<S> Default for Joins<S> {
     fn default() -> Joins<S> {
-        Joins { threads: FxHashMap::default(), unmet: 0 }
+        Joins { threads: FxHashMap::default(), missing: 0 }
     }
 }
 
@@ -63,32 +63,32 @@ impl<S> Joins<S> {
             return None;
         };
         let note = of_moment(note, moment);
-        self.unmet += u64::from(note.is_none());
+        self.missing += u64::from(note.is_none());
         Some((sample, note))
     }
 
     /// What a handler left. Those of a thread come in the order of time.
     pub(crate) fn note(&mut self, tid: u32, note: ScriptNote, mut met: impl FnMut(Met<S>)) {
         let thread = self.thread(tid);
-        let mut unmet = 0;
+        let mut missing = 0;
         while let Some((moment, sample)) = thread.samples.pop_front() {
             if moment.time_ns > note.time_ns {
                 thread.samples.push_front((moment, sample));
                 break;
             }
             let of_sample = of_moment(&note, moment);
-            unmet += u64::from(of_sample.is_none());
+            missing += u64::from(of_sample.is_none());
             met((sample, of_sample));
         }
         thread.notes.push_back(note);
-        self.unmet += unmet;
+        self.missing += missing;
     }
 
     /// A thread ends at a moment, or another program begins in it; its samples that wait stay as they are. What was left since then is another's.
     pub(crate) fn ended(&mut self, tid: u32, time_ns: u64, mut met: impl FnMut(Met<S>)) {
         let Some(thread) = self.threads.get_mut(&tid) else { return };
         while let Some((_, sample)) = thread.samples.pop_front_if(|(moment, _)| moment.time_ns <= time_ns) {
-            self.unmet += 1;
+            self.missing += 1;
             met((sample, None));
         }
         thread.notes.retain(|note| note.time_ns > time_ns);
@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(told(joins.sample(1, at(40, 7), 'c')), [('c', Some(50))]);
         assert_eq!(joins.sample(1, at(60, 7), 'd'), None, "it came behind that");
         joins.end(|it| met.push(it));
-        assert_eq!((told(met), joins.unmet), (vec![('d', None)], 1));
+        assert_eq!((told(met), joins.missing), (vec![('d', None)], 1));
     }
 
     /// The record of the program's beginning comes behind what its handler left.
@@ -168,6 +168,6 @@ mod tests {
         assert_eq!(told(joins.sample(1, Moment { sp: 1, ..at(42, 7) }, 'c')), [('c', None)]);
         joins.note(1, ScriptNote { frames: None, ..note(70, 7) }, |_| {});
         assert_eq!(told(joins.sample(1, at(60, 7), 'd')), [('d', None)]);
-        assert_eq!(joins.unmet, 3);
+        assert_eq!(joins.missing, 3);
     }
 }

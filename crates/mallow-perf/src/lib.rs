@@ -21,6 +21,7 @@
 mod adopted;
 mod asleep;
 mod attr;
+mod clock;
 mod elf;
 mod error;
 mod folder;

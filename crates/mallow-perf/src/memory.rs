@@ -34,6 +34,16 @@ pub(crate) struct Head {
     pub(crate) way: u32,
 }
 
+/// How many filters of system calls mallow itself is behind; 0 where the kernel does not say.
+pub(crate) fn own_filters() -> u32 {
+    filters(&std::fs::read_to_string("/proc/self/status").unwrap_or_default())
+}
+
+fn filters(status: &str) -> u32 {
+    let number = status.lines().find_map(|line| line.strip_prefix("Seccomp_filters:"));
+    number.and_then(|number| number.trim().parse().ok()).unwrap_or(0)
+}
+
 /// What was in a slot.
 pub(crate) struct Taken {
     pub(crate) note: Note,
@@ -239,6 +249,12 @@ mod tests {
         // It may be that it has just died, and what it wrote is to be seen; it is looked at twice.
         assert_eq!((memory.take().len(), seen(&memory)), (0, states));
         assert_eq!((memory.take().len(), seen(&memory)), (0, [FREE, states[1]]));
+    }
+
+    #[test]
+    fn filters_are_read_from_the_status() {
+        assert_eq!(filters("Name:\tx\nSeccomp:\t2\nSeccomp_filters:\t3\n"), 3);
+        assert_eq!((filters(""), filters("Seccomp:\t2\n")), (0, 0));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use crate::adopted::{Adopted, Given};
 use crate::asleep::asleep;
 use crate::attr::{self, Event, Granted, Purpose, Rate, Wanted};
+use crate::clock::now_ns;
 use crate::error::refused;
 use crate::inside::Inside;
 use crate::maps::maps_of;
@@ -514,11 +515,6 @@ fn mapped(event: Event, bytes: &mut u64) -> Result<Ring, PerfError> {
 
 pub(crate) fn system(what: &'static str) -> impl Fn(std::io::Error) -> PerfError {
     move |cause| PerfError::System { what, cause }
-}
-
-pub(crate) fn now_ns() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
 fn pid_of(pid: u32) -> Pid {

@@ -3,12 +3,13 @@
 //!
 //! A process says what is mapped in it when it begins. What it maps later is looked up when a sample lies in none of that, as long as it lives.
 
+use crate::clock::now_ns;
 use crate::inside::note_of;
 use crate::joins::ScriptNote;
 use crate::maps::{mapped, maps_of};
-use crate::memory::{Head, Memory, Taken};
+use crate::memory::{Head, Memory, Taken, own_filters};
 use crate::runtimes::remove_lists;
-use crate::sampler::{PAUSE, now_ns, pidfd, system, told};
+use crate::sampler::{PAUSE, pidfd, system, told};
 use crate::{Folder, Origin, Outcome, PerfError, Rate, SamplingOptions};
 use mallow_launch::{Interrupts, Launch, LaunchError, Preload, RunningCommand, SpawnOptions};
 use mallow_wire::shared::RUNTIMES_VARIABLE;
@@ -104,12 +105,7 @@ fn closed(error: LaunchError) -> PerfError {
 fn create(options: &SamplingOptions, tick_ns: u64, asked_hz: u64) -> std::io::Result<Memory> {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let slots = (processors * SLOTS_EACH).clamp(2 * SLOTS_EACH, SLOTS_MAX) as u32;
-    let head = Head {
-        period_ns: SECOND_NS / asked_hz,
-        tick_ns,
-        filters: filters(&std::fs::read_to_string("/proc/self/status").unwrap_or_default()),
-        way: BY_TIMERS,
-    };
+    let head = Head { period_ns: SECOND_NS / asked_hz, tick_ns, filters: own_filters(), way: BY_TIMERS };
     Memory::create(slots, options.stack_bytes.max(ROOM_BYTES_MIN), head)
 }
 
@@ -124,12 +120,6 @@ fn origin(options: &SamplingOptions, frequency_hz: u64) -> Origin {
         is_our_machine: true,
         ..Origin::default()
     }
-}
-
-/// How many filters of system calls a process is behind; 0 where the kernel does not say.
-pub(crate) fn filters(status: &str) -> u32 {
-    let number = status.lines().find_map(|line| line.strip_prefix("Seccomp_filters:"));
-    number.and_then(|number| number.trim().parse().ok()).unwrap_or(0)
 }
 
 /// The time between two ticks of the kernel's clock, at which timers on a thread's time expire.
@@ -317,12 +307,6 @@ fn notes(processes: u64, [threads_without, processes_filtered, late]: [u64; 3]) 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn filters_are_read_from_the_status() {
-        assert_eq!(filters("Name:\tx\nSeccomp:\t2\nSeccomp_filters:\t3\n"), 3);
-        assert_eq!((filters(""), filters("Seccomp:\t2\n")), (0, 0));
-    }
 
     #[test]
     fn what_was_not_sampled_is_said() {

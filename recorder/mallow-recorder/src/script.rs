@@ -12,10 +12,12 @@
 //! - [`hotspot`]: frames of Java, which are no list of their own but part of the native stack: a walk asks for them. By what the JVM
 //!   says of itself ([`vm_tables`]), what lies in its heaps of code ([`hotspot_code`]), and what was found there before
 //!   ([`remembered`]);
-//! - [`sampled`]: a script's frames at any instruction, for a signal handler: there is no memo, and nothing is read that the kernel has not checked.
+//! - [`sampled`]: a script's frames at any instruction, for a signal handler: there is no memo, and nothing is read that the kernel has not checked
+//!   ([`checked`]).
 //!
 //! A call that interrupts another one of ours, such as a signal handler's, has its native stack alone.
 
+pub mod checked;
 pub mod code_log;
 pub mod cpython;
 pub mod hotspot;

@@ -42,13 +42,17 @@ macro_rules! export_start_main {
         pub unsafe extern "C" fn __libc_start_main() {
             ::core::arch::naked_asm!(
                 // An odd number of words: the stack is aligned at the call, as it was before ours.
+                ".cfi_startproc",
                 "push rdi", "push rsi", "push rdx", "push rcx", "push r8", "push r9", "sub rsp, 8",
+                ".cfi_adjust_cfa_offset 56",
                 "call {exchange}",
                 // In place of the first argument.
                 "mov qword ptr [rsp + 48], rax",
                 "call {real}",
                 "add rsp, 8", "pop r9", "pop r8", "pop rcx", "pop rdx", "pop rsi", "pop rdi",
+                ".cfi_adjust_cfa_offset -56",
                 "jmp rax",
+                ".cfi_endproc",
                 exchange = sym exchange_main, real = sym real_start
             )
         }
@@ -70,11 +74,15 @@ macro_rules! export_start_main {
         #[unsafe(naked)]
         unsafe extern "C" fn entered_main() {
             ::core::arch::naked_asm!(
+                ".cfi_startproc",
                 "push rdi", "push rsi", "push rdx",
+                ".cfi_adjust_cfa_offset 24",
                 "lea rdi, [rsp + 24]", "mov rsi, rbp", "mov rdx, rsp",
                 "call {work}",
                 "pop rdx", "pop rsi", "pop rdi",
+                ".cfi_adjust_cfa_offset -24",
                 "jmp rax",
+                ".cfi_endproc",
                 work = sym work_before_main
             )
         }

@@ -3,7 +3,8 @@
 use crate::memory::Memory;
 use crate::regions;
 use core::slice::from_raw_parts_mut;
-use mallow_recorder::script::sampled::{self, Keys, PAGE_WORDS, Pages};
+use mallow_recorder::script::checked::{Keys, PAGE_WORDS, Pages};
+use mallow_recorder::script::sampled;
 use mallow_wire::timers::{IS_CUT, IS_LATE, Note, SCRIPT};
 
 /// Leaves what the calling thread's script does, as the note's moment has it. False when nothing is left: the process runs no script, or there is

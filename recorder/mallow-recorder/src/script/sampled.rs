@@ -4,94 +4,18 @@
 //! has just been given back. So every word is read by the kernel, a page at a time, and nothing is kept from one sample to the next but the numbers of
 //! code. Who follows a list that is being changed may find a frame that is no more, or none: the collector sees whether the frames fit the native stack.
 
+use super::checked::{Keys, Pages};
 use super::cpython::Python;
 use super::interpreter::Stage;
 use super::sampled_python::python_frames;
 use super::sampled_ruby::ruby_frames;
 use super::{READER, READING, RUBY, STATE, UNTRIED, met, settle};
-use crate::bounds::at;
-use crate::process;
 use core::sync::atomic::{AtomicU32, Ordering};
-use mallow_wire::shared::PAGE_BYTES;
 
-/// Words of a page.
-pub const PAGE_WORDS: usize = PAGE_BYTES / 8;
 /// How often frames may lie elsewhere than they should before nobody looks any more: the first may be looked at while they change.
 const TRIES: u32 = 200;
 
 static TRIED: AtomicU32 = AtomicU32::new(0);
-
-/// Memory as the kernel reads it, the last page of it kept.
-#[derive(Debug)]
-pub struct Pages<'a> {
-    copy: &'a mut [usize; PAGE_WORDS],
-    /// Where the copy is of; 1, where no page is, at first.
-    page: usize,
-}
-
-impl<'a> Pages<'a> {
-    /// With room for a page.
-    pub fn new(copy: &'a mut [usize; PAGE_WORDS]) -> Pages<'a> {
-        Pages { copy, page: 1 }
-    }
-
-    /// A word; none where nothing is mapped, or no word begins.
-    pub(super) fn word(&mut self, address: usize) -> Option<usize> {
-        if !address.is_multiple_of(8) {
-            return None;
-        }
-        let page = address & !(PAGE_BYTES - 1);
-        if page != self.page {
-            self.page = 1;
-            // SAFETY: there is room for a page.
-            if !unsafe { process::copy_checked(&[[page, PAGE_BYTES]], self.copy.as_mut_ptr().cast()) } {
-                return None;
-            }
-            self.page = page;
-        }
-        Some(*at(self.copy, (address - page) / 8))
-    }
-}
-
-/// Room for the keys of frames, innermost first.
-#[derive(Debug)]
-pub struct Keys<'a> {
-    room: &'a mut [u64],
-    count: usize,
-    is_cut: bool,
-}
-
-impl<'a> Keys<'a> {
-    /// As many as there is room for.
-    pub fn new(room: &'a mut [u64]) -> Keys<'a> {
-        Keys { room, count: 0, is_cut: false }
-    }
-
-    /// False when there is no room.
-    pub(super) fn push(&mut self, key: u64) -> bool {
-        match self.room.get_mut(self.count) {
-            Some(place) => {
-                *place = key;
-                self.count += 1;
-                true
-            }
-            None => {
-                self.is_cut = true;
-                false
-            }
-        }
-    }
-
-    /// How many there are.
-    pub fn count(&self) -> usize {
-        self.count
-    }
-
-    /// There were more.
-    pub fn is_cut(&self) -> bool {
-        self.is_cut
-    }
-}
 
 /// Whether this process has a runtime whose frames are read, or may be.
 pub fn is_wanted() -> bool {
@@ -145,19 +69,5 @@ fn first_look() -> Option<bool> {
         Stage::Untold => Some(true),
         Stage::Elsewhere if TRIED.fetch_add(1, Ordering::Relaxed) < TRIES => Some(false),
         stage => (!settle(stage)).then_some(false),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_does_not_fit_is_said() {
-        let mut room = [0; 2];
-        let mut keys = Keys::new(&mut room);
-        assert!(keys.push(1) && keys.push(2) && !keys.is_cut());
-        assert!(!keys.push(3) && keys.is_cut());
-        assert_eq!((keys.count(), room), (2, [1, 2]));
     }
 }

@@ -3,13 +3,13 @@
 //! Whether code has died cannot be seen here, as nobody stands in front of `free`. So what makes a piece of code the one that it is, its names, its first
 //! line and its instructions' place, is looked at in each sample; where any of it has changed, it is another piece.
 
+use super::checked::{Keys, Pages};
 use super::code_log;
 use super::interpreter::{self, Stage};
 use super::ruby::{
     BODY, CODE, ENTRY, FILE, FIRST_LINE, INNERMOST, LAYOUTS, NAME, OF_C, Ruby, SCOPE, context_at_signal,
     entries, is_code, within, words_at,
 };
-use super::sampled::{Keys, Pages};
 use crate::bounds::at;
 use crate::{cfi, objects};
 use core::sync::atomic::{AtomicU64, Ordering};

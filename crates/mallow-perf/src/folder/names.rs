@@ -1,0 +1,50 @@
+//! Names of code that no file tells: the kernel's, a script's, and what a program made while it ran.
+
+use crate::kernel_names::kernel_names;
+use crate::scripts::ScriptLogs;
+use crate::stack_table::{CodePlace, KERNEL};
+use mallow_base::Frame;
+use mallow_cpu::CpuProcess;
+use mallow_jit::{CodeNames, frame_of, jitdump};
+use rustc_hash::FxHashMap;
+use std::path::Path;
+
+/// Names of code without a file.
+pub(super) struct Names<'a> {
+    pub(super) processes: &'a [CpuProcess],
+    pub(super) dumps: &'a FxHashMap<u32, String>,
+    pub(super) is_our_kernel: bool,
+    pub(super) is_our_machine: bool,
+    pub(super) scripts: &'a ScriptLogs,
+}
+
+impl Names<'_> {
+    /// The frame at a place; none where its file tells.
+    pub(super) fn of(
+        &self,
+        place: CodePlace,
+        kept: &mut FxHashMap<u32, CodeNames>,
+        kernel: &mut Option<CodeNames>,
+    ) -> Option<Frame> {
+        match place {
+            CodePlace::InFile(_) => None,
+            CodePlace::Script(number) => self.scripts.frame(number).cloned(),
+            CodePlace::Kernel(address) => {
+                let names = kernel.get_or_insert_with(|| {
+                    if self.is_our_kernel { kernel_names() } else { CodeNames::default() }
+                });
+                let function = names.name(address - 1).map_or_else(|| KERNEL.to_owned(), str::to_owned);
+                Some(Frame { function, module: Some(KERNEL.to_owned()), ..Frame::default() })
+            }
+            CodePlace::Anonymous(process, address) => {
+                let pid = self.processes.get(process as usize)?.pid;
+                let names = kept.entry(process).or_insert_with(|| match self.dumps.get(&process) {
+                    _ if !self.is_our_machine => CodeNames::default(),
+                    Some(path) => jitdump::of_file(Path::new(path)),
+                    None => CodeNames::of_process(pid),
+                });
+                names.name(address - 1).map(frame_of)
+            }
+        }
+    }
+}

@@ -7,8 +7,17 @@ use crate::joins::{Joins, ScriptNote};
 use crate::memory::Taken;
 use crate::scripts::keys_of;
 use linux_perf_event_reader::{EventRecord, SampleRecord};
+use mallow_launch::Preload;
 use mallow_wire::timers::{ASKED, Header, IS_CUT, IS_LATE, SCRIPT};
 use std::sync::atomic::{AtomicU64, Ordering};
+
+/// How the library's file name begins.
+const LIBRARY_NAME_START: &str = "libmallow_timers";
+
+/// What is put into the command.
+pub(crate) fn preload<'a>(library: &'a [u8], variables: &'a [(&'a str, &'a str)]) -> Preload<'a> {
+    Preload { name_start: LIBRARY_NAME_START, library, variables }
+}
 
 /// What is preloaded, from our side.
 pub(crate) struct Inside {

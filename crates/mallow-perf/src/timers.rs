@@ -4,14 +4,14 @@
 //! A process says what is mapped in it when it begins. What it maps later is looked up when a sample lies in none of that, as long as it lives.
 
 use crate::clock::now_ns;
-use crate::inside::note_of;
+use crate::inside::{note_of, preload};
 use crate::joins::ScriptNote;
 use crate::maps::{mapped, maps_of};
 use crate::memory::{Head, Memory, Taken, own_filters};
 use crate::runtimes::remove_lists;
 use crate::sampler::{PAUSE, pidfd, system, told};
 use crate::{Folder, Origin, Outcome, PerfError, Rate, SamplingOptions};
-use mallow_launch::{Interrupts, Launch, LaunchError, Preload, RunningCommand, SpawnOptions};
+use mallow_launch::{Interrupts, Launch, LaunchError, RunningCommand, SpawnOptions};
 use mallow_wire::shared::RUNTIMES_VARIABLE;
 use mallow_wire::timers::{
     ASKED, BEGINS, BY_TIMERS, FORKED, HAS_SCRIPT, Header, MORE, Note, SAMPLE, SCRIPT, VARIABLE,
@@ -26,8 +26,6 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// How the library's file name begins.
-const LIBRARY_NAME_START: &str = "libmallow_timers";
 /// What such a profile says in the place of an event.
 const TIMERS: &str = "timers";
 /// Slots for each processor: what comes while nobody reads for half a second.
@@ -84,11 +82,6 @@ pub(crate) fn sample(
     }
     outcome.exit = running.status();
     Ok(outcome)
-}
-
-/// What is put into the command.
-pub(crate) fn preload<'a>(library: &'a [u8], variables: &'a [(&'a str, &'a str)]) -> Preload<'a> {
-    Preload { name_start: LIBRARY_NAME_START, library, variables }
 }
 
 /// What other ways there are to look into a program is not for those who want its time.

@@ -87,10 +87,9 @@ impl<S> Joins<S> {
     /// A thread ends at a moment, or another program begins in it; its samples that wait stay as they are. What was left since then is another's.
     pub(crate) fn ended(&mut self, tid: u32, time_ns: u64, mut met: impl FnMut(Met<S>)) {
         let Some(thread) = self.threads.get_mut(&tid) else { return };
-        while let Some((_, sample)) = thread.samples.pop_front_if(|(moment, _)| moment.time_ns <= time_ns) {
-            self.missing += 1;
-            met((sample, None));
-        }
+        let of_it = thread.samples.iter().take_while(|(moment, _)| moment.time_ns <= time_ns).count();
+        self.missing += of_it as u64;
+        thread.samples.drain(..of_it).for_each(|(_, sample)| met((sample, None)));
         thread.notes.retain(|note| note.time_ns > time_ns);
         if thread.samples.is_empty() && thread.notes.is_empty() {
             self.threads.remove(&tid);

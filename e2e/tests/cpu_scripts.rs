@@ -153,8 +153,10 @@ fn a_program_does_not_notice_the_signals() {
         "forks",
         "trapped",
         "executes",
+        "chain",
     ] {
-        let words = ["-e", "cpu-clock", "-o", "s.pb.gz", "--force", "--", text(&program), what];
+        // It executes itself more often than there may be processes at once.
+        let words = ["-e", "cpu-clock", "-o", "s.pb.gz", "--force", "--", text(&program), what, "300"];
         let recorded = cpu(&workshop, &words).ended(Exit::Status(7));
         assert_eq!(recorded.stdout, "", "{what}: {recorded}");
         let document = report(&workshop, &["s.pb.gz"]);
@@ -162,6 +164,7 @@ fn a_program_does_not_notice_the_signals() {
         // The kernel's timer begins anew in each thread, and these are shorter than there is between two samples.
         assert!(spun >= 90 || what == "threads", "{what}: {spun} samples\n{recorded}");
         assert_eq!(document["quality"]["lost"], 0, "{what}: {recorded}");
+        assert!(!recorded.stderr.contains("too many at once"), "{what}: {recorded}");
         // Where a signal was blocked nobody asks where the script was when it came.
         let is_late = recorded.stderr.contains("the program had blocked SIGTRAP");
         if ["unseen", "executes"].contains(&what) {

@@ -292,6 +292,20 @@ static int executes(void) {
     execl("/proc/self/exe", all_words[0], "executed", (char *)NULL);
     return is(0, "a program");
 }
+/* Executes itself again and again, and before each time a program that is not there. */
+static int chain(void) {
+    int left = atoi(all_words[2]);
+    char next[16];
+    spin_for(0.003);
+    if (left == 0)
+        return 1;
+    snprintf(next, sizeof next, "%d", left - 1);
+    char *words[] = {all_words[0], "chain", next, NULL};
+    int right = is(execv("/no/such/program", words) == -1 && errno == ENOENT, "a program that is not there");
+    if (right)
+        execv("/proc/self/exe", words);
+    return 0;
+}
 static int executed(void) {
     unsigned long none = 0;
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, 8);
@@ -307,7 +321,7 @@ int main(int count, char **words) {
     } all[] = {
         {"blocked", blocked}, {"unseen", unseen}, {"handled", handled}, {"waits", waits}, {"interrupted", interrupted},
         {"threads", threads}, {"elsewhere", elsewhere}, {"filtered", filtered}, {"forks", forks},
-        {"trapped", trapped}, {"executes", executes}, {"executed", executed},
+        {"trapped", trapped}, {"executes", executes}, {"executed", executed}, {"chain", chain},
     };
     for (size_t i = 0; count > 1 && i < sizeof all / sizeof *all; i++)
         if (strcmp(words[1], all[i].name) == 0)

@@ -28,6 +28,8 @@ struct Process {
     pid: u32,
     region: u32,
     since_ns: u64,
+    /// When its events ended, as it wanted; it still has its region.
+    until_ns: Option<u64>,
     events: Vec<Event>,
 }
 
@@ -87,7 +89,7 @@ impl Adopted {
                 REGION_ASKS if self.adopt(pid, number as u32, given) => REGION_SAMPLED,
                 REGION_ASKS => REGION_REFUSED,
                 REGION_ENDS => {
-                    self.release(|process| process.region == number as u32);
+                    self.pause(number as u32);
                     REGION_REFUSED
                 }
                 _ => continue,
@@ -128,9 +130,17 @@ impl Adopted {
         let since_ns = now_ns();
         let is_on = events.iter().all(|event| event.enable(true).is_ok());
         if is_on {
-            self.processes.push(Process { pid, region, since_ns, events });
+            self.processes.push(Process { pid, region, since_ns, until_ns: None, events });
         }
         is_on
+    }
+
+    fn pause(&mut self, region: u32) {
+        for process in self.processes.iter_mut().filter(|process| process.region == region) {
+            process.events.iter().for_each(|event| drop(event.enable(false)));
+            self.lost += process.events.drain(..).map(|event| event.lost()).sum::<u64>();
+            process.until_ns.get_or_insert_with(now_ns);
+        }
     }
 
     fn release(&mut self, is_it: impl Fn(&Process) -> bool) {
@@ -147,13 +157,18 @@ impl Adopted {
 
     /// Whether a sample of another event counts twice.
     pub(crate) fn is_double(&self, pid: u32, time_ns: u64) -> bool {
-        self.processes.iter().any(|process| process.pid == pid && process.since_ns <= time_ns)
+        let is_within = |process: &Process| {
+            process.since_ns <= time_ns && process.until_ns.is_none_or(|until_ns| time_ns < until_ns)
+        };
+        self.processes.iter().any(|process| process.pid == pid && is_within(process))
     }
 
     /// A process has ended, or executes another program. Gives the regions that were its.
     pub(crate) fn gone(&mut self, pid: u32, time_ns: u64) -> Vec<u32> {
         let is_it = |process: &Process| process.pid == pid && process.since_ns <= time_ns;
-        let regions = self.processes.iter().filter(|it| is_it(it)).map(|process| process.region).collect();
+        let its = self.processes.iter().filter(|it| is_it(it));
+        let mut regions: Vec<u32> = its.map(|process| process.region).collect();
+        regions.dedup();
         self.release(is_it);
         regions
     }

@@ -87,6 +87,11 @@ pub unsafe fn log_scripts_in(shared: *mut u8) {
     SHARED.store(shared, Ordering::Release);
 }
 
+/// Whether the memory of scripts is that of the parent, as in a child of `vfork`.
+pub fn is_of_parent() -> bool {
+    !shared().is_null() && header().pid != sys::getpid()
+}
+
 /// The shared memory. Only after `take_channel` gave a place, or [`is_ready`] said so.
 #[inline(always)]
 pub fn shared() -> *mut u8 {

@@ -12,8 +12,8 @@ use mallow_wire::timers::{
 
 /// How long a process waits for an answer, at most; it goes on without.
 const PATIENCE_MS: u64 = 250;
-/// The same before it locks itself in: a signal behind a filter could end it.
-const PATIENCE_FILTERED_MS: u64 = 2000;
+/// The same before it locks itself in or executes a program: a signal could end it then.
+const PATIENCE_TO_END_MS: u64 = 5000;
 
 /// Where the region lies here; null without one. A forked child has its own in the same place.
 static AT: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
@@ -79,9 +79,15 @@ pub(crate) fn ask_for_events(memory: Memory) {
     tell(memory, REGION_ASKS, PATIENCE_MS, &[REGION_SAMPLED, REGION_REFUSED]);
 }
 
-/// Asks that they end, and waits until they have.
-pub(crate) fn end_events(memory: Memory) {
-    tell(memory, REGION_ENDS, PATIENCE_FILTERED_MS, &[REGION_REFUSED]);
+/// Asks that they end, and waits until they have; false where there were none.
+pub(crate) fn end_events(memory: Memory) -> bool {
+    let region = number().and_then(|number| memory.regions().get(number as usize));
+    let has_events = region
+        .is_some_and(|region| [REGION_SAMPLED, REGION_ASKS].contains(&region.state.load(Ordering::Acquire)));
+    if has_events {
+        tell(memory, REGION_ENDS, PATIENCE_TO_END_MS, &[REGION_REFUSED]);
+    }
+    has_events
 }
 
 fn tell(memory: Memory, state: u32, patience_ms: u64, answers: &[u32]) {

@@ -2,7 +2,7 @@
 //! list. So all timers of the process end before, whichever thread it is, and so do events that send signals.
 
 use crate::memory::memory;
-use crate::{regions, threads};
+use crate::{execs, threads};
 use mallow_recorder::export_before;
 use mallow_recorder::real::Real;
 use mallow_recorder::sandbox::{Door, of_prctl, of_syscall};
@@ -20,6 +20,11 @@ extern "C" fn before_prctl(option: u64, value: u64, pointer: u64) -> usize {
 }
 
 extern "C" fn before_syscall(number: u64, first: u64, second: u64, third: u64) -> usize {
+    const EXECVE: u64 = 59;
+    const EXECVEAT: u64 = 322;
+    if [EXECVE, EXECVEAT].contains(&number) {
+        execs::end_events();
+    }
     prepare(of_syscall(number, first, second, third));
     SYSCALL.address()
 }
@@ -30,7 +35,7 @@ fn prepare(door: Door) {
     }
     let Some(memory) = memory() else { return };
     match memory.way() {
-        BY_EVENTS => regions::end_events(memory),
+        BY_EVENTS => _ = execs::end_events(),
         _ if threads::is_open() => {
             memory.count(|header| &header.processes_filtered);
             threads::close();

@@ -50,7 +50,7 @@ const RUNTIMES: [&str; 10] = [
 ];
 
 /// What a runtime calls the pieces of itself that it makes while it runs, or copies.
-const MADE: [&str; 8] = [
+const MADE: [&str; 9] = [
     "Builtin:",
     "BytecodeHandler:",
     "Stub",
@@ -58,6 +58,8 @@ const MADE: [&str; 8] = [
     "RuntimeStub",
     "VtableBlob",
     "MethodHandlesAdapterBlob",
+    // A trampoline of `python -X perf`.
+    "py::",
     "0x",
 ];
 
@@ -245,9 +247,10 @@ mod tests {
                 "main@app.rb call@{lib}/ruby/vendor_ruby/3.1.0/nokogiri.so xmlParse@{lib}/libxml2.so 0x10"
             ),
             "main@app.rb work@/srv/ruby_tools".to_owned(),
+            "main@app.py py::main:/app.py row@app.py py::row:/app.py".to_owned(),
         ];
         let given: Vec<&str> = given.iter().map(String::as_str).collect();
-        let folded = ["row main", "row main", "xmlParse call main", "work main"];
+        let folded = ["row main", "row main", "xmlParse call main", "work main", "row main"];
         assert_eq!(seen(ScriptFrames::Folded, &given), folded);
     }
 

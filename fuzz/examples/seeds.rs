@@ -48,7 +48,7 @@ fn payloads() -> Vec<(ChunkKind, u32, Vec<u8>)> {
     put(ChunkKind::EVENTS, 0, &events);
     let samples = vec![Sample { time_us: 10, rss_bytes: 4096 }, Sample { time_us: 20, rss_bytes: 8192 }];
     put(ChunkKind::SAMPLES, 0, &|out| Samples { samples: samples.clone() }.encode(out));
-    let end = ProcessEnd { ended_us: 60, exit: Some(Exit::Status(0)), events_lost: 0 };
+    let end = ProcessEnd { ended_us: 60, exit: Some(Exit::Status(0)), events_lost: Default::default() };
     put(ChunkKind::PROCESS_END, 0, &|out| end.encode(out));
     put(ChunkKind::SYMBOLS, NO_PROCESS, &|out| symbols().encode(out));
     put(ChunkKind::FOLDED, 0, &|out| folded().encode(out));

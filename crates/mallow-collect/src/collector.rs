@@ -99,8 +99,7 @@ impl<S: Sink + Send> Collector<S> {
         loop {
             let interrupted = target.is_interrupted();
             if target.is_overdue() {
-                // One that began while others were killed is killed in a later pass.
-                self.processes.iter().for_each(TracedProcess::kill);
+                self.end_all(observer)?;
             }
             // The ends are looked for first: what a process did before it ended is then seen by the pass below.
             // Where some come, others end, and hold memory of ours.
@@ -129,11 +128,26 @@ impl<S: Sink + Send> Collector<S> {
                 written = Instant::now();
                 self.write()?;
             }
-            // More may have registered meanwhile.
-            if !has_accepted {
+            // More may have registered meanwhile, or stand behind strangers.
+            if !has_accepted && !self.session.as_ref().is_some_and(Session::is_crowded) {
                 backoff.after(words);
             }
         }
+    }
+
+    /// Ends those that still run. One that began while others were killed is killed in a later pass; one that nobody of ours has started is left.
+    fn end_all(&mut self, observer: &mut dyn Observer) -> Result<(), CollectError> {
+        let (ours, others) = std::mem::take(&mut self.processes).into_iter().partition(TracedProcess::kill);
+        self.processes = ours;
+        for process in others {
+            let pid = process.pid;
+            self.findings.unseen.push(format!(
+                "process {pid}: it was not started by this command, so it was not killed when the time was up; what it did from then on is missing"
+            ));
+            process.leave();
+            self.close(process, None, observer)?;
+        }
+        Ok(())
     }
 
     /// Closes those that still run: from now on they go on unrecorded.
@@ -202,8 +216,8 @@ impl<S: Sink + Send> Collector<S> {
         let registrations = self.session.as_mut().map(Session::accept_pending).unwrap_or_default();
         let any = !registrations.is_empty();
         for registration in registrations {
-            target.registered(registration.pid);
-            self.replace_image(registration.pid, observer)?;
+            target.registered(registration.peer.pid);
+            self.replace_image(registration.peer.pid, observer)?;
             match self.take_in(registration) {
                 Err(error @ CollectError::CannotWrite { .. }) => return Err(error),
                 Err(error) => self.findings.unseen.push(error.to_string()),
@@ -250,6 +264,9 @@ impl<S: Sink + Send> Collector<S> {
             let mut process = self.processes.remove(at);
             let exit = target.own_exit(process.pid).or_else(|| process.exit());
             process.drain(&self.clock, u64::MAX, &mut self.sink)?;
+            if !target.is_own(process.pid) {
+                process.reap();
+            }
             self.close(process, exit, observer)?;
         }
         Ok(())

@@ -4,42 +4,26 @@
 //! their status comes from wherever it can still be had: from the pidfd (Linux 6.15), from `/proc` while they
 //! wait to be reaped, or from what the recorder noted when the program announced its exit.
 
+use crate::peer::Peer;
 use mallow_profile::Exit;
 use mallow_wire::shared::{EXIT_STATUS, Header};
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::{Signal, WaitId, WaitIdOptions, pidfd_send_signal, waitid};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::sync::atomic::Ordering;
 
-/// Watches one process that may not be our child.
-#[derive(Debug)]
-pub(crate) struct Watch {
-    pid: u32,
-    pidfd: Option<OwnedFd>,
-}
-
-impl Watch {
-    /// Begins to watch. A process that has ended already, and was reaped, counts as ended.
-    pub(crate) fn new(pid: u32) -> Watch {
-        let pidfd = Pid::from_raw(pid as i32).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
-        Watch { pid, pidfd }
-    }
-
-    /// Whether all of its threads have ended.
-    pub(crate) fn has_ended(&self) -> bool {
-        let Some(pidfd) = &self.pidfd else { return true };
-        let mut polled = [PollFd::new(pidfd, PollFlags::IN)];
-        let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
-        poll(&mut polled, Some(&now)).is_ok_and(|ready| ready > 0)
-    }
-
-    /// Ends it at once: this process, not another one that has its id by now.
-    pub(crate) fn kill(&self) {
-        if let Some(pidfd) = &self.pidfd {
+impl Peer {
+    /// Ends it at once if it was started by us. False when it was not, and goes on: nobody else is to be ended, whatever he says of himself.
+    pub(crate) fn kill(&self) -> bool {
+        if self.has_ended() {
+            return true;
+        }
+        let is_ours = self.is_descendant_of(std::process::id());
+        if let (true, Some(pidfd)) = (is_ours, &self.pidfd) {
             let _ = pidfd_send_signal(pidfd, Signal::KILL);
         }
+        is_ours || self.has_ended()
     }
 
     /// How it ended, as far as anybody knows.
@@ -50,6 +34,13 @@ impl Watch {
         };
         let raw = self.pidfd.as_ref().and_then(exit_from_pidfd).or_else(|| exit_from_proc(self.pid));
         raw.map(from_wait_status).or_else(announced)
+    }
+
+    /// Lets go of a process that has ended and whose parent ended before it, so that it became our child.
+    pub(crate) fn reap(&self) {
+        if let Some(pidfd) = self.pidfd.as_ref().filter(|_| self.has_ended()) {
+            let _ = waitid(WaitId::PidFd(pidfd.as_fd()), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
+        }
     }
 }
 
@@ -113,11 +104,23 @@ mod tests {
     #[test]
     fn a_zombie_shows_its_status() {
         let mut child = Command::new("sh").args(["-c", "exit 3"]).spawn().unwrap();
-        let watch = Watch::new(child.id());
-        while !watch.has_ended() {
+        let peer = Peer::of_pid(child.id());
+        while !peer.has_ended() {
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
         assert_eq!(exit_from_proc(child.id()).map(from_wait_status), Some(Exit::Status(3)));
         child.wait().unwrap();
+    }
+
+    #[test]
+    fn only_who_was_started_by_us_is_killed() {
+        let mut child = Command::new("sleep").arg("100").spawn().unwrap();
+        let peer = Peer::of_pid(child.id());
+        assert!(peer.kill());
+        assert_eq!(from_wait_status(child.wait().unwrap().into_raw()), Exit::Signal(9));
+        assert!(peer.kill(), "who has ended needs no killing");
+        // The one that started us is none of our children.
+        let parent = crate::peer::parent_of(std::process::id()).unwrap();
+        assert!(!Peer::of_pid(parent).kill());
     }
 }

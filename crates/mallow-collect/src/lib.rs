@@ -43,6 +43,7 @@ mod pairing;
 #[cfg(test)]
 mod pairing_tests;
 mod patching;
+mod peer;
 mod poll_backoff;
 mod process;
 mod process_writer;

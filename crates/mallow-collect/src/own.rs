@@ -10,6 +10,7 @@ use crate::collector::{Collector, Observer};
 use crate::error::CollectError;
 use crate::live_stacks::LiveStacks;
 use crate::output::Output;
+use crate::peer::Peer;
 use crate::process::{TracedProcess, Wanted};
 use crate::record::finish::{Metrics, finish};
 use crate::session::Registration;
@@ -92,7 +93,11 @@ fn collect<S: Sink + Send>(
     let wanted = Wanted { events, threads: true, regions: None, exited: true, own: true };
     let mut collector = Collector::new(None, Clock::start(), sink, wanted);
     let line: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
-    collector.take_in(Registration { memory, pid: std::process::id(), command: line.join(" ") })?;
+    collector.take_in(Registration {
+        memory,
+        peer: Peer::of_pid(std::process::id()),
+        command: line.join(" "),
+    })?;
     let _ = begun.send(());
     drop(begun);
     let mut asked = Asked { queries, taken: Vec::new(), is_over: false };
@@ -120,6 +125,10 @@ impl Target for Itself {
     }
 
     fn registered(&mut self, _pid: u32) {}
+
+    fn is_own(&self, _pid: u32) -> bool {
+        true
+    }
 
     fn own_exit(&mut self, _pid: u32) -> Option<Exit> {
         None

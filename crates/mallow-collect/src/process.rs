@@ -3,7 +3,6 @@
 use crate::channels::{self, ChannelReader};
 use crate::clock::Clock;
 use crate::drain::Pass;
-use crate::ending::Watch;
 use crate::error::CollectError;
 use crate::exited::ExitedProcess;
 use crate::heap::{Executables, HeapMetrics, HeapSource, MemoryWatch};
@@ -12,6 +11,7 @@ use crate::mapping::Mapping;
 use crate::marks::{Counted, FROM_FIRST, FROM_MAIN, Marks, Scope};
 use crate::module_map::ModuleMap;
 use crate::pairing::Pairing;
+use crate::peer::Peer;
 use crate::process_writer::ProcessWriter;
 use crate::region_sites::{of_folded, pruned};
 use crate::scopes::Scopes;
@@ -21,7 +21,7 @@ use crate::stack_table::StackTable;
 use crate::stacks::StackNumbers;
 use crate::starts::Starts;
 use crate::unseen;
-use mallow_profile::{Aggregator, Exit, RegionTotals, Sample, ThreadIndex};
+use mallow_profile::{Aggregator, EventsLost, Exit, RegionTotals, Sample, ThreadIndex};
 use mallow_scripts::Scripts;
 use mallow_trace::{EVENTS_PER_CHUNK, MappedModule, ProcessEnd, ProcessStart, ThreadName};
 use mallow_wire::shared::{FEATURE_PYTHON_OBJECTS, Header, PYTHON_OBJECTS_COUNTED, PYTHON_OBJECTS_ELSEWHERE};
@@ -37,7 +37,7 @@ pub(crate) struct TracedProcess {
     /// Its process id as we see it.
     pub(crate) pid: u32,
     mapping: Mapping,
-    watch: Watch,
+    peer: Peer,
     pairing: Pairing,
     /// None when nobody asked for the program's marks.
     marks: Option<Marks>,
@@ -95,7 +95,7 @@ impl TracedProcess {
         let mapping = Mapping::new(&registration.memory)?;
         let header = mapping.at_start();
         let parent_pid = header.parent_pid;
-        let pid = registration.pid;
+        let pid = registration.peer.pid;
         let start =
             ProcessStart { pid, parent_pid, command: registration.command, started_us: clock.now_us() };
         let writer = ProcessWriter::begin(index, &start, sink)?;
@@ -120,7 +120,7 @@ impl TracedProcess {
             index,
             pid,
             mapping,
-            watch: Watch::new(pid),
+            peer: registration.peer,
             pairing,
             marks: wanted.regions.map(|counted| Marks::new(pid, counted)),
             start,
@@ -192,7 +192,7 @@ impl TracedProcess {
 
     /// Whether all of its threads have ended.
     pub(crate) fn has_ended(&self) -> bool {
-        self.watch.has_ended()
+        self.peer.has_ended()
     }
 
     /// The time of its last event.
@@ -377,12 +377,17 @@ impl TracedProcess {
 
     /// How it ended, when somebody other than its parent may know.
     pub(crate) fn exit(&self) -> Option<Exit> {
-        self.watch.exit(self.mapping.header())
+        self.peer.exit(self.mapping.header())
     }
 
-    /// Ends it at once.
-    pub(crate) fn kill(&self) {
-        self.watch.kill();
+    /// Ends it at once; false when it is none of ours.
+    pub(crate) fn kill(&self) -> bool {
+        self.peer.kill()
+    }
+
+    /// Lets go of it when it has ended and became our child.
+    pub(crate) fn reap(&self) {
+        self.peer.reap();
     }
 
     /// Tells the recorder that nobody reads any more: its threads go on unrecorded.
@@ -401,6 +406,7 @@ impl TracedProcess {
         sink: &mut dyn Sink,
     ) -> Result<ExitedProcess, CollectError> {
         let ended_us = clock.now_us().max(self.pairing.last_us());
+        let events_lost = self.events_lost();
         self.read_modules_to_the_end();
         self.write(sink)?;
         let mut wide = [None, None];
@@ -424,7 +430,6 @@ impl TracedProcess {
             pairing,
             mut stacks,
             modules,
-            mapping,
             executable,
             writer,
             ..
@@ -432,7 +437,7 @@ impl TracedProcess {
         let mut outcome = Ok(());
         let folded = pairing.finish(ended_us, |events| outcome = writer.taken(events, sink));
         outcome?;
-        let end = ProcessEnd { ended_us, exit, events_lost: mapping.events_lost() };
+        let end = ProcessEnd { ended_us, exit, events_lost };
         writer.end(&mut stacks, &end, sink)?;
         let is_counted = marks.as_ref().is_some_and(|marks| marks.counts(Scope::Processes));
         let whole = if is_counted { of_folded(&folded) } else { Vec::new() };
@@ -505,16 +510,29 @@ impl TracedProcess {
         })
     }
 
+    /// The sentence for stacks that are not whole, if there are any.
+    fn cut_stacks(&self) -> Option<String> {
+        let (pid, cut) = (self.pid, self.stacks.cut());
+        (cut > 0).then(|| {
+            format!("process {pid}: the stack table was full, so the stacks of {cut} events lack their inner frames")
+        })
+    }
+
+    /// Its events that were not recorded.
+    fn events_lost(&self) -> EventsLost {
+        unseen::events_lost(&self.mapping, self.damages > 0)
+    }
+
     /// Why its figures are not those of the program, if they are not: a judgement must not rest on them.
     pub(crate) fn faults(&self) -> impl Iterator<Item = String> {
-        unseen::loss(&self.mapping, self.pid).into_iter().chain(self.damage())
+        [unseen::loss(self.events_lost(), self.pid), self.damage(), self.cut_stacks()].into_iter().flatten()
     }
 
     /// What of this process is not in the trace, if anything.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let pid = self.pid;
         let mut warnings = unseen::warnings(&self.mapping, pid);
-        warnings.extend(self.damage());
+        warnings.extend(self.faults());
         warnings.extend(self.stacks.scripts().sentences(pid, &self.mapping));
         let is_asked = self.header().runtime_asked.load(Ordering::Relaxed) != 0;
         if is_asked && !self.code_lists.has_map() && self.has_made_code() {
@@ -525,12 +543,6 @@ impl TracedProcess {
         if self.header().python_objects.load(Ordering::Relaxed) == PYTHON_OBJECTS_ELSEWHERE {
             warnings.push(format!(
                 "process {pid}: PYTHONMALLOC chooses its allocator, so what Python hands out itself is recorded only as far as that takes it from malloc"
-            ));
-        }
-        let cut = self.stacks.cut();
-        if cut > 0 {
-            warnings.push(format!(
-                "process {pid}: the stack table was full, so the stacks of {cut} events lack their inner frames"
             ));
         }
         warnings

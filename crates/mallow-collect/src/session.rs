@@ -1,6 +1,10 @@
 //! The socket at which processes register and hand over their shared memory.
+//!
+//! Its name stands in `/proc/net/unix`, so anybody may connect. Nobody is waited for: who has connected and says nothing is asked again in every
+//! pass, one of a bounded crowd, and a pass takes no longer for however many there are. Who knows the session's token was started by it.
 
 use crate::error::CollectError;
+use crate::peer::Peer;
 use mallow_base::hex;
 use mallow_wire::handshake::{COMMAND_BYTES_MAX, Handshake};
 use mallow_wire::shared::SHARED_VERSION;
@@ -8,10 +12,9 @@ use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SocketAddrUnix, SocketFlags,
     SocketType, accept_with, bind, listen, recvmsg, socket_with,
 };
-use rustix::process::Pid;
-use std::collections::VecDeque;
 use std::io::IoSliceMut;
 use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
 
 /// A listening socket with a name that only this session's children know.
 #[derive(Debug)]
@@ -19,8 +22,19 @@ pub(crate) struct Session {
     socket: OwnedFd,
     name: String,
     token: [u8; 16],
-    /// Connections over which nothing has come yet.
-    silent: VecDeque<OwnedFd>,
+    /// Those who have said nothing yet, the one that came first in front.
+    silent: Vec<Silent>,
+    /// More have knocked than one pass takes in.
+    is_crowded: bool,
+}
+
+/// A connection over which nothing has come yet.
+#[derive(Debug)]
+struct Silent {
+    connection: OwnedFd,
+    since: Instant,
+    /// Whether it was started by us; none while nobody has looked.
+    is_descendant: Option<bool>,
 }
 
 /// A process that has registered.
@@ -28,11 +42,23 @@ pub(crate) struct Session {
 pub(crate) struct Registration {
     /// Its shared memory.
     pub(crate) memory: OwnedFd,
-    /// Its process id as we see it.
-    pub(crate) pid: u32,
+    /// Who it is.
+    pub(crate) peer: Peer,
     /// Its command line, blanks between arguments.
     pub(crate) command: String,
 }
+
+/// Those who have registered and are taken in at once: while one process after another comes, those that are here want to be looked
+/// after, and those that have ended hold memory of ours.
+const AT_ONCE: usize = 4;
+/// Connections that may be silent at a time.
+const SILENT_MAX: usize = 64;
+/// How long a pass may take for those who are no processes of ours.
+const PASS_MAX: Duration = Duration::from_micros(300);
+/// Whoever connects sends in the same breath, unless he is stopped in between: so long he is not looked at.
+const BREATH: Duration = Duration::from_millis(50);
+/// And so long one of ours may be stopped.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Session {
     /// Opens the socket.
@@ -55,7 +81,7 @@ impl Session {
             .map_err(refused("name the session's socket"))?;
         bind(&socket, &address).map_err(refused("bind the session's socket"))?;
         listen(&socket, 4096).map_err(refused("listen on the session's socket"))?;
-        Ok(Session { socket, name, token, silent: VecDeque::new() })
+        Ok(Session { socket, name, token, silent: Vec::new(), is_crowded: false })
     }
 
     /// What children find in their environment.
@@ -63,43 +89,58 @@ impl Session {
         format!("{}:{}", self.name, hex(&self.token))
     }
 
-    /// Those who have registered, some of them at most: while one process after another comes, those that are here want to be looked
-    /// after, and those that have ended hold memory of ours.
+    /// Whether others still stand before the door: a child of ours may be among them.
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.is_crowded
+    }
+
+    /// Those who have registered, some of them at most.
     pub(crate) fn accept_pending(&mut self) -> Vec<Registration> {
-        const AT_ONCE: usize = 4;
-        let mut registrations = Vec::new();
-        let mut at = 0;
-        while at < self.silent.len() && registrations.len() < AT_ONCE {
-            match self.receive(&self.silent[at]) {
-                Received::Nothing => at += 1,
-                Received::Stranger => drop(self.silent.remove(at)),
-                Received::Registration(registration) => {
-                    registrations.push(registration);
-                    self.silent.remove(at);
-                }
-            }
-        }
-        // As many connections again that say nothing, or nothing that we know.
-        for _ in 0..SILENT_MAX {
-            if registrations.len() >= AT_ONCE {
-                break;
-            }
+        let mut registrations = self.hear_the_silent();
+        let until = Instant::now() + PASS_MAX;
+        self.is_crowded = false;
+        while registrations.len() < AT_ONCE {
             let Ok(connection) = accept_with(&self.socket, SocketFlags::CLOEXEC) else { break };
             match self.receive(&connection) {
-                Received::Nothing => {
-                    if self.silent.len() == SILENT_MAX {
-                        self.silent.pop_front();
-                    }
-                    self.silent.push_back(connection);
-                }
+                Received::Nothing => self.let_wait(connection),
                 Received::Stranger => {}
+                Received::Registration(registration) => registrations.push(registration),
+            }
+            if Instant::now() >= until {
+                self.is_crowded = true;
+                break;
+            }
+        }
+        registrations
+    }
+
+    /// Asks those again who had nothing to say, and gives up those who are none of ours, or have gone.
+    fn hear_the_silent(&mut self) -> Vec<Registration> {
+        let mut registrations = Vec::new();
+        for mut silent in std::mem::take(&mut self.silent) {
+            let received = match registrations.len() {
+                AT_ONCE => Received::Nothing,
+                _ => self.receive(&silent.connection),
+            };
+            match received {
+                Received::Nothing if silent.may_wait() => self.silent.push(silent),
+                Received::Nothing | Received::Stranger => {}
                 Received::Registration(registration) => registrations.push(registration),
             }
         }
         registrations
     }
 
-    /// What a connection has to say. Whoever connects sends in the same breath, unless he is stopped, or dies in between.
+    /// Keeps a connection for later. In a crowd those give way first whom nobody of ours has started.
+    fn let_wait(&mut self, connection: OwnedFd) {
+        if self.silent.len() == SILENT_MAX {
+            let stranger = self.silent.iter_mut().position(|silent| !silent.is_descendant());
+            self.silent.remove(stranger.unwrap_or(0));
+        }
+        self.silent.push(Silent { connection, since: Instant::now(), is_descendant: None });
+    }
+
+    /// What a connection has to say.
     fn receive(&self, connection: &OwnedFd) -> Received {
         let mut bytes = [0u8; Handshake::BYTES + COMMAND_BYTES_MAX];
         let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -121,18 +162,32 @@ impl Session {
         bytes: &[u8],
         control: &mut RecvAncillaryBuffer<'_>,
     ) -> Option<Registration> {
-        // Whoever is outside of our pid namespace has no pid here, and is none of our children.
-        let pid = Pid::as_raw(Some(rustix::net::sockopt::socket_peercred(connection).ok()?.pid));
-        let pid = u32::try_from(pid).ok().filter(|pid| *pid > 0)?;
-        let (handshake, command) = bytes.split_at_checked(Handshake::BYTES)?;
-        let handshake = Handshake::from_bytes(handshake)?;
-        let command = String::from_utf8_lossy(command).trim_end_matches('\0').replace('\0', " ");
         let memory = control.drain().find_map(|message| match message {
             RecvAncillaryMessage::ScmRights(mut files) => files.next(),
             _ => None,
         })?;
-        let is_ours = handshake.version == SHARED_VERSION && is_equal(&handshake.token, &self.token);
-        is_ours.then_some(Registration { memory, pid, command })
+        let (handshake, command) = bytes.split_at_checked(Handshake::BYTES)?;
+        let handshake = Handshake::from_bytes(handshake)?;
+        if handshake.version != SHARED_VERSION || !is_equal(&handshake.token, &self.token) {
+            return None;
+        }
+        let command = String::from_utf8_lossy(command).trim_end_matches('\0').replace('\0', " ");
+        Some(Registration { memory, peer: Peer::of_connection(connection)?, command })
+    }
+}
+
+impl Silent {
+    /// Whether somebody of ours has started it, and it still runs.
+    fn is_descendant(&mut self) -> bool {
+        let connection = &self.connection;
+        *self.is_descendant.get_or_insert_with(|| {
+            Peer::of_connection(connection).is_some_and(|peer| peer.is_descendant_of(std::process::id()))
+        })
+    }
+
+    fn may_wait(&mut self) -> bool {
+        let waited = self.since.elapsed();
+        waited < BREATH || (waited < PATIENCE && self.is_descendant())
     }
 }
 
@@ -140,9 +195,6 @@ impl Session {
 fn is_equal(one: &[u8; 16], other: &[u8; 16]) -> bool {
     one.iter().zip(other).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
 }
-
-/// Connections that may be silent at a time; with more of them the oldest is given up.
-const SILENT_MAX: usize = 64;
 
 /// What came over a connection.
 enum Received {

@@ -1,11 +1,11 @@
 //! Counting a command: sums that the recorder keeps in shared memory, read when the process has ended.
 
 use crate::channels;
-use crate::ending::Watch;
 use crate::error::CollectError;
 use crate::heap::{Executables, MemoryWatch};
 use crate::mapping::Mapping;
 use crate::patching::Inside;
+use crate::peer::Peer;
 use crate::session::{Registration, Session};
 use crate::starts::Starts;
 use crate::target::{Mode, Target, TracedCommand};
@@ -110,7 +110,7 @@ struct Counting {
 
 struct Counted {
     mapping: Mapping,
-    watch: Watch,
+    peer: Peer,
     /// Its place in the list of processes.
     index: usize,
     pid: u32,
@@ -150,7 +150,7 @@ impl Counting {
             // The ends are looked for first: whoever became another program has registered again before that ends.
             let child_has_ended = self.command.has_ended();
             let ended: Vec<usize> =
-                self.open.iter().filter(|it| it.watch.has_ended()).map(|it| it.index).collect();
+                self.open.iter().filter(|it| it.peer.has_ended()).map(|it| it.index).collect();
             let has_accepted = self.accept_pending();
             for counted in &mut self.open {
                 channels::recycle(&counted.mapping, counted.pid, |_, _| true);
@@ -165,7 +165,7 @@ impl Counting {
                 return;
             }
             // More may have registered meanwhile.
-            if !has_accepted {
+            if !has_accepted && !self.session.is_crowded() {
                 std::thread::sleep(pause);
                 pause = (pause * 2).min(Duration::from_millis(2));
             }
@@ -186,7 +186,7 @@ impl Counting {
                 }
             };
             self.starts.meet(mapping.at_start().pid, mapping.at_start().started_ns);
-            let pid = registration.pid;
+            let pid = registration.peer.pid;
             self.processes.push(Process {
                 pid,
                 parent_pid: mapping.at_start().parent_pid,
@@ -194,16 +194,16 @@ impl Counting {
                 started_us: self.started.elapsed().as_micros() as u64,
                 ..Process::default()
             });
-            let (watch, index) = (Watch::new(pid), self.processes.len() - 1);
+            let index = self.processes.len() - 1;
             let memory = MemoryWatch::new(pid, mapping.executable(), &mut self.executables);
-            self.open.push(Counted { mapping, watch, index, pid, starts_seen: 0, memory });
+            self.open.push(Counted { mapping, peer: registration.peer, index, pid, starts_seen: 0, memory });
         }
         any
     }
 
     /// A process that registers again has become another program.
     fn replace_image(&mut self, registration: &Registration) {
-        if let Some(at) = self.open.iter().position(|counted| counted.pid == registration.pid) {
+        if let Some(at) = self.open.iter().position(|counted| counted.pid == registration.peer.pid) {
             let mut before = self.open.remove(at);
             self.close(&mut before, Some(Exit::Exec));
         }
@@ -216,14 +216,16 @@ impl Counting {
         self.open = open;
         for mut counted in ended {
             let own = self.command.own_exit(counted.pid);
-            let exit = own.or_else(|| counted.watch.exit(counted.mapping.header()));
+            let exit = own.or_else(|| counted.peer.exit(counted.mapping.header()));
             self.close(&mut counted, exit);
         }
     }
 
     fn close(&mut self, counted: &mut Counted, exit: Option<Exit>) {
         self.starts.take(&counted.mapping, &mut counted.starts_seen);
+        let events_lost = unseen::events_lost(&counted.mapping, false);
         self.warnings.extend(unseen::warnings(&counted.mapping, counted.pid));
+        self.warnings.extend(unseen::loss(events_lost, counted.pid));
         let (totals, peak_error_bytes) = totals(&counted.mapping);
         match counted.heap_sentence(totals.peak_bytes) {
             Some((true, sentence)) => self.blind.push(sentence),
@@ -235,7 +237,7 @@ impl Counting {
         process.ended_us = self.started.elapsed().as_micros() as u64;
         process.totals = totals;
         self.peak_error_bytes += peak_error_bytes;
-        process.events_lost = counted.mapping.events_lost();
+        process.events_lost = events_lost;
     }
 }
 

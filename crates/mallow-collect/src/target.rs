@@ -20,6 +20,8 @@ pub(crate) trait Target {
     fn has_ended(&mut self) -> bool;
     /// A process has registered.
     fn registered(&mut self, pid: u32);
+    /// Whether a process is the one that was started, which is its owner's to wait for.
+    fn is_own(&self, pid: u32) -> bool;
     /// How a process ended whose threads have ended, when it is ours to know.
     fn own_exit(&mut self, pid: u32) -> Option<Exit>;
 }
@@ -111,6 +113,10 @@ impl Target for TracedCommand {
 
     fn registered(&mut self, pid: u32) {
         self.was_registered |= pid == self.pid();
+    }
+
+    fn is_own(&self, pid: u32) -> bool {
+        pid == self.pid()
     }
 
     fn own_exit(&mut self, pid: u32) -> Option<Exit> {

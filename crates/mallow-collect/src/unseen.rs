@@ -1,6 +1,7 @@
 //! What a process did that its recorder could not see, as sentences.
 
 use crate::mapping::Mapping;
+use mallow_profile::EventsLost;
 use mallow_wire::shared::GENERATION_COUNT;
 use std::sync::atomic::Ordering;
 
@@ -42,7 +43,6 @@ pub(crate) fn warnings(mapping: &Mapping, pid: u32) -> Vec<String> {
         ));
     }
     warnings.extend(wrong_names(mapping, pid));
-    warnings.extend(loss(mapping, pid));
     warnings
 }
 
@@ -66,10 +66,23 @@ fn wrong_names(mapping: &Mapping, pid: u32) -> impl Iterator<Item = String> {
     full.into_iter().chain(wrapped)
 }
 
-/// The sentence for events that were not recorded, if there are any.
-pub(crate) fn loss(mapping: &Mapping, pid: u32) -> Option<String> {
-    let lost = mapping.events_lost();
-    (lost > 0).then(|| {
-        format!("process {pid}: at least {lost} events were not recorded, so its figures are too low")
-    })
+/// Events of a process that were not recorded; `is_damaged` says that the collector met what no recorder writes.
+pub(crate) fn events_lost(mapping: &Mapping, is_damaged: bool) -> EventsLost {
+    let header = mapping.header();
+    let uncounted = [&header.losses_uncounted, &header.invariants_broken, &header.threads_locked_in];
+    if is_damaged || uncounted.into_iter().any(|times| times.load(Ordering::Relaxed) > 0) {
+        return EventsLost::Unknown;
+    }
+    EventsLost::Exactly(mapping.events_lost())
+}
+
+/// The sentence for them, if there are any.
+pub(crate) fn loss(lost: EventsLost, pid: u32) -> Option<String> {
+    let how_many = match lost {
+        EventsLost::Exactly(0) => return None,
+        EventsLost::Exactly(1) => "1 event was".to_owned(),
+        EventsLost::Exactly(events) => format!("{events} events were"),
+        EventsLost::Unknown => "an unknown number of events were".to_owned(),
+    };
+    Some(format!("process {pid}: {how_many} not recorded, so its figures are too low"))
 }

@@ -61,8 +61,11 @@ fn found(workers: Workers, clock: &Clock) -> Vec<Found> {
         memory.own(0, 7, 1);
         memory.node(1, node_key(0x100 + u64::from(index), false, 0), 0);
         memory.node(2, node_key(0x200, false, 0), 2);
-        let registration =
-            Registration { memory: memory.handed_over(), pid: std::process::id(), command: String::new() };
+        let registration = Registration {
+            memory: memory.handed_over(),
+            peer: crate::peer::Peer::of_pid(std::process::id()),
+            command: String::new(),
+        };
         let begun =
             TracedProcess::begin(registration, index, WANTED, &mut executables, clock, &mut Kept::default());
         processes.push(begun.unwrap());

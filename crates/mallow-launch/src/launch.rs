@@ -90,6 +90,10 @@ pub fn start_unrecorded(words: &[OsString], options: &SpawnOptions) -> Result<Ch
 
 fn spawn(mut command: Command, options: &SpawnOptions) -> std::io::Result<Child> {
     options.apply(&mut command)?;
+    if options.timeout.is_some() {
+        // Whoever outlives its parent becomes a child of ours, by which it is known when the time is up.
+        let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+    }
     options.within_processors(|| command.spawn())
 }
 

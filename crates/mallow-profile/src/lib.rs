@@ -11,6 +11,7 @@ mod aggregator;
 mod allocator;
 pub mod analysis;
 mod builder;
+mod lost;
 mod mapped;
 mod measure;
 mod metrics;
@@ -24,6 +25,7 @@ pub use aggregator::{
 };
 pub use allocator::{Allocator, AllocatorMetrics, AllocatorState, Arena, Bin};
 pub use builder::ProfileBuilder;
+pub use lost::EventsLost;
 pub use mallow_stacks::{
     Address, Level, Location, LocationId, Module, ModuleId, ProcessIndex, Rename, StackId, StackNode, Stacks,
 };

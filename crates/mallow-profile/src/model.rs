@@ -3,7 +3,7 @@
 //! Everything is plain data with public fields; ids are indices into the table that their documentation names
 //! and are meaningless in any other profile.
 
-use crate::{Availability, Measure, SiteTotals, Totals};
+use crate::{Availability, EventsLost, Measure, SiteTotals, Totals};
 use mallow_base::Frame;
 use mallow_stacks::{ProcessIndex, StackId, StackProfile, Stacks};
 
@@ -84,8 +84,8 @@ pub struct Process {
     pub totals: Totals,
     /// When live bytes were highest, in microseconds since the recording's start.
     pub peak_us: u64,
-    /// Events the recorder had to drop. Metrics are too low when this is not zero.
-    pub events_lost: u64,
+    /// Events that were not recorded: without them metrics are too low.
+    pub events_lost: EventsLost,
     /// Frees of blocks that were not allocated in this process image: inherited through `fork`, or from
     /// before the recorder was there. They are among `totals.frees`.
     pub frees_unmatched: u64,
@@ -156,6 +156,11 @@ impl Profile {
             totals.add(&process.totals);
         }
         totals
+    }
+
+    /// Events of all processes that were not recorded.
+    pub fn events_lost(&self) -> EventsLost {
+        self.processes.iter().fold(EventsLost::default(), |lost, process| lost.and(process.events_lost))
     }
 
     /// Leaves only these processes and their sites, in this order. Stacks stay, whoever has them.

@@ -10,10 +10,11 @@ mod tree;
 
 pub(super) use stacks::whole_frame;
 
+use crate::summary::LOST_UNKNOWN;
 use crate::wording::{Columns, without_names};
 use crate::{Style, cut_end, exit_text, grouped, metric, plural, printable};
 use mallow_base::{Bytes, Count, Micros, Percent};
-use mallow_profile::{Profile, SiteTotals, TimeUnit, Totals};
+use mallow_profile::{EventsLost, Profile, SiteTotals, TimeUnit, Totals};
 use mallow_view::{
     Domain, Filter, Layout, Measure, ReportOptions, SiteRow, Sites, SortKey, Subject, SuppressedLeaks,
 };
@@ -95,9 +96,12 @@ impl Page<'_> {
             printable(&recording.command.join(" "))
         };
         let mut lines = vec![format!("{}: {end}", self.style.bold(&cut_end(&command, left)))];
-        let lost = self.profile.processes.iter().fold(0, |sum: u64, p| sum.saturating_add(p.events_lost));
-        if lost > 0 {
-            lines.push(format!("figures are too low: {} were lost", plural(lost, "event")));
+        match self.profile.events_lost() {
+            EventsLost::Exactly(0) => {}
+            EventsLost::Exactly(lost) => {
+                lines.push(format!("figures are too low: {} were lost", plural(lost, "event")));
+            }
+            EventsLost::Unknown => lines.push(LOST_UNKNOWN.to_owned()),
         }
         if let Some(per) = self.view.per {
             lines.push(format!(

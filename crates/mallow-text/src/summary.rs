@@ -3,11 +3,13 @@
 use crate::wording::Columns;
 use crate::{Style, cut_end, exit_text, frame_with_caller, grouped, metric, plural, printable, shell_word};
 use mallow_base::{Bytes, Count, Micros, Percent};
-use mallow_profile::Totals;
+use mallow_profile::{EventsLost, Totals};
 use mallow_view::{Measure, Next, OtherPrograms, Programs, Summary, Top, TopRow, short_command};
 
 /// Lines of a small terminal, one of them for the shell's prompt.
 const LINES_MAX: usize = 23;
+/// What is said where nobody knows how many events are missing.
+pub(crate) const LOST_UNKNOWN: &str = "figures may be too low: how many events were lost is not known";
 /// Sites for each metric, where programs have rows too.
 const ROWS_BESIDE_PROGRAMS: usize = 2;
 
@@ -17,11 +19,15 @@ pub fn summary(summary: &Summary<'_>, blind: &[String], trace: &str, style: Styl
     if !blind.is_empty() {
         lines.insert(0, style.bold(&not_its_heap(blind.len())));
     }
-    if summary.events_lost > 0 {
-        let seen = summary.totals.allocations + summary.totals.frees + summary.totals.failed;
-        let share = Percent { part: summary.events_lost, whole: seen.saturating_add(summary.events_lost) };
-        let lost = plural(summary.events_lost, "event");
-        lines.push(format!("figures are too low: {lost} ({share} of all) were lost"));
+    match summary.events_lost {
+        EventsLost::Exactly(0) => {}
+        EventsLost::Exactly(events) => {
+            let seen = summary.totals.allocations + summary.totals.frees + summary.totals.failed;
+            let share = Percent { part: events, whole: seen.saturating_add(events) };
+            let lost = plural(events, "event");
+            lines.push(format!("figures are too low: {lost} ({share} of all) were lost"));
+        }
+        EventsLost::Unknown => lines.push(LOST_UNKNOWN.to_owned()),
     }
     lines.extend(program_lines(&summary.programs, style));
     for measure in Measure::ALL {
@@ -229,7 +235,7 @@ mod tests {
     fn of_a_program_that_was_killed_with_events_lost() {
         let mut profile = sample::leaky_c();
         profile.processes[0].exit = Some(mallow_profile::Exit::Signal(9));
-        profile.processes[0].events_lost = 12;
+        profile.processes[0].events_lost = mallow_profile::EventsLost::Exactly(12);
         assert_snapshot!(text(&profile).lines().take(3).collect::<Vec<_>>().join("\n"));
     }
 }

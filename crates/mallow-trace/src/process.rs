@@ -2,7 +2,7 @@
 
 use crate::varint::{DecodeError, Reader, put, put_str, unzigzag, zigzag};
 use crate::{ChunkKind, Payload};
-use mallow_profile::{Exit, LiveSample, Sample};
+use mallow_profile::{EventsLost, Exit, LiveSample, Sample};
 
 /// A process registered. Layout: pid · parent_pid · string (command) · started_us.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -111,16 +111,19 @@ impl Payload for Samples {
     }
 }
 
+/// More events than anybody can lose.
+const LOST_UNKNOWN: u64 = u64::MAX;
+
 /// A process ended. Layout: ended_us · exit kind (0 not seen, 1 status, 2 signal, 3 exec) · signed (status or signal,
-/// else 0) · events_lost.
+/// else 0) · events_lost, which is [`LOST_UNKNOWN`] when nobody knows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProcessEnd {
     /// In microseconds since the recording's start.
     pub ended_us: u64,
     /// How; none when nobody saw it.
     pub exit: Option<Exit>,
-    /// Events that the recorder had to drop.
-    pub events_lost: u64,
+    /// Events that were not recorded.
+    pub events_lost: EventsLost,
 }
 
 impl Payload for ProcessEnd {
@@ -137,7 +140,13 @@ impl Payload for ProcessEnd {
         };
         put(out, kind);
         put(out, zigzag(i64::from(number) as u64));
-        put(out, self.events_lost);
+        put(
+            out,
+            match self.events_lost {
+                EventsLost::Exactly(events) => events,
+                EventsLost::Unknown => LOST_UNKNOWN,
+            },
+        );
     }
 
     fn decode(payload: &[u8]) -> Result<ProcessEnd, DecodeError> {
@@ -155,7 +164,11 @@ impl Payload for ProcessEnd {
             4 => Some(Exit::GoesOn),
             _ => return Err(at_kind.expected("a kind of exit from 0 to 4")),
         };
-        Ok(ProcessEnd { ended_us, exit, events_lost: reader.varint("the number of lost events")? })
+        let events_lost = match reader.varint("the number of lost events")? {
+            LOST_UNKNOWN => EventsLost::Unknown,
+            events => EventsLost::Exactly(events),
+        };
+        Ok(ProcessEnd { ended_us, exit, events_lost })
     }
 }
 

@@ -168,8 +168,8 @@ mod tests {
     use super::*;
     use mallow_base::Frame;
     use mallow_profile::{
-        Address, Availability, Exit, LiveSample, Module, ProfileBuilder, Recording, Sample, SiteTotals,
-        Thread, TimeUnit, Totals,
+        Address, Availability, EventsLost, Exit, LiveSample, Module, ProfileBuilder, Recording, Sample,
+        SiteTotals, Thread, TimeUnit, Totals,
     };
 
     fn frame(function: &str, line: Option<u32>) -> Frame {
@@ -204,7 +204,7 @@ mod tests {
                 exit: Some(Exit::Signal(9)),
                 totals: Totals { allocations: 5, bytes: 100, peak_bytes: 60, ..Totals::default() },
                 peak_us: 33,
-                events_lost: 1,
+                events_lost: EventsLost::Exactly(1),
                 frees_unmatched: 2,
                 threads: vec![Thread { tid: pid, name: "main".into(), allocations: 5, bytes: 100 }],
                 samples: vec![Sample { time_us: 3, rss_bytes: 4096 }],

@@ -3,8 +3,8 @@
 use crate::writer::{Running, Writer};
 use mallow_profile::analysis::{Pass, Plan, WindowMetrics};
 use mallow_profile::{
-    Address, Exit, Imported, Module, ModuleId, ProcessIndex, Profile, ReallocAttribution, Recording, StackId,
-    Summary,
+    Address, EventsLost, Exit, Imported, Module, ModuleId, ProcessIndex, Profile, ReallocAttribution,
+    Recording, StackId, Summary,
 };
 use mallow_trace::*;
 use std::io::Cursor;
@@ -130,7 +130,7 @@ fn sample(summary_only: bool) -> Sample {
         let samples = Samples { samples: vec![mallow_profile::Sample { time_us: 950, rss_bytes: 4096 }] };
         writer.chunk(ChunkKind::SAMPLES, Some(process), |out| samples.encode(out));
         let exit = if process == 0 { Exit::Status(0) } else { Exit::Signal(9) };
-        let end = ProcessEnd { ended_us: 2000, exit: Some(exit), events_lost: 0 };
+        let end = ProcessEnd { ended_us: 2000, exit: Some(exit), events_lost: EventsLost::Exactly(0) };
         writer.chunk(ChunkKind::PROCESS_END, Some(process), |out| end.encode(out));
     }
     offsets.push((

@@ -4,7 +4,7 @@ use crate::Measure;
 use crate::processes::Programs;
 use crate::tops::{Top, tops};
 use mallow_base::Percent;
-use mallow_profile::{Exit, Process, Profile, Totals};
+use mallow_profile::{EventsLost, Exit, Process, Profile, Totals};
 
 /// The leaked share of the peak from which leaks are worth a look.
 const LEAKED_SHARE_MIN: f64 = 0.10;
@@ -28,8 +28,8 @@ pub struct Summary<'a> {
     pub peak_process: Option<&'a Process>,
     /// What ran, where it was more than one program.
     pub programs: Programs<'a>,
-    /// Events that the recorder had to drop, over all processes.
-    pub events_lost: u64,
+    /// Events that were not recorded, over all processes.
+    pub events_lost: EventsLost,
     /// The top sites by each measure that has any.
     pub tops: Vec<Top<'a>>,
     /// What to look at next; the most telling first.
@@ -58,11 +58,7 @@ impl<'a> Summary<'a> {
             totals,
             peak_process: profile.processes.iter().max_by_key(|process| process.totals.peak_bytes),
             programs: Programs::of(profile),
-            events_lost: profile
-                .processes
-                .iter()
-                .map(|process| process.events_lost)
-                .fold(0, u64::saturating_add),
+            events_lost: profile.events_lost(),
             tops: tops(profile),
             next: next(&totals),
         }

@@ -27,7 +27,7 @@ pub const SHARED_MAGIC: u64 = u64::from_le_bytes(*b"mallowsm");
 
 /// Bumped with every change of this file or of [`crate::event`]. Recorder and collector travel in one binary,
 /// so a difference means that a child was started by another mallow.
-pub const SHARED_VERSION: u32 = 12;
+pub const SHARED_VERSION: u32 = 13;
 
 /// The page size that the layout is aligned to.
 pub const PAGE_BYTES: usize = 4096;
@@ -299,6 +299,8 @@ pub struct Header {
     pub runtime_asked: AtomicU32,
     /// What came of [`FEATURE_PYTHON_OBJECTS`]: 0 where there is no Python.
     pub python_objects: AtomicU32,
+    /// How often events were lost that nobody counted.
+    pub losses_uncounted: AtomicU32,
     /// Private memory that belongs to no file and was resident when the process registered; 0 when it is not known.
     pub anonymous_bytes_at_start: AtomicU64,
     /// Private memory that belongs to no file and was resident when the process announced its exit; 0 when it was little, or

@@ -234,10 +234,10 @@ impl Writer {
     fn make_room(&self, at: u64, need: u64) -> Result<(), Unwritten> {
         let channel = self.channel();
         if process::has_ended() {
-            return self.lose(at, Unwritten::Left);
+            return self.lose(at, need, Unwritten::Left);
         }
         if self.silent.load(Ordering::Relaxed) != 0 {
-            return self.lose(at, Unwritten::Silent);
+            return self.lose(at, need, Unwritten::Silent);
         }
         let mut spins = 0u32;
         let mut collector_timeout = CollectorTimeout::begin();
@@ -260,17 +260,21 @@ impl Writer {
             channel.waiting.store(0, Ordering::Relaxed);
             if collector_timeout.is_final(channel.tail.load(Ordering::Relaxed) != tail) {
                 if process::header().heartbeat.load(Ordering::Relaxed) == HEARTBEAT_LEFT {
-                    return self.lose(at, Unwritten::Left);
+                    return self.lose(at, need, Unwritten::Left);
                 }
                 self.silent.store(1, Ordering::Relaxed);
-                return self.lose(at, Unwritten::Silent);
+                return self.lose(at, need, Unwritten::Silent);
             }
         }
     }
 
-    /// The record that would have stood at `at` is not written.
-    fn lose(&self, at: u64, why: Unwritten) -> Result<(), Unwritten> {
+    /// The record of `need` words that would have stood at `at` is not written.
+    fn lose(&self, at: u64, need: u64, why: Unwritten) -> Result<(), Unwritten> {
         self.note_lost();
+        if self.reserved.load(Ordering::Relaxed) != at + need {
+            // A handler found room behind it when it was given up already: what it wrote goes with it.
+            process::header().losses_uncounted.fetch_add(1, Ordering::Relaxed);
+        }
         self.give_back(at);
         Err(why)
     }

@@ -100,7 +100,7 @@ impl Shadow {
         let bytes = (4usize << REGION_BITS >> self.granule_bits.load(Ordering::Relaxed)) + 4096;
         let fresh = sys::map_private(bytes);
         if fresh.is_null() {
-            process::header().events_lost.fetch_add(1, Ordering::Relaxed);
+            process::header().losses_uncounted.fetch_add(1, Ordering::Relaxed);
             return core::ptr::null_mut();
         }
         // Behind a filter of system calls these two may not be allowed, and no forked child counts.

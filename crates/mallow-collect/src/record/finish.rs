@@ -9,7 +9,7 @@ use crate::sink::Sink;
 use crate::symbols::{Resolve, symbols_of};
 use crate::target::TracedCommand;
 use mallow_launch::Launch;
-use mallow_profile::{Process, Profile, Recording, Summary};
+use mallow_profile::{EventsLost, Process, Profile, Recording, Summary};
 use mallow_trace::{End, ProcessEnd, ProcessStart, Unseen};
 
 /// What was counted, as it is in memory when the trace is written.
@@ -86,7 +86,7 @@ fn put_missing_child(
     let parent_pid = std::process::id();
     let start = ProcessStart { pid: command.pid(), parent_pid, command: launch.line(), started_us: 0 };
     sink.put(index, &start)?;
-    let end = ProcessEnd { ended_us, exit: command.exit(), events_lost: 0 };
+    let end = ProcessEnd { ended_us, exit: command.exit(), events_lost: EventsLost::default() };
     sink.put(index, &end)?;
     sink.put(index, &Summary::default())?;
     Ok(Some(process_of(start, end)))

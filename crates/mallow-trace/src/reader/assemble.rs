@@ -4,8 +4,8 @@ use super::gather::{Parts, ProcessParts};
 use super::locate::Locations;
 use crate::ThreadName;
 use mallow_profile::{
-    Aggregator, Availability, LocationId, Process, ProcessIndex, Profile, Site, StackId, StackNode, Summary,
-    Thread,
+    Aggregator, Availability, EventsLost, LocationId, Process, ProcessIndex, Profile, Site, StackId,
+    StackNode, Summary, Thread,
 };
 use std::collections::BTreeMap;
 
@@ -62,7 +62,7 @@ fn add_process(profile: &mut Profile, process: ProcessParts, nodes: Vec<Location
         exit: process.end.and_then(|end| end.exit),
         totals: summary.totals,
         peak_us: summary.peak_us,
-        events_lost: process.end.map_or(0, |end| end.events_lost),
+        events_lost: process.end.map_or(EventsLost::Unknown, |end| end.events_lost),
         frees_unmatched: summary.frees_unmatched,
         threads: threads_of(&summary, process.threads),
         samples: process.samples,

@@ -1,0 +1,135 @@
+//! Who is at the other end of a connection: a process, held so that no later one is taken for it.
+//!
+//! A number names a process only until it has ended; then another one may get it. So a peer is known by a pidfd, which the kernel hands out for
+//! whoever connected (`SO_PEERPIDFD`, Linux 6.5). Before that the number is opened, and what it opens is not taken for the peer when it belongs to
+//! somebody else and was not started by us.
+
+use nix::sys::socket::{getsockopt, sockopt};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use std::fs;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
+
+/// A process.
+#[derive(Debug)]
+pub(crate) struct Peer {
+    /// Its id as we see it.
+    pub(crate) pid: u32,
+    /// None when it has ended, and was reaped.
+    pub(crate) pidfd: Option<OwnedFd>,
+}
+
+/// Ancestors that are looked at. Chains of processes that start each other are shorter.
+const ANCESTORS_MAX: usize = 256;
+
+impl Peer {
+    /// Who has this number now.
+    pub(crate) fn of_pid(pid: u32) -> Peer {
+        let pidfd = Pid::from_raw(pid as i32).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+        Peer { pid, pidfd }
+    }
+
+    /// Who connected. None when it is outside of our pid namespace, and so none of our children.
+    pub(crate) fn of_connection(connection: &OwnedFd) -> Option<Peer> {
+        let (pid, uid) = credentials(connection)?;
+        match getsockopt(connection, sockopt::PeerPidfd) {
+            Ok(pidfd) => Some(Peer { pid, pidfd: Some(pidfd) }),
+            // An older kernel.
+            Err(nix::errno::Errno::ENOPROTOOPT) => Some(Peer::by_number(pid, uid)),
+            // It has been reaped.
+            Err(_) => Some(Peer { pid, pidfd: None }),
+        }
+    }
+
+    /// Who connected, as far as its number tells.
+    fn by_number(pid: u32, uid: u32) -> Peer {
+        let peer = Peer::of_pid(pid);
+        let is_its_user = fs::metadata(format!("/proc/{pid}")).is_ok_and(|found| found.uid() == uid);
+        if is_its_user || peer.is_descendant_of(std::process::id()) {
+            return peer;
+        }
+        Peer { pid, pidfd: None }
+    }
+
+    /// Whether all of its threads have ended.
+    pub(crate) fn has_ended(&self) -> bool {
+        let Some(pidfd) = &self.pidfd else { return true };
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut [PollFd::new(pidfd, PollFlags::IN)], Some(&now)).is_ok_and(|ready| ready > 0)
+    }
+
+    /// Whether it was started by a process, or by one that was, and still runs.
+    pub(crate) fn is_descendant_of(&self, ancestor: u32) -> bool {
+        let ancestors = ancestors(self.pid);
+        // While it runs nobody else has its number. An ancestor's may have gone to another one between two looks, but not twice alike.
+        ancestors.contains(&ancestor) && ancestors == self::ancestors(self.pid) && !self.has_ended()
+    }
+}
+
+/// The id and the user that a connection began with.
+fn credentials(connection: &impl AsFd) -> Option<(u32, u32)> {
+    let credentials = getsockopt(&connection.as_fd(), sockopt::PeerCredentials).ok()?;
+    let pid = u32::try_from(credentials.pid()).ok().filter(|pid| *pid > 0)?;
+    Some((pid, credentials.uid()))
+}
+
+/// The processes that led to one: its parent first.
+fn ancestors(pid: u32) -> Vec<u32> {
+    let up = std::iter::successors(parent_of(pid), |parent| parent_of(*parent));
+    up.take(ANCESTORS_MAX).collect()
+}
+
+/// The process that started one, or that took it over; none for the first one.
+pub(crate) fn parent_of(pid: u32) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name in parentheses may hold anything; the state and the parent follow it.
+    let parent: u32 = stat.rsplit_once(") ")?.1.split_whitespace().nth(1)?.parse().ok()?;
+    (parent > 0).then_some(parent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixStream;
+    use std::os::unix::process::CommandExt;
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn who_connected_is_known_by_either_way() {
+        let (ours, _theirs) = UnixStream::pair().unwrap();
+        let connection = OwnedFd::from(ours);
+        let me = std::process::id();
+        let peer = Peer::of_connection(&connection).unwrap();
+        assert_eq!((peer.pid, peer.has_ended()), (me, false));
+        let (pid, uid) = credentials(&connection).unwrap();
+        let peer = Peer::by_number(pid, uid);
+        assert_eq!((peer.pid, peer.has_ended()), (me, false));
+        // Somebody else's number, by another user's word.
+        assert!(Peer::by_number(1, uid + 1).has_ended());
+    }
+
+    #[test]
+    fn a_child_and_its_children_are_descendants_and_nobody_else_is() {
+        let mut child = Command::new("sh")
+            .args(["-c", "sleep 100 & echo $!; wait"])
+            .stdout(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        std::io::BufRead::read_line(&mut std::io::BufReader::new(child.stdout.take().unwrap()), &mut line)
+            .unwrap();
+        let (me, grandchild) = (std::process::id(), line.trim().parse().unwrap());
+        let [child_peer, grandchild_peer] = [child.id(), grandchild].map(Peer::of_pid);
+        assert!(child_peer.is_descendant_of(me) && grandchild_peer.is_descendant_of(me));
+        assert!(grandchild_peer.is_descendant_of(child.id()) && !child_peer.is_descendant_of(grandchild));
+        assert!(!Peer::of_pid(1).is_descendant_of(me) && !Peer::of_pid(me).is_descendant_of(child.id()));
+        let group = Pid::from_raw(child.id() as i32).unwrap();
+        rustix::process::kill_process_group(group, rustix::process::Signal::KILL).unwrap();
+        child.wait().unwrap();
+        // Its number may be anybody's now.
+        assert!(child_peer.has_ended() && !child_peer.is_descendant_of(me));
+        assert!(Peer::of_pid(child.id()).has_ended());
+    }
+}

@@ -109,14 +109,14 @@ impl<S: Sink + Send> Collector<S> {
                 target.has_ended();
                 ended.extend(self.processes.iter().filter(|it| it.has_ended()).map(|it| it.index));
             }
-            has_accepted = self.accept_pending(target, observer)?;
+            has_accepted = self.accept(Session::accept_pending, target, observer)?;
             observer.before_pass();
             let interrupted = interrupted || observer.is_over();
             let words = self.drain(|process| interrupted || ended.contains(&process.index))?;
             self.finalize_exited(&ended, target, observer)?;
             observer.after_pass(&mut self.processes);
             let is_over = target.has_ended() && self.processes.is_empty();
-            if interrupted || (is_over && !self.accept_pending(target, observer)?) {
+            if interrupted || (is_over && !self.accept(Session::accept_last, target, observer)?) {
                 return Ok(interrupted);
             }
             self.processes.iter().filter(|it| it.wants_channels()).for_each(TracedProcess::recycle_channels);
@@ -128,8 +128,8 @@ impl<S: Sink + Send> Collector<S> {
                 written = Instant::now();
                 self.write()?;
             }
-            // More may have registered meanwhile, or stand behind strangers.
-            if !has_accepted && !self.session.as_ref().is_some_and(Session::is_crowded) {
+            // More may have registered meanwhile.
+            if !has_accepted {
                 backoff.after(words);
             }
         }
@@ -208,12 +208,13 @@ impl<S: Sink + Send> Collector<S> {
     }
 
     /// Takes in those who have registered. Returns true when there were some.
-    fn accept_pending(
+    fn accept(
         &mut self,
+        come: fn(&mut Session) -> Vec<Registration>,
         target: &mut dyn Target,
         observer: &mut dyn Observer,
     ) -> Result<bool, CollectError> {
-        let registrations = self.session.as_mut().map(Session::accept_pending).unwrap_or_default();
+        let registrations = self.session.as_mut().map(come).unwrap_or_default();
         let any = !registrations.is_empty();
         for registration in registrations {
             target.registered(registration.peer.pid);

@@ -1,31 +1,47 @@
-//! The socket at which processes register and hand over their shared memory.
+//! The sockets at which processes register and hand over their shared memory.
 //!
-//! Its name stands in `/proc/net/unix`, so anybody may connect. Nobody is waited for: who has connected and says nothing is asked again in every
-//! pass, one of a bounded crowd, and a pass takes no longer for however many there are. Who knows the session's token was started by it.
+//! One is a file that only our own user may connect to. Who has given up his rights, or sees other files, comes to the other one, whose name is
+//! abstract and stands in `/proc/net/unix`, so that anybody may come. Nobody is waited for: who has connected and says nothing is asked again in every
+//! pass, one of a bounded crowd, and strangers take a twentieth of the time at most, however many they are. Who knows the session's token was
+//! started by it.
 
 use crate::error::CollectError;
 use crate::peer::Peer;
 use mallow_base::hex;
 use mallow_wire::handshake::{COMMAND_BYTES_MAX, Handshake};
 use mallow_wire::shared::SHARED_VERSION;
+use rustix::fs::Mode;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SocketAddrUnix, SocketFlags,
-    SocketType, accept_with, bind, listen, recvmsg, socket_with,
+    SocketType, accept_with, bind, connect, listen, recvmsg, socket_with,
 };
 use std::io::IoSliceMut;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// A listening socket with a name that only this session's children know.
 #[derive(Debug)]
 pub(crate) struct Session {
+    /// None where there is no folder for it.
+    own: Option<OwnDoor>,
+    /// The socket with the abstract name.
     socket: OwnedFd,
     name: String,
     token: [u8; 16],
     /// Those who have said nothing yet, the one that came first in front.
     silent: Vec<Silent>,
-    /// More have knocked than one pass takes in.
+    /// When the abstract socket is looked at again.
+    rests_until: Instant,
+    /// More stood there than a pass could look at.
     is_crowded: bool,
+}
+
+/// The socket for our own user. Its file goes with it.
+#[derive(Debug)]
+struct OwnDoor {
+    socket: OwnedFd,
+    path: PathBuf,
 }
 
 /// A connection over which nothing has come yet.
@@ -51,10 +67,16 @@ pub(crate) struct Registration {
 /// Those who have registered and are taken in at once: while one process after another comes, those that are here want to be looked
 /// after, and those that have ended hold memory of ours.
 const AT_ONCE: usize = 4;
+/// How the names of the files begin at which sessions listen.
+const FILE_NAME_START: &str = "session-";
 /// Connections that may be silent at a time.
 const SILENT_MAX: usize = 64;
-/// How long a pass may take for those who are no processes of ours.
-const PASS_MAX: Duration = Duration::from_micros(300);
+/// How long a pass may take for those who come by the abstract name.
+const PASS_MAX: Duration = Duration::from_micros(200);
+/// How much longer nobody is asked in there any more.
+const REST_FACTOR: u32 = 20;
+/// How long those who stand there are looked at when it is over.
+const LAST_MAX: Duration = Duration::from_millis(100);
 /// Whoever connects sends in the same breath, unless he is stopped in between: so long he is not looked at.
 const BREATH: Duration = Duration::from_millis(50);
 /// And so long one of ours may be stopped.
@@ -70,48 +92,76 @@ impl Session {
         let (label, token) = secret.split_at(8);
         let name = format!("mallow-{}-{}", std::process::id(), hex(label));
         let token: [u8; 16] = token.try_into().map_err(|_| odd("draw a session token"))?;
-        let socket = socket_with(
-            AddressFamily::UNIX,
-            SocketType::SEQPACKET,
-            SocketFlags::CLOEXEC | SocketFlags::NONBLOCK,
-            None,
-        )
-        .map_err(refused("open a socket for the recorded processes"))?;
-        let address = SocketAddrUnix::new_abstract_name(name.as_bytes())
-            .map_err(refused("name the session's socket"))?;
-        bind(&socket, &address).map_err(refused("bind the session's socket"))?;
-        listen(&socket, 4096).map_err(refused("listen on the session's socket"))?;
-        Ok(Session { socket, name, token, silent: Vec::new(), is_crowded: false })
+        let socket = listening(|socket| bind(socket, &SocketAddrUnix::new_abstract_name(name.as_bytes())?))
+            .map_err(refused("open a socket for the recorded processes"))?;
+        let own = mallow_launch::own_folder().and_then(|folder| OwnDoor::open(&folder, &hex(label)));
+        Ok(Session {
+            own,
+            socket,
+            name,
+            token,
+            silent: Vec::new(),
+            rests_until: Instant::now(),
+            is_crowded: false,
+        })
     }
 
     /// What children find in their environment.
     pub(crate) fn variable(&self) -> String {
-        format!("{}:{}", self.name, hex(&self.token))
-    }
-
-    /// Whether others still stand before the door: a child of ours may be among them.
-    pub(crate) fn is_crowded(&self) -> bool {
-        self.is_crowded
+        let variable = format!("{}:{}", self.name, hex(&self.token));
+        match self.own.as_ref().and_then(|own| own.path.to_str()) {
+            Some(path) => format!("{variable}:{path}"),
+            None => variable,
+        }
     }
 
     /// Those who have registered, some of them at most.
     pub(crate) fn accept_pending(&mut self) -> Vec<Registration> {
         let mut registrations = self.hear_the_silent();
-        let until = Instant::now() + PASS_MAX;
-        self.is_crowded = false;
-        while registrations.len() < AT_ONCE {
-            let Ok(connection) = accept_with(&self.socket, SocketFlags::CLOEXEC) else { break };
+        let own = self.own.as_ref().map(|own| own.socket.as_fd());
+        while registrations.len() < AT_ONCE
+            && let Some(connection) = own.and_then(|socket| accept_with(socket, SocketFlags::CLOEXEC).ok())
+        {
             match self.receive(&connection) {
-                Received::Nothing => self.let_wait(connection),
+                Received::Nothing => keep(&mut self.silent, connection),
                 Received::Stranger => {}
                 Received::Registration(registration) => registrations.push(registration),
             }
-            if Instant::now() >= until {
-                self.is_crowded = true;
-                break;
-            }
+        }
+        let begun = Instant::now();
+        if begun >= self.rests_until {
+            self.accept_anybody(&mut registrations, begun);
+            self.rests_until = begun + begun.elapsed() * REST_FACTOR;
         }
         registrations
+    }
+
+    /// The same when nobody can come any more that has not knocked: whoever stands before the abstract name is looked at now.
+    pub(crate) fn accept_last(&mut self) -> Vec<Registration> {
+        let begun = Instant::now();
+        loop {
+            self.rests_until = begun;
+            let registrations = self.accept_pending();
+            if !registrations.is_empty() || !self.is_crowded || begun.elapsed() > LAST_MAX {
+                return registrations;
+            }
+        }
+    }
+
+    /// Those who have come by the abstract name.
+    fn accept_anybody(&mut self, registrations: &mut Vec<Registration>, begun: Instant) {
+        self.is_crowded = true;
+        while registrations.len() < AT_ONCE && begun.elapsed() < PASS_MAX {
+            let Ok(connection) = accept_with(&self.socket, SocketFlags::CLOEXEC) else {
+                self.is_crowded = false;
+                break;
+            };
+            match self.receive(&connection) {
+                Received::Nothing => keep(&mut self.silent, connection),
+                Received::Stranger => {}
+                Received::Registration(registration) => registrations.push(registration),
+            }
+        }
     }
 
     /// Asks those again who had nothing to say, and gives up those who are none of ours, or have gone.
@@ -129,15 +179,6 @@ impl Session {
             }
         }
         registrations
-    }
-
-    /// Keeps a connection for later. In a crowd those give way first whom nobody of ours has started.
-    fn let_wait(&mut self, connection: OwnedFd) {
-        if self.silent.len() == SILENT_MAX {
-            let stranger = self.silent.iter_mut().position(|silent| !silent.is_descendant());
-            self.silent.remove(stranger.unwrap_or(0));
-        }
-        self.silent.push(Silent { connection, since: Instant::now(), is_descendant: None });
     }
 
     /// What a connection has to say.
@@ -174,6 +215,67 @@ impl Session {
         let command = String::from_utf8_lossy(command).trim_end_matches('\0').replace('\0', " ");
         Some(Registration { memory, peer: Peer::of_connection(connection)?, command })
     }
+}
+
+/// A socket that listens where `bind` puts it.
+fn listening(bind: impl FnOnce(&OwnedFd) -> rustix::io::Result<()>) -> rustix::io::Result<OwnedFd> {
+    const KNOCKING_MAX: i32 = 4096;
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+    bind(&socket)?;
+    listen(&socket, KNOCKING_MAX)?;
+    Ok(socket)
+}
+
+impl OwnDoor {
+    fn open(folder: &Path, label: &str) -> Option<OwnDoor> {
+        remove_left(folder);
+        let (path, fresh) =
+            (folder.join(format!("{FILE_NAME_START}{label}")), folder.join(format!(".{label}")));
+        path.to_str()?;
+        let bound = |socket: &OwnedFd| {
+            // Before there is a name: the file is then never anybody else's.
+            rustix::fs::fchmod(socket, Mode::RUSR | Mode::WUSR)?;
+            bind(socket, &SocketAddrUnix::new(&fresh)?)
+        };
+        let socket = listening(bound).ok()?;
+        // Under its name it listens: whoever finds it silent may remove it.
+        let named = std::fs::rename(&fresh, &path);
+        if named.is_err() {
+            let _ = std::fs::remove_file(&fresh);
+        }
+        named.ok().map(|()| OwnDoor { socket, path })
+    }
+}
+
+/// Removes the files of sessions that were killed: nobody listens there.
+fn remove_left(folder: &Path) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        if !entry.file_name().to_string_lossy().starts_with(FILE_NAME_START) {
+            continue;
+        }
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let knocked = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
+            .and_then(|socket| connect(&socket, &SocketAddrUnix::new(entry.path())?));
+        if knocked == Err(rustix::io::Errno::CONNREFUSED) {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
+impl Drop for OwnDoor {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// Keeps a connection for later. In a crowd those give way first whom nobody of ours has started.
+fn keep(silent: &mut Vec<Silent>, connection: OwnedFd) {
+    if silent.len() == SILENT_MAX {
+        let stranger = silent.iter_mut().position(|silent| !silent.is_descendant());
+        silent.remove(stranger.unwrap_or(0));
+    }
+    silent.push(Silent { connection, since: Instant::now(), is_descendant: None });
 }
 
 impl Silent {
@@ -214,15 +316,23 @@ fn odd(what: &'static str) -> CollectError {
 mod tests {
     use super::*;
     use mallow_wire::handshake::HANDSHAKE_MAGIC;
-    use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, connect, sendmsg};
+    use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
     use std::io::IoSlice;
     use std::os::fd::AsFd;
 
-    fn connected(session: &Session) -> OwnedFd {
+    fn connected_to(address: SocketAddrUnix) -> OwnedFd {
         let socket =
             socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap();
-        connect(&socket, &SocketAddrUnix::new_abstract_name(session.name.as_bytes()).unwrap()).unwrap();
+        connect(&socket, &address).unwrap();
         socket
+    }
+
+    fn connected(session: &Session) -> OwnedFd {
+        connected_to(SocketAddrUnix::new_abstract_name(session.name.as_bytes()).unwrap())
+    }
+
+    fn connected_at_the_file(session: &Session) -> OwnedFd {
+        connected_to(SocketAddrUnix::new(&session.own.as_ref().unwrap().path).unwrap())
     }
 
     fn register(session: &Session, socket: &OwnedFd, command: &[u8]) {
@@ -247,7 +357,7 @@ mod tests {
     }
 
     fn commands(session: &mut Session) -> Vec<String> {
-        session.accept_pending().into_iter().map(|registration| registration.command).collect()
+        session.accept_last().into_iter().map(|registration| registration.command).collect()
     }
 
     #[test]
@@ -268,7 +378,7 @@ mod tests {
         for handshake in &wrong {
             let socket = connected(&session);
             send(&socket, handshake, b"x\0");
-            assert!(session.accept_pending().is_empty() && session.silent.is_empty());
+            assert!(session.accept_last().is_empty() && session.silent.is_empty());
         }
         let socket = connected(&session);
         send(&socket, &right, b"x\0");
@@ -279,7 +389,7 @@ mod tests {
     fn who_connects_and_says_nothing_keeps_nobody_waiting() {
         let mut session = Session::open().unwrap();
         let silent = connected(&session);
-        assert!(session.accept_pending().is_empty());
+        assert!(session.accept_last().is_empty());
         let other = connected(&session);
         register(&session, &other, b"second\0word\0");
         assert_eq!(commands(&mut session), ["second word"]);
@@ -296,12 +406,63 @@ mod tests {
         speaking.iter().for_each(|socket| register(&session, socket, b"x\0"));
         let mut passes = Vec::new();
         while passes.iter().sum::<usize>() < speaking.len() {
-            passes.push(session.accept_pending().len());
+            passes.push(session.accept_last().len());
             assert!(session.silent.len() <= SILENT_MAX);
         }
         assert!(passes.iter().all(|came| *came <= 4), "{passes:?}");
         drop(silent);
-        assert!(session.accept_pending().is_empty());
+        assert!(session.accept_last().is_empty());
         assert!(session.silent.is_empty(), "who has gone is forgotten");
+    }
+
+    #[test]
+    fn a_crowd_before_the_abstract_name_stands_in_nobodys_way_at_the_file() {
+        let mut session = Session::open().unwrap();
+        let crowd: Vec<OwnedFd> = (0..1000).map(|_| connected(&session)).collect();
+        for _ in 0..3 {
+            let own = connected_at_the_file(&session);
+            register(&session, &own, b"own\0");
+            let came = session.accept_pending();
+            assert_eq!(came.len(), 1);
+            assert_eq!(came[0].peer.pid, std::process::id());
+        }
+        assert!(session.is_crowded && session.rests_until > Instant::now(), "they are looked at rarely");
+        drop(crowd);
+    }
+
+    #[test]
+    fn the_file_is_for_its_owner_and_goes_with_the_session() {
+        use std::os::unix::fs::PermissionsExt;
+        let session = Session::open().unwrap();
+        let path = session.own.as_ref().unwrap().path.clone();
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert!(session.variable().ends_with(path.to_str().unwrap()));
+        drop(session);
+        assert!(!path.exists());
+        // One that was killed leaves its file, until the next one comes.
+        let session = Session::open().unwrap();
+        let left = path.with_file_name("session-left");
+        drop(listening(|socket| bind(socket, &SocketAddrUnix::new(&left)?)).unwrap());
+        assert!(left.exists());
+        let next = Session::open().unwrap();
+        assert!(!left.exists());
+        assert!([&session, &next].iter().all(|session| session.own.as_ref().unwrap().path.exists()));
+    }
+
+    #[test]
+    fn who_says_nothing_for_long_and_was_not_started_by_us_is_not_waited_for() {
+        let mut session = Session::open().unwrap();
+        let _stranger = connected(&session);
+        assert!(session.accept_last().is_empty() && session.silent.len() == 1);
+        session.silent[0].since = Instant::now().checked_sub(BREATH).unwrap();
+        assert!(session.accept_last().is_empty() && session.silent.is_empty());
+        // One of ours may be stopped for a while.
+        let _child = connected(&session);
+        assert!(session.accept_last().is_empty());
+        session.silent[0].is_descendant = Some(true);
+        session.silent[0].since = Instant::now().checked_sub(BREATH).unwrap();
+        assert!(session.accept_last().is_empty() && session.silent.len() == 1);
+        session.silent[0].since = Instant::now().checked_sub(PATIENCE).unwrap();
+        assert!(session.accept_last().is_empty() && session.silent.is_empty());
     }
 }

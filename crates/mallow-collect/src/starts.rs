@@ -124,7 +124,7 @@ impl Noted {
                 "a limit on memory, on the length of files or on their number (ulimit -v, -f, -n) leaves no room for it"
             }
             _ if self.network != 0 && network != 0 && self.network != network => {
-                "it was started in another network namespace, from which mallow cannot be reached"
+                "it was started in another network namespace that does not see mallow's folder either, so mallow cannot be reached"
             }
             _ => {
                 "it did not introduce itself: it ended before it could, or it cannot reach mallow (another network namespace, a limit \

@@ -151,7 +151,7 @@ impl Counting {
             let child_has_ended = self.command.has_ended();
             let ended: Vec<usize> =
                 self.open.iter().filter(|it| it.peer.has_ended()).map(|it| it.index).collect();
-            let has_accepted = self.accept_pending();
+            let has_accepted = self.accept(Session::accept_pending);
             for counted in &mut self.open {
                 channels::recycle(&counted.mapping, counted.pid, |_, _| true);
                 self.starts.take(&counted.mapping, &mut counted.starts_seen);
@@ -161,11 +161,12 @@ impl Counting {
                 self.open.iter_mut().for_each(Counted::sample);
             }
             self.finalize_exited(&ended);
-            if child_has_ended && self.open.is_empty() && !has_accepted {
+            let is_over = child_has_ended && self.open.is_empty() && !has_accepted;
+            if is_over && !self.accept(Session::accept_last) {
                 return;
             }
             // More may have registered meanwhile.
-            if !has_accepted && !self.session.is_crowded() {
+            if !has_accepted {
                 std::thread::sleep(pause);
                 pause = (pause * 2).min(Duration::from_millis(2));
             }
@@ -173,8 +174,8 @@ impl Counting {
     }
 
     /// Takes in those who have registered. Returns true when there were some.
-    fn accept_pending(&mut self) -> bool {
-        let registrations = self.session.accept_pending();
+    fn accept(&mut self, come: fn(&mut Session) -> Vec<Registration>) -> bool {
+        let registrations = come(&mut self.session);
         let any = !registrations.is_empty();
         for registration in registrations {
             self.replace_image(&registration);

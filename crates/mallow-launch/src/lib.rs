@@ -20,6 +20,6 @@ pub use error::LaunchError;
 pub use executable::{PRIVILEGED, find_program, obstacle_sentence};
 pub use interrupts::{Interrupts, is_ignored};
 pub use launch::{Launch, Preload, start_unrecorded};
-pub use preload::{LIBRARY_NAME_START, unpack};
+pub use preload::{LIBRARY_NAME_START, own_folder, unpack};
 pub use running::RunningCommand;
 pub use spawn_options::SpawnOptions;

@@ -66,11 +66,22 @@ fn ends_names_in_preload(directory: &Path) -> bool {
     directory.as_os_str().as_bytes().iter().any(|byte| b" :\t\n".contains(byte))
 }
 
-fn unpack_into(directory: &Path, [name_start, extension]: [&str; 2], content: &[u8]) -> io::Result<PathBuf> {
+/// A folder that nobody but this user can write or swap, and that everybody can look into; none when there is no place for one.
+pub fn own_folder() -> Option<PathBuf> {
+    places().into_iter().filter(|place| place.is_absolute()).find(|place| made(place).is_ok())
+}
+
+/// Makes a folder, if it is not there, that nobody but this user can write or swap.
+fn made(directory: &Path) -> io::Result<()> {
     match DirBuilder::new().mode(0o755).create(directory) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         _ => {}
     }
+    mallow_files::check_ours(directory)
+}
+
+fn unpack_into(directory: &Path, [name_start, extension]: [&str; 2], content: &[u8]) -> io::Result<PathBuf> {
+    made(directory)?;
     check_place(directory)?;
     // The name carries the content's checksum, so versions live side by side and running programs keep
     // theirs.
@@ -87,9 +98,8 @@ fn unpack_into(directory: &Path, [name_start, extension]: [&str; 2], content: &[
     Ok(path)
 }
 
-/// Refuses a directory that somebody else made, can change or swap for his own while programs start, or that the loader cannot map code from.
+/// Refuses a directory that the loader cannot map code from.
 fn check_place(directory: &Path) -> io::Result<()> {
-    mallow_files::check_ours(directory)?;
     let flags = rustix::fs::statvfs(directory)?.f_flag;
     if flags.contains(rustix::fs::StatVfsMountFlags::NOEXEC) {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is mounted noexec"));

@@ -1,12 +1,15 @@
 //! The message with which a process hands its shared memory to the collector.
 //!
 //! It is followed by the sender's command line, arguments ended by zero bytes, as much of it as fits
-//! [`COMMAND_BYTES_MAX`]. It travels once over an abstract `SOCK_SEQPACKET` Unix socket, with the memory's
+//! [`COMMAND_BYTES_MAX`]. It travels once over a `SOCK_SEQPACKET` Unix socket, with the memory's
 //! file descriptor beside it; the kernel adds the sender's credentials. Both descriptors are closed
 //! afterwards: the profiled program owns none of ours.
+//!
+//! There are two doors. One is a file that only the user who records may connect to, so nobody else stands before it. Who has given up
+//! his rights, or sees other files, comes by the other one, whose name is abstract.
 
-/// The environment variable that carries the session: `NAME:TOKEN`, the abstract socket's name (without the
-/// leading zero byte) and 32 hexadecimal digits that prove the sender was started by this session.
+/// The environment variable that carries the session: `NAME:TOKEN` or `NAME:TOKEN:PATH`, the abstract socket's name (without the
+/// leading zero byte), 32 hexadecimal digits that prove the sender was started by this session, and the file.
 pub const SESSION_VARIABLE: &str = "MALLOW_SESSION";
 
 /// "mallowhi", little endian.

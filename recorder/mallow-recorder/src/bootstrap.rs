@@ -104,7 +104,7 @@ pub fn start_inside() -> Option<i32> {
     let own_tid = sys::gettid();
     fork_cleared.stage.compare_exchange(0, own_tid, Ordering::AcqRel, Ordering::Acquire).ok()?;
     let fd = sys::memfd_create(c"mallow");
-    let session = Session { name: b"", token: [0; 16], mode: MODE_RECORD, features: 0 };
+    let session = Session { name: b"", path: b"", token: [0; 16], mode: MODE_RECORD, features: 0 };
     let made = (fd >= 0).then(|| map(fd as i32)).flatten();
     if let Some((shared, channel_count)) = made {
         // A process of its own to whoever reads it, whatever it was forked from.
@@ -179,7 +179,9 @@ fn announce(session: &Session, fd: i32) -> bool {
     let (start, command) = message.split_at_mut(Handshake::BYTES);
     start.copy_from_slice(&handshake.to_bytes());
     let command_bytes = read_command(command);
-    sys::send_with_fd(session.name, first(message, Handshake::BYTES + command_bytes), fd)
+    let message = first(message, Handshake::BYTES + command_bytes);
+    let doors = [sys::Door::File(session.path), sys::Door::Name(session.name)];
+    doors.into_iter().any(|door| sys::send_with_fd(door, message, fd))
 }
 
 /// Our own command line. Asked for here because a short-lived process is gone before the collector could

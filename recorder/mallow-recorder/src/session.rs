@@ -15,6 +15,8 @@ pub type Strings = *const *const c_char;
 pub(crate) struct Session {
     /// As it stands in the environment: there is no room for a copy on a small stack.
     pub(crate) name: &'static [u8],
+    /// The file at which only the user who records may connect; empty for none.
+    pub(crate) path: &'static [u8],
     pub(crate) token: [u8; 16],
     pub(crate) mode: u32,
     pub(crate) features: u32,
@@ -24,7 +26,11 @@ impl Session {
     pub(crate) fn find() -> Option<Session> {
         let value = variable(SESSION_VARIABLE)?;
         let colon = value.iter().position(|byte| *byte == b':')?;
-        let (name, token) = (&value[..colon], &value[colon + 1..]);
+        let (name, rest) = (&value[..colon], &value[colon + 1..]);
+        let (token, path) = match rest.iter().position(|byte| *byte == b':') {
+            Some(colon) => (&rest[..colon], &rest[colon + 1..]),
+            None => (rest, &[][..]),
+        };
         let (mode, features) = match variable(MODE_VARIABLE) {
             Some(b"stat") => (MODE_STAT, 0),
             Some(b"check") => (MODE_RECORD, FEATURE_MARKS | FEATURE_DESCRIPTORS),
@@ -35,7 +41,7 @@ impl Session {
         let features = if is_counted { features } else { features | FEATURE_RUNTIMES };
         let is_python = mode == MODE_RECORD && variable(PYTHON_OBJECTS_VARIABLE).is_some();
         let features = if is_python { features | FEATURE_PYTHON_OBJECTS } else { features };
-        let mut session = Session { name, token: [0; 16], mode, features };
+        let mut session = Session { name, path, token: [0; 16], mode, features };
         if token.len() != 32 {
             return None;
         }

@@ -456,25 +456,46 @@ impl Drop for Undisturbed {
     }
 }
 
-/// Sends one message with one file descriptor over an abstract Unix socket, and closes the socket.
+/// Where somebody listens.
+#[derive(Clone, Copy, Debug)]
+pub enum Door<'a> {
+    /// At a file.
+    File(&'a [u8]),
+    /// At an abstract name.
+    Name(&'a [u8]),
+}
+
+/// Sends one message with one file descriptor over a Unix socket, and closes the socket.
 ///
 /// Gives false when nobody listens there.
-pub fn send_with_fd(name: &[u8], message: &[u8], fd: i32) -> bool {
+pub fn send_with_fd(to: Door<'_>, message: &[u8], fd: i32) -> bool {
     const UNIX: usize = 1;
     const SEQPACKET_CLOEXEC: usize = 5 | 0x80000;
+    const INTERRUPTED: isize = -4;
+    // struct sockaddr_un: the family, a zero byte that says "abstract", the name.
+    let mut address = [0u8; 110];
+    address[0] = UNIX as u8;
+    let (begin, name) = match to {
+        Door::File([]) => return false,
+        Door::File(path) => (2, path),
+        Door::Name(name) => (3, name),
+    };
+    let bytes = begin + name.len().min(address.len() - begin);
+    address.iter_mut().skip(begin).zip(name).for_each(|(place, byte)| *place = *byte);
     // SAFETY: creates a descriptor of ours.
     let socket = unsafe { call(SOCKET, [UNIX, SEQPACKET_CLOEXEC, 0, 0, 0, 0]) };
     if socket < 0 {
         return false;
     }
-    // struct sockaddr_un: the family, a zero byte that says "abstract", the name.
-    let mut address = [0u8; 110];
-    address[0] = UNIX as u8;
-    let name_bytes = name.len().min(address.len() - 3);
-    address[3..3 + name_bytes].copy_from_slice(&name[..name_bytes]);
-    // SAFETY: the kernel reads the address.
-    let connected =
-        unsafe { call(CONNECT, [socket as usize, address.as_ptr() as usize, 3 + name_bytes, 0, 0, 0]) };
+    // Where many stand before the door it is waited for, and a signal is no reason to go away.
+    let connected = loop {
+        // SAFETY: the kernel reads the address.
+        let connected =
+            unsafe { call(CONNECT, [socket as usize, address.as_ptr() as usize, bytes, 0, 0, 0]) };
+        if connected != INTERRUPTED {
+            break connected;
+        }
+    };
     let sent = connected == 0 && send(socket as i32, message, fd);
     close(socket as i32);
     sent

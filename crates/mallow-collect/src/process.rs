@@ -430,6 +430,7 @@ impl TracedProcess {
             pairing,
             mut stacks,
             modules,
+            mapping,
             executable,
             writer,
             ..

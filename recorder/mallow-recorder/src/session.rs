@@ -25,12 +25,9 @@ pub(crate) struct Session {
 impl Session {
     pub(crate) fn find() -> Option<Session> {
         let value = variable(SESSION_VARIABLE)?;
-        let colon = value.iter().position(|byte| *byte == b':')?;
-        let (name, rest) = (&value[..colon], &value[colon + 1..]);
-        let (token, path) = match rest.iter().position(|byte| *byte == b':') {
-            Some(colon) => (&rest[..colon], &rest[colon + 1..]),
-            None => (rest, &[][..]),
-        };
+        let mut parts = value.splitn(3, |byte| *byte == b':');
+        let (name, token) = (parts.next()?, parts.next()?);
+        let path = parts.next().unwrap_or_default();
         let (mode, features) = match variable(MODE_VARIABLE) {
             Some(b"stat") => (MODE_STAT, 0),
             Some(b"check") => (MODE_RECORD, FEATURE_MARKS | FEATURE_DESCRIPTORS),

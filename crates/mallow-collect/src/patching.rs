@@ -4,7 +4,8 @@
 //! behind it (`env`, `nice`, `timeout`), and what a shell starts in its text. A program that the command does not name is not known before
 //! it runs.
 
-use mallow_launch::{LaunchError, find_program, unpack};
+use crate::target::Mode;
+use mallow_launch::{Launch, LaunchError, STATIC_CURE, find_program, unpack};
 use mallow_patches::Plan;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -29,13 +30,36 @@ pub(crate) struct Inside<'a> {
 
 impl Inside<'_> {
     /// Looks into the programs that the command names. Before its time is measured: a large one takes some.
-    pub(crate) fn prepare<'a>(library: &'a [u8], command: &[OsString]) -> Result<Inside<'a>, LaunchError> {
+    pub(crate) fn prepare<'a>(
+        library: &'a [u8],
+        launch: &Launch<'_>,
+        command: &[OsString],
+        mode: Mode,
+    ) -> Result<Inside<'a>, LaunchError> {
         let programs = programs_in(command);
-        let plan = Plan::of(programs.iter().map(PathBuf::as_path)).to_bytes();
-        let path = plan.map(|plan| unpack(NAME_START, ".plan", &plan)).transpose()?;
+        let plan = Plan::of(programs.iter().map(PathBuf::as_path), mode == Mode::Check);
+        if let Some(program) = launch.static_program() {
+            check_static(program, &plan)?;
+        }
+        let path = plan.to_bytes().map(|plan| unpack(NAME_START, ".plan", &plan)).transpose()?;
         Ok(Inside { library, plan: path.map(|path| path.to_string_lossy().into_owned()) })
     }
 }
+
+/// Refuses a static program that the recorder would not get into, or would see nothing in.
+fn check_static(program: &Path, plan: &Plan) -> Result<(), LaunchError> {
+    let whole = program.canonicalize().unwrap_or_else(|_| program.to_owned());
+    let image = plan.images.iter().find(|image| image.path == whole);
+    let reason = match image.map(|image| &image.static_start) {
+        Some(Some(Ok(()))) => return Ok(()),
+        Some(Some(Err(reason))) => format!("{reason}; {STATIC_CURE}"),
+        _ => format!("{NO_NAMES}; {STATIC_CURE}"),
+    };
+    Err(LaunchError::CannotInject { path: program.to_owned(), reason })
+}
+
+const NO_NAMES: &str = "it has no names of functions that allocate (it is stripped, or has none), by which alone they could be found; keep its \
+    symbols (no -s, no strip), or put its debug file where debuggers look for it";
 
 /// The programs that a command names.
 fn programs_in(command: &[OsString]) -> BTreeSet<PathBuf> {

@@ -22,6 +22,14 @@ pub enum LaunchError {
         /// Why, and what to do instead.
         reason: &'static str,
     },
+    /// The program is static, and the library cannot be mapped into it.
+    #[error("cannot record '{path}', a static program: {reason}")]
+    CannotInject {
+        /// The program.
+        path: PathBuf,
+        /// Why, and what to do instead.
+        reason: String,
+    },
     /// The preload library could not be unpacked.
     #[error(
         "cannot unpack the recorder into {places}; a directory that allows execution is needed, name one with TMPDIR"

@@ -9,13 +9,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Finds the program that `command` names and checks that it can be recorded.
-pub(crate) fn check(command: &OsStr) -> Result<PathBuf, LaunchError> {
+/// Finds the program that `command` names and checks that it can be recorded. Gives the static executable that it is, or whose script it is.
+pub(crate) fn check(command: &OsStr) -> Result<Option<PathBuf>, LaunchError> {
     let cannot_run =
         |cause| LaunchError::CannotRun { command: command.to_string_lossy().into_owned(), cause };
     let path = find(command).map_err(cannot_run)?;
-    check_program(&path, 0)?;
-    Ok(path)
+    check_program(&path, 0)
 }
 
 /// Finds the program that `command` names, whether it can be recorded or not.
@@ -50,19 +49,21 @@ pub(crate) fn find(command: &OsStr) -> io::Result<PathBuf> {
         .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "no such program on PATH"))
 }
 
-fn check_program(path: &Path, depth: u32) -> Result<(), LaunchError> {
+fn check_program(path: &Path, depth: u32) -> Result<Option<PathBuf>, LaunchError> {
     /// How many interpreters may stand behind one another; the kernel allows five.
     const DEPTH_MAX: u32 = 5;
-    let Ok(start) = first_bytes(path) else { return Ok(()) };
+    let Ok(start) = first_bytes(path) else { return Ok(None) };
     if let Some(interpreter) = interpreter(&start)
         && depth < DEPTH_MAX
     {
         return check_program(&interpreter, depth + 1);
     }
-    let reason = privilege(path).or_else(|| in_file(path));
-    match reason {
-        Some(reason) => Err(LaunchError::CannotPreload { path: path.to_owned(), reason }),
-        None => Ok(()),
+    let cannot = |reason| Err(LaunchError::CannotPreload { path: path.to_owned(), reason });
+    match (privilege(path), in_file(path)) {
+        (Some(reason), _) => cannot(reason),
+        (None, Some(Obstacle::Static)) => Ok(Some(path.to_owned())),
+        (None, Some(obstacle)) => cannot(obstacle_sentence(obstacle)),
+        (None, None) => Ok(None),
     }
 }
 
@@ -98,9 +99,9 @@ pub const PRIVILEGED: &str = "it is setuid, setgid or has file capabilities, so 
     without these rights (cp makes one), or start mallow as the user that the program runs as";
 
 /// What the program's file says against it.
-fn in_file(path: &Path) -> Option<&'static str> {
+fn in_file(path: &Path) -> Option<Obstacle> {
     let file = File::open(path).ok()?;
-    obstacle(|offset, into| file.read_at(into, offset).unwrap_or(0)).map(obstacle_sentence)
+    obstacle(|offset, into| file.read_at(into, offset).unwrap_or(0))
 }
 
 /// Why a program is not preloaded, and what to do.

@@ -1,8 +1,10 @@
 //! Starting a command, with a library in it or without.
 
-use crate::{LaunchError, SpawnOptions, executable, preload};
+use crate::executable::obstacle_sentence;
+use crate::{LaunchError, SpawnOptions, executable, preload, static_start};
+use mallow_wire::executable::Obstacle;
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 
 /// What is put into the command's processes.
@@ -16,10 +18,11 @@ pub struct Preload<'a> {
     pub variables: &'a [(&'a str, &'a str)],
 }
 
-/// A command that a library can be preloaded into.
+/// A command that a library can be put into.
 #[derive(Debug)]
 pub struct Launch<'a> {
     command: &'a [OsString],
+    static_program: Option<PathBuf>,
 }
 
 impl<'a> Launch<'a> {
@@ -32,8 +35,27 @@ impl<'a> Launch<'a> {
             command: String::new(),
             cause: std::io::Error::new(std::io::ErrorKind::InvalidInput, "no command was given"),
         })?;
-        executable::check(program)?;
-        Ok(Launch { command })
+        Ok(Launch { command, static_program: executable::check(program)? })
+    }
+
+    /// The same for a library that a loader has to load.
+    ///
+    /// # Errors
+    /// When there is no loader, too.
+    pub fn by_loader(command: &'a [OsString]) -> Result<Launch<'a>, LaunchError> {
+        let launch = Launch::new(command)?;
+        match &launch.static_program {
+            Some(path) => Err(LaunchError::CannotPreload {
+                path: path.clone(),
+                reason: obstacle_sentence(Obstacle::Static),
+            }),
+            None => Ok(launch),
+        }
+    }
+
+    /// The static executable that the command becomes, which no loader starts.
+    pub fn static_program(&self) -> Option<&Path> {
+        self.static_program.as_deref()
     }
 
     /// Checks only whether there is such a program: enough for who puts nothing into it.
@@ -63,7 +85,7 @@ impl<'a> Launch<'a> {
     /// When the library cannot be unpacked, or the system refuses the program.
     pub fn start(&self, inside: Preload<'_>, options: &SpawnOptions) -> Result<Child, LaunchError> {
         let path = preload::unpack_library(inside.name_start, inside.library)?;
-        let mut preloads = path.into_os_string();
+        let mut preloads = path.clone().into_os_string();
         // Ours first: a preloaded allocator is then the next library behind us.
         if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
             preloads.push(":");
@@ -71,7 +93,11 @@ impl<'a> Launch<'a> {
         }
         let mut command = Command::new(&self.command[0]);
         command.args(&self.command[1..]).env("LD_PRELOAD", preloads).envs(inside.variables.iter().copied());
-        spawn(command, options).map_err(refused(&self.command[0]))
+        match &self.static_program {
+            None => spawn(command, options).map_err(refused(&self.command[0])),
+            Some(program) => static_start::start(command, &path, options)
+                .map_err(|error| error.named(&self.command[0], program)),
+        }
     }
 }
 
@@ -88,7 +114,7 @@ pub fn start_unrecorded(words: &[OsString], options: &SpawnOptions) -> Result<Ch
     spawn(command, options).map_err(refused(program))
 }
 
-fn spawn(mut command: Command, options: &SpawnOptions) -> std::io::Result<Child> {
+pub(crate) fn spawn(mut command: Command, options: &SpawnOptions) -> std::io::Result<Child> {
     options.apply(&mut command)?;
     if options.timeout.is_some() {
         // Whoever outlives its parent becomes a child of ours, by which it is known when the time is up.
@@ -97,7 +123,7 @@ fn spawn(mut command: Command, options: &SpawnOptions) -> std::io::Result<Child>
     options.within_processors(|| command.spawn())
 }
 
-fn refused(program: &OsStr) -> impl FnOnce(std::io::Error) -> LaunchError {
+pub(crate) fn refused(program: &OsStr) -> impl FnOnce(std::io::Error) -> LaunchError {
     let command = program.to_string_lossy().into_owned();
     |cause| LaunchError::CannotRun { command, cause }
 }

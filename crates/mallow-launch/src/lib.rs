@@ -6,7 +6,7 @@
 //!
 //! This crate must never know what is done with the processes: recording, counting and benchmarking are others' work.
 //!
-//! In reading order: `launch`, `executable`, `preload`, `spawn_options`, `running`, `interrupts`.
+//! In reading order: `launch`, `executable`, `preload`, `static_start`, `spawn_options`, `running`, `interrupts`.
 
 mod error;
 mod executable;
@@ -15,6 +15,7 @@ mod launch;
 mod preload;
 mod running;
 mod spawn_options;
+mod static_start;
 
 pub use error::LaunchError;
 pub use executable::{PRIVILEGED, find_program, obstacle_sentence};
@@ -23,3 +24,4 @@ pub use launch::{Launch, Preload, start_unrecorded};
 pub use preload::{LIBRARY_NAME_START, own_folder, unpack};
 pub use running::RunningCommand;
 pub use spawn_options::SpawnOptions;
+pub use static_start::STATIC_CURE;

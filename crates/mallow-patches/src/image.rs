@@ -2,10 +2,14 @@
 
 use crate::callers::{self, Code};
 use crate::displace::{self, Displaced, Unpatchable};
-use crate::names::{self, Family, Meaning};
-use mallow_symbols::{DefinedFunction, SearchPaths, functions_of};
+use crate::names::{self, Meaning};
+use crate::static_program;
+use crate::wanted::{Named, Wanted, WantedFunctions};
+use mallow_symbols::{SearchPaths, functions_of};
+use mallow_wire::executable::{Obstacle, obstacle};
 use mallow_wire::patches::{
-    Call, DISPLACED_BYTES_MAX, ELF_HEADER_BYTES, FIXUPS_MAX, MOVED_BYTES_MAX, PATCHES_MAX, Patch, STEPS_MAX,
+    Call, DISPLACED_BYTES_MAX, ELF_HEADER_BYTES, FIXUPS_MAX, MOVED_BYTES_MAX, NamedFunction, PATCHES_MAX,
+    Patch, STEPS_MAX,
 };
 use object::read::ReadCache;
 use object::read::elf::{ElfFile64, ProgramHeader};
@@ -32,28 +36,35 @@ pub struct Image {
     pub path: PathBuf,
     /// What it is linked with, such as `jemalloc`.
     pub allocator: &'static str,
-    /// What cannot be patched.
+    /// What of the allocator cannot be patched.
     pub unseen: Vec<Unseen>,
+    /// It is static, and may be started with the recorder in it, or not: why, as the end of a sentence.
+    pub static_start: Option<Result<(), String>>,
     pub(crate) elf_header: [u8; ELF_HEADER_BYTES],
     pub(crate) patches: Vec<Patch>,
-}
-
-/// A function that is to be seen, by all of its names.
-#[derive(Clone, Debug)]
-struct Wanted {
-    name: String,
-    meaning: Meaning,
-    /// The longest that a symbol says; none where none does.
-    bytes: Option<usize>,
+    pub(crate) names: Vec<NamedFunction>,
 }
 
 impl Image {
-    /// What `path` is linked with; none when that is no allocator that could be seen by patches.
-    pub fn examine(path: &Path) -> Option<Image> {
+    /// What `path` is linked with; none when that is no allocator that could be seen by patches. `with_openers`: whether it is wanted, in a
+    /// static executable, who opens files.
+    pub fn examine(path: &Path, with_openers: bool) -> Option<Image> {
         let search = &SearchPaths::default();
-        let defined = functions_of(path, search, |_, name| names::may_be_wanted(name));
-        let (allocator, wanted) = wanted(&defined)?;
         let file = File::open(path).ok()?;
+        let is_static =
+            obstacle(|offset, into| file.read_at(into, offset).unwrap_or(0)) == Some(Obstacle::Static);
+        let is_wanted =
+            |name: &[u8]| names::may_be_wanted(name) || is_static && static_program::may_be_wanted(name);
+        let defined = functions_of(path, search, |_, name| is_wanted(name));
+        let text = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
+        let all: Vec<Named<'_>> = defined.iter().map(|function| (text(&function.name), function)).collect();
+        let mut wanted = WantedFunctions::of(&all)?;
+        let names = if is_static {
+            static_program::add(&all, &mut wanted, with_openers);
+            static_program::names_of(&all, with_openers)
+        } else {
+            Vec::new()
+        };
         let mut elf_header = [0; ELF_HEADER_BYTES];
         file.read_exact_at(&mut elf_header, 0).ok()?;
         let content = ReadCache::new(file);
@@ -70,8 +81,24 @@ impl Image {
                 Some(Code { svma: header.p_vaddr(LittleEndian), bytes })
             })
             .collect();
-        let (patches, unseen) = patches(&code, &wanted, |svmas| within(path, search, svmas));
-        Some(Image { path: path.to_owned(), allocator, unseen, elf_header, patches })
+        let functions = &wanted.by_svma;
+        let (patches, unpatchable) = patches(&code, functions, |svmas| within(path, search, svmas));
+        let refused = || {
+            unpatchable.iter().map(|(function, why)| (function.name.as_str(), function.meaning.call, *why))
+        };
+        let is_allocators = |call| !matches!(call, Call::Interposed | Call::Inner);
+        Some(Image {
+            path: path.to_owned(),
+            allocator: wanted.allocator,
+            static_start: is_static.then(|| static_program::refusal(&all, refused()).map_or(Ok(()), Err)),
+            unseen: refused()
+                .filter(|(_, call, _)| is_allocators(*call))
+                .map(|(name, _, why)| Unseen { function: name.to_owned(), reason: why.reason() })
+                .collect(),
+            elf_header,
+            patches,
+            names,
+        })
     }
 
     /// How many functions are patched.
@@ -86,58 +113,12 @@ fn within(path: &Path, search: &SearchPaths, svmas: &BTreeSet<u64>) -> BTreeSet<
     found.into_iter().map(|function| function.svma).collect()
 }
 
-/// The functions of the allocator in a file, by their addresses; and what it is called.
-fn wanted(defined: &[DefinedFunction]) -> Option<(&'static str, BTreeMap<u64, Wanted>)> {
-    let text = |function: &DefinedFunction| String::from_utf8_lossy(&function.name).into_owned();
-    let all: Vec<(String, &DefinedFunction)> =
-        defined.iter().map(|function| (text(function), function)).collect();
-    // A sanitizer's allocator is watched by its own tools.
-    if all.iter().any(|(name, _)| name.starts_with("__") && name.ends_with("san_init")) {
-        return None;
-    }
-    let prefixes: Vec<&str> = all.iter().filter_map(|(name, _)| names::jemalloc_prefix(name)).collect();
-    let known: Vec<(Family, Meaning, &str, &DefinedFunction)> = all
-        .iter()
-        .filter_map(|(name, function)| {
-            let (family, meaning) = names::meaning_of(name, &prefixes)?;
-            // A function of a file's own may have any name.
-            let is_meant = function.is_global || !matches!(family, Family::Malloc | Family::Operators);
-            is_meant.then_some((family, meaning, name.as_str(), *function))
-        })
-        .collect();
-    // A linker keeps what is called: a function that gives memory and one that takes it back are enough.
-    let gives_and_takes = |family: Family| {
-        let does = |wanted: fn(Call) -> bool| known.iter().any(|row| row.0 == family && wanted(row.1.call));
-        does(|call| !matches!(call, Call::Free | Call::Resize)) && does(|call| call == Call::Free)
-    };
-    let mut families: Vec<Family> =
-        known.iter().map(|row| row.0).filter(|family| *family != Family::Operators).collect();
-    families.sort_unstable();
-    families.dedup();
-    families.retain(|family| gives_and_takes(*family));
-    let allocator = families.first()?.name();
-    let mut wanted: BTreeMap<u64, Wanted> = BTreeMap::new();
-    for (family, meaning, name, function) in known {
-        if family != Family::Operators && !families.contains(&family) {
-            continue;
-        }
-        let bytes = usize::try_from(function.bytes).ok().filter(|bytes| *bytes > 0);
-        let entry =
-            wanted.entry(function.svma).or_insert_with(|| Wanted { name: name.to_owned(), meaning, bytes });
-        entry.bytes = entry.bytes.max(bytes);
-        if meaning.call == Call::AllocateOrThrow && entry.meaning.call == Call::Allocate {
-            entry.meaning = meaning;
-        }
-    }
-    Some((allocator, wanted))
-}
-
 /// Plans a patch for each function that lets itself be patched, and says of the others why not.
-fn patches(
+fn patches<'a>(
     code: &[Code<'_>],
-    wanted: &BTreeMap<u64, Wanted>,
+    wanted: &'a BTreeMap<u64, Wanted>,
     functions_at: impl Fn(&BTreeSet<u64>) -> BTreeSet<u64>,
-) -> (Vec<Patch>, Vec<Unseen>) {
+) -> (Vec<Patch>, Vec<(&'a Wanted, Unpatchable)>) {
     let moved = |svma: u64, function: &Wanted| {
         let rest = code.iter().find_map(|piece| piece.from(svma)).ok_or(Unpatchable::NoCode)?;
         displace::displace(rest, svma, function.bytes)
@@ -160,7 +141,7 @@ fn patches(
         outcomes.insert(places[index].0, Err(objection));
     }
     let mut patches = Vec::new();
-    let mut unseen = Vec::new();
+    let mut unpatchable = Vec::new();
     for (svma, outcome) in &outcomes {
         let Some(function) = wanted.get(svma) else { continue };
         match outcome {
@@ -170,10 +151,10 @@ fn patches(
                 patches.push(patch(*svma, function.meaning, displaced, code))
             }
             Ok(_) => {}
-            Err(why) => unseen.push(Unseen { function: function.name.clone(), reason: why.reason() }),
+            Err(why) => unpatchable.push((function, *why)),
         }
     }
-    (patches, unseen)
+    (patches, unpatchable)
 }
 
 /// Whether a function is a jump to one that is patched and that does the same.

@@ -13,12 +13,12 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Looks into each of these executables.
-    pub fn of<'a>(executables: impl IntoIterator<Item = &'a Path>) -> Plan {
+    /// Looks into each of these executables. `with_openers` as for [`Image::examine`].
+    pub fn of<'a>(executables: impl IntoIterator<Item = &'a Path>, with_openers: bool) -> Plan {
         let mut images: Vec<Image> = Vec::new();
         for path in executables {
             if !images.iter().any(|image| image.path == path) {
-                images.extend(Image::examine(path));
+                images.extend(Image::examine(path, with_openers));
             }
         }
         Plan { images }
@@ -35,7 +35,13 @@ impl Plan {
             bytes.extend_from_slice(&image.elf_header);
             bytes.extend_from_slice(&(image.patches.len() as u32).to_le_bytes());
             bytes.extend_from_slice(&(image.unseen.len() as u32).to_le_bytes());
+            bytes.extend_from_slice(&(image.names.len() as u32).to_le_bytes());
+            bytes.extend_from_slice(&[0; 4]);
             image.patches.iter().for_each(|patch| append(patch, &mut bytes));
+            for function in &image.names {
+                bytes.extend_from_slice(&function.svma.to_le_bytes());
+                bytes.extend_from_slice(&function.name);
+            }
         }
         (images().next().is_some() && bytes.len() <= PLAN_BYTES_MAX).then_some(bytes)
     }

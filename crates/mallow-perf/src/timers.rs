@@ -49,7 +49,7 @@ pub(crate) fn sample(
     options: &SamplingOptions,
     interrupts: Interrupts,
 ) -> Result<Outcome, PerfError> {
-    let launch = Launch::new(words).map_err(closed)?;
+    let launch = Launch::by_loader(words).map_err(closed)?;
     let tick_ns = tick_ns();
     let asked_hz = match options.rate {
         Rate::Hz(hz) => hz.max(1),

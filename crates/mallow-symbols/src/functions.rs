@@ -14,7 +14,7 @@ pub struct DefinedFunction {
     pub bytes: u64,
     /// Its name, as linkers know it.
     pub name: Vec<u8>,
-    /// Whether other files may use it by this name.
+    /// Whether it is what files that were linked with its own mean by this name, and no function that a file has for itself.
     pub is_global: bool,
 }
 
@@ -38,26 +38,39 @@ fn all_of(binary: &Binary, is_wanted: &dyn Fn(u64, &[u8]) -> bool) -> Vec<Define
     let mut functions = Vec::new();
     for mapped in [&binary.own, &binary.debug].into_iter().flatten() {
         let Ok(file) = object::File::parse(&**mapped) else { continue };
-        functions.extend(file.symbols().filter_map(|symbol| function(&symbol, is_wanted)));
-        functions.extend(file.dynamic_symbols().filter_map(|symbol| function(&symbol, is_wanted)));
+        add(file.symbols(), is_wanted, &mut functions);
+        add(file.dynamic_symbols(), is_wanted, &mut functions);
     }
     functions
 }
 
-fn function<'data>(
-    symbol: &impl ObjectSymbol<'data>,
+/// Adds those of one table. What a linker has hidden is local in it: with the mark of hiding, or behind all files, as GNU ld places it with a file
+/// without a name in front.
+fn add<'data>(
+    table: impl Iterator<Item = impl ObjectSymbol<'data>>,
     is_wanted: &dyn Fn(u64, &[u8]) -> bool,
-) -> Option<DefinedFunction> {
-    let SymbolFlags::Elf { st_info, .. } = symbol.flags() else { return None };
-    // In a separate debug file the sections are there, without content.
-    if symbol.is_undefined() || st_info.st_type() != elf::STT_FUNC {
-        return None;
+    functions: &mut Vec<DefinedFunction>,
+) {
+    let mut is_behind_files = false;
+    for symbol in table {
+        let SymbolFlags::Elf { st_info, st_other, .. } = symbol.flags() else { continue };
+        match st_info.st_type() {
+            elf::STT_FILE => is_behind_files = symbol.name_bytes().is_ok_and(<[u8]>::is_empty),
+            // In a separate debug file the sections are there, without content.
+            elf::STT_FUNC if !symbol.is_undefined() => {
+                let Ok(name) = symbol.name_bytes() else { continue };
+                if !is_wanted(symbol.address(), name) {
+                    continue;
+                }
+                let is_hidden = st_other.visibility() != elf::STV_DEFAULT || is_behind_files;
+                functions.push(DefinedFunction {
+                    svma: symbol.address(),
+                    bytes: symbol.size(),
+                    name: name.to_vec(),
+                    is_global: st_info.st_bind() != elf::STB_LOCAL || is_hidden,
+                });
+            }
+            _ => {}
+        }
     }
-    let name = symbol.name_bytes().ok().filter(|name| is_wanted(symbol.address(), name))?;
-    Some(DefinedFunction {
-        svma: symbol.address(),
-        bytes: symbol.size(),
-        name: name.to_vec(),
-        is_global: st_info.st_bind() != elf::STB_LOCAL,
-    })
 }

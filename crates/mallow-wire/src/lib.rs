@@ -10,6 +10,7 @@
 //! - [`handshake`] is the one message that hands the memory over.
 //! - [`patches`] is what is written over functions of an allocator that is linked into a program.
 //! - [`script`] is how frames of scripts stand in that memory.
+//! - [`static_start`] is what the recorder is told in a static executable.
 //! - [`starts`] are notes in that memory: programs that are started.
 //! - [`wanted`] is what a session asks of the recorder.
 //! - [`spawning`] is what the spawner of timed commands is told and says.
@@ -27,5 +28,6 @@ pub mod script;
 pub mod shared;
 pub mod spawning;
 pub mod starts;
+pub mod static_start;
 pub mod timers;
 pub mod wanted;

@@ -3,7 +3,7 @@
 //! mallow finds and decodes them before the start and writes a *plan*, a file that the recorder maps. It needs no decoder:
 //!
 //! ```text
-//! PlanHeader, then for each image: ImagePlan, and its Patch[patch_count]
+//! PlanHeader, then for each image: ImagePlan, and its Patch[patch_count] and NamedFunction[name_count]
 //! ```
 //!
 //! A program is an image of the plan when its ELF header is the same, byte for byte; and nothing of it is written unless all
@@ -15,7 +15,7 @@ pub const PATCHES_VARIABLE: &str = "MALLOW_PATCHES";
 /// "mallowpl", little endian.
 pub const PLAN_MAGIC: u64 = u64::from_le_bytes(*b"mallowpl");
 /// Both sides travel in one binary: a difference means that a child was started by another mallow.
-pub const PLAN_VERSION: u32 = 1;
+pub const PLAN_VERSION: u32 = 2;
 /// The longest plan.
 pub const PLAN_BYTES_MAX: usize = 1 << 20;
 
@@ -56,6 +56,23 @@ pub struct ImagePlan {
     pub patch_count: u32,
     /// How many of its functions cannot be patched, and will not be seen.
     pub unseen_count: u32,
+    /// How many names follow behind them. Only those of static executables, of which no loader knows any.
+    pub name_count: u32,
+    /// Unused.
+    pub spare: u32,
+}
+
+/// The longest name of a [`NamedFunction`], with a zero behind it.
+pub const NAME_BYTES: usize = 40;
+
+/// A function of a static executable for which the recorder has one of its own, or which it calls.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NamedFunction {
+    /// Its first instruction.
+    pub svma: u64,
+    /// Its name, and zeros.
+    pub name: [u8; NAME_BYTES],
 }
 
 /// What a call of a function does to the heap.
@@ -76,6 +93,10 @@ pub enum Call {
     ReallocateOrFree = 6,
     /// Changes a block where it is, and gives its true size: `xallocx`.
     Resize = 7,
+    /// Part of the allocator, whatever it calls: how glibc gives back what it kept for a thread.
+    Inner = 8,
+    /// A function of a static executable, of which the recorder has one of the same name ([`NamedFunction`]).
+    Interposed = 9,
 }
 
 impl Call {
@@ -89,6 +110,8 @@ impl Call {
             5 => Call::Reallocate,
             6 => Call::ReallocateOrFree,
             7 => Call::Resize,
+            8 => Call::Inner,
+            9 => Call::Interposed,
             _ => return None,
         })
     }
@@ -167,7 +190,9 @@ pub struct Patch {
     pub fixups: [Fixup; FIXUPS_MAX],
 }
 
-const _: () = assert!(size_of::<PlanHeader>() == 16 && size_of::<ImagePlan>() == 72);
+const _: () = assert!(
+    size_of::<PlanHeader>() == 16 && size_of::<ImagePlan>() == 80 && size_of::<NamedFunction>() == 48
+);
 const _: () = assert!(
     size_of::<Patch>() == 16 + 6 + 2 * STEPS_MAX + DISPLACED_BYTES_MAX + MOVED_BYTES_MAX + 16 * FIXUPS_MAX
 );

@@ -11,14 +11,16 @@
 use crate::marks;
 use crate::stub::export_by_target;
 use core::arch::naked_asm;
-use core::ffi::c_char;
+use core::ffi::{CStr, c_char};
 use core::mem::transmute;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use mallow_recorder::bounds::at;
+use mallow_recorder::named::is_called;
 use mallow_recorder::real::Real;
 use mallow_recorder::thread::{Entry, enter};
 use mallow_recorder::{Caller, bootstrap, sys};
 use mallow_wire::event::{Kind, Mark, word0, word1};
+use mallow_wire::patches::NAME_BYTES;
 use mallow_wire::shared::FEATURE_DESCRIPTORS;
 
 /// What a function gives back, and so where the new descriptor is found.
@@ -54,6 +56,8 @@ macro_rules! openers {
         static REAL_ADDRESSES: [AtomicUsize; COUNT] = [const { AtomicUsize::new(0) }; COUNT];
         static REALS: [Real; COUNT] = [$(Real::named($text)),*];
         static HOOKS: [unsafe extern "C" fn(); COUNT] = [$($hook),*];
+        static EXPORTED: [unsafe extern "C" fn(); COUNT] = [$($name),*];
+        const NAMES: [&CStr; COUNT] = [$($text),*];
         const GIVES: [Gives; COUNT] = [$(Gives::$gives),*];
 
         $(
@@ -130,6 +134,12 @@ openers! {
     43 tmpfile64 c"tmpfile64" hook_tmpfile64 = Stream;
     44 popen c"popen" hook_popen = Stream;
     45 opendir c"opendir" hook_opendir = Directory;
+}
+
+/// Ours of a name; 0 when there is none.
+pub(crate) fn by_name(name: &[u8; NAME_BYTES]) -> usize {
+    let found = NAMES.iter().position(|known| is_called(name, known.to_bytes()));
+    found.map_or(0, |index| *at(&EXPORTED, index) as usize)
 }
 
 static FILENO: Real = Real::named(c"fileno");
@@ -243,7 +253,7 @@ unsafe fn marked(caller: Caller, path: usize) {
         return;
     }
     // SAFETY: a path begins here, so it goes on to its zero.
-    let path = unsafe { core::ffi::CStr::from_ptr(path as *const c_char) }.to_bytes();
+    let path = unsafe { CStr::from_ptr(path as *const c_char) }.to_bytes();
     let Some(rest) = path.strip_prefix(PREFIX).filter(|_| path.len() <= PATH_BYTES_MAX) else { return };
     let Some(slash) = rest.iter().position(|byte| *byte == b'/') else { return };
     let (word, name) = (&rest[..slash], &rest[slash + 1..]);

@@ -18,6 +18,7 @@ pub mod descriptors;
 pub mod exits;
 pub mod family;
 mod helper_thread;
+mod interposed;
 mod linked;
 pub mod marks;
 pub mod own_allocators;
@@ -25,6 +26,7 @@ mod python;
 pub mod sandbox;
 pub mod start_main;
 pub mod starts;
+pub mod static_start;
 mod stub;
 
 /// Asked for by the compiler. Nothing panics: `cargo xtask recorder` finds out if anything could.

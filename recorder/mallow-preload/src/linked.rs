@@ -5,10 +5,12 @@
 //! of Rust's: an exception of `operator new` passes through it. The call that it leaves behind is recognised by the next one
 //! (`mallow_recorder::thread`).
 
+use crate::interposed;
 use core::arch::naked_asm;
 use core::mem::{MaybeUninit, transmute};
 use mallow_recorder::bounds::at;
 use mallow_recorder::calls::{allocating, freeing, write_sized};
+use mallow_recorder::patches::Hooks;
 use mallow_recorder::stat::{self, Heap, ShadowBlock};
 use mallow_recorder::thread::{Entry, Guard, enter};
 use mallow_recorder::trampolines::Patched;
@@ -18,7 +20,7 @@ use mallow_wire::patches::{ARGUMENTS_MAX, Arguments, Call, NO_ARGUMENT};
 
 /// Patches the executable, if there is a plan for it.
 pub(crate) fn install() {
-    patches::install(hook_for);
+    patches::install(Hooks { of_call: hook_for, of_name: interposed::by_name });
 }
 
 fn hook_for(call: Call, arguments: Arguments) -> usize {
@@ -236,7 +238,7 @@ impl Frame {
 unsafe extern "C" fn finish(frame: &mut Frame, answer: usize) -> usize {
     // SAFETY: `begin` wrote it.
     let UnderWay { entry, before } = unsafe { frame.under_way.assume_init_read() };
-    if frame.patched().call == Call::Free {
+    if matches!(frame.patched().call, Call::Free | Call::Inner) {
         return answer;
     }
     // SAFETY: the hook's frame has its caller's registers; the guards prove that the thread's state is ours to use.

@@ -8,6 +8,7 @@
 //! The format: Linux Standard Base, "Exception Frames"; the instructions: DWARF 5, section 6.4.2.
 
 use crate::objects::Object;
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 /// DWARF's numbers of the registers that matter.
 pub const RBP: u8 = 6;
@@ -259,23 +260,55 @@ fn entry_around(object: &Object, pc: usize) -> Option<(Bytes, Cie)> {
     Some((entry, cie))
 }
 
-/// Where the entry lies that is the last to begin at or before `pc`.
-fn entry_before(object: &Object, pc: usize) -> Option<usize> {
+/// A table of an object's functions: rows of two distances, of 4 bytes each and signed, to where a function and its entry begin.
+struct Table {
+    rows: Bytes,
+    /// What distances are counted from.
+    base: usize,
+}
+
+const ROW_BYTES: usize = 8;
+
+/// The table that mallow made for a static executable whose linker made none: the executable's first byte, the table's, and one behind it.
+static OF_STATIC: [AtomicUsize; 3] = [const { AtomicUsize::new(0) }; 3];
+
+/// Notes a table for the object that begins at `start`.
+///
+/// # Safety
+/// There are so many rows of 8 bytes, which stay.
+pub unsafe fn note_table(start: usize, rows: usize, count: usize) {
+    let words = [start, rows, rows + count * ROW_BYTES];
+    OF_STATIC.iter().zip(words).for_each(|(place, word)| place.store(word, Ordering::Relaxed));
+}
+
+/// The table of `.eh_frame_hdr`, or the one that mallow made.
+#[inline(always)]
+fn table(object: &Object) -> Option<Table> {
     /// 4 bytes, signed, relative to the table's own address: what every linker writes.
     const TABLE_ENCODING: u8 = 0x3b;
-    const ROW_BYTES: usize = 8;
     let header = object.eh_frame_header;
-    let mut bytes = Bytes::of(object, header)?;
-    let [version, frames_encoding, count_encoding, table_encoding] = bytes.take()?;
+    if header == 0 {
+        let [base, at, end] = OF_STATIC.each_ref().map(|place| place.load(Ordering::Relaxed));
+        return (base == object.start).then_some(Table { rows: Bytes { at, end }, base });
+    }
+    let mut rows = Bytes::of(object, header)?;
+    let [version, frames_encoding, count_encoding, table_encoding] = rows.take()?;
     if version != 1 || table_encoding != TABLE_ENCODING {
         return None;
     }
-    bytes.pointer(frames_encoding)?;
-    let count = usize::try_from(bytes.stored(count_encoding)?).ok()?;
-    let count = count.min((bytes.end - bytes.at) / ROW_BYTES);
+    rows.pointer(frames_encoding)?;
+    let count = usize::try_from(rows.stored(count_encoding)?).ok()?;
+    let bytes = count.min((rows.end - rows.at) / ROW_BYTES) * ROW_BYTES;
+    Some(Table { rows: Bytes { end: rows.at + bytes, ..rows }, base: header })
+}
+
+/// Where the entry lies that is the last to begin at or before `pc`.
+fn entry_before(object: &Object, pc: usize) -> Option<usize> {
+    let Table { rows, base } = table(object)?;
+    let count = (rows.end - rows.at) / ROW_BYTES;
     let row = |index: usize| -> Option<(usize, usize)> {
-        let mut row = Bytes { at: bytes.at + index * ROW_BYTES, end: bytes.end };
-        let mut address = || Some(header.wrapping_add_signed(row.u32()? as i32 as isize));
+        let mut row = Bytes { at: rows.at + index * ROW_BYTES, ..rows };
+        let mut address = || Some(base.wrapping_add_signed(row.u32()? as i32 as isize));
         Some((address()?, address()?))
     };
     // All rows below `low` begin at or before `pc`, all from `high` on behind it.

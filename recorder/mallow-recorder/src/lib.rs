@@ -20,6 +20,7 @@
 //! | [`process`] | the shared memory, forks, whether recording has ended |
 //! | [`bounds`] | elements of arrays, without a way to panic |
 //! | [`elf`] | the loaded objects' symbols and build ids |
+//! | [`named`] | functions of a static executable, whose names no loader knows |
 //! | [`real`] | the functions that we stand in front of |
 //! | [`objects`] | which of them holds an address |
 //! | [`unloads`] | since when an address means what it means |
@@ -70,6 +71,7 @@ mod log_room;
 pub mod marks;
 pub mod memo;
 pub mod modules;
+pub mod named;
 pub mod nodes;
 pub mod objects;
 pub mod patches;

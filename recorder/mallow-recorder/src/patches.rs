@@ -10,6 +10,7 @@
 
 use crate::bounds::first;
 use crate::elf;
+use crate::named::{self, Named};
 use crate::session;
 use crate::sys;
 use crate::trampolines::{self, MOVED_OFFSET, Patched, SLOT_BYTES};
@@ -27,16 +28,22 @@ pub fn outcome() -> (u32, u32, u32) {
     (STATE.load(Ordering::Relaxed), MADE.load(Ordering::Relaxed), UNSEEN.load(Ordering::Relaxed))
 }
 
-/// The address of the hook for a function.
-pub type HookFor = fn(Call, Arguments) -> usize;
+/// Who stands in front of functions.
+#[derive(Clone, Copy, Debug)]
+pub struct Hooks {
+    /// The address of the hook for a function of an allocator.
+    pub of_call: fn(Call, Arguments) -> usize,
+    /// The address of our function of a name that ends with a zero, or 0.
+    pub of_name: fn(&[u8; NAME_BYTES]) -> usize,
+}
 
 /// Patches the executable, if the session has a plan for it. Before the program's own code runs.
-pub fn install(hook_for: HookFor) {
+pub fn install(hooks: Hooks) {
     let Some(plan) = Plan::read() else { return };
     let Some((image, bias, start)) = plan.image() else { return };
     UNSEEN.store(image.unseen_count, Ordering::Relaxed);
     let outcome = match sys::thread_count() {
-        Some(1) => make(image.patches, bias, start, hook_for),
+        Some(1) => make(&image, bias, start, hooks),
         Some(_) => PATCHES_THREADS,
         None => PATCHES_REFUSED,
     };
@@ -54,6 +61,7 @@ struct Plan {
 /// What the plan says of this executable.
 struct Image {
     patches: &'static [Patch],
+    names: &'static [NamedFunction],
     unseen_count: u32,
 }
 
@@ -105,18 +113,17 @@ impl Plan {
         let mut offset = size_of::<PlanHeader>();
         for _ in 0..self.at::<PlanHeader>(0, 1)?.first()?.image_count {
             let image = self.at::<ImagePlan>(offset, 1)?.first()?;
-            let count = image.patch_count as usize;
+            let (count, name_count) = (image.patch_count as usize, image.name_count as usize);
             offset += size_of::<ImagePlan>();
             let patches = self.at::<Patch>(offset, count)?;
+            offset += size_of_val(patches);
+            let names = self.at::<NamedFunction>(offset, name_count)?;
+            offset += size_of_val(names);
             if image.elf_header == *elf_header {
                 let is_whole = count <= PATCHES_MAX && patches.iter().all(is_possible);
-                return is_whole.then_some((
-                    Image { patches, unseen_count: image.unseen_count },
-                    bias,
-                    start,
-                ));
+                let image = Image { patches, names, unseen_count: image.unseen_count };
+                return is_whole.then_some((image, bias, start));
             }
-            offset += count * size_of::<Patch>();
         }
         None
     }
@@ -136,19 +143,53 @@ fn is_possible(patch: &Patch) -> bool {
         && Call::from_number(patch.call).is_some()
 }
 
+impl Image {
+    /// The address of the hook for a function.
+    fn hook(&self, patch: &Patch, hooks: Hooks) -> Option<usize> {
+        let call = Call::from_number(patch.call)?;
+        let hook = match call {
+            Call::Interposed => {
+                let names = self.names.iter().filter(|named| named.svma == patch.entry_svma);
+                names.map(|named| (hooks.of_name)(&named.name)).find(|hook| *hook != 0)?
+            }
+            _ => (hooks.of_call)(call, patch.arguments),
+        };
+        Some(hook)
+    }
+
+    /// Makes its names known: those of patched functions lead to where their first instructions are now.
+    fn note_names(&self, bias: usize, slots: usize, named: *mut Named) {
+        for (index, function) in self.names.iter().enumerate() {
+            let patch = self.patches.iter().position(|patch| patch.entry_svma == function.svma);
+            let address = match patch {
+                Some(patch) => slots + patch * SLOT_BYTES + MOVED_OFFSET,
+                None => bias.wrapping_add(function.svma as usize),
+            };
+            // SAFETY: there is room for as many.
+            unsafe { named.add(index).write(Named::new(function, address)) };
+        }
+        // SAFETY: written above, in a mapping that stays.
+        unsafe { named::note(named, self.names.len()) };
+    }
+}
+
 /// Makes all patches or none.
-fn make(patches: &'static [Patch], bias: usize, image_start: usize, hook_for: HookFor) -> u32 {
+fn make(image: &Image, bias: usize, image_start: usize, hooks: Hooks) -> u32 {
+    let patches = image.patches;
     if !patches.iter().all(|patch| is_as_planned(patch, bias)) {
         return PATCHES_DIFFER;
     }
     let bytes = (patches.len() * SLOT_BYTES).next_multiple_of(PAGE_BYTES);
-    let room = sys::map_private(bytes + patches.len() * size_of::<Patched>());
+    let named_offset = bytes + patches.len() * size_of::<Patched>();
+    let room = sys::map_private(named_offset + image.names.len() * size_of::<Named>());
     if room.is_null() {
         return PATCHES_NO_ROOM;
     }
-    // SAFETY: `room` is ours, and behind the slots there is room for the descriptions.
-    let (slots, described) =
-        unsafe { (core::slice::from_raw_parts_mut(room, bytes), room.add(bytes).cast::<Patched>()) };
+    // SAFETY: `room` is ours, and behind the slots there is room for the descriptions and behind those for the names.
+    let (slots, described, named) = unsafe {
+        let slots = core::slice::from_raw_parts_mut(room, bytes);
+        (slots, room.add(bytes).cast::<Patched>(), room.add(named_offset).cast::<Named>())
+    };
     let fd = sys::memfd_create(c"allocator-patches");
     if fd < 0 || sys::ftruncate(fd as i32, bytes) != 0 {
         return PATCHES_REFUSED;
@@ -164,7 +205,7 @@ fn make(patches: &'static [Patch], bias: usize, image_start: usize, hook_for: Ho
                 place.write(patched);
                 place as usize
             };
-            fill(slot, patch, bias, slot_avma, [patched_at, hook_for(patched.call, patched.arguments)])?;
+            fill(slot, patch, bias, slot_avma, [patched_at, image.hook(patch, hooks)?])?;
         }
         // SAFETY: the file is ours.
         (unsafe { sys::write_at(fd as i32, 0, slots) } == bytes as isize).then_some(())
@@ -174,6 +215,7 @@ fn make(patches: &'static [Patch], bias: usize, image_start: usize, hook_for: Ho
         Ok(at) => {
             // SAFETY: the descriptions stay where they are.
             unsafe { trampolines::note(at, described, patches.len()) };
+            image.note_names(bias, at, named);
             if write_jumps(patches, bias, at) { PATCHES_MADE } else { PATCHES_REFUSED }
         }
         Err(why) => why,

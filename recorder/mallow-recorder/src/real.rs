@@ -4,6 +4,7 @@
 //! not have linked without us.
 
 use crate::elf;
+use crate::named;
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
@@ -32,7 +33,8 @@ impl Real {
     #[cold]
     #[inline(never)]
     fn look_up(&self) -> usize {
-        let found = elf::next_definition(self.name, core::ptr::from_ref(self) as usize);
+        let own = core::ptr::from_ref(self) as usize;
+        let found = named::find(self.name.to_bytes()).or_else(|| elf::next_definition(self.name, own));
         // A library that is loaded later may bring the function, so "missing" is not kept.
         if let Some(address) = found {
             self.address.store(address, Ordering::Relaxed);

@@ -81,12 +81,8 @@ pub fn note_environment(list: Strings) {
 
 /// The environment; none while libc has not set it.
 pub fn environ() -> Option<*const *const c_char> {
-    let variable = environ_variable();
-    if variable.is_null() {
-        return None;
-    }
-    // SAFETY: libc's variable.
-    let environ = unsafe { *variable };
+    // SAFETY: libc's variable, which no static executable lets us find.
+    let environ = unsafe { environ_variable().as_ref() }.copied().unwrap_or_default();
     let environ = if environ.is_null() { AT_START.load(Ordering::Relaxed) } else { environ };
     (!environ.is_null()).then_some(environ.cast_const())
 }

@@ -41,6 +41,20 @@ pub fn check(name: &str) {
 /// # Panics
 /// As [`check`].
 pub fn check_linked(name: &str, allocator: &str, libs: &[&str], only_sites: bool) {
+    check_variant(name, &json!({"name": format!("-{allocator}"), "libs": libs}), only_sites);
+}
+
+/// The same as a static executable, which a compiler builds with these flags.
+///
+/// # Panics
+/// As [`check`].
+pub fn check_static(name: &str, compiler: &str, flags: &[&str], only_sites: bool) {
+    let variant =
+        json!({"name": format!("-{compiler}{}", flags.concat()), "libs": flags, "compiler": compiler});
+    check_variant(name, &variant, only_sites);
+}
+
+fn check_variant(name: &str, variant: &Value, only_sites: bool) {
     let mut program = Program::load(name);
     if only_sites {
         assert!(program.stated["sites"].is_array(), "nothing would be checked");
@@ -49,7 +63,11 @@ pub fn check_linked(name: &str, allocator: &str, libs: &[&str], only_sites: bool
         }
         program.stated["expect_from_stdout"] = Value::Null;
     }
-    check_variants(&program, &[json!({"name": format!("-{allocator}"), "libs": libs})]);
+    if let Some(compiler) = variant["compiler"].as_str() {
+        let is_cxx = program.stated["build"][0].as_str().is_some_and(|compiler| compiler.ends_with("++"));
+        program.stated["build"][0] = json!(if is_cxx { "c++" } else { compiler });
+    }
+    check_variants(&program, &[variant.clone()]);
 }
 
 fn check_metrics(program: &Program) {

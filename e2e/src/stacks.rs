@@ -23,7 +23,7 @@ pub fn of_site<'a>(report: &'a Value, site: &Value, own: &Path) -> Vec<&'a Value
     .collect()
 }
 
-/// The innermost frame that lies in the program's own files and is not one of the C++ library's templates.
+/// The innermost frame that lies in the program's own files and is not one of the C++ library's: a static executable has those too.
 #[must_use]
 pub fn owner(row: &Value, own: &Path) -> Option<String> {
     let frames = row["frames"].as_array()?;
@@ -31,8 +31,10 @@ pub fn owner(row: &Value, own: &Path) -> Option<String> {
         .iter()
         .filter(|frame| frame["module"].as_str().is_some_and(|module| Path::new(module).starts_with(own)))
         .map(|frame| plain_name(frame["function"].as_str().unwrap_or_default()))
-        .find(|name| !name.starts_with("std::") && !name.starts_with("__gnu_cxx::"))
+        .find(|name| !OF_THE_CXX_LIBRARY.iter().any(|start| name.starts_with(start)))
 }
+
+const OF_THE_CXX_LIBRARY: [&str; 4] = ["std::", "__gnu_cxx::", "operator new", "__cxa_"];
 
 /// Names of a row's frames without parameters, leaf first.
 #[must_use]

@@ -45,5 +45,7 @@ mod situations;
 mod soak;
 mod soak_servers;
 mod stat_exact;
+mod static_hazards;
+mod static_programs;
 mod strangers;
 mod verified;

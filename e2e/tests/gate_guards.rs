@@ -10,12 +10,18 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 #[test]
-fn a_static_program_is_not_seen_and_says_so() {
+fn a_static_programs_marks_are_not_seen_and_it_says_so_and_its_process_is_counted() {
     let suite = Suite::new("static", &source(""));
-    suite.write("mallow.toml", "[gate]\nsuites = [\".\"]\nc_flags = [\"-static\"]\n");
+    let manifest = "[gate]\nsuites = [\".\"]\nc_flags = [\"-static\"]\n";
+    suite.write("mallow.toml", manifest);
     let test = suite.only_test(1);
     assert_eq!(test["outcome"], "BLIND", "{test:#}");
-    assert!(sentences(&test).contains("static"), "{test:#}");
+    assert!(sentences(&test).contains("it is static"), "{test:#}");
+    suite.write("mallow.toml", &format!("{manifest}[[test]]\nname = \"test_work\"\nmode = \"process\"\n"));
+    let report = json(&suite.check(&["--json"]).ended(Exit::Status(3)).stdout);
+    let allocations = report["tests"][0]["judgements"][0]["spread"]["min"].as_u64();
+    // The test's own, in one run for warming up and ten for counting, and those by which glibc makes itself ready.
+    assert!(allocations.is_some_and(|count| (11_000..11_020).contains(&count)), "{report:#}");
 }
 
 #[test]

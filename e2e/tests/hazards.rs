@@ -41,7 +41,6 @@ hazard!(setuid_note);
 hazard!(shell_exec);
 hazard!(sigaltstack_handler);
 hazard!(signal_storm);
-hazard!(static_hello);
 hazard!(storm);
 hazard!(swapcontext_fibers);
 hazard!(thread_churn);

@@ -21,7 +21,8 @@
  *
  * Needs C89 or newer or any C++, gcc or clang. The markers are seen in position-independent programs, which is
  * what compilers build by default, in shared libraries, and with GNU ld in others too. Other linkers than GNU ld
- * need `-Wl,-z,dynamic-undefined-weak` for a program built with `-no-pie`. A static program is never seen.
+ * need `-Wl,-z,dynamic-undefined-weak` for a program built with `-no-pie`. The marks of a static program are never seen,
+ * so `mallow check` counts its whole process alone (mode = "process").
  *
  * Licence: MIT OR Apache-2.0.
  */

@@ -352,7 +352,10 @@ fn failed(name: &str, error: &RunError) -> TestResult {
     let outcome = match error {
         // The program may be fine; it is we who see nothing of it.
         RunError::NotWatched { .. }
-        | RunError::Collect(CollectError::Launch(LaunchError::CannotPreload { .. })) => Outcome::Blind,
+        | RunError::StaticMarks
+        | RunError::Collect(CollectError::Launch(
+            LaunchError::CannotPreload { .. } | LaunchError::CannotInject { .. },
+        )) => Outcome::Blind,
         _ => Outcome::Error,
     };
     TestResult::unmeasured(name, outcome, sentence(&error.to_string()))

@@ -117,7 +117,7 @@ fn run(
     mut queries: LiveQueries,
 ) -> Result<Ending, CollectError> {
     let launch = Launch::new(command)?;
-    let inside = Inside::prepare(preload, &launch, command, Mode::Soak)?;
+    let inside = Inside::prepare(preload, &launch, command, false)?;
     let session = Session::open()?;
     let clock = Clock::start();
     let mut command =

@@ -4,7 +4,7 @@
 //! behind it (`env`, `nice`, `timeout`), and what a shell starts in its text. A program that the command does not name is not known before
 //! it runs.
 
-use crate::target::Mode;
+use crate::heap::linked_into;
 use mallow_launch::{Launch, LaunchError, STATIC_CURE, find_program, unpack};
 use mallow_patches::Plan;
 use std::collections::BTreeSet;
@@ -29,15 +29,16 @@ pub(crate) struct Inside<'a> {
 }
 
 impl Inside<'_> {
-    /// Looks into the programs that the command names. Before its time is measured: a large one takes some.
+    /// Looks into the programs that the command names. Before its time is measured: a large one takes some. `with_openers`: who opens files is
+    /// wanted.
     pub(crate) fn prepare<'a>(
         library: &'a [u8],
         launch: &Launch<'_>,
         command: &[OsString],
-        mode: Mode,
+        with_openers: bool,
     ) -> Result<Inside<'a>, LaunchError> {
         let programs = programs_in(command);
-        let plan = Plan::of(programs.iter().map(PathBuf::as_path), mode == Mode::Check);
+        let plan = Plan::of(programs.iter().map(PathBuf::as_path), with_openers);
         if let Some(program) = launch.static_program() {
             check_static(program, &plan)?;
         }
@@ -53,6 +54,7 @@ fn check_static(program: &Path, plan: &Plan) -> Result<(), LaunchError> {
     let reason = match image.map(|image| &image.static_start) {
         Some(Some(Ok(()))) => return Ok(()),
         Some(Some(Err(reason))) => format!("{reason}; {STATIC_CURE}"),
+        _ if File::open(program).is_ok_and(|file| linked_into(file).is_go) => GO.to_owned(),
         _ => format!("{NO_NAMES}; {STATIC_CURE}"),
     };
     Err(LaunchError::CannotInject { path: program.to_owned(), reason })
@@ -60,6 +62,9 @@ fn check_static(program: &Path, plan: &Plan) -> Result<(), LaunchError> {
 
 const NO_NAMES: &str = "it has no names of functions that allocate (it is stripped, or has none), by which alone they could be found; keep its \
     symbols (no -s, no strip), or put its debug file where debuggers look for it";
+
+const GO: &str = "Go keeps its objects in a heap of its own, which does not come by malloc, and nothing else allocates in it; record one that \
+    is built with cgo, or use runtime/pprof";
 
 /// The programs that a command names.
 fn programs_in(command: &[OsString]) -> BTreeSet<PathBuf> {

@@ -81,13 +81,12 @@ pub fn record(
     look_ahead: Option<ResolveAhead>,
 ) -> Result<RecordOutcome, CollectError> {
     let launch = Launch::new(&options.command)?;
-    let mode = if options.regions.is_some() { Mode::Check } else { Mode::Record };
-    let inside = Inside::prepare(options.preload, &launch, &options.command, mode)?;
+    let inside = Inside::prepare(options.preload, &launch, &options.command, options.regions.is_some())?;
     let session = Session::open()?;
     let interrupts = Interrupts::watch()?;
     let mut trace = TraceFile::create(&options.output)?;
     let outcome =
-        Recorder { options, mode, launch, inside, session, interrupts }.run(&mut trace, resolve, look_ahead);
+        Recorder { options, launch, inside, session, interrupts }.run(&mut trace, resolve, look_ahead);
     if outcome.as_ref().is_err_and(|error| !matches!(error, CollectError::Exists { .. })) {
         trace.discard();
     }
@@ -97,7 +96,6 @@ pub fn record(
 /// What is ready before the first byte is written.
 struct Recorder<'a> {
     options: &'a RecordOptions,
-    mode: Mode,
     launch: Launch<'a>,
     inside: Inside<'a>,
     session: Session,
@@ -111,12 +109,13 @@ impl Recorder<'_> {
         resolve: Resolve<'_>,
         look_ahead: Option<ResolveAhead>,
     ) -> Result<RecordOutcome, CollectError> {
-        let Recorder { options, mode, launch, inside, session, interrupts } = self;
+        let Recorder { options, launch, inside, session, interrupts } = self;
         let clock = Clock::start();
         let about = recording_of(&options.command);
         let sink: &mut dyn Sink = &mut trace;
         sink.put_whole(&about)?;
         sink.flush()?;
+        let mode = if options.regions.is_some() { Mode::Check } else { Mode::Record };
         let mut command = TracedCommand::start(&launch, &session, &inside, mode, &options.spawn, interrupts)?;
         let named = trace.name_by_process(&options.output, &launch.name(), command.pid());
         let wanted = Wanted {

@@ -100,6 +100,9 @@ impl Starts {
     }
 }
 
+const STATIC: &str = "it is a static program, which loads no libraries, and into which mallow gets only when it starts it itself; name it as the command, \
+    without a wrapper, a shell or a script in front, or link it dynamically";
+
 impl Noted {
     /// Whether whoever registers like this is the program. One that cannot load the library is not, although it may
     /// start another one in its own place.
@@ -109,7 +112,7 @@ impl Noted {
 
     fn reason(&self, network: u64) -> String {
         let reason = match self.found {
-            FOUND_STATIC => obstacle_sentence(Obstacle::Static),
+            FOUND_STATIC => STATIC,
             FOUND_OTHER_MACHINE => obstacle_sentence(Obstacle::OtherMachine),
             FOUND_SANITIZER => obstacle_sentence(Obstacle::Sanitizer),
             FOUND_PRIVILEGED => PRIVILEGED,

@@ -53,7 +53,7 @@ pub struct StatOutcome {
 /// When the command cannot be run or counted.
 pub fn stat(options: &StatOptions) -> Result<StatOutcome, CollectError> {
     let launch = Launch::new(&options.command)?;
-    let inside = Inside::prepare(options.preload, &launch, &options.command, Mode::Stat)?;
+    let inside = Inside::prepare(options.preload, &launch, &options.command, false)?;
     let session = Session::open()?;
     let started = Instant::now();
     let interrupts = Interrupts::ignored();

@@ -298,3 +298,7 @@ fn bytes_of(start: &StaticStart) -> Vec<u8> {
 }
 
 const _: () = assert!(size_of::<StaticStart>() == 8 * (4 + 2 * 8));
+
+#[cfg(test)]
+#[path = "loading_tests.rs"]
+mod tests;

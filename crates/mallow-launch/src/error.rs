@@ -1,5 +1,6 @@
 //! Why a command could not be started: a sentence with its cause and, where there is one, its cure.
 
+use std::ffi::OsStr;
 use std::io;
 use std::path::PathBuf;
 
@@ -41,4 +42,12 @@ pub enum LaunchError {
     /// No handlers for signals.
     #[error("cannot watch for signals: {0}")]
     Signals(io::Error),
+}
+
+impl LaunchError {
+    /// What the system said of a program.
+    pub(crate) fn cannot_run(program: &OsStr) -> impl FnOnce(io::Error) -> LaunchError {
+        let command = program.to_string_lossy().into_owned();
+        |cause| LaunchError::CannotRun { command, cause }
+    }
 }

@@ -11,9 +11,7 @@ use std::path::{Path, PathBuf};
 
 /// Finds the program that `command` names and checks that it can be recorded. Gives the static executable that it is, or whose script it is.
 pub(crate) fn check(command: &OsStr) -> Result<Option<PathBuf>, LaunchError> {
-    let cannot_run =
-        |cause| LaunchError::CannotRun { command: command.to_string_lossy().into_owned(), cause };
-    let path = find(command).map_err(cannot_run)?;
+    let path = find_program(command)?;
     check_program(&path, 0)
 }
 
@@ -22,8 +20,7 @@ pub(crate) fn check(command: &OsStr) -> Result<Option<PathBuf>, LaunchError> {
 /// # Errors
 /// When there is none that could be run.
 pub fn find_program(command: &OsStr) -> Result<PathBuf, LaunchError> {
-    find(command)
-        .map_err(|cause| LaunchError::CannotRun { command: command.to_string_lossy().into_owned(), cause })
+    find(command).map_err(LaunchError::cannot_run(command))
 }
 
 /// As `execvp` does: a name with a slash is a path, else the first executable file of that name on `PATH`.
@@ -102,6 +99,11 @@ pub const PRIVILEGED: &str = "it is setuid, setgid or has file capabilities, so 
 fn in_file(path: &Path) -> Option<Obstacle> {
     let file = File::open(path).ok()?;
     obstacle(|offset, into| file.read_at(into, offset).unwrap_or(0))
+}
+
+/// Whether a file is a static executable.
+pub fn is_static(path: &Path) -> bool {
+    in_file(path) == Some(Obstacle::Static)
 }
 
 /// Why a program is not preloaded, and what to do.

@@ -64,7 +64,7 @@ impl<'a> Launch<'a> {
     /// When there is none.
     pub fn find(command: &[OsString]) -> Result<(), LaunchError> {
         let program = command.first().map_or(OsStr::new(""), |program| program);
-        executable::find(program).map(drop).map_err(refused(program))
+        executable::find(program).map(drop).map_err(LaunchError::cannot_run(program))
     }
 
     /// The program's name without directories.
@@ -94,7 +94,7 @@ impl<'a> Launch<'a> {
         let mut command = Command::new(&self.command[0]);
         command.args(&self.command[1..]).env("LD_PRELOAD", preloads).envs(inside.variables.iter().copied());
         match &self.static_program {
-            None => spawn(command, options).map_err(refused(&self.command[0])),
+            None => options.spawn(command).map_err(LaunchError::cannot_run(&self.command[0])),
             Some(program) => static_start::start(command, &path, options)
                 .map_err(|error| error.named(&self.command[0], program)),
         }
@@ -108,22 +108,8 @@ impl<'a> Launch<'a> {
 pub fn start_unrecorded(words: &[OsString], options: &SpawnOptions) -> Result<Child, LaunchError> {
     let (program, arguments) = words
         .split_first()
-        .ok_or_else(|| refused(OsStr::new(""))(std::io::ErrorKind::InvalidInput.into()))?;
+        .ok_or_else(|| LaunchError::cannot_run(OsStr::new(""))(std::io::ErrorKind::InvalidInput.into()))?;
     let mut command = Command::new(program);
     command.args(arguments);
-    spawn(command, options).map_err(refused(program))
-}
-
-pub(crate) fn spawn(mut command: Command, options: &SpawnOptions) -> std::io::Result<Child> {
-    options.apply(&mut command)?;
-    if options.timeout.is_some() {
-        // Whoever outlives its parent becomes a child of ours, by which it is known when the time is up.
-        let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
-    }
-    options.within_processors(|| command.spawn())
-}
-
-pub(crate) fn refused(program: &OsStr) -> impl FnOnce(std::io::Error) -> LaunchError {
-    let command = program.to_string_lossy().into_owned();
-    |cause| LaunchError::CannotRun { command, cause }
+    options.spawn(command).map_err(LaunchError::cannot_run(program))
 }

@@ -18,7 +18,7 @@ mod spawn_options;
 mod static_start;
 
 pub use error::LaunchError;
-pub use executable::{PRIVILEGED, find_program, obstacle_sentence};
+pub use executable::{PRIVILEGED, find_program, is_static, obstacle_sentence};
 pub use interrupts::{Interrupts, is_ignored};
 pub use launch::{Launch, Preload, start_unrecorded};
 pub use preload::{LIBRARY_NAME_START, own_folder, unpack};

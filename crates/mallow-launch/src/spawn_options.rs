@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 /// How a command is started. The default is to inherit everything and to wait for ever.
@@ -29,8 +29,18 @@ pub struct SpawnOptions {
 }
 
 impl SpawnOptions {
+    /// Starts a command.
+    pub(crate) fn spawn(&self, mut command: Command) -> std::io::Result<Child> {
+        self.apply(&mut command)?;
+        if self.timeout.is_some() {
+            // Whoever outlives its parent becomes a child of ours, by which it is known when the time is up.
+            let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+        }
+        self.within_processors(|| command.spawn())
+    }
+
     /// Applies it to a command that has not been started.
-    pub(crate) fn apply(&self, command: &mut Command) -> std::io::Result<()> {
+    fn apply(&self, command: &mut Command) -> std::io::Result<()> {
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         if let Some(directory) = &self.directory {
             command.current_dir(directory);
@@ -57,7 +67,7 @@ impl SpawnOptions {
     }
 
     /// Runs `start` while this thread, and so what it starts, may use only so many processors.
-    pub(crate) fn within_processors<T>(&self, start: impl FnOnce() -> T) -> T {
+    fn within_processors<T>(&self, start: impl FnOnce() -> T) -> T {
         let ours = self.processors.and_then(|wanted| Some((wanted, sched_getaffinity(None).ok()?)));
         let Some((wanted, ours)) = ours else { return start() };
         let _ = sched_setaffinity(None, &first_of(&ours, wanted));

@@ -1,6 +1,5 @@
 //! Starting a static executable with the library in it.
 
-use crate::launch::{refused, spawn};
 use crate::{LaunchError, SpawnOptions};
 use mallow_inject::{InjectError, Library, NOT_ALLOWED, be_traced, load};
 use std::ffi::OsStr;
@@ -21,7 +20,7 @@ impl StaticStartError {
     /// As a sentence about a command's program.
     pub(crate) fn named(self, command: &OsStr, program: &Path) -> LaunchError {
         match self {
-            StaticStartError::Run(cause) => refused(command)(cause),
+            StaticStartError::Run(cause) => LaunchError::cannot_run(command)(cause),
             StaticStartError::Inject(reason) => {
                 LaunchError::CannotInject { path: program.to_owned(), reason }
             }
@@ -40,7 +39,7 @@ pub(crate) fn start(
     let library = Library::parse(&file).map_err(inject)?;
     // SAFETY: between fork and exec it makes two system calls and touches no memory but its own.
     unsafe { command.pre_exec(be_traced) };
-    let mut child = spawn(command, options).map_err(|cause| match cause.raw_os_error() {
+    let mut child = options.spawn(command).map_err(|cause| match cause.raw_os_error() {
         Some(NOT_ALLOWED) => StaticStartError::Inject(format!("{NOT_TRACED}; {STATIC_CURE}")),
         _ => StaticStartError::Run(cause),
     })?;

@@ -22,12 +22,26 @@ impl<'a> Code<'a> {
     }
 }
 
-/// What is wrong with functions, of which the first `displaced` bytes from `entry` on are to be moved: by their place in the list.
-pub(crate) fn objections(code: &[Code<'_>], functions: &[(u64, usize)]) -> FxHashMap<usize, Unpatchable> {
+/// The beginning of a function that is to be moved.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Beginning {
+    pub(crate) entry: u64,
+    /// Bytes of it.
+    pub(crate) displaced: usize,
+    /// Whether it comes back to its caller: what stands behind a call of one that does not is another function's.
+    pub(crate) returns: bool,
+}
+
+/// What is wrong with functions, by their place in the list. `function_around` gives the beginning of the function that holds an address.
+pub(crate) fn objections(
+    code: &[Code<'_>],
+    functions: &[Beginning],
+    function_around: impl Fn(u64) -> Option<u64>,
+) -> FxHashMap<usize, Unpatchable> {
     // Every byte that is part of a function's beginning leads to it.
     let mut starts: FxHashMap<u64, usize> = FxHashMap::default();
-    for (index, (entry, displaced)) in functions.iter().enumerate() {
-        starts.extend((*entry..entry + *displaced as u64).map(|svma| (svma, index)));
+    for (index, function) in functions.iter().enumerate() {
+        starts.extend(function.inner().chain([function.entry]).map(|svma| (svma, index)));
     }
     let (Some(first), Some(last)) = (starts.keys().min(), starts.keys().max()) else {
         return FxHashMap::default();
@@ -37,7 +51,7 @@ pub(crate) fn objections(code: &[Code<'_>], functions: &[(u64, usize)]) -> FxHas
     let mut registers = Registers::new();
     for piece in code {
         for (at, window) in piece.bytes.windows(6).enumerate() {
-            // Calls and jumps with a distance of 32 bits, wherever their bytes may stand: one too many only refuses a function.
+            // Calls and jumps with a distance of 32 bits, wherever their bytes may stand.
             let (length, distance) = match window {
                 [0xe8 | 0xe9, a, b, c, d, _] => (5, [*a, *b, *c, *d]),
                 [0x0f, 0x80..=0x8f, a, b, c, d] => (6, [*a, *b, *c, *d]),
@@ -49,28 +63,56 @@ pub(crate) fn objections(code: &[Code<'_>], functions: &[(u64, usize)]) -> FxHas
                 continue;
             }
             let Some(index) = starts.get(&target).copied() else { continue };
-            if functions[index].0 != target {
-                found.insert(index, Unpatchable::JumpedInto);
-            } else if window[0] == 0xe8 && registers.are_kept(piece, end) {
-                found.entry(index).or_insert(Unpatchable::KeepsRegisters);
+            let objection = match window[0] {
+                _ if functions[index].entry != target => Unpatchable::JumpedInto,
+                0xe8 if functions[index].returns && registers.are_kept(piece, end) => {
+                    Unpatchable::KeepsRegisters
+                }
+                _ => continue,
+            };
+            let svma = piece.svma + at as u64;
+            if function_around(svma).is_none_or(|start| may_be_instruction(piece, start, svma)) {
+                found.insert(index, objection);
             }
         }
     }
-    for (index, (entry, displaced)) in functions.iter().enumerate() {
-        let Some(body) = code.iter().find_map(|piece| piece.from(*entry)) else { continue };
-        if jumps_into_itself(body, *entry, *displaced) {
+    for (index, function) in functions.iter().enumerate() {
+        let Some(body) = code.iter().find_map(|piece| piece.from(function.entry)) else { continue };
+        if jumps_into_itself(body, function) {
             found.insert(index, Unpatchable::JumpedInto);
         }
     }
     found
 }
 
+impl Beginning {
+    /// Where nobody may come in.
+    pub(crate) fn inner(&self) -> std::ops::Range<u64> {
+        self.entry + 1..self.entry + self.displaced as u64
+    }
+}
+
+/// Whether an instruction begins at `svma`, in a function that begins at `start`, or that cannot be told.
+fn may_be_instruction(piece: &Code<'_>, start: u64, svma: u64) -> bool {
+    /// A longer function is not decoded for one place in it.
+    const FUNCTION_BYTES_MAX: u64 = 1 << 20;
+    let Some(bytes) = piece.from(start).filter(|_| svma - start <= FUNCTION_BYTES_MAX) else { return true };
+    let mut decoder = Decoder::with_ip(64, bytes, start, DecoderOptions::NONE);
+    while decoder.ip() < svma {
+        if decoder.decode().is_invalid() {
+            // Data, behind which nothing is certain.
+            return true;
+        }
+    }
+    decoder.ip() == svma
+}
+
 /// Whether a function has a jump to where its beginning was: within the reach of short jumps, which have no bytes that could be looked for.
-fn jumps_into_itself(body: &[u8], entry: u64, displaced: usize) -> bool {
+fn jumps_into_itself(body: &[u8], function: &Beginning) -> bool {
     const REACH: usize = 160;
     let body = &body[..body.len().min(REACH)];
-    let inner = entry + 1..entry + displaced as u64;
-    let mut decoder = Decoder::with_ip(64, body, entry, DecoderOptions::NONE);
+    let inner = function.inner();
+    let mut decoder = Decoder::with_ip(64, body, function.entry, DecoderOptions::NONE);
     while decoder.can_decode() {
         let instruction = decoder.decode();
         let is_jump = matches!(
@@ -180,8 +222,11 @@ mod tests {
         bytes.extend_from_slice(caller);
         bytes.resize(64, 0xcc);
         let code = [Code { svma: ENTRY, bytes: &bytes }];
-        objections(&code, &[(ENTRY, 5)]).remove(&0)
+        let function = Beginning { entry: ENTRY, displaced: 5, returns: true };
+        objections(&code, &[function], |svma| (svma >= CALLER).then_some(CALLER)).remove(&0)
     }
+
+    const CALLER: u64 = ENTRY + 16;
 
     #[test]
     fn callers_that_keep_nothing_are_no_objection() {
@@ -211,5 +256,7 @@ mod tests {
         assert_eq!(objection(&[0x0f, 0x84, 0xee, 0xff, 0xff, 0xff]), Some(Unpatchable::JumpedInto));
         assert_eq!(objection(&[0xeb, 0xf2]), Some(Unpatchable::JumpedInto));
         assert_eq!(objection(&[0xe9, 0xeb, 0xff, 0xff, 0xff]), None);
+        // The same bytes within another instruction: mov eax, 0xffffebe9; call of nobody.
+        assert_eq!(objection(&[0xb8, 0xe9, 0xeb, 0xff, 0xff, 0xff, 0x90]), None);
     }
 }

@@ -1,6 +1,6 @@
 //! One executable: its allocator, and a patch for each function of it.
 
-use crate::callers::{self, Code};
+use crate::callers::{self, Beginning, Code};
 use crate::displace::{self, Displaced, Unpatchable};
 use crate::names::{self, Meaning};
 use crate::static_program;
@@ -15,6 +15,7 @@ use object::read::ReadCache;
 use object::read::elf::{ElfFile64, ProgramHeader};
 use object::{LittleEndian, elf};
 use rustc_hash::FxHashMap;
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -82,7 +83,9 @@ impl Image {
             })
             .collect();
         let functions = &wanted.by_svma;
-        let (patches, unpatchable) = patches(&code, functions, |svmas| within(path, search, svmas));
+        let starts = OnceCell::new();
+        let starts = || starts.get_or_init(|| starts_in(path, search));
+        let (patches, unpatchable) = patches(&code, functions, &starts);
         let refused = || {
             unpatchable.iter().map(|(function, why)| (function.name.as_str(), function.meaning.call, *why))
         };
@@ -107,17 +110,16 @@ impl Image {
     }
 }
 
-/// Whether any function begins at one of these addresses.
-fn within(path: &Path, search: &SearchPaths, svmas: &BTreeSet<u64>) -> BTreeSet<u64> {
-    let found = functions_of(path, search, |svma, _| svmas.contains(&svma));
-    found.into_iter().map(|function| function.svma).collect()
+/// Where functions begin.
+fn starts_in(path: &Path, search: &SearchPaths) -> BTreeSet<u64> {
+    functions_of(path, search, |_, _| true).into_iter().map(|function| function.svma).collect()
 }
 
 /// Plans a patch for each function that lets itself be patched, and says of the others why not.
-fn patches<'a>(
+fn patches<'a, 'b>(
     code: &[Code<'_>],
     wanted: &'a BTreeMap<u64, Wanted>,
-    functions_at: impl Fn(&BTreeSet<u64>) -> BTreeSet<u64>,
+    starts: &impl Fn() -> &'b BTreeSet<u64>,
 ) -> (Vec<Patch>, Vec<(&'a Wanted, Unpatchable)>) {
     let moved = |svma: u64, function: &Wanted| {
         let rest = code.iter().find_map(|piece| piece.from(svma)).ok_or(Unpatchable::NoCode)?;
@@ -125,20 +127,23 @@ fn patches<'a>(
     };
     let mut outcomes: BTreeMap<u64, Result<Displaced, Unpatchable>> =
         wanted.iter().map(|(svma, function)| (*svma, moved(*svma, function))).collect();
-    let places: Vec<(u64, usize)> =
-        outcomes.iter().filter_map(|(svma, outcome)| Some((*svma, outcome.as_ref().ok()?.bytes))).collect();
-    let mut objections: FxHashMap<usize, Unpatchable> = callers::objections(code, &places);
+    let beginnings: Vec<Beginning> = outcomes
+        .iter()
+        .filter_map(|(svma, outcome)| {
+            let returns = !static_program::never_returns(&wanted.get(svma)?.name);
+            Some(Beginning { entry: *svma, displaced: outcome.as_ref().ok()?.bytes, returns })
+        })
+        .collect();
+    let around = |svma: u64| starts().range(..=svma).next_back().copied();
+    let mut objections: FxHashMap<usize, Unpatchable> = callers::objections(code, &beginnings, around);
     // A function that begins within another's first instructions is entered there.
-    let inner: BTreeSet<u64> =
-        places.iter().flat_map(|(svma, bytes)| svma + 1..svma + *bytes as u64).collect();
-    let entered = functions_at(&inner);
-    for (index, (svma, bytes)) in places.iter().enumerate() {
-        if entered.range(svma + 1..svma + *bytes as u64).next().is_some() {
+    for (index, beginning) in beginnings.iter().enumerate() {
+        if starts().range(beginning.inner()).next().is_some() {
             objections.insert(index, Unpatchable::JumpedInto);
         }
     }
     for (index, objection) in objections {
-        outcomes.insert(places[index].0, Err(objection));
+        outcomes.insert(beginnings[index].entry, Err(objection));
     }
     let mut patches = Vec::new();
     let mut unpatchable = Vec::new();

@@ -104,15 +104,13 @@ pub(crate) fn may_be_wanted(name: &[u8]) -> bool {
     all.iter().any(|names| names.iter().any(|known| known.as_bytes() == name))
 }
 
-fn defines(all: &[Named<'_>], names: &[&str]) -> bool {
-    all.iter().any(|(name, _)| names.contains(&name.as_str()))
+/// Whether a function of this name ends the process.
+pub(crate) fn never_returns(name: &str) -> bool {
+    ["_exit", "_Exit"].contains(&name)
 }
 
-/// Whether `malloc` is the one that a static libc brings.
-pub(crate) fn malloc_is_libcs(all: &[Named<'_>]) -> bool {
-    let at = |wanted: &str| all.iter().find(|(name, _)| name == wanted).map(|(_, function)| function.svma);
-    let is_musls = defines(all, &["__libc_malloc_impl"]);
-    is_musls || at("malloc").is_some_and(|svma| at("__libc_malloc") == Some(svma))
+fn defines(all: &[Named<'_>], names: &[&str]) -> bool {
+    all.iter().any(|(name, _)| names.contains(&name.as_str()))
 }
 
 /// Adds what is wanted beside the allocator.

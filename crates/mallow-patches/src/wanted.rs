@@ -1,7 +1,6 @@
 //! The functions of a file that are to be seen: those of its allocator, and in a static executable those in front of which the recorder's own stand.
 
 use crate::names::{self, Family, Meaning};
-use crate::static_program;
 use mallow_symbols::DefinedFunction;
 use mallow_wire::patches::Call;
 use std::collections::BTreeMap;
@@ -56,7 +55,7 @@ impl WantedFunctions {
         families.dedup();
         families.retain(|family| gives_and_takes(*family));
         let mut wanted = WantedFunctions { allocator: families.first()?.name(), by_svma: BTreeMap::new() };
-        let is_libcs = families == [Family::Malloc] && static_program::malloc_is_libcs(all);
+        let is_libcs = families == [Family::Malloc] && malloc_is_libcs(all);
         for (family, meaning, (name, function)) in known {
             let is_one = match family {
                 // Those over libc's `malloc` come by it.
@@ -83,4 +82,11 @@ impl WantedFunctions {
             entry.meaning = meaning;
         }
     }
+}
+
+/// Whether `malloc` is the one that a static libc brings.
+fn malloc_is_libcs(all: &[Named<'_>]) -> bool {
+    let at = |wanted: &str| all.iter().find(|(name, _)| name == wanted).map(|(_, function)| function.svma);
+    let is_glibcs = at("malloc").is_some_and(|svma| at("__libc_malloc") == Some(svma));
+    is_glibcs || at("__libc_malloc_impl").is_some()
 }

@@ -46,6 +46,13 @@ pub unsafe extern "C" fn _exit(status: c_int) -> ! {
     sys::exit_group(status)
 }
 
+/// `_exit` and `_Exit` of a static executable, where one of them may be the other one's name.
+pub(crate) unsafe extern "C" fn exit_at_once(status: c_int) -> ! {
+    resident::note();
+    process::will_exit(status);
+    sys::exit_group(status)
+}
+
 /// `_Exit`, the same in C.
 ///
 /// # Safety

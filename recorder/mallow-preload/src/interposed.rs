@@ -4,21 +4,21 @@
 //! a jump is written over the beginning of each (`mallow_recorder::patches`). What ours call as the function behind them is
 //! the rest of it (`mallow_recorder::named`).
 
-use crate::{descriptors, exits, sandbox, start_main, starts, static_start};
+use crate::{descriptors, exits, sandbox, start_main, starts, static_objects};
 use mallow_recorder::named::is_called;
 use mallow_wire::patches::NAME_BYTES;
 
 /// Ours of a name; 0 when there is none.
 pub(crate) fn by_name(name: &[u8; NAME_BYTES]) -> usize {
     let own: [(&[u8], *const ()); 8] = [
-        (b"_exit", exits::_exit as *const ()),
-        (b"_Exit", exits::_Exit as *const ()),
+        (b"_exit", exits::exit_at_once as *const ()),
+        (b"_Exit", exits::exit_at_once as *const ()),
         (b"prctl", sandbox::prctl as *const ()),
         (b"syscall", sandbox::syscall as *const ()),
         (b"execve", starts::execve as *const ()),
         (b"__libc_start_main", start_main::__libc_start_main as *const ()),
-        (b"dl_iterate_phdr", static_start::dl_iterate_phdr as *const ()),
-        (b"_dl_find_object", static_start::dl_find_object as *const ()),
+        (b"dl_iterate_phdr", static_objects::dl_iterate_phdr as *const ()),
+        (b"_dl_find_object", static_objects::dl_find_object as *const ()),
     ];
     let found = own.iter().find(|(known, _)| is_called(name, known)).map(|row| row.1 as usize);
     found.unwrap_or_else(|| descriptors::by_name(name))

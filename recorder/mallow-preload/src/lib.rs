@@ -26,6 +26,7 @@ mod python;
 pub mod sandbox;
 pub mod start_main;
 pub mod starts;
+pub mod static_objects;
 pub mod static_start;
 mod stub;
 

@@ -46,3 +46,17 @@ pub fn find(name: &[u8]) -> Option<usize> {
 pub fn is_called(padded: &[u8; NAME_BYTES], name: &[u8]) -> bool {
     padded.strip_prefix(name).is_some_and(|rest| rest.first() == Some(&0))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_whole() {
+        let mut padded = [0; NAME_BYTES];
+        padded[..5].copy_from_slice(b"fopen");
+        assert!(is_called(&padded, b"fopen"));
+        assert!(!is_called(&padded, b"fope") && !is_called(&padded, b"fopen64"));
+        assert!(!is_called(&[b'a'; NAME_BYTES], &[b'a'; NAME_BYTES]), "it does not end");
+    }
+}

@@ -210,8 +210,8 @@ fn miss(pc: usize, generation: u64) -> Rule {
             script::meet(object);
         }
     }
-    let full = object.and_then(|object| compile(&object, pc)).unwrap_or(FullRule::FRAME_POINTER);
-    let rule = full.packed();
+    let full = object.and_then(|object| compile(&object, pc).or_else(|| untold(&object, pc)));
+    let rule = full.unwrap_or(FullRule::FRAME_POINTER).packed();
     if tag(pc) >> 32 == 0 {
         // The pair of entries is a tiny set: prefer the empty one, else replace the second.
         let first = at(&CACHE, place(pc));
@@ -248,6 +248,20 @@ pub fn forget_vacated(generation: u64) {
 fn compile(object: &Object, pc: usize) -> Option<FullRule> {
     let (row, is_signal) = cfi::row_at(object, pc)?;
     Some(if is_signal { signal_rule(&row) } else { plain_rule(&row) })
+}
+
+/// What is known without a table: musl has none for the code to which a signal's handler returns. It is known by its instructions, as
+/// unwinders know it.
+fn untold(object: &Object, pc: usize) -> Option<FullRule> {
+    /// `mov rax, 15` and `syscall`.
+    const SIGRETURN: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
+    /// In the kernel's `ucontext`, above which the handler's return address stood.
+    const SAVED_RSP: i32 = 160;
+    let start = pc.wrapping_add(1);
+    let is_within = start >= object.start && start.checked_add(SIGRETURN.len())? <= object.end;
+    // SAFETY: within an object that is loaded, behind an address that was on the stack as one to return to.
+    let is_it = is_within && unsafe { *(start as *const [u8; SIGRETURN.len()]) } == SIGRETURN;
+    is_it.then_some(FullRule { kind: RuleKind::Signal, a: SAVED_RSP, b: 0 })
 }
 
 fn plain_rule(row: &Row) -> FullRule {

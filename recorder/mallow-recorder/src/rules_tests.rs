@@ -245,3 +245,41 @@ fn own_code_has_a_rule_and_nowhere_has_none() {
     ));
     assert_eq!(rule_at(16, 0).kind(), RuleKind::FramePointer);
 }
+
+/// What a linker has left out mallow makes: with that, every function has the rules of the linker's table.
+#[test]
+fn a_table_that_mallow_made_says_what_the_linkers_says() {
+    let own = crate::objects::find(a_table_that_mallow_made_says_what_the_linkers_says as *const () as usize)
+        .unwrap();
+    let bases = BaseAddresses::default().set_eh_frame_hdr(own.eh_frame_header as u64);
+    let header = EhFrameHdr::new(mapped(&own, own.eh_frame_header), NativeEndian).parse(&bases, 8).unwrap();
+    let mut made = Vec::new();
+    let table = header.table().unwrap();
+    let mut rows = table.iter(&bases);
+    while let Some((start, entry)) = rows.next().unwrap() {
+        made.push([start, entry].map(|it| (it.direct().unwrap() as usize - own.start) as u32));
+    }
+    // SAFETY: the rows live as long as they are looked at: no other test finds an object without a table that begins there.
+    unsafe { cfi::note_table(own.start, made.as_ptr() as usize, made.len()) };
+    let without = Object { eh_frame_header: 0, ..own };
+    for [start, _] in made.iter().step_by(7) {
+        let pc = own.start + *start as usize + 1;
+        assert_eq!(compile(&without, pc), compile(&own, pc), "{pc:#x}");
+    }
+    // SAFETY: none any more.
+    unsafe { cfi::note_table(0, 0, 0) };
+    assert_eq!(compile(&without, own.start + made[0][0] as usize + 1), None);
+}
+
+/// musl's has no table, and is known by its instructions.
+#[test]
+fn what_a_handler_returns_to_is_known_without_a_table() {
+    let code = [0xc3u8, 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05, 0x90];
+    let start = code.as_ptr() as usize;
+    let object =
+        |bytes| Object { start, end: start + bytes, bias: 0, eh_frame_header: 0, name: core::ptr::null() };
+    let rule = untold(&object(code.len()), start).unwrap();
+    assert_eq!((rule.kind, rule.a), (RuleKind::Signal, 160));
+    assert_eq!(untold(&object(9), start), None, "not within the object");
+    assert_eq!(untold(&object(code.len()), start + 1), None);
+}

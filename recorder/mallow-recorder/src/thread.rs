@@ -38,7 +38,7 @@ use crate::thread_status::{
 };
 use crate::tls;
 use crate::unloads;
-use crate::walk::UnwindContext;
+use crate::walk::{UnwindContext, is_guessed as is_guessed_way};
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering, compiler_fence};
 use mallow_wire::shared::Channel;
 
@@ -403,11 +403,16 @@ enum WayOut {
 
 /// Walks out from `caller` to the hooked call whose stack pointer was `outer_sp`.
 unsafe fn way_out(caller: Caller, outer_sp: usize, cx: &UnwindContext) -> WayOut {
+    /// What the kernel puts on the stack for a handler takes no less: the red zone, and the registers with those of the processor's floating
+    /// point.
+    const SIGNAL_FRAME_BYTES_MIN: usize = 128 + 440 + 512;
     let mut met = WayOut::Neither;
     let mut callee_is_ours = false;
+    let mut is_guessed = false;
     // SAFETY: as in `enter`.
     unsafe {
         from_scratch::walk_each(caller, cx, |_, frame, _| {
+            is_guessed |= frame.slot < outer_sp && is_guessed_way(frame);
             if frame.exact {
                 met = WayOut::SignalFrame;
             } else if frame.slot == outer_sp && callee_is_ours {
@@ -417,7 +422,9 @@ unsafe fn way_out(caller: Caller, outer_sp: usize, cx: &UnwindContext) -> WayOut
             met == WayOut::Neither
         })
     };
-    met
+    // Code without tables, such as musl's: too close below the other call for a signal to have come between.
+    let is_close = outer_sp.wrapping_sub(caller.sp) < SIGNAL_FRAME_BYTES_MIN;
+    if met == WayOut::Neither && is_guessed && is_close { WayOut::OuterCall } else { met }
 }
 
 /// The addresses of our library; none while they are not known.

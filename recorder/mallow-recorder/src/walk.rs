@@ -197,6 +197,11 @@ pub fn rule_and_key(frame: &Frame) -> (Rule, u64) {
     (rules::rule_at(pc, since), node_key(meant(frame.ra, frame.exact) as u64, frame.exact, since))
 }
 
+/// Whether the way to a frame's caller is only guessed: no table covers its code.
+pub fn is_guessed(frame: &Frame) -> bool {
+    rule_and_key(frame).0.kind() == RuleKind::FramePointer
+}
+
 /// Goes to the caller of a frame whose rule is plain. Every word it reads lies between the frame's stack
 /// pointer, of an interrupted frame less the red zone, and `end`. The place where rbp was saved goes to `bp_slot`, unless it was not.
 ///

@@ -5,6 +5,7 @@ use crate::manifest::{Mode, TestSpec};
 use mallow_collect::{RegionRun, WatchedProcess};
 use mallow_gate::measurement::{Environment, Measurement, Metric, Metrics, Objects, Run, Site};
 use mallow_gate::regions::name_among_others;
+use mallow_launch::is_static;
 use std::cell::OnceCell;
 
 /// What is to be seen of a test's program. Whoever looks reads its libc and its symbols, so it is looked at once, when the
@@ -36,7 +37,8 @@ pub(super) fn of_regions(
         }
     }
     if names.is_empty() {
-        return Err(RunError::NoRegion);
+        let program = task.prepared.directory.join(&task.prepared.command[0]);
+        return Err(if is_static(&program) { RunError::StaticMarks } else { RunError::NoRegion });
     }
     let strays: Vec<&String> = processes.iter().flat_map(|process| &process.strays).collect();
     let measured = names.iter().map(|region| {

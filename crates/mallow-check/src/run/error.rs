@@ -57,6 +57,11 @@ pub enum RunError {
         "the program began no region: it was to call mallow_measure or mallow_region_begin; to count the whole process, say mode = \"process\" in mallow.toml"
     )]
     NoRegion,
+    /// It could not mark anything.
+    #[error(
+        "the program began no region, as its marks are seen by a loader, and it is static: link it dynamically, or count the whole process with mode = \"process\" in mallow.toml"
+    )]
+    StaticMarks,
     /// There is no `main` to count from.
     #[error(
         "the call of main was not seen, so nothing can be counted from there; mode = \"process\" counts from the start"

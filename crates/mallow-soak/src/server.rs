@@ -229,7 +229,10 @@ fn launch(
     };
     match LiveSession::start(command.to_vec(), setting, options.preload) {
         Ok(watched) => Ok(Life::Recorded(watched)),
-        Err(error @ CollectError::Launch(LaunchError::CannotPreload { .. })) => {
+        Err(
+            error
+            @ CollectError::Launch(LaunchError::CannotPreload { .. } | LaunchError::CannotInject { .. }),
+        ) => {
             warn(format!("{error}; so only the memory that the kernel counts is looked at"));
             Ok(Life::Plain(start_unrecorded(command, &spare)?))
         }

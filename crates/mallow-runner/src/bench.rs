@@ -368,11 +368,24 @@ impl<'a> Bench<'a> {
         left.retain(|pid| {
             Some(*pid) != self.spawner.pid() && self.left.iter().all(|known| known.pid != *pid)
         });
+        self.ask_again();
         let noted = left.into_iter().map(|pid| Left { pid, command, iteration, name: processes::name(pid) });
         self.left.extend(noted);
     }
 
-    /// Names them in their runs. One that is seen early is still called as the shell that becomes it, so it is asked once more.
+    /// One that is seen early is still called as the shell that becomes it, and may be gone when the session ends: so the last ones are asked their
+    /// names after the next run.
+    fn ask_again(&mut self) {
+        const ASKED: usize = 8;
+        for left in self.left.iter_mut().rev().take(ASKED) {
+            let now = processes::name(left.pid);
+            if !now.is_empty() {
+                left.name = now;
+            }
+        }
+    }
+
+    /// Names them in their runs, by the names that they have by now.
     fn name_left(&mut self, session: &mut Session) {
         for Left { pid, command, iteration, name } in self.left.drain(..) {
             let run = iteration.checked_sub(self.plan.warmup as usize);

@@ -133,6 +133,22 @@ fn every_view_has_a_scripts_lines() {
     assert!(!diff.contains("spin"), "{diff}");
 }
 
+/// Nothing is in a process that runs already.
+#[test]
+fn whose_lines_cannot_be_seen_is_said() {
+    let workshop = Workshop::new("cpu-script-pid");
+    let (source, _) = Shares::of("shares.py", "python");
+    let mut running =
+        run::command(Path::new("/usr/bin/python3")).args([text(&source), "5000"]).spawn().unwrap();
+    let pid = running.id().to_string();
+    let words = ["-o", "s.pb.gz", "--pid", &pid, "--duration", "300ms"];
+    let recorded = cpu(&workshop, &words).well();
+    running.kill().unwrap();
+    running.wait().unwrap();
+    let said = format!("nobody looked into the interpreter of python3 ({pid})");
+    assert!(recorded.stderr.contains(&said), "{recorded}");
+}
+
 /// Looks like an interpreter, so that each sample comes with a signal.
 #[test]
 fn a_program_does_not_notice_the_signals() {

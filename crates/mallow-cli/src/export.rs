@@ -6,7 +6,7 @@ use crate::{exit_code, output};
 use mallow_formats::export::{self, ExportFormat, ExportOptions, Packing};
 use mallow_profile::{Profile, ReallocAttribution};
 use mallow_query::{AnyFile, CpuFile, Failure, ProfileFile, choose, no_time};
-use mallow_view::Measure;
+use mallow_view::{Measure, ScriptFrames};
 use std::io::{BufWriter, IsTerminal, Write};
 
 /// Reads the profile and writes it.
@@ -19,9 +19,16 @@ pub(crate) fn run(request: &Export) -> Result<u8, Failure> {
     }
     let mut file = AnyFile::open(&request.file, ReallocAttribution::OwnSite)?;
     file.keep(request.process.as_ref())?;
+    let scripts = if request.is_native { ScriptFrames::LeftOut } else { ScriptFrames::All };
     match file {
-        AnyFile::Heap(document) => of_heap(request, &document),
-        AnyFile::Cpu(document) => of_cpu(request, &document),
+        AnyFile::Heap(mut document) => {
+            scripts.keep_in(&mut document.profile.stacks);
+            of_heap(request, &document)
+        }
+        AnyFile::Cpu(mut document) => {
+            scripts.keep_in(&mut document.profile.stacks);
+            of_cpu(request, &document)
+        }
     }
 }
 

@@ -106,6 +106,8 @@ pub(crate) struct Export {
     pub(crate) file: PathBuf,
     /// Which of the processes; none for all.
     pub(crate) process: Option<ProcessChoice>,
+    /// Without the frames of scripts.
+    pub(crate) is_native: bool,
     pub(crate) format: ExportFormat,
     /// None for stdout.
     pub(crate) output: Option<NewFile>,
@@ -178,6 +180,7 @@ impl From<LowExport> for Export {
         Export {
             file: low.file,
             process: low.process.process,
+            is_native: low.native,
             format: low.format,
             output: file_or_stdout(low.output, low.force),
             measure: low.measure,

@@ -9,6 +9,7 @@ mod timed;
 
 use names::Names;
 pub(crate) use scripted::Unfinished;
+use scripted::is_interpreter;
 
 use crate::asleep::Asleep;
 use crate::kernel_names::{is_our_kernel, kernel_names, scheduler};
@@ -118,6 +119,8 @@ pub struct Folder {
     sums: FxHashMap<(ThreadIndex, Option<mallow_stacks::StackId>), CpuTotals>,
     waits: Waits,
     pub(crate) scripts: ScriptLogs,
+    /// Processes in which an interpreter is mapped, by their index: how many samples they have, and none once somebody looks into them.
+    interpreters: FxHashMap<u32, Option<u64>>,
     /// The kernel's own functions that give a processor up: every wait begins there.
     scheduler: std::ops::Range<u64>,
     /// The kernel's functions, once somebody asked for one.
@@ -144,6 +147,7 @@ impl Folder {
             scheduler: if has_scheduler { scheduler() } else { 0..0 },
             waits: Waits::default(),
             scripts: ScriptLogs::default(),
+            interpreters: FxHashMap::default(),
             kernel: None,
             origin,
             running: FxHashMap::default(),
@@ -334,6 +338,9 @@ impl Folder {
             self.dumps.insert(running.index, path.to_owned());
             return;
         }
+        if is_interpreter(path) {
+            self.interpreters.entry(running.index).or_insert(Some(0));
+        }
         let process = &mut self.processes[running.index as usize];
         if process.program.is_empty() && path.starts_with('/') && !path.starts_with("//") {
             path.clone_into(&mut process.program);
@@ -416,6 +423,9 @@ impl Folder {
         self.last_ns = self.last_ns.max(time_ns);
         let (thread, process) = self.thread(pid, tid);
         self.quality.samples += 1;
+        if let Some(Some(samples)) = self.interpreters.get_mut(&process) {
+            *samples += 1;
+        }
         let (kernel, chain) = chain_of(sample);
         let mut frames = std::mem::take(&mut self.frames);
         frames.clear();

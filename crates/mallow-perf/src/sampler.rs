@@ -181,6 +181,7 @@ struct Sampler {
     processors: Vec<(i32, usize)>,
     /// What comes from inside of the processes, where something is preloaded.
     inside: Option<Inside>,
+    leaves_alone: bool,
     parse: RecordParseInfo,
     rounds: Rounds,
     waiting: Vec<Vec<Waiting>>,
@@ -262,6 +263,7 @@ impl Sampler {
             granted,
             processors: with_ring,
             inside: None,
+            leaves_alone: options.leaves_alone,
             rounds: Rounds::default(),
             waiting,
             order: Vec::new(),
@@ -461,6 +463,19 @@ impl Sampler {
         }
     }
 
+    /// Processes with an interpreter that nothing was preloaded into.
+    fn note_not_looked_into(&mut self) {
+        let told: Vec<String> =
+            self.folder.not_looked_into().iter().map(|(pid, name)| format!("{name} ({pid})")).collect();
+        if let Some(first) = told.first() {
+            let more = if told.len() > 1 { format!(" and {} more", told.len() - 1) } else { String::new() };
+            self.notes.push(format!(
+                "nobody looked into the interpreter of {first}{more}, so stacks there have no lines of scripts: these are seen where mallow \
+                 starts the program and its interpreter is there from the beginning"
+            ));
+        }
+    }
+
     fn end(mut self, pid: u32, command: Vec<String>, duration: Duration, interrupted: bool) -> Outcome {
         for event in self.rings.iter().map(|ring| &ring.event).chain(&self.more) {
             let _ = event.enable(false);
@@ -472,6 +487,9 @@ impl Sampler {
         if let Some(inside) = &mut self.inside {
             inside.end(&mut self.folder);
             self.notes.extend(inside.notes());
+        }
+        if !self.leaves_alone {
+            self.note_not_looked_into();
         }
         let duration = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         self.folder.end(self.began_ns.saturating_add(duration));

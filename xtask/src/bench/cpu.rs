@@ -7,6 +7,7 @@
 mod agreement;
 
 use super::machine::Machine;
+use super::measure::children_cpu_s;
 use super::plan::Plan;
 use super::programs::{self, Program};
 use super::record;
@@ -29,7 +30,7 @@ const USUAL_HZ: &str = "997";
 const PERF_STACK: &str = "dwarf,16384";
 const PERF_STACK_MAX: &str = "dwarf,65528";
 /// Timed rounds.
-const ROUNDS: usize = 5;
+const ROUNDS: usize = 15;
 /// Functions in which stacks begin, by perf's names.
 const STARTS: [&str; 6] =
     ["_start", "__libc_start_main", "__libc_start_call_main", "main", "clone3", "__clone3"];
@@ -45,8 +46,9 @@ struct Row {
     inclusive: Agreement,
     whole: [f64; 2],
     lost: u64,
-    /// Added seconds of the whole command at the usual frequency.
+    /// Added seconds of the whole command at the usual frequency: of each round, as it passed and as processors were taken.
     added_s: [f64; 2],
+    added_cpu_s: [f64; 2],
     bare_s: f64,
     file_bytes: [u64; 2],
     collector_us: f64,
@@ -138,20 +140,28 @@ impl Bench<'_> {
     /// Time and files at the usual frequency.
     fn cost(&self, program: &Program, row: &mut Row) -> Result<(), String> {
         let (profile, data) = (self.file("ours.pb.gz"), self.file("theirs.data"));
-        let (mut bare, mut added) = (Vec::new(), [Vec::new(), Vec::new()]);
-        for _ in 0..if self.plan.quick { 1 } else { ROUNDS } {
-            let timed = |act: &dyn Fn() -> Result<(), String>| -> Result<f64, String> {
-                let began = Instant::now();
+        let (mut bare, mut added) = (Vec::new(), [const { Vec::new() }; 4]);
+        for turn in 0..if self.plan.quick { 1 } else { ROUNDS } {
+            let timed = |act: &dyn Fn() -> Result<(), String>| -> Result<[f64; 2], String> {
+                let (began, before_s) = (Instant::now(), children_cpu_s()?);
                 act()?;
-                Ok(began.elapsed().as_secs_f64())
+                Ok([began.elapsed().as_secs_f64(), children_cpu_s()? - before_s])
             };
             let alone = timed(&|| finished(command(program, &[])).map(drop))?;
-            bare.push(alone);
-            added[0].push(timed(&|| self.sampled(program, USUAL_HZ, &profile).map(drop))? - alone);
-            added[1].push(timed(&|| self.perf(program, USUAL_HZ, PERF_STACK, &data))? - alone);
+            bare.push(alone[0]);
+            // Whoever comes first comes second in the next round.
+            for side in if turn % 2 == 0 { [0, 1] } else { [1, 0] } {
+                let took = match side {
+                    0 => timed(&|| self.sampled(program, USUAL_HZ, &profile).map(drop))?,
+                    _ => timed(&|| self.perf(program, USUAL_HZ, PERF_STACK, &data))?,
+                };
+                added[side].push(took[0] - alone[0]);
+                added[2 + side].push(took[1] - alone[1]);
+            }
         }
         row.bare_s = median(bare);
-        row.added_s = added.map(median);
+        let [ours, perf, ours_cpu, perf_cpu] = added.map(median);
+        (row.added_s, row.added_cpu_s) = ([ours, perf], [ours_cpu, perf_cpu]);
         let size = |path: &Path| std::fs::metadata(path).map_or(0, |found| found.len());
         self.perf(program, USUAL_HZ, PERF_STACK_MAX, &data)?;
         row.file_bytes = [size(&profile), size(&data)];
@@ -179,7 +189,8 @@ impl Bench<'_> {
     }
 
     fn folded(&self, profile: &Path) -> Result<String, String> {
-        let words = ["export", "--format", "folded", "--measure", "samples"];
+        // perf knows no scripts.
+        let words = ["export", "--format", "folded", "--measure", "samples", "--native"];
         run::captured(Command::new(&self.mallow).args(words).arg(profile).stderr(Stdio::null()))
     }
 
@@ -254,11 +265,11 @@ fn page(machine: &Machine, rows: &[Row], is_quick: bool) -> String {
             row.name, row.agreement, row.with_itself, row.inclusive
         );
     }
-    text += "\nAdded time is that of the whole command at 997 Hz, medians of interleaved rounds; perf copies 16 KiB, and 64 KiB for the file.\n\n";
-    text += "| program | whole stacks, perf's | lost | alone | added, perf's | file, perf's | collector |\n|---|---|---|---|---|---|---|\n";
+    text += "\nAdded time is that of the whole command at 997 Hz, the median of what each of 15 interleaved rounds added, as time that passed and as time that all processors took; perf copies 16 KiB, and 64 KiB for the file.\n\n";
+    text += "| program | whole stacks, perf's | lost | alone | added, perf's | the same of processors | file, perf's | collector |\n|---|---|---|---|---|---|---|---|\n";
     for row in rows {
         text += &format!(
-            "| {} | {:.1} % / {:.1} % | {} | {:.2} s | {:+.2} / {:+.2} s | {} KiB / {:.1} MiB | {:.0} µs |\n",
+            "| {} | {:.1} % / {:.1} % | {} | {:.2} s | {:+.2} / {:+.2} s | {:+.2} / {:+.2} s | {} KiB / {:.1} MiB | {:.0} µs |\n",
             row.name,
             row.whole[0] * 100.0,
             row.whole[1] * 100.0,
@@ -266,6 +277,8 @@ fn page(machine: &Machine, rows: &[Row], is_quick: bool) -> String {
             row.bare_s,
             row.added_s[0],
             row.added_s[1],
+            row.added_cpu_s[0],
+            row.added_cpu_s[1],
             row.file_bytes[0] >> 10,
             row.file_bytes[1] as f64 / 1_048_576.0,
             row.collector_us
@@ -276,12 +289,12 @@ fn page(machine: &Machine, rows: &[Row], is_quick: bool) -> String {
 
 fn csv(rows: &[Row]) -> String {
     let mut text = String::from(
-        "program,samples,perf_samples,rho,overlap,points,perf_rho,perf_overlap,perf_points,whole,perf_whole,lost,bare_s,added_s,perf_added_s,file_bytes,perf_file_bytes,collector_us\n",
+        "program,samples,perf_samples,rho,overlap,points,perf_rho,perf_overlap,perf_points,whole,perf_whole,lost,bare_s,added_s,perf_added_s,added_cpu_s,perf_added_cpu_s,file_bytes,perf_file_bytes,collector_us\n",
     );
     for row in rows {
         let (one, other) = (&row.agreement, &row.with_itself);
         text += &format!(
-            "{},{},{},{:.3},{},{:.3},{:.3},{},{:.3},{:.4},{:.4},{},{:.4},{:.4},{:.4},{},{},{:.1}\n",
+            "{},{},{},{:.3},{},{:.3},{:.3},{},{:.3},{:.4},{:.4},{},{:.4},{:.4},{:.4},{:.4},{:.4},{},{},{:.1}\n",
             row.name,
             row.samples[0],
             row.samples[1],
@@ -297,6 +310,8 @@ fn csv(rows: &[Row]) -> String {
             row.bare_s,
             row.added_s[0],
             row.added_s[1],
+            row.added_cpu_s[0],
+            row.added_cpu_s[1],
             row.file_bytes[0],
             row.file_bytes[1],
             row.collector_us

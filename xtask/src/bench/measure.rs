@@ -104,7 +104,7 @@ fn end(child: &mut Child, started: Instant) -> Result<(f64, f64, f64), String> {
 }
 
 /// CPU time of all children that have been reaped, and of those that they had reaped.
-fn children_cpu_s() -> Result<f64, String> {
+pub(super) fn children_cpu_s() -> Result<f64, String> {
     let usage =
         getrusage(UsageWho::RUSAGE_CHILDREN).map_err(|error| format!("getrusage failed: {error}."))?;
     let microseconds = usage.user_time().num_microseconds() + usage.system_time().num_microseconds();

@@ -23,6 +23,9 @@ pub(crate) struct LowExport {
     pub(crate) force: bool,
     #[command(flatten)]
     pub(crate) process: LowProcess,
+    /// Leave the lines of scripts out: native stacks, with the interpreter's own functions
+    #[arg(long)]
+    pub(crate) native: bool,
     /// The figure of a format that holds only one, or shows one first (bytes, or what the file knows)
     #[arg(long, value_name = "FIGURE", value_parser = choice::measure())]
     pub(crate) measure: Option<AnyMeasure>,

@@ -10,6 +10,17 @@ use linux_perf_event_reader::SampleRecord;
 use linux_perf_event_reader::constants::{PERF_REG_X86_IP, PERF_REG_X86_SP};
 use mallow_cpu::{CpuTotals, ThreadIndex};
 
+/// Whether a file is an interpreter whose scripts' frames are read, as far as its name tells.
+pub(super) fn is_interpreter(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let is_version = |rest: &str| rest.is_empty() || rest.starts_with(|first: char| first.is_ascii_digit());
+    ["libpython3", "libruby"].iter().any(|start| name.starts_with(start))
+        || ["python3", "ruby"]
+            .iter()
+            .filter_map(|program| name.strip_prefix(program))
+            .any(|rest| is_version(rest.strip_prefix('.').unwrap_or(rest)))
+}
+
 /// A sample but for its script's frames.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Unfinished {
@@ -23,6 +34,19 @@ pub(crate) struct Unfinished {
 }
 
 impl Folder {
+    /// The processes in which there is an interpreter that nobody looks into: their numbers and names. Not those that have hardly begun.
+    pub(crate) fn not_looked_into(&self) -> Vec<(u32, &str)> {
+        const SAMPLES_MIN: u64 = 20;
+        let numbered = self.processes.iter().zip(0..);
+        let is_unseen = |index| {
+            self.interpreters.get(&index).is_some_and(|samples| samples.is_some_and(|it| it >= SAMPLES_MIN))
+        };
+        numbered
+            .filter(|(_, index)| is_unseen(*index))
+            .map(|(process, _)| (process.pid, process.name.as_str()))
+            .collect()
+    }
+
     /// The next sample of a thread that runs a script, and the moment of it.
     pub(crate) fn unfinished(
         &mut self,
@@ -30,6 +54,7 @@ impl Folder {
         time_ns: u64,
     ) -> Option<(Moment, Unfinished)> {
         let (thread, process, kernel) = self.unwound_sample(sample, time_ns)?;
+        self.interpreters.insert(process, None);
         let register = |register| sample.user_regs.as_ref().and_then(|regs| regs.get(register)).unwrap_or(0);
         let moment = Moment { time_ns, ip: register(PERF_REG_X86_IP), sp: register(PERF_REG_X86_SP) };
         let (pid, totals) = (sample.pid.unwrap_or(0) as u32, self.totals_of(sample.period.unwrap_or(0)));

@@ -289,7 +289,7 @@ impl Sampler {
         spawn: &SpawnOptions,
         options: &SamplingOptions,
     ) -> Result<Child, PerfError> {
-        let launch = if options.leaves_alone { None } else { Launch::new(words).ok() };
+        let launch = if options.leaves_alone { None } else { Launch::by_loader(words).ok() };
         let Some(launch) = launch else { return Ok(start_unrecorded(words, spawn)?) };
         let adopted = Adopted::new(self.processors.len()).map_err(system("make a memory for scripts"))?;
         let (path, wake) = (adopted.memory.path(), adopted.wake_variable());

@@ -4,6 +4,7 @@
 //! because the program it should have watched was not found.
 
 use crate::run;
+use crate::wasm;
 use std::io::IsTerminal;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -98,6 +99,9 @@ const NEEDS: &[Need] = &[
     installed(&["libmimalloc-dev"]),
 ];
 
+/// Rust's target whose programs are static, with `mallow-alloc` in them.
+const STATIC_TARGET: &str = "x86_64-unknown-linux-musl";
+
 /// What only the long suite runs.
 const NEEDS_OF_LONG: &[Need] =
     &[command(&["chromium"], "chromium"), command(&["firefox-esr", "firefox"], "firefox-esr")];
@@ -119,7 +123,8 @@ fn note_of_release(os_release: &str) -> Option<String> {
 
 /// Makes sure that every need is met, installing what is missing.
 pub(crate) fn ensure() -> Result<(), String> {
-    ensure_all(NEEDS)
+    ensure_all(NEEDS)?;
+    wasm::have_target(STATIC_TARGET)
 }
 
 /// The same for what only the long suite needs.

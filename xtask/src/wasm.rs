@@ -12,23 +12,24 @@ const PACKAGES: [&str; 1] = ["mallow-view"];
 
 /// Checks it. The target's library is installed when it is not there.
 pub(crate) fn run(root: &Path) -> Result<(), String> {
-    have_target()?;
+    have_target(TARGET)?;
     check(root)
 }
 
 /// The same, but a machine that cannot have the target goes without, as for Miri.
 pub(crate) fn run_where_it_can_be_had(root: &Path) -> Result<(), String> {
-    if let Err(sentence) = have_target() {
+    if let Err(sentence) = have_target(TARGET) {
         println!("    NOT RUN: {TARGET} cannot be had here, and its step found out nothing. {sentence}");
         return Ok(());
     }
     check(root)
 }
 
-fn have_target() -> Result<(), String> {
+/// Makes sure that the compiler's library for a target is there.
+pub(crate) fn have_target(target: &str) -> Result<(), String> {
     let installed = run::captured(Command::new("rustup").args(["target", "list", "--installed"]))?;
-    if !installed.lines().any(|line| line == TARGET) {
-        run::captured(Command::new("timeout").args(["300", "rustup", "target", "add", TARGET]))?;
+    if !installed.lines().any(|line| line == target) {
+        run::captured(Command::new("timeout").args(["300", "rustup", "target", "add", target]))?;
     }
     Ok(())
 }

@@ -31,6 +31,8 @@ pub struct HeapMetrics {
 pub enum HeapSource {
     /// By `malloc`, as far as can be seen.
     Malloc,
+    /// From an allocator that tells of itself, in a static program.
+    Core,
     /// From an allocator in the executable, not all of whose calls are seen.
     OwnAllocator(OwnAllocator),
     /// For the greater part from a runtime's own heap.
@@ -94,6 +96,10 @@ impl HeapSource {
         let (resident, recorded) = (Bytes(metrics.resident_bytes), Bytes(metrics.recorded_bytes));
         match self {
             HeapSource::Malloc => None,
+            HeapSource::Core => Some(format!(
+                "process {pid} is a static program that is recorded by the mallow-alloc in it: what C code in it allocates and what programs \
+                 it starts is not seen"
+            )),
             HeapSource::OwnAllocator(own) => Some(own.sentence(pid)),
             HeapSource::Managed { runtime } => Some(format!(
                 "process {pid}: {runtime} keeps its objects in a heap of its own, which does not come by malloc: {resident} were \

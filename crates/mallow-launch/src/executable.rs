@@ -1,7 +1,7 @@
 //! Checks whether `LD_PRELOAD` can work for a program, and refuses it in a sentence otherwise.
 
 use crate::LaunchError;
-use mallow_wire::executable::{Obstacle, obstacle};
+use mallow_wire::executable::{Obstacle, core_in, obstacle};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -104,6 +104,12 @@ fn in_file(path: &Path) -> Option<Obstacle> {
 /// Whether a file is a static executable.
 pub fn is_static(path: &Path) -> bool {
     in_file(path) == Some(Obstacle::Static)
+}
+
+/// Whether a static executable has this version's recorder linked into it.
+pub(crate) fn records_itself(path: &Path) -> bool {
+    let core = |file: File| core_in(|offset, into| file.read_at(into, offset).unwrap_or(0));
+    File::open(path).ok().and_then(core).is_some_and(|core| core.records())
 }
 
 /// Why a program is not preloaded, and what to do.

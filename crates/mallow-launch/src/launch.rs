@@ -23,6 +23,8 @@ pub struct Preload<'a> {
 pub struct Launch<'a> {
     command: &'a [OsString],
     static_program: Option<PathBuf>,
+    /// It has the recorder in it, and wants nothing put there.
+    records_itself: bool,
 }
 
 impl<'a> Launch<'a> {
@@ -35,7 +37,9 @@ impl<'a> Launch<'a> {
             command: String::new(),
             cause: std::io::Error::new(std::io::ErrorKind::InvalidInput, "no command was given"),
         })?;
-        Ok(Launch { command, static_program: executable::check(program)? })
+        let static_program = executable::check(program)?;
+        let records_itself = static_program.as_deref().is_some_and(executable::records_itself);
+        Ok(Launch { command, static_program, records_itself })
     }
 
     /// The same for a library that a loader has to load.
@@ -53,9 +57,9 @@ impl<'a> Launch<'a> {
         }
     }
 
-    /// The static executable that the command becomes, which no loader starts.
+    /// The static executable that the command becomes, which no loader starts and which has no recorder of its own.
     pub fn static_program(&self) -> Option<&Path> {
-        self.static_program.as_deref()
+        self.static_program.as_deref().filter(|_| !self.records_itself)
     }
 
     /// Checks only whether there is such a program: enough for who puts nothing into it.
@@ -93,7 +97,7 @@ impl<'a> Launch<'a> {
         }
         let mut command = Command::new(&self.command[0]);
         command.args(&self.command[1..]).env("LD_PRELOAD", preloads).envs(inside.variables.iter().copied());
-        match &self.static_program {
+        match self.static_program() {
             None => options.spawn(command).map_err(LaunchError::cannot_run(&self.command[0])),
             Some(program) => static_start::start(command, &path, options)
                 .map_err(|error| error.named(&self.command[0], program)),

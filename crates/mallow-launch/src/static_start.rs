@@ -54,5 +54,5 @@ const NOT_TRACED: &str = "the system does not let mallow trace it before its fir
     debugger that traces mallow)";
 
 /// What to do instead, where a static program cannot be recorded.
-pub const STATIC_CURE: &str = "link it dynamically (without -static; for Rust's musl targets with -C target-feature=-crt-static), or use \
-    valgrind --tool=dhat, which runs static programs";
+pub const STATIC_CURE: &str = "link it dynamically (without -static; for Rust's musl targets with -C target-feature=-crt-static), put the crate \
+    mallow-alloc of this version in it, or use valgrind --tool=dhat, which runs static programs";

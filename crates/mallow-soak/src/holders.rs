@@ -43,7 +43,7 @@ fn name(source: &HeapSource) -> Option<String> {
         HeapSource::OwnAllocator(own) => Some(own.name.clone()),
         HeapSource::Unexplained => Some("unknown".to_owned()),
         // A runtime tells its metrics, or is known by its executable.
-        HeapSource::Malloc | HeapSource::Managed { .. } => None,
+        HeapSource::Malloc | HeapSource::Core | HeapSource::Managed { .. } => None,
     }
 }
 

@@ -3,7 +3,9 @@
 //! Both sides ask: the collector about the command that it is to start, the recorder about a program that is about to
 //! replace its own. So it needs no memory but a little of the caller's stack, and takes the file as a function.
 //!
-//! The format: System V ABI, "Object Files" and "Dynamic Section"; only files of 64 bits, little-endian, are read further.
+//! The format: System V ABI, "Object Files", "Note Section" and "Dynamic Section"; only files of 64 bits, little-endian, are read further.
+
+use crate::shared::SHARED_VERSION;
 
 /// Why a preloaded library does not get into a program, or must not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,12 +28,19 @@ const RUNTIMES: [&[u8]; 6] = [
     b"libclang_rt.hwasan",
 ];
 
+/// The name of the note that a program carries into which the recorder is linked, as it stands there; `mallow-alloc` does that. What follows is the
+/// version of the shared memory's layout.
+pub const CORE_NOTE_NAME: [u8; 8] = *b"mallow\0\0";
+/// Bytes of the name that count, with the zero at its end.
+pub const CORE_NOTE_NAME_BYTES: u32 = 7;
+/// The note's type.
+pub const CORE_NOTE_TYPE: u32 = 1;
+
 /// What keeps a library out of the program whose file `read_at` reads: it fills as much of the slice as there is from an
 /// offset on, and gives how many bytes that is. None too for what is no program, such as a script.
 pub fn obstacle(mut read_at: impl FnMut(u64, &mut [u8]) -> usize) -> Option<Obstacle> {
     const CLASS_64: u8 = 2;
     const MACHINE_X86_64: u16 = 62;
-    const PT_INTERP: u32 = 3;
     let file = &mut read_at;
     let header: [u8; 64] = at(file, 0)?;
     if !header.starts_with(b"\x7fELF") {
@@ -40,8 +49,8 @@ pub fn obstacle(mut read_at: impl FnMut(u64, &mut [u8]) -> usize) -> Option<Obst
     if header[4] != CLASS_64 || half(&header, 18)? != MACHINE_X86_64 {
         return Some(Obstacle::OtherMachine);
     }
-    let headers = Headers { offset: long(&header, 32)?, count: u64::from(half(&header, 56)?) };
-    if headers.find(file, |segment| segment.kind == PT_INTERP).is_none() {
+    let headers = Headers::in_header(&header)?;
+    if headers.are_static(file) {
         return Some(Obstacle::Static);
     }
     needs_sanitizer(file, &headers).unwrap_or(false).then_some(Obstacle::Sanitizer)
@@ -64,15 +73,76 @@ struct Headers {
 type File<'a> = &'a mut dyn FnMut(u64, &mut [u8]) -> usize;
 
 impl Headers {
-    fn find(&self, file: File<'_>, is_it: impl Fn(&Segment) -> bool) -> Option<Segment> {
-        const BYTES: u64 = 56;
-        (0..self.count).find_map(|index| {
-            let entry: [u8; BYTES as usize] = at(file, self.offset.checked_add(index * BYTES)?)?;
-            let kind = long(&entry, 0)? as u32;
-            let (offset, address, bytes) = (long(&entry, 8)?, long(&entry, 16)?, long(&entry, 32)?);
-            Some(Segment { kind, offset, address, bytes }).filter(&is_it)
-        })
+    fn in_header(header: &[u8; 64]) -> Option<Headers> {
+        Some(Headers { offset: long(header, 32)?, count: u64::from(half(header, 56)?) })
     }
+
+    fn at(&self, file: File<'_>, index: u64) -> Option<Segment> {
+        const BYTES: u64 = 56;
+        let entry: [u8; BYTES as usize] = at(file, self.offset.checked_add(index * BYTES)?)?;
+        let (offset, address, bytes) = (long(&entry, 8)?, long(&entry, 16)?, long(&entry, 32)?);
+        Some(Segment { kind: long(&entry, 0)? as u32, offset, address, bytes })
+    }
+
+    fn find(&self, file: File<'_>, is_it: impl Fn(&Segment) -> bool) -> Option<Segment> {
+        (0..self.count).find_map(|index| self.at(file, index).filter(&is_it))
+    }
+
+    fn are_static(&self, file: File<'_>) -> bool {
+        const PT_INTERP: u32 = 3;
+        self.find(file, |segment| segment.kind == PT_INTERP).is_none()
+    }
+}
+
+/// The version in the note of the recorder that is linked into the program.
+fn version_of_core(file: File<'_>, headers: &Headers) -> Option<u32> {
+    const PT_NOTE: u32 = 4;
+    /// What no linker exceeds, so that a damaged file costs no time.
+    const NOTES_MAX: usize = 64;
+    (0..headers.count).find_map(|index| {
+        let segment = headers.at(file, index).filter(|segment| segment.kind == PT_NOTE)?;
+        let (mut offset, end) = (segment.offset, segment.offset.checked_add(segment.bytes)?);
+        for _ in 0..NOTES_MAX {
+            if offset >= end {
+                break;
+            }
+            // Name and description are each padded to four bytes.
+            let note: [u8; 24] = at(file, offset)?;
+            let (name_bytes, bytes, kind) = (word(&note, 0)?, word(&note, 4)?, word(&note, 8)?);
+            if (name_bytes, bytes, kind) == (CORE_NOTE_NAME_BYTES, 4, CORE_NOTE_TYPE)
+                && note[12..20] == CORE_NOTE_NAME
+            {
+                return word(&note, 20);
+            }
+            let padded = |bytes: u32| u64::from(bytes).next_multiple_of(4);
+            offset = offset.checked_add(12 + padded(name_bytes) + padded(bytes))?;
+        }
+        None
+    })
+}
+
+/// A recorder that is linked into a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Core {
+    /// The version of the shared memory's layout that it writes: with [`SHARED_VERSION`] it needs no library to be preloaded.
+    pub version: u32,
+    /// No library can be preloaded into the program.
+    pub is_static: bool,
+}
+
+impl Core {
+    /// Whether this version's collector reads what it writes, and it records by itself.
+    pub fn records(&self) -> bool {
+        self.is_static && self.version == SHARED_VERSION
+    }
+}
+
+/// The recorder that is linked into the program whose file `read_at` reads, of whatever version.
+pub fn core_in(mut read_at: impl FnMut(u64, &mut [u8]) -> usize) -> Option<Core> {
+    let file = &mut read_at;
+    let headers = Headers::in_header(&at(file, 0)?)?;
+    let version = version_of_core(file, &headers)?;
+    Some(Core { version, is_static: headers.are_static(file) })
 }
 
 /// Whether one of the libraries that the program names as needed is a sanitizer's runtime.
@@ -130,6 +200,10 @@ fn at<const N: usize>(file: File<'_>, offset: u64) -> Option<[u8; N]> {
     (file(offset, &mut bytes) == N).then_some(bytes)
 }
 
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
 fn half(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
 }
@@ -145,12 +219,14 @@ mod tests {
     use std::vec::Vec;
 
     fn of(bytes: &[u8]) -> Option<Obstacle> {
-        obstacle(|offset, into| {
-            let rest = usize::try_from(offset).ok().and_then(|offset| bytes.get(offset..)).unwrap_or(&[]);
-            let count = rest.len().min(into.len());
-            into[..count].copy_from_slice(&rest[..count]);
-            count
-        })
+        obstacle(|offset, into| read(bytes, offset, into))
+    }
+
+    fn read(bytes: &[u8], offset: u64, into: &mut [u8]) -> usize {
+        let rest = usize::try_from(offset).ok().and_then(|offset| bytes.get(offset..)).unwrap_or(&[]);
+        let count = rest.len().min(into.len());
+        into[..count].copy_from_slice(&rest[..count]);
+        count
     }
 
     /// A header, and program headers of these kinds behind it.
@@ -176,6 +252,37 @@ mod tests {
         assert_eq!(of(b""), None);
     }
 
+    /// A static program with two notes, the second one of a recorder of this version.
+    fn with_core(version: u32) -> Vec<u8> {
+        let mut bytes = program(&[1, 4]);
+        let mut notes = Vec::new();
+        for (name, kind, word) in [(*b"GNU\0\0\0\0\0", 1u32, 9), (CORE_NOTE_NAME, CORE_NOTE_TYPE, version)] {
+            let name_bytes = if name == CORE_NOTE_NAME { CORE_NOTE_NAME_BYTES } else { 4 };
+            notes.extend([name_bytes, 4, kind].map(u32::to_le_bytes).concat());
+            notes.extend(&name[..name_bytes.next_multiple_of(4) as usize]);
+            notes.extend(word.to_le_bytes());
+        }
+        let entry = 64 + 56;
+        let offset = bytes.len() as u64;
+        bytes[entry + 8..entry + 16].copy_from_slice(&offset.to_le_bytes());
+        bytes[entry + 32..entry + 40].copy_from_slice(&(notes.len() as u64).to_le_bytes());
+        bytes.extend(notes);
+        bytes
+    }
+
+    #[test]
+    fn a_recorder_that_is_linked_in_is_found_by_its_note() {
+        let core = |bytes: &[u8]| core_in(|offset, into| read(bytes, offset, into));
+        let found = core(&with_core(7));
+        assert_eq!(found, Some(Core { version: 7, is_static: true }));
+        assert_eq!(of(&with_core(7)), Some(Obstacle::Static));
+        let mut cut = with_core(7);
+        cut.pop();
+        assert_eq!(core(&cut), None);
+        assert_eq!(core(&program(&[1, 4])), None);
+        assert_eq!(core(b"#!/bin/sh\n"), None);
+    }
+
     #[test]
     fn headers_that_lie_nowhere_hold_no_loader() {
         let mut odd = program(&[3]);
@@ -192,6 +299,7 @@ mod tests {
             damaged[at] = 0xff;
             damaged.truncate(whole.len().saturating_sub(at % 1024 * 7));
             let _ = of(&damaged);
+            let _ = core_in(|offset, into| read(&damaged, offset, into));
         }
     }
 }

@@ -19,14 +19,14 @@ impl<A> Mallow<A> {
     }
 }
 
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[cfg(all(feature = "record", target_os = "linux", target_arch = "x86_64"))]
 // SAFETY: each function passes its arguments on to the allocator below, once, and gives what that gives; its callers owe us what they owe that one.
 unsafe impl<A: GlobalAlloc + 'static> GlobalAlloc for Mallow<A> {
     #[inline(always)]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: by contract.
         unsafe {
-            if crate::hooks::is_watched() {
+            if mallow_recorder::watchers::is_watched() {
                 return crate::hooks::alloc(&self.below, layout, false);
             }
             self.below.alloc(layout)
@@ -37,7 +37,7 @@ unsafe impl<A: GlobalAlloc + 'static> GlobalAlloc for Mallow<A> {
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: by contract.
         unsafe {
-            if crate::hooks::is_watched() {
+            if mallow_recorder::watchers::is_watched() {
                 return crate::hooks::alloc(&self.below, layout, true);
             }
             self.below.alloc_zeroed(layout)
@@ -48,7 +48,7 @@ unsafe impl<A: GlobalAlloc + 'static> GlobalAlloc for Mallow<A> {
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         // SAFETY: by contract.
         unsafe {
-            if crate::hooks::is_watched() {
+            if mallow_recorder::watchers::is_watched() {
                 return crate::hooks::dealloc(&self.below, block, layout);
             }
             self.below.dealloc(block, layout);
@@ -59,7 +59,7 @@ unsafe impl<A: GlobalAlloc + 'static> GlobalAlloc for Mallow<A> {
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
         // SAFETY: by contract.
         unsafe {
-            if crate::hooks::is_watched() {
+            if mallow_recorder::watchers::is_watched() {
                 return crate::hooks::realloc(&self.below, block, layout, new_size);
             }
             self.below.realloc(block, layout, new_size)
@@ -67,7 +67,7 @@ unsafe impl<A: GlobalAlloc + 'static> GlobalAlloc for Mallow<A> {
     }
 }
 
-#[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+#[cfg(not(all(feature = "record", target_os = "linux", target_arch = "x86_64")))]
 // SAFETY: as above.
 unsafe impl<A: GlobalAlloc> GlobalAlloc for Mallow<A> {
     #[inline(always)]

@@ -1,59 +1,13 @@
 //! What stands between a call and the allocator below it while somebody watches.
 //!
 //! A call goes through a function of three instructions that hands the stack pointer on, and the frame of what it jumps to stands until the allocator
-//! below has answered: by it the recorder knows a call that the allocator makes itself. Two may watch at once: `mallow record`
-//! from outside, and a recording inside. The one from outside comes first.
+//! below has answered: by it the recorder knows a call that the allocator makes itself. Of two who watch, the one from outside comes first.
 
-use crate::outside;
 use core::alloc::{GlobalAlloc, Layout};
 use core::arch::naked_asm;
-use core::sync::atomic::{AtomicU32, Ordering};
-#[cfg(feature = "inside")]
-use mallow_recorder::{calls, stat::Heap};
-
-/// A recording from inside is under way.
-#[cfg(feature = "inside")]
-pub(crate) const INSIDE: u32 = 1;
-/// The program runs under mallow.
-const OUTSIDE: u32 = 2;
-/// It is not known yet whether it does.
-const UNKNOWN: u32 = 4;
-
-/// Who watches.
-pub(crate) static WATCHED: AtomicU32 = AtomicU32::new(UNKNOWN);
-
-/// Whether anybody does.
-#[inline(always)]
-pub(crate) fn is_watched() -> bool {
-    WATCHED.load(Ordering::Relaxed) != 0
-}
-
-/// Who does, when that was found out.
-#[inline(always)]
-fn watchers() -> u32 {
-    let watched = WATCHED.load(Ordering::Relaxed);
-    if watched & UNKNOWN == 0 { watched } else { find_out() }
-}
-
-#[cold]
-fn find_out() -> u32 {
-    if outside::calls().is_some() {
-        WATCHED.fetch_or(OUTSIDE, Ordering::Relaxed);
-    }
-    WATCHED.fetch_and(!UNKNOWN, Ordering::Relaxed) & !UNKNOWN
-}
-
-/// Whether the program runs under mallow.
-#[cfg(feature = "inside")]
-pub(crate) fn is_outside() -> bool {
-    watchers() & OUTSIDE != 0
-}
-
-/// Whether any call has come by while somebody watched, or while it was not known whether anybody does.
-#[cfg(feature = "inside")]
-pub(crate) fn has_seen_a_call() -> bool {
-    WATCHED.load(Ordering::Relaxed) & UNKNOWN == 0
-}
+use mallow_recorder::stat::Heap;
+use mallow_recorder::watchers::{OWN, watchers};
+use mallow_recorder::{Caller, calls, outside};
 
 /// Whether each call below goes by functions that the recorder outside stands in front of itself.
 #[cfg(feature = "inside")]
@@ -66,14 +20,6 @@ fn is_libc<A: 'static>() -> bool {
 #[expect(clippy::extra_unused_type_parameters, reason = "as above")]
 fn is_libc<A: 'static>() -> bool {
     false
-}
-
-/// The frame pointer and the stack pointer at a call.
-#[derive(Clone, Copy, Debug)]
-#[cfg_attr(not(feature = "inside"), expect(dead_code, reason = "the recorder outside takes its own"))]
-pub(crate) struct Registers {
-    pub(crate) sp: usize,
-    pub(crate) bp: usize,
 }
 
 /// A call on its way down.
@@ -143,7 +89,7 @@ unsafe extern "C" fn work_alloc<A: GlobalAlloc + 'static>(
     sp: usize,
     bp: usize,
 ) -> *mut u8 {
-    let (at, size, watchers) = (Registers { sp, bp }, call.layout.size(), watchers());
+    let (at, size, watchers) = (Caller { sp, bp }, call.layout.size(), watchers());
     // SAFETY: the program's own arguments.
     let below = || unsafe {
         match call.zeroed {
@@ -152,11 +98,11 @@ unsafe extern "C" fn work_alloc<A: GlobalAlloc + 'static>(
         }
     };
     // SAFETY: the registers are those of the call.
-    let inside = || unsafe { inside(watchers, below, |call| allocating(at, size, call)) };
+    let own = || unsafe { own(watchers, below, |call| allocating(at, size, call)) };
     match outside::calls() {
         // SAFETY: as above.
-        Some(calls) if !is_libc::<A>() => unsafe { calls.allocating(size, inside) },
-        _ => inside(),
+        Some(calls) if !is_libc::<A>() => unsafe { calls.allocating(size, own) },
+        _ => own(),
     }
 }
 
@@ -166,18 +112,18 @@ unsafe extern "C" fn work_dealloc<A: GlobalAlloc + 'static>(
     sp: usize,
     bp: usize,
 ) -> *mut u8 {
-    let (at, watchers) = (Registers { sp, bp }, watchers());
+    let (at, watchers) = (Caller { sp, bp }, watchers());
     let below = || {
         // SAFETY: the program's own arguments.
         unsafe { call.below.dealloc(call.block, call.layout) };
         core::ptr::null_mut()
     };
     // SAFETY: the registers are those of the call.
-    let inside = || unsafe { inside(watchers, below, |down| freeing(at, call.block, down)) };
+    let own = || unsafe { own(watchers, below, |down| freeing(at, call.block, down)) };
     match outside::calls() {
         // SAFETY: as above.
-        Some(calls) if !is_libc::<A>() => unsafe { calls.freeing(call.block, inside) },
-        _ => inside(),
+        Some(calls) if !is_libc::<A>() => unsafe { calls.freeing(call.block, own) },
+        _ => own(),
     }
 }
 
@@ -187,75 +133,39 @@ unsafe extern "C" fn work_realloc<A: GlobalAlloc + 'static>(
     sp: usize,
     bp: usize,
 ) -> *mut u8 {
-    let (at, size, watchers) = (Registers { sp, bp }, call.new_size, watchers());
+    let (at, size, watchers) = (Caller { sp, bp }, call.new_size, watchers());
     // SAFETY: the program's own arguments.
     let below = || unsafe { call.below.realloc(call.block, call.layout, call.new_size) };
     // SAFETY: the registers are those of the call.
-    let inside = || unsafe { inside(watchers, below, |down| reallocating(at, call.block, size, down)) };
+    let own = || unsafe { own(watchers, below, |down| reallocating(at, call.block, size, down)) };
     match outside::calls() {
         // SAFETY: as above.
-        Some(calls) if !is_libc::<A>() => unsafe { calls.reallocating(call.block, size, inside) },
-        _ => inside(),
+        Some(calls) if !is_libc::<A>() => unsafe { calls.reallocating(call.block, size, own) },
+        _ => own(),
     }
 }
 
-/// Goes down by `record` when there is a recording inside.
-#[cfg(feature = "inside")]
+/// Goes down by `record` when the recorder that is linked in is at work.
 #[inline(always)]
-unsafe fn inside<D: FnOnce() -> *mut u8>(
-    watchers: u32,
-    down: D,
-    record: impl FnOnce(D) -> *mut u8,
-) -> *mut u8 {
-    if watchers & INSIDE != 0 { record(down) } else { down() }
+unsafe fn own<D: FnOnce() -> *mut u8>(watchers: u32, down: D, record: impl FnOnce(D) -> *mut u8) -> *mut u8 {
+    if watchers & OWN != 0 { record(down) } else { down() }
 }
 
-#[cfg(not(feature = "inside"))]
 #[inline(always)]
-unsafe fn inside<D: FnOnce() -> *mut u8>(_: u32, down: D, _: impl FnOnce(D) -> *mut u8) -> *mut u8 {
-    down()
-}
-
-#[cfg(feature = "inside")]
-impl From<Registers> for mallow_recorder::Caller {
-    fn from(at: Registers) -> mallow_recorder::Caller {
-        mallow_recorder::Caller { sp: at.sp, bp: at.bp }
-    }
-}
-
-#[cfg(feature = "inside")]
-#[inline(always)]
-fn allocating(at: Registers, size: usize, down: impl FnOnce() -> *mut u8) -> *mut u8 {
+fn allocating(at: Caller, size: usize, down: impl FnOnce() -> *mut u8) -> *mut u8 {
     // SAFETY: the registers at the entry of a function that has not returned.
-    unsafe { calls::allocating(Heap::Operators, at.into(), size, down) }
+    unsafe { calls::allocating(Heap::Operators, at, size, down) }
 }
 
-#[cfg(feature = "inside")]
 #[inline(always)]
-fn freeing(at: Registers, block: *mut u8, down: impl FnOnce() -> *mut u8) -> *mut u8 {
+fn freeing(at: Caller, block: *mut u8, down: impl FnOnce() -> *mut u8) -> *mut u8 {
     // SAFETY: as in `allocating`.
-    unsafe { calls::freeing(Heap::Operators, at.into(), block, || _ = down()) };
+    unsafe { calls::freeing(Heap::Operators, at, block, || _ = down()) };
     core::ptr::null_mut()
 }
 
-#[cfg(feature = "inside")]
 #[inline(always)]
-fn reallocating(at: Registers, block: *mut u8, size: usize, down: impl FnOnce() -> *mut u8) -> *mut u8 {
+fn reallocating(at: Caller, block: *mut u8, size: usize, down: impl FnOnce() -> *mut u8) -> *mut u8 {
     // SAFETY: as in `allocating`.
-    unsafe { calls::reallocating(Heap::Operators, at.into(), block, size, down) }
-}
-
-#[cfg(not(feature = "inside"))]
-fn allocating(_: Registers, _: usize, down: impl FnOnce() -> *mut u8) -> *mut u8 {
-    down()
-}
-
-#[cfg(not(feature = "inside"))]
-fn freeing(_: Registers, _: *mut u8, down: impl FnOnce() -> *mut u8) -> *mut u8 {
-    down()
-}
-
-#[cfg(not(feature = "inside"))]
-fn reallocating(_: Registers, _: *mut u8, _: usize, down: impl FnOnce() -> *mut u8) -> *mut u8 {
-    down()
+    unsafe { calls::reallocating(Heap::Operators, at, block, size, down) }
 }

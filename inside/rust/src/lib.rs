@@ -19,9 +19,9 @@
 //! - [`profile`] records the program from inside, where it cannot be started under mallow.
 //! - [`testing`] counts what single threads do, for tests that run beside each other: see [`assert_allocations!`].
 //!
-//! While nobody watches a call costs one compare. Without the feature `inside` the crate needs neither std nor any other crate, and is what
-//! the first point says. Where mallow does not run (it runs on Linux on x86-64) the allocator passes everything on, and `profile` and
-//! `testing` are not there.
+//! While nobody watches a call costs one compare. With `default-features = false, features = ["record"]` the crate is what the first point says, and
+//! needs no std and no crate but mallow's recorder. Without features, and where mallow does not run (it runs on Linux on x86-64), the allocator
+//! passes everything on at no cost; `profile` and `testing` are not there then.
 //!
 //! Stacks are unwound with the tables that Rust puts into every program; names and lines need debug information
 //! (`[profile.release] debug = "line-tables-only"`).
@@ -29,10 +29,8 @@
 #![cfg_attr(not(feature = "inside"), no_std)]
 
 mod alloc;
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[cfg(all(feature = "record", target_os = "linux", target_arch = "x86_64"))]
 mod hooks;
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-mod outside;
 
 #[cfg(all(feature = "inside", target_os = "linux", target_arch = "x86_64"))]
 mod limit;

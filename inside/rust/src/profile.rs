@@ -1,10 +1,10 @@
 //! Profiles from inside: a file that `mallow report` reads, or `dh_view`, of what happens while a guard lives.
 
-use crate::hooks;
 use crate::recording::{InsideError, Recording, unrecorded};
 use crate::stats::Stats;
 use mallow_collect::{Output, OwnQuery};
 use mallow_formats::export::{self, ExportFormat, ExportOptions, Measure};
+use mallow_recorder::watchers;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -58,7 +58,7 @@ impl ProfileBuilder {
     /// cannot be written.
     pub fn begin(self) -> Result<Profile, InsideError> {
         let ProfileBuilder { path, format } = self;
-        if hooks::is_outside() {
+        if watchers::is_outside() {
             return Err(InsideError::Outside(unrecorded(|| path.display().to_string())));
         }
         let (output, dhat) = unrecorded(|| match format {

@@ -3,13 +3,11 @@
 //! The shared memory is made once and serves every recording of the process; in a forked child it is made anew, because the child's recording
 //! is not its parent's. What this file does itself is not recorded, so that no figure is mallow's.
 
-use crate::hooks::{self, INSIDE, WATCHED};
 use mallow_collect::{CollectError, Output, OwnOptions, OwnQuery, collect_own};
 use mallow_profile::{Module, Profile};
-use mallow_recorder::{bootstrap, thread};
+use mallow_recorder::{bootstrap, thread, watchers};
 use mallow_symbols::{ModuleKey, SearchPaths, Symbolizer};
 use std::os::fd::{FromRawFd, OwnedFd};
-use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use std::thread::JoinHandle;
@@ -25,6 +23,11 @@ pub enum InsideError {
     /// `mallow record` watches.
     #[error("the program runs under mallow, which records it from outside; '{0}' is not written")]
     Outside(String),
+    /// `mallow record` watches by the recorder that is in the program.
+    #[error(
+        "the program is static and runs under mallow, which has taken the recorder in it; nothing else can be counted meanwhile"
+    )]
+    Taken,
     /// There is no memory, or no thread, for it.
     #[error("the recording could not begin: {0}")]
     NotBegun(std::io::Error),
@@ -83,6 +86,14 @@ impl Recording {
     /// Begins one; into a trace, or for sums only.
     pub(crate) fn begin(output: Option<Output>) -> Result<Recording, InsideError> {
         let recording = unrecorded(|| {
+            // A call of ours comes by like any other.
+            drop(std::hint::black_box(Box::new(0u8)));
+            if !watchers::is_met() {
+                return Err(InsideError::NoAllocator);
+            }
+            if watchers::is_taken() {
+                return Err(InsideError::Taken);
+            }
             let mut state = state();
             let pid = std::process::id();
             if state.pid != pid {
@@ -96,11 +107,7 @@ impl Recording {
             state.is_recording = true;
             Ok(recording)
         })?;
-        WATCHED.fetch_or(INSIDE, Ordering::SeqCst);
-        if !hooks::has_seen_a_call() {
-            let _ = recording.end();
-            return Err(InsideError::NoAllocator);
-        }
+        watchers::begin_inside();
         Ok(recording)
     }
 
@@ -115,7 +122,7 @@ impl Recording {
                 collect_own(options, &mut |module, calls| symbolizer.resolve(&key_of(module), calls));
             if outcome.is_err() {
                 // Nobody reads any more.
-                WATCHED.fetch_and(!INSIDE, Ordering::SeqCst);
+                watchers::end_inside();
             }
             outcome
         };
@@ -153,7 +160,7 @@ impl Recording {
             std::mem::forget(self);
             return Ok(None);
         }
-        WATCHED.fetch_and(!INSIDE, Ordering::SeqCst);
+        watchers::end_inside();
         unrecorded(|| {
             let _ = self.queries.send(OwnQuery::End);
             let outcome = self.collector.join();
@@ -171,7 +178,7 @@ impl State {
     fn memory(&mut self) -> Result<OwnedFd, InsideError> {
         static FORKS: Once = Once::new();
         extern "C" fn forked() {
-            WATCHED.fetch_and(!INSIDE, Ordering::SeqCst);
+            watchers::end_inside();
         }
         // SAFETY: the function may be called in a child at any time.
         FORKS.call_once(|| unsafe { _ = libc::pthread_atfork(None, None, Some(forked)) });

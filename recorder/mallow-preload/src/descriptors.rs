@@ -9,11 +9,11 @@
 //! program's.
 
 use crate::marks;
-use crate::stub::export_by_target;
 use core::arch::naked_asm;
 use core::ffi::{CStr, c_char};
 use core::mem::transmute;
 use core::sync::atomic::{AtomicUsize, Ordering};
+use mallow_family::export_by_target;
 use mallow_recorder::bounds::at;
 use mallow_recorder::named::is_called;
 use mallow_recorder::real::Real;

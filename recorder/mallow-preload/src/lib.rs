@@ -11,12 +11,13 @@
 #![no_std]
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
+/// The malloc family and the operators, which are exported with the rest.
+pub use mallow_family as family;
+
 use mallow_recorder::session::{self, Strings};
 
-pub mod cxx;
 pub mod descriptors;
 pub mod exits;
-pub mod family;
 mod helper_thread;
 mod interposed;
 mod linked;
@@ -28,7 +29,6 @@ pub mod start_main;
 pub mod starts;
 pub mod static_objects;
 pub mod static_start;
-mod stub;
 
 /// Asked for by the compiler. Nothing panics: `cargo xtask recorder` finds out if anything could.
 #[cfg(not(test))]

@@ -3,8 +3,8 @@
 //! Programs reference them weakly, so that they are null when nobody watches (`markers/c/mallow.h`). Without a session
 //! that wants marks they do nothing.
 
-use crate::stub::export;
 use core::ffi::{CStr, c_char};
+use mallow_family::export;
 use mallow_recorder::thread::{Entry, enter};
 use mallow_recorder::{Caller, bootstrap, marks};
 use mallow_wire::event::Mark;

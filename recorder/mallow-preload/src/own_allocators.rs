@@ -1,5 +1,5 @@
-//! For allocators that a program brings along and that tell us of their calls: `mallow-alloc` (`inside/rust/src/outside.rs`) finds this table by a
-//! weak symbol.
+//! For allocators that a program brings along and that tell us of their calls: what is linked into it finds this table
+//! (`mallow_recorder::outside`).
 //!
 //! What the allocator below calls in its turn, libc's `malloc` among it, is part of the same call and not counted again: the recorder knows it
 //! by the frame from which the table's function was called, which stands until it has returned.
@@ -8,21 +8,10 @@ use core::arch::naked_asm;
 use core::ffi::c_void;
 use mallow_recorder::Caller;
 use mallow_recorder::calls::{allocating, freeing, reallocating};
+use mallow_recorder::outside::{Calls, Down};
 use mallow_recorder::stat::Heap;
 
-/// What was to be called.
-type Down = unsafe extern "C" fn(*mut c_void) -> *mut u8;
-
-/// The functions. Each begins as our exported ones do, so that its frame is known by our library's code.
-#[repr(C)]
-#[derive(Debug)]
-pub struct Calls {
-    allocating: unsafe extern "C" fn(usize, Down, *mut c_void) -> *mut u8,
-    freeing: unsafe extern "C" fn(*mut u8, Down, *mut c_void),
-    reallocating: unsafe extern "C" fn(*mut u8, usize, Down, *mut c_void) -> *mut u8,
-}
-
-/// The table. A change of its layout changes its name.
+/// The table. Each of its functions begins as our exported ones do, so that its frame is known by our library's code.
 #[unsafe(no_mangle)]
 pub static mallow_alloc_calls_v1: Calls =
     Calls { allocating: enter_allocating, freeing: enter_freeing, reallocating: enter_reallocating };

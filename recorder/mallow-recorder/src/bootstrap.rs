@@ -20,10 +20,14 @@ use crate::patches;
 use crate::process::{self, ForkCleared, READY, fork_cleared, use_installed};
 use crate::resident;
 use crate::script;
-use crate::session::{Session, environ};
+use crate::session::{Session, environ, variable};
 use crate::sys;
+#[cfg(not(miri))]
+use core::arch::asm;
+use core::ffi::c_ulong;
 use core::sync::atomic::{AtomicBool, Ordering};
-use mallow_wire::handshake::{COMMAND_BYTES_MAX, HANDSHAKE_MAGIC, Handshake};
+use mallow_wire::executable::{CORE_NOTE_NAME, CORE_NOTE_NAME_BYTES, CORE_NOTE_TYPE};
+use mallow_wire::handshake::{COMMAND_BYTES_MAX, HANDSHAKE_MAGIC, Handshake, SESSION_VARIABLE};
 use mallow_wire::shared::*;
 
 static MALLOC_IS_ELSEWHERE: AtomicBool = AtomicBool::new(false);
@@ -93,6 +97,45 @@ pub(crate) fn started() -> bool {
     }
     fork_cleared.stage.store(if outcome == Some(true) { READY } else { 0 }, Ordering::Release);
     outcome == Some(true)
+}
+
+/// Starts recording in a program that the recorder is linked into, when a session asked for it; gives whether it did. Only where no library can be
+/// preloaded, and not in a program with other rights than those of its caller, who wrote the environment.
+///
+/// The program's file has a note of it, by which it is known before it is started.
+#[cold]
+#[inline(never)]
+pub fn start_linked() -> bool {
+    const AT_BASE: c_ulong = 7;
+    const AT_SECURE: c_ulong = 23;
+    unsafe extern "C" {
+        fn getauxval(kind: c_ulong) -> c_ulong;
+    }
+    // SAFETY: no instruction. The note stands here so that who can call this has it.
+    #[cfg(not(miri))]
+    unsafe {
+        asm!(
+            ".pushsection .note.mallow, \"a\", @note",
+            ".balign 4",
+            ".long {name_bytes}, 4, {kind}",
+            ".quad {name}",
+            ".long {version}",
+            ".popsection",
+            name_bytes = const CORE_NOTE_NAME_BYTES,
+            kind = const CORE_NOTE_TYPE,
+            name = const u64::from_le_bytes(CORE_NOTE_NAME),
+            version = const SHARED_VERSION,
+            options(nomem, nostack, preserves_flags)
+        );
+    }
+    // SAFETY: reads what the kernel handed to libc at the start; the loader's place is 0 where there is none.
+    let is_ours = unsafe { getauxval(AT_BASE) == 0 && getauxval(AT_SECURE) == 0 };
+    if !is_ours || variable(SESSION_VARIABLE).is_none() {
+        return false;
+    }
+    modules::note_executable();
+    start();
+    process::is_ready()
 }
 
 /// Starts recording for a collector in this very process, and gives the shared memory's file, which is the caller's to close. None when there is

@@ -51,6 +51,8 @@
 //! | [`marks`] | where the program says it stands |
 //! | [`stat`] | counting without a collector |
 //! | [`calls`] | what each kind of call leaves behind |
+//! | [`outside`] | how code in the program finds the preloaded library |
+//! | [`watchers`] | who watches a program that the recorder is linked into |
 //! | [`runtimes`] | runtimes are asked to write down what code they make |
 //! | [`start_main`] | the moment before `main` |
 //! | [`starts`] | programs that are started, noted |
@@ -74,6 +76,7 @@ pub mod modules;
 pub mod named;
 pub mod nodes;
 pub mod objects;
+pub mod outside;
 pub mod patches;
 pub mod path_cache;
 pub mod process;
@@ -99,6 +102,7 @@ pub mod unloads;
 #[cfg(feature = "verify")]
 pub mod verify;
 pub mod walk;
+pub mod watchers;
 
 /// The caller of a hooked function, as its first instruction saw it.
 #[derive(Clone, Copy, Debug)]

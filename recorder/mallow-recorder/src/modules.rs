@@ -80,7 +80,8 @@ pub fn note_executable() {
 fn append(object: &Object, generation: u64) {
     // SAFETY: a loaded object's name is a string that lives as long as the object.
     let name = unsafe { CStr::from_ptr(object.name) }.to_bytes();
-    let path = if name.is_empty() { EXECUTABLE.path() } else { first(name, name.len().min(PATH_BYTES_MAX)) };
+    let is_executable = name.is_empty() || name == NAME_BY_MUSL;
+    let path = if is_executable { EXECUTABLE.path() } else { first(name, name.len().min(PATH_BYTES_MAX)) };
     // SAFETY: `start` is the object's first byte, and a build id lies in it.
     let build_id = unsafe {
         let (start, bytes) =
@@ -97,6 +98,9 @@ fn append(object: &Object, generation: u64) {
         place.store(offset as u32 + 1, Ordering::Release);
     }
 }
+
+/// What musl calls the executable where it is static.
+const NAME_BY_MUSL: &[u8] = b"/proc/self/exe";
 
 /// Whether the record at an offset is one of this module. Without a build id, another file may have its path by now.
 fn is_at(offset: usize, object: &Object, path: &[u8], build_id: &[u8]) -> bool {

@@ -6,25 +6,31 @@
 use crate::elf;
 use crate::named;
 use core::ffi::CStr;
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicPtr, Ordering};
 
-/// A function of the next library.
+/// A function of the next library. Its address stands first, where assembly finds it.
+#[repr(C)]
 #[derive(Debug)]
 pub struct Real {
+    address: AtomicPtr<()>,
     name: &'static CStr,
-    address: AtomicUsize,
 }
 
 impl Real {
     /// The next definition of `name`.
     pub const fn named(name: &'static CStr) -> Real {
-        Real { name, address: AtomicUsize::new(0) }
+        Real { address: AtomicPtr::new(core::ptr::null_mut()), name }
+    }
+
+    /// One that the linker knows.
+    pub const fn linked(function: unsafe extern "C" fn()) -> Real {
+        Real { address: AtomicPtr::new(function as *mut ()), name: c"" }
     }
 
     /// Its address, or 0 when nobody defines it.
     #[inline(always)]
     pub fn address(&self) -> usize {
-        match self.address.load(Ordering::Relaxed) {
+        match self.address.load(Ordering::Relaxed) as usize {
             0 => self.look_up(),
             address => address,
         }
@@ -37,7 +43,7 @@ impl Real {
         let found = named::find(self.name.to_bytes()).or_else(|| elf::next_definition(self.name, own));
         // A library that is loaded later may bring the function, so "missing" is not kept.
         if let Some(address) = found {
-            self.address.store(address, Ordering::Relaxed);
+            self.address.store(address as *mut (), Ordering::Relaxed);
         }
         found.unwrap_or(0)
     }

@@ -10,7 +10,7 @@ use crate::session::Strings;
 use crate::sys;
 use core::ffi::{CStr, c_char};
 use core::sync::atomic::Ordering;
-use mallow_wire::executable::{Obstacle, obstacle};
+use mallow_wire::executable::{Obstacle, core_in, obstacle};
 use mallow_wire::handshake::SESSION_VARIABLE;
 use mallow_wire::shared::*;
 use mallow_wire::starts::*;
@@ -170,10 +170,14 @@ fn in_file(path: &CStr) -> Option<u32> {
         return None;
     }
     let file = file as i32;
-    let in_way = obstacle(|offset, into| sys::read_at(file, offset, into).max(0) as usize);
+    let mut read_at = |offset, into: &mut [u8]| sys::read_at(file, offset, into).max(0) as usize;
+    let in_way = obstacle(&mut read_at);
+    // Such a static program records by itself.
+    let has_core =
+        in_way == Some(Obstacle::Static) && core_in(&mut read_at).is_some_and(|core| core.records());
     let is_privileged = sys::gives_rights(file);
     sys::close(file);
-    match in_way {
+    match in_way.filter(|_| !has_core) {
         Some(Obstacle::Static) => Some(FOUND_STATIC),
         Some(Obstacle::OtherMachine) => Some(FOUND_OTHER_MACHINE),
         Some(Obstacle::Sanitizer) => Some(FOUND_SANITIZER),

@@ -46,8 +46,8 @@ struct Shadow {
 const GRANULE_BITS_OF_ANY: u32 = 3;
 const GRANULE_BITS_OF_GLIBC: u32 = 5;
 
-static OF_MALLOC: Shadow = Shadow::new(0);
-static OF_OPERATORS: Shadow = Shadow::new(GRANULE_BITS_OF_ANY);
+static OF_MALLOC: Shadow = Shadow::new();
+static OF_OPERATORS: Shadow = Shadow::new();
 
 impl Heap {
     #[inline(always)]
@@ -65,9 +65,10 @@ fn add(word: &AtomicU64, n: u64) {
 }
 
 impl Shadow {
-    const fn new(granule_bits: u32) -> Shadow {
+    /// All zeros, so that it takes no room in the file of a program that it is linked into.
+    const fn new() -> Shadow {
         let regions = [const { AtomicPtr::new(core::ptr::null_mut()) }; REGION_COUNT];
-        Shadow { regions, granule_bits: AtomicU32::new(granule_bits) }
+        Shadow { regions, granule_bits: AtomicU32::new(0) }
     }
 
     /// The word of an address; null when there is no memory for it, or when nothing was ever counted there
@@ -94,7 +95,9 @@ impl Shadow {
     #[inline(never)]
     fn make_region(&self, region: &AtomicPtr<u32>) -> *mut u32 {
         if self.granule_bits.load(Ordering::Relaxed) == 0 {
-            self.granule_bits.store(granule_bits_of_malloc(), Ordering::Relaxed);
+            let is_malloc = core::ptr::eq(self, &OF_MALLOC);
+            let bits = if is_malloc { granule_bits_of_malloc() } else { GRANULE_BITS_OF_ANY };
+            self.granule_bits.store(bits, Ordering::Relaxed);
         }
         // Two words more: the last granule's block may need them.
         let bytes = (4usize << REGION_BITS >> self.granule_bits.load(Ordering::Relaxed)) + 4096;

@@ -5,13 +5,14 @@
 //! a freeing one of the same family are enough. An executable is looked at once, aside, however many processes it becomes.
 
 use mallow_patches::{Image, Unseen};
+use mallow_wire::executable::{Core, core_in};
 use object::elf::Sym64;
 use object::read::elf::{ElfFile64, Sym};
 use object::read::{ReadCache, ReadRef, StringTable};
 use object::{LittleEndian, Object, ObjectSection, pod};
 use rustc_hash::FxHashMap;
 use std::fs::File;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
@@ -20,6 +21,8 @@ use std::sync::{Arc, OnceLock};
 pub struct Linked {
     /// The allocator that is linked into it; `malloc` for one that goes by that name.
     pub allocator: Option<&'static str>,
+    /// The recorder is linked into it, and its allocator tells that of its calls.
+    pub core: Option<Core>,
     /// It was made by Go.
     pub is_go: bool,
     /// Bytes of its static data that can be written.
@@ -103,6 +106,7 @@ fn with_unseen(linked: Linked, path: Option<&Path>) -> Linked {
 
 /// What the file says; nothing when it is no executable.
 pub fn linked_into(file: File) -> Linked {
+    let core = core_in(|offset, into| file.read_at(into, offset).unwrap_or(0));
     // An interpreter may be 90 MB; only its headers and its tables of symbols are read.
     let content = ReadCache::new(file);
     let Ok(file) = ElfFile64::<LittleEndian, _>::parse(&content) else { return Linked::default() };
@@ -114,6 +118,7 @@ pub fn linked_into(file: File) -> Linked {
     let is_go = [".gopclntab", ".go.buildinfo"].iter().any(|name| file.section_by_name(name).is_some());
     Linked {
         allocator: found.map(|at| FAMILIES[at].1),
+        core,
         is_go,
         static_bytes: static_bytes(&file),
         unseen: Vec::new(),

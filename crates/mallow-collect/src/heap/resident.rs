@@ -129,11 +129,12 @@ impl MemoryWatch {
         let own_malloc = (mapping.at_start().malloc_is_elsewhere != 0).then_some("malloc");
         let of_modules = || modules.find_map(|path| runtime_of(path.rsplit('/').next()?));
         let runtime = linked.is_go.then_some("Go").or(self.runtime).or_else(of_modules);
-        let own = linked
-            .allocator
-            .or(own_malloc)
-            .and_then(|name| OwnAllocator::unless_seen(name, mapping.at_start(), &linked));
-        heap_source(metrics, own, runtime)
+        let unseen = linked.allocator.or(own_malloc).filter(|_| linked.core.is_none());
+        let own = unseen.and_then(|name| OwnAllocator::unless_seen(name, mapping.at_start(), &linked));
+        match heap_source(metrics, own, runtime) {
+            HeapSource::Malloc if linked.core.is_some_and(|core| core.is_static) => HeapSource::Core,
+            source => source,
+        }
     }
 
     /// Waits until it is known what the executable says.

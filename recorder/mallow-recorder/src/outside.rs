@@ -1,25 +1,30 @@
-//! The recorder of `mallow record`, when the program runs under it: functions that the preloaded library exports.
+//! For allocators that a program brings along and that tell of their calls: functions that the preloaded library exports, and that code which is
+//! linked into the program finds.
 //!
-//! Looked for by a weak symbol, which the loader fills in at the start, and which is null without mallow and in static programs. No look-up
+//! They are found by a weak symbol, which the loader fills in at the start, and which is null without mallow and in static programs. No look-up
 //! by name: that would allocate, and take the loader's lock.
 
 use core::arch::asm;
 use core::ffi::c_void;
 
-/// What the library offers; `recorder/mallow-preload/src/own_allocators.rs` has the other side.
+/// What is to be called: the allocator below.
+pub type Down = unsafe extern "C" fn(*mut c_void) -> *mut u8;
+
+/// The functions. A change of this layout changes the table's name.
 #[repr(C)]
 #[derive(Debug)]
-pub(crate) struct Calls {
-    allocating: unsafe extern "C" fn(usize, Down, *mut c_void) -> *mut u8,
-    freeing: unsafe extern "C" fn(*mut u8, Down, *mut c_void),
-    reallocating: unsafe extern "C" fn(*mut u8, usize, Down, *mut c_void) -> *mut u8,
+pub struct Calls {
+    /// A size, and what gives the block.
+    pub allocating: unsafe extern "C" fn(usize, Down, *mut c_void) -> *mut u8,
+    /// A block, and what frees it.
+    pub freeing: unsafe extern "C" fn(*mut u8, Down, *mut c_void),
+    /// A block, its new size, and what gives the new block.
+    pub reallocating: unsafe extern "C" fn(*mut u8, usize, Down, *mut c_void) -> *mut u8,
 }
-
-type Down = unsafe extern "C" fn(*mut c_void) -> *mut u8;
 
 /// The functions; none without mallow.
 #[inline(always)]
-pub(crate) fn calls() -> Option<&'static Calls> {
+pub fn calls() -> Option<&'static Calls> {
     let found: *const Calls;
     // SAFETY: reads the global offset table. The directive stands beside the use, so that both are in one object file.
     unsafe {
@@ -43,7 +48,7 @@ unsafe extern "C" fn down<F: FnOnce() -> *mut u8>(context: *mut c_void) -> *mut 
 impl Calls {
     /// # Safety
     /// `call` may be called once.
-    pub(crate) unsafe fn allocating<F: FnOnce() -> *mut u8>(&self, size: usize, call: F) -> *mut u8 {
+    pub unsafe fn allocating<F: FnOnce() -> *mut u8>(&self, size: usize, call: F) -> *mut u8 {
         let mut place = Some(call);
         // SAFETY: by contract; the place lives until the function has returned.
         unsafe { (self.allocating)(size, down::<F>, (&raw mut place).cast()) }
@@ -51,7 +56,7 @@ impl Calls {
 
     /// # Safety
     /// As [`Calls::allocating`].
-    pub(crate) unsafe fn freeing<F: FnOnce() -> *mut u8>(&self, block: *mut u8, call: F) -> *mut u8 {
+    pub unsafe fn freeing<F: FnOnce() -> *mut u8>(&self, block: *mut u8, call: F) -> *mut u8 {
         let mut place = Some(call);
         // SAFETY: as in `allocating`.
         unsafe { (self.freeing)(block, down::<F>, (&raw mut place).cast()) };
@@ -60,7 +65,7 @@ impl Calls {
 
     /// # Safety
     /// As [`Calls::allocating`].
-    pub(crate) unsafe fn reallocating<F: FnOnce() -> *mut u8>(
+    pub unsafe fn reallocating<F: FnOnce() -> *mut u8>(
         &self,
         block: *mut u8,
         size: usize,

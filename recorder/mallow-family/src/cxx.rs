@@ -9,9 +9,12 @@
 //! `operator new` may throw, and an exception must not pass through our frames. The hook therefore calls the
 //! operator that does not throw, and when that gives nothing it jumps to the throwing one, which then throws
 //! from its caller's point of view.
+//!
+//! Linked into a program, these may be its only operators: where libstdc++ is static, the linker takes them in place of its own. They give what
+//! `malloc` gives then, and who can throw says so himself ([`on_failure`]).
 
 use crate::family::{real_aligned_alloc, real_free, real_malloc};
-use crate::stub::export_by_target;
+use crate::stub::hooked_by_target;
 use core::arch::naked_asm;
 use core::mem::transmute;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -19,6 +22,8 @@ use mallow_recorder::bounds::at;
 use mallow_recorder::calls::{allocating, freeing};
 use mallow_recorder::real::Real;
 use mallow_recorder::stat::Heap;
+#[cfg(feature = "gated")]
+use mallow_recorder::watchers;
 use mallow_recorder::{Caller, elf};
 
 /// Exports operators. Each gets a target, found at its first call, and a hook, which the target may be.
@@ -30,7 +35,7 @@ macro_rules! operators {
         static HOOKS: [unsafe extern "C" fn(); 20] = [$($hook),*];
 
         $(
-            export_by_target!($name, $index of TARGETS, resolve);
+            hooked_by_target!($name, $index of TARGETS, resolve, REALS);
             $kind!($hook, $index);
         )*
     };
@@ -108,6 +113,17 @@ operators! {
     19 _ZdaPvSt11align_val_tRKSt9nothrow_t c"_ZdaPvSt11align_val_tRKSt9nothrow_t" hook_delete_array_aligned_nothrow = deleting;
 }
 
+/// Whether calls are recorded by this copy of the recorder.
+#[cfg(feature = "gated")]
+fn is_recorded() -> bool {
+    watchers::watchers() & watchers::OWN != 0
+}
+
+#[cfg(not(feature = "gated"))]
+const fn is_recorded() -> bool {
+    true
+}
+
 /// The first of the operators of each pair (single, array) that take an alignment; the first that do not
 /// throw.
 const ALIGNED: usize = 2;
@@ -125,6 +141,8 @@ unsafe extern "C" fn resolve(index: usize) -> usize {
     };
     if real != 0 {
         at(&TARGETS, index).store(target, Ordering::Relaxed);
+    } else {
+        missing::note(index, target);
     }
     target
 }
@@ -132,21 +150,80 @@ unsafe extern "C" fn resolve(index: usize) -> usize {
 /// The real operator, to jump to when the quiet one gave nothing. Without one there is nothing that could
 /// throw.
 unsafe extern "C" fn real_operator(index: usize) -> usize {
-    match at(&REALS, index).address() {
-        0 => mallow_recorder::sys::exit_group(134),
+    match real(index) {
+        0 => missing::thrower(index),
         address => address,
     }
 }
 
+fn real(index: usize) -> usize {
+    if missing::is_noted() { 0 } else { at(&REALS, index).address() }
+}
+
+/// Operators that nobody else defines. A library that is loaded later may bring them.
+#[cfg(not(feature = "gated"))]
+mod missing {
+    pub(super) fn note(_index: usize, _target: usize) {}
+
+    pub(super) const fn is_noted() -> bool {
+        false
+    }
+
+    pub(super) fn thrower(_index: usize) -> usize {
+        mallow_recorder::sys::exit_group(134)
+    }
+}
+
+/// Operators that nobody else defines: they are ours from then on.
+#[cfg(feature = "gated")]
+mod missing {
+    use super::*;
+    use core::sync::atomic::AtomicBool;
+
+    static ARE_OURS: AtomicBool = AtomicBool::new(false);
+    /// What throws, without and with an alignment.
+    pub(super) static THROWERS: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
+
+    pub(super) fn note(index: usize, target: usize) {
+        ARE_OURS.store(true, Ordering::Relaxed);
+        at(&TARGETS, index).store(target, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_noted() -> bool {
+        ARE_OURS.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn thrower(index: usize) -> usize {
+        match at(&THROWERS, usize::from(is_aligned(index))).load(Ordering::Relaxed) {
+            0 => mallow_recorder::sys::exit_group(134),
+            address => address,
+        }
+    }
+}
+
+/// Says what stands for `operator new` where it failed and there is no other: it calls the program's handler as the standard asks, and throws.
+/// The second one takes an alignment.
+#[cfg(feature = "gated")]
+pub fn on_failure(
+    new: unsafe extern "C" fn(usize) -> *mut u8,
+    new_aligned: unsafe extern "C" fn(usize, usize) -> *mut u8,
+) {
+    missing::THROWERS[0].store(new as usize, Ordering::Relaxed);
+    missing::THROWERS[1].store(new_aligned as usize, Ordering::Relaxed);
+}
+
+fn is_aligned(index: usize) -> bool {
+    matches!(index, ALIGNED | 3 | ALIGNED_NOTHROW | 7)
+}
+
 unsafe extern "C" fn work_new(size: usize, align: usize, index: usize, sp: usize, bp: usize) -> *mut u8 {
-    let is_aligned = matches!(index, ALIGNED | 3 | ALIGNED_NOTHROW | 7);
     let quiet = if index < NOTHROW { index + NOTHROW } else { index };
     // Any address will do for the tag argument: the operator's overload is its whole meaning.
     let tag = core::ptr::from_ref(&TARGETS) as usize;
     let call = || {
         // SAFETY: the operators have these types by the C++ ABI.
         unsafe {
-            match (at(&REALS, quiet).address(), is_aligned) {
+            match (real(quiet), is_aligned(index)) {
                 (0, false) => real_malloc(size),
                 (0, true) => real_aligned_alloc(align, size),
                 (address, false) => {
@@ -158,6 +235,9 @@ unsafe extern "C" fn work_new(size: usize, align: usize, index: usize, sp: usize
             }
         }
     };
+    if !is_recorded() {
+        return call();
+    }
     // SAFETY: the hook passed its caller's registers.
     unsafe { allocating(Heap::Operators, Caller { sp, bp }, size, call) }
 }
@@ -169,7 +249,7 @@ unsafe extern "C" fn work_delete(block: *mut u8, a: usize, b: usize, sp: usize, 
     let call = || {
         // SAFETY: the operators take up to two arguments after the block.
         unsafe {
-            match at(&REALS, index).address() {
+            match real(index) {
                 0 => real_free(block),
                 address => {
                     transmute::<usize, unsafe extern "C" fn(*mut u8, usize, usize)>(address)(block, a, b)
@@ -177,6 +257,10 @@ unsafe extern "C" fn work_delete(block: *mut u8, a: usize, b: usize, sp: usize, 
             }
         }
     };
+    if !is_recorded() {
+        call();
+        return;
+    }
     // SAFETY: the hook passed its caller's registers.
     unsafe { freeing(Heap::Operators, Caller { sp, bp }, block, call) };
 }

@@ -1,6 +1,6 @@
 //! The malloc family of C.
 
-use crate::stub::export;
+use crate::stub::hooked;
 use core::ffi::c_int;
 use core::mem::transmute;
 use mallow_recorder::Caller;
@@ -9,33 +9,83 @@ use mallow_recorder::real::Real;
 use mallow_recorder::script;
 use mallow_recorder::stat::Heap;
 
-export!(malloc => work_malloc, "rsi", "rdx");
-export!(calloc => work_calloc, "rdx", "rcx");
-export!(realloc => work_realloc, "rdx", "rcx");
-export!(reallocarray => work_reallocarray, "rcx", "r8");
-export!(free => work_free, "rsi", "rdx");
-export!(cfree => work_free, "rsi", "rdx");
-export!(free_sized => work_free_sized, "rdx", "rcx");
-export!(free_aligned_sized => work_free_aligned_sized, "rcx", "r8");
-export!(posix_memalign => work_posix_memalign, "rcx", "r8");
-export!(memalign => work_memalign, "rdx", "rcx");
-export!(aligned_alloc => work_aligned_alloc, "rdx", "rcx");
-export!(valloc => work_valloc, "rsi", "rdx");
-export!(pvalloc => work_pvalloc, "rsi", "rdx");
+hooked!(malloc => work_malloc, "rsi", "rdx", MALLOC);
+hooked!(calloc => work_calloc, "rdx", "rcx", CALLOC);
+hooked!(realloc => work_realloc, "rdx", "rcx", REALLOC);
+hooked!(reallocarray => work_reallocarray, "rcx", "r8", REALLOCARRAY);
+hooked!(free => work_free, "rsi", "rdx", FREE);
+hooked!(posix_memalign => work_posix_memalign, "rcx", "r8", POSIX_MEMALIGN);
+hooked!(memalign => work_memalign, "rdx", "rcx", MEMALIGN);
+hooked!(aligned_alloc => work_aligned_alloc, "rdx", "rcx", ALIGNED_ALLOC);
+hooked!(valloc => work_valloc, "rsi", "rdx", VALLOC);
+
+/// What not every libc has.
+#[cfg(not(feature = "wrapped"))]
+pub mod elsewhere {
+    use super::*;
+
+    hooked!(cfree => work_free, "rsi", "rdx", FREE);
+    hooked!(free_sized => work_free_sized, "rdx", "rcx", FREE);
+    hooked!(free_aligned_sized => work_free_aligned_sized, "rcx", "r8", FREE);
+    hooked!(pvalloc => work_pvalloc, "rsi", "rdx", PVALLOC);
+
+    static PVALLOC: Real = Real::named(c"pvalloc");
+
+    unsafe extern "C" fn work_free_sized(block: *mut u8, _size: usize, sp: usize, bp: usize) {
+        // SAFETY: `free` frees whatever `free_sized` may be given.
+        unsafe { work_free(block, sp, bp) };
+    }
+
+    unsafe extern "C" fn work_free_aligned_sized(
+        block: *mut u8,
+        _align: usize,
+        _size: usize,
+        sp: usize,
+        bp: usize,
+    ) {
+        // SAFETY: as above.
+        unsafe { work_free(block, sp, bp) };
+    }
+
+    unsafe extern "C" fn work_pvalloc(size: usize, sp: usize, bp: usize) -> *mut u8 {
+        // SAFETY: as in `work_malloc`.
+        unsafe { allocating(Heap::Malloc, Caller { sp, bp }, size, || call_one(&PVALLOC, size)) }
+    }
+}
 
 type OneArgument = unsafe extern "C" fn(usize) -> *mut u8;
 type TwoArguments = unsafe extern "C" fn(usize, usize) -> *mut u8;
 
-static MALLOC: Real = Real::named(c"malloc");
-static CALLOC: Real = Real::named(c"calloc");
-static REALLOC: Real = Real::named(c"realloc");
-static REALLOCARRAY: Real = Real::named(c"reallocarray");
-static FREE: Real = Real::named(c"free");
-static POSIX_MEMALIGN: Real = Real::named(c"posix_memalign");
-static MEMALIGN: Real = Real::named(c"memalign");
-static ALIGNED_ALLOC: Real = Real::named(c"aligned_alloc");
-static VALLOC: Real = Real::named(c"valloc");
-static PVALLOC: Real = Real::named(c"pvalloc");
+/// The real functions: those of the next library, or those that the linker knows by `__real_` names.
+macro_rules! reals {
+    ($($real:ident = $name:ident $text:literal;)*) => {
+        $(
+            #[cfg(not(feature = "wrapped"))]
+            static $real: Real = Real::named($text);
+            #[cfg(feature = "wrapped")]
+            static $real: Real = Real::linked(linked::$name);
+        )*
+
+        #[cfg(feature = "wrapped")]
+        mod linked {
+            unsafe extern "C" {
+                $(#[link_name = concat!("__real_", stringify!($name))] pub(super) fn $name();)*
+            }
+        }
+    };
+}
+
+reals! {
+    MALLOC = malloc c"malloc";
+    CALLOC = calloc c"calloc";
+    REALLOC = realloc c"realloc";
+    REALLOCARRAY = reallocarray c"reallocarray";
+    FREE = free c"free";
+    POSIX_MEMALIGN = posix_memalign c"posix_memalign";
+    MEMALIGN = memalign c"memalign";
+    ALIGNED_ALLOC = aligned_alloc c"aligned_alloc";
+    VALLOC = valloc c"valloc";
+}
 
 /// Calls a real function of one argument; null when there is none.
 #[inline(always)]
@@ -61,6 +111,7 @@ unsafe fn call_two(real: &Real, a: usize, b: usize) -> *mut u8 {
 ///
 /// # Safety
 /// As `malloc`.
+#[cfg(not(feature = "wrapped"))]
 pub(crate) unsafe fn real_malloc(size: usize) -> *mut u8 {
     // SAFETY: by contract.
     unsafe { call_one(&MALLOC, size) }
@@ -70,6 +121,7 @@ pub(crate) unsafe fn real_malloc(size: usize) -> *mut u8 {
 ///
 /// # Safety
 /// As `aligned_alloc`.
+#[cfg(not(feature = "wrapped"))]
 pub(crate) unsafe fn real_aligned_alloc(align: usize, size: usize) -> *mut u8 {
     // SAFETY: by contract.
     unsafe { call_two(&ALIGNED_ALLOC, align, size) }
@@ -154,22 +206,6 @@ unsafe extern "C" fn work_free(block: *mut u8, sp: usize, bp: usize) {
     unsafe { freeing(Heap::Malloc, Caller { sp, bp }, block, || real_free(block)) };
 }
 
-unsafe extern "C" fn work_free_sized(block: *mut u8, _size: usize, sp: usize, bp: usize) {
-    // SAFETY: `free` frees whatever `free_sized` may be given.
-    unsafe { work_free(block, sp, bp) };
-}
-
-unsafe extern "C" fn work_free_aligned_sized(
-    block: *mut u8,
-    _align: usize,
-    _size: usize,
-    sp: usize,
-    bp: usize,
-) {
-    // SAFETY: as above.
-    unsafe { work_free(block, sp, bp) };
-}
-
 unsafe extern "C" fn work_posix_memalign(
     out: *mut *mut u8,
     align: usize,
@@ -207,9 +243,4 @@ unsafe extern "C" fn work_aligned_alloc(align: usize, size: usize, sp: usize, bp
 unsafe extern "C" fn work_valloc(size: usize, sp: usize, bp: usize) -> *mut u8 {
     // SAFETY: as in `work_malloc`.
     unsafe { allocating(Heap::Malloc, Caller { sp, bp }, size, || call_one(&VALLOC, size)) }
-}
-
-unsafe extern "C" fn work_pvalloc(size: usize, sp: usize, bp: usize) -> *mut u8 {
-    // SAFETY: as in `work_malloc`.
-    unsafe { allocating(Heap::Malloc, Caller { sp, bp }, size, || call_one(&PVALLOC, size)) }
 }

@@ -75,9 +75,9 @@ pub(super) fn check(files: &super::Tree, members: &[Member]) -> Vec<Finding> {
 fn of_one(text: &str, member: &Member, members: &[Member]) -> Vec<Finding> {
     let finding = |sentence: String| Finding { path: member.manifest.clone(), line: 0, sentence };
     let name = &member.name;
-    // What is profiled in tests must not know who watches it.
+    // What is profiled in tests must not know who watches it, but for what programs link in.
     let allowed = match row(text, member.folder()) {
-        _ if member.manifest.starts_with("programs") => Vec::new(),
+        _ if member.manifest.starts_with("programs") => vec!["mallow-alloc"],
         Some(cell) => quoted(cell).collect(),
         None => {
             return vec![finding(format!("{name} has no row in the table of crates of {}.", manual::MANUAL))];
@@ -155,7 +155,7 @@ mod tests {
         let mut program = member("csv-aggregate", &["mallow-base"]);
         program.manifest = "programs/csv-aggregate/Cargo.toml".into();
         let found = found(&[program]);
-        assert!(found[0].sentence.ends_with("it may use none of our crates."), "{}", found[0]);
+        assert!(found[0].sentence.ends_with("it may use mallow-alloc."), "{}", found[0]);
     }
 
     #[test]

@@ -22,6 +22,7 @@ mod heap_judges;
 mod heap_python;
 mod heap_speed;
 mod inside;
+mod inside_off;
 mod inside_static;
 mod interrupted;
 mod java;

@@ -27,7 +27,7 @@ unsafe impl<A: GlobalAlloc + 'static> GlobalAlloc for Mallow<A> {
         // SAFETY: by contract.
         unsafe {
             if mallow_recorder::watchers::is_watched() {
-                return crate::hooks::alloc(&self.below, layout, false);
+                return crate::hooks::alloc(layout.size(), layout.align(), &self.below, false);
             }
             self.below.alloc(layout)
         }
@@ -38,7 +38,7 @@ unsafe impl<A: GlobalAlloc + 'static> GlobalAlloc for Mallow<A> {
         // SAFETY: by contract.
         unsafe {
             if mallow_recorder::watchers::is_watched() {
-                return crate::hooks::alloc(&self.below, layout, true);
+                return crate::hooks::alloc(layout.size(), layout.align(), &self.below, true);
             }
             self.below.alloc_zeroed(layout)
         }
@@ -49,7 +49,7 @@ unsafe impl<A: GlobalAlloc + 'static> GlobalAlloc for Mallow<A> {
         // SAFETY: by contract.
         unsafe {
             if mallow_recorder::watchers::is_watched() {
-                return crate::hooks::dealloc(&self.below, block, layout);
+                return crate::hooks::dealloc(block, layout.size(), layout.align(), &self.below);
             }
             self.below.dealloc(block, layout);
         }
@@ -60,7 +60,7 @@ unsafe impl<A: GlobalAlloc + 'static> GlobalAlloc for Mallow<A> {
         // SAFETY: by contract.
         unsafe {
             if mallow_recorder::watchers::is_watched() {
-                return crate::hooks::realloc(&self.below, block, layout, new_size);
+                return crate::hooks::realloc(block, layout.size(), layout.align(), new_size, &self.below);
             }
             self.below.realloc(block, layout, new_size)
         }

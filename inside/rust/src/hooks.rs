@@ -48,11 +48,20 @@ unsafe fn go<'a, A>(call: &Call<'a, A>, work: Work<'a, A>) -> *mut u8 {
     unsafe { through(core::ptr::from_ref(call).cast(), work as usize) }
 }
 
+/// The arguments stand as they come to an allocator, so that the way past these functions moves none.
+///
 /// # Safety
 /// As `GlobalAlloc::alloc`.
 #[cold]
 #[inline(never)]
-pub(crate) unsafe fn alloc<A: GlobalAlloc + 'static>(below: &A, layout: Layout, zeroed: bool) -> *mut u8 {
+pub(crate) unsafe fn alloc<A: GlobalAlloc + 'static>(
+    size: usize,
+    align: usize,
+    below: &A,
+    zeroed: bool,
+) -> *mut u8 {
+    // SAFETY: by contract, a layout's.
+    let layout = unsafe { Layout::from_size_align_unchecked(size, align) };
     let call = Call { below, block: core::ptr::null_mut(), layout, new_size: 0, zeroed };
     // SAFETY: by contract.
     unsafe { go(&call, work_alloc::<A>) }
@@ -62,7 +71,9 @@ pub(crate) unsafe fn alloc<A: GlobalAlloc + 'static>(below: &A, layout: Layout, 
 /// As `GlobalAlloc::dealloc`.
 #[cold]
 #[inline(never)]
-pub(crate) unsafe fn dealloc<A: GlobalAlloc + 'static>(below: &A, block: *mut u8, layout: Layout) {
+pub(crate) unsafe fn dealloc<A: GlobalAlloc + 'static>(block: *mut u8, size: usize, align: usize, below: &A) {
+    // SAFETY: by contract, a layout's.
+    let layout = unsafe { Layout::from_size_align_unchecked(size, align) };
     let call = Call { below, block, layout, new_size: 0, zeroed: false };
     // SAFETY: by contract.
     unsafe { go(&call, work_dealloc::<A>) };
@@ -73,11 +84,14 @@ pub(crate) unsafe fn dealloc<A: GlobalAlloc + 'static>(below: &A, block: *mut u8
 #[cold]
 #[inline(never)]
 pub(crate) unsafe fn realloc<A: GlobalAlloc + 'static>(
-    below: &A,
     block: *mut u8,
-    layout: Layout,
+    size: usize,
+    align: usize,
     new_size: usize,
+    below: &A,
 ) -> *mut u8 {
+    // SAFETY: by contract, a layout's.
+    let layout = unsafe { Layout::from_size_align_unchecked(size, align) };
     let call = Call { below, block, layout, new_size, zeroed: false };
     // SAFETY: by contract.
     unsafe { go(&call, work_realloc::<A>) }

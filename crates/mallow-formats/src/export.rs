@@ -3,20 +3,17 @@
 //! A format that cannot hold a metric leaves it out, and the writer says so in its warnings; `docs/guide/formats.md` lists it too.
 
 mod cpu;
-mod dhat;
 mod firefox;
 mod folded;
 pub(crate) mod heaptrack;
 mod jemalloc_heap;
 mod layout;
-mod left_out;
 mod massif;
 mod needs;
 mod packing;
 mod pprof;
 mod rooted;
 mod speedscope;
-mod valgrind_frames;
 
 pub use cpu::{missing_of_cpu, write_cpu};
 pub use needs::missing;
@@ -93,7 +90,7 @@ pub fn write(
         return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
     }
     match format {
-        ExportFormat::Dhat => dhat::write(profile, out),
+        ExportFormat::Dhat => mallow_dhat::write(profile, out),
         ExportFormat::Massif => massif::write(profile, out),
         ExportFormat::Heaptrack => heaptrack::write(profile, out),
         ExportFormat::Mallow => mallow_trace::write_profile(profile, "mallow", out).map(|()| Vec::new()),

@@ -11,6 +11,7 @@ mod aggregator;
 mod allocator;
 pub mod analysis;
 mod builder;
+pub mod left_out;
 mod lost;
 mod mapped;
 mod measure;

@@ -4,9 +4,9 @@
 //! short unless everything is shown; lines are no part of them, so that one function is one box. This file must never decide
 //! how a graph looks.
 
-use crate::name::telling_path;
 use crate::{Filter, FrameVisibility, Line, Sites, lines, short_name};
 use mallow_base::Frame;
+use mallow_frames::telling_path;
 use mallow_stacks::{Metric, ProcessIndex, StackProfile, Weights};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;

@@ -3,7 +3,6 @@
 use crate::recording::{InsideError, Recording, unrecorded};
 use crate::stats::Stats;
 use mallow_collect::{Output, OwnQuery};
-use mallow_formats::export::{self, ExportFormat, ExportOptions, Measure};
 use mallow_recorder::watchers;
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -134,10 +133,9 @@ fn finish() {
 }
 
 fn write_dhat(profile: &mallow_profile::Profile, path: PathBuf) -> Result<(), InsideError> {
-    let options = ExportOptions { measure: Measure::Allocations };
     let written = File::create(&path).and_then(|file| {
         let mut file = BufWriter::new(file);
-        export::write(profile, ExportFormat::Dhat, &options, &mut file)?;
+        mallow_dhat::write(profile, &mut file)?;
         file.flush()
     });
     written.map_err(|cause| InsideError::CannotWrite { path, cause })

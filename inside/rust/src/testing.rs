@@ -8,10 +8,9 @@ use crate::recording::{InsideError, Recording, key_of, unrecorded};
 use crate::stats::Stats;
 use mallow_base::Frame;
 use mallow_collect::{OwnQuery, ScopeEnd};
-use mallow_formats::export::{self, ExportFormat, ExportOptions, Measure};
+use mallow_frames::plumbing;
 use mallow_profile::{COUNTING_VERSION, Profile, Recording as About, Site, SiteTotals, StackId};
 use mallow_symbols::{SearchPaths, Symbolizer};
-use mallow_view::plumbing;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -236,8 +235,7 @@ fn frames(profile: &Profile, stack: Option<StackId>) -> Vec<String> {
 
 fn save(profile: &Profile, path: &Path) -> std::io::Result<()> {
     let mut file = std::io::BufWriter::new(std::fs::File::create(path)?);
-    let options = ExportOptions { measure: Measure::Allocations };
-    export::write(profile, ExportFormat::Mallow, &options, &mut file)?;
+    mallow_trace::write_profile(profile, "mallow", &mut file)?;
     std::io::Write::flush(&mut file)
 }
 

@@ -10,9 +10,9 @@ mod stacks;
 
 pub(super) use cpu::write as write_cpu;
 
-use super::left_out;
 use fxprof_processed_profile as fxprof;
 use fxprof_processed_profile::{ReferenceTimestamp, SamplingInterval, ThreadHandle, Timestamp};
+use mallow_profile::left_out;
 use mallow_profile::{Process, Profile, Site, SiteTotals, TimeUnit};
 use std::io::{self, Write};
 use std::time::Duration;

@@ -15,7 +15,7 @@ mod blocks;
 mod schedule;
 mod tables;
 
-use super::left_out;
+use mallow_profile::left_out;
 use mallow_profile::{Profile, Sample, TimeUnit};
 use schedule::Schedule;
 use std::io::{self, Write};

@@ -4,8 +4,8 @@
 //! of its own ([`Layout`]); a location without an address gets one in a mapping that is named after what it is.
 
 use super::layout::{Layout, is_named};
-use super::left_out;
 use crate::import::{NO_ADDRESS, NO_STACK};
+use mallow_profile::left_out;
 use mallow_profile::{Location, LocationId, Measure, ModuleId, Profile, SiteTotals, StackId};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};

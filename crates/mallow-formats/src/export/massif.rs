@@ -5,8 +5,8 @@
 
 mod tree;
 
-use super::left_out;
-use super::valgrind_frames::FrameTexts;
+use mallow_dhat::valgrind_frames::FrameTexts;
+use mallow_profile::left_out;
 use mallow_profile::{LiveSample, Process, ProcessIndex, Profile, SiteTotals, TimeUnit};
 use std::io::{self, Write};
 use tree::Tree;

@@ -9,10 +9,10 @@ mod tables;
 
 pub(super) use cpu::write as write_cpu;
 
-use super::left_out;
 use crate::pprof_proto::{self as proto, COMMAND_COMMENT, value};
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use mallow_profile::left_out;
 use mallow_profile::{Measure, Profile, Site, SiteTotals, TimeUnit};
 use prost::Message;
 use std::io::{self, Write};

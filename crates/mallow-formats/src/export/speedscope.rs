@@ -7,9 +7,9 @@ mod cpu;
 
 pub(super) use cpu::write as write_cpu;
 
-use super::left_out;
 use super::rooted::Rooted;
 use mallow_base::Frame;
+use mallow_profile::left_out;
 use mallow_profile::{Measure, Profile};
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value, json};

@@ -1,6 +1,6 @@
 //! The heap tree of a massif file: bytes by stack, callers below what they call.
 
-use crate::export::valgrind_frames::FrameTexts;
+use mallow_dhat::valgrind_frames::FrameTexts;
 use rustc_hash::FxHashMap;
 use std::io::{self, Write};
 

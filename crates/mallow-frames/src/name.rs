@@ -18,7 +18,7 @@ pub fn place(frame: &Frame) -> String {
 }
 
 /// `reader.rs:12 in libfoo.so.1`, as much of it as is known; without the folders of the machine that it was built or run on.
-pub(crate) fn whole_place(frame: &Frame) -> Option<String> {
+pub fn whole_place(frame: &Frame) -> Option<String> {
     let file = frame.file.as_deref().map(telling_path).map(|file| match frame.line {
         Some(line) => format!("{file}:{line}"),
         None => file.to_owned(),
@@ -32,7 +32,7 @@ pub(crate) fn whole_place(frame: &Frame) -> Option<String> {
 }
 
 /// The end of a path from the first component that tells something: many files are called `mod.rs` or lie in `src`.
-pub(crate) fn telling_path(path: &str) -> &str {
+pub fn telling_path(path: &str) -> &str {
     const ALIKE: [&str; 14] = [
         "mod.rs",
         "lib.rs",

@@ -64,7 +64,7 @@ const LEAF: &[Rule] = &[
         Starts("__rg_"),
         // The allocator that mallow itself puts in between; where only lines are known its files tell.
         Starts("mallow_alloc::"), Starts("<mallow_alloc::"), File("/mallow-alloc-"),
-        File("inside/rust/src/hooks.rs"), File("inside/rust/src/alloc.rs"), File("inside/rust/src/outside.rs"),
+        File("inside/rust/src/hooks.rs"), File("inside/rust/src/alloc.rs"),
         // Rust's alloc library: Box, Vec, String and what they call.
         Starts("alloc::"), File("library/alloc/src/"),
         // A trait of Rust's alloc library, such as ToString, or one of its types, such as Vec's Clone.

@@ -7,7 +7,7 @@ use mallow_profile::{Address, LocationId, Profile, StackId};
 use rustc_hash::FxHashMap;
 
 /// The texts of a profile's frames, each once.
-pub(super) struct FrameTexts<'a> {
+pub struct FrameTexts<'a> {
     profile: &'a Profile,
     texts: Vec<String>,
     numbers: FxHashMap<String, u32>,
@@ -17,12 +17,12 @@ pub(super) struct FrameTexts<'a> {
 
 impl<'a> FrameTexts<'a> {
     /// The number of the first frame is how many texts there are already.
-    pub(super) fn new(profile: &'a Profile, texts: Vec<String>) -> FrameTexts<'a> {
+    pub fn new(profile: &'a Profile, texts: Vec<String>) -> FrameTexts<'a> {
         FrameTexts { profile, texts, numbers: FxHashMap::default(), locations: FxHashMap::default() }
     }
 
     /// A stack's frames by number, innermost first, at most so many.
-    pub(super) fn stack(&mut self, stack: Option<StackId>, frames_max: usize) -> Vec<u32> {
+    pub fn stack(&mut self, stack: Option<StackId>, frames_max: usize) -> Vec<u32> {
         let mut frames = Vec::new();
         let mut next = stack;
         while let Some(id) = next
@@ -37,12 +37,12 @@ impl<'a> FrameTexts<'a> {
     }
 
     /// The text of a number.
-    pub(super) fn text(&self, number: u32) -> &str {
+    pub fn text(&self, number: u32) -> &str {
         &self.texts[number as usize]
     }
 
     /// All texts by number.
-    pub(super) fn texts(&self) -> &[String] {
+    pub fn texts(&self) -> &[String] {
         &self.texts
     }
 

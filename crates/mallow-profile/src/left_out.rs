@@ -1,10 +1,10 @@
 //! What a format cannot hold, told once for every export.
 
-use mallow_profile::Profile;
+use crate::Profile;
 
 /// A sentence about metrics of the profile that are none of `held`; none when nothing is left out. The words of `held` are those of
 /// the table below.
-pub(super) fn sentence(profile: &Profile, format: &str, held: &[&str]) -> Option<String> {
+pub fn sentence(profile: &Profile, format: &str, held: &[&str]) -> Option<String> {
     let known = &profile.known;
     let times = "first and last times";
     let all = [

@@ -3,11 +3,12 @@
 //! The viewer refuses a file in which two program points have the same frames, so sites that look alike are added up. All processes
 //! become one. It must never write a metric that the profile does not know without saying so.
 
-use super::left_out;
-use super::valgrind_frames::FrameTexts;
-use mallow_profile::{Availability, Process, Profile, SiteTotals, TimeUnit};
+pub mod valgrind_frames;
+
+use mallow_profile::{Availability, Process, Profile, SiteTotals, TimeUnit, left_out};
 use rustc_hash::FxHashMap;
 use std::io::{self, Write};
+use valgrind_frames::FrameTexts;
 
 /// The viewer's number 0 is the root of its tree.
 const ROOT: &str = "[root]";
@@ -25,7 +26,10 @@ struct Points {
 }
 
 /// Writes the file; gives sentences about what it could not hold.
-pub(super) fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<Vec<String>> {
+///
+/// # Errors
+/// What `out` refused.
+pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<Vec<String>> {
     let mut texts = FrameTexts::new(profile, vec![ROOT.to_owned()]);
     let points = points_of(profile, &mut texts);
     write_head(profile, out)?;

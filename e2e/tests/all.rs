@@ -23,6 +23,7 @@ mod heap_python;
 mod heap_speed;
 mod inside;
 mod inside_off;
+mod inside_package;
 mod inside_static;
 mod interrupted;
 mod java;

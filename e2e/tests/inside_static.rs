@@ -142,7 +142,7 @@ fn it_is_found_behind_a_shell_and_goes_its_way_without_mallow() {
 }
 
 #[test]
-fn one_with_another_version_of_the_recorder_is_refused_with_the_reason() {
+fn one_with_another_version_of_the_recorder_is_a_static_program_like_any_other() {
     let workshop = Workshop::new("inside-static-version");
     let program = musl(&workshop);
     let mut bytes = std::fs::read(&program).unwrap();
@@ -151,6 +151,12 @@ fn one_with_another_version_of_the_recorder_is_refused_with_the_reason() {
     bytes[at] ^= 0x40;
     std::fs::write(&program, bytes).unwrap();
     let session = Session::new(workshop.path(), &[program.to_str().unwrap()]);
+    // It is found by its functions' names: libc's own allocations are seen as well.
+    let recorded = session.record().well();
+    let [own, ..] = own_metrics(&recorded.stderr, "program");
+    assert!(metric(&session.report(&[])["totals"], "allocations") > own, "{recorded}");
+    // Without names nothing is found.
+    let _ = run::finish(run::command("strip").arg(&program)).well();
     let said = session.record().ended(Exit::Status(2));
     assert!(said.stderr.contains("put the crate mallow-alloc of this version in it"), "{said}");
     assert!(said.stderr.lines().count() == 1, "{said}");

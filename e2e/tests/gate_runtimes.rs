@@ -113,7 +113,7 @@ fn objects_of_pythons_own_allocator_are_counted_as_those_of_malloc() {
             "[gate]\nruns = 2\n{more}\n[[test]]\nname = \"work\"\ncmd = [\"/usr/bin/python3\", \"work.py\"]\nlimit.allocations = 10000000\nlimit.remaining = 10000000\n"
         )
     };
-    let figures = |more: &str, words: &[&str]| {
+    let allocations = |more: &str, words: &[&str]| {
         suite.write("mallow.toml", &manifest(more));
         let finished = suite.check(&[words, &["--json"]].concat()).well();
         let report: Value = serde_json::from_str(&finished.stdout).unwrap();
@@ -121,10 +121,10 @@ fn objects_of_pythons_own_allocator_are_counted_as_those_of_malloc() {
         assert_eq!(test["outcome"], "OK", "{report:#}");
         least(test, "allocations").unwrap()
     };
-    let of_malloc = figures("", &[]);
+    let of_malloc = allocations("", &[]);
     assert_eq!(of_malloc, 2779);
-    assert_eq!(figures("python_objects = true", &[]), of_malloc);
-    assert_eq!(figures("", &["--python-objects"]), of_malloc);
+    assert_eq!(allocations("python_objects = true", &[]), of_malloc);
+    assert_eq!(allocations("", &["--python-objects"]), of_malloc);
 }
 
 /// A process without markers, an interpreter that was told to keep its own allocator: nothing is seen of their objects.

@@ -65,6 +65,19 @@ fn without_times(text: &str) -> String {
         .collect()
 }
 
+const RUBY: &str = "\
+require 'minitest/autorun'
+class Works < Minitest::Test
+  def test_fibers = assert_equal([1, 2], Enumerator.new { |list| list << 1; list << 2 }.to_a)
+  def test_threads = assert_equal(20, 20.times.map { |i| Thread.new { 'x' * i * 1000 } }.each(&:join).size)
+  def test_child = assert_equal(\"3\\n\", `#{RbConfig.ruby} -e 'puts 3'`)
+  def test_moved = assert(GC.compact || true)
+  def test_deep = assert_raises(SystemStackError) { deep }
+  def deep = deep
+  def test_fails = assert_equal(1, 2)
+end
+";
+
 #[test]
 fn suites_of_python_ruby_and_node_print_and_end_as_without_mallow() {
     const PYTHON: &str = "\
@@ -104,18 +117,6 @@ class Works(unittest.TestCase):
     def test_fails(self):
         self.assertEqual(1, 2)
 unittest.main(verbosity=2)
-";
-    const RUBY: &str = "\
-require 'minitest/autorun'
-class Works < Minitest::Test
-  def test_fibers = assert_equal([1, 2], Enumerator.new { |list| list << 1; list << 2 }.to_a)
-  def test_threads = assert_equal(20, 20.times.map { |i| Thread.new { 'x' * i * 1000 } }.each(&:join).size)
-  def test_child = assert_equal(\"3\\n\", `#{RbConfig.ruby} -e 'puts 3'`)
-  def test_moved = assert(GC.compact || true)
-  def test_deep = assert_raises(SystemStackError) { deep }
-  def deep = deep
-  def test_fails = assert_equal(1, 2)
-end
 ";
     const NODE: &str = "\
 const test = require('node:test');

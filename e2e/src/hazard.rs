@@ -67,7 +67,7 @@ fn check_variant(name: &str, variant: &Value, only_sites: bool) {
         let is_cxx = program.stated["build"][0].as_str().is_some_and(|compiler| compiler.ends_with("++"));
         program.stated["build"][0] = json!(if is_cxx { "c++" } else { compiler });
     }
-    check_variants(&program, &[variant.clone()]);
+    check_variants(&program, std::slice::from_ref(variant));
 }
 
 fn check_metrics(program: &Program) {

@@ -1,7 +1,7 @@
 //! Strangers before mallow's door: they cost no event, and no time.
 
 use e2e::program::build_text;
-use e2e::run::{self, Exit};
+use e2e::run;
 use e2e::session::metric;
 use e2e::{Session, Workshop};
 use std::path::{Path, PathBuf};

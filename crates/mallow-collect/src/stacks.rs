@@ -225,7 +225,7 @@ mod tests {
     use super::*;
     use crate::shared_memory::SharedMemory;
     use mallow_trace::StackNode;
-    use mallow_wire::script::{RECORD_CHAIN, RECORD_CODE, RUNTIME_HOTSPOT, script_frame, script_key};
+    use mallow_wire::script::{RECORD_CHAIN, RECORD_CODE, RUNTIME_HOTSPOT, script_key};
     use mallow_wire::shared::{CODES_OFFSET, NODE_COUNT, node_cut, node_key};
 
     #[test]

@@ -10,7 +10,7 @@
 //! - [`mod@bench`]: commands that were timed and compared;
 //! - [`heap`]: a managed heap, an object, a class;
 //! - [`cpu`]: where a processor's time went;
-//! - [`plot`]: drawings.
+//! - [`plot`] has drawings.
 
 pub mod allocator;
 pub mod bench;

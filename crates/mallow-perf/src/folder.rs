@@ -3,16 +3,18 @@
 //! Records must come in the order of time. A process's code is what was mapped when the sample was taken; a `fork` hands it on, an
 //! `exec` throws it away.
 
+mod chain;
 mod names;
 mod scripted;
 mod timed;
 
+use chain::chain_of;
 use names::Names;
 pub(crate) use scripted::Unfinished;
 use scripted::is_interpreter;
 
 use crate::asleep::Asleep;
-use crate::kernel_names::{is_our_kernel, kernel_names, scheduler};
+use crate::kernel_names::{KernelNames, is_our_kernel, scheduler};
 use crate::scripts::ScriptLogs;
 use crate::spaces::{End, Place, Registers, Space, Unwinding};
 use crate::stack_table::{CodePlace, StackTable};
@@ -25,16 +27,10 @@ use mallow_cpu::{
     CpuAvailability, CpuProcess, CpuProfile, CpuRecording, CpuSample, CpuThread, CpuTotals, Quality,
     ThreadIndex,
 };
-use mallow_jit::{CodeNames, jitdump};
+use mallow_jit::jitdump;
 use mallow_stacks::ProcessIndex;
 use rustc_hash::FxHashMap;
 
-/// Above this an entry of a chain says whose frames follow.
-const CONTEXT_MIN: u64 = u64::MAX - 4095;
-/// Frames of the kernel follow.
-const CONTEXT_KERNEL: u64 = -128_i64 as u64;
-/// Frames of the program follow.
-const CONTEXT_USER: u64 = -512_i64 as u64;
 /// Mappings of which code may be fetched.
 const PROT_EXEC: u32 = 4;
 
@@ -123,8 +119,9 @@ pub struct Folder {
     interpreters: FxHashMap<u32, Option<u64>>,
     /// The kernel's own functions that give a processor up: every wait begins there.
     scheduler: std::ops::Range<u64>,
-    /// The kernel's functions, once somebody asked for one.
-    kernel: Option<CodeNames>,
+    kernel: KernelNames,
+    /// A stack has had a frame of the kernel's.
+    sees_kernel: bool,
     quality: Quality,
     first_ns: Option<u64>,
     last_ns: u64,
@@ -148,7 +145,8 @@ impl Folder {
             waits: Waits::default(),
             scripts: ScriptLogs::default(),
             interpreters: FxHashMap::default(),
-            kernel: None,
+            kernel: KernelNames::default(),
+            sees_kernel: false,
             origin,
             running: FxHashMap::default(),
             processes: Vec::new(),
@@ -185,6 +183,19 @@ impl Folder {
         self.quality.lost = samples;
     }
 
+    /// Names of the kernel's functions will be wanted, where there are such frames.
+    pub(crate) fn read_kernel_names_ahead(&mut self) {
+        if self.sees_kernel {
+            self.kernel.read_ahead();
+        }
+    }
+
+    /// Has a thread that can read these.
+    pub(crate) fn with_kernel_names(mut self, names: KernelNames) -> Folder {
+        self.kernel = names;
+        self
+    }
+
     /// Samples so far.
     pub fn samples(&self) -> u64 {
         self.quality.samples
@@ -200,11 +211,8 @@ impl Folder {
     /// A thread waits while recording begins.
     pub(crate) fn waits_already(&mut self, pid: u32, asleep: &Asleep, time_ns: u64) {
         let (thread, process) = self.thread(pid, asleep.tid);
-        let origin = &self.origin;
-        let kernel = self
-            .kernel
-            .get_or_insert_with(|| if origin.is_our_kernel { kernel_names() } else { CodeNames::default() });
-        let at = |(name, offset): &(String, u64)| Some(kernel.address(name)? + offset);
+        let names = self.origin.is_our_kernel.then(|| self.kernel.get());
+        let at = |(name, offset): &(String, u64)| Some(names?.address(name)? + offset);
         let kernel: Vec<u64> = asleep.kernel.iter().filter_map(at).collect();
         let registers = Registers { ip: asleep.ip, sp: asleep.sp, bp: 0, di: None };
         let mut frames = std::mem::take(&mut self.frames);
@@ -427,6 +435,7 @@ impl Folder {
             *samples += 1;
         }
         let (kernel, chain) = chain_of(sample);
+        self.sees_kernel |= !kernel.is_empty();
         let mut frames = std::mem::take(&mut self.frames);
         frames.clear();
         self.user_frames(pid, sample, &chain, &mut frames);
@@ -567,27 +576,6 @@ fn without_idle(mut profile: CpuProfile) -> CpuProfile {
 pub fn machine() -> Option<(String, String)> {
     let uname = rustix::system::uname();
     Some((uname.nodename().to_str().ok()?.to_owned(), uname.release().to_str().ok()?.to_owned()))
-}
-
-/// The kernel's frames and the program's, innermost first, each one behind what it means. The innermost of either is no return address.
-fn chain_of(sample: &SampleRecord<'_>) -> (Vec<u64>, Vec<u64>) {
-    let (mut kernel, mut user) = (Vec::new(), Vec::new());
-    let Some(chain) = &sample.callchain else { return (kernel, user) };
-    let mut context = CONTEXT_USER;
-    for at in 0..chain.len() {
-        let Some(address) = chain.get(at) else { break };
-        if address >= CONTEXT_MIN {
-            context = address;
-            continue;
-        }
-        let list = match context {
-            CONTEXT_KERNEL => &mut kernel,
-            CONTEXT_USER => &mut user,
-            _ => continue,
-        };
-        list.push(if list.is_empty() { address.saturating_add(1) } else { address.max(1) });
-    }
-    (kernel, user)
 }
 
 fn text(bytes: &[u8]) -> String {

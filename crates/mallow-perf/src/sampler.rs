@@ -6,6 +6,7 @@ use crate::attr::{self, Event, Granted, Purpose, Rate, Wanted};
 use crate::clock::now_ns;
 use crate::error::refused;
 use crate::inside::{Inside, preload};
+use crate::kernel_names::KernelNames;
 use crate::maps::maps_of;
 use crate::ring::Ring;
 use crate::rounds::{Rounds, Waiting, in_order};
@@ -25,6 +26,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// How long nobody looks at the rings, at most.
 pub(crate) const PAUSE: Duration = Duration::from_millis(40);
+/// A program that runs for so long is worth what is read ahead for it.
+const AHEAD_AFTER: Duration = Duration::from_millis(100);
 /// How long records of a ring may wait until it is full.
 const RING_SECONDS: f64 = 0.16;
 /// Bytes of a ring: the least that makes sense, and the most that is asked for.
@@ -103,7 +106,8 @@ pub(crate) fn by_events(
     };
     let wanted = wanted(options, pid.is_none());
     let granted = attr::grant(&wanted, pid.map_or(0, |pid| pid as i32), pid)?;
-    let mut sampler = Sampler::open(wanted, granted, options, pid)?;
+    let names = if granted.kernel_seen { KernelNames::with_reader() } else { KernelNames::default() };
+    let mut sampler = Sampler::open(wanted, granted, options, pid, names)?;
     match target {
         Target::Command { words, spawn } => {
             // Nothing that it does comes before the beginning.
@@ -198,6 +202,7 @@ impl Sampler {
         granted: Granted,
         options: &SamplingOptions,
         pid: Option<u32>,
+        names: KernelNames,
     ) -> Result<Sampler, PerfError> {
         let mut notes = Vec::new();
         let threads = match pid {
@@ -257,7 +262,7 @@ impl Sampler {
             rings,
             more,
             of_waits,
-            folder: Folder::new(origin(&granted, options)),
+            folder: Folder::new(origin(&granted, options)).with_kernel_names(names),
             parse: attr::parse_info(&granted),
             wanted,
             granted,
@@ -453,6 +458,9 @@ impl Sampler {
                 }
                 Err(_) => {}
             }
+        }
+        if !is_last && self.began.elapsed() >= AHEAD_AFTER {
+            self.folder.read_kernel_names_ahead();
         }
         for waiting in self.order.drain(..) {
             let ring = &mut self.rings[waiting.ring];

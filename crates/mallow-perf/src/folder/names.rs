@@ -1,6 +1,6 @@
 //! Names of code that no file tells: the kernel's, a script's, and what a program made while it ran.
 
-use crate::kernel_names::kernel_names;
+use crate::kernel_names::KernelNames;
 use crate::scripts::ScriptLogs;
 use crate::stack_table::{CodePlace, KERNEL};
 use mallow_base::Frame;
@@ -24,16 +24,15 @@ impl Names<'_> {
         &self,
         place: CodePlace,
         kept: &mut FxHashMap<u32, CodeNames>,
-        kernel: &mut Option<CodeNames>,
+        kernel: &mut KernelNames,
     ) -> Option<Frame> {
         match place {
             CodePlace::InFile(_) => None,
             CodePlace::Script(number) => self.scripts.frame(number).cloned(),
             CodePlace::Kernel(address) => {
-                let names = kernel.get_or_insert_with(|| {
-                    if self.is_our_kernel { kernel_names() } else { CodeNames::default() }
-                });
-                let function = names.name(address - 1).map_or_else(|| KERNEL.to_owned(), str::to_owned);
+                let names = self.is_our_kernel.then(|| kernel.get());
+                let name = names.and_then(|names| names.name(address - 1));
+                let function = name.unwrap_or(KERNEL).to_owned();
                 Some(Frame { function, module: Some(KERNEL.to_owned()), ..Frame::default() })
             }
             CodePlace::Anonymous(process, address) => {

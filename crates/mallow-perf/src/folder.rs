@@ -190,10 +190,9 @@ impl Folder {
         }
     }
 
-    /// Has a thread that can read these.
-    pub(crate) fn with_kernel_names(mut self, names: KernelNames) -> Folder {
+    /// Takes the thread that can read these.
+    pub(crate) fn take_kernel_names(&mut self, names: KernelNames) {
         self.kernel = names;
-        self
     }
 
     /// Samples so far.

@@ -107,7 +107,8 @@ pub(crate) fn by_events(
     let wanted = wanted(options, pid.is_none());
     let granted = attr::grant(&wanted, pid.map_or(0, |pid| pid as i32), pid)?;
     let names = if granted.kernel_seen { KernelNames::with_reader() } else { KernelNames::default() };
-    let mut sampler = Sampler::open(wanted, granted, options, pid, names)?;
+    let mut sampler = Sampler::open(wanted, granted, options, pid)?;
+    sampler.folder.take_kernel_names(names);
     match target {
         Target::Command { words, spawn } => {
             // Nothing that it does comes before the beginning.
@@ -202,7 +203,6 @@ impl Sampler {
         granted: Granted,
         options: &SamplingOptions,
         pid: Option<u32>,
-        names: KernelNames,
     ) -> Result<Sampler, PerfError> {
         let mut notes = Vec::new();
         let threads = match pid {
@@ -262,7 +262,7 @@ impl Sampler {
             rings,
             more,
             of_waits,
-            folder: Folder::new(origin(&granted, options)).with_kernel_names(names),
+            folder: Folder::new(origin(&granted, options)),
             parse: attr::parse_info(&granted),
             wanted,
             granted,

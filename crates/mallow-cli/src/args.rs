@@ -25,6 +25,7 @@ pub(crate) use cpu::{LowCpu, SampledBy};
 pub(crate) use diff::{AnyLimit, Compat, LowDiff};
 pub(crate) use events::LowEvents;
 pub(crate) use export::LowExport;
+pub(crate) use filter::{LowExpression, LowWindow};
 pub(crate) use flamegraph::LowFlamegraph;
 pub(crate) use gc_log::{LowGcLog, LowRssUnit};
 pub(crate) use heap::{

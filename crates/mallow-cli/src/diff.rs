@@ -7,11 +7,12 @@ pub(crate) mod request;
 use crate::{exit_code, output, terminal};
 use heap_or_cpu::{Kind, of_kind};
 use mallow_json::diff::{DiffJson, Diffed};
-use mallow_query::{AnyFile, Failure, ProfileFile};
+use mallow_query::{AnyFile, Failure, PartRequest, ProfileFile};
 use mallow_stacks::{MetricOf, Weights};
 use mallow_text::diff::DiffWords;
 use mallow_view::FrameVisibility;
 use mallow_view::diff::{Comparison, DiffInput, DiffOptions, DiffReport, Limit, ShareVerdict, Verdict};
+use mallow_view::filter::Expression;
 use request::{Diff, DiffForm};
 use std::path::Path;
 
@@ -24,6 +25,11 @@ pub(crate) fn run(request: &Diff) -> Result<u8, Failure> {
     let mut after = AnyFile::open(&request.after, request.attribution)?;
     for file in [&mut before, &mut after] {
         file.keep(request.process.as_ref())?;
+        if let Some(filter) = &request.options.filter
+            && !is_of_stacks(filter)
+        {
+            file.keep_part(&PartRequest { filter: Some(filter.clone()), ..PartRequest::default() })?;
+        }
     }
     match (before, after) {
         (AnyFile::Heap(mut before), AnyFile::Heap(mut after)) => {
@@ -54,6 +60,12 @@ pub(crate) fn run(request: &Diff) -> Result<u8, Failure> {
     }
 }
 
+/// Whether a filter asks for stacks alone. Then it is held against both sides of a site, whose functions may have other names in one of them;
+/// what is no matter of names is taken away before anything is compared.
+pub(crate) fn is_of_stacks(filter: &Expression) -> bool {
+    !filter.needs_events() && !filter.asks_for_processes()
+}
+
 fn compare<P>(request: &Diff, sides: [DiffInput<'_, P>; 2], shown: FrameVisibility) -> Result<u8, Failure>
 where
     P: Diffed<Weights: Weights<Metric: DiffWords>> + Kind,
@@ -61,6 +73,7 @@ where
     let files = [(sides[0].file, sides[0].profile), (sides[1].file, sides[1].profile)];
     let by = P::choose_by(request.by, &files)?;
     let DiffOptions { depth, min, filter, .. } = request.options.clone();
+    let filter = filter.filter(is_of_stacks);
     let options = DiffOptions { by, shown, depth, min, filter };
     let comparison = Comparison::of(sides[0].profile, sides[1].profile, &options);
     let limits = of_kind::<P>(&request.fail_on, &files)?;

@@ -20,6 +20,7 @@ pub(crate) fn run(request: &Export) -> Result<u8, Failure> {
     let mut file = AnyFile::open(&request.file, ReallocAttribution::OwnSite)?;
     file.keep(request.process.as_ref())?;
     let scripts = if request.is_native { ScriptFrames::LeftOut } else { ScriptFrames::All };
+    file.keep_part(&request.part)?;
     match file {
         AnyFile::Heap(mut document) => {
             scripts.keep_in(&mut document.profile.stacks);

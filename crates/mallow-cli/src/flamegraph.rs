@@ -1,16 +1,20 @@
 //! `mallow flamegraph`: a profile, or the difference of two, as an SVG or as folded stacks.
 
 use crate::args::AnyMeasure;
+use crate::diff::is_of_stacks;
 use crate::request::{Flamegraph, FlamegraphForm};
 use crate::{exit_code, output};
+use mallow_base::Micros;
 use mallow_cpu::CpuMetric;
 use mallow_flame::FlameGraph;
 use mallow_profile::Profile;
 use mallow_profile::ReallocAttribution;
 use mallow_query::{AnyFile, CpuFile, Failure, ProfileFile, choose, no_time};
 use mallow_stacks::{FlameWeight, Metric, MetricOf, StackProfile, Unit};
-use mallow_text::metric;
-use mallow_view::{FlameOptions, FrameVisibility, Measure, compared, compared_flames, flames, folded};
+use mallow_text::{metric, part_words};
+use mallow_view::{
+    Filter, FlameOptions, FrameVisibility, Measure, PartOf, compared, compared_flames, flames, folded,
+};
 use std::fmt::Display;
 use std::io::{self, IsTerminal};
 use std::path::Path;
@@ -29,9 +33,15 @@ pub(crate) fn run(request: &Flamegraph) -> Result<u8, Failure> {
         ));
     }
     let paths = std::iter::once(&request.file).chain(&request.other);
+    // Of two files a filter on stacks is held against both sides of what is one site.
+    let (mut part, mut filter) = (request.part.clone(), request.filter.clone());
+    if request.other.is_some() {
+        filter.expression = part.filter.take_if(|filter| is_of_stacks(filter));
+    }
     let open = |path: &std::path::PathBuf| {
         let mut file = AnyFile::open(path, ReallocAttribution::OwnSite)?;
         file.keep(request.process.as_ref())?;
+        file.keep_part(&part)?;
         Ok(file)
     };
     let files = paths.map(open).collect::<Result<Vec<_>, Failure>>()?;
@@ -50,19 +60,25 @@ pub(crate) fn run(request: &Flamegraph) -> Result<u8, Failure> {
     }
     let text = match (heaps.as_slice(), cpus.as_slice()) {
         (_, []) => {
-            let sources: Vec<_> =
-                heaps.iter().map(|file| Drawn::of(&file.path, &file.profile, &file.warnings)).collect();
-            drawing(request, &sources, measure(request.measure, &heaps)?, request.shown)?
+            let sources: Vec<_> = heaps
+                .iter()
+                .map(|file| Drawn::of(&file.path, &file.profile, &file.warnings, &file.part))
+                .collect();
+            // What was live at a moment is asked for by that moment.
+            let at = request.part.at.map(|_| AnyMeasure::Heap(Measure::Leaked));
+            drawing(request, &filter, &sources, measure(request.measure.or(at), &heaps)?, request.shown)?
         }
         ([], _) => {
-            let sources: Vec<_> =
-                cpus.iter().map(|file| Drawn::of(&file.path, &file.profile, &file.warnings)).collect();
+            let sources: Vec<_> = cpus
+                .iter()
+                .map(|file| Drawn::of(&file.path, &file.profile, &file.warnings, &file.part))
+                .collect();
             // The innermost frame is the answer, be it the allocator.
             let shown = match request.shown {
                 FrameVisibility::All => FrameVisibility::All,
                 _ => FrameVisibility::WithoutStart,
             };
-            drawing(request, &sources, metric_of_cpu(request.measure, &cpus)?, shown)?
+            drawing(request, &filter, &sources, metric_of_cpu(request.measure, &cpus)?, shown)?
         }
         _ => {
             return Err(Failure::new(
@@ -74,27 +90,33 @@ pub(crate) fn run(request: &Flamegraph) -> Result<u8, Failure> {
 }
 
 /// A profile that is drawn.
-struct Drawn<'a, P> {
+struct Drawn<'a, P: StackProfile> {
     path: &'a Path,
     profile: &'a P,
+    part: Option<&'a PartOf<P::Weights>>,
 }
 
-impl<'a, P> Drawn<'a, P> {
+impl<'a, P: StackProfile> Drawn<'a, P> {
     /// Warns of what was missing.
-    fn of(path: &'a Path, profile: &'a P, warnings: &[String]) -> Drawn<'a, P> {
+    fn of(
+        path: &'a Path,
+        profile: &'a P,
+        warnings: &[String],
+        part: &'a Option<PartOf<P::Weights>>,
+    ) -> Drawn<'a, P> {
         output::warn(warnings);
-        Drawn { path, profile }
+        Drawn { path, profile, part: part.as_ref() }
     }
 }
 
 fn drawing<P: StackProfile>(
     request: &Flamegraph,
+    filter: &Filter,
     sources: &[Drawn<'_, P>],
     by: MetricOf<P>,
     shown: FrameVisibility,
 ) -> Result<String, Failure> {
     let profiles: Vec<&P> = sources.iter().map(|source| source.profile).collect();
-    let filter = &request.filter;
     match (&request.form, profiles.as_slice()) {
         (FlamegraphForm::Folded, &[before, after]) => {
             Ok(lines(&compared([before, after], shown, filter, by)))
@@ -108,7 +130,7 @@ fn drawing<P: StackProfile>(
             };
             let graph = FlameGraph {
                 title: title.clone().unwrap_or_else(|| heading(by, sources)),
-                subtitle: subtitle(by, sources, stacks.sum()),
+                subtitle: subtitle(by, filter, sources, stacks.sum()),
                 unit: by.unit(),
                 counted: counted(by).to_owned(),
                 icicle: *icicle,
@@ -171,8 +193,12 @@ pub(crate) fn counted(metric: impl Metric) -> &'static str {
 }
 
 /// `Bytes live at the peak: sort`, the last word being the program.
-fn heading<P: StackProfile>(measure: MetricOf<P>, sources: &[Drawn<'_, P>]) -> String {
-    let subject = measure.subject();
+fn heading<P: StackProfile>(by: MetricOf<P>, sources: &[Drawn<'_, P>]) -> String {
+    let window = sources.first().and_then(|source| source.part?.window);
+    let subject = match (by.subject().strip_suffix("at the end"), window) {
+        (Some(live), Some(window)) => format!("{live}at {}", Micros(window.to_us)),
+        _ => by.subject().to_owned(),
+    };
     let heading = subject[..1].to_uppercase() + &subject[1..];
     let command = sources.last().and_then(|source| source.profile.command().first());
     match command.and_then(|path| path.rsplit('/').next()) {
@@ -181,16 +207,30 @@ fn heading<P: StackProfile>(measure: MetricOf<P>, sources: &[Drawn<'_, P>]) -> S
     }
 }
 
-/// `sort.1.mallow: 12.3 KiB`, or both files with what the colours mean.
-fn subtitle<P: StackProfile>(by: MetricOf<P>, sources: &[Drawn<'_, P>], sum: FlameWeight) -> String {
-    let names = sources.iter().map(|source| source.path.file_name().unwrap_or_default().to_string_lossy());
+/// `sort.1.mallow: 12.3 KiB`, or both files with what a width is; then which part of them is drawn.
+fn subtitle<P: StackProfile>(
+    by: MetricOf<P>,
+    filter: &Filter,
+    sources: &[Drawn<'_, P>],
+    sum: FlameWeight,
+) -> String {
     let sums = if sources.len() == 2 { vec![sum.before, sum.after] } else { vec![sum.after] };
-    let parts: Vec<String> =
-        names.zip(sums).map(|(name, sum)| format!("{name}: {}", metric(by, sum))).collect();
-    match parts.as_slice() {
-        [before, after] => format!("{before} before, {after} after; a box is as wide as the larger of both"),
-        _ => parts.concat(),
+    let parts = sources.iter().zip(sums).map(|(source, sum)| {
+        let name = source.path.file_name().unwrap_or_default().to_string_lossy();
+        let whole = source.part.map(|part| by.of_site(&part.whole)).filter(|whole| *whole > sum);
+        let of = whole.map(|whole| format!(" of {}", metric(by, whole))).unwrap_or_default();
+        format!("{name}: {}{of}", metric(by, sum))
+    });
+    let mut parts: Vec<String> = parts.collect();
+    if let [before, after] = parts.as_slice() {
+        parts = vec![format!("{before} before, {after} after"), "a box is as wide as the larger of both".to_owned()];
     }
+    if let Some(part) = sources[0].part {
+        parts.extend(part_words(part.window, part.filter.as_deref()));
+    }
+    let expression = filter.expression.as_ref().map(ToString::to_string);
+    parts.extend(part_words(None, expression.as_deref()));
+    parts.join("; ")
 }
 
 fn lines<T: Display>(rows: &[T]) -> String {

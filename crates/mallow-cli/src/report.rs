@@ -31,6 +31,8 @@ pub(crate) fn run(command: &ReportCommand) -> Result<u8, Failure> {
             request.file.display()
         )));
     }
+    let mut file = file;
+    file.keep_part(&request.part)?;
     let report = Report::of(request, *file)?;
     if let Some(wanted) = &command.cpu.annotate {
         return annotate(&report, wanted);

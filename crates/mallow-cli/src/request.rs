@@ -3,13 +3,13 @@
 use crate::report::ReportCommand;
 
 use crate::args::{
-    AnyMeasure, LowArgs, LowCommand, LowCpu, LowExport, LowFlamegraph, LowGcLog, LowHeap, LowImport,
+    AnyMeasure, LowArgs, LowCommand, LowExpression, LowCpu, LowExport, LowFlamegraph, LowGcLog, LowHeap, LowImport,
     LowRecord, LowStat,
 };
 pub(crate) use crate::check::request::Check;
 pub(crate) use crate::diff::request::Diff;
 use mallow_formats::export::ExportFormat;
-use mallow_query::ProcessChoice;
+use mallow_query::{PartRequest, ProcessChoice};
 use mallow_view::{Filter, FrameVisibility, ScriptFrames};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -91,6 +91,8 @@ pub(crate) struct Flamegraph {
     /// Whether lines of scripts are drawn, and the interpreter around them.
     pub(crate) scripts: ScriptFrames,
     pub(crate) filter: Filter,
+    /// Which part of the file, or of both.
+    pub(crate) part: PartRequest,
 }
 
 /// Drawn or as text.
@@ -108,6 +110,8 @@ pub(crate) struct Export {
     pub(crate) process: Option<ProcessChoice>,
     /// Without the frames of scripts.
     pub(crate) is_native: bool,
+    /// Which part of it.
+    pub(crate) part: PartRequest,
     pub(crate) format: ExportFormat,
     /// None for stdout.
     pub(crate) output: Option<NewFile>,
@@ -159,6 +163,7 @@ impl From<LowStat> for Stat {
 impl From<LowFlamegraph> for Flamegraph {
     fn from(low: LowFlamegraph) -> Self {
         let scripts = (&low.filter.frames).into();
+        let expression = LowExpression { filter: low.filter.expression.filter.clone() };
         let (shown, filter) = low.filter.into();
         let svg = FlamegraphForm::Svg { icicle: low.icicle, title: low.title, unfold: low.unfold };
         Flamegraph {
@@ -171,6 +176,7 @@ impl From<LowFlamegraph> for Flamegraph {
             shown,
             scripts,
             filter,
+            part: low.window.part(expression),
         }
     }
 }
@@ -181,6 +187,7 @@ impl From<LowExport> for Export {
             file: low.file,
             process: low.process.process,
             is_native: low.native,
+            part: low.window.part(low.expression),
             format: low.format,
             output: file_or_stdout(low.output, low.force),
             measure: low.measure,

@@ -161,6 +161,7 @@ fn a_flame_graph_takes_one_or_two_files() {
         shown: FrameVisibility::WithoutPlumbing,
         scripts: ScriptFrames::Folded,
         filter: Filter::default(),
+        part: PartRequest::default(),
     };
     assert_eq!(plain, expected);
     let line = "flamegraph a b --measure leaked --icicle --unfold --title T -o o.svg --force --all-frames --function f --module m";
@@ -174,7 +175,8 @@ fn a_flame_graph_takes_one_or_two_files() {
         output: Some(NewFile { path: "o.svg".into(), force: true }),
         shown: FrameVisibility::All,
         scripts: ScriptFrames::All,
-        filter: Filter { function: Some("f".into()), module: Some("m".into()), domain: None },
+        filter: Filter { function: Some("f".into()), module: Some("m".into()), ..Filter::default() },
+        part: PartRequest::default(),
     };
     assert_eq!(full, expected);
     let Ok(Request::Flamegraph(folded)) = request("flamegraph f --folded") else {

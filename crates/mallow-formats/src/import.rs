@@ -16,6 +16,7 @@ mod pprof;
 mod text_stacks;
 mod valgrind_frames;
 
+pub(crate) use heaptrack::events as heaptrack_events;
 pub(crate) use jemalloc_heap::{NO_ADDRESS, NO_STACK};
 
 use crate::source::Source;

@@ -12,6 +12,7 @@ mod any_imported;
 mod cpu_labels;
 mod document;
 mod error;
+mod events;
 pub mod export;
 mod format;
 pub mod gc_log;
@@ -31,6 +32,7 @@ pub use document::{
     open_snapshot,
 };
 pub use error::{ImportError, Position};
+pub use events::EventFile;
 pub use format::{Format, Kind};
 pub use import::{read_any_as, read_as};
 pub use mallow_profile::Imported;

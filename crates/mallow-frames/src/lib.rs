@@ -6,4 +6,4 @@
 mod name;
 pub mod plumbing;
 
-pub use name::{place, short_name, telling_path, whole_place};
+pub use name::{home, place, short_name, telling_path, whole_place};

@@ -31,6 +31,12 @@ pub fn whole_place(frame: &Frame) -> Option<String> {
     }
 }
 
+/// Where a function is at home: its executable or library, or the file of a script; none for code made at run time.
+pub fn home(frame: &Frame) -> Option<&str> {
+    let file = frame.file.as_deref().filter(|_| frame.is_script()).map(telling_path);
+    file.or_else(|| frame.module.as_deref().map(base_name))
+}
+
 /// The end of a path from the first component that tells something: many files are called `mod.rs` or lie in `src`.
 pub fn telling_path(path: &str) -> &str {
     const ALIKE: [&str; 14] = [

@@ -1,11 +1,12 @@
 //! The JSON document of `mallow report` of a profile of a processor's time, described by `docs/schema/cpu.json`.
 
+use crate::functions::{FunctionJson, PeekJson};
 use crate::parts::FrameJson;
 use mallow_cpu::{CpuMetric, CpuProfile, CpuTotals, Quality};
 use mallow_stacks::Metric;
 use mallow_view::{
     CpuLayout, CpuOptions, FunctionOrder, Rest, Sites, TreeNode, TreeOptions, cpu_slices, cpu_threads,
-    functions, tree,
+    functions, peek, tree,
 };
 use serde::Serialize;
 use std::path::Path;
@@ -30,7 +31,11 @@ pub struct CpuJson<'a> {
     quality: Option<QualityJson>,
     processes: Vec<ProcessJson<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    functions: Option<Vec<FunctionJson<'a>>>,
+    part: Option<PartJson>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    functions: Option<Vec<FunctionJson<'a, MetricsJson>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    peek: Option<Vec<PeekJson<'a, MetricsJson>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     stacks: Option<Vec<StackJson<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -39,6 +44,15 @@ pub struct CpuJson<'a> {
     threads: Option<Vec<ThreadJson<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     timeline: Option<TimelineJson>,
+}
+
+/// Which part of the recording the document is about, and the metrics of the whole.
+#[derive(Serialize)]
+struct PartJson {
+    from_us: Option<u64>,
+    to_us: Option<u64>,
+    filter: Option<String>,
+    whole: MetricsJson,
 }
 
 /// Null where the source does not tell.
@@ -70,19 +84,6 @@ struct ProcessJson<'a> {
     pid: u32,
     name: &'a str,
     program: &'a str,
-}
-
-#[derive(Serialize)]
-struct FunctionJson<'a> {
-    /// Null for all functions of a module that have no names.
-    function: Option<&'a str>,
-    file: Option<&'a str>,
-    module: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    language: Option<&'static str>,
-    #[serde(rename = "self")]
-    own: MetricsJson,
-    children: MetricsJson,
 }
 
 #[derive(Serialize)]
@@ -163,15 +164,8 @@ impl<'a> CpuJson<'a> {
         let (told, by) = (Available(profile), options.by);
         let limit = options.limit.unwrap_or(usize::MAX);
         let of_functions = |order: FunctionOrder| {
-            let rows = functions(profile, &options.filter, by, order);
-            let row = |row: &mallow_view::FunctionRow<'a, CpuTotals>| FunctionJson {
-                function: (!row.is_nameless).then_some(row.frame.function.as_str()),
-                file: if row.is_nameless { None } else { row.frame.file.as_deref() },
-                module: row.frame.module.as_deref(),
-                language: row.frame.language.word(),
-                own: told.metrics(&row.own),
-                children: told.metrics(&row.under),
-            };
+            let rows = functions(profile, options.shown, &options.filter, by, order);
+            let row = |row| FunctionJson::of(row, |totals| told.metrics(totals));
             rows.iter().take(limit).map(row).collect()
         };
         let mut document = Self {
@@ -196,13 +190,25 @@ impl<'a> CpuJson<'a> {
                     program: &process.program,
                 })
                 .collect(),
+            part: options.part.as_ref().map(|part| PartJson {
+                from_us: part.window.map(|window| window.from_us),
+                to_us: part.window.map(|window| window.to_us),
+                filter: part.filter.clone(),
+                whole: told.metrics(&part.whole),
+            }),
             functions: None,
+            peek: None,
             stacks: None,
             tree: None,
             threads: None,
             timeline: None,
         };
         match options.layout {
+            CpuLayout::Peek(ref wanted) => {
+                let peeks = peek(profile, options.shown, &options.filter, wanted, by);
+                let peek = |peek| PeekJson::of(peek, |totals| told.metrics(totals));
+                document.peek = Some(peeks.iter().map(peek).collect());
+            }
             CpuLayout::Functions(order) => document.functions = Some(of_functions(order)),
             CpuLayout::Stacks => document.stacks = Some(of_stacks(profile, options, limit)),
             CpuLayout::Tree { direction, threshold_ppm, depth } => {

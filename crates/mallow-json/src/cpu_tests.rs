@@ -17,6 +17,7 @@ fn of(profile: &CpuProfile, layout: CpuLayout, by: CpuMetric) -> Value {
         limit: None,
         shown: FrameVisibility::WithoutStart,
         filter: Filter::default(),
+        part: None,
     };
     serde_json::to_value(CpuJson::of(profile, &options, Path::new("a.pb.gz"), "pprof", &[])).unwrap()
 }

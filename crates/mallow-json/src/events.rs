@@ -113,7 +113,8 @@ mirror! {
 #[derive(Serialize)]
 struct HistogramJson {
     sizes: Vec<BucketJson>,
-    lifetimes_us: Vec<BucketJson>,
+    /// Null where lifetimes are not told.
+    lifetimes_us: Option<Vec<BucketJson>>,
     never_freed_blocks: u64,
     never_freed_bytes: u64,
 }
@@ -222,7 +223,7 @@ impl<'a> EventsJson<'a> {
             }),
             histogram: shows.histograms.map(|found| HistogramJson {
                 sizes: buckets(&found.sizes),
-                lifetimes_us: buckets(&found.lifetimes),
+                lifetimes_us: found.tells_lifetimes.then(|| buckets(&found.lifetimes)),
                 never_freed_blocks: found.never_freed.blocks,
                 never_freed_bytes: found.never_freed.bytes,
             }),

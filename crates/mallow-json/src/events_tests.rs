@@ -26,7 +26,7 @@ fn json_has_the_published_shape() {
         window: Some(MIDDLE),
         timeline: Some(over_time(&profile, MIDDLE)),
         window_sites: Some(WindowSites::of(&profile, &found, FrameVisibility::All, &filter)),
-        histograms: Some(Histograms::of(&found)),
+        histograms: Some(Histograms::of(&found, true)),
         threads: Some(Threads::of(&profile, &[ProcessIndex(0)], &found)),
         chains: Some(Chains::of(&profile, &found, FrameVisibility::All, &filter)),
         temporary: Some((2, short_lived(&found[0].temporary))),
@@ -40,7 +40,7 @@ fn json_has_the_published_shape() {
         (EventsJson::default(), 0),
     ] {
         let subject =
-            Subject { profile: &profile, origin: sample::TRACE, suppressions: &applied, leaks: None };
+            Subject { profile: &profile, origin: sample::TRACE, suppressions: &applied, leaks: None, part: None };
         let report = ReportJson::of(&subject, &options(Layout::Tables), true, &[]);
         let plain = serde_json::to_value(&report).unwrap();
         let document = serde_json::to_value(WithEvents { report, events }).unwrap();

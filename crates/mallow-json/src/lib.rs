@@ -14,7 +14,8 @@ pub mod diff;
 pub mod events;
 pub mod gc_log;
 pub mod heap;
-pub mod parts;
+pub mod functions;
+mod parts;
 pub mod report;
 #[cfg(test)]
 mod schema_tests;

@@ -46,7 +46,7 @@ pub enum ExitJson {
 
 /// A frame of a stack.
 #[derive(Serialize)]
-pub struct FrameJson<'a> {
+pub(crate) struct FrameJson<'a> {
     function: &'a str,
     file: Option<&'a str>,
     line: Option<u32>,

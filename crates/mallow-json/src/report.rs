@@ -2,11 +2,12 @@
 //!
 //! Metrics that the profile's source could not tell are null. Times are in the unit that `time_unit` names.
 
+use crate::functions::{FunctionJson, PeekJson};
 use crate::parts::{ExitJson, FrameJson, TotalsJson};
 use mallow_profile::{Process, Profile, SiteTotals, TimeUnit, Totals};
 use mallow_view::{
-    FrameVisibility, Layout, Line, Measure, Point, ReportOptions, SiteRow, Sites, SortKey, Subject,
-    TreeLayout, TreeNode, Under, rate_units, tree,
+    FrameVisibility, Layout, Line, Measure, PartOf, Point, ReportOptions, SiteRow, Sites, SortKey, Subject,
+    TreeLayout, TreeNode, Under, functions, peek, rate_units, tree,
 };
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -28,6 +29,9 @@ pub struct ReportJson<'a> {
     /// Only with `--per`.
     #[serde(skip_serializing_if = "Option::is_none")]
     per: Option<PerJson>,
+    /// Only with `--filter` or a window beside a table.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    part: Option<PartJson<'a>>,
     /// Only with a filter: the metrics of the sites that passed it.
     #[serde(skip_serializing_if = "Option::is_none")]
     selected: Option<MetricsJson>,
@@ -37,6 +41,30 @@ pub struct ReportJson<'a> {
     /// Only with `--tree`.
     #[serde(skip_serializing_if = "Option::is_none")]
     tree: Option<TreeJson<'a>>,
+    /// Only with `--functions`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    functions: Option<Vec<FunctionJson<'a, MetricsJson>>>,
+    /// Only with `--peek`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    peek: Option<Vec<PeekJson<'a, MetricsJson>>>,
+}
+
+/// Which part of the recording the document is about, and the metrics of the whole.
+#[derive(Serialize)]
+struct PartJson<'a> {
+    from: Option<u64>,
+    to: Option<u64>,
+    filter: Option<&'a str>,
+    whole: WholeJson,
+}
+
+#[derive(Serialize)]
+struct WholeJson {
+    allocations: Option<u64>,
+    bytes: Option<u64>,
+    temporary: Option<u64>,
+    peak_bytes: Option<u64>,
+    leaked_bytes: Option<u64>,
 }
 
 /// Totals per operation.
@@ -168,12 +196,28 @@ impl<'a> ReportJson<'a> {
             warnings,
             totals: TotalsJson::told(&totals, profile),
             per: view.per.map(|per| PerJson { operations: per, per_operation: of.totals_per(&totals, per) }),
+            part: subject.part.map(|part| of.part(part)),
             selected: (!view.filter.is_empty()).then(|| of.metrics(&sites.totals())),
             suppressed: SuppressedJson::of(subject, view),
             processes: profile.processes.iter().map(|process| ProcessJson::of(process, profile)).collect(),
             sites: SitesJson { of, sites, limit: view.limit.unwrap_or(usize::MAX) },
             tree: match view.layout {
                 Layout::Tree(tree) => Some(TreeJson::of(of, view, tree)),
+                _ => None,
+            },
+            functions: match view.layout {
+                Layout::Functions(by, order) => {
+                    let rows = functions(profile, view.shown, &view.filter, by, order);
+                    let rows = rows.iter().take(view.limit.unwrap_or(usize::MAX));
+                    Some(rows.map(|row| FunctionJson::of(row, |totals| of.metrics(totals))).collect())
+                }
+                _ => None,
+            },
+            peek: match &view.layout {
+                Layout::Peek(by, wanted) => {
+                    let peeks = peek(profile, view.shown, &view.filter, wanted, *by);
+                    Some(peeks.iter().map(|peek| PeekJson::of(peek, |totals| of.metrics(totals))).collect())
+                }
                 _ => None,
             },
         }
@@ -231,6 +275,24 @@ impl<'a> ProcessJson<'a> {
 }
 
 impl Metrics<'_> {
+    fn part<'p>(&self, part: &'p PartOf) -> PartJson<'p> {
+        let told = |measure: Measure| {
+            measure.is_known(&self.profile.known).then(|| measure.of_site(&part.whole))
+        };
+        PartJson {
+            from: part.window.map(|window| window.from_us),
+            to: part.window.map(|window| window.to_us),
+            filter: part.filter.as_deref(),
+            whole: WholeJson {
+                allocations: told(Measure::Allocations),
+                bytes: told(Measure::Bytes),
+                temporary: told(Measure::Temporary),
+                peak_bytes: told(Measure::Peak),
+                leaked_bytes: told(Measure::Leaked),
+            },
+        }
+    }
+
     fn metrics(&self, totals: &SiteTotals) -> MetricsJson {
         let known = &self.profile.known;
         let point = Point::of(totals, &self.profile.recording, known);

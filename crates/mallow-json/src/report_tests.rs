@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 fn document(profile: &Profile, origin: Origin, view: &ReportOptions) -> Value {
     let warnings = ["something is missing".to_owned()];
     let applied = AppliedSuppressions::default();
-    let subject = Subject { profile, origin, suppressions: &applied, leaks: None };
+    let subject = Subject { profile, origin, suppressions: &applied, leaks: None, part: None };
     serde_json::to_value(ReportJson::of(&subject, view, true, &warnings)).unwrap()
 }
 
@@ -39,7 +39,7 @@ fn reports_have_the_published_shape() {
     for profile in [sample::leaky_c(), sample::rust(), sample::python(), sample::nothing(), sample::deep()] {
         assert_fits(&report(&profile, &Filter::default(), usize::MAX), &schema);
     }
-    let filter = Filter { function: Some("main".into()), module: None, domain: None };
+    let filter = Filter { function: Some("main".into()), ..Filter::default() };
     assert_fits(&report(&sample::rust(), &filter, 1), &schema);
     for (direction, depth) in [(Direction::Callers, 60), (Direction::Callees, 2)] {
         let tree = ReportOptions { per: Some(7), ..view(tree(direction, depth)) };
@@ -92,7 +92,7 @@ fn metrics_are_those_of_the_profile() {
 
 #[test]
 fn a_filter_adds_what_it_selected_and_a_limit_only_shortens() {
-    let filter = Filter { function: Some("strdup".into()), module: None, domain: None };
+    let filter = Filter { function: Some("strdup".into()), ..Filter::default() };
     let document = report(&sample::leaky_c(), &filter, 0);
     assert_eq!(document["selected"]["allocations"], json!(112_347));
     assert_eq!(document["totals"]["allocations"], json!(149_798));
@@ -168,7 +168,7 @@ fn suppressed_leaks_are_told_and_totals_stay() {
     let mut applied = AppliedSuppressions::default();
     applied.add("known".into(), false, Suppression::parse("leak:nobody\nleak:^load_field$\n").unwrap());
     applied.take(&mut profile, &mut Vec::new());
-    let subject = Subject { profile: &profile, origin: sample::TRACE, suppressions: &applied, leaks: None };
+    let subject = Subject { profile: &profile, origin: sample::TRACE, suppressions: &applied, leaks: None, part: None };
     let document = serde_json::to_value(ReportJson::of(&subject, &view(Layout::Tables), true, &[])).unwrap();
     assert_fits(&document, &schema);
     let pattern = |pattern: &str, line, sites, bytes, blocks| {

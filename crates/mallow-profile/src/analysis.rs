@@ -12,6 +12,7 @@ mod block;
 mod blocks;
 mod chains;
 mod histogram;
+mod part;
 mod pass;
 mod series;
 mod short_lived;
@@ -23,7 +24,8 @@ mod window;
 
 pub use chains::{ChainSite, ChainTotals, Growth};
 pub use histogram::{Bucket, Histogram, bucket_of, bucket_range};
-pub use pass::Pass;
+pub use part::Part;
+pub use pass::{BlockChoice, Pass};
 pub use series::{Level, Series};
 pub use short_lived::ShortLivedSite;
 pub use slices::{Slices, Window};
@@ -32,7 +34,7 @@ pub use timeline::{Slice, Timeline, TimelineSite};
 pub use trend::{Counts, SHARE_AT_END_PERCENT, Trend, TrendSite, Verdict};
 pub use window::{WindowMetrics, WindowSite};
 
-use crate::ReallocAttribution;
+use crate::{ReallocAttribution, SiteTotals};
 
 /// What is wanted of a pass. Everything but the timeline and the trends is about the window alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,6 +45,8 @@ pub struct Plan {
     pub window: Window,
     /// What each site allocated in the window and held at its end.
     pub window_sites: bool,
+    /// All metrics of all sites in the window, with the end of the process, until which its blocks lived.
+    pub part_until_us: Option<u64>,
     /// Memory over time, in these slices of the window.
     pub timeline: Option<Slices>,
     /// Sizes and lifetimes.
@@ -64,6 +68,8 @@ pub struct Plan {
 pub struct Findings {
     /// See [`Plan::window_sites`].
     pub window_sites: Vec<WindowSite>,
+    /// See [`Plan::part_until_us`].
+    pub part: Option<Part>,
     /// See [`Plan::timeline`].
     pub timeline: Option<Timeline>,
     /// See [`Plan::histogram`].
@@ -92,6 +98,13 @@ impl Findings {
         self.window_sites.retain(|site| site.metrics != WindowMetrics::default());
         for thread in &mut self.threads {
             (thread.live_blocks, thread.live_bytes) = (0, 0);
+        }
+        if let Some(part) = &mut self.part {
+            (part.totals.leaked_blocks, part.totals.leaked_bytes) = (0, 0);
+            for (_, totals) in &mut part.sites {
+                (totals.leaked_blocks, totals.leaked_bytes) = (0, 0);
+            }
+            part.sites.retain(|(_, totals)| *totals != SiteTotals::default());
         }
     }
 }

@@ -13,6 +13,7 @@ pub mod analysis;
 mod builder;
 pub mod left_out;
 mod lost;
+mod event_sink;
 mod mapped;
 mod measure;
 mod metrics;
@@ -27,6 +28,7 @@ pub use aggregator::{
 pub use allocator::{Allocator, AllocatorMetrics, AllocatorState, Arena, Bin};
 pub use builder::ProfileBuilder;
 pub use lost::EventsLost;
+pub use event_sink::EventSink;
 pub use mallow_stacks::{
     Address, Level, Location, LocationId, Module, ModuleId, ProcessIndex, Rename, StackId, StackNode, Stacks,
 };

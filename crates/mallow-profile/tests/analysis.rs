@@ -31,6 +31,52 @@ proptest! {
     }
 
     #[test]
+    fn parts(twin in program(), window in window(), choice in 0usize..4) {
+        const CHOICES: [fn(ThreadIndex, StackId, u64) -> bool; 4] = [
+            |_, _, _| true,
+            |thread, _, _| thread == ThreadIndex(1),
+            |_, stack, size| stack.0 == 2 || size >= 64,
+            |_, _, _| false,
+        ];
+        let plan = Plan { window, part_until_us: Some(twin.end_us()), ..Plan::default() };
+        let mut pass = Pass::of(plan, Some(Box::new(CHOICES[choice])));
+        twin.feed(&mut pass);
+        prop_assert_eq!(pass.finish().part, Some(twin.part(window, CHOICES[choice])));
+    }
+
+    /// A part that is the whole has the sums of the whole.
+    #[test]
+    fn a_part_that_is_the_whole(twin in program()) {
+        let part = found(&twin, Plan { part_until_us: Some(twin.end_us()), ..Plan::default() }).part.unwrap();
+        let whole = twin.summary();
+        prop_assert_eq!((part.totals, part.peak_us), (whole.totals, whole.peak_us));
+        let sites: Vec<_> = whole.sites.iter().map(|site| (Some(site.stack), site.totals)).collect();
+        prop_assert_eq!(part.sites, sites);
+    }
+
+    /// What is wanted and what is not add up, whatever the analysis.
+    #[test]
+    fn two_choices_are_the_whole(twin in program(), window in window(), size in 0u64..100) {
+        let plan = Plan { window, histogram: true, part_until_us: Some(9_999), threads: true, ..Plan::default() };
+        let of = |choice: Option<mallow_profile::analysis::BlockChoice>| {
+            let mut pass = Pass::of(plan, choice);
+            twin.feed(&mut pass);
+            pass.finish()
+        };
+        let (small, large) = (of(Some(Box::new(move |_, _, it| it < size))), of(Some(Box::new(move |_, _, it| it >= size))));
+        let whole = of(None);
+        let part = |findings: &Findings| findings.part.clone().unwrap().totals;
+        let mut sum = part(&small);
+        sum.add(&part(&large));
+        prop_assert_eq!(sum, part(&whole));
+        let blocks = |findings: &Findings| {
+            let histogram = findings.histogram.clone().unwrap();
+            histogram.sizes.iter().map(|bucket| bucket.blocks).sum::<u64>()
+        };
+        prop_assert_eq!(blocks(&small) + blocks(&large), blocks(&whole));
+    }
+
+    #[test]
     fn windows_side_by_side_add_up(twin in program(), cut_us in 0u64..1_500) {
         let of = |window| found(&twin, Plan { window, window_sites: true, ..Plan::default() }).window_sites;
         let sum = |sites: &[mallow_profile::analysis::WindowSite]| {

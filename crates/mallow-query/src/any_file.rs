@@ -5,10 +5,13 @@ use crate::failure::Failure;
 use crate::names::Names;
 use crate::processes::ProcessChoice;
 use crate::profile_file::{ProfileFile, refused};
-use mallow_cpu::{CpuMetric, CpuProfile, Window};
+use crate::part::PartRequest;
+use mallow_cpu::{CpuMetric, CpuProfile, CpuTotals, Window};
 use mallow_formats::{AnyImported, Format, ImportedCpu};
 use mallow_profile::ReallocAttribution;
+use mallow_view::{PartOf, PartWindow};
 use mallow_view::diff::DiffInput;
+use mallow_view::filter::Expression;
 use std::path::{Path, PathBuf};
 
 /// A profile of a processor's time and what is known of its file.
@@ -24,6 +27,8 @@ pub struct CpuFile {
     pub complete: bool,
     /// What is worth knowing about how it was read.
     pub warnings: Vec<String>,
+    /// Which part of it is in the profile, where that is not all.
+    pub part: Option<PartOf<CpuTotals>>,
 }
 
 /// A profile and what is known of its file.
@@ -44,6 +49,8 @@ pub struct CpuWindow {
     pub to: Option<Moment>,
     /// Of this process.
     pub process: Option<ProcessChoice>,
+    /// What else is wanted.
+    pub filter: Option<Expression>,
 }
 
 impl AnyFile {
@@ -66,7 +73,7 @@ impl AnyFile {
                     names.complete(&mut profile.stacks);
                     warnings.extend_from_slice(names.warnings());
                 }
-                AnyFile::Cpu(Box::new(CpuFile { path, format, profile, complete, warnings }))
+                AnyFile::Cpu(Box::new(CpuFile { path, format, profile, complete, warnings, part: None }))
             }
         })
     }
@@ -81,6 +88,21 @@ impl AnyFile {
             AnyFile::Heap(file) => file.keep(choice),
             AnyFile::Cpu(file) => {
                 file.cut(&CpuWindow { process: Some(choice.clone()), ..CpuWindow::default() })
+            }
+        }
+    }
+
+    /// Leaves only a part.
+    ///
+    /// # Errors
+    /// The file does not tell what is asked for.
+    pub fn keep_part(&mut self, part: &PartRequest) -> Result<(), Failure> {
+        match self {
+            AnyFile::Heap(file) => file.keep_part(part),
+            AnyFile::Cpu(file) if part.at.is_some() => Err(file.tells_no_memory("--at")),
+            AnyFile::Cpu(file) => {
+                let PartRequest { from, to, ref filter, .. } = *part;
+                file.cut(&CpuWindow { from, to, filter: filter.clone(), process: None })
             }
         }
     }
@@ -136,6 +158,25 @@ impl CpuFile {
     /// The file does not tell when samples were taken, or there is no such process.
     pub fn cut(&mut self, window: &CpuWindow) -> Result<(), Failure> {
         if *window == CpuWindow::default() {
+            return Ok(());
+        }
+        let whole = self.part.take().map_or_else(|| self.profile.totals(), |part| part.whole);
+        if let Some(filter) = &window.filter {
+            self.keep_wanted(filter)?;
+        }
+        let is_windowed = window.from.is_some() || window.to.is_some();
+        if is_windowed || window.filter.is_some() {
+            let of_us = self.profile.recording.duration_ns / 1000;
+            let in_us = |moment: Moment| match moment {
+                Moment::Micros(us) => us.min(of_us),
+                Moment::Share(millionths) => (u128::from(of_us) * u128::from(millionths) / 1_000_000) as u64,
+            };
+            let from_us = window.from.map_or(0, in_us);
+            let part = PartWindow { from_us, to_us: window.to.map_or(of_us, in_us), of_us };
+            let filter = window.filter.as_ref().map(ToString::to_string);
+            self.part = Some(PartOf { window: is_windowed.then_some(part), filter, whole });
+        }
+        if window.from.is_none() && window.to.is_none() && window.process.is_none() {
             return Ok(());
         }
         let path = self.path.display();

@@ -29,6 +29,7 @@ pub(crate) fn event_report<'a>(
     slices: usize,
 ) -> Result<EventReport<'a>, Failure> {
     let profile = &document.profile;
+    let typed = document.part.as_ref().and_then(|part| part.filter.as_deref());
     let processes: Vec<ProcessIndex> = all_processes(profile).collect();
     let window = asked.window(profile)?;
     let time_of = |process: &Process| time_of(process, window, slices);
@@ -37,15 +38,21 @@ pub(crate) fn event_report<'a>(
         (totals.allocations, Reverse(index.0))
     });
     let only_timeline = asked.timeline && asked.is_only_timeline();
-    if only_timeline && let Some(lines) = of_samples(profile, &processes, window, slices) {
+    if only_timeline
+        && !document.has_events()
+        && let Some(lines) = of_samples(profile, &processes, window, slices) {
         return Ok(EventReport {
             timeline: Some(lines),
             window: asked.is_windowed().then_some(window),
+            filter: typed,
             ..EventReport::of(profile)
         });
     }
-    if document.format != Format::Mallow || profile.known == Availability::NOTHING {
+    if !document.has_events() {
         return Err(without_events(document));
+    }
+    if document.format != Format::Mallow {
+        is_told_by_others(document, asked)?;
     }
     let read: Vec<ProcessIndex> =
         if only_timeline { longest.into_iter().collect() } else { processes.clone() };
@@ -53,6 +60,7 @@ pub(crate) fn event_report<'a>(
         attribution: document.attribution,
         window,
         window_sites: asked.shows_window_sites(),
+        part_until_us: None,
         timeline: asked.timeline.then(|| time_of(process)),
         histogram: asked.histogram,
         threads: asked.threads,
@@ -86,10 +94,11 @@ pub(crate) fn event_report<'a>(
     Ok(EventReport {
         profile,
         window: asked.is_windowed().then_some(window),
+        filter: typed,
         timeline,
         at_only: asked.at.is_some(),
         window_sites: asked.shows_window_sites().then(|| WindowSites::of(profile, findings, shown, filter)),
-        histograms: asked.histogram.then(|| Histograms::of(findings)),
+        histograms: asked.histogram.then(|| Histograms::of(findings, profile.known.lifetimes)),
         threads: asked.threads.then(|| Threads::of(profile, &read, findings)),
         chains: asked.chains.then(|| Chains::of(profile, findings, shown, filter)),
         temporary: asked.temporary_within.map(|within| (within, short_lived(|findings| &findings.temporary))),
@@ -121,8 +130,23 @@ fn of_samples<'a>(
     Some(ProcessTimeline { process, rows: TimelineRows::Samples { time, live } })
 }
 
+/// heaptrack names no threads, takes no notice of `realloc`, and looks at the clock every ten milliseconds.
+fn is_told_by_others(document: &ProfileFile, asked: &EventOptions) -> Result<(), Failure> {
+    let refused = |what: &str| {
+        let (path, format) = (document.path.display(), document.format);
+        Err(Failure::new(format!("{path} is a {format}, which does not tell {what}; record the program with mallow record.")))
+    };
+    match asked {
+        EventOptions { threads: true, .. } => refused("threads"),
+        EventOptions { chains: true, .. } => refused("which blocks realloc resized"),
+        EventOptions { temporary_within: Some(_), .. } => refused("which thread freed a block"),
+        EventOptions { short_lived_us: Some(_), .. } => refused("lifetimes"),
+        _ => Ok(()),
+    }
+}
+
 /// One sentence for what only events could tell.
-fn without_events(document: &ProfileFile) -> Failure {
+pub(crate) fn without_events(document: &ProfileFile) -> Failure {
     let path = document.path.display();
     let imported = document.profile.recording.counting_version == 0;
     Failure::new(match document.format {

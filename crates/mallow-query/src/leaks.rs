@@ -3,7 +3,6 @@
 use crate::failure::Failure;
 use crate::passes::{Stop, all_processes, passes};
 use crate::profile_file::ProfileFile;
-use mallow_formats::Format;
 use mallow_profile::analysis::{Plan, Trend};
 use mallow_profile::{Measure, Process, ProcessIndex};
 use mallow_view::SiteOptions;
@@ -18,7 +17,7 @@ pub(crate) fn leaks(document: &ProfileFile, sites: SiteOptions<'_>) -> Result<Op
         own.any(|site| Measure::Leaked.concerns(&site.totals))
     };
     let leaking: Vec<ProcessIndex> = all_processes(profile).filter(|&process| concerns(process)).collect();
-    if document.format != Format::Mallow || leaking.is_empty() {
+    if leaking.is_empty() {
         return Ok(None);
     }
     let plan = |process: &Process| Plan {

@@ -6,7 +6,7 @@
 //!
 //! In reading order:
 //! - [`ProfileFile`]: a profile from a file of any format; [`AnyFile`]: the same, whatever is counted;
-//! - [`ProcessChoice`]: which of its processes;
+//! - [`ProcessChoice`]: which of its processes; [`PartRequest`]: which part of its time, and what a filter wants;
 //! - [`ReportRequest`] and [`Report`]: what a report needs beside the profile, with [`EventOptions`] for what only events tell;
 //! - [`choose`]: the metric that all files know;
 //! - [`gc_log`]: a log of garbage collections, and the evidence for a verdict;
@@ -21,6 +21,7 @@ pub mod heap;
 mod leaks;
 mod metric;
 mod names;
+mod part;
 mod passes;
 mod processes;
 mod profile_file;
@@ -33,6 +34,7 @@ pub use events::{EventOptions, Moment};
 pub use failure::{Failure, reason};
 pub use metric::choose;
 pub use names::{Names, ResolveAhead};
+pub use part::PartRequest;
 pub use processes::ProcessChoice;
 pub use profile_file::{ProfileFile, refused};
 pub use report::{Detail, Report, ReportRequest};

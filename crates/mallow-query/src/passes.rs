@@ -1,12 +1,10 @@
-//! Passes over the events of a trace: one for each process.
+//! Passes over the events of a file: one for each process.
 
-use crate::failure::{Failure, reason};
-use crate::profile_file::ProfileFile;
+use crate::failure::Failure;
+use crate::profile_file::{ProfileFile, refused};
+use mallow_formats::{EventFile, ImportError};
 use mallow_profile::analysis::{Findings, Pass, Plan};
 use mallow_profile::{Process, ProcessIndex, Profile};
-use mallow_trace::{Trace, TraceError};
-use std::fs::File;
-use std::io::BufReader;
 
 /// Every process of a profile.
 pub(crate) fn all_processes(profile: &Profile) -> impl Iterator<Item = ProcessIndex> {
@@ -19,27 +17,25 @@ pub(crate) enum Stop {
     Failed(Failure),
 }
 
-/// One pass over each process.
+/// One pass over each process. Blocks that the file's filter does not want are not heard of.
 pub(crate) fn passes(
     document: &ProfileFile,
     processes: &[ProcessIndex],
     plan: impl Fn(&Process) -> Plan,
 ) -> Result<Vec<Findings>, Stop> {
-    let refused = |error: TraceError| match error {
-        TraceError::NoEvents => Stop::NoEvents,
-        TraceError::Io(error) => Stop::Failed(Failure::new(format!(
-            "cannot read {}: {}.",
-            document.path.display(),
-            reason(&error)
-        ))),
-        other => Stop::Failed(Failure::new(format!("cannot read {}: {other}.", document.path.display()))),
-    };
-    let file = File::open(&document.path).map_err(|error| refused(TraceError::Io(error)))?;
-    let mut trace = Trace::open(BufReader::new(file)).map_err(refused)?;
+    if !document.has_events() {
+        return Err(Stop::NoEvents);
+    }
+    let failed = |error: ImportError| Stop::Failed(refused(&document.path, &error));
+    let file = EventFile::open(&document.path, document.format).map_err(failed)?;
+    let mut file = file.ok_or(Stop::NoEvents)?;
     let mut found = Vec::with_capacity(processes.len());
     for &index in processes {
-        let mut pass = Pass::new(plan(&document.profile.processes[index.0 as usize]));
-        trace.analyse(document.index_in_file(index), &mut pass).map_err(refused)?;
+        let plan = plan(&document.profile.processes[index.0 as usize]);
+        let mut pass = Pass::of(plan, document.choice(index));
+        if !file.feed(document.index_in_file(index), &mut pass).map_err(failed)? {
+            return Err(Stop::NoEvents);
+        }
         found.push(pass.finish());
     }
     Ok(found)

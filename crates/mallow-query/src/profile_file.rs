@@ -2,11 +2,12 @@
 
 use crate::failure::{Failure, reason};
 use crate::names::Names;
+use crate::part::Filtered;
 use crate::processes::ProcessChoice;
 use mallow_formats::{Format, ImportError, Imported};
-use mallow_profile::{ProcessIndex, Profile, ReallocAttribution};
+use mallow_profile::{Availability, ProcessIndex, Profile, ReallocAttribution};
 use mallow_trace::TraceError;
-use mallow_view::Origin;
+use mallow_view::{Origin, PartOf};
 use mallow_view::diff::DiffInput;
 use std::path::{Path, PathBuf};
 
@@ -25,8 +26,12 @@ pub struct ProfileFile {
     pub warnings: Vec<String>,
     /// Where `realloc`'s blocks count.
     pub attribution: ReallocAttribution,
+    /// Which part of it is in the profile, where that is not all.
+    pub part: Option<PartOf>,
     /// The file's own indices of the profile's processes, where some were left out.
     pub(crate) kept: Option<Vec<ProcessIndex>>,
+    /// What its filter wants, if it has one.
+    pub(crate) filtered: Option<Filtered>,
 }
 
 impl ProfileFile {
@@ -54,7 +59,17 @@ impl ProfileFile {
             warnings.extend_from_slice(names.warnings());
         }
         let (path, complete) = (path.to_owned(), imported.complete);
-        ProfileFile { path, format, profile, complete, warnings, attribution, kept: None }
+        ProfileFile {
+            path,
+            format,
+            profile,
+            complete,
+            warnings,
+            attribution,
+            part: None,
+            kept: None,
+            filtered: None,
+        }
     }
 
     /// The index that a process of the profile has in the file.
@@ -68,14 +83,32 @@ impl ProfileFile {
     /// There is none of it; the sentence says which there are.
     pub(crate) fn keep(&mut self, choice: &ProcessChoice) -> Result<(), Failure> {
         let kept = choice.of_heap(&self.profile, &self.path)?;
-        self.kept = Some(kept.iter().map(|index| self.index_in_file(*index)).collect());
-        self.profile.keep_processes(&kept);
+        self.keep_indices(&kept);
         let processes = &self.profile.processes;
         let command = processes.first().map(|process| process.command.clone()).unwrap_or_default();
         if !command.is_empty() && processes.iter().all(|process| process.command == command) {
             self.profile.recording.command = command.split(' ').map(str::to_owned).collect();
         }
         Ok(())
+    }
+
+    /// Leaves only these processes.
+    pub(crate) fn keep_indices(&mut self, kept: &[ProcessIndex]) {
+        self.kept = Some(kept.iter().map(|index| self.index_in_file(*index)).collect());
+        if let Some(filtered) = &mut self.filtered {
+            filtered.keep_indices(kept);
+        }
+        self.profile.keep_processes(kept);
+    }
+
+    /// Whether single events can be read.
+    pub(crate) fn has_events(&self) -> bool {
+        match self.format {
+            Format::Mallow => self.profile.known != Availability::NOTHING,
+            // Without times its events were made up, to add up to sums.
+            Format::Heaptrack => self.profile.known.times,
+            _ => false,
+        }
     }
 
     /// What people and scripts call its format.

@@ -3,6 +3,7 @@
 use crate::events::{EventOptions, event_report};
 use crate::failure::Failure;
 use crate::leaks::leaks;
+use crate::part::PartRequest;
 use crate::processes::ProcessChoice;
 use crate::profile_file::ProfileFile;
 use crate::suppressions::{SuppressionRequest, apply};
@@ -27,6 +28,8 @@ pub struct ReportRequest {
     pub detail: Detail,
     /// Which leaks are known.
     pub suppressions: SuppressionRequest,
+    /// Which part of it.
+    pub part: PartRequest,
     /// Whether lines of scripts are shown, and the interpreter around them.
     pub scripts: ScriptFrames,
     /// Which part is shown.
@@ -83,6 +86,7 @@ impl<'a> Report<'a> {
             origin: self.document.origin(),
             suppressions: &self.suppressions,
             leaks: self.leaks.as_ref(),
+            part: self.document.part.as_ref(),
         }
     }
 

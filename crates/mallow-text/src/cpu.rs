@@ -5,15 +5,16 @@ mod tree;
 
 pub use annotate::{WithSource, annotated};
 
+use crate::functions::{FunctionTable, ROWS, function_name};
 use crate::report::whole_frame;
 use crate::wording::{Columns, without_names};
-use crate::{Style, cut_end, cut_start, frame_text, grouped, metric, plural, printable, shell_word};
+use crate::{Style, cut_end, frame_text, grouped, metric, part_words, plural, printable, shell_word};
 use mallow_base::{Frame, Micros, Percent};
 use mallow_cpu::{CpuMetric, CpuProfile, CpuTotals, Quality};
 use mallow_stacks::{Metric, StackProfile};
 use mallow_view::{
-    CpuLayout, CpuOptions, FrameVisibility, FunctionOrder, FunctionRow, Piece, Sites, WaitRow, cpu_slices,
-    cpu_threads, cut, functions, lines, short_name, waits,
+    CpuLayout, CpuOptions, FrameVisibility, FunctionOrder, Piece, Sites, WaitRow, cpu_slices, cpu_threads,
+    cut, functions, lines, peek, short_name, waits,
 };
 use std::time::Duration;
 
@@ -23,14 +24,10 @@ const SUMMARY_ROWS: usize = 10;
 const SUMMARY_WAITS: usize = 5;
 /// So much time without a sample is worth a line.
 const NOT_SEEN_NS: u64 = 1_000_000;
-/// Functions in a report.
-const ROWS: usize = 25;
 /// Stacks in a report.
 const STACKS: usize = 10;
 /// Lines of a stack before its middle is left out.
 const STACK_LINES_MAX: usize = 12;
-/// Columns in front of a function's name.
-const FUNCTION_INDENT: usize = 40;
 /// Columns in front of who waited.
 const WAIT_INDENT: usize = 19;
 
@@ -43,14 +40,16 @@ pub fn summary(profile: &CpuProfile, file: &str, collecting: Duration, style: St
         let micros = |time: Duration| Micros(u64::try_from(time.as_micros()).unwrap_or(u64::MAX));
         out.push(style.dim(&format!("collecting took {}, {} a sample", micros(collecting), micros(each))));
     }
-    let rows = functions(profile, &Default::default(), by, FunctionOrder::Own);
+    let shown = FrameVisibility::WithoutStart;
+    let rows = functions(profile, shown, &Default::default(), by, FunctionOrder::Own);
     if rows.is_empty() {
         out.push(
             "nothing was sampled: it took no time, or less than there is between two samples".to_owned(),
         );
     } else {
         out.push(String::new());
-        out.extend(function_table(profile, &rows, by, SUMMARY_ROWS, false, style));
+        let shown = &rows[..rows.len().min(SUMMARY_ROWS)];
+        out.extend(table(profile, by, false, style).lines(shown, SUMMARY_ROWS));
     }
     if profile.known.blocked && profile.totals().blocked_ns > 0 {
         out.extend([String::new(), style.bold("where threads were blocked")]);
@@ -70,24 +69,20 @@ pub fn summary(profile: &CpuProfile, file: &str, collecting: Duration, style: St
 /// The report.
 pub fn report(profile: &CpuProfile, options: &CpuOptions, style: Style) -> String {
     let mut out = head(profile, options.by, style);
+    out.extend(part(profile, options, style));
     out.extend(selected(profile, options));
     out.push(String::new());
     let by = options.by;
     match &options.layout {
         CpuLayout::Functions(order) => {
-            let rows = functions(profile, &options.filter, by, *order);
-            let limit = options.limit.unwrap_or(ROWS);
-            let whole_names = options.shown == FrameVisibility::All;
-            out.extend(function_table(profile, &rows, by, limit, whole_names, style));
-            let rest = rows.get(limit..).unwrap_or_default();
-            if !rest.is_empty() {
-                let own = rest.iter().fold(0, |sum: u64, row| sum.saturating_add(by.of_site(&row.own)));
-                let share = share(profile, by, own);
-                out.push(style.dim(&format!(
-                    "{} with {share} not shown; use --limit to see more",
-                    plural(rest.len() as u64, "more function")
-                )));
-            }
+            let rows = functions(profile, options.shown, &options.filter, by, *order);
+            let is_whole = options.shown == FrameVisibility::All;
+            out.extend(table(profile, by, is_whole, style).lines(&rows, options.limit.unwrap_or(ROWS)));
+        }
+        CpuLayout::Peek(wanted) => {
+            let peeks = peek(profile, options.shown, &options.filter, wanted, by);
+            let is_whole = options.shown == FrameVisibility::All;
+            out.extend(table(profile, by, is_whole, style).peeks(&peeks, wanted, options.limit));
         }
         CpuLayout::Stacks => out.extend(stacks(profile, options, style)),
         CpuLayout::Tree { .. } => out.extend(tree::tree(profile, options, style)),
@@ -201,6 +196,20 @@ fn share(profile: &CpuProfile, by: CpuMetric, part: u64) -> String {
     Percent { part, whole: by.of_site(&profile.totals()) }.to_string()
 }
 
+fn table(profile: &CpuProfile, by: CpuMetric, is_whole: bool, style: Style) -> FunctionTable<CpuMetric> {
+    FunctionTable { by, whole: by.of_site(&profile.totals()), beside: None, is_whole, style }
+}
+
+/// Which part of the recording this is, and how much of it.
+fn part(profile: &CpuProfile, options: &CpuOptions, style: Style) -> Vec<String> {
+    let Some(part) = &options.part else { return Vec::new() };
+    let (left, whole) = (options.by.of_site(&profile.totals()), options.by.of_site(&part.whole));
+    let share = Percent { part: left, whole };
+    let mut lines = part_words(part.window, part.filter.as_deref());
+    lines.push(format!("leaves {} of {} ({share})", metric(options.by, left), metric(options.by, whole)));
+    lines.iter().map(|line| cut_end(line, style.width)).collect()
+}
+
 /// With a filter: what passed it.
 fn selected(profile: &CpuProfile, options: &CpuOptions) -> Vec<String> {
     if options.filter.is_empty() {
@@ -217,37 +226,6 @@ fn selected(profile: &CpuProfile, options: &CpuOptions) -> Vec<String> {
     vec![String::new(), format!("stacks with {}: {value}, {share}", words.join(" and "))]
 }
 
-fn function_table(
-    profile: &CpuProfile,
-    rows: &[FunctionRow<'_, mallow_cpu::CpuTotals>],
-    by: CpuMetric,
-    limit: usize,
-    is_whole: bool,
-    style: Style,
-) -> Vec<String> {
-    let heading = format!("{:>9} {:>7}  {:>9} {:>7}  function", "self", "", "children", "");
-    let mut out = vec![style.dim(heading.trim_end())];
-    let whole = by.of_site(&profile.totals());
-    let width = style.name_width(FUNCTION_INDENT);
-    for row in rows.iter().take(limit) {
-        let (own, under) = (by.of_site(&row.own), by.of_site(&row.under));
-        let percent = |part| Percent { part, whole }.to_string();
-        let name = function_name(row, is_whole, width);
-        let nothing = own == 0;
-        let own = if nothing { String::new() } else { format!("{:>9} {:>7}", metric(by, own), percent(own)) };
-        out.push(format!(
-            "{}  {:>9} {:>7}  {name}",
-            style.bold(&format!("{own:17}")),
-            metric(by, under),
-            percent(under),
-        ));
-    }
-    if rows.is_empty() {
-        out.push("nothing".to_owned());
-    }
-    out
-}
-
 /// `  240 ms   82.8%  rows::parse::take  [rows], in pthread_cond_wait`.
 fn wait_table(profile: &CpuProfile, style: Style) -> Vec<String> {
     let whole = profile.totals().blocked_ns;
@@ -258,32 +236,10 @@ fn wait_table(profile: &CpuProfile, style: Style) -> Vec<String> {
         let called = row.called.map(|frame| format!(", in {}", printable(&short_name(&frame.function))));
         let called = called.unwrap_or_default();
         let width = style.name_width(WAIT_INDENT).saturating_sub(called.columns());
-        let caller = FunctionRow {
-            frame: row.caller,
-            is_nameless: row.caller.function.starts_with("0x"),
-            own: row.totals,
-            under: row.totals,
-        };
-        let name = function_name(&caller, false, width) + &called;
+        let name = function_name(row.caller, row.caller.function.starts_with("0x"), false, width) + &called;
         format!("{}  {}", style.bold(&metrics), cut_end(&name, style.name_width(WAIT_INDENT)))
     };
     waits(profile).iter().take(SUMMARY_WAITS).map(row).collect()
-}
-
-fn function_name(row: &FunctionRow<'_, mallow_cpu::CpuTotals>, is_whole: bool, width: usize) -> String {
-    let file = row.frame.file.as_deref().filter(|_| row.frame.is_script());
-    let last = |path: &'_ str| path.rsplit('/').next().unwrap_or(path).to_owned();
-    let without = row.frame.language.word().unwrap_or("code without a file");
-    let module = row.frame.module.as_deref().or(file).map_or_else(|| without.to_owned(), last);
-    if row.is_nameless {
-        return printable(&cut_start(&format!("[{module}, functions without names]"), width));
-    }
-    if is_whole {
-        return printable(&format!("{}  [{module}]", row.frame.function));
-    }
-    let name = printable(&short_name(&row.frame.function));
-    let module = format!("  [{}]", printable(module.trim_matches(['[', ']'])));
-    if name.columns() + module.columns() <= width { name + &module } else { cut_start(&name, width) }
 }
 
 /// The top stacks.

@@ -12,6 +12,7 @@ fn options(layout: CpuLayout) -> CpuOptions {
         limit: None,
         shown: FrameVisibility::WithoutStart,
         filter: Filter::default(),
+        part: None,
     }
 }
 

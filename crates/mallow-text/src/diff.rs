@@ -514,7 +514,7 @@ impl<P: StackProfile<Weights: Weights<Metric: DiffWords>>> Page<'_, P> {
     fn hiding(&self) -> String {
         let options = self.0.options;
         let min = (options.min > 0).then(|| format!("--min {}", options.min));
-        let filter = options.filter.as_ref().map(|text| format!("--filter {}", printable(text)));
+        let filter = options.filter.as_ref().map(|text| format!("--filter {}", printable(&text.to_string())));
         [min, filter].into_iter().flatten().collect::<Vec<_>>().join(", ")
     }
 

@@ -32,7 +32,7 @@ fn by_leaked_per_row() {
 #[test]
 fn with_a_filter_and_a_limit() {
     let options =
-        DiffOptions { by: Measure::Bytes, filter: Some("row".into()), min: 1000, ..DiffOptions::default() };
+        DiffOptions { by: Measure::Bytes, filter: "row".parse().ok(), min: 1000, ..DiffOptions::default() };
     assert_snapshot!(text(&tables(), &Asked { limit: Some(1), ..request(options) }));
 }
 

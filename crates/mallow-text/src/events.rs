@@ -9,7 +9,7 @@ mod timeline;
 mod window;
 
 use crate::wording::Columns;
-use crate::{Style, cut_end, frame_text, printable};
+use crate::{Style, cut_end, frame_text, part_words, printable};
 use chains::chains;
 use histogram::histograms;
 use mallow_base::{Bytes, Count, Micros};
@@ -30,6 +30,7 @@ const LIMIT: usize = 10;
 pub fn text(shows: &EventReport<'_>, sites: SiteOptions<'_>, style: Style) -> String {
     let page = Page { profile: shows.profile, sites, style };
     let mut out = vec![page.title(shows)];
+    out.extend(part_words(None, shows.filter).iter().map(|line| cut_end(line, style.width)));
     let mut add = |section: Vec<String>| {
         out.push(String::new());
         out.extend(section);

@@ -78,7 +78,7 @@ fn a_window_and_a_moment() {
 #[test]
 fn sizes_and_lifetimes() {
     let profile = profile();
-    let histograms = Some(Histograms::of(&[everything(&profile, Window::ALL)]));
+    let histograms = Some(Histograms::of(&[everything(&profile, Window::ALL)], true));
     assert_snapshot!(shown(&EventReport { histograms, ..EventReport::of(&profile) }));
 }
 
@@ -115,7 +115,7 @@ fn nothing_happened() {
     let filter = Filter::default();
     let shows = EventReport {
         window_sites: Some(WindowSites::of(&profile, &found, FrameVisibility::All, &filter)),
-        histograms: Some(Histograms::of(&found)),
+        histograms: Some(Histograms::of(&found, true)),
         threads: Some(Threads::of(&profile, &[ProcessIndex(0)], &found)),
         chains: Some(Chains::of(&profile, &found, FrameVisibility::All, &filter)),
         temporary: Some((1, ShortLived::of(&profile, [], FrameVisibility::All, &filter))),
@@ -134,7 +134,7 @@ fn verdicts_beside_leaks() {
     let (profile, applied) = (profile(), AppliedSuppressions::default());
     let leaks = leaks(&profile);
     let subject =
-        Subject { profile: &profile, origin: sample::TRACE, suppressions: &applied, leaks: Some(&leaks) };
+        Subject { profile: &profile, origin: sample::TRACE, suppressions: &applied, leaks: Some(&leaks), part: None };
     let of = |layout| report(&subject, &leaked_view(layout), Style::PLAIN);
     assert_snapshot!("verdicts_with_stacks", of(Layout::Stacks(Measure::Leaked.into())));
     let tables = of(Layout::Tables);

@@ -18,6 +18,7 @@ pub mod check;
 pub mod cpu;
 pub mod diff;
 pub mod events;
+mod functions;
 pub mod gc_log;
 pub mod heap;
 mod junit;
@@ -33,6 +34,6 @@ mod wording;
 pub use mallow_base::grouped;
 pub use style::{Style, WIDTH_DEFAULT};
 pub use wording::{
-    cut_end, cut_start, exit_text, frame_text, frame_with_caller, metric, plural, printable, shell_word,
-    signal_name, wrapped,
+    cut_end, cut_start, exit_text, frame_text, frame_with_caller, metric, part_words, plural, printable,
+    shell_word, signal_name, wrapped,
 };

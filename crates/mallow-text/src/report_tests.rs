@@ -32,7 +32,7 @@ fn text_of(
     suppressions: &AppliedSuppressions,
     view: &ReportOptions,
 ) -> String {
-    let text = report(&Subject { profile, origin, suppressions, leaks: None }, view, Style::PLAIN);
+    let text = report(&Subject { profile, origin, suppressions, leaks: None, part: None }, view, Style::PLAIN);
     if view.shown != FrameVisibility::All {
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     }
@@ -77,7 +77,7 @@ fn a_limit_tells_what_is_not_shown() {
 
 #[test]
 fn a_filter_tells_its_share() {
-    let filter = Filter { function: Some("encoder".into()), module: Some("_json".into()), domain: None };
+    let filter = Filter { function: Some("encoder".into()), module: Some("_json".into()), ..Filter::default() };
     assert_snapshot!(text(
         &sample::python(),
         &ReportOptions { filter, limit: Some(1), ..view(Some(Measure::Bytes)) }
@@ -93,7 +93,7 @@ fn a_filter_that_nothing_passes_says_so() {
             frame.function = String::from("0x1139");
         }
     }
-    let filter = Filter { function: Some("nope".into()), module: None, domain: None };
+    let filter = Filter { function: Some("nope".into()), ..Filter::default() };
     for measure in [None, Some(Measure::Bytes)] {
         let text = text(&profile, &ReportOptions { filter: filter.clone(), ..view(measure) });
         assert!(text.contains("\nsites with function \"nope\": none\nNot one of "), "{text}");
@@ -171,7 +171,7 @@ fn suppressed_leaks_leave_the_tables_and_stay_in_the_totals() {
     let text = |view: &ReportOptions| text_of(&profile, sample::TRACE, &applied, view);
     assert_snapshot!("suppressed_leaks", text(&view(Some(Measure::Leaked))));
     assert_snapshot!("suppressed_in_tables", text(&view(None)));
-    let filter = Filter { function: Some("printf".into()), module: None, domain: None };
+    let filter = Filter { function: Some("printf".into()), ..Filter::default() };
     let only = ReportOptions { filter, ..view(Some(Measure::Leaked)) };
     assert_snapshot!("all_suppressed", text(&only));
 }

@@ -1,10 +1,10 @@
 //! Words, metrics and frames as they stand in a line: cut, wrapped, grouped, and without control characters.
 
-use mallow_base::Frame;
+use mallow_base::{Frame, Micros};
 pub use mallow_base::printable;
 use mallow_profile::Exit;
 use mallow_stacks::Metric;
-use mallow_view::{Measure, place, short_name};
+use mallow_view::{Measure, PartWindow, place, short_name};
 use unicode_width::UnicodeWidthStr;
 
 /// A measure's metric with its unit; counts in full as long as they fit ten columns.
@@ -45,6 +45,15 @@ impl Columns for str {
     fn columns(&self) -> usize {
         self.width()
     }
+}
+
+/// `1.20 s to 1.50 s of 3.10 s` and `filter function:parse`: which part of a recording is looked at.
+pub fn part_words(window: Option<PartWindow>, filter: Option<&str>) -> Vec<String> {
+    let window = window.map(|PartWindow { from_us, to_us, of_us }| {
+        format!("{} to {} of {}", Micros(from_us), Micros(to_us), Micros(of_us))
+    });
+    let filter = filter.map(|filter| format!("filter {}", printable(filter)));
+    window.into_iter().chain(filter).collect()
 }
 
 /// Cuts the end of a text that is too long for `width` columns.

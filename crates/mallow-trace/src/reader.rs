@@ -18,7 +18,7 @@ mod warnings;
 
 use crate::TraceError;
 use gather::Parts;
-use mallow_profile::{Imported, ProcessIndex, ReallocAttribution, analysis};
+use mallow_profile::{EventSink, Imported, ProcessIndex, ReallocAttribution};
 use scan::Scan;
 use std::fs::File;
 use std::io::{BufReader, Cursor, Read, Seek};
@@ -68,9 +68,9 @@ impl<R: Read + Seek> Trace<R> {
         Ok(Imported { profile: assemble::profile(self.parts), warnings, complete })
     }
 
-    /// Hands all events of one process to a pass of analyses, and returns their number. Processes and stacks are numbered as in the
-    /// profile that [`Trace::import`] makes. Stops where the trace is damaged.
-    pub fn analyse(&mut self, process: ProcessIndex, pass: &mut analysis::Pass) -> Result<u64, TraceError> {
-        analyse::analyse(&mut self.scan, &self.parts, process, pass)
+    /// Hands all events of one process to an aggregator or a pass of analyses, and returns their number. Processes and stacks are
+    /// numbered as in the profile that [`Trace::import`] makes. Stops where the trace is damaged.
+    pub fn analyse(&mut self, process: ProcessIndex, sink: &mut impl EventSink) -> Result<u64, TraceError> {
+        analyse::analyse(&mut self.scan, &self.parts, process, sink)
     }
 }

@@ -37,20 +37,15 @@ pub fn annotated<P: StackProfile>(
 ) -> Vec<AnnotatedFunction<P::Weights>> {
     use mallow_stacks::Metric;
     let stacks = profile.stacks();
-    let is_exact = |name: &str| name == wanted || short_name(name) == wanted || ends_with_path(name, wanted);
-    let mut names =
-        stacks.locations.iter().flat_map(|location| &location.frames).map(|frame| frame.function.as_str());
-    let any_exact = names.any(is_exact);
-    let is_wanted = |name: &str| {
-        if any_exact { is_exact(name) } else { name.contains(wanted) || short_name(name).contains(wanted) }
-    };
+    let names = stacks.locations.iter().flat_map(|location| &location.frames);
+    let mut is_wanted = by_name(names.map(|frame| frame.function.as_str()), wanted).into_iter();
     let mut found: Vec<AnnotatedFunction<P::Weights>> = Vec::new();
     let mut known: FxHashMap<(String, Option<&str>), usize> = FxHashMap::default();
     // For each location: which function and line its frames are, innermost first.
     let mut of_locations: Vec<Vec<Option<(usize, u32)>>> = Vec::with_capacity(stacks.locations.len());
     for location in &stacks.locations {
         let places = location.frames.iter().map(|frame| {
-            is_wanted(&frame.function).then_some(())?;
+            is_wanted.next().filter(|is_wanted| *is_wanted)?;
             let key = (short_name(&frame.function), frame.file.as_deref());
             let function = *known.entry(key).or_insert_with_key(|(function, file)| {
                 found.push(AnnotatedFunction {
@@ -94,6 +89,17 @@ pub fn annotated<P: StackProfile>(
     found.retain(|function| by.of_site(&function.whole.under) > 0);
     found.sort_by_key(|function| std::cmp::Reverse(by.of_site(&function.whole.under)));
     found
+}
+
+/// For each name whether it is asked for: those that are `wanted`, or if there is none, those that have it as a part.
+pub(crate) fn by_name<'n>(names: impl Iterator<Item = &'n str>, wanted: &str) -> Vec<bool> {
+    let names: Vec<&str> = names.collect();
+    let is_exact = |name: &&str| *name == wanted || short_name(name) == wanted || ends_with_path(name, wanted);
+    let exact: Vec<bool> = names.iter().map(is_exact).collect();
+    if exact.contains(&true) {
+        return exact;
+    }
+    names.iter().map(|name| name.contains(wanted) || short_name(name).contains(wanted)).collect()
 }
 
 /// `app::read` is asked for by `read`.

@@ -1,6 +1,6 @@
 //! What a report on a processor's time is about, and which part of it is shown: the same for text and JSON.
 
-use crate::{Direction, Filter, FrameVisibility, FunctionOrder};
+use crate::{Direction, Filter, FrameVisibility, FunctionOrder, PartOf};
 use mallow_cpu::{CpuMetric, CpuProfile, CpuTotals, ThreadIndex};
 use mallow_stacks::{Metric, Weights};
 
@@ -9,6 +9,8 @@ use mallow_stacks::{Metric, Weights};
 pub enum CpuLayout {
     /// Functions, with what they took themselves and with their callees.
     Functions(FunctionOrder),
+    /// Functions of this name, with those that called them and those that they called.
+    Peek(String),
     /// The top stacks.
     Stacks,
     /// A tree of calls.
@@ -39,6 +41,8 @@ pub struct CpuOptions {
     pub shown: FrameVisibility,
     /// Which stacks are shown.
     pub filter: Filter,
+    /// Which part of a recording it is, where it is not all.
+    pub part: Option<PartOf<CpuTotals>>,
 }
 
 /// What a thread took.

@@ -15,6 +15,7 @@ pub use mallow_stacks::Level;
 pub use report::{DiffInput, DiffReport};
 pub use share::{ShareLimit, ShareVerdict};
 
+use crate::filter::Expression;
 use crate::{FrameVisibility, Measure};
 use mallow_base::{Frame, add_fields};
 use mallow_profile::SiteTotals;
@@ -37,8 +38,8 @@ pub struct DiffOptions<M = Measure> {
     pub depth: Option<usize>,
     /// Sites that differ by less are hidden; moved ones when both metrics are less.
     pub min: u64,
-    /// A part of the name of a function or of the path of a library on the stack.
-    pub filter: Option<String>,
+    /// Which stacks are shown: a site that either side wants.
+    pub filter: Option<Expression>,
 }
 
 impl<M: Metric> Default for DiffOptions<M> {

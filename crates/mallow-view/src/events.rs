@@ -28,6 +28,8 @@ pub struct EventReport<'a> {
     pub profile: &'a Profile,
     /// The window, if one was asked for.
     pub window: Option<Window>,
+    /// What its filter asked for, if it has one.
+    pub filter: Option<&'a str>,
     /// The course of live memory.
     pub timeline: Option<ProcessTimeline<'a>>,
     /// Whether the window's tables show only what was live at its end.
@@ -75,6 +77,7 @@ impl<'a> EventReport<'a> {
         EventReport {
             profile,
             window: None,
+            filter: None,
             timeline: None,
             at_only: false,
             window_sites: None,

@@ -94,7 +94,7 @@ fn what_has_nothing_of_the_metric_is_left_out_and_filters_hold() {
     site(&mut profile, 0, &calls(&["load", "main"]), allocated(1, 3));
     site(&mut profile, 0, &calls(&["save", "main"]), allocated(1, 4));
     assert_eq!(of(&profile, FrameVisibility::WithoutPlumbing), ["main;load 3", "main;save 4"]);
-    let filter = Filter { function: Some("sav".into()), module: None, domain: None };
+    let filter = Filter { function: Some("sav".into()), ..Filter::default() };
     let rows = folded(&profile, FrameVisibility::WithoutPlumbing, &filter, Measure::Allocations);
     assert_eq!(texts(&rows), ["main;save 1"]);
 }
@@ -186,7 +186,7 @@ fn a_stack_is_compared_if_either_side_is_wanted() {
         &[("a load main", 9), ("b load main", 8), ("c main", 1)],
         &[("a fetch main", 9), ("b fetch main", 9), ("c main", 1)],
     );
-    let filter = Filter { function: Some("load".into()), module: None, domain: None };
+    let filter = Filter { function: Some("load".into()), ..Filter::default() };
     let rows = compared([&before, &after], FrameVisibility::WithoutPlumbing, &filter, Measure::Allocations);
     assert_eq!(texts(&rows), ["app-2;main;fetch;a 9 9", "app-2;main;fetch;b 8 9"]);
 }

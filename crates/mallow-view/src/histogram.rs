@@ -20,17 +20,20 @@ pub struct Histograms {
     pub sizes: Vec<HistogramRow>,
     /// By microseconds from allocation to free.
     pub lifetimes: Vec<HistogramRow>,
+    /// Whether lifetimes are told; else there are none of them.
+    pub tells_lifetimes: bool,
     /// Blocks that were never freed, and so have no lifetime.
     pub never_freed: Bucket,
 }
 
 impl Histograms {
     /// Over all processes.
-    pub fn of(findings: &[Findings]) -> Histograms {
+    pub fn of(findings: &[Findings], tells_lifetimes: bool) -> Histograms {
         let mut all = Histogram::default();
         findings.iter().filter_map(|findings| findings.histogram.as_ref()).for_each(|own| all.add(own));
         let never_freed = all.never_freed;
-        Histograms { sizes: rows(&all.sizes), lifetimes: rows(&all.lifetimes), never_freed }
+        let lifetimes = if tells_lifetimes { rows(&all.lifetimes) } else { Vec::new() };
+        Histograms { sizes: rows(&all.sizes), lifetimes, tells_lifetimes, never_freed }
     }
 }
 

@@ -7,7 +7,8 @@
 //! - [`Sites`]: sites merged, filtered and sorted by a [`Key`].
 //! - [`SortKey`], [`Point`]: what else sites can be sorted by, and averages and rates of a site.
 //! - [`Subject`], [`ReportOptions`]: what a report is about, and which part of it is shown; [`EventReport`]: the same of events.
-//! - [`tree`]: sites as a tree of calls; [`functions`]: each function's own weight and that with its callees; [`annotated`]: its lines.
+//! - [`tree`]: sites as a tree of calls; [`functions`]: each function's own weight and that with its callees; [`peek()`]: its callers and
+//!   callees; [`annotated`]: its lines.
 //! - [`CpuOptions`]: what is shown of a processor's time.
 //! - [`SuppressedLeaks`]: what suppressions took from the leaks.
 //! - [`Summary`]: the few metrics that a person wants when a program ends, and what to look at next.
@@ -34,6 +35,7 @@ mod cut;
 pub mod diff;
 mod drawn;
 mod events;
+pub mod filter;
 mod flames;
 mod folded;
 mod functions;
@@ -45,6 +47,8 @@ pub mod leaks;
 mod lines;
 mod looks;
 mod own_frames;
+mod part;
+mod peek;
 mod places;
 mod points;
 mod processes;
@@ -76,9 +80,11 @@ pub use functions::{FunctionOrder, FunctionRow, functions};
 pub use key::Key;
 pub use lines::{Line, lines};
 use mallow_frames::whole_place;
-pub use mallow_frames::{place, plumbing, short_name};
+pub use mallow_frames::{home, place, plumbing, short_name};
 pub use mallow_profile::Measure;
 pub use own_frames::is_own;
+pub use part::{PartOf, PartWindow};
+pub use peek::{Peek, peek};
 pub use places::PlaceRow;
 pub use points::{Point, SortKey, rate_units};
 pub use processes::{OtherPrograms, Programs, short_command};

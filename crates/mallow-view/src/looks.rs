@@ -20,7 +20,7 @@ pub(crate) struct Named {
     pub(crate) node: StackId,
     pub(crate) location: usize,
     /// How many frames of the location are folded away.
-    skip: usize,
+    pub(crate) skip: usize,
     /// How many frames are folded away in all.
     pub(crate) folded: usize,
 }

@@ -2,7 +2,8 @@
 
 use crate::leaks::Leaks;
 use crate::{
-    AppliedSuppressions, Direction, Filter, FrameVisibility, Measure, SortKey, SuppressedLeaks, TreeOptions,
+    AppliedSuppressions, Direction, Filter, FrameVisibility, FunctionOrder, Measure, PartOf, SortKey,
+    SuppressedLeaks, TreeOptions,
 };
 use mallow_profile::Profile;
 
@@ -28,6 +29,8 @@ pub struct Subject<'a> {
     pub suppressions: &'a AppliedSuppressions,
     /// Verdicts on its leaks, where there are events to tell.
     pub leaks: Option<&'a Leaks>,
+    /// Which part of a recording it is, where it is not all.
+    pub part: Option<&'a PartOf>,
 }
 
 /// Which part of a profile is shown, and how.
@@ -46,7 +49,7 @@ pub struct ReportOptions {
 }
 
 /// How sites are laid out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Layout {
     /// The totals, and a short table by each measure.
     Tables,
@@ -56,6 +59,10 @@ pub enum Layout {
     Points(SortKey),
     /// A tree of calls.
     Tree(TreeLayout),
+    /// Functions by what they allocated themselves, or with their callees.
+    Functions(Measure, FunctionOrder),
+    /// Functions of this name, with those that called them and those that they called.
+    Peek(Measure, String),
 }
 
 /// A tree of calls.
@@ -95,15 +102,17 @@ impl ReportOptions {
 
 impl Layout {
     /// What sites are sorted by; none where each measure has its own table.
-    pub fn key(self) -> Option<SortKey> {
+    pub fn key(&self) -> Option<SortKey> {
         match self {
             Layout::Tables => None,
-            Layout::Stacks(key) | Layout::Points(key) | Layout::Tree(TreeLayout { key, .. }) => Some(key),
+            Layout::Stacks(key) | Layout::Points(key) | Layout::Tree(TreeLayout { key, .. }) => Some(*key),
+            Layout::Functions(measure, _) | Layout::Peek(measure, _) => Some((*measure).into()),
         }
     }
 
     /// Whether leaks stand in it with their verdicts.
-    pub fn has_leak_table(self) -> bool {
-        self.key().is_none_or(|key| key.weight() == Measure::Leaked) && !matches!(self, Layout::Tree(_))
+    pub fn has_leak_table(&self) -> bool {
+        let is_of_sites = matches!(self, Layout::Tables | Layout::Stacks(_) | Layout::Points(_));
+        is_of_sites && self.key().is_none_or(|key| key.weight() == Measure::Leaked)
     }
 }

@@ -2,11 +2,12 @@
 //!
 //! Two sites are one row when their visible frames are the same, whatever process or address they come from, and whatever was inlined.
 
+use crate::filter::{Expression, Matching};
 use crate::looks::Appearances;
 use crate::{FrameVisibility, Key, short_name};
 use mallow_base::{Frame, SourceLine};
 use mallow_profile::SiteTotals;
-use mallow_stacks::{Site, StackId, StackProfile, Stacks, Weights};
+use mallow_stacks::{ProcessIndex, Site, StackId, StackProfile, Stacks, Weights};
 use rustc_hash::FxHashMap;
 
 /// Which sites are wanted. Each part that is given must hold for some frame of the stack, folded ones included.
@@ -18,6 +19,8 @@ pub struct Filter {
     pub module: Option<String>,
     /// Who handed the block out, where Python's own allocator was recorded.
     pub domain: Option<Domain>,
+    /// What stacks are to be besides. What asks for more than stacks is for [`crate::filter::Matching`].
+    pub expression: Option<Expression>,
 }
 
 /// Python's domains of memory.
@@ -215,12 +218,14 @@ pub(crate) struct Wanted {
     met: Option<Vec<(bool, bool)>>,
     /// For each stack node whether it is one of the domain; none when all domains are wanted.
     of_domain: Option<Vec<bool>>,
+    matching: Option<Matching>,
 }
 
 impl Wanted {
     pub(crate) fn of(stacks: &Stacks, filter: &Filter) -> Self {
-        if filter.is_empty() {
-            return Self { met: None, of_domain: None };
+        let matching = filter.expression.as_ref().map(|expression| Matching::of(expression, stacks, []));
+        if (Filter { expression: None, ..filter.clone() }).is_empty() {
+            return Self { met: None, of_domain: None, matching };
         }
         let locations: Vec<(bool, bool)> = stacks
             .locations
@@ -242,10 +247,15 @@ impl Wanted {
             let locations: Vec<bool> = stacks.locations.iter().map(is_of).collect();
             stacks.nodes.iter().map(|node| locations[node.location.0 as usize]).collect()
         });
-        Self { met: Some(met), of_domain }
+        Self { met: Some(met), of_domain, matching }
     }
 
     pub(crate) fn includes(&self, stack: Option<StackId>) -> bool {
+        if let Some(matching) = &self.matching
+            && !matching.wants(ProcessIndex(u32::MAX), stack, 0, 0)
+        {
+            return false;
+        }
         match (&self.met, stack) {
             (None, _) => true,
             (Some(_), None) => false,

@@ -149,7 +149,7 @@ mod tests {
         };
         assert_eq!(all, expected);
         assert_eq!(count(FrameVisibility::All, &Filter::default()).sites, 3);
-        let filter = Filter { function: Some("pool".into()), module: None, domain: None };
+        let filter = Filter { function: Some("pool".into()), ..Filter::default() };
         assert_eq!(count(FrameVisibility::All, &filter).bytes, 8);
         let nothing = SuppressedLeaks::of(&profile, &[], 1, FrameVisibility::All, &Filter::default());
         assert_eq!((nothing.sites, nothing.by), (0, vec![by(0, 0, 0)]));

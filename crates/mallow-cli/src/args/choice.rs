@@ -47,8 +47,7 @@ impl AnySort {
         match self {
             AnySort::Heap(key) => key.word(),
             AnySort::Cpu(metric) => metric.word(),
-            AnySort::Functions(FunctionOrder::Own) => "self",
-            AnySort::Functions(FunctionOrder::Under) => "children",
+            AnySort::Functions(order) => order.word(),
         }
     }
 }
@@ -131,6 +130,14 @@ pub(super) fn direction() -> impl TypedValueParser<Value = Direction> {
     one_of(&Direction::ALL, Direction::word, |direction| match direction {
         Direction::Callers => "From the allocation outwards",
         Direction::Callees => "From the program's start inwards",
+    })
+}
+
+/// What functions are sorted by.
+pub(super) fn function_order() -> impl TypedValueParser<Value = FunctionOrder> {
+    one_of(&FunctionOrder::ALL, FunctionOrder::word, |order| match order {
+        FunctionOrder::Own => "By what they took or allocated themselves",
+        FunctionOrder::Under => "By what they and all that they called did",
     })
 }
 

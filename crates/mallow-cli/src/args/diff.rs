@@ -1,7 +1,7 @@
 //! `mallow diff` as typed.
 
 use super::choice::{self, AnyMeasure};
-use super::filter::{LowFrames, LowProcess};
+use super::filter::{LowExpression, LowFrames, LowProcess};
 use clap::{Args, ValueEnum};
 use mallow_cpu::CpuMetric;
 use mallow_profile::ReallocAttribution;
@@ -33,9 +33,8 @@ pub(crate) struct LowDiff {
     /// Hide sites that differ by less than N
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     pub(crate) min: u64,
-    /// Only sites with TEXT in the name of a function, or in the path of a library, on their stack
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) filter: Option<String>,
+    #[command(flatten)]
+    pub(crate) expression: LowExpression,
     /// Take stacks with the same N innermost functions for one site
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) depth: Option<u32>,

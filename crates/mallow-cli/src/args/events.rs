@@ -1,5 +1,6 @@
 //! The part of `mallow report` that asks for what single events tell.
 
+use super::filter::LowWindow;
 use clap::Args;
 use mallow_base::quantity;
 use mallow_query::Moment;
@@ -26,21 +27,12 @@ pub(crate) struct LowEvents {
     /// Show sites by the blocks that lived shorter than TIME, such as 1ms
     #[arg(long, value_name = "TIME", conflicts_with_all = TABLES, value_parser = duration_us)]
     pub(crate) short_lived: Option<u64>,
-    /// Only what happened from TIME on, such as 1.5s, 200ms, 300us or 10%
-    #[arg(long, value_name = "TIME", conflicts_with_all = HEAP_TABLES, value_parser = moment)]
-    pub(crate) from: Option<Moment>,
-    /// Only what happened before TIME
-    #[arg(long, value_name = "TIME", conflicts_with_all = HEAP_TABLES, value_parser = moment)]
-    pub(crate) to: Option<Moment>,
-    /// Show what was live at TIME
-    #[arg(long, value_name = "TIME", conflicts_with_all = TABLES, conflicts_with_all = ["from", "to"], value_parser = moment)]
-    pub(crate) at: Option<Moment>,
+    #[command(flatten)]
+    pub(crate) window: LowWindow,
 }
 
 /// The flags that lay out figures over the whole recording.
-const TABLES: [&str; 4] = ["sort", "points", "tree", "per"];
-/// Those of them that no part of a recording has, whatever it counts.
-const HEAP_TABLES: [&str; 2] = ["points", "per"];
+const TABLES: [&str; 6] = ["sort", "points", "tree", "per", "functions", "peek"];
 
 const DURATION: &str = "a time such as 1.5s, 200ms, 300us, 2min or 1h was expected";
 
@@ -51,7 +43,7 @@ fn duration_us(text: &str) -> Result<u64, String> {
 }
 
 /// `1.5s` or `10%`.
-fn moment(text: &str) -> Result<Moment, String> {
+pub(super) fn moment(text: &str) -> Result<Moment, String> {
     const SHARE: &str = "a percentage from 0% to 100% was expected";
     let Some(percent) = text.trim().strip_suffix('%') else {
         let or_share =

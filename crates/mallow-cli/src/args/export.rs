@@ -1,7 +1,7 @@
 //! `mallow export` as typed.
 
 use super::choice::{self, AnyMeasure};
-use super::filter::LowProcess;
+use super::filter::{LowExpression, LowProcess, LowWindow};
 use clap::Args;
 use mallow_formats::export::ExportFormat;
 use std::path::PathBuf;
@@ -26,6 +26,10 @@ pub(crate) struct LowExport {
     /// Leave the lines of scripts out: native stacks, with the interpreter's own functions
     #[arg(long)]
     pub(crate) native: bool,
+    #[command(flatten)]
+    pub(crate) expression: LowExpression,
+    #[command(flatten)]
+    pub(crate) window: LowWindow,
     /// The figure of a format that holds only one, or shows one first (bytes, or what the file knows)
     #[arg(long, value_name = "FIGURE", value_parser = choice::measure())]
     pub(crate) measure: Option<AnyMeasure>,

@@ -2,7 +2,9 @@
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use mallow_query::ProcessChoice;
+use super::events::moment;
+use mallow_query::{Moment, PartRequest, ProcessChoice};
+use mallow_view::filter::Expression;
 use mallow_view::{Domain, Filter, FrameVisibility, ScriptFrames};
 
 /// Which processes are looked at.
@@ -42,6 +44,38 @@ pub(crate) struct LowFilter {
     /// Only blocks that Python handed out as objects, as other memory, or not at all (raw), of a trace of record --python-objects
     #[arg(long, value_name = "DOMAIN", value_parser = domain())]
     pub(crate) domain: Option<Domain>,
+    #[command(flatten)]
+    pub(crate) expression: LowExpression,
+}
+
+/// What is wanted of a profile, before any figure is made of it.
+#[derive(Debug, Args)]
+pub(crate) struct LowExpression {
+    /// Only what EXPRESSION wants: tests of function, file, module, language, size, thread and process, with and, or, not and
+    /// parentheses, such as 'function:parse and not module:libc'
+    #[arg(long, value_name = "EXPRESSION")]
+    pub(crate) filter: Option<Expression>,
+}
+
+/// A part of a recording's time.
+#[derive(Debug, Default, Args)]
+pub(crate) struct LowWindow {
+    /// Only what happened from TIME on, such as 1.5s, 200ms, 300us or 10%
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    pub(crate) from: Option<Moment>,
+    /// Only what happened before TIME
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    pub(crate) to: Option<Moment>,
+    /// What was live at TIME, and what was allocated before
+    #[arg(long, value_name = "TIME", conflicts_with_all = ["from", "to"], value_parser = moment)]
+    pub(crate) at: Option<Moment>,
+}
+
+impl LowWindow {
+    /// The part that this and a filter ask for.
+    pub(crate) fn part(self, expression: LowExpression) -> PartRequest {
+        PartRequest { from: self.from, to: self.to, at: self.at, filter: expression.filter }
+    }
 }
 
 /// Reads the word of a domain.
@@ -71,6 +105,7 @@ impl From<LowFrames> for FrameVisibility {
 
 impl From<LowFilter> for (FrameVisibility, Filter) {
     fn from(low: LowFilter) -> Self {
-        (low.frames.into(), Filter { function: low.function, module: low.module, domain: low.domain })
+        let LowFilter { frames, function, module, domain, .. } = low;
+        (frames.into(), Filter { function, module, domain, expression: None })
     }
 }

@@ -1,7 +1,7 @@
 //! `mallow flamegraph` as typed.
 
 use super::choice::{self, AnyMeasure};
-use super::filter::{LowFilter, LowProcess};
+use super::filter::{LowFilter, LowProcess, LowWindow};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -40,6 +40,8 @@ pub(crate) struct LowFlamegraph {
     pub(crate) process: LowProcess,
     #[command(flatten)]
     pub(crate) filter: LowFilter,
+    #[command(flatten)]
+    pub(crate) window: LowWindow,
     /// The graph's first line
     #[arg(long, value_name = "TEXT", conflicts_with = "folded")]
     pub(crate) title: Option<String>,

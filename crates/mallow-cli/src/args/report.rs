@@ -4,7 +4,7 @@ use super::choice::{self, AnyMeasure, AnySort};
 use super::filter::{LowFilter, LowProcess};
 use clap::Args;
 use mallow_profile::ReallocAttribution;
-use mallow_view::Direction;
+use mallow_view::{Direction, FunctionOrder};
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 
@@ -26,6 +26,20 @@ pub(crate) struct LowReport {
     /// Show the source lines of a function with what they took or allocated
     #[arg(long, value_name = "FUNCTION", conflicts_with_all = ["points", "tree", "per", "json"])]
     pub(crate) annotate: Option<String>,
+    /// Show functions with what they took or allocated themselves (self) and with all that they called (children), sorted by one of the two
+    #[arg(
+        long,
+        value_name = "ORDER",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "self",
+        value_parser = choice::function_order(),
+        conflicts_with_all = ["points", "tree", "annotate"]
+    )]
+    pub(crate) functions: Option<FunctionOrder>,
+    /// Show who called a function and whom it called
+    #[arg(long, value_name = "FUNCTION", conflicts_with_all = ["functions", "points", "tree", "annotate"])]
+    pub(crate) peek: Option<String>,
     /// Show all figures of each site, as DHAT does of its program points
     #[arg(long, conflicts_with = "tree")]
     pub(crate) points: bool,

@@ -57,7 +57,7 @@ impl From<LowDiff> for Diff {
                 shown: low.frames.into(),
                 depth: low.depth.map(|depth| depth as usize),
                 min: low.min,
-                filter: low.filter,
+                filter: low.expression.filter,
             },
             per: low.per,
             limit: low.limit,
@@ -104,7 +104,7 @@ mod tests {
             shown: FrameVisibility::All,
             depth: Some(8),
             min: 5,
-            filter: Some("load".into()),
+            filter: "load".parse().ok(),
         };
         assert_eq!((diff.options, diff.by), (options, Some(AnyMeasure::Heap(Measure::Leaked))));
         assert_eq!(

@@ -24,8 +24,14 @@ pub(super) fn run(request: &CpuRequest, mut file: CpuFile) -> Result<u8, Failure
         (None, Some(AnySort::Cpu(_))) => CpuLayout::Stacks,
         (None, _) => CpuLayout::Functions(FunctionOrder::Own),
     };
-    let options =
-        CpuOptions { layout, by, limit: request.limit, shown: request.shown, filter: request.filter.clone() };
+    let options = CpuOptions {
+        layout,
+        by,
+        limit: request.limit,
+        shown: request.shown,
+        filter: request.filter.clone(),
+        part: file.part.clone(),
+    };
     let style = terminal::style(&std::io::stdout());
     if let Some(wanted) = &request.annotate {
         let functions = with_source(annotated(&file.profile, wanted, by));

@@ -1,10 +1,11 @@
 //! What `mallow report` is asked for.
 
-use crate::args::{AnyMeasure, AnySort, LowEvents, LowReport};
+use crate::args::{AnyMeasure, AnySort, LowEvents, LowExpression, LowReport, LowWindow};
 use mallow_cpu::CpuMetric;
 use mallow_query::{CpuWindow, Detail, EventOptions, ReportRequest, SuppressionRequest};
 use mallow_view::{
-    CpuLayout, Filter, FrameVisibility, Layout, Measure, ReportOptions, ScriptFrames, SortKey, TreeLayout,
+    CpuLayout, Filter, FrameVisibility, FunctionOrder, Layout, Measure, ReportOptions, ScriptFrames, SortKey,
+    TreeLayout,
 };
 
 /// The part of the whole tree below which its branches are folded: 1 %.
@@ -43,7 +44,7 @@ pub(crate) struct CpuRequest {
 }
 
 impl From<LowReport> for ReportCommand {
-    fn from(low: LowReport) -> Self {
+    fn from(mut low: LowReport) -> Self {
         let (cpu, only_cpu) = (cpu_request(&low), only_cpu(&low));
         let detail = if low.json { Detail::Document } else { Detail::Page };
         let layout = layout(&low, detail);
@@ -52,6 +53,9 @@ impl From<LowReport> for ReportCommand {
             ScriptFrames::Folded if detail == Detail::Document => ScriptFrames::All,
             scripts => scripts,
         };
+        // A table is of a part; what only events tell has its own way to show a window.
+        let window = if has_table(&low) { std::mem::take(&mut low.events.window) } else { LowWindow::default() };
+        let part = window.part(LowExpression { filter: low.filter.expression.filter.take() });
         let (shown, filter) = low.filter.into();
         let options = ReportOptions {
             layout,
@@ -69,6 +73,7 @@ impl From<LowReport> for ReportCommand {
             attribution,
             detail,
             suppressions,
+            part,
             scripts,
             options,
             events,
@@ -85,6 +90,8 @@ fn cpu_request(low: &LowReport) -> CpuRequest {
             threshold_ppm: low.threshold.unwrap_or(THRESHOLD_PPM),
             depth: low.depth.map_or(depth, |depth| depth as usize),
         }),
+        None if low.functions.is_some() => low.functions.map(CpuLayout::Functions),
+        None if low.peek.is_some() => low.peek.clone().map(CpuLayout::Peek),
         None if low.events.threads => Some(CpuLayout::Threads),
         None if low.events.timeline => Some(CpuLayout::Timeline),
         None => None,
@@ -97,12 +104,17 @@ fn cpu_request(low: &LowReport) -> CpuRequest {
             _ => None,
         },
         layout,
-        window: CpuWindow { from: low.events.from, to: low.events.to, process: low.process.process.clone() },
+        window: CpuWindow {
+            from: low.events.window.from,
+            to: low.events.window.to,
+            process: low.process.process.clone(),
+            filter: low.filter.expression.filter.clone(),
+        },
         limit: low.limit,
         scripts: (&filter.frames).into(),
         // The innermost frame is the answer, be it the allocator.
         shown: if filter.frames.all_frames { FrameVisibility::All } else { FrameVisibility::WithoutStart },
-        filter: Filter { function: filter.function.clone(), module: filter.module.clone(), domain: None },
+        filter: Filter { function: filter.function.clone(), module: filter.module.clone(), ..Filter::default() },
         annotate: low.annotate.clone(),
         json: low.json,
         only_heap: only_heap(low),
@@ -128,7 +140,7 @@ fn only_heap(low: &LowReport) -> Option<String> {
         (events.chains, "--chains"),
         (events.temporary_within.is_some(), "--temporary-within"),
         (events.short_lived.is_some(), "--short-lived"),
-        (events.at.is_some(), "--at"),
+        (events.window.at.is_some(), "--at"),
     ];
     flags.into_iter().find(|(is_typed, _)| *is_typed).map(|(_, flag)| flag.to_owned())
 }
@@ -139,16 +151,13 @@ fn only_cpu(low: &LowReport) -> Option<String> {
         Some(AnySort::Heap(_)) | None => {}
         Some(other) => return Some(format!("--sort {}", other.word())),
     }
-    if low.measure.is_some() {
-        return Some("--measure".to_owned());
-    }
-    let is_windowed = low.events.from.is_some() || low.events.to.is_some();
-    let table = match (low.sort, low.tree) {
-        (Some(_), _) => "--sort",
-        (_, Some(_)) => "--tree",
-        _ => return None,
-    };
-    is_windowed.then(|| format!("{table} within a part of the recording"))
+    low.measure.is_some().then(|| "--measure".to_owned())
+}
+
+/// Whether sites are laid out by flags for that.
+fn has_table(low: &LowReport) -> bool {
+    let is_of_functions = low.functions.is_some() || low.peek.is_some() || low.annotate.is_some();
+    is_of_functions || low.sort.is_some() || low.tree.is_some() || low.points || low.per.is_some()
 }
 
 impl From<LowEvents> for EventOptions {
@@ -160,9 +169,9 @@ impl From<LowEvents> for EventOptions {
             chains: low.chains,
             temporary_within: low.temporary_within,
             short_lived_us: low.short_lived,
-            from: low.from,
-            to: low.to,
-            at: low.at,
+            from: low.window.from,
+            to: low.window.to,
+            at: low.window.at,
         }
     }
 }
@@ -185,6 +194,11 @@ fn layout(low: &LowReport, detail: Detail) -> Layout {
             depth: low.depth.map_or(depth, |depth| depth as usize),
         }),
         None if low.points => Layout::Points(key),
+        None if low.functions.is_some() || low.peek.is_some() => {
+            let by = key.weight();
+            let order = low.functions.unwrap_or(FunctionOrder::Own);
+            low.peek.clone().map_or(Layout::Functions(by, order), |wanted| Layout::Peek(by, wanted))
+        }
         None => sort.map_or(Layout::Tables, Layout::Stacks),
     }
 }
@@ -196,7 +210,7 @@ mod tests {
     use crate::request::Request;
     use clap::Parser;
     use mallow_profile::ReallocAttribution;
-    use mallow_query::ProcessChoice;
+    use mallow_query::{PartRequest, ProcessChoice};
     use mallow_view::Direction;
 
     #[track_caller]
@@ -230,6 +244,7 @@ mod tests {
             attribution: ReallocAttribution::OwnSite,
             detail: Detail::Page,
             suppressions,
+            part: PartRequest::default(),
             scripts: ScriptFrames::Folded,
             options,
             events: EventOptions::default(),
@@ -249,7 +264,7 @@ mod tests {
         assert_eq!(report.options.shown, FrameVisibility::All);
         assert_eq!(
             report.options.filter,
-            Filter { function: Some("a".into()), module: Some("b".into()), domain: None }
+            Filter { function: Some("a".into()), module: Some("b".into()), ..Filter::default() }
         );
         let suppressions = SuppressionRequest { files: vec!["x".into(), "y".into()], embedded: false };
         assert_eq!(report.suppressions, suppressions);

@@ -40,7 +40,9 @@ use events::{Events, counted};
 use fields::{Fields, NotThere};
 use frames::Frames;
 use header::Header;
-use mallow_profile::{Aggregator, Availability, LocationId, Process, ProfileBuilder, Recording, Sample};
+use mallow_profile::{
+    Aggregator, Availability, EventSink, LocationId, Process, ProfileBuilder, Recording, Sample,
+};
 use modules::Modules;
 
 /// heaptrack's own reader takes the page size from `I`; this is for files from before there was one.
@@ -51,21 +53,26 @@ const PAGE_BYTES: u64 = 4096;
 /// # Errors
 /// When the first line is not a version, or a version that is not read.
 pub(crate) fn read(source: Source<'_>) -> Result<Imported, ImportError> {
-    let mut lines = source.lines(Format::Heaptrack);
-    let header = Header::read(&mut lines)?;
-    let mut reader = Reader::new(header);
-    reader.read_all(&mut lines);
-    Ok(reader.finish())
+    Ok(Reader::run(source, Aggregator::new())?.finish())
+}
+
+/// Hands a file's events to somebody, stacks numbered as in the profile that [`read`] makes of it; false where the events were made up
+/// to add up to sums.
+///
+/// # Errors
+/// As [`read`].
+pub(crate) fn events(source: Source<'_>, sink: &mut impl EventSink) -> Result<bool, ImportError> {
+    Ok(!Reader::run(source, sink)?.is_made_up)
 }
 
 /// Everything that was read so far.
-struct Reader {
+struct Reader<S> {
     header: Header,
     builder: ProfileBuilder,
     process: Process,
     frames: Frames,
     modules: Modules,
-    events: Events,
+    events: Events<S>,
     /// `x` or `m` lines were seen: `t` and `+` are those of a raw file.
     is_raw: bool,
     page_bytes: u64,
@@ -88,8 +95,17 @@ struct Skipped {
     expected: &'static str,
 }
 
-impl Reader {
-    fn new(header: Header) -> Reader {
+impl<S: EventSink> Reader<S> {
+    /// Reads a whole file.
+    fn run(source: Source<'_>, sink: S) -> Result<Reader<S>, ImportError> {
+        let mut lines = source.lines(Format::Heaptrack);
+        let header = Header::read(&mut lines)?;
+        let mut reader = Reader::new(header, sink);
+        reader.read_all(&mut lines);
+        Ok(reader)
+    }
+
+    fn new(header: Header, sink: S) -> Reader<S> {
         let known = Availability {
             allocations: true,
             bytes: true,
@@ -108,7 +124,7 @@ impl Reader {
             process: Process::default(),
             frames: Frames::default(),
             modules: Modules::default(),
-            events: Events::default(),
+            events: Events::new(sink),
             is_raw: false,
             page_bytes: PAGE_BYTES,
             has_clock: false,
@@ -265,22 +281,6 @@ impl Reader {
         self.is_made_up |= line == MADE_UP_COMMENT.as_bytes();
     }
 
-    fn finish(mut self) -> Imported {
-        let (warnings, complete) = self.warnings();
-        let end_us = self.events.time_us();
-        self.builder.recording().duration_us = end_us;
-        self.builder.known().times = self.has_clock && !self.is_made_up;
-        self.builder.known().own_maximum = !self.is_made_up;
-        self.builder.known().own_maximum_blocks = !self.is_made_up;
-        if self.is_made_up {
-            self.process.live_samples.clear();
-        }
-        self.process.ended_us = end_us;
-        let process = self.builder.add_process(self.process);
-        self.events.finish(&mut self.builder, process);
-        Imported { profile: self.builder.finish(), warnings, complete }
-    }
-
     /// What is missing or doubtful, and whether the file is whole.
     fn warnings(&self) -> (Vec<String>, bool) {
         let mut warnings = Vec::new();
@@ -314,6 +314,24 @@ impl Reader {
         }
         let complete = self.torn.is_none() && !lacks_trailer && self.skipped.lines == 0;
         (warnings, complete)
+    }
+}
+
+impl Reader<Aggregator> {
+    fn finish(mut self) -> Imported {
+        let (warnings, complete) = self.warnings();
+        let end_us = self.events.time_us();
+        self.builder.recording().duration_us = end_us;
+        self.builder.known().times = self.has_clock && !self.is_made_up;
+        self.builder.known().own_maximum = !self.is_made_up;
+        self.builder.known().own_maximum_blocks = !self.is_made_up;
+        if self.is_made_up {
+            self.process.live_samples.clear();
+        }
+        self.process.ended_us = end_us;
+        let process = self.builder.add_process(self.process);
+        self.events.finish(&mut self.builder, process);
+        Imported { profile: self.builder.finish(), warnings, complete }
     }
 }
 

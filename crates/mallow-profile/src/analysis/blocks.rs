@@ -10,6 +10,8 @@ use crate::BlockId;
 const NOT_LIVE: u32 = u32::MAX;
 /// In [`Blocks::free`]: no slot is free.
 const NO_SLOT: u32 = u32::MAX;
+/// In [`Block::thread`] of a block that nobody asks about, as long as it is here.
+const NOT_WANTED: u32 = 1 << 31;
 
 /// A slab whose free list is last in, first out, as an aggregator's: the same events give the same ids.
 #[derive(Debug)]
@@ -25,7 +27,10 @@ impl Blocks {
     }
 
     #[inline]
-    pub(super) fn insert(&mut self, block: Block) -> BlockId {
+    pub(super) fn insert(&mut self, mut block: Block, is_wanted: bool) -> BlockId {
+        if !is_wanted {
+            block.thread |= NOT_WANTED;
+        }
         let id = self.free;
         match self.slots.get_mut(id as usize) {
             Some(slot) => {
@@ -40,26 +45,27 @@ impl Blocks {
         }
     }
 
-    /// Takes a block away; none when it is not live.
+    /// Takes a block away, and says whether it is wanted; none when it is not live.
     #[inline]
-    pub(super) fn remove(&mut self, id: BlockId) -> Option<Block> {
+    pub(super) fn remove(&mut self, id: BlockId) -> Option<(Block, bool)> {
         let slot = self.slots.get_mut(id.0 as usize)?;
         if slot.site == NOT_LIVE {
             return None;
         }
-        let gone = *slot;
+        let mut gone = *slot;
         (slot.site, slot.thread) = (NOT_LIVE, self.free);
         self.free = id.0;
-        Some(gone)
+        let is_wanted = gone.thread & NOT_WANTED == 0;
+        gone.thread &= !NOT_WANTED;
+        Some((gone, is_wanted))
     }
 
     pub(super) fn is_live(&self, id: BlockId) -> bool {
         self.slots.get(id.0 as usize).is_some_and(|slot| slot.site != NOT_LIVE)
     }
 
-    /// All live blocks with their ids.
-    pub(super) fn live(&self) -> impl Iterator<Item = (BlockId, &Block)> {
-        let live = |(at, slot): (usize, _)| (BlockId(at as u32), slot);
-        self.slots.iter().enumerate().map(live).filter(|(_, slot): &(BlockId, &Block)| slot.site != NOT_LIVE)
+    /// All live blocks that are wanted.
+    pub(super) fn live(&self) -> impl Iterator<Item = &Block> {
+        self.slots.iter().filter(|slot| slot.site != NOT_LIVE && slot.thread & NOT_WANTED == 0)
     }
 }

@@ -1,15 +1,17 @@
 //! A program kept whole: every event and every block, and each metric worked out from all of them.
 
 use mallow_profile::analysis::{
-    ChainSite, ChainTotals, Counts, Growth, Histogram, Level, Pass, ShortLivedSite, Slice, Slices,
+    ChainSite, ChainTotals, Counts, Growth, Histogram, Level, ShortLivedSite, Slice, Slices,
     ThreadMetrics, Window, WindowMetrics, WindowSite, bucket_of,
 };
-use mallow_profile::{Aggregator, BlockId, StackId, Summary, ThreadIndex};
+use mallow_profile::{Aggregator, BlockId, EventSink, StackId, Summary, ThreadIndex};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 const STACKS: u32 = 4;
 const THREADS: u32 = 3;
+
+mod part;
 
 /// Something that happened; blocks are numbered as they are born.
 #[derive(Clone, Copy, Debug)]
@@ -105,20 +107,20 @@ impl Twin {
         block
     }
 
-    /// Hands the events to a pass.
-    pub(crate) fn feed(&self, pass: &mut Pass) {
+    /// Hands the events to whoever takes them.
+    pub(crate) fn feed(&self, sink: &mut impl EventSink) {
         let mut ids: Vec<BlockId> = Vec::new();
         for event in &self.events {
             match *event {
                 Event::Alloc { thread, block, time_us } => {
                     let Block { stack, size, .. } = self.blocks[block];
-                    ids.push(pass.alloc(ThreadIndex(thread), StackId(stack), size, time_us));
+                    ids.push(sink.alloc(ThreadIndex(thread), StackId(stack), size, time_us));
                 }
-                Event::Free { thread, block, time_us } => pass.free(ThreadIndex(thread), ids[block], time_us),
+                Event::Free { thread, block, time_us } => sink.free(ThreadIndex(thread), ids[block], time_us),
                 Event::Realloc { thread, old, block, time_us } => {
                     let Block { stack, size, .. } = self.blocks[block];
                     let id = ids[old];
-                    ids.push(pass.realloc(ThreadIndex(thread), id, StackId(stack), size, time_us));
+                    ids.push(sink.realloc(ThreadIndex(thread), id, StackId(stack), size, time_us));
                 }
             }
         }
@@ -126,23 +128,8 @@ impl Twin {
 
     /// The aggregator's metrics over the same events.
     pub(crate) fn summary(&self) -> Summary {
-        let (mut aggregator, mut ids): (Aggregator, Vec<BlockId>) = (Aggregator::new(), Vec::new());
-        for event in &self.events {
-            match *event {
-                Event::Alloc { thread, block, time_us } => {
-                    let Block { stack, size, .. } = self.blocks[block];
-                    ids.push(aggregator.alloc(ThreadIndex(thread), StackId(stack), size, time_us));
-                }
-                Event::Free { thread, block, time_us } => {
-                    aggregator.free(ThreadIndex(thread), ids[block], time_us)
-                }
-                Event::Realloc { thread, old, block, time_us } => {
-                    let Block { stack, size, .. } = self.blocks[block];
-                    let id = ids[old];
-                    ids.push(aggregator.realloc(ThreadIndex(thread), id, StackId(stack), size, time_us));
-                }
-            }
-        }
+        let mut aggregator = Aggregator::new();
+        self.feed(&mut aggregator);
         aggregator.finish(self.end_us())
     }
 

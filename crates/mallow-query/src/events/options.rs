@@ -69,7 +69,7 @@ impl EventOptions {
     }
 
     /// The window. What lies at or behind the recording's end includes its last moment.
-    pub(super) fn window(&self, profile: &Profile) -> Result<Window, Failure> {
+    pub(crate) fn window(&self, profile: &Profile) -> Result<Window, Failure> {
         let duration_us = profile.recording.duration_us;
         let in_us = |moment: Moment| match moment {
             Moment::Micros(us) => us,

@@ -1,11 +1,12 @@
 //! Stored events, added up again where a process has no sums or where they are wanted by another rule.
 
-use super::checked::{Blocks, Checked};
+use super::analyse::Feed;
+use super::checked::Checked;
 use super::gather::Parts;
 use super::scan::Scan;
-use crate::{EventVisitor, TraceError, want_large_pages};
+use crate::{TraceError, want_large_pages};
 use mallow_base::Micros;
-use mallow_profile::{Aggregator, BlockId, ReallocAttribution, StackId, ThreadIndex};
+use mallow_profile::{Aggregator, ReallocAttribution};
 use std::io::{Read, Seek};
 
 /// What came of replaying one process.
@@ -46,10 +47,10 @@ pub(super) fn add_up_missing<R: Read + Seek>(
             continue;
         }
         process.require_events()?;
-        let aggregator = Aggregator::with_attribution(attribution).advised(want_large_pages);
-        let mut checked = Checked::new(process, aggregator);
+        let mut aggregator = Aggregator::with_attribution(attribution).advised(want_large_pages);
+        let mut checked = Checked::new(process, Feed { sink: &mut aggregator, stack_base: 0 });
         let stopped = checked.run(scan, process, until)?;
-        let Checked { to: aggregator, events, last_us, .. } = checked;
+        let Checked { events, last_us, .. } = checked;
         if events > 0 || stopped.is_some() {
             process.last_event_us = last_us;
             process.summary = Some(aggregator.finish(process.end.map_or(last_us, |end| end.ended_us)));
@@ -57,36 +58,4 @@ pub(super) fn add_up_missing<R: Read + Seek>(
         }
     }
     Ok(replays)
-}
-
-impl Blocks for Aggregator {
-    fn is_live(&self, block: u32) -> bool {
-        self.is_live(BlockId(block))
-    }
-}
-
-impl EventVisitor for Aggregator {
-    fn alloc(&mut self, thread: u32, stack: u32, size: u64, time_us: u64) -> u32 {
-        self.alloc(ThreadIndex(thread), StackId(stack), size, time_us).0
-    }
-
-    fn free(&mut self, thread: u32, block: u32, time_us: u64) {
-        self.free(ThreadIndex(thread), BlockId(block), time_us);
-    }
-
-    fn realloc(&mut self, thread: u32, block: u32, stack: u32, size: u64, time_us: u64) -> u32 {
-        self.realloc(ThreadIndex(thread), BlockId(block), StackId(stack), size, time_us).0
-    }
-
-    fn realloc_unmatched(&mut self, thread: u32, stack: u32, size: u64, time_us: u64) -> u32 {
-        self.realloc_unmatched(ThreadIndex(thread), StackId(stack), size, time_us).0
-    }
-
-    fn free_unmatched(&mut self, thread: u32, time_us: u64) {
-        self.free_unmatched(ThreadIndex(thread), time_us);
-    }
-
-    fn failed(&mut self, thread: u32, stack: u32, size: u64, time_us: u64) {
-        self.failed(ThreadIndex(thread), StackId(stack), size, time_us);
-    }
 }

@@ -1,10 +1,11 @@
 //! One of the two profiles of a diff: its sites as they are compared.
 
 use super::{DiffOptions, DiffSide};
-use crate::{Filter, Sites, lines, short_name};
+use crate::sites::Wanted;
+use crate::{Filter, Sites, lines};
 use mallow_base::Frame;
 use mallow_stacks::{DiffSite, Metric, Module, StackId, StackProfile, Stacks, Weights};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 
 /// Frames from the leaf that count at most, recursion once: deeper stacks are the same site below so many calls.
 pub(super) const DEPTH_MAX: usize = 512;
@@ -19,19 +20,25 @@ pub(super) struct Side<'a, W> {
 
 impl<'a, W: Weights> Side<'a, W> {
     pub(super) fn of(profile: &'a impl StackProfile<Weights = W>, options: &DiffOptions<W::Metric>) -> Self {
-        let rows = Sites::of(profile, options.shown, &Filter::default());
+        let filter = Filter { expression: options.filter.clone(), ..Filter::default() };
+        let wanted = Wanted::of(profile.stacks(), &filter);
+        // What is wanted and what is not are rows of their own, though they look alike.
+        let sites = profile.sites().iter().map(|site| (usize::from(wanted.includes(site.stack)), site));
+        let rows = Sites::of_groups(profile.stacks(), options.shown, &Filter::default(), 2, sites);
         let depth = options.depth.unwrap_or(DEPTH_MAX).min(DEPTH_MAX);
-        let mut wanted = Wanted { text: options.filter.as_deref(), by_frame: FxHashMap::default() };
-        let table = profile.stacks();
         let mut side = Self { sites: Vec::new(), stacks: Vec::new(), wanted: Vec::new() };
-        for row in &rows.rows {
-            let frames = lines(rows.frames(row), options.shown);
-            let frames: Vec<&Frame> = frames.iter().take(depth).map(|line| line.frame).collect();
-            side.sites.push(DiffSite { frames, totals: row.totals });
-            side.stacks.push(row.stack);
-            side.wanted.push(wanted.includes(table, row.stack));
+        let mut told = W::default();
+        for (group, sites) in rows.iter().enumerate() {
+            for row in &sites.rows {
+                let frames = lines(sites.frames(row), options.shown);
+                let frames: Vec<&Frame> = frames.iter().take(depth).map(|line| line.frame).collect();
+                told.add(&row.totals);
+                side.sites.push(DiffSite { frames, totals: row.totals });
+                side.stacks.push(row.stack);
+                side.wanted.push(group == 1);
+            }
         }
-        side.add_rest(profile.beyond(&rows.totals()), options);
+        side.add_rest(profile.beyond(&told), options);
         side
     }
 
@@ -73,24 +80,4 @@ pub(super) fn same_modules<'a>(one: &'a Stacks, other: &Stacks) -> Vec<&'a str> 
     let others: FxHashSet<&Module> = other.modules.iter().filter(has_id).collect();
     let same = one.modules.iter().filter(|module| others.contains(module));
     same.map(|module| module.path.as_str()).collect()
-}
-
-/// Which stacks have a text in the name of a function or of a library; each frame is looked at once.
-struct Wanted<'a> {
-    text: Option<&'a str>,
-    by_frame: FxHashMap<*const Frame, bool>,
-}
-
-impl Wanted<'_> {
-    fn includes(&mut self, table: &Stacks, stack: Option<StackId>) -> bool {
-        let Some(text) = self.text else { return true };
-        let has_text = |frame: &Frame| {
-            frame.function.contains(text)
-                || short_name(&frame.function).contains(text)
-                || frame.module.as_ref().is_some_and(|module| module.contains(text))
-        };
-        table
-            .frames(stack)
-            .any(|frame| *self.by_frame.entry(std::ptr::from_ref(frame)).or_insert_with(|| has_text(frame)))
-    }
 }

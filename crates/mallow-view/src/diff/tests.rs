@@ -67,12 +67,12 @@ fn what_is_hidden_is_counted() {
     assert_eq!(rows(&min).len(), 2);
     assert_eq!((min.hidden.sites, min.hidden.change), (1, Change { before: 10, after: 12 }));
     adds_up(&min);
-    let filter = DiffOptions { filter: Some("parse".into()), ..DiffOptions::default() };
+    let filter = DiffOptions { filter: "parse".parse().ok(), ..DiffOptions::default() };
     let filtered = Comparison::of(&before, &after, &filter);
     assert_eq!(rows(&filtered), [(Section::Changed, "parse".to_owned(), 100),]);
     assert_eq!(filtered.hidden.sites, 2);
     adds_up(&filtered);
-    let library = DiffOptions { filter: Some("bin/app".into()), ..DiffOptions::default() };
+    let library = DiffOptions { filter: "bin/app".parse().ok(), ..DiffOptions::default() };
     assert_eq!(rows(&Comparison::of(&before, &after, &library)).len(), 3);
 }
 

@@ -1,21 +1,21 @@
-//! Allocations and frees on their way into a fold, paired by pointer or by pair of size and stack.
+//! Allocations and frees on their way to whoever takes them, paired by pointer or by pair of size and stack.
 
 use super::fields::NotThere;
 use mallow_profile::{
-    Aggregator, BlockId, LiveSample, ProcessIndex, ProfileBuilder, SiteTotals, StackId, ThreadIndex,
+    Aggregator, BlockId, EventSink, LiveSample, ProcessIndex, ProfileBuilder, SiteTotals, StackId, ThreadIndex,
 };
 use rustc_hash::FxHashMap;
 
 /// The file names no threads.
 const THREAD: ThreadIndex = ThreadIndex(0);
 
-/// The events so far.
-#[derive(Default)]
-pub(super) struct Events {
-    fold: Aggregator,
+/// The events so far, and who takes them.
+pub(super) struct Events<S> {
+    sink: S,
     time_us: u64,
+    live_bytes: u64,
     pairs: Vec<Pair>,
-    blocks_by_pointer: FxHashMap<u64, (BlockId, StackId)>,
+    blocks_by_pointer: FxHashMap<u64, (BlockId, StackId, u64)>,
     /// The pair or pointer of the last event if that was an allocation, else 0: heaptrack's own rule, with its blind spot for pair 0.
     latest: u64,
     /// By stack number; stacks without a place have none.
@@ -32,7 +32,21 @@ struct Pair {
     live: Vec<BlockId>,
 }
 
-impl Events {
+impl<S: EventSink> Events<S> {
+    pub(super) fn new(sink: S) -> Events<S> {
+        Events {
+            sink,
+            time_us: 0,
+            live_bytes: 0,
+            pairs: Vec::new(),
+            blocks_by_pointer: FxHashMap::default(),
+            latest: 0,
+            temporary: FxHashMap::default(),
+            frees_unmatched: 0,
+            overlaid: 0,
+        }
+    }
+
     pub(super) fn time_us(&self) -> u64 {
         self.time_us
     }
@@ -42,7 +56,7 @@ impl Events {
     }
 
     pub(super) fn live_sample(&self) -> LiveSample {
-        LiveSample { time_us: self.time_us, live_bytes: self.fold.live_bytes(), ..LiveSample::default() }
+        LiveSample { time_us: self.time_us, live_bytes: self.live_bytes, ..LiveSample::default() }
     }
 
     pub(super) fn add_pair(&mut self, size: u64, stack: StackId) {
@@ -51,7 +65,8 @@ impl Events {
 
     pub(super) fn alloc_pair(&mut self, number: u64) -> Result<(), NotThere> {
         let pair = pair(&mut self.pairs, number)?;
-        pair.live.push(self.fold.alloc(THREAD, pair.stack, pair.size, self.time_us));
+        pair.live.push(self.sink.alloc(THREAD, pair.stack, pair.size, self.time_us));
+        self.live_bytes = self.live_bytes.wrapping_add(pair.size);
         self.latest = number;
         Ok(())
     }
@@ -59,35 +74,37 @@ impl Events {
     pub(super) fn free_pair(&mut self, number: u64) -> Result<(), NotThere> {
         let pair = pair(&mut self.pairs, number)?;
         let is_latest = std::mem::take(&mut self.latest) == number;
-        let (stack, block) = (pair.stack, pair.live.pop());
+        let (stack, size, block) = (pair.stack, pair.size, pair.live.pop());
         match block {
-            Some(block) => self.free(block, stack, is_latest),
+            Some(block) => self.free(block, stack, size, is_latest),
             // Changes no metric; our own export puts such a free where nothing else can stand between two events.
-            None if pair.size == 0 => {}
+            None if size == 0 => {}
             None => self.free_unmatched(),
         }
         Ok(())
     }
 
     pub(super) fn alloc_at(&mut self, pointer: u64, size: u64, stack: StackId) {
-        let block = self.fold.alloc(THREAD, stack, size, self.time_us);
-        self.overlaid += u64::from(self.blocks_by_pointer.insert(pointer, (block, stack)).is_some());
+        let block = self.sink.alloc(THREAD, stack, size, self.time_us);
+        self.live_bytes = self.live_bytes.wrapping_add(size);
+        self.overlaid += u64::from(self.blocks_by_pointer.insert(pointer, (block, stack, size)).is_some());
         self.latest = pointer;
     }
 
     pub(super) fn free_at(&mut self, pointer: u64) {
         match self.blocks_by_pointer.remove(&pointer) {
-            Some((block, stack)) => {
+            Some((block, stack, size)) => {
                 let is_latest = std::mem::take(&mut self.latest) == pointer;
-                self.free(block, stack, is_latest);
+                self.free(block, stack, size, is_latest);
             }
             // heaptrack passes over such a free before it looks for temporaries.
             None => self.free_unmatched(),
         }
     }
 
-    fn free(&mut self, block: BlockId, stack: StackId, is_temporary: bool) {
-        self.fold.free(THREAD, block, self.time_us);
+    fn free(&mut self, block: BlockId, stack: StackId, size: u64, is_temporary: bool) {
+        self.sink.free(THREAD, block, self.time_us);
+        self.live_bytes = self.live_bytes.wrapping_sub(size);
         if is_temporary {
             *self.temporary.entry(stack).or_default() += 1;
         }
@@ -95,7 +112,7 @@ impl Events {
 
     fn free_unmatched(&mut self) {
         self.frees_unmatched += 1;
-        self.fold.free_unmatched(THREAD, self.time_us);
+        self.sink.free_unmatched(THREAD, self.time_us);
     }
 
     pub(super) fn warnings(&self) -> impl Iterator<Item = String> {
@@ -114,9 +131,12 @@ impl Events {
         unmatched.into_iter().chain(overlaid)
     }
 
+}
+
+impl Events<Aggregator> {
     /// Ends the process and books its metrics.
     pub(super) fn finish(self, builder: &mut ProfileBuilder, process: ProcessIndex) {
-        let folded = self.fold.finish(self.time_us);
+        let folded = self.sink.finish(self.time_us);
         let state = builder.process(process);
         state.totals = folded.totals;
         state.totals.temporary = self.temporary.values().sum();

@@ -1,0 +1,50 @@
+//! Single events of a file that kept them: our own trace, and heaptrack's.
+
+use crate::source::Source;
+use crate::{Format, ImportError, import};
+use mallow_profile::{EventSink, ProcessIndex};
+use mallow_trace::{Trace, TraceError};
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+/// A file with events. Processes and stacks are numbered as in the profile that is made of it.
+pub struct EventFile(Kind);
+
+enum Kind {
+    Trace(Box<Trace<BufReader<File>>>),
+    Heaptrack(PathBuf),
+}
+
+impl EventFile {
+    /// Opens a file that is known to be of a format; none where the format keeps no events.
+    ///
+    /// # Errors
+    /// See [`ImportError`].
+    pub fn open(path: &Path, format: Format) -> Result<Option<EventFile>, ImportError> {
+        Ok(match format {
+            Format::Mallow => {
+                let trace = Trace::open(BufReader::new(File::open(path)?))?;
+                Some(EventFile(Kind::Trace(Box::new(trace))))
+            }
+            Format::Heaptrack => Some(EventFile(Kind::Heaptrack(path.to_owned()))),
+            _ => None,
+        })
+    }
+
+    /// Hands the events of one process to somebody; false where there are none, only sums or what was made up to add up to them.
+    ///
+    /// # Errors
+    /// See [`ImportError`].
+    pub fn feed(&mut self, process: ProcessIndex, sink: &mut impl EventSink) -> Result<bool, ImportError> {
+        match &mut self.0 {
+            Kind::Trace(trace) => match trace.analyse(process, sink) {
+                Ok(_) => Ok(true),
+                Err(TraceError::NoEvents) => Ok(false),
+                Err(error) => Err(error.into()),
+            },
+            // There is one process in such a file.
+            Kind::Heaptrack(path) => import::heaptrack_events(Source::of_file(path)?, sink),
+        }
+    }
+}

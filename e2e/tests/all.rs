@@ -37,6 +37,7 @@ mod many;
 mod not_recorded;
 mod off_cpu;
 mod own_allocators;
+mod parts;
 mod readme;
 mod replaced_library;
 mod script_judges;

@@ -17,6 +17,7 @@ mod report;
 #[cfg(feature = "soak")]
 mod soak;
 mod stat;
+mod window;
 
 pub(crate) use bench::LowBench;
 pub(crate) use check::{LowCheck, LowFormat};
@@ -25,7 +26,7 @@ pub(crate) use cpu::{LowCpu, SampledBy};
 pub(crate) use diff::{AnyLimit, Compat, LowDiff};
 pub(crate) use events::LowEvents;
 pub(crate) use export::LowExport;
-pub(crate) use filter::{LowExpression, LowWindow};
+pub(crate) use filter::LowExpression;
 pub(crate) use flamegraph::LowFlamegraph;
 pub(crate) use gc_log::{LowGcLog, LowRssUnit};
 pub(crate) use heap::{
@@ -38,6 +39,7 @@ pub(crate) use report::LowReport;
 #[cfg(feature = "soak")]
 pub(crate) use soak::{LowReady, LowSoak, LowSoakFormat, LowSoakOutputs, duration};
 pub(crate) use stat::LowStat;
+pub(crate) use window::LowWindow;
 
 use clap::error::{ContextKind, Error, ErrorKind};
 use clap::{Parser, Subcommand};

@@ -223,7 +223,10 @@ fn subtitle<P: StackProfile>(
     });
     let mut parts: Vec<String> = parts.collect();
     if let [before, after] = parts.as_slice() {
-        parts = vec![format!("{before} before, {after} after"), "a box is as wide as the larger of both".to_owned()];
+        parts = vec![
+            format!("{before} before, {after} after"),
+            "a box is as wide as the larger of both".to_owned(),
+        ];
     }
     if let Some(part) = sources[0].part {
         parts.extend(part_words(part.window, part.filter.as_deref()));

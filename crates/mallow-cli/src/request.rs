@@ -3,8 +3,8 @@
 use crate::report::ReportCommand;
 
 use crate::args::{
-    AnyMeasure, LowArgs, LowCommand, LowExpression, LowCpu, LowExport, LowFlamegraph, LowGcLog, LowHeap, LowImport,
-    LowRecord, LowStat,
+    AnyMeasure, LowArgs, LowCommand, LowCpu, LowExport, LowExpression, LowFlamegraph, LowGcLog, LowHeap,
+    LowImport, LowRecord, LowStat,
 };
 pub(crate) use crate::check::request::Check;
 pub(crate) use crate::diff::request::Diff;

@@ -124,6 +124,7 @@ fn the_guide_is_complete() {
         include_str!("../../../docs/guide/cpu.md"),
         include_str!("../../../docs/guide/bench.md"),
         include_str!("../../../docs/guide/report.md"),
+        include_str!("../../../docs/guide/filters.md"),
         include_str!("../../../docs/guide/analyses.md"),
         include_str!("../../../docs/guide/diff.md"),
         include_str!("../../../docs/guide/flamegraph.md"),

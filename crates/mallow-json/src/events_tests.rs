@@ -39,8 +39,13 @@ fn json_has_the_published_shape() {
         (EventsJson::of_leaks(&profile, &leaks, 2), 1),
         (EventsJson::default(), 0),
     ] {
-        let subject =
-            Subject { profile: &profile, origin: sample::TRACE, suppressions: &applied, leaks: None, part: None };
+        let subject = Subject {
+            profile: &profile,
+            origin: sample::TRACE,
+            suppressions: &applied,
+            leaks: None,
+            part: None,
+        };
         let report = ReportJson::of(&subject, &options(Layout::Tables), true, &[]);
         let plain = serde_json::to_value(&report).unwrap();
         let document = serde_json::to_value(WithEvents { report, events }).unwrap();

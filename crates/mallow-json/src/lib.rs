@@ -12,9 +12,9 @@ pub mod check;
 pub mod cpu;
 pub mod diff;
 pub mod events;
+pub mod functions;
 pub mod gc_log;
 pub mod heap;
-pub mod functions;
 mod parts;
 pub mod report;
 #[cfg(test)]

@@ -276,9 +276,8 @@ impl<'a> ProcessJson<'a> {
 
 impl Metrics<'_> {
     fn part<'p>(&self, part: &'p PartOf) -> PartJson<'p> {
-        let told = |measure: Measure| {
-            measure.is_known(&self.profile.known).then(|| measure.of_site(&part.whole))
-        };
+        let told =
+            |measure: Measure| measure.is_known(&self.profile.known).then(|| measure.of_site(&part.whole));
         PartJson {
             from: part.window.map(|window| window.from_us),
             to: part.window.map(|window| window.to_us),

@@ -168,7 +168,8 @@ fn suppressed_leaks_are_told_and_totals_stay() {
     let mut applied = AppliedSuppressions::default();
     applied.add("known".into(), false, Suppression::parse("leak:nobody\nleak:^load_field$\n").unwrap());
     applied.take(&mut profile, &mut Vec::new());
-    let subject = Subject { profile: &profile, origin: sample::TRACE, suppressions: &applied, leaks: None, part: None };
+    let subject =
+        Subject { profile: &profile, origin: sample::TRACE, suppressions: &applied, leaks: None, part: None };
     let document = serde_json::to_value(ReportJson::of(&subject, &view(Layout::Tables), true, &[])).unwrap();
     assert_fits(&document, &schema);
     let pattern = |pattern: &str, line, sites, bytes, blocks| {

@@ -11,9 +11,9 @@ mod aggregator;
 mod allocator;
 pub mod analysis;
 mod builder;
+mod event_sink;
 pub mod left_out;
 mod lost;
-mod event_sink;
 mod mapped;
 mod measure;
 mod metrics;
@@ -27,8 +27,8 @@ pub use aggregator::{
 };
 pub use allocator::{Allocator, AllocatorMetrics, AllocatorState, Arena, Bin};
 pub use builder::ProfileBuilder;
-pub use lost::EventsLost;
 pub use event_sink::EventSink;
+pub use lost::EventsLost;
 pub use mallow_stacks::{
     Address, Level, Location, LocationId, Module, ModuleId, ProcessIndex, Rename, StackId, StackNode, Stacks,
 };

@@ -3,15 +3,15 @@
 use crate::events::Moment;
 use crate::failure::Failure;
 use crate::names::Names;
+use crate::part::{PartRequest, keep_wanted_time};
 use crate::processes::ProcessChoice;
 use crate::profile_file::{ProfileFile, refused};
-use crate::part::PartRequest;
 use mallow_cpu::{CpuMetric, CpuProfile, CpuTotals, Window};
 use mallow_formats::{AnyImported, Format, ImportedCpu};
 use mallow_profile::ReallocAttribution;
-use mallow_view::{PartOf, PartWindow};
 use mallow_view::diff::DiffInput;
 use mallow_view::filter::Expression;
+use mallow_view::{PartOf, PartWindow};
 use std::path::{Path, PathBuf};
 
 /// A profile of a processor's time and what is known of its file.
@@ -162,7 +162,7 @@ impl CpuFile {
         }
         let whole = self.part.take().map_or_else(|| self.profile.totals(), |part| part.whole);
         if let Some(filter) = &window.filter {
-            self.keep_wanted(filter)?;
+            keep_wanted_time(&mut self.profile, &self.path, filter)?;
         }
         let is_windowed = window.from.is_some() || window.to.is_some();
         if is_windowed || window.filter.is_some() {

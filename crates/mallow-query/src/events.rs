@@ -40,7 +40,8 @@ pub(crate) fn event_report<'a>(
     let only_timeline = asked.timeline && asked.is_only_timeline();
     if only_timeline
         && !document.has_events()
-        && let Some(lines) = of_samples(profile, &processes, window, slices) {
+        && let Some(lines) = of_samples(profile, &processes, window, slices)
+    {
         return Ok(EventReport {
             timeline: Some(lines),
             window: asked.is_windowed().then_some(window),
@@ -48,26 +49,20 @@ pub(crate) fn event_report<'a>(
             ..EventReport::of(profile)
         });
     }
-    if !document.has_events() {
-        return Err(without_events(document));
-    }
-    if document.format != Format::Mallow {
-        is_told_by_others(document, asked)?;
-    }
+    can_tell(document, asked)?;
     let read: Vec<ProcessIndex> =
         if only_timeline { longest.into_iter().collect() } else { processes.clone() };
     let plan = |process: &Process| Plan {
         attribution: document.attribution,
         window,
         window_sites: asked.shows_window_sites(),
-        part_until_us: None,
         timeline: asked.timeline.then(|| time_of(process)),
         histogram: asked.histogram,
         threads: asked.threads,
         chains: asked.chains,
         temporary_within: asked.temporary_within,
         shorter_than_us: asked.short_lived_us,
-        trends: None,
+        ..Plan::default()
     };
     let mut findings = passes(document, &read, plan).map_err(|stop| match stop {
         Stop::NoEvents => without_events(document),
@@ -130,11 +125,20 @@ fn of_samples<'a>(
     Some(ProcessTimeline { process, rows: TimelineRows::Samples { time, live } })
 }
 
-/// heaptrack names no threads, takes no notice of `realloc`, and looks at the clock every ten milliseconds.
-fn is_told_by_others(document: &ProfileFile, asked: &EventOptions) -> Result<(), Failure> {
+/// Whether there are events, and they tell what is asked for: heaptrack names no threads, takes no notice of `realloc`, and looks at the
+/// clock every ten milliseconds.
+fn can_tell(document: &ProfileFile, asked: &EventOptions) -> Result<(), Failure> {
+    if !document.has_events() {
+        return Err(without_events(document));
+    }
+    if document.format == Format::Mallow {
+        return Ok(());
+    }
     let refused = |what: &str| {
         let (path, format) = (document.path.display(), document.format);
-        Err(Failure::new(format!("{path} is a {format}, which does not tell {what}; record the program with mallow record.")))
+        Err(Failure::new(format!(
+            "{path} is a {format}, which does not tell {what}; record the program with mallow record."
+        )))
     };
     match asked {
         EventOptions { threads: true, .. } => refused("threads"),

@@ -16,6 +16,7 @@ mod any_file;
 mod events;
 pub mod explain;
 mod failure;
+mod filtered;
 pub mod gc_log;
 pub mod heap;
 mod leaks;

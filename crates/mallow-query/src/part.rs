@@ -3,19 +3,19 @@
 //! Sums by stack tell which functions, files, modules, languages and processes are wanted. For a window, for threads and for sizes of blocks the
 //! events are gone through, once.
 
-use crate::any_file::CpuFile;
 use crate::events::{EventOptions, Moment, without_events};
 use crate::failure::Failure;
+use crate::filtered::Filtered;
 use crate::passes::{Stop, all_processes, passes};
 use crate::profile_file::ProfileFile;
 use mallow_cpu::CpuProfile;
 use mallow_formats::Format;
-use mallow_profile::analysis::{BlockChoice, Plan, Window};
-use mallow_profile::{Aggregator, Process, ProcessIndex, Profile, Site, SiteTotals, Totals};
+use mallow_profile::analysis::{Plan, Window};
+use mallow_profile::{Process, ProcessIndex, Profile, Site, SiteTotals, Totals};
 use mallow_stacks::StackProfile;
-use mallow_view::{PartOf, PartWindow};
 use mallow_view::filter::{Expression, Matching, ProcessName, ThreadName};
-use std::rc::Rc;
+use mallow_view::{PartOf, PartWindow};
+use std::path::Path;
 
 /// Which part is asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -39,21 +39,6 @@ impl PartRequest {
     fn window(&self, profile: &Profile) -> Result<Window, Failure> {
         let (from, to, at) = (self.from, self.to, self.at);
         EventOptions { from, to, at, ..EventOptions::default() }.window(profile)
-    }
-}
-
-/// What a filter says of a file's processes and stacks, kept for passes over its events.
-#[derive(Debug)]
-pub(crate) struct Filtered {
-    matching: Rc<Matching>,
-    /// The indices that it knows processes by.
-    processes: Vec<ProcessIndex>,
-}
-
-impl Filtered {
-    /// Follows a choice of processes.
-    pub(crate) fn keep_indices(&mut self, kept: &[ProcessIndex]) {
-        self.processes = kept.iter().map(|index| self.processes[index.0 as usize]).collect();
     }
 }
 
@@ -102,22 +87,8 @@ impl ProfileFile {
             .processes
             .iter()
             .map(|process| ProcessName { pid: process.pid, command: &process.command });
-        let matching = Rc::new(Matching::of(expression, &self.profile.stacks, processes));
-        Ok(Filtered { matching, processes: all_processes(&self.profile).collect() })
-    }
-
-    /// Which blocks of a process the filter wants; none for all.
-    pub(crate) fn choice(&self, index: ProcessIndex) -> Option<BlockChoice> {
-        let Filtered { matching, processes } = self.filtered.as_ref()?;
-        let (matching, of_filter) = (Rc::clone(matching), processes[index.0 as usize]);
-        let threads = self.profile.processes[index.0 as usize].threads.iter();
-        let threads: Vec<u64> =
-            threads.map(|thread| matching.thread(ThreadName { tid: thread.tid, name: &thread.name })).collect();
-        Some(Box::new(move |thread, stack, size| {
-            let of_thread = threads.get(thread.0 as usize).copied().unwrap_or(0);
-            let stack = (stack != Aggregator::NO_STACK).then_some(stack);
-            matching.wants(of_filter, stack, of_thread, size)
-        }))
+        let matching = Matching::of(expression, &self.profile.stacks, processes);
+        Ok(Filtered::new(matching, self.profile.processes.len()))
     }
 
     /// Takes the sums of a window and of what is wanted from the events.
@@ -186,41 +157,43 @@ fn keep_wanted(profile: &mut Profile, matching: &Matching) {
     profile.known.calls = false;
 }
 
-impl CpuFile {
-    /// Leaves only what a filter wants.
-    ///
-    /// # Errors
-    /// The file does not tell what is asked for.
-    pub(crate) fn keep_wanted(&mut self, expression: &Expression) -> Result<(), Failure> {
-        let path = self.path.display();
-        if expression.asks_for_sizes() {
-            return Err(Failure::new(format!(
-                "{path} tells where time went, which has no sizes for --filter to ask for."
-            )));
-        }
-        if expression.asks_for_threads() && self.profile.samples.is_empty() {
-            return Err(Failure::new(format!("{path} does not tell threads, which --filter asks for.")));
-        }
-        let CpuProfile { stacks, processes, threads, samples, sites, .. } = &mut self.profile;
-        let names = processes.iter().map(|process| {
-            let command = if process.program.is_empty() { &process.name } else { &process.program };
-            ProcessName { pid: process.pid, command }
-        });
-        let matching = Matching::of(expression, stacks, names);
-        if samples.is_empty() {
-            sites.retain(|site| matching.wants(site.process, site.stack, 0, 0));
-        } else {
-            let of_threads: Vec<u64> = threads
-                .iter()
-                .map(|thread| matching.thread(ThreadName { tid: thread.tid, name: &thread.name }))
-                .collect();
-            samples.retain(|sample| {
-                let at = sample.thread.0 as usize;
-                let process = threads.get(at).map_or(ProcessIndex(0), |thread| thread.process);
-                matching.wants(process, sample.stack, of_threads.get(at).copied().unwrap_or(0), 0)
-            });
-            self.profile.sites = self.profile.sums(self.profile.samples.iter());
-        }
-        Ok(())
+/// Leaves only what a filter wants of a profile of a processor's time.
+///
+/// # Errors
+/// The file does not tell what is asked for.
+pub(crate) fn keep_wanted_time(
+    profile: &mut CpuProfile,
+    path: &Path,
+    expression: &Expression,
+) -> Result<(), Failure> {
+    let path = path.display();
+    if expression.asks_for_sizes() {
+        return Err(Failure::new(format!(
+            "{path} tells where time went, which has no sizes for --filter to ask for."
+        )));
     }
+    if expression.asks_for_threads() && profile.samples.is_empty() {
+        return Err(Failure::new(format!("{path} does not tell threads, which --filter asks for.")));
+    }
+    let CpuProfile { stacks, processes, threads, samples, sites, .. } = &mut *profile;
+    let names = processes.iter().map(|process| {
+        let command = if process.program.is_empty() { &process.name } else { &process.program };
+        ProcessName { pid: process.pid, command }
+    });
+    let matching = Matching::of(expression, stacks, names);
+    if samples.is_empty() {
+        sites.retain(|site| matching.wants(site.process, site.stack, 0, 0));
+        return Ok(());
+    }
+    let of_threads: Vec<u64> = threads
+        .iter()
+        .map(|thread| matching.thread(ThreadName { tid: thread.tid, name: &thread.name }))
+        .collect();
+    samples.retain(|sample| {
+        let at = sample.thread.0 as usize;
+        let process = threads.get(at).map_or(ProcessIndex(0), |thread| thread.process);
+        matching.wants(process, sample.stack, of_threads.get(at).copied().unwrap_or(0), 0)
+    });
+    profile.sites = profile.sums(profile.samples.iter());
+    Ok(())
 }

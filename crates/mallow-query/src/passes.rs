@@ -31,8 +31,9 @@ pub(crate) fn passes(
     let mut file = file.ok_or(Stop::NoEvents)?;
     let mut found = Vec::with_capacity(processes.len());
     for &index in processes {
-        let plan = plan(&document.profile.processes[index.0 as usize]);
-        let mut pass = Pass::of(plan, document.choice(index));
+        let process = &document.profile.processes[index.0 as usize];
+        let choice = document.filtered.as_ref().map(|filtered| filtered.choice(index, process));
+        let mut pass = Pass::of(plan(process), choice);
         if !file.feed(document.index_in_file(index), &mut pass).map_err(failed)? {
             return Err(Stop::NoEvents);
         }

@@ -1,14 +1,14 @@
 //! A profile from a file, whichever tool wrote it.
 
 use crate::failure::{Failure, reason};
+use crate::filtered::Filtered;
 use crate::names::Names;
-use crate::part::Filtered;
 use crate::processes::ProcessChoice;
 use mallow_formats::{Format, ImportError, Imported};
 use mallow_profile::{Availability, ProcessIndex, Profile, ReallocAttribution};
 use mallow_trace::TraceError;
-use mallow_view::{Origin, PartOf};
 use mallow_view::diff::DiffInput;
+use mallow_view::{Origin, PartOf};
 use std::path::{Path, PathBuf};
 
 /// A profile and what is known of its file.

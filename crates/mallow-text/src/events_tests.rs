@@ -133,8 +133,13 @@ fn leaked_view(layout: Layout) -> ReportOptions {
 fn verdicts_beside_leaks() {
     let (profile, applied) = (profile(), AppliedSuppressions::default());
     let leaks = leaks(&profile);
-    let subject =
-        Subject { profile: &profile, origin: sample::TRACE, suppressions: &applied, leaks: Some(&leaks), part: None };
+    let subject = Subject {
+        profile: &profile,
+        origin: sample::TRACE,
+        suppressions: &applied,
+        leaks: Some(&leaks),
+        part: None,
+    };
     let of = |layout| report(&subject, &leaked_view(layout), Style::PLAIN);
     assert_snapshot!("verdicts_with_stacks", of(Layout::Stacks(Measure::Leaked.into())));
     let tables = of(Layout::Tables);

@@ -57,7 +57,8 @@ impl<M: Metric> FunctionTable<M> {
             0 => String::new(),
             own => format!("{:>9} {:>7}", metric(self.by, own), self.percent(own)),
         };
-        let beside = self.beside.map(|beside| format!("{:>BESIDE$}", metric(beside, beside.of_site(&row.under))));
+        let beside =
+            self.beside.map(|beside| format!("{:>BESIDE$}", metric(beside, beside.of_site(&row.under))));
         let beside = beside.unwrap_or_default();
         let width = self.style.name_width(INDENT + beside.columns());
         format!(
@@ -74,7 +75,12 @@ impl<M: Metric> FunctionTable<M> {
     }
 
     /// The function, who called it, and whom it called; of each at most so many.
-    pub(crate) fn peeks(&self, peeks: &[Peek<'_, M::Weights>], wanted: &str, limit: Option<usize>) -> Vec<String> {
+    pub(crate) fn peeks(
+        &self,
+        peeks: &[Peek<'_, M::Weights>],
+        wanted: &str,
+        limit: Option<usize>,
+    ) -> Vec<String> {
         let mut out = Vec::new();
         for peek in peeks.iter().take(PEEKS) {
             out.extend(self.peek(peek, limit.unwrap_or(NEIGHBOURS)));
@@ -109,7 +115,12 @@ impl<M: Metric> FunctionTable<M> {
         };
         let title = name(peek.frame, self.style.name_width(45));
         let mut out = vec![
-            format!("{}: {}, {}; {itself}", self.style.bold(&title), metric(self.by, under), self.percent(under)),
+            format!(
+                "{}: {}, {}; {itself}",
+                self.style.bold(&title),
+                metric(self.by, under),
+                self.percent(under)
+            ),
             self.style.dim("called by"),
         ];
         let nobody = "nobody: it is the outermost call";

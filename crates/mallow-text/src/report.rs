@@ -10,8 +10,8 @@ mod tree;
 
 pub(super) use stacks::whole_frame;
 
-use crate::summary::LOST_UNKNOWN;
 use crate::functions::{FunctionTable, ROWS};
+use crate::summary::LOST_UNKNOWN;
 use crate::wording::{Columns, without_names};
 use crate::{Style, cut_end, exit_text, grouped, metric, part_words, plural, printable, wrapped};
 use mallow_base::{Bytes, Count, Micros, Percent};
@@ -131,13 +131,16 @@ impl Page<'_> {
         if part.window.is_some_and(|window| window.to_us < window.of_us) && self.tells(Measure::Leaked) {
             lines[0] += "; what is live at its end stands as leaked";
         }
-        let left = Measure::ALL.into_iter().filter(|measure| self.tells(*measure) && *measure != Measure::Temporary);
+        let left =
+            Measure::ALL.into_iter().filter(|measure| self.tells(*measure) && *measure != Measure::Temporary);
         let left = left.map(|measure| {
             let (value, whole) = (measure.of_totals(&self.totals), measure.of_site(&part.whole));
             let share = Percent { part: value, whole };
             let (value, whole) = (metric(measure, value), metric(measure, whole));
             match measure {
-                Measure::Allocations | Measure::Temporary => format!("{value} of {whole} {} ({share})", measure.word()),
+                Measure::Allocations | Measure::Temporary => {
+                    format!("{value} of {whole} {} ({share})", measure.word())
+                }
                 Measure::Bytes => format!("{value} of {whole} ({share})"),
                 Measure::Peak => format!("at the peak {value} of {whole} ({share})"),
                 Measure::Leaked => format!("leaked {value} of {whole} ({share})"),

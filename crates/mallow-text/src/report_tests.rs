@@ -32,7 +32,8 @@ fn text_of(
     suppressions: &AppliedSuppressions,
     view: &ReportOptions,
 ) -> String {
-    let text = report(&Subject { profile, origin, suppressions, leaks: None, part: None }, view, Style::PLAIN);
+    let text =
+        report(&Subject { profile, origin, suppressions, leaks: None, part: None }, view, Style::PLAIN);
     if view.shown != FrameVisibility::All {
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     }
@@ -77,7 +78,8 @@ fn a_limit_tells_what_is_not_shown() {
 
 #[test]
 fn a_filter_tells_its_share() {
-    let filter = Filter { function: Some("encoder".into()), module: Some("_json".into()), ..Filter::default() };
+    let filter =
+        Filter { function: Some("encoder".into()), module: Some("_json".into()), ..Filter::default() };
     assert_snapshot!(text(
         &sample::python(),
         &ReportOptions { filter, limit: Some(1), ..view(Some(Measure::Bytes)) }

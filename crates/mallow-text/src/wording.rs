@@ -1,7 +1,7 @@
 //! Words, metrics and frames as they stand in a line: cut, wrapped, grouped, and without control characters.
 
-use mallow_base::{Frame, Micros};
 pub use mallow_base::printable;
+use mallow_base::{Frame, Micros};
 use mallow_profile::Exit;
 use mallow_stacks::Metric;
 use mallow_view::{Measure, PartWindow, place, short_name};

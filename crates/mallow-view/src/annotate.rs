@@ -94,7 +94,8 @@ pub fn annotated<P: StackProfile>(
 /// For each name whether it is asked for: those that are `wanted`, or if there is none, those that have it as a part.
 pub(crate) fn by_name<'n>(names: impl Iterator<Item = &'n str>, wanted: &str) -> Vec<bool> {
     let names: Vec<&str> = names.collect();
-    let is_exact = |name: &&str| *name == wanted || short_name(name) == wanted || ends_with_path(name, wanted);
+    let is_exact =
+        |name: &&str| *name == wanted || short_name(name) == wanted || ends_with_path(name, wanted);
     let exact: Vec<bool> = names.iter().map(is_exact).collect();
     if exact.contains(&true) {
         return exact;

@@ -13,7 +13,7 @@ mod wrong;
 pub use matching::{Matching, ProcessName, ThreadName};
 pub use wrong::{FilterError, Reason};
 
-use mallow_base::{Frame, Language};
+use mallow_base::Frame;
 use regex::Regex;
 use std::fmt;
 use std::str::FromStr;
@@ -146,7 +146,7 @@ impl FrameField {
             FrameField::Function => name(),
             FrameField::File => path(frame.file.as_deref()),
             FrameField::Module => path(frame.module.as_deref()),
-            FrameField::Language => test.holds(word_of(frame.language)),
+            FrameField::Language => test.holds(parse::word_of(frame.language)),
             FrameField::Any => name() || path(frame.module.as_deref()),
         }
     }
@@ -162,11 +162,6 @@ impl Comparison {
             Comparison::Above => size > than,
         }
     }
-}
-
-/// What a language is called here; machine code has a word too.
-fn word_of(language: Language) -> &'static str {
-    language.word().unwrap_or("native")
 }
 
 impl Node {

@@ -46,7 +46,8 @@ pub fn functions<'a, P: StackProfile>(
     let stacks = profile.stacks();
     let mut numbers = FunctionNumbers::of(stacks, shown);
     let none = P::Weights::default();
-    let row = |frame: &&'a Frame| FunctionRow { frame, is_nameless: is_nameless(frame), own: none, under: none };
+    let row =
+        |frame: &&'a Frame| FunctionRow { frame, is_nameless: is_nameless(frame), own: none, under: none };
     let mut rows: Vec<FunctionRow<'a, P::Weights>> = numbers.frames.iter().map(row).collect();
     let wanted = Wanted::of(stacks, filter);
     let mut last_seen = vec![usize::MAX; rows.len()];

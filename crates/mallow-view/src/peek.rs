@@ -105,7 +105,8 @@ mod tests {
     fn made(stacks: &[(&str, u64)]) -> mallow_profile::Profile {
         let mut made = profile();
         for (stack, bytes) in stacks {
-            let frames: Vec<Vec<Frame>> = stack.split(' ').map(|name| vec![frame(name, "/bin/app")]).collect();
+            let frames: Vec<Vec<Frame>> =
+                stack.split(' ').map(|name| vec![frame(name, "/bin/app")]).collect();
             site(&mut made, 0, &frames, allocated(1, *bytes));
         }
         made

@@ -116,8 +116,11 @@ fn filters_look_at_every_frame_and_must_all_hold() {
     site(&mut profile, 0, &stack(&["malloc", "parse<int>(int)", "main"]), allocated(2, 2));
     site(&mut profile, 0, &[], allocated(4, 4));
     let count = |function: Option<&str>, module: Option<&str>| {
-        let filter =
-            Filter { function: function.map(String::from), module: module.map(String::from), ..Filter::default() };
+        let filter = Filter {
+            function: function.map(String::from),
+            module: module.map(String::from),
+            ..Filter::default()
+        };
         Sites::of(&profile, FrameVisibility::WithoutPlumbing, &filter).totals().allocations
     };
     assert_eq!(count(None, None), 7);

@@ -1,7 +1,8 @@
 //! `mallow export` as typed.
 
 use super::choice::{self, AnyMeasure};
-use super::filter::{LowExpression, LowProcess, LowWindow};
+use super::filter::{LowExpression, LowProcess};
+use super::window::LowWindow;
 use clap::Args;
 use mallow_formats::export::ExportFormat;
 use std::path::PathBuf;

@@ -2,8 +2,7 @@
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use super::events::moment;
-use mallow_query::{Moment, PartRequest, ProcessChoice};
+use mallow_query::ProcessChoice;
 use mallow_view::filter::Expression;
 use mallow_view::{Domain, Filter, FrameVisibility, ScriptFrames};
 
@@ -55,27 +54,6 @@ pub(crate) struct LowExpression {
     /// parentheses, such as 'function:parse and not module:libc'
     #[arg(long, value_name = "EXPRESSION")]
     pub(crate) filter: Option<Expression>,
-}
-
-/// A part of a recording's time.
-#[derive(Debug, Default, Args)]
-pub(crate) struct LowWindow {
-    /// Only what happened from TIME on, such as 1.5s, 200ms, 300us or 10%
-    #[arg(long, value_name = "TIME", value_parser = moment)]
-    pub(crate) from: Option<Moment>,
-    /// Only what happened before TIME
-    #[arg(long, value_name = "TIME", value_parser = moment)]
-    pub(crate) to: Option<Moment>,
-    /// What was live at TIME, and what was allocated before
-    #[arg(long, value_name = "TIME", conflicts_with_all = ["from", "to"], value_parser = moment)]
-    pub(crate) at: Option<Moment>,
-}
-
-impl LowWindow {
-    /// The part that this and a filter ask for.
-    pub(crate) fn part(self, expression: LowExpression) -> PartRequest {
-        PartRequest { from: self.from, to: self.to, at: self.at, filter: expression.filter }
-    }
 }
 
 /// Reads the word of a domain.

@@ -1,7 +1,8 @@
 //! `mallow flamegraph` as typed.
 
 use super::choice::{self, AnyMeasure};
-use super::filter::{LowFilter, LowProcess, LowWindow};
+use super::filter::{LowFilter, LowProcess};
+use super::window::LowWindow;
 use clap::Args;
 use std::path::PathBuf;
 

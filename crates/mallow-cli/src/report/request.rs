@@ -54,7 +54,8 @@ impl From<LowReport> for ReportCommand {
             scripts => scripts,
         };
         // A table is of a part; what only events tell has its own way to show a window.
-        let window = if has_table(&low) { std::mem::take(&mut low.events.window) } else { LowWindow::default() };
+        let window =
+            if has_table(&low) { std::mem::take(&mut low.events.window) } else { LowWindow::default() };
         let part = window.part(LowExpression { filter: low.filter.expression.filter.take() });
         let (shown, filter) = low.filter.into();
         let options = ReportOptions {
@@ -114,7 +115,11 @@ fn cpu_request(low: &LowReport) -> CpuRequest {
         scripts: (&filter.frames).into(),
         // The innermost frame is the answer, be it the allocator.
         shown: if filter.frames.all_frames { FrameVisibility::All } else { FrameVisibility::WithoutStart },
-        filter: Filter { function: filter.function.clone(), module: filter.module.clone(), ..Filter::default() },
+        filter: Filter {
+            function: filter.function.clone(),
+            module: filter.module.clone(),
+            ..Filter::default()
+        },
         annotate: low.annotate.clone(),
         json: low.json,
         only_heap: only_heap(low),

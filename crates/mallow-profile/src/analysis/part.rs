@@ -196,7 +196,9 @@ impl SitePart {
         totals.last_us = block.born_us;
         totals.allocations += 1;
         totals.bytes = totals.bytes.wrapping_add(block.size);
-        if totals.leaked_bytes > totals.live_bytes_max || totals.allocations == 1 && totals.live_bytes_max == 0 {
+        if totals.leaked_bytes > totals.live_bytes_max
+            || totals.allocations == 1 && totals.live_bytes_max == 0
+        {
             totals.live_bytes_max = totals.leaked_bytes;
             totals.live_blocks_at_max = totals.leaked_blocks;
         }

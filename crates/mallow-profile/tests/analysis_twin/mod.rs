@@ -1,8 +1,8 @@
 //! A program kept whole: every event and every block, and each metric worked out from all of them.
 
 use mallow_profile::analysis::{
-    ChainSite, ChainTotals, Counts, Growth, Histogram, Level, ShortLivedSite, Slice, Slices,
-    ThreadMetrics, Window, WindowMetrics, WindowSite, bucket_of,
+    ChainSite, ChainTotals, Counts, Growth, Histogram, Level, ShortLivedSite, Slice, Slices, ThreadMetrics,
+    Window, WindowMetrics, WindowSite, bucket_of,
 };
 use mallow_profile::{Aggregator, BlockId, EventSink, StackId, Summary, ThreadIndex};
 use proptest::collection::vec;

@@ -39,9 +39,8 @@ impl Twin {
             let count = |is: &dyn Fn(&Block) -> bool| {
                 inside.iter().filter(|at| is(&self.blocks[**at])).count() as u64
             };
-            let temporary = |block: &Block| {
-                block.died.is_some_and(|(_, by, since)| by == block.thread && since == 0)
-            };
+            let temporary =
+                |block: &Block| block.died.is_some_and(|(_, by, since)| by == block.thread && since == 0);
             let lived = |at: &usize| {
                 self.blocks[*at].died.map_or(ended_us, |death| death.0) - self.blocks[*at].born_us
             };
@@ -119,7 +118,8 @@ impl Twin {
                 continue;
             }
             if bytes(&live) >= peak_bytes {
-                (moments.at_peak, moments.peak_us, peak_bytes) = (live.clone(), event.time_us(), bytes(&live));
+                (moments.at_peak, moments.peak_us, peak_bytes) =
+                    (live.clone(), event.time_us(), bytes(&live));
             }
             let stack = self.blocks[born].stack as usize;
             let now = of_stack(&live, stack as u32);

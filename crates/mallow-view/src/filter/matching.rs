@@ -85,7 +85,8 @@ impl Matching {
     }
 
     fn of_size(&self, size: u64) -> u64 {
-        let holds = |test: &Test| matches!(test, Test::Size(comparison, than) if comparison.holds(size, *than));
+        let holds =
+            |test: &Test| matches!(test, Test::Size(comparison, than) if comparison.holds(size, *than));
         let held = self.expression.tests.iter().enumerate().filter(|(_, test)| holds(test));
         held.fold(0, |bits, (number, _)| bits | 1 << number)
     }

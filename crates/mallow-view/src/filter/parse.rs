@@ -83,7 +83,8 @@ impl<'a> Reader<'a> {
     fn takes(&mut self, word: &str, signs: &[&str]) -> bool {
         let rest = self.rest();
         let is_word = rest.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word))
-            && !rest[word.len()..].starts_with(|next: char| !next.is_whitespace() && next != '(' && next != '!');
+            && !rest[word.len()..]
+                .starts_with(|next: char| !next.is_whitespace() && next != '(' && next != '!');
         let taken = if is_word {
             Some(word.len())
         } else {
@@ -176,7 +177,7 @@ impl<'a> Reader<'a> {
         self.at += 1;
         let (at, text) = self.value(Reason::NoValue)?;
         if let Field::Frame(FrameField::Language) = field {
-            let is_known = Language::ALL.into_iter().any(|language| super::word_of(language) == text);
+            let is_known = Language::ALL.into_iter().any(|language| word_of(language) == text);
             if sign != '~' && !is_known {
                 return Err((at, Reason::BadLanguage(text)));
             }
@@ -222,6 +223,11 @@ impl<'a> Reader<'a> {
         self.at += text.len();
         if text.is_empty() { Err((begin, missing)) } else { Ok((begin, text.to_owned())) }
     }
+}
+
+/// What a language is called here; machine code has a word too.
+pub(super) fn word_of(language: Language) -> &'static str {
+    language.word().unwrap_or("native")
 }
 
 /// `Vec<T>` and `map<…>` are names and no comparisons.

@@ -2,16 +2,27 @@
 
 use super::*;
 use crate::example::{allocated, frame, profile, site};
+use mallow_base::Language;
 use mallow_stacks::ProcessIndex;
 
 /// Four stacks: a parser, a Python line, a library's, and none.
 fn wanted(text: &str) -> String {
     let mut made = profile();
-    let at = |function: &str, file: &str, module: &str| Frame { file: Some(file.into()), ..frame(function, module) };
+    let at = |function: &str, file: &str, module: &str| Frame {
+        file: Some(file.into()),
+        ..frame(function, module)
+    };
     let main = || vec![at("main", "/src/app/main.rs", "/usr/bin/app")];
-    let parse = vec![at("app::parse::Parser<T>::next::h0123456789abcdef", "/src/app/parse/mod.rs", "/usr/bin/app")];
-    let row = vec![Frame { language: Language::Python, file: Some("/srv/app.py".into()), function: "parse_row".into(), ..Frame::default() }];
-    let inflate = vec![frame("operator new(unsigned long)", "/lib/libstdc++.so.6"), frame("inflate", "/lib/libz.so.1")];
+    let parse =
+        vec![at("app::parse::Parser<T>::next::h0123456789abcdef", "/src/app/parse/mod.rs", "/usr/bin/app")];
+    let row = vec![Frame {
+        language: Language::Python,
+        file: Some("/srv/app.py".into()),
+        function: "parse_row".into(),
+        ..Frame::default()
+    }];
+    let inflate =
+        vec![frame("operator new(unsigned long)", "/lib/libstdc++.so.6"), frame("inflate", "/lib/libz.so.1")];
     for stack in [vec![parse, main()], vec![row, main()], vec![inflate, main()], vec![]] {
         site(&mut made, 0, &stack, allocated(1, 8));
     }

@@ -55,7 +55,9 @@ impl fmt::Display for Reason {
                 f,
                 "there is no field {word}; there are {FIELDS}, and a text that is a name stands in quotes"
             ),
-            Reason::NoOperator("size") => f.write_str("size is compared with <, <=, =, >= or >, as in size>=4KiB"),
+            Reason::NoOperator("size") => {
+                f.write_str("size is compared with <, <=, =, >= or >, as in size>=4KiB")
+            }
             Reason::NoOperator(field) => write!(
                 f,
                 "{field} has : for a part, = for the whole and ~ for a regular expression, as in {field}:TEXT"

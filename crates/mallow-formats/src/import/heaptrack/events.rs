@@ -2,7 +2,8 @@
 
 use super::fields::NotThere;
 use mallow_profile::{
-    Aggregator, BlockId, EventSink, LiveSample, ProcessIndex, ProfileBuilder, SiteTotals, StackId, ThreadIndex,
+    Aggregator, BlockId, EventSink, LiveSample, ProcessIndex, ProfileBuilder, SiteTotals, StackId,
+    ThreadIndex,
 };
 use rustc_hash::FxHashMap;
 
@@ -130,7 +131,6 @@ impl<S: EventSink> Events<S> {
         });
         unmatched.into_iter().chain(overlaid)
     }
-
 }
 
 impl Events<Aggregator> {

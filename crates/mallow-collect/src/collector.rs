@@ -23,6 +23,10 @@ use std::time::{Duration, Instant};
 
 /// Looks on while processes are collected.
 pub(crate) trait Observer {
+    /// Between two passes there is a pause of this length at most.
+    fn pause(&mut self, longest: Duration) {
+        std::thread::sleep(longest);
+    }
     /// Behind what the next pass reads, everything has happened that led to now.
     fn before_pass(&mut self) {}
     /// Whether nobody wants to look on any longer, so that collecting ends behind the next pass, which reads everything.
@@ -129,8 +133,8 @@ impl<S: Sink + Send> Collector<S> {
                 self.write()?;
             }
             // More may have registered meanwhile.
-            if !has_accepted {
-                backoff.after(words);
+            if !has_accepted && let Some(pause) = backoff.after(words) {
+                observer.pause(pause);
             }
         }
     }

@@ -21,7 +21,8 @@ use crate::trace_file::TraceFile;
 use mallow_profile::{Exit, Profile, Summary, Totals};
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
-use std::sync::mpsc::{Receiver, Sender, TryRecvError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError};
+use std::time::Duration;
 
 /// What is asked of a process's own collector, with the place for the answer.
 #[derive(Debug)]
@@ -34,8 +35,8 @@ pub enum OwnQuery {
     Enter(u64, u32, Sender<()>),
     /// It leaves it.
     Leave(u64, u32, Sender<()>),
-    /// A scope's sums.
-    Scope(u64, Sender<Totals>),
+    /// A scope's sums; none when it has ended.
+    Scope(u64, Sender<Option<Totals>>),
     /// A scope ends: what it came to, and the stacks of that.
     EndScope(u64, Sender<ScopeEnd>),
     /// The recording ends.
@@ -142,18 +143,33 @@ struct Asked {
     is_over: bool,
 }
 
+impl Asked {
+    fn take(&mut self, query: OwnQuery) {
+        match query {
+            OwnQuery::End => self.is_over = true,
+            query => self.taken.push(query),
+        }
+    }
+}
+
 impl Observer for Asked {
     /// Takes up what was asked until now.
     fn before_pass(&mut self) {
-        loop {
+        while !self.is_over {
             match self.queries.try_recv() {
-                Ok(OwnQuery::End) | Err(TryRecvError::Disconnected) => self.is_over = true,
-                Ok(query) => self.taken.push(query),
                 Err(TryRecvError::Empty) => return,
+                Err(TryRecvError::Disconnected) => self.is_over = true,
+                Ok(query) => self.take(query),
             }
-            if self.is_over {
-                return;
-            }
+        }
+    }
+
+    /// A question ends the pause: who asks waits.
+    fn pause(&mut self, longest: Duration) {
+        match self.queries.recv_timeout(longest) {
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => self.is_over = true,
+            Ok(query) => self.take(query),
         }
     }
 

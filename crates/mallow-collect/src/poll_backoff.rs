@@ -29,18 +29,18 @@ impl PollBackoff {
         self.current > PollBackoff::MIN
     }
 
-    /// Sleeps after a pass that read so many words.
-    pub(crate) fn after(&mut self, words: u64) {
+    /// How long to sleep after a pass that read so many words; none where there is too much to do.
+    pub(crate) fn after(&mut self, words: u64) -> Option<Duration> {
         /// A sixteenth of a ring.
         const MANY_WORDS: u64 = RING_WORDS as u64 / 16;
         /// An eighth of a ring.
         const STORM_WORDS: u64 = RING_WORDS as u64 / 8;
         if words >= STORM_WORDS {
             self.current = PollBackoff::MIN;
-            return;
+            return None;
         }
         self.current =
             if words > MANY_WORDS { PollBackoff::MIN } else { (self.current * 2).min(PollBackoff::MAX) };
-        std::thread::sleep(self.current);
+        Some(self.current)
     }
 }

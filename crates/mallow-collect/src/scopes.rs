@@ -43,9 +43,9 @@ impl Scopes {
         }
     }
 
-    /// The sums of a scope up to now.
-    pub(crate) fn totals(&self, scope: u64) -> Totals {
-        self.folds.get(&scope).map(Aggregator::totals).unwrap_or_default()
+    /// The sums of a scope up to now; none when it has ended.
+    pub(crate) fn totals(&self, scope: u64) -> Option<Totals> {
+        self.folds.get(&scope).map(Aggregator::totals)
     }
 
     /// Ends a scope, for every thread.
@@ -133,7 +133,7 @@ mod tests {
     }
 
     fn metrics(scopes: &Scopes, scope: u64) -> (u64, u64, u64, u64) {
-        let totals = scopes.totals(scope);
+        let totals = scopes.totals(scope).unwrap_or_default();
         (totals.allocations, totals.bytes, totals.leaked_bytes, totals.temporary)
     }
 
@@ -178,6 +178,6 @@ mod tests {
         // The first of its blocks was replaced before its thread allocated anything else.
         assert_eq!(metrics(&scopes, 1), (2, 40, 0, 1));
         assert_eq!(metrics(&scopes, 2), (1, 50, 0, 0));
-        assert_eq!(scopes.totals(2).reallocations, 1);
+        assert_eq!(scopes.totals(2).unwrap().reallocations, 1);
     }
 }

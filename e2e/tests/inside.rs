@@ -38,10 +38,10 @@ fn through(report: &Value, function: &str) -> u64 {
 #[test]
 fn a_profile_from_inside_has_the_programs_own_metrics_and_lines() {
     let workshop = Workshop::new("inside-rows");
-    // 1,000 blocks of 100 bytes, freed at once; a vector of ten vectors of 24 bytes, and ten blocks of 64, kept. `stats` says so before the
-    // line is printed; the buffer of the standard output comes behind it.
+    // 1,000 blocks of 100 bytes, freed at once; a vector of ten vectors of 24 bytes, and ten blocks of 64, kept, around which there is a region.
+    // `stats` says so before the lines are printed; the buffer of the standard output comes behind it.
     let said = run(&workshop, "inside-rows", &["rows.mallow"]).well();
-    assert_eq!(said.stdout, "1011 100880 880 11\n", "{said}");
+    assert_eq!(said.stdout, "1011 100880 880 11\n11 880 880 11\n", "{said}");
     let report = report(&workshop, "rows.mallow");
     assert_eq!(sums(&report), [1012, 100_880 + 1024, 1001]);
     assert_eq!(report["complete"], true, "{said}");

@@ -1,6 +1,6 @@
 //! Allocates by rows, under a profile from inside: the first argument names the file, a second one `dhat` the format.
 
-use mallow_alloc::{Format, Mallow, builder};
+use mallow_alloc::{Format, Mallow, builder, region};
 use std::alloc::System;
 use std::hint::black_box;
 use std::process::ExitCode;
@@ -29,9 +29,14 @@ fn main() -> ExitCode {
     for _ in 0..1000 {
         drop(row(100));
     }
+    let of_kept = region().unwrap();
     let kept: Vec<Vec<u8>> = (0..10).map(|_| row(64)).collect();
-    let stats = profile.stats();
-    println!("{} {} {} {}", stats.allocations, stats.bytes, stats.peak_bytes, stats.live_blocks);
+    let part = of_kept.stats();
+    drop(of_kept);
+    let whole = profile.stats().unwrap();
+    for stats in [whole, part] {
+        println!("{} {} {} {}", stats.allocations, stats.bytes, stats.peak_bytes, stats.live_blocks);
+    }
     std::mem::forget(kept);
     ExitCode::SUCCESS
 }

@@ -17,11 +17,12 @@
 //! - Under `mallow record`, `stat`, `check` and `soak` each call of this allocator is one event there, also where the allocator below never
 //!   calls libc's `malloc`. Nothing has to be started for that.
 //! - [`profile`] records the program from inside, where it cannot be started under mallow.
-//! - [`testing`] counts what single threads do, for tests that run beside each other: see [`assert_allocations!`].
+//! - [`region()`] counts what single threads do between two places, and [`testing`] does so for tests that run beside each other: see
+//!   [`assert_allocations!`].
 //!
 //! While nobody watches a call costs one compare. With `default-features = false, features = ["record"]` the crate is what the first point says, and
 //! needs no std and no crate but mallow's recorder. Without features, and where mallow does not run (it runs on Linux on x86-64), the allocator
-//! passes everything on at no cost; `profile` and `testing` are not there then.
+//! passes everything on at no cost; `profile`, `region` and `testing` are not there then.
 //!
 //! Stacks are unwound with the tables that Rust puts into every program; names and lines need debug information
 //! (`[profile.release] debug = "line-tables-only"`).
@@ -39,15 +40,15 @@ mod profile;
 #[cfg(all(feature = "inside", target_os = "linux", target_arch = "x86_64"))]
 mod recording;
 #[cfg(all(feature = "inside", target_os = "linux", target_arch = "x86_64"))]
-mod stats;
+mod region;
 #[cfg(all(feature = "inside", target_os = "linux", target_arch = "x86_64"))]
-mod testing;
+mod stats;
 
 pub use alloc::Mallow;
 #[cfg(all(feature = "inside", target_os = "linux", target_arch = "x86_64"))]
 pub use {
     profile::{Format, Profile, ProfileBuilder, builder, profile},
     recording::InsideError,
+    region::{Region, Share, region, testing},
     stats::Stats,
-    testing::{Share, Testing, testing},
 };

@@ -1,13 +1,13 @@
 //! Profiles from inside: a file that `mallow report` reads, or `dh_view`, of what happens while a guard lives.
 
-use crate::recording::{InsideError, Recording, unrecorded};
+use crate::recording::{self, InsideError, unrecorded};
 use crate::stats::Stats;
 use mallow_collect::{Output, OwnQuery};
 use mallow_recorder::watchers;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, Once, PoisonError};
+use std::sync::Once;
 
 /// What kind of file a profile is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub enum Format {
 pub fn profile(path: impl AsRef<Path>) -> Profile {
     builder(path).begin().unwrap_or_else(|error| {
         unrecorded(|| eprintln!("mallow: {error}"));
-        Profile { is_recording: false }
+        Profile { number: None }
     })
 }
 
@@ -64,68 +64,46 @@ impl ProfileBuilder {
             Format::Mallow => (Some(Output::File { path: path.clone(), force: true }), None),
             Format::Dhat => (None, Some(path.clone())),
         });
-        let recording = Recording::begin(output)?;
+        let number = recording::begin_profile(output, dhat)?;
         static EXIT: Once = Once::new();
         extern "C" fn exiting() {
-            finish();
+            finish(None);
         }
         // SAFETY: the function may be called when the program exits.
         EXIT.call_once(|| unsafe { _ = libc::atexit(exiting) });
-        let before =
-            CURRENT.lock().unwrap_or_else(PoisonError::into_inner).replace(Current { recording, dhat });
-        // Only the process that this one was forked from can have left one. Its thread's number may be that of ours now.
-        std::mem::forget(before);
         unrecorded(|| drop(path));
-        Ok(Profile { is_recording: true })
+        Ok(Profile { number: Some(number) })
     }
 }
-
-/// The profile under way. Here and not in the guard, because `exit` drops no guards.
-struct Current {
-    recording: Recording,
-    /// The file, when it is written at the end.
-    dhat: Option<PathBuf>,
-}
-
-static CURRENT: Mutex<Option<Current>> = Mutex::new(None);
 
 /// A profile under way. When it is dropped, or when the program calls `exit`, the file is complete.
 #[derive(Debug)]
 pub struct Profile {
-    /// Not when it could not begin.
-    is_recording: bool,
+    /// The recording's; none when it could not begin.
+    number: Option<u64>,
 }
 
 impl Profile {
-    /// The sums since the begin, over all threads. All 0 when there is no recording.
-    pub fn stats(&self) -> Stats {
-        let current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
-        let asked = current
-            .as_ref()
-            .filter(|_| self.is_recording)
-            .and_then(|current| current.recording.ask(OwnQuery::Totals));
-        asked.map(Stats::from).unwrap_or_default()
+    /// The sums since the begin, over all threads; none when there is no recording, or none any more.
+    pub fn stats(&self) -> Option<Stats> {
+        recording::ask(self.number?, OwnQuery::Totals).map(Stats::from)
     }
 }
 
 impl Drop for Profile {
     fn drop(&mut self) {
-        if self.is_recording {
-            finish();
+        if self.number.is_some() {
+            finish(self.number);
         }
     }
 }
 
-/// Ends the profile under way, if there is one. In a forked child it is the parent's, and lives on there.
-fn finish() {
-    let current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let Some(Current { recording, dhat }) = current else { return };
-    let ended = recording.end();
+/// Ends the profile under way, if there is one, and it is that of this number. In a forked child it is the parent's, and lives on there.
+fn finish(number: Option<u64>) {
+    let ended = recording::end_profile(number);
     unrecorded(|| {
-        let written = ended.and_then(|profile| match (profile, dhat) {
-            (Some(profile), Some(path)) => write_dhat(&profile, path),
-            _ => Ok(()),
-        });
+        let written =
+            ended.and_then(|rest| rest.map_or(Ok(()), |(profile, path)| write_dhat(&profile, path)));
         if let Err(error) = written {
             eprintln!("mallow: {error}");
         }

@@ -1,13 +1,15 @@
 //! The recording of this process from inside: one at a time, with a collector on a thread of its own.
 //!
-//! The shared memory is made once and serves every recording of the process; in a forked child it is made anew, because the child's recording
-//! is not its parent's. What this file does itself is not recorded, so that no figure is mallow's.
+//! A profile has one to itself, and regions share the one that there is: a profile's, or one that the first region begins and the last one ends. In a
+//! forked child there is none, because its parent's is not its own. What this file does itself is not recorded, so that no figure is mallow's.
 
 use mallow_collect::{CollectError, Output, OwnOptions, OwnQuery, collect_own};
 use mallow_profile::{Module, Profile};
 use mallow_recorder::{bootstrap, thread, watchers};
 use mallow_symbols::{ModuleKey, SearchPaths, Symbolizer};
 use std::os::fd::{FromRawFd, OwnedFd};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use std::thread::JoinHandle;
@@ -51,24 +53,134 @@ pub enum InsideError {
 
 /// A recording that is under way.
 #[derive(Debug)]
-pub(crate) struct Recording {
-    pid: u32,
+struct Recording {
     queries: Sender<OwnQuery>,
     collector: JoinHandle<Result<Profile, CollectError>>,
 }
 
-/// The process's recording and its shared memory.
-struct State {
-    /// The process that it was made in.
-    pid: u32,
-    memory: Option<OwnedFd>,
-    is_recording: bool,
+/// Whose recording it is.
+#[derive(Debug)]
+enum Owner {
+    /// A profile's, which is written to this file when it ends, unless the collector writes it itself.
+    Profile(Option<PathBuf>),
+    /// That of regions: the first one begins it, and the last one ends it.
+    Regions,
 }
 
-static STATE: Mutex<State> = Mutex::new(State { pid: 0, memory: None, is_recording: false });
+/// The recording under way. Here and not in a guard, because `exit` drops no guards, and regions share it.
+#[derive(Debug)]
+struct Current {
+    /// Tells it from those before it.
+    number: u64,
+    recording: Recording,
+    owner: Owner,
+    regions: usize,
+}
 
-fn state() -> MutexGuard<'static, State> {
-    STATE.lock().unwrap_or_else(PoisonError::into_inner)
+impl Current {
+    fn begin(output: Option<Output>, owner: Owner) -> Result<Current, InsideError> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        // What regions leave is asked for while they last.
+        let is_named = matches!(owner, Owner::Profile(_));
+        let recording = Recording::begin(output, is_named)?;
+        Ok(Current { number: NEXT.fetch_add(1, Ordering::Relaxed), recording, owner, regions: 0 })
+    }
+}
+
+/// What one process has. A forked child gets its own: nobody might ever release a lock of its parent's.
+#[derive(Debug)]
+struct OfProcess {
+    pid: u32,
+    current: Mutex<Option<Current>>,
+    /// The shared memory, which the first recording makes and every later one uses.
+    memory: Mutex<Option<OwnedFd>>,
+}
+
+fn of_process() -> &'static OfProcess {
+    static OF_PROCESS: AtomicPtr<OfProcess> = AtomicPtr::new(std::ptr::null_mut());
+    let pid = std::process::id();
+    loop {
+        let known = OF_PROCESS.load(Ordering::Acquire);
+        // SAFETY: null, or a box that was leaked.
+        if let Some(known) = unsafe { known.as_ref() }.filter(|known| known.pid == pid) {
+            return known;
+        }
+        let fresh = unrecorded(|| {
+            let (current, memory) = (Mutex::new(None), Mutex::new(None));
+            Box::into_raw(Box::new(OfProcess { pid, current, memory }))
+        });
+        if OF_PROCESS.compare_exchange(known, fresh, Ordering::AcqRel, Ordering::Acquire).is_err() {
+            // SAFETY: another thread was faster, and nobody has seen this one.
+            unrecorded(|| drop(unsafe { Box::from_raw(fresh) }));
+        }
+    }
+}
+
+fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn current() -> MutexGuard<'static, Option<Current>> {
+    locked(&of_process().current)
+}
+
+/// Begins a profile, which the collector writes to `output`, or which is written to `dhat` when it ends; gives the recording's number.
+pub(crate) fn begin_profile(output: Option<Output>, dhat: Option<PathBuf>) -> Result<u64, InsideError> {
+    let mut current = current();
+    if current.is_some() {
+        return Err(InsideError::UnderWay);
+    }
+    Ok(current.insert(Current::begin(output, Owner::Profile(dhat))?).number)
+}
+
+/// Ends the profile under way, if there is one, and it is that of this number; gives it if it is still to be written, and where.
+pub(crate) fn end_profile(number: Option<u64>) -> Result<Option<(Profile, PathBuf)>, InsideError> {
+    let mut current = current();
+    let is_it =
+        |it: &Current| matches!(it.owner, Owner::Profile(_)) && number.is_none_or(|it_is| it_is == it.number);
+    if !current.as_ref().is_some_and(is_it) {
+        return Ok(None);
+    }
+    let Some(Current { recording, owner: Owner::Profile(dhat), .. }) = current.take() else {
+        return Ok(None);
+    };
+    let profile = recording.end()?;
+    Ok(dhat.map(|path| (profile, path)))
+}
+
+/// A region begins, in the recording under way or in one of its own; gives the recording's number.
+pub(crate) fn begin_region() -> Result<u64, InsideError> {
+    let mut current = current();
+    let under_way = match &mut *current {
+        Some(current) => current,
+        empty => empty.insert(Current::begin(None, Owner::Regions)?),
+    };
+    under_way.regions += 1;
+    Ok(under_way.number)
+}
+
+/// A region ends that was begun in the recording of this number.
+pub(crate) fn end_region(number: u64) {
+    let mut current = current();
+    let Some(it) = current.as_mut().filter(|it| it.number == number) else { return };
+    it.regions = it.regions.saturating_sub(1);
+    if it.regions == 0
+        && matches!(it.owner, Owner::Regions)
+        && let Some(last) = current.take()
+    {
+        let _ = last.recording.end();
+    }
+}
+
+/// Asks the collector of the recording of this number; none when it is not under way in this process.
+pub(crate) fn ask<T>(number: u64, query: impl FnOnce(Sender<T>) -> OwnQuery) -> Option<T> {
+    let queries = current().as_ref().filter(|it| it.number == number)?.recording.queries.clone();
+    unrecorded(|| {
+        let (reply, answer) = channel();
+        queries.send(query(reply)).ok()?;
+        drop(queries);
+        answer.recv().ok()
+    })
 }
 
 /// Does what is mallow's own work, unrecorded.
@@ -83,8 +195,8 @@ pub(crate) fn unrecorded<T>(work: impl FnOnce() -> T) -> T {
 }
 
 impl Recording {
-    /// Begins one; into a trace, or for sums only.
-    pub(crate) fn begin(output: Option<Output>) -> Result<Recording, InsideError> {
+    /// Begins one; into a trace, or for sums only. At its end names are looked up if somebody wants them.
+    fn begin(output: Option<Output>, is_named: bool) -> Result<Recording, InsideError> {
         let recording = unrecorded(|| {
             // A call of ours comes by like any other.
             drop(std::hint::black_box(Box::new(0u8)));
@@ -94,32 +206,23 @@ impl Recording {
             if watchers::is_taken() {
                 return Err(InsideError::Taken);
             }
-            let mut state = state();
-            let pid = std::process::id();
-            if state.pid != pid {
-                *state = State { pid, memory: None, is_recording: false };
-            }
-            if state.is_recording {
-                return Err(InsideError::UnderWay);
-            }
-            let memory = state.memory()?;
-            let recording = Recording::start(pid, memory, output)?;
-            state.is_recording = true;
-            Ok(recording)
+            Recording::start(memory()?, output, is_named)
         })?;
         watchers::begin_inside();
         Ok(recording)
     }
 
-    fn start(pid: u32, memory: OwnedFd, output: Option<Output>) -> Result<Recording, InsideError> {
+    fn start(memory: OwnedFd, output: Option<Output>, is_named: bool) -> Result<Recording, InsideError> {
         let (queries, receiver) = channel();
         let (begun, has_begun) = channel();
         let collect = move || {
             thread::become_ours();
             let options = OwnOptions { memory, output, queries: receiver, begun };
             let mut symbolizer = Symbolizer::new(SearchPaths::default());
-            let outcome =
-                collect_own(options, &mut |module, calls| symbolizer.resolve(&key_of(module), calls));
+            let outcome = collect_own(options, &mut |module, calls| match is_named {
+                true => symbolizer.resolve(&key_of(module), calls),
+                false => Vec::new(),
+            });
             if outcome.is_err() {
                 // Nobody reads any more.
                 watchers::end_inside();
@@ -129,7 +232,7 @@ impl Recording {
         let builder = std::thread::Builder::new().name("mallow".into());
         let collector = without_signals(|| builder.spawn(collect)).map_err(InsideError::NotBegun)?;
         match has_begun.recv() {
-            Ok(()) => Ok(Recording { pid, queries, collector }),
+            Ok(()) => Ok(Recording { queries, collector }),
             Err(_) => match collector.join() {
                 Ok(Err(error)) => Err(error.into()),
                 _ => Err(InsideError::NotBegun(std::io::Error::other("its thread has ended"))),
@@ -137,60 +240,36 @@ impl Recording {
         }
     }
 
-    /// Asks the collector; none when it has ended.
-    pub(crate) fn ask<T>(&self, query: impl FnOnce(Sender<T>) -> OwnQuery) -> Option<T> {
-        if self.is_foreign() {
-            return None;
-        }
-        unrecorded(|| {
-            let (reply, answer) = channel();
-            self.queries.send(query(reply)).ok()?;
-            answer.recv().ok()
-        })
-    }
-
-    /// Whether it is that of the process from which this one was forked.
-    pub(crate) fn is_foreign(&self) -> bool {
-        self.pid != std::process::id()
-    }
-
-    /// Ends it; gives the profile. In a forked child nothing happens: the recording is its parent's.
-    pub(crate) fn end(self) -> Result<Option<Profile>, InsideError> {
-        if self.is_foreign() {
-            std::mem::forget(self);
-            return Ok(None);
-        }
+    /// Ends it; gives the profile.
+    fn end(self) -> Result<Profile, InsideError> {
         watchers::end_inside();
         unrecorded(|| {
             let _ = self.queries.send(OwnQuery::End);
-            let outcome = self.collector.join();
-            state().is_recording = false;
-            match outcome {
-                Ok(outcome) => Ok(Some(outcome?)),
+            match self.collector.join() {
+                Ok(outcome) => Ok(outcome?),
                 Err(_) => Err(InsideError::NotBegun(std::io::Error::other("its thread has ended"))),
             }
         })
     }
 }
 
-impl State {
-    /// The shared memory, which the first recording makes.
-    fn memory(&mut self) -> Result<OwnedFd, InsideError> {
-        static FORKS: Once = Once::new();
-        extern "C" fn forked() {
-            watchers::end_inside();
-        }
-        // SAFETY: the function may be called in a child at any time.
-        FORKS.call_once(|| unsafe { _ = libc::pthread_atfork(None, None, Some(forked)) });
-        if self.memory.is_none() {
-            let made = bootstrap::start_inside()
-                .ok_or_else(|| InsideError::NotBegun(std::io::Error::other("there is no memory for it")))?;
-            // SAFETY: it was made for us, and nobody else has it.
-            self.memory = Some(unsafe { OwnedFd::from_raw_fd(made) });
-        }
-        let memory = self.memory.as_ref().map(OwnedFd::try_clone);
-        memory.unwrap_or_else(|| Err(std::io::ErrorKind::OutOfMemory.into())).map_err(InsideError::NotBegun)
+/// The shared memory.
+fn memory() -> Result<OwnedFd, InsideError> {
+    static FORKS: Once = Once::new();
+    extern "C" fn forked() {
+        watchers::end_inside();
     }
+    // SAFETY: the function may be called in a child at any time.
+    FORKS.call_once(|| unsafe { _ = libc::pthread_atfork(None, None, Some(forked)) });
+    let mut memory = locked(&of_process().memory);
+    if memory.is_none() {
+        let made = bootstrap::start_inside()
+            .ok_or_else(|| InsideError::NotBegun(std::io::Error::other("there is no memory for it")))?;
+        // SAFETY: it was made for us, and nobody else has it.
+        *memory = Some(unsafe { OwnedFd::from_raw_fd(made) });
+    }
+    let file = memory.as_ref().map(OwnedFd::try_clone);
+    file.unwrap_or_else(|| Err(std::io::ErrorKind::OutOfMemory.into())).map_err(InsideError::NotBegun)
 }
 
 /// Starts a thread that handles no signals: a handler of the program's would not be recorded there.

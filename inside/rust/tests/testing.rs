@@ -1,6 +1,6 @@
 //! Tests of what single threads allocate, run beside each other as cargo runs them.
 
-use mallow_alloc::{Mallow, Share, Stats, Testing, assert_allocations, testing};
+use mallow_alloc::{Mallow, Share, Stats, assert_allocations, region, testing};
 use std::alloc::System;
 use std::hint::black_box;
 
@@ -130,7 +130,7 @@ fn a_limit_that_says_nothing_does_not_pass() {
 fn a_test_within_a_test_counts_its_own_and_the_outer_one_goes_on() {
     let outer = testing();
     let first = rows(1, 5);
-    let inner = Testing::begin().unwrap();
+    let inner = region().unwrap();
     let second = rows(3, 5);
     assert_allocations!(inner, "allocations==4");
     drop(inner);

@@ -1,10 +1,10 @@
-//! Tests of what single threads allocate, while other tests run beside them.
+//! Regions: what single threads allocate between two places of a program, while other threads do something else; and tests by it.
 //!
-//! All tests of a process share one recording, which the first one begins and the last one ends. A test is a scope of it: what its thread
-//! does, and what is done for it on other threads.
+//! A region is a scope of the recording under way, which all of them share: what the thread does that began it, and what is done for it on other
+//! threads.
 
 use crate::limit::Limit;
-use crate::recording::{InsideError, Recording, key_of, unrecorded};
+use crate::recording::{InsideError, ask, begin_region, end_region, key_of, unrecorded};
 use crate::stats::Stats;
 use mallow_base::Frame;
 use mallow_collect::{OwnQuery, ScopeEnd};
@@ -14,84 +14,75 @@ use mallow_symbols::{SearchPaths, Symbolizer};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::Sender;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The recording of all tests, and how many there are.
-struct Shared {
-    recording: Recording,
-    tests: usize,
-}
-
-static SHARED: Mutex<Option<Shared>> = Mutex::new(None);
-
-fn shared() -> MutexGuard<'static, Option<Shared>> {
-    SHARED.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn ask<T>(query: impl FnOnce(Sender<T>) -> OwnQuery) -> Option<T> {
-    shared().as_ref().and_then(|shared| shared.recording.ask(query))
-}
-
-/// Counts what this thread allocates from here on.
+/// Counts what this thread allocates from here on, for a test: as [`region()`], with a panic in place of an error.
 ///
 /// # Panics
-/// When the program's allocator is not [`crate::Mallow`], or a [`crate::profile`] is under way: a test that counts nothing must not pass.
+/// When nothing could be counted, because the program's allocator is not [`crate::Mallow`]: a test that counts nothing must not pass.
 #[must_use = "the count ends when it is dropped"]
-pub fn testing() -> Testing {
-    match Testing::begin() {
-        Ok(testing) => testing,
+pub fn testing() -> Region {
+    match region() {
+        Ok(region) => region,
         Err(error) => panic!("mallow: {error}"),
     }
 }
 
-/// A test under way; what its thread allocates is counted until it is dropped.
+/// Counts what this thread allocates from here on. It may lie in a [`crate::profile`], or stand alone.
+///
+/// # Errors
+/// When nothing could be counted.
+pub fn region() -> Result<Region, InsideError> {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    let recording = begin_region()?;
+    let region = Region {
+        recording,
+        scope: NEXT.fetch_add(1, Ordering::Relaxed),
+        tid: tid(),
+        pid: std::process::id(),
+        saved: None,
+    };
+    ask(recording, |reply| OwnQuery::Begin(region.scope, reply));
+    region.share().enter();
+    Ok(region)
+}
+
+/// A part of a program under way; what its thread allocates is counted until it is dropped.
 #[derive(Debug)]
-pub struct Testing {
+pub struct Region {
+    recording: u64,
     scope: u64,
     tid: u32,
+    /// The process that it was begun in.
+    pid: u32,
     saved: Option<PathBuf>,
 }
 
-impl Testing {
-    /// As [`testing`], with an error in place of a panic.
-    ///
-    /// # Errors
-    /// When nothing could be counted.
-    pub fn begin() -> Result<Testing, InsideError> {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
-        {
-            let mut shared = shared();
-            if shared.as_ref().is_some_and(|shared| shared.recording.is_foreign()) {
-                // The parent's, which forked in the middle of a test.
-                std::mem::forget(shared.take());
-            }
-            match &mut *shared {
-                Some(shared) => shared.tests += 1,
-                empty => *empty = Some(Shared { recording: Recording::begin(None)?, tests: 1 }),
-            }
-        }
-        let testing = Testing { scope: NEXT.fetch_add(1, Ordering::Relaxed), tid: tid(), saved: None };
-        ask(|reply| OwnQuery::Begin(testing.scope, reply));
-        enter(testing.scope);
-        Ok(testing)
-    }
-
+impl Region {
     /// A check that fails leaves a trace with its stacks here.
     #[must_use]
-    pub fn saved_as(mut self, path: impl AsRef<Path>) -> Testing {
+    pub fn saved_as(mut self, path: impl AsRef<Path>) -> Region {
         self.saved = Some(unrecorded(|| path.as_ref().to_owned()));
         self
     }
 
     /// What was allocated since the begin, by this thread and for it.
+    ///
+    /// # Panics
+    /// When nothing is counted any more: [`Region::check`] has told stacks, the profile around the region has ended, or this is a forked child.
     pub fn stats(&self) -> Stats {
-        ask(|reply| OwnQuery::Scope(self.scope, reply)).map(Stats::from).unwrap_or_default()
+        match self.counted() {
+            Some(stats) => stats,
+            None => panic!("mallow: {OVER}"),
+        }
+    }
+
+    fn counted(&self) -> Option<Stats> {
+        ask(self.recording, |reply| OwnQuery::Scope(self.scope, reply)).flatten().map(Stats::from)
     }
 
     /// For other threads that do a part of the work.
     pub fn share(&self) -> Share {
-        Share { scope: self.scope }
+        Share { recording: self.recording, scope: self.scope }
     }
 
     /// Whether these limits hold, each as `allocations<=45`. [`crate::assert_allocations!`] panics with the error.
@@ -99,7 +90,7 @@ impl Testing {
     /// # Errors
     /// What does not hold, and the stacks that did it, with their lines. Nothing is counted any more then.
     pub fn check(&self, limits: &[&str]) -> Result<(), String> {
-        let stats = self.stats();
+        let stats = self.counted().ok_or(OVER)?;
         let checked: Result<_, String> = unrecorded(|| {
             let limits = limits.iter().map(|limit| Limit::parse(limit)).collect::<Result<Vec<_>, _>>()?;
             let broken: Vec<String> = limits.iter().filter_map(|limit| limit.broken_by(&stats)).collect();
@@ -107,10 +98,10 @@ impl Testing {
             Ok(first.map(|first| (broken.join("\n"), first.is_of_bytes())))
         });
         let Some((broken, by_bytes)) = checked? else { return Ok(()) };
-        let ended = ask(|reply| OwnQuery::EndScope(self.scope, reply));
+        let ended = ask(self.recording, |reply| OwnQuery::EndScope(self.scope, reply));
         Err(unrecorded(|| match ended {
             Some(ended) => self.told(broken, by_bytes, ended),
-            None => format!("{broken}\n(the recording has ended)"),
+            None => format!("{broken}\n({OVER})"),
         }))
     }
 
@@ -129,54 +120,50 @@ impl Testing {
     }
 }
 
-impl Drop for Testing {
+const OVER: &str = "nothing of this region is counted any more: its stacks were told, the profile around it has ended, or this is a forked child";
+
+impl Drop for Region {
     fn drop(&mut self) {
-        leave(self.scope, self.tid);
-        drop(ask(|reply| OwnQuery::EndScope(self.scope, reply)));
-        let mut shared = shared();
-        if shared.as_ref().is_some_and(|shared| shared.recording.is_foreign()) {
-            return;
-        }
-        if let Some(it) = shared.as_mut() {
-            it.tests -= 1;
-            if it.tests == 0
-                && let Some(last) = shared.take()
-            {
-                let _ = last.recording.end();
-            }
+        // In a forked child it is its parent's.
+        if self.pid == std::process::id() {
+            self.share().leave(self.tid);
+            let ended = ask(self.recording, |reply| OwnQuery::EndScope(self.scope, reply));
+            unrecorded(|| drop(ended));
+            end_region(self.recording);
         }
         drop(unrecorded(|| self.saved.take()));
     }
 }
 
-/// Lets other threads work for a test.
+/// Lets other threads work for a region.
 #[derive(Clone, Copy, Debug)]
 pub struct Share {
+    recording: u64,
     scope: u64,
 }
 
 impl Share {
-    /// Does something whose allocations are the test's. When the test has ended they are nobody's.
+    /// Does something whose allocations are the region's. When that has ended they are nobody's.
     pub fn run<T>(&self, work: impl FnOnce() -> T) -> T {
-        struct Within(u64, u32);
+        struct Within(Share, u32);
         impl Drop for Within {
             fn drop(&mut self) {
-                leave(self.0, self.1);
+                self.0.leave(self.1);
             }
         }
-        enter(self.scope);
-        let _within = Within(self.scope, tid());
+        self.enter();
+        let _within = Within(*self, tid());
         work()
     }
-}
 
-fn enter(scope: u64) {
-    mallow_recorder::thread::make_known();
-    ask(|reply| OwnQuery::Enter(scope, tid(), reply));
-}
+    fn enter(&self) {
+        mallow_recorder::thread::make_known();
+        ask(self.recording, |reply| OwnQuery::Enter(self.scope, tid(), reply));
+    }
 
-fn leave(scope: u64, tid: u32) {
-    ask(|reply| OwnQuery::Leave(scope, tid, reply));
+    fn leave(&self, tid: u32) {
+        ask(self.recording, |reply| OwnQuery::Leave(self.scope, tid, reply));
+    }
 }
 
 fn tid() -> u32 {
@@ -239,7 +226,7 @@ fn save(profile: &Profile, path: &Path) -> std::io::Result<()> {
     std::io::Write::flush(&mut file)
 }
 
-/// Panics when a test's allocations do not keep to these limits, each a metric, a comparison and a number: `allocations<=45`, `bytes<10KiB`,
+/// Panics when a region's allocations do not keep to these limits, each a metric, a comparison and a number: `allocations<=45`, `bytes<10KiB`,
 /// `live_blocks==0`. The metrics are the fields of [`crate::Stats`].
 ///
 /// ```
@@ -256,8 +243,8 @@ fn save(profile: &Profile, path: &Path) -> std::io::Result<()> {
 /// ```
 #[macro_export]
 macro_rules! assert_allocations {
-    ($testing:expr, $($limit:expr),+ $(,)?) => {
-        if let Err(broken) = $testing.check(&[$($limit),+]) {
+    ($region:expr, $($limit:expr),+ $(,)?) => {
+        if let Err(broken) = $region.check(&[$($limit),+]) {
             panic!("{broken}");
         }
     };

@@ -361,6 +361,41 @@ fn limits_of_swiftnio_are_kept_as_its_gate_keeps_them() {
     assert!(refused.stderr.contains("total_allocations"), "{refused}");
 }
 
+/// Limits of package-benchmark, of which SwiftNIO keeps some by now: a folder of files, one for each benchmark, or one such file.
+#[test]
+fn limits_of_package_benchmark_are_read_from_their_folder() {
+    let suite = Suite::new("p90", &source(""));
+    let folder = suite.workshop.file("6.2");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("Other.Unknown.p90.json"), "{ \"mallocCountTotal\" : 7, \"syscalls\": 3 }\n")
+        .unwrap();
+    let file = folder.join("Benchmarks.work.p90.json");
+    let check = |limit: &str, path: &Path| {
+        fs::write(&file, format!("{{\n  \"mallocCountTotal\" : {limit}\n}}\n")).unwrap();
+        suite.check(&["--json", "--thresholds", path.to_str().unwrap()])
+    };
+    for (limit, outcome, status) in [
+        ("1000", "OK", 0),
+        ("999", "REGRESSED", 1),
+        ("1001", "IMPROVED", 1),
+        ("{ \"min\": 900, \"max\": 1000 }", "OK", 0),
+        ("{ \"base\": 950, \"tolerancePercentage\": 5 }", "REGRESSED", 1),
+        ("{ \"base\": 950, \"tolerancePercentage\": 5.5 }", "OK", 0),
+    ] {
+        for path in [&folder, &file] {
+            let finished = check(limit, path).ended(Exit::Status(status));
+            assert_eq!(json(&finished.stdout)["tests"][0]["outcome"], outcome, "{limit}: {finished}");
+            let is_told = finished.stderr.contains("syscalls");
+            assert_eq!(is_told, *path == folder, "what is not judged is told: {finished}");
+        }
+    }
+    let refused = check("\"many\"", &folder).ended(Exit::Status(2));
+    assert!(
+        refused.stderr.contains("work.p90.json") && refused.stderr.contains("mallocCountTotal"),
+        "{refused}"
+    );
+}
+
 /// Every kind of descriptor is counted, each with the line that opened it; one that was opened past libc has a count.
 #[test]
 fn descriptors_of_every_kind_are_counted_with_their_lines() {

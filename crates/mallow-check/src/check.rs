@@ -14,7 +14,7 @@ use mallow_collect::CollectError;
 use mallow_gate::baseline::{Baseline, BaselineError, Found, Machine};
 use mallow_gate::limit::{Limit, Limits};
 use mallow_gate::measurement::{Environment, Measurement, Metric};
-use mallow_gate::nio::{self, Thresholds};
+use mallow_gate::nio::{self, BenchmarkLimits, Thresholds};
 use mallow_gate::result::{CheckResult, Outcome, TestResult};
 use mallow_gate::{guards, judge, regions};
 use mallow_launch::LaunchError;
@@ -38,6 +38,8 @@ pub struct Options {
     pub compare_anyway: bool,
     /// Limits of SwiftNIO's framework, by test.
     pub thresholds: Option<Thresholds>,
+    /// Limits of package-benchmark.
+    pub benchmark_limits: BenchmarkLimits,
     /// Another build to hold the tests against, in place of the baselines.
     pub against: Option<Against>,
     /// Globs of functions that allocate on behalf of their caller, beside the suite's.
@@ -321,9 +323,17 @@ impl One<'_> {
         Ok(TestResult { plumbing, ..judge::judge_found(measurement, &found, &limits, &how) })
     }
 
-    /// The manifest's limits; where it has none for allocations, SwiftNIO's, or the suite's tolerance.
+    /// The manifest's limits; where it has none, package-benchmark's; then for allocations SwiftNIO's, or the suite's tolerance.
     fn limits(&self, name: &str, found: &Found) -> Limits {
         let mut limits = self.test.settings.limits.clone();
+        let short = name.strip_prefix("test_").unwrap_or(name);
+        for (metric, limit) in
+            self.context.options.benchmark_limits.of(&[name, short], self.test.settings.tolerance)
+        {
+            if limits.of(metric).is_none() {
+                limits.by_metric.push((metric, limit));
+            }
+        }
         let is_whole = matches!(self.test.mode, Mode::Process | Mode::Repeat);
         if is_whole && !matches!(found, Found::Exact(_)) && limits.of(Metric::Remaining).is_none() {
             // Programs leave it to the kernel to clear up after them: that alone is no leak.
@@ -332,7 +342,6 @@ impl One<'_> {
         if limits.of(Metric::Allocations).is_some() {
             return limits;
         }
-        let short = name.strip_prefix("test_").unwrap_or(name);
         let of_thresholds = |thresholds: &Thresholds| thresholds.get(name).or_else(|| thresholds.get(short));
         let threshold = self.context.options.thresholds.as_ref().and_then(of_thresholds);
         let limit = match (threshold, self.test.settings.tolerance, found) {

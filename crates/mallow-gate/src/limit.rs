@@ -39,6 +39,26 @@ pub enum Combine {
     Or,
 }
 
+impl Tolerance {
+    /// How far a value may be from its reference. A share of 0 is 0, whatever the share: there only the absolute part counts, even when either
+    /// would fail the test.
+    pub fn of(&self, reference: u64) -> u64 {
+        let share = |ppm: u64| {
+            let share = u128::from(reference) * u128::from(ppm) / 1_000_000;
+            u64::try_from(share).unwrap_or(u64::MAX)
+        };
+        match (self.abs, self.rel_ppm.map(share)) {
+            (Some(abs), Some(_)) if reference == 0 => abs,
+            (Some(abs), Some(rel)) => match self.combine {
+                Combine::And => abs.max(rel),
+                Combine::Or => abs.min(rel),
+            },
+            (Some(only), None) | (None, Some(only)) => only,
+            (None, None) => 0,
+        }
+    }
+}
+
 /// The limits of one test.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Limits {

@@ -71,7 +71,7 @@ pub(crate) struct LowBaselines {
     /// The folder of the baselines (what the suite says)
     #[arg(long, value_name = "DIR")]
     pub(crate) baselines: Option<PathBuf>,
-    /// SwiftNIO's limits, as its Thresholds/*.json has them
+    /// SwiftNIO's limits, as its Thresholds/*.json has them, or package-benchmark's folder of *.p90.json
     #[arg(long, value_name = "FILE")]
     pub(crate) thresholds: Option<PathBuf>,
     /// Limits made of the output of SwiftNIO's tests

@@ -12,7 +12,7 @@ use mallow_check::check::{Against, CheckContext, CheckError, Options, Progress};
 use mallow_check::run::Runner;
 use mallow_check::suite::Suite;
 use mallow_check::workdir::Workdir;
-use mallow_gate::nio::{Thresholds, read_log};
+use mallow_gate::nio::{BENCHMARK_ENDING, BenchmarkLimits, Thresholds, read_log};
 use mallow_gate::result::CheckResult;
 use mallow_query::{Failure, Names};
 use mallow_text::check::{nio, text};
@@ -21,7 +21,7 @@ use mallow_view::Weight;
 use mallow_view::check::{outcome, settle_blame};
 use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Judges a suite, or takes its metrics over.
@@ -50,6 +50,7 @@ fn measured(check: &Check, suite: &Suite, baselines: &Baselines) -> Result<Check
         timeout: check.measuring.timeout_s.map(|seconds| Duration::from_secs(u32::from(seconds).into())),
         compare_anyway: check.baselines.compare_anyway,
         thresholds: thresholds(check, suite)?,
+        benchmark_limits: benchmark_limits(check, suite)?,
         against,
         plumbing: check.shown.plumbing.clone(),
     };
@@ -130,9 +131,59 @@ fn words(text: &OsStr) -> Result<Vec<OsString>, Failure> {
     }
 }
 
+/// Where limits of another framework are.
+fn thresholds_path<'a>(check: &'a Check, suite: &'a Suite) -> Option<&'a Path> {
+    check.baselines.thresholds.as_deref().or(suite.gate.thresholds.as_deref())
+}
+
+/// Whether it is a file of package-benchmark's, or a folder of them.
+fn is_of_benchmarks(path: &Path) -> bool {
+    path.is_dir() || path.to_string_lossy().ends_with(BENCHMARK_ENDING)
+}
+
+/// Limits of package-benchmark, of a folder or one file. Metrics in it that are not judged are told.
+fn benchmark_limits(check: &Check, suite: &Suite) -> Result<BenchmarkLimits, Failure> {
+    let mut limits = BenchmarkLimits::default();
+    let Some(path) = thresholds_path(check, suite).filter(|path| is_of_benchmarks(path)) else {
+        return Ok(limits);
+    };
+    for file in benchmark_files(path)? {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        limits.add(&name, &suite_file::read(&file)?, &file.display().to_string())?;
+    }
+    let others: Vec<&str> = limits.others().collect();
+    if !others.is_empty() {
+        output::tell(&format!(
+            "mallow: {} has limits of metrics that are not judged: {}.",
+            path.display(),
+            others.join(", ")
+        ));
+    }
+    Ok(limits)
+}
+
+/// The files of a folder, sorted; a file is one itself.
+fn benchmark_files(path: &Path) -> Result<Vec<PathBuf>, Failure> {
+    if !path.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let unreadable = |error| Failure::new(format!("cannot read the folder {}: {error}.", path.display()));
+    let entries: Result<Vec<_>, _> = std::fs::read_dir(path).map_err(unreadable)?.collect();
+    let mut files: Vec<PathBuf> = entries.map_err(unreadable)?.iter().map(std::fs::DirEntry::path).collect();
+    files.retain(|file| file.to_string_lossy().ends_with(BENCHMARK_ENDING));
+    files.sort();
+    if files.is_empty() {
+        return Err(Failure::new(format!(
+            "{} holds no file of limits such as Target.Benchmark{BENCHMARK_ENDING}.",
+            path.display()
+        )));
+    }
+    Ok(files)
+}
+
 /// SwiftNIO's limits, of a file or made of logs.
 fn thresholds(check: &Check, suite: &Suite) -> Result<Option<Thresholds>, Failure> {
-    let path = check.baselines.thresholds.as_ref().or(suite.gate.thresholds.as_ref());
+    let path = thresholds_path(check, suite).filter(|path| !is_of_benchmarks(path));
     let mut thresholds = match path {
         Some(path) => Some(Thresholds::from_text(&suite_file::read(path)?, &path.display().to_string())?),
         None => None,

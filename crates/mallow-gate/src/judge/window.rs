@@ -1,7 +1,7 @@
 //! Which values of a metric are fine: from a limit, the baseline and the defaults.
 
 use crate::baseline::Baseline;
-use crate::limit::{Combine, Limit, Limits, Tolerance};
+use crate::limit::{Limit, Limits};
 use crate::measurement::Metric;
 use crate::result::{Conclusion, Window};
 
@@ -60,7 +60,7 @@ pub(super) fn of(
             Some(Window { min: min.unwrap_or(0), max: max.unwrap_or(u64::MAX) })
         }
         (Some(Limit::Relative(tolerance)), Some(spread)) => {
-            Some(around(spread.min, spread.min, off_by(&tolerance, spread.min)))
+            Some(around(spread.min, spread.min, tolerance.of(spread.min)))
         }
         // Nothing to be relative to.
         (Some(Limit::Relative(_)), None) | (Some(Limit::None), _) => None,
@@ -94,24 +94,6 @@ fn exactly(value: u64) -> Window {
 
 fn around(low: u64, high: u64, slack: u64) -> Window {
     Window { min: low.saturating_sub(slack), max: high.saturating_add(slack) }
-}
-
-/// How far a value may be from its reference. A share of 0 is 0, whatever the share: there only the absolute part
-/// counts, even when either would fail the test.
-fn off_by(tolerance: &Tolerance, reference: u64) -> u64 {
-    let share = |ppm: u64| {
-        let share = u128::from(reference) * u128::from(ppm) / 1_000_000;
-        u64::try_from(share).unwrap_or(u64::MAX)
-    };
-    match (tolerance.abs, tolerance.rel_ppm.map(share)) {
-        (Some(abs), Some(_)) if reference == 0 => abs,
-        (Some(abs), Some(rel)) => match tolerance.combine {
-            Combine::And => abs.max(rel),
-            Combine::Or => abs.min(rel),
-        },
-        (Some(only), None) | (None, Some(only)) => only,
-        (None, None) => 0,
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Each kind of window exactly.
 
 use super::*;
+use crate::limit::{Combine, Tolerance};
 use crate::sample;
 
 const METRIC: Metric = Metric::Allocations;
